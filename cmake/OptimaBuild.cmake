@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every room shares: language level, warnings, output folders, ccache, sanitizers, and optima_add_room().
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(OPTIMA_CCACHE ccache)
+if(OPTIMA_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${OPTIMA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${OPTIMA_CCACHE})
+endif()
+
+set(OPTIMA_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined")
+if(OPTIMA_SANITIZE)
+  add_compile_options(-fsanitize=${OPTIMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${OPTIMA_SANITIZE})
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -ffunction-sections -fdata-sections)
+set(OPTIMA_DEPS ${PROJECT_SOURCE_DIR}/.deps)
+
+# optima_add_room(NAME FILES... [DEPENDS targets...]): one static library per room, includes from the project root.
+function(optima_add_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ROOM_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ROOM_DEPENDS})
+endfunction()
+
+# optima_add_test(NAME FILES... [DEPENDS targets...] [LABELS labels...]): one doctest program = one ctest test of that name.
+# doctest's main() is in tests/support/main.cpp. Tests run in the build folder; OPTIMA_SOURCE_DIR names the project.
+function(optima_add_test name)
+  cmake_parse_arguments(TEST "" "" "DEPENDS;LABELS" ${ARGN})
+  add_executable(${name} ${TEST_UNPARSED_ARGUMENTS} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${TEST_DEPENDS})
+  target_compile_definitions(${name} PRIVATE OPTIMA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OPTIMA_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
+endfunction()
