@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: the door between the planner and the operator families in lower/. One row per operator: the row is the
+// manifest's tier 1, the first half of check(), and the way to kernels. Knows no LLVM.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/node.hpp"
+#include "plugins/llvm_cpu/compiler/op.hpp"
+
+namespace optima::llvm_cpu {
+
+using Types = uint64_t;  ///< bit set over OPTIMA dtype numbers
+template <class... D>
+constexpr Types types(D... dtype) { return (Types{0} | ... | (Types{1} << dtype)); }
+constexpr Types kFloat = types(OPTIMA_F32);
+constexpr Types kIndex = types(OPTIMA_I64, OPTIMA_I32);
+
+/// Why a node is refused; reason 0 = it is not. text() is what the user reads.
+struct Refusal {
+  uint32_t reason = 0;  ///< OPTIMA_REASON_*
+  std::string what{}, found{}, wanted{};
+  explicit operator bool() const { return reason != 0; }
+};
+
+/// What the kernels are built for.
+struct Target {
+  std::string triple, cpu, features;
+  int64_t vector_width = 16;  ///< VL: floats per vector
+  int64_t registers = 32;     ///< vector registers
+  int64_t threads = 1;        ///< for cost estimates only: results never depend on it
+};
+
+class LowerContext;
+
+/// One operator. `lower` gets one node, or, when `chains`, a list of nodes in order of which every value but the last node's
+/// output is used inside the list only. What check() lets through, lower() must be able to do, alone and in any group.
+struct Lowering {
+  std::string_view op;
+  int32_t since_min = 1, since_max = 1;      ///< schema versions
+  std::array<Types, 4> in{}, out{};          ///< per position; the last one set also holds for the rest
+  int32_t rank_min = 0, rank_max = 8;        ///< of input 0
+  uint32_t const_inputs = 0;                 ///< bit per input that must be constant
+  Refusal (*check)(const NodeView&) = nullptr;  ///< what the row cannot say; runs after it held; null = nothing more
+  void (*lower)(std::span<const NodeView>, LowerContext&) = nullptr;
+  bool chains = false;                       ///< element-wise: may be fused with neighbours into one kernel
+  std::string_view domain = "";
+};
+
+/// Rows of one family; each file of lower/ defines one such function and lists it in lower/families.cpp.
+using Family = std::span<const Lowering>;
+/// All rows, sorted by (domain, op, since_min).
+std::span<const Lowering> all_lowerings();
+/// The row for a node, or null.
+const Lowering* find_lowering(const NodeView& node);
+/// Row, static shapes, then the row's check: the whole judgement of one node.
+Refusal judge(const NodeView& node);
+
+/// What a lowering may do. Throws optima::Error on a broken promise (reading a value that nothing wrote).
+class LowerContext {
+ public:
+  virtual ~LowerContext() = default;
+  virtual const Target& target() const = 0;
+
+  /// The layout in which the value exists already (Plain for graph inputs and constants).
+  virtual Layout layout(uint32_t value) const = 0;
+  /// A pointer to the value in this layout; emits a conversion when it exists only in the other one. Constants work too.
+  virtual Operand read(uint32_t value, Layout layout = Layout::Plain) = 0;
+  /// A pointer to where the op puts the value. Once per value, before the emit().
+  virtual Operand write(uint32_t value, Layout layout = Layout::Plain) = 0;
+  /// `out` is the same bytes as `in`, both plain (Reshape and the like): no op.
+  virtual void alias(uint32_t out, uint32_t in) = 0;
+  /// A constant of the graph, rearranged at load. scale: Operand of bytes(), one float per output channel.
+  virtual Operand packed(uint32_t constant, const Pack& pack, const Operand* scale = nullptr) = 0;
+  /// A constant that the compiler computed (tables, folded bias). Equal contents are stored once.
+  virtual Operand bytes(std::string contents, const Pack& pack = {}) = 0;
+  /// Memory that lives from the first to the last op that names it.
+  virtual Operand temporary(uint64_t bytes) = 0;
+  static Operand null() { return {}; }
+  /// Appends a step; node_ids and label are filled in when empty.
+  virtual void emit(Op op) = 0;
+};
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: one node of the graph image as the lowerings see it. Valid for the call; knows abi.h alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optima/abi.h"
+
+namespace optima::llvm_cpu {
+
+using Dims = std::vector<int64_t>;
+
+/// The number of elements; 1 for a scalar.
+int64_t count(const Dims& dims);
+/// "[1,3,224,224]"
+std::string to_text(const Dims& dims);
+
+/// The graph behind the node views. Values are named by their index in the image.
+struct GraphView {
+  const optima_graph* raw;
+  const optima_image* image() const { return raw->image; }
+  const optima_value& value(uint32_t v) const { return *optima_get_value(image(), v); }
+  /// Requires a ranked value; unknown dims are -1.
+  Dims dims(uint32_t v) const;
+  int32_t dtype(uint32_t v) const { return value(v).dtype; }
+  std::string_view name(uint32_t v) const;
+  bool is_constant(uint32_t v) const { return value(v).constant != OPTIMA_NONE; }
+  /// The bytes of a constant, or nothing: computed, or not mapped (check without the weights).
+  std::optional<std::string_view> bytes(uint32_t v) const;
+  /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT), or nothing.
+  std::optional<std::vector<int64_t>> integers(uint32_t v) const;
+  std::optional<std::vector<float>> floats(uint32_t v) const;
+  /// Ranked and every dim known.
+  bool is_static(uint32_t v) const;
+};
+
+struct NodeView {
+  GraphView graph;
+  const optima_node* raw;
+
+  uint32_t id() const { return raw->id; }
+  std::string_view op() const;
+  std::string_view domain() const;
+  std::string_view name() const;
+  int32_t since() const { return raw->since_version; }
+
+  uint32_t input_count() const { return raw->inputs.count; }
+  uint32_t output_count() const { return raw->outputs.count; }
+  /// Value index; OPTIMA_NONE when absent or past the end.
+  uint32_t input(uint32_t k) const { return optima_input(graph.image(), raw, k); }
+  uint32_t output(uint32_t k) const { return optima_output(graph.image(), raw, k); }
+  bool has_input(uint32_t k) const { return input(k) != OPTIMA_NONE; }
+  bool has_output(uint32_t k) const { return output(k) != OPTIMA_NONE; }
+  /// Requires has_input(k), has_output(k).
+  Dims in_dims(uint32_t k) const { return graph.dims(input(k)); }
+  Dims out_dims(uint32_t k) const { return graph.dims(output(k)); }
+  int32_t in_dtype(uint32_t k) const { return graph.dtype(input(k)); }
+  int32_t out_dtype(uint32_t k) const { return graph.dtype(output(k)); }
+
+  bool has(const char* attribute) const;
+  int64_t integer(const char* attribute, int64_t otherwise) const;
+  float real(const char* attribute, float otherwise) const;
+  std::string_view text(const char* attribute, std::string_view otherwise) const;
+  std::vector<int64_t> integers(const char* attribute, std::vector<int64_t> otherwise = {}) const;
+  std::vector<float> reals(const char* attribute, std::vector<float> otherwise = {}) const;
+};
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: what a lowering hands to the planner. Knows no LLVM and no runtime; plain data, compared by content.
+//
+// A kernel template is an extern "C" always_inline function `k_<family>` in kernels/*.cpp:
+//   void k_family(<int64_t or float literals>, void* const* args, int64_t u0, int64_t u1, char* scratch)
+// Code generation turns its leading parameters into the literals of a KernelSpec. What remains is the signature that every
+// compiled kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the units of work to do, any split of
+// [0, units) over threads must give the same bytes; scratch = Op::scratch_per_thread bytes, 64-byte aligned, not cleared,
+// shared by nobody else during the call, or null when 0 was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace optima::llvm_cpu {
+
+/// How a value lies in memory. Plain: row-major as ONNX counts. Blocked: rank 3 to 5 only, [N][ceil(C / VL)][spatial...][VL]
+/// with VL = Target::vector_width; lanes past the last channel hold anything, NaN included.
+enum class Layout : uint8_t { Plain, Blocked };
+
+using Literal = std::variant<int64_t, float>;  ///< a template parameter of type int64_t or float
+
+/// One kernel, by content: equal specs give one .so file.
+struct KernelSpec {
+  std::string entry;              ///< "k_conv"
+  std::vector<Literal> literals;  ///< values of all leading parameters, in order
+  std::string expression{};       ///< of element-wise chains (see codegen/expression.hpp); else empty
+  bool operator==(const KernelSpec&) const = default;
+};
+
+/// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float.
+struct Pack {
+  enum Kind : uint8_t {
+    None,       ///< the bytes as they are, any element type
+    Dense,      ///< per group [oc group][ic block][kh][ic in block][kw][oc_blocks][VL], short last group; pads with 0
+    Winograd,   ///< per position of F(tile x tile, 3x3), oc_blocks as in Dense: U = G g G'
+    Channels,   ///< [ceil(oc / VL)][kh * kw][VL]: depthwise weights; with kh = kw = 1 a padded bias
+  };
+  Kind kind = None;
+  int64_t vector_width = 1;
+  int64_t oc_blocks = 1;  ///< OCB: blocks of VL outputs per group of rows
+  int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones
+  int64_t tile = 0;       ///< Winograd: 4 or 2
+  int64_t groups = 1;     ///< the whole is repeated; source step group_stride
+  int64_t oc = 1, ic = 1, kh = 1, kw = 1;
+  /// Element (g, o, i, y, x) = source[offset + g*group_stride + o*oc_stride + i*ic_stride + y*kh_stride + x*kw_stride],
+  /// times scale[g*oc + o] when the operand has a scale. Negative strides are fine.
+  int64_t offset = 0, group_stride = 0, oc_stride = 0, ic_stride = 0, kh_stride = 0, kw_stride = 0;
+  bool operator==(const Pack&) const = default;
+};
+
+/// What one pointer of `args` points to. Made by LowerContext only.
+struct Operand {
+  enum Kind : uint8_t {
+    Null,       ///< a null pointer: an absent optional operand
+    Buffer,     ///< index of a buffer (a value in one layout, or a temporary), from `offset` bytes on
+    Weight,     ///< index of a constant of the graph (optima_image.constants), packed
+    Bytes,      ///< index of a computed constant: bytes that the compiler made, packed
+  };
+  Kind kind = Null;
+  uint32_t index = 0;
+  uint64_t offset = 0;        ///< bytes
+  bool written = false;       ///< the op writes through this pointer (and may read what it wrote)
+  Pack pack{};
+  uint32_t scale = UINT32_MAX;  ///< Bytes index of the float factors per output channel, or none
+};
+
+/// One step of an inference: a kernel over its units. Steps run in order; the units of one step run on all threads.
+struct Op {
+  KernelSpec kernel;
+  std::vector<Operand> args;
+  int64_t units = 1;                ///< independent pieces of work, at least 1
+  uint64_t scratch_per_thread = 0;  ///< bytes
+  std::vector<uint32_t> node_ids{};  ///< nodes of the graph that this step computes; for profiles and errors
+  std::string label{};               ///< for people: "conv 3x3 64->64 @56 winograd4"
+  /// Rough cost of all units, in multiply-adds or moved elements: small steps are not cut up.
+  int64_t work = 0;
+};
+
+}  // namespace optima::llvm_cpu
