@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the model zoo of the tests and benchmarks: well-known topologies with seeded random weights, as ONNX.
+
+    .deps/py/bin/python scripts/make_models.py build/models            # all of them, both exporters
+    .deps/py/bin/python scripts/make_models.py build/models resnet18   # some of them
+
+Each model NAME gives NAME.ts.onnx (TorchScript exporter, opset 17) and NAME.dynamo.onnx (torch.export, opset 20), each with
+a folder NAME.<exporter>.data/ of input_<name>.npy and output_<name>.npy; the outputs are ONNX Runtime's, on one thread with
+its graph optimisations off. A model that exists with its data is not made again. BatchNormalization statistics and weights are
+random too, so that folding them wrongly shows. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
+(SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
+(EfficientNet).
+"""
+import logging
+import pathlib
+import sys
+import warnings
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def conv_bn(i, o, k=3, s=1, groups=1, act=None):
+    layers = [nn.Conv2d(i, o, k, s, k // 2, groups=groups, bias=False), nn.BatchNorm2d(o)]
+    return nn.Sequential(*layers, *([act()] if act else []))
+
+
+class BasicBlock(nn.Module):
+    expansion = 1
+
+    def __init__(self, i, width, s):
+        super().__init__()
+        self.body = nn.Sequential(conv_bn(i, width, 3, s, act=nn.ReLU), conv_bn(width, width))
+        self.skip = conv_bn(i, width, 1, s) if s > 1 or i != width else nn.Identity()
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.skip(x))
+
+
+class Bottleneck(nn.Module):
+    expansion = 4
+
+    def __init__(self, i, width, s):
+        super().__init__()
+        o = 4 * width
+        self.body = nn.Sequential(conv_bn(i, width, 1, act=nn.ReLU), conv_bn(width, width, 3, s, act=nn.ReLU), conv_bn(width, o, 1))
+        self.skip = conv_bn(i, o, 1, s) if s > 1 or i != o else nn.Identity()
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.skip(x))
+
+
+def resnet(block, depths):
+    layers = [conv_bn(3, 64, 7, 2, act=nn.ReLU), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for stage, depth in enumerate(depths):
+        for k in range(depth):
+            layers.append(block(channels, 64 << stage, 2 if stage and not k else 1))
+            channels = (64 << stage) * block.expansion
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
+
+
+class InvertedResidual(nn.Module):
+    def __init__(self, i, o, s, expand):
+        super().__init__()
+        h = i * expand
+        widen = [conv_bn(i, h, 1, act=nn.ReLU6)] if expand > 1 else []
+        self.body = nn.Sequential(*widen, conv_bn(h, h, 3, s, groups=h, act=nn.ReLU6), conv_bn(h, o, 1))
+        self.residual = s == 1 and i == o
+
+    def forward(self, x):
+        return x + self.body(x) if self.residual else self.body(x)
+
+
+def mobilenet_v2():
+    layers, i = [conv_bn(3, 32, 3, 2, act=nn.ReLU6)], 32
+    for expand, o, n, s in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+        for k in range(n):
+            layers.append(InvertedResidual(i, o, s if k == 0 else 1, expand))
+            i = o
+    return nn.Sequential(*layers, conv_bn(i, 1280, 1, act=nn.ReLU6), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000))
+
+
+class Fire(nn.Module):
+    def __init__(self, i, squeeze, expand):
+        super().__init__()
+        self.squeeze = nn.Conv2d(i, squeeze, 1)
+        self.left, self.right = nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1)
+
+    def forward(self, x):
+        x = torch.relu(self.squeeze(x))
+        return torch.cat([torch.relu(self.left(x)), torch.relu(self.right(x))], 1)
+
+
+def squeezenet():
+    pool = lambda: nn.MaxPool2d(3, 2, ceil_mode=True)
+    return nn.Sequential(nn.Conv2d(3, 64, 3, 2), nn.ReLU(), pool(), Fire(64, 16, 64), Fire(128, 16, 64), pool(), Fire(128, 32, 128),
+                         Fire(256, 32, 128), pool(), Fire(256, 48, 192), Fire(384, 48, 192), Fire(384, 64, 256), Fire(512, 64, 256),
+                         nn.Conv2d(512, 1000, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+class ShuffleUnit(nn.Module):
+    def __init__(self, i, o, s):
+        super().__init__()
+        h, left = o // 2, i if s > 1 else o // 2
+        self.split = s == 1
+        self.left = nn.Sequential(conv_bn(i, i, 3, s, groups=i), conv_bn(i, h, 1, act=nn.ReLU)) if s > 1 else nn.Identity()
+        self.right = nn.Sequential(conv_bn(left, h, 1, act=nn.ReLU), conv_bn(h, h, 3, s, groups=h), conv_bn(h, h, 1, act=nn.ReLU))
+
+    def forward(self, x):
+        a, b = x.chunk(2, 1) if self.split else (x, x)
+        y = torch.cat([self.left(a), self.right(b)], 1)
+        n, c, h, w = y.shape
+        return y.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+
+
+def shufflenet_v2():
+    layers, i = [conv_bn(3, 24, 3, 2, act=nn.ReLU), nn.MaxPool2d(3, 2, 1)], 24
+    for o, n in [(116, 4), (232, 8), (464, 4)]:
+        layers += [ShuffleUnit(i if k == 0 else o, o, 2 if k == 0 else 1) for k in range(n)]
+        i = o
+    return nn.Sequential(*layers, conv_bn(464, 1024, 1, act=nn.ReLU), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1000))
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x, mask=None):
+        n, t, c = x.shape
+        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        score = q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5
+        if mask is not None:
+            score = score.masked_fill(mask[:, None, None, :] == 0, -1e9)
+        return self.out((score.softmax(-1) @ v).transpose(1, 2).reshape(n, t, c))
+
+
+class TransformerLayer(nn.Module):
+    def __init__(self, width, heads, norm_first):
+        super().__init__()
+        self.norm_first = norm_first
+        self.attention, self.n1, self.n2 = Attention(width, heads), nn.LayerNorm(width), nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x, mask=None):
+        if self.norm_first:
+            x = x + self.attention(self.n1(x), mask)
+            return x + self.mlp(self.n2(x))
+        x = self.n1(x + self.attention(x, mask))
+        return self.n2(x + self.mlp(x))
+
+
+class ViT(nn.Module):
+    def __init__(self, width=192, heads=3, depth=12, patch=16, size=224):
+        super().__init__()
+        self.patch = nn.Conv2d(3, width, patch, patch)
+        self.token = nn.Parameter(torch.randn(1, 1, width) * 0.02)
+        self.position = nn.Parameter(torch.randn(1, (size // patch) ** 2 + 1, width) * 0.02)
+        self.layers = nn.ModuleList(TransformerLayer(width, heads, True) for _ in range(depth))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 1000)
+
+    def forward(self, image):
+        x = self.patch(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.position
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+class Bert(nn.Module):
+    def __init__(self, width=256, heads=4, depth=4, words=5000, length=128):
+        super().__init__()
+        self.word, self.position, self.kind = nn.Embedding(words, width), nn.Embedding(length, width), nn.Embedding(2, width)
+        self.norm = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(TransformerLayer(width, heads, False) for _ in range(depth))
+        self.pool, self.classify = nn.Linear(width, width), nn.Linear(width, 3)
+
+    def forward(self, ids, mask):
+        place = torch.arange(ids.shape[1], device=ids.device)[None]
+        x = self.norm(self.word(ids) + self.position(place) + self.kind(torch.zeros_like(ids)))
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x, self.classify(torch.tanh(self.pool(x[:, 0])))
+
+
+class UNet(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        two = lambda i, o: nn.Sequential(conv_bn(i, o, act=nn.ReLU), conv_bn(o, o, act=nn.ReLU))
+        w = [width << k for k in range(4)]
+        self.down = nn.ModuleList([two(3, w[0]), two(w[0], w[1]), two(w[1], w[2])])
+        self.bottom = two(w[2], w[3])
+        self.up1, self.after1 = nn.ConvTranspose2d(w[3], w[2], 2, 2), two(w[3], w[2])
+        self.up2, self.after2 = nn.ConvTranspose2d(w[2], w[1], 3, 2, padding=1, output_padding=1), two(w[2], w[1])
+        self.up3, self.after3 = nn.Conv2d(w[1], w[0], 1), two(w[1], w[0])
+        self.head = nn.Conv2d(w[0], 4, 1)
+
+    def forward(self, image):
+        a = self.down[0](image)
+        b = self.down[1](F.max_pool2d(a, 2))
+        c = self.down[2](F.max_pool2d(b, 2))
+        x = self.bottom(F.max_pool2d(c, 2))
+        x = self.after1(torch.cat([self.up1(x), c], 1))
+        x = self.after2(torch.cat([self.up2(x), b], 1))
+        x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        return self.head(self.after3(torch.cat([self.up3(x), a], 1)))
+
+
+class MBConv(nn.Module):
+    def __init__(self, i, o, k, s, expand):
+        super().__init__()
+        h, squeeze = i * expand, max(1, i // 4)
+        self.widen = conv_bn(i, h, 1, act=nn.SiLU) if expand > 1 else nn.Identity()
+        self.depth = conv_bn(h, h, k, s, groups=h, act=nn.SiLU)
+        self.squeeze, self.excite = nn.Conv2d(h, squeeze, 1), nn.Conv2d(squeeze, h, 1)
+        self.project = conv_bn(h, o, 1)
+        self.residual = s == 1 and i == o
+
+    def forward(self, x):
+        y = self.depth(self.widen(x))
+        gate = torch.sigmoid(self.excite(F.silu(self.squeeze(F.adaptive_avg_pool2d(y, 1)))))
+        y = self.project(y * gate)
+        return x + y if self.residual else y
+
+
+def efficientnet():
+    layers, i = [conv_bn(3, 32, 3, 2, act=nn.SiLU)], 32
+    for expand, o, n, s, k in [(1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5),
+                               (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)]:
+        for r in range(n):
+            layers.append(MBConv(i, o, k, s if r == 0 else 1, expand))
+            i = o
+    return nn.Sequential(*layers, conv_bn(i, 1280, 1, act=nn.SiLU), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000))
+
+
+class BiLSTM(nn.Module):
+    def __init__(self, words=2000, width=64, hidden=128):
+        super().__init__()
+        self.word = nn.Embedding(words, width)
+        self.lstm = nn.LSTM(width, hidden, num_layers=2, bidirectional=True, batch_first=True)
+        self.classify = nn.Linear(2 * hidden, 5)
+
+    def forward(self, ids):
+        x, _ = self.lstm(self.word(ids))
+        return self.classify(x.mean(1)).softmax(-1)
+
+
+def image(rng, size=224):
+    return {"image": torch.from_numpy(rng.standard_normal((1, 3, size, size), dtype=np.float32))}
+
+
+def tokens(rng, words, length, mask):
+    ids = {"ids": torch.from_numpy(rng.integers(0, words, (1, length)))}
+    if mask:
+        ids["mask"] = torch.from_numpy((np.arange(length) < length - 37).astype(np.int64))[None]
+    return ids
+
+
+MODELS = {
+    "resnet18": (lambda: resnet(BasicBlock, [2, 2, 2, 2]), image),
+    "resnet50": (lambda: resnet(Bottleneck, [3, 4, 6, 3]), image),
+    "mobilenet_v2": (mobilenet_v2, image),
+    "squeezenet": (squeezenet, image),
+    "shufflenet_v2": (shufflenet_v2, image),
+    "vit_tiny": (ViT, image),
+    "bert": (Bert, lambda rng: tokens(rng, 5000, 128, True)),
+    "unet": (UNet, lambda rng: image(rng, 128)),
+    "efficientnet": (efficientnet, image),
+    "bilstm": (BiLSTM, lambda rng: tokens(rng, 2000, 48, False)),
+}
+
+
+def randomise(net):
+    """Non-trivial statistics, and scales that keep activations of order one through the depth."""
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.running_mean.normal_(0, 0.3)
+            m.running_var.uniform_(0.5, 2)
+            m.weight.data.uniform_(0.6, 1.4)
+            m.bias.data.normal_(0, 0.2)
+        elif isinstance(m, nn.LayerNorm):
+            m.weight.data.uniform_(0.8, 1.2)
+            m.bias.data.normal_(0, 0.1)
+        elif isinstance(m, (nn.Conv2d, nn.ConvTranspose2d)):
+            nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
+    return net.eval()
+
+
+def export(net, inputs, exporter, path):
+    names = list(inputs)
+    outputs = ["hidden", "scores"] if isinstance(net, Bert) else ["scores"]
+    common = dict(input_names=names, output_names=outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if exporter == "ts":
+            # Without constant folding BatchNormalization and the shape arithmetic stay in the file.
+            torch.onnx.export(net, tuple(inputs.values()), path, dynamo=False, opset_version=17, do_constant_folding=False, **common)
+        else:
+            torch.onnx.export(net, tuple(inputs.values()), path, dynamo=True, external_data=False, verbose=False, **common)
+
+
+def expected(path, inputs):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    outputs = session.run(None, {k: v.numpy() for k, v in inputs.items()})
+    return dict(zip([o.name for o in session.get_outputs()], outputs))
+
+
+def make(name, exporter, folder):
+    path, data = folder / f"{name}.{exporter}.onnx", folder / f"{name}.{exporter}.data"
+    if (data / "done").exists():
+        return
+    torch.manual_seed(sum(map(ord, name)))
+    build, make_inputs = MODELS[name]
+    net = randomise(build())
+    inputs = make_inputs(np.random.default_rng(len(name)))
+    export(net, inputs, exporter, path)
+    data.mkdir(exist_ok=True)
+    for key, value in inputs.items():
+        np.save(data / f"input_{key}.npy", value.numpy())
+    for key, value in expected(path, inputs).items():
+        np.save(data / f"output_{key}.npy", value)
+        print(f"{path.name}: {key} {list(value.shape)} largest {np.abs(value).max():.3g}", flush=True)
+    (data / "done").touch()
+
+
+def main():
+    logging.disable(logging.WARNING)  # the exporter speaks of packages nobody needs
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    unknown = [n for n in sys.argv[2:] if n not in MODELS]
+    if unknown:
+        sys.exit(f"make_models: unknown model {unknown[0]!r}, wanted one of {', '.join(MODELS)}")
+    for name in sys.argv[2:] or MODELS:
+        for exporter in ("ts", "dynamo"):
+            make(name, exporter, folder)
+
+
+if __name__ == "__main__":
+    main()
