@@ -48,3 +48,16 @@ function(optima_add_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
 endfunction()
+
+# Tests that also run under a sanitizer: optima_sanitized(asan test_x test_y) makes them part of optima_tests_asan, which
+# `scripts/test` builds and runs in the asan build folder.
+function(optima_sanitized kind)
+  if(NOT TARGET optima_tests_${kind})
+    add_custom_target(optima_tests_${kind})
+  endif()
+  foreach(test IN LISTS ARGN)
+    add_dependencies(optima_tests_${kind} ${test})
+    get_property(labels TEST ${test} PROPERTY LABELS)
+    set_property(TEST ${test} PROPERTY LABELS "${labels};${kind}")
+  endforeach()
+endfunction()
