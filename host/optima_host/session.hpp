@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: what all verbs share: global options, configuration, the registry, the log, how results are printed.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/config/config.hpp"
+#include "core/registry/registry.hpp"
+#include "core/support/json.hpp"
+#include "core/support/status.hpp"
+#include "host/optima_host/arguments.hpp"
+
+namespace optima::host {
+
+/// One run of optima-host. Used by one thread; cancelled() may be read by any.
+class Session {
+ public:
+  explicit Session(std::string program);
+
+  /// Takes the global options out of parsed arguments; given before and after the verb, they add up.
+  Status apply(const Arguments& arguments);
+
+  /// The plugins, scanned on first use with the options, order and allow-list of the config.
+  Result<Registry*> registry();
+  /// The file of --config, or an empty one.
+  const Config& config() const { return config_; }
+  /// `plugin.key=value` settings of --option, on top of the config's.
+  Status set_options(const std::vector<std::string>& settings);
+  /// Options by plugin as they are in force, for the package.
+  const OptionValues& options() const { return options_; }
+
+  bool json() const { return json_; }
+  /// True when stderr is a terminal: progress bars instead of lines.
+  bool terminal() const { return terminal_; }
+  /// Text for people on stdout; dropped with --json.
+  void print(std::string_view text) const;
+  /// The one JSON document of --json; dropped without it.
+  void print(const Json& document) const;
+  /// A line on stderr that the user should see whatever the mode.
+  void note(std::string_view line) const;
+
+  /// Set by SIGINT and SIGTERM.
+  static const std::atomic<bool>& cancelled();
+
+ private:
+  Status start_log(const Arguments& arguments);
+  std::vector<std::string> default_folders() const;
+
+  std::string program_;
+  std::vector<std::string> folders_;
+  Config config_;
+  OptionValues options_;
+  bool json_ = false, terminal_ = false, allow_writable_ = false;
+  std::optional<Registry> registry_;
+};
+
+}  // namespace optima::host

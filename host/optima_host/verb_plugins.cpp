@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: `plugins`, `devices`, `ops`: what was found in the plugin folders.
+#include <nlohmann/json.hpp>
+
+#include "core/graph/graph.hpp"
+#include "core/support/text.hpp"
+#include "host/optima_host/table.hpp"
+#include "host/optima_host/verbs.hpp"
+
+namespace optima::host {
+namespace {
+
+std::string roles(const Manifest& m) { return m.compiler && m.runtime ? "compiler+runtime" : m.compiler ? "compiler" : "runtime"; }
+
+std::string kinds(const Manifest& m) {
+  std::vector<std::string> out;
+  for (const DeviceKind& k : m.devices) out.push_back(k.kind);
+  return out.empty() ? "-" : join(out, " ");
+}
+
+Json plugin_json(const PluginFile& f) {
+  Json j{{"path", f.path}};
+  if (!f.refusal.ok()) j["refused"] = f.refusal.message();
+  const Manifest& m = f.manifest;
+  if (m.id.empty()) return j;
+  j["id"] = m.id, j["vendor"] = m.vendor, j["version"] = m.version, j["build"] = m.build_id;
+  j["roles"] = Json::array();
+  if (m.compiler) j["roles"].push_back("compiler");
+  if (m.runtime) j["roles"].push_back("runtime");
+  j["devices"] = Json::array();
+  for (const DeviceKind& k : m.devices) j["devices"].push_back({{"kind", k.kind}, {"class", k.device_class}, {"virtual", k.is_virtual}});
+  j["operators"] = m.operators.size();
+  j["only_when_named"] = m.only_when_named;
+  return j;
+}
+
+void print_plugins(const Session& session, const Registry& registry) {
+  Table good({"plugin", "version", "roles", "devices", "operators", "file"});
+  std::string refused;
+  for (const PluginFile& f : registry.files()) {
+    const Manifest& m = f.manifest;
+    if (f.refusal.ok())
+      good.row({m.id + (m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), std::to_string(m.operators.size()), f.path});
+    else
+      refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
+  }
+  session.print(good.empty() ? "no usable plugin\n" : good.text());
+  if (!refused.empty()) session.print("refused:\n" + refused);
+}
+
+// Distinct plugins of both roles, by id.
+std::vector<Plugin*> all_plugins(const Registry& registry) {
+  std::vector<Plugin*> out = registry.runtimes();
+  for (Plugin* c : registry.compilers()) {
+    const auto same = [&](Plugin* p) { return p->manifest().id == c->manifest().id; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(c);
+  }
+  return out;
+}
+
+struct DeviceRows {
+  Table table{{"device", "plugin", "class", "what"}};
+  Json json = Json::array();
+  std::string remarks;
+
+  void add(const std::string& name, const std::string& plugin, const std::string& device_class, const std::string& what, bool present) {
+    table.row({name, plugin, device_class, what});
+    json.push_back({{"device", name}, {"plugin", plugin}, {"class", device_class}, {"description", what}, {"present", present}});
+  }
+};
+
+void add_devices(Plugin& plugin, DeviceRows& rows) {
+  const Manifest& m = plugin.manifest();
+  std::string why_none;
+  const Result<std::vector<DeviceInfo>> present = plugin.devices(&why_none);
+  if (!present.ok()) rows.remarks += cat("  ", m.id, ": ", present.status().message(), "\n");
+  else if (!why_none.empty()) rows.remarks += cat("  ", m.id, ": ", why_none, "\n");
+  std::vector<std::string> seen;
+  if (present.ok())
+    for (const DeviceInfo& d : *present) {
+      seen.push_back(d.kind);
+      rows.add(cat(d.kind, ":", d.ordinal), m.id, d.device_class, d.arch + (d.driver.empty() ? "" : ", " + d.driver), true);
+    }
+  for (const DeviceKind& k : m.devices)
+    if (k.is_virtual && std::find(seen.begin(), seen.end(), k.kind) == seen.end())
+      rows.add(k.kind + ":*", m.id, k.device_class, "compile only: any index, not on this machine", false);
+}
+
+std::string types_text(const std::vector<uint64_t>& sets) {
+  std::vector<std::string> positions;
+  for (const uint64_t set : sets) {
+    std::vector<std::string> names;
+    for (int d = 1; d < 64; ++d)
+      if (set >> d & 1) names.push_back(dtype_name(d));
+    positions.push_back(join(names, " "));
+  }
+  return join(positions, " | ");
+}
+
+}  // namespace
+
+Status plugins_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("plugins", "Lists every plugin file found, and what was refused and why.");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(const Registry* registry, session.registry());
+  print_plugins(session, *registry);
+  Json list = Json::array();
+  for (const PluginFile& f : registry->files()) list.push_back(plugin_json(f));
+  DeviceRows rows;
+  for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
+  if (!rows.table.empty()) session.print("\n" + rows.table.text());
+  if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
+  session.print(Json{{"plugins", list}, {"devices", rows.json}});
+  return {};
+}
+
+Status devices_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("devices", "Lists the devices that the plugins serve: present on this machine, or to compile for.");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(const Registry* registry, session.registry());
+  DeviceRows rows;
+  for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
+  session.print(rows.table.empty() ? "no device\n" : rows.table.text());
+  if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
+  session.print(Json{{"devices", rows.json}});
+  return {};
+}
+
+Status ops_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("ops", "Lists the operators a plugin declares in its manifest, read without loading it.");
+  arguments.positional("PLUGIN", true, "a plugin id");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(const Registry* registry, session.registry());
+  const std::string id = arguments.text("PLUGIN");
+  Plugin* plugin = registry->compiler(id);
+  if (!plugin) {
+    std::vector<std::string> ids;
+    for (Plugin* p : registry->compilers()) ids.push_back(p->manifest().id);
+    return invalid_input(cat("no compiler plugin ", quote(id), ", found ", ids.empty() ? "none" : join(ids), nearest_hint(id, ids)));
+  }
+  Table table({"operator", "versions", "rank", "inputs", "note"});
+  Json list = Json::array();
+  for (const OperatorRow& r : plugin->manifest().operators) {
+    const std::string name = r.domain.empty() ? r.op : r.domain + "::" + r.op;
+    table.row({name, cat(r.since_min, "-", r.since_max), cat(r.rank_min, "-", r.rank_max), types_text(r.inputs), r.note});
+    list.push_back({{"domain", r.domain}, {"op", r.op}, {"since_version", {r.since_min, r.since_max}}, {"rank", {r.rank_min, r.rank_max}},
+                    {"inputs", types_text(r.inputs)}, {"static_shape", r.static_shape}, {"note", r.note}});
+  }
+  session.print(table.text());
+  session.print(Json{{"plugin", id}, {"operators", list}});
+  return {};
+}
+
+}  // namespace optima::host
