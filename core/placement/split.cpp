@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/split.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/placement/fit.hpp"
+#include "core/placement/sequence.hpp"
+
+namespace optima {
+namespace {
+
+bool better(const Split& a, const Split& b) {
+  if (a.devices.size() != b.devices.size()) return a.devices.size() < b.devices.size();
+  if (a.displaced != b.displaced) return a.displaced < b.displaced;
+  return a.bytes < b.bytes;
+}
+
+bool ascending(const std::vector<uint32_t>& offsets, size_t last) {
+  return !offsets.empty() && offsets.front() == 0 && offsets.back() == last && std::is_sorted(offsets.begin(), offsets.end());
+}
+
+}  // namespace
+
+bool SplitProblem::well_formed() const {
+  if (devices > kMostDevices || first_tensor.size() != allow.size() + 1 || first_reader.size() != bytes.size() + 1) return false;
+  if (!ascending(first_tensor, bytes.size()) || !ascending(first_reader, readers.size())) return false;
+  if (!avoid.empty() && avoid.size() != allow.size()) return false;
+  if (!nodes.empty() && nodes.size() != allow.size()) return false;
+  const uint64_t known = devices == kMostDevices ? ~uint64_t{0} : (uint64_t{1} << devices) - 1;
+  for (uint32_t u = 0; u < units(); ++u) {
+    if (allow[u] == 0 || (allow[u] & ~known)) return false;
+    for (uint32_t r = first_reader[first_tensor[u]]; r < first_reader[first_tensor[u + 1]]; ++r)
+      if (readers[r] <= u || readers[r] >= units()) return false;
+  }
+  return true;
+}
+
+uint32_t lower_bound(const SplitProblem& problem) {
+  const detail::Need need = detail::needs_of(problem, problem.allow);
+  uint64_t insisted = 0;
+  uint32_t path = 0;
+  for (uint32_t u = 0; u < problem.units(); ++u) {
+    path = std::max(path, need.best[u]);
+    if (std::has_single_bit(problem.allow[u])) insisted |= problem.allow[u];
+  }
+  return std::max(path, static_cast<uint32_t>(std::popcount(insisted)));
+}
+
+Split split(const SplitProblem& problem) {
+  Split best;
+  const std::vector<uint64_t> allow = detail::without_dominated(problem);
+  const auto sequences = detail::shortest_sequences(problem, allow);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    Split found = detail::fit(problem, sequences[i]);
+    if (i == 0 || better(found, best)) best = std::move(found);
+  }
+  uint64_t used = 0;
+  for (uint64_t mask : allow) used |= mask;
+  best.lower_bound = std::popcount(used) <= 2 ? static_cast<uint32_t>(best.devices.size()) : lower_bound(problem);
+  return best;
+}
+
+}  // namespace optima
