@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/package: Package -> the text of model.meta. Knows no files.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/package/meta_hash.hpp"
+#include "core/package/package.hpp"
+#include "core/support/json.hpp"
+#include "core/support/text.hpp"
+#include "core/tensor_io/element.hpp"
+
+namespace optima {
+namespace {
+
+Json shape_json(const PackageTensor& t) {
+  if (t.unranked) return nullptr;
+  Json out = Json::array();
+  for (size_t i = 0; i < t.shape.size(); ++i) {
+    if (t.shape[i] >= 0) out.push_back(t.shape[i]);
+    else if (i < t.symbols.size() && !t.symbols[i].empty()) out.push_back(t.symbols[i]);
+    else out.push_back(nullptr);
+  }
+  return out;
+}
+
+Json strings_json(const std::map<std::string, std::string>& map) {
+  Json out = Json::object();
+  for (const auto& [key, value] : map) out[key] = value;
+  return out;
+}
+
+std::string to_hex_digits(const std::vector<std::byte>& bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const std::byte b : bytes) {
+    out += digits[static_cast<unsigned>(b) >> 4];
+    out += digits[static_cast<unsigned>(b) & 15];
+  }
+  return out;
+}
+
+Json values_json(const Package& package, const std::vector<std::string>& names) {
+  Json out = Json::array();
+  for (const std::string& name : names) {
+    Json value = {{"name", name}};
+    if (const PackageTensor* t = package.find_tensor(name)) {
+      value["dtype"] = dtype_name(t->dtype);
+      value["shape"] = shape_json(*t);
+    }
+    out.push_back(std::move(value));
+  }
+  return out;
+}
+
+Json target_json(const TargetDevice& target) {
+  return {{"kind", target.kind}, {"slot", target.slot}, {"attributes", strings_json(target.attributes)}, {"memory_limit", target.memory_limit}};
+}
+
+Json subgraph_json(const PackageSubgraph& s) {
+  Json files = Json::array(), weights = Json::array(), meta = Json::object();
+  for (const PackageFile& f : s.files) files.push_back({{"name", f.name}, {"size", f.size}, {"sha256", f.sha256}});
+  for (const auto& [name, sha] : s.weights) weights.push_back({{"name", name}, {"sha256", sha}});
+  for (const auto& [key, value] : s.meta) meta[key] = value;
+  return {{"index", s.index}, {"device", s.device},
+          {"plugin", {{"id", s.plugin}, {"version", s.plugin_version}, {"build", s.plugin_build}}},
+          {"target", target_json(s.target)}, {"format_id", s.format_id}, {"stem", s.stem},
+          {"files", std::move(files)}, {"weights", std::move(weights)}, {"inputs", s.inputs}, {"outputs", s.outputs},
+          {"compat", {{"record", to_hex_digits(s.compat_record)}, {"text", s.compat_text}}}, {"meta", std::move(meta)}};
+}
+
+Json variant_json(const PackageVariant& v) {
+  Json targets = Json::array(), shapes = Json::object(), subgraphs = Json::array(), pass = Json::array();
+  for (const PackageSubgraph& s : v.subgraphs) {
+    if (std::find(targets.begin(), targets.end(), Json(s.device)) == targets.end()) targets.push_back(s.device);
+    subgraphs.push_back(subgraph_json(s));
+  }
+  for (const auto& [name, dims] : v.shapes) shapes[name] = dims;
+  for (const PassThrough& p : v.pass_through)
+    pass.push_back(p.weight.empty() ? Json{{"output", p.output}, {"input", p.input}} : Json{{"output", p.output}, {"weight", p.weight}});
+  return {{"targets", std::move(targets)}, {"shapes", std::move(shapes)}, {"subgraphs", std::move(subgraphs)}, {"pass_through", std::move(pass)}};
+}
+
+Json tensors_json(const Package& package) {
+  Json out = Json::object();
+  for (const PackageTensor& t : package.tensors) out[t.name] = {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}};
+  return out;
+}
+
+}  // namespace
+
+const PackageTensor* Package::find_tensor(std::string_view name) const {
+  const auto it = std::lower_bound(tensors.begin(), tensors.end(), name, [](const PackageTensor& t, std::string_view n) { return t.name < n; });
+  return it == tensors.end() || it->name != name ? nullptr : &*it;
+}
+
+std::string artifact_path(uint32_t index, std::string_view name) { return cat("Subgraph_", index, "/", name); }
+std::string weight_path(std::string_view sha256) { return cat("weights/", sha256, ".bin"); }
+
+std::string write_meta(const Package& package) {
+  Json variants = Json::array(), weights = Json::object(), files = Json::object();
+  for (const PackageVariant& v : package.variants) variants.push_back(variant_json(v));
+  for (const auto& [sha, size] : package.weights) weights[sha] = size;
+  for (const auto& [name, f] : package.files) files[name] = {{"size", f.size}, {"sha256", f.sha256}};
+  const Json root = {{"format", kPackageFormat}, {"sha256", std::string(64, '0')},
+                     {"model", {{"name", package.model_name}, {"sha256", package.model_hash}}},
+                     {"inputs", values_json(package, package.inputs)}, {"outputs", values_json(package, package.outputs)},
+                     {"variants", std::move(variants)}, {"tensors", tensors_json(package)}, {"weights", std::move(weights)},
+                     {"files", std::move(files)}, {"options", strings_json(package.options)}, {"tools", strings_json(package.tools)}};
+  std::string text = to_text(root);
+  const std::string own = to_hex(sha256(text.data(), text.size()));
+  return text.replace(meta_hash_at(text), 64, own);
+}
+
+}  // namespace optima

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/package/staging.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kNoReplace = 1, kExchange = 2;  // RENAME_NOREPLACE, RENAME_EXCHANGE of linux/fs.h
+
+// The system call and not glibc's function: the target's libc may be older than 2.28.
+int rename2(const std::string& from, const std::string& to, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags));
+}
+
+bool exchange_is_unknown() { return errno == EINVAL || errno == ENOSYS || errno == ENOTSUP; }
+
+Status system_error(std::string_view what, const std::string& path) {
+  return io_error(cat(what, " ", quote(path), ": ", std::strerror(errno)));
+}
+
+// Takes the lock of a file that is still at its path; -1 when another holds it. A file unlinked meanwhile is tried again.
+int try_lock(const std::string& path) {
+  for (;;) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    struct stat held {}, there {};
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      ::close(fd);
+      errno = error;
+      return -1;
+    }
+    if (::fstat(fd, &held) == 0 && ::stat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino) return fd;
+    ::close(fd);
+  }
+}
+
+void remove_tree(const std::string& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+// Makes the folder and its parents; `made` gets those that were not there, outermost first, also on failure.
+Status make_folders(const std::string& path, std::vector<std::string>& made) {
+  for (size_t at = 0; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0777) == 0) made.push_back(part);
+    else if (errno != EEXIST && errno != EISDIR) return system_error("cannot create folder", part);
+  }
+  return {};
+}
+
+// The part of a file name after ".<name>." when it is a run's number ("123", "123-1"), else empty.
+std::string run_number(const std::string& file, const std::string& name) {
+  const std::string prefix = cat(".", name, ".");
+  if (file.compare(0, prefix.size(), prefix) != 0) return {};
+  const std::string rest = file.substr(prefix.size());
+  const size_t end = rest.find_first_not_of("0123456789-");
+  const std::string number = rest.substr(0, end);
+  const std::string tail = end == std::string::npos ? "" : rest.substr(end);
+  return tail.empty() || tail == ".lock" || tail == ".old" ? number : std::string();
+}
+
+void remove_leftovers(const std::string& out, const std::string& name) {
+  std::error_code error;
+  std::vector<std::string> numbers;
+  for (fs::directory_iterator it(out, error), end; !error && it != end; it.increment(error))
+    if (const std::string n = run_number(it->path().filename().string(), name); !n.empty()) numbers.push_back(n);
+  for (const std::string& n : numbers) {
+    const std::string folder = cat(out, "/.", name, ".", n);
+    const int fd = try_lock(folder + ".lock");
+    if (fd < 0) continue;
+    remove_tree(folder);
+    // An old package that was moved aside by a run that died before its new one arrived goes back to its place.
+    const std::string target = cat(out, "/", name);
+    if (fs::exists(folder + ".old", error) && !fs::exists(target, error)) ::rename((folder + ".old").c_str(), target.c_str());
+    remove_tree(folder + ".old");
+    ::unlink((folder + ".lock").c_str());
+    ::close(fd);
+  }
+}
+
+Status sync_path(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot open", path);
+  const int rc = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  // Some file systems cannot sync a folder; that is no failure of the write.
+  if (rc != 0 && error != EINVAL && error != EROFS) return system_error("cannot write", path);
+  return {};
+}
+
+// Delayed write errors (quota, network disks) show here, before the package gets its name.
+Status sync_tree(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> folders = {folder};
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory(error)) folders.push_back(it->path().string());
+    else OPTIMA_RETURN_IF_ERROR(sync_path(it->path().string(), 0));
+  }
+  if (error) return io_error(cat("cannot read ", quote(folder), ": ", error.message()));
+  for (auto f = folders.rbegin(); f != folders.rend(); ++f) OPTIMA_RETURN_IF_ERROR(sync_path(*f, O_DIRECTORY));
+  return {};
+}
+
+}  // namespace
+
+Staging& Staging::operator=(Staging&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  out_ = std::move(other.out_);
+  folder_ = std::exchange(other.folder_, {});
+  lock_path_ = std::move(other.lock_path_);
+  target_ = std::move(other.target_);
+  lock_fd_ = std::exchange(other.lock_fd_, -1);
+  made_ = std::exchange(other.made_, {});
+  return *this;
+}
+
+Result<Staging> Staging::create(const std::string& out, const std::string& name) {
+  Staging s;
+  s.out_ = fs::absolute(out).lexically_normal().string();
+  while (s.out_.size() > 1 && s.out_.back() == '/') s.out_.pop_back();
+  s.target_ = cat(s.out_, "/", name);
+  OPTIMA_RETURN_IF_ERROR(make_folders(s.out_, s.made_));
+  remove_leftovers(s.out_, name);
+  OPTIMA_RETURN_IF_ERROR(s.lock(name));
+  if (::mkdir(s.folder_.c_str(), 0777) != 0) return system_error("cannot create folder", s.folder_);
+  return s;
+}
+
+Status Staging::lock(const std::string& name) {
+  constexpr int kMostRuns = 100;  // of one process, or of processes that share a number across containers
+  for (int i = 0; i < kMostRuns; ++i) {
+    const std::string folder = cat(out_, "/.", name, ".", ::getpid(), i ? cat("-", i) : std::string());
+    lock_path_ = folder + ".lock";
+    lock_fd_ = try_lock(lock_path_);
+    if (lock_fd_ >= 0) {
+      folder_ = folder;
+      return {};
+    }
+    if (errno != EWOULDBLOCK) break;
+  }
+  return system_error("cannot create", lock_path_);
+}
+
+Status Staging::move_aside_and_rename() {
+  const std::string aside = folder_ + ".old";
+  if (::rename(target_.c_str(), aside.c_str()) != 0) return system_error("cannot move aside", target_);
+  if (::rename(folder_.c_str(), target_.c_str()) != 0) {
+    const Status failure = system_error("cannot create", target_);
+    ::rename(aside.c_str(), target_.c_str());
+    return failure;
+  }
+  remove_tree(aside);
+  return {};
+}
+
+Status Staging::rename_into_place(bool replace) {
+  if (rename2(folder_, target_, kNoReplace) == 0) return {};
+  // Without the flag, rename still refuses a target folder that is not empty.
+  if (exchange_is_unknown() && ::rename(folder_.c_str(), target_.c_str()) == 0) return {};
+  if (errno != EEXIST && errno != ENOTEMPTY) return system_error("cannot create", target_);
+  if (!replace) return invalid_input(cat("package ", quote(target_), " exists, wanted a free name or --force"));
+  if (rename2(folder_, target_, kExchange) == 0) {
+    remove_tree(folder_);
+    return {};
+  }
+  return exchange_is_unknown() ? move_aside_and_rename() : system_error("cannot replace", target_);
+}
+
+Status Staging::publish(bool replace) {
+  OPTIMA_RETURN_IF_ERROR(sync_tree(folder_));
+  OPTIMA_RETURN_IF_ERROR(rename_into_place(replace));
+  made_.clear();
+  OPTIMA_RETURN_IF_ERROR(sync_path(out_, O_DIRECTORY));
+  discard();
+  return {};
+}
+
+void Staging::discard() {
+  if (!folder_.empty()) remove_tree(folder_);
+  if (lock_fd_ >= 0) {
+    ::unlink(lock_path_.c_str());
+    ::close(lock_fd_);
+  }
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) ::rmdir(made->c_str());
+  folder_.clear();
+  lock_fd_ = -1;
+  made_.clear();
+}
+
+}  // namespace optima
