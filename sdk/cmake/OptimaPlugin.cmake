@@ -20,10 +20,11 @@ endmacro()
 #   MANIFEST file.json | MANIFEST_PROGRAM manifest.cpp   what the plugin can do: a file, or a program that prints it
 #   [ROLE compiler|runtime|both]                         argument of that program; default both
 #   [BUILD_ID text]                                      OPTIMA_BUILD_ID for sources and program; default: project version
+#   [OUTPUT folder]                                      where the .so goes, then it is not installed (plugins of tests)
 #   [LINK libraries...] [INCLUDE folders...])
 # Makes target optima_plugin_NAME: lib/optima/plugins/optima_NAME.so, one export, the manifest as an ELF note.
 function(optima_add_plugin name)
-  cmake_parse_arguments(P "" "MANIFEST;MANIFEST_PROGRAM;ROLE;BUILD_ID" "LINK;INCLUDE" ${ARGN})
+  cmake_parse_arguments(P "" "MANIFEST;MANIFEST_PROGRAM;ROLE;BUILD_ID;OUTPUT" "LINK;INCLUDE" ${ARGN})
   if(NOT P_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "optima_add_plugin(${name}): no sources")
   endif()
@@ -40,6 +41,11 @@ function(optima_add_plugin name)
     set(P_BUILD_ID "${PROJECT_VERSION}")
   endif()
 
+  set(output ${CMAKE_BINARY_DIR}/lib/optima/plugins)
+  if(P_OUTPUT)
+    set(output ${P_OUTPUT})
+  endif()
+
   set(target optima_plugin_${name})
   add_library(${target} MODULE ${P_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE Optima::sdk ${P_LINK})
@@ -50,12 +56,14 @@ function(optima_add_plugin name)
   endif()
   set_target_properties(${target} PROPERTIES
     PREFIX "" SUFFIX ".so" OUTPUT_NAME optima_${name}
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/optima/plugins
+    LIBRARY_OUTPUT_DIRECTORY ${output}
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   _optima_plugin_flags(${target} ${name})
   _optima_plugin_note(${target} ${name})
-  install(TARGETS ${target} LIBRARY DESTINATION lib/optima/plugins COMPONENT plugins)
+  if(NOT P_OUTPUT)
+    install(TARGETS ${target} LIBRARY DESTINATION lib/optima/plugins COMPONENT plugins)
+  endif()
 endfunction()
 
 # Rule S of the seam. Every flag is asked for before it is used.

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the image fuzzer with clang and libFuzzer and runs it from the seeds. Exit 77 = skipped, with the reason.
+# Usage: run_libfuzzer.sh SOURCE_FOLDER SEED_PROGRAM CLANGXX SECONDS
+set -euo pipefail
+source=$1 seeds=$2 clang=$3 seconds=$4
+[ -x "$clang" ] || { echo "skip: clang++-19 is not installed"; exit 77; }
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+  "$clang" -x c++ -fsanitize=fuzzer - -o "$work/probe" 2>/dev/null; then
+  echo "skip: libFuzzer is not installed (libclang-rt-19-dev)"; exit 77
+fi
+"$clang" -std=c++17 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I "$source" -I "$source/sdk/include" \
+  "$source/tests/fuzz/image_libfuzzer.cpp" -o "$work/fuzz"
+mkdir "$work/corpus"
+"$seeds" --seeds "$work/corpus"
+cd "$work"
+./fuzz -seed=1 -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 corpus >log 2>&1 || { tail -40 log; exit 1; }
+grep -E 'number_of_executed_units|ERROR|SUMMARY' log

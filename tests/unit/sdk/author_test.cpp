@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// sdk: the author layer seen from the C side: exceptions, missing bases, execute without allocation, every optional table.
+#include <doctest/doctest.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "optima/plugin/plugin.hpp"
+#include "tests/support/sample_images.hpp"
+#include "tests/support/seam_host.hpp"
+
+extern int allocations;  // counted_new.cpp
+
+using namespace optima;
+
+namespace {
+
+void throw_as(std::string_view what) {
+  if (what == "error") throw sdk::Error(OPTIMA_TOOL_FAILED, "the tool said no", 7);
+  if (what == "runtime_error") throw std::runtime_error("a plain exception");
+  if (what == "bad_alloc") throw std::bad_alloc();
+  if (what == "int") throw 42;
+  if (what == "ok") throw sdk::Error(OPTIMA_OK, "an error that says ok");
+}
+
+/// y = the elements of x that are not 0; honours strides of x.
+class DropZeros : public sdk::Context {
+ public:
+  void execute(const sdk::Tensors& in, const sdk::OutTensors& out) override {
+    const sdk::Tensor x = in[0];
+    const float* data = x.data<float>();
+    const int64_t step = x.dense() ? 1 : x.stride(0);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < x.dim(0); ++i) kept += data[i * step] != 0;
+    if (out[0].wants_alloc()) out[0].alloc({&kept, 1});
+    float* y = out[0].data<float>();
+    for (int64_t i = 0; i < x.dim(0); ++i)
+      if (data[i * step] != 0) *y++ = data[i * step];
+  }
+  void output_shapes(const sdk::Tensors&, const sdk::OutShapes& out) override {
+    const int64_t unknown[] = {-1};
+    out.set(0, unknown);
+  }
+  void submit(const sdk::Tensors&, const sdk::OutTensors& out, sdk::Span<const optima_fence_point> waits, optima_fence_point signal) override {
+    waited_ = waits.size() + signal.value + out.size();
+  }
+  void cancel() override { throw sdk::Error(OPTIMA_CANCELLED, std::to_string(waited_) + " given up"); }
+  void profile(bool on) override { profiling_ = on; }
+  void read_profile(const sdk::EventSink& add) override {
+    if (profiling_) add("kernel", 10, 5, 3, 1);
+  }
+
+ private:
+  uint64_t waited_ = 0;
+  bool profiling_ = false;
+};
+
+class TrialProgram : public sdk::Program {
+  void bindings(const sdk::BindingSink& add) const override {
+    const int64_t unknown[] = {-1};
+    add.input({"x", OPTIMA_F32, unknown});
+    add.output({"y", OPTIMA_F32, unknown});
+  }
+  std::unique_ptr<sdk::Context> context() override { return std::make_unique<DropZeros>(); }
+  std::vector<uint32_t> memory_kinds(uint32_t) const override { return {OPTIMA_MEM_DEVICE, OPTIMA_MEM_HOST}; }
+};
+
+class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Schema, public sdk::CostModel,
+              public sdk::Profiler, public sdk::Async, public sdk::Memory {
+ public:
+  explicit Trial(const sdk::Init& init) : host_(init.host) { throw_as(init.options.string("trial.throw", "")); }
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
+    why_none = "no driver is installed";
+    return {};
+  }
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    throw_as(request.options().string("trial.throw", ""));
+    for (const sdk::Node& n : request.nodes()) {
+      sdk::Verdict v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "only together");
+      v.verdict = OPTIMA_VERDICT_ONLY_IN_GROUP, v.group = 5;
+      report(v);
+    }
+  }
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    throw_as(request.options().string("trial.throw", ""));
+    progress(-1, "reading");
+    sdk::Sink::Stream s = sink.open("part/a.bin", 4);
+    s.write("ab", 2);
+    s.write("cd", 2);
+    s.close();
+    sink.meta("rounds", "2");
+    sink.format("trial/1");
+    if (request.options().boolean("trial.path", false)) sink.path("b.bin");
+    if (request.calibration()) sum_ = request.calibration().read(1, request.graph().input(0)).size;
+    sink.meta("calibration", std::to_string(sum_));
+  }
+  sdk::Compatibility check_artifact(const sdk::Artifact&, const sdk::Device&) override { throw 42; }
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    throw_as(options.string("trial.throw", ""));
+    if (artifact.format() == "none") return nullptr;
+    if (artifact.file("part/a.bin")) kept_ = host_.keep(*artifact.file("part/a.bin"));
+    (void)device;
+    return std::make_unique<TrialProgram>();
+  }
+  void infer(const sdk::Node& node, const sdk::TypeSink& set) override {
+    if (node.input_count() == 0) throw sdk::Error(OPTIMA_INVALID_GRAPH, "wants an input", node.id());
+    sdk::OutputType t;
+    t.dtype = node.input(0).dtype(), t.dims = node.input(0).shape(), t.symbols = {"N"};
+    set(0, t);
+  }
+  std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
+    return {{sizeof(optima_cost), request.nodes()[0].id(), 12.5, 64, 0, 0}};
+  }
+  void alloc(optima_tensor& t, uint32_t) override { t.opaque = 1234; }
+  void release(const optima_tensor&) override {}
+  void import(const optima_tensor& foreign, optima_tensor& imported) override { imported.opaque = foreign.opaque + 1; }
+  void copy(const optima_tensor&, optima_tensor&) override { throw sdk::Error(OPTIMA_DEVICE, "bus is down"); }
+
+ private:
+  sdk::Host host_;
+  sdk::KeptBlob kept_;
+  uint64_t sum_ = 0;
+};
+
+constexpr sdk::Info info() {
+  sdk::Info i;
+  i.id = "trial", i.vendor = "Optima", i.version = "0.1.0", i.build_id = "1";
+  i.single_instance = true;
+  return i;
+}
+
+class CompilerOnly : public sdk::Plugin, public sdk::Compiler {
+ public:
+  explicit CompilerOnly(const sdk::Init&) {}
+  std::vector<sdk::PresentDevice> devices(std::string&) override {
+    sdk::PresentDevice d;
+    d.kind = "ACME", d.device_class = OPTIMA_CLASS_NPU, d.ordinal = 1, d.attributes = {{"cores", "4"}};
+    return {d};
+  }
+  void check(const sdk::CheckRequest&, const sdk::Reporter&) override {}
+  void compile(const sdk::CompileRequest&, const sdk::Sink&, const sdk::Progress&) override {}
+};
+
+template <class P>
+const optima_plugin_api* query_of(uint32_t, const optima_host*, optima_status*) {
+  static constexpr optima_plugin_api table = sdk::detail::api<P>(info());
+  return &table;
+}
+const optima_device kTarget = seam::device("ACME");
+
+}  // namespace
+
+OPTIMA_PLUGIN(Trial, info())
+
+TEST_CASE("whatever an author throws becomes a code and a text") {
+  const struct { const char* what; int32_t code; const char* text; } cases[] = {
+      {"error", OPTIMA_TOOL_FAILED, "the tool said no"}, {"runtime_error", OPTIMA_INTERNAL, "a plain exception"},
+      {"bad_alloc", OPTIMA_MEMORY, "out of memory"},     {"int", OPTIMA_INTERNAL, "unknown exception"},
+      {"ok", OPTIMA_INTERNAL, "an error that says ok"}};
+  const seam::Model m(image::pack(samples::identity({3})));
+  for (const auto& k : cases) {
+    seam::Host host;
+    const std::vector<optima_option> options{seam::option("trial.throw", k.what)};
+    const seam::Instance born(query_of<Trial>, host, options);
+    CHECK(born.code == k.code);
+    CHECK(born.status.message == k.text);
+    CHECK(born.self == nullptr);
+    const seam::Instance trial(query_of<Trial>, host);
+    seam::MemorySink sink;
+    seam::Status status;
+    seam::Verdicts v;
+    CHECK(seam::compile(trial, m, kTarget, sink, status, options) == k.code);
+    CHECK(status.message == k.text);
+    CHECK(status.raw.code == k.code);
+    CHECK(seam::check(trial, m, {11}, kTarget, v, status, options) == k.code);
+  }
+}
+
+TEST_CASE("the export answers its major and refuses others with a sentence") {
+  seam::Status status;
+  seam::Host host;
+  CHECK(optima_plugin_query(0, &host.exposed.table, &status.raw) != nullptr);
+  CHECK(optima_plugin_query(1, &host.exposed.table, &status.raw) == nullptr);
+  CHECK(status.raw.code == OPTIMA_INCOMPATIBLE);
+  CHECK(status.message == "plugin speaks ABI major 0 only, host asked for 1");
+  CHECK(optima_plugin_query(0, &host.exposed.table, &status.raw)->flags == OPTIMA_PLUGIN_SINGLE_INSTANCE);
+}
+
+TEST_CASE("a base left out is a null extension") {
+  seam::Host host;
+  const seam::Instance p(query_of<CompilerOnly>, host);
+  CHECK(p.extension<void>(OPTIMA_EXT_COMPILER) != nullptr);
+  for (const char* id : {OPTIMA_EXT_RUNTIME, OPTIMA_EXT_SCHEMA, OPTIMA_EXT_COST, OPTIMA_EXT_PROFILE, OPTIMA_EXT_ASYNC, OPTIMA_EXT_MEMORY, "com.acme.x/1"})
+    CHECK(p.extension<void>(id) == nullptr);
+}
+
+TEST_CASE("devices reach the host with their attributes, and their absence with a sentence") {
+  seam::Host host;
+  seam::Status status;
+  std::string seen;
+  const auto add = [](void* p, const optima_device* d) -> int32_t {
+    *static_cast<std::string*>(p) += seam::text(d->kind) + std::to_string(d->ordinal) + seam::text(d->attrs[0].name) + seam::text(d->attrs[0].str);
+    return OPTIMA_OK;
+  };
+  const seam::Instance one(query_of<CompilerOnly>, host), none(query_of<Trial>, host);
+  CHECK(one.api->devices(one.self, add, &seen, &status.raw) == OPTIMA_OK);
+  CHECK(seen == "ACME1cores4");
+  CHECK(none.api->devices(none.self, add, &seen, &status.raw) == OPTIMA_OK);
+  CHECK(status.message == "no driver is installed");
+  const auto refuse = [](void*, const optima_device*) -> int32_t { return OPTIMA_CANCELLED; };
+  CHECK(one.api->devices(one.self, refuse, nullptr, &status.raw) == OPTIMA_CANCELLED);
+}
+
+TEST_CASE("check reports groups, finds candidates inside bodies, and refuses unknown ids") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  const seam::Model m(image::pack(samples::everything()));
+  seam::Verdicts v;
+  seam::Status status;
+  REQUIRE(seam::check(trial, m, {5, 1}, kTarget, v, status) == OPTIMA_OK);
+  CHECK(v.reports == 2);
+  CHECK(v.by_node.at(5).group == 5);
+  CHECK(v.by_node.at(5).verdict == OPTIMA_VERDICT_ONLY_IN_GROUP);
+  CHECK(v.by_node.at(1).text == "only together");
+  CHECK(seam::check(trial, m, {99}, kTarget, v, status) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.raw.node == 99);
+  CHECK(status.message == "candidate is not in the graph");
+}
+
+TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads calibration data") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  const seam::Model m(image::pack(samples::identity({3})));
+  seam::Status status;
+  seam::MemorySink sink;
+  REQUIRE(seam::compile(trial, m, kTarget, sink, status) == OPTIMA_OK);
+  CHECK(sink.files.at("part/a.bin") == "abcd");
+  CHECK(sink.all_closed());
+  CHECK(sink.format == "trial/1");
+  CHECK(sink.meta.at("rounds") == "2");
+
+  seam::MemorySink full;
+  full.fail_write = 2;
+  CHECK(seam::compile(trial, m, kTarget, full, status) == OPTIMA_IO);
+  CHECK(status.message == "no space left on device");
+  seam::MemorySink stopped;
+  CHECK(seam::compile(trial, m, kTarget, stopped, status, {}, true) == OPTIMA_CANCELLED);
+  CHECK(stopped.files.empty());
+  seam::MemorySink pathless;
+  optima_option wants_path = seam::option("trial.path", "");
+  wants_path.type = OPTIMA_OPTION_I64, wants_path.i64 = 1;
+  CHECK(seam::compile(trial, m, kTarget, pathless, status, {wants_path}) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message == "sink has no paths");
+
+  static const float sample[2] = {1, 2};
+  optima_calibration calibration{sizeof calibration, 2, nullptr,
+      [](void*, uint32_t k, uint32_t value, const void** data, uint64_t* size, const int64_t** dims, uint32_t* rank, optima_status* s) -> int32_t {
+        if (k != 1 || value != 0) return sdk::set(s, OPTIMA_NOT_FOUND, "no such sample");
+        static const int64_t shape[] = {2};
+        *data = sample, *size = sizeof sample, *dims = shape, *rank = 1;
+        return OPTIMA_OK;
+      }};
+  optima_compile_request r{};
+  r.struct_size = sizeof r, r.graph = &m.raw, r.device = &kTarget, r.calibration = &calibration;
+  seam::MemorySink calibrated;
+  seam::Watch watch;
+  REQUIRE(trial.compiler().compile(trial.self, &r, &calibrated.raw, &watch.raw, &status.raw) == OPTIMA_OK);
+  CHECK(calibrated.meta.at("calibration") == "8");
+  CHECK(watch.last == -1);
+}
+
+TEST_CASE("execute allocates nothing in the layer, honours strides, and makes outputs of unknown shape") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  const seam::Program program(trial, seam::Artifact(seam::MemorySink(), nullptr), kTarget);
+  REQUIRE(program.raw);
+  CHECK(program.bindings() == "in x:1 -1;out y:1 -1;");
+  seam::Status status;
+  optima_context* context = nullptr;
+  const optima_runtime& rt = trial.runtime();
+  REQUIRE(rt.context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+
+  seam::Buffer x({0, 1, 0, 2, 3, 0}), y(std::vector<float>(3));
+  const int before = allocations;
+  const int32_t code = rt.execute(context, &x.raw, 1, &y.raw, 1, &status.raw);
+  const int made = allocations - before;
+  CHECK(code == OPTIMA_OK);
+  CHECK(made == 0);
+  CHECK(y.data == std::vector<float>{1, 2, 3});
+
+  const int64_t two[] = {2}, three[] = {3};
+  x.raw.strides = two, x.raw.shape = three;  // 0, 0, 3
+  seam::Buffer grown({});
+  grown.raw.data = nullptr;
+  CHECK(rt.execute(context, &x.raw, 1, &grown.raw, 1, &status.raw) == OPTIMA_OK);
+  CHECK(grown.data == std::vector<float>{3});
+  CHECK(grown.dims == std::vector<int64_t>{1});
+
+  x.raw.mem_kind = OPTIMA_MEM_DEVICE;
+  CHECK(rt.execute(context, &x.raw, 1, &y.raw, 1, &status.raw) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "tensor lies in memory kind 2, wanted host memory");
+
+  int64_t dim = 0;
+  optima_shape shape{sizeof shape, 0, 0, 0, &dim};
+  CHECK(rt.output_shapes(context, &x.raw, 1, &shape, 1, &status.raw) == OPTIMA_OK);
+  CHECK(shape.rank == 1);
+  CHECK(dim == 0);
+  shape.capacity = 1;
+  CHECK(rt.output_shapes(context, &x.raw, 1, &shape, 1, &status.raw) == OPTIMA_OK);
+  CHECK(dim == -1);
+  rt.context_destroy(context);
+}
+
+TEST_CASE("a program that is not made, and a check that throws, are failures and not crashes") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  seam::MemorySink none;
+  none.format = "none";
+  const seam::Program program(trial, seam::Artifact(none, nullptr), kTarget);
+  CHECK(program.code == OPTIMA_INTERNAL);
+  CHECK(program.status.message == "plugin made no program");
+  CHECK(seam::compatibility(trial, seam::Artifact(none, nullptr), kTarget).first == OPTIMA_COMPAT_UNKNOWN);
+}
+
+TEST_CASE("a kept blob is released with its owner, and a refused one is an error") {
+  seam::Host host;
+  const float data[1] = {};
+  const seam::Model m(image::pack(samples::identity({1})));
+  {
+    const sdk::Host h(&host.exposed.table);
+    sdk::KeptBlob a = h.keep(seam::blob_of(data, 4, 7)), b;
+    CHECK(host.retained[7] == 1);
+    b = std::move(a);
+    CHECK(b.path() == "/tmp/blob-7");
+    CHECK(b.size() == 4);
+    CHECK_THROWS_WITH_AS((void)h.keep(seam::blob_of(data, 4, 9)).path(), "blob has no file", Error);
+    host.retain_code = OPTIMA_MEMORY;
+    CHECK_THROWS_AS((void)h.keep(seam::blob_of(data, 4, 8)), Error);
+    CHECK_THROWS_WITH_AS(h.graph_to_onnx(sdk::Graph(&m.raw), "/tmp"), "no onnx here", Error);
+    sdk::Log(h, "trial").info("hello");
+    CHECK(host.lines == std::vector<std::string>{"trial: hello"});
+  }
+  CHECK(host.retained[7] == 0);
+  CHECK(host.retained[9] == 0);
+}
+
+TEST_CASE("options are typed, and the last of a name wins") {
+  const optima_option entries[] = {{sizeof(optima_option), OPTIMA_OPTION_I64, seam::str("a"), 1, 0, {}, nullptr, 0, 0},
+                                   {sizeof(optima_option), OPTIMA_OPTION_F64, seam::str("b"), 0, 0.5, {}, nullptr, 0, 0},
+                                   seam::option("c", "text"),
+                                   {sizeof(optima_option), OPTIMA_OPTION_I64, seam::str("a"), 2, 0, {}, nullptr, 0, 0}};
+  const optima_option list{sizeof(optima_option), OPTIMA_OPTION_LIST, seam::str("d"), 0, 0, {}, entries, 2, 0};
+  const sdk::Options o(entries, 4);
+  CHECK(o.integer("a", 0) == 2);
+  CHECK(o.boolean("a", false));
+  CHECK(o.real("b", 0) == 0.5);
+  CHECK(o.string("c", "") == "text");
+  CHECK(o.string("absent", "none") == "none");
+  CHECK(sdk::Options(&list, 1).list("d").size() == 2);
+  CHECK(o.list("absent").size() == 0);
+  CHECK_THROWS_WITH_AS((void)o.integer("c", 0), "option 'c' has type 3, wanted an integer", Error);
+}
+
+TEST_CASE("schema, cost, profile, async and memory reach the author's methods") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  const seam::Model m(image::pack(samples::identity({-1, 4})));
+  seam::Status status;
+
+  std::string type;
+  REQUIRE(trial.extension<optima_schema>(OPTIMA_EXT_SCHEMA)->infer(trial.self, &m.raw, 0, [](void* p, uint32_t, const optima_type* t) -> int32_t {
+    *static_cast<std::string*>(p) = seam::text(t->symbols[0]) + "," + std::to_string(t->dims[1]);
+    return OPTIMA_OK;
+  }, &type, &status.raw) == OPTIMA_OK);
+  CHECK(type == "N,4");
+
+  const uint32_t ids[] = {11};
+  optima_check_request r{};
+  r.struct_size = sizeof r, r.graph = &m.raw, r.nodes = ids, r.node_count = 1, r.device = &kTarget;
+  double cost = 0;
+  REQUIRE(trial.extension<optima_cost_model>(OPTIMA_EXT_COST)->estimate(trial.self, &r, [](void* p, const optima_cost* c, uint32_t) -> int32_t {
+    *static_cast<double*>(p) = c->microseconds;
+    return OPTIMA_OK;
+  }, &cost, &status.raw) == OPTIMA_OK);
+  CHECK(cost == 12.5);
+
+  const seam::Program program(trial, seam::Artifact(seam::MemorySink(), nullptr), kTarget);
+  optima_context* context = nullptr;
+  REQUIRE(trial.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+  const auto* profile = trial.extension<optima_profile>(OPTIMA_EXT_PROFILE);
+  REQUIRE(profile->enable(context, 1, &status.raw) == OPTIMA_OK);
+  uint64_t length = 0;
+  REQUIRE(profile->read(context, [](void* p, const optima_event* e, uint32_t) -> int32_t {
+    *static_cast<uint64_t*>(p) = e->duration_ns;
+    return OPTIMA_OK;
+  }, &length, &status.raw) == OPTIMA_OK);
+  CHECK(length == 5);
+  const auto* async = trial.extension<optima_async>(OPTIMA_EXT_ASYNC);
+  const optima_fence_point waits[2] = {};
+  seam::Buffer x({1}), y({0});
+  REQUIRE(async->submit(context, &x.raw, 1, &y.raw, 1, waits, 2, {nullptr, 40}, &status.raw) == OPTIMA_OK);
+  CHECK(async->cancel(context, &status.raw) == OPTIMA_CANCELLED);
+  CHECK(status.message == "43 given up");
+  trial.runtime().context_destroy(context);
+
+  const auto* memory = trial.extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  uint32_t kinds[1] = {}, count = 1;
+  REQUIRE(memory->requirements(program.raw, 0, kinds, &count, &status.raw) == OPTIMA_OK);
+  CHECK(count == 2);
+  CHECK(kinds[0] == OPTIMA_MEM_DEVICE);
+  REQUIRE(memory->alloc(trial.self, &x.raw, 64, &status.raw) == OPTIMA_OK);
+  REQUIRE(memory->import(trial.self, &x.raw, &y.raw, &status.raw) == OPTIMA_OK);
+  CHECK(y.raw.opaque == 1235);
+  CHECK(memory->copy(trial.self, &x.raw, &y.raw, &status.raw) == OPTIMA_DEVICE);
+  memory->free(trial.self, &x.raw);
+}
