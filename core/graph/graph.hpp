@@ -42,6 +42,16 @@ struct Graph {
   image::Graph& main() { return contents.graphs[0]; }
 };
 
+/// True for an attribute whose refs are bodies.
+inline bool holds_body(const image::Attr& a) { return a.type == OPTIMA_ATTR_GRAPH || a.type == OPTIMA_ATTR_GRAPHS; }
+/// Calls f(graph index) for every body the node holds, in order of its attributes.
+template <class F>
+void for_each_body(const image::Node& node, F&& f) {
+  for (const image::Attr& a : node.attrs)
+    if (holds_body(a))
+      for (uint32_t body : a.refs) f(body);
+}
+
 /// Who produces and who reads each value of one graph (bodies' captures count as reads by the node that holds the body).
 struct Uses {
   static constexpr uint32_t kNone = OPTIMA_NONE;
@@ -76,5 +86,9 @@ PackedGraph pack(const Graph& graph, bool hashed = false, uint64_t first_blob_id
 /// Inputs: values read but not produced inside and not constant, in order of first use. Outputs: values produced inside that
 /// are read outside or are model outputs, in order of production. Bodies come along with their nodes.
 Graph extract(const Graph& graph, std::span<const uint32_t> nodes, const Uses& uses);
+
+/// The graph with only the given nodes of the main graph (ascending) and what they need: values nobody touches, constants,
+/// bytes and bodies nobody holds are gone. Inputs, outputs, origins and folded stay. The nodes must suffice for the outputs.
+Graph compact(const Graph& graph, std::span<const uint32_t> nodes);
 
 }  // namespace optima

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: the import recipe, step by step. The order is docs/onnx.md's.
+#include "core/onnx_io/convert.hpp"
+
+#include <set>
+
+#include "core/onnx_io/mend.hpp"
+#include "core/onnx_io/onnx_guard.hpp"
+#include "core/onnx_io/tensors.hpp"
+#include "core/support/text.hpp"
+#include "onnx/checker.h"
+#include "onnx/defs/schema.h"
+#include "onnx/inliner/inliner.h"
+#include "onnx/shape_inference/implementation.h"
+#include "onnx/version_converter/convert.h"
+
+namespace optima::onnx_io {
+namespace {
+
+using onnx::GraphProto;
+using onnx::ModelProto;
+using onnx::NodeProto;
+
+constexpr int64_t kNewestIr = 14, kOldestInferableIr = 8;
+
+int64_t newest_opset() {
+  return onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
+}
+
+int64_t ir_of_opset(int64_t opset) {
+  return opset <= 21 ? 10 : opset <= 23 ? 11 : opset == 24 ? 12 : opset <= 27 ? 13 : 14;
+}
+
+template <class F>
+Status for_all_nodes(GraphProto& g, F&& f) {
+  for (auto& node : *g.mutable_node()) {
+    OPTIMA_RETURN_IF_ERROR(f(node));
+    Status status;
+    for_each_body(node, [&](GraphProto& body, const std::string&, int) {
+      if (status.ok()) status = for_all_nodes(body, f);
+    });
+    OPTIMA_RETURN_IF_ERROR(status);
+  }
+  return {};
+}
+
+std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+bool library_knows(const std::string& domain) {
+  return onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().count(domain) > 0;
+}
+
+Status unknown_operator(const NodeProto& node, int64_t opset) {
+  const auto* newest = onnx::OpSchemaRegistry::Schema(node.op_type(), node.domain());
+  const std::string there = cat("operator ", quote(node.op_type()), " is not in opset ", opset, " of ", domain_text(node.domain()));
+  if (newest) return invalid_input(cat(node_text(node), ": ", there, newest->Deprecated() ? ", it was withdrawn" : cat(", its last change is in ", newest->SinceVersion())));
+  std::set<std::string> names;
+  for (const auto& schema : onnx::OpSchemaRegistry::get_all_schemas())
+    if (schema.domain() == node.domain()) names.insert(schema.Name());
+  const std::vector<std::string> list(names.begin(), names.end());
+  return invalid_input(cat(node_text(node), ": ", there, nearest_hint(node.op_type(), list)));
+}
+
+// "Node (x) with schema(::Conv:11) has input size 1 ..." -> "has input size 1 ...": the node is named in our form already.
+std::string without_head(const std::string& message) {
+  const size_t schema = message.find("schema(");
+  const size_t close = schema == std::string::npos ? schema : message.find(") ", schema);
+  return close == std::string::npos ? message : message.substr(close + 2);
+}
+
+Status check_schema(const NodeProto& node, int64_t opset) {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), node.domain());
+  if (!schema || schema->Deprecated()) return unknown_operator(node, opset);
+  try {
+    schema->Verify(node);
+  } catch (const std::exception& e) {
+    return invalid_input(cat(node_text(node), ": ", without_head(one_line(e.what()))));
+  }
+  return {};
+}
+
+void empty_moved(onnx::TensorProto& tensor) {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+  tensor.clear_data_location();
+  tensor.clear_external_data();
+  tensor.clear_dims();
+  tensor.add_dims(0);
+}
+void empty_moved(onnx::SparseTensorProto& sparse) {
+  empty_moved(*sparse.mutable_values());
+  empty_moved(*sparse.mutable_indices());
+}
+void empty_moved(GraphProto& g) {
+  for (auto& t : *g.mutable_initializer()) empty_moved(t);
+  for (auto& node : *g.mutable_node())
+    for (auto& a : *node.mutable_attribute()) {
+      if (a.has_t()) empty_moved(*a.mutable_t());
+      for (auto& t : *a.mutable_tensors()) empty_moved(t);
+      if (a.has_g()) empty_moved(*a.mutable_g());
+      for (auto& body : *a.mutable_graphs()) empty_moved(body);
+    }
+}
+
+}  // namespace
+
+int64_t opset_of(const ModelProto& model, const std::string& domain) {
+  for (const auto& o : model.opset_import())
+    if (o.domain() == domain) return o.version();
+  return 0;
+}
+
+Status check_versions(ModelProto& model) {
+  if (!model.has_graph()) return invalid_input("not an ONNX model: no graph in it");
+  if (model.ir_version() > kNewestIr)
+    return invalid_input(cat("ONNX IR version ", model.ir_version(), ", wanted ", kNewestIr, " or older"));
+  auto plain = [](std::string* domain) { if (*domain == "ai.onnx") domain->clear(); };
+  for (auto& o : *model.mutable_opset_import()) plain(o.mutable_domain());
+  if (model.opset_import_size() == 0) return invalid_input("no opset is imported, wanted at least one");
+  std::set<std::string> domains;
+  for (const auto& o : model.opset_import()) {
+    if (!domains.insert(o.domain()).second) return invalid_input(cat("domain ", domain_text(o.domain()), " is imported twice"));
+    if (o.version() < 1) return invalid_input(cat("opset ", o.version(), " of ", domain_text(o.domain()), ", wanted 1 or newer"));
+  }
+  if (const int64_t opset = opset_of(model, ""); opset != 0 && (opset < kOldestOpset || opset > newest_opset()))
+    return invalid_input(cat("opset ", opset, " of ai.onnx, wanted ", kOldestOpset, " to ", newest_opset()));
+  for (auto& f : *model.mutable_functions()) {
+    plain(f.mutable_domain());
+    for (auto& o : *f.mutable_opset_import()) plain(o.mutable_domain());
+    for (auto& node : *f.mutable_node()) plain(node.mutable_domain());
+  }
+  return for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
+    plain(node.mutable_domain());
+    if (domains.count(node.domain())) return Status();
+    return invalid_input(cat(node_text(node), ": domain ", domain_text(node.domain()), " is not among the imported opsets"));
+  });
+}
+
+Status check_schemas(const ModelProto& model) {
+  std::set<std::pair<std::string, std::string>> functions;
+  for (const auto& f : model.functions()) functions.insert({f.domain(), f.name()});
+  auto& graph = const_cast<GraphProto&>(model.graph());  // for_all_nodes changes nothing here
+  return for_all_nodes(graph, [&](NodeProto& node) {
+    if (!library_knows(node.domain()) || functions.count({node.domain(), node.op_type()})) return Status();
+    return check_schema(node, opset_of(model, node.domain()));
+  });
+}
+
+Status infer_shapes(ModelProto& model, Strictness strictness) {
+  const bool strict = strictness == Strictness::Strict;
+  const onnx::ShapeInferenceOptions options(strict, strict ? 1 : 0, true);
+  try {
+    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
+  } catch (const std::exception& e) {
+    if (strict) return invalid_input(cat("types and shapes do not fit: ", one_line(e.what())));
+  }
+  return {};
+}
+
+Status inline_functions(ModelProto& model, const ImportOptions& options, std::vector<Folded>& folded) {
+  if (model.functions_size() == 0) return {};
+  const std::set<std::pair<std::string, std::string>> kept(options.kept_functions.begin(), options.kept_functions.end());
+  std::set<std::pair<std::string, std::string>> inlined;
+  bool keeps = false;
+  for (const auto& f : model.functions()) {
+    if (kept.count({f.domain(), f.name()})) keeps = true;
+    else inlined.insert({f.domain(), f.name()});
+  }
+  OPTIMA_RETURN_IF_ERROR(for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
+    if (inlined.count({node.domain(), node.op_type()})) folded.push_back({node.name(), node.op_type(), "inlined function"});
+    return Status();
+  }));
+  return guarded("inlining functions", [&] {
+    ModelProto copy = model;  // the library empties the graph when it throws
+    if (!keeps) {
+      onnx::inliner::InlineLocalFunctions(copy, true);
+    } else {
+      onnx::inliner::FunctionIdVector ids(inlined.begin(), inlined.end());
+      onnx::inliner::InlineSelectedLocalFunctions(copy, *onnx::inliner::FunctionIdSet::Create(std::move(ids)));
+    }
+    model.Swap(&copy);
+    return Status();
+  });
+}
+
+Status raise_opset(ModelProto& model) {
+  const int64_t opset = opset_of(model, "");
+  if (opset == 0 || opset >= kCanonicalOpset) {
+    model.set_ir_version(std::max(model.ir_version(), ir_of_opset(opset)));
+    return {};
+  }
+  Mending mending;
+  OPTIMA_RETURN_IF_ERROR(mend_before(*model.mutable_graph(), opset, mending));
+  OPTIMA_RETURN_IF_ERROR(guarded(cat("converting opset ", opset, " to ", kCanonicalOpset), [&] {
+    ModelProto raised = onnx::version_conversion::ConvertVersion(model, kCanonicalOpset);
+    model.Swap(&raised);
+    return Status();
+  }));
+  mend_after(*model.mutable_graph(), mending);
+  model.set_ir_version(ir_of_opset(kCanonicalOpset));
+  return {};
+}
+
+Status final_check(ModelProto& model) {
+  empty_moved(*model.mutable_graph());
+  for (auto& t : *model.mutable_graph()->mutable_sparse_initializer()) empty_moved(t);
+  return guarded("the ONNX checker refuses the model", [&] {
+    onnx::checker::check_model(model);
+    return Status();
+  });
+}
+
+}  // namespace optima::onnx_io

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: the user's changes to a model's ends.
+#include "core/onnx_io/cut.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/onnx_io/structure.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::onnx_io {
+namespace {
+
+using onnx::GraphProto;
+using onnx::ValueInfoProto;
+
+std::unordered_map<std::string, ValueInfoProto> known_types(const GraphProto& g) {
+  std::unordered_map<std::string, ValueInfoProto> types;
+  for (const auto* list : {&g.value_info(), &g.output(), &g.input()})
+    for (const ValueInfoProto& v : *list) types[v.name()] = v;
+  for (const auto& t : g.initializer()) {
+    ValueInfoProto& v = types[t.name()];
+    v.set_name(t.name());
+    v.mutable_type()->mutable_tensor_type()->set_elem_type(t.data_type());
+    auto* shape = v.mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape->clear_dim();
+    for (int64_t d : t.dims()) shape->add_dim()->set_dim_value(d);
+  }
+  return types;
+}
+
+std::vector<std::string> value_names(const GraphProto& g) {
+  std::vector<std::string> names;
+  for (const auto& v : g.input()) names.push_back(v.name());
+  for (const auto& t : g.initializer()) names.push_back(t.name());
+  for (const auto& node : g.node())
+    for (const auto& out : node.output())
+      if (!out.empty()) names.push_back(out);
+  return names;
+}
+
+// The listed values as ValueInfos; a value without a known type gets none, which inference may still find.
+Result<std::vector<ValueInfoProto>> pick(const GraphProto& g, const std::vector<std::string>& wanted, std::string_view option) {
+  const auto types = known_types(g);
+  const std::vector<std::string> names = value_names(g);
+  const std::unordered_set<std::string> known(names.begin(), names.end());
+  std::vector<ValueInfoProto> out;
+  std::set<std::string> seen;
+  for (const std::string& name : wanted) {
+    if (!known.count(name)) return invalid_input(cat(option, ": the model has no value ", quote(name), nearest_hint(name, names)));
+    if (!seen.insert(name).second) return invalid_input(cat(option, ": value ", quote(name), " is named twice"));
+    const auto type = types.find(name);
+    if (type != types.end()) out.push_back(type->second);
+    else out.emplace_back().set_name(name);
+  }
+  return out;
+}
+
+void assign(google::protobuf::RepeatedPtrField<ValueInfoProto>* to, const std::vector<ValueInfoProto>& from) {
+  to->Clear();
+  for (const ValueInfoProto& v : from) *to->Add() = v;
+}
+
+// A node that made what is an input now keeps its other outputs; that one goes to a name nobody reads.
+void detach(GraphProto& g, const std::unordered_set<std::string>& inputs) {
+  for (auto& node : *g.mutable_node())
+    for (std::string& out : *node.mutable_output())
+      if (inputs.count(out)) out += "/cut";
+  auto* initializers = g.mutable_initializer();
+  initializers->erase(std::remove_if(initializers->begin(), initializers->end(), [&](const auto& t) { return inputs.count(t.name()) > 0; }),
+                      initializers->end());
+}
+
+void collect_reads(const onnx::NodeProto& node, std::vector<std::string>& out) {
+  out.insert(out.end(), node.input().begin(), node.input().end());
+  for (const auto& a : node.attribute()) {
+    auto body_reads = [&](const GraphProto& body) {  // more than the free names: harmless, a name is only kept alive
+      for (const auto& inner : body.node()) collect_reads(inner, out);
+      for (const auto& output : body.output()) out.push_back(output.name());
+    };
+    if (a.has_g()) body_reads(a.g());
+    for (const auto& body : a.graphs()) body_reads(body);
+  }
+}
+
+void drop_unneeded(GraphProto& g, std::vector<Folded>& folded) {
+  std::unordered_set<std::string> needed;
+  for (const auto& out : g.output()) needed.insert(out.name());
+  std::vector<bool> keep(static_cast<size_t>(g.node_size()));
+  std::vector<std::string> reads;
+  for (int n = g.node_size() - 1; n >= 0; --n) {
+    const auto& outputs = g.node(n).output();
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const std::string& o) { return needed.count(o) > 0; })) continue;
+    keep[static_cast<size_t>(n)] = true;
+    reads.clear();
+    collect_reads(g.node(n), reads);
+    needed.insert(reads.begin(), reads.end());
+  }
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  for (int n = 0; n < g.node_size(); ++n) {
+    if (keep[static_cast<size_t>(n)]) nodes.Add()->Swap(g.mutable_node(n));
+    else folded.push_back({g.node(n).name(), g.node(n).op_type(), "not needed for --outputs"});
+  }
+  g.mutable_node()->Swap(&nodes);
+}
+
+std::string dims_text(const onnx::TensorShapeProto& shape) {
+  std::vector<std::string> parts;
+  for (const auto& d : shape.dim()) parts.push_back(d.has_dim_value() ? std::to_string(d.dim_value()) : d.has_dim_param() ? d.dim_param() : "?");
+  return '[' + join(parts, ",") + ']';
+}
+
+Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
+  auto wrong = [&](std::string_view what) { return invalid_input(cat("--shape ", quote(input.name()), ": ", what)); };
+  if (!input.type().has_tensor_type()) return wrong("this input is no tensor");
+  auto& tensor = *input.mutable_type()->mutable_tensor_type();
+  if (tensor.has_shape() && tensor.shape().dim_size() != static_cast<int>(dims.size()))
+    return wrong(cat(dims.size(), " dims, wanted ", tensor.shape().dim_size(), " as in ", dims_text(tensor.shape())));
+  tensor.mutable_shape()->clear_dim();
+  for (int64_t d : dims) {
+    if (d < 0) return wrong(cat("dim ", d, ", wanted 0 or more"));
+    tensor.mutable_shape()->add_dim()->set_dim_value(d);
+  }
+  return {};
+}
+
+// Types of a graph that follow from its inputs are forgotten. Types of foreign operators' outputs only the file knows.
+void forget_types(GraphProto& g) {
+  g.clear_value_info();
+  for (auto& out : *g.mutable_output())
+    if (out.type().has_tensor_type()) out.mutable_type()->mutable_tensor_type()->clear_shape();
+  for (auto& node : *g.mutable_node())
+    for_each_body(node, [](GraphProto& body, const std::string&, int) { forget_types(body); });
+}
+
+}  // namespace
+
+void drop_initializer_inputs(GraphProto& graph) {
+  std::unordered_set<std::string> constant;
+  for (const auto& t : graph.initializer()) constant.insert(t.name());
+  for (const auto& t : graph.sparse_initializer()) constant.insert(t.values().name());
+  auto* inputs = graph.mutable_input();
+  inputs->erase(std::remove_if(inputs->begin(), inputs->end(), [&](const auto& v) { return constant.count(v.name()) > 0; }), inputs->end());
+}
+
+Status cut_model(GraphProto& g, const ImportOptions& options, std::vector<Folded>& folded) {
+  if (options.inputs.empty() && options.outputs.empty()) return {};
+  if (!options.outputs.empty()) {
+    OPTIMA_ASSIGN(const auto outputs, pick(g, options.outputs, "--outputs"));
+    assign(g.mutable_output(), outputs);
+  }
+  if (!options.inputs.empty()) {
+    OPTIMA_ASSIGN(const auto inputs, pick(g, options.inputs, "--inputs"));
+    for (const ValueInfoProto& v : inputs)
+      if (!v.has_type()) return invalid_input(cat("--inputs: the type of value ", quote(v.name()), " is not known"));
+    detach(g, {options.inputs.begin(), options.inputs.end()});
+    std::unordered_set<std::string> before;
+    for (const auto& v : g.input()) before.insert(v.name());
+    assign(g.mutable_input(), inputs);
+    drop_unneeded(g, folded);
+    for (const std::string& name : options.inputs) before.erase(name);
+    for (const auto& node : g.node()) {
+      std::vector<std::string> reads;
+      collect_reads(node, reads);
+      for (const std::string& name : reads)
+        if (before.count(name)) return invalid_input(cat("--inputs: ", node_text(node), " still needs the model's input ", quote(name)));
+    }
+    return {};
+  }
+  drop_unneeded(g, folded);
+  return {};
+}
+
+Result<bool> set_shapes(GraphProto& g, const ImportOptions& options) {
+  std::unordered_map<std::string, ValueInfoProto*> inputs;
+  std::vector<std::string> names, symbols;
+  for (auto& v : *g.mutable_input()) inputs[v.name()] = &v, names.push_back(v.name());
+  for (const auto& [name, dims] : options.shapes) {
+    if (!inputs.count(name)) return invalid_input(cat("--shape: the model has no input ", quote(name), nearest_hint(name, names)));
+    OPTIMA_RETURN_IF_ERROR(set_shape(*inputs[name], dims));
+  }
+  std::set<std::string> used;
+  for (auto& v : *g.mutable_input()) {
+    if (!v.type().has_tensor_type() || !v.type().tensor_type().has_shape()) continue;
+    for (auto& d : *v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+      if (!d.has_dim_param()) continue;
+      if (std::find(symbols.begin(), symbols.end(), d.dim_param()) == symbols.end()) symbols.push_back(d.dim_param());
+      const auto it = options.dims.find(d.dim_param());
+      if (it == options.dims.end()) continue;
+      if (it->second < 0) return invalid_input(cat("--dim ", it->first, ": ", it->second, ", wanted 0 or more"));
+      used.insert(it->first);
+      d.set_dim_value(it->second);
+    }
+  }
+  for (const auto& [symbol, value] : options.dims)
+    if (!used.count(symbol))
+      return invalid_input(cat("--dim: no input has a dim ", quote(symbol), symbols.empty() ? ", all dims are fixed" : ", the model has " + join(symbols)));
+  const bool changed = !options.shapes.empty() || !options.dims.empty();
+  if (changed) forget_types(g);
+  return changed;
+}
+
+}  // namespace optima::onnx_io

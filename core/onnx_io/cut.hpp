@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: what the user may change about a model's ends: shapes, symbols, inputs, outputs. Private to the room.
+#pragma once
+
+#include "core/onnx_io/onnx_io.hpp"
+#include "onnx/onnx_pb.h"
+
+namespace optima::onnx_io {
+
+/// Initializers are constants here, also where an old-style model lists them among its inputs.
+void drop_initializer_inputs(onnx::GraphProto& graph);
+
+/// options.inputs/outputs: makes inner values inputs and outputs (types from value_info, so infer first) and drops the nodes
+/// that are not needed any more, which are added to `folded`. Unknown names are InvalidInput with the nearest ones.
+Status cut_model(onnx::GraphProto& graph, const ImportOptions& options, std::vector<Folded>& folded);
+
+/// options.shapes and options.dims on the graph's inputs. True when something changed: inferred types are then dropped, to be
+/// inferred again.
+Result<bool> set_shapes(onnx::GraphProto& graph, const ImportOptions& options);
+
+}  // namespace optima::onnx_io

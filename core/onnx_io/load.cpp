@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: load_model(), the import from file to Graph as one story.
+#include <filesystem>
+
+#include "core/onnx_io/build_graph.hpp"
+#include "core/onnx_io/convert.hpp"
+#include "core/onnx_io/cut.hpp"
+#include "core/onnx_io/onnx_guard.hpp"
+#include "core/onnx_io/onnx_io.hpp"
+#include "core/onnx_io/wire_scan.hpp"
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+#include "google/protobuf/stubs/logging.h"
+#include "onnx/defs/parser.h"
+
+namespace optima::onnx_io {
+namespace {
+
+constexpr std::string_view kTextSuffix = ".onnxtxt";
+
+struct Source {
+  onnx::ModelProto model;
+  std::vector<Blob> moved;
+};
+
+Status parse_text(std::string_view text, onnx::ModelProto& model) {
+  return guarded("ONNX text", [&] {
+    const auto status = onnx::OnnxParser::Parse(model, text);
+    return status.IsOK() ? Status() : invalid_input(cat("ONNX text: ", one_line(status.ErrorMessage())));
+  });
+}
+
+Status parse_bytes(const Blob& file, ExternalData& external, Source& source) {
+  if (file.size == 0) return invalid_input("the file is empty, wanted an ONNX model");
+  OPTIMA_ASSIGN(SlimModel slim, slim_down(file, external));
+  if (slim.bytes.size() > INT32_MAX) return invalid_input("over 2 GB even without its tensors");
+  google::protobuf::LogSilencer quiet;
+  if (!source.model.ParseFromArray(slim.bytes.data(), static_cast<int>(slim.bytes.size())))
+    return invalid_input("not an ONNX model: its protobuf fields do not have the types of one");
+  source.moved = std::move(slim.moved);
+  return {};
+}
+
+std::string hash_of(std::string_view model, const ExternalData& external) {
+  Sha256Hasher hasher;
+  hasher.update(model.data(), model.size());
+  for (const auto& [location, file] : external.files()) hasher.update(file.data, file.size);
+  return to_hex(hasher.finish());
+}
+
+Status import(Source& source, const ImportOptions& options, Graph& out) {
+  onnx::ModelProto& model = source.model;
+  SourceNames names;
+  std::vector<Folded> folded;
+  OPTIMA_RETURN_IF_ERROR(check_versions(model));
+  OPTIMA_RETURN_IF_ERROR(check_and_sort(*model.mutable_graph()));
+  give_names(*model.mutable_graph(), opset_of(model, ""), names);
+  OPTIMA_RETURN_IF_ERROR(check_schemas(model));
+  drop_initializer_inputs(*model.mutable_graph());
+  if (model.ir_version() < 8) model.set_ir_version(8);
+
+  const bool cuts = !options.inputs.empty() || !options.outputs.empty();
+  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+  OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, folded));
+  OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
+  OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
+  (void)reshaped;
+  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+  OPTIMA_RETURN_IF_ERROR(raise_opset(model));
+  restore_names(*model.mutable_graph(), names);
+  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Strict));
+  OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
+  out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
+  return final_check(model);
+}
+
+Result<Graph> finish(Source& source, const ImportOptions& options, const std::string& name) {
+  Graph graph;
+  OPTIMA_RETURN_IF_ERROR(guarded("the ONNX library", [&] { return import(source, options, graph); }));
+  graph.model_name = name;
+  return graph;
+}
+
+Result<Graph> load_binary(const std::string& path, const ImportOptions& options) {
+  OPTIMA_ASSIGN(const Blob file, map_file(path));
+  ExternalData external(path);
+  Source source;
+  OPTIMA_RETURN_IF_ERROR(guarded("the ONNX library", [&] { return parse_bytes(file, external, source); }));
+  OPTIMA_ASSIGN(Graph graph, finish(source, options, std::filesystem::path(path).stem().string()));
+  if (options.hash) graph.model_hash = hash_of({reinterpret_cast<const char*>(file.data), file.size}, external);
+  return graph;
+}
+
+}  // namespace
+
+Result<Graph> load_text(std::string_view text, const std::string& name, const ImportOptions& options) {
+  Source source;
+  OPTIMA_RETURN_IF_ERROR(parse_text(text, source.model));
+  OPTIMA_ASSIGN(Graph graph, finish(source, options, name));
+  if (options.hash) graph.model_hash = hash_of(text, ExternalData(""));
+  return graph;
+}
+
+Result<Graph> load_model(const std::string& path, const ImportOptions& options) {
+  const std::string phrase = cat("model ", quote(path));
+  auto loaded = [&]() -> Result<Graph> {
+    if (!path.ends_with(kTextSuffix)) return load_binary(path, options);
+    OPTIMA_ASSIGN(const std::string text, read_file(path));
+    return load_text(text, std::filesystem::path(path).stem().string(), options);
+  }();
+  if (!loaded.ok()) return loaded.status().within(phrase);
+  return loaded;
+}
+
+}  // namespace optima::onnx_io

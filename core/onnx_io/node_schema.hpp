@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: which schema version a node is stated at, and the attributes that schema fills in. Private to the room.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/graph/graph.hpp"
+#include "onnx/defs/schema.h"
+
+namespace optima::onnx_io {
+
+/// The schema under which the node counts: its opset-21 form when it is of ai.onnx, verifies under it, its input types are
+/// allowed there and defaults agree; else the one of the model's opset. Null for domains the library does not know.
+/// `input_type(k)` gives the k-th input's value or null.
+const onnx::OpSchema* schema_of(const onnx::NodeProto& node, int64_t opset, const std::function<const image::Value*(int)>& input_type);
+
+/// The schema's defaults that the node does not set, by name.
+std::vector<const onnx::AttributeProto*> missing_defaults(const onnx::OpSchema& schema, const onnx::NodeProto& node);
+
+}  // namespace optima::onnx_io

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: ONNX files and text <-> Graph. The only room that knows the ONNX library; knows no plugin or device.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/graph/graph.hpp"
+
+namespace optima::onnx_io {
+
+/// Types of a foreign-domain node's outputs, in order: name, kind, dtype and dims of each image::Value are read, of which
+/// the name is ignored. Called with an image in which the node's input types are as far known as they can be. An error ends
+/// the import. A null answer of the caller ("nobody knows this operator") is an empty vector: the types stay unknown.
+using InferForeign = std::function<Result<std::vector<image::Value>>(const optima_graph& graph, uint32_t node_index)>;
+
+struct ImportOptions {
+  std::map<std::string, std::vector<int64_t>> shapes;             ///< model input -> dims, all >= 0
+  std::map<std::string, int64_t> dims;                            ///< symbolic dim -> its value
+  std::vector<std::string> inputs, outputs;                       ///< values that become inputs/outputs; empty = the model's
+  std::vector<std::pair<std::string, std::string>> kept_functions;///< (domain, name) of local functions that are not inlined
+  InferForeign infer_foreign;                                     ///< may be empty
+  bool hash = true;                                               ///< fill Graph::model_hash: one pass over all the bytes
+};
+
+/// Reads a model (binary ONNX of any size, with external data; ONNX text when the name ends in .onnxtxt) by the recipe of
+/// docs/onnx.md: opset raised to 21, functions inlined, types inferred, every node checked against its schema. Weights are
+/// ranges of the mapped files. Fails with InvalidInput and one sentence for everything that is wrong with the file.
+Result<Graph> load_model(const std::string& path, const ImportOptions& options = {});
+
+/// The same from ONNX text; `name` becomes model_name. External data is refused. For tests.
+Result<Graph> load_text(std::string_view text, const std::string& name, const ImportOptions& options = {});
+
+}  // namespace optima::onnx_io

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: types of the ONNX library <-> types of our values. Private to the room.
+#pragma once
+
+#include <string>
+
+#include "core/graph/graph.hpp"
+#include "onnx/onnx_pb.h"
+
+namespace optima::onnx_io {
+
+/// Sets kind, dtype and dims; what the type does not say becomes unknown. Sequences and the like give their innermost tensor.
+void set_type(image::Value& value, const onnx::TypeProto& type);
+/// The inverse for tensors and for what one level of sequence or optional can say; an unset TypeProto when nothing is known.
+onnx::TypeProto to_type(const image::Value& value);
+/// "seq(tensor(float))".
+std::string type_attribute(const onnx::TypeProto& type);
+
+}  // namespace optima::onnx_io
