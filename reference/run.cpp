@@ -22,7 +22,7 @@ std::string type_refusal(const char* side, uint32_t k, int32_t dtype, TypeSet se
 }
 
 std::string mixed_types(const Row& row, uint32_t k, int32_t dtype, int32_t& first) {
-  if (!(row.same >> std::min(k, 31u) & 1)) return {};
+  if (!(row.sig.same >> std::min(k, 31u) & 1)) return {};
   if (first == OPTIMA_UNDEFINED) first = dtype;
   if (dtype == first) return {};
   return "input " + std::to_string(k) + " is " + dtype_name(dtype) + ", must be " + dtype_name(first) + " as the others";
@@ -33,7 +33,7 @@ std::string refuse_types(const Row& row, const std::vector<int32_t>& dtypes) {
   int32_t first = OPTIMA_UNDEFINED;
   for (uint32_t k = 0; k < dtypes.size(); ++k) {
     if (dtypes[k] < 0) continue;
-    std::string why = type_refusal("input", k, dtypes[k], type_at(row.in, k));
+    std::string why = type_refusal("input", k, dtypes[k], type_at(row.sig.in, k));
     if (why.empty()) why = mixed_types(row, k, dtypes[k], first);
     if (!why.empty()) return why;
   }
@@ -45,7 +45,7 @@ std::string no_row(const optima_graph& graph, const optima_node& node) {
   bool known = false;
   std::string versions;
   for (const Row& row : table())
-    if (domain.empty() && row.name == op) known = true, versions = std::to_string(row.first) + ".." + std::to_string(row.last);
+    if (domain.empty() && row.sig.name == op) known = true, versions = std::to_string(row.sig.first) + ".." + std::to_string(row.sig.last);
   if (known) return "operator " + std::string(op) + " has version " + std::to_string(node.since_version) + ", must be " + versions;
   return "operator " + (domain.empty() ? "" : std::string(domain) + "::") + std::string(op) + " has no reference evaluator";
 }
@@ -181,7 +181,7 @@ std::string why_not(const optima_graph& graph, const optima_node& node) {
     if (v == OPTIMA_NONE) continue;
     const optima_value* value = optima_get_value(graph.image, v);
     why = value->kind != OPTIMA_KIND_TENSOR ? "output " + std::to_string(k) + " is not a tensor"
-                                            : type_refusal("output", k, value->dtype, type_at(row->out, k));
+                                            : type_refusal("output", k, value->dtype, type_at(row->sig.out, k));
   }
   if (!why.empty()) return why;
   return each_body(graph, node, [&](const optima_node& n) {

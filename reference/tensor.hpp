@@ -10,6 +10,8 @@
 
 namespace optima::reference {
 
+using sdk::Span;
+using sdk::view;
 using Dims = std::vector<int64_t>;
 
 /// Refusals; `run_node` adds the node's name and id.
