@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: one axis of a Resize as weighted sums over a table. The lowering makes the tables, so every mode and
+// coordinate rule of the operator is the same kernel; several axes are several passes.
+#include "plugins/llvm_cpu/kernels/lanes.hpp"
+
+// out[o][i][j] = sum over t of weight[i][t] * in[o][index[i][t]][j] for in [outer][size][inner]. args: in, indices
+// [length][taps] (int32, within [0, size)), weights [length][taps], out; units: outer * length when inner > 1, else outer.
+TEMPLATE(k_resize, int64_t taps, int64_t size, int64_t length, int64_t inner) {
+  using namespace k;
+  const int32_t* index = (const int32_t*)args[1];
+  const float* weight = (const float*)args[2];
+  if (inner == 1) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      const float* in = (const float*)args[0] + u * size;
+      float* out = (float*)args[3] + u * length;
+      ROLL for (idx i = 0; i < length; i++) {
+        float v = 0;
+        UNROLL for (idx t = 0; t < taps; t++) v += weight[i * taps + t] * in[index[i * taps + t]];
+        out[i] = v;
+      }
+    }
+    return;
+  }
+  const idx full = inner / VL * VL;
+  ROLL for (idx u = u0; u < u1; u++) {
+    const float* in = (const float*)args[0] + u / length * size * inner;
+    float* out = (float*)args[3] + u * inner;
+    const idx i = u % length * taps;
+    const auto part = [&](idx j, idx n) __attribute__((always_inline)) {
+      vec v{};
+      UNROLL for (idx t = 0; t < taps; t++) v += ld_part(in + index[i + t] * inner + j, n, 0) * weight[i + t];
+      st_part(out + j, v, n);
+    };
+    ROLL for (idx j = 0; j < full; j += VL) part(j, VL);
+    if (inner > full) part(full, inner - full);
+  }
+}

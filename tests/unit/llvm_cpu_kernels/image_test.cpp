@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing along an axis, general pooling and recurrent layers against double loops.
+#include "tests/unit/llvm_cpu_kernels/harness.hpp"
+
+#include "plugins/llvm_cpu/kernels/pool_plain.cpp"
+#include "plugins/llvm_cpu/kernels/resize.cpp"
+#include "plugins/llvm_cpu/kernels/rnn.cpp"
+
+using namespace kernel_test;
+
+TEST_CASE("an axis is resized by its table") {
+  for (int i = 0; i < rounds(200); ++i) {
+    const int64_t outer = pick(1, 4), size = pick(1, 9), length = pick(1, 20), inner = coin() ? 1 : pick(2, 50), taps = pick(1, 4);
+    const Guarded<float> in = reals(outer * size * inner), weight = reals(length * taps);
+    const Guarded<int32_t> index = integers<int32_t>(length * taps, 0, size - 1);
+    const Guarded<float> got = run<float>(outer * length * inner, inner > 1 ? outer * length : outer, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
+      void* args[] = {const_cast<float*>(in.data()), const_cast<int32_t*>(index.data()), const_cast<float*>(weight.data()), out};
+      k_resize(taps, size, length, inner, args, u0, u1, s);
+    });
+    std::vector<double> want;
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t q = 0; q < length; ++q)
+        for (int64_t j = 0; j < inner; ++j) {
+          double v = 0;
+          for (int64_t t = 0; t < taps; ++t) v += double(weight[q * taps + t]) * in[(o * size + index[q * taps + t]) * inner + j];
+          want.push_back(v);
+        }
+    REQUIRE(error_of(got, want) < 1e-6);
+  }
+}
+
+namespace {
+
+struct Axis {
+  int64_t size, window, step, dilation, pad, pad_end, out;
+};
+Axis axis(bool used) {
+  if (!used) return {1, 1, 1, 1, 0, 0, 1};
+  for (;;) {
+    Axis a{pick(1, 12), pick(1, 4), pick(1, 3), pick(1, 2), 0, 0, 0};
+    a.pad = pick(0, a.window - 1), a.pad_end = pick(0, a.window - 1);
+    const int64_t room = a.size + a.pad + a.pad_end - (a.window - 1) * a.dilation - 1;
+    if (room < 0) continue;
+    a.out = (room + (coin() ? a.step - 1 : 0)) / a.step + 1;  // ceil_mode half of the time
+    if ((a.out - 1) * a.step - a.pad >= a.size) --a.out;      // no window starts in the end padding
+    if (a.out > 0) return a;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("pooling agrees with double loops: any rank, window, stride, dilation, padding, ceil mode") {
+  for (int i = 0; i < rounds(600); ++i) {
+    const Axis z = axis(i % 3 == 0), y = axis(i % 3 < 2), x = axis(true);
+    const int64_t mode = pick(0, 3), planes = pick(1, 3), p = pick(1, 3);
+    const Guarded<float> in = reals(planes * z.size * y.size * x.size);
+    const int64_t outs = planes * z.out * y.out * x.out;
+    Guarded<int64_t> where(outs);
+    const Guarded<float> got = run<float>(outs, planes * z.out * y.out, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
+      void* args[] = {const_cast<float*>(in.data()), out, where.data()};
+      k_pool_plain(mode, p, mode == 0, z.size, y.size, x.size, z.out, y.out, x.out, z.window, y.window, x.window, z.step, y.step, x.step,
+                   z.dilation, y.dilation, x.dilation, z.pad, y.pad, x.pad, z.pad_end, y.pad_end, x.pad_end, args, u0, u1, s);
+    });
+    std::vector<double> want;
+    for (int64_t n = 0; n < planes; ++n)
+      for (int64_t a = 0; a < z.out; ++a)
+        for (int64_t b = 0; b < y.out; ++b)
+          for (int64_t c = 0; c < x.out; ++c) {
+            double top = -INFINITY, sum = 0, powers = 0;
+            int64_t inside = 0, padded = 0;
+            for (int64_t dz = 0; dz < z.window; ++dz)
+              for (int64_t dy = 0; dy < y.window; ++dy)
+                for (int64_t dx = 0; dx < x.window; ++dx) {
+                  const int64_t u = a * z.step - z.pad + dz * z.dilation, v = b * y.step - y.pad + dy * y.dilation, w = c * x.step - x.pad + dx * x.dilation;
+                  if (u < z.size + z.pad_end && v < y.size + y.pad_end && w < x.size + x.pad_end) ++padded;
+                  if (u < 0 || v < 0 || w < 0 || u >= z.size || v >= y.size || w >= x.size) continue;
+                  const double e = in[((n * z.size + u) * y.size + v) * x.size + w];
+                  ++inside, sum += e, top = std::max(top, e), powers += std::pow(std::fabs(e), double(p));
+                }
+            want.push_back(mode == 0 ? top : mode == 1 ? (inside ? sum / double(inside) : 0) : mode == 2 ? (padded ? sum / double(padded) : 0) : std::pow(powers, 1. / double(p)));
+          }
+    INFO("mode " << mode);
+    REQUIRE(error_of(got, want) < 2e-6);
+    if (mode == 0)
+      for (int64_t q = 0; q < outs; ++q) REQUIRE((std::isinf(got[q]) || in[where[q]] == got[q]));
+  }
+}
+
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+using Row = std::vector<double>;
+
+// H R' of one gate: r is [hidden][width] with gate q at q * padded.
+double product(const float* r, int64_t width, int64_t padded, int64_t hidden, int64_t gate, int64_t j, const Row& h) {
+  double s = 0;
+  for (int64_t q = 0; q < hidden; ++q) s += double(r[q * width + gate * padded + j]) * h[size_t(q)];
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
+  for (int i = 0; i < rounds(200); ++i) {
+    const int64_t kind = pick(0, 2), gates = kind == 2 ? 4 : kind == 1 ? 3 : 1, seq = pick(1, 5), batch = pick(1, 3), dirs = pick(1, 2), hidden = pick(1, 20);
+    const int64_t padded = k::cdiv(hidden, k::VL) * k::VL, width = gates * padded, reverse = dirs == 2 ? 2 : pick(0, 1), before = pick(0, 1);
+    const bool initial = coin(), lengths = coin(), peepholes = kind == 2 && coin(), hidden_bias = kind == 1 && coin();
+    Guarded<float> x = reals(seq * batch * dirs * width), r = reals(dirs * hidden * width, -0.5f, 0.5f), rb = reals(dirs * width);
+    Guarded<float> h0 = reals(dirs * batch * hidden), c0 = reals(dirs * batch * hidden), p = reals(dirs * 3 * hidden);
+    Guarded<int32_t> len = integers<int32_t>(batch, 1, seq);
+    Guarded<float> yh(dirs * batch * hidden), yc(dirs * batch * hidden);
+    const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * batch, (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
+      void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
+                      lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data()};
+      k_rnn(kind, before, 0, reverse, kind == 0 ? 0 : 1, 0, 0, 0, seq, batch, dirs, hidden, args, u0, u1, s);
+    });
+    std::vector<double> want(size_t(y.size()), 0), last(size_t(yh.size()));
+    for (int64_t d = 0; d < dirs; ++d)
+      for (int64_t b = 0; b < batch; ++b) {
+        Row h(size_t(hidden), 0), c(size_t(hidden), 0);
+        const int64_t state = (d * batch + b) * hidden, n = lengths ? len[b] : seq;
+        for (int64_t j = 0; j < hidden && initial; ++j) h[size_t(j)] = h0[state + j], c[size_t(j)] = c0[state + j];
+        for (int64_t q = 0; q < n; ++q) {
+          const int64_t t = reverse >> d & 1 ? n - 1 - q : q;
+          const float *in = x.data() + ((t * batch + b) * dirs + d) * width, *rd = r.data() + d * hidden * width;
+          Row next(h), cell(c), reset(h);
+          for (int64_t j = 0; j < hidden; ++j) reset[size_t(j)] = kind == 1 ? sigmoid(in[padded + j] + ::product(rd, width, padded, hidden, 1, j, h)) : 0;
+          Row scaled(h);
+          for (int64_t j = 0; j < hidden; ++j) scaled[size_t(j)] *= reset[size_t(j)];
+          for (int64_t j = 0; j < hidden; ++j) {
+            const auto gate = [&](int64_t g) { return in[g * padded + j] + ::product(rd, width, padded, hidden, g, j, h); };
+            const auto peep = [&](int64_t g, double v) { return peepholes ? p[d * 3 * hidden + g * hidden + j] * v : 0; };
+            if (kind == 0) next[size_t(j)] = std::tanh(gate(0));
+            if (kind == 1) {
+              const double z = sigmoid(gate(0)), own = before ? reset[size_t(j)] * (::product(rd, width, padded, hidden, 2, j, h) + (hidden_bias ? rb[d * width + 2 * padded + j] : 0))
+                                                              : ::product(rd, width, padded, hidden, 2, j, scaled);
+              next[size_t(j)] = (1 - z) * std::tanh(in[2 * padded + j] + own) + z * h[size_t(j)];
+            }
+            if (kind == 2) {
+              const double old = c[size_t(j)], in_gate = sigmoid(gate(0) + peep(0, old)), forget = sigmoid(gate(2) + peep(2, old));
+              cell[size_t(j)] = forget * old + in_gate * std::tanh(gate(3));
+              next[size_t(j)] = sigmoid(gate(1) + peep(1, cell[size_t(j)])) * std::tanh(cell[size_t(j)]);
+            }
+          }
+          h = next, c = cell;
+          for (int64_t j = 0; j < hidden; ++j) want[size_t(((t * dirs + d) * batch + b) * hidden + j)] = h[size_t(j)];
+        }
+        for (int64_t j = 0; j < hidden; ++j) last[size_t(state + j)] = h[size_t(j)];
+      }
+    INFO("kind " << kind << " hidden " << hidden << " before " << before);
+    REQUIRE(error_of(y, want, 1) < 4e-6);
+    REQUIRE(error_of(yh, last, 1) < 4e-6);
+  }
+}
