@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/model.hpp"
+
+#include "core/runtime/model_state.hpp"
+#include "core/support/log.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+Result<Plugin::Artifact> artifact_of(const PackageReader& reader, const PackageSubgraph& s) {
+  Plugin::Artifact a;
+  a.format_id = s.format_id;
+  a.stem = s.stem;
+  a.compat_record = s.compat_record;
+  for (const PackageFile& f : s.files) {
+    OPTIMA_ASSIGN(Blob bytes, reader.artifact(s.index, f.name));
+    a.files.push_back({f.name, std::move(bytes)});
+  }
+  for (const auto& [name, sha] : s.weights) {
+    OPTIMA_ASSIGN(Blob bytes, reader.weight(sha));
+    a.weights.push_back({name, std::move(bytes)});
+  }
+  return a;
+}
+
+std::string_view verdict_words(uint32_t verdict) {
+  switch (verdict) {
+    case OPTIMA_COMPAT_RECOMPILE: return "must be compiled again";
+    case OPTIMA_COMPAT_WRONG_DEVICE: return "is for another device";
+    case OPTIMA_COMPAT_CORRUPT: return "is corrupt";
+    default: return "cannot be judged";
+  }
+}
+
+// OPTIMAL and USABLE pass, the latter with the plugin's advice in `note`.
+Status judge(Plugin& plugin, const Plugin::Artifact& artifact, const PackageSubgraph& s, std::string& note) {
+  OPTIMA_ASSIGN(const Plugin::Compatibility c, plugin.check_artifact(artifact, s.target));
+  if (c.verdict == OPTIMA_COMPAT_OPTIMAL) return {};
+  if (c.verdict == OPTIMA_COMPAT_USABLE) {
+    note = c.text.empty() ? "compiling again would make it faster" : c.text;
+    log(LogLevel::Info, "runtime", cat("subgraph ", s.index, ": plugin ", s.plugin, " advises to compile again: ", note));
+    return {};
+  }
+  const std::string message = cat("plugin ", s.plugin, " says that its artifact ", verdict_words(c.verdict), c.text.empty() ? "" : ": ", c.text);
+  return c.verdict == OPTIMA_COMPAT_CORRUPT ? invalid_input(message) : plugin_error(message);
+}
+
+Result<Plugin*> find_plugin(const RuntimeContext& context, const PackageSubgraph& s) {
+  if (Plugin* plugin = context.plugins().find(s.plugin)) return plugin;
+  std::vector<std::string> found;
+  for (const Plugin* p : context.plugins().plugins()) found.push_back(p->manifest().id);
+  return plugin_error(cat("needs the runtime side of plugin ", quote(s.plugin), ", found ", found.empty() ? "none" : join(found)));
+}
+
+struct Loading {
+  RuntimeContext& context;
+  const LoadOptions& options;
+  LoadedModel::State& state;
+
+  Status subgraph(const PackageSubgraph& s);
+  Status variant(const PackageVariant& v);
+};
+
+Status Loading::subgraph(const PackageSubgraph& s) {
+  const uint64_t start = now_ns();
+  SubgraphInfo info{s.index, s.device, s.plugin, {}};
+  OPTIMA_ASSIGN(Plugin* const plugin, find_plugin(context, s));
+  OPTIMA_ASSIGN(Plugin::Artifact artifact, artifact_of(state.package, s));
+  OPTIMA_RETURN_IF_ERROR(judge(*plugin, artifact, s, info.note));
+  OPTIMA_ASSIGN(std::unique_ptr<LoadedProgram> program, plugin->load(std::move(artifact), s.target, options.threads));
+  state.programs.push_back(std::move(program));
+  state.subgraphs.push_back(std::move(info));
+  state.events.push_back({ProfileKind::SubgraphInit, s.index, start, now_ns() - start, 0, cat("load subgraph ", s.index, " on ", s.device)});
+  return {};
+}
+
+Status Loading::variant(const PackageVariant& v) {
+  for (const PackageSubgraph& s : v.subgraphs) OPTIMA_RETURN_IF_ERROR(subgraph(s).within(cat("subgraph ", s.index)));
+  std::vector<LoadedProgram*> programs;
+  for (const auto& p : state.programs) programs.push_back(p.get());
+  OPTIMA_ASSIGN(state.plan, plan_run(state.package, v, programs));
+  return {};
+}
+
+TensorInfo info_of(const Slot& slot) { return {slot.name, slot.dtype, slot.shape, slot.symbols, slot.unranked}; }
+
+void describe(LoadedModel::State& state) {
+  for (const uint32_t slot : state.plan.inputs) state.inputs.push_back(info_of(state.plan.slots[slot]));
+  for (size_t i = 0; i < state.plan.outputs.size(); ++i) {
+    const OutputSource& source = state.plan.outputs[i];
+    TensorInfo info = source.slot == OPTIMA_NONE ? TensorInfo{{}, source.dtype, source.shape, std::vector<std::string>(source.shape.size()), false}
+                                                 : info_of(state.plan.slots[source.slot]);
+    info.name = state.package.package().outputs[i];
+    state.outputs.push_back(std::move(info));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load(RuntimeContext& context, PackageReader package, const LoadOptions& options) {
+  const uint64_t start = now_ns();
+  auto state = std::unique_ptr<State>(new State{&context, std::move(package), {}, {}, {}, {}, {}, {}});
+  Status first;
+  for (const PackageVariant& v : state->package.package().variants) {
+    state->programs.clear();
+    state->subgraphs.clear();
+    state->events.clear();
+    const Status status = Loading{context, options, *state}.variant(v);
+    if (status.ok()) {
+      describe(*state);
+      state->events.insert(state->events.begin(),
+                           {ProfileKind::ModelInit, 0, start, now_ns() - start, 0, cat("load ", state->package.package().model_name)});
+      return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(state)));
+    }
+    if (first.ok()) first = status;
+  }
+  return first.within(cat("package ", quote(state->package.package().model_name)));
+}
+
+LoadedModel::LoadedModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LoadedModel::~LoadedModel() = default;
+
+const Package& LoadedModel::package() const { return state_->package.package(); }
+const PackageReader& LoadedModel::reader() const { return state_->package; }
+const std::vector<TensorInfo>& LoadedModel::inputs() const { return state_->inputs; }
+const std::vector<TensorInfo>& LoadedModel::outputs() const { return state_->outputs; }
+const std::vector<SubgraphInfo>& LoadedModel::subgraphs() const { return state_->subgraphs; }
+const std::vector<ProfileEvent>& LoadedModel::events() const { return state_->events; }
+uint64_t LoadedModel::arena_bytes() const { return state_->plan.arena_bytes; }
+uint64_t LoadedModel::arena_sum() const { return state_->plan.arena_sum; }
+
+}  // namespace optima

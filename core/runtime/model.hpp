@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/runtime: a package made ready to run: its artifacts checked and loaded by their plugins. Knows no plugin by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/package/reader.hpp"
+#include "core/runtime/context.hpp"
+#include "core/runtime/profile.hpp"
+
+namespace optima {
+
+struct LoadOptions {
+  int64_t threads = 0;  ///< most threads of one subgraph's execution; 0 = all
+};
+
+/// A tensor at the model's door.
+struct TensorInfo {
+  std::string name;
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> shape;        ///< -1 = dynamic
+  std::vector<std::string> symbols;  ///< per dim, empty = none
+  bool unranked = false;
+};
+
+/// One subgraph as loaded.
+struct SubgraphInfo {
+  uint32_t index = 0;
+  std::string device, plugin, note;  ///< note: the plugin's sentence when it advises to recompile
+};
+
+/// Shared by its requests, which must not outlive it. Immutable after load: any thread.
+class LoadedModel {
+ public:
+  /// Takes the first variant all of whose artifacts are called OPTIMAL or USABLE. Fails with the first variant's reason:
+  /// Plugin when a plugin is absent, calls an artifact out of date or of another device, or fails; InvalidInput when it calls it corrupt.
+  static Result<std::unique_ptr<LoadedModel>> load(RuntimeContext& context, PackageReader package, const LoadOptions& options = {});
+  ~LoadedModel();
+
+  const Package& package() const;
+  const PackageReader& reader() const;
+  const std::vector<TensorInfo>& inputs() const;
+  const std::vector<TensorInfo>& outputs() const;
+  const std::vector<SubgraphInfo>& subgraphs() const;
+  /// ModelInit and SubgraphInit.
+  const std::vector<ProfileEvent>& events() const;
+  /// Bytes one request takes for cut tensors, and what they would take side by side.
+  uint64_t arena_bytes() const;
+  uint64_t arena_sum() const;
+
+  struct State;  // the room's own
+
+ private:
+  friend class Request;
+  std::unique_ptr<State> state_;
+  explicit LoadedModel(std::unique_ptr<State> state);
+};
+
+}  // namespace optima

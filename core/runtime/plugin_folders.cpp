@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/runtime: plugins from folders, through registries.
+#include <mutex>
+
+#include "core/runtime/context.hpp"
+
+namespace optima {
+namespace {
+
+class BorrowedPlugins : public PluginSource {
+ public:
+  explicit BorrowedPlugins(const Registry& registry) : registry_(registry) {}
+  Plugin* find(std::string_view id) const override { return registry_.runtime(id); }
+  std::vector<Plugin*> plugins() const override { return registry_.runtimes(); }
+  std::vector<PluginFile> files() const override { return {registry_.files().begin(), registry_.files().end()}; }
+
+ private:
+  const Registry& registry_;
+};
+
+class FolderPlugins : public PluginSource {
+ public:
+  explicit FolderPlugins(PluginFolders given) : given_(std::move(given)) {}
+
+  Status scan(std::vector<std::string> folders, const OptionValues& options) {
+    ScanOptions scan;
+    scan.folders = std::move(folders);
+    HostServices services;
+    services.name = given_.host_name;
+    services.version = given_.host_version;
+    OPTIMA_ASSIGN(Registry registry, Registry::scan(scan, std::move(services)));
+    if (!options.empty()) OPTIMA_RETURN_IF_ERROR(registry.set_options(options));
+    const std::lock_guard lock(mutex_);
+    registries_.push_back(std::make_unique<Registry>(std::move(registry)));
+    return {};
+  }
+  Plugin* find(std::string_view id) const override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& r : registries_)
+      if (Plugin* plugin = r->runtime(id)) return plugin;
+    return nullptr;
+  }
+  std::vector<Plugin*> plugins() const override {
+    std::vector<Plugin*> out;
+    const std::lock_guard lock(mutex_);
+    for (const auto& r : registries_)
+      for (Plugin* plugin : r->runtimes()) out.push_back(plugin);
+    return out;
+  }
+  std::vector<PluginFile> files() const override {
+    std::vector<PluginFile> out;
+    const std::lock_guard lock(mutex_);
+    for (const auto& r : registries_) out.insert(out.end(), r->files().begin(), r->files().end());
+    return out;
+  }
+  Status add_folder(const std::string& folder) override { return scan({folder}, {}); }
+
+ private:
+  const PluginFolders given_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Registry>> registries_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PluginSource>> scan_plugins(PluginFolders given) {
+  const std::vector<std::string> folders = given.folders;
+  const OptionValues options = given.options;
+  auto source = std::make_unique<FolderPlugins>(std::move(given));
+  if (!folders.empty()) OPTIMA_RETURN_IF_ERROR(source->scan(folders, options));
+  return std::unique_ptr<PluginSource>(std::move(source));
+}
+
+std::unique_ptr<PluginSource> borrow_plugins(const Registry& registry) { return std::make_unique<BorrowedPlugins>(registry); }
+
+}  // namespace optima

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/request.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/runtime/request_state.hpp"
+#include "core/support/text.hpp"
+#include "core/tensor_io/element.hpp"
+
+namespace optima {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : infos) names.push_back(info.name);
+  return names;
+}
+
+Result<size_t> position(const std::vector<TensorInfo>& infos, std::string_view name, std::string_view what) {
+  for (size_t i = 0; i < infos.size(); ++i)
+    if (infos[i].name == name) return i;
+  const std::vector<std::string> names = names_of(infos);
+  return invalid_input(cat("the model has no ", what, " ", quote(name), nearest_hint(name, names), ", wanted one of ", join(names)));
+}
+
+// A number of the caller's against the model's; the public API lets any through.
+Status check_index(size_t index, size_t count, std::string_view what) {
+  if (index < count) return {};
+  return invalid_input(cat(what, " number ", index, " found, wanted 0 to ", count - 1));
+}
+
+Status check_shape(const TensorInfo& info, std::span<const int64_t> shape) {
+  bool fits = info.unranked || shape.size() == info.shape.size();
+  for (size_t i = 0; fits && !info.unranked && i < shape.size(); ++i) fits = info.shape[i] < 0 ? shape[i] >= 0 : shape[i] == info.shape[i];
+  if (fits && shape.size() <= kMostDims) return {};
+  return invalid_input(cat("input ", quote(info.name), ": found shape ", shape_text(shape), ", wanted ", info.unranked ? "any" : shape_text(info.shape)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Request>> Request::create(const LoadedModel& model) {
+  const uint64_t start = now_ns();
+  auto state = std::make_unique<State>(model);
+  for (const auto& program : model.state_->programs) {
+    OPTIMA_ASSIGN(std::unique_ptr<ExecutionContext> context, program->create_context());
+    state->contexts.push_back(std::move(context));
+  }
+  OPTIMA_RETURN_IF_ERROR(state->buffers.allocate());
+  state->number = ++model.state_->requests;
+  state->record(ProfileKind::RequestInit, 0, start);
+  return std::unique_ptr<Request>(new Request(std::move(state)));
+}
+
+Request::Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Request::~Request() {
+  if (state_) state_->close();
+}
+
+Result<size_t> Request::input_index(std::string_view name) const { return position(model().inputs(), name, "input"); }
+Result<size_t> Request::output_index(std::string_view name) const { return position(model().outputs(), name, "output"); }
+const LoadedModel& Request::model() const { return state_->model; }
+
+Status Request::set_input(size_t index, Tensor tensor) {
+  OPTIMA_RETURN_IF_ERROR(check_index(index, model().inputs().size(), "input"));
+  const TensorInfo& info = model().inputs()[index];
+  if (tensor.dtype != info.dtype)
+    return invalid_input(cat("input ", quote(info.name), ": found type ", dtype_name(tensor.dtype), ", wanted ", dtype_name(info.dtype)));
+  OPTIMA_RETURN_IF_ERROR(check_shape(info, tensor.shape));
+  if (byte_size(tensor.dtype, tensor.shape) != tensor.size)
+    return invalid_input(cat("input ", quote(info.name), ": found ", tensor.size, " bytes, wanted what type and shape say"));
+  return state_->take_input(state_->plan.inputs[index], std::move(tensor)).within(cat("input ", quote(info.name)));
+}
+
+Result<Tensor> Request::input_buffer(size_t index, std::vector<int64_t> shape) {
+  OPTIMA_RETURN_IF_ERROR(check_index(index, model().inputs().size(), "input"));
+  const TensorInfo& info = model().inputs()[index];
+  OPTIMA_RETURN_IF_ERROR(check_shape(info, shape));
+  OPTIMA_ASSIGN(Tensor tensor, Tensor::make(info.dtype, std::move(shape)));
+  tensor.name = info.name;
+  OPTIMA_RETURN_IF_ERROR(set_input(index, tensor));
+  return tensor;
+}
+
+Status Request::bind_output(size_t index, void* data, uint64_t capacity) {
+  OPTIMA_RETURN_IF_ERROR(check_index(index, model().outputs().size(), "output"));
+  const OutputSource& source = state_->plan.outputs[index];
+  const bool is_constant = source.slot == OPTIMA_NONE;
+  const uint64_t least = is_constant ? source.constant.size : state_->buffers.slots[source.slot].slot->size;
+  if (data && capacity < least)
+    return invalid_input(cat("output ", quote(model().outputs()[index].name), ": found a buffer of ", capacity, " bytes, wanted ", least));
+  if (is_constant || source.is_alias) {
+    state_->copies[index] = {static_cast<std::byte*>(data), capacity};
+    return {};
+  }
+  SlotState& slot = state_->buffers.slots[source.slot];
+  slot.bound = static_cast<std::byte*>(data);
+  slot.bound_capacity = capacity;
+  if (!slot.slot->is_static) return {};
+  if (!slot.place(slot.slot->size)) return io_error(cat("output ", quote(slot.slot->name), ": ", slot.alloc_error));
+  slot.publish();
+  return {};
+}
+
+Result<Tensor> Request::output(size_t index) const {
+  OPTIMA_RETURN_IF_ERROR(check_index(index, model().outputs().size(), "output"));
+  if (!state_->has_outputs) return Status(StatusKind::Usage, "the request has no outputs yet, wanted a successful run first");
+  return state_->output(index);
+}
+
+Status Request::run() {
+  OPTIMA_RETURN_IF_ERROR(state_->claim());
+  state_->cancel = false;
+  const Status status = state_->run_all();
+  state_->release();
+  return status;
+}
+
+void Request::set_callback(std::function<void(const Status&)> callback) { state_->callback = std::move(callback); }
+Status Request::start() { return state_->start(); }
+Status Request::wait(int64_t timeout_ms) { return state_->wait(timeout_ms); }
+void Request::cancel() { state_->cancel = true; }
+void Request::set_profiling(bool on) { state_->profiling = on; }
+std::vector<ProfileEvent> Request::take_events() { return state_->take_events(); }
+
+const void* Request::bound_address(size_t step, bool input, size_t i) const {
+  const StepViews& views = state_->buffers.steps[step];
+  return (input ? views.inputs : views.outputs)[i].data;
+}
+
+}  // namespace optima

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/runtime: one execution state of a loaded model: its buffers, its plugins' contexts, its asynchronous run. Knows no files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/runtime/model.hpp"
+#include "core/tensor_io/tensor.hpp"
+
+namespace optima {
+
+/// One run at a time; different requests of one model run in parallel. All members from one thread at a time, except wait() and
+/// cancel(), which any thread may call. While a run is under way only those two may be called.
+class Request {
+ public:
+  /// Fails with Plugin when a plugin cannot make a context, Io when there is no memory.
+  static Result<std::unique_ptr<Request>> create(const LoadedModel& model);
+  /// Cancels a run under way and waits for it.
+  ~Request();
+
+  /// Positions of names; InvalidInput with the nearest names when there is none.
+  Result<size_t> input_index(std::string_view name) const;
+  Result<size_t> output_index(std::string_view name) const;
+
+  /// The tensor's bytes are read at each later run, in place when they are aligned and long enough for their readers, else through a copy.
+  /// A borrowed tensor must stay valid until it is replaced or the request is gone. InvalidInput for a wrong type or shape.
+  Status set_input(size_t index, Tensor tensor);
+  /// A 64-byte aligned tensor of the request's own to write the input into, shaped `shape` (the model's where static).
+  Result<Tensor> input_buffer(size_t index, std::vector<int64_t> shape);
+  /// Later runs write the output to these bytes, directly when they are aligned and long enough. `data` null unbinds.
+  /// InvalidInput when a static output does not fit; a dynamic one is judged when its size is known.
+  Status bind_output(size_t index, void* data, uint64_t capacity);
+  /// The output of the last successful run, without a copy: valid until the next run or the end of the request.
+  Result<Tensor> output(size_t index) const;
+
+  /// Runs here and now. InvalidInput when an input is not set; otherwise the first failing subgraph's Status.
+  Status run();
+
+  /// Called on a pool thread after an asynchronous run, before wait() returns; may start the next run, must not wait().
+  void set_callback(std::function<void(const Status&)> callback);
+  /// Starts a run on the context's threads. Usage while one is under way.
+  Status start();
+  /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started.
+  /// Negative = no limit, 0 = only look.
+  Status wait(int64_t timeout_ms);
+  /// The run under way ends with Cancelled after the subgraph that is executing. Nothing under way: no effect.
+  void cancel();
+
+  /// Off at first. Events of RequestInit are always there; of each run since the last take_events() when on.
+  void set_profiling(bool on);
+  /// The events since the last call, oldest first.
+  std::vector<ProfileEvent> take_events();
+
+  const LoadedModel& model() const;
+  /// Address at which subgraph `step` got its input or output number `i` in the last run; for tests of the zero-copy promise.
+  const void* bound_address(size_t step, bool input, size_t i) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  explicit Request(std::unique_ptr<State> state);
+};
+
+}  // namespace optima

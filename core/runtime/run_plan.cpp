@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/run_plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/runtime/arena.hpp"
+#include "core/support/text.hpp"
+#include "core/tensor_io/element.hpp"
+
+namespace optima {
+namespace {
+
+constexpr uint32_t kLargestAlignment = 1 << 20;
+
+struct Builder {
+  const PackageReader& reader;
+  const PackageVariant& variant;
+  RunPlan plan;
+  std::map<std::string_view, uint32_t> by_name;
+
+  Result<uint32_t> slot_of(const std::string& name);
+  Status merge_binding(Slot& slot, const Binding& binding, const std::string& place);
+  Status add_step(const PackageSubgraph& subgraph, const LoadedProgram& program);
+  Status add_output(const std::string& name);
+  Status settle(Slot& slot);
+  void place();
+};
+
+Result<uint32_t> Builder::slot_of(const std::string& name) {
+  if (const auto it = by_name.find(name); it != by_name.end()) return it->second;
+  const PackageTensor* t = reader.package().find_tensor(name);
+  if (!t) return invalid_input(cat("tensor ", quote(name), " is not among the package's tensors"));
+  if (optima_dtype_bits(t->dtype) == 0)
+    return invalid_input(cat("tensor ", quote(name), " has type ", dtype_name(t->dtype), ", wanted a type of fixed size"));
+  Slot slot;
+  slot.name = name;
+  slot.dtype = t->dtype;
+  slot.shape = t->shape;
+  slot.symbols = t->symbols;
+  slot.unranked = t->unranked;
+  const auto number = static_cast<uint32_t>(plan.slots.size());
+  plan.slots.push_back(std::move(slot));
+  by_name[t->name] = number;
+  return number;
+}
+
+// The more exact of both sides wins; a contradiction means that the artifact is not the package's.
+Status Builder::merge_binding(Slot& slot, const Binding& b, const std::string& place) {
+  if (b.name != slot.name) return plugin_error(cat(place, ": found binding ", quote(b.name), ", wanted ", quote(slot.name)));
+  if (b.dtype != slot.dtype)
+    return plugin_error(cat(place, ": binding ", quote(b.name), " is ", dtype_name(b.dtype), ", wanted ", dtype_name(slot.dtype)));
+  if (b.alignment > kLargestAlignment || (b.alignment & (b.alignment - 1)) != 0)
+    return plugin_error(cat(place, ": binding ", quote(b.name), " wants alignment ", b.alignment, ", wanted a power of two up to ", kLargestAlignment));
+  slot.alignment = std::max<uint64_t>(slot.alignment, b.alignment);
+  slot.needed = std::max(slot.needed, b.min_size);
+  if (b.unranked) return {};
+  if (b.shape.size() > kMostDims) return plugin_error(cat(place, ": binding ", quote(b.name), " has rank ", b.shape.size(), ", wanted at most ", kMostDims));
+  if (slot.unranked) {
+    slot.shape = b.shape;
+    slot.unranked = false;
+  }
+  bool agrees = slot.shape.size() == b.shape.size();
+  for (size_t i = 0; agrees && i < b.shape.size(); ++i) {
+    agrees = slot.shape[i] < 0 || b.shape[i] < 0 || slot.shape[i] == b.shape[i];
+    if (slot.shape[i] < 0) slot.shape[i] = b.shape[i];
+  }
+  if (!agrees)
+    return plugin_error(cat(place, ": binding ", quote(b.name), " has shape ", shape_text(b.shape), ", wanted ", shape_text(slot.shape)));
+  return {};
+}
+
+Status Builder::add_step(const PackageSubgraph& subgraph, const LoadedProgram& program) {
+  const std::string place = cat("subgraph ", subgraph.index, " of plugin ", subgraph.plugin);
+  const std::vector<Binding>& bindings = program.bindings();
+  const size_t wanted = subgraph.inputs.size() + subgraph.outputs.size();
+  if (bindings.size() != wanted) return plugin_error(cat(place, ": found ", bindings.size(), " bindings, wanted ", wanted));
+  const auto number = static_cast<uint32_t>(plan.steps.size());
+  Step step;
+  for (size_t i = 0; i < wanted; ++i) {
+    const bool is_input = i < subgraph.inputs.size();
+    const std::string& name = is_input ? subgraph.inputs[i] : subgraph.outputs[i - subgraph.inputs.size()];
+    OPTIMA_ASSIGN(const uint32_t s, slot_of(name));
+    Slot& slot = plan.slots[s];
+    if (bindings[i].direction != static_cast<uint32_t>(is_input ? OPTIMA_INPUT : OPTIMA_OUTPUT))
+      return plugin_error(cat(place, ": binding ", quote(bindings[i].name), " has the wrong direction"));
+    OPTIMA_RETURN_IF_ERROR(merge_binding(slot, bindings[i], place));
+    if (!is_input) slot.first = number;
+    slot.last = number;
+    (is_input ? step.inputs : step.outputs).push_back(s);
+  }
+  plan.steps.push_back(std::move(step));
+  return {};
+}
+
+Status Builder::add_output(const std::string& name) {
+  OutputSource source;
+  const auto pass = std::find_if(variant.pass_through.begin(), variant.pass_through.end(), [&](const PassThrough& p) { return p.output == name; });
+  if (pass != variant.pass_through.end() && !pass->weight.empty()) {
+    const PackageTensor* t = reader.package().find_tensor(name);
+    OPTIMA_ASSIGN(source.constant, reader.weight(pass->weight));
+    source.dtype = t->dtype;
+    source.shape = t->shape;
+    if (byte_size(source.dtype, source.shape) != source.constant.size)
+      return invalid_input(cat("output ", quote(name), ": its constant has ", source.constant.size, " bytes, wanted what its type and shape say"));
+  } else {
+    const std::string& from = pass != variant.pass_through.end() ? pass->input : name;
+    OPTIMA_ASSIGN(source.slot, slot_of(from));
+    Slot& slot = plan.slots[source.slot];
+    source.is_alias = slot.home == Slot::Home::Input || slot.home == Slot::Home::Output;
+    if (!source.is_alias) slot.home = Slot::Home::Output;
+  }
+  plan.outputs.push_back(std::move(source));
+  return {};
+}
+
+Status Builder::settle(Slot& slot) {
+  slot.is_static = !slot.unranked && std::all_of(slot.shape.begin(), slot.shape.end(), [](int64_t d) { return d >= 0; });
+  slot.symbols.resize(slot.shape.size());
+  if (!slot.is_static) return {};
+  const std::optional<uint64_t> size = byte_size(slot.dtype, slot.shape);
+  if (!size) return invalid_input(cat("tensor ", quote(slot.name), " of shape ", shape_text(slot.shape), " is absurdly large"));
+  slot.size = *size;
+  slot.needed = std::max(slot.needed, slot.size);
+  if (slot.home == Slot::Home::Dynamic) slot.home = Slot::Home::Arena;
+  return {};
+}
+
+void Builder::place() {
+  std::vector<ArenaItem> items;
+  std::vector<Slot*> owners;
+  for (Slot& slot : plan.slots) {
+    if (slot.home != Slot::Home::Arena) continue;
+    items.push_back({slot.needed, slot.alignment, slot.first, slot.last, 0});
+    owners.push_back(&slot);
+    plan.arena_sum += (slot.needed + slot.alignment - 1) / slot.alignment * slot.alignment;
+    plan.arena_alignment = std::max(plan.arena_alignment, slot.alignment);
+  }
+  plan.arena_bytes = assign_offsets(items);
+  for (size_t i = 0; i < items.size(); ++i) owners[i]->offset = items[i].offset;
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs) {
+  Builder b{package, variant, {}, {}};
+  for (const std::string& name : package.package().inputs) {
+    OPTIMA_ASSIGN(const uint32_t slot, b.slot_of(name));
+    b.plan.slots[slot].home = Slot::Home::Input;
+    b.plan.inputs.push_back(slot);
+  }
+  for (size_t i = 0; i < programs.size(); ++i) OPTIMA_RETURN_IF_ERROR(b.add_step(variant.subgraphs[i], *programs[i]));
+  for (const std::string& name : package.package().outputs) OPTIMA_RETURN_IF_ERROR(b.add_output(name));
+  for (Slot& slot : b.plan.slots) OPTIMA_RETURN_IF_ERROR(b.settle(slot));
+  for (Step& step : b.plan.steps)
+    for (const uint32_t s : step.outputs) step.has_dynamic_output |= !b.plan.slots[s].is_static;
+  b.place();
+  return std::move(b.plan);
+}
+
+}  // namespace optima

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/runtime: what is fixed for every run of a model: where each tensor lives, who reads it, in which order. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/package/reader.hpp"
+#include "core/registry/registry.hpp"
+#include "core/support/blob.hpp"
+
+namespace optima {
+
+/// Highest rank that is carried.
+constexpr size_t kMostDims = 64;
+
+/// A tensor of the package that subgraphs read or write.
+struct Slot {
+  enum class Home { Input, Output, Arena, Dynamic };  ///< user's or request's buffer, arena offset, buffer sized while running
+  std::string name;
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> shape;        ///< -1 = dynamic; package and bindings merged
+  std::vector<std::string> symbols;  ///< per dim
+  bool unranked = false;
+  Home home = Home::Dynamic;
+  bool is_static = false;
+  uint64_t size = 0;         ///< bytes by shape; 0 unless static
+  uint64_t needed = 0;       ///< bytes the buffer must have, at least size
+  uint64_t alignment = 64;   ///< strictest of its bindings
+  uint64_t offset = 0;       ///< in the arena
+  uint32_t first = 0, last = 0;  ///< steps it is alive
+};
+
+/// One subgraph.
+struct Step {
+  std::vector<uint32_t> inputs, outputs;  ///< slots in binding order
+  bool has_dynamic_output = false;
+};
+
+/// Where a model output comes from.
+struct OutputSource {
+  uint32_t slot = OPTIMA_NONE;  ///< OPTIMA_NONE: the constant
+  bool is_alias = false;        ///< the slot is a model input, or an earlier output's: bound buffers get a copy
+  Blob constant;
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> shape;   ///< of the constant
+};
+
+struct RunPlan {
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<uint32_t> inputs;        ///< slot per model input
+  std::vector<OutputSource> outputs;   ///< per model output
+  uint64_t arena_bytes = 0, arena_alignment = 64;
+  uint64_t arena_sum = 0;              ///< what the arena's tensors would take side by side
+};
+
+/// Joins what the package says with what the programs say. InvalidInput or Plugin error where they contradict each other.
+Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs);
+
+}  // namespace optima

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor_io/npy.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "core/support/text.hpp"
+#include "core/tensor_io/element.hpp"
+
+namespace optima {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kMostDims = 64;
+
+struct TypeRow {
+  std::string_view code;  // without the byte order
+  int32_t dtype;
+  uint32_t word;  // bytes that swap together
+};
+constexpr TypeRow kTypes[] = {{"f4", OPTIMA_F32, 4}, {"f8", OPTIMA_F64, 8}, {"f2", OPTIMA_F16, 2}, {"i1", OPTIMA_I8, 1}, {"i2", OPTIMA_I16, 2},
+                              {"i4", OPTIMA_I32, 4}, {"i8", OPTIMA_I64, 8}, {"u1", OPTIMA_U8, 1}, {"u2", OPTIMA_U16, 2}, {"u4", OPTIMA_U32, 4},
+                              {"u8", OPTIMA_U64, 8}, {"b1", OPTIMA_BOOL, 1}, {"c8", OPTIMA_C64, 4}, {"c16", OPTIMA_C128, 8}};
+
+struct Header {
+  std::string descr;
+  bool fortran = false;
+  std::vector<int64_t> shape;
+};
+
+// The header is a Python dict literal of three known keys; this reads just that grammar.
+class HeaderParser {
+ public:
+  explicit HeaderParser(std::string_view text) : rest_(text) {}
+
+  bool parse(Header& h) {
+    if (!eat('{')) return false;
+    int seen = 0;
+    while (!eat('}')) {
+      std::string key;
+      if (!string(key) || !eat(':')) return false;
+      if (key == "descr") seen |= 1;
+      else if (key == "fortran_order") seen |= 2;
+      else if (key == "shape") seen |= 4;
+      else return false;
+      const bool good = key == "descr" ? descr(h.descr) : key == "shape" ? shape(h.shape) : boolean(h.fortran);
+      if (!good || (!eat(',') && peek() != '}')) return false;
+    }
+    return seen == 7;
+  }
+
+ private:
+  char peek() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+    return rest_.empty() ? '\0' : rest_.front();
+  }
+  bool eat(char c) {
+    if (peek() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  bool string(std::string& out) {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') return false;
+    const size_t end = rest_.find(quote, 1);
+    if (end == std::string_view::npos) return false;
+    out = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+  // A structured type is a list; it is kept as text so that the refusal can show it.
+  bool descr(std::string& out) {
+    if (peek() != '[') return string(out);
+    const size_t end = rest_.find(']');
+    if (end == std::string_view::npos) return false;
+    out = rest_.substr(0, end + 1);
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+  bool boolean(bool& out) {
+    peek();
+    for (const bool value : {true, false}) {
+      const std::string_view word = value ? "True" : "False";
+      if (rest_.substr(0, word.size()) != word) continue;
+      rest_.remove_prefix(word.size());
+      out = value;
+      return true;
+    }
+    return false;
+  }
+  bool shape(std::vector<int64_t>& out) {
+    if (!eat('(')) return false;
+    while (!eat(')')) {
+      peek();
+      int64_t n = 0;
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), n);
+      if (error != std::errc() || n < 0 || out.size() == kMostDims) return false;
+      rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+      if (!rest_.empty() && rest_.front() == 'L') rest_.remove_prefix(1);  // files of Python 2
+      out.push_back(n);
+      if (!eat(',') && peek() != ')') return false;
+    }
+    return true;
+  }
+
+  std::string_view rest_;
+};
+
+// Where the header's text lies, and the data behind it.
+Result<std::pair<std::string_view, std::span<const std::byte>>> split(std::span<const std::byte> bytes, std::string_view what) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  if (bytes.size() < 10 || std::string_view(text, kMagic.size()) != kMagic) return invalid_input(cat(what, ": is not an npy file"));
+  const auto major = static_cast<unsigned>(bytes[6]);
+  if (major < 1 || major > 3) return invalid_input(cat(what, ": found npy format version ", major, ", wanted 1 to 3"));
+  const size_t start = major == 1 ? 10 : 12;
+  if (bytes.size() < start) return invalid_input(cat(what, ": is cut off in the header"));
+  uint64_t length = 0;
+  for (size_t i = 8; i < start; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * (i - 8));
+  if (length > bytes.size() - start) return invalid_input(cat(what, ": is cut off in the header: found ", bytes.size() - start, " bytes, wanted ", length));
+  return std::pair(std::string_view(text + start, length), bytes.subspan(start + length));
+}
+
+Result<const TypeRow*> type_of(std::string_view descr, std::string_view what) {
+  if (descr.find('O') != std::string_view::npos)
+    return invalid_input(cat(what, ": holds pickled Python objects, which are never read; save it as a plain array"));
+  const std::string_view code = descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos ? descr : descr.substr(1);
+  for (const TypeRow& row : kTypes)
+    if (row.code == code) return &row;
+  return invalid_input(cat(what, ": found array type ", quote(descr), ", wanted a number or truth value"));
+}
+
+void swap_words(Tensor& t, uint32_t word) {
+  for (uint64_t at = 0; at + word <= t.size; at += word) std::reverse(t.data + at, t.data + at + word);
+}
+
+// Column-major to row-major: walks the output in order, the input by strides.
+void copy_fortran(Tensor& to, const std::byte* from, uint64_t element) {
+  std::vector<uint64_t> stride(to.shape.size(), element), at(to.shape.size(), 0);
+  for (size_t d = 1; d < stride.size(); ++d) stride[d] = stride[d - 1] * static_cast<uint64_t>(to.shape[d - 1]);
+  uint64_t offset = 0;
+  for (uint64_t done = 0; done < to.size; done += element) {
+    std::memcpy(to.data + done, from + offset, element);
+    for (size_t d = to.shape.size(); d-- > 0;) {
+      offset += stride[d];
+      if (++at[d] < static_cast<uint64_t>(to.shape[d])) break;
+      offset -= stride[d] * at[d];
+      at[d] = 0;
+    }
+  }
+}
+
+struct Stored {
+  std::string_view descr;
+  uint32_t unpacked_bits = 0;  // 2 or 4: written one element per byte
+};
+
+Stored stored_as(int32_t dtype) {
+  switch (dtype) {
+    case OPTIMA_BF16: return {"<u2"};
+    case OPTIMA_F8E4M3FN: case OPTIMA_F8E4M3FNUZ: case OPTIMA_F8E5M2: case OPTIMA_F8E5M2FNUZ: case OPTIMA_F8E8M0: return {"|u1"};
+    case OPTIMA_U4: case OPTIMA_F4E2M1: return {"|u1", 4};
+    case OPTIMA_I4: return {"|i1", 4};
+    case OPTIMA_U2: return {"|u1", 2};
+    case OPTIMA_I2: return {"|i1", 2};
+    default: return {};
+  }
+}
+
+std::string descr_of(int32_t dtype) {
+  if (const Stored s = stored_as(dtype); !s.descr.empty()) return std::string(s.descr);
+  for (const TypeRow& row : kTypes)
+    if (row.dtype == dtype) return cat(row.word == 1 && row.code.size() == 2 ? '|' : '<', row.code);
+  return "|u1";
+}
+
+std::string unpack(const Tensor& t, uint32_t bits) {
+  const uint64_t n = element_count(t.shape).value_or(0);
+  std::string out(n, '\0');
+  const bool is_signed = t.dtype == OPTIMA_I4 || t.dtype == OPTIMA_I2;
+  for (uint64_t i = 0; i < n; ++i) {
+    unsigned code = (static_cast<unsigned>(t.data[i * bits / 8]) >> (i * bits % 8)) & ((1u << bits) - 1);
+    if (is_signed && (code >> (bits - 1))) code |= 0xFFu << bits;
+    out[i] = static_cast<char>(code);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Tensor> read_npy(std::span<const std::byte> bytes, std::string_view what) {
+  OPTIMA_ASSIGN(const auto parts, split(bytes, what));
+  const auto& [text, data] = parts;
+  Header header;
+  if (!HeaderParser(text).parse(header)) return invalid_input(cat(what, ": has a header that cannot be read: ", quote(text.substr(0, 100))));
+  OPTIMA_ASSIGN(const TypeRow* const type, type_of(header.descr, what));
+  const std::optional<uint64_t> size = byte_size(type->dtype, header.shape);
+  if (!size || data.size() < *size)
+    return invalid_input(cat(what, ": is cut off: found ", data.size(), " bytes of data, wanted ", size ? std::to_string(*size) : "more than there can be", " for ",
+                             dtype_name(type->dtype), " ", shape_text(header.shape)));
+  OPTIMA_ASSIGN(Tensor t, Tensor::make(type->dtype, header.shape));
+  if (header.fortran && t.shape.size() > 1) copy_fortran(t, data.data(), optima_dtype_bits(t.dtype) / 8);
+  else if (t.size) std::memcpy(t.data, data.data(), t.size);
+  if (header.descr[0] == '>' && type->word > 1) swap_words(t, type->word);
+  return t;
+}
+
+std::string write_npy(const Tensor& t) {
+  std::vector<std::string> dims;
+  for (const int64_t d : t.shape) dims.push_back(std::to_string(d));
+  const std::string shape = join(dims) + (dims.size() == 1 ? "," : "");  // (3,) is Python's tuple of one
+  std::string header = cat("{'descr': '", descr_of(t.dtype), "', 'fortran_order': False, 'shape': (", shape, "), }");
+  constexpr size_t kPrefix = 10, kAlign = 64;
+  header.append((kAlign - (kPrefix + header.size() + 1) % kAlign) % kAlign, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(header.size() & 0xFF);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  if (const uint32_t bits = stored_as(t.dtype).unpacked_bits) return out + unpack(t, bits);
+  return out.append(reinterpret_cast<const char*>(t.data), t.size);
+}
+
+}  // namespace optima

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/runtime/fake_plugin.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+/// in -> a -> b -> c -> out, each 1024 floats, each doubling and adding one.
+struct Chain : Bench {
+  explicit Chain(size_t cuts = 3) {
+    const std::vector<int64_t> shape = {1024};
+    tensor("in", shape);
+    tensor("out", shape);
+    package.inputs = {"in"};
+    package.outputs = {"out"};
+    std::string last = "in";
+    for (size_t i = 0; i <= cuts; ++i) {
+      const std::string next = i == cuts ? "out" : "cut_" + std::to_string(i);
+      if (i < cuts) tensor(next, shape);
+      subgraph({last}, {next}, affine(2, 1));
+      last = next;
+    }
+  }
+};
+
+float chain_value(float x, size_t steps) {
+  for (size_t i = 0; i < steps; ++i) x = 2 * x + 1;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("a chain of subgraphs gives what its steps give one after another") {
+  Chain b;
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  const auto out = r->output(0);
+  REQUIRE(out.ok());
+  CHECK(out->name == "out");
+  CHECK(out->shape == std::vector<int64_t>{1024});
+  for (size_t i = 0; i < 1024; ++i) REQUIRE(out->as<float>()[i] == chain_value(1 + static_cast<float>(i), 4));
+}
+
+TEST_CASE("cut tensors are handed over without a copy: the reader's address is the writer's") {
+  Chain b;
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  for (size_t k = 0; k + 1 < 4; ++k) CHECK(r->bound_address(k, false, 0) == r->bound_address(k + 1, true, 0));
+}
+
+TEST_CASE("the arena is aligned and smaller than the sum of the cut tensors") {
+  Chain b(6);
+  auto r = b.request();
+  CHECK(b.model().arena_sum() == 6 * 4096);
+  CHECK(b.model().arena_bytes() == 2 * 4096);
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  for (size_t k = 0; k < 6; ++k) CHECK(reinterpret_cast<uintptr_t>(r->bound_address(k, false, 0)) % 64 == 0);
+}
+
+TEST_CASE("aligned user buffers are read and written in place") {
+  Chain b;
+  auto r = b.request();
+  Tensor in = filled({1024}), out = *Tensor::make(OPTIMA_F32, {1024});
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, in.data, in.size)).ok());
+  REQUIRE(r->bind_output(0, out.data, out.size).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->bound_address(0, true, 0) == in.data);
+  CHECK(r->bound_address(3, false, 0) == out.data);
+  CHECK(r->output(0)->data == out.data);
+  in.as<float>()[0] = 5;  // read anew at each run
+  REQUIRE(r->run().ok());
+  CHECK(out.as<float>()[0] == chain_value(5, 4));
+}
+
+TEST_CASE("misaligned user buffers are copied and give the same result") {
+  Chain b;
+  auto r = b.request();
+  std::vector<float> in(1025, 3), out(1025, 0);
+  char* odd_in = reinterpret_cast<char*>(in.data()) + (reinterpret_cast<uintptr_t>(in.data()) % 64 == 0 ? 4 : 0);
+  char* odd_out = reinterpret_cast<char*>(out.data()) + (reinterpret_cast<uintptr_t>(out.data()) % 64 == 0 ? 4 : 0);
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, odd_in, 4096)).ok());
+  REQUIRE(r->bind_output(0, odd_out, 4096).ok());
+  r->set_profiling(true);
+  REQUIRE(r->run().ok());
+  CHECK(r->bound_address(0, true, 0) != odd_in);
+  CHECK(r->output(0)->data == reinterpret_cast<std::byte*>(odd_out));
+  CHECK(r->output(0)->as<float>()[7] == chain_value(3, 4));
+  size_t copies = 0;
+  for (const ProfileEvent& e : r->take_events()) copies += e.kind == ProfileKind::BufferCopy;
+  CHECK(copies == 2);
+}
+
+TEST_CASE("a buffer shorter than its reader wants is padded through a copy") {
+  Chain b;
+  FakeProgram& first = b.plugin.programs["subgraph_0"];
+  first.bindings[0].min_size = 8192;
+  first.execute = [](Tensors in, Outputs out) {
+    for (size_t i = 0; i < 1024; ++i) floats(out[0])[i] = floats(in[0])[i] + static_cast<float*>(in[0].data)[1024 + i];
+    return Status();
+  };
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->output(0)->as<float>()[9] == chain_value(10, 3));
+}
+
+TEST_CASE("wrong inputs are refused by name, found and wanted") {
+  Chain b;
+  auto r = b.request();
+  CHECK(r->run().message() == "input 'in' is not set");
+  CHECK(r->input_index("im").status().message() == "the model has no input 'im' (nearest: 'in'), wanted one of in");
+  CHECK(r->output_index("nothing").status().message() == "the model has no output 'nothing', wanted one of out");
+  CHECK(r->set_input(0, *Tensor::make(OPTIMA_F64, {1024})).message() == "input 'in': found type float64, wanted float32");
+  CHECK(r->set_input(0, filled({1, 1024})).message() == "input 'in': found shape 1x1024, wanted 1024");
+  CHECK(r->set_input(1, filled({1024})).message() == "input number 1 found, wanted 0 to 0");
+  Tensor lies = filled({1024});
+  lies.size = 12;
+  CHECK(r->set_input(0, lies).message() == "input 'in': found 12 bytes, wanted what type and shape say");
+  std::byte small[8];
+  CHECK(r->bind_output(0, small, 8).message() == "output 'out': found a buffer of 8 bytes, wanted 4096");
+  CHECK(r->output(0).status().message() == "the request has no outputs yet, wanted a successful run first");
+  CHECK(r->set_input(0, lies).kind() == StatusKind::InvalidInput);
+}
+
+TEST_CASE("a failing subgraph is named, and the request can run again") {
+  Chain b;
+  bool fail = true;
+  b.plugin.programs["subgraph_1"].execute = [&](Tensors in, Outputs out) { return fail ? plugin_error("fake: out of luck") : affine(2, 1)(in, out); };
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  const Status status = r->run();
+  CHECK(status.kind() == StatusKind::Plugin);
+  CHECK(status.message() == "subgraph 1 on X64:0: fake: out of luck");
+  CHECK_FALSE(r->output(0).ok());
+  fail = false;
+  CHECK(r->run().ok());
+  CHECK(r->output(0).ok());
+}
+
+TEST_CASE("an output that is a model input, and one that is a constant, are passed through") {
+  Chain b;
+  const std::string bytes(8, '\x3f');
+  const std::string sha = to_hex(sha256(bytes.data(), bytes.size()));
+  b.extra.emplace_back(weight_path(sha), Blob::copy(bytes.data(), bytes.size()));
+  b.package.weights[sha] = 8;
+  b.tensor("same", {1024});
+  b.tensor("fixed", {2});
+  b.package.outputs = {"out", "same", "fixed", "in"};
+  b.package.variants[0].pass_through = {{"same", "in", ""}, {"fixed", "", sha}};
+  auto r = b.request();
+  const Tensor in = filled({1024});
+  REQUIRE(r->set_input(0, in).ok());
+  Tensor bound = *Tensor::make(OPTIMA_F32, {1024});
+  REQUIRE(r->bind_output(1, bound.data, bound.size).ok());
+  REQUIRE(r->run().ok());
+  CHECK(bound.as<float>()[1023] == 1024);
+  CHECK(r->output(1)->data == bound.data);
+  CHECK(r->output(2)->shape == std::vector<int64_t>{2});
+  CHECK(std::memcmp(r->output(2)->data, bytes.data(), 8) == 0);
+  CHECK(r->output(3)->data == in.data);
+}
+
+TEST_CASE("an output that later subgraphs read is written once, to the user's buffer") {
+  Bench b;
+  b.tensor("in", {4}), b.tensor("mid", {4}), b.tensor("out", {4});
+  b.package.inputs = {"in"};
+  b.package.outputs = {"mid", "out"};
+  b.subgraph({"in"}, {"mid"}, affine(2, 0));
+  b.subgraph({"mid"}, {"out"}, affine(10, 0));
+  auto r = b.request();
+  Tensor mid = *Tensor::make(OPTIMA_F32, {4});
+  REQUIRE(r->set_input(0, filled({4})).ok());
+  REQUIRE(r->bind_output(0, mid.data, mid.size).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->bound_address(1, true, 0) == mid.data);
+  CHECK(mid.as<float>()[3] == 8);
+  CHECK(r->output(1)->as<float>()[3] == 80);
+}
+
+TEST_CASE("outputs can be unbound again") {
+  Chain b;
+  auto r = b.request();
+  Tensor out = *Tensor::make(OPTIMA_F32, {1024});
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->bind_output(0, out.data, out.size).ok());
+  REQUIRE(r->bind_output(0, nullptr, 0).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->output(0)->data != out.data);
+  CHECK(r->output(0)->as<float>()[0] == chain_value(1, 4));
+}
+
+TEST_CASE("profile data has the init kinds always, the run's kinds when asked for") {
+  Chain b;
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  auto events = r->take_events();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].kind == ProfileKind::RequestInit);
+  r->set_profiling(true);
+  REQUIRE(r->run().ok());
+  events = r->take_events();
+  REQUIRE(events.size() == 5);
+  CHECK(events[0].kind == ProfileKind::ModelExecute);
+  CHECK(events[2].name == "subgraph 1 on X64:0");
+  CHECK(r->take_events().empty());
+  REQUIRE(b.model().events().size() == 5);
+  CHECK(b.model().events()[0].kind == ProfileKind::ModelInit);
+  CHECK(chrome_trace(events).find("\"name\": \"subgraph 1 on X64:0\"") != std::string::npos);
+}
