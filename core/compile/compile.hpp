@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/compile: the story of `plan` and `compile`, and nothing else: which room is called when.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/allocation/allocation.hpp"
+#include "core/config/config.hpp"
+#include "core/onnx_io/onnx_io.hpp"
+#include "core/package/package.hpp"
+#include "core/passes/pipeline.hpp"
+#include "core/placement/plan.hpp"
+#include "core/registry/registry.hpp"
+
+namespace optima {
+
+/// What to compile and for which devices. Paths as the user gave them, "~" expanded.
+struct PlanRequest {
+  std::string model;                          ///< path
+  std::string name;                           ///< of the package; empty = the file's stem
+  onnx_io::ImportOptions import;
+  PassOptions passes;
+  std::string allocation;                     ///< path; empty = everything automatic
+  std::vector<std::string> pins;              ///< `NODE=DEV`
+  std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
+  std::string require_device;                 ///< every node there, or Placement
+  Config config;
+};
+
+/// Milliseconds of each step.
+struct Timings {
+  double import_ms = 0, passes_ms = 0, plan_ms = 0, compile_ms = 0, package_ms = 0;
+};
+
+/// Progress of everything (0..1) with a stage in a few words; called from any thread, one call at a time.
+using ProgressReport = std::function<void(double fraction, std::string_view stage)>;
+
+/// A model with its plan. Allocation entries that only hit folded nodes or nothing are in plan.notes.
+struct Planned {
+  Graph graph;
+  Resolved wishes;
+  Plan plan;
+  Timings timings;
+};
+
+/// Model -> graph -> passes -> wishes -> plan. Writes nothing.
+Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
+
+struct CompileRequest {
+  PlanRequest plan;
+  std::string out;          ///< OUT; the package is OUT/<name>
+  bool replace = false;     ///< --force
+  int64_t jobs = 0;         ///< threads to compile with; 0 = all this process may use
+  bool self_test = false;   ///< store inputs and the reference's outputs in the package
+  OptionValues options;     ///< as given to the registry; written into the package
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct Compilation {
+  Planned planned;
+  Package package;
+  std::vector<double> subgraph_ms;  ///< by subgraph
+};
+
+/// plan_model, then every subgraph by its plugin, then the package. When a plugin refuses a node while compiling, the node is
+/// taken from it, the graph is split again, and plan.notes says so. On failure nothing remains on disk.
+Result<Compilation> compile_model(const CompileRequest& request, Registry& registry, const ProgressReport& progress = {});
+
+}  // namespace optima

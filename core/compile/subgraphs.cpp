@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compile/subgraphs.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+int64_t allowed_threads() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+std::vector<std::string> names_of(const image::Graph& graph, const std::vector<uint32_t>& values) {
+  std::vector<std::string> out;
+  for (const uint32_t v : values) out.push_back(graph.values[v].name);
+  return out;
+}
+
+/// Takes subgraphs off a list until it is empty, one of them fails, or the user interrupts.
+class Builder {
+ public:
+  Builder(const CompileRequest& request, const Planned& planned, Registry& registry, PackageWriter& writer, const ProgressReport& progress)
+      : request_(request), planned_(planned), registry_(registry), writer_(writer), progress_(progress), uses_(uses_of(planned.graph)) {
+    const size_t count = planned.plan.subgraphs.size();
+    result_.subgraphs.resize(count);
+    fractions_.resize(count);
+    const int64_t threads = request.jobs > 0 ? request.jobs : allowed_threads();
+    workers_ = std::clamp<int64_t>(threads, 1, static_cast<int64_t>(std::max<size_t>(count, 1)));
+    threads_each_ = std::max<int64_t>(1, threads / workers_);
+  }
+
+  Result<BuildResult> run() {
+    std::vector<std::thread> workers;
+    for (int64_t i = 1; i < workers_; ++i) workers.emplace_back([this] { work(); });
+    work();
+    for (std::thread& w : workers) w.join();
+    if (!failure_.ok()) return failure_;
+    std::sort(result_.refusals.begin(), result_.refusals.end(), [](const Refusal& a, const Refusal& b) { return a.node_id < b.node_id; });
+    return std::move(result_);
+  }
+
+ private:
+  void work() {
+    for (size_t i; (i = next_++) < result_.subgraphs.size() && !stop_;)
+      if (Status s = build(static_cast<uint32_t>(i)); !s.ok()) fail(s);
+  }
+
+  void fail(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = status;
+    stop_ = true;
+  }
+
+  Status build(uint32_t index) {
+    if (request_.cancelled && *request_.cancelled) return cancelled();
+    const auto begin = std::chrono::steady_clock::now();
+    const Subgraph& subgraph = planned_.plan.subgraphs[index];
+    const PlanDevice& device = planned_.plan.devices[subgraph.device];
+    Plugin* plugin = registry_.compiler(device.plugin);
+    if (!plugin) return plugin_error(cat("plugin ", quote(device.plugin), " is gone"));
+
+    const Graph piece = extract(planned_.graph, subgraph.nodes, uses_);
+    const PackedGraph packed = pack(piece, true, next_blob_id_.fetch_add(piece.blobs.size()));
+    CompileJob job;
+    job.graph = &packed.raw;
+    job.device = device.target;
+    job.stem = cat("subgraph_", index);
+    OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
+    job.threads = threads_each_;
+    job.cancelled = request_.cancelled;
+    job.progress = [&, index](double fraction, std::string_view stage) { report(index, fraction, stage); };
+    std::variant<Compiled, CompileFailure> outcome = plugin->compile(job);
+    if (const auto* failed = std::get_if<CompileFailure>(&outcome)) return refuse(index, *failed);
+
+    BuiltSubgraph& built = result_.subgraphs[index];
+    built.compiled = std::move(std::get<Compiled>(outcome));
+    built.inputs = names_of(piece.main(), piece.main().inputs);
+    built.outputs = names_of(piece.main(), piece.main().outputs);
+    built.weights = used_weights(built.compiled, piece, packed);
+    built.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    report(index, 1, "compiled");
+    return {};
+  }
+
+  static std::vector<UsedWeight> used_weights(const Compiled& compiled, const Graph& piece, const PackedGraph& packed) {
+    std::vector<UsedWeight> out;
+    for (const auto& [name, blob] : compiled.weights) {
+      Sha256 hash;
+      std::copy_n(packed.blobs[blob].sha256, hash.size(), hash.begin());
+      out.push_back({name, piece.blobs[blob], to_hex(hash)});
+    }
+    return out;
+  }
+
+  // A refused node is split away from its plugin and tried again; any other failure ends the compilation.
+  Status refuse(uint32_t index, const CompileFailure& failed) {
+    const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
+    if (failed.code != OPTIMA_UNSUPPORTED || failed.node == OPTIMA_NONE)
+      return failed.status.within(cat("subgraph ", index, " on ", device.full_name));
+    const std::lock_guard lock(mutex_);
+    result_.refusals.push_back({failed.node, planned_.plan.subgraphs[index].device, failed.status.message()});
+    return writer_.drop_subgraph(index);
+  }
+
+  void report(uint32_t index, double fraction, std::string_view stage) {
+    const std::lock_guard lock(mutex_);
+    fractions_[index] = std::clamp(fraction, fractions_[index], 1.0);
+    if (!progress_) return;
+    double sum = 0;
+    for (const double f : fractions_) sum += f;
+    const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
+    progress_(sum / static_cast<double>(fractions_.size()), cat("subgraph ", index, " on ", device.name, ": ", stage));
+  }
+
+  const CompileRequest& request_;
+  const Planned& planned_;
+  Registry& registry_;
+  PackageWriter& writer_;
+  const ProgressReport& progress_;
+  const Uses uses_;
+  int64_t workers_ = 1, threads_each_ = 1;
+  std::atomic<size_t> next_ = 0;
+  std::atomic<uint64_t> next_blob_id_ = 1;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  Status failure_;
+  BuildResult result_;
+  std::vector<double> fractions_;
+};
+
+}  // namespace
+
+Result<BuildResult> build_subgraphs(const CompileRequest& request, const Planned& planned, Registry& registry, PackageWriter& writer,
+                                    const ProgressReport& progress) {
+  return Builder(request, planned, registry, writer, progress).run();
+}
+
+}  // namespace optima::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/optima_host/model_options.hpp"
+
+#include <charconv>
+#include <sstream>
+
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::host {
+namespace {
+
+Result<int64_t> size_of(const std::string& text, const std::string& place) {
+  int64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size() || n < 0)
+    return usage_error(cat(place, ": found ", quote(text), ", wanted a size of 0 or more"));
+  return n;
+}
+
+Result<std::vector<int64_t>> sizes_of(const std::string& text, const std::string& place) {
+  std::vector<int64_t> out;
+  if (text.empty() || text == "scalar") return out;
+  std::stringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    OPTIMA_ASSIGN(const int64_t n, size_of(part, place));
+    out.push_back(n);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::pair<std::string, std::string>> name_and_value(const std::string& text, std::string_view option) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) return usage_error(cat(option, ": found ", quote(text), ", wanted NAME=VALUE"));
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+void declare_import(Arguments& arguments) {
+  arguments.option("name", "NAME", "name of the package (default: the file's stem)")
+      .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224; repeats")
+      .list("dim", "SYMBOL=N", "value of a symbolic dimension, e.g. batch=1; repeats")
+      .list("inputs", "NAMES", "cut the model: these tensors become its inputs; takes commas")
+      .list("outputs", "NAMES", "cut the model: these tensors become its outputs; takes commas");
+}
+
+void declare_placement(Arguments& arguments) {
+  arguments.option("alloc", "FILE", "allocation, JSON or YAML: which node goes to which device")
+      .list("pin", "NODE=DEV", "one more hard pin; wins over --alloc; repeats")
+      .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
+      .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
+      .option("objective", "parts", "what the split minimises (default parts: fewest subgraphs)")
+      .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+}
+
+Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {
+  onnx_io::ImportOptions out;
+  for (const std::string& text : arguments.texts("shape")) {
+    OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--shape"));
+    OPTIMA_ASSIGN(out.shapes[pair.first], sizes_of(pair.second, "--shape " + pair.first));
+  }
+  for (const std::string& text : arguments.texts("dim")) {
+    OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--dim"));
+    OPTIMA_ASSIGN(out.dims[pair.first], size_of(pair.second, "--dim " + pair.first));
+  }
+  out.inputs = arguments.comma_list("inputs");
+  out.outputs = arguments.comma_list("outputs");
+  return out;
+}
+
+Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
+  PlanRequest out;
+  out.model = expand_home(arguments.text("MODEL"));
+  out.name = arguments.text("name");
+  OPTIMA_ASSIGN(out.import, import_options(arguments));
+  out.allocation = expand_home(arguments.text("alloc"));
+  out.pins = arguments.texts("pin");
+  out.devices = arguments.comma_list("device");
+  out.require_device = arguments.text("require-device");
+  if (const std::string objective = arguments.text("objective", "parts"); objective != "parts")
+    return usage_error(cat("--objective: found ", quote(objective), ", wanted parts"));
+  OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
+  out.config = session.config();
+  return out;
+}
+
+}  // namespace optima::host

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: the options that `plan`, `compile`, `compare`, `inspect` and `alloc` share: how a model is read and placed.
+#pragma once
+
+#include "core/compile/compile.hpp"
+#include "host/optima_host/arguments.hpp"
+#include "host/optima_host/session.hpp"
+
+namespace optima::host {
+
+/// --shape --dim --inputs --outputs --name
+void declare_import(Arguments& arguments);
+/// --alloc --pin --device --require-device --objective --option
+void declare_placement(Arguments& arguments);
+
+/// What declare_import declared.
+Result<onnx_io::ImportOptions> import_options(const Arguments& arguments);
+/// Both, with the session's config; sets --option on the session.
+Result<PlanRequest> plan_request(Session& session, const Arguments& arguments);
+
+/// `NAME=VALUE` cut at the last '='.
+Result<std::pair<std::string, std::string>> name_and_value(const std::string& text, std::string_view option);
+
+}  // namespace optima::host

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: `compile` and `plan`.
+#include <nlohmann/json.hpp>
+
+#include "core/placement/placement_json.hpp"
+#include "core/report/report.hpp"
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+#include "host/optima_host/model_options.hpp"
+#include "host/optima_host/progress.hpp"
+#include "host/optima_host/verbs.hpp"
+
+namespace optima::host {
+namespace {
+
+Progress::Style style_of(const Session& session) {
+  if (session.json()) return Progress::Style::Silent;
+  return session.terminal() ? Progress::Style::Bar : Progress::Style::Lines;
+}
+
+Json timings_json(const Timings& t) {
+  return {{"import_ms", t.import_ms}, {"passes_ms", t.passes_ms}, {"plan_ms", t.plan_ms}, {"compile_ms", t.compile_ms}, {"package_ms", t.package_ms}};
+}
+
+Result<Json> plan_document(const Planned& planned) {
+  OPTIMA_ASSIGN(Json document, parse_json(placement_json(planned.plan, planned.graph), "the plan"));
+  document["timings"] = timings_json(planned.timings);
+  return document;
+}
+
+}  // namespace
+
+Status plan_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("plan", "Reads a model, asks the plugins, splits it, and says which node goes where and why. Writes no artifact.");
+  arguments.positional("MODEL", true, "an ONNX file").option("o,o", "FILE", "write the plan, same schema as placement.json");
+  declare_import(arguments);
+  declare_placement(arguments);
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(const PlanRequest request, plan_request(session, arguments));
+  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
+  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), placement_json(planned.plan, planned.graph)));
+  session.print(summary_text(planned.plan, planned.wishes));
+  OPTIMA_ASSIGN(const Json document, plan_document(planned));
+  session.print(document);
+  return {};
+}
+
+Status compile_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("compile", "Splits a model over devices, has every piece compiled by its device's plugin, and writes one package.");
+  arguments.positional("MODEL", true, "an ONNX file")
+      .option("out,o", "OUT", "folder; the package becomes OUT/<name>")
+      .option("jobs", "N", "threads to compile with (default: all allowed)")
+      .flag("self-test", "store random inputs and the reference's outputs in the package; optima-run --check uses them")
+      .flag("force", "replace an existing package");
+  declare_import(arguments);
+  declare_placement(arguments);
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  if (!arguments.has("out")) return usage_error("'compile' wants -o OUT: the folder that gets the package");
+  CompileRequest request;
+  OPTIMA_ASSIGN(request.plan, plan_request(session, arguments));
+  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  request.out = expand_home(arguments.text("out"));
+  request.replace = arguments.has("force");
+  request.self_test = arguments.has("self-test");
+  OPTIMA_ASSIGN(request.jobs, arguments.integer("jobs", 0, 1, 1024));
+  request.options = session.options();
+  request.cancelled = &Session::cancelled();
+
+  Progress progress(style_of(session));
+  Result<Compilation> done = compile_model(request, *registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
+  progress.clear();
+  if (!done.ok()) return done.status();
+  session.print(summary_text(done->planned.plan, done->planned.wishes));
+  session.print(cat("package: ", done->package.folder, "\n"));
+  OPTIMA_ASSIGN(Json document, plan_document(done->planned));
+  document["package"] = done->package.folder;
+  document["package_hash"] = done->package.hash;
+  document["subgraph_ms"] = done->subgraph_ms;
+  session.print(document);
+  return {};
+}
+
+}  // namespace optima::host
