@@ -63,7 +63,7 @@ Uses uses_of(const Graph& graph, uint32_t index = 0);
 /// A value's size in bytes when its shape is static and its type has a fixed width; otherwise 0.
 uint64_t static_bytes(const image::Value& value);
 /// "f32", "i64", ...; "dtype 99" for numbers we do not know.
-std::string dtype_name(int32_t dtype);
+std::string short_dtype_name(int32_t dtype);
 /// "f32[1,3,224,224]", "i64[batch,?]", "f32[*]" when unranked.
 std::string type_text(const image::Value& value);
 

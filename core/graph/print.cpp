@@ -145,7 +145,7 @@ class Printer {
     const Blob& blob = graph_.blobs[c.blob];
     int64_t count = 1;
     for (int64_t d : c.dims) count *= d;
-    std::string out = dtype_name(c.dtype) + listed(c.dims, [](int64_t d) { return std::to_string(d); });
+    std::string out = short_dtype_name(c.dtype) + listed(c.dims, [](int64_t d) { return std::to_string(d); });
     if (count > kShownElements || !shows_values(c.dtype)) return cat(out, " ", blob.size, " bytes");
     out += " {";
     for (int64_t k = 0; k < count; ++k) out += (k ? "," : "") + element(c.dtype, blob, k, count);

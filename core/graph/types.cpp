@@ -32,13 +32,13 @@ uint64_t static_bytes(const image::Value& value) {
   return total / 8 + (total % 8 != 0);
 }
 
-std::string dtype_name(int32_t dtype) {
+std::string short_dtype_name(int32_t dtype) {
   if (dtype >= 0 && dtype < static_cast<int32_t>(std::size(kNames))) return kNames[dtype];
   return cat("dtype ", dtype);
 }
 
 std::string type_text(const image::Value& value) {
-  std::string out = kind_prefix(value.kind) + dtype_name(value.dtype) + '[';
+  std::string out = kind_prefix(value.kind) + short_dtype_name(value.dtype) + '[';
   if (!value.dims) return out + "*]";
   for (size_t k = 0; k < value.dims->size(); ++k) {
     const image::Dim& d = (*value.dims)[k];

@@ -80,7 +80,7 @@ TEST_CASE("types have short names") {
   CHECK(type_text(tensor("a", {-1, 3}, OPTIMA_I64)) == "i64[N,3]");
   image::Value unranked{"u", OPTIMA_F16, std::nullopt, OPTIMA_NONE, OPTIMA_KIND_SEQUENCE};
   CHECK(type_text(unranked) == "seq f16[*]");
-  CHECK(dtype_name(99) == "dtype 99");
+  CHECK(short_dtype_name(99) == "dtype 99");
 }
 
 TEST_CASE("the printer shows ends, constants, nodes and bodies") {

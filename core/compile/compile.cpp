@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compile/compile.hpp"
+
+#include <chrono>
+#include <filesystem>
+
+#include "core/compile/subgraphs.hpp"
+#include "core/compile/write_package.hpp"
+#include "core/placement/placement.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+/// A plugin that refuses one node per attempt is believed this many times.
+constexpr int kMostAttempts = 64;
+
+class Stopwatch {
+ public:
+  /// Milliseconds since the last call, or since it was made.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+    return ms;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+void tell(const ProgressReport& progress, double fraction, std::string_view stage) {
+  if (progress) progress(fraction, stage);
+}
+
+/// Types of operators that only a plugin knows: the first compiler that claims the domain and offers optima.schema/1.
+onnx_io::InferForeign infer_by_plugins(Registry& registry) {
+  return [&registry](const optima_graph& graph, uint32_t node_index) -> Result<std::vector<image::Value>> {
+    const optima_node* node = optima_get_node(graph.image, node_index);
+    const optima_str domain = optima_string(graph.image, &node->domain);
+    for (Plugin* plugin : registry.compilers())
+      for (const std::string& claimed : plugin->manifest().domains)
+        if (claimed == std::string_view(domain.data, domain.size) && plugin->has_schema()) return plugin->infer(graph, node_index);
+    return std::vector<image::Value>();
+  };
+}
+
+Result<Graph> load_graph(const PlanRequest& request, Registry& registry) {
+  onnx_io::ImportOptions import = request.import;
+  import.infer_foreign = infer_by_plugins(registry);
+  for (Plugin* plugin : registry.compilers())
+    import.kept_functions.insert(import.kept_functions.end(), plugin->manifest().functions.begin(), plugin->manifest().functions.end());
+  OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(request.model, import));
+  if (!request.name.empty()) graph.model_name = request.name;
+  return graph;
+}
+
+Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph) {
+  Allocation allocation;
+  if (!request.allocation.empty()) {
+    OPTIMA_ASSIGN(allocation, read_allocation(request.allocation));
+  }
+  std::vector<std::pair<std::string, Wish>> pins;
+  for (const std::string& text : request.pins) {
+    OPTIMA_ASSIGN(auto pin, parse_pin(text));
+    pins.push_back(std::move(pin));
+  }
+  return resolve(allocation, graph, pins);
+}
+
+Result<PlacementRequest> placement_request(const PlanRequest& request, const Resolved& wishes, const Registry& registry) {
+  PlacementRequest out;
+  for (const std::string& text : request.devices) {
+    OPTIMA_ASSIGN(DeviceName name, parse_device(text));
+    out.candidates.push_back(std::move(name));
+  }
+  for (const DeviceConfig& d : request.config.devices) {
+    if (request.devices.empty()) out.candidates.push_back(d.name);
+    out.settings.push_back({d.name, d.target, d.memory_limit});
+  }
+  if (!request.require_device.empty()) {
+    OPTIMA_ASSIGN(out.require_device, parse_device(request.require_device));
+  }
+  out.wishes = wishes.by_node_id;
+  out.plugins = registry.compilers();
+  out.plugin_order = request.config.plugin_order;
+  return out;
+}
+
+/// Writes down what plugins refused while compiling and plans again.
+Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, const std::vector<detail::Refusal>& refusals) {
+  std::vector<std::string> notes = planned.plan.notes;
+  for (const detail::Refusal& r : refusals) {
+    const PlanDevice& device = planned.plan.devices[r.device];
+    if (!placement.compile_refusals.emplace(std::pair(r.node_id, device.plugin), r.text).second)
+      return plugin_error(cat("plugin ", quote(device.plugin), " refused the same node twice: ", r.text));
+    std::string name = cat("node ", r.node_id);
+    for (const PlacedNode& n : planned.plan.nodes)
+      if (n.node_id == r.node_id) name = quote(n.name);
+    notes.push_back(cat(device.name, " refused ", name, " while compiling: ", r.text, "; the graph was split again"));
+  }
+  OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
+  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
+  plan.notes = std::move(notes);
+  return plan;
+}
+
+/// Compiles until no plugin refuses a node any more; leaves the plan that held.
+Result<detail::BuildResult> build(const CompileRequest& request, Planned& planned, Registry& registry, PackageWriter& writer,
+                                  const ProgressReport& progress) {
+  OPTIMA_ASSIGN(PlacementRequest placement, placement_request(request.plan, planned.wishes, registry));
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    OPTIMA_ASSIGN(detail::BuildResult built, detail::build_subgraphs(request, planned, registry, writer, progress));
+    if (built.refusals.empty()) return built;
+    for (uint32_t i = 0; i < planned.plan.subgraphs.size(); ++i) OPTIMA_RETURN_IF_ERROR(writer.drop_subgraph(i));
+    OPTIMA_ASSIGN(planned.plan, plan_again(placement, planned, built.refusals));
+  }
+  return plugin_error(cat("gave up after ", kMostAttempts, " splits: plugins keep refusing nodes that they had accepted"));
+}
+
+}  // namespace
+
+Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+  Planned out;
+  Stopwatch watch;
+  tell(progress, 0, cat("reading ", request.model));
+  OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
+  out.timings.import_ms = watch.lap();
+  OPTIMA_ASSIGN(out.graph, run_passes(std::move(out.graph), request.passes));
+  out.timings.passes_ms = watch.lap();
+  tell(progress, 0, "asking the plugins and splitting");
+  OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
+  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out.wishes, registry));
+  OPTIMA_ASSIGN(out.plan, make_plan(out.graph, placement));
+  out.timings.plan_ms = watch.lap();
+  return out;
+}
+
+Result<Compilation> compile_model(const CompileRequest& request, Registry& registry, const ProgressReport& progress) {
+  Compilation out;
+  OPTIMA_ASSIGN(out.planned, plan_model(request.plan, registry, progress));
+  Stopwatch watch;
+  OPTIMA_ASSIGN(PackageWriter writer, PackageWriter::create({request.out, out.planned.graph.model_name, request.replace}));
+  OPTIMA_ASSIGN(detail::BuildResult built, build(request, out.planned, registry, writer, progress));
+  for (const detail::BuiltSubgraph& s : built.subgraphs) out.subgraph_ms.push_back(s.ms);
+  out.planned.timings.compile_ms = watch.lap();
+  tell(progress, 1, "writing the package");
+  OPTIMA_ASSIGN(out.package, detail::write_package(request, out.planned, registry, std::move(built), std::move(writer)));
+  out.planned.timings.package_ms = watch.lap();
+  return out;
+}
+
+}  // namespace optima
