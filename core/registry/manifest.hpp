@@ -19,6 +19,7 @@ struct OperatorRow {
   int32_t since_min = 1, since_max = 1;
   std::vector<uint64_t> inputs, outputs;  ///< per position a bit set over dtype numbers; the last holds for the rest
   int32_t rank_min = 0, rank_max = 64;    ///< of input 0
+  std::vector<std::pair<int32_t, int32_t>> ranks;  ///< per input, the last holds for the rest; empty = only input 0 is bounded
   bool static_shape = false;
   uint64_t const_inputs = 0;              ///< bit per input
   std::vector<std::string> kinds;         ///< empty = all of the plugin's
@@ -27,7 +28,7 @@ struct OperatorRow {
 
 struct OptionSchema {
   std::string name, type, scope, doc;  ///< type: bool int float string enum path bytes list; scope: init compile load
-  std::string default_text;             ///< as JSON text
+  std::string default_text;             ///< as JSON text; empty = none
   std::vector<std::string> values;     ///< of an enum
   bool has_min = false, has_max = false;
   double min = 0, max = 0;
@@ -45,6 +46,11 @@ struct DeviceKind {
   bool is_virtual = false;         ///< any index may be compiled for
 };
 
+struct OpsetRange {
+  std::string domain;
+  int64_t min = 1, max = 1;
+};
+
 struct Manifest {
   std::string id, vendor, version, build_id;
   std::vector<std::pair<uint32_t, uint32_t>> abi;
@@ -56,6 +62,7 @@ struct Manifest {
   bool only_when_named = false, single_instance = false, cancel_by_kill = false;
   std::vector<std::string> domains, formats;
   std::vector<std::pair<std::string, std::string>> functions;  ///< local functions it wants whole: domain, name
+  std::vector<OpsetRange> opsets;  ///< models it wants to see; outside = reason OPSET
   Limits limits;
   std::vector<OperatorRow> operators;
   std::vector<OptionSchema> options;

@@ -27,6 +27,7 @@ struct ScanOptions {
   bool allow_writable_by_others = false;
   std::string cache_folder;             ///< results of the throw-away probe, by file hash; empty = probe every time
   std::string probe_program;            ///< program run as `P __probe FILE`; empty = no probe (the runtime on a target)
+  double probe_seconds = 10;            ///< a probe that takes longer counts as hanging
 };
 
 /// One file of a plugin folder: usable when refusal.ok().
@@ -45,10 +46,21 @@ using OptionValues = std::map<std::string, std::string>;  ///< option name -> te
 struct HostServices {
   std::string name, version;
   std::string cache_folder;  ///< plugins' own caches lie below, one folder each; empty = none
-  /// optima_host.graph_to_onnx; empty in the runtime (the plugin then gets UNSUPPORTED).
+  /// optima_host.graph_to_onnx; empty in the runtime (the plugin then gets UNSUPPORTED). Any thread.
   std::function<Status(const optima_graph& graph, const std::string& folder)> graph_to_onnx;
+  /// optima_host.get_extension, as "optima.fence/1"; null when unknown. The table must outlive the Registry. Any thread.
+  std::function<const void*(std::string_view id)> extension;
 };
 
+/// An option as a plugin will get it. What changes the artifact belongs into cache keys and package metadata.
+struct EffectiveOption {
+  std::string name, value, scope;
+  bool is_default = true;
+  bool changes_artifact = false;
+};
+
+/// The plugins of a process. Of two files with one (id, role), and of two halves with different build ids, the first in scan
+/// order (folders as given, then path) is used and the later one refused. Const members may be called from any thread.
 class Registry {
  public:
   /// Reads every candidate's note without loading it. A missing folder is InvalidInput; refused files are entries, not errors.
@@ -57,8 +69,12 @@ class Registry {
   Registry& operator=(Registry&&) noexcept;
   ~Registry();
 
-  /// Every file looked at, by path.
+  /// Every file looked at, in scan order.
   std::span<const PluginFile> files() const;
+  /// What a user should know of the folders: one that holds sources and where built plugins lie.
+  std::span<const std::string> notes() const;
+  /// The first refusal of a file with this id, to explain why there is no such plugin; ok when there is none.
+  Status refusal_of(std::string_view id) const;
   /// Usable files with the role, ordered by `order` (ids given by the user), then priority (high first), then id.
   std::vector<Plugin*> compilers() const;
   std::vector<Plugin*> runtimes() const;
@@ -123,12 +139,30 @@ struct CompileFailure {
 
 struct CompileJob {
   const optima_graph* graph = nullptr;
+  /// The bytes behind graph->blobs, element by element, so that the plugin may retain them. Empty: it may only read them.
+  std::span<const Blob> blobs = {};
+  const optima_calibration* calibration = nullptr;  ///< or null
   TargetDevice device;
   std::string stem;                 ///< "subgraph_3"
   std::string folder;               ///< absolute, existing; the plugin's files land below it
   int64_t threads = 0;              ///< optima.threads; 0 = all
   std::function<void(double fraction, std::string_view stage)> progress;  ///< may be empty
   const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct NodeCost {
+  uint32_t node = OPTIMA_NONE;  ///< OPTIMA_NONE = all nodes asked, as one subgraph
+  double microseconds = -1;     ///< negative = unknown
+  uint64_t device_bytes = 0;
+  bool measured = false;
+};
+
+/// What happened in an execution, as the plugin tells it.
+struct ProfileEvent {
+  uint32_t node = OPTIMA_NONE;  ///< node id
+  std::string name;
+  uint64_t start_ns = 0, duration_ns = 0;  ///< CLOCK_MONOTONIC
+  uint32_t track = 0;                      ///< thread or queue number
 };
 
 /// A loaded artifact of one subgraph and its execution contexts.
@@ -140,6 +174,8 @@ class Plugin {
   virtual ~Plugin() = default;
   virtual const Manifest& manifest() const = 0;
   virtual const std::string& path() const = 0;
+  /// Options with their values for this plugin, in schema order, the host's own last.
+  virtual std::vector<EffectiveOption> options() const = 0;
 
   /// Devices present on this machine; zero is legal, `why_none` then has the plugin's sentence if it gave one.
   virtual Result<std::vector<DeviceInfo>> devices(std::string* why_none) = 0;
@@ -152,6 +188,11 @@ class Plugin {
   /// optima.schema/1: types of the outputs of node `index` of graph 0; Plugin kind UNSUPPORTED-like when not offered.
   virtual bool has_schema() = 0;
   virtual Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) = 0;
+  /// optima.cost/1: empty when not offered.
+  virtual Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) = 0;
+
+  /// Any other extension table of the instance, or null; lives as long as the Plugin. `instance` gets the handle for its calls.
+  virtual const void* extension(std::string_view id, optima_plugin** instance) = 0;
 
   // Role runtime.
   struct Artifact {
@@ -184,15 +225,32 @@ class ExecutionContext {
   virtual ~ExecutionContext() = default;
   /// Tensors in the order of the bindings, struct_size set; allocation-free on the way to the plugin.
   virtual Status execute(std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs) = 0;
-  /// Shapes of the outputs for these inputs; rank or dims -1 where they depend on data.
+  /// Shapes of the outputs for these inputs; dims -1 where they depend on data, a single -2 where the rank does.
   virtual Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const optima_tensor> inputs) = 0;
+
+  /// optima.async/1. submit() returns at once; tensors and shapes must live until `signal` is reached or poisoned, which
+  /// happens exactly once after OK. Plugin error when not offered. The fences are those of HostServices::extension.
+  virtual bool has_async() const = 0;
+  virtual Status submit(std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs,
+                        std::span<const optima_fence_point> waits, optima_fence_point signal) = 0;
+  /// Any thread: poisons what has not started.
+  virtual Status cancel() = 0;
+
+  /// optima.profile/1: events since the last read; Plugin error when not offered.
+  virtual bool has_profile() const = 0;
+  virtual Status set_profiling(bool on) = 0;
+  virtual Result<std::vector<ProfileEvent>> read_profile() = 0;
 };
 
 class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
+  /// Inputs in order, then outputs in order.
   virtual const std::vector<Binding>& bindings() const = 0;
+  /// Contexts keep their program, a program keeps its plugin: any may be dropped first.
   virtual Result<std::unique_ptr<ExecutionContext>> create_context() = 0;
+  /// For extensions that take it (optima.memory/1).
+  virtual optima_program* handle() const = 0;
 };
 
 }  // namespace optima

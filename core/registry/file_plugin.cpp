@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: the calls of a plugin as the other rooms see them. Runtime calls live in program.cpp.
+#include "core/registry/file_plugin.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/registry/program.hpp"
+#include "core/registry/requests.hpp"
+#include "core/registry/sink.hpp"
+#include "core/registry/verdict_book.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+
+namespace {
+
+optima_check_request check_request(const optima_graph* graph, std::span<const uint32_t> nodes, const OptionList& options, const optima_device* device, uint64_t memory) {
+  optima_check_request r{};
+  r.struct_size = sizeof r;
+  r.graph = graph;
+  r.nodes = nodes.data();
+  r.node_count = static_cast<uint32_t>(nodes.size());
+  r.options = options.data();
+  r.option_count = options.size();
+  r.device = device;
+  r.memory_limit = memory;
+  return r;
+}
+
+optima_progress progress_of(const CompileJob& job) {
+  optima_progress p{};
+  p.struct_size = sizeof p;
+  p.host_data = const_cast<CompileJob*>(&job);
+  p.report = [](void* self, double fraction, optima_str stage) {
+    (void)seam::guarded([&] {
+      const auto& j = *static_cast<const CompileJob*>(self);
+      if (j.progress) j.progress(std::isfinite(fraction) ? std::min(fraction, 1.0) : -1.0, seam::text(stage, 256));
+      return OPTIMA_OK;
+    });
+  };
+  p.cancelled = [](void* self) -> int32_t {
+    const auto& j = *static_cast<const CompileJob*>(self);
+    return j.cancelled && j.cancelled->load(std::memory_order_relaxed);
+  };
+  return p;
+}
+
+bool has_node(const optima_graph& graph, uint32_t id) {
+  for (uint32_t i = 0; i < graph.image->nodes.count; ++i)
+    if (optima_get_node(graph.image, i)->id == id) return true;
+  return false;
+}
+
+CompileFailure failed(Status status, int32_t code = OPTIMA_INTERNAL, uint32_t node = OPTIMA_NONE) { return {std::move(status), code, node}; }
+
+struct InferredTypes {
+  std::vector<image::Value> outputs;
+  std::vector<bool> told;
+  std::string misdeed;
+
+  static int32_t set(void* self, uint32_t output, const optima_type* type) {
+    return seam::guarded([&]() -> int32_t {
+      auto& all = *static_cast<InferredTypes*>(self);
+      const auto broken = [&](const char* what) { return all.misdeed = what, OPTIMA_INVALID_ARGUMENT; };
+      if (!seam::sane(type, offsetof(optima_type, symbols))) return broken("gave a type of impossible size");
+      const optima_type t = seam::known(type);
+      if (output >= all.outputs.size()) return broken("gave a type for an output that the node does not have");
+      if (t.rank < -1 || t.rank > 64 || (t.rank > 0 && !t.dims)) return broken("gave a type of impossible rank");
+      image::Value& v = all.outputs[output];
+      v.kind = t.kind;
+      v.dtype = t.dtype;
+      v.dims.reset();
+      if (t.rank >= 0) v.dims.emplace();
+      for (int32_t d = 0; d < t.rank; ++d) v.dims->push_back({std::max<int64_t>(t.dims[d], -1), t.symbols ? seam::text(t.symbols[d], 256) : std::string()});
+      all.told[output] = true;
+      return OPTIMA_OK;
+    });
+  }
+};
+
+struct CostList {
+  std::vector<NodeCost> costs;
+  static int32_t add(void* self, const optima_cost* first, uint32_t count) {
+    return seam::guarded([&]() -> int32_t {
+      for (; count > 0; --count, first = OPTIMA_NEXT(optima_cost, first)) {
+        if (!seam::sane(first, offsetof(optima_cost, flags))) return OPTIMA_INVALID_ARGUMENT;
+        const optima_cost c = seam::known(first);
+        const double time = std::isfinite(c.microseconds) ? c.microseconds : -1;
+        static_cast<CostList*>(self)->costs.push_back({c.node, time, c.device_bytes, (c.flags & 1) != 0});
+      }
+      return OPTIMA_OK;
+    });
+  }
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Instance>> FilePlugin::instance() {
+  const std::lock_guard lock(mutex_);
+  if (instance_) return instance_;
+  if (!failure_.ok()) return failure_;
+  auto made = Instance::make({&manifest_, path_, stamp_, options_of("init", -1), shared_->services, shared_->blobs});
+  if (!made.ok()) {
+    failure_ = made.status();
+    return failure_;
+  }
+  instance_ = *made;
+  return instance_;
+}
+
+std::vector<TypedOption> FilePlugin::options_of(std::string_view scope, int64_t threads) const {
+  return options_for(manifest_, scope, *shared_->options(), threads);
+}
+
+std::vector<EffectiveOption> FilePlugin::options() const { return effective_options(manifest_, *shared_->options()); }
+
+Status FilePlugin::role(bool has, std::string_view wanted) const {
+  return has ? Status() : plugin_error(cat("plugin ", quote(manifest_.id), ": ", quote(path_), " has no ", wanted, " half"));
+}
+
+Status FilePlugin::serves(const TargetDevice& device) const {
+  if (manifest_.find_kind(device.kind)) return {};
+  std::vector<std::string> kinds;
+  for (const DeviceKind& k : manifest_.devices) kinds.push_back(k.kind);
+  return plugin_error(cat("plugin ", quote(manifest_.id), ": serves ", kinds.empty() ? "no device" : join(kinds), ", not ", quote(device.kind)));
+}
+
+Result<std::vector<DeviceInfo>> FilePlugin::devices(std::string* why_none) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  OPTIMA_ASSIGN(const auto found, self->devices(why_none));
+  std::vector<DeviceInfo> infos;
+  for (const OwnedDevice& d : found) infos.push_back(d.info);
+  return infos;
+}
+
+// The slot's device as reported when first asked: requests of one run must not differ because a device came or went.
+const OwnedDevice* FilePlugin::present(const TargetDevice& device) {
+  std::call_once(asked_devices_, [&] {
+    if (const auto self = instance(); self.ok())
+      if (auto found = (*self)->devices(&why_none_); found.ok()) present_ = std::move(*found);
+  });
+  for (const OwnedDevice& d : present_)
+    if (d.info.kind == device.kind && d.info.ordinal == device.slot) return &d;
+  return nullptr;
+}
+
+Result<const OwnedDevice*> FilePlugin::device_to_run_on(const TargetDevice& device) {
+  OPTIMA_RETURN_IF_ERROR(serves(device));
+  if (const OwnedDevice* exact = present(device)) return exact;
+  std::vector<std::string> names;
+  const OwnedDevice* first = nullptr;
+  for (const OwnedDevice& d : present_)
+    if (d.info.kind == device.kind) {
+      if (!first) first = &d;
+      names.push_back(cat(d.info.kind, ":", d.info.ordinal));
+    }
+  if (manifest_.find_kind(device.kind)->is_virtual) return first;  // any slot may run on what there is
+  const std::string reason = !names.empty() ? cat(", it has ", join(names)) : why_none_.empty() ? "" : cat(": ", why_none_);
+  return plugin_error(cat("plugin ", quote(manifest_.id), ": device ", device.kind, ":", device.slot, " is not on this machine", reason));
+}
+
+Result<std::vector<Verdict>> FilePlugin::check(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) {
+  OPTIMA_RETURN_IF_ERROR(role(manifest_.compiler, "compiler"));
+  OPTIMA_RETURN_IF_ERROR(serves(device));
+  OPTIMA_ASSIGN(const auto self, instance());
+  const LentGraph lent(self->blobs(), graph, {});
+  const RequestDevice target(manifest_, device, present(device));
+  const OptionList options(options_of("compile", -1));
+  const optima_check_request request = check_request(lent.raw(), nodes, options, target.raw(), device.memory_limit);
+  VerdictBook book(manifest_.id, nodes);
+  seam::CallStatus status;
+  const int32_t code = self->enter("check", status, [&] {
+    return self->compiler().check(self->handle(), &request, VerdictBook::report, &book, status.raw());
+  });
+  if (code == OPTIMA_DEPENDENCY) return all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text());
+  if (code != OPTIMA_OK) return status.as_status(manifest_.id, "check", code);
+  book.hold_to_note(manifest_, device.kind, graph);
+  return book.finish();
+}
+
+std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job) {
+  if (const Status s = role(manifest_.compiler, "compiler"); !s.ok()) return failed(s);
+  if (const Status s = serves(job.device); !s.ok()) return failed(s);
+  const auto made = instance();
+  if (!made.ok()) return failed(made.status());
+  const auto& self = *made;
+  const LentGraph lent(self->blobs(), *job.graph, job.blobs);
+  const RequestDevice target(manifest_, job.device, present(job.device));
+  const OptionList options(options_of("compile", job.threads));
+  Sink sink(manifest_.id, job.folder, job.graph->blob_count);
+  if (const Status s = sink.open(); !s.ok()) return failed(s, OPTIMA_IO);
+  const optima_progress progress = progress_of(job);
+  optima_compile_request request{};
+  request.struct_size = sizeof request;
+  request.graph = lent.raw();
+  request.options = options.data();
+  request.option_count = options.size();
+  request.device = target.raw();
+  request.memory_limit = job.device.memory_limit;
+  request.stem = seam::str(job.stem);
+  request.calibration = job.calibration;
+
+  seam::CallStatus status;
+  const int32_t code = self->enter("compile", status, [&] {
+    return self->compiler().compile(self->handle(), &request, sink.raw(), &progress, status.raw());
+  });
+  if (job.cancelled && job.cancelled->load()) return failed(cancelled(), OPTIMA_CANCELLED);
+  if (const Status s = sink.failure(); !s.ok()) return failed(s, s.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);
+  if (code != OPTIMA_OK) return compile_failure(*job.graph, status, code);
+  auto compiled = sink.finish();
+  if (!compiled.ok()) return failed(compiled.status(), compiled.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);
+  return std::move(*compiled);
+}
+
+CompileFailure FilePlugin::compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const {
+  uint32_t node = status.node();
+  if (node != OPTIMA_NONE && !has_node(graph, node)) {
+    seam::misbehaves(manifest_.id, cat("compile: blames node ", node, ", which the graph does not have"));
+    node = OPTIMA_NONE;
+  }
+  Status said = status.as_status(manifest_.id, "compile", code);
+  if (code == OPTIMA_CANCELLED)  // nobody asked for it
+    said = plugin_error(cat("plugin ", quote(manifest_.id), ": compile: it gave up although nobody cancelled it"));
+  return failed(std::move(said), code, node);
+}
+
+bool FilePlugin::has_schema() {
+  const auto self = instance();
+  return self.ok() && (*self)->schema().infer;
+}
+
+Result<std::vector<image::Value>> FilePlugin::infer(const optima_graph& graph, uint32_t node_index) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!self->schema().infer) return plugin_error(cat("plugin ", quote(manifest_.id), ": has no optima.schema/1"));
+  if (node_index >= graph.image->nodes.count) return internal_error(cat("infer: no node ", node_index, " in the graph"));
+  const LentGraph lent(self->blobs(), graph, {});
+  const uint32_t count = optima_get_node(graph.image, node_index)->outputs.count;
+  InferredTypes types{std::vector<image::Value>(count), std::vector<bool>(count), ""};
+  const Status done = self->run("infer", [&](optima_status* s) { return self->schema().infer(self->handle(), lent.raw(), node_index, InferredTypes::set, &types, s); });
+  if (!types.misdeed.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it ", types.misdeed));
+  OPTIMA_RETURN_IF_ERROR(done);
+  for (uint32_t k = 0; k < count; ++k)
+    if (!types.told[k]) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it gave no type for output ", k));
+  return std::move(types.outputs);
+}
+
+Result<std::vector<NodeCost>> FilePlugin::estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!self->cost().estimate) return std::vector<NodeCost>{};
+  const LentGraph lent(self->blobs(), graph, {});
+  const RequestDevice target(manifest_, device, present(device));
+  const OptionList options(options_of("compile", -1));
+  const optima_check_request request = check_request(lent.raw(), nodes, options, target.raw(), device.memory_limit);
+  CostList list;
+  OPTIMA_RETURN_IF_ERROR(self->run("estimate", [&](optima_status* s) { return self->cost().estimate(self->handle(), &request, CostList::add, &list, s); }));
+  return std::move(list.costs);
+}
+
+const void* FilePlugin::extension(std::string_view id, optima_plugin** owner) {
+  const auto self = instance();
+  if (!self.ok()) return nullptr;
+  if (owner) *owner = (*self)->handle();
+  return (*self)->extension(id);
+}
+
+Result<Plugin::Compatibility> FilePlugin::check_artifact(const Artifact& artifact, const TargetDevice& device) {
+  OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
+  OPTIMA_RETURN_IF_ERROR(serves(device));
+  OPTIMA_ASSIGN(const auto self, instance());
+  const LentArtifact lent(self->blobs(), artifact);
+  const RequestDevice target(manifest_, device, present(device));
+  return judge_artifact(*self, *lent.raw(), *target.raw());
+}
+
+Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const TargetDevice& device, int64_t threads) {
+  OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
+  OPTIMA_ASSIGN(const auto self, instance());
+  OPTIMA_ASSIGN(const OwnedDevice* physical, device_to_run_on(device));
+  const LentArtifact lent(self->blobs(), artifact);
+  const RequestDevice target(manifest_, device, physical);
+  const OptionList options(options_of("load", threads));
+  return load_program(self, *lent.raw(), *target.raw(), options);
+}
+
+}  // namespace optima

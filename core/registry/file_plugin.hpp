@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: the Plugin behind a usable file. Loads itself on first use.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "core/registry/instance.hpp"
+
+namespace optima {
+
+/// What all plugins of a registry share. Options may be replaced at any time; later calls see the new ones.
+struct SharedState {
+  std::shared_ptr<const HostServices> services;
+  std::shared_ptr<BlobStore> blobs;
+
+  std::shared_ptr<const OptionValues> options() const {
+    const std::lock_guard lock(mutex);
+    return values;
+  }
+  void set_options(OptionValues next) {
+    const std::lock_guard lock(mutex);
+    values = std::make_shared<const OptionValues>(std::move(next));
+  }
+
+ private:
+  mutable std::mutex mutex;
+  std::shared_ptr<const OptionValues> values = std::make_shared<const OptionValues>();
+};
+
+class FilePlugin final : public Plugin {
+ public:
+  FilePlugin(Manifest manifest, std::string path, FileStamp stamp, std::shared_ptr<SharedState> shared)
+      : manifest_(std::move(manifest)), path_(std::move(path)), stamp_(stamp), shared_(std::move(shared)) {}
+
+  const Manifest& manifest() const override { return manifest_; }
+  const std::string& path() const override { return path_; }
+  std::vector<EffectiveOption> options() const override;
+  Result<std::vector<DeviceInfo>> devices(std::string* why_none) override;
+  Result<std::vector<Verdict>> check(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
+  std::variant<Compiled, CompileFailure> compile(const CompileJob& job) override;
+  bool has_schema() override;
+  Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) override;
+  Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
+  const void* extension(std::string_view id, optima_plugin** instance) override;
+  Result<Compatibility> check_artifact(const Artifact& artifact, const TargetDevice& device) override;
+  Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice& device, int64_t threads) override;
+
+ private:
+  /// The running instance, made on the first call; a failure is kept and given to every later call.
+  Result<std::shared_ptr<Instance>> instance();
+  const OwnedDevice* present(const TargetDevice& device);
+  Status role(bool has, std::string_view wanted) const;
+  Status serves(const TargetDevice& device) const;
+  Result<const OwnedDevice*> device_to_run_on(const TargetDevice& device);
+  CompileFailure compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const;
+  std::vector<TypedOption> options_of(std::string_view scope, int64_t threads) const;
+
+  const Manifest manifest_;
+  const std::string path_;
+  const FileStamp stamp_;
+  const std::shared_ptr<SharedState> shared_;
+
+  std::mutex mutex_;  // guards the two below until they are made
+  std::shared_ptr<Instance> instance_;
+  Status failure_;
+  std::once_flag asked_devices_;
+  std::vector<OwnedDevice> present_;  // what devices() said the first time
+  std::string why_none_;
+};
+
+}  // namespace optima

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: the host table's functions.
+#include "core/registry/host_table.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "core/registry/seam.hpp"
+#include "core/support/log.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<std::string> make_temp_folder(const std::string& id) {
+  std::error_code error;
+  fs::path base = fs::temp_directory_path(error);
+  if (error) base = "/tmp";
+  std::string path = (fs::absolute(base, error) / cat("optima-", id, "-XXXXXX")).string();
+  if (!mkdtemp(path.data())) return io_error(cat("cannot make a temporary folder ", quote(path), ": ", std::strerror(errno)));
+  return path;
+}
+
+int32_t fail(optima_status* status, int32_t code, const Status& why) {
+  status->code = code;
+  status->set_text(status->host_data, seam::str(why.message()));
+  return code;
+}
+
+LogLevel level_of(int32_t level) {
+  return level >= OPTIMA_LOG_TRACE && level <= OPTIMA_LOG_PLUGIN_MISBEHAVES ? static_cast<LogLevel>(level) : LogLevel::Info;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HostTable>> HostTable::make(const std::string& plugin_id, const std::string& plugin_path,
+                                                   std::shared_ptr<const HostServices> services, std::shared_ptr<BlobStore> blobs) {
+  std::unique_ptr<HostTable> table(new HostTable);
+  table->id_ = plugin_id;
+  table->folder_ = fs::path(plugin_path).parent_path().string();
+  table->services_ = std::move(services);
+  table->blobs_ = std::move(blobs);
+  OPTIMA_ASSIGN(table->temp_, make_temp_folder(plugin_id));
+  if (!table->services_->cache_folder.empty()) {
+    std::error_code error;
+    const fs::path cache = fs::absolute(table->services_->cache_folder, error) / plugin_id;
+    fs::create_directories(cache, error);
+    if (!error) table->cache_ = cache.string();
+  }
+  table->fill();
+  return table;
+}
+
+HostTable::~HostTable() {
+  std::error_code ignored;  // a temporary folder that cannot be removed is the system's to clear
+  if (!temp_.empty()) fs::remove_all(temp_, ignored);
+}
+
+void HostTable::fill() {
+  using seam::guarded, seam::str, seam::text;
+  raw_.struct_size = sizeof raw_;
+  raw_.abi_major = OPTIMA_ABI_MAJOR;
+  raw_.abi_minor = OPTIMA_ABI_MINOR;
+  raw_.self = this;
+  raw_.name = str(services_->name);
+  raw_.version = str(services_->version);
+  raw_.plugin_dir = str(folder_);
+  raw_.cache_dir = str(cache_);
+  raw_.temp_dir = str(temp_);
+  raw_.log = [](void* self, int32_t level, optima_str component, optima_str line) {
+    (void)guarded([&] {
+      const std::string part = text(component, 64);
+      log(level_of(level), part.empty() || part == of(self).id_ ? of(self).id_ : cat(of(self).id_, "/", part), text(line));
+      return OPTIMA_OK;
+    });
+  };
+  raw_.get_extension = [](void* self, optima_str id) -> const void* {
+    const void* found = nullptr;
+    (void)guarded([&] {
+      if (of(self).services_->extension) found = of(self).services_->extension(seam::raw_text(id, 256));
+      return OPTIMA_OK;
+    });
+    return found;
+  };
+  raw_.blob_retain = [](void* self, uint64_t id) -> int32_t { return guarded([&] { return of(self).blobs_->retain(id); }); };
+  raw_.blob_release = [](void* self, uint64_t id) {
+    (void)guarded([&] {
+      if (!of(self).blobs_->release(id)) seam::misbehaves(of(self).id_, cat("released blob ", id, ", which it does not hold"));
+      return OPTIMA_OK;
+    });
+  };
+  raw_.blob_path = [](void* self, uint64_t id, optima_str* path, optima_status* status) -> int32_t {
+    return guarded([&]() -> int32_t {
+      const auto made = of(self).blobs_->path(id, of(self).temp_);
+      if (!made.ok()) return fail(status, made.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_NOT_FOUND, made.status());
+      *path = str(**made);
+      return OPTIMA_OK;
+    });
+  };
+  raw_.graph_to_onnx = [](void* self, const optima_graph* graph, optima_str dir, uint32_t, optima_status* status) -> int32_t {
+    return guarded([&]() -> int32_t {
+      const auto& write = of(self).services_->graph_to_onnx;
+      if (!write) return fail(status, OPTIMA_UNSUPPORTED, plugin_error("this program writes no ONNX files"));
+      const Status written = write(seam::known(graph), seam::raw_text(dir));
+      return written.ok() ? OPTIMA_OK : fail(status, written.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL, written);
+    });
+  };
+}
+
+}  // namespace optima

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: what the host offers one plugin instance: log, blobs, folders, ONNX bytes. All functions are [any].
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/registry/blob_store.hpp"
+#include "core/registry/registry.hpp"
+
+namespace optima {
+
+/// Not movable: the plugin holds its address. Must outlive the instance; its temporary folder goes with it.
+class HostTable {
+ public:
+  /// Makes the plugin's folders. Io when the temporary one cannot be made; a cache folder that cannot is left out.
+  static Result<std::unique_ptr<HostTable>> make(const std::string& plugin_id, const std::string& plugin_path,
+                                                 std::shared_ptr<const HostServices> services, std::shared_ptr<BlobStore> blobs);
+  ~HostTable();
+  HostTable(const HostTable&) = delete;
+  HostTable& operator=(const HostTable&) = delete;
+
+  const optima_host* raw() const { return &raw_; }
+  BlobStore& blobs() { return *blobs_; }
+  const std::string& temp_folder() const { return temp_; }
+
+ private:
+  HostTable() = default;
+  void fill();
+  static HostTable& of(void* self) { return *static_cast<HostTable*>(self); }
+
+  optima_host raw_{};
+  std::string id_, folder_, cache_, temp_;
+  std::shared_ptr<const HostServices> services_;
+  std::shared_ptr<BlobStore> blobs_;
+};
+
+}  // namespace optima

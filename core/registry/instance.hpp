@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: one running plugin: its library, host table, handle and extension tables. Knows no graph.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "core/registry/host_table.hpp"
+#include "core/registry/library.hpp"
+#include "core/registry/manifest.hpp"
+#include "core/registry/options.hpp"
+#include "core/registry/seam.hpp"
+
+namespace optima {
+
+/// A device as a plugin reported it, strings owned, attributes typed.
+struct OwnedDevice {
+  DeviceInfo info;
+  uint32_t device_class = OPTIMA_CLASS_OTHER, flags = 0;
+  std::vector<TypedOption> attributes;
+};
+
+/// Made by init, ended by deinit when the last owner lets go (programs own their instance). Any thread, but for make and the
+/// destructor, which wait until no other call is inside the same plugin file.
+class Instance {
+ public:
+  struct Setup {
+    const Manifest* manifest;
+    std::string path;
+    FileStamp stamp;
+    std::vector<TypedOption> options;  ///< of scope init
+    std::shared_ptr<const HostServices> services;
+    std::shared_ptr<BlobStore> blobs;
+  };
+  /// Loads, negotiates, compares with the note, inits, and fetches the tables of the roles. `step`, when given, is told what
+  /// is about to happen ("query", "init").
+  static Result<std::shared_ptr<Instance>> make(Setup setup, const std::function<void(const char*)>& step = {});
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const std::string& id() const { return id_; }
+  optima_plugin* handle() const { return handle_; }
+  /// Tables as this host knows them; a function that is absent is null.
+  const optima_compiler& compiler() const { return compiler_; }
+  const optima_runtime& runtime() const { return runtime_; }
+  const optima_schema& schema() const { return schema_; }
+  const optima_async& async() const { return async_; }
+  const optima_cost_model& cost() const { return cost_; }
+  const optima_profile& profile() const { return profile_; }
+  const void* extension(std::string_view name) const;
+  BlobStore& blobs() const { return host_->blobs(); }
+
+  Result<std::vector<OwnedDevice>> devices(std::string* why_none) const;
+
+  /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code.
+  template <class F>
+  int32_t enter(std::string_view what, seam::CallStatus& status, F&& function) const {
+    const std::shared_lock lock(library_->gate);
+    return seam::call(id_, what, status, std::forward<F>(function));
+  }
+  /// The same, as a Status.
+  template <class F>
+  Status run(std::string_view what, F&& function) const {
+    if (unusable_) return plugin_error(cat_unusable(what));
+    seam::CallStatus status;
+    const int32_t code = enter(what, status, [&] { return function(status.raw()); });
+    if (code != OPTIMA_OK && status.fatal()) unusable_ = true;
+    return status.as_status(id_, what, code);
+  }
+
+ private:
+  Instance() = default;
+  Status init(const Manifest& manifest, const std::vector<TypedOption>& options, const std::function<void(const char*)>& step);
+  Status fetch_tables(const Manifest& manifest);
+  template <class T>
+  Status fetch(const char* name, T& table);
+  std::string cat_unusable(std::string_view what) const;
+
+  std::string id_;
+  Library* library_ = nullptr;
+  std::unique_ptr<HostTable> host_;
+  optima_plugin_api api_{};
+  optima_plugin* handle_ = nullptr;
+  mutable std::atomic<bool> unusable_ = false;  // it said FATAL
+  optima_compiler compiler_{};
+  optima_runtime runtime_{};
+  optima_schema schema_{};
+  optima_async async_{};
+  optima_cost_model cost_{};
+  optima_profile profile_{};
+};
+
+}  // namespace optima

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: options, from text to the seam.
+#include "core/registry/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/registry/seam.hpp"
+#include "core/support/file.hpp"
+#include "core/support/json.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+
+namespace {
+
+Status wrong(const OptionSchema& schema, std::string_view found, std::string_view wanted) {
+  return invalid_input(cat("option ", quote(schema.name), ": found ", quote(found), ", wanted ", wanted));
+}
+
+std::string bounds(const OptionSchema& s) {
+  const auto number = [](double d) { return d == std::floor(d) && std::abs(d) < 1e15 ? std::to_string(static_cast<int64_t>(d)) : cat(d); };
+  if (s.has_min && s.has_max) return cat(" within ", number(s.min), "..", number(s.max));
+  if (s.has_min) return cat(" of at least ", number(s.min));
+  if (s.has_max) return cat(" of at most ", number(s.max));
+  return "";
+}
+
+bool outside(const OptionSchema& s, double v) { return (s.has_min && v < s.min) || (s.has_max && v > s.max); }
+
+template <class T>
+bool parse_number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+Result<TypedOption> parse_bool(const OptionSchema& s, std::string_view text, TypedOption out) {
+  out.type = OPTIMA_OPTION_I64;
+  for (std::string_view yes : {"true", "on", "yes", "1"})
+    if (text == yes) return out.i64 = 1, out;
+  for (std::string_view no : {"false", "off", "no", "0"})
+    if (text == no) return out;
+  return wrong(s, text, "true or false");
+}
+
+Result<TypedOption> parse_bytes(const OptionSchema& s, std::string_view text, TypedOption out) {
+  out.type = OPTIMA_OPTION_BYTES;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    unsigned byte = 0;
+    const std::string_view pair = text.substr(i, 2);
+    const auto [end, error] = std::from_chars(pair.data(), pair.data() + pair.size(), byte, 16);
+    if (pair.size() != 2 || error != std::errc() || end != pair.data() + 2) return wrong(s, text, "pairs of hexadecimal digits");
+    out.text += static_cast<char>(byte);
+  }
+  return out;
+}
+
+Result<TypedOption> parse_text(const OptionSchema& s, std::string_view text, TypedOption out) {
+  out.type = OPTIMA_OPTION_STR;
+  out.text = text;
+  if (s.type == "enum" && std::find(s.values.begin(), s.values.end(), text) == s.values.end())
+    return wrong(s, text, cat("one of ", join(s.values), nearest_hint(text, s.values)));
+  if (s.type == "path" && !text.empty()) {
+    std::error_code error;
+    out.text = std::filesystem::absolute(expand_home(text), error).string();
+  }
+  return out;
+}
+
+const OptionSchema& threads_schema() {
+  static const OptionSchema schema = [] {
+    OptionSchema s;
+    s.name = OPTIMA_OPTION_THREADS, s.type = "int", s.scope = "compile", s.doc = "most threads to use, 0 = all";
+    s.default_text = "0", s.has_min = true, s.has_max = true, s.max = 4096;
+    return s;
+  }();
+  return schema;
+}
+
+const OptionSchema& deterministic_schema() {
+  static const OptionSchema schema = [] {
+    OptionSchema s;
+    s.name = OPTIMA_OPTION_DETERMINISTIC, s.type = "bool", s.scope = "compile", s.doc = "same input, same bytes";
+    s.default_text = "true", s.changes_artifact = true;
+    return s;
+  }();
+  return schema;
+}
+
+bool value_of(const OptionSchema& schema, const OptionValues& values, std::string* text) {
+  const auto it = values.find(schema.name);
+  if (it == values.end()) return default_of(schema, text);
+  *text = it->second;
+  return true;
+}
+
+void append(std::vector<TypedOption>& out, const OptionSchema& schema, const OptionValues& values) {
+  std::string text;
+  if (!value_of(schema, values, &text)) return;
+  if (auto typed = parse_option(schema, text); typed.ok()) out.push_back(std::move(*typed));
+}
+
+std::string_view owner_of(std::string_view name, std::span<const Manifest* const> manifests) {
+  std::string_view best;
+  for (const Manifest* m : manifests)
+    if (name.size() > m->id.size() && name.starts_with(m->id) && name[m->id.size()] == '.' && m->id.size() > best.size()) best = m->id;
+  return best;
+}
+
+Status unknown_option(const std::string& name, std::span<const Manifest* const> manifests) {
+  std::vector<std::string> names{OPTIMA_OPTION_THREADS, OPTIMA_OPTION_DETERMINISTIC}, ids;
+  for (const Manifest* m : manifests) {
+    ids.push_back(m->id);
+    for (const OptionSchema& s : m->options) names.push_back(s.name);
+  }
+  for (auto* list : {&names, &ids}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  const std::string prefix = name.substr(0, name.find('.'));
+  if (name.find('.') == name.npos) return invalid_input(cat("option ", quote(name), ": wanted plugin.key", nearest_hint(name, names)));
+  if (prefix != "optima" && owner_of(name, manifests).empty())
+    return invalid_input(cat("option ", quote(name), ": no usable plugin ", quote(prefix), nearest_hint(prefix, ids)));
+  return invalid_input(cat("unknown option ", quote(name), nearest_hint(name, names)));
+}
+
+}  // namespace
+
+bool default_of(const OptionSchema& schema, std::string* text) {
+  if (schema.default_text.empty()) return false;
+  const auto json = parse_json(schema.default_text, schema.name);
+  if (!json.ok() || json->is_null()) return false;
+  if (json->is_string()) {
+    *text = json->get<std::string>();
+    return !text->empty() || schema.type == "string" || schema.type == "path" || schema.type == "list" || schema.type == "bytes";
+  }
+  if (json->is_array()) {
+    text->clear();
+    for (const Json& item : *json) *text += cat(text->empty() ? "" : ",", item.is_string() ? item.get<std::string>() : item.dump());
+    return true;
+  }
+  *text = json->dump();
+  return true;
+}
+
+Result<TypedOption> parse_option(const OptionSchema& schema, std::string_view text) {
+  TypedOption out;
+  out.name = schema.name;
+  if (schema.type == "bool") return parse_bool(schema, text, std::move(out));
+  if (schema.type == "bytes") return parse_bytes(schema, text, std::move(out));
+  if (schema.type == "int") {
+    out.type = OPTIMA_OPTION_I64;
+    if (!parse_number(text, out.i64) || outside(schema, static_cast<double>(out.i64))) return wrong(schema, text, cat("an integer", bounds(schema)));
+    return out;
+  }
+  if (schema.type == "float") {
+    out.type = OPTIMA_OPTION_F64;
+    if (!parse_number(text, out.f64) || !std::isfinite(out.f64) || outside(schema, out.f64)) return wrong(schema, text, cat("a number", bounds(schema)));
+    return out;
+  }
+  if (schema.type == "list") {
+    out.type = OPTIMA_OPTION_LIST;
+    out.list = split(text);
+    return out;
+  }
+  return parse_text(schema, text, std::move(out));
+}
+
+OptionList::OptionList(std::vector<TypedOption> options) : typed_(std::move(options)) {
+  lists_.reserve(typed_.size());
+  for (const TypedOption& t : typed_) {
+    optima_option raw{};
+    raw.struct_size = sizeof raw;
+    raw.type = t.type;
+    raw.name = seam::str(t.name);
+    raw.i64 = t.i64;
+    raw.f64 = t.f64;
+    raw.str = seam::str(t.text);
+    auto& items = lists_.emplace_back();
+    for (const std::string& item : t.list) {
+      optima_option element{};
+      element.struct_size = sizeof element;
+      element.type = OPTIMA_OPTION_STR;
+      element.str = seam::str(item);
+      items.push_back(element);
+    }
+    raw.list = items.data();
+    raw.list_count = static_cast<uint32_t>(items.size());
+    raw_.push_back(raw);
+  }
+}
+
+std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view scope, const OptionValues& values, int64_t threads) {
+  std::vector<TypedOption> out;
+  for (const OptionSchema& s : manifest.options)
+    if (s.scope == scope) append(out, s, values);
+  if (scope == "init") return out;
+  append(out, threads_schema(), values);
+  if (threads >= 0 && values.find(OPTIMA_OPTION_THREADS) == values.end()) out.back().i64 = threads;
+  append(out, deterministic_schema(), values);
+  return out;
+}
+
+Status check_options(const OptionValues& values, std::span<const Manifest* const> manifests) {
+  for (const auto& [name, text] : values) {
+    const OptionSchema* schema = nullptr;
+    if (name == OPTIMA_OPTION_THREADS) schema = &threads_schema();
+    if (name == OPTIMA_OPTION_DETERMINISTIC) schema = &deterministic_schema();
+    bool known = schema != nullptr;
+    if (schema) OPTIMA_RETURN_IF_ERROR(parse_option(*schema, text).status());
+    for (const Manifest* m : manifests)
+      for (const OptionSchema& s : m->options)
+        if (s.name == name) {
+          OPTIMA_RETURN_IF_ERROR(parse_option(s, text).status());
+          known = true;
+        }
+    if (!known) return unknown_option(name, manifests);
+  }
+  return {};
+}
+
+std::vector<EffectiveOption> effective_options(const Manifest& manifest, const OptionValues& values) {
+  std::vector<EffectiveOption> out;
+  const auto add = [&](const OptionSchema& s) {
+    EffectiveOption e{s.name, "", s.scope, values.find(s.name) == values.end(), s.changes_artifact};
+    if (value_of(s, values, &e.value)) out.push_back(std::move(e));
+  };
+  for (const OptionSchema& s : manifest.options) add(s);
+  add(threads_schema());
+  add(deterministic_schema());
+  return out;
+}
+
+}  // namespace optima

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: the first meeting with a plugin file takes place in a throw-away child, where it may crash or hang.
+#pragma once
+
+#include <string>
+
+#include "core/registry/library.hpp"
+#include "core/support/status.hpp"
+
+namespace optima {
+
+/// The child's side, for the hidden verb `__probe FILE`: reads the note, loads, query, init, devices, deinit. Writes one
+/// line of JSON, {"ok":true} or {"ok":false,"message":"..."}, and before it the step it is at ("step init"). Gives the exit
+/// code. Whatever the plugin prints on stdout does not get there.
+int probe_plugin(const char* file);
+
+/// The parent's side. Ok: the file behaved, now or (same hash) earlier. Otherwise a Plugin error with one sentence: it
+/// crashes, hangs, ends the process, or what the child reported. Results that hold for the file lie in `cache_folder`.
+struct ProbeSettings {
+  std::string program;
+  std::string cache_folder;
+  double seconds = 10;
+};
+Status probe(const std::string& path, const FileStamp& stamp, const ProbeSettings& settings);
+
+}  // namespace optima

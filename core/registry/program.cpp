@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: programs, bindings, contexts, execute.
+#include "core/registry/program.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <set>
+
+#include "core/support/log.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+
+namespace {
+
+constexpr int32_t kHighestRank = 64;
+constexpr size_t kMostBindings = 1 << 16;
+constexpr uint32_t kLargestAlignment = 1 << 21;  // a huge page
+
+struct BindingList {
+  std::vector<Binding> all;
+  std::set<std::pair<uint32_t, std::string>> names;
+  std::string misdeed;
+
+  static int32_t add(void* self, const optima_binding* raw) {
+    return seam::guarded([&]() -> int32_t {
+      auto& list = *static_cast<BindingList*>(self);
+      if (!seam::sane(raw, offsetof(optima_binding, min_size))) return list.misdeed = "gave a binding of impossible size", OPTIMA_INVALID_ARGUMENT;
+      list.misdeed = list.take(seam::known(raw));
+      return list.misdeed.empty() ? OPTIMA_OK : OPTIMA_INVALID_ARGUMENT;
+    });
+  }
+
+  std::string take(const optima_binding& raw) {
+    Binding b;
+    b.name = seam::raw_text(raw.name);
+    if (raw.direction != OPTIMA_INPUT && raw.direction != OPTIMA_OUTPUT) return cat("gave binding ", quote(b.name), " the direction ", raw.direction);
+    if (!all.empty() && all.back().direction == OPTIMA_OUTPUT && raw.direction == OPTIMA_INPUT) return "gave an input after an output";
+    if (all.size() >= kMostBindings) return "gave too many bindings";
+    if (b.name.empty() || !names.emplace(raw.direction, b.name).second) return cat("gave two bindings the name ", quote(b.name));
+    if (raw.rank < -1 || raw.rank > kHighestRank || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
+    if ((raw.alignment & (raw.alignment - 1)) != 0 || raw.alignment > kLargestAlignment)
+      return cat("gave binding ", quote(b.name), " the alignment ", raw.alignment, ", wanted a power of two up to ", kLargestAlignment);
+    b.direction = raw.direction;
+    b.dtype = raw.dtype;
+    b.unranked = raw.rank < 0;
+    for (int32_t d = 0; d < raw.rank; ++d) {
+      if (raw.shape[d] < -1) return cat("gave binding ", quote(b.name), " the dim ", raw.shape[d]);
+      b.shape.push_back(raw.shape[d]);
+    }
+    b.min_size = raw.min_size;
+    b.alignment = raw.alignment == 0 ? 64 : raw.alignment;
+    all.push_back(std::move(b));
+    return "";
+  }
+};
+
+// A loaded program's handle; contexts hold it, so that it goes last.
+struct ProgramHandle {
+  std::shared_ptr<Instance> plugin;
+  optima_program* raw = nullptr;
+  std::vector<Binding> bindings;
+  size_t inputs = 0;
+  bool static_shapes = true;
+
+  ~ProgramHandle() {
+    seam::CallStatus status;
+    (void)plugin->enter("program_destroy", status, [&] { return plugin->runtime().program_destroy(raw), OPTIMA_OK; });
+  }
+};
+
+// Rule T, [object]: one call at a time on one handle. Notices a caller of ours that forgets it.
+class OneAtATime {
+ public:
+  OneAtATime([[maybe_unused]] std::atomic_flag& busy, [[maybe_unused]] const Instance& plugin) {
+#ifndef NDEBUG
+    busy_ = &busy;
+    if (busy.test_and_set(std::memory_order_acquire)) {
+      busy_ = nullptr;
+      log(LogLevel::HostMisbehaves, plugin.id(), "two calls at a time on one execution context");
+    }
+#endif
+  }
+  ~OneAtATime() {
+#ifndef NDEBUG
+    if (busy_) busy_->clear(std::memory_order_release);
+#endif
+  }
+  OneAtATime(const OneAtATime&) = delete;
+  OneAtATime& operator=(const OneAtATime&) = delete;
+
+ private:
+#ifndef NDEBUG
+  std::atomic_flag* busy_ = nullptr;
+#endif
+};
+
+class Context final : public ExecutionContext {
+ public:
+  Context(std::shared_ptr<ProgramHandle> program, optima_context* raw) : program_(std::move(program)), raw_(raw) {}
+  ~Context() override {
+    seam::CallStatus status;
+    (void)plugin().enter("context_destroy", status, [&] { return plugin().runtime().context_destroy(raw_), OPTIMA_OK; });
+  }
+
+  Status execute(std::span<const optima_tensor> in, std::span<optima_tensor> out) override {
+    if (in.size() != program_->inputs || out.size() != outputs()) return wrong_count("execute", in.size(), out.size());
+    const OneAtATime one(busy_, plugin());
+    status_.reset();
+    const int32_t code = plugin().enter("execute", status_, [&] {
+      return plugin().runtime().execute(raw_, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), status_.raw());
+    });
+    return code == OPTIMA_OK ? Status() : status_.as_status(plugin().id(), "execute", code);
+  }
+
+  Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const optima_tensor> in) override {
+    if (in.size() != program_->inputs) return wrong_count("output_shapes", in.size(), outputs());
+    if (program_->static_shapes || !plugin().runtime().output_shapes) return declared_shapes();
+    const OneAtATime one(busy_, plugin());
+    std::vector<std::vector<int64_t>> dims(outputs(), std::vector<int64_t>(8, -1));
+    std::vector<optima_shape> shapes(outputs());
+    bool again = false;
+    OPTIMA_RETURN_IF_ERROR(ask_shapes(in, dims, shapes, &again));
+    if (again) OPTIMA_RETURN_IF_ERROR(ask_shapes(in, dims, shapes, &again));
+    if (again) return plugin_error(cat("plugin ", quote(plugin().id()), ": output_shapes: it changes its mind about ranks"));
+    return dims_within(dims, shapes);
+  }
+
+  bool has_async() const override { return plugin().async().submit; }
+  Status submit(std::span<const optima_tensor> in, std::span<optima_tensor> out, std::span<const optima_fence_point> waits,
+                optima_fence_point signal) override {
+    if (!has_async()) return lacks(OPTIMA_EXT_ASYNC);
+    if (in.size() != program_->inputs || out.size() != outputs()) return wrong_count("submit", in.size(), out.size());
+    const OneAtATime one(busy_, plugin());
+    return plugin().run("submit", [&](optima_status* s) {
+      return plugin().async().submit(raw_, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), waits.data(),
+                                     static_cast<uint32_t>(waits.size()), signal, s);
+    });
+  }
+  Status cancel() override {
+    if (!plugin().async().cancel) return lacks(OPTIMA_EXT_ASYNC);
+    return plugin().run("cancel", [&](optima_status* s) { return plugin().async().cancel(raw_, s); });
+  }
+
+  bool has_profile() const override { return plugin().profile().enable && plugin().profile().read; }
+  Status set_profiling(bool on) override {
+    if (!has_profile()) return lacks(OPTIMA_EXT_PROFILE);
+    const OneAtATime one(busy_, plugin());
+    return plugin().run("profile", [&](optima_status* s) { return plugin().profile().enable(raw_, on, s); });
+  }
+  Result<std::vector<ProfileEvent>> read_profile() override {
+    if (!has_profile()) return lacks(OPTIMA_EXT_PROFILE);
+    const OneAtATime one(busy_, plugin());
+    std::vector<ProfileEvent> events;
+    OPTIMA_RETURN_IF_ERROR(plugin().run("profile", [&](optima_status* s) { return plugin().profile().read(raw_, add_events, &events, s); }));
+    return events;
+  }
+
+ private:
+  const Instance& plugin() const { return *program_->plugin; }
+  size_t outputs() const { return program_->bindings.size() - program_->inputs; }
+  const Binding& output(size_t k) const { return program_->bindings[program_->inputs + k]; }
+
+  Status lacks(const char* table) const { return plugin_error(cat("plugin ", quote(plugin().id()), ": has no ", table)); }
+  Status wrong_count(const char* call, size_t in, size_t out) const {
+    return internal_error(cat("plugin ", quote(plugin().id()), ": ", call, ": found ", in, " inputs and ", out, " outputs, wanted ", program_->inputs, " and ", outputs()));
+  }
+
+  static int32_t add_events(void* self, const optima_event* first, uint32_t count) {
+    return seam::guarded([&]() -> int32_t {
+      for (; count > 0; --count, first = OPTIMA_NEXT(optima_event, first)) {
+        if (!seam::sane(first, offsetof(optima_event, track))) return OPTIMA_INVALID_ARGUMENT;
+        const optima_event e = seam::known(first);
+        static_cast<std::vector<ProfileEvent>*>(self)->push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
+      }
+      return OPTIMA_OK;
+    });
+  }
+
+  std::vector<std::vector<int64_t>> declared_shapes() const {
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t k = 0; k < outputs(); ++k) shapes.push_back(output(k).unranked ? std::vector<int64_t>{-2} : output(k).shape);
+    return shapes;
+  }
+
+  // *again: some rank was over capacity; dims is then large enough for a second try.
+  Status ask_shapes(std::span<const optima_tensor> in, std::vector<std::vector<int64_t>>& dims, std::vector<optima_shape>& shapes, bool* again) {
+    for (size_t k = 0; k < shapes.size(); ++k) shapes[k] = {sizeof(optima_shape), static_cast<uint32_t>(dims[k].size()), 0, 0, dims[k].data()};
+    OPTIMA_RETURN_IF_ERROR(plugin().run("output_shapes", [&](optima_status* s) {
+      return plugin().runtime().output_shapes(raw_, in.data(), static_cast<uint32_t>(in.size()), shapes.data(), static_cast<uint32_t>(shapes.size()), s);
+    }));
+    *again = false;
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      if (shapes[k].rank < -1 || shapes[k].rank > kHighestRank)
+        return plugin_error(cat("plugin ", quote(plugin().id()), ": output_shapes: it gave rank ", shapes[k].rank, " for ", quote(output(k).name)));
+      if (shapes[k].rank > static_cast<int32_t>(dims[k].size())) {
+        dims[k].assign(kHighestRank, -1);
+        *again = true;
+      }
+    }
+    return {};
+  }
+
+  Result<std::vector<std::vector<int64_t>>> dims_within(std::vector<std::vector<int64_t>>& dims, const std::vector<optima_shape>& shapes) const {
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (shapes[k].rank < 0) {
+        dims[k] = {-2};
+        continue;
+      }
+      dims[k].resize(static_cast<size_t>(shapes[k].rank));
+      for (const int64_t d : dims[k])
+        if (d < -1) return plugin_error(cat("plugin ", quote(plugin().id()), ": output_shapes: it gave dim ", d, " for ", quote(output(k).name)));
+    }
+    return std::move(dims);
+  }
+
+  std::shared_ptr<ProgramHandle> program_;
+  optima_context* raw_;
+  seam::CallStatus status_;  // here, so that execute allocates nothing
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+class Program final : public LoadedProgram {
+ public:
+  explicit Program(std::shared_ptr<ProgramHandle> handle) : handle_(std::move(handle)) {}
+  const std::vector<Binding>& bindings() const override { return handle_->bindings; }
+  optima_program* handle() const override { return handle_->raw; }
+
+  Result<std::unique_ptr<ExecutionContext>> create_context() override {
+    const Instance& plugin = *handle_->plugin;
+    optima_context* raw = nullptr;
+    const std::lock_guard lock(mutex_);  // [object] on the program
+    OPTIMA_RETURN_IF_ERROR(plugin.run("context_create", [&](optima_status* s) { return plugin.runtime().context_create(handle_->raw, &raw, s); }));
+    if (!raw) return plugin_error(cat("plugin ", quote(plugin.id()), ": context_create: said OK and gave no context"));
+    return std::unique_ptr<ExecutionContext>(std::make_unique<Context>(handle_, raw));
+  }
+
+ private:
+  std::shared_ptr<ProgramHandle> handle_;
+  std::mutex mutex_;
+};
+
+Status read_bindings(ProgramHandle& program) {
+  const Instance& plugin = *program.plugin;
+  BindingList list;
+  const Status done = plugin.run("bindings", [&](optima_status* s) { return plugin.runtime().bindings(program.raw, BindingList::add, &list, s); });
+  if (!list.misdeed.empty()) {
+    seam::misbehaves(plugin.id(), cat("bindings: ", list.misdeed));
+    return plugin_error(cat("plugin ", quote(plugin.id()), ": bindings: it ", list.misdeed));
+  }
+  OPTIMA_RETURN_IF_ERROR(done);
+  program.bindings = std::move(list.all);
+  for (const Binding& b : program.bindings) {
+    program.inputs += b.direction == OPTIMA_INPUT;
+    const bool known = !b.unranked && std::find(b.shape.begin(), b.shape.end(), -1) == b.shape.end();
+    if (b.direction == OPTIMA_OUTPUT && !known) program.static_shapes = false;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plugin::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device) {
+  Plugin::Compatibility out;
+  optima_compat compat{sizeof compat, OPTIMA_COMPAT_UNKNOWN, &out.text, [](void* self, optima_str text) {
+                         (void)seam::guarded([&] { return *static_cast<std::string*>(self) = seam::text(text), OPTIMA_OK; });
+                       }};
+  OPTIMA_RETURN_IF_ERROR(plugin.run("check_artifact", [&](optima_status* s) { return plugin.runtime().check_artifact(plugin.handle(), &artifact, &device, &compat, s); }));
+  out.verdict = compat.verdict <= OPTIMA_COMPAT_CORRUPT ? compat.verdict : uint32_t{OPTIMA_COMPAT_UNKNOWN};
+  return out;
+}
+
+Result<std::unique_ptr<LoadedProgram>> load_program(std::shared_ptr<Instance> plugin, const optima_artifact& artifact, const optima_device& device,
+                                                    const OptionList& options) {
+  optima_program* raw = nullptr;
+  OPTIMA_RETURN_IF_ERROR(plugin->run("load", [&](optima_status* s) {
+    return plugin->runtime().load(plugin->handle(), &artifact, &device, options.data(), options.size(), &raw, s);
+  }));
+  if (!raw) return plugin_error(cat("plugin ", quote(plugin->id()), ": load: said OK and gave no program"));
+  auto handle = std::make_shared<ProgramHandle>();
+  handle->plugin = std::move(plugin);
+  handle->raw = raw;
+  OPTIMA_RETURN_IF_ERROR(read_bindings(*handle));
+  return std::unique_ptr<LoadedProgram>(std::make_unique<Program>(std::move(handle)));
+}
+
+}  // namespace optima

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: the structs handed in with a call, with everything they point to. Each lives for one call.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/registry/blob_store.hpp"
+#include "core/registry/instance.hpp"
+
+namespace optima {
+
+/// A graph whose blobs carry ids of the store, so that blob_retain and blob_path know them.
+class LentGraph {
+ public:
+  /// `blobs` empty: the graph's own pointers, which cannot be retained.
+  LentGraph(BlobStore& store, const optima_graph& graph, std::span<const Blob> blobs);
+  const optima_graph* raw() const { return &raw_; }
+
+ private:
+  std::vector<optima_blob> table_;
+  std::optional<BlobStore::Lease> lease_;
+  optima_graph raw_;
+};
+
+/// The device of a request: what the plugin reported of that slot, if anything, then the config's target options (as STR).
+class RequestDevice {
+ public:
+  RequestDevice(const Manifest& manifest, const TargetDevice& target, const OwnedDevice* present);
+  const optima_device* raw() const { return &raw_; }
+
+ private:
+  std::string kind_;
+  OwnedDevice device_;
+  std::optional<OptionList> attributes_;
+  optima_device raw_{};
+};
+
+/// An artifact with its blobs lent.
+class LentArtifact {
+ public:
+  LentArtifact(BlobStore& store, const Plugin::Artifact& artifact);
+  const optima_artifact* raw() const { return &raw_; }
+
+ private:
+  static std::vector<Blob> bytes_of(const Plugin::Artifact& artifact);
+  BlobStore::Lease lease_;
+  std::vector<optima_blob> blobs_;
+  std::vector<optima_named_blob> names_;
+  optima_artifact raw_{};
+};
+
+}  // namespace optima

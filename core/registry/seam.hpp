@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/registry: small words of the seam: strings, sized structs, statuses, calls that may throw although they must not.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/support/status.hpp"
+#include "optima/abi.h"
+
+namespace optima::seam {
+
+inline optima_str str(std::string_view s) { return {s.data(), s.size()}; }
+
+/// The bytes as a plugin gave them, at most `limit`; a null pointer with a size counts as empty.
+std::string raw_text(optima_str s, size_t limit = 4096);
+/// The same for people: one line, control bytes and bytes that are no UTF-8 replaced, no full stop at the end.
+std::string text(optima_str s, size_t limit = 4096);
+std::string one_line(std::string_view s);
+
+/// Largest struct_size that is believed; a table beyond it is damage, not a newer version.
+constexpr uint32_t kLargestStruct = 1 << 16;
+
+/// A sized struct as this host knows it: what was not sent is zero, what is not known is dropped.
+template <class T>
+T known(const T* from) {
+  T to{};
+  if (from) std::memcpy(&to, from, std::min<size_t>(from->struct_size, sizeof(T)));
+  to.struct_size = sizeof(T);
+  return to;
+}
+
+/// Whether a plugin's struct can be read at all: a size up to its member `last` and not absurd.
+template <class T>
+bool sane(const T* from, size_t at_least) {
+  return from && from->struct_size >= at_least && from->struct_size <= kLargestStruct;
+}
+
+/// The status handed to one call, with the text the plugin sets. Not movable: the plugin holds its address.
+class CallStatus {
+ public:
+  CallStatus() { reset(); }
+  CallStatus(const CallStatus&) = delete;
+  CallStatus& operator=(const CallStatus&) = delete;
+
+  /// Ready for the next call; keeps its memory.
+  void reset();
+  optima_status* raw() { return &raw_; }
+  uint32_t node() const { return raw_.node; }
+  bool fatal() const { return raw_.flags & OPTIMA_STATUS_FATAL; }
+  std::string text() const;
+  /// "plugin 'x': compile: text", of the kind that belongs to the code.
+  Status as_status(std::string_view plugin, std::string_view call, int32_t code) const;
+
+ private:
+  static void set_text(void* self, optima_str text);
+  optima_status raw_;
+  mutable std::mutex mutex_;  // a plugin may set the text from any thread
+  std::string text_;
+};
+
+/// The one mapping of seam codes to kinds of failure.
+StatusKind kind_of(int32_t code);
+/// "DEPENDENCY", ...; "INTERNAL" for what is not known.
+std::string_view code_name(int32_t code);
+/// Codes that are not known read as INTERNAL.
+int32_t known_code(int32_t code);
+
+/// Logs that the plugin broke the contract.
+void misbehaves(std::string_view plugin, std::string_view what);
+
+/// Calls into a plugin. Nothing may be thrown across the seam; when it is, it becomes INTERNAL with the text in `status`.
+void record_exception(std::string_view plugin, std::string_view call, CallStatus& status);
+template <class F>
+int32_t call(std::string_view plugin, std::string_view what, CallStatus& status, F&& function) {
+  try {
+    return known_code(std::forward<F>(function)());
+  } catch (...) {
+    record_exception(plugin, what, status);
+    return OPTIMA_INTERNAL;
+  }
+}
+
+/// A callback's body: what the host throws must not reach the plugin either.
+template <class F>
+int32_t guarded(F&& body) noexcept {
+  try {
+    return std::forward<F>(body)();
+  } catch (...) {
+    return OPTIMA_MEMORY;  // the host's callbacks throw std::bad_alloc only
+  }
+}
+
+}  // namespace optima::seam
