@@ -13,6 +13,9 @@
 #include "core/registry/manifest.hpp"
 #include "core/registry/options.hpp"
 #include "core/registry/seam.hpp"
+#include "optima/ext/cost.h"
+#include "optima/ext/profile.h"
+#include "optima/ext/schema.h"
 
 namespace optima {
 

@@ -166,23 +166,21 @@ Status read_limits(const Object& root, Manifest& m) {
   return {};
 }
 
-// "rank": [low, high] of input 0, or one pair per input; the last pair holds for the rest.
+// "rank" is of input 0; "ranks", when later inputs are bounded too, has a pair per input.
 Status read_ranks(const Object& o, OperatorRow& row) {
-  if (!o.has("rank")) return {};
-  const Json& rank = o.json()["rank"];
-  if (rank.is_array() && !rank.empty() && rank[0].is_array()) {
-    OPTIMA_ASSIGN(const std::vector<Object> pairs, o.array("rank"));
-    for (size_t k = 0; k < pairs.size(); ++k) {
-      const Json& p = pairs[k].json();
-      if (!p.is_array() || p.size() != 2 || !p[0].is_number_unsigned() || !p[1].is_number_unsigned() || p[1] > 64 || p[0] > p[1])
-        return invalid_input(cat(pairs[k].place(), ": found ", p.dump(), ", wanted [low, high] within 0..64"));
-      row.ranks.emplace_back(p[0].get<int32_t>(), p[1].get<int32_t>());
-    }
-    std::tie(row.rank_min, row.rank_max) = row.ranks[0];
-    return {};
+  if (o.has("rank")) {
+    OPTIMA_ASSIGN(const auto ends, range(o, "rank", 0, 64));
+    std::tie(row.rank_min, row.rank_max) = ends;
   }
-  OPTIMA_ASSIGN(const auto ends, range(o, "rank", 0, 64));
-  std::tie(row.rank_min, row.rank_max) = ends;
+  OPTIMA_ASSIGN(const std::vector<Object> pairs, array_or_none(o, "ranks"));
+  for (const Object& pair : pairs) {
+    const Json& p = pair.json();
+    if (!p.is_array() || p.size() != 2 || !p[0].is_number_unsigned() || !p[1].is_number_unsigned() || p[1] > 64 || p[0] > p[1])
+      return invalid_input(cat(pair.place(), ": found ", p.dump(), ", wanted [low, high] within 0..64"));
+    row.ranks.emplace_back(p[0].get<int32_t>(), p[1].get<int32_t>());
+  }
+  if (row.ranks.empty()) row.ranks.emplace_back(row.rank_min, row.rank_max);
+  std::tie(row.rank_min, row.rank_max) = row.ranks[0];
   return {};
 }
 
@@ -197,6 +195,8 @@ Result<OperatorRow> read_operator(const Object& o, const Manifest& m) {
   OPTIMA_ASSIGN(row.outputs, dtype_sets(o, "outputs"));
   OPTIMA_RETURN_IF_ERROR(read_ranks(o, row));
   OPTIMA_ASSIGN(row.static_shape, o.boolean_or("static_shape", false));
+  OPTIMA_ASSIGN(const std::vector<std::string> flags, strings_or_none(o, "flags"));
+  row.batch_only = std::find(flags.begin(), flags.end(), "batch_only") != flags.end();
   OPTIMA_ASSIGN(row.const_inputs, count_or(o, "const_inputs", 0));
   OPTIMA_ASSIGN(row.kinds, strings_or_none(o, "kinds"));
   for (const std::string& kind : row.kinds)

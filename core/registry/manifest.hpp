@@ -19,8 +19,9 @@ struct OperatorRow {
   int32_t since_min = 1, since_max = 1;
   std::vector<uint64_t> inputs, outputs;  ///< per position a bit set over dtype numbers; the last holds for the rest
   int32_t rank_min = 0, rank_max = 64;    ///< of input 0
-  std::vector<std::pair<int32_t, int32_t>> ranks;  ///< per input, the last holds for the rest; empty = only input 0 is bounded
+  std::vector<std::pair<int32_t, int32_t>> ranks;  ///< per input, input 0 included; inputs past the end are not bounded
   bool static_shape = false;
+  bool batch_only = false;                ///< only dim 0 may be unknown
   uint64_t const_inputs = 0;              ///< bit per input
   std::vector<std::string> kinds;         ///< empty = all of the plugin's
   std::string note;

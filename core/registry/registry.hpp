@@ -17,6 +17,8 @@
 #include "core/support/blob.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
+#include "optima/ext/async.h"
+#include "optima/ext/fence.h"
 #include "optima/image.hpp"
 
 namespace optima {

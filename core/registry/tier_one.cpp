@@ -54,15 +54,15 @@ class Judge {
       return;
     }
     if (input) rank(v, what, k);
-    if (!refused() && row_.static_shape) shape(v, what);
+    if (!refused() && (row_.static_shape || row_.batch_only)) shape(v, what);
   }
 
   // A body's view of an outer value does not tell whether that is a constant.
   bool maybe_captured(const optima_value& v) const { return node_.graph != 0 && v.producer == OPTIMA_NONE; }
 
   void rank(const optima_value& v, const std::string& what, uint32_t k) {
-    if (v.rank < 0 || (row_.ranks.empty() && k > 0)) return;
-    const auto [low, high] = row_.ranks.empty() ? std::pair(row_.rank_min, row_.rank_max) : row_.ranks[std::min<size_t>(k, row_.ranks.size() - 1)];
+    if (v.rank < 0 || k >= row_.ranks.size()) return;
+    const auto [low, high] = row_.ranks[k];
     if (v.rank < low || v.rank > high) refusal_ = {OPTIMA_REASON_RANK, what, cat("rank ", v.rank), cat(low, "..", high)};
   }
 
@@ -71,7 +71,7 @@ class Judge {
       refusal_ = {OPTIMA_REASON_DYNAMIC_SHAPE, what, "unknown rank", "a static shape"};
       return;
     }
-    for (uint32_t d = 0; d < v.dims.count; ++d)
+    for (uint32_t d = row_.static_shape ? 0 : 1; d < v.dims.count; ++d)
       if (optima_get_dim(g_, v.dims.first + d)->value < 0) {
         refusal_ = {OPTIMA_REASON_DYNAMIC_SHAPE, cat(what, " dim ", d), "a dynamic dim", "a static one"};
         return;
