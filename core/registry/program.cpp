@@ -148,10 +148,10 @@ class Context final : public ExecutionContext {
     const OneAtATime one(busy_, plugin());
     return plugin().run("profile", [&](optima_status* s) { return plugin().profile().enable(raw_, on, s); });
   }
-  Result<std::vector<ProfileEvent>> read_profile() override {
+  Result<std::vector<PluginEvent>> read_profile() override {
     if (!has_profile()) return lacks(OPTIMA_EXT_PROFILE);
     const OneAtATime one(busy_, plugin());
-    std::vector<ProfileEvent> events;
+    std::vector<PluginEvent> events;
     OPTIMA_RETURN_IF_ERROR(plugin().run("profile", [&](optima_status* s) { return plugin().profile().read(raw_, add_events, &events, s); }));
     return events;
   }
@@ -171,7 +171,7 @@ class Context final : public ExecutionContext {
       for (; count > 0; --count, first = OPTIMA_NEXT(optima_event, first)) {
         if (!seam::sane(first, offsetof(optima_event, track))) return OPTIMA_INVALID_ARGUMENT;
         const optima_event e = seam::known(first);
-        static_cast<std::vector<ProfileEvent>*>(self)->push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
+        static_cast<std::vector<PluginEvent>*>(self)->push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
       }
       return OPTIMA_OK;
     });

@@ -160,7 +160,7 @@ struct NodeCost {
 };
 
 /// What happened in an execution, as the plugin tells it.
-struct ProfileEvent {
+struct PluginEvent {
   uint32_t node = OPTIMA_NONE;  ///< node id
   std::string name;
   uint64_t start_ns = 0, duration_ns = 0;  ///< CLOCK_MONOTONIC
@@ -177,7 +177,7 @@ class Plugin {
   virtual const Manifest& manifest() const = 0;
   virtual const std::string& path() const = 0;
   /// Options with their values for this plugin, in schema order, the host's own last.
-  virtual std::vector<EffectiveOption> options() const = 0;
+  virtual std::vector<EffectiveOption> options() const { return {}; }
 
   /// Devices present on this machine; zero is legal, `why_none` then has the plugin's sentence if it gave one.
   virtual Result<std::vector<DeviceInfo>> devices(std::string* why_none) = 0;
@@ -191,10 +191,12 @@ class Plugin {
   virtual bool has_schema() = 0;
   virtual Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) = 0;
   /// optima.cost/1: empty when not offered.
-  virtual Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) = 0;
+  virtual Result<std::vector<NodeCost>> estimate(const optima_graph& /*graph*/, std::span<const uint32_t> /*nodes*/, const TargetDevice& /*device*/) {
+    return std::vector<NodeCost>{};
+  }
 
   /// Any other extension table of the instance, or null; lives as long as the Plugin. `instance` gets the handle for its calls.
-  virtual const void* extension(std::string_view id, optima_plugin** instance) = 0;
+  virtual const void* extension(std::string_view /*id*/, optima_plugin** /*instance*/) { return nullptr; }
 
   // Role runtime.
   struct Artifact {
@@ -232,16 +234,18 @@ class ExecutionContext {
 
   /// optima.async/1. submit() returns at once; tensors and shapes must live until `signal` is reached or poisoned, which
   /// happens exactly once after OK. Plugin error when not offered. The fences are those of HostServices::extension.
-  virtual bool has_async() const = 0;
-  virtual Status submit(std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs,
-                        std::span<const optima_fence_point> waits, optima_fence_point signal) = 0;
+  virtual bool has_async() const { return false; }
+  virtual Status submit(std::span<const optima_tensor> /*inputs*/, std::span<optima_tensor> /*outputs*/,
+                        std::span<const optima_fence_point> /*waits*/, optima_fence_point /*signal*/) {
+    return plugin_error("no optima.async/1");
+  }
   /// Any thread: poisons what has not started.
-  virtual Status cancel() = 0;
+  virtual Status cancel() { return plugin_error("no optima.async/1"); }
 
   /// optima.profile/1: events since the last read; Plugin error when not offered.
-  virtual bool has_profile() const = 0;
-  virtual Status set_profiling(bool on) = 0;
-  virtual Result<std::vector<ProfileEvent>> read_profile() = 0;
+  virtual bool has_profile() const { return false; }
+  virtual Status set_profiling(bool /*on*/) { return plugin_error("no optima.profile/1"); }
+  virtual Result<std::vector<PluginEvent>> read_profile() { return plugin_error("no optima.profile/1"); }
 };
 
 class LoadedProgram {
@@ -252,7 +256,7 @@ class LoadedProgram {
   /// Contexts keep their program, a program keeps its plugin: any may be dropped first.
   virtual Result<std::unique_ptr<ExecutionContext>> create_context() = 0;
   /// For extensions that take it (optima.memory/1).
-  virtual optima_program* handle() const = 0;
+  virtual optima_program* handle() const { return nullptr; }
 };
 
 }  // namespace optima
