@@ -33,7 +33,7 @@ void mutate(std::vector<uint8_t>& b, std::mt19937_64& random) {
 std::vector<optima::image::Bytes> seeds() {
   std::vector<optima::image::Bytes> all;
   all.push_back(optima::image::pack(optima::samples::everything()));
-  all.push_back(optima::image::pack(optima::samples::affine({2, 4})));
+  all.push_back(optima::image::pack(optima::samples::scale_shift({2, 4})));
   all.push_back(optima::image::pack(optima::samples::identity({3})));
   return all;
 }

@@ -26,11 +26,11 @@ inline Contents identity(std::vector<int64_t> dims, int32_t dtype = OPTIMA_F32) 
   return {{g}, {}, {{"", 21}}};
 }
 
-// y = alpha * x + bias; blob 0 is the bias.
-inline Contents affine(std::vector<int64_t> dims) {
-  Graph g{"affine", {tensor("x", dims), tensor("bias", {dims.back()}), tensor("y", dims)}, {}, {0}, {2}, {}};
+// y = scale * x + shift, the operator of examples/vendor_plugin; blob 0 is the shift.
+inline Contents scale_shift(std::vector<int64_t> dims) {
+  Graph g{"scale_shift", {tensor("x", dims), tensor("shift", {dims.back()}), tensor("y", dims)}, {}, {0}, {2}, {}};
   g.values[1].constant = 0;
-  g.nodes.push_back({"scale", "Affine", "com.acme", 7, 1, {0, 1}, {2}, {real("alpha", 2.0)}});
+  g.nodes.push_back({"scale", "ScaleShift", "com.acme", 7, 1, {0, 1}, {2}, {real("scale", 2.0)}});
   return {{g}, {{OPTIMA_F32, {dims.back()}, 0}}, {{"", 21}, {"com.acme", 1}}};
 }
 

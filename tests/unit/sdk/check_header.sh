@@ -10,7 +10,7 @@ ran=0 skipped=0
 
 compile() {  # language, compiler and flags...
   local lang=$1; shift
-  if ! command -v "$1" >/dev/null; then echo "skip $*: not installed"; skipped=$((skipped + 1)); return; fi
+  if ! command -v "$1" >/dev/null; then echo "SKIP: $*: not installed"; skipped=$((skipped + 1)); return; fi
   "$@" -x "$lang" $warn -I "$include" -fsyntax-only "$here/abi_layout.h" || { echo "FAILED: $*"; exit 1; }
   echo "ok   $*"; ran=$((ran + 1))
 }
@@ -24,7 +24,7 @@ done
 
 # A member newer than the author's target cannot be named, and the layout does not depend on the target.
 for cc in gcc clang-19; do
-  command -v $cc >/dev/null || { echo "skip target minor with $cc: not installed"; skipped=$((skipped + 1)); continue; }
+  command -v $cc >/dev/null || { echo "SKIP: target minor with $cc: not installed"; skipped=$((skipped + 1)); continue; }
   since="$cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I $include -fsyntax-only $here/since_test.c"
   $since -DOPTIMA_TARGET_MINOR=1
   $since -DOPTIMA_TARGET_MINOR=2 -DUSE_NEW

@@ -46,12 +46,12 @@ TEST_CASE("the same contents give the same bytes") {
 }
 
 TEST_CASE("pack writes only what an attribute's type uses") {
-  image::Contents c = samples::affine({2, 4});
-  image::Attr& alpha = c.graphs[0].nodes[0].attrs[0];
-  alpha.i = 7, alpha.s = "left over", alpha.ints = {1, 2}, alpha.refs = {0};
+  image::Contents c = samples::scale_shift({2, 4});
+  image::Attr& scale = c.graphs[0].nodes[0].attrs[0];
+  scale.i = 7, scale.s = "left over", scale.ints = {1, 2}, scale.refs = {0};
   const image::Bytes b = image::pack(c);
   CHECK(image::verify(b.data(), b.size()) == "");
-  const optima_attr* a = optima_find_attr(b.image(), optima_get_node(b.image(), 0), "alpha");
+  const optima_attr* a = optima_find_attr(b.image(), optima_get_node(b.image(), 0), "scale");
   CHECK(a->f == 2.0);
   CHECK(a->i == 0);
   CHECK(a->s.size == 0);
@@ -100,9 +100,9 @@ TEST_CASE("the verifier names a damaged attribute, constant or value") {
   CHECK(broken([](optima_image* g) { value(g, 0)->rank = 65; }) == "graph image: bad rank or dims of value");
   CHECK(broken([](optima_image* g) { value(g, 2)->constant = 9; }) == "graph image: value names no constant");
   const float bias[4] = {};
-  const seam::Model fits(image::pack(samples::affine({2, 4})), {seam::blob_of(bias, 16, 1)});
+  const seam::Model fits(image::pack(samples::scale_shift({2, 4})), {seam::blob_of(bias, 16, 1)});
   CHECK(fits.verify() == "");
-  const seam::Model small(image::pack(samples::affine({2, 4})), {seam::blob_of(bias, 15, 1)});
+  const seam::Model small(image::pack(samples::scale_shift({2, 4})), {seam::blob_of(bias, 15, 1)});
   CHECK(small.verify() == "graph image: constant and blob differ in size (at 0)");
 }
 
