@@ -3,11 +3,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/graph/graph.hpp"
 #include "core/registry/device.hpp"
+#include "core/support/json.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
@@ -16,29 +18,44 @@ namespace optima {
 struct Wish {
   std::vector<DeviceName> devices;  ///< empty = automatic
   bool hard = false;                ///< a pin: refused means error
-  std::string source;               ///< the key that decided, for messages: "conv_*", "op:Softmax", "--pin"
+  std::string source;               ///< who decided, for messages: "'conv_*'", "'op:Softmax'", "--pin"; empty = nobody
+
+  /// "X64:0", "first of A:0, B:0" or "auto".
+  std::string text() const;
+  /// Same devices and hardness; who said it does not matter.
+  bool same_as(const Wish& other) const { return devices == other.devices && hard == other.hard; }
 };
 
-/// An allocation as read: keys in file order.
+/// An allocation as read: keys in file order, each once.
 struct Allocation {
   std::string path;  ///< for messages
   std::vector<std::pair<std::string, Wish>> entries;
 };
 
+/// One flat object. Keys: exact node name; glob (`*` crosses '/', `?` is one character); `op:Softmax`; `*`. Values:
+/// "KIND:index" or "plugin/KIND:index" (pin), a list of those (the first that can), "auto".
 /// JSON, or YAML by suffix .yaml/.yml, through core/config's reader. InvalidInput for everything wrong with the text.
 Result<Allocation> read_allocation(const std::string& path);
-/// `--pin NODE=DEV`.
+/// The same from a parsed document; `path` is for messages only.
+Result<Allocation> parse_allocation(const Json& json, const std::string& path);
+/// `--pin NODE=DEV`: the name and what is wanted, split at the last '='. Lists as "A:0,B:0". InvalidInput.
 Result<std::pair<std::string, Wish>> parse_pin(const std::string& text);
 
-/// One wish per node id. InvalidInput for names absent from the source model (nearest shown) and for equally long globs that
-/// disagree on a node. Entries that only hit folded nodes are returned in `folded`.
+/// What an allocation and `--pin` mean for one graph.
 struct Resolved {
-  std::vector<Wish> by_node_id;
-  std::vector<std::string> folded;
+  std::vector<Wish> by_node_id;     ///< nodes of bodies too
+  std::vector<std::string> folded;  ///< names that only hit nodes which were folded away, with the reason
+  std::vector<std::string> notes;   ///< globs and op types that hit nothing
 };
-Result<Resolved> resolve(const Allocation& allocation, const Graph& graph);
+/// One wish per node id: `pins` over exact name over longest glob over op type over `*`. A key that is a node's name is that
+/// name even if it looks like a glob. InvalidInput for names absent from the source model (nearest shown), for a name that
+/// several source nodes share, for a pin said twice, and for two equally long globs that disagree on a node they decide.
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins = {});
 
-/// The allocation of a placement, in the input format: every node of the source model named, folded ones too.
+/// The allocation of a placement, in the input format: each name with its device, in the order given.
 std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device);
+/// `alloc MODEL --default DEV`: every node of the source model with that device: main graph in order, bodies, then what was
+/// folded away. InvalidInput when the device is no device name; no plugin is asked.
+Result<std::string> allocation_template(const Graph& graph, const std::string& device);
 
 }  // namespace optima

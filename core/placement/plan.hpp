@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/registry/device.hpp"
@@ -13,21 +15,32 @@ namespace optima {
 
 /// A candidate device of a plan: the user's name for it and the plugin that serves it.
 struct PlanDevice {
-  std::string name;         ///< as shown: "X64:0"
+  std::string name;         ///< as shown: "X64:0"; the full name when two plugins serve one short name in this plan
   std::string full_name;    ///< "llvm_cpu/X64:0"
   std::string plugin;
+  std::string rule;         ///< why this plugin: "named", "the only plugin for X64", "priority 10 over openvino's 5"
+  bool only_named = false;  ///< takes only nodes that name it; false = a candidate for every node
   TargetDevice target;
 };
 
 /// Why a node is where it is.
-enum class Why { Pinned, Preferred, OnlyDevice, FewerParts, FewerBytes, FirstInOrder, FollowsGroup, CompileRefused };
-std::string_view name_of(Why why);  ///< "pinned", "preferred", "only-device", "fewer-parts", ...
+enum class Why {
+  Pinned,          ///< a hard wish
+  Preferred,       ///< the first of a list that can
+  OnlyDevice,      ///< nobody else takes it
+  FirstInOrder,    ///< the first candidate that takes it
+  FewerParts,      ///< an earlier candidate takes it too, but this makes fewer subgraphs
+  FollowsGroup,    ///< a plugin takes it only together with others
+  CompileRefused,  ///< an earlier candidate said yes and then failed to compile it
+};
+std::string_view name_of(Why why);  ///< "pinned", "preferred", "only-device", "first-in-order", "fewer-parts", ...
+std::optional<Why> why_from(std::string_view name);
 
 /// What one device's plugin said of one node.
 struct DeviceAnswer {
   bool yes = false;
-  std::string reason;  ///< reason name, empty when yes
-  std::string text;    ///< the plugin's own sentence, or the host's ("excluded by pin")
+  std::string reason;  ///< reason name; empty when yes, except PREFER_ELSEWHERE's
+  std::string text;    ///< the plugin's own sentence where it gave one, or the host's ("excluded by pin")
 };
 
 struct PlacedNode {
@@ -37,6 +50,8 @@ struct PlacedNode {
   uint32_t subgraph = 0;  ///< index of Plan::subgraphs
   Why why = Why::OnlyDevice;
   std::string sentence;   ///< one line for people
+  std::string asked;      ///< what the user wanted: "X64:0", "first of A:0, B:0"; empty = nothing
+  bool as_asked = true;   ///< false when it is not on the first device asked for
   std::vector<DeviceAnswer> answers;  ///< by device
 };
 
@@ -53,13 +68,15 @@ struct Subgraph {
   uint32_t device = 0;
   std::vector<uint32_t> nodes;            ///< indices into the main graph's nodes, ascending
   std::vector<uint32_t> inputs, outputs;  ///< values of the main graph, in extract()'s order
+  std::vector<std::string> input_names, output_names;  ///< of those values
 };
 
 struct Plan {
-  std::vector<PlanDevice> devices;   ///< candidates in order of preference
+  std::string model_name, model_hash;
+  std::vector<PlanDevice> devices;   ///< candidates in order of preference, then those that only wishes name
   std::vector<Subgraph> subgraphs;   ///< in run order
   std::vector<PlacedNode> nodes;     ///< by main graph node index
-  std::vector<CutTensor> cuts;       ///< by producer, then value
+  std::vector<CutTensor> cuts;       ///< by producing subgraph, then value
   uint32_t lower_bound = 0;          ///< proven minimum of subgraphs
   bool exact = false;                ///< subgraphs.size() is that minimum
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "core/allocation/allocation.hpp"
+#include "core/allocation/names.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+using detail::NamedNode;
+using detail::NodeNames;
+
+bool is_glob(std::string_view key) { return key.find_first_of("*?") != std::string_view::npos; }
+
+// The entries of an allocation sorted by how they match, views into it.
+class Rules {
+ public:
+  Status add(const Allocation& allocation, const NodeNames& names) {
+    for (const auto& [key, wish] : allocation.entries) {
+      if (names.find(key)) exact_.emplace(key, &wish);
+      else if (key == "*") everything_ = &wish;
+      else if (key.starts_with("op:")) ops_.push_back({key, &wish});
+      else if (is_glob(key)) globs_.push_back({key, &wish});
+      else return invalid_input(cat(quote(allocation.path), ": ", names.absence(key)));
+    }
+    std::stable_sort(globs_.begin(), globs_.end(), [](const Rule& a, const Rule& b) { return a.key.size() > b.key.size(); });
+    for (Rule& rule : ops_) by_op_.emplace(rule.key.substr(3), &rule);
+    return {};
+  }
+
+  // What decides for the node, or null. Equally long globs must agree.
+  Result<const Wish*> decide(const NamedNode& node) {
+    if (const auto it = exact_.find(node.name); it != exact_.end()) return it->second;
+    const Rule* first = nullptr;
+    for (Rule& rule : globs_) {
+      if (first && rule.key.size() < first->key.size()) break;
+      if (!glob_match(rule.key, node.name)) continue;
+      rule.used = true;
+      if (!first) first = &rule;
+      else if (!rule.wish->same_as(*first->wish))
+        return invalid_input(cat("globs ", quote(first->key), " and ", quote(rule.key), " are equally long and disagree on node ", quote(node.name), ": ",
+                                 first->wish->text(), " and ", rule.wish->text()));
+    }
+    if (first) return first->wish;
+    if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) return it->second->wish;
+    return everything_;
+  }
+
+  // Whether anything bears the op type counts, not whether the rule came to decide.
+  void saw(const NamedNode& node) {
+    if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) it->second->used = true;
+  }
+
+  // Globs and op types that decided nothing because nothing is there, or all that was there is folded away. Globs that longer
+  // ones hid were not tried in decide(), so they are tried here.
+  void report_useless(const NodeNames& names, Resolved& out) const {
+    for (const Rule& rule : globs_) {
+      if (rule.used) continue;
+      bool live = false, folded = false;
+      for (const NamedNode& node : names.nodes())
+        if (glob_match(rule.key, node.name)) (node.id == OPTIMA_NONE ? folded : live) = true;
+      if (!live && folded) out.folded.push_back(cat(quote(rule.key), " (all that it matches)"));
+      if (!live && !folded) out.notes.push_back(cat("glob ", quote(rule.key), " matches no node"));
+    }
+    for (const Rule& rule : ops_)
+      if (!rule.used) out.notes.push_back(cat("no node of the model is of the type in ", quote(rule.key)));
+  }
+
+ private:
+  struct Rule {
+    std::string_view key;
+    const Wish* wish;
+    bool used = false;
+  };
+  std::unordered_map<std::string_view, const Wish*> exact_;  // these two are looked up only
+  std::unordered_map<std::string_view, Rule*> by_op_;
+  std::vector<Rule> globs_, ops_;
+  const Wish* everything_ = nullptr;
+};
+
+Status lay_pins_over(const std::vector<std::pair<std::string, Wish>>& pins, const NodeNames& names, Resolved& out) {
+  std::set<std::string_view> seen;
+  for (const auto& [name, wish] : pins) {
+    const NamedNode* node = names.find(name);
+    if (!node) return invalid_input(cat("--pin: ", names.absence(name)));
+    if (!seen.insert(name).second) return invalid_input(cat("--pin: node ", quote(name), " appears twice"));
+    if (node->id == OPTIMA_NONE) out.folded.push_back(cat(quote(name), " (", node->folded_reason, ")"));
+    else out.by_node_id[node->id] = wish;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins) {
+  const NodeNames names(graph);
+  Rules rules;
+  OPTIMA_RETURN_IF_ERROR(rules.add(allocation, names));
+  Resolved out;
+  for (const NamedNode& node : names.nodes()) {
+    rules.saw(node);
+    if (node.id == OPTIMA_NONE) continue;
+    if (out.by_node_id.size() <= node.id) out.by_node_id.resize(size_t{node.id} + 1);
+    Result<const Wish*> wish = rules.decide(node);
+    if (!wish.ok()) return wish.status().within(quote(allocation.path));
+    if (*wish) out.by_node_id[node.id] = **wish;
+  }
+  for (const auto& [key, wish] : allocation.entries)
+    if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE) out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
+  OPTIMA_RETURN_IF_ERROR(lay_pins_over(pins, names, out));
+  rules.report_useless(names, out);
+  return out;
+}
+
+}  // namespace optima

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "core/allocation/allocation.hpp"
+#include "core/allocation/names.hpp"
+
+namespace optima {
+
+std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device) {
+  Json out = Json::object();
+  auto& members = out.get_ref<Json::object_t&>();
+  for (const auto& [name, device] : node_to_device) members.push_back({name, device});  // operator[] would search each time
+  return to_text(out);
+}
+
+Result<std::string> allocation_template(const Graph& graph, const std::string& device) {
+  if (device != "auto") OPTIMA_RETURN_IF_ERROR(parse_device(device).status());
+  const detail::NodeNames names(graph);
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const detail::NamedNode& node : names.nodes()) entries.emplace_back(node.name, device);
+  return allocation_text(entries);
+}
+
+}  // namespace optima

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/config/config.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+
+#include "core/config/yaml.hpp"
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::Null: return "nothing";
+    case Kind::Scalar: return "a value";
+    case Kind::List: return "a list";
+    case Kind::Map: return "a map";
+  }
+  return "nothing";
+}
+
+// Walks the tree; every message has the place of what it complains about.
+class Reader {
+ public:
+  explicit Reader(std::string_view what) : what_(what) {}
+
+  Result<Config> config(const YamlNode& root) {
+    Config out;
+    if (root.kind == Kind::Null) return out;  // an empty file changes nothing
+    OPTIMA_RETURN_IF_ERROR(map(root, "the file", {"devices", "links", "plugins", "objective"}));
+    for (const auto& [key, line, column, value] : root.members) {
+      Status status;
+      if (key == "devices") status = devices(value, out);
+      if (key == "links") status = links(value, out);
+      if (key == "plugins") status = plugins(value, out);
+      if (key == "objective") status = objective(value, out);
+      OPTIMA_RETURN_IF_ERROR(status);
+    }
+    return out;
+  }
+
+ private:
+  Status error(const YamlNode& at, std::string_view message) const { return yaml_error(what_, at.line, at.column, message); }
+  Status wrong(const YamlNode& at, std::string_view name, std::string_view wanted) const {
+    const std::string found = at.kind == Kind::Scalar ? quote(at.text) : std::string(name_of(at.kind));
+    return error(at, cat(name, ": found ", found, ", wanted ", wanted));
+  }
+
+  Status map(const YamlNode& at, std::string_view name, std::initializer_list<std::string_view> known) const {
+    if (at.kind != Kind::Map) return wrong(at, name, "a map");
+    for (const auto& member : at.members)
+      if (std::find(known.begin(), known.end(), member.key) == known.end())
+        return yaml_error(what_, member.line, member.column,
+                          cat("unknown key ", quote(member.key), " in ", name, nearest_hint(member.key, std::vector<std::string>(known.begin(), known.end()))));
+    return {};
+  }
+  static const YamlNode* find(const YamlNode& map, std::string_view key) {
+    for (const auto& member : map.members)
+      if (member.key == key) return &member.value;
+    return nullptr;
+  }
+
+  Status text(const YamlNode& at, std::string_view name, std::string_view wanted, std::string& out) const {
+    if (at.kind != Kind::Scalar || at.text.empty()) return wrong(at, name, wanted);
+    out = at.text;
+    return {};
+  }
+  Status names(const YamlNode& at, std::string_view name, std::vector<std::string>& out) const {
+    if (at.kind != Kind::List) return wrong(at, name, "a list of plugin ids");
+    for (const YamlNode& item : at.items) {
+      std::string id;
+      OPTIMA_RETURN_IF_ERROR(text(item, name, "a plugin id", id));
+      if (std::find(out.begin(), out.end(), id) != out.end()) return error(item, cat(name, ": plugin ", quote(id), " appears twice"));
+      out.push_back(id);
+    }
+    return {};
+  }
+  Status number(const YamlNode& at, std::string_view name, std::string_view wanted, double& out) const {
+    const char* end = at.text.data() + at.text.size();
+    const auto [stop, problem] = std::from_chars(at.text.data(), end, out);
+    const bool good = at.kind == Kind::Scalar && !at.quoted && problem == std::errc() && stop == end && std::isfinite(out) && out >= 0;
+    return good ? Status() : wrong(at, name, wanted);
+  }
+  Status byte_count(const YamlNode& at, std::string_view name, uint64_t& out) const {
+    static constexpr std::pair<std::string_view, int> units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+    const char* end = at.text.data() + at.text.size();
+    const auto [stop, problem] = std::from_chars(at.text.data(), end, out);
+    std::string_view unit(stop, static_cast<size_t>(end - stop));
+    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+    for (const auto& [suffix, shift] : units)
+      if (at.kind == Kind::Scalar && problem == std::errc() && unit == suffix && out <= (UINT64_MAX >> 1 >> shift)) {
+        out <<= shift;
+        return {};
+      }
+    return wrong(at, name, "bytes, as 1048576 or 512MiB");
+  }
+  Status device(const YamlNode& at, std::string_view name, DeviceName& out) const {
+    std::string written;
+    OPTIMA_RETURN_IF_ERROR(text(at, name, "a device, as KIND:index", written));
+    Result<DeviceName> parsed = parse_device(written);
+    if (!parsed.ok()) return error(at, cat(name, ": ", parsed.status().message()));
+    out = *parsed;
+    return {};
+  }
+  Status options(const YamlNode& at, std::string_view name, const std::string& prefix, OptionValues& out) const {
+    if (at.kind == Kind::Null) return {};
+    if (at.kind != Kind::Map) return wrong(at, name, "a map of options");
+    for (const auto& member : at.members) {
+      if (member.value.kind != Kind::Scalar) return wrong(member.value, cat(name, ".", member.key), "a value");
+      out[prefix + member.key] = member.value.text;
+    }
+    return {};
+  }
+
+  Status devices(const YamlNode& at, Config& out) const {
+    if (at.kind != Kind::List) return wrong(at, "devices", "a list");
+    for (const YamlNode& item : at.items) {
+      DeviceConfig one;
+      OPTIMA_RETURN_IF_ERROR(one_device(item, one));
+      for (const DeviceConfig& other : out.devices)
+        if (other.name == one.name) return error(item, cat("device ", quote(one.name.text()), " appears twice"));
+      out.devices.push_back(std::move(one));
+    }
+    return {};
+  }
+  Status one_device(const YamlNode& at, DeviceConfig& out) const {
+    if (at.kind == Kind::Scalar) return device(at, "device", out.name);
+    OPTIMA_RETURN_IF_ERROR(map(at, "device", {"name", "plugin", "target", "memory_limit", "launch_us"}));
+    const YamlNode* name = find(at, "name");
+    if (!name) return error(at, "device: key 'name' is missing, wanted as KIND:index");
+    OPTIMA_RETURN_IF_ERROR(device(*name, "name", out.name));
+    if (const YamlNode* plugin = find(at, "plugin")) {
+      std::string id;
+      OPTIMA_RETURN_IF_ERROR(text(*plugin, "plugin", "a plugin id", id));
+      if (!out.name.plugin.empty() && out.name.plugin != id)
+        return error(*plugin, cat("plugin: found ", quote(id), ", but the name says ", quote(out.name.plugin)));
+      out.name.plugin = id;
+    }
+    if (const YamlNode* target = find(at, "target")) OPTIMA_RETURN_IF_ERROR(options(*target, "target", "", out.target));
+    if (const YamlNode* limit = find(at, "memory_limit")) OPTIMA_RETURN_IF_ERROR(byte_count(*limit, "memory_limit", out.memory_limit));
+    if (const YamlNode* launch = find(at, "launch_us")) return number(*launch, "launch_us", "microseconds, 0 or more", out.launch_us);
+    return {};
+  }
+
+  Status links(const YamlNode& at, Config& out) const {
+    if (at.kind != Kind::List) return wrong(at, "links", "a list");
+    for (const YamlNode& item : at.items) {
+      LinkConfig one;
+      OPTIMA_RETURN_IF_ERROR(one_link(item, one));
+      for (const LinkConfig& other : out.links)
+        if (other.from == one.from && other.to == one.to)
+          return error(item, cat("link from ", quote(one.from.text()), " to ", quote(one.to.text()), " appears twice"));
+      out.links.push_back(std::move(one));
+    }
+    return {};
+  }
+  Status one_link(const YamlNode& at, LinkConfig& out) const {
+    OPTIMA_RETURN_IF_ERROR(map(at, "link", {"from", "to", "latency_us", "gbytes_per_s"}));
+    for (const auto& [key, place] : {std::pair{"from", &out.from}, std::pair{"to", &out.to}}) {
+      const YamlNode* end = find(at, key);
+      if (!end) return error(at, cat("link: key '", key, "' is missing, wanted a device"));
+      OPTIMA_RETURN_IF_ERROR(device(*end, key, *place));
+    }
+    if (const YamlNode* latency = find(at, "latency_us"))
+      OPTIMA_RETURN_IF_ERROR(number(*latency, "latency_us", "microseconds, 0 or more", out.latency_us));
+    if (const YamlNode* rate = find(at, "gbytes_per_s")) return number(*rate, "gbytes_per_s", "gigabytes per second, 0 or more", out.gbytes_per_s);
+    return {};
+  }
+
+  Status plugins(const YamlNode& at, Config& out) const {
+    OPTIMA_RETURN_IF_ERROR(map(at, "plugins", {"options", "order", "allow"}));
+    if (const YamlNode* order = find(at, "order")) OPTIMA_RETURN_IF_ERROR(names(*order, "order", out.plugin_order));
+    if (const YamlNode* allow = find(at, "allow")) OPTIMA_RETURN_IF_ERROR(names(*allow, "allow", out.plugin_allow));
+    const YamlNode* by_plugin = find(at, "options");
+    if (!by_plugin || by_plugin->kind == Kind::Null) return {};
+    if (by_plugin->kind != Kind::Map) return wrong(*by_plugin, "options", "a map from plugin ids to options");
+    for (const auto& member : by_plugin->members)
+      OPTIMA_RETURN_IF_ERROR(options(member.value, cat("options.", member.key), member.key + ".", out.plugin_options));
+    return {};
+  }
+
+  Status objective(const YamlNode& at, Config& out) const {
+    if (at.kind != Kind::Scalar || at.text != "parts") return wrong(at, "objective", "'parts'");
+    out.objective = at.text;
+    return {};
+  }
+
+  std::string_view what_;
+};
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, std::string_view what) {
+  OPTIMA_ASSIGN(const YamlNode root, parse_yaml(text, what));
+  return Reader(what).config(root);
+}
+
+Result<Config> read_config(const std::string& path) {
+  const std::string expanded = expand_home(path);
+  OPTIMA_ASSIGN(const std::string text, read_file(expanded));
+  return parse_config(text, expanded);
+}
+
+}  // namespace optima

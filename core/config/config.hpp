@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/config: optima.yaml as data. Knows names of settings, not plugins or graphs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/registry/device.hpp"
+#include "core/registry/registry.hpp"
+#include "core/support/status.hpp"
+
+namespace optima {
+
+/// A device to compile for, and what the model's author knows about it.
+struct DeviceConfig {
+  DeviceName name;            ///< `plugin:` goes into name.plugin
+  OptionValues target;        ///< target options, text as written; merged into the device's attributes
+  uint64_t memory_limit = 0;  ///< bytes; 0 = none
+  double launch_us = 0;       ///< cost of starting one subgraph, microseconds
+
+  friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
+};
+
+/// What moving a tensor from one device to another costs.
+struct LinkConfig {
+  DeviceName from, to;
+  double latency_us = 0;
+  double gbytes_per_s = 0;  ///< 0 = not given
+
+  friend bool operator==(const LinkConfig&, const LinkConfig&) = default;
+};
+
+/// Everything of optima.yaml. Plain data; the command line is laid over it by the host.
+struct Config {
+  std::vector<DeviceConfig> devices;       ///< candidates in order of preference
+  std::vector<LinkConfig> links;
+  OptionValues plugin_options;             ///< "plugin.key" -> text as written
+  std::vector<std::string> plugin_order;   ///< ids, first one first
+  std::vector<std::string> plugin_allow;   ///< ids; empty = all
+  std::string objective = "parts";
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// InvalidInput as "file:line:column: ..." for what parse_yaml refuses, unknown keys (nearest shown), wrong types, values out
+/// of range, and the same device or link twice. `what` names the text in messages.
+Result<Config> parse_config(std::string_view text, std::string_view what);
+/// The file at `path` ("~" expanded).
+Result<Config> read_config(const std::string& path);
+
+/// The config as YAML that parse_config reads back to an equal one. Same config, same bytes.
+std::string effective_config(const Config& config);
+
+}  // namespace optima

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/assemble.hpp"
+
+#include <algorithm>
+
+namespace optima::detail {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(const Graph& graph, const Uses& uses, Plan& plan) : graph_(graph), main_(graph.main()), uses_(uses), plan_(plan), is_output_(main_.values.size(), 0) {
+    for (uint32_t v : main_.outputs) is_output_[v] = 1;
+  }
+
+  void place(const Choices& choices, const Split& split) {
+    for (uint32_t device : split.devices) plan_.subgraphs.push_back({device, {}, {}, {}, {}, {}});
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
+      const uint32_t part = split.part[choices.unit_of[n]];
+      plan_.subgraphs[part].nodes.push_back(n);
+      PlacedNode& placed = plan_.nodes.emplace_back();
+      placed.node_id = main_.nodes[n].id;
+      placed.name = main_.nodes[n].name;
+      placed.op_type = main_.nodes[n].op_type;
+      placed.device = split.devices[part];
+      placed.subgraph = part;
+    }
+  }
+
+  void connect() {
+    std::vector<uint32_t> seen_by(main_.values.size(), OPTIMA_NONE);
+    for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s) {
+      Subgraph& subgraph = plan_.subgraphs[s];
+      for (uint32_t n : subgraph.nodes) {
+        each_read(main_.nodes[n], [&](uint32_t v) {
+          if (seen_by[v] == s || main_.values[v].constant != OPTIMA_NONE) return;
+          seen_by[v] = s;
+          if (uses_.producer[v] == Uses::kNone || plan_.nodes[uses_.producer[v]].subgraph != s) subgraph.inputs.push_back(v);
+        });
+        for (uint32_t v : main_.nodes[n].outputs)
+          if (v != OPTIMA_NONE) add_output(s, v);
+      }
+      for (uint32_t v : subgraph.inputs) subgraph.input_names.push_back(main_.values[v].name);
+      for (uint32_t v : subgraph.outputs) subgraph.output_names.push_back(main_.values[v].name);
+    }
+    std::stable_sort(plan_.cuts.begin(), plan_.cuts.end(), [](const CutTensor& a, const CutTensor& b) { return std::pair(a.from, a.value) < std::pair(b.from, b.value); });
+  }
+
+ private:
+  template <class F>
+  void each_read(const image::Node& node, F&& f) const {
+    for (uint32_t v : node.inputs)
+      if (v != OPTIMA_NONE) f(v);
+    for_each_body(node, [&](uint32_t body) {
+      for (const image::Capture& capture : graph_.contents.graphs[body].captures) f(capture.outer);
+    });
+  }
+
+  void add_output(uint32_t s, uint32_t v) {
+    CutTensor cut{main_.values[v].name, v, s, {}, static_bytes(main_.values[v])};
+    for (uint32_t reader : uses_.consumers[v])
+      if (plan_.nodes[reader].subgraph != s) cut.to.push_back(plan_.nodes[reader].subgraph);
+    if (cut.to.empty() && !is_output_[v]) return;
+    plan_.subgraphs[s].outputs.push_back(v);
+    if (cut.to.empty()) return;
+    std::sort(cut.to.begin(), cut.to.end());
+    cut.to.erase(std::unique(cut.to.begin(), cut.to.end()), cut.to.end());
+    plan_.bytes += cut.bytes * cut.to.size();
+    plan_.cuts.push_back(std::move(cut));
+  }
+
+  const Graph& graph_;
+  const image::Graph& main_;
+  const Uses& uses_;
+  Plan& plan_;
+  std::vector<uint8_t> is_output_;
+};
+
+}  // namespace
+
+Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Choices& choices, const Split& split) {
+  Plan plan;
+  plan.model_name = graph.model_name;
+  plan.model_hash = graph.model_hash;
+  plan.devices = candidates.devices;
+  plan.lower_bound = split.lower_bound;
+  plan.exact = split.exact();
+  Assembler assembler(graph, uses, plan);
+  assembler.place(choices, split);
+  assembler.connect();
+  return plan;
+}
+
+}  // namespace optima::detail

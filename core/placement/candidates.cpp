@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/candidates.hpp"
+
+#include <algorithm>
+
+#include "core/placement/split.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+struct Server {
+  Plugin* plugin = nullptr;
+  std::string rule;
+};
+
+class Finder {
+ public:
+  explicit Finder(const PlacementRequest& request) : request_(request) {}
+
+  Result<Candidates> run(const Graph& graph) {
+    if (request_.plugins.empty()) return plugin_error("no usable compiler plugin, wanted at least one");
+    for (const DeviceName& name : request_.candidates) OPTIMA_RETURN_IF_ERROR(add(name, "--device", true));
+    if (request_.require_device) {
+      OPTIMA_RETURN_IF_ERROR(add(*request_.require_device, "--require-device", true));
+      out_.required = Wish{{*request_.require_device}, true, "--require-device"};
+    }
+    bool any_free = false;
+    for (const image::Graph& g : graph.contents.graphs)
+      for (const image::Node& node : g.nodes) {
+        const Wish* wish = node.id < request_.wishes.size() ? &request_.wishes[node.id] : nullptr;
+        any_free |= &g == &graph.main() && (!wish || wish->devices.empty());
+        if (!wish) continue;
+        for (const DeviceName& name : wish->devices) OPTIMA_RETURN_IF_ERROR(add(name, wish->source, false));
+      }
+    if (any_free && request_.candidates.empty() && !request_.require_device) OPTIMA_RETURN_IF_ERROR(add_present());
+    settle_names();
+    return std::move(out_);
+  }
+
+ private:
+  std::string kinds_served() const {
+    std::vector<std::string> shown;
+    for (const Plugin* plugin : request_.plugins)
+      for (const DeviceKind& kind : plugin->manifest().devices) shown.push_back(cat(kind.kind, " (", plugin->manifest().id, ")"));
+    return join(shown);
+  }
+
+  Result<Server> server_by_name(const DeviceName& name) const {
+    std::vector<std::string> ids;
+    for (Plugin* plugin : request_.plugins) {
+      const Manifest& manifest = plugin->manifest();
+      ids.push_back(manifest.id);
+      if (manifest.id != name.plugin) continue;
+      if (manifest.find_kind(name.kind)) return Server{plugin, "named"};
+      std::vector<std::string> kinds;
+      for (const DeviceKind& kind : manifest.devices) kinds.push_back(kind.kind);
+      return invalid_input(cat("plugin ", quote(name.plugin), " does not serve kind ", quote(name.kind), ", it serves ", join(kinds)));
+    }
+    return invalid_input(cat("no plugin ", quote(name.plugin), ", found ", join(ids)));
+  }
+
+  // Plugins come ordered (user's order, priority, id), so the first that serves the kind is the one; the rule says which of
+  // these decided.
+  Result<Server> server_by_kind(const DeviceName& name) const {
+    for (const DeviceName& other : request_.candidates)
+      if (!other.plugin.empty() && other.kind == name.kind) {
+        OPTIMA_ASSIGN(Server server, server_by_name(other));
+        server.rule = cat("first for ", name.kind, " in the order of devices");
+        return server;
+      }
+    std::vector<Plugin*> serving;
+    for (const bool only_named : {false, true})
+      for (Plugin* plugin : request_.plugins)
+        if (plugin->manifest().only_when_named == only_named && plugin->manifest().find_kind(name.kind)) serving.push_back(plugin);
+    if (serving.empty()) return invalid_input(cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served()));
+    return Server{serving[0], rule_for(serving, name.kind)};
+  }
+
+  std::string rule_for(const std::vector<Plugin*>& serving, const std::string& kind) const {
+    if (serving.size() == 1) return cat("the only plugin for ", kind);
+    const Manifest &first = serving[0]->manifest(), &second = serving[1]->manifest();
+    if (!first.only_when_named && second.only_when_named) return cat("the only plugin for ", kind, " that need not be named");
+    if (std::find(request_.plugin_order.begin(), request_.plugin_order.end(), first.id) != request_.plugin_order.end())
+      return cat("before ", second.id, " in the order of plugins");
+    if (first.priority != second.priority) return cat("priority ", first.priority, " over ", second.id, "'s ", second.priority);
+    return cat("before ", second.id, " by name, both of priority ", first.priority);
+  }
+
+  // A kind that exists only as hardware needs that hardware here; a virtual one may be compiled for anywhere.
+  Status check_slot(const DeviceName& name, Plugin& plugin) const {
+    const DeviceKind* kind = plugin.manifest().find_kind(name.kind);
+    if (kind->is_virtual || kind->device_class == "cpu") return {};
+    std::string why_none;
+    Result<std::vector<DeviceInfo>> present = plugin.devices(&why_none);
+    if (!present.ok()) return present.status().within(cat("plugin ", quote(plugin.manifest().id), " cannot list its devices"));
+    std::vector<std::string> found;
+    for (const DeviceInfo& info : *present)
+      if (info.kind == name.kind) found.push_back(cat(name.kind, ":", found.size()));
+    if (name.index < found.size()) return {};
+    return invalid_input(cat("plugin ", quote(plugin.manifest().id), " has no such device, found ", found.empty() ? "none" : join(found),
+                             why_none.empty() ? "" : ": ", why_none));
+  }
+
+  Status add(const DeviceName& name, const std::string& who, bool free) {
+    for (const auto& [known, index] : out_.resolved)
+      if (known == name) return make_free(index, free);
+    Result<Server> server = name.plugin.empty() ? server_by_kind(name) : server_by_name(name);
+    const std::string asked = cat("device ", quote(name.text()), " (asked by ", who, ")");
+    if (!server.ok()) return server.status().within(asked);
+    const std::string full_name = DeviceName{server->plugin->manifest().id, name.kind, name.index}.text();
+    for (uint32_t d = 0; d < out_.devices.size(); ++d)
+      if (out_.devices[d].full_name == full_name) {
+        out_.resolved.emplace_back(name, d);
+        return make_free(d, free);
+      }
+    OPTIMA_RETURN_IF_ERROR(check_slot(name, *server->plugin).within(asked));
+    if (out_.devices.size() >= kMostDevices) return invalid_input(cat(asked, ": is one too many, wanted at most ", kMostDevices, " devices"));
+    const auto index = static_cast<uint32_t>(out_.devices.size());
+    out_.resolved.emplace_back(name, index);
+    out_.devices.push_back({"", full_name, server->plugin->manifest().id, server->rule, true, target(name, *server->plugin)});
+    out_.plugins.push_back(server->plugin);
+    return make_free(index, free);
+  }
+
+  Status make_free(uint32_t device, bool free) {
+    if (!free) return {};
+    out_.free |= uint64_t{1} << device;
+    out_.devices[device].only_named = false;
+    return {};
+  }
+
+  TargetDevice target(const DeviceName& name, const Plugin& plugin) const {
+    TargetDevice out;
+    out.kind = name.kind;
+    out.slot = name.index;
+    for (const DeviceSettings& s : request_.settings)
+      if (s.name.kind == name.kind && s.name.index == name.index && (s.name.plugin.empty() || s.name.plugin == plugin.manifest().id)) {
+        out.attributes = s.attributes;
+        out.memory_limit = s.memory_limit;
+      }
+    return out;
+  }
+
+  Status add_present() {
+    std::vector<std::string> kinds;
+    for (Plugin* plugin : request_.plugins) {
+      if (plugin->manifest().only_when_named) continue;
+      std::string why_none;
+      Result<std::vector<DeviceInfo>> present = plugin->devices(&why_none);
+      if (!present.ok()) {
+        out_.notes.push_back(cat("plugin ", quote(plugin->manifest().id), " cannot list its devices: ", present.status().message()));
+        continue;
+      }
+      for (const DeviceInfo& info : *present) {
+        if (std::find(kinds.begin(), kinds.end(), info.kind) != kinds.end() || !plugin->manifest().find_kind(info.kind)) continue;
+        kinds.push_back(info.kind);
+        OPTIMA_RETURN_IF_ERROR(add({"", info.kind, 0}, "what is on this machine", true));
+      }
+    }
+    if (out_.free) return {};
+    return invalid_input(cat("no plugin has a device on this machine, wanted one by --device or the allocation; kinds served: ", kinds_served()));
+  }
+
+  // Short names where they are clear.
+  void settle_names() {
+    std::vector<std::string> shorts;
+    for (const PlanDevice& device : out_.devices) shorts.push_back(cat(device.target.kind, ":", device.target.slot));
+    for (size_t d = 0; d < shorts.size(); ++d)
+      out_.devices[d].name = std::count(shorts.begin(), shorts.end(), shorts[d]) == 1 ? shorts[d] : out_.devices[d].full_name;
+  }
+
+  const PlacementRequest& request_;
+  Candidates out_;
+};
+
+}  // namespace
+
+uint32_t Candidates::index_of(const DeviceName& name) const {
+  return std::find_if(resolved.begin(), resolved.end(), [&](const auto& known) { return known.first == name; })->second;
+}
+
+Result<Candidates> find_candidates(const Graph& graph, const PlacementRequest& request) { return Finder(request).run(graph); }
+
+}  // namespace optima::detail

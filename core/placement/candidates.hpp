@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: from names of devices to plugins that serve them. Private to the room.
+#pragma once
+
+#include <vector>
+
+#include "core/placement/placement.hpp"
+
+namespace optima::detail {
+
+/// The devices of a plan with their plugins, and what each wish means in terms of them.
+struct Candidates {
+  std::vector<PlanDevice> devices;
+  std::vector<Plugin*> plugins;  ///< by device
+  uint64_t free = 0;             ///< devices for nodes without a wish
+  std::optional<Wish> required;  ///< --require-device, as the wish of every node
+  std::vector<std::string> notes;
+
+  /// The device that a name (of a wish or of the request) stands for. The name must have been resolved before.
+  uint32_t index_of(const DeviceName& name) const;
+  std::vector<std::pair<DeviceName, uint32_t>> resolved;  ///< few; in order of first mention
+};
+
+/// InvalidInput for names that nothing serves, Plugin when there is no plugin at all.
+Result<Candidates> find_candidates(const Graph& graph, const PlacementRequest& request);
+
+}  // namespace optima::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: asks plugins, decides which device runs which node, and says why. Names no plugin, device or operator.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/allocation/allocation.hpp"
+#include "core/graph/graph.hpp"
+#include "core/placement/plan.hpp"
+#include "core/registry/registry.hpp"
+
+namespace optima {
+
+/// What the config says of a device, whether or not it is a candidate.
+struct DeviceSettings {
+  DeviceName name;            ///< an empty plugin fits every plugin
+  OptionValues attributes;
+  uint64_t memory_limit = 0;  ///< bytes; 0 = none
+};
+
+/// What is wanted, and who may serve. Plugins are borrowed for the call.
+struct PlacementRequest {
+  /// Devices for nodes without a wish, in order of preference. Empty: slot 0 of every kind that a plugin reports on this
+  /// machine, in order of plugins, leaving out plugins that want to be named.
+  std::vector<DeviceName> candidates;
+  std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
+  std::optional<DeviceName> require_device;  ///< every node there, or Placement
+  std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
+  std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
+  std::vector<DeviceSettings> settings;
+  /// Tier 3: (node id, plugin id) -> the sentence with which compile refused the node. Such a yes counts as a no.
+  std::map<std::pair<uint32_t, std::string>, std::string> compile_refusals;
+  /// Only a plan is wanted: where a plugin cannot be asked (its toolchain is absent), its note alone decides, with a note.
+  bool plan_only = false;
+};
+
+/// Places every node of the main graph and cuts the graph into subgraphs (objective and guarantees: split.hpp), then has the
+/// plan checked by validate().
+///
+/// - Every candidate's plugin is asked once, for the whole graph: its note first, then check() for what the note allows.
+/// - A node without a wish goes to the candidates of the request. A device that only wishes name takes no other node: a single
+///   pin never draws its neighbours along. A list wish is settled first: it becomes the first device of the list that can.
+/// - To have each node on the first device that can take it, whatever that costs in subgraphs, say so in the allocation:
+///   "*": ["A:0", "B:0"].
+/// - Nodes a plugin takes only as a group move as one, if the group is convex; otherwise that device refuses them.
+/// - If, Loop and Scan go whole to a device that takes them; wishes for nodes of their bodies bind the whole node.
+///
+/// InvalidInput: a device, kind or plugin that does not exist (what does is listed). Plugin: no usable plugin. Placement: a pin
+/// refused (the plugin's sentence, and who would take the node), a node nobody takes (each device's reason), require_device not
+/// met (which nodes). Internal: the graph is not what passes leave, or the plan failed validate().
+Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);
+
+/// The placement in the allocation format: main graph nodes with their devices; nodes of bodies with that of their node;
+/// nodes folded away as "auto".
+std::string allocation_of(const Plan& plan, const Graph& graph);
+
+}  // namespace optima

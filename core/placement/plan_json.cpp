@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/plan_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+Json device_to_json(const PlanDevice& device) {
+  Json attributes = Json::object();
+  for (const auto& [key, value] : device.target.attributes) attributes[key] = value;
+  return {{"name", device.name},
+          {"full_name", device.full_name},
+          {"plugin", device.plugin},
+          {"rule", device.rule},
+          {"only_named", device.only_named},
+          {"kind", device.target.kind},
+          {"slot", device.target.slot},
+          {"attributes", std::move(attributes)},
+          {"memory_limit", device.target.memory_limit}};
+}
+
+Json tensors_to_json(const std::vector<uint32_t>& values, const std::vector<std::string>& names) {
+  Json out = Json::array();
+  for (size_t i = 0; i < values.size(); ++i) out.push_back({{"name", names[i]}, {"value", values[i]}});
+  return out;
+}
+
+Json node_to_json(const Plan& plan, const PlacedNode& node) {
+  Json answers = Json::object();
+  for (size_t d = 0; d < node.answers.size(); ++d) {
+    const DeviceAnswer& answer = node.answers[d];
+    Json& one = answers[plan.devices[d].name] = {{"yes", answer.yes}};
+    if (!answer.reason.empty()) one["reason"] = answer.reason;
+    if (!answer.text.empty()) one["text"] = answer.text;
+  }
+  Json out = {{"name", node.name},
+              {"id", node.node_id},
+              {"op", node.op_type},
+              {"device", plan.devices[node.device].name},
+              {"subgraph", node.subgraph},
+              {"why", name_of(node.why)},
+              {"sentence", node.sentence}};
+  if (!node.asked.empty()) {
+    out["asked"] = node.asked;
+    out["as_asked"] = node.as_asked;
+  }
+  out["answers"] = std::move(answers);
+  return out;
+}
+
+// Reads into a Plan; what later parts refer to is read first.
+class PlanReader {
+ public:
+  explicit PlanReader(const JsonReader& root) : root_(root) {}
+
+  Result<Plan> run() {
+    OPTIMA_RETURN_IF_ERROR(head());
+    OPTIMA_RETURN_IF_ERROR(each("devices", [this](const JsonReader& at) { return device(at); }));
+    OPTIMA_RETURN_IF_ERROR(each("subgraphs", [this](const JsonReader& at) { return subgraph(at); }));
+    OPTIMA_RETURN_IF_ERROR(each("nodes", [this](const JsonReader& at) { return node(at); }));
+    OPTIMA_RETURN_IF_ERROR(members());
+    OPTIMA_RETURN_IF_ERROR(each("cuts", [this](const JsonReader& at) { return cut(at); }));
+    OPTIMA_ASSIGN(plan_.notes, root_.strings("notes"));
+    return std::move(plan_);
+  }
+
+ private:
+  static Status error(const JsonReader& at, std::string_view message) { return invalid_input(cat(at.place(), ": ", message)); }
+
+  template <class F>
+  Status each(std::string_view key, F&& f) {
+    OPTIMA_ASSIGN(const auto items, root_.array(key));
+    for (const JsonReader& item : items) OPTIMA_RETURN_IF_ERROR(f(item));
+    return {};
+  }
+
+  static Status number(const JsonReader& at, std::string_view key, uint64_t below, uint64_t& out) {
+    OPTIMA_ASSIGN(const int64_t value, at.integer(key));
+    if (value < 0 || static_cast<uint64_t>(value) >= below) return error(at, cat(key, ": found ", value, ", wanted 0 or more", below < INT64_MAX ? cat(" and below ", below) : ""));
+    out = static_cast<uint64_t>(value);
+    return {};
+  }
+  static Status number(const JsonReader& at, std::string_view key, uint64_t below, uint32_t& out) {
+    uint64_t wide = 0;
+    OPTIMA_RETURN_IF_ERROR(number(at, key, below, wide));
+    out = static_cast<uint32_t>(wide);
+    return {};
+  }
+  static constexpr uint64_t kAny32 = uint64_t{1} << 32, kAny64 = UINT64_MAX;
+
+  Status head() {
+    OPTIMA_ASSIGN(const int64_t format, root_.integer("format"));
+    if (format < 1 || format > kPlacementFormat) return error(root_, cat("format: found ", format, ", wanted 1 to ", kPlacementFormat));
+    OPTIMA_ASSIGN(const JsonReader model, root_.object("model"));
+    OPTIMA_ASSIGN(plan_.model_name, model.string("name"));
+    OPTIMA_ASSIGN(plan_.model_hash, model.string("hash"));
+    OPTIMA_RETURN_IF_ERROR(number(root_, "lower_bound", kAny32, plan_.lower_bound));
+    OPTIMA_ASSIGN(plan_.exact, root_.boolean("exact"));
+    return number(root_, "bytes", kAny64, plan_.bytes);
+  }
+
+  Status device(const JsonReader& at) {
+    PlanDevice out;
+    OPTIMA_ASSIGN(out.name, at.string("name"));
+    OPTIMA_ASSIGN(out.full_name, at.string("full_name"));
+    OPTIMA_ASSIGN(out.plugin, at.string("plugin"));
+    OPTIMA_ASSIGN(out.rule, at.string("rule"));
+    OPTIMA_ASSIGN(out.only_named, at.boolean("only_named"));
+    OPTIMA_ASSIGN(out.target.kind, at.string("kind"));
+    OPTIMA_RETURN_IF_ERROR(number(at, "slot", kAny32, out.target.slot));
+    OPTIMA_RETURN_IF_ERROR(number(at, "memory_limit", kAny64, out.target.memory_limit));
+    OPTIMA_ASSIGN(const JsonReader attributes, at.object("attributes"));
+    for (const auto& [key, value] : attributes.json().items()) {
+      OPTIMA_ASSIGN(out.target.attributes[key], attributes.string(key));
+    }
+    if (find_device(out.name) != plan_.devices.size()) return error(at, cat("device ", quote(out.name), " appears twice"));
+    plan_.devices.push_back(std::move(out));
+    return {};
+  }
+
+  size_t find_device(std::string_view name) const {
+    size_t d = 0;
+    while (d < plan_.devices.size() && plan_.devices[d].name != name) ++d;
+    return d;
+  }
+  Status device_of(const JsonReader& at, uint32_t& out) const {
+    OPTIMA_ASSIGN(const std::string name, at.string("device"));
+    out = static_cast<uint32_t>(find_device(name));
+    if (out < plan_.devices.size()) return {};
+    std::vector<std::string> names;
+    for (const PlanDevice& device : plan_.devices) names.push_back(device.name);
+    return error(at, cat("device ", quote(name), " is not among the plan's devices: ", join(names)));
+  }
+
+  static Status tensors(const JsonReader& at, std::string_view key, std::vector<uint32_t>& values, std::vector<std::string>& names) {
+    OPTIMA_ASSIGN(const auto items, at.array(key));
+    for (const JsonReader& item : items) {
+      OPTIMA_ASSIGN(std::string name, item.string("name"));
+      uint32_t value = 0;
+      OPTIMA_RETURN_IF_ERROR(number(item, "value", OPTIMA_NONE, value));
+      names.push_back(std::move(name));
+      values.push_back(value);
+    }
+    return {};
+  }
+
+  Status subgraph(const JsonReader& at) {
+    Subgraph out;
+    OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
+    OPTIMA_RETURN_IF_ERROR(tensors(at, "inputs", out.inputs, out.input_names));
+    OPTIMA_RETURN_IF_ERROR(tensors(at, "outputs", out.outputs, out.output_names));
+    plan_.subgraphs.push_back(std::move(out));
+    return {};
+  }
+
+  Status node(const JsonReader& at) {
+    PlacedNode out;
+    OPTIMA_ASSIGN(out.name, at.string("name"));
+    OPTIMA_RETURN_IF_ERROR(number(at, "id", OPTIMA_NONE, out.node_id));
+    OPTIMA_ASSIGN(out.op_type, at.string("op"));
+    OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
+    OPTIMA_RETURN_IF_ERROR(number(at, "subgraph", plan_.subgraphs.size(), out.subgraph));
+    if (plan_.subgraphs[out.subgraph].device != out.device) return error(at, cat("device ", quote(plan_.devices[out.device].name), " is not that of subgraph ", out.subgraph));
+    OPTIMA_ASSIGN(const std::string why, at.string("why"));
+    const std::optional<Why> known = why_from(why);
+    if (!known) return error(at, cat("why: ", quote(why), " is not known"));
+    out.why = *known;
+    OPTIMA_ASSIGN(out.sentence, at.string("sentence"));
+    OPTIMA_ASSIGN(out.asked, at.string_or("asked", ""));
+    OPTIMA_ASSIGN(out.as_asked, at.boolean_or("as_asked", true));
+    OPTIMA_RETURN_IF_ERROR(answers(at, out));
+    plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
+    plan_.nodes.push_back(std::move(out));
+    return {};
+  }
+
+  Status answers(const JsonReader& at, PlacedNode& out) const {
+    OPTIMA_ASSIGN(const JsonReader all, at.object("answers"));
+    for (const PlanDevice& device : plan_.devices) {
+      OPTIMA_ASSIGN(const JsonReader one, all.object(device.name));
+      DeviceAnswer answer;
+      OPTIMA_ASSIGN(answer.yes, one.boolean("yes"));
+      OPTIMA_ASSIGN(answer.reason, one.string_or("reason", ""));
+      OPTIMA_ASSIGN(answer.text, one.string_or("text", ""));
+      out.answers.push_back(std::move(answer));
+    }
+    return {};
+  }
+
+  Status members() const {
+    for (size_t s = 0; s < plan_.subgraphs.size(); ++s)
+      if (plan_.subgraphs[s].nodes.empty()) return error(root_, cat("no node is in subgraph ", s));
+    return {};
+  }
+
+  Status cut(const JsonReader& at) {
+    CutTensor out;
+    OPTIMA_ASSIGN(out.name, at.string("name"));
+    OPTIMA_RETURN_IF_ERROR(number(at, "value", OPTIMA_NONE, out.value));
+    OPTIMA_RETURN_IF_ERROR(number(at, "from", plan_.subgraphs.size(), out.from));
+    OPTIMA_RETURN_IF_ERROR(number(at, "bytes", kAny64, out.bytes));
+    OPTIMA_ASSIGN(const std::vector<int64_t> to, at.integers("to"));
+    for (int64_t s : to) {
+      if (s <= out.from || static_cast<uint64_t>(s) >= plan_.subgraphs.size()) return error(at, cat("to: found subgraph ", s, ", wanted one behind ", out.from, " of ", plan_.subgraphs.size()));
+      out.to.push_back(static_cast<uint32_t>(s));
+    }
+    plan_.cuts.push_back(std::move(out));
+    return {};
+  }
+
+  JsonReader root_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Json plan_to_json(const Plan& plan) {
+  Json out = {{"format", kPlacementFormat}, {"model", {{"name", plan.model_name}, {"hash", plan.model_hash}}}, {"lower_bound", plan.lower_bound}, {"exact", plan.exact}, {"bytes", plan.bytes}};
+  Json& devices = out["devices"] = Json::array();
+  for (const PlanDevice& device : plan.devices) devices.push_back(device_to_json(device));
+  Json& subgraphs = out["subgraphs"] = Json::array();
+  for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
+    const Subgraph& subgraph = plan.subgraphs[s];
+    subgraphs.push_back({{"index", s},
+                         {"device", plan.devices[subgraph.device].name},
+                         {"nodes", subgraph.nodes.size()},
+                         {"inputs", tensors_to_json(subgraph.inputs, subgraph.input_names)},
+                         {"outputs", tensors_to_json(subgraph.outputs, subgraph.output_names)}});
+  }
+  Json& nodes = out["nodes"] = Json::array();
+  for (const PlacedNode& node : plan.nodes) nodes.push_back(node_to_json(plan, node));
+  Json& cuts = out["cuts"] = Json::array();
+  for (const CutTensor& cut : plan.cuts) cuts.push_back({{"name", cut.name}, {"value", cut.value}, {"from", cut.from}, {"to", cut.to}, {"bytes", cut.bytes}});
+  out["notes"] = plan.notes;
+  return out;
+}
+
+Result<Plan> plan_from_json(const Json& json, const std::string& place) { return PlanReader(JsonReader(json, place)).run(); }
+
+Result<Plan> read_plan(const std::string& path) {
+  OPTIMA_ASSIGN(const Json json, read_json(path));
+  return plan_from_json(json, path);
+}
+
+}  // namespace optima

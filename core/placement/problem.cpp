@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/placement/units.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+
+SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+  SplitProblem p;
+  p.devices = static_cast<uint32_t>(candidates.devices.size());
+  p.first_tensor.push_back(0);
+  p.first_reader.push_back(0);
+  for (uint32_t u = 0; u < choices.units.size(); ++u) {
+    uint64_t allow = ~uint64_t{0}, avoid = 0;
+    for (uint32_t n : choices.units[u]) {
+      allow &= choices.allow[n];
+      avoid |= capability.avoid[n];
+      for (uint32_t v : graph.main().nodes[n].outputs) {
+        if (v == OPTIMA_NONE) continue;
+        const size_t first = p.readers.size();
+        for (uint32_t reader : uses.consumers[v])
+          if (choices.unit_of[reader] != u) p.readers.push_back(choices.unit_of[reader]);
+        if (p.readers.size() == first) continue;
+        std::sort(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end());
+        p.readers.erase(std::unique(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end()), p.readers.end());
+        p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
+        p.bytes.push_back(static_bytes(graph.main().values[v]));
+      }
+    }
+    p.allow.push_back(allow);
+    p.avoid.push_back(avoid & allow);
+    p.nodes.push_back(static_cast<uint32_t>(choices.units[u].size()));
+    p.first_tensor.push_back(static_cast<uint32_t>(p.bytes.size()));
+  }
+  return p;
+}
+
+std::string node_text(const Graph& graph, const image::Node& node) {
+  const auto types = [&](const std::vector<uint32_t>& values) {
+    std::vector<std::string> shown;
+    for (uint32_t v : values) shown.push_back(v == OPTIMA_NONE ? "-" : type_text(graph.main().values[v]));
+    return join(shown, " ");
+  };
+  return cat(quote(node.name), " (", node.op_type, ", ", types(node.inputs), " -> ", types(node.outputs), ")");
+}
+
+}  // namespace optima::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/refusal.hpp"
+
+#include <algorithm>
+
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+class Refuser {
+ public:
+  Refuser(const Graph& graph, const Candidates& candidates, const Capability& capability, const Choices& choices)
+      : graph_(graph), candidates_(candidates), capability_(capability), choices_(choices) {}
+
+  Status pin(uint32_t n, size_t others) const {
+    const Wish& wish = *choices_.wish[n];
+    const uint32_t device = candidates_.index_of(wish.devices[0]);
+    return placement_error(cat("node ", shown(n), " is pinned to ", name(device), " by ", wish.source, ", but plugin ", quote(candidates_.devices[device].plugin),
+                               " refuses it: ", answer(n, device), "; ", takers(n), whole_note(n), more(others)));
+  }
+
+  Status list(uint32_t n, size_t others) const {
+    const Wish& wish = *choices_.wish[n];
+    std::vector<std::string> why;
+    for (const DeviceName& asked : wish.devices) why.push_back(said(n, candidates_.index_of(asked)));
+    return placement_error(cat("none of the devices that ", wish.source, " lists takes node ", shown(n), ": ", join(why, "; "), "; ", takers(n), whole_note(n), more(others)));
+  }
+
+  Status nobody(uint32_t n, size_t others) const {
+    std::vector<std::string> why;
+    for (uint32_t d = 0; d < candidates_.devices.size(); ++d)
+      why.push_back((capability_.yes[n] >> d & 1) ? cat(name(d), ": takes only nodes that name it") : said(n, d));
+    return placement_error(cat("no candidate device takes node ", shown(n), ": ", join(why, "; "), whole_note(n), more(others)));
+  }
+
+  Status required(const std::vector<uint32_t>& refused) const {
+    constexpr size_t kMostShown = 5;
+    const uint32_t device = candidates_.index_of(candidates_.required->devices[0]);
+    std::vector<std::string> why;
+    for (uint32_t n : refused) {
+      if (why.size() == kMostShown) break;
+      const Wish& wish = *choices_.wish[n];
+      const bool elsewhere = &wish != &*candidates_.required && (capability_.yes[n] >> device & 1);
+      why.push_back(cat(quote(node(n).name), " (", node(n).op_type, "): ", elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device)));
+    }
+    return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ", join(why, "; "),
+                               refused.size() > kMostShown ? "; ..." : ""));
+  }
+
+ private:
+  const image::Node& node(uint32_t n) const { return graph_.main().nodes[n]; }
+  std::string shown(uint32_t n) const { return node_text(graph_, node(n)); }
+  const std::string& name(uint32_t device) const { return candidates_.devices[device].name; }
+  std::string answer(uint32_t n, uint32_t device) const {
+    const DeviceAnswer& a = capability_.answers[n][device];
+    return a.reason.empty() ? a.text : cat(a.text, " (", a.reason, ")");
+  }
+  std::string said(uint32_t n, uint32_t device) const { return cat(name(device), " (", candidates_.devices[device].plugin, "): ", answer(n, device)); }
+
+  std::string takers(uint32_t n) const {
+    std::vector<std::string> names;
+    for (uint32_t d = 0; d < candidates_.devices.size(); ++d)
+      if (capability_.yes[n] >> d & 1) names.push_back(name(d));
+    return names.empty() ? "no other device asked would take it" : cat("it would run on ", join(names));
+  }
+
+  std::string whole_note(uint32_t n) const {
+    bool bodies = false;
+    for_each_body(node(n), [&](uint32_t) { bodies = true; });
+    return bodies ? "; a node with bodies goes whole to one device, bodies driven by the host come later" : "";
+  }
+
+  static std::string more(size_t others) { return others == 0 ? "" : cat("; so with ", others, others == 1 ? " other node" : " other nodes"); }
+
+  const Graph& graph_;
+  const Candidates& candidates_;
+  const Capability& capability_;
+  const Choices& choices_;
+};
+
+}  // namespace
+
+Status refusal_of(const Graph& graph, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+  std::vector<uint32_t> refused;
+  for (uint32_t n = 0; n < choices.allow.size(); ++n)
+    if (choices.allow[n] == 0) refused.push_back(n);
+  if (refused.empty()) return {};
+  const Refuser refuser(graph, candidates, capability, choices);
+  if (candidates.required) return refuser.required(refused);
+  const Wish* wish = choices.wish[refused[0]];
+  if (!wish) return refuser.nobody(refused[0], refused.size() - 1);
+  return wish->hard ? refuser.pin(refused[0], refused.size() - 1) : refuser.list(refused[0], refused.size() - 1);
+}
+
+}  // namespace optima::detail

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <queue>
+
+#include "core/placement/refusal.hpp"
+#include "core/placement/units.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+constexpr int kPatientRounds = 16;  // groups on a cycle are given up one at a time for so long, then all at once
+
+uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
+
+std::string names_of(const Graph& graph, const std::vector<uint32_t>& nodes) {
+  constexpr size_t kMostShown = 3;
+  std::vector<std::string> shown;
+  for (uint32_t n : nodes)
+    if (shown.size() < kMostShown) shown.push_back(quote(graph.main().nodes[n].name));
+  return cat(join(shown), nodes.size() > kMostShown ? ", ..." : "");
+}
+
+class Settler {
+ public:
+  Settler(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability)
+      : graph_(graph), uses_(uses), candidates_(candidates), request_(request), capability_(capability), alive_(capability.groups.size(), 1) {}
+
+  Result<Choices> run() {
+    OPTIMA_RETURN_IF_ERROR(read_wishes());
+    for (int round = 0;; ++round) {
+      settle_allow();
+      if (give_up_scattered_groups() || give_up_overlapping_groups()) continue;
+      form_units();
+      if (order_units()) break;
+      give_up_groups_on_cycles(round >= kPatientRounds);
+    }
+    OPTIMA_RETURN_IF_ERROR(refusal_of(graph_, candidates_, capability_, out_));
+    return std::move(out_);
+  }
+
+ private:
+  size_t nodes() const { return graph_.main().nodes.size(); }
+  const Wish* wish_of(const image::Node& node) const {
+    if (node.id >= request_.wishes.size() || request_.wishes[node.id].devices.empty()) return nullptr;
+    return &request_.wishes[node.id];
+  }
+  uint64_t mask_of(const Wish& wish) const {
+    uint64_t mask = 0;
+    for (const DeviceName& name : wish.devices) mask |= bit(candidates_.index_of(name));
+    return mask;
+  }
+
+  // ---- wishes
+
+  Status read_wishes() {
+    out_.wish.assign(nodes(), nullptr);
+    limit_.assign(nodes(), candidates_.free);
+    for (uint32_t n = 0; n < nodes(); ++n) {
+      const image::Node& node = graph_.main().nodes[n];
+      if (const Wish* wish = wish_of(node)) limit_[n] = mask_of(*(out_.wish[n] = wish));
+      const image::Node* decided = out_.wish[n] ? &node : nullptr;
+      OPTIMA_RETURN_IF_ERROR(read_body_wishes(n, node, decided));
+      if (!candidates_.required) continue;
+      limit_[n] = (out_.wish[n] ? limit_[n] : ~uint64_t{0}) & mask_of(*candidates_.required);
+      if (!out_.wish[n]) out_.wish[n] = &*candidates_.required;
+    }
+    return {};
+  }
+
+  // A node runs whole, so the wishes of all nodes of its bodies are its own.
+  Status read_body_wishes(uint32_t main_node, const image::Node& holder, const image::Node*& decided) {
+    Status status;
+    for_each_body(holder, [&](uint32_t body) {
+      for (const image::Node& inner : graph_.contents.graphs[body].nodes) {
+        if (!status.ok()) return;
+        if (const Wish* wish = wish_of(inner)) status = join_body_wish(main_node, inner, *wish, decided);
+        if (status.ok()) status = read_body_wishes(main_node, inner, decided);
+      }
+    });
+    return status;
+  }
+  Status join_body_wish(uint32_t main_node, const image::Node& inner, const Wish& wish, const image::Node*& decided) {
+    const uint64_t before = decided ? limit_[main_node] : ~uint64_t{0};
+    limit_[main_node] = before & mask_of(wish);
+    if (limit_[main_node] == 0)
+      return placement_error(cat("node ", quote(graph_.main().nodes[main_node].name), " runs whole on one device, but ", quote(decided->name), " is asked to run on ",
+                                 wish_of(*decided)->text(), " and ", quote(inner.name), " on ", wish.text(), "; bodies placed apart from their node come later"));
+    if (!out_.wish[main_node]) out_.wish[main_node] = &wish;
+    decided = &inner;
+    return {};
+  }
+
+  // ---- which devices each node may go to, given who still says yes
+
+  void settle_allow() {
+    out_.allow.resize(nodes());
+    for (uint32_t n = 0; n < nodes(); ++n) {
+      out_.allow[n] = limit_[n] & capability_.yes[n];
+      const Wish* wish = out_.wish[n];
+      if (!wish || wish->hard) continue;
+      for (const DeviceName& name : wish->devices)
+        if (const uint64_t mask = bit(candidates_.index_of(name)); out_.allow[n] & mask) {
+          out_.allow[n] = mask;
+          break;
+        }
+    }
+  }
+
+  // ---- groups
+
+  void give_up(size_t group, const std::string& why) {
+    const Group& g = capability_.groups[group];
+    alive_[group] = 0;
+    for (uint32_t n : g.nodes) capability_.refuse(n, g.device, "OTHER", cat("taken only together with ", names_of(graph_, g.nodes), ", ", why));
+  }
+
+  bool give_up_scattered_groups() {
+    bool any = false;
+    for (size_t i = 0; i < alive_.size(); ++i) {
+      const Group& g = capability_.groups[i];
+      const auto lost = std::find_if(g.nodes.begin(), g.nodes.end(), [&](uint32_t n) { return !(out_.allow[n] & bit(g.device)); });
+      if (!alive_[i] || lost == g.nodes.end()) continue;
+      give_up(i, cat("but ", quote(graph_.main().nodes[*lost].name), " may not go there"));
+      any = true;
+    }
+    return any;
+  }
+
+  // Two devices may name the same group, but not groups that share only some nodes: those could only move all together.
+  bool give_up_overlapping_groups() {
+    bool any = false;
+    group_of_.assign(nodes(), OPTIMA_NONE);
+    for (uint32_t i = 0; i < alive_.size(); ++i) {
+      if (!alive_[i]) continue;
+      const Group& g = capability_.groups[i];
+      const auto other = std::find_if(g.nodes.begin(), g.nodes.end(), [&](uint32_t n) { return group_of_[n] != OPTIMA_NONE; });
+      if (other != g.nodes.end() && capability_.groups[group_of_[*other]].nodes != g.nodes) {
+        give_up(i, cat("but ", quote(graph_.main().nodes[*other].name), " belongs to another group on ", candidates_.devices[capability_.groups[group_of_[*other]].device].name));
+        any = true;
+      } else if (other == g.nodes.end()) {
+        for (uint32_t n : g.nodes) group_of_[n] = i;
+      }
+    }
+    return any;
+  }
+
+  void form_units() {
+    out_.units.clear();
+    out_.unit_of.assign(nodes(), OPTIMA_NONE);
+    for (uint32_t n = 0; n < nodes(); ++n) {
+      if (out_.unit_of[n] != OPTIMA_NONE) continue;
+      out_.units.push_back(group_of_[n] == OPTIMA_NONE ? std::vector<uint32_t>{n} : capability_.groups[group_of_[n]].nodes);
+      for (uint32_t m : out_.units.back()) out_.unit_of[m] = static_cast<uint32_t>(out_.units.size() - 1);
+    }
+  }
+
+  template <class F>
+  void each_edge(uint32_t unit, F&& f) const {
+    for (uint32_t n : out_.units[unit])
+      for (uint32_t v : graph_.main().nodes[n].outputs)
+        if (v != OPTIMA_NONE)
+          for (uint32_t reader : uses_.consumers[v])
+            if (out_.unit_of[reader] != unit) f(out_.unit_of[reader]);
+  }
+
+  // Renumbers the units in a topological order, the one with the smallest first node going first; false when there is a cycle,
+  // which leaves the units on cycles marked in stuck_.
+  bool order_units() {
+    const auto count = static_cast<uint32_t>(out_.units.size());
+    if (count == nodes()) return true;
+    std::vector<uint32_t> waiting(count, 0), order;
+    for (uint32_t u = 0; u < count; ++u) each_edge(u, [&](uint32_t w) { ++waiting[w]; });
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // units are numbered by first node
+    for (uint32_t u = 0; u < count; ++u)
+      if (waiting[u] == 0) ready.push(u);
+    while (!ready.empty()) {
+      const uint32_t u = ready.top();
+      ready.pop();
+      order.push_back(u);
+      each_edge(u, [&](uint32_t w) {
+        if (--waiting[w] == 0) ready.push(w);
+      });
+    }
+    if (order.size() < count) return mark_cycles(waiting), false;
+    std::vector<std::vector<uint32_t>> units;
+    for (uint32_t u : order) {
+      for (uint32_t n : out_.units[u]) out_.unit_of[n] = static_cast<uint32_t>(units.size());
+      units.push_back(std::move(out_.units[u]));
+    }
+    out_.units = std::move(units);
+    return true;
+  }
+
+  // Units that wait are on a cycle or behind one: those behind are peeled off from the far end.
+  void mark_cycles(const std::vector<uint32_t>& waiting) {
+    stuck_.assign(waiting.size(), 0);
+    std::vector<std::vector<uint32_t>> producers(waiting.size());
+    std::vector<uint32_t> readers(waiting.size(), 0), loose;
+    for (uint32_t u = 0; u < waiting.size(); ++u) {
+      if (waiting[u] == 0) continue;
+      stuck_[u] = 1;
+      each_edge(u, [&](uint32_t w) {
+        ++readers[u];
+        producers[w].push_back(u);
+      });
+      if (readers[u] == 0) loose.push_back(u);
+    }
+    while (!loose.empty()) {
+      const uint32_t u = loose.back();
+      loose.pop_back();
+      stuck_[u] = 0;
+      for (uint32_t p : producers[u])
+        if (--readers[p] == 0) loose.push_back(p);
+    }
+  }
+
+  // Some group of those that wait for each other is not convex: without groups the graph has no cycle.
+  void give_up_groups_on_cycles(bool all) {
+    for (size_t i = alive_.size(); i-- > 0;) {
+      if (!alive_[i] || !stuck_[out_.unit_of[capability_.groups[i].nodes[0]]]) continue;
+      give_up(i, "but a path leaves that group and comes back to it");
+      if (!all) return;
+    }
+  }
+
+  const Graph& graph_;
+  const Uses& uses_;
+  const Candidates& candidates_;
+  const PlacementRequest& request_;
+  Capability& capability_;
+  std::vector<uint8_t> alive_;       // by group
+  std::vector<uint64_t> limit_;      // by node: what its wishes leave, before asking who says yes
+  std::vector<uint32_t> group_of_;   // by node
+  std::vector<uint8_t> stuck_;       // by unit: on a cycle
+  Choices out_;
+};
+
+}  // namespace
+
+Result<Choices> settle(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability) {
+  return Settler(graph, uses, candidates, request, capability).run();
+}
+
+}  // namespace optima::detail

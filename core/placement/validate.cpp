@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/validate.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+using image::Node;
+
+class Validator {
+ public:
+  Validator(const Plan& plan, const Graph& graph, const PlacementRequest& request) : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), request_(request) {}
+
+  Status run() {
+    OPTIMA_RETURN_IF_ERROR(nodes());
+    OPTIMA_RETURN_IF_ERROR(subgraphs());
+    find_reads();
+    OPTIMA_RETURN_IF_ERROR(order());
+    OPTIMA_RETURN_IF_ERROR(devices());
+    OPTIMA_RETURN_IF_ERROR(boundaries());
+    OPTIMA_RETURN_IF_ERROR(cuts());
+    return counts();
+  }
+
+ private:
+  template <class... T>
+  static Status bad(const T&... parts) {
+    return internal_error(cat("plan is not valid: ", parts...));
+  }
+
+  // ---- who is where
+
+  Status nodes() {
+    if (plan_.nodes.size() != main_.nodes.size()) return bad("it has ", plan_.nodes.size(), " nodes, the graph ", main_.nodes.size());
+    for (size_t n = 0; n < plan_.nodes.size(); ++n) {
+      const PlacedNode& placed = plan_.nodes[n];
+      if (placed.node_id != main_.nodes[n].id || placed.name != main_.nodes[n].name || placed.op_type != main_.nodes[n].op_type)
+        return bad("entry ", n, " is called ", quote(placed.name), ", the node ", quote(main_.nodes[n].name));
+      if (placed.subgraph >= plan_.subgraphs.size()) return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, " of ", plan_.subgraphs.size());
+      if (placed.device >= plan_.devices.size()) return bad("node ", quote(placed.name), " is on device ", placed.device, " of ", plan_.devices.size());
+    }
+    return {};
+  }
+
+  Status subgraphs() {
+    std::vector<uint32_t> count(main_.nodes.size(), 0);
+    for (size_t s = 0; s < plan_.subgraphs.size(); ++s) {
+      const Subgraph& subgraph = plan_.subgraphs[s];
+      if (subgraph.nodes.empty()) return bad("subgraph ", s, " is empty");
+      if (subgraph.device >= plan_.devices.size()) return bad("subgraph ", s, " is on device ", subgraph.device, " of ", plan_.devices.size());
+      if (s > 0 && plan_.subgraphs[s - 1].device == subgraph.device) return bad("subgraphs ", s - 1, " and ", s, " are neighbours on one device");
+      for (size_t i = 0; i < subgraph.nodes.size(); ++i) {
+        const uint32_t n = subgraph.nodes[i];
+        if (n >= main_.nodes.size()) return bad("subgraph ", s, " has node ", n, " of ", main_.nodes.size());
+        if (i > 0 && subgraph.nodes[i - 1] >= n) return bad("nodes of subgraph ", s, " are not ascending");
+        if (plan_.nodes[n].subgraph != s || plan_.nodes[n].device != subgraph.device) return bad("node ", quote(main_.nodes[n].name), " and subgraph ", s, " disagree");
+        ++count[n];
+      }
+    }
+    for (size_t n = 0; n < count.size(); ++n)
+      if (count[n] != 1) return bad("node ", quote(main_.nodes[n].name), " is in ", count[n], " subgraphs");
+    return {};
+  }
+
+  // ---- what each node reads, captures of its bodies included
+
+  void find_reads() {
+    reads_.resize(main_.nodes.size());
+    maker_.assign(main_.values.size(), kNobody);
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
+      const Node& node = main_.nodes[n];
+      for (uint32_t v : node.inputs) add_read(n, v);
+      for (const image::Attr& attr : node.attrs)
+        if (attr.type == OPTIMA_ATTR_GRAPH || attr.type == OPTIMA_ATTR_GRAPHS)
+          for (uint32_t body : attr.refs)
+            for (const image::Capture& capture : graph_.contents.graphs[body].captures) add_read(n, capture.outer);
+      for (uint32_t v : node.outputs)
+        if (v != OPTIMA_NONE) maker_[v] = n;
+    }
+  }
+  void add_read(uint32_t node, uint32_t v) {
+    if (v != OPTIMA_NONE && main_.values[v].constant == OPTIMA_NONE) reads_[node].push_back(v);
+  }
+
+  Status order() const {
+    std::set<uint32_t> given(main_.inputs.begin(), main_.inputs.end());
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n)
+      for (uint32_t v : reads_[n]) {
+        const std::string& value = main_.values[v].name;
+        if (maker_[v] == kNobody) {
+          if (!given.count(v)) return bad("node ", quote(main_.nodes[n].name), " reads ", quote(value), ", which nothing produces");
+          continue;
+        }
+        const uint32_t from = plan_.nodes[maker_[v]].subgraph, to = plan_.nodes[n].subgraph;
+        if (from > to || (from == to && maker_[v] >= n)) return bad(quote(value), " is read in subgraph ", to, " before subgraph ", from, " produces it");
+      }
+    return {};
+  }
+
+  // ---- answers and wishes
+
+  Status devices() const {
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
+      const PlacedNode& placed = plan_.nodes[n];
+      if (placed.answers.size() != plan_.devices.size()) return bad("node ", quote(placed.name), " has ", placed.answers.size(), " answers, wanted one for each of ", plan_.devices.size(), " devices");
+      if (!placed.answers[placed.device].yes) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which refused it");
+      if (request_.require_device && !is(*request_.require_device, placed.device)) return bad("node ", quote(placed.name), " is not on the required device");
+      OPTIMA_RETURN_IF_ERROR(wishes(main_.nodes[n], placed, false));
+      if (plan_.devices[placed.device].only_named && !named_) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which takes only nodes that name it");
+    }
+    return {};
+  }
+
+  bool is(const DeviceName& name, uint32_t device) const {
+    const PlanDevice& d = plan_.devices[device];
+    return d.target.kind == name.kind && d.target.slot == name.index && (name.plugin.empty() || name.plugin == d.plugin);
+  }
+
+  // The wish of the node and those of its bodies' nodes; leaves in named_ whether there was any.
+  Status wishes(const Node& node, const PlacedNode& placed, bool inner) const {
+    if (!inner) named_ = false;
+    if (node.id < request_.wishes.size() && !request_.wishes[node.id].devices.empty()) {
+      const std::vector<DeviceName>& wanted = request_.wishes[node.id].devices;
+      named_ = true;
+      if (std::none_of(wanted.begin(), wanted.end(), [&](const DeviceName& name) { return is(name, placed.device); }))
+        return bad("node ", quote(node.name), " is on ", plan_.devices[placed.device].name, ", wanted ", request_.wishes[node.id].text());
+    }
+    for (const image::Attr& attr : node.attrs)
+      if (attr.type == OPTIMA_ATTR_GRAPH || attr.type == OPTIMA_ATTR_GRAPHS)
+        for (uint32_t body : attr.refs)
+          for (const Node& one : graph_.contents.graphs[body].nodes) OPTIMA_RETURN_IF_ERROR(wishes(one, placed, true));
+    return {};
+  }
+
+  // ---- tensors
+
+  Status boundaries() {
+    readers_.resize(main_.values.size());  // subgraphs, ascending
+    for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
+      for (uint32_t n : plan_.subgraphs[s].nodes)
+        for (uint32_t v : reads_[n])
+          if (readers_[v].empty() || readers_[v].back() != s) readers_[v].push_back(s);
+    const std::set<uint32_t> results(main_.outputs.begin(), main_.outputs.end());
+    for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s) {
+      const Subgraph& subgraph = plan_.subgraphs[s];
+      std::vector<uint32_t> inputs, outputs;
+      std::set<uint32_t> seen;
+      for (uint32_t n : subgraph.nodes) {
+        for (uint32_t v : reads_[n])
+          if ((maker_[v] == kNobody || plan_.nodes[maker_[v]].subgraph != s) && seen.insert(v).second) inputs.push_back(v);
+        for (uint32_t v : main_.nodes[n].outputs) {
+          if (v == OPTIMA_NONE) continue;
+          const bool outside = std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return r != s; });
+          if (outside || results.count(v)) outputs.push_back(v);
+        }
+      }
+      if (outputs.empty()) return bad("subgraph ", s, " has no output");
+      OPTIMA_RETURN_IF_ERROR(same(subgraph.inputs, subgraph.input_names, inputs, cat("inputs of subgraph ", s)));
+      OPTIMA_RETURN_IF_ERROR(same(subgraph.outputs, subgraph.output_names, outputs, cat("outputs of subgraph ", s)));
+    }
+    return {};
+  }
+
+  Status same(const std::vector<uint32_t>& found, const std::vector<std::string>& found_names, const std::vector<uint32_t>& wanted, const std::string& what) const {
+    std::vector<std::string> names;
+    for (uint32_t v : wanted) names.push_back(main_.values[v].name);
+    if (found != wanted || found_names != names) return bad(what, " are ", join(found_names), ", wanted ", join(names));
+    return {};
+  }
+
+  Status cuts() const {
+    uint64_t bytes = 0;
+    size_t next = 0;
+    std::vector<uint32_t> by_subgraph;
+    for (uint32_t v = 0; v < main_.values.size(); ++v)
+      if (crosses(v)) by_subgraph.push_back(v);
+    std::stable_sort(by_subgraph.begin(), by_subgraph.end(), [&](uint32_t a, uint32_t b) { return home(a) < home(b); });
+    for (uint32_t v : by_subgraph) {
+      std::vector<uint32_t> to;
+      for (uint32_t r : readers_[v])
+        if (r != home(v)) to.push_back(r);
+      if (next == plan_.cuts.size()) return bad("cut tensor ", quote(main_.values[v].name), " is not listed");
+      const CutTensor& cut = plan_.cuts[next++];
+      if (cut.value != v || cut.name != main_.values[v].name || cut.from != home(v) || cut.to != to || cut.bytes != static_bytes(main_.values[v]))
+        return bad("cut tensor ", quote(cut.name), " is not what crosses there, wanted ", quote(main_.values[v].name), " of ", static_bytes(main_.values[v]), " bytes");
+      bytes += cut.bytes * to.size();
+    }
+    if (next != plan_.cuts.size()) return bad("cut tensor ", quote(plan_.cuts[next].name), " does not cross");
+    if (bytes != plan_.bytes) return bad(bytes, " bytes cross, it says ", plan_.bytes);
+    return {};
+  }
+  uint32_t home(uint32_t v) const { return plan_.nodes[maker_[v]].subgraph; }
+  bool crosses(uint32_t v) const {
+    return maker_[v] != kNobody && std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return r != home(v); });
+  }
+
+  Status counts() const {
+    if (plan_.lower_bound > plan_.subgraphs.size()) return bad("the proven minimum of ", plan_.lower_bound, " is above its ", plan_.subgraphs.size(), " subgraphs");
+    if (plan_.exact != (plan_.lower_bound == plan_.subgraphs.size())) return bad("minimum and 'exact' disagree");
+    return {};
+  }
+
+  static constexpr uint32_t kNobody = OPTIMA_NONE;
+  const Plan& plan_;
+  const Graph& graph_;
+  const image::Graph& main_;
+  const PlacementRequest& request_;
+  std::vector<std::vector<uint32_t>> reads_;    // by node
+  std::vector<uint32_t> maker_;                 // by value
+  std::vector<std::vector<uint32_t>> readers_;  // by value: subgraphs
+  mutable bool named_ = false;
+};
+
+}  // namespace
+
+Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request) { return Validator(plan, graph, request).run(); }
+
+}  // namespace optima

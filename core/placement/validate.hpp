@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: checks a finished plan against the graph, sharing no code with what made it.
+#pragma once
+
+#include "core/placement/placement.hpp"
+
+namespace optima {
+
+/// Ok when the plan may be run: each node in exactly one subgraph and on its device; subgraphs in an order in which every value
+/// is there before it is read; the device said yes and every wish is obeyed; inputs and outputs of every subgraph complete, in
+/// extract()'s order, none unused; no empty subgraph, no neighbours on one device; cut tensors, bytes and bound right. Else
+/// Internal with the first thing wrong. O(nodes + readers). Runs on every plan, in release builds too.
+Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request);
+
+}  // namespace optima
