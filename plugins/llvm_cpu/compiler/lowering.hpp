@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "optima/plugin/manifest.hpp"
 #include "plugins/llvm_cpu/compiler/node.hpp"
 #include "plugins/llvm_cpu/compiler/op.hpp"
 
 namespace optima::llvm_cpu {
 
-using Types = uint64_t;  ///< bit set over OPTIMA dtype numbers
-template <class... D>
-constexpr Types types(D... dtype) { return (Types{0} | ... | (Types{1} << dtype)); }
+using sdk::Types;  ///< bit set over OPTIMA dtype numbers
+using sdk::types;
 constexpr Types kFloat = types(OPTIMA_F32);
 constexpr Types kIndex = types(OPTIMA_I64, OPTIMA_I32);
 
@@ -36,6 +36,9 @@ struct Target {
   int64_t threads = 1;        ///< for cost estimates only: results never depend on it
 };
 
+/// Floats (elements) that the value occupies in this layout, lanes past the last channel included.
+int64_t elements(const Dims& dims, Layout layout, const Target& target);
+
 class LowerContext;
 
 /// One operator. `lower` gets one node, or, when `chains`, a list of nodes in order of which every value but the last node's
@@ -49,6 +52,7 @@ struct Lowering {
   Refusal (*check)(const NodeView&) = nullptr;  ///< what the row cannot say; runs after it held; null = nothing more
   void (*lower)(std::span<const NodeView>, LowerContext&) = nullptr;
   bool chains = false;                       ///< element-wise: may be fused with neighbours into one kernel
+  bool tail = false;                         ///< takes what follows it as a tail: `lower` gets the node and those of compiler/tail.hpp
   std::string_view domain = "";
 };
 
@@ -58,6 +62,8 @@ using Family = std::span<const Lowering>;
 std::span<const Lowering> all_lowerings();
 /// The row for a node, or null.
 const Lowering* find_lowering(const NodeView& node);
+/// The row as the manifest says it.
+sdk::Op tier_one(const Lowering& row);
 /// Row, static shapes, then the row's check: the whole judgement of one node.
 Refusal judge(const NodeView& node);
 
@@ -66,6 +72,10 @@ class LowerContext {
  public:
   virtual ~LowerContext() = default;
   virtual const Target& target() const = 0;
+  /// False when the user wants the exactness of direct convolution.
+  virtual bool allows_winograd() const = 0;
+  /// The kernel was built before and its registers spilled: choose another tile.
+  virtual bool is_bad(const KernelSpec& spec) const = 0;
 
   /// The layout in which the value exists already (Plain for graph inputs and constants).
   virtual Layout layout(uint32_t value) const = 0;

@@ -6,7 +6,12 @@
 // Code generation turns its leading parameters into the literals of a KernelSpec. What remains is the signature that every
 // compiled kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the units of work to do, any split of
 // [0, units) over threads must give the same bytes; scratch = Op::scratch_per_thread bytes, 64-byte aligned, not cleared,
-// shared by nobody else during the call, or null when 0 was asked for.
+// shared by nobody else during the call. The 64 bytes before scratch are a header of two uint64_t words used: [0] names this
+// step of this inference (set before every call, never 0), [1] belongs to the kernels of the thread: a kernel that prepares
+// something in scratch for its later calls of the same step stores [0] there and finds it again.
+//
+// A kernel stays inside plain buffers: the caller's tensors have nothing behind them. Behind computed constants, blocked
+// buffers and temporaries lies at least one readable vector.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +31,14 @@ using Literal = std::variant<int64_t, float>;  ///< a template parameter of type
 struct KernelSpec {
   std::string entry;              ///< "k_conv"
   std::vector<Literal> literals;  ///< values of all leading parameters, in order
-  std::string expression{};       ///< of element-wise chains (see codegen/expression.hpp); else empty
+  std::string expression{};       ///< of element-wise chains (define_expression in codegen/expression.hpp); else empty
   bool operator==(const KernelSpec&) const = default;
 };
+
+/// True for kernels whose speed hangs on accumulators in registers; their families retry with LowerContext::is_bad.
+inline bool has_tile(const KernelSpec& spec) {
+  return spec.entry == "k_conv" || spec.entry == "k_pointwise" || spec.entry == "k_winograd";
+}
 
 /// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float.
 struct Pack {
@@ -44,6 +54,7 @@ struct Pack {
   int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones
   int64_t tile = 0;       ///< Winograd: 4 or 2
   int64_t groups = 1;     ///< the whole is repeated; source step group_stride
+  int64_t diagonal = 1;   ///< oc x ic is block-diagonal with so many blocks (merged groups): outside them 0; the source has ic / diagonal inputs
   int64_t oc = 1, ic = 1, kh = 1, kw = 1;
   /// Element (g, o, i, y, x) = source[offset + g*group_stride + o*oc_stride + i*ic_stride + y*kh_stride + x*kw_stride],
   /// times scale[g*oc + o] when the operand has a scale. Negative strides are fine.
@@ -75,8 +86,8 @@ struct Op {
   uint64_t scratch_per_thread = 0;  ///< bytes
   std::vector<uint32_t> node_ids{};  ///< nodes of the graph that this step computes; for profiles and errors
   std::string label{};               ///< for people: "conv 3x3 64->64 @56 winograd4"
-  /// Rough cost of all units, in multiply-adds or moved elements: small steps are not cut up.
-  int64_t work = 0;
+  int64_t work = 0;   ///< rough cost of all units, in multiply-adds or moved elements: small steps are not cut up
+  int64_t grain = 1;  ///< fewest units that are worth a thread of their own
 };
 
 }  // namespace optima::llvm_cpu

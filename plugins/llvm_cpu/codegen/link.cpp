@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/codegen: see link.hpp.
+#include "plugins/llvm_cpu/codegen/link.hpp"
+
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Program.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+std::string read(const std::string& path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file) throw sdk::Error(OPTIMA_IO, path + ": " + file.getError().message());
+  return (*file)->getBuffer().str();
+}
+
+void write(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw sdk::Error(OPTIMA_IO, path + " cannot be written");
+}
+
+/// Removes files when the scope is left.
+struct Removed {
+  std::string path;
+  ~Removed() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
+struct Outcome {
+  int status;
+  std::string text;  // both streams
+};
+
+Outcome run(const std::vector<llvm::StringRef>& argv, const std::string& log) {
+  const Removed removed{log};
+  const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  std::string why;
+  const int status = llvm::sys::ExecuteAndWait(argv[0], argv, std::nullopt, redirects, 60, 0, &why);
+  std::error_code ignored;
+  std::string text = std::filesystem::exists(log, ignored) ? read(log) : "";
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return {status, text.empty() ? why : text};
+}
+
+}  // namespace
+
+Linker Linker::find(std::string_view option, const std::string& temp_dir) {
+  std::string path(option);
+  if (path.empty())
+    for (const char* name : {"ld.lld-19", "ld.lld"})
+      if (auto found = llvm::sys::findProgramByName(name)) {
+        path = *found;
+        break;
+      }
+  if (path.empty())
+    throw sdk::Error(OPTIMA_DEPENDENCY, "neither ld.lld-19 nor ld.lld is on PATH; install the package lld-19 or set the option llvm_cpu.linker");
+  const Outcome v = run({path, "--version"}, temp_dir + "/linker_version.txt");
+  if (v.status != 0)
+    throw sdk::Error(OPTIMA_DEPENDENCY, "linker \"" + path + "\" does not run: " + v.text + "; install the package lld-19 or set the option llvm_cpu.linker");
+  return {path, v.text};
+}
+
+std::string Linker::link(std::string_view object, const std::string& temp_dir, const std::string& stem) const {
+  const std::string in = temp_dir + "/" + stem + ".o", out = temp_dir + "/" + stem + ".so";
+  const Removed removed_in{in}, removed_out{out};
+  write(in, object);
+  const Outcome r = run({path, "-shared", "-s", "--hash-style=gnu", "--build-id=none", "-z", "noexecstack", "-z", "now",
+                         "-o", out, in}, temp_dir + "/" + stem + ".log");
+  if (r.status != 0) throw sdk::Error(OPTIMA_TOOL_FAILED, path + ": " + r.text);
+  return read(out);
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/codegen: see specialise.hpp. Steps: load lazily, wrap, retarget, keep what is reached, optimise, emit, look.
+#include "plugins/llvm_cpu/codegen/specialise.hpp"
+
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/codegen/bitcode.hpp"
+#include "plugins/llvm_cpu/codegen/expression.hpp"
+#include "plugins/llvm_cpu/codegen/targets.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+[[noreturn]] void fail(const KernelSpec& spec, const std::string& why) {
+  throw sdk::Error(OPTIMA_INTERNAL, "kernel " + to_text(spec) + ": " + why);
+}
+
+std::string message(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+/// Adds `kernel`, which calls the template with literals. Returns the template.
+llvm::Function* wrap(llvm::Module& m, const KernelSpec& spec) {
+  llvm::Function* f = m.getFunction(spec.entry);
+  const size_t tail = 4;  // args, u0, u1, scratch
+  if (!f) fail(spec, "there is no such template");
+  if (f->arg_size() != spec.literals.size() + tail)
+    fail(spec, std::to_string(spec.literals.size()) + " literals given, wanted " + std::to_string(f->arg_size() - tail));
+  std::vector<llvm::Type*> params;
+  for (const llvm::Argument& a : f->args())
+    if (a.getArgNo() >= spec.literals.size()) params.push_back(a.getType());
+  llvm::LLVMContext& ctx = m.getContext();
+  auto* kernel = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(ctx), params, false),
+                                        llvm::Function::ExternalLinkage, "kernel", m);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(ctx, "", kernel));
+  std::vector<llvm::Value*> values;
+  for (const llvm::Argument& a : f->args()) {
+    const unsigned i = a.getArgNo();
+    if (i >= spec.literals.size()) {
+      values.push_back(kernel->getArg(i - static_cast<unsigned>(spec.literals.size())));
+    } else if (const float* real = std::get_if<float>(&spec.literals[i])) {
+      if (!a.getType()->isFloatTy()) fail(spec, "literal " + std::to_string(i) + " is a float, the parameter is not");
+      values.push_back(llvm::ConstantFP::get(ctx, llvm::APFloat(*real)));
+    } else {
+      if (!a.getType()->isIntegerTy()) fail(spec, "literal " + std::to_string(i) + " is an integer, the parameter is not");
+      values.push_back(llvm::ConstantInt::getSigned(a.getType(), std::get<int64_t>(spec.literals[i])));
+    }
+  }
+  b.CreateCall(f, values);
+  b.CreateRetVoid();
+  kernel->addFnAttr(llvm::Attribute::NoUnwind);
+  return f;
+}
+
+/// Hides everything but `kernel` and replaces the build machine's target attributes by the wanted CPU's.
+void retarget(llvm::Module& m, const Target& target) {
+  for (llvm::Function& fn : m) {
+    if (fn.isDeclaration() && !fn.isMaterializable()) continue;
+    if (fn.getName() != "kernel") fn.setLinkage(llvm::GlobalValue::InternalLinkage), fn.setComdat(nullptr);
+    for (const char* name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "prefer-vector-width"})
+      fn.removeFnAttr(name);
+    fn.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty()) fn.addFnAttr("target-features", target.features);
+    if (target.vector_width == 16) {
+      fn.addFnAttr("min-legal-vector-width", "512");
+      fn.addFnAttr("prefer-vector-width", "512");
+    }
+  }
+}
+
+/// Reads the bodies that the roots reach and drops the rest: most of the module is other kernels.
+void materialise(llvm::Module& m, const KernelSpec& spec) {
+  std::vector<llvm::Function*> todo{m.getFunction("kernel")};
+  if (llvm::Function* e = m.getFunction("k_expression"); e && !e->isDeclaration()) todo.push_back(e);
+  std::vector<llvm::Function*> seen;
+  while (!todo.empty()) {
+    llvm::Function* fn = todo.back();
+    todo.pop_back();
+    if (std::find(seen.begin(), seen.end(), fn) != seen.end()) continue;
+    seen.push_back(fn);
+    if (auto error = fn->materialize()) fail(spec, message(std::move(error)));
+    for (llvm::BasicBlock& block : *fn)
+      for (llvm::Instruction& i : block)
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i))
+          if (llvm::Function* callee = call->getCalledFunction()) todo.push_back(callee);
+  }
+  for (llvm::Function& fn : llvm::make_early_inc_range(m))
+    if (fn.isMaterializable()) fn.deleteBody(), fn.setLinkage(llvm::GlobalValue::ExternalLinkage);
+  if (auto error = m.materializeAll()) fail(spec, message(std::move(error)));
+  std::string why;
+  llvm::raw_string_ostream os(why);
+  if (llvm::verifyModule(m, &os)) fail(spec, why);
+}
+
+void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
+  llvm::PassBuilder pb(&machine);
+  llvm::LoopAnalysisManager lam;
+  llvm::FunctionAnalysisManager fam;
+  llvm::CGSCCAnalysisManager cam;
+  llvm::ModuleAnalysisManager mam;
+  pb.registerModuleAnalyses(mam);
+  pb.registerCGSCCAnalyses(cam);
+  pb.registerFunctionAnalyses(fam);
+  pb.registerLoopAnalyses(lam);
+  pb.crossRegisterProxies(lam, fam, cam, mam);
+  llvm::ModulePassManager pm;
+  pm.addPass(llvm::GlobalDCEPass());
+  pm.addPass(pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3));
+  pm.run(m, mam);
+}
+
+std::string emit(llvm::Module& m, llvm::TargetMachine& machine, const KernelSpec& spec) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::ObjectFile))
+    fail(spec, "the target cannot write object files");
+  passes.run(m);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A kernel runs without a C library of its own: anything but these three is a mistake in a template.
+void check_undefined(const std::string& object, const KernelSpec& spec) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
+  if (!file) fail(spec, message(file.takeError()));
+  for (const llvm::object::SymbolRef& symbol : (*file)->symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    if (!flags || !name) fail(spec, "unreadable symbol table");
+    if (*flags & llvm::object::SymbolRef::SF_Undefined && !name->empty() && *name != "memcpy" && *name != "memmove" &&
+        *name != "memset")
+      fail(spec, "needs the function " + name->str() + ", which kernels do not have");
+  }
+}
+
+}  // namespace
+
+std::string to_text(const KernelSpec& spec) {
+  std::string out = spec.entry + "(";
+  for (size_t i = 0; i < spec.literals.size(); ++i) {
+    char number[40];
+    if (const float* real = std::get_if<float>(&spec.literals[i])) std::snprintf(number, sizeof number, "%af", double(*real));
+    else std::snprintf(number, sizeof number, "%" PRId64, std::get<int64_t>(spec.literals[i]));
+    out += (i ? "," : "") + std::string(number);
+  }
+  return out + ")" + (spec.expression.empty() ? "" : " " + spec.expression);
+}
+
+std::string specialise(const KernelSpec& spec, const Target& target) {
+  const llvm::Triple triple(target.triple);
+  const std::string_view bitcode = kernel_bitcode(llvm::Triple::getArchTypeName(triple.getArch()).str(), target.vector_width);
+  if (bitcode.empty()) fail(spec, "no bitcode for " + target.triple + " with " + std::to_string(target.vector_width) + " floats per vector");
+  llvm::LLVMContext ctx;
+  auto module = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef({bitcode.data(), bitcode.size()}, "kernels"), ctx);
+  if (!module) fail(spec, message(module.takeError()));
+  llvm::Module& m = **module;
+  m.setTargetTriple(target.triple);
+  const auto machine = target_machine(target);
+  m.setDataLayout(machine->createDataLayout());
+  wrap(m, spec);
+  if (!spec.expression.empty()) define_expression(m, spec.expression);
+  retarget(m, target);
+  materialise(m, spec);
+  optimise(m, *machine);
+  std::string object = emit(m, *machine, spec);
+  check_undefined(object, spec);
+  return object;
+}
+
+}  // namespace optima::llvm_cpu

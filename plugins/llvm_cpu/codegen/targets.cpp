@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/codegen: see targets.hpp.
+#include "plugins/llvm_cpu/codegen/targets.hpp"
+
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+void register_targets() {
+  static std::once_flag once;  // LLVM's own registry is global
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter(), LLVMInitializeX86AsmParser(), LLVMInitializeX86Disassembler();
+    LLVMInitializeAArch64TargetInfo(), LLVMInitializeAArch64Target(), LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter(), LLVMInitializeAArch64AsmParser(), LLVMInitializeAArch64Disassembler();
+  });
+}
+
+const llvm::Target& registered(const std::string& triple) {
+  register_targets();
+  std::string why;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!t) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "triple \"" + triple + "\": " + why);
+  return *t;
+}
+
+std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target& t) {
+  return std::unique_ptr<llvm::MCSubtargetInfo>(registered(t.triple).createMCSubtargetInfo(t.triple, t.cpu, t.features));
+}
+
+bool has(const Target& t, const char* feature) { return subtarget(t)->checkFeatures(std::string("+") + feature); }
+
+/// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
+constexpr const char* kX86[] = {"avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
+                                "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
+                                "avx512vpopcntdq", "bmi", "bmi2", "f16c", "fma", "gfni", "lzcnt", "popcnt", "sse4.1", "sse4.2"};
+constexpr const char* kArm[] = {"bf16", "crc", "dotprod", "fp-armv8", "fullfp16", "i8mm", "lse", "neon", "rcpc", "rdm", "sve", "sve2"};
+
+}  // namespace
+
+std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
+
+Target make_target(std::string_view kind, std::string_view triple, std::string_view cpu, std::string_view features) {
+  Target t;
+  const bool arm = kind == "ARM64";
+  t.triple = !triple.empty() ? std::string(triple) : arm ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  const llvm::Triple parsed(t.triple);
+  if (parsed.getArch() != (arm ? llvm::Triple::aarch64 : llvm::Triple::x86_64))
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "triple \"" + t.triple + "\" is not of a device of kind " + std::string(kind));
+  const bool native = llvm::Triple(llvm::sys::getProcessTriple()).getArch() == parsed.getArch();
+  t.cpu = !cpu.empty() && cpu != "host" ? std::string(cpu) : native ? host_cpu() : arm ? "neoverse-n1" : "x86-64-v3";
+  t.features = std::string(features);
+  if (!subtarget(t)->isCPUStringValid(t.cpu))
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "cpu \"" + t.cpu + "\" is unknown for " + t.triple);
+  if (arm) {
+    t.vector_width = 4;
+  } else if (has(t, "avx512f") && has(t, "avx512vl") && has(t, "avx512bw") && has(t, "avx512dq")) {
+    t.vector_width = 16;
+  } else if (has(t, "avx2") && has(t, "fma")) {
+    t.vector_width = 8;
+    t.registers = 16;
+  } else {
+    throw sdk::Error(OPTIMA_UNSUPPORTED, "cpu \"" + t.cpu + "\" has no AVX2 and FMA, wanted at least x86-64-v3");
+  }
+  return t;
+}
+
+std::vector<std::string> required_features(const Target& target) {
+  const auto info = subtarget(target);
+  std::vector<std::string> out;
+  const auto add = [&](const char* name) {
+    if (info->checkFeatures(std::string("+") + name)) out.emplace_back(name);
+  };
+  if (llvm::Triple(target.triple).getArch() == llvm::Triple::x86_64) std::for_each(std::begin(kX86), std::end(kX86), add);
+  else std::for_each(std::begin(kArm), std::end(kArm), add);
+  return out;
+}
+
+std::unique_ptr<llvm::TargetMachine> target_machine(const Target& t) {
+  return std::unique_ptr<llvm::TargetMachine>(registered(t.triple).createTargetMachine(
+      t.triple, t.cpu, t.features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu: the compiler half: check() by the lowering table, compile() = plan, build kernels, look at them, write.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <unistd.h>
+
+#include "optima/plugin/plugin.hpp"
+#include "plugins/llvm_cpu/codegen/build_kernels.hpp"
+#include "plugins/llvm_cpu/codegen/specialise.hpp"
+#include "plugins/llvm_cpu/codegen/targets.hpp"
+#include "plugins/llvm_cpu/compiler/planner.hpp"
+#include "plugins/llvm_cpu/info.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// The config's target options are the device's attributes; the plugin's own options win.
+Target target_of(const sdk::Device& device, const sdk::Options& options) {
+  const auto pick = [&](const char* option, const char* attribute) {
+    const std::string_view own = options.string(option, "");
+    return own.empty() ? device.attributes().string(attribute, "") : own;
+  };
+  return make_target(device.kind(), device.attributes().string("triple", ""), pick("llvm_cpu.cpu", "cpu"), pick("llvm_cpu.features", "features"));
+}
+
+sdk::Verdict verdict_of(const sdk::Node& node) {
+  const NodeView view{{node.graph()}, &node.raw()};
+  const Refusal r = judge(view);
+  if (r) return sdk::Verdict::refused(node, r.reason, r.what, r.found, r.wanted);
+  return sdk::Verdict::supported(node);
+}
+
+/// A folder of this compilation's own in the host's temp_dir.
+class Workplace {
+ public:
+  explicit Workplace(std::string_view temp_dir) {
+    std::string pattern = std::string(temp_dir) + "/llvm_cpu.XXXXXX";
+    if (!mkdtemp(pattern.data())) throw sdk::Error(OPTIMA_IO, pattern + " cannot be made");
+    path_ = pattern;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Workplace(const Workplace&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Plans, builds and looks; plans again without the tiles that spilled.
+Draft plan_and_build(const GraphView& graph, const Target& target, bool winograd, KernelBuilder& builder) {
+  std::set<std::string> spilled;
+  PlannerOptions options{winograd, [&](const KernelSpec& spec) { return spilled.count(to_text(spec)) != 0; }};
+  constexpr int kMostRounds = 4;
+  for (int round = 1;; ++round) {
+    Draft draft = plan_graph(graph, target, options);
+    builder.build(draft.specs);
+    const size_t before = spilled.size();
+    for (const KernelSpec& spec : draft.specs)
+      if (has_tile(spec) && builder.kernel(spec).loops.spills()) spilled.insert(to_text(spec));
+    if (spilled.size() == before || round == kMostRounds) return draft;
+  }
+}
+
+void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk::CompileRequest& request, const sdk::Sink& sink) {
+  Plan plan = draft.plan;
+  std::set<std::string> written;
+  for (size_t i = 0; i < draft.specs.size(); ++i) {
+    const Kernel& k = builder.kernel(draft.specs[i]);
+    plan.kernels[i] = k.name;
+    if (written.insert(k.name).second) sink.file(k.name, k.bytes);
+  }
+  if (!draft.constants.empty()) sink.file(request.stem() + ".constants", draft.constants);
+  for (const auto& [name, constant] : draft.weights) sink.use_weight(sdk::Constant(request.graph().raw(), constant), name);
+  sink.file(request.stem() + ".meta", to_bytes(plan));
+  sink.format(kFormat);
+  std::string record = plan.triple;
+  for (const std::string& f : plan.features) record += " " + f;
+  sink.compat(record, plan.triple.substr(0, plan.triple.find('-')) + " " + plan.cpu);
+}
+
+class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
+ public:
+  explicit LlvmCpuCompiler(const sdk::Init& init) : host_(init.host) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
+    why_none = "the runtime half, optima_llvm_cpu_rt.so, lists the processors";
+    return {};
+  }
+
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
+  }
+
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    const sdk::Options options = request.options();
+    const Target target = target_of(request.device(), options);
+    const Workplace workplace(host_.temp_dir());
+    progress(0, "planning");
+    KernelBuilder builder(target, Linker::find(options.string("llvm_cpu.linker", ""), workplace.path()), workplace.path(),
+                          std::string(host_.cache_dir()), static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0))),
+                          [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
+    Draft draft = plan_and_build({request.graph().raw()}, target, options.boolean("llvm_cpu.winograd", true), builder);
+    draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
+    if (request.memory_limit() && draft.plan.arena_bytes > request.memory_limit())
+      throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(draft.plan.arena_bytes) + " bytes of activations, limit is " + std::to_string(request.memory_limit()));
+    progress(0.95, "writing");
+    write_artifact(draft, builder, request, sink);
+  }
+
+ private:
+  sdk::Host host_;
+};
+
+}  // namespace
+}  // namespace optima::llvm_cpu
+
+OPTIMA_PLUGIN(optima::llvm_cpu::LlvmCpuCompiler, optima::llvm_cpu::kInfo)

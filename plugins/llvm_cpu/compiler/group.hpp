@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: which nodes become one kernel.
+#pragma once
+
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Nodes that are lowered together, in graph order; the last one's output 0 is the group's result when there are several.
+struct Group {
+  const Lowering* lowering = nullptr;
+  std::vector<NodeView> nodes;
+};
+
+/// Graph 0 cut into groups, in an order in which every group finds its operands made. Nodes that nothing uses are left out.
+/// Throws sdk::Error(OPTIMA_UNSUPPORTED, node) for a node that judge() refuses.
+std::vector<Group> group_nodes(const GraphView& graph);
+
+}  // namespace optima::llvm_cpu

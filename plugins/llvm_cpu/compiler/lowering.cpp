@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see lowering.hpp: the table and its judgement.
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+#include <algorithm>
+
+#include "optima/plugin/manifest.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+
+namespace optima::llvm_cpu {
+
+sdk::Op tier_one(const Lowering& row) {
+  sdk::Op op;
+  op.domain = row.domain, op.name = row.op;
+  op.since_min = row.since_min, op.since_max = row.since_max;
+  std::copy(row.in.begin(), row.in.end(), op.in.begin());
+  std::copy(row.out.begin(), row.out.end(), op.out.begin());
+  op.ranks[0] = {row.rank_min, row.rank_max};
+  op.const_inputs = row.const_inputs;
+  return op;
+}
+
+std::span<const Lowering> all_lowerings() {
+  static const std::vector<Lowering> all = [] {
+    std::vector<Lowering> rows;
+    for (const Family family : families()) rows.insert(rows.end(), family.begin(), family.end());
+    std::sort(rows.begin(), rows.end(), [](const Lowering& a, const Lowering& b) {
+      return std::tie(a.domain, a.op, a.since_min) < std::tie(b.domain, b.op, b.since_min);
+    });
+    return rows;
+  }();
+  return all;
+}
+
+const Lowering* find_lowering(const NodeView& node) {
+  const Lowering* nearest = nullptr;
+  for (const Lowering& row : all_lowerings()) {
+    if (row.op != node.op() || row.domain != node.domain()) continue;
+    nearest = &row;
+    if (node.since() >= row.since_min && node.since() <= row.since_max) return &row;
+  }
+  return nearest;
+}
+
+Refusal judge(const NodeView& node) {
+  const Lowering* row = find_lowering(node);
+  if (!row) return {OPTIMA_REASON_OP, "operator", std::string(node.op()), "one of the plugin's table"};
+  const sdk::Verdict v = sdk::judge(tier_one(*row), sdk::Node(node.graph.raw, node.raw));
+  if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (k < 32 && (row->const_inputs >> k & 1) && node.has_input(k) && !node.graph.bytes(node.input(k)))
+      return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), "not mapped", "a constant with its bytes"};
+  return row->check ? row->check(node) : Refusal();
+}
+
+int64_t elements(const Dims& dims, Layout layout, const Target& target) {
+  if (layout == Layout::Plain) return count(dims);
+  Dims padded = dims;
+  padded[1] = (dims[1] + target.vector_width - 1) / target.vector_width * target.vector_width;
+  return count(padded);
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see node.hpp.
+#include "plugins/llvm_cpu/compiler/node.hpp"
+
+#include "optima/plugin/graph.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+template <class T, class From>
+std::vector<T> widened(std::string_view bytes) {
+  std::vector<T> out;
+  for (size_t at = 0; at + sizeof(From) <= bytes.size(); at += sizeof(From)) {
+    From v;
+    std::memcpy(&v, bytes.data() + at, sizeof v);
+    out.push_back(static_cast<T>(v));
+  }
+  return out;
+}
+
+const optima_attr* find(const NodeView& n, const char* name, int32_t type) {
+  const optima_attr* a = optima_find_attr(n.graph.image(), n.raw, name);
+  return a && a->type == type ? a : nullptr;
+}
+
+}  // namespace
+
+int64_t count(const Dims& dims) {
+  int64_t n = 1;
+  for (const int64_t d : dims) n *= d;
+  return n;
+}
+
+std::string to_text(const Dims& dims) {
+  std::string out = "[";
+  for (size_t i = 0; i < dims.size(); ++i) out += (i ? "," : "") + std::to_string(dims[i]);
+  return out + "]";
+}
+
+Dims GraphView::dims(uint32_t v) const {
+  Dims out;
+  const optima_slice& slice = value(v).dims;
+  for (uint32_t k = 0; k < slice.count; ++k) out.push_back(optima_get_dim(image(), slice.first + k)->value);
+  return out;
+}
+
+std::string_view GraphView::name(uint32_t v) const { return sdk::view(optima_string(image(), &value(v).name)); }
+
+std::optional<std::string_view> GraphView::bytes(uint32_t v) const {
+  if (!is_constant(v)) return std::nullopt;
+  const optima_blob& blob = *optima_get_blob(raw, optima_get_constant(image(), value(v).constant)->blob);
+  if (!blob.data && blob.size) return std::nullopt;
+  return std::string_view(static_cast<const char*>(blob.data), blob.size);
+}
+
+std::optional<std::vector<int64_t>> GraphView::integers(uint32_t v) const {
+  const auto all = bytes(v);
+  if (!all) return std::nullopt;
+  if (dtype(v) == OPTIMA_I64) return widened<int64_t, int64_t>(*all);
+  if (dtype(v) == OPTIMA_I32) return widened<int64_t, int32_t>(*all);
+  return std::nullopt;
+}
+
+std::optional<std::vector<float>> GraphView::floats(uint32_t v) const {
+  const auto all = bytes(v);
+  if (!all || dtype(v) != OPTIMA_F32) return std::nullopt;
+  return widened<float, float>(*all);
+}
+
+bool GraphView::is_static(uint32_t v) const {
+  if (value(v).rank < 0) return false;
+  for (const int64_t d : dims(v))
+    if (d < 0) return false;
+  return true;
+}
+
+std::string_view NodeView::op() const { return sdk::view(optima_string(graph.image(), &raw->op_type)); }
+std::string_view NodeView::domain() const { return sdk::view(optima_string(graph.image(), &raw->domain)); }
+std::string_view NodeView::name() const { return sdk::view(optima_string(graph.image(), &raw->name)); }
+
+bool NodeView::has(const char* attribute) const { return optima_find_attr(graph.image(), raw, attribute) != nullptr; }
+
+int64_t NodeView::integer(const char* attribute, int64_t otherwise) const {
+  const optima_attr* a = find(*this, attribute, OPTIMA_ATTR_INT);
+  return a ? a->i : otherwise;
+}
+
+float NodeView::real(const char* attribute, float otherwise) const {
+  const optima_attr* a = find(*this, attribute, OPTIMA_ATTR_FLOAT);
+  return a ? static_cast<float>(a->f) : otherwise;
+}
+
+std::string_view NodeView::text(const char* attribute, std::string_view otherwise) const {
+  const optima_attr* a = find(*this, attribute, OPTIMA_ATTR_STRING);
+  return a ? sdk::view(optima_string(graph.image(), &a->s)) : otherwise;
+}
+
+std::vector<int64_t> NodeView::integers(const char* attribute, std::vector<int64_t> otherwise) const {
+  const optima_attr* a = find(*this, attribute, OPTIMA_ATTR_INTS);
+  if (!a) return otherwise;
+  std::vector<int64_t> out;
+  for (uint32_t k = 0; k < a->list.count; ++k) out.push_back(*optima_get_int(graph.image(), a->list.first + k));
+  return out;
+}
+
+std::vector<float> NodeView::reals(const char* attribute, std::vector<float> otherwise) const {
+  const optima_attr* a = find(*this, attribute, OPTIMA_ATTR_FLOATS);
+  if (!a) return otherwise;
+  std::vector<float> out;
+  for (uint32_t k = 0; k < a->list.count; ++k) out.push_back(static_cast<float>(*optima_get_float(graph.image(), a->list.first + k)));
+  return out;
+}
+
+}  // namespace optima::llvm_cpu

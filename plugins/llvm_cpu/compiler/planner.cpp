@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see planner.hpp. Lowers the groups, then decides which buffers are the caller's, then places the rest.
+#include "plugins/llvm_cpu/compiler/planner.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/arena.hpp"
+#include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/plan/pack.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr uint64_t kAlign = 64;
+
+uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
+  return static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(g.dtype(v)) / 8;
+}
+
+class Planner : public LowerContext {
+ public:
+  Planner(const GraphView& graph, const Target& target, const PlannerOptions& options)
+      : graph_(graph), target_(target), options_(options), entry_(*optima_get_graph(graph.image(), 0)) {}
+
+  Draft run() {
+    const std::vector<Group> groups = group_nodes(graph_);
+    in_place_ = concats_in_place(groups, graph_, target_);
+    take_inputs();
+    for (const Group& g : groups) {
+      group_ = &g;
+      g.lowering->lower(g.nodes, *this);
+    }
+    group_ = nullptr;
+    give_outputs();
+    place_buffers();
+    write_steps();
+    return std::move(draft_);
+  }
+
+  const Target& target() const override { return target_; }
+  bool allows_winograd() const override { return options_.winograd; }
+  bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
+
+  Layout layout(uint32_t value) const override {
+    const auto at = made_.find({value, Layout::Plain});
+    return at == made_.end() && made_.count({value, Layout::Blocked}) ? Layout::Blocked : Layout::Plain;
+  }
+
+  Operand read(uint32_t value, Layout layout) override {
+    if (const auto at = made_.find({value, layout}); at != made_.end()) return at->second;
+    if (graph_.is_constant(value)) return read_constant(value, layout);
+    return convert(value, layout);
+  }
+
+  Operand write(uint32_t value, Layout layout) override {
+    if (made_.count({value, layout})) fail("is written twice", value);
+    Operand to = buffer_for(value, layout);
+    made_[{value, layout}] = to;
+    to.written = true;
+    return to;
+  }
+
+  void alias(uint32_t out, uint32_t in) override {
+    made_[{out, Layout::Plain}] = read(in, Layout::Plain);
+  }
+
+  Operand packed(uint32_t value, const Pack& pack, const Operand* scale) override {
+    if (!graph_.is_constant(value)) fail("is packed but computed", value);
+    Operand o;
+    o.kind = Operand::Weight, o.index = graph_.value(value).constant, o.pack = pack;
+    if (scale) o.scale = scale->index;
+    return o;
+  }
+
+  Operand bytes(std::string contents, const Pack& pack) override {
+    Operand o;
+    o.kind = Operand::Bytes, o.pack = pack;
+    const auto [at, is_new] = computed_.try_emplace(std::move(contents), static_cast<uint32_t>(computed_.size()));
+    if (is_new) by_number_.push_back(&at->first);
+    o.index = at->second;
+    return o;
+  }
+
+  Operand temporary(uint64_t bytes) override {
+    Operand o;
+    o.kind = Operand::Buffer, o.index = static_cast<uint32_t>(buffers_.size());
+    buffers_.push_back({bytes, Buffer::Arena, 0, OPTIMA_NONE});
+    return o;
+  }
+
+  void emit(Op op) override {
+    if (op.node_ids.empty() && group_)
+      for (const NodeView& n : group_->nodes) op.node_ids.push_back(n.id());
+    if (op.label.empty()) op.label = group_ ? std::string(group_->nodes[0].op()) : op.kernel.entry.substr(2);
+    if (op.units < 1) return;  // an empty tensor: nothing to do
+    steps_.push_back(std::move(op));
+  }
+
+ private:
+  struct Buffer {
+    uint64_t bytes;
+    enum { Arena, Input, Output } where;
+    uint32_t number;  // of the input or output
+    uint32_t value;   // that it was made for, or none
+  };
+  using Key = std::pair<uint32_t, Layout>;
+
+  [[noreturn]] void fail(const std::string& what, uint32_t value) const {
+    throw sdk::Error(OPTIMA_INTERNAL, "value " + std::string(graph_.name(value)) + " " + what, group_ ? group_->nodes[0].id() : OPTIMA_NONE);
+  }
+
+  void take_inputs() {
+    for (uint32_t k = 0; k < entry_.inputs.count; ++k) {
+      const uint32_t v = *optima_get_index(graph_.image(), entry_.inputs.first + k);
+      const uint64_t size = bytes_of(graph_, v, Layout::Plain, target_);
+      Operand o = temporary(size);
+      buffers_.back() = {size, Buffer::Input, k, v};
+      made_[{v, Layout::Plain}] = o;
+      draft_.plan.inputs.push_back({std::string(graph_.name(v)), graph_.dtype(v), graph_.dims(v), size});
+    }
+  }
+
+  Operand buffer_for(uint32_t value, Layout layout) {
+    if (const auto at = in_place_.find(value); layout == Layout::Blocked && at != in_place_.end()) {
+      Operand whole = whole_of(at->second.whole);
+      whole.offset += at->second.offset;
+      return whole;
+    }
+    return fresh(value, layout);
+  }
+
+  /// The blocked buffer of a concatenation, made when its first piece is.
+  Operand whole_of(uint32_t value) {
+    const auto at = wholes_.find(value);
+    if (at != wholes_.end()) return at->second;
+    return wholes_[value] = buffer_for(value, Layout::Blocked);
+  }
+
+  Operand fresh(uint32_t value, Layout layout) {
+    if (layout == Layout::Blocked)
+      if (const auto at = wholes_.find(value); at != wholes_.end()) return at->second;
+    Operand o = temporary(bytes_of(graph_, value, layout, target_));
+    buffers_.back().value = value;
+    return o;
+  }
+
+  Operand read_constant(uint32_t value, Layout layout) {
+    const Dims dims = graph_.dims(value);
+    if (layout == Layout::Plain) return made_[{value, layout}] = packed(value, {}, nullptr);
+    Pack p;
+    p.kind = Pack::Channels, p.vector_width = target_.vector_width;
+    p.groups = dims[0], p.oc = dims[1], p.kw = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]);
+    p.oc_stride = p.kw, p.group_stride = p.oc * p.kw, p.kw_stride = 1;
+    return made_[{value, layout}] = packed(value, p, nullptr);
+  }
+
+  Operand convert(uint32_t value, Layout layout) {
+    const Layout from = layout == Layout::Plain ? Layout::Blocked : Layout::Plain;
+    const auto source = made_.find({value, from});
+    if (source == made_.end()) fail("is read before it is made", value);
+    const Dims dims = graph_.dims(value);
+    const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), vl = target_.vector_width;
+    if (layout == Layout::Plain && pixels == 1 && (dims[0] == 1 || dims[1] % vl == 0)) return made_[{value, layout}] = source->second;
+    Op op;
+    op.kernel = {layout == Layout::Plain ? "k_from_blocked" : "k_to_blocked", {dims[1], pixels}};
+    Operand to = fresh(value, layout);
+    made_[{value, layout}] = to;
+    to.written = true;
+    op.args = {made_[{value, from}], to};
+    op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + 63) / 64);
+    op.work = elements(dims, Layout::Blocked, target_) * 2;
+    op.label = layout == Layout::Plain ? "to plain" : "to blocked";
+    emit(std::move(op));
+    return made_[{value, layout}];
+  }
+
+  /// Every graph output in the caller's memory: the buffer becomes the caller's, or it is copied.
+  void give_outputs() {
+    for (uint32_t k = 0; k < entry_.outputs.count; ++k) {
+      const uint32_t v = *optima_get_index(graph_.image(), entry_.outputs.first + k);
+      const uint64_t size = bytes_of(graph_, v, Layout::Plain, target_);
+      draft_.plan.outputs.push_back({std::string(graph_.name(v)), graph_.dtype(v), graph_.dims(v), size});
+      const Operand from = read(v, Layout::Plain);
+      if (from.kind == Operand::Buffer && from.offset == 0) {
+        Buffer& b = buffers_[from.index];
+        if (b.where == Buffer::Arena && b.bytes == size) {
+          b.where = Buffer::Output, b.number = k;
+          continue;
+        }
+      }
+      copy_out(from, size, k);
+    }
+  }
+
+  void copy_out(const Operand& from, uint64_t size, uint32_t output) {
+    Operand to = temporary(size);
+    buffers_.back().where = Buffer::Output, buffers_.back().number = output;
+    to.written = true;
+    Op op;
+    op.kernel = {"k_copy", {static_cast<int64_t>(size)}};
+    op.args = {from, to};
+    op.units = static_cast<int64_t>((size + 4095) / 4096);
+    op.work = static_cast<int64_t>(size / 4);
+    op.label = "copy out";
+    emit(std::move(op));
+  }
+
+  void place_buffers() {
+    std::vector<Lifetime> lives(buffers_.size());
+    std::vector<bool> used(buffers_.size());
+    for (size_t s = 0; s < steps_.size(); ++s)
+      for (const Operand& a : steps_[s].args) {
+        if (a.kind != Operand::Buffer) continue;
+        Lifetime& l = lives[a.index];
+        if (!used[a.index]) l.first = s;
+        l.last = s;
+        used[a.index] = true;
+      }
+    std::vector<Lifetime> kept;
+    std::vector<size_t> owner;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (!used[i] || buffers_[i].where != Buffer::Arena) continue;
+      lives[i].bytes = buffers_[i].bytes + kSlack;
+      kept.push_back(lives[i]);
+      owner.push_back(i);
+    }
+    draft_.plan.arena_bytes = place(kept);
+    offsets_.assign(buffers_.size(), 0);
+    for (size_t i = 0; i < kept.size(); ++i) offsets_[owner[i]] = kept[i].offset;
+  }
+
+  void write_steps() {
+    for (const Op& op : steps_) {
+      const auto at = std::find(draft_.specs.begin(), draft_.specs.end(), op.kernel);
+      Plan::Step step;
+      step.kernel = static_cast<uint32_t>(at - draft_.specs.begin());
+      if (at == draft_.specs.end()) draft_.specs.push_back(op.kernel);
+      step.units = op.units, step.work = op.work, step.grain = std::max<int64_t>(1, op.grain);
+      step.node_ids = op.node_ids, step.label = op.label;
+      for (const Operand& a : op.args) step.args.push_back(to_arg(a));
+      draft_.plan.scratch_bytes = std::max(draft_.plan.scratch_bytes, op.scratch_per_thread);
+      draft_.plan.steps.push_back(std::move(step));
+    }
+    draft_.plan.kernels.resize(draft_.specs.size());
+  }
+
+  Plan::Arg to_arg(const Operand& a) {
+    if (a.kind == Operand::Null) return {};
+    if (a.kind != Operand::Buffer) return {Plan::Arg::Constant, constant(a), a.offset};
+    const Buffer& b = buffers_[a.index];
+    if (b.where == Buffer::Input) return {Plan::Arg::Input, b.number, a.offset};
+    if (b.where == Buffer::Output) return {Plan::Arg::Output, b.number, a.offset};
+    return {Plan::Arg::Arena, 0, offsets_[a.index] + a.offset};
+  }
+
+  /// The plan's constant for an operand; equal ones once. Scales stand before those that use them.
+  uint32_t constant(const Operand& a) {
+    Plan::Constant c;
+    if (a.kind == Operand::Weight) {
+      c.weight = "w" + std::to_string(a.index);
+      const optima_constant& raw = *optima_get_constant(graph_.image(), a.index);
+      c.size = optima_get_blob(graph_.raw, raw.blob)->size;
+      const std::pair<std::string, uint32_t> use{c.weight, a.index};
+      if (std::find(draft_.weights.begin(), draft_.weights.end(), use) == draft_.weights.end()) draft_.weights.push_back(use);
+    } else {
+      c.size = by_number_[a.index]->size();
+      c.offset = stored(a.index);
+    }
+    c.pack = a.pack;
+    if (a.scale != UINT32_MAX) {
+      Operand scale;
+      scale.kind = Operand::Bytes, scale.index = a.scale;
+      c.scale = constant(scale);
+    }
+    c.packed_bytes = packed_bytes(c.pack, c.size);
+    const auto same = [&](const Plan::Constant& o) {
+      return o.weight == c.weight && o.offset == c.offset && o.size == c.size && o.pack == c.pack && o.scale == c.scale;
+    };
+    auto& all = draft_.plan.constants;
+    const auto at = std::find_if(all.begin(), all.end(), same);
+    if (at != all.end()) return static_cast<uint32_t>(at - all.begin());
+    all.push_back(std::move(c));
+    return static_cast<uint32_t>(all.size() - 1);
+  }
+
+  /// Offset in the constants file; written on first use.
+  uint64_t stored(uint32_t number) {
+    const auto [at, is_new] = stored_.try_emplace(number, 0);
+    if (!is_new) return at->second;
+    std::string& file = draft_.constants;
+    file.resize((file.size() + kAlign - 1) / kAlign * kAlign);
+    at->second = file.size();
+    file += *by_number_[number];
+    return at->second;
+  }
+
+  GraphView graph_;
+  const Target& target_;
+  const PlannerOptions& options_;
+  const optima_image_graph& entry_;
+  const Group* group_ = nullptr;
+  std::vector<Buffer> buffers_;
+  std::vector<uint64_t> offsets_;  // in the arena
+  std::map<Key, Operand> made_;
+  std::map<uint32_t, Piece> in_place_;
+  std::map<uint32_t, Operand> wholes_;
+  std::map<std::string, uint32_t> computed_;
+  std::vector<const std::string*> by_number_;
+  std::map<uint32_t, uint64_t> stored_;
+  std::vector<Op> steps_;
+  Draft draft_;
+};
+
+}  // namespace
+
+Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options) {
+  return Planner(graph, target, options).run();
+}
+
+}  // namespace optima::llvm_cpu

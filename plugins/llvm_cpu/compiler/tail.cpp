@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see tail.hpp.
+#include "plugins/llvm_cpu/compiler/tail.hpp"
+
+#include <limits>
+#include <optional>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+struct Activation {
+  int64_t act;
+  float lo, hi;
+};
+
+/// A scalar constant operand; `otherwise` when the operand is absent.
+std::optional<float> scalar(const NodeView& n, uint32_t k, float otherwise) {
+  if (!n.has_input(k)) return otherwise;
+  const auto v = n.graph.floats(n.input(k));
+  return v && v->size() == 1 ? std::optional<float>((*v)[0]) : std::nullopt;
+}
+
+std::optional<Activation> clip(const NodeView& n) {
+  const float most = std::numeric_limits<float>::max();
+  if (n.since() < 11) return Activation{k::kClip, n.real("min", -most), n.real("max", most)};
+  const auto lo = scalar(n, 1, -most), hi = scalar(n, 2, most);
+  return lo && hi ? std::optional<Activation>({k::kClip, *lo, *hi}) : std::nullopt;
+}
+
+std::optional<Activation> activation(const NodeView& n) {
+  const std::string_view op = n.op();
+  if (op == "Relu") return Activation{k::kRelu, 0, 0};
+  if (op == "Clip") return clip(n);
+  if (op == "LeakyRelu") return Activation{k::kLeaky, n.real("alpha", 0.01f), 0};
+  if (op == "Sigmoid") return Activation{k::kSigmoid, 0, 0};
+  if (op == "Tanh") return Activation{k::kTanh, 0, 0};
+  if (op == "HardSigmoid") return Activation{k::kHardSigmoid, n.real("alpha", 0.2f), n.real("beta", 0.5f)};
+  if (op == "HardSwish") return Activation{k::kHardSwish, 1.f / 6, 0.5f};
+  return std::nullopt;
+}
+
+/// The other operand of a binary node that reads `current` once and gives current's shape without broadcasting.
+uint32_t partner(const NodeView& n, uint32_t current) {
+  if (n.input_count() != 2 || n.input(0) == n.input(1)) return OPTIMA_NONE;
+  const uint32_t other = n.input(0) == current ? n.input(1) : n.input(0);
+  const auto& g = n.graph;
+  return g.is_static(other) && g.dims(other) == g.dims(current) && g.dtype(other) == OPTIMA_F32 ? other : OPTIMA_NONE;
+}
+
+bool normalises_by_constants(const NodeView& n) {
+  if (n.op() != "BatchNormalization" || n.integer("training_mode", 0) != 0) return false;
+  for (uint32_t k = 1; k < 5; ++k)
+    if (!n.graph.floats(n.input(k))) return false;
+  for (uint32_t k = 1; k < n.output_count(); ++k)
+    if (n.has_output(k)) return false;
+  return true;
+}
+
+/// v * sigmoid(v) and v * hard sigmoid(v), written as two nodes.
+bool is_gate(std::span<const NodeView> next, uint32_t current) {
+  if (next.size() < 2 || next[1].op() != "Mul" || (next[0].op() != "Sigmoid" && next[0].op() != "HardSigmoid")) return false;
+  const uint32_t gate = next[0].output(0);
+  return next[1].input_count() == 2 && ((next[1].input(0) == current && next[1].input(1) == gate) ||
+                                        (next[1].input(1) == current && next[1].input(0) == gate));
+}
+
+}  // namespace
+
+size_t FusedTail::take(std::span<const NodeView> next, uint32_t current, bool normalises) {
+  if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
+  const NodeView& n = next[0];
+  const bool plain = act == k::kNone && residual == OPTIMA_NONE;
+  if (normalises && plain && n.input(0) == current && normalises_by_constants(n)) {
+    normalisations.push_back(n);
+    return 1;
+  }
+  if (act == k::kNone && is_gate(next, current)) {
+    const Activation a = *activation(n);
+    act = a.act == k::kSigmoid ? k::kSilu : k::kHardSwish, lo = a.lo, hi = a.hi;
+    return 2;
+  }
+  if (const auto a = activation(n); a && act == k::kNone && n.input(0) == current) {
+    act = a->act, lo = a->lo, hi = a->hi;
+    return 1;
+  }
+  if (n.op() == "Add" && residual == OPTIMA_NONE) {
+    residual = partner(n, current);
+    residual_after = act != k::kNone;
+    return residual != OPTIMA_NONE;
+  }
+  return 0;
+}
+
+int64_t FusedTail::flags() const {
+  if (residual == OPTIMA_NONE) return 0;
+  return residual_after ? k::kResidualAfter : k::kResidual;
+}
+
+FusedTail tail_of(std::span<const NodeView> nodes) {
+  FusedTail tail;
+  uint32_t current = nodes[0].output(0);
+  for (size_t at = 1; at < nodes.size();) {
+    const size_t taken = tail.take(nodes.subspan(at), current, true);
+    if (!taken) throw sdk::Error(OPTIMA_INTERNAL, "node does not belong to the tail of its group", nodes[at].id());
+    at += taken;
+    current = nodes[at - 1].output(0);
+  }
+  return tail;
+}
+
+}  // namespace optima::llvm_cpu

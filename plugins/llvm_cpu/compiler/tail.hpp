@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: what may be computed while a result is still in registers: batch normalisation, activation, addition.
+// The same rules group the nodes and tell the lowering what the group means.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/node.hpp"
+#include "plugins/llvm_cpu/kernels/tail.hpp"
+
+namespace optima::llvm_cpu {
+
+/// The tail of one node: act(scaled(v) + residual) or act(scaled(v)) + residual.
+struct FusedTail {
+  std::vector<NodeView> normalisations;  ///< BatchNormalization with constants, in order; folded into weights and bias
+  int64_t act = k::kNone;
+  float lo = 0, hi = 0;
+  uint32_t residual = OPTIMA_NONE;  ///< value of the shape of the result
+  bool residual_after = false;      ///< the residual is added after the activation
+
+  /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
+  /// taken, 0 to 2. normalises: BatchNormalization is welcome.
+  size_t take(std::span<const NodeView> next, uint32_t current, bool normalises);
+  /// Bits of k::Tail without kBias.
+  int64_t flags() const;
+};
+
+/// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
+FusedTail tail_of(std::span<const NodeView> nodes);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see tiles.hpp.
+#include "plugins/llvm_cpu/compiler/tiles.hpp"
+
+#include <algorithm>
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// How many accumulators a CPU takes, and how its loops go.
+struct Core {
+  std::string_view cpu;       // LLVM's name; "" = any with this vector width
+  int64_t vector_width;
+  int64_t accumulators;       // OCB * WT at most
+  int64_t most_oc_blocks;
+  double fma_per_cycle, loads_per_cycle, latency;
+};
+
+// Zen 4 has one 512-bit multiply-add per cycle: small tiles reach its peak and leave registers spare. AVX2 has 16 registers.
+constexpr Core kCores[] = {
+    {"znver4", 16, 24, 4, 1, 2, 4},
+    {"", 16, 28, 4, 2, 2, 4},
+    {"", 8, 12, 4, 2, 2, 4},
+    {"", 4, 24, 4, 2, 2, 4},
+};
+
+const Core& core_of(const Target& t) {
+  for (const Core& c : kCores)
+    if (c.vector_width == t.vector_width && (c.cpu.empty() || c.cpu == t.cpu)) return c;
+  return kCores[3];
+}
+
+/// Cycles of one k step of a tile, with a little for the loop around it.
+double step(const Core& c, int64_t oc_blocks, int64_t width) {
+  const double fma = static_cast<double>(oc_blocks * width) / c.fma_per_cycle;
+  const double loads = static_cast<double>(oc_blocks + width) / c.loads_per_cycle;
+  return std::max({fma, loads, c.latency}) + 0.5;
+}
+
+double row_cost(const Core& c, int64_t oc_blocks, int64_t width, int64_t row) {
+  return static_cast<double>(row / width) * step(c, oc_blocks, width) + (row % width ? step(c, oc_blocks, row % width) : 0);
+}
+
+double cost(const Core& c, Tile t, const DenseWork& w) {
+  const int64_t full = w.oc_blocks / t.oc_blocks, rest = w.oc_blocks % t.oc_blocks;
+  return static_cast<double>(full) * row_cost(c, t.oc_blocks, t.width, w.row) + (rest ? row_cost(c, rest, t.width, w.row) : 0);
+}
+
+}  // namespace
+
+Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
+  const Core& core = core_of(target);
+  Tile best{1, 1};
+  double least = 0;
+  bool found = false;
+  for (int64_t o = 1; o <= std::min(core.most_oc_blocks, work.oc_blocks); ++o)
+    for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= work.row; ++w) {
+      const double c = cost(core, {o, w}, work);
+      if ((found && c >= least) || bad({o, w})) continue;
+      best = {o, w}, least = c, found = true;
+    }
+  return best;
+}
+
+int64_t depthwise_width(const Target& target, int64_t row) {
+  const int64_t most = target.registers >= 32 ? 8 : 7;
+  if (row <= most) return row;
+  for (const int64_t w : {8, 7, 6})  // an exact cut beats a wider tile with a remainder
+    if (w <= most && row % w == 0) return w;
+  return 7;
+}
+
+int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t oc_blocks, int64_t unit) {
+  const int64_t bytes = oc_blocks * target.vector_width * taps * 4;  // per input channel
+  if (inputs * bytes <= 75 << 10) return std::max<int64_t>(unit, (inputs + unit - 1) / unit * unit);
+  return std::max<int64_t>(unit, (48 << 10) / std::max<int64_t>(bytes, 1) / unit * unit);
+}
+
+int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes) {
+  const double lines = static_cast<double>(oc_blocks * kernel_width * vector_width) / 16;  // per channel and kernel row
+  const double needed = lines / static_cast<double>(std::max<int64_t>(passes, 1));
+  if (needed < 0.05) return 0;
+  return needed < 0.5 ? 1 : std::min<int64_t>(4, kernel_width > 1 ? 3 : 2);
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: register tiles and block sizes per CPU. Numbers are measured; docs/llvm_cpu.md says where.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+/// OCB blocks of VL outputs x WT pixels.
+struct Tile {
+  int64_t oc_blocks, width;
+};
+
+/// What a dense kernel needs to know of its layer to choose.
+struct DenseWork {
+  int64_t oc_blocks;   ///< blocks of VL output channels (of one group)
+  int64_t row;         ///< pixels per row that tiles cut up (all pixels for 1x1)
+  int64_t rows;        ///< such rows
+};
+
+/// The tile with the least estimated time among those the CPU's registers hold. Tiles in `bad` spilled and are left out.
+Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
+
+/// Pixels per register tile of a depthwise row.
+int64_t depthwise_width(const Target& target, int64_t row);
+
+/// Input channels per chunk such that a chunk's weights fit L1 beside the input; a multiple of `unit`.
+int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t oc_blocks, int64_t unit);
+
+/// Cache lines to prefetch per input channel and kernel row. passes: tiles that reuse one weight panel.
+int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: Conv: which algorithm, which tile, which constants. Kernels: conv.cpp, pointwise.cpp, depthwise.cpp, winograd.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/compiler/tiles.hpp"
+#include "plugins/llvm_cpu/lower/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/window.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Everything that the four algorithms share.
+struct Layer {
+  Window w;
+  Groups g;
+  FusedTail tail;
+  uint32_t in, weights, out;
+  int64_t vl;
+  LowerContext& ctx;
+
+  int64_t tail_bits(bool biased) const { return tail.flags() | (biased ? int64_t{k::kBias} : 0); }
+  int64_t work() const { return w.batch * w.out_channels * w.out_pixels() * g.ic / g.diagonal * w.taps(); }
+  /// Floats of one image, blocked; 0 for a single image, so that equal layers of other nets share kernels.
+  int64_t image(int64_t channels, int64_t pixels) const { return w.batch == 1 ? 0 : divide_up(channels, vl) * vl * pixels; }
+  int64_t in_image() const { return image(w.channels, w.in_pixels()); }
+  int64_t out_image() const { return image(w.out_channels, w.out_pixels()); }
+};
+
+/// args in, weights, bias, out, residual.
+void emit(Layer& l, KernelSpec kernel, const Operand& in, const Pack& weights, const Folded& folded, Op op) {
+  op.kernel = std::move(kernel);
+  const Operand w = folded.scale.empty() ? l.ctx.packed(l.weights, weights) : [&] {
+    const Operand scale = l.ctx.bytes(to_bytes(folded.scale));
+    return l.ctx.packed(l.weights, weights, &scale);
+  }();
+  const Operand bias = folded.bias.empty() ? LowerContext::null() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl));
+  const Operand residual = l.tail.residual == OPTIMA_NONE ? LowerContext::null() : l.ctx.read(l.tail.residual, Layout::Blocked);
+  op.args = {in, w, bias, l.ctx.write(l.out, Layout::Blocked), residual};
+  op.work = l.work();
+  l.ctx.emit(std::move(op));
+}
+
+bool is_pointwise(const Layer& l) {
+  const Three one{1, 1, 1}, zero{0, 0, 0};
+  return l.g.count == 1 && l.w.kernel == one && l.w.stride == one && l.w.begin == zero && l.w.end == zero;
+}
+
+bool is_depthwise(const Layer& l, const NodeView& n) {
+  return n.integer("group", 1) == l.w.channels && l.w.channels == l.w.out_channels && l.w.channels > 1 && l.w.in[0] == 1 &&
+         l.w.kernel[0] == 1 && l.w.begin[0] == 0;
+}
+
+void lower_depthwise(Layer& l, const Folded& folded) {
+  const Window& w = l.w;
+  const int64_t blocks = divide_up(w.channels, l.vl), width = depthwise_width(l.ctx.target(), w.out[2]);
+  KernelSpec spec{"k_depthwise", {width, l.tail_bits(!folded.bias.empty()), l.tail.act, l.tail.lo, l.tail.hi, blocks, w.in[1],
+                                  w.in[2], w.out[1], w.out[2], w.kernel[1], w.kernel[2], w.stride[1], w.stride[2],
+                                  w.dilation[1], w.dilation[2], w.begin[1], w.begin[2], l.out_image(), l.out_image()}};
+  Pack p;
+  p.kind = Pack::Channels, p.vector_width = l.vl, p.oc = w.channels, p.kh = w.kernel[1], p.kw = w.kernel[2];
+  p.oc_stride = w.taps(), p.kh_stride = w.kernel[2], p.kw_stride = 1;
+  l.g = {1, 1, 1, w.channels};
+  Op op;
+  op.units = w.batch * blocks * w.out[1];
+  op.label = "conv depthwise " + describe(w);
+  emit(l, std::move(spec), l.ctx.read(l.in, Layout::Blocked), p, folded, std::move(op));
+}
+
+void lower_pointwise(Layer& l, const Folded& folded) {
+  const Window& w = l.w;
+  const int64_t P = w.out_pixels(), nb = divide_up(w.out_channels, l.vl);
+  const bool by_tiles = P >= 28 * 28 || w.batch > 4;
+  const auto spec = [&](Tile t) {
+    const int64_t icc = input_chunk(l.ctx.target(), w.channels, 1, t.oc_blocks, l.vl), passes = divide_up(P, t.width);
+    const int64_t panel_bytes = w.channels * w.out_channels * 4;
+    const int64_t tb = panel_bytes <= 128 << 10 ? std::max<int64_t>(1, (24 << 10) / (w.channels * t.width * 4)) : int64_t{1} << 20;
+    return KernelSpec{"k_pointwise", {int64_t{by_tiles}, t.oc_blocks, t.width, icc, tb,
+                                      prefetch_lines(t.oc_blocks, 1, l.vl, passes), l.tail_bits(!folded.bias.empty()), l.tail.act,
+                                      l.tail.lo, l.tail.hi, w.batch, w.channels, P, w.out_channels, l.in_image(), l.out_image(),
+                                      l.out_image()}};
+  };
+  const Tile t = choose_tile(l.ctx.target(), {nb, P, 1}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
+  Op op;
+  op.units = by_tiles ? w.batch * divide_up(P, t.width) : divide_up(nb, t.oc_blocks);
+  op.label = "conv 1x1 " + describe(w);
+  emit(l, spec(t), l.ctx.read(l.in, Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, l.vl), folded, std::move(op));
+}
+
+/// Cycles of one thread, roughly: what the arithmetic takes, or what the weights take from memory.
+double cycles(double multiply_adds, double efficiency, double weight_bytes, const Target& t) {
+  const double per_cycle = static_cast<double>(t.vector_width) * (t.cpu == "znver4" ? 1 : 2);
+  return std::max(multiply_adds / (per_cycle * efficiency), weight_bytes / (weight_bytes > (2 << 20) ? 8 : 32));
+}
+
+/// 0 (direct), 2 or 4.
+int64_t winograd_size(const Layer& l) {
+  const Window& w = l.w;
+  const Three k{1, 3, 3}, one{1, 1, 1};
+  if (!l.ctx.allows_winograd() || l.g.count != 1 || l.g.diagonal != 1 || w.kernel != k || w.stride != one || w.dilation != one) return 0;
+  if (w.in[0] != 1 || w.begin[0] != 0 || w.end[0] != 0 || w.channels < 8 || w.out_channels < l.vl) return 0;
+  const Target& t = l.ctx.target();
+  const double pairs = static_cast<double>(w.channels * w.out_channels);
+  double best = cycles(pairs * 9 * static_cast<double>(w.out_pixels()), 0.95, pairs * 36, t);
+  int64_t size = 0;
+  for (const int64_t m : {2, 4}) {
+    const int64_t a2 = (m + 2) * (m + 2), tiles = divide_up(w.out[1], m) * divide_up(w.out[2], m);
+    const double moved = static_cast<double>(tiles * a2 * (w.channels + w.out_channels)) * 3 / static_cast<double>(l.vl);
+    const double c = moved + cycles(pairs * static_cast<double>(a2 * tiles), 0.75, pairs * static_cast<double>(a2) * 4, t);
+    if (c < best) best = c, size = m;
+  }
+  return size;
+}
+
+void lower_winograd(Layer& l, const Folded& folded, int64_t m) {
+  const Window& w = l.w;
+  const int64_t a2 = (m + 2) * (m + 2), T = divide_up(w.out[1], m) * divide_up(w.out[2], m);
+  const int64_t nib = divide_up(w.channels, l.vl), nob = divide_up(w.out_channels, l.vl), per_tile = a2 * (nib + nob) * l.vl * 4;
+  const bool by_tiles = w.batch > 1 || T > 36 || T * per_tile > 5 << 19;
+  const auto block = [&](Tile t) {
+    if (!by_tiles) return divide_up(T, t.width) * t.width;
+    const int64_t register_tiles = divide_up(T, t.width), most = std::max<int64_t>(1, (900 << 10) / (per_tile * t.width));
+    return divide_up(register_tiles, divide_up(register_tiles, most)) * t.width;
+  };
+  const auto spec = [&](Tile t) {
+    const int64_t pf = prefetch_lines(t.oc_blocks, 1, l.vl, divide_up(std::min(T, block(t)), t.width));
+    return KernelSpec{"k_winograd", {int64_t{by_tiles}, m, t.oc_blocks, t.width, block(t), pf, l.tail_bits(!folded.bias.empty()),
+                                     l.tail.act, l.tail.lo, l.tail.hi, w.channels, w.in[1], w.in[2], w.out_channels, w.out[1],
+                                     w.out[2], w.begin[1], w.begin[2], l.in_image(), l.out_image(), l.out_image()}};
+  };
+  const Tile t = choose_tile(l.ctx.target(), {nob, T, 1}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
+  Pack p = dense_pack(w, l.g, l.vl, t.oc_blocks, l.vl);
+  p.kind = Pack::Winograd, p.tile = m;
+  Op op;
+  op.units = by_tiles ? w.batch * divide_up(T, t.width) : divide_up(nob, t.oc_blocks);
+  op.grain = by_tiles ? block(t) / t.width : 1;
+  // V and M: positions lie one vector apart from a multiple of the block.
+  op.scratch_per_thread = static_cast<uint64_t>(a2 * ((nib * block(t) + 1) + (nob * block(t) + 1)) * l.vl * 4);
+  op.label = "conv winograd" + std::to_string(m) + " " + describe(w);
+  emit(l, spec(t), l.ctx.read(l.in, Layout::Blocked), p, folded, std::move(op));
+}
+
+void lower_direct(Layer& l, const Folded& folded) {
+  const Window& w = l.w;
+  const int64_t nb = divide_up(l.g.oc, l.vl), rows = w.out[0] * w.out[1];
+  const bool planar = l.g.count == 1 && w.channels < l.vl && l.ctx.layout(l.in) == Layout::Plain;
+  const bool by_rows = w.batch * rows >= 24;
+  const int64_t ib = planar ? 1 : l.vl, out_plane = w.out[1] * w.out[2] * l.vl;
+  const int64_t in_image = planar ? (w.batch == 1 ? 0 : w.channels * w.in_pixels()) : l.in_image();
+  const auto spec = [&](Tile t) {
+    const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
+    const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
+    return KernelSpec{"k_conv", {int64_t{by_rows}, t.oc_blocks, t.width, icc, pf, l.tail_bits(!folded.bias.empty()), l.tail.act,
+                                 l.tail.lo, l.tail.hi, ib, w.batch, l.g.count, l.g.ic, w.in[0], w.in[1], w.in[2], l.g.oc, w.out[0],
+                                 w.out[1], w.out[2], w.kernel[0], w.kernel[1], w.kernel[2], w.stride[0], w.stride[1], w.stride[2],
+                                 w.dilation[0], w.dilation[1], w.dilation[2], w.begin[0], w.begin[1], w.begin[2], in_image,
+                                 l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), l.out_image(),
+                                 l.g.count == 1 ? 0 : l.g.oc * w.out_pixels(), w.out_pixels() * l.vl, out_plane, w.out[2] * l.vl,
+                                 l.vl, l.out_image()}};
+  };
+  const Tile t = choose_tile(l.ctx.target(), {nb, w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
+  Op op;
+  op.units = by_rows ? w.batch * rows : l.g.count * divide_up(nb, t.oc_blocks);
+  op.label = "conv " + describe(w);
+  emit(l, spec(t), l.ctx.read(l.in, planar ? Layout::Plain : Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, ib), folded, std::move(op));
+}
+
+void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims weights = n.in_dims(1);
+  Layer l{Window::of(n, Dims(weights.begin() + 2, weights.end())), {}, tail_of(nodes), n.input(0), n.input(1),
+          nodes.back().output(0), ctx.target().vector_width, ctx};
+  l.g = merge_groups(n.integer("group", 1), l.w.channels, l.w.out_channels, l.vl);
+  const Folded folded = fold(n, l.tail.normalisations, l.w.out_channels);
+  if (is_depthwise(l, n)) return lower_depthwise(l, folded);
+  if (is_pointwise(l)) return lower_pointwise(l, folded);
+  if (const int64_t m = winograd_size(l)) return lower_winograd(l, folded, m);
+  lower_direct(l, folded);
+}
+
+Refusal check_conv(const NodeView& n) {
+  if (n.in_dims(1).size() != n.in_dims(0).size())
+    return {OPTIMA_REASON_RANK, "rank of input 1", std::to_string(n.in_dims(1).size()), std::to_string(n.in_dims(0).size())};
+  return check_extent(n);
+}
+
+constexpr Lowering kRows[] = {
+    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, check_conv, lower_conv, false, true},
+};
+
+}  // namespace
+
+Family conv_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see families.hpp.
+#include "plugins/llvm_cpu/lower/families.hpp"
+
+#include <vector>
+
+namespace optima::llvm_cpu {
+
+std::span<const Family> families() {
+  static const std::vector<Family> all = {conv_family(), pool_family(), gemv_family(), alias_family()};
+  return all;
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: the list of operator families. A new file of lower/ adds its line here and in families.cpp.
+#pragma once
+
+#include <span>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+Family conv_family();
+Family pool_family();
+Family gemv_family();
+Family alias_family();
+
+std::span<const Family> families();
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/plan: the .meta file: magic, then little-endian fields in the order of the structs, strings and lists with a
+// u32 count in front. Format 1; anything else is refused.
+#include "plugins/llvm_cpu/plan/plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "optima/abi.h"
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/plan/pack.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr std::string_view kMagic = "OptimaLlvmCpu\0\0\1";
+constexpr uint64_t kMost = uint64_t{1} << 46;  // no size is larger: sums cannot overflow
+
+[[noreturn]] void corrupt(const std::string& why) { throw sdk::Error(OPTIMA_CORRUPT, "plan: " + why); }
+
+/// One class for both directions: the list of fields is written once, in visit().
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  template <class T>
+  void number(const T& v) {
+    bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
+  }
+  void text(const std::string& s) {
+    number(static_cast<uint32_t>(s.size()));
+    bytes += s;
+  }
+  template <class T, class F>
+  void list(const std::vector<T>& items, F f) {
+    number(static_cast<uint32_t>(items.size()));
+    for (const T& item : items) f(item);
+  }
+  std::string bytes;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  template <class T>
+  void number(T& v) {
+    std::memcpy(&v, take(sizeof v).data(), sizeof v);
+  }
+  void text(std::string& s) {
+    uint32_t size = 0;
+    number(size);
+    s = std::string(take(size));
+  }
+  template <class T, class F>
+  void list(std::vector<T>& items, F f) {
+    uint32_t size = 0;
+    number(size);
+    if (size > rest_.size()) corrupt("a list of " + std::to_string(size) + " items in " + std::to_string(rest_.size()) + " bytes");
+    items.resize(size);
+    for (T& item : items) f(item);
+  }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view take(uint64_t size) {
+    if (size > rest_.size()) corrupt("ends too early");
+    const std::string_view out = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return out;
+  }
+  std::string_view rest_;
+};
+
+template <class Io, class P>
+void visit_pack(Io& io, P& p) {
+  io.number(p.kind);
+  for (auto* v : {&p.vector_width, &p.oc_blocks, &p.in_block, &p.tile, &p.groups, &p.diagonal, &p.oc, &p.ic, &p.kh, &p.kw,
+                  &p.offset, &p.group_stride, &p.oc_stride, &p.ic_stride, &p.kh_stride, &p.kw_stride})
+    io.number(*v);
+}
+
+template <class Io, class P>
+void visit(Io& io, P& plan) {
+  const auto tensor = [&](auto& t) {
+    io.text(t.name), io.number(t.dtype), io.number(t.bytes);
+    io.list(t.dims, [&](auto& d) { io.number(d); });
+  };
+  io.text(plan.triple), io.text(plan.cpu);
+  io.list(plan.features, [&](auto& f) { io.text(f); });
+  io.number(plan.arena_bytes), io.number(plan.scratch_bytes);
+  io.list(plan.inputs, tensor), io.list(plan.outputs, tensor);
+  io.list(plan.kernels, [&](auto& k) { io.text(k); });
+  io.list(plan.constants, [&](auto& c) {
+    io.text(c.weight), io.number(c.offset), io.number(c.size), visit_pack(io, c.pack), io.number(c.scale), io.number(c.packed_bytes);
+  });
+  io.list(plan.steps, [&](auto& s) {
+    io.number(s.kernel), io.number(s.units), io.number(s.work), io.number(s.grain);
+    io.list(s.args, [&](auto& a) { io.number(a.kind), io.number(a.index), io.number(a.offset); });
+    io.list(s.node_ids, [&](auto& n) { io.number(n); });
+    io.text(s.label);
+  });
+}
+
+void check_tensor(const Plan::Tensor& t) {
+  const uint64_t bits = optima_dtype_bits(t.dtype);
+  if (bits < 8) corrupt("tensor " + t.name + " has dtype " + std::to_string(t.dtype));
+  uint64_t bytes = bits / 8;
+  for (const int64_t d : t.dims) {
+    if (d < 0 || (d && bytes > kMost / static_cast<uint64_t>(d))) corrupt("tensor " + t.name + " has dim " + std::to_string(d));
+    bytes *= static_cast<uint64_t>(d);
+  }
+  if (bytes != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
+}
+
+void check_kernel(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+  if (name.size() < 4 || name.size() > 100 || !plain || name.front() == '.' || name.substr(name.size() - 3) != ".so")
+    corrupt("\"" + name + "\" is no name of a kernel file");
+}
+
+void check_constant(const Plan& plan, const Plan::Constant& c) {
+  if (c.offset > kMost || c.size > kMost || c.packed_bytes > kMost) corrupt("a constant's size is out of range");
+  if (c.scale != UINT32_MAX) {
+    if (c.scale >= plan.constants.size()) corrupt("scale constant " + std::to_string(c.scale) + " does not exist");
+    const Plan::Constant& scale = plan.constants[c.scale];
+    if (scale.pack.kind != Pack::None || scale.scale != UINT32_MAX) corrupt("a scale constant is itself packed");
+    if (c.pack.kind == Pack::None) corrupt("an unpacked constant has a scale");
+  }
+  check_pack(c.pack, c.size, c.scale == UINT32_MAX ? UINT64_MAX : plan.constants[c.scale].size, c.packed_bytes);
+}
+
+void check_arg(const Plan& plan, const Plan::Arg& a) {
+  const auto within = [&](uint64_t size) {
+    if (a.offset > size) corrupt("operand offset " + std::to_string(a.offset) + " is past " + std::to_string(size));
+  };
+  switch (a.kind) {
+    case Plan::Arg::Null: return;
+    case Plan::Arg::Arena: return within(plan.arena_bytes);
+    case Plan::Arg::Input:
+      if (a.index >= plan.inputs.size()) corrupt("input " + std::to_string(a.index) + " does not exist");
+      return within(plan.inputs[a.index].bytes);
+    case Plan::Arg::Output:
+      if (a.index >= plan.outputs.size()) corrupt("output " + std::to_string(a.index) + " does not exist");
+      return within(plan.outputs[a.index].bytes);
+    case Plan::Arg::Constant:
+      if (a.index >= plan.constants.size()) corrupt("constant " + std::to_string(a.index) + " does not exist");
+      return within(plan.constants[a.index].packed_bytes);
+  }
+  corrupt("operand kind " + std::to_string(a.kind));
+}
+
+void check(const Plan& plan) {
+  if (plan.arena_bytes > kMost || plan.scratch_bytes > kMost) corrupt("memory size is out of range");
+  for (const Plan::Tensor& t : plan.inputs) check_tensor(t);
+  for (const Plan::Tensor& t : plan.outputs) check_tensor(t);
+  for (const std::string& k : plan.kernels) check_kernel(k);
+  for (const Plan::Constant& c : plan.constants) check_constant(plan, c);
+  for (const Plan::Step& s : plan.steps) {
+    if (s.kernel >= plan.kernels.size()) corrupt("kernel " + std::to_string(s.kernel) + " does not exist");
+    if (s.units < 1 || s.units > int64_t{1} << 40) corrupt("step with " + std::to_string(s.units) + " units");
+    if (s.work < 0 || s.grain < 1) corrupt("step with work " + std::to_string(s.work) + " and grain " + std::to_string(s.grain));
+    for (const Plan::Arg& a : s.args) check_arg(plan, a);
+  }
+}
+
+}  // namespace
+
+std::string to_bytes(const Plan& plan) {
+  Writer w;
+  w.bytes = kMagic;
+  visit(w, plan);
+  return std::move(w.bytes);
+}
+
+Plan parse_plan(std::string_view bytes) {
+  if (bytes.substr(0, kMagic.size()) != kMagic) corrupt("not a plan of format 1");
+  Reader r(bytes.substr(kMagic.size()));
+  Plan plan;
+  visit(r, plan);
+  if (!r.at_end()) corrupt("bytes after the end");
+  check(plan);
+  return plan;
+}
+
+}  // namespace optima::llvm_cpu

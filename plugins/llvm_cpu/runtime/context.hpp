@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: one stream of work: arena, scratch, a team of threads, and the operand pointers of every step.
+#pragma once
+
+#include <vector>
+
+#include "plugins/llvm_cpu/runtime/program.hpp"
+#include "plugins/llvm_cpu/runtime/team.hpp"
+
+namespace optima::llvm_cpu {
+
+class RunContext : public sdk::Context {
+ public:
+  explicit RunContext(const LoadedProgram& program);
+
+  void execute(const sdk::Tensors& in, const sdk::OutTensors& out) override;
+  void profile(bool on) override;
+  void read_profile(const sdk::EventSink& add) override;
+
+ private:
+  /// A pointer of some step that is the caller's, set anew for every run.
+  struct Patch {
+    void** where;
+    uint32_t index;   // of inputs or outputs
+    uint64_t offset;  // bytes
+    bool output;
+  };
+  struct Event {
+    size_t step;
+    uint64_t start_ns, duration_ns;
+  };
+  void add_step(size_t s);
+  char* scratch(int thread) const;
+
+  const LoadedProgram& program_;
+  Memory arena_, scratch_;
+  uint64_t scratch_stride_;
+  std::vector<std::vector<void*>> args_;
+  std::vector<Patch> patches_;
+  std::vector<Event> events_;
+  uint64_t run_ = 0;
+  Team team_;  // last: its threads use what stands above
+};
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: see program.hpp.
+#include "plugins/llvm_cpu/runtime/program.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "plugins/llvm_cpu/plan/pack.hpp"
+#include "plugins/llvm_cpu/runtime/context.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr uint64_t kAlign = 64;
+
+[[noreturn]] void corrupt(const std::string& why) { throw sdk::Error(OPTIMA_CORRUPT, why); }
+
+/// Where a constant's source bytes are.
+struct Source {
+  const char* data;
+  uint64_t size;
+};
+
+class Sources {
+ public:
+  Sources(const Plan& plan, const sdk::Artifact& artifact) : artifact_(artifact) {
+    if (const optima_blob* file = artifact.file(std::string(artifact.stem()) + ".constants")) file_.emplace(*file);
+    for (const Plan::Constant& c : plan.constants)
+      if (!c.weight.empty()) weight(c.weight);
+  }
+
+  Source of(const Plan::Constant& c) {
+    const sdk::Elements<char>* all = c.weight.empty() ? (file_ ? &*file_ : nullptr) : &weight(c.weight);
+    const uint64_t size = all ? all->size() : 0;
+    if (c.offset > size || c.size > size - c.offset)
+      corrupt("constant needs bytes up to " + std::to_string(c.offset + c.size) + " of " + (c.weight.empty() ? "the constants file" : c.weight) + ", which has " + std::to_string(size));
+    return {all ? all->data() + c.offset : nullptr, c.size};
+  }
+
+ private:
+  const sdk::Elements<char>& weight(const std::string& name) {
+    for (const auto& [known, bytes] : weights_)
+      if (known == name) return *bytes;
+    const optima_blob* blob = artifact_.weight(name);
+    if (!blob) corrupt("weight " + name + " is missing");
+    weights_.emplace_back(name, std::make_unique<sdk::Elements<char>>(*blob));
+    return *weights_.back().second;
+  }
+  const sdk::Artifact& artifact_;
+  std::optional<sdk::Elements<char>> file_;
+  std::vector<std::pair<std::string, std::unique_ptr<sdk::Elements<char>>>> weights_;
+};
+
+}  // namespace
+
+LoadedProgram::LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host host, int threads)
+    : plan_(std::move(plan)), threads_(threads) {
+  pack_constants(artifact);
+  open_kernels(artifact, host);
+}
+
+void LoadedProgram::open_kernels(const sdk::Artifact& artifact, sdk::Host host) {
+  for (const std::string& name : plan_.kernels) {
+    const optima_blob* blob = artifact.file(name);
+    if (!blob) corrupt("kernel file " + name + " is missing");
+    const sdk::KeptBlob kept = host.keep(*blob);
+    void* handle = dlopen(kept.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) corrupt("kernel file " + name + ": " + std::string(dlerror()));
+    void* symbol = dlsym(handle, "kernel");
+    if (!symbol) corrupt("kernel file " + name + " has no symbol kernel");
+    KernelFunction f;
+    std::memcpy(&f, &symbol, sizeof f);
+    kernels_.push_back(f);
+  }
+}
+
+void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
+  Sources sources(plan_, artifact);
+  struct Job {
+    const Plan::Constant* constant;
+    Source from;
+    std::vector<float> scale;
+    uint64_t offset;
+    int64_t first;  // number of its first part
+  };
+  std::vector<Job> jobs;
+  uint64_t end = 0;
+  int64_t parts = 0;
+  for (const Plan::Constant& c : plan_.constants) {
+    Job job{&c, sources.of(c), {}, end, parts};
+    if (c.scale != UINT32_MAX) {
+      const Source s = sources.of(plan_.constants[c.scale]);
+      job.scale.resize(s.size / sizeof(float));
+      std::memcpy(job.scale.data(), s.data, job.scale.size() * sizeof(float));
+    }
+    offsets_.push_back(end);
+    end += (c.packed_bytes + kSlack + kAlign - 1) / kAlign * kAlign;
+    parts += pack_parts(c.pack);
+    jobs.push_back(std::move(job));
+  }
+  constants_ = Memory(end);
+  std::atomic<int64_t> next{0};
+  const auto work = [&] {
+    for (int64_t p; (p = next++) < parts;) {
+      auto job = std::upper_bound(jobs.begin(), jobs.end(), p, [](int64_t part, const Job& j) { return part < j.first; });
+      --job;
+      pack_part(job->constant->pack, p - job->first, job->from.data, job->from.size, job->scale.empty() ? nullptr : job->scale.data(), constants_.data() + job->offset);
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int t = 1; t < threads_ && t < parts; ++t) helpers.emplace_back(work);
+  work();
+  for (std::thread& t : helpers) t.join();
+}
+
+void LoadedProgram::bindings(const sdk::BindingSink& add) const {
+  for (const Plan::Tensor& t : plan_.inputs) add.input({t.name, t.dtype, {t.dims.data(), t.dims.size()}});
+  for (const Plan::Tensor& t : plan_.outputs) add.output({t.name, t.dtype, {t.dims.data(), t.dims.size()}});
+}
+
+std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this); }
+
+}  // namespace optima::llvm_cpu

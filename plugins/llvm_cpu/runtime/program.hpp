@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: a loaded artifact and its contexts. Knows the plan, dlopen and the team; no LLVM.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optima/plugin/plugin.hpp"
+#include "plugins/llvm_cpu/plan/plan.hpp"
+#include "plugins/llvm_cpu/runtime/memory.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Kernel files are opened once and stay open: code is never unloaded.
+using KernelFunction = void (*)(void* const* args, int64_t u0, int64_t u1, char* scratch);
+
+/// Immutable after load(); shared by contexts.
+class LoadedProgram : public sdk::Program {
+ public:
+  /// Packs the constants on `threads` threads. Throws sdk::Error(OPTIMA_CORRUPT) when files are missing or too short.
+  LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host host, int threads);
+
+  void bindings(const sdk::BindingSink& add) const override;
+  std::unique_ptr<sdk::Context> context() override;
+
+  const Plan& plan() const { return plan_; }
+  KernelFunction kernel(uint32_t k) const { return kernels_[k]; }
+  char* constant(uint32_t k) const { return constants_.data() + offsets_[k]; }
+  int threads() const { return threads_; }
+
+ private:
+  void open_kernels(const sdk::Artifact& artifact, sdk::Host host);
+  void pack_constants(const sdk::Artifact& artifact);
+
+  Plan plan_;
+  int threads_;
+  std::vector<KernelFunction> kernels_;
+  Memory constants_;
+  std::vector<uint64_t> offsets_;
+};
+
+}  // namespace optima::llvm_cpu

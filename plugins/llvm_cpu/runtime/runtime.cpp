@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu: the runtime half: which artifacts run here, and loading them.
+#include <algorithm>
+
+#include "optima/plugin/plugin.hpp"
+#include "plugins/llvm_cpu/info.hpp"
+#include "plugins/llvm_cpu/runtime/cpu_features.hpp"
+#include "plugins/llvm_cpu/runtime/program.hpp"
+#include "plugins/llvm_cpu/runtime/team.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out(1);
+  for (const char c : text)
+    if (c == ' ') out.emplace_back();
+    else out.back() += c;
+  return out;
+}
+
+/// Why code for this triple with these features does not run here; empty = it does.
+std::string wrong_device(const std::string& triple, const std::vector<std::string>& features) {
+  const std::string arch = triple.substr(0, triple.find('-'));
+  if (arch != running_arch()) return "artifact is for " + arch + ", this machine is " + running_arch();
+  std::string missing;
+  for (const std::string& f : missing_features(features)) missing += (missing.empty() ? "" : ", ") + f;
+  return missing.empty() ? "" : "artifact needs a processor with " + missing + ", which this one has not";
+}
+
+Plan read_plan(const sdk::Artifact& artifact) {
+  const std::string name = std::string(artifact.stem()) + ".meta";
+  const optima_blob* file = artifact.file(name);
+  if (!file) throw sdk::Error(OPTIMA_CORRUPT, "file " + name + " is missing");
+  const sdk::Elements<char> bytes(*file);
+  return parse_plan({bytes.data(), bytes.size()});
+}
+
+class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler {
+ public:
+  explicit LlvmCpuRuntime(const sdk::Init& init) : host_(init.host) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string&) override {
+    sdk::PresentDevice d;
+    d.device_class = OPTIMA_CLASS_CPU;
+    d.kind = running_arch() == "x86_64" ? "X64" : "ARM64";
+    d.arch = running_arch();
+    d.attributes = {{"processors", std::to_string(allowed_processors())}};
+    return {d};
+  }
+
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device&) override {
+    if (artifact.format() != kFormat) return {OPTIMA_COMPAT_RECOMPILE, "artifact has format " + std::string(artifact.format()) + ", wanted " + kFormat};
+    std::vector<std::string> record = words(artifact.compat());
+    const std::string triple = record.front();
+    record.erase(record.begin());
+    if (triple.empty()) return {OPTIMA_COMPAT_CORRUPT, "artifact does not say what it was compiled for"};
+    const std::string why = wrong_device(triple, record);
+    if (!why.empty()) return {OPTIMA_COMPAT_WRONG_DEVICE, why};
+    return {OPTIMA_COMPAT_OPTIMAL, ""};
+  }
+
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const sdk::Compatibility c = check_artifact(artifact, device);
+    if (c.verdict == OPTIMA_COMPAT_RECOMPILE) throw sdk::Error(OPTIMA_RECOMPILE, c.text);
+    if (c.verdict == OPTIMA_COMPAT_WRONG_DEVICE) throw sdk::Error(OPTIMA_WRONG_DEVICE, c.text);
+    if (c.verdict != OPTIMA_COMPAT_OPTIMAL) throw sdk::Error(OPTIMA_CORRUPT, c.text);
+    Plan plan = read_plan(artifact);
+    if (const std::string why = wrong_device(plan.triple, plan.features); !why.empty()) throw sdk::Error(OPTIMA_WRONG_DEVICE, why);
+    const int64_t wanted = options.integer(OPTIMA_OPTION_THREADS, 0), most = allowed_processors();
+    const int threads = static_cast<int>(wanted > 0 ? std::min<int64_t>(wanted, 64) : most);
+    return std::make_unique<LoadedProgram>(std::move(plan), artifact, host_, threads);
+  }
+
+ private:
+  sdk::Host host_;
+};
+
+}  // namespace
+}  // namespace optima::llvm_cpu
+
+OPTIMA_PLUGIN(optima::llvm_cpu::LlvmCpuRuntime, optima::llvm_cpu::kInfo)
