@@ -199,7 +199,7 @@ class Planner : public LowerContext {
     buffers_.back().where = Buffer::Output, buffers_.back().number = output;
     to.written = true;
     Op op;
-    op.kernel = {"k_copy", {static_cast<int64_t>(size)}};
+    op.kernel = {"k_copy_bytes", {static_cast<int64_t>(size)}};
     op.args = {from, to};
     op.units = static_cast<int64_t>((size + 4095) / 4096);
     op.work = static_cast<int64_t>(size / 4);

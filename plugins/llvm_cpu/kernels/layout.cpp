@@ -49,7 +49,7 @@ TEMPLATE(k_from_blocked, int64_t C, int64_t P) {
 }
 
 /// args: from, to; units = pieces of 4096 bytes of `bytes`.
-TEMPLATE(k_copy, int64_t bytes) {
+TEMPLATE(k_copy_bytes, int64_t bytes) {
   const int64_t from = u0 * 4096, to = u1 * 4096 < bytes ? u1 * 4096 : bytes;
   __builtin_memcpy((char*)args[1] + from, (const char*)args[0] + from, (size_t)(to - from));
 }

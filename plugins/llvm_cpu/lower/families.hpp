@@ -11,6 +11,7 @@ namespace optima::llvm_cpu {
 Family conv_family();
 Family pool_family();
 Family gemv_family();
+Family activation_family();
 Family alias_family();
 
 std::span<const Family> families();
