@@ -82,6 +82,10 @@ struct PackedGraph {
 /// Fills blobs with their SHA-256 and raw.sha256 (image with the ABI pair zeroed, then blob hashes) when `hashed`.
 PackedGraph pack(const Graph& graph, bool hashed = false, uint64_t first_blob_id = 1);
 
+/// The inverse of pack(), from an image that verifies (image::verify). Bytes are borrowed, so `raw` must outlive the graph and
+/// its copies; origins are the nodes' own names and versions, model_name is the main graph's name.
+Graph unpack(const optima_graph& raw);
+
 /// The given nodes of the main graph (ascending node indices) as a graph of their own; ids, names, origins and bytes kept.
 /// Inputs: values read but not produced inside and not constant, in order of first use. Outputs: values produced inside that
 /// are read outside or are model outputs, in order of production. Bodies come along with their nodes.

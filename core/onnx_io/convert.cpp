@@ -21,14 +21,10 @@ using onnx::GraphProto;
 using onnx::ModelProto;
 using onnx::NodeProto;
 
-constexpr int64_t kNewestIr = 14, kOldestInferableIr = 8;
+constexpr int64_t kNewestIr = 14;
 
 int64_t newest_opset() {
   return onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
-}
-
-int64_t ir_of_opset(int64_t opset) {
-  return opset <= 21 ? 10 : opset <= 23 ? 11 : opset == 24 ? 12 : opset <= 27 ? 13 : 14;
 }
 
 template <class F>
@@ -79,6 +75,16 @@ Status check_schema(const NodeProto& node, int64_t opset) {
   return {};
 }
 
+// "Inference error(s): (op_type:Add, node name: a): [ShapeInferenceError] text" -> "node 'a' (Add): text", the first error only.
+std::string inference_text(std::string_view message) {
+  message = message.substr(0, message.find('\n'));
+  const std::string all = one_line(message);
+  const size_t op = all.find("(op_type:"), name = all.find(", node name: "), close = all.find("): ", name);
+  if (op == std::string::npos || name == std::string::npos || close == std::string::npos) return all;
+  const std::string op_type = all.substr(op + 9, name - op - 9), node = all.substr(name + 13, close - name - 13);
+  return cat("node ", quote(node), " (", op_type, "): ", one_line(all.substr(close + 3)));
+}
+
 void empty_moved(onnx::TensorProto& tensor) {
   if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
   tensor.clear_data_location();
@@ -108,6 +114,8 @@ int64_t opset_of(const ModelProto& model, const std::string& domain) {
     if (o.domain() == domain) return o.version();
   return 0;
 }
+
+int64_t ir_of_opset(int64_t opset) { return opset <= 21 ? 10 : opset <= 23 ? 11 : opset == 24 ? 12 : opset <= 27 ? 13 : 14; }
 
 Status check_versions(ModelProto& model) {
   if (!model.has_graph()) return invalid_input("not an ONNX model: no graph in it");
@@ -151,7 +159,7 @@ Status infer_shapes(ModelProto& model, Strictness strictness) {
   try {
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& e) {
-    if (strict) return invalid_input(cat("types and shapes do not fit: ", one_line(e.what())));
+    if (strict) return invalid_input(cat("types and shapes do not fit: ", inference_text(e.what())));
   }
   return {};
 }

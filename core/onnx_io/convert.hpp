@@ -10,6 +10,8 @@ namespace optima::onnx_io {
 
 inline constexpr int64_t kCanonicalOpset = 21, kOldestOpset = 7;
 
+/// The first IR version that may import an opset of ai.onnx.
+int64_t ir_of_opset(int64_t opset);
 /// Version of a domain the model imports ("" = ai.onnx); 0 when it does not.
 int64_t opset_of(const onnx::ModelProto& model, const std::string& domain);
 

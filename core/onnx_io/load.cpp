@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/onnx_io: load_model(), the import from file to Graph as one story.
+#include <algorithm>
 #include <filesystem>
 
 #include "core/onnx_io/build_graph.hpp"
@@ -7,6 +8,7 @@
 #include "core/onnx_io/cut.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/onnx_io.hpp"
+#include "core/onnx_io/type_inference.hpp"
 #include "core/onnx_io/wire_scan.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
@@ -48,6 +50,19 @@ std::string hash_of(std::string_view model, const ExternalData& external) {
   return to_hex(hasher.finish());
 }
 
+// Operators the library does not know: the caller's answer, and what follows from it.
+Status infer_foreign(Graph& graph, const InferForeign& foreign) {
+  if (!foreign) return {};
+  const auto& nodes = graph.main().nodes;
+  auto untyped = [&](const image::Node& n) {
+    return std::any_of(n.outputs.begin(), n.outputs.end(), [&](uint32_t v) { return v != OPTIMA_NONE && graph.main().values[v].dtype == OPTIMA_UNDEFINED; });
+  };
+  if (std::none_of(nodes.begin(), nodes.end(), untyped)) return {};
+  TypeInference inference(graph, foreign);
+  for (const image::Node& node : nodes) OPTIMA_RETURN_IF_ERROR(inference.infer(node));
+  return {};
+}
+
 Status import(Source& source, const ImportOptions& options, Graph& out) {
   onnx::ModelProto& model = source.model;
   SourceNames names;
@@ -71,7 +86,8 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Strict));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
-  return final_check(model);
+  OPTIMA_RETURN_IF_ERROR(final_check(model));
+  return infer_foreign(out, options.infer_foreign);
 }
 
 Result<Graph> finish(Source& source, const ImportOptions& options, const std::string& name) {

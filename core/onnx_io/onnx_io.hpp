@@ -35,4 +35,11 @@ Result<Graph> load_model(const std::string& path, const ImportOptions& options =
 /// The same from ONNX text; `name` becomes model_name. External data is refused. For tests.
 Result<Graph> load_text(std::string_view text, const std::string& name, const ImportOptions& options = {});
 
+/// Writes a graph as `folder`/model.onnx; constants of 64 KiB and more go to `folder`/weights.bin (copied inside the kernel
+/// where they come from a file). Opset 21 when every node has a form there, else the graph's own. The folder is made when it
+/// is not there. Io when the disk refuses, InvalidInput when a constant has no bytes or more than 2 GB remain.
+Status write_onnx(const Graph& graph, const std::string& folder);
+/// The same from the seam's view; the image must verify. HostServices::graph_to_onnx.
+Status write_onnx(const optima_graph& graph, const std::string& folder);
+
 }  // namespace optima::onnx_io

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: one node's inference, over the library's schemas.
+#include "core/onnx_io/type_inference.hpp"
+
+#include "core/onnx_io/onnx_guard.hpp"
+#include "core/onnx_io/to_onnx.hpp"
+#include "core/onnx_io/types.hpp"
+#include "core/support/text.hpp"
+#include "onnx/defs/schema.h"
+#include "onnx/shape_inference/implementation.h"
+
+namespace optima::onnx_io {
+namespace {
+
+namespace si = onnx::shape_inference;
+constexpr uint64_t kReadBySchemas = 1024;  // bytes; no operator takes a shape from a larger tensor
+
+Status conflict(const image::Value& value, std::string_view found) {
+  return invalid_input(cat("value ", quote(value.name), " is ", found, ", known as ", type_text(value)));
+}
+
+// What `found` knows better goes into `value`.
+Status refine(image::Value& value, const image::Value& found) {
+  if (found.kind == OPTIMA_KIND_UNKNOWN || found.dtype == OPTIMA_UNDEFINED) return {};
+  if (value.kind == OPTIMA_KIND_UNKNOWN || value.dtype == OPTIMA_UNDEFINED) {
+    value.kind = found.kind, value.dtype = found.dtype, value.dims = found.dims;
+    return {};
+  }
+  if (value.kind != found.kind || value.dtype != found.dtype) return conflict(value, type_text(found));
+  if (!found.dims) return {};
+  if (!value.dims) value.dims = found.dims;
+  if (value.dims->size() != found.dims->size()) return conflict(value, type_text(found));
+  for (size_t k = 0; k < found.dims->size(); ++k) {
+    image::Dim& dim = (*value.dims)[k];
+    const image::Dim& better = (*found.dims)[k];
+    if (dim.value >= 0 && better.value >= 0 && dim.value != better.value) return conflict(value, type_text(found));
+    if (dim.value < 0 && (better.value >= 0 || dim.symbol.empty())) dim = better;
+  }
+  return {};
+}
+
+}  // namespace
+
+class TypeInference::State {
+ public:
+  State(Graph& graph, InferForeign foreign)
+      : graph_(graph), foreign_(std::move(foreign)), names_(graph, 0, nullptr),
+        writer_(graph, [this](const image::Constant& c, onnx::TensorProto& t) { return fill(c, t); }, Defaults::Written) {
+    for (const auto& [domain, version] : graph.contents.opsets) opsets_[domain] = static_cast<int>(version);
+    if (foreign_) uses_ = uses_of(graph);
+    know_symbols();
+    const auto& values = graph.main().values;
+    types_.resize(values.size());
+    tensors_.resize(values.size());
+    for (uint32_t v = 0; v < values.size(); ++v) {
+      publish(v);
+      if (values[v].constant != OPTIMA_NONE) publish_constant(v);
+    }
+  }
+
+  Status infer(const image::Node& node) {
+    const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
+    if (!schema) return foreign_ ? infer_foreign(node) : Status();
+    onnx::NodeProto proto;
+    OPTIMA_RETURN_IF_ERROR(writer_.node(node, names_, proto));
+    return guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&] { return infer(node, proto, *schema); });
+  }
+
+  std::optional<std::vector<int64_t>> elements(uint32_t value) const {
+    const auto it = shapes_.find(names_.names[value]);
+    if (it == shapes_.end()) return std::nullopt;
+    std::vector<int64_t> out;
+    for (const auto& d : it->second.dim()) {
+      if (!d.has_dim_value()) return std::nullopt;
+      out.push_back(d.dim_value());
+    }
+    return out;
+  }
+
+  void publish_constant(uint32_t v) {
+    const uint32_t index = graph_.main().values[v].constant;
+    const image::Constant& c = graph_.contents.constants[index];
+    if (graph_.blobs[c.blob].size > kReadBySchemas) return;
+    if (writer_.tensor(index, tensors_[v]).ok()) data_by_name_[names_.names[v]] = &tensors_[v];
+    publish(v);
+  }
+
+ private:
+  Status fill(const image::Constant& c, onnx::TensorProto& t) const {
+    if (graph_.blobs[c.blob].size > kReadBySchemas) t.set_data_location(onnx::TensorProto::EXTERNAL);
+    else fill_inline(c, graph_.blobs[c.blob], t);
+    return {};
+  }
+
+  // A new symbol of the library must not mean a dim that has that name already.
+  void know_symbols() {
+    onnx::GraphProto known;
+    for (const image::Graph& g : graph_.contents.graphs)
+      for (const image::Value& v : g.values)
+        for (const image::Dim& d : v.dims.value_or(std::vector<image::Dim>{}))
+          if (!d.symbol.empty()) known.add_input()->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(d.symbol);
+    symbols_.addFromGraph(known);
+  }
+
+  void publish(uint32_t v) {
+    types_[v] = to_type(graph_.main().values[v]);
+    if (types_[v].value_case() != onnx::TypeProto::VALUE_NOT_SET) types_by_name_[names_.names[v]] = &types_[v];
+  }
+
+  Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
+    si::GraphInferenceContext around(types_by_name_, opsets_, &symbols_, {}, onnx::OpSchemaRegistry::Instance(), &shapes_);
+    const onnx::ShapeInferenceOptions options(false, 1, true);
+    si::InferenceContextImpl context(proto, types_by_name_, data_by_name_, {}, options, &shapes_, &around);
+    if (schema.has_type_and_shape_inference_function()) schema.GetTypeAndShapeInferenceFunction()(context);
+    else if (schema.HasFunction()) si::InferShapeForFunctionNode(*schema.GetFunction(), onnx::OpSchemaRegistry::Instance(), context, options, {}, &symbols_, &shapes_);
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k] == OPTIMA_NONE) continue;
+      image::Value found;
+      set_type(found, context.allOutputTypes_[k]);
+      OPTIMA_RETURN_IF_ERROR(take(node.outputs[k], found));
+    }
+    OPTIMA_RETURN_IF_ERROR(take_bodies(node, proto, names_));
+    if (schema.has_data_propagation_function()) {
+      si::DataPropagationContextImpl propagation(proto, types_by_name_, data_by_name_, shapes_);
+      schema.GetDataPropagationFunction()(propagation);
+    }
+    return {};
+  }
+
+  Status take(uint32_t v, const image::Value& found) {
+    OPTIMA_RETURN_IF_ERROR(refine(graph_.main().values[v], found));
+    publish(v);
+    return {};
+  }
+
+  // The library wrote what it found about values of bodies into the bodies of `proto`.
+  Status take_bodies(const image::Node& node, const onnx::NodeProto& proto, const OnnxNames& outside) {
+    for (const image::Attr& a : node.attrs) {
+      if (!holds_body(a)) continue;
+      for (const auto& written : proto.attribute()) {
+        if (written.name() != a.name) continue;
+        for (size_t k = 0; k < a.refs.size(); ++k)
+          OPTIMA_RETURN_IF_ERROR(take_body(a.refs[k], a.type == OPTIMA_ATTR_GRAPH ? written.g() : written.graphs(static_cast<int>(k)), outside));
+      }
+    }
+    return {};
+  }
+  Status take_body(uint32_t index, const onnx::GraphProto& written, const OnnxNames& outside) {
+    const OnnxNames names(graph_, index, &outside);
+    image::Graph& g = graph_.contents.graphs[index];
+    for (const auto* list : {&written.input(), &written.output(), &written.value_info()})
+      for (const auto& info : *list) {
+        const auto v = names.by_name.find(info.name());
+        if (v == names.by_name.end()) continue;
+        image::Value found;
+        set_type(found, info.type());
+        // A body's declared type may be narrower than one iteration's: what is known stays.
+        if (g.values[v->second].dtype == OPTIMA_UNDEFINED || !g.values[v->second].dims) OPTIMA_RETURN_IF_ERROR(refine(g.values[v->second], found));
+      }
+    for (size_t n = 0; n < g.nodes.size() && static_cast<int>(n) < written.node_size(); ++n)
+      OPTIMA_RETURN_IF_ERROR(take_bodies(g.nodes[n], written.node(static_cast<int>(n)), names));
+    return {};
+  }
+
+  Status infer_foreign(const image::Node& node) {
+    const uint32_t first = node.outputs.empty() ? OPTIMA_NONE : node.outputs[0];
+    if (first == OPTIMA_NONE) return {};
+    const uint32_t index = uses_.producer[first];
+    const Graph alone = extract(graph_, std::span(&index, 1), uses_);
+    const PackedGraph packed = pack(alone);
+    OPTIMA_ASSIGN(const std::vector<image::Value> found, foreign_(packed.raw, 0));
+    if (found.empty()) return {};
+    if (found.size() != node.outputs.size())
+      return invalid_input(cat("node ", quote(node.name), " (", node.op_type, "): its plugin gives ", found.size(), " output types, wanted ", node.outputs.size()));
+    for (size_t k = 0; k < found.size(); ++k)
+      if (node.outputs[k] != OPTIMA_NONE)
+        if (Status status = take(node.outputs[k], found[k]); !status.ok()) return status.within(cat("node ", quote(node.name), " (", node.op_type, ")"));
+    return {};
+  }
+
+  Graph& graph_;
+  InferForeign foreign_;
+  Uses uses_;
+  OnnxNames names_;
+  OnnxWriter writer_;
+  si::SymbolTableImpl symbols_;
+  std::unordered_map<std::string, int> opsets_;
+  std::vector<onnx::TypeProto> types_;      // by value; the maps below point into these
+  std::vector<onnx::TensorProto> tensors_;
+  std::unordered_map<std::string, onnx::TypeProto*> types_by_name_;
+  std::unordered_map<std::string, const onnx::TensorProto*> data_by_name_;
+  si::DataValueMap shapes_;
+};
+
+TypeInference::TypeInference(Graph& graph, InferForeign foreign) : state_(std::make_unique<State>(graph, std::move(foreign))) {}
+TypeInference::~TypeInference() = default;
+Status TypeInference::infer(const image::Node& node) { return state_->infer(node); }
+std::optional<std::vector<int64_t>> TypeInference::elements(uint32_t value) const { return state_->elements(value); }
+void TypeInference::became_constant(uint32_t value) { state_->publish_constant(value); }
+
+bool is_deterministic(const image::Node& node) {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
+  return schema && schema->GetNodeDeterminism() != onnx::OpSchema::NodeDeterminism::NonDeterministic;
+}
+
+}  // namespace optima::onnx_io

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: types and shape elements of one node at a time, by the operators' own rules. For passes and foreign operators.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/onnx_io/onnx_io.hpp"
+
+namespace optima::onnx_io {
+
+/// Walks over the nodes of a graph's main graph, in order. Between two calls the caller may give values constants. One thread.
+class TypeInference {
+ public:
+  /// `graph` must outlive this and keep its main graph's values (more may be known about them later). Bodies may not change.
+  explicit TypeInference(Graph& graph, InferForeign foreign = {});
+  ~TypeInference();
+
+  /// Infers the outputs of one node (and the values in its bodies) from what is known about its inputs; what is new goes into
+  /// the graph's values. InvalidInput with the node's name when it contradicts what is known.
+  Status infer(const image::Node& node);
+
+  /// The elements of an integer tensor of rank 0 or 1 when all follow from known dims ("the shape of x"); else nullopt.
+  std::optional<std::vector<int64_t>> elements(uint32_t value) const;
+
+  /// The caller made this value a constant.
+  void became_constant(uint32_t value);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+/// False for operators that give another answer each time (random numbers), and for those nobody knows.
+bool is_deterministic(const image::Node& node);
+
+}  // namespace optima::onnx_io

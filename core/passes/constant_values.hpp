@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/passes: values that become constants, and nodes that go. Shared by the passes of this room.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.hpp"
+
+namespace optima::passes {
+
+/// Makes a value a constant with these dense bytes; its type becomes the constant's.
+void make_constant(Graph& graph, uint32_t index, uint32_t value, int32_t dtype, std::vector<int64_t> dims, Blob bytes);
+
+/// Computes a node of one graph by the reference and makes its outputs constants. True when it did: the node has inputs, all
+/// of them constant, is not random, holds no bodies, is no DequantizeLinear, its result is not over 16 MiB and larger than
+/// its inputs, and the reference has an evaluator that takes it. What an invalid node would do is left for the run.
+bool compute(Graph& graph, uint32_t index, const image::Node& node);
+
+/// Bodies of this node that captured what is a constant now have the constant itself.
+void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node);
+
+/// Takes the marked nodes out of one graph and notes them in Graph::folded. Values stay: tidy() when all is done.
+void remove_nodes(Graph& graph, uint32_t index, const std::vector<bool>& marked, std::string_view reason);
+
+/// Drops values, constants, bytes and bodies that nobody holds any more.
+void tidy(Graph& graph);
+
+}  // namespace optima::passes

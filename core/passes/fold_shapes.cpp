@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/passes: shape arithmetic.
+#include "core/passes/fold_shapes.hpp"
+
+#include "core/onnx_io/type_inference.hpp"
+#include "core/passes/constant_values.hpp"
+
+namespace optima::passes {
+namespace {
+
+class ShapeFolder {
+ public:
+  explicit ShapeFolder(Graph& graph) : graph_(graph), inference_(graph) {}
+
+  Status run() {
+    const size_t count = graph_.main().nodes.size();
+    std::vector<bool> folded(count);
+    for (size_t n = 0; n < count; ++n) {
+      const image::Node& node = graph_.main().nodes[n];
+      spread_to_bodies(graph_, 0, node);
+      OPTIMA_RETURN_IF_ERROR(inference_.infer(node));
+      folded[n] = take_known_elements(node) || compute(graph_, 0, node);
+      if (!folded[n]) continue;
+      for (uint32_t v : node.outputs)
+        if (v != OPTIMA_NONE) inference_.became_constant(v);
+    }
+    remove_nodes(graph_, 0, folded, "shape arithmetic");
+    tidy(graph_);
+    return {};
+  }
+
+ private:
+  // All outputs of such operators are small integers; those with several (Split) are left to compute().
+  bool take_known_elements(const image::Node& node) {
+    if (node.outputs.size() != 1 || node.outputs[0] == OPTIMA_NONE) return false;
+    const image::Value& value = graph_.main().values[node.outputs[0]];
+    if (value.kind != OPTIMA_KIND_TENSOR || (value.dtype != OPTIMA_I64 && value.dtype != OPTIMA_I32)) return false;
+    const auto elements = inference_.elements(node.outputs[0]);
+    if (!elements || !value.dims || value.dims->size() > 1) return false;
+    const int64_t wanted = value.dims->empty() ? 1 : (*value.dims)[0].value;
+    if (wanted != static_cast<int64_t>(elements->size())) return false;
+    const std::vector<int64_t> dims = value.dims->empty() ? std::vector<int64_t>{} : std::vector<int64_t>{wanted};
+    make_constant(graph_, 0, node.outputs[0], value.dtype, dims, bytes(*elements, value.dtype));
+    return true;
+  }
+
+  static Blob bytes(const std::vector<int64_t>& elements, int32_t dtype) {
+    if (dtype == OPTIMA_I64) return Blob::copy(elements.data(), elements.size() * sizeof(int64_t));
+    const std::vector<int32_t> narrow(elements.begin(), elements.end());
+    return Blob::copy(narrow.data(), narrow.size() * sizeof(int32_t));
+  }
+
+  Graph& graph_;
+  onnx_io::TypeInference inference_;
+};
+
+}  // namespace
+
+Status fold_shapes(Graph& graph) { return ShapeFolder(graph).run(); }
+
+}  // namespace optima::passes

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/passes: arithmetic on shapes is done now, as far as the shapes are known.
+#pragma once
+
+#include "core/graph/graph.hpp"
+
+namespace optima::passes {
+
+/// Walks the main graph once, inferring types from what is folded on the way. A node whose integers follow from known dims
+/// (Shape, and Gather, Concat, Slice, ... on it) becomes a constant, also where other dims of the same shape are unknown;
+/// what then has only constant inputs is computed as in fold_constants. Values that depended on it get better types. Linear.
+Status fold_shapes(Graph& graph);
+
+}  // namespace optima::passes
