@@ -2,6 +2,7 @@
 // core/onnx_io: the library's model -> Graph.
 #include "core/onnx_io/build_graph.hpp"
 
+#include <set>
 #include <string_view>
 
 #include "core/onnx_io/convert.hpp"
@@ -35,6 +36,7 @@ class Builder {
     OPTIMA_ASSIGN(const uint32_t main, build(model_.graph(), nullptr));
     (void)main;
     for (const auto& o : model_.opset_import()) {
+      if (!o.domain().empty() && !domains_.count(o.domain())) continue;  // of inlined functions
       const bool restated = o.domain().empty() && o.version() > kCanonicalOpset && all_canonical_;
       out_.contents.opsets.emplace_back(o.domain(), restated ? kCanonicalOpset : o.version());
     }
@@ -119,6 +121,7 @@ class Builder {
     node.name = source.name();
     node.op_type = source.op_type();
     node.domain = source.domain();
+    domains_.insert(node.domain);
     node.id = static_cast<uint32_t>(out_.origins.size());
     const auto origin = names_.by_name.find(node.name);
     out_.origins.push_back(origin != names_.by_name.end() ? origin->second : Origin{"", opset_of(model_, source.domain())});
@@ -238,6 +241,7 @@ class Builder {
   const SourceNames& names_;
   int64_t opset_;
   bool all_canonical_ = true;
+  std::set<std::string> domains_;  // that nodes are of
   Graph out_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/graph/names.hpp"
 #include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/tensors.hpp"
@@ -107,6 +108,16 @@ void empty_moved(GraphProto& g) {
     }
 }
 
+// The library makes these names unique per call: "twice/add_1__2".
+void name_functions(ModelProto& model) {
+  for (auto& f : *model.mutable_functions()) {
+    std::vector<NamedOp> ops;
+    for (const auto& node : f.node()) ops.push_back({node.name(), node.op_type()});
+    const std::vector<std::string> names = stable_names(ops);
+    for (int n = 0; n < f.node_size(); ++n) f.mutable_node(n)->set_name(cat(f.name(), "/", names[static_cast<size_t>(n)]));
+  }
+}
+
 }  // namespace
 
 int64_t opset_of(const ModelProto& model, const std::string& domain) {
@@ -164,7 +175,7 @@ Status infer_shapes(ModelProto& model, Strictness strictness) {
   return {};
 }
 
-Status inline_functions(ModelProto& model, const ImportOptions& options, std::vector<Folded>& folded) {
+Status inline_functions(ModelProto& model, const ImportOptions& options, SourceNames& names, std::vector<Folded>& folded) {
   if (model.functions_size() == 0) return {};
   const std::set<std::pair<std::string, std::string>> kept(options.kept_functions.begin(), options.kept_functions.end());
   std::set<std::pair<std::string, std::string>> inlined;
@@ -173,8 +184,11 @@ Status inline_functions(ModelProto& model, const ImportOptions& options, std::ve
     if (kept.count({f.domain(), f.name()})) keeps = true;
     else inlined.insert({f.domain(), f.name()});
   }
+  name_functions(model);
   OPTIMA_RETURN_IF_ERROR(for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
-    if (inlined.count({node.domain(), node.op_type()})) folded.push_back({node.name(), node.op_type(), "inlined function"});
+    if (!inlined.count({node.domain(), node.op_type()})) return Status();
+    folded.push_back({node.name(), node.op_type(), "inlined function"});
+    for (const std::string& value : node.output()) names.by_value.erase(value);
     return Status();
   }));
   return guarded("inlining functions", [&] {

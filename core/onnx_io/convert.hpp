@@ -23,7 +23,7 @@ Status check_schemas(const onnx::ModelProto& model);
 enum class Strictness { Lenient, Strict };
 Status infer_shapes(onnx::ModelProto& model, Strictness strictness);
 /// Local functions become nodes of the graph, except the kept ones; their call nodes go to `folded`.
-Status inline_functions(onnx::ModelProto& model, const ImportOptions& options, std::vector<Folded>& folded);
+Status inline_functions(onnx::ModelProto& model, const ImportOptions& options, SourceNames& names, std::vector<Folded>& folded);
 /// Up to opset 21, faults of the converter mended. A newer model stays as it is.
 Status raise_opset(onnx::ModelProto& model);
 /// The library's last word. Moved tensors become empty placeholders, so the model is spent afterwards.

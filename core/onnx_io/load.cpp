@@ -76,7 +76,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
 
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
   if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
-  OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, folded));
+  OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
   (void)reshaped;
