@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// reference/ops: what compares elements with each other, and running sums. NaN counts as larger than every number.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "reference/ops/map.hpp"
+#include "reference/ops/ops.hpp"
+
+namespace optima::reference::ops {
+namespace {
+
+struct Lines {
+  int64_t n, inner, outer;
+};
+Lines lines_of(const Dims& d, size_t axis) { return {d[axis], count(d, axis + 1, d.size()), count(d, 0, axis)}; }
+
+template <class W>
+bool larger(W a, W b) { return (a != a && b == b) || a > b; }
+
+/// better(a, b): a goes before b; the winner's index along the axis.
+template <class Better>
+void arg_best(Call& c, Better&& better) {
+  const Tensor& x = c.in(0);
+  const size_t axis = normal_axis(c.integer("axis", 0), x.dims.size());
+  const bool last = c.integer("select_last_index", 0) != 0;
+  const Lines l = lines_of(x.dims, axis);
+  Dims to = x.dims;
+  if (c.integer("keepdims", 1) != 0) to[axis] = 1;
+  else to.erase(to.begin() + static_cast<ptrdiff_t>(axis));
+  if (l.n == 0 && l.inner * l.outer != 0) invalid("the axis has no elements");
+  std::vector<int64_t> out;
+  with_wide(x.dtype, [&](auto wide) {
+    const auto v = load<decltype(wide)>(x);
+    for (int64_t o = 0; o < l.outer; ++o)
+      for (int64_t i = 0; i < l.inner; ++i) {
+        const auto at = [&](int64_t k) { return v[static_cast<size_t>((o * l.n + k) * l.inner + i)]; };
+        int64_t best = 0;
+        for (int64_t k = 1; k < l.n; ++k)
+          if (better(at(k), at(best)) || (last && !better(at(best), at(k)))) best = k;
+        out.push_back(best);
+      }
+  });
+  c.out(0, make_ints(to, out));
+}
+
+}  // namespace
+
+void arg_max(Call& c) { arg_best(c, [](auto a, auto b) { return larger(a, b); }); }
+void arg_min(Call& c) { arg_best(c, [](auto a, auto b) { return larger(b, a); }); }
+
+/// Equal elements: the lower index first. Sorted whether asked or not.
+void top_k(Call& c) {
+  const Tensor& x = c.in(0);
+  if (x.dims.empty()) invalid("input 0 has rank 0, must be 1 or more");
+  const int64_t k = c.maybe(1) ? scalar_int(c.in(1), "k") : c.integer("k", 0);
+  const size_t axis = normal_axis(c.integer("axis", -1), x.dims.size());
+  const bool largest = c.integer("largest", 1) != 0;
+  const Lines l = lines_of(x.dims, axis);
+  if (k < 0 || k > l.n) invalid("k is " + std::to_string(k) + ", must be within " + std::to_string(l.n));
+  Dims to = x.dims;
+  to[axis] = k;
+  std::vector<int64_t> where(static_cast<size_t>(count(to))), source(where.size());
+  with_wide(x.dtype, [&](auto wide) {
+    const auto v = load<decltype(wide)>(x);
+    std::vector<int64_t> order(static_cast<size_t>(l.n));
+    for (int64_t line = 0; line < l.outer * l.inner; ++line) {
+      const int64_t base = line / l.inner * l.n * l.inner + line % l.inner;
+      const auto at = [&](int64_t i) { return v[static_cast<size_t>(base + i * l.inner)]; };
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return largest ? larger(at(a), at(b)) : larger(at(b), at(a)); });
+      for (int64_t i = 0; i < k; ++i) {
+        const auto out = static_cast<size_t>(line / l.inner * k * l.inner + i * l.inner + line % l.inner);
+        where[out] = order[static_cast<size_t>(i)];
+        source[out] = base + where[out] * l.inner;
+      }
+    }
+  });
+  c.out(0, pick(x, to, source));
+  c.out(1, make_ints(to, where));
+}
+
+namespace {
+
+template <class Step>
+void running(Call& c, int start, Step&& step) {
+  const Tensor& x = c.in(0);
+  const size_t axis = normal_axis(scalar_int(c.in(1), "axis"), x.dims.size());
+  const bool exclusive = c.integer("exclusive", 0) != 0, reverse = c.integer("reverse", 0) != 0;
+  const Lines l = lines_of(x.dims, axis);
+  const auto run = [&](auto wide) {
+    using W = decltype(wide);
+    std::vector<W> v = load<W>(x);
+    for (int64_t line = 0; line < l.outer * l.inner; ++line) {
+      W sum = static_cast<W>(start);
+      for (int64_t k = 0; k < l.n; ++k) {
+        W& e = v[static_cast<size_t>(line / l.inner * l.n * l.inner + (reverse ? l.n - 1 - k : k) * l.inner + line % l.inner)];
+        const W now = step(sum, e);
+        e = exclusive ? sum : now;
+        sum = now;
+      }
+    }
+    c.out(0, store(x.dtype, x.dims, v));
+  };
+  if (is_float(x.dtype)) run(double{});
+  else run(uint64_t{});  // wraps
+}
+
+}  // namespace
+
+void cum_sum(Call& c) { running(c, 0, [](auto a, auto b) { return a + b; }); }
+void cum_prod(Call& c) { running(c, 1, [](auto a, auto b) { return a * b; }); }
+
+namespace {
+
+/// Rows of the tensor along `axis`, as comparable keys.
+std::vector<std::vector<double>> rows_along(const Tensor& x, size_t axis) {
+  const std::vector<double> v = load<double>(x);
+  const Lines l = lines_of(x.dims, axis);
+  std::vector<std::vector<double>> rows(static_cast<size_t>(l.n));
+  for (int64_t o = 0; o < l.outer; ++o)
+    for (int64_t k = 0; k < l.n; ++k)
+      for (int64_t i = 0; i < l.inner; ++i) rows[static_cast<size_t>(k)].push_back(v[static_cast<size_t>((o * l.n + k) * l.inner + i)]);
+  return rows;
+}
+
+struct Distinct {
+  std::vector<int64_t> first, inverse, counts;
+};
+
+template <class Key>
+Distinct distinct(const std::vector<Key>& keys, bool sorted) {
+  std::vector<int64_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](int64_t i) -> const Key& { return keys[static_cast<size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
+  std::vector<int64_t> first_of(keys.size());  // per element: the first one equal to it
+  std::vector<int64_t> firsts;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const bool fresh = k == 0 || key(order[k - 1]) < key(order[k]);
+    if (fresh) firsts.push_back(order[k]);
+    first_of[static_cast<size_t>(order[k])] = firsts.back();
+  }
+  if (!sorted) std::sort(firsts.begin(), firsts.end());
+  std::vector<int64_t> rank(keys.size());
+  for (size_t k = 0; k < firsts.size(); ++k) rank[static_cast<size_t>(firsts[k])] = static_cast<int64_t>(k);
+  Distinct d{firsts, {}, std::vector<int64_t>(firsts.size(), 0)};
+  for (int64_t f : first_of) {
+    d.inverse.push_back(rank[static_cast<size_t>(f)]);
+    ++d.counts[static_cast<size_t>(d.inverse.back())];
+  }
+  return d;
+}
+
+}  // namespace
+
+/// Integers beyond 2^53 are refused: rows are compared as doubles.
+void unique(Call& c) {
+  const bool flat = !c.has("axis"), sorted = c.integer("sorted", 1) != 0;
+  const Tensor x = flat ? reshaped(c.in(0), {c.in(0).elements()}) : c.in(0);
+  const size_t axis = flat ? 0 : normal_axis(c.integer("axis", 0), x.dims.size());
+  if (x.dtype == OPTIMA_STRING && !flat) unsupported("strings along an axis");
+  Distinct d;
+  if (x.dtype == OPTIMA_STRING) {
+    d = distinct(strings(x), sorted);
+  } else {
+    if (optima_dtype_bits(x.dtype) == 64 && !is_float(x.dtype))
+      for (int64_t v : load<int64_t>(x))
+        if (v > int64_t{1} << 53 || v < -(int64_t{1} << 53)) unsupported("an element of more than 53 bits");
+    d = distinct(rows_along(x, axis), sorted);
+  }
+  AxisMaps maps = whole(x.dims);
+  maps[axis] = d.first;
+  c.out(0, take(x, maps));
+  c.out(1, make_ints({static_cast<int64_t>(d.first.size())}, d.first));
+  c.out(2, make_ints({static_cast<int64_t>(d.inverse.size())}, d.inverse));
+  c.out(3, make_ints({static_cast<int64_t>(d.counts.size())}, d.counts));
+}
+
+namespace {
+
+struct Box {
+  double y1, x1, y2, x2;
+  double area() const { return (y2 - y1) * (x2 - x1); }
+};
+
+Box box_of(const double* p, bool by_center) {
+  if (by_center) return {p[1] - p[3] / 2, p[0] - p[2] / 2, p[1] + p[3] / 2, p[0] + p[2] / 2};
+  return {std::fmin(p[0], p[2]), std::fmin(p[1], p[3]), std::fmax(p[0], p[2]), std::fmax(p[1], p[3])};
+}
+
+double overlap(const Box& a, const Box& b) {
+  const double h = std::fmin(a.y2, b.y2) - std::fmax(a.y1, b.y1), w = std::fmin(a.x2, b.x2) - std::fmax(a.x1, b.x1);
+  if (h <= 0 || w <= 0) return 0;
+  const double both = h * w, all = a.area() + b.area() - both;
+  return all <= 0 ? 0 : both / all;
+}
+
+}  // namespace
+
+void non_max_suppression(Call& c) {
+  const Tensor &boxes = c.in(0), &scores = c.in(1);
+  if (boxes.dims.size() != 3 || boxes.dims[2] != 4 || scores.dims.size() != 3 || boxes.dims[0] != scores.dims[0] || boxes.dims[1] != scores.dims[2])
+    invalid("boxes " + show(boxes.dims) + " and scores " + show(scores.dims) + " do not fit together");
+  const int64_t n = boxes.dims[1], most = c.maybe(2) ? scalar_int(c.in(2), "max_output_boxes_per_class") : 0;
+  const double limit = c.maybe(3) ? scalar_real(c.in(3), "iou_threshold") : 0;
+  const bool by_center = c.integer("center_point_box", 0) != 0;
+  const std::vector<double> b = load<double>(boxes), s = load<double>(scores);
+  std::vector<int64_t> out;
+  for (int64_t batch = 0; batch < scores.dims[0]; ++batch)
+    for (int64_t cls = 0; cls < scores.dims[1]; ++cls) {
+      const double* score = s.data() + (batch * scores.dims[1] + cls) * n;
+      std::vector<int64_t> order;
+      for (int64_t i = 0; i < n; ++i)
+        if (!c.maybe(4) || score[i] > scalar_real(c.in(4), "score_threshold")) order.push_back(i);
+      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return larger(score[i], score[j]); });
+      std::vector<Box> kept;
+      for (int64_t i : order) {
+        if (static_cast<int64_t>(kept.size()) >= most) break;
+        const Box box = box_of(b.data() + (batch * n + i) * 4, by_center);
+        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(k, box) > limit; })) continue;
+        kept.push_back(box);
+        out.insert(out.end(), {batch, cls, i});
+      }
+    }
+  c.out(0, make_ints({static_cast<int64_t>(out.size() / 3), 3}, out));
+}
+
+}  // namespace optima::reference::ops

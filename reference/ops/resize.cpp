@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// reference/ops: Resize and Upsample. Interpolation is separable: every axis has, per output position, source positions and
+// weights; axes are applied one after the other.
+#include <algorithm>
+#include <cmath>
+
+#include "reference/ops/map.hpp"
+#include "reference/ops/ops.hpp"
+
+namespace optima::reference::ops {
+namespace {
+
+/// Sources of one output position along one axis. Empty = outside: the extrapolation value.
+struct Taps {
+  std::vector<int64_t> from;
+  std::vector<double> weight;
+};
+
+struct Settings {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75, extrapolation = 0;
+  bool exclude_outside = false, antialias = false;
+};
+
+struct Axis {
+  int64_t in = 0, out = 0;
+  double scale = 1, begin = 0, end = 1;  // begin and end: region of interest, as shares of the input
+};
+
+/// Where output position o lies in the input.
+double source(const Settings& s, const Axis& a, int64_t position) {
+  const auto o = static_cast<double>(position), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+  if (s.coordinates == "half_pixel") return (o + 0.5) / a.scale - 0.5;
+  if (s.coordinates == "asymmetric") return o / a.scale;
+  if (s.coordinates == "align_corners") return a.out == 1 ? 0 : o * (in - 1) / (out - 1);
+  if (s.coordinates == "pytorch_half_pixel") return a.out == 1 ? -0.5 : (o + 0.5) / a.scale - 0.5;
+  if (s.coordinates == "tf_half_pixel_for_nn") return (o + 0.5) / a.scale;
+  if (s.coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / (a.scale * in)) + (o + 0.5) / a.scale - 0.5;
+  if (s.coordinates == "tf_crop_and_resize")
+    return a.out == 1 ? 0.5 * (a.begin + a.end) * (in - 1) : a.begin * (in - 1) + o * (a.end - a.begin) * (in - 1) / (out - 1);
+  unsupported("coordinate_transformation_mode '" + s.coordinates + "' is unknown");
+}
+
+int64_t nearest_to(const std::string& how, double x) {
+  if (how == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
+  if (how == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  if (how == "floor") return static_cast<int64_t>(std::floor(x));
+  if (how == "ceil") return static_cast<int64_t>(std::ceil(x));
+  unsupported("nearest_mode '" + how + "' is unknown");
+}
+
+/// Keys' kernel with parameter a; the triangle for linear.
+double kernel(const Settings& s, double distance) {
+  const double x = std::fabs(distance), a = s.cubic;
+  if (s.mode == "linear") return std::fmax(0, 1 - x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/// With antialiasing a downscaled axis has its kernel widened by 1 / scale.
+Taps interpolated(const Settings& s, const Axis& a, double x) {
+  const double squeeze = s.antialias ? std::fmin(a.scale, 1) : 1;
+  const double reach = (s.mode == "linear" ? 1 : 2) / squeeze;
+  const double base = std::ceil(x) - 1;  // x - base in (0, 1]
+  const auto first = static_cast<int64_t>(std::floor(-reach) + 1), last = 1 - first;
+  Taps taps;
+  double sum = 0;
+  for (int64_t k = first; k <= last; ++k) {
+    const double at = base + static_cast<double>(k);
+    const bool outside = at < 0 || at >= static_cast<double>(a.in);
+    const double w = s.exclude_outside && outside ? 0 : kernel(s, (at - x) * squeeze);
+    taps.from.push_back(static_cast<int64_t>(std::fmax(0, std::fmin(static_cast<double>(a.in - 1), at))));
+    taps.weight.push_back(w);
+    sum += w;
+  }
+  for (double& w : taps.weight) w /= sum;
+  return taps;
+}
+
+std::vector<Taps> taps_of(const Settings& s, const Axis& a) {
+  std::vector<Taps> taps;
+  for (int64_t o = 0; o < a.out; ++o) {
+    const double x = source(s, a, o);
+    if (s.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) taps.push_back({});
+    else if (s.mode == "nearest") taps.push_back({{std::max<int64_t>(0, std::min(a.in - 1, nearest_to(s.nearest, x)))}, {1.0}});
+    else taps.push_back(interpolated(s, a, x));
+  }
+  return taps;
+}
+
+/// One axis of x (shape dims) resized; dims is updated.
+std::vector<double> along(const std::vector<double>& x, Dims& dims, size_t axis, const std::vector<Taps>& taps) {
+  const int64_t inner = count(dims, axis + 1, dims.size()), outer = count(dims, 0, axis), n = dims[axis];
+  dims[axis] = static_cast<int64_t>(taps.size());
+  std::vector<double> out(static_cast<size_t>(count(dims)), 0.0);
+  for (int64_t o = 0; o < outer; ++o)
+    for (size_t p = 0; p < taps.size(); ++p) {
+      double* to = out.data() + (o * dims[axis] + static_cast<int64_t>(p)) * inner;
+      for (size_t t = 0; t < taps[p].from.size(); ++t)
+        for (int64_t i = 0; i < inner; ++i) to[i] += taps[p].weight[t] * x[static_cast<size_t>((o * n + taps[p].from[t]) * inner + i)];
+    }
+  return out;
+}
+
+/// Nearest moves elements of any type; the others compute.
+Tensor resized(const Tensor& x, const Settings& s, const std::vector<Axis>& axes) {
+  Dims to;
+  for (const Axis& a : axes) to.push_back(a.out);
+  if (count(to) == 0) return take(x, whole(to), nullptr);
+  if (x.elements() == 0) invalid("input 0 of shape " + show(x.dims) + " has no elements to resize");
+  std::vector<std::vector<Taps>> taps;
+  for (const Axis& a : axes) taps.push_back(taps_of(s, a));
+  if (s.mode == "nearest") {
+    AxisMaps maps;
+    for (const auto& axis : taps) {
+      maps.emplace_back();
+      for (const Taps& t : axis) maps.back().push_back(t.from.empty() ? -1 : t.from[0]);
+    }
+    if (s.coordinates != "tf_crop_and_resize") return take(x, maps);
+    const Tensor fill = store<double>(x.dtype, {}, {s.extrapolation});
+    return take(x, maps, &fill);
+  }
+  Dims dims = x.dims;
+  std::vector<double> v = load<double>(x);
+  for (size_t d = 0; d < axes.size(); ++d)
+    if (axes[d].in != axes[d].out || axes[d].scale != 1 || s.coordinates == "tf_crop_and_resize") v = along(v, dims, d, taps[d]);
+  Dims at(dims.size(), 0);
+  for (double& e : v) {
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (taps[d][static_cast<size_t>(at[d])].from.empty()) e = s.extrapolation;
+    next(at, dims);
+  }
+  return store(x.dtype, dims, v);
+}
+
+void check_scale(double scale) {
+  if (!(scale > 0) || !(scale < 1 << 24)) invalid("a scale is " + std::to_string(scale) + ", must be positive and at most 16777216");
+}
+
+void scale_axis(Axis& a, double scale) {
+  check_scale(scale);
+  a.scale = scale;
+  a.out = static_cast<int64_t>(std::floor(scale * static_cast<double>(a.in)));
+}
+
+/// Sizes, made to keep the aspect ratio when asked.
+void size_axes(const Call& c, std::vector<Axis>& axes, const std::vector<size_t>& which, const Dims& sizes) {
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") invalid("keep_aspect_ratio_policy is '" + policy + "', must be stretch, not_larger or not_smaller");
+  double common = 0;
+  for (size_t k = 0; k < which.size(); ++k) {
+    Axis& a = axes[which[k]];
+    if (sizes[k] < 0) invalid("sizes is " + show(sizes) + ", must not be negative");
+    a.out = sizes[k];
+    a.scale = a.in == 0 ? 1 : static_cast<double>(sizes[k]) / static_cast<double>(a.in);
+    common = k == 0 ? a.scale : policy == "not_larger" ? std::fmin(common, a.scale) : std::fmax(common, a.scale);
+  }
+  if (policy == "stretch") return;
+  for (size_t k : which) {
+    axes[k].scale = common;
+    axes[k].out = static_cast<int64_t>(std::floor(common * static_cast<double>(axes[k].in) + 0.5));
+  }
+}
+
+}  // namespace
+
+void resize(Call& c) {
+  const Tensor& x = c.in(0);
+  const bool first_version = c.version() < 11;
+  Settings s;
+  s.mode = c.text("mode", "nearest");
+  if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic") invalid("mode is '" + s.mode + "', must be nearest, linear or cubic");
+  s.coordinates = first_version ? "asymmetric" : c.text("coordinate_transformation_mode", "half_pixel");
+  s.nearest = first_version ? "floor" : c.text("nearest_mode", "round_prefer_floor");
+  s.cubic = c.real("cubic_coeff_a", -0.75);
+  s.extrapolation = c.real("extrapolation_value", 0);
+  s.exclude_outside = c.integer("exclude_outside", 0) != 0;
+  s.antialias = c.integer("antialias", 0) != 0;
+  std::vector<Axis> axes;
+  for (int64_t n : x.dims) axes.push_back({n, n});
+  std::vector<size_t> which;
+  if (c.has("axes"))
+    for (int64_t a : *c.integers("axes")) which.push_back(normal_axis(a, x.dims.size()));
+  else
+    for (size_t d = 0; d < axes.size(); ++d) which.push_back(d);
+  const auto given = [&](uint32_t k) { return c.maybe(k) && c.in(k).elements() != 0; };
+  const uint32_t scales = first_version ? 1 : 2;
+  const uint32_t by = given(scales) ? scales : 3;
+  if (!given(by)) invalid("neither scales nor sizes are given");
+  if (c.in(by).elements() != static_cast<int64_t>(which.size())) invalid("scales or sizes have " + std::to_string(c.in(by).elements()) + " elements, must be " + std::to_string(which.size()));
+  if (by == 3) size_axes(c, axes, which, load<int64_t>(c.in(3)));
+  else
+    for (size_t k = 0; k < which.size(); ++k) scale_axis(axes[which[k]], load<double>(c.in(scales))[k]);
+  if (s.coordinates == "tf_crop_and_resize") {
+    const std::vector<double> roi = load<double>(c.in(1));
+    if (roi.size() != 2 * which.size()) invalid("roi has " + std::to_string(roi.size()) + " elements, must be " + std::to_string(2 * which.size()));
+    for (size_t k = 0; k < which.size(); ++k) axes[which[k]].begin = roi[k], axes[which[k]].end = roi[k + which.size()];
+  }
+  c.out(0, resized(x, s, axes));
+}
+
+/// Scales from an attribute in version 7, from an input in version 9.
+void upsample(Call& c) {
+  const Tensor& x = c.in(0);
+  const std::vector<double> scales = c.version() < 9 ? c.reals("scales").value_or(std::vector<double>{}) : load<double>(c.in(1));
+  if (scales.size() != x.dims.size()) invalid("scales has " + std::to_string(scales.size()) + " elements, must be " + std::to_string(x.dims.size()));
+  Settings s;
+  s.mode = c.text("mode", "nearest");
+  if (s.mode == "bilinear") s.mode = "linear";
+  if (s.mode != "nearest" && s.mode != "linear") invalid("mode is '" + s.mode + "', must be nearest or linear");
+  s.coordinates = "asymmetric", s.nearest = "floor";
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < scales.size(); ++d) {
+    axes.push_back({x.dims[d], x.dims[d]});
+    scale_axis(axes.back(), scales[d]);
+  }
+  c.out(0, resized(x, s, axes));
+}
+
+}  // namespace optima::reference::ops
