@@ -39,6 +39,7 @@ class Call {
   double real(const char* name, double otherwise) const;
   std::string text(const char* name, const char* otherwise) const;
   std::optional<Dims> integers(const char* name) const;
+  Dims list(const char* name) const { return integers(name).value_or(Dims()); }
   std::optional<std::vector<double>> reals(const char* name) const;
   std::optional<std::vector<std::string>> texts(const char* name) const;
   std::optional<Tensor> tensor(const char* name) const;

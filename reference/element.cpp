@@ -48,7 +48,7 @@ uint32_t not_a_number(const Format& f) {
   if (f.top == Format::Top::UnsignedZero) return sign;
   if (f.top == Format::Top::NanOnly) return sign - 1;
   if (f.top == Format::Top::Ieee) return (largest_code(f) + 1) | 1u << (f.mantissa - 1);
-  return largest_code(f);  // no NaN in the type: the largest number, as ONNX's table for float4 says
+  return sign;  // no NaN in the type: negative zero, as in the ONNX node tests of float4
 }
 
 uint32_t overflow(const Format& f, bool saturate) {

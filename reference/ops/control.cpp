@@ -76,7 +76,7 @@ void scan(Call& c) {
   if (c.outputs() < states) invalid("the node has fewer outputs than states");
   const uint32_t results = c.outputs() - states;
   const auto list = [&](const char* name, uint32_t size) {
-    Dims l = c.has(name) ? *c.integers(name) : Dims();
+    Dims l = c.list(name);
     l.resize(std::max<size_t>(l.size(), size), 0);
     return l;
   };

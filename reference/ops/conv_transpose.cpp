@@ -17,9 +17,9 @@ Window transposed_window(const Call& c, const Dims& in, const Dims& kernel) {
   w.dilation = spatial_list(c, "dilations", rank, 1);
   const std::string how = c.text("auto_pad", "NOTSET");
   const bool same = how == "SAME_UPPER" || how == "SAME_LOWER";
-  Dims extra = c.has("output_padding") ? *c.integers("output_padding") : Dims();
+  Dims extra = c.list("output_padding");
   if (extra.empty()) extra.assign(rank, 0);
-  Dims wanted = c.has("output_shape") ? *c.integers("output_shape") : Dims();
+  Dims wanted = c.list("output_shape");
   if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (extra.size() != rank || (!wanted.empty() && wanted.size() != rank)) invalid("output_padding or output_shape has another rank than the input");
   if (wanted.empty() && same)

@@ -10,7 +10,7 @@ namespace optima::reference::ops {
 
 void transpose(Call& c) {
   const Dims& d = c.in(0).dims;
-  Dims perm = c.has("perm") ? *c.integers("perm") : Dims{};
+  Dims perm = c.list("perm");
   if (!c.has("perm"))
     for (size_t k = d.size(); k-- > 0;) perm.push_back(static_cast<int64_t>(k));
   std::vector<bool> seen(d.size(), false);

@@ -41,8 +41,10 @@ std::vector<Activation> activations(const Call& c, std::vector<std::string> defa
   std::vector<std::string> names;
   for (size_t d = 0; d < directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
   if (c.has("activations") && !c.texts("activations")->empty()) {
-    if (c.texts("activations")->size() != names.size()) invalid("activations has " + std::to_string(c.texts("activations")->size()) + " names, must be " + std::to_string(names.size()));
+    const size_t needed = names.size();
     names = *c.texts("activations");
+    if (names.size() < needed) invalid("activations has " + std::to_string(names.size()) + " names, must be " + std::to_string(needed));
+    names.resize(needed);  // the schema's default of RNN has two names for any direction
   }
   const Row alphas = c.has("activation_alpha") ? *c.reals("activation_alpha") : Row{}, betas = c.has("activation_beta") ? *c.reals("activation_beta") : Row{};
   size_t a = 0, b = 0;

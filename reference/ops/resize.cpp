@@ -179,9 +179,9 @@ void resize(Call& c) {
   std::vector<Axis> axes;
   for (int64_t n : x.dims) axes.push_back({n, n});
   std::vector<size_t> which;
-  if (c.has("axes"))
-    for (int64_t a : *c.integers("axes")) which.push_back(normal_axis(a, x.dims.size()));
-  else
+  const Dims named = c.list("axes");
+  for (int64_t a : named) which.push_back(normal_axis(a, x.dims.size()));
+  if (!c.has("axes"))
     for (size_t d = 0; d < axes.size(); ++d) which.push_back(d);
   const auto given = [&](uint32_t k) { return c.maybe(k) && c.in(k).elements() != 0; };
   const uint32_t scales = first_version ? 1 : 2;

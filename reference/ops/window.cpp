@@ -40,7 +40,7 @@ std::pair<int64_t, int64_t> Window::inside(size_t d, int64_t o) const {
 }
 
 Dims spatial_list(const Call& c, const char* name, size_t rank, int64_t otherwise) {
-  Dims list = c.has(name) ? *c.integers(name) : Dims();
+  Dims list = c.list(name);
   if (list.empty()) list.assign(rank, otherwise);
   if (list.size() != rank) invalid(std::string(name) + " is " + show(list) + ", must have " + std::to_string(rank) + " numbers");
   for (int64_t n : list)
@@ -49,7 +49,7 @@ Dims spatial_list(const Call& c, const char* name, size_t rank, int64_t otherwis
 }
 
 void explicit_pads(const Call& c, Window& w) {
-  Dims pads = c.has("pads") ? *c.integers("pads") : Dims();
+  Dims pads = c.list("pads");
   if (pads.empty()) pads.assign(2 * w.rank(), 0);
   if (pads.size() != 2 * w.rank()) invalid("pads is " + show(pads) + ", must have " + std::to_string(2 * w.rank()) + " numbers");
   for (int64_t p : pads)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ONNX node test as scripts/generate_node_tests.py wrote it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/reference.hpp"
+
+namespace optima::test {
+
+struct DataSet {
+  std::vector<reference::Tensor> inputs, outputs;
+};
+
+struct NodeCase {
+  std::string name;
+  std::filesystem::path folder;
+  double rtol = 0, atol = 0;
+  std::string not_tensors;  ///< why the data cannot be read; empty when it can
+  std::vector<DataSet> sets;
+};
+
+/// All cases below `folder`, by name.
+std::vector<std::filesystem::path> case_folders(const std::filesystem::path& folder);
+NodeCase read_case(const std::filesystem::path& folder);
+
+/// Empty when `got` is `wanted` within the case's tolerance; else the first difference. Floats of 16 bits may be two units in
+/// the last place apart: graphs made from functions round after each node, the expected values once. The rest is exact.
+std::string difference(const reference::Tensor& got, const reference::Tensor& wanted, const NodeCase& c);
+
+}  // namespace optima::test
