@@ -9,20 +9,12 @@
 #include "core/package/reader.hpp"
 #include "core/runtime/context.hpp"
 #include "core/runtime/profile.hpp"
+#include "core/tensor_io/tensor.hpp"
 
 namespace optima {
 
 struct LoadOptions {
   int64_t threads = 0;  ///< most threads of one subgraph's execution; 0 = all
-};
-
-/// A tensor at the model's door.
-struct TensorInfo {
-  std::string name;
-  int32_t dtype = OPTIMA_UNDEFINED;
-  std::vector<int64_t> shape;        ///< -1 = dynamic
-  std::vector<std::string> symbols;  ///< per dim, empty = none
-  bool unranked = false;
 };
 
 /// One subgraph as loaded.

@@ -14,6 +14,15 @@
 
 namespace optima {
 
+/// A tensor as a model wants or gives it.
+struct TensorInfo {
+  std::string name;
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> shape;        ///< -1 = dynamic
+  std::vector<std::string> symbols;  ///< per dim, empty = none; may be empty as a whole
+  bool unranked = false;
+};
+
 /// Dense, row-major, host memory. Copying shares the bytes. Not synchronised: one writer or many readers.
 /// (shared_ptr: docs/decisions/0002-blobs-share-their-bytes.md)
 struct Tensor {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/runtime: a package opened for a verb, with its inputs. Private to the room.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/runtime/model.hpp"
+#include "core/runtime/request.hpp"
+#include "core/runtime/run_verb.hpp"
+
+namespace optima {
+
+Result<std::unique_ptr<LoadedModel>> load_for(RuntimeContext& context, const RunOptions& options);
+
+/// One tensor per model input; `fill_random`: inputs that are not given are noise. Lines about pictures go to the printer.
+Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOptions& options, bool fill_random, const RunPrinter& printer);
+
+/// A request with the inputs set; the tensors are shared.
+Result<std::unique_ptr<Request>> request_for(const LoadedModel& model, const std::vector<Tensor>& inputs);
+
+/// Lines of equal columns, two spaces apart.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+std::string milliseconds(double ms);
+
+/// The q-quantile (0…1) by nearest rank; 0 of nothing.
+double quantile(std::vector<double> values, double q);
+
+}  // namespace optima

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/tensor_io: what users write after --input becomes tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/support/status.hpp"
+#include "core/tensor_io/tensor.hpp"
+
+namespace optima {
+
+/// The input as the model wants it. `source` is a file (.npy, .npz with the input's name or a single member, .pb with a TensorProto, else raw
+/// little-endian bytes) or `random[:seed]`. InvalidInput for what cannot be read or has another type or shape.
+Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted);
+
+/// `words` are `NAME=SOURCE`, or `SOURCE` alone for a model of one input or a .npz with all of them. Gives one tensor per
+/// input of the model, in its order. InvalidInput for a name the model does not have, a name given twice, or an input not given.
+Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, const std::vector<TensorInfo>& wanted);
+
+/// Any tensor file by itself, type and shape as the file says (.npy, .pb, or the only member of a .npz).
+Result<Tensor> load_tensor(const std::string& path);
+
+/// Repeatable noise: floats even in [0, 1), integers in 0…9, truth values; the same seed, name and shape give the same bytes.
+/// Dynamic dims become 1. InvalidInput for types without a size.
+Result<Tensor> random_tensor(const TensorInfo& wanted, uint64_t seed);
+
+/// InvalidInput unless type and shape are what the model wants: "input 'x': found float64 1x3, wanted float32 1x4".
+Status check_tensor(const Tensor& tensor, const TensorInfo& wanted);
+
+}  // namespace optima

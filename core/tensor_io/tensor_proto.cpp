@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor_io/tensor_proto.hpp"
+
+#include <cstring>
+
+#include "core/support/text.hpp"
+#include "core/tensor_io/element.hpp"
+
+namespace optima {
+namespace {
+
+// Field numbers of onnx.proto3, message TensorProto.
+enum Field : uint32_t {
+  kDims = 1, kDataType = 2, kFloatData = 4, kInt32Data = 5, kStringData = 6, kInt64Data = 7, kName = 8, kRawData = 9, kDoubleData = 10,
+  kUint64Data = 11, kDataLocation = 14
+};
+constexpr size_t kMostDims = 64;
+
+struct Value {
+  uint32_t field = 0, wire = 0;
+  uint64_t number = 0;                // wire 0, 1 and 5
+  std::span<const std::byte> bytes;   // wire 2
+};
+
+// Protocol-buffer wire format: a varint tag (field << 3 | wire type), then a varint, 8 bytes, length + bytes, or 4 bytes.
+class Wire {
+ public:
+  explicit Wire(std::span<const std::byte> bytes) : rest_(bytes) {}
+  bool done() const { return rest_.empty(); }
+
+  bool varint(uint64_t& out) {
+    out = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) return false;
+      const auto b = static_cast<uint64_t>(rest_.front());
+      rest_ = rest_.subspan(1);
+      out |= (b & 0x7F) << shift;
+      if (b < 0x80) return true;
+    }
+    return false;
+  }
+  bool fixed(uint64_t& out, size_t n) {
+    if (rest_.size() < n) return false;
+    out = 0;
+    std::memcpy(&out, rest_.data(), n);
+    rest_ = rest_.subspan(n);
+    return true;
+  }
+  bool next(Value& v) {
+    uint64_t tag = 0, length = 0;
+    if (!varint(tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3) return false;
+    v.field = static_cast<uint32_t>(tag >> 3);
+    v.wire = static_cast<uint32_t>(tag & 7);
+    if (v.wire == 0) return varint(v.number);
+    if (v.wire == 1) return fixed(v.number, 8);
+    if (v.wire == 5) return fixed(v.number, 4);
+    if (v.wire != 2 || !varint(length) || length > rest_.size()) return false;
+    v.bytes = rest_.first(length);
+    rest_ = rest_.subspan(length);
+    return true;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+struct Parsed {
+  std::string name;
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> dims;
+  std::vector<uint64_t> words;  // of the typed lists: bit patterns
+  std::span<const std::byte> raw;
+  bool has_raw = false, external = false;
+};
+
+// A repeated scalar comes packed (one run of bytes) or one value at a time.
+bool add_numbers(const Value& v, size_t fixed_size, std::vector<uint64_t>& out) {
+  if (v.wire != 2) {
+    out.push_back(v.number);
+    return true;
+  }
+  Wire wire(v.bytes);
+  while (!wire.done()) {
+    uint64_t n = 0;
+    if (fixed_size ? !wire.fixed(n, fixed_size) : !wire.varint(n)) return false;
+    out.push_back(n);
+  }
+  return true;
+}
+
+bool take(const Value& v, Parsed& p) {
+  switch (v.field) {
+    case kDims: {
+      std::vector<uint64_t> dims;
+      if (!add_numbers(v, 0, dims)) return false;
+      p.dims.insert(p.dims.end(), dims.begin(), dims.end());
+      return p.dims.size() <= kMostDims;
+    }
+    case kDataType: p.dtype = static_cast<int32_t>(v.number); return v.wire == 0;
+    case kFloatData: return add_numbers(v, 4, p.words);
+    case kDoubleData: return add_numbers(v, 8, p.words);
+    case kInt32Data: case kInt64Data: case kUint64Data: return add_numbers(v, 0, p.words);
+    case kName: p.name.assign(reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()); return v.wire == 2;
+    case kRawData: p.raw = v.bytes, p.has_raw = true; return v.wire == 2;
+    case kDataLocation: p.external = v.number == 1; return v.wire == 0;
+    default: return true;
+  }
+}
+
+// How many bytes of a list's value make an element: float_data holds complex64 as two, int32_data holds everything up to 32 bits.
+size_t word_bytes(int32_t dtype) {
+  if (dtype == OPTIMA_C64) return 4;
+  if (dtype == OPTIMA_C128) return 8;
+  return optima_dtype_bits(dtype) < 8 ? 1 : optima_dtype_bits(dtype) / 8;
+}
+
+Status fill(Tensor& t, const Parsed& p, std::string_view what) {
+  if (p.has_raw) {
+    if (p.raw.size() != t.size) return invalid_input(cat(what, ": found ", p.raw.size(), " bytes of data, wanted ", t.size));
+    if (t.size) std::memcpy(t.data, p.raw.data(), t.size);
+    return {};
+  }
+  const size_t word = word_bytes(t.dtype);
+  if (p.words.size() != t.size / word) return invalid_input(cat(what, ": found ", p.words.size(), " values, wanted ", t.size / word));
+  for (size_t i = 0; i < p.words.size(); ++i) std::memcpy(t.data + i * word, &p.words[i], word);
+  return {};
+}
+
+}  // namespace
+
+Result<Tensor> read_tensor_proto(std::span<const std::byte> bytes, std::string_view what) {
+  Parsed p;
+  for (Wire wire(bytes); !wire.done();) {
+    Value v;
+    if (!wire.next(v) || !take(v, p)) return invalid_input(cat(what, ": is not a TensorProto, or is cut off"));
+  }
+  if (p.external) return invalid_input(cat(what, ": keeps its data in another file, wanted it inside"));
+  if (optima_dtype_bits(p.dtype) == 0) return invalid_input(cat(what, ": found type ", p.dtype == OPTIMA_STRING ? "string" : std::to_string(p.dtype), ", wanted a number or truth value"));
+  const uint64_t most = std::max<uint64_t>(p.raw.size(), p.words.size() * 8);
+  const std::optional<uint64_t> size = byte_size(p.dtype, p.dims);
+  if (!size || *size > most) return invalid_input(cat(what, ": is too short for ", dtype_name(p.dtype), " ", shape_text(p.dims)));
+  OPTIMA_ASSIGN(Tensor t, Tensor::make(p.dtype, p.dims));
+  t.name = std::move(p.name);
+  OPTIMA_RETURN_IF_ERROR(fill(t, p, what));
+  return t;
+}
+
+}  // namespace optima
