@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// host/optima_run: the small program for the target: command line -> runtime -> exit code.
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+
+#include "core/runtime/context.hpp"
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+#include "host/optima_run/options.hpp"
+
+namespace {
+
+using namespace optima;
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // set by a signal handler
+
+void interrupt(int) { interrupted = true; }
+
+void print_line(std::string_view line) { std::printf("%.*s\n", static_cast<int>(line.size()), line.data()); }
+
+// Beside the program first, then OPTIMA_PLUGINS; a privileged process does not listen to its environment.
+std::vector<std::string> default_folders() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside = program.parent_path().parent_path() / "lib" / "optima" / "plugins";
+  if (!program.empty() && std::filesystem::is_directory(beside, error)) return {beside.string()};
+  const char* named = secure_getenv("OPTIMA_PLUGINS");
+  return named && *named ? std::vector<std::string>{named} : std::vector<std::string>{};
+}
+
+Status run_task(const run::CommandLine& line) {
+  RunPrinter printer;
+  if (line.json) printer.document = [](const Json& document) { std::fputs(to_text(document).c_str(), stdout); };
+  else printer.line = print_line;
+  PluginFolders folders;
+  folders.folders = line.plugin_folders.empty() ? default_folders() : line.plugin_folders;
+  for (std::string& f : folders.folders) f = expand_home(f);
+  folders.options = line.plugin_options;
+  folders.host_name = "optima-run";
+  folders.host_version = OPTIMA_VERSION;
+  OPTIMA_ASSIGN(std::unique_ptr<PluginSource> plugins, scan_plugins(std::move(folders)));
+  RuntimeContext context(std::move(plugins));
+  RunOptions options = line.options;
+  options.cancelled = [] { return interrupted.load(); };
+  switch (line.task) {
+    case run::Task::Bench: return bench_package(context, options, printer);
+    case run::Task::Check: return check_package(context, options, printer);
+    case run::Task::Devices: return print_devices(context, printer);
+    default: return run_package(context, options, printer);
+  }
+}
+
+Status run_program(const std::vector<std::string>& words) {
+  OPTIMA_ASSIGN(const run::CommandLine line, run::parse(words));
+  if (line.task == run::Task::Help) return print_line(run::help_text().substr(0, run::help_text().size() - 1)), Status();
+  if (line.task == run::Task::Version) return print_line("optima-run " OPTIMA_VERSION), Status();
+  set_log([](LogLevel level, std::string_view component, std::string_view text) {
+    std::fprintf(stderr, "%.*s %.*s: %.*s\n", static_cast<int>(name_of(level).size()), name_of(level).data(), static_cast<int>(component.size()),
+                 component.data(), static_cast<int>(text.size()), text.data());
+  }, line.log_level);
+  return run_task(line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
+  Status status;
+  try {
+    status = run_program(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& e) {
+    status = internal_error(e.what());
+  }
+  if (!status.ok()) std::fprintf(stderr, "optima-run: %s\n", status.message().c_str());
+  if (std::fflush(stdout) != 0 && status.ok()) return exit_code(StatusKind::Io);
+  return exit_code(status.kind());
+}
