@@ -141,6 +141,7 @@ class Reader {
       if (!out.name.plugin.empty() && out.name.plugin != id)
         return error(*plugin, cat("plugin: found ", quote(id), ", but the name says ", quote(out.name.plugin)));
       out.name.plugin = id;
+      if (!parse_device(out.name.text()).ok()) return wrong(*plugin, "plugin", "a plugin id");
     }
     if (const YamlNode* target = find(at, "target")) OPTIMA_RETURN_IF_ERROR(options(*target, "target", "", out.target));
     if (const YamlNode* limit = find(at, "memory_limit")) OPTIMA_RETURN_IF_ERROR(byte_count(*limit, "memory_limit", out.memory_limit));

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/report.hpp"
+#include "core/report/table.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+using detail::clean;
+using detail::count_of;
+
+std::string head(const Plan& plan) {
+  size_t unknown = 0;
+  for (const CutTensor& cut : plan.cuts) unknown += cut.bytes == 0;
+  std::string out = cat("placement of ", quote(plan.model_name), ": ", count_of(plan.nodes.size(), "node"), " in ", count_of(plan.subgraphs.size(), "subgraph"));
+  if (!plan.subgraphs.empty()) out += plan.exact ? " (the minimum)" : cat(" (proven minimum ", plan.lower_bound, ")");
+  if (!plan.cuts.empty()) out += cat("; ", count_of(plan.cuts.size(), "tensor"), " cross, ", human_bytes(plan.bytes));
+  if (unknown) out += cat(" and ", unknown, " of unknown size");
+  return out + "\n";
+}
+
+std::string devices(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"device", "plugin", "nodes", "subgraphs"}};
+  std::vector<size_t> nodes(plan.devices.size(), 0), subgraphs(plan.devices.size(), 0);
+  for (const PlacedNode& node : plan.nodes) ++nodes[node.device];
+  for (const Subgraph& subgraph : plan.subgraphs) ++subgraphs[subgraph.device];
+  for (size_t d = 0; d < plan.devices.size(); ++d)
+    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), cat(nodes[d]), cat(subgraphs[d]), clean(plan.devices[d].rule)});
+  return detail::table(rows, {2, 3});
+}
+
+std::string not_as_asked(const Plan& plan) {
+  std::string out;
+  for (const PlacedNode& node : plan.nodes)
+    if (!node.as_asked) out += cat("  ", quote(node.name), " (", clean(node.op_type), "): asked for ", clean(node.asked), "; ", clean(node.sentence), "\n");
+  return out.empty() ? out : "not on the device asked for:\n" + out;
+}
+
+std::string notes(const Plan& plan) {
+  std::string out;
+  for (const std::string& note : plan.notes) out += cat("note: ", clean(note), "\n");
+  return out;
+}
+
+}  // namespace
+
+std::string placement_summary(const Plan& plan) { return head(plan) + devices(plan) + not_as_asked(plan) + notes(plan); }
+
+}  // namespace optima

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/report: lines and columns. Private to the room.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/placement/plan.hpp"
+
+namespace optima::detail {
+
+/// Rows of cells as indented lines with aligned columns; columns in `right` (by index) are aligned to the right. No spaces at
+/// the ends of lines.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& right = {});
+
+/// Text of a plan that somebody else may have written: control bytes become '?', so it cannot drive a terminal.
+std::string clean(std::string_view text);
+
+/// "1 node", "3 nodes".
+std::string count_of(size_t count, std::string_view thing);
+
+/// "a, b, c, ... (12 in all)".
+std::string shortened(const std::vector<std::string>& names, size_t most);
+
+}  // namespace optima::detail
