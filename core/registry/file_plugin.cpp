@@ -165,6 +165,7 @@ Result<std::vector<Verdict>> FilePlugin::check(const optima_graph& graph, std::s
   OPTIMA_RETURN_IF_ERROR(role(manifest_.compiler, "compiler"));
   OPTIMA_RETURN_IF_ERROR(serves(device));
   OPTIMA_ASSIGN(const auto self, instance());
+  OPTIMA_RETURN_IF_ERROR(self->usable("check"));
   const LentGraph lent(self->blobs(), graph, {});
   const RequestDevice target(manifest_, device, present(device));
   const OptionList options(options_of("compile", -1));
@@ -174,6 +175,7 @@ Result<std::vector<Verdict>> FilePlugin::check(const optima_graph& graph, std::s
   const int32_t code = self->enter("check", status, [&] {
     return self->compiler().check(self->handle(), &request, VerdictBook::report, &book, status.raw());
   });
+  if (const std::string damage = book.damage(); !damage.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": check: it ", damage));
   if (code == OPTIMA_DEPENDENCY) return all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text());
   if (code != OPTIMA_OK) return status.as_status(manifest_.id, "check", code);
   book.hold_to_note(manifest_, device.kind, graph);
@@ -186,6 +188,7 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   const auto made = instance();
   if (!made.ok()) return failed(made.status());
   const auto& self = *made;
+  if (const Status s = self->usable("compile"); !s.ok()) return failed(s);
   const LentGraph lent(self->blobs(), *job.graph, job.blobs);
   const RequestDevice target(manifest_, job.device, present(job.device));
   const OptionList options(options_of("compile", job.threads));

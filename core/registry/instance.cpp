@@ -157,6 +157,7 @@ Status Instance::fetch_tables(const Manifest& manifest) {
 }
 
 Result<std::vector<OwnedDevice>> Instance::devices(std::string* why_none) const {
+  OPTIMA_RETURN_IF_ERROR(usable("devices"));
   DeviceList list;
   std::string said;
   seam::CallStatus status;
@@ -170,8 +171,8 @@ Result<std::vector<OwnedDevice>> Instance::devices(std::string* why_none) const 
   return std::move(list.devices);
 }
 
-std::string Instance::cat_unusable(std::string_view what) const {
-  return cat("plugin ", quote(id_), ": ", what, ": not called, because the plugin reported a fatal failure before");
+Status Instance::refuse_unusable(std::string_view what) const {
+  return plugin_error(cat("plugin ", quote(id_), ": ", what, ": not called, because the plugin reported a fatal failure before"));
 }
 
 }  // namespace optima

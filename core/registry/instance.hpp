@@ -59,21 +59,25 @@ class Instance {
 
   Result<std::vector<OwnedDevice>> devices(std::string* why_none) const;
 
-  /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code.
+  /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code. Only for
+  /// a plugin that is usable().
   template <class F>
   int32_t enter(std::string_view what, seam::CallStatus& status, F&& function) const {
     const std::shared_lock lock(library_->gate);
-    return seam::call(id_, what, status, std::forward<F>(function));
+    const int32_t code = seam::call(id_, what, status, std::forward<F>(function));
+    if (code != OPTIMA_OK && status.fatal()) unusable_ = true;
+    return code;
   }
   /// The same, as a Status.
   template <class F>
   Status run(std::string_view what, F&& function) const {
-    if (unusable_) return plugin_error(cat_unusable(what));
+    OPTIMA_RETURN_IF_ERROR(usable(what));
     seam::CallStatus status;
     const int32_t code = enter(what, status, [&] { return function(status.raw()); });
-    if (code != OPTIMA_OK && status.fatal()) unusable_ = true;
     return status.as_status(id_, what, code);
   }
+  /// After it reported a fatal failure a plugin is only taken down, not called.
+  Status usable(std::string_view what) const { return unusable_.load(std::memory_order_relaxed) ? refuse_unusable(what) : Status(); }
 
  private:
   Instance() = default;
@@ -81,7 +85,7 @@ class Instance {
   Status fetch_tables(const Manifest& manifest);
   template <class T>
   Status fetch(const char* name, T& table);
-  std::string cat_unusable(std::string_view what) const;
+  Status refuse_unusable(std::string_view what) const;
 
   std::string id_;
   Library* library_ = nullptr;

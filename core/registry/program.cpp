@@ -105,6 +105,7 @@ class Context final : public ExecutionContext {
 
   Status execute(std::span<const optima_tensor> in, std::span<optima_tensor> out) override {
     if (in.size() != program_->inputs || out.size() != outputs()) return wrong_count("execute", in.size(), out.size());
+    OPTIMA_RETURN_IF_ERROR(plugin().usable("execute"));
     const OneAtATime one(busy_, plugin());
     status_.reset();
     const int32_t code = plugin().enter("execute", status_, [&] {

@@ -63,7 +63,8 @@ int32_t VerdictBook::report(void* book, const optima_verdict* verdicts, uint32_t
     const std::lock_guard lock(self.mutex_);
     for (; count > 0; --count) {
       if (!seam::sane(verdicts, kVerdictNeeded)) {
-        self.complain_once(cat("reported a verdict of size ", verdicts ? verdicts->struct_size : 0));
+        self.damage_ = cat("reported a verdict of size ", verdicts ? verdicts->struct_size : 0);
+        self.complain_once(self.damage_);
         return OPTIMA_INVALID_ARGUMENT;
       }
       if (const int32_t code = self.add(seam::known(verdicts)); code != OPTIMA_OK) return code;
@@ -71,6 +72,11 @@ int32_t VerdictBook::report(void* book, const optima_verdict* verdicts, uint32_t
     }
     return OPTIMA_OK;
   });
+}
+
+std::string VerdictBook::damage() {
+  const std::lock_guard lock(mutex_);
+  return damage_;
 }
 
 int32_t VerdictBook::add(const optima_verdict& raw) {

@@ -22,6 +22,8 @@ class VerdictBook {
   /// The seam's report callback, host_data = a VerdictBook. Any thread.
   static int32_t report(void* book, const optima_verdict* verdicts, uint32_t count);
 
+  /// What made reports unreadable, as in "reported a verdict of size 0"; empty = nothing.
+  std::string damage();
   /// Yes-verdicts outside the note become refusals.
   void hold_to_note(const Manifest& manifest, std::string_view kind, const optima_graph& graph);
   /// One verdict per node asked, in that order; the missing ones are refusals that say so.
@@ -38,6 +40,7 @@ class VerdictBook {
   std::vector<Verdict> verdicts_;
   std::vector<bool> told_;
   std::vector<std::string> complaints_;
+  std::string damage_;
 };
 
 }  // namespace optima

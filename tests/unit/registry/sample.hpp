@@ -91,6 +91,36 @@ inline Registry scanned(const std::string& folder, HostServices host = services(
   return std::move(*registry);
 }
 
+inline std::string bad_plugin(std::string_view name) { return cat(OPTIMA_BAD_PLUGINS "/", name, ".so"); }
+
+/// A plugin folder of its own with copies of the named bad plugins.
+struct PluginFolder {
+  TempFolder folder;
+  explicit PluginFolder(const std::vector<std::string>& names = {}) {
+    for (const std::string& n : names) add(n);
+  }
+  std::string add(const std::string& name, const std::string& as = "") const {
+    const std::string to = folder / ((as.empty() ? name : as) + ".so");
+    fs::create_directories(fs::path(to).parent_path());
+    fs::copy_file(bad_plugin(name), to);
+    return to;
+  }
+  const std::string& path() const { return folder.path(); }
+};
+
+/// A registry over the trial plugin, and that plugin. Options as "act", "load", "init".
+struct TrialHost {
+  PluginFolder folder{{"trial"}};
+  Registry registry;
+  Plugin* plugin;
+  explicit TrialHost(OptionValues options = {}, HostServices host = services()) : registry(scanned(folder.path(), std::move(host))) {
+    set(std::move(options));
+    plugin = registry.compiler("trial");
+    REQUIRE(plugin);
+  }
+  void set(OptionValues options) { REQUIRE_MESSAGE(registry.set_options(options).ok(), registry.set_options(options).message()); }
+};
+
 inline std::string slurp(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream all;

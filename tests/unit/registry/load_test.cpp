@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/registry/sample.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace optima::test {
+uint64_t allocations();  // count_allocations.cpp
+}
+
+namespace {
+
+const TargetDevice kTrial{"TRIAL", 0, {}, 0};
+
+Plugin::Artifact artifact() {
+  Plugin::Artifact a;
+  a.format_id = "trial.bin/1";
+  a.stem = "s";
+  a.files.push_back({"s.bin", Blob::copy("bytes", 5)});
+  a.compat_record.resize(2);
+  return a;
+}
+
+Result<std::unique_ptr<LoadedProgram>> load(TrialHost& host, const std::string& act, const TargetDevice& device = kTrial) {
+  host.set({{"trial.load", act}});
+  return host.plugin->load(artifact(), device, 1);
+}
+
+std::unique_ptr<LoadedProgram> loaded(TrialHost& host, const std::string& act = "") {
+  auto program = load(host, act);
+  REQUIRE_MESSAGE(program.ok(), program.status().message());
+  return std::move(*program);
+}
+
+std::unique_ptr<ExecutionContext> context_of(LoadedProgram& program) {
+  auto context = program.create_context();
+  REQUIRE_MESSAGE(context.ok(), context.status().message());
+  return std::move(*context);
+}
+
+struct Buffer {
+  std::array<float, 4> data{};
+  std::array<int64_t, 1> shape{4};
+  optima_tensor raw{};
+  Buffer() {
+    raw.struct_size = sizeof raw;
+    raw.dtype = OPTIMA_F32;
+    raw.rank = 1;
+    raw.shape = shape.data();
+    raw.data = data.data();
+    raw.size = sizeof data;
+    raw.fd = -1;
+  }
+  Buffer(const Buffer&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("an artifact is judged without being loaded; unknown verdicts read as UNKNOWN") {
+  TrialHost host;
+  Plugin::Artifact a = artifact();
+  const auto good = host.plugin->check_artifact(a, kTrial);
+  REQUIRE(good.ok());
+  CHECK((good->verdict == OPTIMA_COMPAT_OPTIMAL && good->text == "fine"));
+  a.compat_record.clear();
+  CHECK(host.plugin->check_artifact(a, kTrial)->verdict == OPTIMA_COMPAT_UNKNOWN);
+  a.format_id = "trial.bin/0";
+  CHECK(host.plugin->check_artifact(a, kTrial)->text == "format of another revision");
+}
+
+TEST_CASE("bindings are checked: direction, order, names, rank, shape, alignment") {
+  LogTrap log;
+  TrialHost host;
+  const auto program = loaded(host);
+  REQUIRE(program->bindings().size() == 2);
+  CHECK((program->bindings()[0].alignment == 64 && program->bindings()[1].alignment == 128));
+  const std::string who = "plugin 'trial': bindings: it ";
+  const auto message = [&](const char* act) { return load(host, act).status().message(); };
+  CHECK(message("odd alignment") == who + "gave binding 'y' the alignment 48, wanted a power of two up to 2097152");
+  CHECK(message("high rank") == who + "gave binding 'y' the rank 65");
+  CHECK(message("null shape") == who + "gave binding 'y' the rank 1");
+  CHECK(message("bad direction") == who + "gave binding 'y' the direction 7");
+  CHECK(message("no name") == who + "gave two bindings the name ''");
+  CHECK(message("output first") == who + "gave an input after an output");
+  CHECK(message("same name") == who + "gave two bindings the name 'x'");
+  CHECK(log.has("plugin-misbehaves trial: bindings: gave an input after an output"));
+}
+
+TEST_CASE("load fails with the plugin's sentence and the kind of its code") {
+  LogTrap log;
+  TrialHost host;
+  CHECK(load(host, "corrupt").status().message() == "plugin 'trial': load: checksum is wrong");
+  CHECK(load(host, "corrupt").status().kind() == StatusKind::InvalidInput);
+  CHECK(load(host, "no program").status().message() == "plugin 'trial': load: said OK and gave no program");
+  CHECK(load(host, "throw int").status().message() == "plugin 'trial': load: threw an exception across the seam: an exception of an unknown type");
+  CHECK(loaded(host, "no context")->create_context().status().message() == "plugin 'trial': context_create: the device is busy");
+  CHECK(loaded(host, "throw in context")->create_context().status().message().find("plugin 'trial': context_create: threw") == 0);
+}
+
+TEST_CASE("a slot is run on the device that is there, or refused by name") {
+  TrialHost host;
+  CHECK(load(host, "device", {"TRIAL", 1, {}, 0}).status().message() == "plugin 'trial': load: TRIAL:1 t1");
+  CHECK(load(host, "device", {"TRIAL", 5, {}, 0}).status().message() == "plugin 'trial': load: TRIAL:5 t0");  // virtual: on what there is
+  CHECK(load(host, "", {"REAL", 0, {}, 0}).status().message() == "plugin 'trial': device REAL:0 is not on this machine");
+  CHECK(load(host, "", {"GPU", 0, {}, 0}).status().message() == "plugin 'trial': serves TRIAL, REAL, not 'GPU'");
+}
+
+TEST_CASE("execute computes, and allocates nothing on the way") {
+  TrialHost host;
+  const auto program = loaded(host);
+  const auto context = context_of(*program);
+  Buffer x, y;
+  x.data = {1, 2, 3, 4};
+  REQUIRE(context->execute({&x.raw, 1}, {&y.raw, 1}).ok());
+  CHECK(y.data == std::array<float, 4>{2, 3, 4, 5});
+  const uint64_t before = allocations();
+  bool ok = true;
+  for (int i = 0; i < 100; ++i) ok = ok && context->execute({&x.raw, 1}, {&y.raw, 1}).ok();
+  const uint64_t after = allocations();
+  CHECK(ok);
+  CHECK(after == before);
+}
+
+TEST_CASE("a failing execute says so and can be repeated") {
+  LogTrap log;
+  TrialHost host;
+  Buffer x, y;
+  auto program = loaded(host, "lost");
+  CHECK(context_of(*program)->execute({&x.raw, 1}, {&y.raw, 1}).message() == "plugin 'trial': execute: the bus fell silent (device lost)");
+  program = loaded(host, "throw in execute");
+  const auto context = context_of(*program);
+  for (int i = 0; i < 2; ++i)
+    CHECK(context->execute({&x.raw, 1}, {&y.raw, 1}).message() == "plugin 'trial': execute: threw an exception across the seam: thrown by execute");
+  CHECK(context->execute({}, {&y.raw, 1}).message() == "plugin 'trial': execute: found 0 inputs and 1 outputs, wanted 1 and 1");
+}
+
+TEST_CASE("output shapes: declared when static, asked for otherwise, up to rank 64") {
+  TrialHost host;
+  Buffer x;
+  using Shapes = std::vector<std::vector<int64_t>>;
+  const auto shapes = [&](const char* act) {
+    const auto program = loaded(host, act);
+    return context_of(*program)->output_shapes({&x.raw, 1});
+  };
+  CHECK(*shapes("") == Shapes{{4}});
+  CHECK(*shapes("dynamic") == Shapes{{4}});
+  CHECK(*shapes("rank unknown") == Shapes{{-2}});
+}
+
+TEST_CASE("blobs that a plugin retained outlive the call; a release too many is reported") {
+  LogTrap log;
+  TrialHost host;
+  std::weak_ptr<const void> bytes;
+  auto program = [&] {
+    host.set({{"trial.load", "retain"}});
+    Plugin::Artifact a = artifact();
+    bytes = a.files[0].bytes.keeper;
+    return host.plugin->load(std::move(a), kTrial, 1);
+  }();
+  REQUIRE_MESSAGE(program.ok(), program.status().message());
+  CHECK(!bytes.expired());
+  program->reset();
+  CHECK(bytes.expired());
+  (void)loaded(host, "over-release");
+  CHECK(log.has("plugin-misbehaves trial: released blob "));
+}
+
+TEST_CASE("a context keeps its program, a program its plugin: they may be dropped in any order") {
+  std::unique_ptr<ExecutionContext> context;
+  {
+    TrialHost host;
+    auto program = loaded(host);
+    context = context_of(*program);
+  }
+  Buffer x, y;
+  CHECK(context->execute({&x.raw, 1}, {&y.raw, 1}).ok());
+}
+
+TEST_CASE("submit and profile go through when offered") {
+  static uint64_t signalled;
+  signalled = 0;
+  static const optima_fence_host fences = [] {
+    optima_fence_host f{};
+    f.struct_size = sizeof f;
+    f.signal = [](void*, optima_fence_point p) { signalled = p.value; };
+    return f;
+  }();
+  HostServices s = services();
+  s.extension = [](std::string_view id) -> const void* { return id == OPTIMA_EXT_FENCE ? &fences : nullptr; };
+  TrialHost host({}, s);
+  const auto program = loaded(host);
+  const auto context = context_of(*program);
+  Buffer x, y;
+  REQUIRE(context->has_async());
+  CHECK(context->submit({&x.raw, 1}, {&y.raw, 1}, {}, {nullptr, 9}).ok());
+  CHECK(signalled == 9);
+  CHECK(context->cancel().ok());
+  REQUIRE(context->has_profile());
+  CHECK(context->set_profiling(true).ok());
+  const auto events = context->read_profile();
+  REQUIRE(events.ok());
+  CHECK((events->at(0).node == 11 && events->at(0).name == "Identity" && events->at(0).duration_ns == 1));
+
+  const Registry null = scanned(plugins_folder());
+  CHECK(null.runtime("null")->manifest().id == "null");
+}
+
+#ifndef NDEBUG
+TEST_CASE("a debug host notices two calls at a time on one context") {
+  LogTrap log;
+  TrialHost host;
+  const auto program = loaded(host, "slow");
+  const auto context = context_of(*program);
+  Buffer a, b, c, d;
+  std::thread other([&] { (void)context->execute({&a.raw, 1}, {&b.raw, 1}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  (void)context->execute({&c.raw, 1}, {&d.raw, 1});
+  other.join();
+  CHECK(log.has("host-misbehaves trial: two calls at a time on one execution context"));
+}
+#endif
+
+TEST_CASE("contexts of one program run in parallel") {
+  TrialHost host;
+  const auto program = loaded(host);
+  std::vector<std::thread> threads;
+  std::atomic<int> good = 0;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      auto context = program->create_context();
+      Buffer x, y;
+      x.data.fill(static_cast<float>(i));
+      for (int k = 0; k < 200; ++k) good += (*context)->execute({&x.raw, 1}, {&y.raw, 1}).ok() && y.data[3] == static_cast<float>(i + 1);
+    });
+  for (auto& t : threads) t.join();
+  CHECK(good == 800);
+}

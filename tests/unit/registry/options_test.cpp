@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/registry/options.hpp"
+
+#include "tests/unit/registry/sample.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+std::string refused(TrialHost& host, const std::string& name, const std::string& value) {
+  const Status s = host.registry.set_options({{name, value}});
+  CHECK(s.kind() == StatusKind::InvalidInput);
+  return s.message();
+}
+
+// What check() of the trial plugin saw.
+std::string seen(TrialHost& host, OptionValues options, const TargetDevice& device = {"TRIAL", 0, {}, 0}) {
+  options["trial.act"] = "device";
+  host.set(options);
+  const SampleGraph graph(image::pack(identities(1)));
+  const uint32_t nodes[] = {11};
+  const auto verdicts = host.plugin->check(graph.raw, nodes, device);
+  REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
+  return (*verdicts)[0].text;
+}
+
+}  // namespace
+
+TEST_CASE("options are typed by the schema, defaults included, each call its scope") {
+  TrialHost host;
+  CHECK(seen(host, {}) ==
+        "TRIAL:0 t0 cores=8; trial.act=device; trial.mode=fast; trial.level=3; trial.ratio=0.500000; trial.flag=0; trial.raw=; trial.names=|a|b; trial.tool=; "
+        "optima.threads=0; optima.deterministic=1");
+  CHECK(seen(host, {{"trial.mode", "small"}, {"trial.level", "9"}, {"trial.ratio", "1"}, {"trial.flag", "on"}, {"trial.raw", "6162"}, {"trial.names", "x,y,z"},
+                    {"trial.tool", "/opt/x"}, {"trial.unset", "-4"}, {"optima.threads", "2"}, {"optima.deterministic", "no"}}) ==
+        "TRIAL:0 t0 cores=8; trial.act=device; trial.mode=small; trial.level=9; trial.ratio=1.000000; trial.flag=1; trial.raw=ab; trial.names=|x|y|z; "
+        "trial.tool=/opt/x; trial.unset=-4; optima.threads=2; optima.deterministic=0");
+}
+
+TEST_CASE("a wrong option is refused with what was found and wanted") {
+  TrialHost host;
+  CHECK(refused(host, "trial.levle", "3") == "unknown option 'trial.levle' (nearest: 'trial.level', 'trial.load', 'trial.mode')");
+  CHECK(refused(host, "trail.level", "3") == "option 'trail.level': no usable plugin 'trail' (nearest: 'trial')");
+  CHECK(refused(host, "level", "3") == "option 'level': wanted plugin.key");
+  CHECK(refused(host, "optima.threds", "3") == "unknown option 'optima.threds' (nearest: 'optima.threads')");
+  CHECK(refused(host, "trial.level", "12") == "option 'trial.level': found '12', wanted an integer within 0..9");
+  CHECK(refused(host, "trial.level", "3x") == "option 'trial.level': found '3x', wanted an integer within 0..9");
+  CHECK(refused(host, "trial.unset", "") == "option 'trial.unset': found '', wanted an integer");
+  CHECK(refused(host, "trial.ratio", "nan") == "option 'trial.ratio': found 'nan', wanted a number within 0..1");
+  CHECK(refused(host, "trial.flag", "maybe") == "option 'trial.flag': found 'maybe', wanted true or false");
+  CHECK(refused(host, "trial.mode", "fats") == "option 'trial.mode': found 'fats', wanted one of fast, small (nearest: 'fast')");
+  CHECK(refused(host, "trial.raw", "abc") == "option 'trial.raw': found 'abc', wanted pairs of hexadecimal digits");
+  CHECK(refused(host, "optima.threads", "-1") == "option 'optima.threads': found '-1', wanted an integer within 0..4096");
+}
+
+TEST_CASE("a refused set of options changes nothing") {
+  TrialHost host(OptionValues{{"trial.level", "5"}});
+  CHECK(!host.registry.set_options({{"trial.level", "6"}, {"trial.mode", "x"}}).ok());
+  bool found = false;
+  for (const EffectiveOption& o : host.plugin->options())
+    if (o.name == "trial.level") found = o.value == "5" && !o.is_default && o.changes_artifact && o.scope == "compile";
+  CHECK(found);
+}
+
+TEST_CASE("effective options are listed in schema order with their defaults") {
+  TrialHost host;
+  std::string all;
+  for (const EffectiveOption& o : host.plugin->options()) all += cat(o.name, "=", o.value, o.changes_artifact ? "!" : "", o.is_default ? " " : "* ");
+  CHECK(all == "trial.init= trial.act=! trial.load= trial.mode=fast! trial.level=3! trial.ratio=0.5 trial.flag=false trial.raw= trial.names=a,b trial.tool= "
+               "optima.threads=0 optima.deterministic=true! ");
+}
+
+TEST_CASE("target options of the config come last and win over what the device says of itself") {
+  TrialHost host;
+  const std::string text = seen(host, {}, {"TRIAL", 1, {{"cores", "4"}, {"board", "x"}}, 0});
+  CHECK(text.find("TRIAL:1 t1 board=x cores=4;") == 0);
+  CHECK(seen(host, {}, {"TRIAL", 7, {}, 0}).find("TRIAL:7 ;") == 0);  // a virtual slot that is not here
+}

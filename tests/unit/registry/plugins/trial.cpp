@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin for the host's tests: good by default, wrong in the way that an option names. Written on abi.h alone, and without
+// the guards of the author layer, so that what it throws does cross the seam.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "optima/abi.h"
+#include "optima/ext/async.h"
+#include "optima/ext/cost.h"
+#include "optima/ext/profile.h"
+#include "optima/ext/schema.h"
+
+namespace {
+
+std::string view(optima_str s) { return s.size ? std::string(s.data, s.size) : std::string(); }
+optima_str str(std::string_view s) { return {s.data(), s.size()}; }
+
+struct Trial {
+  const optima_host* host;
+};
+struct Program {
+  const Trial* trial;
+  std::string act;
+  std::vector<uint64_t> held;
+};
+struct Context {
+  Program* program;
+  std::atomic<int> inside{0};
+  uint32_t profiling = 0;
+};
+
+Trial* of(optima_plugin* p) { return reinterpret_cast<Trial*>(p); }
+Program* of(optima_program* p) { return reinterpret_cast<Program*>(p); }
+Context* of(optima_context* p) { return reinterpret_cast<Context*>(p); }
+
+int32_t fail(optima_status* s, int32_t code, std::string_view text, uint32_t node = OPTIMA_NONE) {
+  s->code = code;
+  s->node = node;
+  if (!text.empty()) s->set_text(s->host_data, str(text));
+  return code;
+}
+
+struct Foreign {};
+void throw_as(const std::string& act) {
+  if (act == "throw runtime_error") throw std::runtime_error("a plain exception");
+  if (act == "throw bad_alloc") throw std::bad_alloc();
+  if (act == "throw int") throw 42;
+  if (act == "throw text") throw "a text";
+  if (act == "throw foreign") throw Foreign();
+}
+
+std::string option(const optima_option* options, uint32_t count, std::string_view name) {
+  for (uint32_t i = 0; i < count; ++i, options = OPTIMA_NEXT(optima_option, options))
+    if (view(options->name) == name) return view(options->str);
+  return "";
+}
+
+int32_t init(const optima_host* host, const optima_option* options, uint32_t count, optima_plugin** plugin, optima_status* status) {
+  const std::string act = option(options, count, "trial.init");
+  throw_as(act);
+  if (act == "no sdk") return fail(status, OPTIMA_DEPENDENCY, "the Trial SDK 2.1 is not installed; see trial.example");
+  *plugin = reinterpret_cast<optima_plugin*>(new Trial{host});
+  host->log(host->self, OPTIMA_LOG_INFO, str("start"), str("temp " + view(host->temp_dir)));
+  return OPTIMA_OK;
+}
+
+void deinit(optima_plugin* plugin) { delete of(plugin); }
+
+int32_t devices(optima_plugin*, optima_add_device add, void* data, optima_status*) {
+  optima_option attr{};
+  attr.struct_size = sizeof attr;
+  attr.type = OPTIMA_OPTION_I64;
+  attr.name = str("cores");
+  attr.i64 = 8;
+  for (uint32_t ordinal : {0u, 1u}) {
+    optima_device d{};
+    d.struct_size = sizeof d;
+    d.device_class = OPTIMA_CLASS_NPU;
+    d.ordinal = ordinal;
+    d.kind = str("TRIAL");
+    d.arch = str(ordinal ? "t1" : "t0");
+    d.attrs = &attr;
+    d.attr_count = 1;
+    if (const int32_t code = add(data, &d)) return code;
+  }
+  return OPTIMA_OK;
+}
+
+optima_verdict verdict(uint32_t node, uint32_t what, uint32_t reason = OPTIMA_REASON_NONE, std::string_view text = "") {
+  optima_verdict v{};
+  v.struct_size = sizeof v;
+  v.node = node;
+  v.verdict = what;
+  v.reason = reason;
+  v.group = OPTIMA_NONE;
+  v.text = str(text);
+  return v;
+}
+
+int32_t check(optima_plugin*, const optima_check_request* request, optima_report report, void* data, optima_status* status) {
+  const std::string act = option(request->options, request->option_count, "trial.act");
+  throw_as(act);
+  if (act == "dependency") return fail(status, OPTIMA_DEPENDENCY, "the compiler of the driver is absent");
+  if (act == "error") return fail(status, OPTIMA_TOOL_FAILED, "the tool said no");
+  if (act == "future code") return fail(status, 4711, "code of the future");
+  std::vector<optima_verdict> all;
+  for (uint32_t k = 0; k < request->node_count; ++k) all.push_back(verdict(request->nodes[k], OPTIMA_VERDICT_SUPPORTED));
+  if (act == "missing") all.pop_back();
+  if (act == "twice") all.push_back(all[0]);
+  if (act == "unknown verdict") all[0].verdict = 99;
+  if (act == "no reason") all[0].verdict = OPTIMA_VERDICT_UNSUPPORTED;
+  if (act == "no text") all[0] = verdict(all[0].node, OPTIMA_VERDICT_PREFER_ELSEWHERE, OPTIMA_REASON_SIZE_LIMIT);
+  if (act == "future reason") all[0] = verdict(all[0].node, OPTIMA_VERDICT_UNSUPPORTED, 77, "too green");
+  if (act == "no group") all[0] = verdict(all[0].node, OPTIMA_VERDICT_ONLY_IN_GROUP, OPTIMA_REASON_OTHER, "only with the next");
+  if (act == "refuse") all[0] = verdict(all[0].node, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_SIZE_LIMIT, "input 0 has 6 elements,\nthe limit is 4.");
+  if (act == "not asked") all.push_back(verdict(999, OPTIMA_VERDICT_SUPPORTED));
+  if (act == "size zero") all[0].struct_size = 0;
+  if (act == "device") {
+    static thread_local std::string text;
+    text = view(request->device->kind) + ":" + std::to_string(request->device->ordinal) + " " + view(request->device->arch);
+    for (uint32_t i = 0; i < request->device->attr_count; ++i) {
+      const optima_option& o = request->device->attrs[i];
+      text += " " + view(o.name) + "=" + (o.type == OPTIMA_OPTION_I64 ? std::to_string(o.i64) : view(o.str));
+    }
+    for (uint32_t i = 0; i < request->option_count; ++i) {
+      const optima_option& o = request->options[i];
+      std::string value = o.type == OPTIMA_OPTION_I64 ? std::to_string(o.i64) : o.type == OPTIMA_OPTION_F64 ? std::to_string(o.f64) : view(o.str);
+      for (uint32_t k = 0; k < o.list_count; ++k) value += "|" + view(o.list[k].str);
+      text += "; " + view(o.name) + "=" + value;
+    }
+    for (auto& v : all) v = verdict(v.node, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_OTHER, text);
+  }
+  if (act == "threads") {
+    std::vector<std::thread> threads;
+    for (auto& v : all) threads.emplace_back([&] { report(data, &v, 1); });
+    for (auto& t : threads) t.join();
+    return OPTIMA_OK;
+  }
+  return report(data, all.data(), static_cast<uint32_t>(all.size()));
+}
+
+struct Writer {
+  const optima_sink* sink;
+  optima_status* status;
+  int32_t file(std::string_view name, std::string_view bytes, bool close = true) const {
+    uint64_t stream = 0;
+    if (const int32_t code = sink->open(sink->host_data, str(name), bytes.size(), &stream, status)) return code;
+    if (const int32_t code = sink->write(sink->host_data, stream, bytes.data(), bytes.size(), status)) return code;
+    return close ? sink->close(sink->host_data, stream, status) : OPTIMA_OK;
+  }
+};
+
+// Wrong uses of the sink. Gives -1 when the act is none of them.
+int32_t misuse(const std::string& act, const Writer& w) {
+  const optima_sink* k = w.sink;
+  if (act.rfind("name ", 0) == 0) return w.file(act.substr(5), "x");
+  if (act == "nul name") return w.file(std::string_view("a\0b", 3), "x");
+  if (act == "same name") return w.file("a", "1") ? OPTIMA_IO : w.file("a", "2");
+  if (act == "unclosed") return w.file("left.bin", "x", false);
+  if (act == "wrong stream") return k->write(k->host_data, 77, "x", 1, w.status);
+  if (act == "big compat") {
+    const std::string record(65537, 'c');
+    return k->set_compat(k->host_data, record.data(), record.size(), str("big"), w.status);
+  }
+  if (act == "compat twice") {
+    (void)k->set_compat(k->host_data, "1", 1, str("one"), w.status);
+    return k->set_compat(k->host_data, "2", 1, str("two"), w.status);
+  }
+  if (act == "bad weight") return k->use_weight(k->host_data, 5, str("w"), w.status);
+  if (act == "ignore failure") return w.file("../up", "x"), OPTIMA_OK;
+  return -1;
+}
+
+int32_t tool(const std::string& act, const Writer& w) {
+  optima_str path{};
+  if (const int32_t code = w.sink->path(w.sink->host_data, str("deep/tool.out"), &path, w.status)) return code;
+  const std::string at = view(path);
+  if (act == "tool link") return symlink("/etc/passwd", at.c_str()) ? OPTIMA_IO : OPTIMA_OK;
+  if (act == "tool absent") return OPTIMA_OK;
+  const int junk = open((at + ".log").c_str(), O_CREAT | O_WRONLY, 0666);
+  const int fd = open(at.c_str(), O_CREAT | O_WRONLY, 0666);
+  const bool wrote = junk >= 0 && fd >= 0 && write(fd, "tool", 4) == 4;
+  close(junk);
+  close(fd);
+  return wrote ? OPTIMA_OK : fail(w.status, OPTIMA_IO, "the tool cannot write");
+}
+
+int32_t fill_disk(const Writer& w, bool give_up) {
+  const std::string block(1 << 16, 'f');
+  for (int i = 0; i < 64; ++i)
+    if (const int32_t code = w.file("part_" + std::to_string(i), block); code && give_up) return fail(w.status, OPTIMA_INTERNAL, "something went wrong");
+  return OPTIMA_OK;
+}
+
+int32_t compile(optima_plugin* plugin, const optima_compile_request* request, const optima_sink* sink, const optima_progress* progress, optima_status* status) {
+  const std::string act = option(request->options, request->option_count, "trial.act");
+  throw_as(act);
+  const Writer w{sink, status};
+  if (act != "no format") (void)sink->set_format(sink->host_data, str("trial.bin/1"), status);
+  progress->report(progress->host_data, 0.25, str("first\nstage"));
+  if (act == "cancel") {
+    (void)w.file("half", "half");
+    while (!progress->cancelled(progress->host_data)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return OPTIMA_CANCELLED;
+  }
+  if (act == "gives up") return OPTIMA_CANCELLED;
+  if (act == "unsupported") return w.file("half", "x"), fail(status, OPTIMA_UNSUPPORTED, "node is too wide", 12);
+  if (act == "blames a stranger") return fail(status, OPTIMA_UNSUPPORTED, "node is too wide", 4711);
+  if (act == "tool failed") {
+    status->vendor_code = 3;
+    return fail(status, OPTIMA_TOOL_FAILED, "trialc failed");
+  }
+  if (act == "fatal") {
+    status->flags = OPTIMA_STATUS_FATAL;
+    return fail(status, OPTIMA_DEVICE, "the board is gone");
+  }
+  if (act == "full") return fill_disk(w, true);
+  if (act == "full, unnoticed") return fill_disk(w, false);
+  if (act == "onnx") {
+    const optima_host* host = of(plugin)->host;
+    return host->graph_to_onnx(host->self, request->graph, host->temp_dir, 0, status);
+  }
+  if (act == "retain") {
+    const optima_host* host = of(plugin)->host;
+    const uint64_t id = optima_get_blob(request->graph, 0)->id;
+    const int32_t code = host->blob_retain(host->self, id);
+    optima_str path{};
+    if (!code && host->blob_path(host->self, id, &path, status)) return OPTIMA_IO;
+    if (!code) host->blob_release(host->self, id);
+    if (w.file("retained", std::to_string(code) + " " + view(path))) return OPTIMA_IO;
+    return OPTIMA_OK;
+  }
+  if (const int32_t code = misuse(act, w); code != -1) return code;
+  if (act.rfind("tool", 0) == 0)
+    if (const int32_t code = tool(act, w)) return code;
+  (void)sink->set_meta(sink->host_data, str("compiler"), str("trial 1"), status);
+  (void)sink->set_compat(sink->host_data, "cc", 2, str("trial chips"), status);
+  if (request->graph->blob_count > 0) (void)sink->use_weight(sink->host_data, 0, str("w"), status);
+  progress->report(progress->host_data, 1.0, str("done"));
+  return w.file(view(request->stem) + ".bin", "trial " + view(request->stem));
+}
+
+const optima_named_blob* file(const optima_artifact* a, uint32_t k) {
+  const optima_named_blob* f = a->files;
+  while (k--) f = OPTIMA_NEXT(optima_named_blob, f);
+  return f;
+}
+
+int32_t check_artifact(optima_plugin*, const optima_artifact* artifact, const optima_device*, optima_compat* compat, optima_status*) {
+  const bool mine = view(artifact->format_id) == "trial.bin/1";
+  compat->verdict = mine ? (artifact->compat_size == 2 ? uint32_t{OPTIMA_COMPAT_OPTIMAL} : 99u) : uint32_t{OPTIMA_COMPAT_RECOMPILE};
+  compat->set_text(compat->host_data, str(mine ? "fine" : "format of another revision"));
+  return OPTIMA_OK;
+}
+
+int32_t load(optima_plugin* plugin, const optima_artifact* artifact, const optima_device* device, const optima_option* options, uint32_t count,
+             optima_program** program, optima_status* status) {
+  const std::string act = option(options, count, "trial.load");
+  throw_as(act);
+  if (act == "corrupt") return fail(status, OPTIMA_CORRUPT, "checksum is wrong");
+  if (act == "device") return fail(status, OPTIMA_DEVICE, view(device->kind) + ":" + std::to_string(device->ordinal) + " " + view(device->arch));
+  if (act == "no program") return OPTIMA_OK;
+  const optima_host* host = of(plugin)->host;
+  auto* made = new Program{of(plugin), act, {}};
+  if (act == "retain") {
+    const uint64_t id = file(artifact, 0)->blob->id;
+    if (host->blob_retain(host->self, id) != OPTIMA_OK) return delete made, fail(status, OPTIMA_INTERNAL, "retain");
+    made->held.push_back(id);
+  }
+  if (act == "over-release") host->blob_release(host->self, file(artifact, 0)->blob->id);
+  *program = reinterpret_cast<optima_program*>(made);
+  return OPTIMA_OK;
+}
+
+int32_t bindings(optima_program* program, optima_add_binding add, void* data, optima_status*) {
+  const std::string& act = of(program)->act;
+  static constexpr int64_t known[] = {4}, unknown[] = {-1};
+  const int64_t* shape = act == "dynamic" ? unknown : known;
+  optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
+  optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 128, 0};
+  if (act == "odd alignment") out.alignment = 48;
+  if (act == "high rank") out.rank = 65;
+  if (act == "null shape") out.shape = nullptr;
+  if (act == "bad direction") out.direction = 7;
+  if (act == "no name") out.name = str("");
+  if (act == "output first") std::swap(in, out);
+  if (act == "same name") {
+    out.direction = OPTIMA_INPUT;
+    out.name = in.name;
+  }
+  if (act == "rank unknown") out.rank = -1;
+  if (const int32_t code = add(data, &in)) return code;
+  return add(data, &out);
+}
+
+int32_t context_create(optima_program* program, optima_context** context, optima_status* status) {
+  throw_as(of(program)->act == "throw in context" ? "throw int" : "");
+  if (of(program)->act == "no context") return fail(status, OPTIMA_DEVICE, "the device is busy");
+  *context = reinterpret_cast<optima_context*>(new Context{of(program)});
+  return OPTIMA_OK;
+}
+void context_destroy(optima_context* context) { delete of(context); }
+void program_destroy(optima_program* program) {
+  Program* p = of(program);
+  for (uint64_t id : p->held) p->trial->host->blob_release(p->trial->host->self, id);
+  delete p;
+}
+
+int32_t execute(optima_context* context, const optima_tensor* in, uint32_t, optima_tensor* out, uint32_t, optima_status* status) {
+  Context* c = of(context);
+  const std::string& act = c->program->act;
+  if (act == "throw in execute") throw std::runtime_error("thrown by execute");
+  if (act == "lost") {
+    status->flags = OPTIMA_STATUS_DEVICE_LOST;
+    return fail(status, OPTIMA_DEVICE, "the bus fell silent");
+  }
+  if (act == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (out->alloc && !out->data)
+    if (const int32_t code = out->alloc(out->host_data, in->shape, 1)) return code;
+  const auto* x = static_cast<const float*>(in->data);
+  auto* y = static_cast<float*>(out->data);
+  for (uint64_t i = 0; i < in->size / sizeof(float); ++i) y[i] = x[i] + 1;
+  return OPTIMA_OK;
+}
+
+int32_t output_shapes(optima_context* context, const optima_tensor* in, uint32_t, optima_shape* out, uint32_t, optima_status*) {
+  const std::string& act = of(context)->program->act;
+  if (act == "rank unknown") return out->rank = -1, OPTIMA_OK;
+  out->rank = act == "dynamic 9" ? 9 : act == "dynamic 99" ? 99 : 1;
+  if (out->rank > static_cast<int32_t>(out->capacity)) return OPTIMA_OK;
+  for (int32_t d = 0; d < out->rank; ++d) out->dims[d] = d ? 1 : in->shape[0];
+  return OPTIMA_OK;
+}
+
+int32_t infer(optima_plugin*, const optima_graph* graph, uint32_t node, int32_t (*set)(void*, uint32_t, const optima_type*), void* data, optima_status* status) {
+  const optima_node* n = optima_get_node(graph->image, node);
+  const std::string op = view(optima_string(graph->image, &n->op_type));
+  if (op == "Wrong") return fail(status, OPTIMA_INVALID_GRAPH, "attribute k is missing", n->id);
+  if (op == "Silent") return OPTIMA_OK;
+  static constexpr int64_t dims[] = {5, -1};
+  const optima_str symbols[] = {str(""), str("n")};
+  optima_type t{sizeof t, OPTIMA_KIND_TENSOR, OPTIMA_F32, 2, dims, symbols};
+  if (op == "Deep") t.rank = 1000;
+  return set(data, op == "Far" ? 3 : 0, &t);
+}
+
+int32_t estimate(optima_plugin*, const optima_check_request* request, int32_t (*add)(void*, const optima_cost*, uint32_t), void* data, optima_status*) {
+  const optima_cost cost{sizeof cost, request->nodes[0], 12.5, 64, 1, 0};
+  return add(data, &cost, 1);
+}
+
+int32_t profile_enable(optima_context* context, uint32_t on, optima_status*) { return of(context)->profiling = on, OPTIMA_OK; }
+int32_t profile_read(optima_context* context, int32_t (*add)(void*, const optima_event*, uint32_t), void* data, optima_status*) {
+  const optima_event event{sizeof event, 11, str("Identity"), 100, of(context)->profiling, 0, 0};
+  return add(data, &event, 1);
+}
+
+// Runs at once and says so on the fence.
+int32_t submit(optima_context* context, const optima_tensor* in, uint32_t ni, optima_tensor* out, uint32_t no, const optima_fence_point*, uint32_t,
+               optima_fence_point signal, optima_status* status) {
+  if (const int32_t code = execute(context, in, ni, out, no, status)) return code;
+  const optima_host* host = of(context)->program->trial->host;
+  const auto* fences = static_cast<const optima_fence_host*>(host->get_extension(host->self, str(OPTIMA_EXT_FENCE)));
+  if (!fences) return fail(status, OPTIMA_UNSUPPORTED, "the host has no fences");
+  fences->signal(host->self, signal);
+  return OPTIMA_OK;
+}
+int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
+
+const void* get_extension(optima_plugin*, optima_str id) {
+  static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
+  static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes};
+  static constexpr optima_schema schema = {sizeof schema, 0, infer};
+  static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
+  static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
+  static constexpr optima_async async = {sizeof async, 0, submit, cancel};
+  const std::pair<const char*, const void*> tables[] = {{OPTIMA_EXT_COMPILER, &compiler}, {OPTIMA_EXT_RUNTIME, &runtime}, {OPTIMA_EXT_SCHEMA, &schema},
+                                                        {OPTIMA_EXT_COST, &cost},         {OPTIMA_EXT_PROFILE, &profile}, {OPTIMA_EXT_ASYNC, &async}};
+  for (const auto& [name, table] : tables)
+    if (optima_str_is(id, name)) return table;
+  return nullptr;
+}
+
+#define TEXT(z) {z, sizeof z - 1}
+const optima_plugin_api kApi = {sizeof kApi, 0, OPTIMA_ABI_MINOR, 0, 0, 0, TEXT("trial"), TEXT("Trial"), TEXT("1"), TEXT("1"), init, deinit, devices, get_extension};
+
+}  // namespace
+
+OPTIMA_EXPORT const optima_plugin_api* optima_plugin_query(uint32_t major, const optima_host*, optima_status*) { return major == 0 ? &kApi : nullptr; }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include "core/registry/elf_note.hpp"
+#include "tests/unit/registry/sample.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+std::string refusal(const Registry& r, const std::string& name) {
+  for (const PluginFile& f : r.files())
+    if (fs::path(f.path).filename() == name) {
+      CHECK(f.refusal.kind() == StatusKind::Plugin);
+      return f.refusal.message();
+    }
+  FAIL("no file " << name);
+  return "";
+}
+
+Result<Registry> scan(std::vector<std::string> folders, std::vector<std::string> allow = {}, bool writable = false) {
+  ScanOptions o;
+  o.folders = std::move(folders);
+  o.allow = std::move(allow);
+  o.allow_writable_by_others = writable;
+  return Registry::scan(o, services());
+}
+
+}  // namespace
+
+TEST_CASE("a folder and one level below are scanned in order of their paths") {
+  const PluginFolder folder;
+  folder.add("trial", "b/trial");
+  folder.add("fine", "a");
+  folder.add("single", "c/deeper/single");
+  folder.folder.file("readme.txt", "x");
+  const Registry r = scanned(folder.path());
+  REQUIRE(r.files().size() == 2);
+  CHECK(r.files()[0].path == folder.path() + "/a.so");
+  CHECK(r.files()[1].path == folder.path() + "/b/trial.so");
+  CHECK((r.files()[0].refusal.ok() && r.files()[1].refusal.ok()));
+  CHECK(r.notes().empty());
+}
+
+TEST_CASE("plugins come in the user's order, then by priority, then by id") {
+  const PluginFolder folder({"fine", "trial"});
+  Registry r = scanned(folder.path());
+  REQUIRE(r.compilers().size() == 2);
+  CHECK(r.compilers()[0]->manifest().id == "trial");  // priority 7
+  r.set_order({"bad"});
+  CHECK(r.compilers()[0]->manifest().id == "bad");
+  CHECK(r.runtimes().size() == 1);
+  CHECK(r.runtime("bad") == nullptr);
+  CHECK(r.compiler("nobody") == nullptr);
+}
+
+TEST_CASE("a plugin folder that is missing or no folder is bad input") {
+  const TempFolder t;
+  const auto missing = scan({t / "gone"});
+  REQUIRE(!missing.ok());
+  CHECK(missing.status().kind() == StatusKind::InvalidInput);
+  CHECK(missing.status().message() == cat("plugin folder '", t / "gone", "': no such folder"));
+  CHECK(scan({t.file("f", "x")}).status().message() == cat("plugin folder '", t / "f", "': not a folder"));
+  CHECK(scan({t.path()})->files().empty());
+}
+
+TEST_CASE("a folder of sources says so and names the built ones") {
+  const TempFolder t;
+  t.file("plugins/CMakeLists.txt", "");
+  t.file("plugins/acme/CMakeLists.txt", "");
+  const auto bare = scan({t / "plugins"});
+  REQUIRE(bare.ok());
+  REQUIRE(bare->notes().size() == 1);
+  CHECK(bare->notes()[0] == cat("plugin folder '", t / "plugins", "' holds sources, no built plugin; build first, then name the build's lib/optima/plugins"));
+  fs::create_directories(t / "build/release/lib/optima/plugins");
+  CHECK(scan({t / "plugins/"})->notes()[0] ==
+        cat("plugin folder '", t / "plugins", "' holds sources, no built plugin; the built ones lie in ", t / "build/release/lib/optima/plugins"));
+}
+
+TEST_CASE("a file that is no usable plugin is listed with its reason, and stops no other") {
+  const PluginFolder folder({"fine", "no_note", "msan"});
+  folder.folder.file("text.so", "this is a text file\n");
+  folder.folder.file("empty.so", "");
+  const std::string whole = slurp(bad_plugin("fine"));
+  folder.folder.file("half.so", whole.substr(0, 4096));  // what lies behind the loaded segments may go
+  std::string object = whole;
+  object[16] = 1;  // ET_REL
+  folder.folder.file("object.so", object);
+  std::string narrow = whole;
+  narrow[18] = 40, narrow[19] = 0;
+  folder.folder.file("arm.so", narrow);
+  std::string manifest = whole;
+  manifest.replace(manifest.find("\"id\": \"bad\""), 11, "\"id\": \"BAD\"");
+  folder.folder.file("manifest.so", manifest);
+  std::string abi = whole;
+  abi.replace(abi.find("[[0, 1]]"), 8, "[[0, 9]]");
+  folder.folder.file("abi.so", abi);
+  std::string link = folder.path() + "/link.so";
+  fs::create_symlink(folder.path() + "/nowhere", link);
+  const Registry r = scanned(folder.path());
+  CHECK(refusal(r, "text.so") == "not an ELF file");
+  CHECK(refusal(r, "empty.so") == "not an ELF file");
+  CHECK(refusal(r, "half.so").find("truncated or damaged: found ") == 0);
+  CHECK(refusal(r, "object.so") == "is an ELF file but no shared library");
+  CHECK(refusal(r, "no_note.so") == "is a shared library but no Optima plugin: it has no Optima note");
+  CHECK(refusal(r, "arm.so") == cat("is built for ARM, this program runs on ", machine_name(own_machine())));
+  CHECK(refusal(r, "manifest.so") == "manifest.id: found 'BAD', wanted 1 to 64 of a-z 0-9 _ . -");
+  CHECK(refusal(r, "abi.so") == "speaks ABI 0.9, this program speaks 0.1");
+  CHECK(refusal(r, "msan.so").find("is built with the memory sanitizer, this program with ") == 0);
+  CHECK(refusal(r, "link.so").find("No such file or directory") != std::string::npos);
+  CHECK(r.compiler("bad"));
+  CHECK(r.refusal_of("bad").message().find("abi.so': speaks ABI 0.9") != std::string::npos);
+}
+
+TEST_CASE("a plugin of another machine is refused by name of both machines") {
+  if (!fs::exists(bad_plugin("aarch64"))) {
+    MESSAGE("skipped: no aarch64-linux-gnu-gcc, so no plugin of another machine");
+    return;
+  }
+  const PluginFolder folder({"aarch64"});
+  CHECK(refusal(scanned(folder.path()), "aarch64.so") == cat("is built for AArch64, this program runs on ", machine_name(own_machine())));
+}
+
+TEST_CASE("of two files with one id and role the first is used and named") {
+  const PluginFolder folder;
+  const std::string first = folder.add("fine", "1"), second = folder.add("fine", "2");
+  const Registry r = scanned(folder.path());
+  CHECK(refusal(r, "2.so") == cat("duplicate of plugin 'bad' (compiler); used is '", first, "'"));
+  CHECK(r.compiler("bad")->path() == first);
+  const PluginFolder other({"other_build"});
+  const auto both = scan({other.path(), folder.path()});
+  CHECK(both->compiler("bad")->path() == other.path() + "/other_build.so");  // the folder named first wins
+}
+
+TEST_CASE("a compiler and a runtime half must be of one build") {
+  const PluginFolder good;
+  good.add("fine"), good.add("runtime_half");
+  const Registry pair = scanned(good.path());
+  CHECK((pair.compiler("bad") && pair.runtime("bad") && pair.compiler("bad") != pair.runtime("bad")));
+  const PluginFolder folder({"fine", "runtime_of_other_build"});
+  const Registry r = scanned(folder.path());
+  CHECK(refusal(r, "runtime_of_other_build.so") ==
+        cat("has build id '2', but the compiler half of plugin 'bad' in '", folder.path(), "/fine.so' has '1'"));
+  CHECK((r.compiler("bad") && !r.runtime("bad")));
+}
+
+TEST_CASE("files and folders that everybody may write are refused unless allowed") {
+  const PluginFolder folder({"fine"});
+  const std::string file = folder.path() + "/fine.so";
+  chmod(file.c_str(), 0777);
+  CHECK(refusal(scanned(folder.path()), "fine.so") == "is writable by everybody (chmod o-w it)");
+  CHECK(scan({folder.path()}, {}, true)->compiler("bad"));
+  chmod(file.c_str(), 0755);
+  chmod(folder.path().c_str(), 0777);
+  CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which is writable by everybody (chmod o-w it)"));
+}
+
+TEST_CASE("only plugins of the allow-list are used") {
+  const PluginFolder folder({"fine", "trial"});
+  const auto r = scan({folder.path()}, {"trial"});
+  REQUIRE(r.ok());
+  CHECK(refusal(*r, "fine.so") == "plugin 'bad' is not in the allow-list");
+  CHECK(r->compilers().size() == 1);
+}
+
+TEST_CASE("a folder named twice, or through its parent, is looked at once") {
+  const PluginFolder folder;
+  folder.add("fine", "sub/fine");
+  CHECK(scan({folder.path(), folder.path() + "/sub", folder.path() + "/./sub/"})->files().size() == 1);
+}
