@@ -126,7 +126,7 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   tell(progress, 0, cat("reading ", request.model));
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
-  OPTIMA_ASSIGN(out.graph, run_passes(std::move(out.graph), request.passes));
+  OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), request.passes));
   out.timings.passes_ms = watch.lap();
   tell(progress, 0, "asking the plugins and splitting");
   OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));

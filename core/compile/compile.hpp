@@ -23,7 +23,7 @@ struct PlanRequest {
   std::string model;                          ///< path
   std::string name;                           ///< of the package; empty = the file's stem
   onnx_io::ImportOptions import;
-  PassOptions passes;
+  passes::PassOptions passes;
   std::string allocation;                     ///< path; empty = everything automatic
   std::vector<std::string> pins;              ///< `NODE=DEV`
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present

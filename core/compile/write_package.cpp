@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/compile/self_test.hpp"
-#include "core/placement/placement_json.hpp"
+#include "core/placement/placement.hpp"
+#include "core/placement/plan_json.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -109,21 +111,13 @@ class Description {
   Package package_;
 };
 
-/// Every node of the source model with its device; folded ones with the device they would be free to take: none is recorded.
-std::vector<std::pair<std::string, std::string>> devices_by_node(const Planned& planned) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const PlacedNode& n : planned.plan.nodes) out.emplace_back(n.name, planned.plan.devices[n.device].full_name);
-  for (const Folded& f : planned.graph.folded) out.emplace_back(f.name, "auto");
-  return out;
-}
-
 }  // namespace
 
 Result<Package> write_package(const CompileRequest& request, const Planned& planned, const Registry& registry, BuildResult built,
                               PackageWriter writer) {
   OPTIMA_ASSIGN(Package package, Description(request, planned, registry, built, writer).make());
-  OPTIMA_RETURN_IF_ERROR(writer.add_file("placement.json", placement_json(planned.plan, planned.graph)));
-  OPTIMA_RETURN_IF_ERROR(writer.add_file("alloc.json", allocation_text(devices_by_node(planned))));
+  OPTIMA_RETURN_IF_ERROR(writer.add_file("placement.json", to_text(plan_to_json(planned.plan))));
+  OPTIMA_RETURN_IF_ERROR(writer.add_file("alloc.json", allocation_of(planned.plan, planned.graph)));
   OPTIMA_RETURN_IF_ERROR(writer.add_file("optima.yaml", effective_config(request.plan.config)));
   if (request.self_test) OPTIMA_RETURN_IF_ERROR(add_self_test(planned.graph, writer));
   return writer.commit(std::move(package));

@@ -79,7 +79,7 @@ Status Loading::variant(const PackageVariant& v) {
   for (const PackageSubgraph& s : v.subgraphs) OPTIMA_RETURN_IF_ERROR(subgraph(s).within(cat("subgraph ", s.index)));
   std::vector<LoadedProgram*> programs;
   for (const auto& p : state.programs) programs.push_back(p.get());
-  OPTIMA_ASSIGN(state.plan, plan_run(state.package, v, programs));
+  OPTIMA_ASSIGN(state.plan, plan_run(state.package, v, programs, options.keep_cuts));
   return {};
 }
 

@@ -15,6 +15,7 @@ namespace optima {
 
 struct LoadOptions {
   int64_t threads = 0;  ///< most threads of one subgraph's execution; 0 = all
+  bool keep_cuts = false;  ///< cut tensors keep their bytes until the next run, for Request::cuts(); takes arena_sum() bytes
 };
 
 /// One subgraph as loaded.

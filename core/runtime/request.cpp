@@ -109,6 +109,20 @@ Result<Tensor> Request::output(size_t index) const {
   return state_->output(index);
 }
 
+Result<std::vector<Tensor>> Request::cuts() const {
+  if (!state_->plan.keep_cuts || !state_->has_outputs) return Status(StatusKind::Usage, "the request kept no cut tensors, wanted a model loaded with keep_cuts and a successful run");
+  std::vector<Tensor> out;
+  for (const Step& step : state_->plan.steps)
+    for (const uint32_t number : step.outputs) {
+      const SlotState& s = state_->buffers.slots[number];
+      if (s.slot->home == Slot::Home::Output) continue;
+      Tensor t;
+      t.name = s.slot->name, t.dtype = s.slot->dtype, t.shape = s.dims, t.data = s.data, t.size = s.size;
+      out.push_back(std::move(t));
+    }
+  return out;
+}
+
 Status Request::run() {
   OPTIMA_RETURN_IF_ERROR(state_->claim());
   state_->cancel = false;

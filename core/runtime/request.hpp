@@ -37,6 +37,10 @@ class Request {
   /// The output of the last successful run, without a copy: valid until the next run or the end of the request.
   Result<Tensor> output(size_t index) const;
 
+  /// Every tensor between subgraphs of the last successful run, in order of production, without a copy: valid until the next
+  /// run or the end of the request. Usage unless the model was loaded with keep_cuts.
+  Result<std::vector<Tensor>> cuts() const;
+
   /// Runs here and now. InvalidInput when an input is not set; otherwise the first failing subgraph's Status.
   Status run();
 

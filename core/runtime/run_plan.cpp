@@ -131,7 +131,8 @@ void Builder::place() {
   std::vector<Slot*> owners;
   for (Slot& slot : plan.slots) {
     if (slot.home != Slot::Home::Arena) continue;
-    items.push_back({slot.needed, slot.alignment, slot.first, slot.last, 0});
+    const auto last_step = static_cast<uint32_t>(plan.steps.size());
+    items.push_back({slot.needed, slot.alignment, plan.keep_cuts ? 0 : slot.first, plan.keep_cuts ? last_step : slot.last, 0});
     owners.push_back(&slot);
     plan.arena_sum += (slot.needed + slot.alignment - 1) / slot.alignment * slot.alignment;
     plan.arena_alignment = std::max(plan.arena_alignment, slot.alignment);
@@ -142,8 +143,9 @@ void Builder::place() {
 
 }  // namespace
 
-Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs) {
+Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs, bool keep_cuts) {
   Builder b{package, variant, {}, {}};
+  b.plan.keep_cuts = keep_cuts;
   for (const std::string& name : package.package().inputs) {
     OPTIMA_ASSIGN(const uint32_t slot, b.slot_of(name));
     b.plan.slots[slot].home = Slot::Home::Input;

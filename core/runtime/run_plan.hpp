@@ -53,11 +53,13 @@ struct RunPlan {
   std::vector<Step> steps;
   std::vector<uint32_t> inputs;        ///< slot per model input
   std::vector<OutputSource> outputs;   ///< per model output
+  bool keep_cuts = false;
   uint64_t arena_bytes = 0, arena_alignment = 64;
   uint64_t arena_sum = 0;              ///< what the arena's tensors would take side by side
 };
 
 /// Joins what the package says with what the programs say. InvalidInput or Plugin error where they contradict each other.
-Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs);
+/// `keep_cuts`: no two arena tensors share bytes.
+Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs, bool keep_cuts);
 
 }  // namespace optima

@@ -11,7 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/onnx_io/write_onnx.hpp"
+#include "core/onnx_io/onnx_io.hpp"
 #include "core/support/file.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -130,7 +130,7 @@ void Session::print(std::string_view text) const {
   if (!json_) std::cout << text;
 }
 
-void Session::print(const Json& document) const {
+void Session::print_json(const Json& document) const {
   if (json_) std::cout << to_text(document);
 }
 

@@ -38,7 +38,7 @@ class Session {
   /// Text for people on stdout; dropped with --json.
   void print(std::string_view text) const;
   /// The one JSON document of --json; dropped without it.
-  void print(const Json& document) const;
+  void print_json(const Json& document) const;
   /// A line on stderr that the user should see whatever the mode.
   void note(std::string_view line) const;
 

@@ -2,7 +2,7 @@
 // host: `compile` and `plan`.
 #include <nlohmann/json.hpp>
 
-#include "core/placement/placement_json.hpp"
+#include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
@@ -22,8 +22,8 @@ Json timings_json(const Timings& t) {
   return {{"import_ms", t.import_ms}, {"passes_ms", t.passes_ms}, {"plan_ms", t.plan_ms}, {"compile_ms", t.compile_ms}, {"package_ms", t.package_ms}};
 }
 
-Result<Json> plan_document(const Planned& planned) {
-  OPTIMA_ASSIGN(Json document, parse_json(placement_json(planned.plan, planned.graph), "the plan"));
+Json plan_document(const Planned& planned) {
+  Json document = plan_to_json(planned.plan);
   document["timings"] = timings_json(planned.timings);
   return document;
 }
@@ -40,10 +40,9 @@ Status plan_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const PlanRequest request, plan_request(session, arguments));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
-  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), placement_json(planned.plan, planned.graph)));
-  session.print(summary_text(planned.plan, planned.wishes));
-  OPTIMA_ASSIGN(const Json document, plan_document(planned));
-  session.print(document);
+  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), to_text(plan_to_json(planned.plan))));
+  session.print(placement_summary(planned.plan));
+  session.print_json(plan_document(planned));
   return {};
 }
 
@@ -73,13 +72,13 @@ Status compile_verb(Session& session, const std::vector<std::string>& words) {
   Result<Compilation> done = compile_model(request, *registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
   progress.clear();
   if (!done.ok()) return done.status();
-  session.print(summary_text(done->planned.plan, done->planned.wishes));
+  session.print(placement_summary(done->planned.plan));
   session.print(cat("package: ", done->package.folder, "\n"));
-  OPTIMA_ASSIGN(Json document, plan_document(done->planned));
+  Json document = plan_document(done->planned);
   document["package"] = done->package.folder;
   document["package_hash"] = done->package.hash;
   document["subgraph_ms"] = done->subgraph_ms;
-  session.print(document);
+  session.print_json(document);
   return {};
 }
 

@@ -91,7 +91,7 @@ std::string types_text(const std::vector<uint64_t>& sets) {
   for (const uint64_t set : sets) {
     std::vector<std::string> names;
     for (int d = 1; d < 64; ++d)
-      if (set >> d & 1) names.push_back(dtype_name(d));
+      if (set >> d & 1) names.push_back(short_dtype_name(d));
     positions.push_back(join(names, " "));
   }
   return join(positions, " | ");
@@ -111,7 +111,7 @@ Status plugins_verb(Session& session, const std::vector<std::string>& words) {
   for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
   if (!rows.table.empty()) session.print("\n" + rows.table.text());
   if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
-  session.print(Json{{"plugins", list}, {"devices", rows.json}});
+  session.print_json(Json{{"plugins", list}, {"devices", rows.json}});
   return {};
 }
 
@@ -124,7 +124,7 @@ Status devices_verb(Session& session, const std::vector<std::string>& words) {
   for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
   session.print(rows.table.empty() ? "no device\n" : rows.table.text());
   if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
-  session.print(Json{{"devices", rows.json}});
+  session.print_json(Json{{"devices", rows.json}});
   return {};
 }
 
@@ -150,7 +150,7 @@ Status ops_verb(Session& session, const std::vector<std::string>& words) {
                     {"inputs", types_text(r.inputs)}, {"static_shape", r.static_shape}, {"note", r.note}});
   }
   session.print(table.text());
-  session.print(Json{{"plugin", id}, {"operators", list}});
+  session.print_json(Json{{"plugin", id}, {"operators", list}});
   return {};
 }
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/compile: inputs and expected outputs inside a package. Private to the room.
+#pragma once
+
+#include "core/graph/graph.hpp"
+#include "core/package/writer.hpp"
+
+namespace optima::detail {
+
+/// Adds self_test/input_<k>.npy (random, seed 1) and self_test/output_<k>.npy (the reference's answers).
+Status add_self_test(const Graph& graph, PackageWriter& writer);
+
+}  // namespace optima::detail

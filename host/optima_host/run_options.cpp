@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/optima_host/run_options.hpp"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::host {
+namespace {
+
+Result<std::vector<double>> numbers(const Arguments& arguments, const std::string& name) {
+  std::vector<double> out;
+  std::stringstream parts(arguments.text(name));
+  for (std::string part; std::getline(parts, part, ',');) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size())
+      return usage_error(cat("--", name, ": found ", quote(part), ", wanted numbers with commas between them"));
+    out.push_back(value);
+  }
+  return out;
+}
+
+}  // namespace
+
+void declare_run(Arguments& arguments) {
+  arguments.list("input", "NAME=FILE", "an input: .npy, .npz, .pb, raw bytes, or random[:seed]; repeats")
+      .list("image", "[NAME=]FILE", "a picture as input: JPG, PNG, ...")
+      .option("resize", "N|WxH", "resize the picture: short side, or both")
+      .option("crop", "N|WxH", "cut out its middle")
+      .option("mean", "M,M,M", "subtract, after scaling to 0..1; one number or one a channel")
+      .option("std", "S,S,S", "divide by, after the mean")
+      .option("layout", "NCHW|NHWC", "of the input; default: what its shape says")
+      .option("color", "RGB|BGR|GRAY", "order of the channels; default RGB, GRAY for one channel")
+      .option("threads", "N", "most threads of one subgraph (default: all)")
+      .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+}
+
+Result<RunOptions> run_options(Session& session, const Arguments& arguments) {
+  RunOptions out;
+  out.package = expand_home(arguments.text("PACKAGE"));
+  out.inputs = arguments.texts("input");
+  out.images = arguments.texts("image");
+  out.image.resize = arguments.text("resize");
+  out.image.crop = arguments.text("crop");
+  OPTIMA_ASSIGN(out.image.mean, numbers(arguments, "mean"));
+  OPTIMA_ASSIGN(out.image.std, numbers(arguments, "std"));
+  out.image.layout = arguments.text("layout");
+  out.image.color = arguments.text("color");
+  OPTIMA_ASSIGN(out.threads, arguments.integer("threads", 0, 1, 4096));
+  OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
+  out.cancelled = [] { return Session::cancelled().load(); };
+  return out;
+}
+
+RunPrinter printer_of(const Session& session) {
+  RunPrinter out;
+  if (session.json()) out.document = [&session](const Json& document) { session.print_json(document); };
+  else out.line = [&session](std::string_view line) { session.print(cat(line, "\n")); };
+  return out;
+}
+
+}  // namespace optima::host

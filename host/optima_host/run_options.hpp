@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: the options that `run`, `bench` and `compare` share, and a printer that follows --json.
+#pragma once
+
+#include "core/runtime/run_verb.hpp"
+#include "host/optima_host/arguments.hpp"
+#include "host/optima_host/session.hpp"
+
+namespace optima::host {
+
+/// --input --image --resize --crop --mean --std --layout --color --threads --option
+void declare_run(Arguments& arguments);
+Result<RunOptions> run_options(Session& session, const Arguments& arguments);
+RunPrinter printer_of(const Session& session);
+
+}  // namespace optima::host

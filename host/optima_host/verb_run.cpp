@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: `run` and `bench`: the same work as optima-run's, with the host's options around it.
+#include "core/support/file.hpp"
+#include "host/optima_host/run_options.hpp"
+#include "host/optima_host/verbs.hpp"
+
+namespace optima::host {
+
+Status run_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("run", "Runs a package and prints its outputs.");
+  arguments.positional("PACKAGE", true, "a package folder");
+  declare_run(arguments);
+  arguments.option("top", "K", "print the K largest elements of each output")
+      .option("labels", "FILE", "names for them, one a line")
+      .option("out,o", "DIR", "write one npy file per output, and manifest.json")
+      .option("repeat", "N", "run N times and print the times")
+      .option("trace", "FILE", "write a Chrome trace of the last run")
+      .flag("verify", "hash the whole package, weights seen before too");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(RunOptions options, run_options(session, arguments));
+  OPTIMA_ASSIGN(options.top, arguments.integer("top", 0, 1, 1000000));
+  OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
+  options.labels = expand_home(arguments.text("labels"));
+  options.output_folder = expand_home(arguments.text("out"));
+  options.trace = expand_home(arguments.text("trace"));
+  options.verify = arguments.has("verify");
+  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  RuntimeContext context(borrow_plugins(*registry));
+  return run_package(context, options, printer_of(session));
+}
+
+Status bench_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("bench", "Measures a package: latency, each subgraph's share, copies, throughput. Inputs not given are random.");
+  arguments.positional("PACKAGE", true, "a package folder");
+  declare_run(arguments);
+  arguments.option("repeat", "N", "measured runs (default: about three seconds' worth)")
+      .option("concurrency", "N", "requests running at the same time (default 1)")
+      .option("trace", "FILE", "write a Chrome trace of the last run");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(RunOptions options, run_options(session, arguments));
+  OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
+  OPTIMA_ASSIGN(options.concurrency, arguments.integer("concurrency", 1, 1, 1024));
+  options.trace = expand_home(arguments.text("trace"));
+  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  RuntimeContext context(borrow_plugins(*registry));
+  return bench_package(context, options, printer_of(session));
+}
+
+}  // namespace optima::host
