@@ -54,6 +54,10 @@ class Asker {
         out_.refuse(n, device, "COMPILE", refused->second);
         continue;
       }
+      if (const std::string why = outside_opsets(manifest, graph_.main().nodes[n].domain); !why.empty()) {
+        out_.refuse(n, device, reason_name(OPTIMA_REASON_OPSET), why);
+        continue;
+      }
       const Verdict verdict = judge_by_note(manifest, candidates_.devices[device].target.kind, packed_.raw, *optima_get_node(packed_.raw.image, n));
       if (verdict.verdict != OPTIMA_VERDICT_SUPPORTED) {
         out_.refuse(n, device, reason_name(verdict.reason), verdict.text);
@@ -64,6 +68,15 @@ class Asker {
       ids.push_back(id);
     }
     return ids;
+  }
+
+  // The host converts no model for a plugin, so a range it does not want to see is a no.
+  std::string outside_opsets(const Manifest& manifest, const std::string& domain) const {
+    for (const OpsetRange& range : manifest.opsets)
+      for (const auto& [name, version] : graph_.contents.opsets)
+        if (range.domain == domain && name == domain && (version < range.min || version > range.max))
+          return cat("the model is of opset ", version, domain.empty() ? "" : cat(" of ", domain), ", must be ", range.min, "..", range.max);
+    return "";
   }
 
   void take(uint32_t device, const std::vector<Verdict>& verdicts) {
