@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placements that cannot be: the kind (and so the exit code) and the message, word for word.
+#include "tests/unit/placement/placing.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+TEST_CASE("no plugin at all") {
+  Chain c;
+  c.request.plugins.clear();
+  CHECK(c.error(StatusKind::Plugin) == "no usable compiler plugin, wanted at least one");
+}
+
+TEST_CASE("a kind that nobody serves") {
+  Chain c;
+  c.candidates({"GPU:0"});
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'GPU:0' (asked by --device): no plugin serves kind 'GPU', found NPU (fastnpu), CPU (slowcpu)");
+}
+
+TEST_CASE("a plugin that is not there") {
+  Chain c;
+  c.candidates({"CPU:0"});
+  c.wish("b", {"acme/CPU:0"});
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'acme/CPU:0' (asked by 'b'): no plugin 'acme', found fastnpu, slowcpu");
+}
+
+TEST_CASE("a plugin that does not serve the kind") {
+  Chain c;
+  c.request.require_device = *parse_device("fastnpu/CPU:0");
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'fastnpu/CPU:0' (asked by --require-device): plugin 'fastnpu' does not serve kind 'CPU', it serves NPU");
+}
+
+TEST_CASE("a device that must be here and is not") {
+  Chain c;
+  c.npu.manifest_.devices[0] = {"NPU", "npu", false};
+  c.npu.present = {{"NPU", "npu", "", "", "", 0, {}}};
+  c.candidates({"NPU:1"});
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'NPU:1' (asked by --device): plugin 'fastnpu' has no such device, found NPU:0");
+  c.npu.present.clear();
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'NPU:1' (asked by --device): plugin 'fastnpu' has no such device, found none");
+}
+
+TEST_CASE("nothing named and nothing on this machine") {
+  Chain c;
+  CHECK(c.error(StatusKind::InvalidInput) == "no plugin has a device on this machine, wanted one by --device or the allocation; kinds served: NPU (fastnpu), CPU (slowcpu)");
+}
+
+TEST_CASE("more devices than a placement can hold") {
+  Chain c;
+  for (uint32_t i = 0; i < 65; ++i) c.request.candidates.push_back({"", "CPU", i});
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'CPU:64' (asked by --device): is one too many, wanted at most 64 devices");
+}
+
+TEST_CASE("a pin refused by its plugin") {
+  Chain c;
+  c.candidates({"CPU:0"});
+  c.npu.refuse(c.id_of("a"), OPTIMA_REASON_DTYPE, "input 0 is f32, must be f16");
+  c.wish("a", {"NPU:0"});
+  CHECK(c.error(StatusKind::Placement) ==
+        "node 'a' (Relu, f32[4] -> f32[4]) is pinned to NPU:0 by 'a', but plugin 'fastnpu' refuses it: input 0 is f32, must be f16 (DTYPE); it would run on CPU:0");
+  c.wish("b", {"NPU:0"});
+  CHECK(c.error(StatusKind::Placement).ends_with("; it would run on CPU:0; so with 1 other node"));
+}
+
+TEST_CASE("a pin refused with nobody else asked") {
+  Setup s;
+  s.output(s.node("a", "Exp", {s.input("x")}));
+  s.wish("a", {"NPU:0"});
+  CHECK(s.error(StatusKind::Placement) ==
+        "node 'a' (Exp, f32[4] -> f32[4]) is pinned to NPU:0 by 'a', but plugin 'fastnpu' refuses it: operator Exp is not in the note of plugin fastnpu (OP); "
+        "no other device asked would take it");
+}
+
+TEST_CASE("a list none of which can") {
+  Chain c;
+  c.candidates({"CPU:0"});
+  c.wish("b", {"NPU:0", "NPU:1"}, false);
+  CHECK(c.error(StatusKind::Placement) ==
+        "none of the devices that 'b' lists takes node 'b' (Exp, f32[4] -> f32[4]): NPU:0 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP); "
+        "NPU:1 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP); it would run on CPU:0");
+}
+
+TEST_CASE("a node that nobody takes") {
+  Chain c;
+  c.candidates({"NPU:0", "CPU:0"});
+  c.cpu.refuse(c.id_of("b"), OPTIMA_REASON_SIZE_LIMIT, "4 elements, at most 2");
+  CHECK(c.error(StatusKind::Placement) ==
+        "no candidate device takes node 'b' (Exp, f32[4] -> f32[4]): NPU:0 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP); "
+        "CPU:0 (slowcpu): 4 elements, at most 2 (SIZE_LIMIT)");
+}
+
+TEST_CASE("a node taken only by a device that must be named") {
+  Chain c;
+  c.candidates({"NPU:0"});
+  c.wish("a", {"CPU:0"});
+  CHECK(c.error(StatusKind::Placement) ==
+        "no candidate device takes node 'b' (Exp, f32[4] -> f32[4]): NPU:0 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP); "
+        "CPU:0: takes only nodes that name it");
+}
+
+TEST_CASE("control flow that nobody takes whole") {
+  Setup s;
+  const uint32_t x = s.input("x");
+  s.output(s.node("if_1", "If", {x}));
+  const uint32_t body = s.body("if_1/then", {x});
+  s.node("if_1/then/neg", "Neg", {0}, body);
+  s.candidates({"NPU:0"});
+  CHECK(s.error(StatusKind::Placement) ==
+        "no candidate device takes node 'if_1' (If, f32[4] -> f32[4]): NPU:0 (fastnpu): operator If is not in the note of plugin fastnpu (OP); "
+        "a node with bodies goes whole to one device, bodies driven by the host come later");
+}
+
+TEST_CASE("--require-device not met lists the nodes") {
+  Setup s;
+  uint32_t v = s.input("x");
+  for (int i = 0; i < 7; ++i) v = s.node("e" + std::to_string(i), "Exp", {v});
+  s.output(s.node("r", "Relu", {v}));
+  s.request.require_device = *parse_device("NPU:0");
+  const std::string no = " (Exp): operator Exp is not in the note of plugin fastnpu (OP); ";
+  CHECK(s.error(StatusKind::Placement) == "--require-device NPU:0: 7 of 8 nodes cannot run there: 'e0'" + no + "'e1'" + no + "'e2'" + no + "'e3'" + no + "'e4'" + no + "...");
+}
+
+TEST_CASE("--require-device against a pin") {
+  Chain c;
+  c.request.require_device = *parse_device("CPU:0");
+  c.wish("a", {"NPU:0"});
+  CHECK(c.error(StatusKind::Placement) == "--require-device CPU:0: 1 of 3 nodes cannot run there: 'a' (Relu): asked to run on NPU:0 by 'a'");
+}
+
+TEST_CASE("graphs that passes never leave are bugs, not plans") {
+  Chain c;
+  c.candidates({"CPU:0"});
+  c.node("dead", "Relu", {0});
+  CHECK(c.error(StatusKind::Internal) == "placement: node 'dead' has no output that is read, wanted a graph without dead nodes");
+  Chain d;
+  d.candidates({"CPU:0"});
+  std::swap(d.graph.main().nodes[0], d.graph.main().nodes[1]);
+  CHECK(d.error(StatusKind::Internal) == "placement: the nodes of the graph are not in topological order");
+}
