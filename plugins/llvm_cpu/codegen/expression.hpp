@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/codegen: from the expression of a KernelSpec to a function in the kernel's module.
+//
+// An expression is text, so that equal kernels are equal text. Statements are joined by "; ":
+//   loop SPLIT CHUNK D0,D1,..     first; the index space, outermost first. A unit of work is one combination of the first SPLIT
+//                                 dims, and, when CHUNK is not 0 (then SPLIT is all dims but the last), CHUNK elements of the
+//                                 last dim. units = D0 * .. * D(SPLIT-1) * ceil(last / CHUNK or 1)
+//   load ARG TYPE S0,S1,..        element of operand ARG at the sum of index * step (in elements)
+//   const TYPE NUMBER             C notation, hexadecimal floats welcome
+//   cast TYPE A                   as ONNX Cast; to integers with saturation
+//   NAME A [B [C]]                see expression.cpp; any other name calls e_NAME of kernels/math.cpp
+//   store ARG A S0,S1,..          gives no value
+// Statements that give a value are numbered from 0; A, B, C are such numbers. TYPE is f32, i64, ... or bool. f16 and bf16 are
+// computed in f32.
 #pragma once
 
 #include <string_view>
@@ -10,9 +22,8 @@ class Module;
 
 namespace optima::llvm_cpu {
 
-/// Gives the function `k_expression`, which element-wise templates declare and call, a body that computes `expression`, by
-/// calls to the `e_*` functions of the same bitcode (always_inline, vec in, vec out). Called before anything is optimised.
-/// Throws sdk::Error(OPTIMA_INTERNAL) when the text is not an expression.
+/// Gives the function `k_expression`, which kernels/elementwise.cpp declares and calls, a body that computes `expression`.
+/// Called before anything is optimised. Throws sdk::Error(OPTIMA_INTERNAL) when the text is not an expression.
 void define_expression(llvm::Module& module, std::string_view expression);
 
 }  // namespace optima::llvm_cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/kernels: C = act(alpha A B + bias + residual), batched, any strides, one register tile.
+// llvm_cpu/kernels: C = act(alpha A B + bias + addend) + residual, batched, any strides, one register tile.
 //
 // B lies in panels of nb*VL columns: [group][k][nb][VL] with a narrower last group (Pack::Dense with oc = N, ic = K). It is
 // packed when the artifact is loaded, or, when computed, by each unit into its scratch. mr rows x nb vectors of C live in
@@ -13,8 +13,9 @@ namespace k::matmul {
 
 /// How B arrives: packed at load, packed here from any strides, or read in place (column stride 1, N a multiple of VL).
 enum { Packed, Dynamic, InPlace };
-/// Epilogue bits. Bias: a number per column; RowBias: per row; Residual: an element of C's shape and strides.
-enum { Bias = 1, RowBias = 2, Residual = 4 };
+/// Epilogue bits, in this order: Bias, a number per column; RowBias, per row; Addend, a matrix that lies as C does; the
+/// activation; Residual, another such matrix.
+enum { Bias = 1, RowBias = 2, Addend = 4, Residual = 8 };
 
 /// Activations past those of tail.hpp. Gelu: v/2 (1 + erf(v / sqrt 2)); GeluTanh: its approximation; Mish: v tanh(softplus v).
 enum { Gelu = 64, GeluTanh, Mish };
@@ -40,7 +41,7 @@ struct Shape {
   float alpha, lo, hi;
 };
 struct Place {  // pointers at row 0 of a batch; bias and the epilogue at the group's first column
-  const float *a, *bias, *rowbias, *residual;
+  const float *a, *bias, *rowbias, *addend, *residual;
   float* c;
 };
 
@@ -66,8 +67,10 @@ INL void tile(idx mr, idx nb, idx lanes, const Shape& s, const float* b, idx sb,
     if (s.alpha != 1.f) v *= s.alpha;
     if (s.ep & Bias) v += ld_part(at.bias + n * VL, l, 0);
     if (s.ep & RowBias) v += at.rowbias[m + i];
+    if (s.ep & Addend) v += ld_part(at.addend + c, l, 0);
+    v = matmul::activate(s.act, s.lo, s.hi, v);
     if (s.ep & Residual) v += ld_part(at.residual + c, l, 0);
-    st_part(at.c + c, matmul::activate(s.act, s.lo, s.hi, v), l);
+    st_part(at.c + c, v, l);
   }
 }
 
@@ -96,8 +99,7 @@ INL void pack_panel(idx nb, idx cols, const Shape& s, const float* b, float* to)
 
 }  // namespace k::matmul
 
-// args: A, B, bias, row bias, residual, C. Batch (i, j) of b0 x b1 starts at i*sa0 + j*sa1 in A and so on; the residual lies
-// as C does. units: b0 * b1 * ceil(M / mb) * ceil(ceil(N / VL) / nb), groups of columns fastest. mb is a multiple of mr.
+// args: A, B, bias, row bias, addend, residual, C. Batch (i, j) of b0 x b1 starts at i*sa0 + j*sa1 in A and so on. units: b0 * b1 * ceil(M / mb) * ceil(ceil(N / VL) / nb), groups of columns fastest. mb is a multiple of mr.
 // scratch: K * nb * VL floats when B is Dynamic. B packed: sb0, sb1 are steps between packed matrices.
 TEMPLATE(k_matmul, int64_t mr, int64_t nb, int64_t mb, int64_t mode, int64_t ahead, int64_t ep, int64_t act, float alpha,
          float lo, float hi, int64_t M, int64_t N, int64_t K, int64_t sam, int64_t sak, int64_t sbk, int64_t sbn, int64_t scm,
@@ -111,7 +113,7 @@ TEMPLATE(k_matmul, int64_t mr, int64_t nb, int64_t mb, int64_t mode, int64_t ahe
     const idx n0 = g * nb * VL, m0 = block * mb, m1 = imin(M, m0 + mb), c0 = i0 * sc0 + i1 * sc1 + n0;
     const float* matrix = (const float*)args[1] + i0 * sb0 + i1 * sb1;
     const Place at{(const float*)args[0] + i0 * sa0 + i1 * sa1, (const float*)args[2] + (ep & Bias ? n0 : 0), (const float*)args[3],
-                   (const float*)args[4] + (ep & Residual ? c0 : 0), (float*)args[5] + c0};
+                   (const float*)args[4] + (ep & Addend ? c0 : 0), (const float*)args[5] + (ep & Residual ? c0 : 0), (float*)args[6] + c0};
     const auto group = [&](idx width, idx lanes) __attribute__((always_inline)) {
       const float* b = mode == Packed ? matrix + n0 * K : matrix + n0 * sbn;
       if (mode == Dynamic) pack_panel(width, (width - 1) * VL + lanes, s, b, (float*)scratch), b = (const float*)scratch;

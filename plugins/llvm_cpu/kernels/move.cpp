@@ -44,7 +44,7 @@ INL void walk(const Dims& x, idx split, const T* from, T* to) {
 
 // target[sum of i*t] = source[sum of i*s] over d0 x ... x d7. args: source, target; units: the product of the first `split`
 // dims (split <= 6). Steps may be 0 or negative.
-TEMPLATE(k_copy, int64_t bytes, int64_t split, int64_t d0, int64_t d1, int64_t d2, int64_t d3, int64_t d4, int64_t d5,
+TEMPLATE(k_move, int64_t bytes, int64_t split, int64_t d0, int64_t d1, int64_t d2, int64_t d3, int64_t d4, int64_t d5,
          int64_t d6, int64_t d7, int64_t s0, int64_t s1, int64_t s2, int64_t s3, int64_t s4, int64_t s5, int64_t s6,
          int64_t s7, int64_t t0, int64_t t1, int64_t t2, int64_t t3, int64_t t4, int64_t t5, int64_t t6, int64_t t7) {
   using namespace k;

@@ -7,7 +7,8 @@
 namespace optima::llvm_cpu {
 
 std::span<const Family> families() {
-  static const std::vector<Family> all = {conv_family(), pool_family(), gemv_family(), activation_family(), alias_family()};
+  static const std::vector<Family> all = {conv_family(), pool_family(), alias_family(), elementwise_family(),
+              matmul_family(), rows_family(), reduce_family()};
   return all;
 }
 

@@ -10,9 +10,11 @@ namespace optima::llvm_cpu {
 
 Family conv_family();
 Family pool_family();
-Family gemv_family();
-Family activation_family();
 Family alias_family();
+Family elementwise_family();
+Family matmul_family();
+Family rows_family();
+Family reduce_family();
 
 std::span<const Family> families();
 

@@ -44,10 +44,10 @@ TEST_CASE("matrix products agree with double loops for every shape, tile, mode a
   for (int i = 0; i < rounds(1500); ++i) {
     const int64_t mode = pick(0, 2), b0 = pick(1, 2), b1 = pick(1, 3), mr = pick(1, 8), nb = pick(1, 3), mb = mr * pick(1, 4);
     const int64_t M = pick(1, 40), K = pick(1, 40), N = mode == 2 ? k::VL * pick(1, 5) : pick(1, 5 * k::VL);
-    const int64_t ep = pick(0, 7), kind = pick(0, 11), act = kind > 8 ? kind - 9 + k::matmul::Gelu : kind;
+    const int64_t ep = pick(0, 15), kind = pick(0, 11), act = kind > 8 ? kind - 9 + k::matmul::Gelu : kind;
     const float alpha = coin() ? 1.f : 0.5f, lo = act == k::kClip ? -0.5f : 0.2f, hi = 0.5f;
     const bool ta = coin(), tb = mode == 1 && coin(), bcast_a = coin(), bcast_b = coin();
-    Guarded<float> a = reals((bcast_a ? 1 : b0 * b1) * M * K), bias = reals(N), rowbias = reals(M), res = reals(b0 * b1 * M * N);
+    Guarded<float> a = reals((bcast_a ? 1 : b0 * b1) * M * K), bias = reals(N), rowbias = reals(M), add = reals(b0 * b1 * M * N), res = reals(b0 * b1 * M * N);
     const int64_t nbatch = bcast_b ? 1 : b0 * b1;
     Guarded<float> b = reals(nbatch * K * N);
     const int64_t sa1 = bcast_a ? 0 : M * K, sbk = tb ? 1 : N, sbn = tb ? K : 1;
@@ -63,7 +63,7 @@ TEST_CASE("matrix products agree with double loops for every shape, tile, mode a
     }
     const int64_t units = b0 * b1 * k::cdiv(M, mb) * k::cdiv(k::cdiv(N, k::VL), nb);
     const Guarded<float> got = run<float>(b0 * b1 * M * N, units, K * nb * k::VL * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
-      void* args[] = {a.data(), mode == 0 ? panels.data() : b.data(), bias.data(), rowbias.data(), res.data(), out};
+      void* args[] = {a.data(), mode == 0 ? panels.data() : b.data(), bias.data(), rowbias.data(), add.data(), res.data(), out};
       k_matmul(mr, nb, mb, mode, coin() ? 256 : 0, ep, act, alpha, lo, hi, M, N, K, ta ? 1 : K, ta ? M : 1, sbk, sbn, N, b1, sa1 * b1, sa1,
                sb1 * b1, sb1, M * N * b1, M * N, args, u0, u1, s);
     });
@@ -74,8 +74,8 @@ TEST_CASE("matrix products agree with double loops for every shape, tile, mode a
           double v = 0;
           for (int64_t x = 0; x < K; ++x)
             v += double(a[(bcast_a ? 0 : q) * M * K + (ta ? x * M + m : m * K + x)]) * b[(bcast_b ? 0 : q) * K * N + (tb ? n * K + x : x * N + n)];
-          v = v * alpha + (ep & 1 ? bias[n] : 0) + (ep & 2 ? rowbias[m] : 0) + (ep & 4 ? res[(q * M + m) * N + n] : 0);
-          want.push_back(activation(act, lo, hi, v));
+          v = v * alpha + (ep & 1 ? bias[n] : 0) + (ep & 2 ? rowbias[m] : 0) + (ep & 4 ? add[(q * M + m) * N + n] : 0);
+          want.push_back(activation(act, lo, hi, v) + (ep & 8 ? res[(q * M + m) * N + n] : 0));
         }
     INFO("mode " << mode << " M " << M << " N " << N << " K " << K << " tile " << mr << "x" << nb << " ep " << ep << " act " << act);
     REQUIRE(error_of(got, want, 1) < 4e-6);

@@ -41,7 +41,7 @@ void copies() {
     const int64_t split = pick(0, 6), units = std::accumulate(d.begin(), d.begin() + split, int64_t{1}, std::multiplies<>());
     const Guarded<T> got = run<T>(m, units, 0, [&](T* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<T*>(from.data()) + first, out};
-      k_copy(sizeof(T), split, EIGHT(d), EIGHT(s), EIGHT(t), args, u0, u1, x);
+      k_move(sizeof(T), split, EIGHT(d), EIGHT(s), EIGHT(t), args, u0, u1, x);
     }, before.data());
     std::vector<T> want = before;
     Dims at(dims.size(), 0);

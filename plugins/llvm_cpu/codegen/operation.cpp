@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/codegen: see operation.hpp.
+#include "plugins/llvm_cpu/codegen/operation.hpp"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdlib>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+using llvm::Intrinsic::ID;
+using Values = std::vector<llvm::Value*>;
+
+[[noreturn]] void unknown(const std::string& name) {
+  throw sdk::Error(OPTIMA_INTERNAL, "expression operation " + name + " does not exist for these operands");
+}
+
+/// Held in a vector of another type than in memory.
+bool is_half(Scalar type) { return type == Scalar::F16 || type == Scalar::Bf16; }
+
+}  // namespace
+
+bool is_float(Scalar t) { return t == Scalar::F32 || t == Scalar::F64 || is_half(t); }
+bool is_signed(Scalar t) { return t == Scalar::I8 || t == Scalar::I16 || t == Scalar::I32 || t == Scalar::I64; }
+
+llvm::Type* memory_type(llvm::LLVMContext& c, Scalar t) {
+  switch (t) {
+    case Scalar::F32: return llvm::Type::getFloatTy(c);
+    case Scalar::F64: return llvm::Type::getDoubleTy(c);
+    case Scalar::F16: return llvm::Type::getHalfTy(c);
+    case Scalar::I64: case Scalar::U64: return llvm::Type::getInt64Ty(c);
+    case Scalar::I32: case Scalar::U32: return llvm::Type::getInt32Ty(c);
+    case Scalar::I16: case Scalar::U16: case Scalar::Bf16: return llvm::Type::getInt16Ty(c);
+    default: return llvm::Type::getInt8Ty(c);
+  }
+}
+
+llvm::Type* Operations::held_type(Scalar t) const {
+  llvm::Type* element = t == Scalar::Bool ? llvm::Type::getInt1Ty(m_.getContext())
+                        : is_half(t)      ? llvm::Type::getFloatTy(m_.getContext())
+                                          : memory_type(m_.getContext(), t);
+  return llvm::FixedVectorType::get(element, lanes_);
+}
+
+Typed Operations::from_memory(llvm::Value* v, Scalar t) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
+  const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, lanes); };
+  if (t == Scalar::Bool) return {b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())), t};
+  if (t == Scalar::F16) return {b_.CreateFPExt(v, vector(b_.getFloatTy())), t};
+  if (t == Scalar::Bf16) return {b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, vector(b_.getInt32Ty())), 16), vector(b_.getFloatTy())), t};
+  return {v, t};
+}
+
+llvm::Value* Operations::to_memory(Typed v) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(v.value->getType())->getNumElements();
+  const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, lanes); };
+  if (v.type == Scalar::Bool) return b_.CreateZExt(v.value, vector(b_.getInt8Ty()));
+  if (v.type == Scalar::F16) return b_.CreateFPTrunc(v.value, vector(b_.getHalfTy()));
+  if (v.type != Scalar::Bf16) return v.value;
+  // To nearest, ties to even; NaN stays NaN.
+  llvm::Value* bits = b_.CreateBitCast(v.value, vector(b_.getInt32Ty()));
+  const auto word = [&](uint32_t x) { return llvm::ConstantInt::get(bits->getType(), x); };
+  llvm::Value* even = b_.CreateAnd(b_.CreateLShr(bits, word(16)), word(1));
+  llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(even, word(0x7FFF))), word(16));
+  llvm::Value* quiet = b_.CreateOr(b_.CreateLShr(bits, word(16)), word(0x40));
+  return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(v.value, v.value), quiet, rounded), vector(b_.getInt16Ty()));
+}
+
+Typed Operations::constant(Scalar t, const std::string& number) {
+  llvm::Type* type = held_type(t);
+  if (is_float(t)) {
+    const double v = std::strtod(number.c_str(), nullptr);
+    return {llvm::ConstantFP::get(type, v), t};
+  }
+  return {llvm::ConstantInt::get(type, static_cast<uint64_t>(std::strtoll(number.c_str(), nullptr, 10)), is_signed(t)), t};
+}
+
+Typed Operations::cast(Typed v, Scalar to) {
+  if (v.type == to) return v;
+  llvm::Type* type = held_type(to);
+  if (to == Scalar::Bool) {
+    llvm::Value* zero = llvm::Constant::getNullValue(v.value->getType());
+    return {is_float(v.type) ? b_.CreateFCmpUNE(v.value, zero) : b_.CreateICmpNE(v.value, zero), to};
+  }
+  if (is_float(v.type) && is_float(to)) {
+    Typed out{b_.CreateFPCast(v.value, type), to};
+    return is_half(to) ? from_memory(to_memory(out), to) : out;  // rounds as a store would
+  }
+  if (is_float(to)) {
+    Typed out{is_signed(v.type) ? b_.CreateSIToFP(v.value, type) : b_.CreateUIToFP(v.value, type), to};
+    return is_half(to) ? from_memory(to_memory(out), to) : out;
+  }
+  if (is_float(v.type)) {
+    const ID id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return {b_.CreateIntrinsic(id, {type, v.value->getType()}, {v.value}), to};
+  }
+  return {b_.CreateIntCast(v.value, type, is_signed(v.type)), to};
+}
+
+llvm::Value* Operations::call(const std::string& name, const Values& a) {
+  llvm::Function* f = m_.getFunction("e_" + name);
+  if (!f || f->arg_size() != a.size() || f->getReturnType() != a[0]->getType()) unknown(name);
+  for (unsigned i = 0; i < a.size(); ++i)
+    if (f->getArg(i)->getType() != a[i]->getType()) unknown(name);
+  return b_.CreateCall(f, a);
+}
+
+llvm::Value* Operations::float_op(const std::string& name, const Values& a) {
+  llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr;
+  if (a.size() == 2) {
+    if (name == "add") return b_.CreateFAdd(x, y);
+    if (name == "sub") return b_.CreateFSub(x, y);
+    if (name == "mul") return b_.CreateFMul(x, y);
+    if (name == "div") return b_.CreateFDiv(x, y);
+    // NaN when either is: the first one's NaN is chosen, the second one's is what a false comparison leaves.
+    if (name == "max") return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOGT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
+    if (name == "min") return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOLT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
+    // One instruction: the second operand when either is NaN. For limits, x being the limit.
+    if (name == "atleast") return b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y);
+    if (name == "atmost") return b_.CreateSelect(b_.CreateFCmpOLT(x, y), x, y);
+    return call(name, a);
+  }
+  const auto unary = [&](ID id) { return b_.CreateUnaryIntrinsic(id, x); };
+  if (name == "neg") return b_.CreateFNeg(x);
+  if (name == "abs") return unary(llvm::Intrinsic::fabs);
+  if (name == "sqrt") return unary(llvm::Intrinsic::sqrt);
+  if (name == "floor") return unary(llvm::Intrinsic::floor);
+  if (name == "ceil") return unary(llvm::Intrinsic::ceil);
+  if (name == "round") return unary(llvm::Intrinsic::rint);
+  if (name == "sign") {
+    llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
+    llvm::Value* below = b_.CreateSelect(b_.CreateFCmpOLT(x, zero), llvm::ConstantFP::get(x->getType(), -1), x);
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, zero), llvm::ConstantFP::get(x->getType(), 1), below);
+  }
+  return call(name, a);
+}
+
+/// Towards zero; by zero gives zero, and the most negative number by -1 gives itself: nothing traps.
+llvm::Value* Operations::divide(llvm::Value* x, llvm::Value* y, bool with_sign, bool remainder) {
+  llvm::Type* type = x->getType();
+  llvm::Value *zero = llvm::Constant::getNullValue(type), *one = llvm::ConstantInt::get(type, 1);
+  llvm::Value* by_zero = b_.CreateICmpEQ(y, zero);
+  if (!with_sign) {
+    llvm::Value* safe = b_.CreateSelect(by_zero, one, y);
+    return b_.CreateSelect(by_zero, zero, remainder ? b_.CreateURem(x, safe) : b_.CreateUDiv(x, safe));
+  }
+  llvm::Value* by_minus_one = b_.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(type));
+  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, y);
+  llvm::Value* quotient = b_.CreateSDiv(x, safe);
+  llvm::Value* out = remainder ? b_.CreateSRem(x, safe) : b_.CreateSelect(by_minus_one, b_.CreateNeg(x), quotient);
+  return b_.CreateSelect(by_zero, zero, out);
+}
+
+llvm::Value* Operations::integer_op(const std::string& name, const Values& a, bool with_sign) {
+  llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr, *zero = llvm::Constant::getNullValue(x->getType());
+  const auto pick = [&](ID yes, ID no) { return b_.CreateBinaryIntrinsic(with_sign ? yes : no, x, y); };
+  if (a.size() == 1) {
+    if (name == "neg") return b_.CreateNeg(x);
+    if (name == "not") return b_.CreateNot(x);
+    if (name == "abs") return with_sign ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
+    if (name == "sign") {
+      llvm::Value* one = llvm::ConstantInt::get(x->getType(), 1);
+      llvm::Value* below = with_sign ? b_.CreateSelect(b_.CreateICmpSLT(x, zero), llvm::Constant::getAllOnesValue(x->getType()), zero) : zero;
+      return b_.CreateSelect(with_sign ? b_.CreateICmpSGT(x, zero) : b_.CreateICmpNE(x, zero), one, below);
+    }
+    unknown(name);
+  }
+  if (name == "add") return b_.CreateAdd(x, y);
+  if (name == "sub") return b_.CreateSub(x, y);
+  if (name == "mul") return b_.CreateMul(x, y);
+  if (name == "div") return divide(x, y, with_sign, false);
+  if (name == "rem") return divide(x, y, with_sign, true);
+  if (name == "mod") {  // the sign of y
+    llvm::Value* r = divide(x, y, with_sign, true);
+    if (!with_sign) return r;
+    llvm::Value* wrong = b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, y), zero));
+    return b_.CreateSelect(wrong, b_.CreateAdd(r, y), r);
+  }
+  if (name == "max" || name == "atleast") return pick(llvm::Intrinsic::smax, llvm::Intrinsic::umax);
+  if (name == "min" || name == "atmost") return pick(llvm::Intrinsic::smin, llvm::Intrinsic::umin);
+  if (name == "shl" || name == "shr") {
+    llvm::Value* wide = llvm::ConstantInt::get(y->getType(), y->getType()->getScalarSizeInBits());
+    llvm::Value* inside = b_.CreateICmpULT(y, wide);
+    llvm::Value* by = b_.CreateSelect(inside, y, zero);
+    return b_.CreateSelect(inside, name == "shl" ? b_.CreateShl(x, by) : b_.CreateLShr(x, by), zero);
+  }
+  return logic_op(name, a);
+}
+
+llvm::Value* Operations::logic_op(const std::string& name, const Values& a) {
+  if (name == "not" && a.size() == 1) return b_.CreateNot(a[0]);
+  if (a.size() != 2) unknown(name);
+  if (name == "and") return b_.CreateAnd(a[0], a[1]);
+  if (name == "or") return b_.CreateOr(a[0], a[1]);
+  if (name == "xor") return b_.CreateXor(a[0], a[1]);
+  unknown(name);
+}
+
+llvm::Value* Operations::compare(const std::string& name, llvm::Value* x, llvm::Value* y, Scalar t) {
+  using P = llvm::CmpInst;
+  const bool f = is_float(t), s = is_signed(t);
+  const auto make = [&](P::Predicate real, P::Predicate with_sign, P::Predicate without) {
+    return f ? b_.CreateFCmp(real, x, y) : b_.CreateICmp(s ? with_sign : without, x, y);
+  };
+  if (name == "eq") return make(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
+  if (name == "lt") return make(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
+  if (name == "le") return make(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
+  if (name == "gt") return make(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
+  if (name == "ge") return make(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
+  return nullptr;
+}
+
+Typed Operations::apply(const Statement& s, const std::vector<Typed>& all) {
+  Values a;
+  for (const uint32_t v : s.values) a.push_back(all[v].value);
+  const Scalar type = all[s.values[0]].type;
+  if (s.name == "cast") return cast(all[s.values[0]], s.type);
+  if (s.name == "where") {
+    const Scalar result = all[s.values[1]].type;
+    if (a.size() != 3 || type != Scalar::Bool || result != all[s.values[2]].type) unknown(s.name);
+    return {b_.CreateSelect(a[0], a[1], a[2]), result};
+  }
+  for (const uint32_t v : s.values)
+    if (all[v].type != type) unknown(s.name);
+  if (a.size() == 2)
+    if (llvm::Value* flag = compare(s.name, a[0], a[1], type)) return {flag, Scalar::Bool};
+  if (a.size() == 1 && is_float(type) && s.name == "isnan") return {b_.CreateFCmpUNO(a[0], a[0]), Scalar::Bool};
+  if (type == Scalar::Bool) return {logic_op(s.name, a), type};
+  if (is_float(type)) return {float_op(s.name, a), type};
+  return {integer_op(s.name, a, is_signed(type)), type};
+}
+
+}  // namespace optima::llvm_cpu

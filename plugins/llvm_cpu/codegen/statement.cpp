@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/codegen: see statement.hpp.
+#include "plugins/llvm_cpu/codegen/statement.hpp"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(std::string_view statement) : whole_(statement), rest_(statement) {}
+
+  std::string_view word() {
+    const size_t end = rest_.find(' ');
+    const std::string_view out = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    if (out.empty()) fail("a word is missing");
+    return out;
+  }
+  bool done() const { return rest_.empty(); }
+  int64_t integer() { return parse(word()); }
+  std::vector<int64_t> integers() {
+    std::vector<int64_t> out;
+    std::string_view text = word();
+    for (;;) {
+      const size_t comma = text.find(',');
+      out.push_back(parse(text.substr(0, comma)));
+      if (comma == std::string_view::npos) return out;
+      text.remove_prefix(comma + 1);
+    }
+  }
+  Scalar type() {
+    static constexpr std::array<std::pair<std::string_view, Scalar>, 13> kTypes = {{
+        {"f32", Scalar::F32}, {"f64", Scalar::F64}, {"f16", Scalar::F16}, {"bf16", Scalar::Bf16}, {"i8", Scalar::I8},
+        {"i16", Scalar::I16}, {"i32", Scalar::I32}, {"i64", Scalar::I64}, {"u8", Scalar::U8}, {"u16", Scalar::U16},
+        {"u32", Scalar::U32}, {"u64", Scalar::U64}, {"bool", Scalar::Bool}}};
+    const std::string_view name = word();
+    for (const auto& [text, type] : kTypes)
+      if (text == name) return type;
+    fail("the type is unknown");
+  }
+  uint32_t value(size_t made) {
+    const int64_t v = integer();
+    if (v < 0 || static_cast<size_t>(v) >= made) fail("it uses a value that is not made yet");
+    return static_cast<uint32_t>(v);
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw sdk::Error(OPTIMA_INTERNAL, "expression statement \"" + std::string(whole_) + "\" cannot be read: " + why);
+  }
+
+ private:
+  int64_t parse(std::string_view text) const {
+    int64_t out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc() || end != text.data() + text.size()) fail("a number is malformed");
+    return out;
+  }
+  std::string_view whole_, rest_;
+};
+
+Statement read_statement(Reader& r, std::string name, size_t made, size_t rank) {
+  Statement s;
+  s.name = std::move(name);
+  if (s.name == "load") {
+    s.arg = r.integer(), s.type = r.type(), s.steps = r.integers();
+  } else if (s.name == "store") {
+    s.arg = r.integer(), s.values = {r.value(made)}, s.steps = r.integers();
+  } else if (s.name == "const") {
+    s.type = r.type(), s.number = r.word();
+  } else {
+    if (s.name == "cast") s.type = r.type();
+    while (!r.done()) s.values.push_back(r.value(made));
+    if (s.values.empty() || s.values.size() > 3) r.fail("it needs 1 to 3 values");
+  }
+  if (!s.steps.empty() && s.steps.size() != rank) r.fail("it needs one step per dim");
+  if (!r.done()) r.fail("it is too long");
+  return s;
+}
+
+}  // namespace
+
+Expression read_expression(std::string_view text) {
+  Expression e;
+  size_t made = 0;
+  for (bool first = true; !text.empty(); first = false) {
+    const size_t end = text.find("; ");
+    Reader r(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+    std::string name(r.word());
+    if (first != (name == "loop")) r.fail("the first statement, and no other, is \"loop\"");
+    if (first) {
+      e.split = r.integer(), e.chunk = r.integer(), e.dims = r.integers();
+      const int64_t rank = static_cast<int64_t>(e.dims.size());
+      if (e.split < 0 || e.split >= rank || (e.chunk > 0 && e.split != rank - 1) || e.chunk < 0) r.fail("units do not fit the dims");
+      for (const int64_t d : e.dims)
+        if (d < 1) r.fail("dims must be positive");
+      continue;
+    }
+    e.statements.push_back(read_statement(r, std::move(name), made, e.dims.size()));
+    if (e.statements.back().name != "store") ++made;
+  }
+  if (e.statements.empty()) throw sdk::Error(OPTIMA_INTERNAL, "an expression without statements");
+  return e;
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: element-wise operators. Every row chains: neighbours become one kernel.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plugins/llvm_cpu/lower/chain.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+using Id = Program::Id;
+using Ids = std::vector<Id>;
+/// Gives the value of output 0 from those of the inputs (absent ones are kNone).
+using Emit = Id (*)(Chain&, const NodeView&, const Ids&);
+constexpr Id kNone = UINT32_MAX;
+
+constexpr Types kReal = types(OPTIMA_F32, OPTIMA_F16, OPTIMA_BF16);
+constexpr Types kWhole = types(OPTIMA_I8, OPTIMA_I16, OPTIMA_I32, OPTIMA_I64, OPTIMA_U8, OPTIMA_U16, OPTIMA_U32, OPTIMA_U64);
+constexpr Types kBoolean = types(OPTIMA_BOOL);
+constexpr Types kNumber = kReal | kWhole | types(OPTIMA_F64);
+constexpr Types kAll = kNumber | kBoolean;
+constexpr Types kSigned = kReal | types(OPTIMA_F64, OPTIMA_I8, OPTIMA_I16, OPTIMA_I32, OPTIMA_I64);
+constexpr Types kSmall = types(OPTIMA_I8, OPTIMA_U8);
+
+// ---- shorthands
+
+struct Maker {
+  Program& p;
+  int32_t type;
+  Id num(double v) const { return p.constant(type, v); }
+  Id operator()(const char* name, Id a) const { return p.apply(name, {a}); }
+  Id operator()(const char* name, Id a, Id b) const { return p.apply(name, {a, b}); }
+  Id where(Id c, Id a, Id b) const { return p.apply("where", {c, a, b}); }
+};
+Maker maker(Chain& c, Id like) { return {c.program(), c.program().dtype(like)}; }
+
+/// x where x >= 0, else `below`.
+Id unless_negative(const Maker& m, Id x, Id below) { return m.where(m("lt", x, m.num(0)), below, x); }
+Id limited(const Maker& m, Id x, double lo, double hi) { return m("atmost", m.num(hi), m("atleast", m.num(lo), x)); }
+
+// ---- operators that are one operation
+
+constexpr std::pair<std::string_view, const char*> kNames[] = {
+    {"Abs", "abs"}, {"Neg", "neg"}, {"Sqrt", "sqrt"}, {"Floor", "floor"}, {"Ceil", "ceil"}, {"Round", "round"}, {"Sign", "sign"},
+    {"Exp", "exp"}, {"Log", "log"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}, {"Erf", "erf"}, {"Softplus", "softplus"},
+    {"Sin", "sin"}, {"Cos", "cos"}, {"Tan", "tan"}, {"Asin", "asin"}, {"Acos", "acos"}, {"Atan", "atan"}, {"Sinh", "sinh"},
+    {"Cosh", "cosh"}, {"Asinh", "asinh"}, {"Acosh", "acosh"}, {"Atanh", "atanh"}, {"Not", "not"}, {"BitwiseNot", "not"},
+    {"Mish", "mish"}, {"IsNaN", "isnan"}, {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"}, {"And", "and"},
+    {"Or", "or"}, {"Xor", "xor"}, {"BitwiseAnd", "and"}, {"BitwiseOr", "or"}, {"BitwiseXor", "xor"}, {"Equal", "eq"},
+    {"Less", "lt"}, {"LessOrEqual", "le"}, {"Greater", "gt"}, {"GreaterOrEqual", "ge"}, {"Where", "where"}, {"Max", "max"},
+    {"Min", "min"}, {"Sum", "add"}};
+
+const char* name_of(const NodeView& n) {
+  return std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& row) { return row.first == n.op(); })->second;
+}
+Id simple(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(name_of(n), in); }
+
+/// Any number of operands, joined from the left.
+Id variadic(Chain& c, const NodeView& n, const Ids& in) {
+  Id sum = in[0];
+  for (size_t k = 1; k < in.size(); ++k) sum = c.program().apply(name_of(n), {sum, in[k]});
+  return sum;
+}
+Id mean(Chain& c, const NodeView&, const Ids& in) {
+  Id sum = in[0];
+  for (size_t k = 1; k < in.size(); ++k) sum = c.program().apply("add", {sum, in[k]});
+  const Maker m = maker(c, sum);
+  return m("mul", sum, m.num(1.0 / static_cast<double>(in.size())));
+}
+
+// ---- activations
+
+Id relu(Chain& c, const NodeView&, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m("atleast", m.num(0), in[0]);
+}
+Id leaky(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return unless_negative(m, in[0], m("mul", in[0], m.num(n.real("alpha", 0.01f))));
+}
+Id prelu(Chain& c, const NodeView&, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return unless_negative(m, in[0], m("mul", in[0], in[1]));
+}
+Id elu(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return unless_negative(m, in[0], m("mul", m("expm1", in[0]), m.num(n.real("alpha", 1))));
+}
+Id celu(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  const float alpha = n.real("alpha", 1);
+  return unless_negative(m, in[0], m("mul", m("expm1", m("div", in[0], m.num(alpha))), m.num(alpha)));
+}
+Id selu(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  const Id below = m("mul", m("expm1", in[0]), m.num(n.real("alpha", 1.67326319f)));
+  return m("mul", unless_negative(m, in[0], below), m.num(n.real("gamma", 1.05070102f)));
+}
+Id thresholded(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m.where(m("gt", in[0], m.num(n.real("alpha", 1))), in[0], m.num(0));
+}
+Id hard_sigmoid(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return limited(m, m("add", m("mul", in[0], m.num(n.real("alpha", 0.2f))), m.num(n.real("beta", 0.5f))), 0, 1);
+}
+Id hard_swish(Chain& c, const NodeView&, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m("mul", in[0], limited(m, m("add", m("mul", in[0], m.num(1.f / 6)), m.num(0.5)), 0, 1));
+}
+Id swish(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m("mul", in[0], m("sigmoid", m("mul", in[0], m.num(n.real("alpha", 1)))));
+}
+Id softsign(Chain& c, const NodeView&, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m("div", in[0], m("add", m.num(1), m("abs", in[0])));
+}
+Id gelu(Chain& c, const NodeView& n, const Ids& in) {
+  return maker(c, in[0])(n.text("approximate", "none") == "tanh" ? "gelu_tanh" : "gelu", in[0]);
+}
+Id shrink(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  const double bias = n.real("bias", 0), lambda = n.real("lambd", 0.5f);
+  const Id low = m.where(m("lt", in[0], m.num(-lambda)), m("add", in[0], m.num(bias)), m.num(0));
+  return m.where(m("gt", in[0], m.num(lambda)), m("sub", in[0], m.num(bias)), low);
+}
+Id clip(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  Id v = in[0];
+  if (n.since() < 11) return limited(m, v, n.real("min", -std::numeric_limits<float>::max()), n.real("max", std::numeric_limits<float>::max()));
+  if (in.size() > 1 && in[1] != kNone) v = m("atleast", in[1], v);
+  if (in.size() > 2 && in[2] != kNone) v = m("atmost", in[2], v);
+  return v;
+}
+
+// ---- arithmetic with a twist
+
+Id reciprocal(Chain& c, const NodeView&, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  return m("div", m.num(1), in[0]);
+}
+Id mod(Chain& c, const NodeView& n, const Ids& in) {
+  const int32_t type = c.program().dtype(in[0]);
+  const bool real = kReal >> type & 1;
+  return c.program().apply(real || !n.integer("fmod", 0) ? "mod" : "rem", in);
+}
+Id shift(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(n.text("direction", "") == "LEFT" ? "shl" : "shr", in); }
+
+/// The exponent when it is a number that was folded into the graph.
+std::optional<double> exponent(const NodeView& n) {
+  if (n.graph.is_constant(n.input(1)) && count(n.in_dims(1)) == 1) {
+    if (const auto f = n.graph.floats(n.input(1))) return (*f)[0];
+    if (const auto i = n.graph.integers(n.input(1))) return static_cast<double>((*i)[0]);
+  }
+  return std::nullopt;
+}
+Id power(Chain& c, const NodeView& n, const Ids& in) {
+  Program& p = c.program();
+  const int32_t type = p.dtype(in[0]);
+  const Maker m = maker(c, in[0]);
+  const auto e = exponent(n);
+  if (e == 1.0) return in[0];
+  if (e == 2.0) return m("mul", in[0], in[0]);
+  if (e == 3.0) return m("mul", m("mul", in[0], in[0]), in[0]);
+  const bool real = kReal >> type & 1;
+  if (real && e == 0.5) return m("sqrt", in[0]);
+  if (real && e == -1.0) return m("div", m.num(1), in[0]);
+  if (real && e == -0.5) return m("div", m.num(1), m("sqrt", in[0]));
+  return p.cast(type, p.apply("pow", {p.cast(OPTIMA_F32, in[0]), p.cast(OPTIMA_F32, in[1])}));
+}
+Id is_infinite(Chain& c, const NodeView& n, const Ids& in) {
+  const Maker m = maker(c, in[0]);
+  const double inf = std::numeric_limits<double>::infinity();
+  const Id above = m("eq", in[0], m.num(inf)), below = m("eq", in[0], m.num(-inf));
+  const bool positive = n.integer("detect_positive", 1), negative = n.integer("detect_negative", 1);
+  if (positive && negative) return m("or", above, below);
+  return positive ? above : negative ? below : m("and", above, below);
+}
+
+// ---- types
+
+Id cast(Chain& c, const NodeView& n, const Ids& in) { return c.program().cast(n.out_dtype(0), in[0]); }
+Id same(Chain&, const NodeView&, const Ids& in) { return in[0]; }
+
+size_t axis_of(const NodeView& n) {
+  const int64_t axis = n.integer("axis", 1), rank = static_cast<int64_t>(n.in_dims(0).size());
+  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+}
+Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
+  Program& p = c.program();
+  Id x = p.cast(OPTIMA_F32, in[0]);
+  if (n.has_input(2)) x = p.apply("sub", {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
+  return p.apply("mul", {x, c.along(n.input(1), axis_of(n))});
+}
+Id quantize(Chain& c, const NodeView& n, const Ids& in) {
+  Program& p = c.program();
+  Id x = p.apply("round", {p.apply("div", {in[0], c.along(n.input(1), axis_of(n))})});
+  if (n.has_input(2)) x = p.apply("add", {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
+  return p.cast(n.out_dtype(0), x);
+}
+
+/// x * factor + shift with constants folded in double.
+Id batch_norm(Chain& c, const NodeView& n, const Ids& in) {
+  const auto scale = *n.graph.floats(n.input(1)), bias = *n.graph.floats(n.input(2)), mean = *n.graph.floats(n.input(3)),
+             var = *n.graph.floats(n.input(4));
+  std::vector<float> factor, shift;
+  for (size_t i = 0; i < scale.size(); ++i) {
+    const double f = scale[i] / std::sqrt(double(var[i]) + n.real("epsilon", 1e-5f));
+    factor.push_back(static_cast<float>(f));
+    shift.push_back(static_cast<float>(bias[i] - mean[i] * f));
+  }
+  Program& p = c.program();
+  return p.apply("add", {p.apply("mul", {in[0], c.along(factor, 1)}), c.along(shift, 1)});
+}
+
+// ---- refusals
+
+Refusal only_output(const NodeView& n) {
+  for (uint32_t k = 1; k < n.output_count(); ++k)
+    if (n.has_output(k)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), "used", "absent"};
+  return {};
+}
+Refusal check_batch_norm(const NodeView& n) {
+  if (n.integer("training_mode", 0)) return {OPTIMA_REASON_ATTRIBUTE, "training_mode", "1", "0"};
+  return only_output(n);
+}
+Refusal check_dropout(const NodeView& n) {
+  if (n.has_input(2)) return {OPTIMA_REASON_OTHER, "input 2", "given", "absent: dropout is for training"};
+  return only_output(n);
+}
+/// Scale and zero point of one element, or along one axis.
+Refusal check_quantization(const NodeView& n) {
+  if (n.integer("block_size", 0)) return {OPTIMA_REASON_ATTRIBUTE, "block_size", std::to_string(n.integer("block_size", 0)), "0"};
+  for (uint32_t k = 1; k < 3; ++k)
+    if (n.has_input(k) && n.in_dims(k).size() > 1) return {OPTIMA_REASON_RANK, "input " + std::to_string(k), to_text(n.in_dims(k)), "rank 0 or 1"};
+  const bool along = count(n.in_dims(1)) != 1;
+  if (along && axis_of(n) >= n.in_dims(0).size()) return {OPTIMA_REASON_ATTRIBUTE, "axis", std::to_string(n.integer("axis", 1)), "an axis of input 0"};
+  return {};
+}
+Refusal check_mod(const NodeView& n) {
+  const bool real = kReal >> n.in_dtype(0) & 1;
+  if (real && !n.integer("fmod", 0)) return {OPTIMA_REASON_ATTRIBUTE, "fmod", "0", "1 for floats"};
+  return {};
+}
+
+// ---- the table
+
+struct Row {
+  std::string_view op;
+  std::array<Types, 4> in;
+  std::array<Types, 4> out;
+  Emit emit;
+  int32_t since_min = 1;
+  Refusal (*check)(const NodeView&) = nullptr;
+  uint32_t const_inputs = 0;
+};
+
+const Row kTable[] = {
+    {"Abs", {kNumber}, {kNumber}, simple, 6}, {"Neg", {kSigned}, {kSigned}, simple, 6}, {"Sign", {kNumber}, {kNumber}, simple, 9},
+    {"Sqrt", {kReal}, {kReal}, simple, 6}, {"Floor", {kReal}, {kReal}, simple, 6}, {"Ceil", {kReal}, {kReal}, simple, 6},
+    {"Round", {kReal}, {kReal}, simple, 11}, {"Exp", {kReal}, {kReal}, simple, 6}, {"Log", {kReal}, {kReal}, simple, 6},
+    {"Tanh", {kReal}, {kReal}, simple, 6}, {"Sigmoid", {kReal}, {kReal}, simple, 6}, {"Erf", {kReal}, {kReal}, simple, 9},
+    {"Softplus", {kReal}, {kReal}, simple, 1}, {"Sin", {kReal}, {kReal}, simple, 7}, {"Cos", {kReal}, {kReal}, simple, 7},
+    {"Tan", {kReal}, {kReal}, simple, 7}, {"Asin", {kReal}, {kReal}, simple, 7}, {"Acos", {kReal}, {kReal}, simple, 7},
+    {"Atan", {kReal}, {kReal}, simple, 7}, {"Sinh", {kReal}, {kReal}, simple, 9}, {"Cosh", {kReal}, {kReal}, simple, 9},
+    {"Asinh", {kReal}, {kReal}, simple, 9}, {"Acosh", {kReal}, {kReal}, simple, 9}, {"Atanh", {kReal}, {kReal}, simple, 9},
+    {"Not", {kBoolean}, {kBoolean}, simple, 1}, {"BitwiseNot", {kWhole}, {kWhole}, simple, 18},
+    {"Mish", {kReal}, {kReal}, simple, 18}, {"IsNaN", {kReal}, {kBoolean}, simple, 9}, {"IsInf", {kReal}, {kBoolean}, is_infinite, 10},
+    {"Add", {kNumber}, {kNumber}, simple, 7}, {"Sub", {kNumber}, {kNumber}, simple, 7}, {"Mul", {kNumber}, {kNumber}, simple, 7},
+    {"Div", {kNumber}, {kNumber}, simple, 7}, {"Mod", {kReal | kWhole}, {kReal | kWhole}, mod, 10, check_mod},
+    {"And", {kBoolean}, {kBoolean}, simple, 7}, {"Or", {kBoolean}, {kBoolean}, simple, 7}, {"Xor", {kBoolean}, {kBoolean}, simple, 7},
+    {"BitwiseAnd", {kWhole}, {kWhole}, simple, 18}, {"BitwiseOr", {kWhole}, {kWhole}, simple, 18},
+    {"BitwiseXor", {kWhole}, {kWhole}, simple, 18},
+    {"BitShift", {kWhole}, {kWhole}, shift, 11}, {"Equal", {kNumber}, {kBoolean}, simple, 7}, {"Less", {kNumber}, {kBoolean}, simple, 7},
+    {"LessOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Greater", {kNumber}, {kBoolean}, simple, 7},
+    {"GreaterOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Where", {kBoolean, kAll}, {kAll}, simple, 9},
+    {"Max", {kNumber}, {kNumber}, variadic, 8}, {"Min", {kNumber}, {kNumber}, variadic, 8}, {"Sum", {kReal}, {kReal}, variadic, 8},
+    {"Mean", {kReal}, {kReal}, mean, 8}, {"Relu", {kNumber}, {kNumber}, relu, 6}, {"LeakyRelu", {kReal}, {kReal}, leaky, 6},
+    {"PRelu", {kReal}, {kReal}, prelu, 7}, {"Elu", {kReal}, {kReal}, elu, 6}, {"Celu", {kReal}, {kReal}, celu, 12},
+    {"Selu", {kReal}, {kReal}, selu, 6}, {"ThresholdedRelu", {kReal}, {kReal}, thresholded, 10},
+    {"HardSigmoid", {kReal}, {kReal}, hard_sigmoid, 6}, {"HardSwish", {kReal}, {kReal}, hard_swish, 14},
+    {"Swish", {kReal}, {kReal}, swish, 24}, {"Softsign", {kReal}, {kReal}, softsign, 1}, {"Gelu", {kReal}, {kReal}, gelu, 20},
+    {"Shrink", {kReal}, {kReal}, shrink, 9}, {"Clip", {kNumber}, {kNumber}, clip, 6}, {"Reciprocal", {kReal}, {kReal}, reciprocal, 6},
+    {"Pow", {kReal | kWhole, kReal | kWhole}, {kReal | kWhole}, power, 7}, {"Cast", {kAll}, {kAll}, cast, 6},
+    {"CastLike", {kAll, kAll}, {kAll}, cast, 15}, {"Dropout", {kReal, kAll, kAll}, {kReal}, same, 7, check_dropout},
+    {"DequantizeLinear", {kSmall | types(OPTIMA_I32), kFloat, kSmall | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, check_quantization},
+    {"QuantizeLinear", {kFloat, kFloat, kSmall}, {kSmall}, quantize, 10, check_quantization},
+    {"BatchNormalization", {kFloat}, {kFloat}, batch_norm, 7, check_batch_norm, 0b11110},
+};
+
+const Row& row_of(const NodeView& n) {
+  return *std::find_if(std::begin(kTable), std::end(kTable), [&](const Row& r) { return r.op == n.op(); });
+}
+
+/// Inputs that a node's emitter reads by itself.
+bool reads_itself(const NodeView& n, uint32_t k) {
+  const std::string_view op = n.op();
+  if (op == "BatchNormalization" || op == "QuantizeLinear" || op == "DequantizeLinear" || op == "CastLike" || op == "Dropout") return k > 0;
+  return op == "Pow" && k == 1 && exponent(n).has_value() && exponent(n) != 0;
+}
+
+void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
+  Chain chain(nodes, context);
+  for (const NodeView& n : nodes) {
+    Ids in;
+    for (uint32_t k = 0; k < n.input_count(); ++k)
+      in.push_back(!n.has_input(k) || reads_itself(n, k) ? kNone : chain.value(n.input(k)));
+    if (n.op() == "Pow" && in[1] == kNone && exponent(n)) in[1] = chain.program().constant(OPTIMA_F32, *exponent(n));
+    chain.make(n.output(0), row_of(n).emit(chain, n, in));
+  }
+  chain.finish(nodes.back().output(0));
+}
+
+}  // namespace
+
+Family elementwise_family() {
+  static const std::vector<Lowering> rows = [] {
+    std::vector<Lowering> out;
+    for (const Row& r : kTable) {
+      Lowering row;
+      row.op = r.op, row.since_min = r.since_min, row.since_max = 25;
+      row.in = r.in, row.out = r.out;
+      row.const_inputs = r.const_inputs, row.check = r.check;
+      row.lower = lower_chain, row.chains = true;
+      out.push_back(row);
+    }
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace optima::llvm_cpu

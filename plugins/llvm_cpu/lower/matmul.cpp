@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: MatMul and Gemm, constant or computed operands, with the tail that follows them.
+#include <algorithm>
+
+#include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/program.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+// As kernels/matmul.cpp numbers them.
+enum Mode : int64_t { kPacked, kDynamic, kInPlace };
+enum Epilogue : int64_t { kColumnBias = 1, kRowBias = 2, kAddend = 4, kResidualMatrix = 8 };
+
+/// One dim of the batch and how far each operand moves along it.
+struct Batch {
+  int64_t size, a, b, c;
+};
+
+/// C[M][N] = A[M][K] B[K][N] for every batch; strides in elements.
+struct Product {
+  int64_t M = 1, N = 1, K = 1;
+  int64_t sam = 0, sak = 1, sbk = 0, sbn = 1, scm = 0;
+  std::vector<Batch> batch;
+  int64_t matrices = 1;  ///< of B
+  float alpha = 1;
+};
+
+Product of_gemm(const NodeView& n) {
+  const Dims a = n.in_dims(0), b = n.in_dims(1);
+  const bool ta = n.integer("transA", 0), tb = n.integer("transB", 0);
+  Product p;
+  p.M = a[ta ? 1 : 0], p.K = a[ta ? 0 : 1], p.N = b[tb ? 0 : 1];
+  p.sam = ta ? 1 : p.K, p.sak = ta ? p.M : 1, p.sbk = tb ? 1 : p.N, p.sbn = tb ? p.K : 1, p.scm = p.N;
+  p.alpha = n.real("alpha", 1);
+  return p;
+}
+
+/// Merges batch dims that all operands walk as one, and the batch into M where B is shared.
+void simplify(Product& p) {
+  std::vector<Batch> merged;
+  for (const Batch& d : p.batch) {
+    if (d.size == 1) continue;
+    if (!merged.empty()) {
+      Batch& last = merged.back();
+      if (last.a == d.a * d.size && last.b == d.b * d.size && last.c == d.c * d.size) {
+        last = {last.size * d.size, d.a, d.b, d.c};
+        continue;
+      }
+    }
+    merged.push_back(d);
+  }
+  while (!merged.empty() && merged.back().b == 0 && merged.back().a == p.M * p.sam && merged.back().c == p.M * p.scm) {
+    p.M *= merged.back().size;
+    merged.pop_back();
+  }
+  p.batch = merged;
+}
+
+Product of_matmul(const NodeView& n) {
+  Dims a = n.in_dims(0), b = n.in_dims(1);
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  Product p;
+  p.M = a[a.size() - 2], p.K = a.back(), p.N = b.back();
+  p.sam = p.K, p.sbk = p.N, p.scm = p.N;
+  const Dims ba(a.begin(), a.end() - 2), bb(b.begin(), b.end() - 2);
+  const size_t rank = std::max(ba.size(), bb.size());
+  Dims space(rank, 1);
+  for (size_t d = 0; d < rank; ++d)
+    for (const Dims* x : {&ba, &bb})
+      if (d + x->size() >= rank && (*x)[d + x->size() - rank] != 1) space[d] = (*x)[d + x->size() - rank];
+  const Dims sa = broadcast_steps(ba, space), sb = broadcast_steps(bb, space), sc = row_major(space);
+  for (size_t d = 0; d < rank; ++d) p.batch.push_back({space[d], sa[d] * p.M * p.K, sb[d] * p.K * p.N, sc[d] * p.M * p.N});
+  p.matrices = count(bb);
+  simplify(p);
+  return p;
+}
+
+struct Tile {
+  int64_t rows, blocks;
+};
+
+/// Accumulators: rows * blocks, plus blocks for B and one for A, in the registers there are.
+Tile tile_of(const Product& p, const Target& t) {
+  const int64_t n = divide_up(p.N, t.vector_width);
+  const bool few = t.registers < 32;
+  if (p.M == 1) return {1, std::min<int64_t>(n, 8)};
+  if (p.M <= 3) return {p.M, std::min<int64_t>(n, few ? 3 : 6)};
+  if (few) return {p.M % 4 == 0 || p.M > 12 ? 4 : p.M % 3 == 0 ? 3 : 4, std::min<int64_t>(n, 3)};
+  if (p.M <= 5) return {p.M, std::min<int64_t>(n, 4)};
+  const int64_t blocks = n <= 3 ? n : n % 3 == 0 || n > 8 ? 3 : n % 2 == 0 ? 2 : 3;
+  Tile best{8, blocks};
+  for (const int64_t rows : {7, 6})
+    if (divide_up(p.M, rows) * rows < divide_up(p.M, best.rows) * best.rows) best.rows = rows;
+  if (p.M < 8) best.rows = p.M;
+  return best;
+}
+
+/// B's constant panels.
+Pack panels(const Product& p, const Tile& tile, const Target& t) {
+  Pack k;
+  k.kind = Pack::Dense, k.vector_width = t.vector_width, k.oc_blocks = tile.blocks, k.in_block = 1;
+  k.groups = p.matrices, k.group_stride = p.K * p.N, k.oc = p.N, k.ic = p.K, k.oc_stride = p.sbn, k.ic_stride = p.sbk;
+  return k;
+}
+
+/// Operands of the epilogue: null where there is none.
+struct Tail {
+  Operand bias, row_bias, addend, residual;
+  int64_t act = k::kNone;
+  float lo = 0, hi = 0;
+};
+
+/// Rows per unit: a share of A that stays in L2, and enough units for all threads.
+int64_t rows_per_unit(const Product& p, const Tile& tile, int64_t others, Mode mode) {
+  int64_t rows = std::max<int64_t>(tile.rows, (int64_t{96} << 10) / std::max<int64_t>(1, p.K) / tile.rows * tile.rows);
+  if (mode == kDynamic) rows = std::max<int64_t>(rows, 256 / tile.rows * tile.rows);  // every cut packs the panel again
+  while (rows > 2 * tile.rows && divide_up(p.M, rows) * others < 8 && mode != kDynamic) rows = divide_up(rows / 2, tile.rows) * tile.rows;
+  return std::min(rows, divide_up(p.M, tile.rows) * tile.rows);
+}
+
+Operand moved(Operand o, int64_t elements) {
+  if (o.kind != Operand::Null) o.offset += static_cast<uint64_t>(elements) * sizeof(float);
+  return o;
+}
+
+/// One step for the last two batch dims; more of them are as many steps.
+void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, Mode mode, const Tile& tile, LowerContext& ctx) {
+  if (p.batch.size() > 2) {
+    Product inner = p;
+    inner.batch.erase(inner.batch.begin());
+    const Batch& d = p.batch.front();
+    for (int64_t i = 0; i < d.size; ++i) {
+      Tail t = tail;
+      t.addend = moved(tail.addend, i * d.c), t.residual = moved(tail.residual, i * d.c);
+      emit_product(inner, moved(a, i * d.a), moved(b, i * d.b), moved(c, i * d.c), t, mode, tile, ctx);
+    }
+    return;
+  }
+  std::vector<Batch> two = p.batch;
+  while (two.size() < 2) two.insert(two.begin(), {1, 0, 0, 0});
+  const int64_t vl = ctx.target().vector_width, groups = divide_up(divide_up(p.N, vl), tile.blocks), batches = two[0].size * two[1].size;
+  const int64_t rows = rows_per_unit(p, tile, groups * batches, mode);
+  const int64_t ep = (tail.bias.kind ? int64_t{kColumnBias} : 0) | (tail.row_bias.kind ? int64_t{kRowBias} : 0) | (tail.addend.kind ? int64_t{kAddend} : 0) |
+                     (tail.residual.kind ? int64_t{kResidualMatrix} : 0);
+  const int64_t ahead = mode == kPacked ? 4096 : 0;
+  Op op;
+  op.kernel = {"k_matmul", {tile.rows, tile.blocks, rows, int64_t{mode}, ahead, ep, tail.act, p.alpha, tail.lo, tail.hi, p.M, p.N, p.K,
+                            p.sam, p.sak, p.sbk, p.sbn, p.scm, two[1].size, two[0].a, two[1].a, two[0].b, two[1].b, two[0].c, two[1].c}};
+  op.args = {a, b, tail.bias, tail.row_bias, tail.addend, tail.residual, c};
+  op.units = batches * divide_up(p.M, rows) * groups;
+  if (mode == kDynamic) op.scratch_per_thread = static_cast<uint64_t>(p.K * tile.blocks * vl) * sizeof(float);
+  op.work = batches * p.M * p.N * p.K;
+  op.label = "matmul " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N) +
+             (batches > 1 ? " *" + std::to_string(batches) : "");
+  ctx.emit(std::move(op));
+}
+
+/// Gemm's C times beta, by its shape.
+void take_c(const NodeView& n, const Product& p, Tail& tail, LowerContext& ctx) {
+  if (!n.has_input(2)) return;
+  const Dims dims = n.in_dims(2);
+  const float beta = n.real("beta", 1);
+  const bool one = count(dims) == 1, column = dims.size() == 2 && dims[0] > 1 && dims[1] == 1 && !one;
+  const auto numbers = n.graph.floats(n.input(2));
+  Operand c;
+  if (numbers && (beta != 1 || (one && p.N > 1))) {
+    std::vector<float> scaled = *numbers;
+    if (one) scaled.assign(static_cast<size_t>(p.N), scaled[0]);
+    for (float& v : scaled) v *= beta;
+    c = ctx.bytes({reinterpret_cast<const char*>(scaled.data()), scaled.size() * sizeof(float)});
+  } else {
+    c = ctx.read(n.input(2));
+  }
+  if (column && p.M > 1) tail.row_bias = c;
+  else if (one || count(dims) == p.N) tail.bias = c;
+  else tail.addend = c;
+}
+
+/// act(v + residual) or act(v) + residual.
+void take_residual(const FusedTail& fused, int64_t elements, Tail& tail, LowerContext& ctx) {
+  const Operand residual = ctx.read(fused.residual);
+  if (fused.residual_after || (tail.addend.kind && fused.act == k::kNone)) {
+    tail.residual = residual;
+  } else if (!tail.addend.kind) {
+    tail.addend = residual;
+  } else {  // two matrices before the activation: their sum first
+    Program both({elements});
+    Operand sum = ctx.temporary(static_cast<uint64_t>(elements) * sizeof(float));
+    const auto id = both.apply("add", {both.load(tail.addend, OPTIMA_F32, {1}), both.load(residual, OPTIMA_F32, {1})});
+    Operand to = sum;
+    to.written = true;
+    both.store(to, id, {1});
+    ctx.emit(both.finish(ctx.target()));
+    tail.addend = sum;
+  }
+}
+
+void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const bool gemm = n.op() == "Gemm";
+  Product p = gemm ? of_gemm(n) : of_matmul(n);
+  const FusedTail fused = tail_of(nodes);
+  Tail tail;
+  if (gemm) take_c(n, p, tail, ctx);
+  tail.act = fused.act, tail.lo = fused.lo, tail.hi = fused.hi;
+  if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
+  const Tile tile = tile_of(p, ctx.target());
+  const int64_t vl = ctx.target().vector_width;
+  Mode mode = n.graph.is_constant(n.input(1)) ? kPacked : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? kInPlace : kDynamic;
+  const Operand a = ctx.read(n.input(0)), b = mode == kPacked ? ctx.packed(n.input(1), panels(p, tile, ctx.target())) : ctx.read(n.input(1));
+  if (mode == kPacked)
+    for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
+  const Operand c = ctx.write(nodes.back().output(0));
+  if (count(nodes.back().out_dims(0)) == 0) return;
+  emit_product(p, a, b, c, tail, mode, tile, ctx);
+}
+
+Refusal check_product(const NodeView& n) {
+  for (uint32_t k = 0; k < 2; ++k)
+    if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
+  if (n.op() != "Gemm" || !n.has_input(2)) return {};
+  const bool numbers = n.graph.floats(n.input(2)).has_value();
+  const Dims c = n.in_dims(2), out = n.out_dims(0);
+  if (n.real("beta", 1) != 1 && !numbers) return {OPTIMA_REASON_ATTRIBUTE, "beta", std::to_string(n.real("beta", 1)), "1 when input 2 is computed"};
+  if (count(c) == 1 && out[1] > 1 && !numbers) return {OPTIMA_REASON_CONST_REQUIRED, "input 2", "computed", "constant when it has one element"};
+  return {};
+}
+
+constexpr Lowering kRows[] = {
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_product, lower_product, false, true},
+    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, check_product, lower_product, false, true},
+};
+
+}  // namespace
+
+Family matmul_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: reductions, ArgMax, ArgMin, TopK, CumSum.
+#include <algorithm>
+
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/program.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr std::string_view kNames[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                                       "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};  // as kernels/reduce.cpp numbers them
+
+/// Up to four kept and four reduced dims, outermost first, filled with 1.
+struct Split {
+  std::vector<int64_t> kept, kept_step, gone, gone_step;
+  bool last_gone = false;
+
+  void pad() {
+    for (auto* v : {&kept, &gone}) v->insert(v->begin(), 4 - std::min<size_t>(4, v->size()), 1);
+    for (auto* v : {&kept_step, &gone_step}) v->insert(v->begin(), 4 - std::min<size_t>(4, v->size()), 0);
+  }
+};
+
+std::vector<bool> reduced(const NodeView& n) {
+  const size_t rank = n.in_dims(0).size();
+  const std::vector<int64_t> axes = *axes_of(n);
+  std::vector<bool> out(rank, axes.empty() && !n.integer("noop_with_empty_axes", 0));
+  for (const int64_t a : axes) out[axis_at(a, rank)] = true;
+  return out;
+}
+
+Split split(const Dims& dims, const std::vector<bool>& gone) {
+  const Dims step = row_major(dims);
+  Split s;
+  int before = -1;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 1) continue;
+    auto& sizes = gone[d] ? s.gone : s.kept;
+    auto& steps = gone[d] ? s.gone_step : s.kept_step;
+    if (before == gone[d]) sizes.back() *= dims[d], steps.back() = step[d];
+    else sizes.push_back(dims[d]), steps.push_back(step[d]);
+    before = gone[d];
+  }
+  s.last_gone = before == 1;
+  return s;
+}
+
+void lower_reduce(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims dims = n.in_dims(0);
+  const int64_t number = std::find(std::begin(kNames), std::end(kNames), n.op()) - std::begin(kNames), vl = ctx.target().vector_width;
+  Split s = split(dims, reduced(n));
+  const bool last = s.last_gone || s.kept.empty();  // vectors run along a reduced dim; then the last kept dim must be 1
+  if (last && s.gone.empty()) s.gone = {1}, s.gone_step = {1};
+  if (last) s.kept.push_back(1), s.kept_step.push_back(0);
+  s.pad();
+  const auto &k = s.kept, &t = s.kept_step, &g = s.gone, &h = s.gone_step;
+  const int64_t outputs = count(k);
+  Op op;
+  if (n.in_dtype(0) == OPTIMA_F32) {
+    op.kernel = {"k_reduce", {number, k[0], k[1], k[2], k[3], t[0], t[1], t[2], g[0], g[1], g[2], g[3], h[0], h[1], h[2], last ? 1 : h[3]}};
+    op.units = last ? outputs : outputs / k[3] * divide_up(k[3], vl);
+  } else {
+    op.kernel = {"k_reduce_any", {int64_t{n.in_dtype(0)}, number, k[0], k[1], k[2], k[3], t[0], t[1], t[2], t[3], g[0], g[1], g[2], g[3], h[0], h[1], h[2], h[3]}};
+    op.units = outputs;
+  }
+  op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
+  op.work = count(dims);
+  op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, count(dims) / std::max<int64_t>(1, op.units)));
+  op.label = std::string(n.op()) + " " + to_text(dims);
+  ctx.emit(std::move(op));
+}
+
+Refusal check_reduce(const NodeView& n) {
+  const auto axes = axes_of(n);
+  if (!axes) return needs_constant(1);
+  const Dims dims = n.in_dims(0);
+  for (const int64_t d : dims)
+    if (d == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(dims), "not empty"};
+  const Split s = split(dims, reduced(n));
+  const size_t most_kept = s.last_gone ? 3 : 4;
+  if (s.kept.size() > most_kept || s.gone.size() > 4) return {OPTIMA_REASON_RANK, "axes", "alternating too often", "at most 4 runs of reduced dims"};
+  const bool real = n.op() == "ReduceL2" || n.op() == "ReduceLogSum" || n.op() == "ReduceLogSumExp";
+  if (real && n.in_dtype(0) != OPTIMA_F32) return {OPTIMA_REASON_DTYPE, "input 0", "not f32", "f32"};
+  return {};
+}
+
+// ---- along one axis
+
+void lower_arg(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims dims = n.in_dims(0);
+  const AxisView v = around(dims, axis_at(n.integer("axis", 0), dims.size()));
+  Op op;
+  op.kernel = {"k_arg", {int64_t{n.in_dtype(0)}, int64_t{n.op() == "ArgMin"}, n.integer("select_last_index", 0), v.len, v.inner}};
+  op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
+  op.units = v.outer * (v.inner > 0);
+  op.work = count(dims);
+  ctx.emit(std::move(op));
+}
+
+void lower_top(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims dims = n.in_dims(0);
+  const size_t axis = axis_at(n.integer("axis", -1), dims.size());
+  const AxisView v = around(dims, axis);
+  const Dims out = n.has_output(0) ? n.out_dims(0) : n.out_dims(1);
+  const auto room = [&](uint32_t k, int32_t dtype) {
+    if (n.has_output(k)) return ctx.write(n.output(k));
+    Operand spare = ctx.temporary(static_cast<uint64_t>(count(out) * element_bytes(dtype)));
+    spare.written = true;
+    return spare;
+  };
+  Op op;
+  op.kernel = {"k_top", {int64_t{n.in_dtype(0)}, int64_t{!n.integer("largest", 1)}, out[axis], v.len, v.inner}};
+  op.args = {ctx.read(n.input(0)), room(0, n.in_dtype(0)), room(1, OPTIMA_I64)};
+  op.units = count(out) == 0 ? 0 : v.outer * v.inner;
+  op.work = count(dims) * 4;
+  ctx.emit(std::move(op));
+}
+
+void lower_cumsum(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims dims = n.in_dims(0);
+  const AxisView v = around(dims, axis_at((*n.graph.integers(n.input(1)))[0], dims.size()));
+  Op op;
+  op.kernel = {"k_cumsum", {int64_t{n.in_dtype(0)}, n.integer("exclusive", 0), n.integer("reverse", 0), v.len, v.inner}};
+  op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
+  op.units = count(dims) == 0 ? 0 : v.outer;
+  op.work = count(dims);
+  ctx.emit(std::move(op));
+}
+
+Refusal check_axis_constant(const NodeView& n) { return n.graph.integers(n.input(1)) ? Refusal() : needs_constant(1); }
+Refusal check_arg(const NodeView& n) {
+  const Dims dims = n.in_dims(0);
+  if (dims[axis_at(n.integer("axis", 0), dims.size())] == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(dims), "not empty"};
+  return {};
+}
+
+}  // namespace
+
+Family reduce_family() {
+  static const std::vector<Lowering> rows = [] {
+    std::vector<Lowering> out;
+    for (const std::string_view name : kNames)
+      out.push_back({name, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, check_reduce, lower_reduce});
+    for (const std::string_view name : {"ArgMax", "ArgMin"})
+      out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, check_arg, lower_arg});
+    out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, nullptr, lower_top});
+    out.push_back({"CumSum", 11, 14, {kCounted, kIndex}, {kCounted}, 1, 8, 0b10, check_axis_constant, lower_cumsum});
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace optima::llvm_cpu

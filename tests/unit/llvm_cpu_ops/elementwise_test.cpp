@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise operators through both halves of the plugin: alone, in chains, broadcast, in every type, in both layouts.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+uint32_t cast(Net& net, uint32_t x, int32_t to) { return net.node("Cast", 13, {x}, net.dims(x), {Net::integer("to", to)}, to); }
+uint32_t scaled(Net& net, uint32_t x, float by) { return net.node("Mul", 14, {x, net.constant<float>({}, {by}, OPTIMA_F32)}, net.dims(x)); }
+
+}  // namespace
+
+TEST_CASE("every unary operator on floats gives the reference's answer") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({3, 37}), positive = net.node("Abs", 13, {x}, {3, 37}), wide = scaled(net, x, 5);
+  net.output(positive), net.output(wide);
+  for (const auto& [op, since] : std::vector<std::pair<const char*, int>>{
+           {"Neg", 13}, {"Floor", 13}, {"Ceil", 13}, {"Round", 11}, {"Sign", 13}, {"Exp", 13}, {"Tanh", 13}, {"Sigmoid", 13}, {"Erf", 13},
+           {"Softplus", 1}, {"Softsign", 1}, {"Sin", 7}, {"Cos", 7}, {"Atan", 7}, {"Sinh", 9}, {"Cosh", 9}, {"Asinh", 9}, {"Relu", 14},
+           {"LeakyRelu", 16}, {"Elu", 6}, {"Celu", 12}, {"Selu", 6}, {"ThresholdedRelu", 10}, {"HardSigmoid", 6}, {"HardSwish", 14},
+           {"Mish", 18}, {"Gelu", 20}, {"Shrink", 9}, {"Clip", 13}})
+    net.output(net.same(op, since, wide));
+  for (const auto& [op, since] : std::vector<std::pair<const char*, int>>{{"Sqrt", 13}, {"Reciprocal", 13}, {"Log", 13}})
+    net.output(net.same(op, since, net.add(positive, net.constant<float>({1}, {0.01f}, OPTIMA_F32))));
+  for (const auto& [op, since] : std::vector<std::pair<const char*, int>>{{"Asin", 7}, {"Acos", 7}, {"Atanh", 9}, {"Tan", 7}})
+    net.output(net.same(op, since, scaled(net, x, 0.9f)));
+  net.output(net.same("Gelu", 20, wide, {Net::text("approximate", "tanh")}));
+  matches_reference(bench, net, 2e-6);
+}
+
+TEST_CASE("binary operators broadcast in every way") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 5, 1, 19}), y = net.input({5, 7, 1}), z = net.input({1}), w = net.input({19});
+  const Dims out{2, 5, 7, 19};
+  for (const char* op : {"Add", "Sub", "Mul", "Div"}) net.output(net.node(op, 14, {x, y}, out));
+  net.output(net.node("Add", 14, {z, x}, {2, 5, 1, 19}));
+  net.output(net.node("Mul", 14, {w, y}, {5, 7, 19}));
+  net.output(net.node("Max", 13, {x, y, w}, out));
+  net.output(net.node("Min", 13, {y, x, z}, out));
+  net.output(net.node("Mean", 13, {y, x, z}, out));
+  net.output(net.node("PRelu", 16, {x, w}, {2, 5, 1, 19}));
+  matches_reference(bench, net, 2e-6);
+}
+
+TEST_CASE("comparisons, logic and where") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({4, 33}), y = net.input({33});
+  std::vector<uint32_t> flags;
+  for (const auto& [op, since] : std::vector<std::pair<const char*, int>>{{"Less", 13}, {"LessOrEqual", 16}, {"Greater", 13}, {"GreaterOrEqual", 16}, {"Equal", 19}})
+    net.output(net.node(op, since, {x, y}, {4, 33}, {}, OPTIMA_BOOL)), flags.push_back(net.graph().outputs.back());
+  for (const char* op : {"And", "Or", "Xor"}) net.output(net.node(op, 7, {flags[0], flags[4]}, {4, 33}, {}, OPTIMA_BOOL));
+  const uint32_t no = net.node("Not", 1, {flags[0]}, {4, 33}, {}, OPTIMA_BOOL);
+  net.output(no);
+  net.output(net.node("Where", 16, {no, x, y}, {4, 33}));
+  net.output(net.node("IsNaN", 20, {x}, {4, 33}, {}, OPTIMA_BOOL));
+  net.output(net.node("IsInf", 20, {x}, {4, 33}, {}, OPTIMA_BOOL));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("integers of every width: arithmetic, division by zero included, and shifts") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({50}), y = net.input({50});
+  for (const int32_t t : {OPTIMA_I64, OPTIMA_I32, OPTIMA_I8, OPTIMA_U8}) {
+    const bool with_sign = t != OPTIMA_U8;
+    const uint32_t a = cast(net, scaled(net, with_sign ? x : net.same("Abs", 13, x), 100), t);
+    const uint32_t b = cast(net, net.add(scaled(net, net.same("Abs", 13, y), 5), net.constant<float>({1}, {1}, OPTIMA_F32)), t);
+    net.output(a), net.output(b);
+    for (const char* op : {"Add", "Sub", "Mul", "Div"}) net.output(net.node(op, 14, {a, b}, {50}, {}, t));
+    net.output(net.node("Mod", 13, {a, b}, {50}, {}, t));
+    net.output(net.node("Max", 13, {a, b}, {50}, {}, t));
+    net.output(net.node("Abs", 13, {a}, {50}, {}, t));
+    net.output(net.node("Less", 13, {a, b}, {50}, {}, OPTIMA_BOOL));
+    net.output(cast(net, a, OPTIMA_F32));
+    net.output(cast(net, a, OPTIMA_BOOL));
+    net.output(cast(net, a, OPTIMA_I64));
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("half and bfloat16 are stored as such") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({3, 21});
+  for (const int32_t t : {OPTIMA_F16, OPTIMA_BF16}) {
+    const uint32_t h = cast(net, x, t);
+    net.output(h);
+    net.output(cast(net, h, OPTIMA_F32));
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("power takes the short way for small exponents and the long way else") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({40}), y = net.input({40}), positive = net.same("Abs", 13, x);
+  net.output(positive);
+  for (const float e : {2.f, 3.f, 0.5f, -1.f, -0.5f, 1.f, 2.5f, 0.f})
+    net.output(net.node("Pow", 15, {net.add(positive, net.constant<float>({1}, {0.5f}, OPTIMA_F32)), net.constant<float>({}, {e}, OPTIMA_F32)}, {40}));
+  net.output(net.node("Pow", 15, {positive, y}, {40}));
+  net.output(net.node("Pow", 15, {x, net.constant<int64_t>({}, {3}, OPTIMA_I64)}, {40}));
+  matches_reference(bench, net, 2e-6);
+}
+
+TEST_CASE("a Gelu written out is one kernel") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({5, 300});
+  uint32_t v = net.node("Div", 14, {x, net.constant<float>({}, {1.41421356f}, OPTIMA_F32)}, {5, 300});
+  v = net.same("Erf", 13, v);
+  v = net.node("Add", 14, {v, net.constant<float>({}, {1}, OPTIMA_F32)}, {5, 300});
+  v = net.node("Mul", 14, {x, v}, {5, 300});
+  v = net.node("Mul", 14, {v, net.constant<float>({}, {0.5f}, OPTIMA_F32)}, {5, 300});
+  net.output(v);
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  size_t kernels = 0;
+  for (const auto& f : c->sink.files) kernels += f.first.find(".so") != std::string::npos;
+  CHECK(kernels == 1);
+  matches_reference(bench, net, 2e-6);
+}
+
+TEST_CASE("large operands are cut into units") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({50021}), y = net.input({3, 20000}), z = net.input({20000});
+  net.output(net.node("Exp", 13, {x}, {50021}));
+  net.output(net.node("Add", 14, {y, z}, {3, 20000}));
+  matches_reference(bench, net, 2e-6);
+}
+
+TEST_CASE("blocked tensors stay blocked through chains, with per-channel and per-pixel operands") {
+  Bench bench;
+  for (const int64_t channels : {16, 21}) {
+    Net net;
+    const uint32_t x = net.input({2, 3, 8, 8}), gate = net.input({2, channels, 1, 1}), plane = net.input({2, 1, 8, 8});
+    const uint32_t c = net.conv(x, channels, 3, 1, 1);
+    uint32_t v = net.node("Mul", 14, {c, gate}, {2, channels, 8, 8});
+    v = net.node("Add", 14, {v, plane}, {2, channels, 8, 8});
+    v = net.node("Mul", 14, {v, net.weights({channels, 1, 1})}, {2, channels, 8, 8});
+    v = net.node("PRelu", 16, {v, net.weights({channels, 1, 1})}, {2, channels, 8, 8});
+    net.output(v);
+    net.output(net.batch_norm(net.same("Exp", 13, c)));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("batch normalization alone, of any rank") {
+  Bench bench;
+  Net net;
+  net.output(net.batch_norm(net.input({2, 5, 3, 4})));
+  net.output(net.batch_norm(net.input({3, 20})));
+  net.output(net.batch_norm(net.input({2, 4, 3, 2, 5})));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("quantize and dequantize along an axis and as a whole") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 5, 9});
+  const uint32_t scale = net.weights({5}, 0.01f, 0.05f), one = net.constant<float>({}, {0.02f}, OPTIMA_F32);
+  const uint32_t zero = net.constant<int8_t>({5}, {1, -2, 3, 0, 5}, OPTIMA_I8), byte = net.constant<uint8_t>({}, {128}, OPTIMA_U8);
+  const uint32_t q = net.node("QuantizeLinear", 21, {x, scale, zero}, {2, 5, 9}, {Net::integer("axis", 1)}, OPTIMA_I8);
+  const uint32_t p = net.node("QuantizeLinear", 21, {x, one, byte}, {2, 5, 9}, {}, OPTIMA_U8);
+  net.output(q), net.output(p);
+  net.output(net.node("DequantizeLinear", 21, {q, scale, zero}, {2, 5, 9}, {Net::integer("axis", 1)}));
+  net.output(net.node("DequantizeLinear", 21, {p, one, byte}, {2, 5, 9}));
+  matches_reference(bench, net);
+}
