@@ -15,6 +15,12 @@ Family elementwise_family();
 Family matmul_family();
 Family rows_family();
 Family reduce_family();
+Family move_family();
+Family gather_family();
+Family fill_family();
+Family resize_family();
+Family rnn_family();
+Family plain_pool_family();
 
 std::span<const Family> families();
 

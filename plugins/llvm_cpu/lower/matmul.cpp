@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/lower/dense.hpp"
 #include "plugins/llvm_cpu/lower/families.hpp"
 #include "plugins/llvm_cpu/lower/program.hpp"
 #include "plugins/llvm_cpu/lower/shapes.hpp"
@@ -218,6 +219,20 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   if (count(nodes.back().out_dims(0)) == 0) return;
   emit_product(p, a, b, c, tail, mode, tile, ctx);
 }
+
+}  // namespace
+
+void emit_dense(int64_t M, int64_t N, int64_t K, const Operand& a, const std::vector<float>& weights, const Operand& bias, const Operand& c,
+                LowerContext& ctx) {
+  Product p;
+  p.M = M, p.N = N, p.K = K, p.sam = K, p.sbk = 1, p.sbn = K, p.scm = N;
+  const Tile tile = tile_of(p, ctx.target());
+  Tail tail;
+  tail.bias = bias;
+  emit_product(p, a, ctx.bytes(raw_bytes(weights), panels(p, tile, ctx.target())), c, tail, kPacked, tile, ctx);
+}
+
+namespace {
 
 Refusal check_product(const NodeView& n) {
   for (uint32_t k = 0; k < 2; ++k)

@@ -2,6 +2,7 @@
 // llvm_cpu/lower: pooling of blocked activations.
 #include "plugins/llvm_cpu/lower/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/pool_plain.hpp"
 #include "plugins/llvm_cpu/lower/window.hpp"
 
 namespace optima::llvm_cpu {
@@ -18,6 +19,7 @@ Mode mode_of(const NodeView& n) {
 
 void lower_pool(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
+  if (needs_plain_pool(n)) return lower_plain_pool(nodes, ctx);
   const Window w = Window::of(n, n.integers("kernel_shape"));
   const int64_t vl = ctx.target().vector_width, blocks = divide_up(w.channels, vl);
   Op op;
@@ -45,9 +47,7 @@ void lower_global(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 Refusal check_pool(const NodeView& n) {
-  if (n.op() == "MaxPool" && n.has_output(1)) return {OPTIMA_REASON_OTHER, "output 1", "wanted", "absent"};
-  if (n.integer("ceil_mode", 0) && n.integer("count_include_pad", 0))
-    return {OPTIMA_REASON_ATTRIBUTE, "ceil_mode", "1 with count_include_pad 1", "0"};
+  if (n.op() == "MaxPool" && n.has_output(1) && n.integer("storage_order", 0)) return {OPTIMA_REASON_ATTRIBUTE, "storage_order", "1", "0"};
   return check_extent(n);
 }
 

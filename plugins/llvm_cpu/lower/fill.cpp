@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: Pad, Trilu, Range, ConstantOfShape, Shape, Size.
+#include <algorithm>
+
+#include "plugins/llvm_cpu/lower/copy.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/program.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+void emit_fill(const Operand& element, const Operand& to, int64_t bytes, int64_t elements, LowerContext& ctx) {
+  const int64_t chunk = 8192;
+  Op op;
+  op.kernel = {"k_fill", {bytes, elements, chunk}};
+  op.args = {element, to};
+  op.units = divide_up(elements, chunk);
+  op.work = elements;
+  op.label = "fill";
+  ctx.emit(std::move(op));
+}
+
+// ---- Pad
+
+/// Elements added before and after each dim; negative ones cut.
+struct Padding {
+  Dims before, after;
+};
+
+std::optional<Padding> padding_of(const NodeView& n) {
+  const size_t rank = n.in_dims(0).size();
+  const auto pads = n.graph.integers(n.input(1));
+  if (!pads) return std::nullopt;
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  if (n.has_input(3)) {
+    const auto given = n.graph.integers(n.input(3));
+    if (!given) return std::nullopt;
+    axes = *given;
+  }
+  Padding p{Dims(rank, 0), Dims(rank, 0)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axis_at(axes[i], rank);
+    p.before[axis] = (*pads)[i], p.after[axis] = (*pads)[i + axes.size()];
+  }
+  return p;
+}
+
+void pad_with_constant(const NodeView& n, const Padding& p, LowerContext& ctx) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0), from = row_major(in), to = row_major(out);
+  const int64_t bytes = element_bytes(n.in_dtype(0));
+  const Operand source = ctx.read(n.input(0)), value = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(8, '\0'));
+  const Operand target = ctx.write(n.output(0));
+  emit_fill(value, target, bytes, count(out), ctx);
+  Copy c{in, from, to};
+  int64_t first = 0, place = 0;
+  for (size_t d = 0; d < in.size(); ++d) {
+    const int64_t cut = std::max<int64_t>(0, -p.before[d]);
+    c.dims[d] = std::max<int64_t>(0, in[d] - cut - std::max<int64_t>(0, -p.after[d]));
+    first += cut * from[d], place += std::max<int64_t>(0, p.before[d]) * to[d];
+  }
+  emit_copy(c, bytes, moved_by(source, first, bytes), moved_by(target, place, bytes), "pad " + to_text(out), ctx);
+}
+
+/// Which element of a dim of size `n` stands at `i`, counted from its start.
+int64_t mirrored(std::string_view mode, int64_t i, int64_t n) {
+  if (mode == "edge") return std::clamp<int64_t>(i, 0, n - 1);
+  if (mode == "wrap") return (i % n + n) % n;
+  if (n == 1) return 0;
+  const int64_t period = 2 * (n - 1), at = (i % period + period) % period;
+  return at < n ? at : period - at;
+}
+
+/// One dim after the other: rows picked by a table.
+void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
+  Dims dims = n.in_dims(0);
+  const std::string_view mode = n.text("mode", "constant");
+  const int64_t bytes = element_bytes(n.in_dtype(0));
+  std::vector<size_t> axes;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (p.before[d] || p.after[d]) axes.push_back(d);
+  if (axes.empty()) return ctx.alias(n.output(0), n.input(0));
+  Operand from = ctx.read(n.input(0));
+  for (const size_t axis : axes) {
+    const AxisView v = around(dims, axis);
+    dims[axis] += p.before[axis] + p.after[axis];
+    std::vector<int32_t> table;
+    for (int64_t i = 0; i < dims[axis]; ++i) table.push_back(static_cast<int32_t>(mirrored(mode, i - p.before[axis], v.len)));
+    Operand to = axis == axes.back() ? ctx.write(n.output(0)) : ctx.temporary(static_cast<uint64_t>(count(dims) * bytes));
+    to.written = true;
+    const int64_t rows = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner));
+    Op op;
+    op.kernel = {"k_gather", {bytes, int64_t{4}, rows, v.outer, v.len, dims[axis], v.inner}};
+    op.args = {from, ctx.bytes(raw_bytes(table)), to};
+    op.units = count(dims) == 0 ? 0 : divide_up(v.outer * dims[axis], rows);
+    op.work = count(dims);
+    op.label = "pad " + std::string(mode);
+    ctx.emit(std::move(op));
+    from = to;
+    from.written = false;
+  }
+}
+
+void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Padding p = *padding_of(n);
+  if (n.text("mode", "constant") == "constant") pad_with_constant(n, p, ctx);
+  else pad_by_tables(n, p, ctx);
+}
+
+Refusal check_pad(const NodeView& n) {
+  const auto p = padding_of(n);
+  if (!p) return {OPTIMA_REASON_CONST_REQUIRED, "pads or axes", "computed", "constant"};
+  const Dims in = n.in_dims(0);
+  if (n.text("mode", "constant") != "constant" && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
+  if (!can_copy({in, row_major(in), row_major(n.out_dims(0))})) return {OPTIMA_REASON_RANK, "input 0", to_text(in), "at most 8 dims"};
+  return {};
+}
+
+// ---- made from nothing
+
+void lower_trilu(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims d = n.in_dims(0);
+  const int64_t diagonal = n.has_input(1) ? (*n.graph.integers(n.input(1)))[0] : 0, rows = d[d.size() - 2], columns = d.back();
+  Op op;
+  op.kernel = {"k_trilu", {element_bytes(n.in_dtype(0)), n.integer("upper", 1), diagonal, rows, columns}};
+  op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
+  op.units = columns == 0 ? 0 : count(d) / columns;
+  op.work = count(d);
+  ctx.emit(std::move(op));
+}
+Refusal check_trilu(const NodeView& n) { return n.has_input(1) && !n.graph.integers(n.input(1)) ? needs_constant(1) : Refusal(); }
+
+void lower_range(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  Op op;
+  op.kernel = {"k_range", {int64_t{n.out_dtype(0)}, count(n.out_dims(0))}};
+  op.args = {ctx.read(n.input(0)), ctx.read(n.input(2)), ctx.write(n.output(0))};
+  op.units = count(n.out_dims(0)) ? 1 : 0;
+  op.work = count(n.out_dims(0));
+  ctx.emit(std::move(op));
+}
+
+/// The bytes of attribute `value`, or of one f32 zero.
+std::string fill_value(const NodeView& n) {
+  const optima_attr* a = optima_find_attr(n.graph.image(), n.raw, "value");
+  if (!a || a->type != OPTIMA_ATTR_TENSOR) return std::string(4, '\0');
+  const optima_blob& blob = *optima_get_blob(n.graph.raw, optima_get_constant(n.graph.image(), a->ref)->blob);
+  return blob.data ? std::string(static_cast<const char*>(blob.data), blob.size) : std::string();
+}
+void lower_constant_of_shape(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  emit_fill(ctx.bytes(fill_value(n)), ctx.write(n.output(0)), element_bytes(n.out_dtype(0)), count(n.out_dims(0)), ctx);
+}
+Refusal check_constant_of_shape(const NodeView& n) {
+  if (fill_value(n).empty()) return {OPTIMA_REASON_CONST_REQUIRED, "attribute value", "not mapped", "a tensor with its bytes"};
+  return {};
+}
+
+/// Copies numbers that are known now into the output.
+void emit_numbers(const NodeView& n, const std::vector<int64_t>& numbers, LowerContext& ctx) {
+  const int64_t size = static_cast<int64_t>(numbers.size());
+  emit_copy({{size}, {1}, {1}}, 8, ctx.bytes(raw_bytes(numbers)), ctx.write(n.output(0)), std::string(n.op()), ctx);
+}
+void lower_shape(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims d = n.in_dims(0);
+  const int64_t rank = static_cast<int64_t>(d.size());
+  const auto bound = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
+  const int64_t start = bound(n.integer("start", 0)), end = std::max(start, bound(n.integer("end", rank)));
+  emit_numbers(n, Dims(d.begin() + start, d.begin() + end), ctx);
+}
+void lower_size(std::span<const NodeView> nodes, LowerContext& ctx) { emit_numbers(nodes[0], {count(nodes[0].in_dims(0))}, ctx); }
+
+constexpr Types kLongs = types(OPTIMA_I64);
+constexpr Lowering kRows[] = {
+    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, check_pad, lower_pad},
+    {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, check_trilu, lower_trilu},
+    {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, nullptr, lower_range},
+    {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, check_constant_of_shape, lower_constant_of_shape},
+    {"Shape", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, nullptr, lower_shape},
+    {"Size", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, nullptr, lower_size},
+};
+
+}  // namespace
+
+Family fill_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: Gather, GatherElements, GatherND, ScatterElements, ScatterND, OneHot.
+#include <algorithm>
+
+#include "plugins/llvm_cpu/lower/copy.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/program.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+void fill_eight(std::vector<Literal>& to, Dims dims, int64_t with) {
+  dims.insert(dims.begin(), 8 - dims.size(), with);
+  to.insert(to.end(), dims.begin(), dims.end());
+}
+
+void lower_gather(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims data = n.in_dims(0);
+  const AxisView v = around(data, axis_at(n.integer("axis", 0), data.size()));
+  const int64_t indices = count(n.in_dims(1)), pieces = v.outer * indices, rows = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner));
+  Op op;
+  op.kernel = {"k_gather", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), rows, v.outer, v.len, indices, v.inner}};
+  op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
+  op.units = v.inner == 0 ? 0 : divide_up(pieces, rows);
+  op.work = pieces * v.inner;
+  op.label = "gather " + to_text(n.out_dims(0));
+  ctx.emit(std::move(op));
+}
+
+Refusal check_gather(const NodeView& n) {
+  const Dims data = n.in_dims(0);
+  if (data[axis_at(n.integer("axis", 0), data.size())] == 0 && count(n.out_dims(0)) > 0)
+    return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(data), "not empty on the axis"};
+  return {};
+}
+
+/// Literals that gather_elements and scatter_elements share: size and step of the axis, dims of the indices, steps elsewhere.
+void along_axis(const NodeView& n, const Dims& indices, std::vector<Literal>& to) {
+  const Dims data = n.in_dims(0);
+  Dims step = row_major(data);
+  const size_t axis = axis_at(n.integer("axis", 0), data.size());
+  to.insert(to.end(), {data[axis], step[axis]});
+  step[axis] = 0;
+  fill_eight(to, indices, 1);
+  fill_eight(to, step, 0);
+}
+
+void lower_gather_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const int64_t chunk = 2048, elements = count(n.in_dims(1));
+  Op op;
+  op.kernel = {"k_gather_elements", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), chunk}};
+  along_axis(n, n.in_dims(1), op.kernel.literals);
+  op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
+  op.units = divide_up(elements, chunk);
+  op.work = elements * 4;
+  ctx.emit(std::move(op));
+}
+
+int64_t reduction(const NodeView& n) {
+  constexpr std::string_view kNames[] = {"none", "add", "mul", "max", "min"};
+  return std::find(std::begin(kNames), std::end(kNames), n.text("reduction", "none")) - std::begin(kNames);
+}
+
+/// The type by which updates are joined: only their size matters when they replace.
+int64_t joined_type(const NodeView& n) {
+  if (reduction(n)) return n.in_dtype(0);
+  constexpr int64_t kBySize[] = {0, OPTIMA_U8, 0, 0, OPTIMA_I32, 0, 0, 0, OPTIMA_I64};
+  return kBySize[element_bytes(n.in_dtype(0))];
+}
+
+/// output = data, then the updates one by one.
+void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
+  const Dims d = n.in_dims(0);
+  const Operand to = ctx.write(n.output(0));
+  emit_copy({d, row_major(d), row_major(d)}, element_bytes(n.in_dtype(0)), ctx.read(n.input(0)), to, "copy " + to_text(d), ctx);
+  op.args = {ctx.read(n.input(1)), ctx.read(n.input(2)), to};
+  op.units = count(n.in_dims(2)) ? 1 : 0;
+  op.work = count(n.in_dims(2)) * 4;
+  ctx.emit(std::move(op));
+}
+
+void lower_scatter_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  Op op;
+  op.kernel = {"k_scatter_elements", {joined_type(n), element_bytes(n.in_dtype(1)), reduction(n)}};
+  along_axis(n, n.in_dims(1), op.kernel.literals);
+  emit_scatter(n, std::move(op), ctx);
+}
+
+/// Dims and steps of data that a tuple of `width` indices names, after `skip` batch dims.
+void tuple_dims(const Dims& data, size_t skip, size_t width, std::vector<Literal>& to) {
+  const Dims step = row_major(data);
+  Dims g(4, 1), p(4, 0);
+  for (size_t i = 0; i < width; ++i) g[i] = data[skip + i], p[i] = step[skip + i];
+  to.insert(to.end(), g.begin(), g.end());
+  to.insert(to.end(), p.begin(), p.end());
+}
+
+int64_t tail_size(const Dims& d, size_t from) { return count(Dims(d.begin() + static_cast<std::ptrdiff_t>(from), d.end())); }
+
+void lower_gather_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  const size_t skip = static_cast<size_t>(n.integer("batch_dims", 0)), width = static_cast<size_t>(indices.back());
+  const int64_t batches = count(Dims(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(skip)));
+  const int64_t tuples = count(indices) / std::max<int64_t>(1, indices.back()), each = tuples / std::max<int64_t>(1, batches);
+  const int64_t inner = tail_size(data, skip + width);
+  Op op;
+  op.kernel = {"k_gather_nd", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), each, tail_size(data, skip), inner, indices.back()}};
+  tuple_dims(data, skip, width, op.kernel.literals);
+  op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
+  op.units = inner == 0 ? 0 : tuples;
+  op.work = tuples * inner;
+  op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, inner));
+  ctx.emit(std::move(op));
+}
+
+void lower_scatter_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  const int64_t inner = tail_size(data, static_cast<size_t>(indices.back()));
+  Op op;
+  op.kernel = {"k_scatter_nd", {joined_type(n), element_bytes(n.in_dtype(1)), reduction(n), count(indices) / std::max<int64_t>(1, indices.back()), inner, indices.back()}};
+  tuple_dims(data, 0, static_cast<size_t>(indices.back()), op.kernel.literals);
+  emit_scatter(n, std::move(op), ctx);
+}
+
+Refusal check_tuple(const NodeView& n) {
+  const int64_t width = n.in_dims(1).back();
+  if (width > 4 || width < 1) return {OPTIMA_REASON_SIZE_LIMIT, "input 1", to_text(n.in_dims(1)), "tuples of 1 to 4 indices"};
+  if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  return {};
+}
+/// Updates replace elements of 1, 4 or 8 bytes; to be joined they must be of a type that templates count with.
+Refusal check_scatter(const NodeView& n) {
+  const bool counted = kCounted >> n.in_dtype(0) & 1;
+  if (reduction(n) > 4) return {OPTIMA_REASON_ATTRIBUTE, "reduction", std::string(n.text("reduction", "")), "none, add, mul, max or min"};
+  if (reduction(n) && !counted) return {OPTIMA_REASON_DTYPE, "input 0", "dtype " + std::to_string(n.in_dtype(0)), "f32, f64, i8, u8, i32 or i64"};
+  if (element_bytes(n.in_dtype(0)) == 2) return {OPTIMA_REASON_DTYPE, "input 0", "2 bytes", "1, 4 or 8 bytes"};
+  return {};
+}
+Refusal check_scatter_nd(const NodeView& n) {
+  const Refusal r = check_tuple(n);
+  return r ? r : check_scatter(n);
+}
+
+void lower_one_hot(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims out = n.out_dims(0);
+  const AxisView v = around(out, axis_at(n.integer("axis", -1), out.size()));
+  Op op;
+  op.kernel = {"k_one_hot", {element_bytes(n.out_dtype(0)), element_bytes(n.in_dtype(0)), v.len, v.inner}};
+  op.args = {ctx.read(n.input(0)), ctx.read(n.input(2)), ctx.write(n.output(0))};
+  op.units = count(out) == 0 ? 0 : v.outer;
+  op.work = count(out);
+  ctx.emit(std::move(op));
+}
+
+constexpr Lowering kRows[] = {
+    {"Gather", 1, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather},
+    {"GatherElements", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather_elements},
+    {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_tuple, lower_gather_nd},
+    {"ScatterElements", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter, lower_scatter_elements},
+    {"ScatterND", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter_nd, lower_scatter_nd},
+    {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, nullptr, lower_one_hot},
+};
+
+}  // namespace
+
+Family gather_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: Transpose, Slice, Split, Concat, Expand, Tile, DepthToSpace, SpaceToDepth: strided copies.
+#include <algorithm>
+#include <numeric>
+
+#include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/lower/copy.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/program.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// A copy that reads input 0 from an element on.
+struct Reading {
+  Copy copy;
+  int64_t first = 0;
+};
+
+void emit(const NodeView& n, const Reading& r, LowerContext& ctx) {
+  const int64_t bytes = element_bytes(n.in_dtype(0));
+  const Operand from = moved_by(ctx.read(n.input(0)), r.first, bytes);
+  emit_copy(r.copy, bytes, from, ctx.write(n.output(0)), std::string(n.op()) + " " + to_text(n.in_dims(0)), ctx);
+}
+
+Refusal check_copy(const Copy& c) {
+  return can_copy(c) ? Refusal() : Refusal{OPTIMA_REASON_RANK, "input 0", std::to_string(simplified(c).dims.size()) + " runs of dims", "at most 8"};
+}
+
+// ---- Transpose
+
+Copy of_transpose(const NodeView& n) {
+  const Dims in = n.in_dims(0), step = row_major(in);
+  Dims perm(in.size());
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  perm = n.integers("perm", perm);
+  Copy c;
+  for (const int64_t p : perm) c.dims.push_back(in[static_cast<size_t>(p)]), c.from.push_back(step[static_cast<size_t>(p)]);
+  c.to = row_major(c.dims);
+  return c;
+}
+void lower_transpose(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const Copy c = of_transpose(nodes[0]);
+  if (simplified(c).dims.size() <= 1) return ctx.alias(nodes[0].output(0), nodes[0].input(0));
+  emit(nodes[0], {c, 0}, ctx);
+}
+
+// ---- Slice
+
+std::optional<Reading> of_slice(const NodeView& n) {
+  const Dims in = n.in_dims(0), step = row_major(in);
+  const auto starts = n.graph.integers(n.input(1));
+  const auto steps = n.has_input(4) ? n.graph.integers(n.input(4)) : std::vector<int64_t>(starts ? starts->size() : 0, 1);
+  std::optional<std::vector<int64_t>> axes = std::vector<int64_t>(starts ? starts->size() : 0);
+  std::iota(axes->begin(), axes->end(), 0);
+  if (n.has_input(3)) axes = n.graph.integers(n.input(3));
+  if (!starts || !steps || !axes) return std::nullopt;
+  Reading r;
+  r.copy = {n.out_dims(0), step, row_major(n.out_dims(0))};
+  for (size_t i = 0; i < axes->size(); ++i) {
+    const size_t axis = axis_at((*axes)[i], in.size());
+    const int64_t by = (*steps)[i], wrapped = (*starts)[i] < 0 ? (*starts)[i] + in[axis] : (*starts)[i];
+    r.first += std::clamp<int64_t>(wrapped, 0, by > 0 ? in[axis] : in[axis] - 1) * step[axis];
+    r.copy.from[axis] *= by;
+  }
+  return r;
+}
+void lower_slice(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Reading r = *of_slice(n);
+  if (n.in_dims(0) == n.out_dims(0) && r.copy.from == row_major(n.in_dims(0))) return ctx.alias(n.output(0), n.input(0));
+  emit(n, r, ctx);
+}
+Refusal check_slice(const NodeView& n) {
+  const auto r = of_slice(n);
+  if (!r) return {OPTIMA_REASON_CONST_REQUIRED, "starts, axes or steps", "computed", "constant"};
+  return check_copy(r->copy);
+}
+
+// ---- Split and Concat
+
+/// [outer][piece][inner] inside [outer][whole][inner].
+Copy piece_of(int64_t outer, int64_t whole, int64_t piece, int64_t inner, bool reading) {
+  Copy c{{outer, piece * inner}, {whole * inner, 1}, {piece * inner, 1}};
+  if (!reading) std::swap(c.from, c.to);
+  return c;
+}
+
+/// True when every piece but the last fills whole vectors of channels of a blocked tensor.
+bool splits_blocks(const NodeView& n, int64_t vl) {
+  const Dims in = n.in_dims(0);
+  if (in.size() < 3 || in.size() > 5 || n.in_dtype(0) != OPTIMA_F32 || axis_at(n.integer("axis", 0), in.size()) != 1) return false;
+  for (uint32_t k = 0; k + 1 < n.output_count(); ++k)
+    if (!n.has_output(k) || n.out_dims(k)[1] % vl) return false;
+  return true;
+}
+
+void lower_split(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const int64_t vl = ctx.target().vector_width, bytes = element_bytes(n.in_dtype(0));
+  const Layout layout = ctx.layout(n.input(0)) == Layout::Blocked && splits_blocks(n, vl) ? Layout::Blocked : Layout::Plain;
+  const size_t axis = axis_at(n.integer("axis", 0), n.in_dims(0).size());
+  const auto length = [&](int64_t l) { return layout == Layout::Blocked ? divide_up(l, vl) * vl : l; };
+  const AxisView v = around(n.in_dims(0), axis);
+  const Operand from = ctx.read(n.input(0), layout);
+  int64_t at = 0;
+  for (uint32_t k = 0; k < n.output_count(); ++k) {
+    if (!n.has_output(k)) continue;  // static shapes: absent outputs come last or have no size to skip
+    const int64_t len = length(n.out_dims(k)[axis]);
+    emit_copy(piece_of(v.outer, length(v.len), len, v.inner, true), bytes, moved_by(from, at * v.inner, bytes), ctx.write(n.output(k), layout),
+              "split " + to_text(n.out_dims(k)), ctx);
+    at += len;
+  }
+}
+Refusal check_split(const NodeView& n) {
+  for (uint32_t k = 0; k < n.output_count(); ++k)
+    if (!n.has_output(k)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), "absent", "named"};
+  return {};
+}
+
+void lower_concat(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims out = n.out_dims(0);
+  const int64_t vl = ctx.target().vector_width, bytes = element_bytes(n.out_dtype(0));
+  bool blocked = joins_blocks(n, ctx.target()), any = false;
+  for (uint32_t k = 0; k < n.input_count(); ++k) any = any || ctx.layout(n.input(k)) == Layout::Blocked;
+  const Layout layout = blocked && any ? Layout::Blocked : Layout::Plain;
+  const auto length = [&](int64_t l) { return layout == Layout::Blocked ? divide_up(l, vl) * vl : l; };
+  const size_t axis = axis_at(n.integer("axis", 1), out.size());
+  const AxisView v = around(out, axis);
+  std::vector<Operand> pieces;
+  for (uint32_t k = 0; k < n.input_count(); ++k) pieces.push_back(ctx.read(n.input(k), layout));
+  const Operand to = ctx.write(n.output(0), layout);
+  int64_t at = 0;
+  for (uint32_t k = 0; k < n.input_count(); ++k) {
+    const int64_t len = length(n.in_dims(k)[axis]);
+    const Operand place = moved_by(to, at * v.inner, bytes), &from = pieces[k];
+    const bool there = from.kind == Operand::Buffer && from.index == place.index && from.offset == place.offset;
+    if (!there) emit_copy(piece_of(v.outer, length(v.len), len, v.inner, false), bytes, from, place, "concat " + to_text(n.in_dims(k)), ctx);
+    at += len;
+  }
+}
+
+// ---- Expand and Tile
+
+void lower_expand(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const Dims in = nodes[0].in_dims(0), out = nodes[0].out_dims(0);
+  if (count(in) == count(out)) return ctx.alias(nodes[0].output(0), nodes[0].input(0));
+  emit(nodes[0], {{out, broadcast_steps(in, out), row_major(out)}, 0}, ctx);
+}
+
+/// Every dim twice: how often, and how many.
+Copy of_tile(const NodeView& n) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0), from = row_major(in), to = row_major(out);
+  Copy c;
+  for (size_t d = 0; d < in.size(); ++d) {
+    c.dims.push_back(in[d] ? out[d] / in[d] : 0), c.from.push_back(0), c.to.push_back(in[d] * to[d]);
+    c.dims.push_back(in[d]), c.from.push_back(from[d]), c.to.push_back(to[d]);
+  }
+  return c;
+}
+void lower_tile(std::span<const NodeView> nodes, LowerContext& ctx) { emit(nodes[0], {of_tile(nodes[0]), 0}, ctx); }
+
+// ---- blocks of pixels
+
+/// Reads `in`, seen as dims `view`, in the order `perm`.
+Copy permuted(const Dims& view, const Dims& perm) {
+  const Dims step = row_major(view);
+  Copy c;
+  for (const int64_t p : perm) c.dims.push_back(view[static_cast<size_t>(p)]), c.from.push_back(step[static_cast<size_t>(p)]);
+  c.to = row_major(c.dims);
+  return c;
+}
+void lower_depth_to_space(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims d = n.in_dims(0);
+  const int64_t b = n.integer("blocksize", 1);
+  const bool crd = n.text("mode", "DCR") == "CRD";
+  const int64_t c = d[1] / (b * b);
+  emit(n, {crd ? permuted({d[0], c, b, b, d[2], d[3]}, {0, 1, 4, 2, 5, 3}) : permuted({d[0], b, b, c, d[2], d[3]}, {0, 3, 4, 1, 5, 2}), 0}, ctx);
+}
+void lower_space_to_depth(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims d = n.in_dims(0);
+  const int64_t b = n.integer("blocksize", 1);
+  emit(n, {permuted({d[0], d[1], d[2] / b, b, d[3] / b, b}, {0, 3, 5, 1, 2, 4}), 0}, ctx);
+}
+
+Refusal check_tile(const NodeView& n) { return check_copy(of_tile(n)); }
+
+constexpr Types kLongs = types(OPTIMA_I64);
+constexpr Lowering kRows[] = {
+    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, nullptr, lower_transpose},
+    {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_slice, lower_slice},
+    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_split, lower_split},
+    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, nullptr, lower_concat},
+    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, nullptr, lower_expand},
+    {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_tile, lower_tile},
+    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, nullptr, lower_depth_to_space},
+    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, nullptr, lower_space_to_depth},
+};
+
+}  // namespace
+
+Family move_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

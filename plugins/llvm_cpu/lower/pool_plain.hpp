@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: pooling in plain layout, for what the blocked kernels do not do.
+#pragma once
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+/// True for MaxPool with indices and AveragePool with both ceil_mode and count_include_pad.
+bool needs_plain_pool(const NodeView& node);
+void lower_plain_pool(std::span<const NodeView> nodes, LowerContext& context);
+
+}  // namespace optima::llvm_cpu

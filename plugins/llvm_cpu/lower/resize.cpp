@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: Resize as one weighted gather per resized axis. Every mode and coordinate rule ends in a table.
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// One axis: for every output, `taps` inputs and their weights.
+struct Table {
+  int64_t taps = 1;
+  std::vector<int32_t> index;
+  std::vector<float> weight;
+};
+
+struct Rule {
+  std::string_view mode, coordinates, nearest;
+  double cubic;
+  bool exclude_outside, antialias;
+};
+
+Rule rule_of(const NodeView& n) {
+  return {n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel"), n.text("nearest_mode", "round_prefer_floor"),
+          n.real("cubic_coeff_a", -0.75f), n.integer("exclude_outside", 0) != 0, n.integer("antialias", 0) != 0};
+}
+
+/// Where output i lies among the inputs. scale = output / input, as given; region: of tf_crop_and_resize.
+double coordinate(const Rule& r, int64_t i, int64_t in, int64_t out, double scale, double start, double end) {
+  const double x = static_cast<double>(i), length = static_cast<double>(in), resized = static_cast<double>(out);
+  if (r.coordinates == "asymmetric") return x / scale;
+  if (r.coordinates == "align_corners") return out == 1 ? 0 : x * (length - 1) / (resized - 1);
+  if (r.coordinates == "pytorch_half_pixel") return out == 1 ? 0 : (x + 0.5) / scale - 0.5;
+  if (r.coordinates == "half_pixel_symmetric") {
+    const double whole = scale * length, offset = length / 2 * (1 - resized / whole);
+    return offset + (x + 0.5) / scale - 0.5;
+  }
+  if (r.coordinates == "tf_crop_and_resize")
+    return out == 1 ? 0.5 * (start + end) * (length - 1) : start * (length - 1) + x * (end - start) * (length - 1) / (resized - 1);
+  return (x + 0.5) / scale - 0.5;
+}
+
+int64_t nearest(const Rule& r, double x) {
+  if (r.nearest == "floor") return static_cast<int64_t>(std::floor(x));
+  if (r.nearest == "ceil") return static_cast<int64_t>(std::ceil(x));
+  if (r.nearest == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  return static_cast<int64_t>(std::ceil(x - 0.5));
+}
+
+/// The interpolation kernel at distance d: a triangle, or Keys' cubic.
+double kernel_at(const Rule& r, double d) {
+  d = std::fabs(d);
+  if (r.mode == "linear") return std::max(0.0, 1 - d);
+  const double a = r.cubic;
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+/// Adds one output's taps. Shrinking with antialias stretches the kernel.
+void add_taps(const Rule& r, double x, int64_t in, double stretch, int64_t taps, Table& t) {
+  const double reach = (r.mode == "linear" ? 1 : 2) * stretch;
+  const int64_t first = stretch > 1 ? static_cast<int64_t>(std::floor(x - reach)) + 1 : static_cast<int64_t>(std::floor(x)) - (r.mode == "linear" ? 0 : 1);
+  std::vector<double> w;
+  double sum = 0;
+  for (int64_t k = 0; k < taps; ++k) {
+    const int64_t at = first + k;
+    double v = kernel_at(r, (static_cast<double>(at) - x) / stretch);
+    if (r.exclude_outside && (at < 0 || at >= in)) v = 0;
+    w.push_back(v);
+    sum += v;
+  }
+  const bool scaled = r.exclude_outside || stretch > 1;
+  for (int64_t k = 0; k < taps; ++k) {
+    t.index.push_back(static_cast<int32_t>(std::clamp<int64_t>(first + k, 0, in - 1)));
+    t.weight.push_back(static_cast<float>(scaled && sum != 0 ? w[static_cast<size_t>(k)] / sum : w[static_cast<size_t>(k)]));
+  }
+}
+
+Table table_of(const Rule& r, int64_t in, int64_t out, double scale, double start, double end) {
+  Table t;
+  const double stretch = r.antialias && scale < 1 ? 1 / scale : 1;
+  if (r.mode != "nearest") t.taps = static_cast<int64_t>(std::ceil((r.mode == "linear" ? 1 : 2) * stretch)) * 2;
+  for (int64_t i = 0; i < out; ++i) {
+    const double x = coordinate(r, i, in, out, scale, start, end);
+    if (r.mode == "nearest") {
+      t.index.push_back(static_cast<int32_t>(std::clamp<int64_t>(nearest(r, x), 0, in - 1)));
+      t.weight.push_back(1);
+    } else {
+      add_taps(r, x, in, stretch, t.taps, t);
+    }
+  }
+  return t;
+}
+
+/// Per axis of input 0: output / input. From input 2 when given, else from the shapes.
+std::vector<double> scales_of(const NodeView& n) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  std::vector<double> scale;
+  for (size_t d = 0; d < in.size(); ++d) scale.push_back(in[d] ? static_cast<double>(out[d]) / static_cast<double>(in[d]) : 1);
+  const auto numbers = n.has_input(2) ? n.graph.floats(n.input(2)) : std::nullopt;
+  if (!numbers || numbers->empty()) return scale;
+  const auto axes = n.integers("axes");
+  for (size_t i = 0; i < numbers->size(); ++i) scale[axes.empty() ? i : axis_at(axes[i], in.size())] = (*numbers)[i];
+  return scale;
+}
+
+/// Start and end per axis of tf_crop_and_resize.
+std::vector<std::pair<double, double>> regions_of(const NodeView& n) {
+  const size_t rank = n.in_dims(0).size();
+  std::vector<std::pair<double, double>> out(rank, {0, 1});
+  const auto roi = n.has_input(1) ? n.graph.floats(n.input(1)) : std::nullopt;
+  if (!roi || roi->empty()) return out;
+  const auto axes = n.integers("axes");
+  const size_t half = roi->size() / 2;
+  for (size_t i = 0; i < half; ++i) out[axes.empty() ? i : axis_at(axes[i], rank)] = {(*roi)[i], (*roi)[half + i]};
+  return out;
+}
+
+/// The axes that change, cheapest first: those that shrink, then the others from the back.
+std::vector<size_t> axes_to_resize(const Dims& in, const Dims& out, const std::vector<double>& scale, bool crop) {
+  std::vector<size_t> axes;
+  for (size_t d = 0; d < in.size(); ++d)
+    if (in[d] != out[d] || scale[d] != 1 || crop) axes.push_back(d);
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return out[a] * in[b] < out[b] * in[a]; });
+  return axes;
+}
+
+void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Rule r = rule_of(n);
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  const auto scale = scales_of(n);
+  const auto region = regions_of(n);
+  const auto axes = axes_to_resize(in, out, scale, r.coordinates == "tf_crop_and_resize");
+  if (axes.empty()) return ctx.alias(n.output(0), n.input(0));
+  const int64_t vl = ctx.target().vector_width;
+  const bool channels_stay = std::find_if(axes.begin(), axes.end(), [](size_t a) { return a < 2; }) == axes.end();
+  const bool blocked = in.size() >= 3 && in.size() <= 5 && channels_stay && ctx.layout(n.input(0)) == Layout::Blocked;
+  Dims dims = in;
+  if (blocked) dims[1] = divide_up(in[1], vl), dims.push_back(vl);
+  const Layout layout = blocked ? Layout::Blocked : Layout::Plain;
+  Operand from = ctx.read(n.input(0), layout);
+  for (const size_t axis : axes) {
+    const AxisView v = around(dims, axis);
+    dims[axis] = out[axis];
+    const Table t = table_of(r, in[axis], out[axis], scale[axis], region[axis].first, region[axis].second);
+    Operand to = axis == axes.back() ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
+    to.written = true;
+    Op op;
+    op.kernel = {"k_resize", {t.taps, v.len, out[axis], v.inner}};
+    op.args = {from, ctx.bytes(raw_bytes(t.index)), ctx.bytes(raw_bytes(t.weight)), to};
+    op.units = count(dims) == 0 ? 0 : v.inner > 1 ? v.outer * out[axis] : v.outer;
+    op.work = count(dims) * t.taps;
+    op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner > 1 ? v.inner : out[axis]));
+    op.label = "resize " + std::string(r.mode) + " axis " + std::to_string(axis);
+    ctx.emit(std::move(op));
+    from = to;
+    from.written = false;
+  }
+}
+
+Refusal check_resize(const NodeView& n) {
+  const Rule r = rule_of(n);
+  if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(r.mode), "nearest, linear or cubic"};
+  if (r.coordinates == "tf_crop_and_resize") {
+    if (n.has_input(1) && !n.graph.floats(n.input(1))) return needs_constant(1);
+    for (const auto& [start, end] : regions_of(n))
+      if (start < 0 || end > 1 || start > end) return {OPTIMA_REASON_ATTRIBUTE, "roi", "outside the image", "within [0, 1]"};
+  }
+  if (n.has_input(2) && !n.graph.floats(n.input(2))) return needs_constant(2);
+  return {};
+}
+
+constexpr Types kAnything = kFloat | kIndex | types(OPTIMA_F16, OPTIMA_F64);
+constexpr Lowering kRows[] = {
+    {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, check_resize, lower_resize},
+};
+
+}  // namespace
+
+Family resize_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

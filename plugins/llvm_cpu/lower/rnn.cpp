@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: LSTM, GRU and RNN: one matrix product for all inputs, then the steps.
+#include <algorithm>
+
+#include "plugins/llvm_cpu/lower/dense.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+enum Kind : int64_t { kRnn, kGru, kLstm };  // as kernels/rnn.cpp numbers them
+
+Kind kind_of(const NodeView& n) { return n.op() == "LSTM" ? kLstm : n.op() == "GRU" ? kGru : kRnn; }
+
+/// The number of an activation in kernels/rnn.cpp; -1 when it has none.
+int64_t activation_number(std::string_view name) {
+  constexpr std::string_view kNames[] = {"Tanh", "Sigmoid", "Relu", "HardSigmoid"};
+  const auto at = std::find(std::begin(kNames), std::end(kNames), name);
+  return at == std::end(kNames) ? -1 : at - std::begin(kNames);
+}
+
+/// f, g and h; the same in both directions, or -1.
+struct Activations {
+  int64_t f, g, h;
+};
+std::vector<std::string_view> texts(const NodeView& n, const char* name) {
+  std::vector<std::string_view> out;
+  const optima_attr* a = optima_find_attr(n.graph.image(), n.raw, name);
+  if (!a || a->type != OPTIMA_ATTR_STRINGS) return out;
+  for (uint32_t i = 0; i < a->list.count; ++i) {
+    const optima_str s = optima_string(n.graph.image(), optima_get_text(n.graph.image(), a->list.first + i));
+    out.emplace_back(s.data, s.size);
+  }
+  return out;
+}
+Activations activations_of(const NodeView& n) {
+  const Kind kind = kind_of(n);
+  const size_t each = kind == kLstm ? 3 : kind == kGru ? 2 : 1;
+  std::vector<int64_t> numbers = {kind == kRnn ? int64_t{0} : int64_t{1}, 0, 0};
+  const auto given = texts(n, "activations");
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (i < each) numbers[i] = activation_number(given[i]);
+    else if (activation_number(given[i]) != numbers[i % each]) numbers[i % each] = -1;
+  }
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
+struct Layer {
+  Kind kind;
+  int64_t seq, batch, inputs, dirs, hidden, gates, padded, width;
+};
+Layer layer_of(const NodeView& n, int64_t vl) {
+  const Dims x = n.in_dims(0), r = n.in_dims(2);
+  Layer l{kind_of(n), x[0], x[1], x[2], r[0], r[2], 0, 0, 0};
+  l.gates = l.kind == kLstm ? 4 : l.kind == kGru ? 3 : 1;
+  l.padded = divide_up(l.hidden, vl) * vl;
+  l.width = l.gates * l.padded;
+  return l;
+}
+
+/// W [dirs][gates * hidden][inputs] with rows of zeros after each gate.
+std::vector<float> padded_rows(const Layer& l, const std::vector<float>& w, int64_t columns) {
+  std::vector<float> out(static_cast<size_t>(l.dirs * l.width * columns), 0.f);
+  for (int64_t d = 0; d < l.dirs; ++d)
+    for (int64_t g = 0; g < l.gates; ++g) {
+      const int64_t from = ((d * l.gates + g) * l.hidden) * columns, to = (d * l.width + g * l.padded) * columns;
+      std::copy_n(w.begin() + from, l.hidden * columns, out.begin() + to);
+    }
+  return out;
+}
+
+/// R [dirs][gates * hidden][hidden] as [dirs][hidden][width].
+std::vector<float> turned(const Layer& l, const std::vector<float>& r) {
+  const std::vector<float> rows = padded_rows(l, r, l.hidden);
+  std::vector<float> out(rows.size());
+  for (int64_t d = 0; d < l.dirs; ++d)
+    for (int64_t j = 0; j < l.width; ++j)
+      for (int64_t k = 0; k < l.hidden; ++k)
+        out[static_cast<size_t>((d * l.hidden + k) * l.width + j)] = rows[static_cast<size_t>((d * l.width + j) * l.hidden + k)];
+  return out;
+}
+
+/// Half of B: 0 the input biases, 1 the recurrent ones.
+std::vector<float> half_of(const Layer& l, const std::vector<float>& b, int64_t half) {
+  std::vector<float> out;
+  const int64_t n = l.gates * l.hidden;
+  for (int64_t d = 0; d < l.dirs; ++d) out.insert(out.end(), b.begin() + (2 * d + half) * n, b.begin() + (2 * d + half + 1) * n);
+  return padded_rows(l, out, 1);
+}
+
+bool resets_late(const NodeView& n) { return kind_of(n) == kGru && n.integer("linear_before_reset", 0); }
+
+void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Layer l = layer_of(n, ctx.target().vector_width);
+  std::vector<float> bias(static_cast<size_t>(l.dirs * l.width), 0.f), late = bias;
+  if (n.has_input(3)) {
+    const auto b = *n.graph.floats(n.input(3));
+    bias = half_of(l, b, 0), late = half_of(l, b, 1);
+    for (size_t i = 0; i < bias.size(); ++i) {
+      const bool after = resets_late(n) && static_cast<int64_t>(i) % l.width >= 2 * l.padded;  // added inside the reset
+      if (!after) bias[i] += late[i];
+    }
+  }
+  Operand pre = ctx.temporary(static_cast<uint64_t>(l.seq * l.batch * l.dirs * l.width) * sizeof(float));
+  pre.written = true;
+  emit_dense(l.seq * l.batch, l.dirs * l.width, l.inputs, ctx.read(n.input(0)), padded_rows(l, *n.graph.floats(n.input(1)), l.inputs),
+             ctx.bytes(raw_bytes(bias)), pre, ctx);
+  pre.written = false;
+  const auto optional = [&](uint32_t k) { return n.has_input(k) ? ctx.read(n.input(k)) : Operand(); };
+  const auto result = [&](uint32_t k) { return n.has_output(k) ? ctx.write(n.output(k)) : Operand(); };
+  const Activations a = activations_of(n);
+  const std::string_view direction = n.text("direction", "forward");
+  const int64_t reverse = direction == "bidirectional" ? 2 : direction == "reverse" ? 1 : 0;
+  const bool lstm = l.kind == kLstm;
+  Op op;
+  op.kernel = {"k_rnn", {int64_t{l.kind}, int64_t{resets_late(n)}, n.integer("input_forget", 0), reverse, a.f, a.g, a.h, n.real("clip", 0),
+                         l.seq, l.batch, l.dirs, l.hidden}};
+  op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2))))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
+             optional(5), lstm ? optional(6) : Operand(), optional(4), lstm ? optional(7) : Operand(), result(0), result(1),
+             lstm ? result(2) : Operand()};
+  op.units = l.dirs * l.batch;
+  op.scratch_per_thread = static_cast<uint64_t>(l.width + 3 * l.padded) * sizeof(float);
+  op.work = l.seq * l.batch * l.dirs * l.hidden * l.gates * l.hidden;
+  op.label = std::string(n.op()) + " " + to_text(n.in_dims(0)) + " hidden " + std::to_string(l.hidden);
+  ctx.emit(std::move(op));
+}
+
+Refusal check_rnn(const NodeView& n) {
+  const Activations a = activations_of(n);
+  if (a.f < 0 || a.g < 0 || a.h < 0) return {OPTIMA_REASON_ATTRIBUTE, "activations", "another one", "Tanh, Sigmoid, Relu or HardSigmoid, equal in both directions"};
+  if (n.has("activation_alpha") || n.has("activation_beta")) return {OPTIMA_REASON_ATTRIBUTE, "activation_alpha or activation_beta", "given", "absent"};
+  if (n.integer("layout", 0)) return {OPTIMA_REASON_ATTRIBUTE, "layout", "1", "0"};
+  if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  return {};
+}
+
+constexpr std::array<Types, 4> kMixed = {kFloat, kFloat, kFloat, kFloat | types(OPTIMA_I32)};
+constexpr Lowering kRows[] = {
+    {"LSTM", 1, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
+    {"GRU", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
+    {"RNN", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
+};
+
+}  // namespace
+
+Family rnn_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

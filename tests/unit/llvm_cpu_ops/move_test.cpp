@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Movers and gathers through both halves of the plugin.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+TEST_CASE("transposes of every order and size of element") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({3, 18, 20}), y = net.input({2, 3, 4, 5});
+  for (const Dims& p : std::vector<Dims>{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {0, 1, 2}}) {
+    const Dims in{3, 18, 20}, out{in[size_t(p[0])], in[size_t(p[1])], in[size_t(p[2])]};
+    net.output(net.node("Transpose", 21, {x}, out, {Net::ints("perm", p)}));
+  }
+  net.output(net.node("Transpose", 21, {y}, {5, 4, 3, 2}));
+  const uint32_t longs = net.node("Cast", 13, {x}, {3, 18, 20}, {Net::integer("to", OPTIMA_I64)}, OPTIMA_I64);
+  net.output(net.node("Transpose", 21, {longs}, {20, 18, 3}, {}, OPTIMA_I64));
+  net.output(net.node("Transpose", 21, {net.node("Less", 13, {x, x}, {3, 18, 20}, {}, OPTIMA_BOOL)}, {20, 18, 3}, {}, OPTIMA_BOOL));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("slices forwards, backwards, stepped and empty-handed") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({4, 10, 7});
+  net.output(net.node("Slice", 13, {x, net.integers({1, 2}), net.integers({3, 8}), net.integers({0, 1})}, {2, 6, 7}));
+  net.output(net.node("Slice", 13, {x, net.integers({-1}), net.integers({-100}), net.integers({2}), net.integers({-2})}, {4, 10, 4}));
+  net.output(net.node("Slice", 13, {x, net.integers({0, 0, 0}), net.integers({100, 100, 100})}, {4, 10, 7}));
+  net.output(net.node("Slice", 13, {x, net.integers({9}), net.integers({0}), net.integers({1}), net.integers({-3})}, {4, 3, 7}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("split and concat, plain and blocked") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 12, 5});
+  const uint32_t part = net.node("Slice", 13, {x, net.integers({3}), net.integers({8}), net.integers({1})}, {2, 5, 5});
+  net.output(net.node("Concat", 13, {x, part, x}, {2, 29, 5}, {Net::integer("axis", 1)}));
+  net.output(net.node("Concat", 13, {x, x}, {2, 12, 10}, {Net::integer("axis", -1)}));
+  const uint32_t image = net.input({2, 3, 6, 6});
+  const uint32_t a = net.conv(image, 32, 3, 1, 1), b = net.conv(image, 16, 3, 1, 1), c = net.conv(image, 5, 3, 1, 1);
+  net.output(net.conv(net.node("Concat", 13, {a, b, c}, {2, 53, 6, 6}, {Net::integer("axis", 1)}), 8, 1, 1, 0));
+  net.output(net.node("Concat", 13, {c, a}, {2, 37, 6, 6}, {Net::integer("axis", 1)}));
+  const uint32_t one = net.input({1, 3, 6, 6});
+  net.output(net.node("Concat", 13, {net.conv(one, 32, 3, 1, 1), net.conv(one, 7, 3, 1, 1)}, {1, 39, 6, 6}, {Net::integer("axis", 1)}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("channel shuffle: split, convolve, concatenate, shuffle") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 3, 8, 8});
+  const uint32_t a = net.same("Relu", 14, net.conv(x, 29, 1, 1, 0)), b = net.same("Relu", 14, net.conv(x, 29, 3, 1, 1));
+  uint32_t v = net.node("Concat", 13, {a, b}, {1, 58, 8, 8}, {Net::integer("axis", 1)});
+  v = net.node("Reshape", 21, {v, net.integers({1, 2, 29, 8, 8})}, {1, 2, 29, 8, 8});
+  v = net.node("Transpose", 21, {v}, {1, 29, 2, 8, 8}, {Net::ints("perm", {0, 2, 1, 3, 4})});
+  v = net.node("Reshape", 21, {v, net.integers({1, 58, 8, 8})}, {1, 58, 8, 8});
+  net.output(net.conv(v, 10, 1, 1, 0));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("expand, tile, depth to space and back") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({3, 1, 5}), y = net.input({2, 12, 3, 4});
+  net.output(net.node("Expand", 13, {x, net.integers({2, 3, 4, 5})}, {2, 3, 4, 5}));
+  net.output(net.node("Tile", 13, {x, net.integers({2, 3, 2})}, {6, 3, 10}));
+  net.output(net.node("DepthToSpace", 13, {y}, {2, 3, 6, 8}, {Net::integer("blocksize", 2)}));
+  net.output(net.node("DepthToSpace", 13, {y}, {2, 3, 6, 8}, {Net::integer("blocksize", 2), Net::text("mode", "CRD")}));
+  net.output(net.node("SpaceToDepth", 13, {net.input({1, 3, 4, 6})}, {1, 12, 2, 3}, {Net::integer("blocksize", 2)}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("gathers and scatters") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({6, 9, 4});
+  net.output(net.node("Gather", 13, {x, net.integers({0, -1, 3, 3})}, {4, 9, 4}));
+  net.output(net.node("Gather", 13, {x, net.constant<int64_t>({2, 2}, {0, 8, -2, 4}, OPTIMA_I64)}, {6, 2, 2, 4}, {Net::integer("axis", 1)}));
+  net.output(net.node("Gather", 13, {x, net.constant<int32_t>({}, {2}, OPTIMA_I32)}, {6, 9}, {Net::integer("axis", 2)}));
+  net.output(net.node("GatherElements", 13, {x, net.constant<int64_t>({2, 3, 2}, {0, 1, 2, 3, 4, -1, 8, 0, 5, 6, 7, 1}, OPTIMA_I64)}, {2, 3, 2}, {Net::integer("axis", 1)}));
+  net.output(net.node("GatherND", 13, {x, net.constant<int64_t>({2, 2}, {0, 1, -1, 8}, OPTIMA_I64)}, {2, 4}));
+  net.output(net.node("ScatterElements", 18, {x, net.constant<int64_t>({1, 2, 2}, {0, 5, 2, 2}, OPTIMA_I64), net.weights({1, 2, 2})}, {6, 9, 4}));
+  net.output(net.node("ScatterND", 18, {x, net.constant<int64_t>({2, 1}, {4, -1}, OPTIMA_I64), net.weights({2, 9, 4})}, {6, 9, 4}));
+  net.output(net.node("OneHot", 11, {net.integers({0, 2, -1}), net.constant<int64_t>({}, {4}, OPTIMA_I64), net.constant<float>({2}, {-1, 2}, OPTIMA_F32)}, {3, 4}));
+  net.output(net.same("Trilu", 14, x, {Net::integer("upper", 0)}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("pads of every mode") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 4, 5}), pads = net.integers({0, 1, 2, 1, 3, 0});
+  net.output(net.node("Pad", 21, {x, pads}, {3, 8, 7}));
+  net.output(net.node("Pad", 21, {x, pads, net.constant<float>({}, {7}, OPTIMA_F32)}, {3, 8, 7}));
+  net.output(net.node("Pad", 21, {x, net.integers({0, -1, 2, 0, 1, -3})}, {2, 4, 4}));
+  for (const char* mode : {"reflect", "edge", "wrap"})
+    net.output(net.node("Pad", 21, {x, net.integers({0, 1, 2, 0, 3, 1})}, {2, 8, 8}, {Net::text("mode", mode)}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("shapes, ranges and constants of shape that were not folded") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 4, 5});
+  net.output(net.node("Shape", 21, {x}, {3}, {}, OPTIMA_I64));
+  net.output(net.node("Shape", 21, {x}, {1}, {Net::integer("start", -2), Net::integer("end", -1)}, OPTIMA_I64));
+  net.output(net.node("Size", 21, {x}, {}, {}, OPTIMA_I64));
+  net.output(net.node("Range", 11, {net.constant<int64_t>({}, {3}, OPTIMA_I64), net.constant<int64_t>({}, {12}, OPTIMA_I64), net.constant<int64_t>({}, {2}, OPTIMA_I64)}, {5}, {}, OPTIMA_I64));
+  net.output(net.node("ConstantOfShape", 21, {net.integers({3, 2})}, {3, 2}));
+  matches_reference(bench, net);
+}
