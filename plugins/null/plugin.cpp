@@ -110,7 +110,7 @@ class Null : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
     Record r;
     if (file.size() < sizeof r) throw sdk::Error(OPTIMA_CORRUPT, "file is truncated");
     std::memcpy(&r, file.data(), sizeof r);
-    if (std::memcmp(r.magic, "NullCopy", 8) != 0 || r.rank < 0 || r.rank > kMaxRank || optima_dtype_bits(r.dtype) == 0) throw sdk::Error(OPTIMA_CORRUPT, "file is damaged");
+    if (std::memcmp(r.magic, Record().magic, sizeof r.magic) != 0 || r.rank < 0 || r.rank > kMaxRank || optima_dtype_bits(r.dtype) == 0) throw sdk::Error(OPTIMA_CORRUPT, "file is damaged");
     if (file.size() != sizeof r + uint64_t{r.in_size} + r.out_size) throw sdk::Error(OPTIMA_CORRUPT, "file has a wrong size");
     (void)r.bytes();
     return std::make_unique<CopyProgram>(r, std::string_view(file.data() + sizeof r, file.size() - sizeof r));
