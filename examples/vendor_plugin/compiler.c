@@ -18,7 +18,8 @@ static const char* judge_x(const optima_image* g, const optima_value* x, optima_
   if (x->kind != OPTIMA_KIND_TENSOR || x->dtype != OPTIMA_F32)
     return refuse(v, OPTIMA_REASON_DTYPE, "input 0", "another type", "f32", "input 0 must be a tensor of f32");
   if (x->rank < 1 || x->rank > MAX_RANK)
-    return refuse(v, OPTIMA_REASON_RANK, "rank of input 0", x->rank < 0 ? "unknown" : x->rank ? "over 8" : "0", "1..8", "rank of input 0 must be 1..8");
+    return refuse(v, OPTIMA_REASON_RANK, "rank of input 0", x->rank < 0 ? "unknown" : x->rank ? "over 8" : "0", "1..8",
+                  "rank of input 0 must be 1..8");
   for (uint32_t k = 0; k < x->dims.count; ++k)
     if (optima_get_dim(g, x->dims.first + k)->value < 0)
       return refuse(v, OPTIMA_REASON_DYNAMIC_SHAPE, "input 0", "a dynamic dim", "static dims", "input 0 must have a static shape");
@@ -40,9 +41,11 @@ static const char* judge_shift(const optima_image* g, const optima_value* x, con
 
 /* Null when supported; else the sentence, and the rest of the refusal in *v. */
 static const char* judge(const optima_image* g, const optima_node* n, optima_verdict* v) {
-  if (!is_scale_shift(g, n)) return refuse(v, OPTIMA_REASON_OP, "operator", "another", "com.acme ScaleShift", "only com.acme ScaleShift runs on this chip");
+  if (!is_scale_shift(g, n))
+    return refuse(v, OPTIMA_REASON_OP, "operator", "another", "com.acme ScaleShift", "only com.acme ScaleShift runs on this chip");
   const uint32_t in = optima_input(g, n, 0), shift = optima_input(g, n, 1), out = optima_output(g, n, 0);
-  if (in == OPTIMA_NONE || out == OPTIMA_NONE) return refuse(v, OPTIMA_REASON_OTHER, "operands", "absent", "present", "input 0 and output 0 are required");
+  if (in == OPTIMA_NONE || out == OPTIMA_NONE)
+    return refuse(v, OPTIMA_REASON_OTHER, "operands", "absent", "present", "input 0 and output 0 are required");
   const optima_value* x = optima_get_value(g, in);
   const char* why = judge_x(g, x, v);
   if (!why && shift != OPTIMA_NONE) why = judge_shift(g, x, optima_get_value(g, shift), v);
@@ -112,7 +115,8 @@ static int32_t compile(optima_plugin* p, const optima_compile_request* r, const 
   const optima_image_graph* main = optima_get_graph(g, 0);
   if (main->nodes.count == 0) return fail(s, OPTIMA_INVALID_ARGUMENT, "subgraph has no node", OPTIMA_NONE);
   const optima_node* n = optima_get_node(g, main->nodes.first);
-  if (main->nodes.count != 1) return fail(s, OPTIMA_UNSUPPORTED, "takes one node per subgraph", optima_get_node(g, main->nodes.first + 1)->id);
+  if (main->nodes.count != 1)
+    return fail(s, OPTIMA_UNSUPPORTED, "takes one node per subgraph", optima_get_node(g, main->nodes.first + 1)->id);
   optima_verdict v;
   memset(&v, 0, sizeof v);
   const char* why = judge(g, n, &v);

@@ -21,7 +21,8 @@ struct Record {
   uint64_t bytes() const {
     uint64_t elements = 1;
     for (int32_t k = 0; k < rank; ++k) {
-      if (dims[k] < 0 || (dims[k] > 0 && elements > (uint64_t{1} << 56) / static_cast<uint64_t>(dims[k]))) throw sdk::Error(OPTIMA_CORRUPT, "file has a bad shape");
+      if (dims[k] < 0 || (dims[k] > 0 && elements > (uint64_t{1} << 56) / static_cast<uint64_t>(dims[k])))
+        throw sdk::Error(OPTIMA_CORRUPT, "file has a bad shape");
       elements *= static_cast<uint64_t>(dims[k]);
     }
     return (elements * optima_dtype_bits(dtype) + 7) / 8;
@@ -74,10 +75,13 @@ class Null : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
     const sdk::Graph graph = request.graph();
-    if (graph.size() != 1) throw sdk::Error(OPTIMA_UNSUPPORTED, "subgraph has " + std::to_string(graph.size()) + " nodes, wanted one", graph[graph.size() - 1].id());
+    if (graph.size() != 1)
+      throw sdk::Error(OPTIMA_UNSUPPORTED, "subgraph has " + std::to_string(graph.size()) + " nodes, wanted one",
+                       graph.size() > 1 ? graph[1].id() : OPTIMA_NONE);
     const sdk::Verdict verdict = sdk::judge(kInfo.operators, graph[0]);
     if (!verdict.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, verdict.text, graph[0].id());
-    if (const auto why = request.options().string("null.refuse", ""); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, std::string(why), graph[0].id());
+    if (const auto why = request.options().string("null.refuse", ""); !why.empty())
+      throw sdk::Error(OPTIMA_UNSUPPORTED, std::string(why), graph[0].id());
     progress(0.5, "writing");
     sink.format(kFormat);
     sink.file(request.stem() + ".bin", describe(graph[0]));
@@ -92,7 +96,8 @@ class Null : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device&, const sdk::Options&) override {
     if (artifact.format() != kFormat) throw sdk::Error(OPTIMA_RECOMPILE, "artifact was written by another revision");
-    if (artifact.file_count() != 1) throw sdk::Error(OPTIMA_CORRUPT, "artifact has " + std::to_string(artifact.file_count()) + " files, wanted one");
+    if (artifact.file_count() != 1)
+      throw sdk::Error(OPTIMA_CORRUPT, "artifact has " + std::to_string(artifact.file_count()) + " files, wanted one");
     return parse(sdk::Elements<char>(artifact.file(0)));
   }
 
@@ -110,7 +115,8 @@ class Null : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
     Record r;
     if (file.size() < sizeof r) throw sdk::Error(OPTIMA_CORRUPT, "file is truncated");
     std::memcpy(&r, file.data(), sizeof r);
-    if (std::memcmp(r.magic, Record().magic, sizeof r.magic) != 0 || r.rank < 0 || r.rank > kMaxRank || optima_dtype_bits(r.dtype) == 0) throw sdk::Error(OPTIMA_CORRUPT, "file is damaged");
+    if (std::memcmp(r.magic, Record().magic, sizeof r.magic) != 0 || r.rank < 0 || r.rank > kMaxRank || optima_dtype_bits(r.dtype) == 0)
+      throw sdk::Error(OPTIMA_CORRUPT, "file is damaged");
     if (file.size() != sizeof r + uint64_t{r.in_size} + r.out_size) throw sdk::Error(OPTIMA_CORRUPT, "file has a wrong size");
     (void)r.bytes();
     return std::make_unique<CopyProgram>(r, std::string_view(file.data() + sizeof r, file.size() - sizeof r));

@@ -41,6 +41,7 @@ std::string refusal(const std::string& line) {
   const test::TempFolder folder;
   folder.file("a.c", "int a;\n");
   folder.file("bad.json", "{ not json");
+  folder.file("runtime.json", "{\"roles\": [\"runtime\"]}");
   folder.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(p VERSION 1.0 LANGUAGES C)\nfind_package(OptimaSdk REQUIRED)\n" + line + "\n");
   const test::Ran ran = configure(folder.path());
   CHECK(ran.code != 0);
@@ -129,6 +130,45 @@ TEST_CASE("a plugin cross-built for AArch64 carries the note that this machine's
   CHECK(note.manifest.find("\"id\": \"mine\"") != std::string::npos);
 }
 
+TEST_CASE("clang builds the same plugin, also under a sanitizer, which the note then names") {
+  if (test::run({"clang++-19", "--version"}).code != 0) {
+    std::cout << "SKIP: clang++-19 is not installed\n";
+    return;
+  }
+  for (const std::string flags : {"", "-fsanitize=address"}) {
+    const test::TempFolder folder;
+    copy_null(folder / "mine");
+    const test::Ran configured = configure(folder / "mine", {"-DCMAKE_CXX_COMPILER=clang++-19", "-DCMAKE_CXX_FLAGS=" + flags});
+    INFO(configured.out << configured.err);
+    REQUIRE(configured.code == 0);
+    const test::Ran built = build(folder / "mine");
+    INFO(built.out << built.err);
+    REQUIRE(built.code == 0);
+    const std::string note = test::read_note(folder / "mine/build/lib/optima/plugins/optima_mine.so").manifest;
+    CHECK(note.find(flags.empty() ? "\"sanitizer\": \"none\"" : "\"sanitizer\": \"address\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("two halves of one plugin come from one table, each with its role, and their objects keep the IBT mark") {
+  const test::TempFolder folder;
+  copy_null(folder / "mine");
+  folder.file("mine/CMakeLists.txt",
+              "cmake_minimum_required(VERSION 3.25)\nproject(mine VERSION 2.0 LANGUAGES CXX)\nfind_package(OptimaSdk REQUIRED)\n"
+              "optima_add_plugin(mine plugin.cpp MANIFEST_PROGRAM manifest.cpp ROLE compiler BUILD_ID b7)\n"
+              "optima_add_plugin(mine_rt plugin.cpp MANIFEST_PROGRAM manifest.cpp ROLE runtime BUILD_ID b7 OUTPUT ${CMAKE_BINARY_DIR}/target)\n");
+  REQUIRE(configure(folder / "mine", {"-DCMAKE_CXX_FLAGS=-fcf-protection=full"}).code == 0);
+  const test::Ran built = build(folder / "mine");
+  INFO(built.out << built.err);
+  REQUIRE(built.code == 0);
+  const std::string compiler = test::read_note(folder / "mine/build/lib/optima/plugins/optima_mine.so").manifest;
+  const std::string runtime = test::read_note(folder / "mine/build/target/optima_mine_rt.so").manifest;
+  CHECK(compiler.find("\"roles\": [\"compiler\"]") != std::string::npos);
+  CHECK(runtime.find("\"roles\": [\"runtime\"]") != std::string::npos);
+  for (const std::string& m : {compiler, runtime}) CHECK(m.find("\"build_id\": \"b7\"") != std::string::npos);
+  const test::Ran object = test::run({"readelf", "-n", folder / "mine/build/CMakeFiles/optima_plugin_mine.dir/optima_plugin_mine.note/note.cpp.o"});
+  CHECK(object.out.find("IBT") != std::string::npos);
+}
+
 TEST_CASE("a changed manifest program changes the note of the next build") {
   const test::TempFolder folder;
   copy_null(folder / "mine");
@@ -144,5 +184,7 @@ TEST_CASE("optima_add_plugin says what is missing or wrong") {
   CHECK(refusal("optima_add_plugin(p MANIFEST bad.json)").find("optima_add_plugin(p): no sources") != std::string::npos);
   CHECK(refusal("optima_add_plugin(p a.c MANIFEST bad.json)").find("bad.json") != std::string::npos);
   CHECK(refusal("optima_add_plugin(p a.c MANIFEST bad.json ROLE driver)").find("ROLE is 'driver', wanted compiler, runtime or both") != std::string::npos);
+  CHECK(refusal("optima_add_plugin(p a.c MANIFEST none.json)").find("none.json does not exist") != std::string::npos);
+  CHECK(refusal("optima_add_plugin(p a.c MANIFEST runtime.json ROLE compiler)").find("ROLE is 'compiler', the roles in") != std::string::npos);
   CHECK(refusal("find_package(OptimaSdk 9.0 REQUIRED)").find("version \"9.0\"") != std::string::npos);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The seam's headers compile as C11, C17, C++17 and C++20 with every compiler present, without implicit padding, and every
-# offset is the recorded one. Usage: check_header.sh SOURCE_FOLDER
+# offset is the recorded one; so does the C++ author layer. Usage: check_header.sh SOURCE_FOLDER
 set -euo pipefail
 here=$1/tests/unit/sdk
 include=$1/sdk/include
@@ -20,6 +20,16 @@ for std in c11 c17; do
 done
 for std in c++17 c++20; do
   for cxx in g++ clang++-19 aarch64-linux-gnu-g++; do compile c++ $cxx -std=$std; done
+done
+
+# The author layer is C++17, and clean where it is newer.
+for std in c++17 c++20; do
+  for cxx in g++ clang++-19 aarch64-linux-gnu-g++; do
+    command -v $cxx >/dev/null || { echo "SKIP: author layer with $cxx: not installed"; skipped=$((skipped + 1)); continue; }
+    printf '#include "optima/%s"\n' plugin/plugin.hpp plugin/manifest_writer.hpp plugin/spawn.hpp image.hpp |
+      $cxx -std=$std -Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -I "$include" -x c++ -fsyntax-only - || { echo "FAILED: author layer with $cxx -std=$std"; exit 1; }
+    echo "ok   author layer with $cxx -std=$std"; ran=$((ran + 1))
+  done
 done
 
 # A member newer than the author's target cannot be named, and the layout does not depend on the target.

@@ -71,6 +71,13 @@ TEST_CASE("plugins/null refuses with the limit and the actual value") {
   CHECK(status.message == "as asked");
   CHECK(status.raw.node == 11);
   CHECK(seam::compile(null, identity(OPTIMA_STRING), kTarget, sink, status) == OPTIMA_UNSUPPORTED);
+  const seam::Model many(image::pack(samples::everything()));
+  CHECK(seam::compile(null, many, kTarget, sink, status) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message == "subgraph has 2 nodes, wanted one");
+  CHECK(status.raw.node == 2);
+  const seam::Model none(image::pack({{{"empty", {samples::tensor("x", {1})}, {}, {0}, {0}, {}}}, {}, {}}));
+  CHECK(seam::compile(null, none, kTarget, sink, status) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message == "subgraph has 0 nodes, wanted one");
   CHECK(sink.files.empty());
 }
 

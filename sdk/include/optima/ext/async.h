@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * optima.async/1: execution that returns at once. Offered by a plugin beside optima.runtime/1; without it the host runs execute on a thread of its own.
+ * optima.async/1: execution that returns at once. Offered by a plugin beside optima.runtime/1; without it the host runs
+ * execute on a thread of its own.
  * An extension; the rules of abi.h hold. */
 #ifndef OPTIMA_EXT_ASYNC_H
 #define OPTIMA_EXT_ASYNC_H

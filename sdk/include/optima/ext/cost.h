@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * optima.cost/1: what a node or a whole subgraph would cost. Offered by a plugin beside optima.compiler/1; without it the host has its own model.
+ * optima.cost/1: what a node or a whole subgraph would cost. Offered by a plugin beside optima.compiler/1; without it
+ * the host has its own model.
  * An extension; the rules of abi.h hold. */
 #ifndef OPTIMA_EXT_COST_H
 #define OPTIMA_EXT_COST_H
