@@ -85,18 +85,29 @@ void check_inputs(const Row& row, const std::vector<Tensor>& inputs) {
   if (!why.empty()) unsupported(why);
 }
 
-/// What the graph says about an output must be true: a backend sizes its buffers by it.
-void check_output(const optima_graph& graph, const optima_node& node, uint32_t k, const Tensor& t) {
-  const optima_value* v = optima_get_value(graph.image, optima_output(graph.image, &node, k));
-  if (t.dtype == OPTIMA_UNDEFINED) invalid("output " + std::to_string(k) + " is not made by this operator");
-  if (v->dtype != OPTIMA_UNDEFINED && v->dtype != t.dtype)
-    invalid("output " + std::to_string(k) + " is " + dtype_name(t.dtype) + ", the graph says " + dtype_name(v->dtype));
+std::string declared_dims(const optima_graph& graph, const optima_value& v) {
+  Dims dims;
+  for (uint32_t d = 0; d < v.dims.count; ++d) dims.push_back(optima_get_dim(graph.image, v.dims.first + d)->value);
+  return show(dims);
+}
+
+/// How a tensor differs from what the graph says about the value; empty when it does not.
+std::string misfit(const optima_graph& graph, uint32_t value, const Tensor& t) {
+  const optima_value* v = optima_get_value(graph.image, value);
+  if (v->dtype != OPTIMA_UNDEFINED && v->dtype != t.dtype) return "is " + dtype_name(t.dtype) + ", the graph says " + dtype_name(v->dtype);
   bool fits = v->rank < 0 || v->rank == static_cast<int32_t>(t.dims.size());
   for (uint32_t d = 0; fits && d < v->dims.count; ++d) {
     const int64_t dim = optima_get_dim(graph.image, v->dims.first + d)->value;
     fits = dim < 0 || dim == t.dims[d];
   }
-  if (!fits) invalid("output " + std::to_string(k) + " has shape " + show(t.dims) + ", the graph says another");
+  return fits ? "" : "has shape " + show(t.dims) + ", the graph says " + declared_dims(graph, *v);
+}
+
+/// What the graph says about an output must be true: a backend sizes its buffers by it.
+void check_output(const optima_graph& graph, const optima_node& node, uint32_t k, const Tensor& t) {
+  if (t.dtype == OPTIMA_UNDEFINED) invalid("output " + std::to_string(k) + " is not made by this operator");
+  const std::string why = misfit(graph, optima_output(graph.image, &node, k), t);
+  if (!why.empty()) invalid("output " + std::to_string(k) + " " + why);
 }
 
 /// The values of one graph while it runs; a value nobody reads any more is dropped.
@@ -183,6 +194,7 @@ std::string why_not(const optima_graph& graph, const optima_node& node) {
     why = value->kind != OPTIMA_KIND_TENSOR ? "output " + std::to_string(k) + " is not a tensor"
                                             : type_refusal("output", k, value->dtype, type_at(row->sig.out, k));
   }
+  if (why.empty()) why = refuse_attributes(graph, node);
   if (!why.empty()) return why;
   return each_body(graph, node, [&](const optima_node& n) {
     const std::string inner = why_not(graph, n);
@@ -231,6 +243,12 @@ std::vector<Tensor> run_graph(const optima_graph& graph, uint32_t index, const s
 }
 
 std::vector<Tensor> run(const optima_graph& graph, const std::vector<Tensor>& inputs, const Observer& observe) {
+  const optima_image_graph& g = *optima_get_graph(graph.image, 0);
+  for (uint32_t k = 0; k < g.inputs.count && k < inputs.size(); ++k) {
+    check_input(inputs[k], k);
+    const std::string why = misfit(graph, *optima_get_index(graph.image, g.inputs.first + k), inputs[k]);
+    if (!why.empty()) throw Error(OPTIMA_INVALID_ARGUMENT, "input " + std::to_string(k) + " " + why);
+  }
   return run_graph(graph, 0, inputs, {}, observe);
 }
 

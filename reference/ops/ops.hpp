@@ -57,4 +57,7 @@ void if_(Call&), loop(Call&), scan(Call&);
 // attention.cpp
 void attention(Call&), rotary_embedding(Call&);
 
+/// recurrent.cpp: of the names an activation of LSTM, GRU or RNN may have, in any case of letters.
+bool is_activation(std::string name);
+
 }  // namespace optima::reference::ops

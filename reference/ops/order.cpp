@@ -114,14 +114,35 @@ void cum_prod(Call& c) { running(c, 1, [](auto a, auto b) { return a * b; }); }
 namespace {
 
 /// Rows of the tensor along `axis`, as comparable keys.
-std::vector<std::vector<double>> rows_along(const Tensor& x, size_t axis) {
-  const std::vector<double> v = load<double>(x);
+template <class W>
+std::vector<std::vector<W>> rows_along(const Tensor& x, size_t axis) {
+  const std::vector<W> v = load<W>(x);
   const Lines l = lines_of(x.dims, axis);
-  std::vector<std::vector<double>> rows(static_cast<size_t>(l.n));
+  std::vector<std::vector<W>> rows(static_cast<size_t>(l.n));
   for (int64_t o = 0; o < l.outer; ++o)
     for (int64_t k = 0; k < l.n; ++k)
       for (int64_t i = 0; i < l.inner; ++i) rows[static_cast<size_t>(k)].push_back(v[static_cast<size_t>((o * l.n + k) * l.inner + i)]);
   return rows;
+}
+
+/// Rows of strings: an axis of a string tensor.
+std::vector<std::vector<std::string>> text_rows_along(const Tensor& x, size_t axis) {
+  const std::vector<std::string> v = strings(x);
+  const Lines l = lines_of(x.dims, axis);
+  std::vector<std::vector<std::string>> rows(static_cast<size_t>(l.n));
+  for (size_t i = 0; i < v.size(); ++i) rows[i / static_cast<size_t>(l.inner) % static_cast<size_t>(l.n)].push_back(v[i]);
+  return rows;
+}
+
+/// A strict order even where NaN turns up: it comes last, and is equal to itself.
+template <class T>
+bool before(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>) return larger(b, a);
+  else return a < b;
+}
+template <class T>
+bool before(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const T& x, const T& y) { return before(x, y); });
 }
 
 struct Distinct {
@@ -133,11 +154,11 @@ Distinct distinct(const std::vector<Key>& keys, bool sorted) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](int64_t i) -> const Key& { return keys[static_cast<size_t>(i)]; };
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(key(a), key(b)); });
   std::vector<int64_t> first_of(keys.size());  // per element: the first one equal to it
   std::vector<int64_t> firsts;
   for (size_t k = 0; k < order.size(); ++k) {
-    const bool fresh = k == 0 || key(order[k - 1]) < key(order[k]);
+    const bool fresh = k == 0 || before(key(order[k - 1]), key(order[k]));
     if (fresh) firsts.push_back(order[k]);
     first_of[static_cast<size_t>(order[k])] = firsts.back();
   }
@@ -154,21 +175,13 @@ Distinct distinct(const std::vector<Key>& keys, bool sorted) {
 
 }  // namespace
 
-/// Integers beyond 2^53 are refused: rows are compared as doubles.
 void unique(Call& c) {
   const bool flat = !c.has("axis"), sorted = c.integer("sorted", 1) != 0;
   const Tensor x = flat ? reshaped(c.in(0), {c.in(0).elements()}) : c.in(0);
   const size_t axis = flat ? 0 : normal_axis(c.integer("axis", 0), x.dims.size());
-  if (x.dtype == OPTIMA_STRING && !flat) unsupported("strings along an axis");
   Distinct d;
-  if (x.dtype == OPTIMA_STRING) {
-    d = distinct(strings(x), sorted);
-  } else {
-    if (optima_dtype_bits(x.dtype) == 64 && !is_float(x.dtype))
-      for (int64_t v : load<int64_t>(x))
-        if (v > int64_t{1} << 53 || v < -(int64_t{1} << 53)) unsupported("an element of more than 53 bits");
-    d = distinct(rows_along(x, axis), sorted);
-  }
+  if (x.dtype == OPTIMA_STRING) d = distinct(text_rows_along(x, axis), sorted);
+  else with_wide(x.dtype, [&](auto wide) { d = distinct(rows_along<decltype(wide)>(x, axis), sorted); });
   AxisMaps maps = whole(x.dims);
   maps[axis] = d.first;
   c.out(0, take(x, maps));

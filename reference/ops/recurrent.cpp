@@ -36,6 +36,12 @@ constexpr Kind kKinds[] = {
     {"softplus", false, false, 0, 0, [](double x, double, double) { return std::log1p(std::exp(x)); }},
 };
 
+const Kind* find_kind(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
+  const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == name; });
+  return kind == std::end(kKinds) ? nullptr : kind;
+}
+
 /// `defaults` per direction; alphas and betas are used up in order by the functions that have them.
 std::vector<Activation> activations(const Call& c, std::vector<std::string> defaults, size_t directions) {
   std::vector<std::string> names;
@@ -49,10 +55,9 @@ std::vector<Activation> activations(const Call& c, std::vector<std::string> defa
   const Row alphas = c.has("activation_alpha") ? *c.reals("activation_alpha") : Row{}, betas = c.has("activation_beta") ? *c.reals("activation_beta") : Row{};
   size_t a = 0, b = 0;
   std::vector<Activation> out;
-  for (std::string& name : names) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
-    const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == name; });
-    if (kind == std::end(kKinds)) unsupported("activation '" + name + "' is unknown");
+  for (const std::string& name : names) {
+    const Kind* kind = find_kind(name);
+    if (!kind) unsupported("activation '" + name + "' is unknown");
     const double alpha = kind->alpha && a < alphas.size() ? alphas[a++] : kind->default_alpha;
     const double beta = kind->beta && b < betas.size() ? betas[b++] : kind->default_beta;
     out.push_back([run = kind->run, alpha, beta](double x) { return run(x, alpha, beta); });
@@ -140,6 +145,8 @@ struct Sequence {
 };
 
 }  // namespace
+
+bool is_activation(std::string name) { return find_kind(std::move(name)) != nullptr; }
 
 void rnn(Call& c) {
   const Sequence s(c, 1);

@@ -38,7 +38,7 @@ double source(const Settings& s, const Axis& a, int64_t position) {
   if (s.coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / (a.scale * in)) + (o + 0.5) / a.scale - 0.5;
   if (s.coordinates == "tf_crop_and_resize")
     return a.out == 1 ? 0.5 * (a.begin + a.end) * (in - 1) : a.begin * (in - 1) + o * (a.end - a.begin) * (in - 1) / (out - 1);
-  unsupported("coordinate_transformation_mode '" + s.coordinates + "' is unknown");
+  invalid("coordinate_transformation_mode '" + s.coordinates + "' is unknown");
 }
 
 int64_t nearest_to(const std::string& how, double x) {
@@ -46,7 +46,7 @@ int64_t nearest_to(const std::string& how, double x) {
   if (how == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
   if (how == "floor") return static_cast<int64_t>(std::floor(x));
   if (how == "ceil") return static_cast<int64_t>(std::ceil(x));
-  unsupported("nearest_mode '" + how + "' is unknown");
+  invalid("nearest_mode '" + how + "' is unknown");
 }
 
 /// Keys' kernel with parameter a; the triangle for linear.

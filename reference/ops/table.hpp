@@ -19,4 +19,7 @@ Span<const Row> table();
 /// Null when there is none.
 const Row* find_row(const optima_image* image, const optima_node& node);
 
+/// Why the node cannot run whatever its inputs are, by attributes and constant inputs; empty when it can.
+std::string refuse_attributes(const optima_graph& graph, const optima_node& node);
+
 }  // namespace optima::reference
