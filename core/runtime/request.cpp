@@ -135,7 +135,7 @@ void Request::set_callback(std::function<void(const Status&)> callback) { state_
 Status Request::start() { return state_->start(); }
 Status Request::wait(int64_t timeout_ms) { return state_->wait(timeout_ms); }
 void Request::cancel() { state_->cancel = true; }
-void Request::set_profiling(bool on) { state_->profiling = on; }
+void Request::set_profiling(bool on) { state_->set_profiling(on); }
 std::vector<ProfileEvent> Request::take_events() { return state_->take_events(); }
 
 const void* Request::bound_address(size_t step, bool input, size_t i) const {

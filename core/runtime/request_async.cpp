@@ -5,6 +5,7 @@
 
 #include "core/runtime/request_state.hpp"
 #include "core/runtime/worker_pool.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -84,8 +85,30 @@ std::vector<ProfileEvent> Request::State::take_events() {
   records.clear();
   std::vector<ProfileEvent> out;
   for (const Record& r : all) out.push_back(event_of(r));
+  add_layers(out);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   return out;
+}
+
+// What plugins tell of the inside of their subgraphs; one that fails to is left out with a line in the log.
+void Request::State::add_layers(std::vector<ProfileEvent>& out) {
+  for (size_t k = 0; k < contexts.size(); ++k) {
+    if (!profiling || !contexts[k]->has_profile()) continue;
+    const auto events = contexts[k]->read_profile();
+    if (!events.ok()) {
+      log(LogLevel::Warn, "runtime", events.status().within(cat("subgraph ", model.subgraphs()[k].index, " has no layer times")).message());
+      continue;
+    }
+    for (const PluginEvent& e : *events)
+      out.push_back({ProfileKind::LayerExecute, model.subgraphs()[k].index, e.start_ns, e.duration_ns, number, e.name});
+  }
+}
+
+void Request::State::set_profiling(bool on) {
+  profiling = on;
+  for (const auto& context : contexts)
+    if (context->has_profile())
+      if (const Status status = context->set_profiling(on); !status.ok()) log(LogLevel::Warn, "runtime", status.message());
 }
 
 ProfileEvent Request::State::event_of(const Record& r) const {

@@ -84,7 +84,7 @@ Status Request::State::run_steps() {
     const bool is_dynamic = plan.steps[k].has_dynamic_output;
     Status status = is_dynamic ? prepare_outputs(k) : Status();
     if (status.ok()) status = contexts[k]->execute(views.inputs, views.outputs);
-    if (status.ok() && is_dynamic) status = take_outputs(k);
+    if (is_dynamic) status = status.ok() ? take_outputs(k) : alloc_failure(k, status);
     if (!status.ok()) {
       const SubgraphInfo& info = model.subgraphs()[k];
       return status.within(cat("subgraph ", info.index, " on ", info.device));
@@ -107,15 +107,27 @@ Status Request::State::prepare_outputs(size_t k) {
     s.allocated = is_known(s.dims) && (!s.dims.empty() || !s.slot->unranked);
     s.data = nullptr;
     s.size = 0;
+    s.alloc_error.clear();
     if (s.allocated) {
       const std::optional<uint64_t> bytes = byte_size(s.slot->dtype, s.dims);
       if (!bytes) return plugin_error(cat("output ", quote(s.slot->name), " of shape ", shape_text(s.dims), " is absurdly large"));
-      if (!s.place(*bytes)) return s.bound ? invalid_input(cat("output ", quote(s.slot->name), ": ", s.alloc_error)) : io_error(s.alloc_error);
+      if (!s.place(*bytes)) return alloc_failure(k, {});
     }
     s.publish();
     if (!s.allocated && s.slot->unranked) buffers.steps[k].outputs[i].rank = -1;
   }
   return {};
+}
+
+// When our alloc refused, its reason explains more than what the plugin made of it.
+Status Request::State::alloc_failure(size_t k, const Status& status) const {
+  for (const uint32_t number : plan.steps[k].outputs) {
+    const SlotState& s = buffers.slots[number];
+    if (s.alloc_error.empty()) continue;
+    const std::string message = cat("output ", quote(s.slot->name), ": ", s.alloc_error);
+    return s.bound ? invalid_input(message) : plugin_error(message);
+  }
+  return status;
 }
 
 Status Request::State::take_outputs(size_t k) {

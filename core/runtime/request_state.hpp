@@ -55,6 +55,7 @@ struct Request::State {
   Status check_symbols() const;
   Status run_steps();
   Status prepare_outputs(size_t step);
+  Status alloc_failure(size_t step, const Status& status) const;
   Status take_outputs(size_t step);
   Status store_outputs();
   void copy(std::byte* to, const std::byte* from, uint64_t size, uint32_t index);
@@ -66,7 +67,9 @@ struct Request::State {
   void run_started();
   Status wait(int64_t timeout_ms);
   void close();
+  void set_profiling(bool on);
   std::vector<ProfileEvent> take_events();
+  void add_layers(std::vector<ProfileEvent>& out);
   ProfileEvent event_of(const Record& record) const;
 };
 
