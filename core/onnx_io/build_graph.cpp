@@ -130,24 +130,27 @@ class Builder {
       if (!in.empty()) { OPTIMA_ASSIGN(value, lookup(scope, in)); }
       node.inputs.push_back(value);
     }
-    OPTIMA_RETURN_IF_ERROR(set_attributes(scope, source, node));
-    for (const std::string& out : source.output()) node.outputs.push_back(out.empty() ? OPTIMA_NONE : add_value(scope, out));
-    scope.made.nodes.push_back(std::move(node));
-    return {};
-  }
-
-  Status set_attributes(Scope& scope, const NodeProto& source, image::Node& node) {
+    // Bodies first: a body sees what stands before its node, never the node's own outputs.
     for (const AttributeProto& a : source.attribute()) {
       OPTIMA_ASSIGN(image::Attr made, attribute(&scope, a));
       node.attrs.push_back(std::move(made));
     }
-    auto input_type = [&](int k) -> const image::Value* {
-      const uint32_t v = node.inputs[static_cast<size_t>(k)];
+    for (const std::string& out : source.output()) node.outputs.push_back(out.empty() ? OPTIMA_NONE : add_value(scope, out));
+    OPTIMA_RETURN_IF_ERROR(state(scope, source, node));
+    scope.made.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  // Which schema version the node is stated at, and the attributes that one fills in.
+  Status state(Scope& scope, const NodeProto& source, image::Node& node) {
+    auto value = [&](const std::vector<uint32_t>& list, int k) -> const image::Value* {
+      const uint32_t v = list[static_cast<size_t>(k)];
       return v == OPTIMA_NONE ? nullptr : &scope.made.values[v];
     };
+    const Operands operands{[&](int k) { return value(node.inputs, k); }, [&](int k) { return value(node.outputs, k); }};
     const int64_t version = source.domain().empty() ? opset_ : opset_of(model_, source.domain());
     node.since_version = static_cast<int32_t>(version);
-    const onnx::OpSchema* schema = schema_of(source, version, input_type);
+    const onnx::OpSchema* schema = schema_of(source, version, operands);
     if (!schema) return {};
     node.since_version = schema->SinceVersion();
     const auto* canonical = onnx::OpSchemaRegistry::Schema(source.op_type(), static_cast<int>(kCanonicalOpset), "");

@@ -6,8 +6,10 @@
 #include "core/onnx_io/build_graph.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/cut.hpp"
+#include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/onnx_io.hpp"
+#include "core/onnx_io/tensors.hpp"
 #include "core/onnx_io/type_inference.hpp"
 #include "core/onnx_io/wire_scan.hpp"
 #include "core/support/file.hpp"
@@ -72,6 +74,8 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   give_names(*model.mutable_graph(), opset_of(model, ""), names);
   OPTIMA_RETURN_IF_ERROR(check_schemas(model));
   drop_initializer_inputs(*model.mutable_graph());
+  OPTIMA_RETURN_IF_ERROR(make_dense(*model.mutable_graph(), source.moved));
+  mend_inference(*model.mutable_graph());
   if (model.ir_version() < 8) model.set_ir_version(8);
 
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
@@ -83,6 +87,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   OPTIMA_RETURN_IF_ERROR(raise_opset(model));
   restore_names(*model.mutable_graph(), names);
+  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Strict));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());

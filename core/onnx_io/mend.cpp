@@ -159,6 +159,8 @@ Status mend_before(GraphProto& graph, int64_t opset, Mending& mending) {
     OPTIMA_RETURN_IF_ERROR(status);
     if (!node.domain().empty() || node.input_size() == 0 || node.output_size() == 0) return true;
     const std::string& op = node.op_type();
+    // The converter drops the batch axis that Scan had in opset 8 and nowhere else.
+    if (op == "Scan" && opset == 8) return invalid_input(cat(node_text(node), ": Scan of opset 8 has no form in later opsets, wanted 9 or newer"));
     if (op == "Hardmax") return flatten_hardmax(rewrite, node);
     if (op == "BatchNormalization" && opset <= 8 && node.input_size() == 5 && int_or(node, "spatial", 1) == 0) return spread_batch_norm(rewrite, node);
     if ((op == "Resize" || op == "Upsample") && opset <= 10) mending.asymmetric.insert(node.output(0));
@@ -173,6 +175,16 @@ void mend_after(GraphProto& graph, const Mending& mending) {
     if (node.op_type() != "Resize" || node.output_size() == 0 || !mending.asymmetric.count(node.output(0))) continue;
     set(node, "coordinate_transformation_mode", std::string("asymmetric"));
     set(node, "nearest_mode", std::string("floor"));
+  }
+}
+
+void mend_inference(GraphProto& graph) {
+  for (auto& node : *graph.mutable_node()) {
+    for_each_body(node, [](GraphProto& body, const std::string&, int) { mend_inference(body); });
+    if (node.op_type() != "MeanVarianceNormalization" || !node.domain().empty() || find(node, "axes")) continue;
+    AttributeProto& axes = *node.add_attribute();
+    axes.set_name("axes"), axes.set_type(AttributeProto::INTS);
+    for (int64_t axis : {0, 2, 3}) axes.add_ints(axis);
   }
 }
 

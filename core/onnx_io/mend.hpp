@@ -19,10 +19,13 @@ struct Mending {
 /// Before the conversion of a model of this opset, types inferred. Restates, in the same opset:
 /// Hardmax <= 12 (flattens its input: Flatten, Hardmax, Reshape), BatchNormalization <= 8 with spatial=0 (arithmetic),
 /// Resize 11-12 with tf_half_pixel_for_nn (half_pixel with the rounding that gives the same index; InvalidInput where there
-/// is none). Remembers Resize and Upsample <= 10.
+/// is none; Scan 8 likewise). Remembers Resize and Upsample <= 10.
 Status mend_before(onnx::GraphProto& graph, int64_t opset, Mending& mending);
 
 /// After it: sets asymmetric coordinates and floor on the remembered nodes.
 void mend_after(onnx::GraphProto& graph, const Mending& mending);
+
+/// Before any inference: MeanVarianceNormalization states its default axes, without which 1.23.2 cannot infer it.
+void mend_inference(onnx::GraphProto& graph);
 
 }  // namespace optima::onnx_io

@@ -20,26 +20,38 @@ bool sets(const NodeProto& node, const std::string& attribute) {
   return std::any_of(node.attribute().begin(), node.attribute().end(), [&](const auto& a) { return a.name() == attribute; });
 }
 
-// Every default of `from` that the node leaves to the schema means the same in `to`.
-bool defaults_agree(const NodeProto& node, const OpSchema& from, const OpSchema& to) {
-  return std::all_of(from.attributes().begin(), from.attributes().end(), [&](const auto& entry) {
+// Every default of the older schema that the node leaves to the schema means the same in the newer one. What only the newer
+// one has was added with the old behaviour as its default.
+bool defaults_agree(const NodeProto& node, const OpSchema& older, const OpSchema& newer) {
+  return std::all_of(older.attributes().begin(), older.attributes().end(), [&](const auto& entry) {
     const auto& [name, attribute] = entry;
-    if (!has_default(attribute) || sets(node, name)) return true;
-    const auto other = to.attributes().find(name);
-    return other != to.attributes().end() && other->second.default_value.SerializeAsString() == attribute.default_value.SerializeAsString();
+    if (sets(node, name)) return true;
+    const auto other = newer.attributes().find(name);
+    if (other == newer.attributes().end()) return !has_default(attribute);
+    return other->second.default_value.SerializeAsString() == attribute.default_value.SerializeAsString();
   });
 }
 
-bool types_allowed(const NodeProto& node, const OpSchema& schema, const std::function<const image::Value*(int)>& input_type) {
-  const auto& formal = schema.inputs();
-  for (int k = 0; k < node.input_size() && !formal.empty(); ++k) {
-    const image::Value* value = input_type(k);
-    if (!value || value->kind != OPTIMA_KIND_TENSOR || value->dtype == OPTIMA_UNDEFINED) continue;
-    const auto& types = formal[std::min(static_cast<size_t>(k), formal.size() - 1)].GetTypes();
-    const std::string wanted = cat("tensor(", onnx::Utils::DataTypeUtils::ToDataTypeString(value->dtype), ")");
-    if (std::none_of(types.begin(), types.end(), [&](const std::string* t) { return *t == wanted; })) return false;
-  }
+// Whether the k-th operand's type is one its formal parameter takes; the last formal may stand for many.
+bool type_allowed(const std::vector<OpSchema::FormalParameter>& formal, int k, const image::Value* value) {
+  if (formal.empty() || !value || value->kind != OPTIMA_KIND_TENSOR || value->dtype == OPTIMA_UNDEFINED) return true;
+  const auto& types = formal[std::min(static_cast<size_t>(k), formal.size() - 1)].GetTypes();
+  const std::string wanted = cat("tensor(", onnx::Utils::DataTypeUtils::ToDataTypeString(value->dtype), ")");
+  return std::any_of(types.begin(), types.end(), [&](const std::string* t) { return *t == wanted; });
+}
+
+bool types_allowed(const NodeProto& node, const OpSchema& schema, const Operands& operands) {
+  for (int k = 0; k < node.input_size(); ++k)
+    if (!type_allowed(schema.inputs(), k, operands.input(k))) return false;
+  for (int k = 0; k < node.output_size(); ++k)
+    if (!type_allowed(schema.outputs(), k, operands.output(k))) return false;
   return true;
+}
+
+// Since opset 22 pooling with ceil_mode has no window that starts in the padding behind the image; before, it had.
+bool means_another_shape(const NodeProto& node) {
+  if (node.op_type().find("Pool") == std::string::npos) return false;
+  return std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.name() == "ceil_mode" && a.i() != 0; });
 }
 
 bool verifies(const NodeProto& node, const OpSchema& schema) {
@@ -53,14 +65,14 @@ bool verifies(const NodeProto& node, const OpSchema& schema) {
 
 }  // namespace
 
-const OpSchema* schema_of(const NodeProto& node, int64_t opset, const std::function<const image::Value*(int)>& input_type) {
+const OpSchema* schema_of(const NodeProto& node, int64_t opset, const Operands& operands) {
   const OpSchema* now = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), node.domain());
   if (!now || !node.domain().empty() || opset <= kCanonicalOpset) return now;
   const OpSchema* canonical = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(kCanonicalOpset), "");
   if (!canonical || canonical->Deprecated()) return now;
   if (canonical->SinceVersion() == now->SinceVersion()) return canonical;
-  const bool fits = verifies(node, *canonical) && types_allowed(node, *canonical, input_type) &&
-                    defaults_agree(node, *now, *canonical) && defaults_agree(node, *canonical, *now);
+  const bool fits = verifies(node, *canonical) && types_allowed(node, *canonical, operands) &&
+                    defaults_agree(node, *canonical, *now) && !means_another_shape(node);
   return fits ? canonical : now;
 }
 

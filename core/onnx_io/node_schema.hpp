@@ -10,10 +10,14 @@
 
 namespace optima::onnx_io {
 
-/// The schema under which the node counts: its opset-21 form when it is of ai.onnx, verifies under it, its input types are
-/// allowed there and defaults agree; else the one of the model's opset. Null for domains the library does not know.
-/// `input_type(k)` gives the k-th input's value or null.
-const onnx::OpSchema* schema_of(const onnx::NodeProto& node, int64_t opset, const std::function<const image::Value*(int)>& input_type);
+/// The k-th operand's value; null when absent or not known.
+struct Operands {
+  std::function<const image::Value*(int k)> input, output;
+};
+
+/// The schema under which the node counts: its opset-21 form when it is of ai.onnx, verifies under it, its types are allowed
+/// there and defaults agree; else the one of the model's opset. Null for domains the library does not know.
+const onnx::OpSchema* schema_of(const onnx::NodeProto& node, int64_t opset, const Operands& operands);
 
 /// The schema's defaults that the node does not set, by name.
 std::vector<const onnx::AttributeProto*> missing_defaults(const onnx::OpSchema& schema, const onnx::NodeProto& node);

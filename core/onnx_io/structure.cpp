@@ -181,7 +181,9 @@ void name_graph(onnx::GraphProto& g, const std::string& prefix, int64_t opset, S
   const std::vector<std::string> names = stable_names(ops);
   for (int n = 0; n < g.node_size(); ++n) {
     auto& node = *g.mutable_node(n);
-    const std::string name = prefix + names[static_cast<size_t>(n)];
+    // A model that we wrote has the whole path in its names already.
+    const std::string& own = names[static_cast<size_t>(n)];
+    const std::string name = own.rfind(prefix, 0) == 0 ? own : prefix + own;
     out.by_name[name] = {node.name(), opset};
     for (const std::string& value : node.output())
       if (!value.empty()) out.by_value.try_emplace(value, name);

@@ -149,4 +149,40 @@ Result<Tensor> decode(const onnx::SparseTensorProto& sparse, std::span<const Blo
   return out;
 }
 
+namespace {
+
+Status put_dense(const onnx::SparseTensorProto& sparse, std::vector<Blob>& moved, onnx::TensorProto& out) {
+  OPTIMA_ASSIGN(const Tensor dense, decode(sparse, moved));
+  out.set_name(sparse.values().name());
+  out.set_data_type(dense.constant.dtype);
+  for (int64_t d : dense.constant.dims) out.add_dims(d);
+  if (dense.bytes.size <= kLargeTensor) {
+    out.set_raw_data(dense.bytes.data, dense.bytes.size);
+    return {};
+  }
+  auto& entry = *out.add_external_data();
+  entry.set_key("location"), entry.set_value(kMovedMark + std::to_string(moved.size()));
+  out.set_data_location(onnx::TensorProto::EXTERNAL);
+  moved.push_back(dense.bytes);
+  return {};
+}
+
+}  // namespace
+
+Status make_dense(onnx::GraphProto& graph, std::vector<Blob>& moved) {
+  for (const auto& sparse : graph.sparse_initializer()) OPTIMA_RETURN_IF_ERROR(put_dense(sparse, moved, *graph.add_initializer()));
+  graph.clear_sparse_initializer();
+  for (auto& node : *graph.mutable_node())
+    for (auto& a : *node.mutable_attribute()) {
+      if (a.has_g()) OPTIMA_RETURN_IF_ERROR(make_dense(*a.mutable_g(), moved));
+      for (auto& body : *a.mutable_graphs()) OPTIMA_RETURN_IF_ERROR(make_dense(body, moved));
+      if (node.op_type() != "Constant" || !node.domain().empty() || !a.has_sparse_tensor()) continue;
+      OPTIMA_RETURN_IF_ERROR(put_dense(a.sparse_tensor(), moved, *a.mutable_t()));
+      a.clear_sparse_tensor();
+      a.set_name("value");
+      a.set_type(onnx::AttributeProto::TENSOR);
+    }
+  return {};
+}
+
 }  // namespace optima::onnx_io

@@ -12,6 +12,8 @@ namespace optima::onnx_io {
 
 /// Tensors whose bytes were taken out by the wire scan say so in this form: external data with the location "#<index>".
 inline constexpr char kMovedMark = '#';
+/// Bytes; larger tensors are moved. Shape inference must still see small shape tensors.
+inline constexpr uint64_t kLargeTensor = 1024;
 
 struct Tensor {
   image::Constant constant;  ///< blob index not set
@@ -28,6 +30,10 @@ int64_t byte_count(int32_t dtype, std::span<const int64_t> dims);
 Result<Tensor> decode(const onnx::TensorProto& tensor, std::span<const Blob> moved);
 /// The same for a sparse tensor, made dense (at most 1 GiB).
 Result<Tensor> decode(const onnx::SparseTensorProto& sparse, std::span<const Blob> moved);
+
+/// Sparse initializers and constants of a graph and its bodies become dense ones (the version converter knows no others).
+/// Large ones are moved.
+Status make_dense(onnx::GraphProto& graph, std::vector<Blob>& moved);
 
 /// A string tensor's bytes in the seam's form: uint64_t end[n], then the text.
 Blob string_bytes(const std::vector<std::string>& strings);

@@ -117,6 +117,8 @@ Status OnnxWriter::graph(uint32_t index, const OnnxNames* outer, onnx::GraphProt
     *info.mutable_type() = to_type(g.values[v]);
     at_an_end[v] = true;
   };
+  // What is in an optional a Value does not say; where the type can be inferred it is better left out.
+  auto known = [&](uint32_t v) { return g.values[v].dtype != OPTIMA_UNDEFINED && g.values[v].kind != OPTIMA_KIND_OPTIONAL; };
   for (uint32_t v : g.inputs) put(v, *out.add_input());
   for (uint32_t v : g.outputs) put(v, *out.add_output());
   for (uint32_t v = 0; v < g.values.size(); ++v) {
@@ -125,7 +127,7 @@ Status OnnxWriter::graph(uint32_t index, const OnnxNames* outer, onnx::GraphProt
       onnx::TensorProto& t = *out.add_initializer();
       t.set_name(names.names[v]);
       OPTIMA_RETURN_IF_ERROR(tensor(g.values[v].constant, t));
-    } else if (!at_an_end[v] && g.values[v].dtype != OPTIMA_UNDEFINED) {
+    } else if (!at_an_end[v] && known(v)) {
       put(v, *out.add_value_info());
     }
   }

@@ -2,6 +2,8 @@
 // core/onnx_io: one node's inference, over the library's schemas.
 #include "core/onnx_io/type_inference.hpp"
 
+#include <algorithm>
+
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/to_onnx.hpp"
 #include "core/onnx_io/types.hpp"
@@ -19,7 +21,7 @@ Status conflict(const image::Value& value, std::string_view found) {
   return invalid_input(cat("value ", quote(value.name), " is ", found, ", known as ", type_text(value)));
 }
 
-// What `found` knows better goes into `value`.
+// What `found` knows better goes into `value`; on a contradiction nothing does.
 Status refine(image::Value& value, const image::Value& found) {
   if (found.kind == OPTIMA_KIND_UNKNOWN || found.dtype == OPTIMA_UNDEFINED) return {};
   if (value.kind == OPTIMA_KIND_UNKNOWN || value.dtype == OPTIMA_UNDEFINED) {
@@ -28,14 +30,14 @@ Status refine(image::Value& value, const image::Value& found) {
   }
   if (value.kind != found.kind || value.dtype != found.dtype) return conflict(value, type_text(found));
   if (!found.dims) return {};
-  if (!value.dims) value.dims = found.dims;
-  if (value.dims->size() != found.dims->size()) return conflict(value, type_text(found));
-  for (size_t k = 0; k < found.dims->size(); ++k) {
-    image::Dim& dim = (*value.dims)[k];
+  std::vector<image::Dim> dims = value.dims.value_or(*found.dims);
+  if (dims.size() != found.dims->size()) return conflict(value, type_text(found));
+  for (size_t k = 0; k < dims.size(); ++k) {
     const image::Dim& better = (*found.dims)[k];
-    if (dim.value >= 0 && better.value >= 0 && dim.value != better.value) return conflict(value, type_text(found));
-    if (dim.value < 0 && (better.value >= 0 || dim.symbol.empty())) dim = better;
+    if (dims[k].value >= 0 && better.value >= 0 && dims[k].value != better.value) return conflict(value, type_text(found));
+    if (dims[k].value < 0 && (better.value >= 0 || dims[k].symbol.empty())) dims[k] = better;
   }
+  value.dims = std::move(dims);
   return {};
 }
 
@@ -61,9 +63,11 @@ class TypeInference::State {
   Status infer(const image::Node& node) {
     const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
     if (!schema) return foreign_ ? infer_foreign(node) : Status();
+    if (!only_tensors(node, graph_.main())) return {};
     onnx::NodeProto proto;
     OPTIMA_RETURN_IF_ERROR(writer_.node(node, names_, proto));
-    return guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&] { return infer(node, proto, *schema); });
+    const Status status = guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&] { return infer(node, proto, *schema); });
+    return inputs_typed(node) ? status : Status();  // behind an operator that nobody knows, rules fail for want of a type
   }
 
   std::optional<std::vector<int64_t>> elements(uint32_t value) const {
@@ -117,14 +121,43 @@ class TypeInference::State {
       if (node.outputs[k] == OPTIMA_NONE) continue;
       image::Value found;
       set_type(found, context.allOutputTypes_[k]);
-      OPTIMA_RETURN_IF_ERROR(take(node.outputs[k], found));
+      // Import has checked the model as it was written; where another version of the operator infers otherwise (pooling with
+      // ceil_mode before and since 22), what import found stands.
+      (void)take(node.outputs[k], found).ok();
     }
     OPTIMA_RETURN_IF_ERROR(take_bodies(node, proto, names_));
-    if (schema.has_data_propagation_function()) {
+    propagate(node, proto, schema);
+    return {};
+  }
+
+  // 1.23.2 follows elements through operators that give more than one dim, where they mean nothing; those are forgotten.
+  void propagate(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
+    if (!schema.has_data_propagation_function()) return;
+    try {
       si::DataPropagationContextImpl propagation(proto, types_by_name_, data_by_name_, shapes_);
       schema.GetDataPropagationFunction()(propagation);
+    } catch (const std::exception&) {
+      // No elements are known then, which is no error.
     }
-    return {};
+    for (uint32_t v : node.outputs)
+      if (v != OPTIMA_NONE && !is_list(graph_.main().values[v])) shapes_.erase(names_.names[v]);
+  }
+  static bool is_list(const image::Value& v) { return v.dims && v.dims->size() <= 1; }
+
+  bool inputs_typed(const image::Node& node) const {
+    const auto& values = graph_.main().values;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) { return v == OPTIMA_NONE || values[v].dtype != OPTIMA_UNDEFINED; });
+  }
+
+  // Nested types lose their inner levels in a Value; what import found about them stays as it is.
+  bool only_tensors(const image::Node& node, const image::Graph& g) const {
+    auto tensor = [&](uint32_t v) { return v == OPTIMA_NONE || g.values[v].kind == OPTIMA_KIND_TENSOR || g.values[v].kind == OPTIMA_KIND_UNKNOWN; };
+    bool all = std::all_of(node.inputs.begin(), node.inputs.end(), tensor) && std::all_of(node.outputs.begin(), node.outputs.end(), tensor);
+    for_each_body(node, [&](uint32_t body) {
+      const image::Graph& inner = graph_.contents.graphs[body];
+      for (const image::Node& n : inner.nodes) all = all && only_tensors(n, inner);
+    });
+    return all;
   }
 
   Status take(uint32_t v, const image::Value& found) {
@@ -154,8 +187,7 @@ class TypeInference::State {
         if (v == names.by_name.end()) continue;
         image::Value found;
         set_type(found, info.type());
-        // A body's declared type may be narrower than one iteration's: what is known stays.
-        if (g.values[v->second].dtype == OPTIMA_UNDEFINED || !g.values[v->second].dims) OPTIMA_RETURN_IF_ERROR(refine(g.values[v->second], found));
+        (void)refine(g.values[v->second], found).ok();
       }
     for (size_t n = 0; n < g.nodes.size() && static_cast<int>(n) < written.node_size(); ++n)
       OPTIMA_RETURN_IF_ERROR(take_bodies(g.nodes[n], written.node(static_cast<int>(n)), names));

@@ -18,7 +18,7 @@ class TypeInference {
   ~TypeInference();
 
   /// Infers the outputs of one node (and the values in its bodies) from what is known about its inputs; what is new goes into
-  /// the graph's values. InvalidInput with the node's name when it contradicts what is known.
+  /// the graph's values, which never lose what they knew. InvalidInput with the node's name when its inputs cannot be.
   Status infer(const image::Node& node);
 
   /// The elements of an integer tensor of rank 0 or 1 when all follow from known dims ("the shape of x"); else nullopt.

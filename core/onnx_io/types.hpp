@@ -11,7 +11,8 @@ namespace optima::onnx_io {
 
 /// Sets kind, dtype and dims; what the type does not say becomes unknown. Sequences and the like give their innermost tensor.
 void set_type(image::Value& value, const onnx::TypeProto& type);
-/// The inverse for tensors and for what one level of sequence or optional can say; an unset TypeProto when nothing is known.
+/// The inverse, as far as a Value keeps what a type says: sequences and optionals are taken to be of tensors. An unset
+/// TypeProto for maps and when nothing is known.
 onnx::TypeProto to_type(const image::Value& value);
 /// "seq(tensor(float))".
 std::string type_attribute(const onnx::TypeProto& type);

@@ -11,7 +11,6 @@
 namespace optima::onnx_io {
 namespace {
 
-constexpr uint64_t kLargeTensor = 1024;  // bytes; shape inference must still see small shape tensors
 constexpr int kDeepest = 90;             // protobuf itself stops at 100 nested messages
 
 enum class Kind { Other, Model, Graph, Node, Attribute, Tensor, Sparse, Function };
@@ -163,6 +162,8 @@ class Scan {
   Status tensor(const uint8_t* data, uint64_t size) {
     TensorFields t;
     OPTIMA_RETURN_IF_ERROR(read_tensor(data, size, t));
+    if (optima_dtype_bits(t.dtype) == 0 && t.dtype != OPTIMA_STRING)
+      return invalid_input(cat("tensor ", quote(t.name), ": element type ", t.dtype, ", which is not known"));
     const auto whole = std::string_view(reinterpret_cast<const char*>(data), size);
     if (t.external) return external_tensor(t, whole);
     if (t.has_raw && t.raw.size > kLargeTensor && !t.strings) return move(t, slice_of(t.raw));
