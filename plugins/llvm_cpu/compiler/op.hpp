@@ -44,7 +44,7 @@ inline bool has_tile(const KernelSpec& spec) {
 struct Pack {
   enum Kind : uint8_t {
     None,       ///< the bytes as they are, any element type
-    Dense,      ///< per group [oc group][ic block][kh][ic in block][kw][oc_blocks][VL], short last group; pads with 0
+    Dense,      ///< per group [oc group][ic block][kd][kh][ic in block][kw][oc_blocks][VL], short last group; pads with 0
     Winograd,   ///< per position of F(tile x tile, 3x3), oc_blocks as in Dense: U = G g G'
     Channels,   ///< [ceil(oc / VL)][kh * kw][VL]: depthwise weights; with kh = kw = 1 a padded bias
   };
@@ -54,11 +54,13 @@ struct Pack {
   int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones
   int64_t tile = 0;       ///< Winograd: 4 or 2
   int64_t groups = 1;     ///< the whole is repeated; source step group_stride
-  int64_t diagonal = 1;   ///< oc x ic is block-diagonal with so many blocks (merged groups): outside them 0; the source has ic / diagonal inputs
-  int64_t oc = 1, ic = 1, kh = 1, kw = 1;
-  /// Element (g, o, i, y, x) = source[offset + g*group_stride + o*oc_stride + i*ic_stride + y*kh_stride + x*kw_stride],
-  /// times scale[g*oc + o] when the operand has a scale. Negative strides are fine.
-  int64_t offset = 0, group_stride = 0, oc_stride = 0, ic_stride = 0, kh_stride = 0, kw_stride = 0;
+  /// oc x ic is block-diagonal with so many blocks (merged groups), 0 outside them. o and i below then count inside a block,
+  /// and diagonal_stride leads from block to block.
+  int64_t diagonal = 1;
+  int64_t oc = 1, ic = 1, kd = 1, kh = 1, kw = 1;
+  /// Element (g, o, i, z, y, x) = source[offset + g*group_stride + o*oc_stride + i*ic_stride + z*kd_stride + y*kh_stride +
+  /// x*kw_stride], times scale[g*oc + o] when the operand has a scale. Negative strides are fine.
+  int64_t offset = 0, group_stride = 0, diagonal_stride = 0, oc_stride = 0, ic_stride = 0, kd_stride = 0, kh_stride = 0, kw_stride = 0;
   bool operator==(const Pack&) const = default;
 };
 

@@ -185,6 +185,8 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_conv(const NodeView& n) {
   if (n.in_dims(1).size() != n.in_dims(0).size())
     return {OPTIMA_REASON_RANK, "rank of input 1", std::to_string(n.in_dims(1).size()), std::to_string(n.in_dims(0).size())};
+  if (const Refusal r = check_groups(n, n.in_dims(1)[1] * n.integer("group", 1), n.in_dims(1)[0])) return r;
+  if (const Refusal r = Window::check(n)) return r;
   return check_extent(n);
 }
 

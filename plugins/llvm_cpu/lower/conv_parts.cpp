@@ -58,9 +58,9 @@ Pack dense_pack(const Window& w, const Groups& g, int64_t vector_width, int64_t 
   Pack p;
   p.kind = Pack::Dense, p.vector_width = vector_width, p.oc_blocks = oc_blocks, p.in_block = in_block;
   p.groups = g.count, p.diagonal = g.diagonal, p.oc = g.oc, p.ic = g.ic;
-  p.kh = w.kernel[0] * w.kernel[1], p.kw = w.kernel[2];
-  p.kw_stride = 1, p.kh_stride = p.kw, p.ic_stride = w.taps(), p.oc_stride = g.ic / g.diagonal * w.taps();
-  p.group_stride = g.oc * p.oc_stride;
+  p.kd = w.kernel[0], p.kh = w.kernel[1], p.kw = w.kernel[2];
+  p.kw_stride = 1, p.kh_stride = p.kw, p.kd_stride = p.kh * p.kw, p.ic_stride = w.taps(), p.oc_stride = g.ic / g.diagonal * w.taps();
+  p.group_stride = g.oc * p.oc_stride, p.diagonal_stride = g.oc / g.diagonal * p.oc_stride;
   return p;
 }
 
@@ -71,6 +71,16 @@ std::string describe(const Window& w) {
   const int64_t stride = std::max({w.stride[0], w.stride[1], w.stride[2]});
   return std::to_string(w.channels) + "->" + std::to_string(w.out_channels) + " " + size(w.kernel) +
          (stride > 1 ? " s" + std::to_string(stride) : "") + " @" + size(w.out);
+}
+
+Refusal check_groups(const NodeView& n, int64_t channels, int64_t out_channels) {
+  const int64_t group = n.integer("group", 1);
+  if (channels != n.in_dims(0)[1]) return {OPTIMA_REASON_OTHER, "input 0 dim 1", std::to_string(n.in_dims(0)[1]), std::to_string(channels) + ", as the weights say"};
+  if (n.out_dims(0).size() < 2 || out_channels != n.out_dims(0)[1]) return {OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), std::to_string(out_channels) + " channels, as the weights say"};
+  if (group < 1 || channels % group || out_channels % group || channels == 0)
+    return {OPTIMA_REASON_ATTRIBUTE, "group", std::to_string(group), "a divisor of " + std::to_string(channels) + " and " + std::to_string(out_channels)};
+  if (n.has_input(2) && n.in_dims(2) != Dims{out_channels}) return {OPTIMA_REASON_OTHER, "input 2", to_text(n.in_dims(2)), "one number per output channel"};
+  return {};
 }
 
 Refusal check_extent(const NodeView& n) {

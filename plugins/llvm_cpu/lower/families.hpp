@@ -9,6 +9,7 @@
 namespace optima::llvm_cpu {
 
 Family conv_family();
+Family conv_transpose_family();
 Family pool_family();
 Family alias_family();
 Family elementwise_family();

@@ -48,6 +48,8 @@ void lower_global(std::span<const NodeView> nodes, LowerContext& ctx) {
 
 Refusal check_pool(const NodeView& n) {
   if (n.op() == "MaxPool" && n.has_output(1) && n.integer("storage_order", 0)) return {OPTIMA_REASON_ATTRIBUTE, "storage_order", "1", "0"};
+  if (const Refusal r = Window::check(n)) return r;
+  if (n.integers("kernel_shape").empty()) return {OPTIMA_REASON_ATTRIBUTE, "kernel_shape", "absent", "given"};
   return check_extent(n);
 }
 

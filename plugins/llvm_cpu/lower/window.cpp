@@ -13,9 +13,37 @@ Three three(const Dims& dims, int64_t fill) {
   return out;
 }
 
+/// The attribute, or `n` times the default when it is absent or empty.
+Dims list(const NodeView& node, const char* name, size_t n, int64_t otherwise) {
+  Dims out = node.integers(name);
+  if (out.empty()) out.assign(n, otherwise);
+  return out;
+}
+
 Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
 }  // namespace
+
+Refusal Window::check(const NodeView& node) {
+  const size_t n = node.in_dims(0).size() - 2;
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const auto wrong = [&](const char* name, size_t size, int64_t least) {
+    const Dims v = list(node, name, size, least);
+    return v.size() != size || std::any_of(v.begin(), v.end(), [&](int64_t x) { return x < least || x > kMost; });
+  };
+  const auto refuse = [&](const char* name, size_t size, int64_t least) {
+    return Refusal{OPTIMA_REASON_ATTRIBUTE, name, to_text(node.integers(name)), std::to_string(size) + " numbers of at least " + std::to_string(least)};
+  };
+  for (const char* name : {"kernel_shape", "strides", "dilations"})
+    if (wrong(name, n, 1)) return refuse(name, n, 1);
+  if (wrong("pads", 2 * n, 0)) return refuse("pads", 2 * n, 0);
+  const std::string mode(node.text("auto_pad", "NOTSET"));
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && !mode.empty())
+    return {OPTIMA_REASON_ATTRIBUTE, "auto_pad", mode, "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
+  if (node.out_dims(0).size() != n + 2)
+    return {OPTIMA_REASON_RANK, "rank of output 0", std::to_string(node.out_dims(0).size()), std::to_string(n + 2)};
+  return {};
+}
 
 Window Window::of(const NodeView& node, const Dims& kernel) {
   const Dims in = node.in_dims(0), out = node.out_dims(0);
@@ -23,13 +51,13 @@ Window Window::of(const NodeView& node, const Dims& kernel) {
   Window w;
   w.batch = in[0], w.channels = in[1], w.out_channels = out[1];
   w.in = three(spatial(in), 1), w.out = three(spatial(out), 1), w.kernel = three(kernel, 1);
-  w.stride = three(node.integers("strides", Dims(n, 1)), 1);
-  w.dilation = three(node.integers("dilations", Dims(n, 1)), 1);
-  const Dims pads = node.integers("pads", Dims(2 * n, 0));
+  w.stride = three(list(node, "strides", n, 1), 1);
+  w.dilation = three(list(node, "dilations", n, 1), 1);
+  const Dims pads = list(node, "pads", 2 * n, 0);
   w.begin = three(Dims(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n)), 0);
   w.end = three(Dims(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end()), 0);
   const std::string_view mode = node.text("auto_pad", "NOTSET");
-  for (size_t i = 3 - n; i < 3 && mode != "NOTSET"; ++i) {
+  for (size_t i = 3 - n; i < 3 && mode != "NOTSET" && !mode.empty(); ++i) {
     const int64_t reach = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
     const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, reach - w.in[i]);
     w.begin[i] = mode == "SAME_LOWER" ? total - total / 2 : total / 2;

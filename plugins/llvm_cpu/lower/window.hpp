@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "plugins/llvm_cpu/compiler/node.hpp"
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -15,6 +15,8 @@ struct Window {
   int64_t batch = 1, channels = 1, out_channels = 1;
   Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, begin{0, 0, 0}, end{0, 0, 0};
 
+  /// What is wrong with the attributes, if anything: wrong number of entries, negative or huge ones.
+  static Refusal check(const NodeView& node);
   /// Input 0 and output 0 of a node of rank 3 to 5 with attributes strides, dilations, pads, auto_pad. `kernel` as given.
   static Window of(const NodeView& node, const Dims& kernel);
 

@@ -22,7 +22,7 @@ int64_t positions(const Pack& p) { return p.kind == Pack::Winograd ? (p.tile + 2
 int64_t group_floats(const Pack& p) {
   const int64_t lanes = blocks(p) * p.vector_width;
   if (p.kind == Pack::Channels) return lanes * p.kh * p.kw;
-  return p.kind == Pack::Winograd ? positions(p) * lanes * p.ic : lanes * p.ic * p.kh * p.kw;
+  return p.kind == Pack::Winograd ? positions(p) * lanes * p.ic : lanes * p.ic * p.kd * p.kh * p.kw;
 }
 
 /// Reads the source by the strides, zero outside the diagonal blocks and past the last channel.
@@ -32,29 +32,31 @@ struct Source {
   const float* scale;
   int64_t g;
 
-  float at(int64_t o, int64_t i, int64_t y, int64_t x) const {
+  float at(int64_t o, int64_t i, int64_t z, int64_t y, int64_t x) const {
     if (o >= p.oc) return 0;
+    const int64_t channel = g * p.oc + o;
+    int64_t at = p.offset + g * p.group_stride + z * p.kd_stride + y * p.kh_stride + x * p.kw_stride;
     if (p.diagonal > 1) {
-      const int64_t icd = p.ic / p.diagonal;
-      if (o / (p.oc / p.diagonal) != i / icd) return 0;
-      i %= icd;
+      const int64_t oc = p.oc / p.diagonal, ic = p.ic / p.diagonal, block = o / oc;
+      if (block != i / ic) return 0;
+      o %= oc, i %= ic, at += block * p.diagonal_stride;
     }
+    at += o * p.oc_stride + i * p.ic_stride;
     float v;
-    const int64_t at = p.offset + g * p.group_stride + o * p.oc_stride + i * p.ic_stride + y * p.kh_stride + x * p.kw_stride;
     std::memcpy(&v, from + at * static_cast<int64_t>(sizeof v), sizeof v);
-    return scale ? v * scale[g * p.oc + o] : v;
+    return scale ? v * scale[channel] : v;
   }
 };
 
-/// Output blocks [b0, b1) of one oc group (they lie side by side), all inputs and taps. value(o, i, y, x).
-template <class F>
-void dense_group(const Pack& p, int64_t b0, int64_t b1, int64_t kh, int64_t kw, float* to, F value) {
+/// Output blocks [b0, b1) of one oc group (they lie side by side), all inputs and taps.
+void dense_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, float* to) {
   const int64_t vl = p.vector_width;
   for (int64_t b = 0; b < p.ic; b += p.in_block)
-    for (int64_t y = 0; y < kh; ++y)
-      for (int64_t i = b; i < std::min(p.ic, b + p.in_block); ++i)
-        for (int64_t x = 0; x < kw; ++x)
-          for (int64_t o = b0 * vl; o < b1 * vl; ++o) *to++ = value(o, i, y, x);
+    for (int64_t z = 0; z < p.kd; ++z)
+      for (int64_t y = 0; y < p.kh; ++y)
+        for (int64_t i = b; i < std::min(p.ic, b + p.in_block); ++i)
+          for (int64_t x = 0; x < p.kw; ++x)
+            for (int64_t o = b0 * vl; o < b1 * vl; ++o) *to++ = s.at(o, i, z, y, x);
 }
 
 /// U = G g G' in double; rows of G for F(4x4) with points {0, 1, -1, 2, -1/2, inf} and for F(2x2).
@@ -71,7 +73,7 @@ void winograd_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, floa
     for (int64_t o = 0; o < width; ++o) {
       double g[3][3], rows[6][3];
       for (int y = 0; y < 3; ++y)
-        for (int x = 0; x < 3; ++x) g[y][x] = s.at(b0 * vl + o, i, y, x);
+        for (int x = 0; x < 3; ++x) g[y][x] = s.at(b0 * vl + o, i, 0, y, x);
       for (int64_t a = 0; a < A; ++a)
         for (int x = 0; x < 3; ++x) rows[a][x] = G[a][0] * g[0][x] + G[a][1] * g[1][x] + G[a][2] * g[2][x];
       for (int64_t a = 0; a < A; ++a)
@@ -86,8 +88,9 @@ void winograd_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, floa
 void check_extent(const Pack& p, uint64_t source_bytes) {
   Wide low = p.offset, high = p.offset;
   const auto reach = [&](int64_t extent, int64_t stride) { (stride < 0 ? low : high) += static_cast<Wide>(extent - 1) * stride; };
-  reach(p.groups, p.group_stride), reach(p.oc, p.oc_stride), reach(p.ic / p.diagonal, p.ic_stride);
-  reach(p.kh, p.kh_stride), reach(p.kw, p.kw_stride);
+  reach(p.groups, p.group_stride), reach(p.diagonal, p.diagonal_stride);
+  reach(p.oc / p.diagonal, p.oc_stride), reach(p.ic / p.diagonal, p.ic_stride);
+  reach(p.kd, p.kd_stride), reach(p.kh, p.kh_stride), reach(p.kw, p.kw_stride);
   if (p.ic == 0) return;  // reads nothing
   if (low < 0 || high >= static_cast<Wide>(source_bytes / sizeof(float)))
     corrupt("packing reads outside its " + std::to_string(source_bytes) + " bytes");
@@ -103,14 +106,15 @@ void check_pack(const Pack& p, uint64_t source_bytes, uint64_t scale_bytes, uint
   if (p.kind > Pack::Channels) corrupt("packing kind " + std::to_string(p.kind));
   if (p.kind != Pack::None) {
     Wide all = 1;
-    for (const int64_t v : {p.vector_width, p.oc_blocks, p.in_block, p.groups, p.diagonal, p.oc, p.kh, p.kw, std::max<int64_t>(p.ic, 1)}) {
+    for (const int64_t v : {p.vector_width, p.oc_blocks, p.in_block, p.groups, p.diagonal, p.oc, p.kd, p.kh, p.kw, std::max<int64_t>(p.ic, 1)}) {
       if (v < 1 || v > int64_t{1} << 32) corrupt("packing number " + std::to_string(v));
     }
-    for (const int64_t v : {p.vector_width, p.groups, p.oc, p.kh, p.kw, p.ic}) {
+    for (const int64_t v : {p.vector_width, p.groups, p.oc, p.kd, p.kh, p.kw, p.ic}) {
       all *= std::max<int64_t>(v, 1);
       if (all > kMostElements) corrupt("packing is too large");
     }
     if (p.ic < 0 || p.vector_width > 64 || p.oc_blocks > 64 || p.ic % p.diagonal || p.oc % p.diagonal) corrupt("packing does not divide");
+    if (p.kind != Pack::Dense && p.kd != 1) corrupt("packing has depth");
     if (p.kind == Pack::Winograd && ((p.tile != 4 && p.tile != 2) || p.kh != 3 || p.kw != 3)) corrupt("packing for an unknown transform");
     if (p.kind == Pack::Channels && p.ic != 1) corrupt("channel packing with inputs");
     check_extent(p, source_bytes);
@@ -137,13 +141,12 @@ void pack_part(const Pack& p, int64_t part, const void* from, uint64_t source_by
     for (int64_t b = 0; b < blocks(p); ++b)
       for (int64_t y = 0; y < p.kh; ++y)
         for (int64_t x = 0; x < p.kw; ++x)
-          for (int64_t l = 0; l < p.vector_width; ++l) *out++ = s.at(b * p.vector_width + l, 0, y, x);
+          for (int64_t l = 0; l < p.vector_width; ++l) *out++ = s.at(b * p.vector_width + l, 0, 0, y, x);
     return;
   }
   const int64_t b0 = part % per_group * p.oc_blocks, b1 = std::min(blocks(p), b0 + p.oc_blocks);
   if (p.kind == Pack::Winograd) return winograd_group(p, b0, b1, s, out);
-  dense_group(p, b0, b1, p.kh, p.kw, out + b0 * p.vector_width * p.ic * p.kh * p.kw,
-              [&](int64_t o, int64_t i, int64_t y, int64_t x) { return s.at(o, i, y, x); });
+  dense_group(p, b0, b1, s, out + b0 * p.vector_width * p.ic * p.kd * p.kh * p.kw);
 }
 
 }  // namespace optima::llvm_cpu

@@ -74,8 +74,8 @@ class Reader {
 template <class Io, class P>
 void visit_pack(Io& io, P& p) {
   io.number(p.kind);
-  for (auto* v : {&p.vector_width, &p.oc_blocks, &p.in_block, &p.tile, &p.groups, &p.diagonal, &p.oc, &p.ic, &p.kh, &p.kw,
-                  &p.offset, &p.group_stride, &p.oc_stride, &p.ic_stride, &p.kh_stride, &p.kw_stride})
+  for (auto* v : {&p.vector_width, &p.oc_blocks, &p.in_block, &p.tile, &p.groups, &p.diagonal, &p.oc, &p.ic, &p.kd, &p.kh, &p.kw,
+                  &p.offset, &p.group_stride, &p.diagonal_stride, &p.oc_stride, &p.ic_stride, &p.kd_stride, &p.kh_stride, &p.kw_stride})
     io.number(*v);
 }
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: ConvTranspose as plain convolutions, one per phase. Output o = s*q + r takes input i where
+// o + begin = s*i + d*k: for one r these are every (s / gcd(d, s))-th tap, and i runs backwards as k grows.
+#include <algorithm>
+#include <numeric>
+
+#include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/compiler/tiles.hpp"
+#include "plugins/llvm_cpu/lower/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/window.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Padding that auto_pad or output_shape ask for, from the output's size.
+void set_pads(const NodeView& n, Window& w) {
+  const std::string_view mode = n.text("auto_pad", "NOTSET");
+  const size_t rank = n.in_dims(0).size() - 2;
+  const Dims extra = n.integers("output_padding");
+  if ((mode == "NOTSET" || mode.empty()) && n.integers("output_shape").empty()) return;
+  for (size_t i = 3 - rank; i < 3; ++i) {
+    const int64_t more = extra.empty() ? 0 : extra[i - (3 - rank)];
+    const int64_t full = w.stride[i] * (w.in[i] - 1) + more + (w.kernel[i] - 1) * w.dilation[i] + 1;
+    const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, full - w.out[i]);
+    w.begin[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+  }
+}
+
+/// One phase of one dim, as a stride-1 convolution.
+struct Phase {
+  int64_t outputs, taps, dilation, begin;
+  int64_t first_tap, tap_step;  ///< tap j of the convolution is kernel tap first_tap + j * tap_step
+};
+
+Phase phase_of(const Window& w, size_t i, int64_t r) {
+  const int64_t s = w.stride[i], d = w.dilation[i], g = std::gcd(s, d), step = s / g;
+  Phase p{w.out[i] > r ? divide_up(w.out[i] - r, s) : 0, 0, d / g, 0, 0, -step};
+  for (int64_t k = 0; k < std::min(step, w.kernel[i]); ++k) {
+    if ((r + w.begin[i] - k * d) % s != 0) continue;
+    p.taps = divide_up(w.kernel[i] - k, step);
+    p.first_tap = k + (p.taps - 1) * step;
+    p.begin = (p.taps - 1) * p.dilation - (r + w.begin[i] - k * d) / s;
+  }
+  return p;
+}
+
+struct Transposed {
+  const NodeView& n;
+  Window w;
+  Groups g;
+  FusedTail tail;
+  Folded folded;
+  uint32_t out;
+  int64_t vl;
+  LowerContext& ctx;
+};
+
+Pack pack_phase(const Transposed& t, const std::array<Phase, 3>& p, int64_t oc_blocks, bool empty) {
+  const Window& w = t.w;
+  const int64_t taps = w.taps(), oc = t.g.oc / t.g.diagonal, ic = t.g.ic / t.g.diagonal;
+  Pack k;
+  k.kind = Pack::Dense, k.vector_width = t.vl, k.oc_blocks = oc_blocks, k.in_block = t.vl;
+  k.groups = t.g.count, k.diagonal = t.g.diagonal, k.oc = t.g.oc, k.ic = empty ? 0 : t.g.ic;
+  k.oc_stride = taps, k.ic_stride = oc * taps, k.diagonal_stride = ic * oc * taps, k.group_stride = k.diagonal_stride * k.diagonal;
+  k.kd = p[0].taps, k.kh = p[1].taps, k.kw = p[2].taps;
+  k.kw_stride = p[2].tap_step, k.kh_stride = p[1].tap_step * w.kernel[2], k.kd_stride = p[0].tap_step * w.kernel[1] * w.kernel[2];
+  k.offset = (p[0].first_tap * w.kernel[1] + p[1].first_tap) * w.kernel[2] + p[2].first_tap;
+  if (empty) k.kd = k.kh = k.kw = 1, k.offset = 0;
+  return k;
+}
+
+void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three& r, const Operand& in, Operand out, Operand residual) {
+  const Window& w = t.w;
+  const bool empty = p[0].taps == 0 || p[1].taps == 0 || p[2].taps == 0;
+  const int64_t kd = empty ? 1 : p[0].taps, kh = empty ? 1 : p[1].taps, kw = empty ? 1 : p[2].taps, ic = empty ? 0 : t.g.ic;
+  const int64_t pixel = t.vl, row = w.out[2] * pixel, plane = w.out[1] * row, image = w.batch == 1 ? 0 : divide_up(w.out_channels, t.vl) * w.out[0] * plane;
+  const int64_t in_image = w.batch == 1 ? 0 : divide_up(w.channels, t.vl) * t.vl * w.in_pixels();
+  const int64_t rows = p[0].outputs * p[1].outputs, nb = divide_up(t.g.oc, t.vl);
+  const bool by_rows = w.batch * rows >= 24;
+  const auto spec = [&](Tile x) {
+    const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
+    const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
+    return KernelSpec{"k_conv", {int64_t{by_rows}, x.oc_blocks, x.width, icc, pf, t.tail.flags() | (t.folded.bias.empty() ? 0 : int64_t{k::kBias}), t.tail.act,
+                                 t.tail.lo, t.tail.hi, t.vl, w.batch, t.g.count, ic, w.in[0], w.in[1], w.in[2], t.g.oc, p[0].outputs,
+                                 p[1].outputs, p[2].outputs, kd, kh, kw, int64_t{1}, int64_t{1}, int64_t{1}, p[0].dilation, p[1].dilation,
+                                 p[2].dilation, p[0].begin, p[1].begin, p[2].begin, in_image, t.g.count == 1 ? 0 : t.g.ic * w.in_pixels(),
+                                 image, t.g.count == 1 ? 0 : t.g.oc * w.out_pixels(), w.out_pixels() * t.vl, plane * w.stride[0],
+                                 row * w.stride[1], pixel * w.stride[2], image}};
+  };
+  const Tile tile = choose_tile(t.ctx.target(), {nb, p[2].outputs, rows}, [&](Tile x) { return t.ctx.is_bad(spec(x)); });
+  const uint64_t at = static_cast<uint64_t>(r[0] * plane + r[1] * row + r[2] * pixel) * sizeof(float);
+  out.offset += at, residual.offset += residual.kind == Operand::Null ? 0 : at;
+  Op op;
+  op.kernel = spec(tile);
+  const Pack pack = pack_phase(t, p, tile.oc_blocks, empty);
+  const Operand scale = t.folded.scale.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.scale));
+  const Operand weights = t.ctx.packed(t.n.input(1), pack, t.folded.scale.empty() ? nullptr : &scale);
+  const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl));
+  op.args = {in, weights, bias, out, residual};
+  op.units = by_rows ? w.batch * rows : t.g.count * divide_up(nb, tile.oc_blocks);
+  op.work = w.batch * w.out_channels * rows * p[2].outputs * std::max<int64_t>(1, ic / t.g.diagonal * kd * kh * kw);
+  op.label = "conv transposed " + describe(w);
+  t.ctx.emit(std::move(op));
+}
+
+void lower_transposed(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims weights = n.in_dims(1);
+  Transposed t{n, Window::of(n, Dims(weights.begin() + 2, weights.end())), {}, tail_of(nodes), {}, nodes.back().output(0), ctx.target().vector_width, ctx};
+  set_pads(n, t.w);
+  t.g = merge_groups(n.integer("group", 1), t.w.channels, t.w.out_channels, t.vl);
+  t.folded = fold(n, t.tail.normalisations, t.w.out_channels);
+  const Operand in = ctx.read(n.input(0), Layout::Blocked);
+  const Operand residual = t.tail.residual == OPTIMA_NONE ? LowerContext::null() : ctx.read(t.tail.residual, Layout::Blocked);
+  const Operand out = ctx.write(t.out, Layout::Blocked);
+  for (int64_t d = 0; d < t.w.stride[0]; ++d)
+    for (int64_t h = 0; h < t.w.stride[1]; ++h)
+      for (int64_t w = 0; w < t.w.stride[2]; ++w) {
+        const std::array<Phase, 3> p{phase_of(t.w, 0, d), phase_of(t.w, 1, h), phase_of(t.w, 2, w)};
+        if (p[0].outputs > 0 && p[1].outputs > 0 && p[2].outputs > 0) lower_phase(t, p, {d, h, w}, in, out, residual);
+      }
+}
+
+Refusal check_transposed(const NodeView& n) {
+  const Dims weights = n.in_dims(1);
+  if (weights.size() != n.in_dims(0).size())
+    return {OPTIMA_REASON_RANK, "rank of input 1", std::to_string(weights.size()), std::to_string(n.in_dims(0).size())};
+  if (const Refusal r = check_groups(n, weights[0], weights[1] * n.integer("group", 1))) return r;
+  if (const Refusal r = Window::check(n)) return r;
+  if (const Dims extra = n.integers("output_padding"); !extra.empty() && extra.size() != weights.size() - 2)
+    return {OPTIMA_REASON_ATTRIBUTE, "output_padding", to_text(extra), std::to_string(weights.size() - 2) + " numbers"};
+  return check_extent(n);
+}
+
+constexpr Lowering kRows[] = {
+    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, check_transposed, lower_transposed, false, true},
+};
+
+}  // namespace
+
+Family conv_transpose_family() { return kRows; }
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu: every convolution algorithm over many shapes, alone and with its fused neighbours.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+struct Random {
+  std::mt19937 engine{11};
+  int64_t operator()(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine() % static_cast<uint32_t>(high - low + 1)); }
+};
+
+/// A convolution of any rank with its own numbers per dim.
+uint32_t any_conv(Net& net, Random& pick, uint32_t x, int64_t group, int64_t oc) {
+  const Dims in = net.dims(x);
+  const size_t n = in.size() - 2;
+  Dims kernel, stride, dilation, begin, end, out{in[0], oc};
+  for (size_t d = 0; d < n; ++d) {
+    kernel.push_back(pick(0, 3) ? pick(1, 3) : pick(1, 5)), stride.push_back(pick(1, 2)), dilation.push_back(pick(0, 3) ? 1 : 2);
+    const int64_t reach = (kernel[d] - 1) * dilation[d] + 1;
+    begin.push_back(pick(0, reach - 1)), end.push_back(std::max(pick(0, reach - 1), reach - in[d + 2] - begin[d]));
+    out.push_back((in[d + 2] + begin[d] + end[d] - reach) / stride[d] + 1);
+  }
+  Dims pads = begin, weights{oc, in[1] / group};
+  pads.insert(pads.end(), end.begin(), end.end());
+  weights.insert(weights.end(), kernel.begin(), kernel.end());
+  return net.node("Conv", 11, {x, net.weights(weights, -0.3f, 0.3f), net.weights({oc})}, out,
+                  {Net::ints("kernel_shape", kernel), Net::ints("strides", stride), Net::ints("dilations", dilation), Net::ints("pads", pads), Net::integer("group", group)});
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of one to three dimensions, any stride, dilation, padding, groups and batch match the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const int64_t rank = pick(3, 5), group = pick(0, 2) ? 1 : pick(2, 5), ic = group * pick(1, group == 1 ? 40 : 9);
+    const int64_t oc = group * pick(1, group == 1 ? 40 : 9);
+    Dims in{pick(1, 3), ic};
+    for (int64_t d = 2; d < rank; ++d) in.push_back(pick(1, rank == 5 ? 6 : 20));
+    Net net(static_cast<uint32_t>(i + 1));
+    net.output(any_conv(net, pick, net.input(in), group, oc));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("transposed convolutions of any stride, dilation, padding and groups match the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 24; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t rank = pick(3, 5), n = rank - 2, group = pick(0, 2) ? 1 : pick(2, 4), ic = group * pick(1, 20), ocg = pick(1, 20);
+    Dims in{pick(1, 2), ic}, kernel, stride, dilation, begin, end, extra, out{in[0], group * ocg};
+    for (int64_t d = 0; d < n; ++d) {
+      in.push_back(pick(2, rank == 5 ? 4 : 9)), kernel.push_back(pick(1, 4)), stride.push_back(pick(1, 3)), dilation.push_back(pick(0, 2) ? 1 : 2);
+      begin.push_back(pick(0, 1)), end.push_back(pick(0, 1)), extra.push_back(pick(0, std::max(stride.back(), dilation.back()) - 1));
+      out.push_back(std::max<int64_t>(1, stride.back() * (in.back() - 1) + extra.back() + (kernel.back() - 1) * dilation.back() + 1 - begin.back() - end.back()));
+    }
+    Dims pads = begin, weights{ic, ocg};
+    pads.insert(pads.end(), end.begin(), end.end()), weights.insert(weights.end(), kernel.begin(), kernel.end());
+    net.output(net.node("ConvTranspose", 11, {net.input(in), net.weights(weights), net.weights({group * ocg})}, out,
+                        {Net::ints("kernel_shape", kernel), Net::ints("strides", stride), Net::ints("dilations", dilation), Net::ints("pads", pads),
+                         Net::ints("output_padding", extra), Net::integer("group", group)}));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("3x3 convolutions by Winograd's method match the reference") {
+  Bench bench;
+  struct Layer {
+    int64_t channels, out, size, batch;
+  };
+  for (const Layer l : {Layer{16, 32, 28, 1}, {33, 20, 13, 1}, {64, 64, 14, 1}, {64, 64, 14, 2}, {100, 50, 7, 1}, {24, 24, 57, 1}}) {
+    CAPTURE(l.channels);
+    CAPTURE(l.size);
+    Net net;
+    net.output(net.same("Relu", 14, net.conv(net.input({l.batch, l.channels, l.size, l.size}), l.out, 3, 1, 1)));
+    matches_reference(bench, net, 3e-5);
+  }
+}
+
+TEST_CASE("winograd is not used when the user asks for direct convolution") {
+  Bench bench;
+  Net net;
+  net.output(net.conv(net.input({1, 64, 14, 14}), 64, 3, 1, 1));
+  const auto with = compile(bench, net), without = compile(bench, net, {number_option("llvm_cpu.winograd", 0)});
+  const auto has = [](const Compiled& c, const char* family) {
+    return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.rfind(family, 0) == 0; });
+  };
+  CHECK(has(*with, "winograd_"));
+  CHECK_FALSE(has(*without, "winograd_"));
+  CHECK(has(*without, "conv_"));
+  matches_reference(bench, net, 1e-5, {number_option("llvm_cpu.winograd", 0)});
+}
+
+TEST_CASE("1x1 and depthwise convolutions match the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 16; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t ic = pick(1, 100), size = pick(1, 30), k = pick(0, 1) ? 3 : 5, stride = pick(1, 2);
+    const uint32_t x = net.input({pick(1, 2), ic, size, size});
+    net.output(net.conv(x, pick(1, 100), 1, 1, 0));
+    if (ic > 1) net.output(net.conv(x, ic, k, stride, k / 2, ic));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("batch normalisation, activation and residual become part of the convolution") {
+  Bench bench;
+  for (const char* act : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish"}) {
+    CAPTURE(act);
+    Net net;
+    const uint32_t x = net.input({1, 20, 12, 12});
+    const uint32_t a = net.same("Relu", 14, net.batch_norm(net.conv(x, 40, 3, 1, 1, 1, false)));
+    const uint32_t b = net.batch_norm(net.conv(a, 40, 3, 1, 1));
+    net.output(net.same(act, 14, net.add(b, a)));
+    const auto c = compile(bench, net);
+    CHECK(c->code == OPTIMA_OK);
+    matches_reference(bench, net, 3e-5);
+  }
+}
+
+TEST_CASE("a gate after a convolution and an addition after its activation are fused and right") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 32, 9, 9});
+  const uint32_t a = net.conv(x, 32, 1, 1, 0);
+  const uint32_t s = net.same("Sigmoid", 13, a);
+  const uint32_t silu = net.node("Mul", 14, {a, s}, net.dims(a));
+  const uint32_t b = net.same("Relu", 14, net.conv(silu, 32, 3, 1, 1, 32));
+  net.output(net.add(b, silu));
+  matches_reference(bench, net, 3e-5);
+}
+
+TEST_CASE("pooling of blocked activations matches the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t rank = pick(3, 5), n = rank - 2;
+    Dims in{pick(1, 2), pick(1, 40)}, kernel, stride, begin, end, out;
+    for (int64_t d = 0; d < n; ++d) {
+      in.push_back(pick(3, rank == 5 ? 6 : 20)), kernel.push_back(pick(1, 3)), stride.push_back(pick(1, 2));
+      begin.push_back(pick(0, kernel.back() - 1)), end.push_back(pick(0, kernel.back() - 1));
+    }
+    out = {in[0], in[1]};
+    for (size_t d = 0; d < static_cast<size_t>(n); ++d) out.push_back((in[d + 2] + begin[d] + end[d] - kernel[d]) / stride[d] + 1);
+    Dims pads = begin;
+    pads.insert(pads.end(), end.begin(), end.end());
+    const uint32_t x = net.input(in);
+    const std::vector<image::Attr> attrs{Net::ints("kernel_shape", kernel), Net::ints("strides", stride), Net::ints("pads", pads)};
+    net.output(net.node("MaxPool", 12, {x}, out, attrs));
+    auto average = attrs;
+    average.push_back(Net::integer("count_include_pad", pick(0, 1)));
+    net.output(net.node("AveragePool", 11, {x}, out, average));
+    Dims one{in[0], in[1]};
+    one.resize(static_cast<size_t>(rank), 1);
+    net.output(net.node("GlobalAveragePool", 1, {x}, one));
+    net.output(net.node("GlobalMaxPool", 1, {x}, one));
+    matches_reference(bench, net);
+  }
+}
