@@ -53,3 +53,26 @@ TEMPLATE(k_copy_bytes, int64_t bytes) {
   const int64_t from = u0 * 4096, to = u1 * 4096 < bytes ? u1 * 4096 : bytes;
   __builtin_memcpy((char*)args[1] + from, (const char*)args[0] + from, (size_t)(to - from));
 }
+
+/// A blocked tensor becomes channels [at, at + C) of a wider one: args part, whole; the whole's other lanes stay. units =
+/// N * blocks of the whole that are touched, ceil((at + C) / VL) - at / VL. whole_image: floats per image of the whole.
+TEMPLATE(k_join_channels, int64_t C, int64_t at, int64_t P, int64_t whole_image) {
+  using namespace k;
+  const idx s = at % VL, blocks = cdiv(at + C, VL) - at / VL, parts = cdiv(C, VL);
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx n = u / blocks, o = u % blocks;
+    const float* in = (const float*)args[0] + n * parts * P * VL;
+    float* out = (float*)args[1] + n * whole_image + (at / VL + o) * P * VL;
+    // Lanes from s on come from part o, those before from part o - 1; first and last channel bound what is written.
+    const idx first = o == 0 ? s : 0, last = imin(VL, s + C - o * VL);
+    ROLL for (idx p = 0; p < P; p++) {
+      const vec now = o < parts ? ld(in + (o * P + p) * VL) : vec{}, before = o > 0 ? ld(in + ((o - 1) * P + p) * VL) : vec{};
+      vec v = ld(out + p * VL);
+      UNROLL for (idx l = 0; l < VL; l++) {
+        const float x = l < s ? before[(l - s + VL) % VL] : now[(l - s + VL) % VL];
+        v[l] = l >= first && l < last ? x : v[l];
+      }
+      st(out + p * VL, v);
+    }
+  }
+}
