@@ -81,7 +81,7 @@ class Reader {
             contains(text, "fmls")) && !contains(text, "ss\t");
   }
   static bool is_stack(const std::string& text) {
-    const bool x86 = (contains(text, "(%rsp") || contains(text, "(%rbp")) && (contains(text, "ymm") || contains(text, "zmm"));
+    const bool x86 = contains(text, "(%rsp") && (contains(text, "ymm") || contains(text, "zmm"));
     const bool arm = contains(text, "[sp") && contains(text, "\tq");
     return x86 || arm;
   }

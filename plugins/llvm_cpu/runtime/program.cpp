@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/runtime/context.hpp"
+#include "plugins/llvm_cpu/runtime/elf.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -67,6 +69,8 @@ void LoadedProgram::open_kernels(const sdk::Artifact& artifact, sdk::Host host) 
   for (const std::string& name : plan_.kernels) {
     const optima_blob* blob = artifact.file(name);
     if (!blob) corrupt("kernel file " + name + " is missing");
+    const sdk::Elements<char> bytes(*blob);
+    if (const std::string why = elf_mistake(bytes.data(), bytes.size()); !why.empty()) corrupt("kernel file " + name + ": " + why);
     const sdk::KeptBlob kept = host.keep(*blob);
     void* handle = dlopen(kept.path().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) corrupt("kernel file " + name + ": " + std::string(dlerror()));
