@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/lower/concat_blocked.hpp"
 #include "plugins/llvm_cpu/lower/copy.hpp"
 #include "plugins/llvm_cpu/lower/families.hpp"
 #include "plugins/llvm_cpu/lower/program.hpp"
@@ -123,7 +124,9 @@ void lower_concat(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims out = n.out_dims(0);
   const int64_t vl = ctx.target().vector_width, bytes = element_bytes(n.out_dtype(0));
-  bool blocked = joins_blocks(n, ctx.target()), any = false;
+  const bool blocked = joins_blocks(n, ctx.target());
+  if (!blocked && lower_blocked_concat(n, ctx)) return;
+  bool any = false;
   for (uint32_t k = 0; k < n.input_count(); ++k) any = any || ctx.layout(n.input(k)) == Layout::Blocked;
   const Layout layout = blocked && any ? Layout::Blocked : Layout::Plain;
   const auto length = [&](int64_t l) { return layout == Layout::Blocked ? divide_up(l, vl) * vl : l; };

@@ -166,3 +166,21 @@ TEST_CASE("pooling of blocked activations matches the reference") {
     matches_reference(bench, net);
   }
 }
+
+TEST_CASE("channels of convolutions are joined in place, by blocks, and across block borders") {
+  Bench bench;
+  struct Join {
+    int64_t batch, a, b, c;
+  };
+  for (const Join j : {Join{1, 16, 32, 7}, {1, 5, 20, 40}, {2, 16, 16, 16}, {2, 3, 17, 30}, {1, 1, 1, 1}}) {
+    CAPTURE(j.b);
+    Net net;
+    const uint32_t x = net.input({j.batch, 16, 9, 9});
+    const uint32_t a = net.conv(x, j.a, 1, 1, 0), b = net.conv(x, j.b, 3, 1, 1), c = net.conv(x, j.c, 1, 1, 0);
+    const uint32_t ab = net.node("Concat", 13, {a, b}, {j.batch, j.a + j.b, 9, 9}, {Net::integer("axis", 1)});
+    const uint32_t all = net.node("Concat", 13, {ab, c, a}, {j.batch, 2 * j.a + j.b + j.c, 9, 9}, {Net::integer("axis", 1)});
+    net.output(net.conv(all, 8, 1, 1, 0));
+    net.output(all);
+    matches_reference(bench, net, 3e-5);
+  }
+}
