@@ -30,7 +30,7 @@ def main():
                 failed += sum(int(c[1]) for c in cases) if cases else int(not good)
                 if cases and not good and not any(int(c[1]) for c in cases):
                     failed += 1  # died outside a test case
-                skips += [(name, reason) for reason in re.findall(r"^\s*SKIP: (.*)$", output, re.M)]
+                skips += [(name, reason) for reason in re.findall(r"SKIP: (.*)$", output, re.M)]
     for name, reason in skips:
         print(f"skipped in {name}: {reason}")
     print(f"{passed} passed, {failed} failed, {len(skips)} skipped")

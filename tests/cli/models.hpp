@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/cli: small models as ONNX text, and where the bigger ones lie.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace optima::test {
+
+/// Two nodes without names: the host calls them relu_0 and softmax_0 or the like; `alloc` tells.
+inline constexpr const char* kTiny = R"(<ir_version: 10, opset_import: ["" : 21]>
+tiny (float[1,4] x) => (float[1,4] y) {
+  h = Relu(x)
+  y = Softmax<axis = 1>(h)
+})";
+
+inline std::string digits_model() { return OPTIMA_SOURCE_DIR "/examples/digits/digits.onnx"; }
+inline std::string digits_allocation() { return OPTIMA_SOURCE_DIR "/examples/digits/alloc.json"; }
+inline std::string digit_picture(int digit) { return OPTIMA_SOURCE_DIR "/examples/digits/pictures/digit_" + std::to_string(digit) + ".png"; }
+
+/// Trained models that are not part of the project; empty when the folder is not there.
+inline std::string shared_models() {
+  const std::string folder = OPTIMA_SOURCE_DIR "/../shared/models";
+  return std::filesystem::is_directory(folder) ? folder : std::string();
+}
+
+}  // namespace optima::test

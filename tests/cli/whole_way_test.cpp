@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model to a package to answers, through the real programs and plugins.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/support/json.hpp"
+#include "tests/cli/models.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string compile(const TempFolder& folder, std::vector<std::string> words, const std::string& out = "out") {
+  words.insert(words.begin(), "compile");
+  words.insert(words.end(), {"-o", folder / out});
+  const Ran r = host(words);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return folder / out;
+}
+
+void check_equal(const std::vector<std::string>& words) {
+  const Ran r = host(words);
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+}
+
+std::string slurp(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+// Relative name -> bytes of every file below.
+std::map<std::string, std::string> contents(const std::string& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& e : fs::recursive_directory_iterator(folder))
+    if (e.is_regular_file()) out[fs::relative(e.path(), folder).string()] = slurp(e.path());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the digits model, split over two devices, reads every picture right and agrees with the unsplit model") {
+  const TempFolder f;
+  const std::string package = compile(f, {digits_model(), "--alloc", digits_allocation()}) + "/digits";
+  static constexpr const char* kLabels[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+  for (int digit = 0; digit < 10; ++digit) {
+    const Ran r = host({"run", package, "--image", digit_picture(digit), "--top", "1", "--labels", OPTIMA_SOURCE_DIR "/examples/digits/labels.txt"});
+    CAPTURE(r.out);
+    CHECK(r.code == 0);
+    CHECK(r.out.find(kLabels[digit]) != std::string::npos);
+  }
+  check_equal({"compare", digits_model(), package, "--image", digit_picture(4)});
+  check_equal({"compare", digits_model(), package, "--at-cuts"});
+  const Ran explained = host({"explain", package, "/Softmax"});
+  CHECK(explained.code == 0);
+  CHECK(explained.out.find("REF:0") != std::string::npos);
+}
+
+TEST_CASE("optima-run runs the same package, without the host") {
+  const TempFolder f;
+  const std::string package = compile(f, {digits_model(), "--alloc", digits_allocation(), "--self-test"}) + "/digits";
+  const Ran r = run({run_program(), package, "--image", digit_picture(7), "--top", "1", "--labels", OPTIMA_SOURCE_DIR "/examples/digits/labels.txt"});
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.out.find("seven") != std::string::npos);
+  const Ran check = run({run_program(), package, "--check"});
+  CAPTURE(check.out);
+  CAPTURE(check.err);
+  CHECK(check.code == 0);
+}
+
+TEST_CASE("two compilations of one model give the same bytes") {
+  const TempFolder f;
+  const std::vector<std::string> words = {digits_model(), "--alloc", digits_allocation()};
+  const auto a = contents(compile(f, words, "a")), b = contents(compile(f, words, "b"));
+  CHECK(a.size() > 4);
+  for (const auto& [name, bytes] : a) {
+    CAPTURE(name);
+    REQUIRE(b.contains(name));
+    CHECK(b.at(name) == bytes);
+  }
+  CHECK(a.size() == b.size());
+}
+
+TEST_CASE("the allocation written into a package gives the same split again") {
+  const TempFolder f;
+  const std::string first = compile(f, {digits_model(), "--alloc", digits_allocation()}, "a") + "/digits";
+  const std::string second = compile(f, {digits_model(), "--alloc", first + "/alloc.json"}, "b") + "/digits";
+  const auto split = [](const std::string& package) {
+    Result<Json> j = read_json(package + "/placement.json");
+    REQUIRE(j.ok());
+    Json out = Json::array();
+    for (const Json& n : (*j)["nodes"]) out.push_back({n["name"], n["device"], n["subgraph"]});
+    return out;
+  };
+  CHECK(split(first) == split(second));
+}
+
+TEST_CASE("run -o writes npy files that compare reads back") {
+  const TempFolder f;
+  const std::string package = compile(f, {digits_model(), "--device", "REF:0"}) + "/digits";
+  REQUIRE(host({"run", package, "--input", "random:3", "-o", f / "answers"}).code == 0);
+  CHECK(fs::exists(f / "answers/probability.npy"));
+  CHECK(fs::exists(f / "answers/manifest.json"));
+  check_equal({"compare", f / "answers", package, "--input", "random:3"});
+  const Ran other = host({"compare", f / "answers", package, "--input", "random:4"});
+  CHECK(other.code == 6);
+  CHECK(other.err.find("out of tolerance") != std::string::npos);
+}
+
+TEST_CASE("outputs that are inner tensors, inputs or constants all arrive") {
+  const TempFolder f;
+  const std::string model = f.file("odd.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+odd (float[2,3] x) => (float[2,3] h, float[2,3] y, float[2,3] x, float[2] c)
+<float[2] c = {1.5, -2}>
+{
+  h = Relu(x)
+  y = Exp(h)
+})");
+  const std::string package = compile(f, {model, "--device", "REF:0"}) + "/odd";
+  check_equal({"compare", model, package});
+}
+
+TEST_CASE("plan answers without writing, and explain reads its file") {
+  const TempFolder f;
+  const Ran r = host({"plan", digits_model(), "--alloc", digits_allocation(), "-o", f / "plan.json"});
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.out.find("REF:0") != std::string::npos);
+  const Ran e = host({"explain", f / "plan.json"});
+  CHECK(e.code == 0);
+  CHECK(e.out.find("/stem/stem.0/Conv") != std::string::npos);
+}
+
+TEST_CASE("the trained digit model of another house agrees with the reference, whole and split") {
+  if (shared_models().empty()) {
+    MESSAGE("SKIP: ../shared/models is not here");
+    return;
+  }
+  const TempFolder f;
+  const std::string model = shared_models() + "/mnist.onnx";
+  check_equal({"compare", model, compile(f, {model, "--device", "X64:0"}, "whole") + "/mnist"});
+  const std::string alloc = f.file("a.json", R"({"op:Conv": "X64:0", "op:MaxPool": "REF:0"})");
+  check_equal({"compare", model, compile(f, {model, "--alloc", alloc, "--device", "X64:0,REF:0"}, "split") + "/mnist", "--at-cuts"});
+}
