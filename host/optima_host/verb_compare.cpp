@@ -59,15 +59,19 @@ Result<std::vector<Tensor>> run_package_side(const Side& side, const std::vector
     OPTIMA_RETURN_IF_ERROR(request->set_input(index, t));
   }
   OPTIMA_RETURN_IF_ERROR(request->run());
-  std::vector<Tensor> out;
+  std::vector<Tensor> borrowed, out;
   if (cuts) {
-    OPTIMA_ASSIGN(out, request->cuts());
+    OPTIMA_ASSIGN(borrowed, request->cuts());
   }
   for (size_t i = 0; i < side.model->outputs().size(); ++i) {
-    OPTIMA_ASSIGN(const Tensor borrowed, request->output(i));
-    OPTIMA_ASSIGN(Tensor owned, Tensor::make(borrowed.dtype, borrowed.shape));
-    std::copy_n(borrowed.data, borrowed.size, owned.data);
-    owned.name = side.model->outputs()[i].name;
+    OPTIMA_ASSIGN(Tensor t, request->output(i));
+    t.name = side.model->outputs()[i].name;
+    borrowed.push_back(std::move(t));
+  }
+  for (const Tensor& t : borrowed) {  // they end with the request
+    OPTIMA_ASSIGN(Tensor owned, Tensor::make(t.dtype, t.shape));
+    std::copy_n(t.data, t.size, owned.data);
+    owned.name = t.name;
     out.push_back(std::move(owned));
   }
   return out;

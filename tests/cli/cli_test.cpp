@@ -25,7 +25,7 @@ TEST_CASE("an unknown verb or option is a usage error that shows the nearest") {
   CHECK(verb.err.find("(nearest: 'compile'") != std::string::npos);
   const Ran option = host({"compile", "m.onnx", "--forse"});
   CHECK(option.code == 2);
-  CHECK(option.err == "optima-host: error: unknown option '--forse' for 'compile' (nearest: '--force')\n");
+  CHECK(option.err == "optima-host: error: unknown option '--forse' for 'compile' (nearest: '--force', '--jobs')\n");
   CHECK(host({"compile"}).err == "optima-host: error: 'compile' wants MODEL: an ONNX file\n");
   CHECK(host({"plan", "a", "b"}).err == "optima-host: error: unexpected word 'b' for 'plan'\n");
 }

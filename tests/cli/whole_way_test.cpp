@@ -111,11 +111,11 @@ TEST_CASE("the allocation written into a package gives the same split again") {
 TEST_CASE("run -o writes npy files that compare reads back") {
   const TempFolder f;
   const std::string package = compile(f, {digits_model(), "--device", "REF:0"}) + "/digits";
-  REQUIRE(host({"run", package, "--input", "random:3", "-o", f / "answers"}).code == 0);
+  REQUIRE(host({"run", package, "--image", digit_picture(2), "-o", f / "answers"}).code == 0);
   CHECK(fs::exists(f / "answers/probability.npy"));
   CHECK(fs::exists(f / "answers/manifest.json"));
-  check_equal({"compare", f / "answers", package, "--input", "random:3"});
-  const Ran other = host({"compare", f / "answers", package, "--input", "random:4"});
+  check_equal({"compare", f / "answers", package, "--image", digit_picture(2)});
+  const Ran other = host({"compare", f / "answers", package, "--image", digit_picture(5)});
   CHECK(other.code == 6);
   CHECK(other.err.find("out of tolerance") != std::string::npos);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -47,7 +48,10 @@ Ran run(const std::vector<std::string>& words, const std::vector<std::string>& e
   Ran ran;
   const int failed = ::posix_spawnp(&child, words[0].c_str(), &actions, nullptr, pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (failed) return ran;
+  if (failed) {
+    ran.err = words[0] + " did not start: " + std::strerror(failed);
+    return ran;
+  }
   int status = 0;
   ::waitpid(child, &status, 0);
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
