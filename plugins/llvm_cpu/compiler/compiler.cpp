@@ -11,6 +11,7 @@
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/planner.hpp"
 #include "plugins/llvm_cpu/info.hpp"
+#include "plugins/llvm_cpu/runtime/present.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -86,10 +87,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
  public:
   explicit LlvmCpuCompiler(const sdk::Init& init) : host_(init.host) {}
 
-  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
-    why_none = "the runtime half, optima_llvm_cpu_rt.so, lists the processors";
-    return {};
-  }
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return {present_processor()}; }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     for (const sdk::Node& node : request.nodes()) report(verdict_of(node));

@@ -5,6 +5,7 @@
 #include "optima/plugin/plugin.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
+#include "plugins/llvm_cpu/runtime/present.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
@@ -40,14 +41,7 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
  public:
   explicit LlvmCpuRuntime(const sdk::Init& init) : host_(init.host) {}
 
-  std::vector<sdk::PresentDevice> devices(std::string&) override {
-    sdk::PresentDevice d;
-    d.device_class = OPTIMA_CLASS_CPU;
-    d.kind = running_arch() == "x86_64" ? "X64" : "ARM64";
-    d.arch = running_arch();
-    d.attributes = {{"processors", std::to_string(allowed_processors())}};
-    return {d};
-  }
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return {present_processor()}; }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device&) override {
     if (artifact.format() != kFormat) return {OPTIMA_COMPAT_RECOMPILE, "artifact has format " + std::string(artifact.format()) + ", wanted " + kFormat};

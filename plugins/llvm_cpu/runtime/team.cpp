@@ -3,7 +3,6 @@
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -86,13 +85,6 @@ void Team::walk(int thread, uint32_t inference) {
 void Team::run() {
   begun_.bump();
   walk(0, begun_.value());
-}
-
-int allowed_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace optima::llvm_cpu

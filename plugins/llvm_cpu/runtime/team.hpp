@@ -67,7 +67,4 @@ class Team {
   std::vector<std::thread> helpers_;
 };
 
-/// Processors this process may run on.
-int allowed_processors();
-
 }  // namespace optima::llvm_cpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: the processor this process runs on, as both halves of the plugin report it.
+#pragma once
+
+#include "optima/plugin/plugin.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Processors this process may run on.
+int allowed_processors();
+/// X64:0 or ARM64:0, whatever this file was built for.
+sdk::PresentDevice present_processor();
+
+}  // namespace optima::llvm_cpu
