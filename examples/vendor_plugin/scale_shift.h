@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.acme.scale_shift: what its files share: the artifact's layout and two helpers. */
+ * com.acme.scale_shift: what its files share: the artifact's layout, two shorthands. */
 #ifndef ACME_SCALE_SHIFT_H
 #define ACME_SCALE_SHIFT_H
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes scale_shift.onnx: x[2,4] -> Abs -> com.acme::ScaleShift(scale=2, shift=[0,10,20,30]) -> Neg -> y.
+"""Writes scale_shift.onnx: x[2,4] -> Relu -> com.acme::ScaleShift(scale=2, shift=[0,10,20,30]) -> Relu -> y.
 
     .deps/py/bin/python tests/install/make_scale_shift.py
 
-For x = [[1,-2,3,-4],[0,0,0,1]] the answer is y = -[[2,14,26,38],[0,10,20,32]].
+For x = [[1,-2,3,-4],[0,0,0,1]] the answer is y = [[2,10,26,30],[0,10,20,32]].
 """
 import pathlib
 
@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 
 shape = [2, 4]
 nodes = [
-    helper.make_node("Abs", ["x"], ["a"], name="abs"),
+    helper.make_node("Relu", ["x"], ["a"], name="before"),
     helper.make_node("ScaleShift", ["a", "shift"], ["b"], name="scale_shift", domain="com.acme", scale=2.0),
-    helper.make_node("Neg", ["b"], ["y"], name="neg"),
+    helper.make_node("Relu", ["b"], ["y"], name="after"),
 ]
 graph = helper.make_graph(
     nodes, "scale_shift",

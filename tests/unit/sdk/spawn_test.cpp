@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sdk: the spawn helper: output, ends, bounds, cancel, and what is left running afterwards.
+// sdk: spawn(): output, ends, bounds, cancel, and what is left running afterwards.
 #include <doctest/doctest.h>
 
 #include <fstream>
