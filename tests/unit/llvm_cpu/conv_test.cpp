@@ -112,16 +112,37 @@ TEST_CASE("1x1 and depthwise convolutions match the reference") {
 
 TEST_CASE("batch normalisation, activation and residual become part of the convolution") {
   Bench bench;
-  for (const char* act : {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish"}) {
-    CAPTURE(act);
+  struct Activation {
+    const char* op;
+    int32_t since;
+  };
+  for (const Activation act : {Activation{"Relu", 14}, {"LeakyRelu", 16}, {"Sigmoid", 13}, {"Tanh", 13}, {"HardSigmoid", 6}, {"HardSwish", 14}}) {
+    CAPTURE(std::string(act.op));
     Net net;
     const uint32_t x = net.input({1, 20, 12, 12});
     const uint32_t a = net.same("Relu", 14, net.batch_norm(net.conv(x, 40, 3, 1, 1, 1, false)));
     const uint32_t b = net.batch_norm(net.conv(a, 40, 3, 1, 1));
-    net.output(net.same(act, 14, net.add(b, a)));
+    net.output(net.same(act.op, act.since, net.add(b, a)));
     const auto c = compile(bench, net);
     CHECK(c->code == OPTIMA_OK);
     matches_reference(bench, net, 3e-5);
+  }
+}
+
+TEST_CASE("the same convolutions are right on processors with 8 floats per vector") {
+  Bench bench;
+  Random pick;
+  const std::vector<optima_option> haswell{seam::option("llvm_cpu.cpu", "haswell")};
+  for (int i = 0; i < 10; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t ic = pick(1, 40), oc = pick(1, 40), size = pick(5, 20);
+    const uint32_t x = net.input({pick(1, 2), ic, size, size});
+    net.output(any_conv(net, pick, x, 1, oc));
+    net.output(net.conv(x, oc, 3, 1, 1));
+    net.output(net.conv(x, oc, 1, 1, 0));
+    if (ic > 1) net.output(net.same("Relu", 14, net.conv(x, ic, 3, 2, 1, ic)));
+    matches_reference(bench, net, 3e-5, haswell);
   }
 }
 
