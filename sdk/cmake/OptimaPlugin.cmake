@@ -161,7 +161,7 @@ function(_optima_manifest_program target manifest)
     set(binary ${CMAKE_CURRENT_BINARY_DIR}/${program})
     set(includes $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
     add_custom_command(OUTPUT ${binary}
-      COMMAND ${OPTIMA_BUILD_CXX} -std=c++17 -O1 -DOPTIMA_BUILD_ID="\\"${P_BUILD_ID}\\"" "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
+      COMMAND ${OPTIMA_BUILD_CXX} -std=c++17 -O1 "-DOPTIMA_BUILD_ID=\"${P_BUILD_ID}\"" "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
               -MMD -MF ${binary}.d -MT ${program} ${source} -o ${binary}
       DEPENDS ${source} DEPFILE ${binary}.d COMMAND_EXPAND_LISTS VERBATIM)
     set(run ${binary})
