@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -36,7 +35,6 @@ struct Program {
 };
 struct Context {
   Program* program;
-  std::atomic<int> inside{0};
   uint32_t profiling = 0;
 };
 
@@ -286,7 +284,7 @@ int32_t load(optima_plugin* plugin, const optima_artifact* artifact, const optim
 int32_t bindings(optima_program* program, optima_add_binding add, void* data, optima_status*) {
   const std::string& act = of(program)->act;
   static constexpr int64_t known[] = {4}, unknown[] = {-1};
-  const int64_t* shape = act == "dynamic" ? unknown : known;
+  const int64_t* shape = act.rfind("dynamic", 0) == 0 ? unknown : known;
   optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
   optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 128, 0};
   if (act == "odd alignment") out.alignment = 48;
@@ -339,7 +337,7 @@ int32_t output_shapes(optima_context* context, const optima_tensor* in, uint32_t
   if (act == "rank unknown") return out->rank = -1, OPTIMA_OK;
   out->rank = act == "dynamic 9" ? 9 : act == "dynamic 99" ? 99 : 1;
   if (out->rank > static_cast<int32_t>(out->capacity)) return OPTIMA_OK;
-  for (int32_t d = 0; d < out->rank; ++d) out->dims[d] = d ? 1 : in->shape[0];
+  for (int32_t d = 0; d < out->rank; ++d) out->dims[d] = d ? 1 : act == "dynamic -5" ? -5 : in->shape[0];
   return OPTIMA_OK;
 }
 
