@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,8 +38,10 @@ constexpr size_t kMostOutput = 64 << 10;
 
 // ---- the child
 
-// The parent wants to see the signal itself, not a sanitizer's or a vendor's report of it; and no core files.
+// The parent wants to see the signal itself, not a sanitizer's or a vendor's report of it; no core files; and an end with the
+// parent, because a child in its own process group does not hear the user's Ctrl-C.
 void die_plainly() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int sig : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP}) std::signal(sig, SIG_DFL);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -123,32 +126,36 @@ Result<pid_t> spawn(const std::string& program, const std::string& file, const s
   return child;
 }
 
-// Reads until the child is gone or time is up; a grandchild that keeps the pipe open does not matter.
+// True once the child has ended; it stays a zombie, so that its process group cannot become somebody else's.
+bool ended(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+// Appends what there is; false at end of file.
+bool drain(int in, std::string& output) {
+  char buffer[4096];
+  ssize_t n = 0;
+  while ((n = ::read(in, buffer, sizeof buffer)) > 0)
+    if (output.size() < kMostOutput) output.append(buffer, static_cast<size_t>(n));
+  return n != 0;
+}
+
+// Waits until the child has ended or time is up; a grandchild that keeps the pipe open does not matter, and goes with it.
 Outcome watch(pid_t child, int in, double seconds) {
   Outcome o;
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  const auto drain = [&] {
-    char buffer[4096];
-    ssize_t n = 0;
-    while ((n = ::read(in, buffer, sizeof buffer)) > 0)
-      if (o.output.size() < kMostOutput) o.output.append(buffer, static_cast<size_t>(n));
-    return n != 0;  // false at end of file
-  };
-  bool open = true;
-  while (waitpid(child, &o.wait_status, WNOHANG) == 0) {
-    if (Clock::now() >= deadline) {
-      o.hung = true;
-      kill(-child, SIGKILL);
-      waitpid(child, &o.wait_status, 0);
-      break;
-    }
+  for (bool open = true; !ended(child);) {
+    o.hung = Clock::now() >= deadline;
+    if (o.hung) break;
     pollfd p{in, POLLIN, 0};
     if (open) (void)::poll(&p, 1, 5);
     else std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    open = open && drain();
+    open = open && drain(in, o.output);
   }
-  (void)drain();
-  kill(-child, SIGKILL);  // whatever it started goes with it
+  (void)drain(in, o.output);
+  kill(-child, SIGKILL);
+  waitpid(child, &o.wait_status, 0);
   return o;
 }
 
@@ -244,7 +251,8 @@ class Memory {
     const auto ok = r.boolean("ok");
     const auto message = r.string("message");
     if (!ok.ok() || !message.ok()) return false;
-    *verdict = *ok ? Status() : plugin_error(cat(*message, " (seen before; delete ", verdict_file(hash), " to try again)"));
+    if (!*ok && !recent(verdict_file(hash))) return false;
+    *verdict = *ok ? Status() : plugin_error(cat(*message, " (seen in the last hour; delete ", verdict_file(hash), " to try again)"));
     return true;
   }
 
@@ -255,6 +263,12 @@ class Memory {
  private:
   std::string verdict_file(const std::string& hash) const {
     return cat(folder_, "/probe-", OPTIMA_ABI_MAJOR, ".", OPTIMA_ABI_MINOR, "-", hash, ".json");
+  }
+  // A crash or a hang may have been the day's fault, of a driver or of a busy machine: good verdicts last, bad ones an hour.
+  static bool recent(const std::string& file) {
+    const auto stamp = stamp_of(file);
+    const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return stamp.ok() && now - stamp->modified_ns < int64_t{3600} * 1'000'000'000;
   }
   // A cache that cannot be written is a slower start, nothing else.
   void save(const std::string& path, const std::string& text) {

@@ -15,7 +15,8 @@ namespace optima {
 int probe_plugin(const char* file);
 
 /// The parent's side. Ok: the file behaved, now or (same hash) earlier. Otherwise a Plugin error with one sentence: it
-/// crashes, hangs, ends the process, or what the child reported. Results that hold for the file lie in `cache_folder`.
+/// crashes, hangs, ends the process, or what the child reported. `cache_folder` remembers by hash: good verdicts for ever,
+/// crashes and hangs for an hour, what the child reported (a missing library) not at all.
 struct ProbeSettings {
   std::string program;
   std::string cache_folder;

@@ -198,6 +198,10 @@ Plugin* Registry::compiler(std::string_view id) const { return find(state_->plug
 Plugin* Registry::runtime(std::string_view id) const { return find(state_->plugins, &Manifest::runtime, id); }
 
 Status Registry::set_options(const OptionValues& options) {
+  for (const auto& [name, value] : options)
+    for (const PluginFile& f : state_->files)
+      if (!f.refusal.ok() && !f.manifest.id.empty() && name.starts_with(f.manifest.id + ".") && !compiler(f.manifest.id) && !runtime(f.manifest.id))
+        return invalid_input(cat("option ", quote(name), ": plugin ", quote(f.manifest.id), " is not usable: ", f.refusal.message()));
   std::vector<const Manifest*> manifests;
   for (const auto& p : state_->plugins) manifests.push_back(&p->manifest());
   OPTIMA_RETURN_IF_ERROR(check_options(options, manifests));

@@ -54,6 +54,12 @@ TEST_CASE("a wrong option is refused with what was found and wanted") {
   CHECK(refused(host, "optima.threads", "-1") == "option 'optima.threads': found '-1', wanted an integer within 0..4096");
 }
 
+TEST_CASE("an option of a plugin that was refused says why it was") {
+  const PluginFolder folder({"msan"});
+  Registry r = scanned(folder.path());
+  CHECK(r.set_options({{"bad.level", "1"}}).message().find("option 'bad.level': plugin 'bad' is not usable: is built with the memory sanitizer, ") == 0);
+}
+
 TEST_CASE("a refused set of options changes nothing") {
   TrialHost host(OptionValues{{"trial.level", "5"}});
   CHECK(!host.registry.set_options({{"trial.level", "6"}, {"trial.mode", "x"}}).ok());

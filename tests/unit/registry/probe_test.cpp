@@ -79,9 +79,11 @@ TEST_CASE("verdicts are remembered by the hash of the file") {
   CHECK(scan(folder.path()) == "crashes in query (SIGSEGV)");
   CHECK(entries(cache / "plugins") == 2);
   const std::string again = scan(folder.path());
-  CHECK(again.find("crashes in query (SIGSEGV) (seen before; delete " + (cache / "plugins")) == 0);
+  CHECK(again.find("crashes in query (SIGSEGV) (seen in the last hour; delete " + (cache / "plugins")) == 0);
   const PluginFolder copy({"crash_in_query"});  // another file with the same bytes
-  CHECK(scan(copy.path()).find("(seen before;") != std::string::npos);
+  CHECK(scan(copy.path()).find("(seen in the last hour;") != std::string::npos);
+  for (const auto& entry : fs::directory_iterator(cache / "plugins")) fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  CHECK(scan(folder.path()) == "crashes in query (SIGSEGV)");  // a bad day ends
 }
 
 TEST_CASE("a missing library is looked for again, because it may have been installed since") {
@@ -89,7 +91,7 @@ TEST_CASE("a missing library is looked for again, because it may have been insta
   const TempFolder cache;
   for (int i = 0; i < 2; ++i) {
     const auto r = Registry::scan(probing(folder.path(), cache.path()), services());
-    CHECK(r->files()[0].refusal.message().find("seen before") == std::string::npos);
+    CHECK(r->files()[0].refusal.message().find("seen in") == std::string::npos);
   }
 }
 
