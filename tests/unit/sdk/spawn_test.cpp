@@ -197,6 +197,12 @@ TEST_CASE("a callback that throws ends the program and lets the exception throug
   CHECK_FALSE(running(pid_in(folder / "pid")));
 }
 
+TEST_CASE("in a process that ignores SIGCHLD a lost exit status is an error and not a success, and nothing hangs") {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  CHECK_THROWS_WITH_AS(sdk::spawn(shell("exit 0")), "exit status of '/bin/sh' is lost: this process ignores SIGCHLD", Error);
+  ::signal(SIGCHLD, before);
+}
+
 TEST_CASE("programs run side by side from several threads") {
   std::vector<std::thread> threads;
   int good[4] = {};

@@ -172,12 +172,15 @@ class Child {
     out_lines_.finish();
     err_lines_.finish();
     const int status = end_group();
+    if (status == kLost) throw Error(OPTIMA_IO, "exit status of '" + command_.program + "' is lost: this process ignores SIGCHLD");
     if (!stopped_) ended_.how = WIFEXITED(status) ? Ended::How::Exited : Ended::How::Signalled;
     ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
     return ended_;
   }
 
  private:
+  static constexpr int kLost = -1;
+
   void start(const std::string& program) {
     std::vector<std::string> words;
     // There is no spawn attribute for limits: the shell sets its own and becomes the program.
@@ -226,7 +229,8 @@ class Child {
   /// Looks without reaping, so that the group's number stays ours until end_group().
   bool has_exited() const {
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0) return info.si_pid == pid_;
+    return errno == ECHILD;
   }
 
   void wait_for_output(bool out_open, bool err_open) const {
@@ -246,13 +250,14 @@ class Child {
     }
   }
 
-  /// Ends whatever the program left running in its group, and takes its status.
+  /// Ends whatever the program left running in its group, and takes its status; kLost when somebody else took it.
   int end_group() {
     ::kill(-pid_, SIGKILL);
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+    pid_t ended;
+    while ((ended = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {}
     pid_ = 0;
-    return status;
+    return ended < 0 ? kLost : status;
   }
 
   const Command& command_;
