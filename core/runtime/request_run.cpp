@@ -2,7 +2,9 @@
 // core/runtime: one run: inputs in, subgraphs in order, outputs out. With static shapes nothing here allocates, locks or looks up.
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
+#include <new>
 
 #include "core/runtime/request_state.hpp"
 #include "core/support/text.hpp"
@@ -187,7 +189,18 @@ Tensor Request::State::output(size_t i) const {
   return t;
 }
 
+// Whatever happens, the caller gets to release the request: a pool thread has nobody to catch for it.
 Status Request::State::run_all() {
+  try {
+    return run_once();
+  } catch (const std::bad_alloc&) {
+    return io_error("out of memory while running");
+  } catch (const std::exception& e) {
+    return internal_error(e.what());
+  }
+}
+
+Status Request::State::run_once() {
   const uint64_t start = profiling ? now_ns() : 0;
   has_outputs = false;
   OPTIMA_RETURN_IF_ERROR(load_inputs());

@@ -51,6 +51,7 @@ struct Request::State {
   std::span<const std::byte> output_bytes(size_t index) const;
 
   Status run_all();
+  Status run_once();
   Status load_inputs();
   Status check_symbols() const;
   Status run_steps();

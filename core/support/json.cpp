@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
@@ -40,33 +40,71 @@ size_t first_too_deep(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Builds the tree and remembers the first duplicate key. The library alone lets the last one win without a word.
-class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
+// Builds the tree and remembers the first duplicate key. The library's own builder lets the last of two equal keys win without
+// a word, and searches all members of an object for each new one: quadratic in hostile files.
+class Builder {
  public:
-  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-  explicit Builder(Json& out) : Base(out, false) {}
-  bool start_object(size_t n) {
+  explicit Builder(Json& out) : out_(out) {}
+
+  bool null() { return place(nullptr); }
+  bool boolean(bool v) { return place(v); }
+  bool number_integer(Json::number_integer_t v) { return place(v); }
+  bool number_unsigned(Json::number_unsigned_t v) { return place(v); }
+  bool number_float(Json::number_float_t v, const std::string&) { return place(v); }
+  bool string(std::string& v) { return place(std::move(v)); }
+  bool binary(Json::binary_t& v) { return place(std::move(v)); }
+  bool start_object(size_t) {
     keys_.emplace_back();
-    return Base::start_object(n);
+    return open(Json::object());
   }
   bool end_object() {
     keys_.pop_back();
-    return Base::end_object();
+    return close();
   }
+  bool start_array(size_t) { return open(Json::array()); }
+  bool end_array() { return close(); }
   bool key(std::string& k) {
-    if (!keys_.back().emplace(k, 0).second && duplicate_.empty()) duplicate_ = quote(k);
-    return Base::key(k);
+    if (!keys_.back().insert(k).second && duplicate_.empty()) duplicate_ = quote(k);
+    key_ = std::move(k);
+    return true;
   }
-  bool parse_error(size_t at, const std::string& token, const nlohmann::detail::exception& e) {
+  bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception&) {
     error_at_ = at;
-    return Base::parse_error(at, token, e);
+    return false;
   }
   const std::string& duplicate() const { return duplicate_; }
   size_t error_at() const { return error_at_; }
 
  private:
-  std::vector<std::unordered_map<std::string, int>> keys_;
-  std::string duplicate_;
+  // Pointers to open containers stay good: a parent does not grow while its child is open.
+  bool place(Json value) {
+    if (open_.empty()) {
+      out_ = std::move(value);
+      last_ = &out_;
+    } else if (open_.back()->is_array()) {
+      auto& elements = open_.back()->get_ref<Json::array_t&>();
+      last_ = &elements.emplace_back(std::move(value));
+    } else {
+      auto& members = open_.back()->get_ref<Json::object_t&>();
+      last_ = &members.emplace_back(std::move(key_), std::move(value)).second;
+    }
+    return true;
+  }
+  bool open(Json container) {
+    place(std::move(container));
+    open_.push_back(last_);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json& out_;
+  Json* last_ = nullptr;
+  std::vector<Json*> open_;
+  std::vector<std::unordered_set<std::string>> keys_;
+  std::string key_, duplicate_;
   size_t error_at_ = 0;
 };
 

@@ -160,6 +160,7 @@ Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted) {
     return random_tensor(wanted, seed);
   }
   OPTIMA_ASSIGN(Tensor t, read_file_input(expand_home(source), wanted));
+  t = restore_type(std::move(t), wanted.dtype);
   OPTIMA_RETURN_IF_ERROR(check_tensor(t, wanted));
   t.name = wanted.name;
   return t;

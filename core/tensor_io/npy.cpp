@@ -186,7 +186,26 @@ std::string unpack(const Tensor& t, uint32_t bits) {
   return out;
 }
 
+Tensor pack(const Tensor& from, int32_t dtype, uint32_t bits) {
+  Result<Tensor> out = Tensor::make(dtype, from.shape);
+  if (!out.ok()) return from;
+  for (uint64_t i = 0; i < from.size; ++i) {
+    const unsigned code = static_cast<unsigned>(from.data[i]) & ((1u << bits) - 1);
+    out->data[i * bits / 8] |= static_cast<std::byte>(code << (i * bits % 8));
+  }
+  out->name = from.name;
+  return std::move(*out);
+}
+
 }  // namespace
+
+Tensor restore_type(Tensor t, int32_t dtype) {
+  const Stored s = stored_as(dtype);
+  if (s.descr.empty() || t.dtype == dtype || descr_of(t.dtype) != s.descr) return t;
+  if (s.unpacked_bits) return pack(t, dtype, s.unpacked_bits);
+  t.dtype = dtype;
+  return t;
+}
 
 Result<Tensor> read_npy(std::span<const std::byte> bytes, std::string_view what) {
   OPTIMA_ASSIGN(const auto parts, split(bytes, what));

@@ -20,4 +20,8 @@ Result<Tensor> read_npy(std::span<const std::byte> bytes, std::string_view what)
 /// bfloat16 as '<u2', 8-bit floats as '|u1', packed types unpacked as '|i1' or '|u1'.
 std::string write_npy(const Tensor& tensor);
 
+/// The way back for a type that NumPy lacks: a tensor read from what write_npy wrote for `dtype` becomes that type again, packed where it was
+/// packed; any other tensor is returned as it is.
+Tensor restore_type(Tensor tensor, int32_t dtype);
+
 }  // namespace optima

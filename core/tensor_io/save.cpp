@@ -70,6 +70,8 @@ Result<std::vector<Tensor>> load_outputs(const std::string& folder) {
     OPTIMA_ASSIGN(const std::string file, r.string("file"));
     if (file.empty() || file.find('/') != std::string::npos) return invalid_input(cat(r.place(), ".file: found ", quote(file), ", wanted a file of the same folder"));
     OPTIMA_ASSIGN(Tensor t, load_tensor(cat(folder, "/", file)));
+    OPTIMA_ASSIGN(const std::string dtype, r.string("dtype"));
+    t = restore_type(std::move(t), dtype_of(dtype).value_or(OPTIMA_UNDEFINED));
     OPTIMA_ASSIGN(t.name, r.string("name"));
     out.push_back(std::move(t));
   }

@@ -49,3 +49,14 @@ TEST_CASE("JsonReader names the place of a mistake") {
   CHECK((*a)[0].string("b").status().message() == "x.a[0].b: found number, wanted a string");
   CHECK((*a)[0].string("c").status().message() == "x.a[0]: member 'c' is missing, wanted a string");
 }
+
+TEST_CASE("parse_json keeps key order and nesting, and takes an object of many members in linear time") {
+  const Result<Json> j = parse_json(R"({"b": [1, {"z": -2, "y": [[], {}]}, 1.5], "a": "x", "c": null})", "x");
+  REQUIRE(j.ok());
+  CHECK(to_line(*j) == R"({"b":[1,{"z":-2,"y":[[],{}]},1.5],"a":"x","c":null})");
+  std::string many = "{";
+  for (int i = 0; i < 200000; ++i) many += (i ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  const Result<Json> big = parse_json(many + "}", "x");  // minutes when each member is searched for
+  REQUIRE(big.ok());
+  CHECK(big->size() == 200000);
+}

@@ -199,6 +199,22 @@ TEST_CASE("outputs are saved under safe, distinct names with a manifest, and rea
   REQUIRE(back.ok());
   CHECK((*back)[1].name == "out_0");
   CHECK((*back)[1].shape == std::vector<int64_t>{3});
-  put(t / "deep/out/manifest.json", R"({"outputs": [{"name": "a", "file": "../x.npy"}]})");
+  put(t / "deep/out/manifest.json", R"({"outputs": [{"name": "a", "file": "../x.npy", "dtype": "float32"}]})");
   CHECK(load_outputs(t / "deep/out").status().message().find("found '../x.npy', wanted a file of the same folder") != std::string::npos);
+}
+
+TEST_CASE("types that NumPy lacks survive a round trip through npy") {
+  TempFolder t;
+  Tensor half = *Tensor::make(OPTIMA_BF16, {3}), packed = *Tensor::make(OPTIMA_I4, {3});
+  half.as<uint16_t>()[1] = 0x3F80;
+  packed.data[0] = std::byte{0x2F}, packed.data[1] = std::byte{0x08};
+  half.name = "h", packed.name = "p";
+  REQUIRE(save_outputs(t / "o", {half, packed}, {}).ok());
+  const auto back = load_outputs(t / "o");
+  REQUIRE(back.ok());
+  CHECK((*back)[0].dtype == OPTIMA_BF16);
+  CHECK(element_as_double((*back)[0], 1) == 1);
+  CHECK((*back)[1].dtype == OPTIMA_I4);
+  CHECK(std::equal(packed.bytes().begin(), packed.bytes().end(), (*back)[1].bytes().begin()));
+  CHECK(load_input(t / "o/p.npy", info("x", {3}, OPTIMA_I4)).ok());
 }
