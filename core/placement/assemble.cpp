@@ -8,7 +8,8 @@ namespace {
 
 class Assembler {
  public:
-  Assembler(const Graph& graph, const Uses& uses, Plan& plan) : graph_(graph), main_(graph.main()), uses_(uses), plan_(plan), is_output_(main_.values.size(), 0) {
+  Assembler(const Graph& graph, const Uses& uses, Plan& plan)
+      : graph_(graph), main_(graph.main()), uses_(uses), plan_(plan), is_output_(main_.values.size(), 0) {
     for (uint32_t v : main_.outputs) is_output_[v] = 1;
   }
 
@@ -42,7 +43,8 @@ class Assembler {
       for (uint32_t v : subgraph.inputs) subgraph.input_names.push_back(main_.values[v].name);
       for (uint32_t v : subgraph.outputs) subgraph.output_names.push_back(main_.values[v].name);
     }
-    std::stable_sort(plan_.cuts.begin(), plan_.cuts.end(), [](const CutTensor& a, const CutTensor& b) { return std::pair(a.from, a.value) < std::pair(b.from, b.value); });
+    const auto earlier = [](const CutTensor& a, const CutTensor& b) { return std::pair(a.from, a.value) < std::pair(b.from, b.value); };
+    std::sort(plan_.cuts.begin(), plan_.cuts.end(), earlier);
   }
 
  private:

@@ -10,6 +10,7 @@ namespace optima::detail {
 Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Choices& choices, const Split& split);
 
 /// Fills why, sentence, asked and answers of every node, and notes on devices passed over.
-void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability, const Choices& choices);
+void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability,
+                 const Choices& choices);
 
 }  // namespace optima::detail

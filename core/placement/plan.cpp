@@ -5,7 +5,8 @@
 
 namespace optima {
 namespace {
-constexpr std::array<std::string_view, 7> kWhyNames = {"pinned", "preferred", "only-device", "first-in-order", "fewer-parts", "follows-group", "compile-refused"};
+constexpr std::array<std::string_view, 7> kWhyNames = {"pinned",      "preferred",     "only-device",    "first-in-order",
+                                                         "fewer-parts", "follows-group", "compile-refused"};
 }
 
 std::string_view name_of(Why why) { return kWhyNames[static_cast<size_t>(why)]; }

@@ -79,7 +79,8 @@ class PlanReader {
 
   static Status number(const JsonReader& at, std::string_view key, uint64_t below, uint64_t& out) {
     OPTIMA_ASSIGN(const int64_t value, at.integer(key));
-    if (value < 0 || static_cast<uint64_t>(value) >= below) return error(at, cat(key, ": found ", value, ", wanted 0 or more", below < INT64_MAX ? cat(" and below ", below) : ""));
+    if (value < 0 || static_cast<uint64_t>(value) >= below)
+      return error(at, cat(key, ": found ", value, ", wanted 0 or more", below < INT64_MAX ? cat(" and below ", below) : ""));
     out = static_cast<uint64_t>(value);
     return {};
   }
@@ -163,7 +164,8 @@ class PlanReader {
     OPTIMA_ASSIGN(out.op_type, at.string("op"));
     OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
     OPTIMA_RETURN_IF_ERROR(number(at, "subgraph", plan_.subgraphs.size(), out.subgraph));
-    if (plan_.subgraphs[out.subgraph].device != out.device) return error(at, cat("device ", quote(plan_.devices[out.device].name), " is not that of subgraph ", out.subgraph));
+    if (plan_.subgraphs[out.subgraph].device != out.device)
+      return error(at, cat("device ", quote(plan_.devices[out.device].name), " is not that of subgraph ", out.subgraph));
     OPTIMA_ASSIGN(const std::string why, at.string("why"));
     const std::optional<Why> known = why_from(why);
     if (!known) return error(at, cat("why: ", quote(why), " is not known"));
@@ -204,7 +206,8 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(number(at, "bytes", kAny64, out.bytes));
     OPTIMA_ASSIGN(const std::vector<int64_t> to, at.integers("to"));
     for (int64_t s : to) {
-      if (s <= out.from || static_cast<uint64_t>(s) >= plan_.subgraphs.size()) return error(at, cat("to: found subgraph ", s, ", wanted one behind ", out.from, " of ", plan_.subgraphs.size()));
+      if (s <= out.from || static_cast<uint64_t>(s) >= plan_.subgraphs.size())
+        return error(at, cat("to: found subgraph ", s, ", wanted one behind ", out.from, " of ", plan_.subgraphs.size()));
       out.to.push_back(static_cast<uint32_t>(s));
     }
     plan_.cuts.push_back(std::move(out));
@@ -218,7 +221,11 @@ class PlanReader {
 }  // namespace
 
 Json plan_to_json(const Plan& plan) {
-  Json out = {{"format", kPlacementFormat}, {"model", {{"name", plan.model_name}, {"hash", plan.model_hash}}}, {"lower_bound", plan.lower_bound}, {"exact", plan.exact}, {"bytes", plan.bytes}};
+  Json out = {{"format", kPlacementFormat},
+              {"model", {{"name", plan.model_name}, {"hash", plan.model_hash}}},
+              {"lower_bound", plan.lower_bound},
+              {"exact", plan.exact},
+              {"bytes", plan.bytes}};
   Json& devices = out["devices"] = Json::array();
   for (const PlanDevice& device : plan.devices) devices.push_back(device_to_json(device));
   Json& subgraphs = out["subgraphs"] = Json::array();

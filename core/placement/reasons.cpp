@@ -12,7 +12,8 @@ uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
 class Reasoner {
  public:
   Reasoner(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability& capability, const Choices& choices)
-      : plan_(plan), graph_(graph), candidates_(candidates), request_(request), capability_(capability), choices_(choices), passed_over_(plan.devices.size(), 0) {}
+      : plan_(plan), graph_(graph), candidates_(candidates), request_(request), capability_(capability), choices_(choices),
+        passed_over_(plan.devices.size(), 0) {}
 
   void run() {
     plan_.notes.insert(plan_.notes.end(), capability_.notes.begin(), capability_.notes.end());
@@ -35,7 +36,8 @@ class Reasoner {
       node.asked = wish->text();
       node.as_asked = candidates_.index_of(wish->devices[0]) == node.device;
       if (wish->hard) return set(node, Why::Pinned, cat("pinned to ", name(node.device), " by ", wish->source));
-      return set(node, Why::Preferred, cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(node, order_of(*wish))));
+      return set(node, Why::Preferred,
+                 cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(node, order_of(*wish))));
     }
     if (choices_.units[choices_.unit_of[n]].size() > 1) return set(node, Why::FollowsGroup, cat("moves as one with ", companions(n)));
     explain_free(n, node);
@@ -104,7 +106,8 @@ class Reasoner {
   void note_compile_refusals() {
     for (const auto& [key, sentence] : request_.compile_refusals)
       for (const image::Node& node : graph_.main().nodes)
-        if (node.id == key.first) plan_.notes.push_back(cat("plugin ", quote(key.second), " could not compile node ", quote(node.name), ": ", sentence, "; placed again"));
+        if (node.id == key.first)
+          plan_.notes.push_back(cat("plugin ", quote(key.second), " could not compile node ", quote(node.name), ": ", sentence, "; placed again"));
   }
 
   void note_passed_over() {
@@ -113,7 +116,8 @@ class Reasoner {
       std::vector<std::string> order;
       for (uint32_t f : free_devices()) order.push_back(cat("\"", name(f), "\""));
       plan_.notes.push_back(cat(name(d), " takes ", passed_over_[d], passed_over_[d] == 1 ? " node that runs" : " nodes that run",
-                                " elsewhere because that makes fewer subgraphs; to put every node on the first device that can, allocate \"*\": [", join(order), "]"));
+                                " elsewhere because that makes fewer subgraphs; to put every node on the first device that can, allocate \"*\": [",
+                                join(order), "]"));
     }
   }
 
@@ -128,7 +132,8 @@ class Reasoner {
 
 }  // namespace
 
-void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability, const Choices& choices) {
+void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability,
+                 const Choices& choices) {
   Reasoner(plan, graph, candidates, request, capability, choices).run();
 }
 

@@ -16,15 +16,17 @@ class Refuser {
   Status pin(uint32_t n, size_t others) const {
     const Wish& wish = *choices_.wish[n];
     const uint32_t device = candidates_.index_of(wish.devices[0]);
-    return placement_error(cat("node ", shown(n), " is pinned to ", name(device), " by ", wish.source, ", but plugin ", quote(candidates_.devices[device].plugin),
-                               " refuses it: ", answer(n, device), "; ", takers(n), whole_note(n), more(others)));
+    return placement_error(cat("node ", shown(n), " is pinned to ", name(device), " by ", wish.source, ", but plugin ",
+                               quote(candidates_.devices[device].plugin), " refuses it: ", answer(n, device), "; ", takers(n), whole_note(n),
+                               more(others)));
   }
 
   Status list(uint32_t n, size_t others) const {
     const Wish& wish = *choices_.wish[n];
     std::vector<std::string> why;
     for (const DeviceName& asked : wish.devices) why.push_back(said(n, candidates_.index_of(asked)));
-    return placement_error(cat("none of the devices that ", wish.source, " lists takes node ", shown(n), ": ", join(why, "; "), "; ", takers(n), whole_note(n), more(others)));
+    return placement_error(cat("none of the devices that ", wish.source, " lists takes node ", shown(n), ": ", join(why, "; "), "; ", takers(n),
+                               whole_note(n), more(others)));
   }
 
   Status nobody(uint32_t n, size_t others) const {
@@ -42,10 +44,11 @@ class Refuser {
       if (why.size() == kMostShown) break;
       const Wish& wish = *choices_.wish[n];
       const bool elsewhere = &wish != &*candidates_.required && (capability_.yes[n] >> device & 1);
-      why.push_back(cat(quote(node(n).name), " (", node(n).op_type, "): ", elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device)));
+      const std::string reason = elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device);
+      why.push_back(cat(quote(node(n).name), " (", node(n).op_type, "): ", reason));
     }
-    return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ", join(why, "; "),
-                               refused.size() > kMostShown ? "; ..." : ""));
+    return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ",
+                               join(why, "; "), refused.size() > kMostShown ? "; ..." : ""));
   }
 
  private:

@@ -85,8 +85,9 @@ class Settler {
     const uint64_t before = decided ? limit_[main_node] : ~uint64_t{0};
     limit_[main_node] = before & mask_of(wish);
     if (limit_[main_node] == 0)
-      return placement_error(cat("node ", quote(graph_.main().nodes[main_node].name), " runs whole on one device, but ", quote(decided->name), " is asked to run on ",
-                                 wish_of(*decided)->text(), " and ", quote(inner.name), " on ", wish.text(), "; bodies placed apart from their node come later"));
+      return placement_error(cat("node ", quote(graph_.main().nodes[main_node].name), " runs whole on one device, but ", quote(decided->name),
+                                 " is asked to run on ", wish_of(*decided)->text(), " and ", quote(inner.name), " on ", wish.text(),
+                                 "; bodies placed apart from their node come later"));
     if (!out_.wish[main_node]) out_.wish[main_node] = &wish;
     decided = &inner;
     return {};
@@ -137,7 +138,8 @@ class Settler {
       const Group& g = capability_.groups[i];
       const auto other = std::find_if(g.nodes.begin(), g.nodes.end(), [&](uint32_t n) { return group_of_[n] != OPTIMA_NONE; });
       if (other != g.nodes.end() && capability_.groups[group_of_[*other]].nodes != g.nodes) {
-        give_up(i, cat("but ", quote(graph_.main().nodes[*other].name), " belongs to another group on ", candidates_.devices[capability_.groups[group_of_[*other]].device].name));
+        const std::string& device = candidates_.devices[capability_.groups[group_of_[*other]].device].name;
+        give_up(i, cat("but ", quote(graph_.main().nodes[*other].name), " belongs to another group on ", device));
         any = true;
       } else if (other == g.nodes.end()) {
         for (uint32_t n : g.nodes) group_of_[n] = i;

@@ -13,7 +13,8 @@ using image::Node;
 
 class Validator {
  public:
-  Validator(const Plan& plan, const Graph& graph, const PlacementRequest& request) : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), request_(request) {}
+  Validator(const Plan& plan, const Graph& graph, const PlacementRequest& request)
+      : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), request_(request) {}
 
   Status run() {
     OPTIMA_RETURN_IF_ERROR(nodes());
@@ -40,7 +41,8 @@ class Validator {
       const PlacedNode& placed = plan_.nodes[n];
       if (placed.node_id != main_.nodes[n].id || placed.name != main_.nodes[n].name || placed.op_type != main_.nodes[n].op_type)
         return bad("entry ", n, " is called ", quote(placed.name), ", the node ", quote(main_.nodes[n].name));
-      if (placed.subgraph >= plan_.subgraphs.size()) return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, " of ", plan_.subgraphs.size());
+      if (placed.subgraph >= plan_.subgraphs.size())
+        return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, " of ", plan_.subgraphs.size());
       if (placed.device >= plan_.devices.size()) return bad("node ", quote(placed.name), " is on device ", placed.device, " of ", plan_.devices.size());
     }
     return {};
@@ -57,7 +59,8 @@ class Validator {
         const uint32_t n = subgraph.nodes[i];
         if (n >= main_.nodes.size()) return bad("subgraph ", s, " has node ", n, " of ", main_.nodes.size());
         if (i > 0 && subgraph.nodes[i - 1] >= n) return bad("nodes of subgraph ", s, " are not ascending");
-        if (plan_.nodes[n].subgraph != s || plan_.nodes[n].device != subgraph.device) return bad("node ", quote(main_.nodes[n].name), " and subgraph ", s, " disagree");
+        if (plan_.nodes[n].subgraph != s || plan_.nodes[n].device != subgraph.device)
+          return bad("node ", quote(main_.nodes[n].name), " and subgraph ", s, " disagree");
         ++count[n];
       }
     }
@@ -106,11 +109,13 @@ class Validator {
   Status devices() const {
     for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
       const PlacedNode& placed = plan_.nodes[n];
-      if (placed.answers.size() != plan_.devices.size()) return bad("node ", quote(placed.name), " has ", placed.answers.size(), " answers, wanted one for each of ", plan_.devices.size(), " devices");
+      if (placed.answers.size() != plan_.devices.size())
+        return bad("node ", quote(placed.name), " has ", placed.answers.size(), " answers, wanted one for each of ", plan_.devices.size(), " devices");
       if (!placed.answers[placed.device].yes) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which refused it");
       if (request_.require_device && !is(*request_.require_device, placed.device)) return bad("node ", quote(placed.name), " is not on the required device");
       OPTIMA_RETURN_IF_ERROR(wishes(main_.nodes[n], placed, false));
-      if (plan_.devices[placed.device].only_named && !named_) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which takes only nodes that name it");
+      if (plan_.devices[placed.device].only_named && !named_)
+        return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which takes only nodes that name it");
     }
     return {};
   }
@@ -165,7 +170,8 @@ class Validator {
     return {};
   }
 
-  Status same(const std::vector<uint32_t>& found, const std::vector<std::string>& found_names, const std::vector<uint32_t>& wanted, const std::string& what) const {
+  Status same(const std::vector<uint32_t>& found, const std::vector<std::string>& found_names, const std::vector<uint32_t>& wanted,
+              const std::string& what) const {
     std::vector<std::string> names;
     for (uint32_t v : wanted) names.push_back(main_.values[v].name);
     if (found != wanted || found_names != names) return bad(what, " are ", join(found_names), ", wanted ", join(names));
@@ -186,7 +192,8 @@ class Validator {
       if (next == plan_.cuts.size()) return bad("cut tensor ", quote(main_.values[v].name), " is not listed");
       const CutTensor& cut = plan_.cuts[next++];
       if (cut.value != v || cut.name != main_.values[v].name || cut.from != home(v) || cut.to != to || cut.bytes != static_bytes(main_.values[v]))
-        return bad("cut tensor ", quote(cut.name), " is not what crosses there, wanted ", quote(main_.values[v].name), " of ", static_bytes(main_.values[v]), " bytes");
+        return bad("cut tensor ", quote(cut.name), " is not what crosses there, wanted ", quote(main_.values[v].name), " of ",
+                   static_bytes(main_.values[v]), " bytes");
       bytes += cut.bytes * to.size();
     }
     if (next != plan_.cuts.size()) return bad("cut tensor ", quote(plan_.cuts[next].name), " does not cross");
@@ -199,7 +206,8 @@ class Validator {
   }
 
   Status counts() const {
-    if (plan_.lower_bound > plan_.subgraphs.size()) return bad("the proven minimum of ", plan_.lower_bound, " is above its ", plan_.subgraphs.size(), " subgraphs");
+    if (plan_.lower_bound > plan_.subgraphs.size())
+      return bad("the proven minimum of ", plan_.lower_bound, " is above its ", plan_.subgraphs.size(), " subgraphs");
     if (plan_.exact != (plan_.lower_bound == plan_.subgraphs.size())) return bad("minimum and 'exact' disagree");
     return {};
   }

@@ -65,7 +65,8 @@ std::string explain_plan(const Plan& plan) {
 Result<std::string> explain_node(const Plan& plan, std::string_view name) {
   for (const PlacedNode& node : plan.nodes) {
     if (node.name != name) continue;
-    std::string out = cat("node ", quote(node.name), " (", clean(node.op_type), ") runs on ", clean(plan.devices[node.device].name), ", subgraph ", node.subgraph, " of ", plan.subgraphs.size(), "\n");
+    std::string out = cat("node ", quote(node.name), " (", clean(node.op_type), ") runs on ", clean(plan.devices[node.device].name), ", subgraph ",
+                          node.subgraph, " of ", plan.subgraphs.size(), "\n");
     out += cat("why: ", clean(node.sentence), " (", name_of(node.why), ")\n");
     if (!node.asked.empty()) out += cat("asked for: ", clean(node.asked), "\n");
     out += cat("plugin: ", clean(plan.devices[node.device].plugin), ", ", clean(plan.devices[node.device].rule), "\n");
