@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/unit/llvm_cpu: whole nets through both halves of the plugin against the reference.
+#include <atomic>
+#include <thread>
+
+#include "optima/ext/profile.h"
 #include "tests/unit/llvm_cpu/net.hpp"
 
 using namespace llvm_cpu_test;
@@ -16,4 +20,119 @@ TEST_CASE("a digit net of conv, relu, pool and gemm gives the reference's answer
   x = net.node("Gemm", 13, {x, net.weights({256, 10}), net.weights({10})}, {1, 10});
   net.output(x);
   matches_reference(bench, net);
+}
+
+namespace {
+
+/// Two residual blocks with everything that is fused, and a classifier.
+void small_resnet(Net& net) {
+  uint32_t x = net.same("Relu", 14, net.batch_norm(net.conv(net.input({1, 3, 40, 40}), 20, 7, 2, 3, 1, false)));
+  x = net.node("MaxPool", 12, {x}, {1, 20, 10, 10}, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 2}), Net::ints("pads", {1, 1, 1, 1})});
+  for (const int64_t channels : {20, 36}) {
+    const int64_t stride = channels == 36 ? 2 : 1;
+    const uint32_t a = net.same("Relu", 14, net.batch_norm(net.conv(x, channels, 3, stride, 1, 1, false)));
+    const uint32_t b = net.batch_norm(net.conv(a, channels, 3, 1, 1, 1, false));
+    const uint32_t skip = stride == 2 ? net.batch_norm(net.conv(x, channels, 1, 2, 0, 1, false)) : x;
+    x = net.same("Relu", 14, net.add(b, skip));
+  }
+  x = net.node("GlobalAveragePool", 1, {x}, {1, 36, 1, 1});
+  x = net.node("Flatten", 13, {x}, {1, 36}, {Net::integer("axis", 1)});
+  net.output(net.node("Gemm", 13, {x, net.weights({10, 36}), net.weights({10})}, {1, 10}, {Net::integer("transB", 1)}));
+}
+
+}  // namespace
+
+TEST_CASE("a small residual net gives the reference's answer") {
+  Bench bench;
+  Net net;
+  small_resnet(net);
+  matches_reference(bench, net, 3e-5);
+}
+
+TEST_CASE("contexts of several sessions run at the same time and do not disturb each other") {
+  Bench bench;
+  Net net;
+  small_resnet(net);
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  Session one(bench, *c, 2), two(bench, *c, 2);
+  const Tensors a = random_inputs(*c, 1), b = random_inputs(*c, 2);
+  const Tensors want_a = run(bench, *c, a), want_b = run(bench, *c, b);
+  std::atomic<int> wrong{0};
+  const auto loop = [&](Session& session, const Tensors& in, const Tensors& want) {
+    for (int i = 0; i < 40; ++i)
+      if (std::memcmp(session.run(in)[0].data, want[0].data, want[0].size) != 0) ++wrong;
+  };
+  std::thread other([&] { loop(two, b, want_b); });
+  loop(one, a, want_a);
+  other.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a profile names every step, in order, with its node") {
+  Bench bench;
+  Net net;
+  small_resnet(net);
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  Session session(bench, *c, 2);
+  const auto* profile = bench.runtime->extension<optima_profile>(OPTIMA_EXT_PROFILE);
+  seam::Status status;
+  REQUIRE(profile->enable(session.context(), 1, &status.raw) == OPTIMA_OK);
+  session.run(random_inputs(*c));
+  struct Seen {
+    std::vector<std::string> names;
+    uint64_t end = 0;
+    bool ordered = true, named = true;
+  } seen;
+  profile->read(session.context(), [](void* p, const optima_event* e, uint32_t count) -> int32_t {
+    auto& s = *static_cast<Seen*>(p);
+    CHECK(count == 1);
+    s.names.push_back(seam::text(e->name));
+    s.ordered = s.ordered && e->start_ns >= s.end;
+    s.named = s.named && e->node >= 10;
+    s.end = e->start_ns + e->duration_ns;
+    return OPTIMA_OK;
+  }, &seen, &status.raw);
+  REQUIRE(seen.names.size() >= 9);
+  CHECK(seen.names.front() == "conv 3->20 7x7 s2 @20x20");
+  CHECK(seen.ordered);
+  CHECK(seen.named);
+}
+
+TEST_CASE("tensors of another size or type than the binding are refused") {
+  Bench bench;
+  Net net;
+  small_resnet(net);
+  const auto c = compile(bench, net);
+  Session session(bench, *c, 1);
+  Tensors in = random_inputs(*c);
+  in[0].dtype = OPTIMA_I32;
+  CHECK_THROWS_WITH(session.run(in), "execute: tensor x0 has 19200 bytes of dtype 6, wanted 19200 of dtype 1");
+  in[0].dtype = OPTIMA_F32, in[0].size = 100;
+  CHECK_THROWS_WITH(session.run(in), "execute: tensor x0 has 100 bytes of dtype 1, wanted 19200 of dtype 1");
+}
+
+TEST_CASE("what the plugin cannot do is refused with the limit and what was found") {
+  Bench bench;
+  const auto refusal = [&](Net& net) {
+    const auto m = net.model();
+    seam::Verdicts verdicts;
+    seam::Status status;
+    REQUIRE(seam::check(*bench.compiler, *m, {10}, seam::device("X64"), verdicts, status) == OPTIMA_OK);
+    CHECK(verdicts.by_node.at(10).verdict == OPTIMA_VERDICT_UNSUPPORTED);
+    return verdicts.by_node.at(10).text;
+  };
+  Net computed;
+  computed.output(computed.node("Conv", 11, {computed.input({1, 3, 8, 8}), computed.input({4, 3, 3, 3})}, {1, 4, 6, 6}));
+  CHECK(refusal(computed) == "input 1 is computed, must be a constant");
+  Net pads;
+  pads.output(pads.node("Conv", 11, {pads.input({1, 3, 8, 8}), pads.weights({4, 3, 3, 3})}, {1, 4, 6, 6}, {Net::ints("pads", {0, 0})}));
+  CHECK(refusal(pads) == "pads is [0,0], must be 4 numbers of at least 0");
+  Net group;
+  group.output(group.node("Conv", 11, {group.input({1, 4, 8, 8}), group.weights({3, 2, 3, 3})}, {1, 3, 6, 6}, {Net::integer("group", 2)}));
+  CHECK(refusal(group) == "group is 2, must be a divisor of 4 and 3");
+  Net unknown;
+  unknown.output(unknown.node("Frobnicate", 1, {unknown.input({1})}, {1}));
+  CHECK(refusal(unknown) == "operator is Frobnicate, must be one of the plugin's table");
 }
