@@ -87,22 +87,14 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Res
   return out;
 }
 
-/// Writes down what plugins refused while compiling and plans again.
+/// Writes down what plugins refused while compiling and plans again; the new plan's notes tell.
 Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, const std::vector<detail::Refusal>& refusals) {
-  std::vector<std::string> notes = planned.plan.notes;
   for (const detail::Refusal& r : refusals) {
-    const PlanDevice& device = planned.plan.devices[r.device];
-    if (!placement.compile_refusals.emplace(std::pair(r.node_id, device.plugin), r.text).second)
-      return plugin_error(cat("plugin ", quote(device.plugin), " refused the same node twice: ", r.text));
-    std::string name = cat("node ", r.node_id);
-    for (const PlacedNode& n : planned.plan.nodes)
-      if (n.node_id == r.node_id) name = quote(n.name);
-    notes.push_back(cat(device.name, " refused ", name, " while compiling: ", r.text, "; the graph was split again"));
+    const std::string& plugin = planned.plan.devices[r.device].plugin;
+    if (!placement.compile_refusals.emplace(std::pair(r.node_id, plugin), r.text).second)
+      return plugin_error(cat("plugin ", quote(plugin), " refused the same node twice: ", r.text));
   }
-  OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
-  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
-  plan.notes = std::move(notes);
-  return plan;
+  return make_plan(planned.graph, placement);
 }
 
 /// Compiles until no plugin refuses a node any more; leaves the plan that held.

@@ -102,6 +102,7 @@ class Builder {
 
   // A refused node is split away from its plugin and tried again; any other failure ends the compilation.
   Status refuse(uint32_t index, const CompileFailure& failed) {
+    if (failed.status.kind() == StatusKind::Cancelled) return cancelled();
     const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
     if (failed.code != OPTIMA_UNSUPPORTED || failed.node == OPTIMA_NONE)
       return failed.status.within(cat("subgraph ", index, " on ", device.full_name));

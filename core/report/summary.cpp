@@ -15,7 +15,7 @@ std::string head(const Plan& plan) {
   std::string out = cat("placement of ", quote(plan.model_name), ": ", count_of(plan.nodes.size(), "node"), " in ",
                         count_of(plan.subgraphs.size(), "subgraph"));
   if (!plan.subgraphs.empty()) out += plan.exact ? " (the minimum)" : cat(" (proven minimum ", plan.lower_bound, ")");
-  if (!plan.cuts.empty()) out += cat("; ", count_of(plan.cuts.size(), "tensor"), " cross, ", human_bytes(plan.bytes));
+  if (!plan.cuts.empty()) out += cat("; ", count_of(plan.cuts.size(), "tensor"), plan.cuts.size() == 1 ? " crosses, " : " cross, ", human_bytes(plan.bytes));
   if (unknown) out += cat(" and ", unknown, " of unknown size");
   return out + "\n";
 }

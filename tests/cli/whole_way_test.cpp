@@ -155,3 +155,53 @@ TEST_CASE("the trained digit model of another house agrees with the reference, w
   const std::string alloc = f.file("a.json", R"({"op:Conv": "X64:0", "op:MaxPool": "REF:0"})");
   check_equal({"compare", model, compile(f, {model, "--alloc", alloc, "--device", "X64:0,REF:0"}, "split") + "/mnist", "--at-cuts"});
 }
+
+TEST_CASE("a node that its plugin refuses while compiling moves on, and the report says so") {
+  // The null plugin takes any Identity, but only one in a subgraph.
+  const TempFolder f;
+  const std::string model = f.file("twice.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+twice (float[1,4] x) => (float[1,4] y) {
+  a = Identity(x)
+  b = Identity(a)
+  y = Relu(b)
+})");
+  const Ran r = host({"compile", model, "-o", f / "out", "--alloc", f.file("a.json", R"({"op:Identity": ["NULL:0", "REF:0"], "op:Relu": "REF:0"})")});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.out.find("note: plugin 'null' could not compile node") != std::string::npos);
+  CHECK(r.out.find("subgraph has 2 nodes, wanted one; placed again") != std::string::npos);
+  check_equal({"compare", model, f / "out/twice", "--at-cuts"});
+}
+
+TEST_CASE("a pinned node that its plugin refuses while compiling is an error in the plugin's words") {
+  const TempFolder f;
+  const std::string model = f.file("twice.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+twice (float[1,4] x) => (float[1,4] y) {
+  a = Identity(x)
+  y = Identity(a)
+})");
+  const Ran r = host({"compile", model, "-o", f / "out", "--alloc", f.file("a.json", R"({"*": "NULL:0"})")});
+  CHECK(r.code == 4);
+  CHECK(r.err.find("subgraph has 2 nodes, wanted one") != std::string::npos);
+  CHECK_FALSE(fs::exists(f / "out"));
+}
+
+TEST_CASE("the face detector finds the nine faces, whole on llvm_cpu and split") {
+  if (shared_models().empty()) {
+    MESSAGE("SKIP: ../shared/models is not here");
+    return;
+  }
+  const TempFolder f;
+  const std::string model = shared_models() + "/version-RFB-320.onnx";
+  const auto faces = [&](const std::string& package) {
+    const Ran r = run({OPTIMA_BINARY_DIR "/bin/detect_faces", package, shared_models() + "/group.jpg", OPTIMA_BINARY_DIR "/lib/optima/plugins"});
+    CAPTURE(r.err);
+    CHECK(r.out.find("\n9 faces\n") != std::string::npos);
+  };
+  const std::string whole = compile(f, {model, "--require-device", "X64:0"}, "whole") + "/version-RFB-320";
+  faces(whole);
+  check_equal({"compare", model, whole});
+  const std::string split = compile(f, {model, "--device", "X64:0", "--alloc", f.file("a.json", R"({"op:Concat": "REF:0", "op:Softmax": "REF:0"})")}, "split") + "/version-RFB-320";
+  faces(split);
+  check_equal({"compare", model, split, "--at-cuts"});
+}
