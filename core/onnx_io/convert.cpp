@@ -166,9 +166,9 @@ Status check_schemas(const ModelProto& model) {
 
 Status infer_shapes(ModelProto& model, Strictness strictness) {
   const bool strict = strictness == Strictness::Strict;
-  // Elements of shapes are followed only where an error does not end the import: 1.23.2 mistakes some arithmetic on integer
-  // tensors of two and more dims for arithmetic on shapes.
-  const onnx::ShapeInferenceOptions options(strict, strict ? 1 : 0, !strict);
+  // Without following elements of shapes: 1.23.2 keeps one object per element of any list it meets there, which a list of 2^40
+  // elements in a small file turns into all the memory there is. TypeInference does it afterwards, bounded.
+  const onnx::ShapeInferenceOptions options(strict, strict ? 1 : 0, false);
   try {
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& e) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/onnx_io: load_model(), the import from file to Graph as one story.
-#include <algorithm>
 #include <filesystem>
 
 #include "core/onnx_io/build_graph.hpp"
@@ -52,16 +51,10 @@ std::string hash_of(std::string_view model, const ExternalData& external) {
   return to_hex(hasher.finish());
 }
 
-// Operators the library does not know: the caller's answer, and what follows from it.
-Status infer_foreign(Graph& graph, const InferForeign& foreign) {
-  if (!foreign) return {};
-  const auto& nodes = graph.main().nodes;
-  auto untyped = [&](const image::Node& n) {
-    return std::any_of(n.outputs.begin(), n.outputs.end(), [&](uint32_t v) { return v != OPTIMA_NONE && graph.main().values[v].dtype == OPTIMA_UNDEFINED; });
-  };
-  if (std::none_of(nodes.begin(), nodes.end(), untyped)) return {};
+// What follows from elements of shapes, and from the caller's answers about operators that the library does not know.
+Status refine_types(Graph& graph, const InferForeign& foreign) {
   TypeInference inference(graph, foreign);
-  for (const image::Node& node : nodes) OPTIMA_RETURN_IF_ERROR(inference.infer(node));
+  for (const image::Node& node : graph.main().nodes) OPTIMA_RETURN_IF_ERROR(inference.infer(node));
   return {};
 }
 
@@ -87,12 +80,11 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   OPTIMA_RETURN_IF_ERROR(raise_opset(model));
   restore_names(*model.mutable_graph(), names);
-  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Strict));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
   OPTIMA_RETURN_IF_ERROR(final_check(model));
-  return infer_foreign(out, options.infer_foreign);
+  return refine_types(out, options.infer_foreign);
 }
 
 Result<Graph> finish(Source& source, const ImportOptions& options, const std::string& name) {

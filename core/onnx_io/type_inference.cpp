@@ -15,6 +15,7 @@ namespace optima::onnx_io {
 namespace {
 
 namespace si = onnx::shape_inference;
+constexpr int64_t kLongestShape = 1024;        // elements
 constexpr uint64_t kReadBySchemas = 1024;  // bytes; no operator takes a shape from a larger tensor
 
 Status conflict(const image::Value& value, std::string_view found) {
@@ -113,7 +114,7 @@ class TypeInference::State {
 
   Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
     si::GraphInferenceContext around(types_by_name_, opsets_, &symbols_, {}, onnx::OpSchemaRegistry::Instance(), &shapes_);
-    const onnx::ShapeInferenceOptions options(false, 1, true);
+    const onnx::ShapeInferenceOptions options(false, 1, false);
     si::InferenceContextImpl context(proto, types_by_name_, data_by_name_, {}, options, &shapes_, &around);
     if (schema.has_type_and_shape_inference_function()) schema.GetTypeAndShapeInferenceFunction()(context);
     else if (schema.HasFunction()) si::InferShapeForFunctionNode(*schema.GetFunction(), onnx::OpSchemaRegistry::Instance(), context, options, {}, &symbols_, &shapes_);
@@ -132,7 +133,7 @@ class TypeInference::State {
 
   // 1.23.2 follows elements through operators that give more than one dim, where they mean nothing; those are forgotten.
   void propagate(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
-    if (!schema.has_data_propagation_function()) return;
+    if (!schema.has_data_propagation_function() || !may_be_shapes(node)) return;
     try {
       si::DataPropagationContextImpl propagation(proto, types_by_name_, data_by_name_, shapes_);
       schema.GetDataPropagationFunction()(propagation);
@@ -141,6 +142,16 @@ class TypeInference::State {
     }
     for (uint32_t v : node.outputs)
       if (v != OPTIMA_NONE && !is_list(graph_.main().values[v])) shapes_.erase(names_.names[v]);
+  }
+  // The library makes one object per element of every list an operator reads, whatever is in it.
+  bool may_be_shapes(const image::Node& node) const {
+    if (node.op_type == "Shape" || node.op_type == "Size") return true;  // these look at the type alone
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) {
+      if (v == OPTIMA_NONE) return true;
+      const image::Value& value = graph_.main().values[v];
+      const bool integers = value.dtype == OPTIMA_I64 || value.dtype == OPTIMA_I32;
+      return !value.dims || value.dims->size() != 1 || (integers && value.dims->front().value <= kLongestShape);
+    });
   }
   static bool is_list(const image::Value& v) { return v.dims && v.dims->size() <= 1; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "core/graph/graph.hpp"
 
@@ -198,10 +198,10 @@ TEST_CASE("a graph of a hundred thousand nodes is checked, packed and cut in lin
     add_node(g, 0, "relu_" + std::to_string(n + 1), "Relu", {n}, {n + 1});
   }
   g.main().inputs = {0}, g.main().outputs = {kNodes};
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   CHECK(verify(g).ok());
   const Uses uses = uses_of(g);
   for (uint32_t n = 0; n < kNodes; n += 1000) CHECK(extract(g, Indices{n, n + 1}, uses).main().nodes.size() == 2);
   // Generous: a quadratic step would take minutes.
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK((std::clock() - start) / CLOCKS_PER_SEC < 20);
 }

@@ -113,6 +113,12 @@ TEST_CASE("the text form is read from files that end in .onnxtxt") {
   CHECK(g->model_name == "model");
 }
 
+TEST_CASE("a list of 2^40 elements in a small file costs no memory") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (int64[1099511627776] x) => (int64[1099511627776] y, int64[1] s) { h = Add(x, x)  y = Mul(h, x)  s = Shape(y) })");
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "i64[1099511627776]");
+}
+
 TEST_CASE("a kept local function stays one node with its types") {
   const char* text = R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
     g (float[2] x) => (float[2] y) { h = local.twice(x)  y = Relu(h) }

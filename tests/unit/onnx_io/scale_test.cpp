@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -15,11 +15,11 @@
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
-using Clock = std::chrono::steady_clock;
-
 namespace {
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+// Processor time: this runs beside other tests.
+double now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double seconds_since(double start) { return now() - start; }
 
 // Anonymous memory of this process in MiB.
 double anonymous_mib() {
@@ -48,7 +48,7 @@ TEST_CASE("a model of a hundred thousand nodes goes through import, passes and p
   for (int opset : {13, 21}) {
     test::TempFolder folder;
     const std::string path = folder.file("m.onnx", chain(100000, opset).SerializeAsString());
-    const auto start = Clock::now();
+    const auto start = now();
     auto g = onnx_io::load_model(path);
     REQUIRE_MESSAGE(g.ok(), g.status().message());
     const double import = seconds_since(start);
@@ -84,7 +84,7 @@ TEST_CASE("three gigabytes of external data cost little memory") {
   const std::string path = folder.file("m.onnx", model.SerializeAsString());
   onnx_io::ImportOptions options;
   options.hash = false;
-  const auto start = Clock::now();
+  const auto start = now();
   auto loaded = onnx_io::load_model(path, options);
   REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
   auto done = passes::run_passes(std::move(*loaded));
