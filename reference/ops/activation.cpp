@@ -110,6 +110,12 @@ void swish(Call& c) {
   map_real(c, [=](double x) { return x * logistic(a * x); });
 }
 
+void swiglu(Call& c) {
+  const double a = c.real("alpha", 1);
+  if (c.in(0).dims != c.in(1).dims) invalid("inputs have shapes " + show(c.in(0).dims) + " and " + show(c.in(1).dims) + ", must be one");
+  zip_real(c, [=](double gate, double x) { return gate * logistic(a * gate) * x; });
+}
+
 void tanh(Call& c) {
   map_real(c, [](double x) { return std::tanh(x); });
 }

@@ -34,6 +34,13 @@ std::vector<R> zip(const Tensor& a, const Tensor& b, const Dims& to, F&& f) {
   return out;
 }
 
+/// out0 = f(input 0, input 1) in double, broadcast, in the type of input 0.
+template <class F>
+void zip_real(Call& c, F&& f) {
+  const Dims to = broadcast(c.in(0).dims, c.in(1).dims);
+  c.out(0, store(c.in(0).dtype, to, zip<double, double>(c.in(0), c.in(1), to, f)));
+}
+
 /// out0 = f(input 0, input 1), broadcast, in the type of input 0; f takes any wide type.
 template <class F>
 void zip_any(Call& c, F&& f) {

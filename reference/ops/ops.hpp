@@ -45,7 +45,11 @@ void transpose(Call&), concat(Call&), split(Call&), slice(Call&), expand(Call&),
 void gather(Call&), gather_elements(Call&), gather_nd(Call&), scatter_elements(Call&), scatter_nd(Call&), one_hot(Call&),
     non_zero(Call&), compress(Call&), tensor_scatter(Call&);
 // resize.cpp
-void resize(Call&), upsample(Call&), grid_sample(Call&);
+void resize(Call&), upsample(Call&);
+// grid_sample.cpp
+void grid_sample(Call&);
+// loss.cpp
+void negative_log_likelihood_loss(Call&), softmax_cross_entropy_loss(Call&);
 // normalize.cpp
 void batch_normalization(Call&), layer_normalization(Call&), instance_normalization(Call&), group_normalization(Call&),
     lp_normalization(Call&), lrn(Call&), mean_variance_normalization(Call&), rms_normalization(Call&), softmax(Call&),

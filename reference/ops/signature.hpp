@@ -14,7 +14,7 @@ namespace optima::reference {
 using TypeSet = uint64_t;  ///< bit per dtype number
 
 /// Set per input or output position; the last one that is not empty also holds for the rest.
-using TypeList = std::array<TypeSet, 6>;
+using TypeList = std::array<TypeSet, 8>;
 
 /// One operator of the default domain, for nodes that verified under a schema version within [first, last].
 struct Signature {
