@@ -88,6 +88,7 @@ class Grouper {
   void with_tail(size_t first) {
     Members members{first};
     FusedTail tail;
+    tail.columns = is_product(nodes_[first]);
     const bool normalises = nodes_[first].op() == "Conv" || nodes_[first].op() == "ConvTranspose";
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);

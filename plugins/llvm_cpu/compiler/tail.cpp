@@ -38,6 +38,8 @@ std::optional<Activation> activation(const NodeView& n) {
   if (op == "Tanh") return Activation{k::kTanh, 0, 0};
   if (op == "HardSigmoid") return Activation{k::kHardSigmoid, n.real("alpha", 0.2f), n.real("beta", 0.5f)};
   if (op == "HardSwish") return Activation{k::kHardSwish, 1.f / 6, 0.5f};
+  if (op == "Gelu") return Activation{n.text("approximate", "none") == "tanh" ? k::kGeluTanh : k::kGelu, 0, 0};
+  if (op == "Mish") return Activation{k::kMish, 0, 0};
   return std::nullopt;
 }
 
@@ -47,6 +49,17 @@ uint32_t partner(const NodeView& n, uint32_t current) {
   const uint32_t other = n.input(0) == current ? n.input(1) : n.input(0);
   const auto& g = n.graph;
   return g.is_static(other) && g.dims(other) == g.dims(current) && g.dtype(other) == OPTIMA_F32 ? other : OPTIMA_NONE;
+}
+
+/// The other operand of an addition to `current` when it has one element per column of current.
+uint32_t column_bias(const NodeView& n, uint32_t current) {
+  if (n.op() != "Add" || n.input_count() != 2 || n.input(0) == n.input(1)) return OPTIMA_NONE;
+  const uint32_t other = n.input(0) == current ? n.input(1) : n.input(0);
+  const GraphView& g = n.graph;
+  if (!g.is_static(other) || g.dtype(other) != OPTIMA_F32 || n.out_dims(0) != g.dims(current)) return OPTIMA_NONE;
+  const Dims dims = g.dims(other), whole = g.dims(current);
+  const bool fits = !dims.empty() && !whole.empty() && dims.back() == whole.back() && count(dims) == whole.back() && dims != whole;
+  return fits ? other : OPTIMA_NONE;
 }
 
 bool normalises_by_constants(const NodeView& n) {
@@ -81,8 +94,12 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current, bool no
     act = a.act == k::kSigmoid ? k::kSilu : k::kHardSwish, lo = a.lo, hi = a.hi;
     return 2;
   }
-  if (const auto a = activation(n); a && act == k::kNone && n.input(0) == current) {
+  if (const auto a = activation(n); a && act == k::kNone && n.input(0) == current && (columns || a->act < k::kGelu)) {
     act = a->act, lo = a->lo, hi = a->hi;
+    return 1;
+  }
+  if (columns && plain && bias == OPTIMA_NONE && column_bias(n, current) != OPTIMA_NONE) {
+    bias = column_bias(n, current);
     return 1;
   }
   if (n.op() == "Add" && residual == OPTIMA_NONE) {
@@ -98,8 +115,11 @@ int64_t FusedTail::flags() const {
   return residual_after ? k::kResidualAfter : k::kResidual;
 }
 
+bool is_product(const NodeView& node) { return node.op() == "MatMul" || node.op() == "Gemm"; }
+
 FusedTail tail_of(std::span<const NodeView> nodes) {
   FusedTail tail;
+  tail.columns = is_product(nodes[0]);
   uint32_t current = nodes[0].output(0);
   for (size_t at = 1; at < nodes.size();) {
     const size_t taken = tail.take(nodes.subspan(at), current, true);

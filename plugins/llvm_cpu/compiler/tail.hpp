@@ -11,13 +11,15 @@
 
 namespace optima::llvm_cpu {
 
-/// The tail of one node: act(scaled(v) + residual) or act(scaled(v)) + residual.
+/// The tail of one node: act(scaled(v) + bias + residual) or act(scaled(v) + bias) + residual.
 struct FusedTail {
   std::vector<NodeView> normalisations;  ///< BatchNormalization with constants, in order; folded into weights and bias
   int64_t act = k::kNone;
   float lo = 0, hi = 0;
   uint32_t residual = OPTIMA_NONE;  ///< value of the shape of the result
   bool residual_after = false;      ///< the residual is added after the activation
+  bool columns = false;             ///< the head is a matrix product: takes a bias per column and Gelu too
+  uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first
 
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
   /// taken, 0 to 2. normalises: BatchNormalization is welcome.
@@ -25,6 +27,9 @@ struct FusedTail {
   /// Bits of k::Tail without kBias.
   int64_t flags() const;
 };
+
+/// True for the operators whose tail has `columns`.
+bool is_product(const NodeView& node);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

@@ -17,9 +17,6 @@ enum { Packed, Dynamic, InPlace };
 /// activation; Residual, another such matrix.
 enum { Bias = 1, RowBias = 2, Addend = 4, Residual = 8 };
 
-/// Activations past those of tail.hpp. Gelu: v/2 (1 + erf(v / sqrt 2)); GeluTanh: its approximation; Mish: v tanh(softplus v).
-enum { Gelu = 64, GeluTanh, Mish };
-
 INL vec activate(int64_t act, float lo, float hi, vec v) {
   if (act == kRelu) return vmax(vec{}, v);
   if (act == kClip) return vmin(splat(hi), vmax(splat(lo), v));
@@ -29,9 +26,9 @@ INL vec activate(int64_t act, float lo, float hi, vec v) {
   if (act == kTanh) return vtanh(v);
   if (act == kHardSigmoid) return vmin(splat(1.f), vmax(vec{}, v * lo + hi));
   if (act == kHardSwish) return v * vmin(splat(1.f), vmax(vec{}, v * lo + hi));
-  if (act == Gelu) return vgelu(v);
-  if (act == GeluTanh) return vgelu_tanh(v);
-  if (act == Mish) return vmish(v);
+  if (act == kGelu) return vgelu(v);
+  if (act == kGeluTanh) return vgelu_tanh(v);
+  if (act == kMish) return vmish(v);
   return v;
 }
 

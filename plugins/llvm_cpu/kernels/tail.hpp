@@ -19,7 +19,7 @@ enum Act : int64_t {
   kTanh = 6,
   kHardSigmoid = 7,  ///< min(1, max(0, lo * v + hi))
   kHardSwish = 8,    ///< v * hard sigmoid(v)
-  kGelu = 9,         ///< v / 2 * (1 + erf(v / sqrt 2))
+  kGelu = 9,         ///< v / 2 * (1 + erf(v / sqrt 2)); this and the next ones of matrix products only
   kGeluTanh = 10,    ///< its tanh approximation
   kMish = 11,        ///< v * tanh(log(1 + exp v))
 };

@@ -6,6 +6,7 @@
 
 #include "plugins/llvm_cpu/lower/chain.hpp"
 #include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -223,8 +224,16 @@ Refusal only_output(const NodeView& n) {
     if (n.has_output(k)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), "used", "absent"};
   return {};
 }
+/// One value per channel.
+Refusal check_channels(const NodeView& n) {
+  for (uint32_t k = 1; k < 5; ++k)
+    if (n.in_dims(0).size() < 2 || count(n.in_dims(k)) != n.in_dims(0)[1]) return wrong_shape(n, k, "one value per channel");
+  return {};
+}
+
 Refusal check_batch_norm(const NodeView& n) {
   if (n.integer("training_mode", 0)) return {OPTIMA_REASON_ATTRIBUTE, "training_mode", "1", "0"};
+  if (const Refusal r = check_channels(n)) return r;
   return only_output(n);
 }
 Refusal check_dropout(const NodeView& n) {
@@ -236,8 +245,10 @@ Refusal check_quantization(const NodeView& n) {
   if (n.integer("block_size", 0)) return {OPTIMA_REASON_ATTRIBUTE, "block_size", std::to_string(n.integer("block_size", 0)), "0"};
   for (uint32_t k = 1; k < 3; ++k)
     if (n.has_input(k) && n.in_dims(k).size() > 1) return {OPTIMA_REASON_RANK, "input " + std::to_string(k), to_text(n.in_dims(k)), "rank 0 or 1"};
-  const bool along = count(n.in_dims(1)) != 1;
-  if (along && axis_of(n) >= n.in_dims(0).size()) return {OPTIMA_REASON_ATTRIBUTE, "axis", std::to_string(n.integer("axis", 1)), "an axis of input 0"};
+  if (count(n.in_dims(1)) == 1) return {};
+  if (const Refusal r = check_axis(n.integer("axis", 1), n.in_dims(0).size())) return r;
+  for (uint32_t k = 1; k < 3; ++k)
+    if (n.has_input(k) && count(n.in_dims(k)) != n.in_dims(0)[axis_of(n)]) return wrong_shape(n, k, "one value per index of the axis");
   return {};
 }
 Refusal check_mod(const NodeView& n) {
@@ -302,6 +313,15 @@ bool reads_itself(const NodeView& n, uint32_t k) {
   return op == "Pow" && k == 1 && exponent(n).has_value() && exponent(n) != 0;
 }
 
+/// Operands that broadcast to the result, then what the operator itself asks.
+Refusal check_operands(const NodeView& n) {
+  const Dims out = n.out_dims(0);
+  for (uint32_t k = 0; k < n.input_count(); ++k)
+    if (n.has_input(k) && (k == 0 || !reads_itself(n, k)) && !broadcasts(n.in_dims(k), out)) return wrong_shape(n, k, "broadcastable to " + to_text(out));
+  const auto own = row_of(n).check;
+  return own ? own(n) : Refusal();
+}
+
 void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
   Chain chain(nodes, context);
   for (const NodeView& n : nodes) {
@@ -323,7 +343,7 @@ Family elementwise_family() {
       Lowering row;
       row.op = r.op, row.since_min = r.since_min, row.since_max = 25;
       row.in = r.in, row.out = r.out;
-      row.const_inputs = r.const_inputs, row.check = r.check;
+      row.const_inputs = r.const_inputs, row.check = check_operands;
       row.lower = lower_chain, row.chains = true;
       out.push_back(row);
     }

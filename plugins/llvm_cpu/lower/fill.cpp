@@ -39,9 +39,11 @@ std::optional<Padding> padding_of(const NodeView& n) {
     if (!given) return std::nullopt;
     axes = *given;
   }
+  if (pads->size() != 2 * axes.size()) return std::nullopt;
   Padding p{Dims(rank, 0), Dims(rank, 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_at(axes[i], rank);
+    if (axis >= rank) return std::nullopt;
     p.before[axis] = (*pads)[i], p.after[axis] = (*pads)[i + axes.size()];
   }
   return p;
@@ -112,7 +114,9 @@ void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_pad(const NodeView& n) {
   const auto p = padding_of(n);
   if (!p) return {OPTIMA_REASON_CONST_REQUIRED, "pads or axes", "computed", "constant"};
-  const Dims in = n.in_dims(0);
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  for (size_t d = 0; d < in.size(); ++d)
+    if (out.size() != in.size() || out[d] != in[d] + p->before[d] + p->after[d]) return wrong_shape(n, 0, to_text(out) + " without the pads");
   if (n.text("mode", "constant") != "constant" && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
   if (!can_copy({in, row_major(in), row_major(n.out_dims(0))})) return {OPTIMA_REASON_RANK, "input 0", to_text(in), "at most 8 dims"};
   return {};
@@ -131,7 +135,11 @@ void lower_trilu(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.work = count(d);
   ctx.emit(std::move(op));
 }
-Refusal check_trilu(const NodeView& n) { return n.has_input(1) && !n.graph.integers(n.input(1)) ? needs_constant(1) : Refusal(); }
+Refusal check_trilu(const NodeView& n) {
+  const auto diagonal = n.has_input(1) ? n.graph.integers(n.input(1)) : std::vector<int64_t>{0};
+  if (!diagonal || diagonal->size() != 1) return needs_constant(1);
+  return n.in_dims(0) == n.out_dims(0) ? Refusal() : wrong_shape(n, 0, to_text(n.out_dims(0)));
+}
 
 void lower_range(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
@@ -155,7 +163,8 @@ void lower_constant_of_shape(std::span<const NodeView> nodes, LowerContext& ctx)
   emit_fill(ctx.bytes(fill_value(n)), ctx.write(n.output(0)), element_bytes(n.out_dtype(0)), count(n.out_dims(0)), ctx);
 }
 Refusal check_constant_of_shape(const NodeView& n) {
-  if (fill_value(n).empty()) return {OPTIMA_REASON_CONST_REQUIRED, "attribute value", "not mapped", "a tensor with its bytes"};
+  if (fill_value(n).size() < static_cast<size_t>(element_bytes(n.out_dtype(0))))
+    return {OPTIMA_REASON_CONST_REQUIRED, "attribute value", "not mapped", "a tensor with its bytes"};
   return {};
 }
 

@@ -15,6 +15,15 @@ void fill_eight(std::vector<Literal>& to, Dims dims, int64_t with) {
   to.insert(to.end(), dims.begin(), dims.end());
 }
 
+/// Dims of the indices fit in those of data, but on the axis.
+Refusal check_inside(const NodeView& n) {
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  const size_t axis = axis_at(n.integer("axis", 0), data.size());
+  for (size_t d = 0; d < data.size(); ++d)
+    if (indices.size() != data.size() || (d != axis && indices[d] > data[d])) return wrong_shape(n, 1, "within " + to_text(data));
+  return {};
+}
+
 void lower_gather(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims data = n.in_dims(0);
@@ -30,7 +39,12 @@ void lower_gather(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 Refusal check_gather(const NodeView& n) {
-  const Dims data = n.in_dims(0);
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  if (const Refusal r = check_axis(n.integer("axis", 0), data.size())) return r;
+  const AxisView v = around(data, axis_at(n.integer("axis", 0), data.size()));
+  const bool whole = n.op() == "Gather";
+  if (count(n.out_dims(0)) != (whole ? v.outer * count(indices) * v.inner : count(indices))) return wrong_shape(n, 1, "what the result says");
+  if (!whole) if (const Refusal r = check_inside(n)) return r;
   if (data[axis_at(n.integer("axis", 0), data.size())] == 0 && count(n.out_dims(0)) > 0)
     return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(data), "not empty on the axis"};
   return {};
@@ -132,6 +146,15 @@ Refusal check_tuple(const NodeView& n) {
   const int64_t width = n.in_dims(1).back();
   if (width > 4 || width < 1) return {OPTIMA_REASON_SIZE_LIMIT, "input 1", to_text(n.in_dims(1)), "tuples of 1 to 4 indices"};
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  const int64_t skip = n.integer("batch_dims", 0), rank = static_cast<int64_t>(data.size());
+  if (skip < 0 || skip >= static_cast<int64_t>(indices.size()) || skip + width > rank)
+    return {OPTIMA_REASON_ATTRIBUTE, "batch_dims", std::to_string(skip), "fewer than the dims of both operands"};
+  for (int64_t d = 0; d < skip; ++d)
+    if (indices[static_cast<size_t>(d)] != data[static_cast<size_t>(d)]) return wrong_shape(n, 1, "the batch dims of input 0");
+  const int64_t results = count(indices) / width * tail_size(data, static_cast<size_t>(skip + width));
+  if (n.op() == "GatherND" && count(n.out_dims(0)) != results) return wrong_shape(n, 1, "what the result says");
+  if (n.op() == "ScatterND" && count(n.in_dims(2)) != results) return wrong_shape(n, 2, std::to_string(results) + " elements");
   return {};
 }
 /// Updates replace elements of 1, 4 or 8 bytes; to be joined they must be of a type that templates count with.
@@ -139,6 +162,13 @@ Refusal check_scatter(const NodeView& n) {
   const bool counted = kCounted >> n.in_dtype(0) & 1;
   if (reduction(n) > 4) return {OPTIMA_REASON_ATTRIBUTE, "reduction", std::string(n.text("reduction", "")), "none, add, mul, max or min"};
   if (reduction(n) && !counted) return {OPTIMA_REASON_DTYPE, "input 0", "dtype " + std::to_string(n.in_dtype(0)), "f32, f64, i8, u8, i32 or i64"};
+  if (n.in_dims(0) != n.out_dims(0)) return wrong_shape(n, 0, to_text(n.out_dims(0)));
+  if (n.op() == "ScatterElements") {
+    if (const Refusal r = check_axis(n.integer("axis", 0), n.in_dims(0).size())) return r;
+    if (const Refusal r = check_inside(n)) return r;
+    if (n.in_dims(1) != n.in_dims(2)) return wrong_shape(n, 2, to_text(n.in_dims(1)));
+    if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  }
   if (element_bytes(n.in_dtype(0)) == 2) return {OPTIMA_REASON_DTYPE, "input 0", "2 bytes", "1, 4 or 8 bytes"};
   return {};
 }
@@ -159,13 +189,21 @@ void lower_one_hot(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
+Refusal check_one_hot(const NodeView& n) {
+  const Dims out = n.out_dims(0);
+  if (const Refusal r = check_axis(n.integer("axis", -1), out.size())) return r;
+  const AxisView v = around(out, axis_at(n.integer("axis", -1), out.size()));
+  if (count(n.in_dims(0)) != v.outer * v.inner) return wrong_shape(n, 0, "the shape of the result without its axis");
+  return count(n.in_dims(2)) == 2 ? Refusal() : wrong_shape(n, 2, "[2]");
+}
+
 constexpr Lowering kRows[] = {
     {"Gather", 1, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather},
     {"GatherElements", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather_elements},
     {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_tuple, lower_gather_nd},
     {"ScatterElements", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter, lower_scatter_elements},
     {"ScatterND", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter_nd, lower_scatter_nd},
-    {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, nullptr, lower_one_hot},
+    {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, check_one_hot, lower_one_hot},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: MatMul and Gemm, constant or computed operands, with the tail that follows them.
 #include <algorithm>
+#include <numeric>
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/lower/dense.hpp"
@@ -113,6 +114,7 @@ struct Tail {
   Operand bias, row_bias, addend, residual;
   int64_t act = k::kNone;
   float lo = 0, hi = 0;
+  int64_t columns = 1;
 };
 
 /// Rows per unit: a share of A that stays in L2, and enough units for all threads.
@@ -200,13 +202,30 @@ void take_residual(const FusedTail& fused, int64_t elements, Tail& tail, LowerCo
   }
 }
 
+/// A bias per column from an addition, beside Gemm's own.
+void take_bias(const FusedTail& fused, Tail& tail, LowerContext& ctx) {
+  if (!tail.bias.kind) {
+    tail.bias = ctx.read(fused.bias);
+    return;
+  }
+  const int64_t columns = tail.columns;
+  Program both({columns});
+  Operand sum = ctx.temporary(static_cast<uint64_t>(columns) * sizeof(float)), to = sum;
+  to.written = true;
+  both.store(to, both.apply("add", {both.load(tail.bias, OPTIMA_F32, {1}), both.load(ctx.read(fused.bias), OPTIMA_F32, {1})}), {1});
+  ctx.emit(both.finish(ctx.target()));
+  tail.bias = sum;
+}
+
 void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const bool gemm = n.op() == "Gemm";
   Product p = gemm ? of_gemm(n) : of_matmul(n);
   const FusedTail fused = tail_of(nodes);
   Tail tail;
+  tail.columns = p.N;
   if (gemm) take_c(n, p, tail, ctx);
+  if (fused.bias != OPTIMA_NONE) take_bias(fused, tail, ctx);
   tail.act = fused.act, tail.lo = fused.lo, tail.hi = fused.hi;
   if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
   const Tile tile = tile_of(p, ctx.target());
@@ -237,7 +256,14 @@ namespace {
 Refusal check_product(const NodeView& n) {
   for (uint32_t k = 0; k < 2; ++k)
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
+  const Product p = n.op() == "Gemm" ? of_gemm(n) : of_matmul(n);
+  const Dims b = n.in_dims(1);
+  const int64_t rows_of_b = n.op() == "Gemm" ? b[n.integer("transB", 0) ? 1 : 0] : b[b.size() < 2 ? 0 : b.size() - 2];
+  if (rows_of_b != p.K) return wrong_shape(n, 1, std::to_string(p.K) + " rows");
+  const int64_t results = std::accumulate(p.batch.begin(), p.batch.end(), p.M * p.N, [](int64_t x, const Batch& d) { return x * d.size; });
+  if (count(n.out_dims(0)) != results) return wrong_shape(n, 0, std::to_string(results) + " results");
   if (n.op() != "Gemm" || !n.has_input(2)) return {};
+  if (!broadcasts(n.in_dims(2), n.out_dims(0))) return wrong_shape(n, 2, "broadcastable to the result");
   const bool numbers = n.graph.floats(n.input(2)).has_value();
   const Dims c = n.in_dims(2), out = n.out_dims(0);
   if (n.real("beta", 1) != 1 && !numbers) return {OPTIMA_REASON_ATTRIBUTE, "beta", std::to_string(n.real("beta", 1)), "1 when input 2 is computed"};

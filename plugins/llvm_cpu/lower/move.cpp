@@ -47,6 +47,15 @@ void lower_transpose(std::span<const NodeView> nodes, LowerContext& ctx) {
   emit(nodes[0], {c, 0}, ctx);
 }
 
+Refusal check_transpose(const NodeView& n) {
+  const size_t rank = n.in_dims(0).size();
+  Dims perm = n.integers("perm"), sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t d = 0; d < sorted.size(); ++d)
+    if (sorted.size() != rank || sorted[d] != static_cast<int64_t>(d)) return {OPTIMA_REASON_ATTRIBUTE, "perm", to_text(perm), "a permutation of the axes"};
+  return of_transpose(n).dims == n.out_dims(0) ? Refusal() : wrong_shape(n, 0, "the permuted shape of the result");
+}
+
 // ---- Slice
 
 std::optional<Reading> of_slice(const NodeView& n) {
@@ -56,11 +65,12 @@ std::optional<Reading> of_slice(const NodeView& n) {
   std::optional<std::vector<int64_t>> axes = std::vector<int64_t>(starts ? starts->size() : 0);
   std::iota(axes->begin(), axes->end(), 0);
   if (n.has_input(3)) axes = n.graph.integers(n.input(3));
-  if (!starts || !steps || !axes) return std::nullopt;
+  if (!starts || !steps || !axes || steps->size() < axes->size() || starts->size() < axes->size()) return std::nullopt;
   Reading r;
   r.copy = {n.out_dims(0), step, row_major(n.out_dims(0))};
   for (size_t i = 0; i < axes->size(); ++i) {
     const size_t axis = axis_at((*axes)[i], in.size());
+    if (axis >= in.size()) return std::nullopt;
     const int64_t by = (*steps)[i], wrapped = (*starts)[i] < 0 ? (*starts)[i] + in[axis] : (*starts)[i];
     r.first += std::clamp<int64_t>(wrapped, 0, by > 0 ? in[axis] : in[axis] - 1) * step[axis];
     r.copy.from[axis] *= by;
@@ -76,6 +86,12 @@ void lower_slice(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_slice(const NodeView& n) {
   const auto r = of_slice(n);
   if (!r) return {OPTIMA_REASON_CONST_REQUIRED, "starts, axes or steps", "computed", "constant"};
+  // The last element that would be read lies inside.
+  int64_t lowest = r->first, highest = r->first;
+  const Dims out = n.out_dims(0);
+  if (out.size() != n.in_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
+  for (size_t d = 0; d < out.size(); ++d) (r->copy.from[d] < 0 ? lowest : highest) += (out[d] - 1) * r->copy.from[d];
+  if (count(out) > 0 && (lowest < 0 || highest >= count(n.in_dims(0)))) return wrong_shape(n, 0, "large enough for " + to_text(out));
   return check_copy(r->copy);
 }
 
@@ -117,7 +133,33 @@ void lower_split(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_split(const NodeView& n) {
   for (uint32_t k = 0; k < n.output_count(); ++k)
     if (!n.has_output(k)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), "absent", "named"};
-  return {};
+  const Dims in = n.in_dims(0);
+  if (const Refusal r = check_axis(n.integer("axis", 0), in.size())) return r;
+  const size_t axis = axis_at(n.integer("axis", 0), in.size());
+  int64_t sum = 0;
+  for (uint32_t k = 0; k < n.output_count(); ++k) {
+    Dims out = n.out_dims(k);
+    if (out.size() != in.size()) return wrong_shape(n, 0, "as many dims as output " + std::to_string(k));
+    sum += out[axis];
+    out[axis] = in[axis];
+    if (out != in) return wrong_shape(n, 0, "the shape of output " + std::to_string(k) + " but for the axis");
+  }
+  return sum == in[axis] ? Refusal() : wrong_shape(n, 0, std::to_string(sum) + " on the axis");
+}
+
+Refusal check_concat(const NodeView& n) {
+  const Dims out = n.out_dims(0);
+  if (const Refusal r = check_axis(n.integer("axis", 1), out.size())) return r;
+  const size_t axis = axis_at(n.integer("axis", 1), out.size());
+  int64_t sum = 0;
+  for (uint32_t k = 0; k < n.input_count(); ++k) {
+    Dims in = n.has_input(k) ? n.in_dims(k) : Dims();
+    if (in.size() != out.size()) return {OPTIMA_REASON_RANK, "input " + std::to_string(k), "another rank", "rank " + std::to_string(out.size())};
+    sum += in[axis];
+    in[axis] = out[axis];
+    if (in != out) return wrong_shape(n, k, to_text(out) + " but for the axis");
+  }
+  return sum == out[axis] ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(out), std::to_string(sum) + " on the axis"};
 }
 
 void lower_concat(std::span<const NodeView> nodes, LowerContext& ctx) {
@@ -190,18 +232,34 @@ void lower_space_to_depth(std::span<const NodeView> nodes, LowerContext& ctx) {
   emit(n, {permuted({d[0], d[1], d[2] / b, b, d[3] / b, b}, {0, 3, 5, 1, 2, 4}), 0}, ctx);
 }
 
-Refusal check_tile(const NodeView& n) { return check_copy(of_tile(n)); }
+Refusal check_tile(const NodeView& n) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  for (size_t d = 0; d < in.size(); ++d)
+    if (out.size() != in.size() || (in[d] && out[d] % in[d])) return wrong_shape(n, 0, "a divisor of " + to_text(out));
+  return check_copy(of_tile(n));
+}
+Refusal check_expand(const NodeView& n) {
+  if (!broadcasts(n.in_dims(0), n.out_dims(0))) return wrong_shape(n, 0, "broadcastable to " + to_text(n.out_dims(0)));
+  return check_copy({n.out_dims(0), broadcast_steps(n.in_dims(0), n.out_dims(0)), row_major(n.out_dims(0))});
+}
+Refusal check_blocks(const NodeView& n) {
+  const int64_t b = n.integer("blocksize", 1);
+  const Dims d = n.in_dims(0);
+  const bool deep = n.op() == "DepthToSpace";
+  if (b < 1 || b > 1 << 15 || (deep ? d[1] % (b * b) : d[2] % b || d[3] % b)) return {OPTIMA_REASON_ATTRIBUTE, "blocksize", std::to_string(b), "a divisor"};
+  return count(n.out_dims(0)) == count(d) ? Refusal() : wrong_shape(n, 0, "as many elements as the result");
+}
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, nullptr, lower_transpose},
+    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_transpose, lower_transpose},
     {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_slice, lower_slice},
     {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_split, lower_split},
-    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, nullptr, lower_concat},
-    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, nullptr, lower_expand},
+    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, check_concat, lower_concat},
+    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, check_expand, lower_expand},
     {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_tile, lower_tile},
-    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, nullptr, lower_depth_to_space},
-    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, nullptr, lower_space_to_depth},
+    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, check_blocks, lower_depth_to_space},
+    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, check_blocks, lower_space_to_depth},
 };
 
 }  // namespace

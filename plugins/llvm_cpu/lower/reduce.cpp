@@ -77,9 +77,12 @@ Refusal check_reduce(const NodeView& n) {
   const auto axes = axes_of(n);
   if (!axes) return needs_constant(1);
   const Dims dims = n.in_dims(0);
+  for (const int64_t a : *axes)
+    if (const Refusal r = check_axis(a, dims.size())) return r;
   for (const int64_t d : dims)
     if (d == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(dims), "not empty"};
   const Split s = split(dims, reduced(n));
+  if (count(n.out_dims(0)) != count(s.kept)) return wrong_shape(n, 0, "the shape of the result without its axes");
   const size_t most_kept = s.last_gone ? 3 : 4;
   if (s.kept.size() > most_kept || s.gone.size() > 4) return {OPTIMA_REASON_RANK, "axes", "alternating too often", "at most 4 runs of reduced dims"};
   const bool real = n.op() == "ReduceL2" || n.op() == "ReduceLogSum" || n.op() == "ReduceLogSumExp";
@@ -133,9 +136,26 @@ void lower_cumsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
-Refusal check_axis_constant(const NodeView& n) { return n.graph.integers(n.input(1)) ? Refusal() : needs_constant(1); }
+Refusal check_axis_constant(const NodeView& n) {
+  const auto axis = n.graph.integers(n.input(1));
+  if (!axis || axis->size() != 1) return needs_constant(1);
+  if (n.in_dims(0) != n.out_dims(0)) return wrong_shape(n, 0, to_text(n.out_dims(0)));
+  return check_axis((*axis)[0], n.in_dims(0).size());
+}
+Refusal check_top(const NodeView& n) {
+  const Dims in = n.in_dims(0), out = n.has_output(0) ? n.out_dims(0) : n.out_dims(1);
+  const int64_t axis = n.integer("axis", -1);
+  if (const Refusal r = check_axis(axis, in.size())) return r;
+  Dims want = in;
+  const size_t at = axis_at(axis, in.size());
+  if (out.size() == in.size()) want[at] = std::min(in[at], out[at]);
+  return out == want ? Refusal() : wrong_shape(n, 0, to_text(out) + " but longer on the axis");
+}
 Refusal check_arg(const NodeView& n) {
   const Dims dims = n.in_dims(0);
+  if (const Refusal r = check_axis(n.integer("axis", 0), dims.size())) return r;
+  const AxisView v = around(dims, axis_at(n.integer("axis", 0), dims.size()));
+  if (count(n.out_dims(0)) != v.outer * v.inner) return wrong_shape(n, 0, "the shape of the result and its axis");
   if (dims[axis_at(n.integer("axis", 0), dims.size())] == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(dims), "not empty"};
   return {};
 }
@@ -149,7 +169,7 @@ Family reduce_family() {
       out.push_back({name, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, check_reduce, lower_reduce});
     for (const std::string_view name : {"ArgMax", "ArgMin"})
       out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, check_arg, lower_arg});
-    out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, nullptr, lower_top});
+    out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, check_top, lower_top});
     out.push_back({"CumSum", 11, 14, {kCounted, kIndex}, {kCounted}, 1, 8, 0b10, check_axis_constant, lower_cumsum});
     return out;
   }();

@@ -164,6 +164,17 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_resize(const NodeView& n) {
   const Rule r = rule_of(n);
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  if (n.in_dims(0).size() != n.out_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
+  for (const int64_t a : n.integers("axes"))
+    if (const Refusal bad = check_axis(a, n.in_dims(0).size())) return bad;
+  for (const uint32_t k : {1u, 2u}) {  // one number per axis, two of the region
+    const size_t all = n.integers("axes").empty() ? n.in_dims(0).size() : n.integers("axes").size();
+    const auto numbers = n.has_input(k) ? n.graph.floats(n.input(k)) : std::nullopt;
+    if (numbers && !numbers->empty() && numbers->size() != (k == 1 ? 2 * all : all)) return wrong_shape(n, k, "one number per axis");
+    if (numbers && k == 2)
+      for (const float s : *numbers)
+        if (!(s > 0)) return {OPTIMA_REASON_SIZE_LIMIT, "input 2", "not positive", "positive scales"};
+  }
   if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(r.mode), "nearest, linear or cubic"};
   if (r.coordinates == "tf_crop_and_resize") {
     if (n.has_input(1) && !n.graph.floats(n.input(1))) return needs_constant(1);

@@ -61,8 +61,21 @@ void lower_group_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
   emit_norm(n, false, d[0] * groups, each * space, groups, each, space, ctx);
 }
 
+/// The result has the operand's shape, and the axis is one of it.
+Refusal check_same(const NodeView& n) {
+  if (n.in_dims(0) != n.out_dims(0)) return wrong_shape(n, 0, to_text(n.out_dims(0)));
+  return check_axis(n.integer("axis", 0), n.in_dims(0).size());
+}
+
+Refusal check_instance_norm(const NodeView& n) {
+  for (uint32_t k = 1; k < 3; ++k)
+    if (count(n.in_dims(k)) != n.in_dims(0)[1]) return wrong_shape(n, k, "one value per channel");
+  return check_same(n);
+}
+
 /// Scale and bias of exactly the normalized elements.
 Refusal check_layer_norm(const NodeView& n) {
+  if (const Refusal r = check_same(n)) return r;
   const Dims dims = n.in_dims(0);
   const AxisView v = around(dims, axis_at(n.integer("axis", -1), dims.size()));
   for (uint32_t k = 1; k < 3; ++k)
@@ -76,8 +89,9 @@ Refusal check_group_norm(const NodeView& n) {
   const Dims d = n.in_dims(0);
   const int64_t groups = n.integer("num_groups", 1);
   if (groups < 1 || d[1] % groups) return {OPTIMA_REASON_ATTRIBUTE, "num_groups", std::to_string(groups), "a divisor of the channels"};
-  if (n.has_input(1) && count(n.in_dims(1)) != d[1]) return {OPTIMA_REASON_OTHER, "input 1", to_text(n.in_dims(1)), "one value per channel"};
-  return {};
+  for (uint32_t k = 1; k < 3; ++k)
+    if (n.has_input(k) && count(n.in_dims(k)) != d[1]) return wrong_shape(n, k, "one value per channel");
+  return check_same(n);
 }
 
 void lower_lp(std::span<const NodeView> nodes, LowerContext& ctx) {
@@ -95,7 +109,7 @@ void lower_lp(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_lp(const NodeView& n) {
   const int64_t p = n.integer("p", 2);
   if (p != 1 && p != 2) return {OPTIMA_REASON_ATTRIBUTE, "p", std::to_string(p), "1 or 2"};
-  return {};
+  return check_same(n);
 }
 
 void lower_lrn(std::span<const NodeView> nodes, LowerContext& ctx) {
@@ -111,14 +125,14 @@ void lower_lrn(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, nullptr, lower_softmax},
-    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, nullptr, lower_softmax},
+    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
+    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
     {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, check_layer_norm, lower_layer_norm},
     {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, check_layer_norm, lower_layer_norm},
-    {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, nullptr, lower_instance_norm},
+    {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, check_instance_norm, lower_instance_norm},
     {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, check_group_norm, lower_group_norm},
     {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, check_lp, lower_lp},
-    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, nullptr, lower_lrn},
+    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, check_same, lower_lrn},
 };
 
 }  // namespace

@@ -17,4 +17,23 @@ Refusal only_first_output(const NodeView& node) {
 
 Refusal needs_constant(uint32_t input) { return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(input), "computed", "constant"}; }
 
+Refusal check_axis(int64_t axis, size_t rank) {
+  const int64_t n = static_cast<int64_t>(rank);
+  if (axis >= -n && axis < n) return {};
+  return {OPTIMA_REASON_ATTRIBUTE, "axis", std::to_string(axis), "within [" + std::to_string(-n) + ", " + std::to_string(n - 1) + "]"};
+}
+
+Refusal wrong_shape(const NodeView& node, uint32_t input, const std::string& wanted) {
+  return {OPTIMA_REASON_OTHER, "input " + std::to_string(input), to_text(node.in_dims(input)), wanted};
+}
+
+bool broadcasts(const Dims& from, const Dims& to) {
+  if (from.size() > to.size()) return false;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const int64_t have = from[from.size() - 1 - d];
+    if (have != 1 && have != to[to.size() - 1 - d]) return false;
+  }
+  return true;
+}
+
 }  // namespace optima::llvm_cpu

@@ -59,6 +59,10 @@ TEST_CASE("activations and additions after a product are part of it") {
   v = net.node("Gemm", 13, {x, net.weights({40, 50}), net.weights({50})}, {12, 50});
   net.output(net.add(net.same("Sigmoid", 13, v), residual));
   v = net.node("MatMul", 13, {x, net.weights({40, 50})}, {12, 50});
-  net.output(net.node("Add", 14, {v, net.weights({50})}, {12, 50}));
+  v = net.node("Add", 14, {net.weights({50}), v}, {12, 50});
+  net.output(net.add(net.same("Gelu", 20, v), residual));
+  v = net.node("Gemm", 13, {x, net.weights({40, 50}), net.weights({50})}, {12, 50});
+  v = net.node("Add", 14, {v, net.input({1, 50})}, {12, 50});
+  net.output(net.same("Gelu", 20, v, {Net::text("approximate", "tanh")}));
   matches_reference(bench, net);
 }
