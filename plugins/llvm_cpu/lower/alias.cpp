@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: operators that only rename bytes.
 #include "plugins/llvm_cpu/lower/families.hpp"
+#include "plugins/llvm_cpu/lower/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr Types kAny = types(OPTIMA_F32, OPTIMA_F16, OPTIMA_I64, OPTIMA_I32, OPTIMA_BOOL, OPTIMA_U8, OPTIMA_I8, OPTIMA_F64);
-
 void lower_alias(std::span<const NodeView> nodes, LowerContext& ctx) { ctx.alias(nodes[0].output(0), nodes[0].input(0)); }
 
+Refusal check_alias(const NodeView& n) {
+  return count(n.in_dims(0)) == count(n.out_dims(0)) ? Refusal() : wrong_shape(n, 0, "as many elements as the result");
+}
+
 constexpr Lowering kRows[] = {
-    {"Reshape", 1, 25, {kAny, kIndex}, {kAny}, 0, 8, 0, nullptr, lower_alias},
-    {"Flatten", 1, 25, {kAny}, {kAny}, 0, 8, 0, nullptr, lower_alias},
-    {"Squeeze", 1, 25, {kAny, kIndex}, {kAny}, 0, 8, 0, nullptr, lower_alias},
-    {"Unsqueeze", 1, 25, {kAny, kIndex}, {kAny}, 0, 8, 0, nullptr, lower_alias},
-    {"Identity", 1, 25, {kAny}, {kAny}, 0, 8, 0, nullptr, lower_alias},
+    {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
+    {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
+    {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
+    {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
+    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
 };
 
 }  // namespace

@@ -47,10 +47,35 @@ Split split(const Dims& dims, const std::vector<bool>& gone) {
   return s;
 }
 
+int64_t number_of(const NodeView& n) { return std::find(std::begin(kNames), std::end(kNames), n.op()) - std::begin(kNames); }
+
+/// All pixels of each channel of a blocked tensor, as squeeze-and-excite nets ask for: the layout stays.
+bool reduces_pixels(const NodeView& n, const LowerContext& ctx) {
+  const Dims in = n.in_dims(0);
+  const std::vector<bool> gone = reduced(n);
+  if (in.size() < 3 || in.size() > 5 || n.out_dims(0).size() != in.size() || ctx.layout(n.input(0)) != Layout::Blocked) return false;
+  for (size_t d = 0; d < in.size(); ++d)
+    if (gone[d] != (d >= 2)) return false;
+  return n.in_dtype(0) == OPTIMA_F32;
+}
+void lower_pixels(const NodeView& n, LowerContext& ctx) {
+  const Dims in = n.in_dims(0);
+  const int64_t vl = ctx.target().vector_width, planes = in[0] * divide_up(in[1], vl), pixels = count(in) / (in[0] * in[1]);
+  Op op;
+  op.kernel = {"k_reduce", {number_of(n), int64_t{1}, int64_t{1}, planes, vl, int64_t{0}, int64_t{0}, pixels * vl, int64_t{1}, int64_t{1}, int64_t{1},
+                            pixels, int64_t{0}, int64_t{0}, int64_t{0}, vl}};
+  op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
+  op.units = planes;
+  op.work = planes * pixels * vl;
+  op.label = std::string(n.op()) + " " + to_text(in) + " blocked";
+  ctx.emit(std::move(op));
+}
+
 void lower_reduce(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
+  if (reduces_pixels(n, ctx)) return lower_pixels(n, ctx);
   const Dims dims = n.in_dims(0);
-  const int64_t number = std::find(std::begin(kNames), std::end(kNames), n.op()) - std::begin(kNames), vl = ctx.target().vector_width;
+  const int64_t number = number_of(n), vl = ctx.target().vector_width;
   Split s = split(dims, reduced(n));
   const bool last = s.last_gone || s.kept.empty();  // vectors run along a reduced dim; then the last kept dim must be 1
   if (last && s.gone.empty()) s.gone = {1}, s.gone_step = {1};

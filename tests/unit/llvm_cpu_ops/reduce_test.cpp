@@ -25,6 +25,17 @@ TEST_CASE("reductions over every combination of axes") {
   matches_reference(bench, net, 4e-6);
 }
 
+TEST_CASE("pixels of blocked tensors are reduced where they lie") {
+  Bench bench;
+  Net net;
+  const uint32_t c = net.same("Relu", 14, net.conv(net.input({2, 3, 6, 7}), 21, 1, 1, 0));
+  net.output(net.node("ReduceMean", 18, {c, net.integers({2, 3})}, {2, 21, 1, 1}));
+  net.output(net.node("ReduceMax", 20, {c, net.integers({-1, -2})}, {2, 21, 1, 1}));
+  const uint32_t flat = net.node("ReduceMean", 18, {c, net.integers({2, 3})}, {2, 21}, {Net::integer("keepdims", 0)});
+  net.output(flat);
+  matches_reference(bench, net);
+}
+
 TEST_CASE("arg, top-k and cumulative sums") {
   Bench bench;
   Net net;
