@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/kernels: the one dense micro-kernel; direct convolution, planar stem, 1x1, Winograd and matrix x vector end here.
+// llvm_cpu/kernels: the one dense micro-kernel; direct convolution, planar stem, 1x1 and Winograd end here.
 //
 // TILE. OCB blocks of VL outputs x WT neighbouring pixels live in registers. Per k step (one input channel, one tap): OCB
 //   vector loads of weights, WT scalar broadcasts, OCB * WT multiply-adds.

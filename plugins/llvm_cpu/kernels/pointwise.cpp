@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/kernels: 1x1 convolution with stride 1 = matrix product over P pixels in one flat row; and matrix x vector.
+// llvm_cpu/kernels: 1x1 convolution with stride 1 = matrix product over P pixels in one flat row.
 #include "plugins/llvm_cpu/kernels/pointwise.hpp"
 
 /// args: in, weights (Pack::Dense), bias, out, residual. by_tiles: units = N * ceil(P / WT) tiles of pixels, else oc groups
@@ -21,32 +21,4 @@ TEMPLATE(k_pointwise, int64_t by_tiles, int64_t OCB, int64_t WT, int64_t ICC, in
   } else {
     ROLL for (idx n = 0; n < N; n++) image(n, u0, u1, 0, tiles);
   }
-}
-
-/// Fully connected with one input row: args x, weights (Pack::Dense), bias, out, residual; units = oc groups. Each group
-/// prefetches AHEAD bytes of its own stream. out is plain: the last vector is cut at N outputs.
-TEMPLATE(k_gemv, int64_t OCB, int64_t AHEAD, int64_t tail, int64_t act, float lo, float hi, int64_t K, int64_t N) {
-  using namespace k;
-  const idx nb = cdiv(N, VL), full = N / VL / OCB;
-  auto group = [&](idx g, idx OB) __attribute__((always_inline)) {
-    const idx o = g * OCB * VL;
-    const float* w = (const float*)args[1] + o * K;
-    const TileShape t = {OB, 1, 1, 1, 1, 1, 1, 1, 1, VL, OB, tail & kBias, kNone, lo, hi, VL, 0, 0, VL, VL, VL};
-    float sums[8 * VL];
-    tile(t, 0, 0, K, 0, 1, 0, 1, true, true, (const float*)args[0], 0, w, (const float*)args[2] + o, nullptr, sums,
-         (const char*)w + AHEAD, VL * 4);
-    const float* res = (const float*)args[4] + o;
-    float* out = (float*)args[3] + o;
-    UNROLL for (idx b = 0; b < OB; b++) {
-      if (o + (b + 1) * VL <= N) st(out + b * VL, finish(ld(sums + b * VL), tail, act, lo, hi, res + b * VL));
-      else {
-        float r[VL] = {};
-        if (tail & (kResidual | kResidualAfter)) ROLL for (idx l = 0; l < N - o - b * VL; l++) r[l] = res[b * VL + l];
-        const vec v = finish(ld(sums + b * VL), tail, act, lo, hi, r);
-        ROLL for (idx l = 0; l < N - o - b * VL; l++) out[b * VL + l] = v[l];
-      }
-    }
-  };
-  ROLL for (idx g = u0; g < imin(u1, full); g++) group(g, OCB);
-  if (nb > full * OCB && u1 > full) group(full, nb - full * OCB);
 }
