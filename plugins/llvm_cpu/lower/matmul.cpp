@@ -254,6 +254,10 @@ void emit_dense(int64_t M, int64_t N, int64_t K, const Operand& a, const std::ve
 namespace {
 
 Refusal check_product(const NodeView& n) {
+  const size_t rank = n.in_dims(1).size();
+  const bool gemm = n.op() == "Gemm";
+  if (gemm ? rank != 2 || n.out_dims(0).size() != 2 : rank < 1)
+    return {OPTIMA_REASON_RANK, "input 1", "rank " + std::to_string(rank), gemm ? "rank 2" : "rank 1 or more"};
   for (uint32_t k = 0; k < 2; ++k)
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
   const Product p = n.op() == "Gemm" ? of_gemm(n) : of_matmul(n);

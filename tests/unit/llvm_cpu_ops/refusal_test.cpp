@@ -34,6 +34,12 @@ TEST_CASE("a matrix product whose shapes do not meet is refused") {
   refused(net, "input 1 is [6,7], must be 5 rows");
 }
 
+TEST_CASE("a product with a scalar is refused") {
+  Net net;
+  net.node("MatMul", 13, {net.input({4, 5}), net.input({})}, {4});
+  refused(net, "input 1 is rank 0, must be rank 1 or more");
+}
+
 TEST_CASE("a slice that would read outside is refused") {
   Net net;
   net.node("Slice", 13, {net.input({10}), net.integers({5}), net.integers({10})}, {9});
