@@ -160,7 +160,7 @@ void rotary_embedding(Call& c) {
     for (int64_t h = 0; h < x.heads; ++h)
       for (int64_t l = 0; l < x.length; ++l) {
         const int64_t row = by_position ? position[static_cast<size_t>(b * x.length + l)] : b * x.length + l;
-        if (row < 0 || row * half + half > static_cast<int64_t>(cs.size())) invalid("a position is " + std::to_string(row) + ", outside the caches");
+        if (row < 0 || (half > 0 && row >= static_cast<int64_t>(cs.size()) / half)) invalid("a position is " + std::to_string(row) + ", outside the caches");
         double* at = x.x.data() + ((b * x.heads + h) * x.length + l) * x.size;
         for (int64_t k = 0; k < half; ++k) {
           double &first = at[interleaved ? 2 * k : k], &second = at[interleaved ? 2 * k + 1 : k + half];

@@ -23,7 +23,7 @@ double reflect(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;
   const double away = std::fabs(x - low), turns = std::floor(away / range), rest = away - turns * range;
-  return std::fmod(turns, 2) == 0 ? low + rest : high - rest;
+  return std::fmax(low, std::fmin(high, std::fmod(turns, 2) == 0 ? low + rest : high - rest));
 }
 
 /// Position of a normalised coordinate (-1..1) on an axis of n elements.

@@ -33,7 +33,7 @@ std::vector<int64_t> scale_index(const Call& c, const Dims& x, const Dims& scale
     seen[axis] = x[axis];
     return broadcast_index(seen, x);
   }
-  if (block < 0 || scale.size() != x.size() || scale[axis] < 1 || (x[axis] + block - 1) / block != scale[axis])
+  if (block < 0 || block > 1 << 30 || scale.size() != x.size() || scale[axis] < 1 || (x[axis] + block - 1) / block != scale[axis])
     invalid("scale of shape " + show(scale) + " does not cut " + show(x) + " into blocks of " + std::to_string(block));
   const Dims step = strides_of(scale);
   std::vector<int64_t> index;

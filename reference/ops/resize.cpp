@@ -81,7 +81,7 @@ std::vector<Taps> taps_of(const Settings& s, const Axis& a) {
   std::vector<Taps> taps;
   for (int64_t o = 0; o < a.out; ++o) {
     const double x = source(s, a, o);
-    if (s.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) taps.push_back({});
+    if (s.coordinates == "tf_crop_and_resize" && !(x >= 0 && x <= static_cast<double>(a.in - 1))) taps.push_back({});
     else if (s.mode == "nearest") taps.push_back({{std::max<int64_t>(0, std::min(a.in - 1, nearest_to(s.nearest, x)))}, {1.0}});
     else taps.push_back(interpolated(s, a, x));
   }
