@@ -84,6 +84,7 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Res
   out.wishes = wishes.by_node_id;
   out.plugins = registry.compilers();
   out.plugin_order = request.config.plugin_order;
+  out.plan_only = request.plan_only;
   return out;
 }
 

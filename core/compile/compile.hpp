@@ -29,6 +29,7 @@ struct PlanRequest {
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
   std::string require_device;                 ///< every node there, or Placement
   Config config;
+  bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note
 };
 
 /// Milliseconds of each step.

@@ -37,7 +37,8 @@ Status plan_verb(Session& session, const std::vector<std::string>& words) {
   declare_placement(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
-  OPTIMA_ASSIGN(const PlanRequest request, plan_request(session, arguments));
+  OPTIMA_ASSIGN(PlanRequest request, plan_request(session, arguments));
+  request.plan_only = true;
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
   if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), to_text(plan_to_json(planned.plan))));
