@@ -71,6 +71,7 @@ class Builder {
     const PackedGraph packed = pack(piece, true, next_blob_id_.fetch_add(piece.blobs.size()));
     CompileJob job;
     job.graph = &packed.raw;
+    job.blobs = piece.blobs;
     job.device = device.target;
     job.stem = cat("subgraph_", index);
     OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
