@@ -92,7 +92,7 @@ TEST_CASE("the reference agrees with the ONNX node tests of every operator it ha
     const auto listed = known.find(c.name);
     if (listed != known.end()) {
       used.insert(c.name);
-      CHECK_MESSAGE(r.outcome == Outcome::Failed, c.name << " is listed as an exception and " << (r.outcome == Outcome::Passed ? "passes" : "is skipped"));
+      CHECK_MESSAGE(r.outcome == Outcome::Failed, c.name << " is listed as an exception and " << std::string(r.outcome == Outcome::Passed ? "passes" : "is skipped"));
       ++excepted;
       continue;
     }
