@@ -19,8 +19,8 @@ namespace {
 const std::string kPython = std::string(OPTIMA_SOURCE_DIR) + "/.deps/py/bin/python";
 const std::string kScript = std::string(OPTIMA_SOURCE_DIR) + "/tests/unit/onnx_io/node_tests.py";
 
-// Models of opset 1, which we do not read.
-const std::set<std::string> kTooOld = {"test_not_2d", "test_not_3d", "test_not_4d"};
+// Models of opset 1, and a Scan of opset 8, whose batch axis later opsets do not have: refused by name.
+const std::set<std::string> kTooOld = {"test_not_2d", "test_not_3d", "test_not_4d", "test_scan_sum"};
 
 std::string import_and_write(const std::string& path, const std::string& folder) {
   auto g = onnx_io::load_model(path);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -84,11 +85,13 @@ TEST_CASE("three gigabytes of external data cost little memory") {
   const std::string path = folder.file("m.onnx", model.SerializeAsString());
   onnx_io::ImportOptions options;
   options.hash = false;
+  ::malloc_trim(0);  // what the other case freed is not this one's
+  const double before = anonymous_mib();
   const auto start = now();
   auto loaded = onnx_io::load_model(path, options);
   REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
   auto done = passes::run_passes(std::move(*loaded));
   REQUIRE(done.ok());
-  MESSAGE("import and passes ", seconds_since(start), " s, anonymous memory ", anonymous_mib(), " MiB");
-  CHECK(anonymous_mib() < 200);
+  MESSAGE("import and passes ", seconds_since(start), " s, anonymous memory ", anonymous_mib() - before, " MiB");
+  CHECK(anonymous_mib() - before < 200);
 }
