@@ -69,9 +69,9 @@ Status Session::apply(const Arguments& arguments) {
 }
 
 Status Session::start_log(const Arguments& arguments) {
-  if (!arguments.has("log-level") && !arguments.has("log-json")) {
-    if (registry_ || json_) return {};
-  }
+  const bool given = arguments.has("log-level") || arguments.has("log-json");
+  if (log_started_ && !given) return {};  // what stood before the verb holds
+  log_started_ = true;
   OPTIMA_ASSIGN(const LogLevel least, parse_level(arguments.text("log-level", "warn")));
   std::shared_ptr<std::ofstream> file;
   if (arguments.has("log-json")) {

@@ -53,7 +53,7 @@ class Session {
   std::vector<std::string> folders_;
   Config config_;
   OptionValues options_;
-  bool json_ = false, terminal_ = false, allow_writable_ = false;
+  bool json_ = false, terminal_ = false, allow_writable_ = false, log_started_ = false;
   std::optional<Registry> registry_;
 };
 

@@ -94,3 +94,15 @@ TEST_CASE("config errors carry file, line and column") {
   CHECK(r.err.find("optima.yaml:2:") != std::string::npos);
   CHECK(r.err.find("nme") != std::string::npos);
 }
+
+TEST_CASE("global options hold before and after the verb") {
+  const TempFolder folder;
+  const Ran before = host({"--log-level", "nonsense", "plugins"});
+  CHECK(before.code == 2);
+  CHECK(before.err == "optima-host: error: --log-level: found 'nonsense', wanted trace, debug, info, warn or error\n");
+  CHECK(host({"plugins", "--log-level", "nonsense"}).code == 2);
+  const Ran logged = host({"--log-level", "debug", "--log-json", folder / "log", "plugins"});
+  CHECK(logged.code == 0);
+  CHECK(std::filesystem::exists(folder / "log"));
+  CHECK(parse_json(host({"--json", "plugins"}).out, "stdout").ok());
+}
