@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: OpenVINO's core, its devices, and how its exceptions and types look on our side.
+#pragma once
+
+#include <mutex>
+
+#include <openvino/openvino.hpp>
+#include <optional>
+
+#include "optima/plugin/plugin.hpp"
+
+namespace openvino_plugin {
+
+namespace sdk = optima::sdk;
+
+/// One line of what OpenVINO said, without its source positions; it writes several.
+std::string one_line(const std::string& what);
+
+/// Runs `body`; an exception of OpenVINO becomes Error(code, thing + its sentence).
+template <class F>
+auto guarded(int32_t code, const std::string& thing, F&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const sdk::Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw sdk::Error(code, thing + ": " + one_line(e.what()));
+  } catch (...) {
+    throw sdk::Error(code, thing + ": unknown exception inside OpenVINO");
+  }
+}
+
+std::string version();
+
+/// OPTIMA_UNDEFINED / nullopt for types that do not cross.
+int32_t dtype_of(ov::element::Type type);
+std::optional<ov::element::Type> type_of(int32_t dtype);
+
+/// The process's connection to OpenVINO, made at the first use. Any thread.
+class Engine {
+ public:
+  ov::Core& core();
+  std::vector<sdk::PresentDevice> devices();
+  /// "CPU", "GPU.1". DEPENDENCY when OpenVINO has no such device here.
+  std::string device_name(const sdk::Device& device);
+
+ private:
+  std::once_flag once_;
+  std::unique_ptr<ov::Core> core_;
+};
+
+}  // namespace openvino_plugin

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: who it is and what it can do. Knows no OpenVINO: operators.inc is what operators.py found in it.
+#pragma once
+
+#include <utility>
+
+#include "optima/plugin/manifest.hpp"
+
+namespace openvino_plugin {
+
+namespace sdk = optima::sdk;
+
+inline constexpr std::string_view kFormat = "openvino.blob/1";
+
+constexpr sdk::Op row(std::string_view name, int32_t first, int32_t last, std::array<sdk::Types, 8> in, std::array<sdk::Types, 8> out) {
+  sdk::Op op;
+  op.name = name;
+  op.since_min = first, op.since_max = last;
+  op.in = in, op.out = out;
+  op.static_shape = false;
+  op.kinds = "X64 INTELGPU";
+  return op;
+}
+
+inline constexpr sdk::Op kOperators[] = {
+#include "operators.inc"
+};
+
+inline constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"INTELGPU", "gpu"}};
+inline constexpr sdk::OptionSpec kOptions[] = {
+    {"openvino.precision", "enum", "compile", "f32", "type that f32 models are computed in", true, "f32 f16 bf16"},
+    {"openvino.hint", "enum", "load", "latency", "what to run for: one request's time, or many requests a second", false, "latency throughput"},
+    {"openvino.streams", "int", "load", "0", "requests computed side by side; 0 = what the hint says", false, "", 0, 256},
+    {"openvino.threads", "int", "load", "0", "threads to compute with; 0 = optima.threads, else all", false, "", 0, 1024},
+    {"openvino.cache_dir", "path", "load", "", "folder for OpenVINO's own cache of compiled kernels; empty = none", false},
+};
+
+constexpr sdk::Info info() {
+  sdk::Info i;
+  i.id = "openvino", i.vendor = "Optima", i.version = "0.1.0", i.build_id = OPTIMA_BUILD_ID;
+  i.devices = kDevices;
+  i.operators = kOperators;
+  i.options = kOptions;
+  i.formats = kFormat;
+  i.priority = -10;  // behind the project's own plugin for the same kind: taken when named or ordered
+  return i;
+}
+inline constexpr sdk::Info kInfo = info();
+
+}  // namespace openvino_plugin

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: OpenVINO's CPU and GPU devices through the seam. Nothing of OpenVINO's C++ crosses it.
+#include "optima/plugin/plugin.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <future>
+
+#include "artifact.hpp"
+#include "engine.hpp"
+#include "folder.hpp"
+#include "info.hpp"
+#include "program.hpp"
+#include "query.hpp"
+
+namespace openvino_plugin {
+namespace {
+
+Port port_of(const sdk::Value& v) { return {std::string(v.name()), v.dtype(), v.ranked(), v.shape()}; }
+
+uint64_t sum_of_file(const std::string& path, uint64_t& size) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> buffer(1 << 20);
+  Checksum c;
+  size = 0;
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), file.gcount() > 0) {
+    c.add(buffer.data(), static_cast<size_t>(file.gcount()));
+    size += static_cast<uint64_t>(file.gcount());
+  }
+  return c.value();
+}
+
+class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
+ public:
+  explicit OpenVino(const sdk::Init& init) : host_(init.host) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
+    try {
+      return engine_.devices();
+    } catch (const sdk::Error& e) {
+      why_none = e.text;
+      return {};
+    }
+  }
+
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    for (const sdk::Verdict& v : ask(engine_, host_, request)) report(v);
+  }
+
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    const sdk::Graph graph = request.graph();
+    const Here here = here_for(request.device());
+    Record record{here.openvino, here.device, here.chip, std::string(request.options().string("openvino.precision", "f32"))};
+    const std::string blob = sink.path(request.stem() + ".blob");
+    progress(0.1, "translating");
+    watched(progress, [&] { make_blob(graph, engine_.device_name(request.device()), record.precision, blob); });
+    record.blob_sum = sum_of_file(blob, record.blob_size);
+
+    Meta meta;
+    for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k)));
+    for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k)));
+    const std::string text = meta.write();
+    sink.file(request.stem() + ".meta", text);
+    Checksum c;
+    c.add(text.data(), text.size());
+    record.meta_size = text.size(), record.meta_sum = c.value();
+    sink.format(kFormat);
+    sink.compat(record.write(), "OpenVINO " + here.openvino + " for " + (here.chip.empty() ? here.device : here.chip));
+  }
+
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
+    try {
+      verify(artifact, here_for(device));
+      return {OPTIMA_COMPAT_OPTIMAL, ""};
+    } catch (const sdk::Error& e) {
+      if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
+      if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
+      return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
+    }
+  }
+
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const Record record = verify(artifact, here_for(device));
+    return import_program(engine_, host_, artifact, record, engine_.device_name(device), options);
+  }
+
+ private:
+  /// A CPU blob is translated again when it is loaded, so it fits every CPU; a GPU's holds that chip's kernels.
+  Here here_for(const sdk::Device& device) {
+    if (device.kind() == "X64") return {version(), "CPU", ""};
+    const std::string name = engine_.device_name(device);
+    return {version(), "GPU", guarded(OPTIMA_DEVICE, name, [&] { return engine_.core().get_property(name, ov::device::full_name); })};
+  }
+
+  /// OpenVINO cannot be stopped: a cancel is obeyed when its call returns.
+  template <class F>
+  static void watched(const sdk::Progress& progress, F&& work) {
+    std::future<void> done = std::async(std::launch::async, std::forward<F>(work));
+    while (done.wait_for(std::chrono::milliseconds(500)) == std::future_status::timeout) progress(-1, "compiling");
+    done.get();
+  }
+
+  void make_blob(const sdk::Graph& graph, const std::string& device, const std::string& precision, const std::string& path) {
+    const Folder folder(host_.temp_dir());
+    host_.graph_to_onnx(graph, folder.path());
+    guarded(OPTIMA_TOOL_FAILED, "OpenVINO does not compile this subgraph", [&] {
+      const std::shared_ptr<ov::Model> model = engine_.core().read_model(folder.path() + "/model.onnx");
+      if (model->inputs().size() != graph.input_count() || model->outputs().size() != graph.output_count())
+        throw sdk::Error(OPTIMA_INTERNAL, "OpenVINO read " + std::to_string(model->inputs().size()) + " inputs and " + std::to_string(model->outputs().size()) +
+                                              " outputs, the subgraph has " + std::to_string(graph.input_count()) + " and " + std::to_string(graph.output_count()));
+      ov::CompiledModel compiled = engine_.core().compile_model(model, device, ov::hint::inference_precision(ov::element::Type(precision)));
+      std::ofstream file(path, std::ios::binary);
+      compiled.export_model(file);
+      if (!file.flush()) throw sdk::Error(OPTIMA_IO, "blob cannot be written");
+    });
+  }
+
+  sdk::Host host_;
+  Engine engine_;
+};
+
+}  // namespace
+}  // namespace openvino_plugin
+
+OPTIMA_PLUGIN(openvino_plugin::OpenVino, openvino_plugin::kInfo)

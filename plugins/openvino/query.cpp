@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query.hpp"
+
+#include <map>
+#include <openvino/op/constant.hpp>
+#include <openvino/op/parameter.hpp>
+#include <set>
+
+#include "cut.hpp"
+#include "folder.hpp"
+#include "info.hpp"
+
+namespace openvino_plugin {
+namespace {
+
+using Outputs = std::map<std::string, ov::Output<ov::Node>, std::less<>>;
+
+/// OpenVINO's model of some nodes, and what its device said about it.
+struct Answer {
+  std::shared_ptr<ov::Model> model;
+  ov::SupportedOpsMap supported;
+  Outputs by_name;  ///< by tensor name: the names of ONNX live there, friendly names are the translator's
+};
+
+Answer query(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request, const std::string& device, const std::vector<sdk::Node>& nodes) {
+  const Cut cut(request.graph().raw(), nodes);
+  const Folder folder(host.temp_dir());
+  host.graph_to_onnx(sdk::Graph(cut.raw()), folder.path());
+  return guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] {
+    Answer a;
+    a.model = engine.core().read_model(folder.path() + "/model.onnx");
+    a.supported = engine.core().query_model(a.model, device);
+    for (const std::shared_ptr<ov::Node>& op : a.model->get_ops())
+      for (const ov::Output<ov::Node>& out : op->outputs())
+        for (const std::string& name : out.get_names()) a.by_name.emplace(name, out);
+    return a;
+  });
+}
+
+sdk::Verdict compare_type(const sdk::Node& node, uint32_t k, const ov::Output<ov::Node>& made) {
+  const sdk::Value v = node.output(k);
+  const std::string what = "output " + std::to_string(k);
+  if (dtype_of(made.get_element_type()) != v.dtype())
+    return sdk::Verdict::refused(node, OPTIMA_REASON_DTYPE, what, made.get_element_type().get_type_name() + " in OpenVINO", sdk::dtype_name(v.dtype()));
+  const ov::PartialShape shape = made.get_partial_shape();
+  if (!v.ranked() || shape.rank().is_dynamic()) return sdk::Verdict::supported(node);
+  bool same = shape.rank().get_length() == v.rank();
+  for (uint32_t d = 0; same && d < static_cast<uint32_t>(v.rank()); ++d)
+    same = v.dim(d) < 0 || shape[d].is_dynamic() || shape[d].get_length() == v.dim(d);
+  return same ? sdk::Verdict::supported(node) : sdk::Verdict::refused(node, OPTIMA_REASON_OTHER, "shape of " + what + " is " + shape.to_string() + " in OpenVINO, the model says otherwise");
+}
+
+/// Everything OpenVINO made of the node, from its outputs back to its inputs, must have an implementation.
+sdk::Verdict judge_node(const Answer& answer, const std::string& device, const sdk::Node& node) {
+  std::set<std::string, std::less<>> stop;
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (node.input(k)) stop.emplace(node.input(k).name());
+  std::vector<ov::Output<ov::Node>> open;
+  for (uint32_t k = 0; k < node.output_count(); ++k) {
+    if (!node.output(k)) continue;
+    const auto at = answer.by_name.find(node.output(k).name());
+    if (at == answer.by_name.end()) return sdk::Verdict::refused(node, OPTIMA_REASON_OTHER, "output " + std::to_string(k) + " has no counterpart in OpenVINO's model");
+    if (const sdk::Verdict v = compare_type(node, k, at->second); !v.yes()) return v;
+    open.push_back(at->second);
+  }
+  std::set<const ov::Node*> seen;
+  while (!open.empty()) {
+    const ov::Output<ov::Node> out = open.back();
+    open.pop_back();
+    bool is_input = false;
+    for (const std::string& name : out.get_names()) is_input = is_input || stop.count(name) > 0;
+    const ov::Node* op = out.get_node();
+    if (is_input || ov::is_type<ov::op::v0::Parameter>(op) || ov::is_type<ov::op::v0::Constant>(op) || !seen.insert(op).second) continue;
+    if (!answer.supported.count(op->get_friendly_name()))
+      return sdk::Verdict::refused(node, OPTIMA_REASON_OP, "operator " + std::string(node.op()), std::string(op->get_type_name()) + " in OpenVINO, which " + device + " does not implement", "implemented");
+    for (const ov::Output<ov::Node>& from : op->input_values()) open.push_back(from);
+  }
+  return sdk::Verdict::supported(node);
+}
+
+struct Asking {
+  Engine& engine;
+  const sdk::Host& host;
+  const sdk::CheckRequest& request;
+  std::string device;
+  std::vector<sdk::Verdict>& out;
+
+  /// All at once; when OpenVINO throws, halves, down to the node that it throws about.
+  void operator()(const std::vector<sdk::Node>& nodes) {
+    if (nodes.empty()) return;
+    try {
+      const Answer answer = query(engine, host, request, device, nodes);
+      for (const sdk::Node& n : nodes) out.push_back(judge_node(answer, device, n));
+    } catch (const sdk::Error& e) {
+      if (e.code != OPTIMA_UNSUPPORTED) throw;
+      if (nodes.size() == 1) {
+        out.push_back(sdk::Verdict::refused(nodes[0], OPTIMA_REASON_OTHER, e.text));
+        return;
+      }
+      const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
+      (*this)({nodes.begin(), middle});
+      (*this)({middle, nodes.end()});
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request) {
+  std::vector<sdk::Verdict> out;
+  std::vector<std::pair<const optima_node*, sdk::Node>> open;
+  for (const sdk::Node& n : request.nodes()) {
+    sdk::Verdict v = sdk::judge(kInfo.operators, n);
+    if (v.yes() && n.raw().graph != 0) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, this plugin takes nodes of the main graph only");
+    if (v.yes()) open.emplace_back(&n.raw(), n);
+    else out.push_back(std::move(v));
+  }
+  std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a.first < b.first; });  // the graph's order
+  std::vector<sdk::Node> nodes;
+  for (const auto& [raw, node] : open) nodes.push_back(node);
+  Asking{engine, host, request, engine.device_name(request.device()), out}(nodes);
+  return out;
+}
+
+}  // namespace openvino_plugin

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: tier 2, OpenVINO's own answer node by node.
+#pragma once
+
+#include "engine.hpp"
+
+namespace openvino_plugin {
+
+/// One verdict per candidate: the manifest's row first, then query_model on models made of the candidates.
+std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request);
+
+}  // namespace openvino_plugin
