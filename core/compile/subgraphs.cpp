@@ -104,11 +104,13 @@ class Builder {
   // A refused node is split away from its plugin and tried again; any other failure ends the compilation.
   Status refuse(uint32_t index, const CompileFailure& failed) {
     if (failed.status.kind() == StatusKind::Cancelled) return cancelled();
-    const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
-    if (failed.code != OPTIMA_UNSUPPORTED || failed.node == OPTIMA_NONE)
-      return failed.status.within(cat("subgraph ", index, " on ", device.full_name));
+    const Subgraph& subgraph = planned_.plan.subgraphs[index];
+    uint32_t blamed = failed.node;
+    if (blamed == OPTIMA_NONE && subgraph.nodes.size() == 1) blamed = planned_.graph.main().nodes[subgraph.nodes[0]].id;
+    if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
+      return failed.status.within(cat("subgraph ", index, " on ", planned_.plan.devices[subgraph.device].full_name));
     const std::lock_guard lock(mutex_);
-    result_.refusals.push_back({failed.node, planned_.plan.subgraphs[index].device, failed.status.message()});
+    result_.refusals.push_back({blamed, subgraph.device, failed.status.message()});
     return writer_.drop_subgraph(index);
   }
 
