@@ -44,7 +44,7 @@ class Reader {
 
 std::string line_of(const char* direction, const Port& p) {
   std::string line = std::string(direction) + " " + std::to_string(p.dtype) + " " + std::to_string(p.ranked ? static_cast<int64_t>(p.dims.size()) : -1);
-  for (int64_t d : p.dims) line += " " + std::to_string(d);
+  for (int64_t d : p.dims) (line += ' ') += std::to_string(d);
   return line + " " + std::to_string(p.name.size()) + " " + p.name + "\n";
 }
 
@@ -162,6 +162,7 @@ Record verify(const sdk::Artifact& artifact, const Here& here) {
   if (r.device != here.device) throw sdk::Error(OPTIMA_WRONG_DEVICE, "blob was made for OpenVINO's " + r.device + ", wanted " + here.device);
   if (r.chip != here.chip) throw sdk::Error(OPTIMA_WRONG_DEVICE, "blob was made for " + r.chip + ", found " + here.chip);
   if (r.openvino != here.openvino) throw sdk::Error(OPTIMA_RECOMPILE, "blob was made by OpenVINO " + r.openvino + ", this is " + here.openvino);
+  if (r.precision != "f32" && r.precision != "f16" && r.precision != "bf16") corrupt("compat record has precision '" + r.precision + "', wanted f32, f16 or bf16");
   verify_file(artifact, ".meta", r.meta_size, r.meta_sum);
   verify_file(artifact, ".blob", r.blob_size, r.blob_sum);
   return r;

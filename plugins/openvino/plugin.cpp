@@ -70,17 +70,18 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
     try {
-      verify(artifact, here_for(device));
+      verify(artifact, present(device));
       return {OPTIMA_COMPAT_OPTIMAL, ""};
     } catch (const sdk::Error& e) {
       if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
       if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
-      return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
+      if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
+      throw;
     }
   }
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
-    const Record record = verify(artifact, here_for(device));
+    const Record record = verify(artifact, present(device));
     return import_program(engine_, host_, artifact, record, engine_.device_name(device), options);
   }
 
@@ -90,6 +91,15 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
     if (device.kind() == "X64") return {version(), "CPU", ""};
     const std::string name = engine_.device_name(device);
     return {version(), "GPU", guarded(OPTIMA_DEVICE, name, [&] { return engine_.core().get_property(name, ov::device::full_name); })};
+  }
+
+  /// For running: a device that is not here is the wrong one.
+  Here present(const sdk::Device& device) {
+    try {
+      return here_for(device);
+    } catch (const sdk::Error& e) {
+      throw sdk::Error(OPTIMA_WRONG_DEVICE, e.text);
+    }
   }
 
   /// OpenVINO cannot be stopped: a cancel is obeyed when its call returns.

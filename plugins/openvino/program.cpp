@@ -12,7 +12,7 @@ ov::Shape shape_of(const sdk::Tensor& t) {
 
 std::string show(sdk::Span<const int64_t> dims) {
   std::string s = "[";
-  for (size_t k = 0; k < dims.size(); ++k) s += (k ? ", " : "") + std::to_string(dims[k]);
+  for (size_t k = 0; k < dims.size(); ++k) (s += k ? ", " : "") += std::to_string(dims[k]);
   return s + "]";
 }
 
@@ -125,8 +125,6 @@ ov::AnyMap properties_of(const Record& record, const sdk::Options& options) {
 
 std::unique_ptr<sdk::Program> import_program(Engine& engine, const sdk::Host& host, const sdk::Artifact& artifact, const Record& record,
                                              const std::string& device, const sdk::Options& options) {
-  if (record.precision != "f32" && record.precision != "f16" && record.precision != "bf16")
-    throw sdk::Error(OPTIMA_CORRUPT, "compat record has precision '" + record.precision + "', wanted f32, f16 or bf16");
   const std::string stem(artifact.stem());
   const sdk::Elements<char> text(*artifact.file(stem + ".meta"));
   Meta meta = Meta::read({text.data(), text.size()});
