@@ -58,7 +58,8 @@ class Request : public sdk::Context {
 
  private:
   static void give(const ov::Tensor& from, const sdk::OutTensor& to) {
-    const std::vector<int64_t> dims(from.get_shape().begin(), from.get_shape().end());
+    const ov::Shape shape = from.get_shape();
+    const std::vector<int64_t> dims(shape.begin(), shape.end());
     to.alloc({dims.data(), dims.size()});
     if (from.get_byte_size() > 0) std::memcpy(to.data<char>(), from.data(), from.get_byte_size());
   }

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: the built file, over the bare seam.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "core/onnx_io/onnx_io.hpp"
+#include "tests/support/seam_run.hpp"
+#include "tests/support/temp_folder.hpp"
+
+#ifndef OPENVINO_PLUGIN
+
+TEST_CASE("plugins/openvino is tested where it is built") { MESSAGE("SKIP: the OpenVINO wheel is not in .deps/openvino; scripts/setup --with openvino puts it there"); }
+
+#else
+
+using namespace optima;
+
+namespace {
+
+const optima_device kTarget = seam::device("X64");
+
+image::Value tensor(std::string name, std::vector<int64_t> shape, int32_t dtype = OPTIMA_F32) {
+  image::Value v{std::move(name), dtype, std::vector<image::Dim>{}};
+  for (int64_t d : shape) v.dims->push_back({d, ""});
+  return v;
+}
+
+/// A host that writes ONNX, as optima-host does.
+struct OnnxHost : seam::Host {
+  OnnxHost() {
+    exposed.table.graph_to_onnx = [](void*, const optima_graph* graph, optima_str folder, uint32_t, optima_status* s) -> int32_t {
+      const Status written = onnx_io::write_onnx(*graph, seam::text(folder));
+      if (!written.ok()) s->set_text(s->host_data, seam::str(written.message()));
+      return written.ok() ? OPTIMA_OK : OPTIMA_INTERNAL;
+    };
+  }
+};
+
+/// A memory sink that also has paths; take() brings what was written there.
+struct FileSink : seam::MemorySink {
+  test::TempFolder folder;
+  std::map<std::string, std::string> paths;
+  FileSink() {
+    raw.path = [](void* p, optima_str name, optima_str* path, optima_status*) -> int32_t {
+      auto& self = static_cast<FileSink&>(of(p));
+      std::string& at = self.paths[seam::text(name)];
+      at = self.folder / seam::text(name);
+      *path = seam::str(at);
+      return OPTIMA_OK;
+    };
+  }
+  void take() {
+    for (const auto& [name, path] : paths) {
+      std::ifstream in(path, std::ios::binary);
+      files[name] = {std::istreambuf_iterator<char>(in), {}};
+    }
+  }
+};
+
+reference::Tensor f32(std::vector<int64_t> dims, const std::vector<float>& x) {
+  void* p = nullptr;
+  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, std::move(dims), &p);
+  REQUIRE(t.size == x.size() * sizeof(float));
+  std::memcpy(p, x.data(), t.size);
+  return t;
+}
+std::vector<float> floats(const reference::Tensor& t) {
+  const auto* p = static_cast<const float*>(t.data);
+  return {p, p + t.size / sizeof(float)};
+}
+
+/// y = relu(x + w), x of `rows` rows (-1: any number); t = positions of y that are not zero.
+struct Sample {
+  std::vector<float> w{1, -2, 3};
+  seam::Model model;
+  explicit Sample(int64_t rows, bool positions = false) : model(image::pack(contents(rows, positions)), {seam::blob_of(w.data(), w.size() * 4, 7)}) {}
+
+  static image::Contents contents(int64_t rows, bool positions) {
+    image::Graph g{"sample", {tensor("x", {rows, 3}), tensor("w", {3}), tensor("a", {rows, 3}), tensor("y", {rows, 3})}, {}, {0}, {3}, {}};
+    g.values[1].constant = 0;
+    g.nodes.push_back({"add", "Add", "", 1, 14, {0, 1}, {2}, {}});
+    g.nodes.push_back({"relu", "Relu", "", 2, 14, {2}, {3}, {}});
+    if (positions) {
+      g.values.push_back(tensor("t", {2, -1}, OPTIMA_I64));
+      g.nodes.push_back({"where", "NonZero", "", 3, 13, {3}, {4}, {}});
+      g.outputs.push_back(4);
+    }
+    return {{g}, {{OPTIMA_F32, {3}, 0}}, {{"", 21}}};
+  }
+};
+
+seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node, const optima_device& target = kTarget) {
+  seam::Status status;
+  seam::Verdicts v;
+  REQUIRE_MESSAGE(seam::check(plugin, m, {node}, target, v, status) == OPTIMA_OK, status.message);
+  REQUIRE(v.reports == 1);
+  return v.by_node.at(node);
+}
+
+seam::Model one_node(const image::Node& node, std::vector<image::Value> values, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+  image::Graph g{"one", std::move(values), {node}, std::move(inputs), std::move(outputs), {}};
+  return seam::Model(image::pack(image::Contents{{g}, {}, {{"", 21}}}));
+}
+
+void compile(const seam::Instance& plugin, const seam::Model& m, FileSink& sink, const std::vector<optima_option>& options = {}) {
+  seam::Status status;
+  REQUIRE_MESSAGE(seam::compile(plugin, m, kTarget, sink, status, options) == OPTIMA_OK, status.message);
+  sink.take();
+}
+
+/// check_artifact's verdict and sentence, and that load() says the same.
+std::pair<uint32_t, std::string> verdict(const seam::Instance& plugin, const seam::MemorySink& sink, const optima_device& device = kTarget) {
+  const seam::Artifact artifact(sink, nullptr);
+  const auto said = seam::compatibility(plugin, artifact, device);
+  const seam::Program program(plugin, artifact, device);
+  static const std::map<uint32_t, int32_t> codes = {{OPTIMA_COMPAT_OPTIMAL, OPTIMA_OK}, {OPTIMA_COMPAT_RECOMPILE, OPTIMA_RECOMPILE}, {OPTIMA_COMPAT_WRONG_DEVICE, OPTIMA_WRONG_DEVICE}, {OPTIMA_COMPAT_CORRUPT, OPTIMA_CORRUPT}};
+  CHECK(program.code == codes.at(said.first));
+  if (program.code != OPTIMA_OK) CHECK(program.status.message == said.second);
+  return said;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, from.size(), to);
+}
+
+/// Opens both plugins in the given order, in this process, and uses each.
+int both(const std::string& first, const std::string& second) {
+  OnnxHost one_host, two_host;
+  const seam::Instance one(first, one_host), two(second, two_host);
+  const Sample s(2);
+  for (const seam::Instance* plugin : {&one, &two}) {
+    seam::Status status;
+    seam::Verdicts v;
+    if (plugin->code != OPTIMA_OK || seam::check(*plugin, s.model, {1, 2}, kTarget, v, status) != OPTIMA_OK) return 1;
+    if (v.by_node.at(1).verdict != OPTIMA_VERDICT_SUPPORTED || v.by_node.at(2).verdict != OPTIMA_VERDICT_SUPPORTED) return 2;
+    FileSink sink;
+    if (seam::compile(*plugin, s.model, seam::device("X64", "x86_64"), sink, status) != OPTIMA_OK) {
+      std::fprintf(stderr, "%s\n", status.message.c_str());
+      return 3;
+    }
+  }
+  return 0;
+}
+
+int in_a_child(const std::string& first, const std::string& second) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int code = 99;
+    try {
+      code = both(first, second);
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+}  // namespace
+
+TEST_CASE("plugins/openvino and plugins/llvm_cpu work in one process, whichever is loaded first") {
+  CHECK(in_a_child(OPENVINO_PLUGIN, LLVM_CPU_PLUGIN) == 0);
+  CHECK(in_a_child(LLVM_CPU_PLUGIN, OPENVINO_PLUGIN) == 0);
+}
+
+TEST_CASE("plugins/openvino compiles a graph into a blob and runs it on the caller's buffers") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(2);
+  for (uint32_t node : {1, 2}) CHECK(said(plugin, s.model, node).verdict == OPTIMA_VERDICT_SUPPORTED);
+  FileSink sink;
+  compile(plugin, s.model, sink);
+  CHECK(sink.format == "openvino.blob/1");
+  CHECK(sink.files.size() == 2);
+  CHECK(sink.files.count("subgraph_0.blob") == 1);
+  CHECK(sink.files.count("subgraph_0.meta") == 1);
+  CHECK(sink.compat_text.starts_with("OpenVINO 2"));
+  {
+    const seam::Artifact artifact(sink, &s.model);
+    const seam::Program program(plugin, artifact, kTarget);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    CHECK(program.bindings() == "in x:1 2x3;out y:1 2x3;");
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE(seam::run(program, {f32({2, 3}, {0, 0, 0, -5, 5, 0.5})}, out, status) == OPTIMA_OK);
+    CHECK(floats(out[0]) == std::vector<float>{1, 0, 3, 0, 3, 3.5});
+    out.clear();
+    CHECK(seam::run(program, {f32({1, 3}, {0, 0, 0})}, out, status) == OPTIMA_INVALID_ARGUMENT);
+    CHECK(status.message == "tensor 'x' has shape [1, 3], wanted [2, 3]");
+  }
+  for (const auto& [id, count] : host.retained) CHECK(count == 0);
+}
+
+TEST_CASE("one artifact serves any number of rows, and outputs whose shape depends on data") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(-1, true);
+  for (uint32_t node : {1, 2, 3}) CHECK(said(plugin, s.model, node).verdict == OPTIMA_VERDICT_SUPPORTED);
+  FileSink sink;
+  compile(plugin, s.model, sink);
+  const seam::Artifact artifact(sink, &s.model);
+  const seam::Program program(plugin, artifact, kTarget);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  for (int64_t rows : {1, 4}) {
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(program, {f32({rows, 3}, std::vector<float>(static_cast<size_t>(rows) * 3, 0.0f))}, out, status) == OPTIMA_OK, status.message);
+    CHECK(out[0].dims == std::vector<int64_t>{rows, 3});
+    CHECK(out[1].dims == std::vector<int64_t>{2, rows * 2});
+    CHECK(floats(out[0])[0] == 1.0f);
+  }
+}
+
+TEST_CASE("requests of one program run side by side") {
+  OnnxHost host;
+  host.quiet = true;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(2);
+  FileSink sink;
+  compile(plugin, s.model, sink);
+  const seam::Artifact artifact(sink, &s.model);
+  const seam::Program program(plugin, artifact, kTarget);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  std::vector<int> good(4, 0);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < good.size(); ++t)
+    threads.emplace_back([&, t] {
+      const float x = static_cast<float>(t);
+      for (int k = 0; k < 20; ++k) {
+        std::vector<reference::Tensor> out;
+        seam::Status status;
+        if (seam::run(program, {f32({2, 3}, std::vector<float>(6, x))}, out, status) == OPTIMA_OK && floats(out[0])[0] == x + 1) ++good[t];
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(good == std::vector<int>(4, 20));
+}
+
+TEST_CASE("check refuses by operator, version, element type and device, each with its sentence") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const auto verdict_on = [&](const image::Node& n, int32_t dtype = OPTIMA_F32) {
+    const seam::Model m = one_node(n, {tensor("x", {2, 2}, dtype), tensor("y", {}, dtype)}, {0}, {1});
+    return said(plugin, m, n.id);
+  };
+  const seam::Said op = verdict_on({"n", "Det", "", 5, 11, {0}, {1}, {}});
+  CHECK(op.reason == OPTIMA_REASON_OP);
+  CHECK(op.text == "operator Det is not in the table");
+  const seam::Said dtype = verdict_on({"n", "Identity", "", 5, 19, {0}, {1}, {}}, OPTIMA_F64);
+  CHECK(dtype.reason == OPTIMA_REASON_DTYPE);
+  CHECK(dtype.text.starts_with("input 0 is f64, must be f32 or u8"));
+  const Sample s(2);
+  seam::Status status;
+  seam::Verdicts v;
+  optima_device gpu = seam::device("INTELGPU");
+  gpu.ordinal = 7;
+  CHECK(seam::check(plugin, s.model, {1}, gpu, v, status) == OPTIMA_DEPENDENCY);
+  CHECK(status.message == "INTELGPU:7 is not on this machine or has no driver, OpenVINO compiles for a GPU only where it is");
+}
+
+TEST_CASE("check_artifact and load agree on blobs of another version, another device, and damaged ones") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(2);
+  FileSink good;
+  compile(plugin, s.model, good);
+  CHECK(verdict(plugin, good).first == OPTIMA_COMPAT_OPTIMAL);
+  const auto damaged = [&](auto&& change) {
+    seam::MemorySink bad;
+    bad.files = good.files, bad.format = good.format, bad.compat = good.compat;
+    change(bad);
+    return verdict(plugin, bad);
+  };
+  const auto version = damaged([](auto& a) { replace(a.compat, "openvino=2", "openvino=1"); });
+  CHECK(version.first == OPTIMA_COMPAT_RECOMPILE);
+  CHECK(version.second.starts_with("blob was made by OpenVINO 1"));
+  const auto device = damaged([](auto& a) { replace(a.compat, "device=CPU", "device=GPU"); });
+  CHECK(device.first == OPTIMA_COMPAT_WRONG_DEVICE);
+  CHECK(device.second == "blob was made for OpenVINO's GPU, wanted CPU");
+  CHECK(damaged([](auto& a) { a.format = "openvino.blob/0"; }).second == "artifact has format openvino.blob/0, wanted openvino.blob/1");
+  CHECK(damaged([](auto& a) { a.compat.clear(); }).second == "compat record has no 'openvino'");
+  CHECK(damaged([](auto& a) { replace(a.compat, "precision=f32", "precision=f99"); }).first == OPTIMA_COMPAT_CORRUPT);
+  CHECK(damaged([](auto& a) { a.files.erase("subgraph_0.blob"); }).second == "file 'subgraph_0.blob' is missing");
+  for (const std::string file : {"subgraph_0.blob", "subgraph_0.meta"}) {
+    const size_t size = good.files.at(file).size();
+    const auto shorter = damaged([&](auto& a) { a.files.at(file).resize(size - 1); });
+    CHECK(shorter.first == OPTIMA_COMPAT_CORRUPT);
+    CHECK(shorter.second == "file '" + file + "' has " + std::to_string(size - 1) + " bytes, wanted " + std::to_string(size));
+    for (size_t at = 0; at < size; at += std::max<size_t>(1, size / 97)) {
+      const auto flipped = damaged([&](auto& a) { a.files.at(file)[at] = static_cast<char>(a.files.at(file)[at] ^ 4); });
+      CHECK(flipped.first == OPTIMA_COMPAT_CORRUPT);
+      CHECK(flipped.second.starts_with("file '" + file + "' is damaged"));
+    }
+  }
+}
+
+TEST_CASE("the precision is part of the artifact") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(2);
+  FileSink f16;
+  compile(plugin, s.model, f16, {seam::option("openvino.precision", "f16")});
+  CHECK(f16.compat.find("precision=f16\n") != std::string::npos);
+  CHECK(verdict(plugin, f16).first == OPTIMA_COMPAT_OPTIMAL);
+}
+
+TEST_CASE("a cancelled compile ends as cancelled") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  FileSink sink;
+  seam::Status status;
+  CHECK(seam::compile(plugin, Sample(2).model, kTarget, sink, status, {}, true) == OPTIMA_CANCELLED);
+}
+
+#endif
