@@ -27,7 +27,7 @@ struct Side {
   bool is_folder = false;
 };
 
-Result<Side> open_side(Session& session, RuntimeContext& context, const Arguments& arguments, const std::string& word) {
+Result<Side> open_side(RuntimeContext& context, const Arguments& arguments, const std::string& word) {
   Side side;
   side.path = expand_home(word);
   std::error_code ignored;
@@ -46,7 +46,6 @@ Result<Side> open_side(Session& session, RuntimeContext& context, const Argument
   }
   side.is_folder = true;
   OPTIMA_ASSIGN(side.outputs, load_outputs(side.path));
-  (void)session;
   return side;
 }
 
@@ -187,8 +186,8 @@ Status compare_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(tolerance.rtol, arguments.number("rtol", 0));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   RuntimeContext context(borrow_plugins(*registry));
-  OPTIMA_ASSIGN(const Side a, open_side(session, context, arguments, arguments.text("A")));
-  OPTIMA_ASSIGN(const Side b, open_side(session, context, arguments, arguments.text("B")));
+  OPTIMA_ASSIGN(const Side a, open_side(context, arguments, arguments.text("A")));
+  OPTIMA_ASSIGN(const Side b, open_side(context, arguments, arguments.text("B")));
   OPTIMA_ASSIGN(const std::vector<Tensor> inputs, shared_inputs(arguments, options, a, b));
   const std::set<std::string> cuts = arguments.has("at-cuts") ? cut_names(a, b) : std::set<std::string>();
   if (arguments.has("at-cuts") && cuts.empty()) return usage_error("--at-cuts wants a package on one side at least");
