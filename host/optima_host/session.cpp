@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -22,10 +24,27 @@ namespace {
 
 std::atomic<bool> interrupted = false;
 
-// The first signal asks; a second one ends the process the default way.
+// The same signal twice within this time is one request: `timeout` and some terminals send it to the process and to its group.
+constexpr std::int64_t kOneRequestMs = 300;
+std::atomic<std::int64_t> first_signal_ms = 0;
+
+// clock_gettime may be called in a signal handler (POSIX.1-2024, 2.4.3).
+std::int64_t now_ms() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1000 + t.tv_nsec / 1'000'000;
+}
+
+// The first signal asks; one that comes later ends the process the default way.
 void on_signal(int number) {
-  interrupted = true;
+  std::int64_t none = 0;
+  if (first_signal_ms.compare_exchange_strong(none, now_ms())) {
+    interrupted = true;
+    return;
+  }
+  if (now_ms() - first_signal_ms < kOneRequestMs) return;
   std::signal(number, SIG_DFL);
+  std::raise(number);
 }
 
 std::string own_path() {
