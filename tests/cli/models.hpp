@@ -18,6 +18,10 @@ inline std::string digits_model() { return OPTIMA_SOURCE_DIR "/examples/digits/d
 inline std::string digits_allocation() { return OPTIMA_SOURCE_DIR "/examples/digits/alloc.json"; }
 inline std::string digit_picture(int digit) { return OPTIMA_SOURCE_DIR "/examples/digits/pictures/digit_" + std::to_string(digit) + ".png"; }
 
+/// Whether the openvino plugin was built; a test that needs it says `SKIP: kNoOpenvino` otherwise.
+inline bool has_openvino() { return std::filesystem::exists(OPTIMA_BINARY_DIR "/lib/optima/plugins/optima_openvino.so"); }
+inline constexpr const char* kNoOpenvino = "the OpenVINO wheel is not in .deps/openvino; scripts/setup --with openvino puts it there";
+
 /// Trained models that are not part of the project; empty when the folder is not there.
 inline std::string shared_models() {
   const std::string folder = OPTIMA_SOURCE_DIR "/../shared/models";
