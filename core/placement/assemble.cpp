@@ -24,6 +24,7 @@ class Assembler {
       placed.op_type = main_.nodes[n].op_type;
       placed.device = split.devices[part];
       placed.subgraph = part;
+      placed.unit = choices.units[choices.unit_of[n]][0];
     }
   }
 
@@ -43,11 +44,23 @@ class Assembler {
       for (uint32_t v : subgraph.inputs) subgraph.input_names.push_back(main_.values[v].name);
       for (uint32_t v : subgraph.outputs) subgraph.output_names.push_back(main_.values[v].name);
     }
+    list_tensors();
     const auto earlier = [](const CutTensor& a, const CutTensor& b) { return std::pair(a.from, a.value) < std::pair(b.from, b.value); };
     std::sort(plan_.cuts.begin(), plan_.cuts.end(), earlier);
   }
 
  private:
+  void list_tensors() {
+    std::vector<uint8_t> is_input(main_.values.size(), 0);
+    for (uint32_t v : main_.inputs) is_input[v] = 1;
+    for (uint32_t v = 0; v < main_.values.size(); ++v) {
+      const image::Value& value = main_.values[v];
+      if (value.constant != OPTIMA_NONE || (uses_.producer[v] == Uses::kNone && !is_input[v])) continue;
+      PlanTensor& tensor = plan_.tensors.emplace_back(PlanTensor{value.name, type_text(value), v, static_bytes(value), {}, uses_.consumers[v], is_output_[v] != 0});
+      if (uses_.producer[v] != Uses::kNone) tensor.from = uses_.producer[v];
+    }
+  }
+
   template <class F>
   void each_read(const image::Node& node, F&& f) const {
     for (uint32_t v : node.inputs)

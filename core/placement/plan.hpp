@@ -52,6 +52,8 @@ struct PlacedNode {
   std::string sentence;   ///< one line for people
   std::string asked;      ///< what the user wanted: "X64:0", "first of A:0, B:0"; empty = nothing
   bool as_asked = true;   ///< false when it is not on the first device asked for
+  std::vector<uint32_t> wanted;  ///< the devices of `asked`, in the user's order: indices of Plan::devices
+  uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
   std::vector<DeviceAnswer> answers;  ///< by device
 };
 
@@ -62,6 +64,18 @@ struct CutTensor {
   uint32_t from = 0;          ///< subgraph
   std::vector<uint32_t> to;   ///< subgraphs, ascending
   uint64_t bytes = 0;         ///< 0 when the shape is not static
+};
+
+/// A tensor of the main graph that no constant gives: an edge of the graph, so that a plan can be drawn and split again without
+/// its model.
+struct PlanTensor {
+  std::string name;
+  std::string type;                   ///< "f32[1,64]", as type_text() writes it
+  uint32_t value = 0;                 ///< of the main graph
+  uint64_t bytes = 0;                 ///< 0 when the shape is not static
+  std::optional<uint32_t> from;       ///< index of Plan::nodes; none = an input of the model
+  std::vector<uint32_t> to;           ///< nodes that read it, captures of their bodies included; ascending
+  bool output = false;                ///< an output of the model
 };
 
 struct Subgraph {
@@ -77,6 +91,7 @@ struct Plan {
   std::vector<Subgraph> subgraphs;   ///< in run order
   std::vector<PlacedNode> nodes;     ///< by main graph node index
   std::vector<CutTensor> cuts;       ///< by producing subgraph, then value
+  std::vector<PlanTensor> tensors;   ///< by value; empty in plans written before they were kept
   uint32_t lower_bound = 0;          ///< proven minimum of subgraphs
   bool exact = false;                ///< subgraphs.size() is that minimum
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph

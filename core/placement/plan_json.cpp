@@ -28,7 +28,8 @@ Json tensors_to_json(const std::vector<uint32_t>& values, const std::vector<std:
   return out;
 }
 
-Json node_to_json(const Plan& plan, const PlacedNode& node) {
+Json node_to_json(const Plan& plan, size_t index) {
+  const PlacedNode& node = plan.nodes[index];
   Json answers = Json::object();
   for (size_t d = 0; d < node.answers.size(); ++d) {
     const DeviceAnswer& answer = node.answers[d];
@@ -46,8 +47,19 @@ Json node_to_json(const Plan& plan, const PlacedNode& node) {
   if (!node.asked.empty()) {
     out["asked"] = node.asked;
     out["as_asked"] = node.as_asked;
+    Json& wanted = out["wanted"] = Json::array();
+    for (uint32_t d : node.wanted) wanted.push_back(plan.devices[d].name);
   }
+  if (node.unit != index) out["unit"] = node.unit;
   out["answers"] = std::move(answers);
+  return out;
+}
+
+Json tensor_to_json(const PlanTensor& tensor) {
+  Json out = {{"name", tensor.name}, {"type", tensor.type}, {"value", tensor.value}, {"bytes", tensor.bytes}};
+  if (tensor.from) out["from"] = *tensor.from;
+  out["to"] = tensor.to;
+  if (tensor.output) out["output"] = true;
   return out;
 }
 
@@ -63,6 +75,7 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(each("nodes", [this](const JsonReader& at) { return node(at); }));
     OPTIMA_RETURN_IF_ERROR(members());
     OPTIMA_RETURN_IF_ERROR(each("cuts", [this](const JsonReader& at) { return cut(at); }));
+    if (root_.has("tensors")) OPTIMA_RETURN_IF_ERROR(each("tensors", [this](const JsonReader& at) { return tensor(at); }));
     OPTIMA_ASSIGN(plan_.notes, root_.strings("notes"));
     return std::move(plan_);
   }
@@ -129,8 +142,11 @@ class PlanReader {
   }
   Status device_of(const JsonReader& at, uint32_t& out) const {
     OPTIMA_ASSIGN(const std::string name, at.string("device"));
-    out = static_cast<uint32_t>(find_device(name));
-    if (out < plan_.devices.size()) return {};
+    OPTIMA_ASSIGN(out, device_called(at, name));
+    return {};
+  }
+  Result<uint32_t> device_called(const JsonReader& at, const std::string& name) const {
+    if (const size_t found = find_device(name); found < plan_.devices.size()) return static_cast<uint32_t>(found);
     std::vector<std::string> names;
     for (const PlanDevice& device : plan_.devices) names.push_back(device.name);
     return error(at, cat("device ", quote(name), " is not among the plan's devices: ", join(names)));
@@ -173,9 +189,22 @@ class PlanReader {
     OPTIMA_ASSIGN(out.sentence, at.string("sentence"));
     OPTIMA_ASSIGN(out.asked, at.string_or("asked", ""));
     OPTIMA_ASSIGN(out.as_asked, at.boolean_or("as_asked", true));
+    OPTIMA_RETURN_IF_ERROR(wanted(at, out));
+    out.unit = static_cast<uint32_t>(plan_.nodes.size());
+    if (at.has("unit")) OPTIMA_RETURN_IF_ERROR(number(at, "unit", plan_.nodes.size(), out.unit));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
     plan_.nodes.push_back(std::move(out));
+    return {};
+  }
+
+  Status wanted(const JsonReader& at, PlacedNode& out) const {
+    if (!at.has("wanted")) return {};
+    OPTIMA_ASSIGN(const std::vector<std::string> names, at.strings("wanted"));
+    for (const std::string& name : names) {
+      OPTIMA_ASSIGN(const uint32_t device, device_called(at, name));
+      out.wanted.push_back(device);
+    }
     return {};
   }
 
@@ -214,6 +243,25 @@ class PlanReader {
     return {};
   }
 
+  Status tensor(const JsonReader& at) {
+    PlanTensor out;
+    OPTIMA_ASSIGN(out.name, at.string("name"));
+    OPTIMA_ASSIGN(out.type, at.string("type"));
+    OPTIMA_RETURN_IF_ERROR(number(at, "value", OPTIMA_NONE, out.value));
+    OPTIMA_RETURN_IF_ERROR(number(at, "bytes", kAny64, out.bytes));
+    if (at.has("from")) OPTIMA_RETURN_IF_ERROR(number(at, "from", plan_.nodes.size(), out.from.emplace()));
+    OPTIMA_ASSIGN(const std::vector<int64_t> to, at.integers("to"));
+    const int64_t first = out.from ? int64_t{*out.from} + 1 : 0;
+    for (int64_t n : to) {
+      if (n < first || static_cast<uint64_t>(n) >= plan_.nodes.size())
+        return error(at, cat("to: found node ", n, ", wanted ", first, " or more and below ", plan_.nodes.size()));
+      out.to.push_back(static_cast<uint32_t>(n));
+    }
+    OPTIMA_ASSIGN(out.output, at.boolean_or("output", false));
+    plan_.tensors.push_back(std::move(out));
+    return {};
+  }
+
   JsonReader root_;
   Plan plan_;
 };
@@ -238,9 +286,11 @@ Json plan_to_json(const Plan& plan) {
                          {"outputs", tensors_to_json(subgraph.outputs, subgraph.output_names)}});
   }
   Json& nodes = out["nodes"] = Json::array();
-  for (const PlacedNode& node : plan.nodes) nodes.push_back(node_to_json(plan, node));
+  for (size_t n = 0; n < plan.nodes.size(); ++n) nodes.push_back(node_to_json(plan, n));
   Json& cuts = out["cuts"] = Json::array();
   for (const CutTensor& cut : plan.cuts) cuts.push_back({{"name", cut.name}, {"value", cut.value}, {"from", cut.from}, {"to", cut.to}, {"bytes", cut.bytes}});
+  Json& tensors = out["tensors"] = Json::array();
+  for (const PlanTensor& tensor : plan.tensors) tensors.push_back(tensor_to_json(tensor));
   out["notes"] = plan.notes;
   return out;
 }

@@ -34,7 +34,8 @@ class Reasoner {
     const Wish* wish = choices_.wish[n];
     if (wish) {
       node.asked = wish->text();
-      node.as_asked = candidates_.index_of(wish->devices[0]) == node.device;
+      node.wanted = order_of(*wish);
+      node.as_asked = node.wanted[0] == node.device;
       if (wish->hard) return set(node, Why::Pinned, cat("pinned to ", name(node.device), " by ", wish->source));
       return set(node, Why::Preferred,
                  cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(node, order_of(*wish))));

@@ -24,6 +24,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(devices());
     OPTIMA_RETURN_IF_ERROR(boundaries());
     OPTIMA_RETURN_IF_ERROR(cuts());
+    OPTIMA_RETURN_IF_ERROR(tensors());
     return counts();
   }
 
@@ -203,6 +204,26 @@ class Validator {
   uint32_t home(uint32_t v) const { return plan_.nodes[maker_[v]].subgraph; }
   bool crosses(uint32_t v) const {
     return maker_[v] != kNobody && std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return r != home(v); });
+  }
+
+  Status tensors() const {
+    std::vector<std::vector<uint32_t>> nodes(main_.values.size());  // by value: readers, ascending
+    for (uint32_t n = 0; n < reads_.size(); ++n)
+      for (uint32_t v : reads_[n])
+        if (nodes[v].empty() || nodes[v].back() != n) nodes[v].push_back(n);
+    const std::set<uint32_t> given(main_.inputs.begin(), main_.inputs.end()), results(main_.outputs.begin(), main_.outputs.end());
+    size_t next = 0;
+    for (uint32_t v = 0; v < main_.values.size(); ++v) {
+      const image::Value& value = main_.values[v];
+      if (value.constant != OPTIMA_NONE || (maker_[v] == kNobody && !given.count(v))) continue;
+      if (next == plan_.tensors.size()) return bad("tensor ", quote(value.name), " is not listed");
+      const PlanTensor& t = plan_.tensors[next++];
+      if (t.value != v || t.name != value.name || t.type != type_text(value) || t.bytes != static_bytes(value) || t.from.value_or(kNobody) != maker_[v] ||
+          t.to != nodes[v] || t.output != (results.count(v) != 0))
+        return bad("tensor ", quote(t.name), " is not what is there, wanted ", quote(value.name));
+    }
+    if (next != plan_.tensors.size()) return bad("tensor ", quote(plan_.tensors[next].name), " is not in the graph");
+    return {};
   }
 
   Status counts() const {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/report.hpp"
+
+#include <algorithm>
+
+#include "core/report/replay.hpp"
 #include "core/report/table.hpp"
 #include "core/support/text.hpp"
 
@@ -17,15 +21,51 @@ std::string subgraph_line(const Plan& plan, size_t index) {
              detail::shortened(subgraph.input_names, kMostTensors), "; writes ", detail::shortened(subgraph.output_names, kMostTensors), "\n");
 }
 
-std::string answers(const Plan& plan, const PlacedNode& node) {
+// What moving the node to a device that would take it does to the number of subgraphs.
+std::string price(const Plan& plan, const Result<detail::Replay>& replay, uint32_t node, uint32_t device) {
+  if (!replay.ok() || !plan.nodes[node].answers[device].yes || device == plan.nodes[node].device) return "";
+  const size_t now = replay->as_is().devices.size(), then = replay->if_pinned(node, device).devices.size();
+  if (then == now) return "as many subgraphs there";
+  return then > now ? cat(count_of(then - now, "subgraph"), " more there") : cat(count_of(now - then, "subgraph"), " fewer there");
+}
+
+std::string answers(const Plan& plan, uint32_t n) {
+  const PlacedNode& node = plan.nodes[n];
+  const Result<detail::Replay> replay = detail::Replay::of(plan);
   std::vector<std::vector<std::string>> rows;
   for (size_t d = 0; d < node.answers.size(); ++d) {
     const DeviceAnswer& answer = node.answers[d];
     const std::string_view verdict = d == node.device ? "here" : answer.yes ? "yes" : "no";
     const std::string text = answer.text.empty() ? "" : answer.reason.empty() ? clean(answer.text) : cat(clean(answer.reason), ": ", clean(answer.text));
-    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), std::string(verdict), text});
+    const std::string moved = price(plan, replay, n, static_cast<uint32_t>(d));
+    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), std::string(verdict), cat(text, text.empty() || moved.empty() ? "" : "; ", moved)});
   }
   return detail::table(rows);
+}
+
+std::string place(const Plan& plan, uint32_t node, uint32_t seen_from) {
+  const PlacedNode& at = plan.nodes[node];
+  const bool apart = at.subgraph != plan.nodes[seen_from].subgraph;
+  return cat(quote(at.name), " (", clean(at.op_type), apart ? cat(", subgraph ", at.subgraph, " on ", clean(plan.devices[at.device].name)) : "", ")");
+}
+
+// What the node reads and writes, from and to whom; a tensor that crosses says so.
+std::string neighbours(const Plan& plan, uint32_t n) {
+  std::vector<std::vector<std::string>> reads, writes;
+  for (const PlanTensor& t : plan.tensors) {
+    const std::vector<std::string> head = {quote(t.name), clean(t.type), t.bytes ? human_bytes(t.bytes) : "unknown size"};
+    if (t.from == n) {
+      std::vector<std::string> readers;
+      bool crosses = false;
+      for (uint32_t to : t.to) readers.push_back(place(plan, to, n)), crosses |= plan.nodes[to].subgraph != plan.nodes[n].subgraph;
+      if (t.output) readers.push_back("an output of the model");
+      writes.push_back({head[0], head[1], head[2], cat(crosses ? "crosses to " : "to ", detail::shortened(readers, kMostTensors))});
+    } else if (std::binary_search(t.to.begin(), t.to.end(), n)) {
+      const bool crosses = t.from && plan.nodes[*t.from].subgraph != plan.nodes[n].subgraph;
+      reads.push_back({head[0], head[1], head[2], cat(crosses ? "crosses from " : "from ", t.from ? place(plan, *t.from, n) : "an input of the model")});
+    }
+  }
+  return cat(reads.empty() ? "" : "reads:\n", detail::table(reads), writes.empty() ? "" : "writes:\n", detail::table(writes));
 }
 
 std::string cuts_of(const Plan& plan, uint32_t subgraph) {
@@ -63,15 +103,16 @@ std::string explain_plan(const Plan& plan) {
 }
 
 Result<std::string> explain_node(const Plan& plan, std::string_view name) {
-  for (const PlacedNode& node : plan.nodes) {
+  for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+    const PlacedNode& node = plan.nodes[n];
     if (node.name != name) continue;
     std::string out = cat("node ", quote(node.name), " (", clean(node.op_type), ") runs on ", clean(plan.devices[node.device].name), ", subgraph ",
                           node.subgraph, " of ", plan.subgraphs.size(), "\n");
     out += cat("why: ", clean(node.sentence), " (", name_of(node.why), ")\n");
     if (!node.asked.empty()) out += cat("asked for: ", clean(node.asked), "\n");
     out += cat("plugin: ", clean(plan.devices[node.device].plugin), ", ", clean(plan.devices[node.device].rule), "\n");
-    out += "devices:\n" + answers(plan, node);
-    return out + subgraph_line(plan, node.subgraph) + cuts_of(plan, node.subgraph);
+    out += "devices:\n" + answers(plan, n);
+    return out + neighbours(plan, n) + subgraph_line(plan, node.subgraph) + cuts_of(plan, node.subgraph);
   }
   std::vector<std::string> names;
   for (const PlacedNode& node : plan.nodes) names.push_back(node.name);

@@ -17,7 +17,8 @@ std::string placement_summary(const Plan& plan);
 /// The summary, then each subgraph with what it reads and writes, and every node with its reason.
 std::string explain_plan(const Plan& plan);
 
-/// One node on one screen: where it runs and why, what each device's plugin said, what its subgraph reads and writes.
+/// One node on one screen: where it runs and why, what each device's plugin said and what moving it there would do to the number
+/// of subgraphs, its neighbours with the tensors between (those that cross say so), what its subgraph reads and writes.
 /// InvalidInput when the plan has no such node (nearest shown).
 Result<std::string> explain_node(const Plan& plan, std::string_view name);
 

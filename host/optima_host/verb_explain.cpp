@@ -5,20 +5,40 @@
 
 #include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
+#include "core/report/what_if.hpp"
 #include "core/support/file.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
 
-Status explain_verb(Session& session, const std::vector<std::string>& words) {
-  Arguments arguments("explain", "Says why each node of a plan is where it is; with a node's name, everything about that node.");
-  arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'").positional("NODE", false, "a node's name");
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
-  if (!go) return {};
-  std::string path = expand_home(arguments.text("PLAN"));
+std::string plan_path(const std::string& package_or_plan) {
+  std::string path = expand_home(package_or_plan);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) path += "/placement.json";
-  OPTIMA_ASSIGN(const Plan plan, read_plan(path));
+  return path;
+}
+
+namespace {
+
+Status print_what_if(Session& session, const Plan& plan) {
+  OPTIMA_ASSIGN(const WhatIfReport report, what_if(plan));
+  session.print(what_if_text(plan, report));
+  session.print_json(what_if_json(plan, report));
+  return {};
+}
+
+}  // namespace
+
+Status explain_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("explain", "Says why each node of a plan is where it is; with a node's name, everything about that node.");
+  arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
+      .positional("NODE", false, "a node's name")
+      .flag("what-if", "rank what devices refuse by the subgraphs and bytes that taking it would save");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  if (arguments.has("what-if") && arguments.has("NODE")) return usage_error("--what-if is about the whole plan, found a node's name with it");
+  OPTIMA_ASSIGN(const Plan plan, read_plan(plan_path(arguments.text("PLAN"))));
+  if (arguments.has("what-if")) return print_what_if(session, plan);
   Json document = plan_to_json(plan);
   if (!arguments.has("NODE")) {
     session.print(explain_plan(plan));

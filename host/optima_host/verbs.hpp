@@ -21,6 +21,9 @@ Status ops_verb(Session& session, const std::vector<std::string>& words);
 Status alloc_verb(Session& session, const std::vector<std::string>& words);
 Status explain_verb(Session& session, const std::vector<std::string>& words);
 
+/// The file of a plan: of a package its placement.json, else the path itself; "~" expanded.
+std::string plan_path(const std::string& package_or_plan);
+
 /// Parses the words of a verb and hands its global options to the session. False: help was asked for and printed.
 Result<bool> start(Session& session, Arguments& arguments, const std::vector<std::string>& words);
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/report/report.hpp"
+#include "core/report/what_if.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;
@@ -49,6 +50,11 @@ TEST_CASE("reading a plan back names the place of each mistake") {
   CHECK(bad([](Json& j) { j["nodes"].erase(0); }) == "plan.json: no node is in subgraph 0");
   CHECK(bad([](Json& j) { j["cuts"][0]["from"] = 2; }) == "plan.json.cuts[0]: from: found 2, wanted 0 or more and below 2");
   CHECK(bad([](Json& j) { j["cuts"][0]["to"] = {0}; }) == "plan.json.cuts[0]: to: found subgraph 0, wanted one behind 0 of 2");
+  CHECK(bad([](Json& j) { j["nodes"][0]["wanted"] = {"GPU:0"}; }) == "plan.json.nodes[0]: device 'GPU:0' is not among the plan's devices: CPU:0, NPU:0");
+  CHECK(bad([](Json& j) { j["nodes"][1]["unit"] = 3; }) == "plan.json.nodes[1]: unit: found 3, wanted 0 or more and below 1");
+  CHECK(bad([](Json& j) { j["tensors"][1]["from"] = 3; }) == "plan.json.tensors[1]: from: found 3, wanted 0 or more and below 3");
+  CHECK(bad([](Json& j) { j["tensors"][1]["to"] = {0}; }) == "plan.json.tensors[1]: to: found node 0, wanted 1 or more and below 3");
+  CHECK(bad([](Json& j) { j["tensors"][0].erase("bytes"); }) == "plan.json.tensors[0]: member 'bytes' is missing, wanted an integer");
   CHECK(bad([](Json& j) { j["notes"] = "x"; }) == "plan.json.notes: found string, wanted an array of strings");
 }
 
@@ -80,6 +86,8 @@ TEST_CASE("damaged plans are refused or can be explained, never worse") {
     }
     ++read;
     CHECK_FALSE(explain_plan(*plan).empty());
+    const Result<WhatIfReport> report = what_if(*plan);
+    if (report.ok()) CHECK_FALSE(what_if_text(*plan, *report).empty());
     for (const PlacedNode& node : plan->nodes) CHECK(explain_node(*plan, node.name).ok());
   }
   CHECK(read > 100);

@@ -58,6 +58,11 @@ TEST_CASE("the validator names each kind of broken plan") {
   CHECK(d.verdict([](Plan& p) { std::swap(p.subgraphs[2].inputs[0], p.subgraphs[2].inputs[1]), std::swap(p.subgraphs[2].input_names[0], p.subgraphs[2].input_names[1]); }) ==
         "plan is not valid: inputs of subgraph 2 are b_out, a_out, wanted a_out, b_out");
   CHECK(d.verdict([](Plan& p) { p.subgraphs[1].input_names[0] = "other"; }) == "plan is not valid: inputs of subgraph 1 are other, wanted a_out");
+  CHECK(d.verdict([](Plan& p) { p.tensors.pop_back(); }) == "plan is not valid: tensor 'c_out' is not listed");
+  CHECK(d.verdict([](Plan& p) { p.tensors.push_back({}); }) == "plan is not valid: tensor '' is not in the graph");
+  for (const auto& damage : {+[](PlanTensor& t) { t.to.pop_back(); }, +[](PlanTensor& t) { t.from = 1; }, +[](PlanTensor& t) { t.bytes = 1; },
+                             +[](PlanTensor& t) { t.output = true; }, +[](PlanTensor& t) { t.type = "f16[4]"; }})
+    CHECK(d.verdict([&](Plan& p) { damage(p.tensors[1]); }) == "plan is not valid: tensor 'a_out' is not what is there, wanted 'a_out'");
   CHECK(d.verdict([](Plan& p) { p.subgraphs[2].outputs.clear(), p.subgraphs[2].output_names.clear(); }) == "plan is not valid: outputs of subgraph 2 are , wanted c_out");
   CHECK(d.verdict([](Plan& p) { p.subgraphs[0].outputs.push_back(0), p.subgraphs[0].output_names.push_back("x"); }) == "plan is not valid: outputs of subgraph 0 are a_out, x, wanted a_out");
   CHECK(d.verdict([](Plan& p) { p.cuts.pop_back(); }) == "plan is not valid: cut tensor 'b_out' is not listed");

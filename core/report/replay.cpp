@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/replay.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
+
+uint64_t free_devices(const Plan& plan) {
+  uint64_t free = 0;
+  for (uint32_t d = 0; d < plan.devices.size(); ++d)
+    if (!plan.devices[d].only_named) free |= bit(d);
+  return free;
+}
+
+// What the user's wish leaves of the devices that say yes.
+uint64_t settled(const PlacedNode& node, uint64_t yes, uint64_t free) {
+  if (node.wanted.empty()) return yes & free;
+  for (uint32_t d : node.wanted)
+    if (yes & bit(d)) return bit(d);
+  return 0;
+}
+
+}  // namespace
+
+Result<Replay> Replay::of(const Plan& plan) {
+  if (plan.tensors.empty() && !plan.nodes.empty())
+    return invalid_input(cat("the plan of ", quote(plan.model_name), " lists no tensors, it was written by an older version; write it again with 'plan -o'"));
+  if (plan.devices.size() > kMostDevices) return invalid_input(cat("the plan has ", plan.devices.size(), " devices, wanted at most ", kMostDevices));
+  Replay out(plan);
+  OPTIMA_RETURN_IF_ERROR(out.form_units());
+  out.list_tensors();
+  if (!out.problem_.well_formed()) return invalid_input(cat("the tensors of the plan of ", quote(plan.model_name), " contradict its nodes"));
+  return out;
+}
+
+uint64_t Replay::allow_of(const PlacedNode& node, uint64_t also) const {
+  uint64_t yes = 0;
+  for (uint32_t d = 0; d < node.answers.size(); ++d)
+    if (node.answers[d].yes) yes |= bit(d);
+  const uint64_t free = free_devices(*plan_);
+  if (!(settled(node, yes, free) & bit(node.device))) return bit(node.device);  // held by something the plan does not tell
+  return settled(node, yes | also, free);
+}
+
+uint64_t Replay::allow_of_unit(uint32_t unit, const std::vector<uint64_t>& also) const {
+  uint64_t allow = ~uint64_t{0};
+  for (uint32_t n : units_[unit]) allow &= allow_of(plan_->nodes[n], also.empty() ? 0 : also[n]);
+  return allow ? allow : bit(plan_->nodes[units_[unit][0]].device);
+}
+
+Status Replay::form_units() {
+  const auto nodes = static_cast<uint32_t>(plan_->nodes.size());
+  std::vector<std::vector<uint32_t>> members(nodes), readers(nodes);  // by the first node of a unit
+  std::vector<uint32_t> first(nodes), waiting(nodes, 0);
+  for (uint32_t n = 0; n < nodes; ++n) {
+    first[n] = plan_->nodes[n].unit;
+    if (first[n] > n || (first[n] < n && first[first[n]] != first[n]))
+      return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": unit ", first[n], " is not the first node of a unit"));
+    members[first[n]].push_back(n);
+  }
+  for (const PlanTensor& tensor : plan_->tensors)
+    for (uint32_t to : tensor.to)
+      if (tensor.from && first[*tensor.from] != first[to]) readers[first[*tensor.from]].push_back(first[to]), ++waiting[first[to]];
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t n = 0; n < nodes; ++n)
+    if (!members[n].empty() && waiting[n] == 0) ready.push(n);
+  unit_of_.assign(nodes, OPTIMA_NONE);
+  size_t placed = 0;
+  while (!ready.empty()) {
+    const uint32_t unit = ready.top();
+    ready.pop();
+    for (uint32_t n : members[unit]) unit_of_[n] = static_cast<uint32_t>(units_.size()), ++placed;
+    units_.push_back(std::move(members[unit]));
+    for (uint32_t reader : readers[unit])
+      if (--waiting[reader] == 0) ready.push(reader);
+  }
+  if (placed != nodes) return invalid_input(cat("nodes of the plan of ", quote(plan_->model_name), " that move as one wait for each other"));
+  return {};
+}
+
+void Replay::list_tensors() {
+  const auto count = static_cast<uint32_t>(units_.size());
+  std::vector<std::vector<const PlanTensor*>> made(count);
+  for (const PlanTensor& tensor : plan_->tensors)
+    if (tensor.from) made[unit_of_[*tensor.from]].push_back(&tensor);
+  problem_.devices = static_cast<uint32_t>(plan_->devices.size());
+  problem_.first_tensor.push_back(0);
+  problem_.first_reader.push_back(0);
+  for (uint32_t u = 0; u < count; ++u) {
+    for (const PlanTensor* tensor : made[u]) {
+      std::vector<uint32_t> readers;
+      for (uint32_t to : tensor->to)
+        if (unit_of_[to] != u) readers.push_back(unit_of_[to]);
+      if (readers.empty()) continue;
+      std::sort(readers.begin(), readers.end());
+      readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+      problem_.readers.insert(problem_.readers.end(), readers.begin(), readers.end());
+      problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
+      problem_.bytes.push_back(tensor->bytes);
+    }
+    uint64_t avoid = 0;
+    for (uint32_t n : units_[u])
+      for (uint32_t d = 0; d < plan_->nodes[n].answers.size(); ++d)
+        if (plan_->nodes[n].answers[d].yes && !plan_->nodes[n].answers[d].reason.empty()) avoid |= bit(d);
+    problem_.allow.push_back(allow_of_unit(u, {}));
+    problem_.avoid.push_back(avoid & problem_.allow.back());
+    problem_.nodes.push_back(static_cast<uint32_t>(units_[u].size()));
+    problem_.first_tensor.push_back(static_cast<uint32_t>(problem_.bytes.size()));
+  }
+}
+
+Split Replay::if_taken(const std::vector<uint32_t>& nodes, uint32_t device) const {
+  SplitProblem changed = problem_;
+  std::vector<uint64_t> also(plan_->nodes.size(), 0);
+  for (uint32_t n : nodes) also[n] = bit(device);
+  for (uint32_t n : nodes) changed.allow[unit_of_[n]] = allow_of_unit(unit_of_[n], also);
+  return split(changed);
+}
+
+Split Replay::if_pinned(uint32_t node, uint32_t device) const {
+  SplitProblem changed = problem_;
+  changed.allow[unit_of_[node]] = bit(device);
+  changed.avoid[unit_of_[node]] &= bit(device);
+  return split(changed);
+}
+
+}  // namespace optima::detail
