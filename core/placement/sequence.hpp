@@ -9,20 +9,17 @@
 
 namespace optima::detail {
 
-/// The least remaining number of parts from each unit on, when the unit itself runs on its best device or on device d.
-struct Need {
-  uint32_t devices = 0;
-  std::vector<uint32_t> best;       ///< by unit
-  std::vector<uint32_t> on_device;  ///< unit * devices + d; only meaningful for allowed d
-};
-/// Backward pass: need(u, d) = max over readers w of min over d' in allow(w) of need(w, d') + (d' != d), at least 1.
-Need needs_of(const SplitProblem& problem, const std::vector<uint64_t>& allow);
-
 /// Removes from each unit the devices that another device can stand in for everywhere: that never adds a part.
 std::vector<uint64_t> without_dominated(const SplitProblem& problem);
 
-/// Sequences of devices that every unit can be fitted into, shortest first found; all of the least length found.
-/// `allow` is a subset of problem.allow with no empty entry.
-std::vector<std::vector<uint32_t>> shortest_sequences(const SplitProblem& problem, const std::vector<uint64_t>& allow);
+struct Sequences {
+  std::vector<std::vector<uint32_t>> shortest;  ///< every unit can be fitted into each; all of one length, at least one
+  uint32_t lower_bound = 0;                     ///< no plan has fewer parts
+};
+
+/// Sequences of devices, the shortest found. `allow` is a subset of problem.allow with no empty entry that keeps the minimum
+/// (without_dominated()). One and two devices: exact, one pass each way round. More: portfolio, then beam, then steps dropped,
+/// then windows searched anew; each only as far as a fixed amount of work allows, counted in units and edges.
+Sequences shortest_sequences(const SplitProblem& problem, const std::vector<uint64_t>& allow);
 
 }  // namespace optima::detail

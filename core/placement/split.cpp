@@ -2,9 +2,9 @@
 #include "core/placement/split.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "core/placement/fit.hpp"
+#include "core/placement/order.hpp"
 #include "core/placement/sequence.hpp"
 
 namespace optima {
@@ -37,27 +37,18 @@ bool SplitProblem::well_formed() const {
 }
 
 uint32_t lower_bound(const SplitProblem& problem) {
-  const detail::Need need = detail::needs_of(problem, problem.allow);
-  uint64_t insisted = 0;
-  uint32_t path = 0;
-  for (uint32_t u = 0; u < problem.units(); ++u) {
-    path = std::max(path, need.best[u]);
-    if (std::has_single_bit(problem.allow[u])) insisted |= problem.allow[u];
-  }
-  return std::max(path, static_cast<uint32_t>(std::popcount(insisted)));
+  const detail::Order order = detail::order_of(problem, detail::without_dominated(problem));
+  return detail::bound_of(order, detail::needs_of(order));
 }
 
 Split split(const SplitProblem& problem) {
   Split best;
-  const std::vector<uint64_t> allow = detail::without_dominated(problem);
-  const auto sequences = detail::shortest_sequences(problem, allow);
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    Split found = detail::fit(problem, sequences[i]);
-    if (i == 0 || better(found, best)) best = std::move(found);
+  const detail::Sequences found = detail::shortest_sequences(problem, detail::without_dominated(problem));
+  for (size_t i = 0; i < found.shortest.size(); ++i) {
+    Split fitted = detail::fit(problem, found.shortest[i]);
+    if (i == 0 || better(fitted, best)) best = std::move(fitted);
   }
-  uint64_t used = 0;
-  for (uint64_t mask : allow) used |= mask;
-  best.lower_bound = std::popcount(used) <= 2 ? static_cast<uint32_t>(best.devices.size()) : lower_bound(problem);
+  best.lower_bound = found.lower_bound;
   return best;
 }
 

@@ -44,12 +44,14 @@ struct Split {
 /// unless that would cost a part. The number of parts is the minimum when at most two devices matter, where
 /// "run everything one device can, then everything the other can" from both starts is exact (closures are monotone: absorbing
 /// all that is ready dominates any other choice for the same sequence of devices); one pass over units and readers each. Three
-/// and more devices are NP-hard (shortest common supersequence): the best of a greedy portfolio, with a lower bound.
-/// Deterministic. Requires problem.well_formed().
+/// and more devices are NP-hard (shortest common supersequence, arXiv 1309.0422): the minimum where a breadth-first search over
+/// executed sets stays small (some dozens of units, often hundreds), else the best of portfolio, beam, dropped steps and windows
+/// searched anew, with a proven lower bound. Deterministic; the search stops by counted work, never by time. Requires
+/// problem.well_formed().
 Split split(const SplitProblem& problem);
 
-/// Parts that no plan can do without: device changes forced along some path, or devices that some unit insists on.
-/// O(devices * (units + readers)).
+/// Parts that no plan can do without: device changes forced along some path, devices that some unit insists on, or what pairs of
+/// devices need between them. O(devices^2 * (units + readers)); split() may prove more.
 uint32_t lower_bound(const SplitProblem& problem);
 
 }  // namespace optima

@@ -9,7 +9,6 @@
 
 #include "core/placement/bytes_sweep.hpp"
 #include "core/placement/fit.hpp"
-#include "core/placement/sequence.hpp"
 #include "tests/support/random_split.hpp"
 
 using namespace optima;
@@ -35,42 +34,6 @@ SplitBuilder chain(const std::vector<uint64_t>& allow) {
   return b;
 }
 }  // namespace
-
-TEST_CASE("two devices: the number of parts is the brute-force minimum on 30,000 random DAGs") {
-  Random random(1);
-  int wrong = 0;
-  for (int i = 0; i < 30000; ++i) {
-    const SplitBuilder b = random_dag(random, 1 + below(random, 9), 2, 5 + below(random, 60));
-    const SplitProblem p = b.build(2);
-    const Split s = split(p);
-    wrong += s.devices.size() != fewest_parts(b, 2) || !s.exact() || *wrong_with(s, p) != 0;
-  }
-  CHECK(wrong == 0);
-}
-
-TEST_CASE("three devices: at most a small share misses the minimum and the bound never exceeds it, on 10,000 random DAGs") {
-  Random random(2);
-  std::array<int, 4> gap{};
-  int bound_too_high = 0, illegal = 0, tight = 0, false_proof = 0;
-  for (int i = 0; i < 10000; ++i) {
-    const SplitBuilder b = random_dag(random, 1 + below(random, 8), 3, 5 + below(random, 60));
-    const SplitProblem p = b.build(3);
-    const Split s = split(p);
-    const uint32_t least = fewest_parts(b, 3);
-    REQUIRE(s.devices.size() >= least);
-    ++gap[std::min<size_t>(3, s.devices.size() - least)];
-    bound_too_high += s.lower_bound > least;
-    tight += s.lower_bound == least;
-    false_proof += s.exact() && s.devices.size() != least;
-    illegal += *wrong_with(s, p) != 0;
-  }
-  MESSAGE("k=3 gap 0/1/2/3+: " << gap[0] << " " << gap[1] << " " << gap[2] << " " << gap[3] << ", bound tight " << tight);
-  CHECK(illegal == 0);
-  CHECK(bound_too_high == 0);
-  CHECK(false_proof == 0);
-  CHECK(gap[0] >= 9500);
-  CHECK(gap[2] + gap[3] <= 30);
-}
 
 TEST_CASE("many devices with many units stay legal, and the bound stays below the result") {
   Random random(3);
@@ -143,35 +106,6 @@ TEST_CASE("bytes decide between parts of one device") {
   CHECK(s.bytes == 2);
 }
 
-TEST_CASE("diamond ladders never fold into a cycle") {
-  SplitBuilder b;  // a -> (b on A, c on B) -> d, again and again; joining all on A would enclose the ones on B
-  uint32_t last = b.add(A);
-  for (int i = 0; i < 50; ++i) {
-    const uint32_t left = b.add(A), right = b.add(B), join = b.add(A);
-    b.edge(last, left), b.edge(last, right), b.edge(left, join), b.edge(right, join);
-    last = join;
-  }
-  CHECK(checked(b, 2).devices.size() == 101);
-}
-
-TEST_CASE("the five-node case on which per-argument grouping closes a cycle stays a sequence") {
-  SplitBuilder b;  // g1(A); h(C) <- g1; d(B); g2(A) <- g1, d; n(B) <- d, h
-  const uint32_t g1 = b.add(A), h = b.add(C), d = b.add(B), g2 = b.add(A), n = b.add(B);
-  b.edge(g1, h), b.edge(g1, g2), b.edge(d, g2), b.edge(d, n), b.edge(h, n);
-  const Split s = checked(b, 3);
-  CHECK(s.devices.size() == fewest_parts(b, 3));
-  CHECK(s.devices.size() == 4);
-}
-
-TEST_CASE("multi-hop paths between parts of one device are respected") {
-  // As in openvino issue 36126: two A pieces joined by a long way round over B must not become one part.
-  SplitBuilder b = chain({A, B, B, B, A});
-  b.edge(0, 4);
-  const uint32_t aside = b.add(A);
-  b.edge(0, aside), b.edge(4, aside);
-  CHECK(checked(b, 2).devices.size() == 3);
-}
-
 TEST_CASE("a tensor read on both sides counts once per reading part") {
   SplitBuilder b;
   const uint32_t x = b.add(A, 10);
@@ -197,43 +131,6 @@ TEST_CASE("a twin of a device never adds parts") {
     const size_t before = checked(b, 2).devices.size();
     for (uint64_t& mask : b.allow) mask |= (mask & B) << 1;
     CHECK(checked(b, 3).devices.size() == before);
-  }
-}
-
-TEST_CASE("removing a pin never raises the minimum") {
-  Random random(6);
-  for (int i = 0; i < 500; ++i) {
-    SplitBuilder b = random_dag(random, 25, 2, 10);
-    const size_t before = checked(b, 2).devices.size();
-    b.allow[below(random, 25)] = AB;
-    CHECK(checked(b, 2).devices.size() <= before);
-  }
-}
-
-TEST_CASE("another topological numbering keeps the number of parts") {
-  Random random(7);
-  for (int i = 0; i < 300; ++i) {
-    const SplitBuilder b = random_dag(random, 30, 2, 8);
-    std::vector<uint32_t> waiting(30, 0), order, number(30);
-    for (const auto& list : b.readers)
-      for (uint32_t w : list) ++waiting[w];
-    std::vector<uint32_t> ready;
-    for (uint32_t u = 0; u < 30; ++u)
-      if (!waiting[u]) ready.push_back(u);
-    while (!ready.empty()) {
-      std::swap(ready[below(random, static_cast<uint32_t>(ready.size()))], ready.back());
-      const uint32_t u = ready.back();
-      ready.pop_back();
-      number[u] = static_cast<uint32_t>(order.size());
-      order.push_back(u);
-      for (uint32_t w : b.readers[u])
-        if (--waiting[w] == 0) ready.push_back(w);
-    }
-    SplitBuilder renamed;
-    for (uint32_t u : order) renamed.add(b.allow[u], b.bytes[u]);
-    for (uint32_t u = 0; u < 30; ++u)
-      for (uint32_t w : b.readers[u]) renamed.edge(number[u], number[w]);
-    CHECK(checked(renamed, 2).devices.size() == checked(b, 2).devices.size());
   }
 }
 
