@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "layers.hpp"
+
 namespace openvino_plugin {
 namespace {
 
@@ -18,7 +20,14 @@ bool is_noise(std::string_view line) {
 
 }  // namespace
 
-std::string one_line(const std::string& what) {
+bool is_out_of_memory(std::string_view what) {
+  for (const char* sign : {"bad_alloc", "out_of_memory", "out of memory", "Cannot allocate memory", "could not allocate", "Failed to allocate"})
+    if (what.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
+std::string one_line(const std::string& said) {
+  const std::string what = unmarked(said);
   std::string out;
   for (size_t at = 0; at < what.size();) {
     const size_t end = std::min(what.find('\n', at), what.size());

@@ -14,9 +14,12 @@ namespace openvino_plugin {
 namespace sdk = optima::sdk;
 
 /// One line of what OpenVINO said, without its source positions; it writes several.
-std::string one_line(const std::string& what);
+std::string one_line(const std::string& said);
 
-/// Runs `body`; an exception of OpenVINO becomes Error(code, thing + its sentence).
+/// Is it memory that was missing? OpenVINO wraps std::bad_alloc and oneDNN's own error into exceptions of its own.
+bool is_out_of_memory(std::string_view what);
+
+/// Runs `body`; an exception of OpenVINO becomes Error(code, thing + its sentence), or Error(MEMORY) when memory was missing.
 template <class F>
 auto guarded(int32_t code, const std::string& thing, F&& body) -> decltype(body()) {
   try {
@@ -24,8 +27,9 @@ auto guarded(int32_t code, const std::string& thing, F&& body) -> decltype(body(
   } catch (const sdk::Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw;
+    throw sdk::Error(OPTIMA_MEMORY, thing + ": out of memory");
   } catch (const std::exception& e) {
+    if (is_out_of_memory(e.what())) throw sdk::Error(OPTIMA_MEMORY, thing + ": out of memory");
     throw sdk::Error(code, thing + ": " + one_line(e.what()));
   } catch (...) {
     throw sdk::Error(code, thing + ": unknown exception inside OpenVINO");

@@ -2,13 +2,11 @@
 // plugins/openvino: OpenVINO's CPU and GPU devices through the seam. Nothing of OpenVINO's C++ crosses it.
 #include "optima/plugin/plugin.hpp"
 
-#include <chrono>
 #include <fstream>
-#include <future>
 
 #include "artifact.hpp"
+#include "blob.hpp"
 #include "engine.hpp"
-#include "folder.hpp"
 #include "info.hpp"
 #include "program.hpp"
 #include "query.hpp"
@@ -52,8 +50,7 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
     const Here here = here_for(request.device());
     Record record{here.openvino, here.device, here.chip, std::string(request.options().string("openvino.precision", "f32"))};
     const std::string blob = sink.path(request.stem() + ".blob");
-    progress(0.1, "translating");
-    watched(progress, [&] { make_blob(graph, engine_.device_name(request.device()), record.precision, blob); });
+    make_blob(engine_, host_, graph, {engine_.device_name(request.device()), record.precision}, blob, progress);
     record.blob_sum = sum_of_file(blob, record.blob_size);
 
     Meta meta;
@@ -100,29 +97,6 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
     } catch (const sdk::Error& e) {
       throw sdk::Error(OPTIMA_WRONG_DEVICE, e.text);
     }
-  }
-
-  /// OpenVINO cannot be stopped: a cancel is obeyed when its call returns.
-  template <class F>
-  static void watched(const sdk::Progress& progress, F&& work) {
-    std::future<void> done = std::async(std::launch::async, std::forward<F>(work));
-    while (done.wait_for(std::chrono::milliseconds(500)) == std::future_status::timeout) progress(-1, "compiling");
-    done.get();
-  }
-
-  void make_blob(const sdk::Graph& graph, const std::string& device, const std::string& precision, const std::string& path) {
-    const Folder folder(host_.temp_dir());
-    host_.graph_to_onnx(graph, folder.path());
-    guarded(OPTIMA_TOOL_FAILED, "OpenVINO does not compile this subgraph", [&] {
-      const std::shared_ptr<ov::Model> model = engine_.core().read_model(folder.path() + "/model.onnx");
-      if (model->inputs().size() != graph.input_count() || model->outputs().size() != graph.output_count())
-        throw sdk::Error(OPTIMA_INTERNAL, "OpenVINO read " + std::to_string(model->inputs().size()) + " inputs and " + std::to_string(model->outputs().size()) +
-                                              " outputs, the subgraph has " + std::to_string(graph.input_count()) + " and " + std::to_string(graph.output_count()));
-      ov::CompiledModel compiled = engine_.core().compile_model(model, device, ov::hint::inference_precision(ov::element::Type(precision)));
-      std::ofstream file(path, std::ios::binary);
-      compiled.export_model(file);
-      if (!file.flush()) throw sdk::Error(OPTIMA_IO, "blob cannot be written");
-    });
   }
 
   sdk::Host host_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
 
+#include "blob.hpp"
+
 namespace openvino_plugin {
 namespace {
 
@@ -110,8 +112,8 @@ class Imported : public sdk::Program {
   ov::CompiledModel model_;
 };
 
-ov::AnyMap properties_of(const Record& record, const sdk::Options& options) {
-  ov::AnyMap p;
+ov::AnyMap properties_of(const std::string& device, const Record& record, const sdk::Options& options) {
+  ov::AnyMap p = coding_of(device);
   p[ov::hint::inference_precision.name()] = ov::element::Type(record.precision);
   p[ov::hint::performance_mode.name()] = options.string("openvino.hint", "latency") == "throughput" ? ov::hint::PerformanceMode::THROUGHPUT : ov::hint::PerformanceMode::LATENCY;
   if (const int64_t n = options.integer("openvino.streams", 0)) p[ov::num_streams.name()] = ov::streams::Num(static_cast<int32_t>(n));
@@ -133,7 +135,7 @@ std::unique_ptr<sdk::Program> import_program(Engine& engine, const sdk::Host& ho
   sdk::KeptBlob kept = host.keep(blob);
   auto bytes = std::make_unique<sdk::Elements<uint8_t>>(kept.blob());
   auto program = std::make_unique<Imported>(std::move(meta), std::move(kept), std::move(bytes));
-  program->take(engine, device, properties_of(record, options));
+  program->take(engine, device, properties_of(device, record, options));
   return program;
 }
 

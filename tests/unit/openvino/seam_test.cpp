@@ -8,9 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "core/onnx_io/onnx_io.hpp"
-#include "tests/support/seam_run.hpp"
-#include "tests/support/temp_folder.hpp"
+#include "tests/unit/openvino/harness.hpp"
 
 #ifndef OPENVINO_PLUGIN
 
@@ -19,48 +17,18 @@ TEST_CASE("plugins/openvino is tested where it is built") { MESSAGE("SKIP: the O
 #else
 
 using namespace optima;
+using test::compile;
+using test::FileSink;
+using test::kTarget;
+using test::OnnxHost;
 
 namespace {
-
-const optima_device kTarget = seam::device("X64");
 
 image::Value tensor(std::string name, std::vector<int64_t> shape, int32_t dtype = OPTIMA_F32) {
   image::Value v{std::move(name), dtype, std::vector<image::Dim>{}};
   for (int64_t d : shape) v.dims->push_back({d, ""});
   return v;
 }
-
-/// A host that writes ONNX, as optima-host does.
-struct OnnxHost : seam::Host {
-  OnnxHost() {
-    exposed.table.graph_to_onnx = [](void*, const optima_graph* graph, optima_str folder, uint32_t, optima_status* s) -> int32_t {
-      const Status written = onnx_io::write_onnx(*graph, seam::text(folder));
-      if (!written.ok()) s->set_text(s->host_data, seam::str(written.message()));
-      return written.ok() ? OPTIMA_OK : OPTIMA_INTERNAL;
-    };
-  }
-};
-
-/// A memory sink that also has paths; take() brings what was written there.
-struct FileSink : seam::MemorySink {
-  test::TempFolder folder;
-  std::map<std::string, std::string> paths;
-  FileSink() {
-    raw.path = [](void* p, optima_str name, optima_str* path, optima_status*) -> int32_t {
-      auto& self = static_cast<FileSink&>(of(p));
-      std::string& at = self.paths[seam::text(name)];
-      at = self.folder / seam::text(name);
-      *path = seam::str(at);
-      return OPTIMA_OK;
-    };
-  }
-  void take() {
-    for (const auto& [name, path] : paths) {
-      std::ifstream in(path, std::ios::binary);
-      files[name] = {std::istreambuf_iterator<char>(in), {}};
-    }
-  }
-};
 
 reference::Tensor f32(std::vector<int64_t> dims, const std::vector<float>& x) {
   void* p = nullptr;
@@ -105,12 +73,6 @@ seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t nod
 seam::Model one_node(const image::Node& node, std::vector<image::Value> values, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
   image::Graph g{"one", std::move(values), {node}, std::move(inputs), std::move(outputs), {}};
   return seam::Model(image::pack(image::Contents{{g}, {}, {{"", 21}}}));
-}
-
-void compile(const seam::Instance& plugin, const seam::Model& m, FileSink& sink, const std::vector<optima_option>& options = {}) {
-  seam::Status status;
-  REQUIRE_MESSAGE(seam::compile(plugin, m, kTarget, sink, status, options) == OPTIMA_OK, status.message);
-  sink.take();
 }
 
 /// check_artifact's verdict and sentence, and that load() says the same.
@@ -311,6 +273,19 @@ TEST_CASE("the precision is part of the artifact") {
   compile(plugin, s.model, f16, {seam::option("openvino.precision", "f16")});
   CHECK(f16.compat.find("precision=f16\n") != std::string::npos);
   CHECK(verdict(plugin, f16).first == OPTIMA_COMPAT_OPTIMAL);
+}
+
+TEST_CASE("a subgraph compiled again, after another one, gives the same bytes") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(-1, true), other(2);
+  FileSink first, between, second;
+  compile(plugin, s.model, first);
+  compile(plugin, other.model, between);
+  compile(plugin, s.model, second);
+  CHECK(first.files == second.files);
+  CHECK(first.compat == second.compat);
+  CHECK(first.files != between.files);
 }
 
 TEST_CASE("a cancelled compile ends as cancelled") {
