@@ -41,5 +41,8 @@ Result<Graph> load_text(std::string_view text, const std::string& name, const Im
 Status write_onnx(const Graph& graph, const std::string& folder);
 /// The same from the seam's view; the image must verify. HostServices::graph_to_onnx.
 Status write_onnx(const optima_graph& graph, const std::string& folder);
+/// Writes a graph as `folder`/`stem`.onnx with all constants inside; when those are more than `most_inside` bytes (by default
+/// what leaves room below the 2 GB of a protobuf message), those of 64 KiB and more go to `folder`/`stem`.weights.bin. Errors as above.
+Status write_onnx_file(const Graph& graph, const std::string& folder, const std::string& stem, uint64_t most_inside = uint64_t{2000} << 20);
 
 }  // namespace optima::onnx_io

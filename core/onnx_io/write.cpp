@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/onnx_io: Graph -> model.onnx + weights.bin.
+// core/onnx_io: Graph -> an ONNX file, and a file of its large constants beside it.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +20,12 @@ namespace optima::onnx_io {
 namespace {
 
 constexpr uint64_t kInlineBelow = 64 << 10, kAlignment = 64;
-constexpr const char* kWeightsFile = "weights.bin";
+
+// Where a graph goes. The weights file lies in the folder of the model and is made when a constant needs it.
+struct Files {
+  std::string folder, model, weights;
+  uint64_t inline_below = kInlineBelow;  // bytes of a constant that stays in the model
+};
 
 // The file that large constants go to; made when the first one comes. Each blob is stored once.
 class WeightsFile {
@@ -80,13 +85,13 @@ class WeightsFile {
   std::map<uint32_t, uint64_t> offsets_;
 };
 
-void point_to(uint64_t offset, uint64_t size, onnx::TensorProto& tensor) {
+void point_to(const std::string& file, uint64_t offset, uint64_t size, onnx::TensorProto& tensor) {
   auto entry = [&](const char* key, const std::string& value) {
     auto& e = *tensor.add_external_data();
     e.set_key(key), e.set_value(value);
   };
   tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-  entry("location", kWeightsFile);
+  entry("location", file);
   entry("offset", std::to_string(offset));
   entry("length", std::to_string(size));
 }
@@ -113,16 +118,16 @@ void set_opsets(const Graph& graph, onnx::ModelProto& model) {
   model.set_ir_version(ir_of_opset(opset));
 }
 
-Status write(const Graph& graph, const std::string& folder) {
+Status write(const Graph& graph, const Files& files) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return io_error(cat(quote(folder), ": ", error.message()));
-  WeightsFile weights(folder + '/' + kWeightsFile);
+  std::filesystem::create_directories(files.folder, error);
+  if (error) return io_error(cat(quote(files.folder), ": ", error.message()));
+  WeightsFile weights(cat(files.folder, "/", files.weights));
   auto fill = [&](const image::Constant& c, onnx::TensorProto& tensor) -> Status {
     const Blob& blob = graph.blobs[c.blob];
-    if (c.dtype != OPTIMA_STRING && (blob.size >= kInlineBelow || (!blob.data && blob.fd >= 0))) {
+    if (c.dtype != OPTIMA_STRING && (blob.size >= files.inline_below || (!blob.data && blob.fd >= 0))) {
       OPTIMA_ASSIGN(const uint64_t offset, weights.add(c.blob, blob));
-      point_to(offset, blob.size, tensor);
+      point_to(files.weights, offset, blob.size, tensor);
       return {};
     }
     if (!blob.data && blob.size > 0) return invalid_input("a constant has no bytes here");
@@ -135,15 +140,26 @@ Status write(const Graph& graph, const std::string& folder) {
   OPTIMA_RETURN_IF_ERROR(OnnxWriter(graph, fill, Defaults::Left).graph(0, nullptr, *model.mutable_graph()));
   OPTIMA_RETURN_IF_ERROR(weights.finish());
   if (model.ByteSizeLong() > INT32_MAX) return invalid_input("over 2 GB beside its large constants");
-  return write_file(folder + "/model.onnx", model.SerializeAsString());
+  return write_file(cat(files.folder, "/", files.model), model.SerializeAsString());
+}
+
+uint64_t constant_bytes(const Graph& graph) {
+  uint64_t sum = 0;
+  for (const image::Constant& c : graph.contents.constants) sum += graph.blobs[c.blob].size;
+  return sum;
 }
 
 }  // namespace
 
 Status write_onnx(const Graph& graph, const std::string& folder) {
-  return guarded("writing ONNX", [&] { return write(graph, folder); });
+  return guarded("writing ONNX", [&] { return write(graph, {folder, "model.onnx", "weights.bin"}); });
 }
 
 Status write_onnx(const optima_graph& graph, const std::string& folder) { return write_onnx(unpack(graph), folder); }
+
+Status write_onnx_file(const Graph& graph, const std::string& folder, const std::string& stem, uint64_t most_inside) {
+  const uint64_t inline_below = constant_bytes(graph) > most_inside ? kInlineBelow : UINT64_MAX;
+  return guarded("writing ONNX", [&] { return write(graph, {folder, stem + ".onnx", stem + ".weights.bin", inline_below}); });
+}
 
 }  // namespace optima::onnx_io

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/package/package.hpp"
+#include "core/support/file.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -20,6 +22,26 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kNoReplace = 1, kExchange = 2;  // RENAME_NOREPLACE, RENAME_EXCHANGE of linux/fs.h
+
+Status check_name(const std::string& name, FolderKind kind) {
+  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.size() > 200)
+    return invalid_input(cat(kind.name, " name ", quote(name), " is no folder name, wanted 1 to 200 bytes without '/' and not starting with '.'"));
+  return check_file_name(name);
+}
+
+Status exists(const std::string& target, FolderKind kind) {
+  return invalid_input(cat(kind.name, " ", quote(target), " exists, wanted a free name or --force"));
+}
+
+// --force must never cost somebody a folder that is not ours.
+Status check_existing(const std::string& target, bool replace, FolderKind kind) {
+  struct stat there {};
+  if (::lstat(target.c_str(), &there) != 0) return {};
+  if (!replace) return exists(target, kind);
+  if (!S_ISDIR(there.st_mode) || ::access(cat(target, "/", kind.marker).c_str(), F_OK) != 0)
+    return invalid_input(cat(quote(target), " exists and is not a ", kind.name, ", wanted a ", kind.name, " or a free name"));
+  return {};
+}
 
 // The system call and not glibc's function: the target's libc may be older than 2.28.
 int rename2(const std::string& from, const std::string& to, unsigned flags) {
@@ -125,6 +147,8 @@ Status sync_tree(const std::string& folder) {
 Staging& Staging::operator=(Staging&& other) noexcept {
   if (this == &other) return *this;
   discard();
+  kind_ = other.kind_;
+  replace_ = other.replace_;
   out_ = std::move(other.out_);
   folder_ = std::exchange(other.folder_, {});
   lock_path_ = std::move(other.lock_path_);
@@ -134,14 +158,22 @@ Staging& Staging::operator=(Staging&& other) noexcept {
   return *this;
 }
 
-Result<Staging> Staging::create(const std::string& out, const std::string& name) {
+Result<Staging> Staging::create(FolderTarget target, FolderKind kind) {
+  OPTIMA_RETURN_IF_ERROR(check_name(target.name, kind));
+  const std::string out = expand_home(target.out);
+  if (out.empty()) return invalid_input("the output folder has no name");
   Staging s;
+  s.kind_ = kind;
+  s.replace_ = target.replace;
   s.out_ = fs::absolute(out).lexically_normal().string();
   while (s.out_.size() > 1 && s.out_.back() == '/') s.out_.pop_back();
-  s.target_ = cat(s.out_, "/", name);
+  s.target_ = cat(s.out_, "/", target.name);
+  OPTIMA_RETURN_IF_ERROR(check_existing(s.target_, s.replace_, kind));
   OPTIMA_RETURN_IF_ERROR(make_folders(s.out_, s.made_));
-  remove_leftovers(s.out_, name);
-  OPTIMA_RETURN_IF_ERROR(s.lock(name));
+  remove_leftovers(s.out_, target.name);
+  // Again: tidying up may have brought an old folder back.
+  OPTIMA_RETURN_IF_ERROR(check_existing(s.target_, s.replace_, kind));
+  OPTIMA_RETURN_IF_ERROR(s.lock(target.name));
   if (::mkdir(s.folder_.c_str(), 0777) != 0) return system_error("cannot create folder", s.folder_);
   return s;
 }
@@ -173,12 +205,12 @@ Status Staging::move_aside_and_rename() {
   return {};
 }
 
-Status Staging::rename_into_place(bool replace) {
+Status Staging::rename_into_place() {
   if (rename2(folder_, target_, kNoReplace) == 0) return {};
   // Without the flag, rename still refuses a target folder that is not empty.
   if (exchange_is_unknown() && ::rename(folder_.c_str(), target_.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return system_error("cannot create", target_);
-  if (!replace) return invalid_input(cat("package ", quote(target_), " exists, wanted a free name or --force"));
+  if (!replace_) return exists(target_, kind_);
   if (rename2(folder_, target_, kExchange) == 0) {
     remove_tree(folder_);
     return {};
@@ -186,9 +218,9 @@ Status Staging::rename_into_place(bool replace) {
   return exchange_is_unknown() ? move_aside_and_rename() : system_error("cannot replace", target_);
 }
 
-Status Staging::publish(bool replace) {
+Status Staging::publish() {
   OPTIMA_RETURN_IF_ERROR(sync_tree(folder_));
-  OPTIMA_RETURN_IF_ERROR(rename_into_place(replace));
+  OPTIMA_RETURN_IF_ERROR(rename_into_place());
   made_.clear();
   OPTIMA_RETURN_IF_ERROR(sync_path(out_, O_DIRECTORY));
   discard();

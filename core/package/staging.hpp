@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/package: a folder that appears under its final name whole or not at all. Private to the room.
+// core/package: a folder that appears under its final name whole or not at all. Knows nothing of what is in it.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/support/status.hpp"
 
 namespace optima {
 
+/// What a published folder is: --force replaces only folders of the same kind. Literals.
+struct FolderKind {
+  std::string_view name;    ///< for messages: "package"
+  std::string_view marker;  ///< the file that every folder of the kind has: "model.meta"
+};
+
+/// Where a folder goes.
+struct FolderTarget {
+  std::string out;       ///< OUT, made when missing, with its parents; "~" is expanded
+  std::string name;      ///< one path part
+  bool replace = false;  ///< --force: an existing folder of the same kind is exchanged for the new one
+};
+
 /// OUT/.<name>.<pid> under an flock on OUT/.<name>.<pid>.lock. Move-only; the destructor removes what is not published.
 class Staging {
  public:
-  /// Makes `out` if need be, removes leftovers of dead runs, makes the folder.
-  static Result<Staging> create(const std::string& out, const std::string& name);
+  /// Makes `out` if need be, removes leftovers of dead runs, makes the folder. InvalidInput when something of that name exists
+  /// and `replace` is off or it is of no such kind, or the name is no path part; Io when folders cannot be made.
+  static Result<Staging> create(FolderTarget target, FolderKind kind);
   Staging(Staging&& other) noexcept { *this = std::move(other); }
   Staging& operator=(Staging&& other) noexcept;
   ~Staging() { discard(); }
@@ -21,15 +36,17 @@ class Staging {
   const std::string& folder() const { return folder_; }
   const std::string& target() const { return target_; }
   /// Syncs everything below and renames the folder to the target; with `replace` an existing target is exchanged and removed.
-  Status publish(bool replace);
+  Status publish();
 
  private:
   Staging() = default;
   Status lock(const std::string& name);
-  Status rename_into_place(bool replace);
+  Status rename_into_place();
   Status move_aside_and_rename();
   void discard();
 
+  FolderKind kind_;
+  bool replace_ = false;
   std::string out_, folder_, lock_path_, target_;
   int lock_fd_ = -1;
   std::vector<std::string> made_;  // folders that were not there before: OUT and its parents

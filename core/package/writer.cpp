@@ -2,7 +2,6 @@
 #include "core/package/writer.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <filesystem>
 #include <set>
 
-#include "core/package/staging.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
 
@@ -19,22 +17,6 @@ namespace optima {
 namespace {
 
 namespace fs = std::filesystem;
-
-Status check_model_name(const std::string& name) {
-  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.size() > 200)
-    return invalid_input(cat("package name ", quote(name), " is no folder name, wanted 1 to 200 bytes without '/' and not starting with '.'"));
-  return check_file_name(name);
-}
-
-// --force must never cost somebody a folder that is not ours.
-Status check_existing(const std::string& target, bool replace) {
-  struct stat there {};
-  if (::lstat(target.c_str(), &there) != 0) return {};
-  if (!replace) return invalid_input(cat("package ", quote(target), " exists, wanted a free name or --force"));
-  if (!S_ISDIR(there.st_mode) || ::access((target + "/model.meta").c_str(), F_OK) != 0)
-    return invalid_input(cat(quote(target), " exists and is not a package, wanted a package or a free name"));
-  return {};
-}
 
 class File {
  public:
@@ -108,7 +90,6 @@ Status check_nothing_else(const std::string& folder, const std::vector<PackageFi
 }  // namespace
 
 struct PackageWriter::State {
-  PackageTarget target;
   Staging staging;
   std::map<std::string, uint64_t> weights;
   std::map<std::string, PackageFile> files;
@@ -119,15 +100,9 @@ PackageWriter::PackageWriter(PackageWriter&&) noexcept = default;
 PackageWriter& PackageWriter::operator=(PackageWriter&&) noexcept = default;
 PackageWriter::~PackageWriter() = default;
 
-Result<PackageWriter> PackageWriter::create(PackageTarget target) {
-  OPTIMA_RETURN_IF_ERROR(check_model_name(target.name));
-  target.out = expand_home(target.out);
-  if (target.out.empty()) return invalid_input("the output folder has no name");
-  OPTIMA_RETURN_IF_ERROR(check_existing(cat(target.out, "/", target.name), target.replace));
-  OPTIMA_ASSIGN(Staging staging, Staging::create(target.out, target.name));
-  // Again: tidying up may have brought an old package back.
-  OPTIMA_RETURN_IF_ERROR(check_existing(staging.target(), target.replace));
-  return PackageWriter(std::make_unique<State>(State{std::move(target), std::move(staging), {}, {}}));
+Result<PackageWriter> PackageWriter::create(FolderTarget target) {
+  OPTIMA_ASSIGN(Staging staging, Staging::create(std::move(target), {"package", "model.meta"}));
+  return PackageWriter(std::make_unique<State>(State{std::move(staging), {}, {}}));
 }
 
 const std::string& PackageWriter::staging() const { return state_->staging.folder(); }
@@ -179,7 +154,7 @@ Result<Package> PackageWriter::commit(Package package) {
   OPTIMA_ASSIGN(Package written, read_meta(meta, "model.meta"));
   OPTIMA_RETURN_IF_ERROR(write_file(staging() + "/model.meta", meta));
   const std::string target = state_->staging.target();
-  OPTIMA_RETURN_IF_ERROR(state_->staging.publish(state_->target.replace));
+  OPTIMA_RETURN_IF_ERROR(state_->staging.publish());
   written.folder = target;
   return written;
 }

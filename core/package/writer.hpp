@@ -7,24 +7,18 @@
 #include <string_view>
 
 #include "core/package/package.hpp"
+#include "core/package/staging.hpp"
 #include "core/support/blob.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
 
-struct PackageTarget {
-  std::string out;    ///< OUT, made when missing, with its parents
-  std::string name;   ///< <Model>: one path part
-  bool replace = false;  ///< --force: an existing package is exchanged for the new one
-};
-
 /// A package being written in OUT/.<name>.<pid>. Destroying it before commit() succeeded removes all it created, OUT
 /// included if create() made it. One thread at a time; subgraph folders may be filled from other threads meanwhile.
 class PackageWriter {
  public:
-  /// Also removes what dead runs left of this name. InvalidInput when a package of that name exists and `replace` is off, when
-  /// what exists there is no package, or the name is no path part; Io when folders cannot be made.
-  static Result<PackageWriter> create(PackageTarget target);
+  /// Errors are those of Staging::create.
+  static Result<PackageWriter> create(FolderTarget target);
   PackageWriter(PackageWriter&&) noexcept;
   PackageWriter& operator=(PackageWriter&&) noexcept;
   ~PackageWriter();

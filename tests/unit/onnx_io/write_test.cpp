@@ -112,6 +112,23 @@ TEST_CASE("constants of 64 KiB and more go to weights.bin, each once, aligned") 
   CHECK(print(*onnx_io::load_model(folder / "out/model.onnx")) == print(*g));
 }
 
+TEST_CASE("one file holds everything, until its constants are too many bytes") {
+  std::string values = "1";
+  for (int k = 1; k < 32768; ++k) values += ", 1";
+  Graph g = load("<ir_version: 8, opset_import: [\"\" : 17]> g (float[32768] x) => (float[32768] y) <float[32768] w = {" + values +
+                 "}, float[1] s = {3}> { a = Add(x, w)  y = Mul(a, s) }");
+  g.model_name = "small";
+  test::TempFolder folder;
+  REQUIRE(onnx_io::write_onnx_file(g, folder.path(), "small").ok());
+  CHECK_FALSE(std::filesystem::exists(folder / "small.weights.bin"));
+  CHECK(print(*onnx_io::load_model(folder / "small.onnx")) == print(g));
+
+  REQUIRE(onnx_io::write_onnx_file(g, folder.path(), "big", 1 << 17).ok());  // 4 bytes too many
+  CHECK(std::filesystem::file_size(folder / "big.weights.bin") == 4 * 32768);
+  g.model_name = "big";
+  CHECK(print(*onnx_io::load_model(folder / "big.onnx")) == print(g));
+}
+
 TEST_CASE("a folder that cannot be made is an I/O error") {
   test::TempFolder folder;
   folder.file("taken", "x");
