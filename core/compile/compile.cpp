@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compile/compile.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
 #include "core/placement/placement.hpp"
+#include "core/registry/note_plugin.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -68,7 +70,20 @@ Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph) 
   return resolve(allocation, graph, pins);
 }
 
-Result<PlacementRequest> placement_request(const PlanRequest& request, const Resolved& wishes, const Registry& registry) {
+Result<std::vector<std::shared_ptr<Plugin>>> read_supports(const PlanRequest& request, const Registry& registry) {
+  std::vector<std::shared_ptr<Plugin>> out;
+  for (const std::string& path : request.supports) {
+    OPTIMA_ASSIGN(std::shared_ptr<Plugin> plugin, read_note_plugin(path));
+    const std::string& id = plugin->manifest().id;
+    const auto same = [&](const auto& other) { return other->manifest().id == id; };
+    if (registry.compiler(id) || std::any_of(out.begin(), out.end(), same))
+      return invalid_input(cat("--support ", quote(path), ": there is a plugin ", quote(id), " already, wanted an id of its own"));
+    out.push_back(std::move(plugin));
+  }
+  return out;
+}
+
+Result<PlacementRequest> placement_request(const PlanRequest& request, const Planned& planned, const Registry& registry) {
   PlacementRequest out;
   for (const std::string& text : request.devices) {
     OPTIMA_ASSIGN(DeviceName name, parse_device(text));
@@ -81,8 +96,9 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Res
   if (!request.require_device.empty()) {
     OPTIMA_ASSIGN(out.require_device, parse_device(request.require_device));
   }
-  out.wishes = wishes.by_node_id;
+  out.wishes = planned.wishes.by_node_id;
   out.plugins = registry.compilers();
+  for (const auto& support : planned.supports) out.plugins.push_back(support.get());
   out.plugin_order = request.config.plugin_order;
   out.plan_only = request.plan_only;
   return out;
@@ -101,7 +117,7 @@ Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, con
 /// Compiles until no plugin refuses a node any more; leaves the plan that held.
 Result<detail::BuildResult> build(const CompileRequest& request, Planned& planned, Registry& registry, PackageWriter& writer,
                                   const ProgressReport& progress) {
-  OPTIMA_ASSIGN(PlacementRequest placement, placement_request(request.plan, planned.wishes, registry));
+  OPTIMA_ASSIGN(PlacementRequest placement, placement_request(request.plan, planned, registry));
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     OPTIMA_ASSIGN(detail::BuildResult built, detail::build_subgraphs(request, planned, registry, writer, progress));
     if (built.refusals.empty()) return built;
@@ -117,13 +133,14 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   Planned out;
   Stopwatch watch;
   tell(progress, 0, cat("reading ", request.model));
+  OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
   OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), request.passes));
   out.timings.passes_ms = watch.lap();
   tell(progress, 0, "asking the plugins and splitting");
   OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
-  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out.wishes, registry));
+  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
   OPTIMA_ASSIGN(out.plan, make_plan(out.graph, placement));
   out.timings.plan_ms = watch.lap();
   return out;

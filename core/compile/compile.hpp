@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ struct PlanRequest {
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
   std::string require_device;                 ///< every node there, or Placement
   Config config;
+  std::vector<std::string> supports;          ///< manifests without a plugin, paths: read_note_plugin(); plans only
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note
 };
 
@@ -46,6 +48,7 @@ struct Planned {
   Resolved wishes;
   Plan plan;
   Timings timings;
+  std::vector<std::shared_ptr<Plugin>> supports;  ///< the manifests of PlanRequest::supports
 };
 
 /// Model -> graph -> passes -> wishes -> plan. Writes nothing.

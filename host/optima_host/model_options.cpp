@@ -49,6 +49,7 @@ void declare_placement(Arguments& arguments) {
   arguments.option("alloc", "FILE", "allocation, JSON or YAML: which node goes to which device")
       .list("pin", "NODE=DEV", "one more hard pin; wins over --alloc; repeats")
       .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
+      .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
       .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
       .option("objective", "parts", "what the split minimises (default parts: fewest subgraphs)")
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
@@ -77,6 +78,7 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.allocation = expand_home(arguments.text("alloc"));
   out.pins = arguments.texts("pin");
   out.devices = arguments.comma_list("device");
+  for (const std::string& path : arguments.texts("support")) out.supports.push_back(expand_home(path));
   out.require_device = arguments.text("require-device");
   if (const std::string objective = arguments.text("objective", "parts"); objective != "parts")
     return usage_error(cat("--objective: found ", quote(objective), ", wanted parts"));

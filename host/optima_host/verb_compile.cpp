@@ -2,6 +2,7 @@
 // host: `compile` and `plan`.
 #include <nlohmann/json.hpp>
 
+#include "core/compile/submodels.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "core/support/file.hpp"
@@ -28,6 +29,20 @@ Json plan_document(const Planned& planned) {
   return document;
 }
 
+/// `--emit submodels`: no plugin compiles, so what only makes sense for a package is refused.
+Status emit(Session& session, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress) {
+  if (arguments.has("self-test") || arguments.has("jobs")) return usage_error("--self-test and --jobs go with --emit package, found --emit submodels");
+  Result<Submodels> done = emit_submodels(request, registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
+  progress.clear();
+  if (!done.ok()) return done.status();
+  session.print(placement_summary(done->planned.plan));
+  session.print(cat("submodels: ", done->folder, "\n"));
+  Json document = plan_document(done->planned);
+  document["submodels"] = done->folder;
+  session.print_json(document);
+  return {};
+}
+
 }  // namespace
 
 Status plan_verb(Session& session, const std::vector<std::string>& words) {
@@ -51,9 +66,10 @@ Status compile_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("compile", "Splits a model over devices, has every piece compiled by its device's plugin, and writes one package.");
   arguments.positional("MODEL", true, "an ONNX file")
       .option("out,o", "OUT", "folder; the package becomes OUT/<name>")
+      .option("emit", "WHAT", "package (default), or submodels: graph_infos.json and one ONNX file per subgraph, nothing compiled")
       .option("jobs", "N", "threads to compile with (default: all allowed)")
       .flag("self-test", "store random inputs and the reference's outputs in the package; optima-run --check uses them")
-      .flag("force", "replace an existing package");
+      .flag("force", "replace an existing OUT/<name> of the same kind");
   declare_import(arguments);
   declare_placement(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
@@ -70,6 +86,10 @@ Status compile_verb(Session& session, const std::vector<std::string>& words) {
   request.cancelled = &Session::cancelled();
 
   Progress progress(style_of(session));
+  const std::string what = arguments.text("emit", "package");
+  if (what == "submodels") return emit(session, arguments, request, *registry, progress);
+  if (what != "package") return usage_error(cat("--emit: found ", quote(what), ", wanted package or submodels"));
+  if (!request.plan.supports.empty()) return usage_error("--support plans only: it goes with 'plan' or --emit submodels");
   Result<Compilation> done = compile_model(request, *registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
   progress.clear();
   if (!done.ok()) return done.status();
