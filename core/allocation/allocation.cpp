@@ -75,6 +75,7 @@ Result<std::pair<std::string, Wish>> parse_pin(const std::string& text) {
   Result<Wish> wish = wish_from(value);
   if (!wish.ok()) return wish.status().within(cat("--pin ", quote(text.substr(0, at))));
   wish->source = "--pin";
+  wish->rank = Wish::kPinRank;
   return std::pair(text.substr(0, at), std::move(*wish));
 }
 

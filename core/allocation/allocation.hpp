@@ -19,6 +19,8 @@ struct Wish {
   std::vector<DeviceName> devices;  ///< empty = automatic
   bool hard = false;                ///< a pin: refused means error
   std::string source;               ///< who decided, for messages: "'conv_*'", "'op:Softmax'", "--pin"; empty = nobody
+  uint32_t rank = kNodeRank;        ///< how specific that is: where nodes move as one, the highest speaks for all
+  static constexpr uint32_t kEveryRank = 1, kOpRank = 2, kGlobRank = 3 /* + its length */, kNodeRank = UINT32_MAX - 1, kPinRank = UINT32_MAX;
 
   /// "X64:0", "first of A:0, B:0" or "auto".
   std::string text() const;

@@ -31,9 +31,9 @@ class Rules {
     return {};
   }
 
-  // What decides for the node, or null. Equally long globs must agree.
-  Result<const Wish*> decide(const NamedNode& node) {
-    if (const auto it = exact_.find(node.name); it != exact_.end()) return it->second;
+  // What decides for the node, with its rank; empty when nothing does. Equally long globs must agree.
+  Result<Wish> decide(const NamedNode& node) {
+    if (const auto it = exact_.find(node.name); it != exact_.end()) return ranked(it->second, Wish::kNodeRank);
     const Rule* first = nullptr;
     for (Rule& rule : globs_) {
       if (first && rule.key.size() < first->key.size()) break;
@@ -44,9 +44,9 @@ class Rules {
         return invalid_input(cat("globs ", quote(first->key), " and ", quote(rule.key), " are equally long and disagree on node ", quote(node.name), ": ",
                                  first->wish->text(), " and ", rule.wish->text()));
     }
-    if (first) return first->wish;
-    if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) return it->second->wish;
-    return everything_;
+    if (first) return ranked(first->wish, Wish::kGlobRank + static_cast<uint32_t>(first->key.size()));
+    if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) return ranked(it->second->wish, Wish::kOpRank);
+    return everything_ ? ranked(everything_, Wish::kEveryRank) : Wish();
   }
 
   // Whether anything bears the op type counts, not whether the rule came to decide.
@@ -70,6 +70,12 @@ class Rules {
   }
 
  private:
+  static Wish ranked(const Wish* wish, uint32_t rank) {
+    Wish out = *wish;
+    out.rank = rank;
+    return out;
+  }
+
   struct Rule {
     std::string_view key;
     const Wish* wish;
@@ -104,9 +110,9 @@ Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const
     rules.saw(node);
     if (node.id == OPTIMA_NONE) continue;
     if (out.by_node_id.size() <= node.id) out.by_node_id.resize(size_t{node.id} + 1);
-    Result<const Wish*> wish = rules.decide(node);
+    Result<Wish> wish = rules.decide(node);
     if (!wish.ok()) return wish.status().within(quote(allocation.path));
-    if (*wish) out.by_node_id[node.id] = **wish;
+    out.by_node_id[node.id] = std::move(*wish);
   }
   for (const auto& [key, wish] : allocation.entries)
     if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE) out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));

@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const image::Graph& graph, const std::vector<u
 class Builder {
  public:
   Builder(const CompileRequest& request, const Planned& planned, Registry& registry, PackageWriter& writer, const ProgressReport& progress)
-      : request_(request), planned_(planned), registry_(registry), writer_(writer), progress_(progress), uses_(uses_of(planned.graph)) {
+      : request_(request), planned_(planned), registry_(registry), writer_(writer), progress_(progress) {
     const size_t count = planned.plan.subgraphs.size();
     result_.subgraphs.resize(count);
     fractions_.resize(count);
@@ -67,7 +67,7 @@ class Builder {
     Plugin* plugin = registry_.compiler(device.plugin);
     if (!plugin) return plugin_error(cat("plugin ", quote(device.plugin), " is gone"));
 
-    const Graph piece = extract(planned_.graph, subgraph.nodes, uses_);
+    const Graph piece = extract(planned_.graph, subgraph.run_nodes(), subgraph.inputs, subgraph.outputs);
     const PackedGraph packed = pack(piece, true, next_blob_id_.fetch_add(piece.blobs.size()));
     CompileJob job;
     job.graph = &packed.raw;
@@ -106,7 +106,7 @@ class Builder {
     if (failed.status.kind() == StatusKind::Cancelled) return cancelled();
     const Subgraph& subgraph = planned_.plan.subgraphs[index];
     uint32_t blamed = failed.node;
-    if (blamed == OPTIMA_NONE && subgraph.nodes.size() == 1) blamed = planned_.graph.main().nodes[subgraph.nodes[0]].id;
+    if (blamed == OPTIMA_NONE && subgraph.nodes.size() == 1 && subgraph.clones.empty()) blamed = planned_.graph.main().nodes[subgraph.nodes[0]].id;
     if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
       return failed.status.within(cat("subgraph ", index, " on ", planned_.plan.devices[subgraph.device].full_name));
     const std::lock_guard lock(mutex_);
@@ -129,7 +129,6 @@ class Builder {
   Registry& registry_;
   PackageWriter& writer_;
   const ProgressReport& progress_;
-  const Uses uses_;
   int64_t workers_ = 1, threads_each_ = 1;
   std::atomic<size_t> next_ = 0;
   std::atomic<uint64_t> next_blob_id_ = 1;

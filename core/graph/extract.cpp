@@ -161,6 +161,10 @@ Graph extract(const Graph& graph, std::span<const uint32_t> nodes, const Uses& u
   return copy_part(graph, part);
 }
 
+Graph extract(const Graph& graph, std::span<const uint32_t> nodes, std::span<const uint32_t> inputs, std::span<const uint32_t> outputs) {
+  return copy_part(graph, {0, {nodes.begin(), nodes.end()}, {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}});
+}
+
 Graph compact(const Graph& graph, std::span<const uint32_t> nodes) {
   Graph out = copy_part(graph, {0, {nodes.begin(), nodes.end()}, graph.main().inputs, graph.main().outputs});
   out.origins = graph.origins;

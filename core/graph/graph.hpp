@@ -91,6 +91,9 @@ Graph unpack(const optima_graph& raw);
 /// are read outside or are model outputs, in order of production. Bodies come along with their nodes.
 Graph extract(const Graph& graph, std::span<const uint32_t> nodes, const Uses& uses);
 
+/// The same with inputs and outputs as given (values of the main graph): what else is produced inside stays inside.
+Graph extract(const Graph& graph, std::span<const uint32_t> nodes, std::span<const uint32_t> inputs, std::span<const uint32_t> outputs);
+
 /// The graph with only the given nodes of the main graph (ascending) and what they need: values nobody touches, constants,
 /// bytes and bodies nobody holds are gone. Inputs, outputs, origins and folded stay. The nodes must suffice for the outputs.
 Graph compact(const Graph& graph, std::span<const uint32_t> nodes);

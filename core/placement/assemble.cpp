@@ -2,6 +2,9 @@
 #include "core/placement/assemble.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "core/support/text.hpp"
 
 namespace optima::detail {
 namespace {
@@ -25,6 +28,14 @@ class Assembler {
       placed.device = split.devices[part];
       placed.subgraph = part;
       placed.unit = choices.units[choices.unit_of[n]][0];
+      if (choices.quantized[n] != OPTIMA_NONE) placed.quantized_unit = main_.nodes[choices.quantized[n]].name;
+    }
+    for (const auto& [n, units] : choices.copies) {
+      for (uint32_t unit : units) {
+        plan_.nodes[n].copied.push_back(choices.units[unit][0]);
+        clone(n, split.part[unit], "its quantized unit moves as one");
+      }
+      std::sort(plan_.nodes[n].copied.begin(), plan_.nodes[n].copied.end());
     }
   }
 
@@ -32,15 +43,15 @@ class Assembler {
     std::vector<uint32_t> seen_by(main_.values.size(), OPTIMA_NONE);
     for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s) {
       Subgraph& subgraph = plan_.subgraphs[s];
-      for (uint32_t n : subgraph.nodes) {
+      for (uint32_t n : subgraph.run_nodes())
         each_read(main_.nodes[n], [&](uint32_t v) {
           if (seen_by[v] == s || main_.values[v].constant != OPTIMA_NONE) return;
           seen_by[v] = s;
-          if (uses_.producer[v] == Uses::kNone || plan_.nodes[uses_.producer[v]].subgraph != s) subgraph.inputs.push_back(v);
+          if (uses_.producer[v] == Uses::kNone || !runs_in(uses_.producer[v], s)) subgraph.inputs.push_back(v);
         });
+      for (uint32_t n : subgraph.nodes)
         for (uint32_t v : main_.nodes[n].outputs)
           if (v != OPTIMA_NONE) add_output(s, v);
-      }
       for (uint32_t v : subgraph.inputs) subgraph.input_names.push_back(main_.values[v].name);
       for (uint32_t v : subgraph.outputs) subgraph.output_names.push_back(main_.values[v].name);
     }
@@ -61,6 +72,28 @@ class Assembler {
     }
   }
 
+  bool runs_in(uint32_t n, uint32_t s) const {
+    if (plan_.nodes[n].subgraph == s) return true;
+    const auto at = clones_.find(n);
+    return at != clones_.end() && std::find(at->second.begin(), at->second.end(), s) != at->second.end();
+  }
+
+  void clone(uint32_t n, uint32_t s, std::string_view why) {
+    if (runs_in(n, s)) return;
+    clones_[n].push_back(s);
+    std::vector<Clone>& all = plan_.subgraphs[s].clones;
+    const auto at = std::find_if(all.begin(), all.end(), [&](const Clone& c) { return c.node > n; });
+    all.insert(at, {n, cat("runs here too, for ", quote(reader_in(n, s)), ": ", why)});
+  }
+
+  std::string reader_in(uint32_t n, uint32_t s) const {
+    for (uint32_t v : main_.nodes[n].outputs)
+      if (v != OPTIMA_NONE)
+        for (uint32_t reader : uses_.consumers[v])
+          if (runs_in(reader, s)) return main_.nodes[reader].name;
+    return "";
+  }
+
   template <class F>
   void each_read(const image::Node& node, F&& f) const {
     for (uint32_t v : node.inputs)
@@ -72,8 +105,13 @@ class Assembler {
 
   void add_output(uint32_t s, uint32_t v) {
     CutTensor cut{main_.values[v].name, v, s, {}, static_bytes(main_.values[v])};
-    for (uint32_t reader : uses_.consumers[v])
-      if (plan_.nodes[reader].subgraph != s) cut.to.push_back(plan_.nodes[reader].subgraph);
+    const auto arrives = [&](uint32_t at) {
+      if (!runs_in(uses_.producer[v], at)) cut.to.push_back(at);
+    };
+    for (uint32_t reader : uses_.consumers[v]) {
+      arrives(plan_.nodes[reader].subgraph);
+      if (const auto at = clones_.find(reader); at != clones_.end()) std::for_each(at->second.begin(), at->second.end(), arrives);
+    }
     if (cut.to.empty() && !is_output_[v]) return;
     plan_.subgraphs[s].outputs.push_back(v);
     if (cut.to.empty()) return;
@@ -88,6 +126,7 @@ class Assembler {
   const Uses& uses_;
   Plan& plan_;
   std::vector<uint8_t> is_output_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> clones_;  // by node: other subgraphs that run it; looked up only
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ class Finder {
     for (const DeviceName& name : request_.candidates) OPTIMA_RETURN_IF_ERROR(add(name, "--device", true));
     if (request_.require_device) {
       OPTIMA_RETURN_IF_ERROR(add(*request_.require_device, "--require-device", true));
-      out_.required = Wish{{*request_.require_device}, true, "--require-device"};
+      out_.required = Wish{{*request_.require_device}, true, "--require-device", Wish::kPinRank};
     }
     bool any_free = false;
     for (const image::Graph& g : graph.contents.graphs)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/placement/plan.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace optima {
 namespace {
-constexpr std::array<std::string_view, 7> kWhyNames = {"pinned",      "preferred",     "only-device",    "first-in-order",
-                                                         "fewer-parts", "follows-group", "compile-refused"};
+constexpr std::array<std::string_view, 9> kWhyNames = {"pinned",      "preferred",     "only-device", "first-in-order", "fewer-parts",
+                                                         "follows-group", "follows-unit", "compile-refused", "cloned"};
 }
 
 std::string_view name_of(Why why) { return kWhyNames[static_cast<size_t>(why)]; }
@@ -15,6 +16,13 @@ std::optional<Why> why_from(std::string_view name) {
   for (size_t i = 0; i < kWhyNames.size(); ++i)
     if (kWhyNames[i] == name) return static_cast<Why>(i);
   return std::nullopt;
+}
+
+std::vector<uint32_t> Subgraph::run_nodes() const {
+  std::vector<uint32_t> all = nodes;
+  for (const Clone& clone : clones) all.push_back(clone.node);
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 }  // namespace optima

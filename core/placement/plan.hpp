@@ -31,7 +31,9 @@ enum class Why {
   FirstInOrder,    ///< the first candidate that takes it
   FewerParts,      ///< an earlier candidate takes it too, but this makes fewer subgraphs
   FollowsGroup,    ///< a plugin takes it only together with others
+  FollowsUnit,     ///< the quantized unit of its operator moves as one
   CompileRefused,  ///< an earlier candidate said yes and then failed to compile it
+  Cloned,          ///< of a clone: it runs here too so that its result need not come over
 };
 std::string_view name_of(Why why);  ///< "pinned", "preferred", "only-device", "first-in-order", "fewer-parts", ...
 std::optional<Why> why_from(std::string_view name);
@@ -53,7 +55,9 @@ struct PlacedNode {
   std::string asked;      ///< what the user wanted: "X64:0", "first of A:0, B:0"; empty = nothing
   bool as_asked = true;   ///< false when it is not on the first device asked for
   std::vector<uint32_t> wanted;  ///< the devices of `asked`, in the user's order: indices of Plan::devices
+  std::string quantized_unit;    ///< the operator whose quantized unit it is in, which moves as one; empty = none
   uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
+  std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
   std::vector<DeviceAnswer> answers;  ///< by device
 };
 
@@ -78,11 +82,21 @@ struct PlanTensor {
   bool output = false;                ///< an output of the model
 };
 
+/// A node of another subgraph that a subgraph runs too, for its own use: nothing that a clone produces leaves the subgraph.
+struct Clone {
+  uint32_t node = 0;     ///< index of the main graph's nodes
+  std::string sentence;  ///< why, for people
+};
+
 struct Subgraph {
   uint32_t device = 0;
   std::vector<uint32_t> nodes;            ///< indices into the main graph's nodes, ascending
   std::vector<uint32_t> inputs, outputs;  ///< values of the main graph, in extract()'s order
   std::vector<std::string> input_names, output_names;  ///< of those values
+  std::vector<Clone> clones = {};         ///< ascending, none of `nodes`
+
+  /// What it runs: nodes and clones, ascending.
+  std::vector<uint32_t> run_nodes() const;
 };
 
 struct Plan {

@@ -44,6 +44,7 @@ Json node_to_json(const Plan& plan, size_t index) {
               {"subgraph", node.subgraph},
               {"why", name_of(node.why)},
               {"sentence", node.sentence}};
+  if (!node.quantized_unit.empty()) out["quantized_unit"] = node.quantized_unit;
   if (!node.asked.empty()) {
     out["asked"] = node.asked;
     out["as_asked"] = node.as_asked;
@@ -51,6 +52,7 @@ Json node_to_json(const Plan& plan, size_t index) {
     for (uint32_t d : node.wanted) wanted.push_back(plan.devices[d].name);
   }
   if (node.unit != index) out["unit"] = node.unit;
+  if (!node.copied.empty()) out["copied"] = node.copied;
   out["answers"] = std::move(answers);
   return out;
 }
@@ -60,6 +62,13 @@ Json tensor_to_json(const PlanTensor& tensor) {
   if (tensor.from) out["from"] = *tensor.from;
   out["to"] = tensor.to;
   if (tensor.output) out["output"] = true;
+  return out;
+}
+
+Json clones_to_json(const Plan& plan, const Subgraph& subgraph) {
+  Json out = Json::array();
+  for (const Clone& clone : subgraph.clones)
+    out.push_back({{"node", clone.node}, {"name", plan.nodes[clone.node].name}, {"why", name_of(Why::Cloned)}, {"sentence", clone.sentence}});
   return out;
 }
 
@@ -169,6 +178,14 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
     OPTIMA_RETURN_IF_ERROR(tensors(at, "inputs", out.inputs, out.input_names));
     OPTIMA_RETURN_IF_ERROR(tensors(at, "outputs", out.outputs, out.output_names));
+    if (at.has("clones")) {
+      OPTIMA_ASSIGN(const auto clones, at.array("clones"));
+      for (const JsonReader& clone : clones) {
+        Clone& made = out.clones.emplace_back();
+        OPTIMA_RETURN_IF_ERROR(number(clone, "node", OPTIMA_NONE, made.node));
+        OPTIMA_ASSIGN(made.sentence, clone.string("sentence"));
+      }
+    }
     plan_.subgraphs.push_back(std::move(out));
     return {};
   }
@@ -187,11 +204,13 @@ class PlanReader {
     if (!known) return error(at, cat("why: ", quote(why), " is not known"));
     out.why = *known;
     OPTIMA_ASSIGN(out.sentence, at.string("sentence"));
+    OPTIMA_ASSIGN(out.quantized_unit, at.string_or("quantized_unit", ""));
     OPTIMA_ASSIGN(out.asked, at.string_or("asked", ""));
     OPTIMA_ASSIGN(out.as_asked, at.boolean_or("as_asked", true));
     OPTIMA_RETURN_IF_ERROR(wanted(at, out));
     out.unit = static_cast<uint32_t>(plan_.nodes.size());
     if (at.has("unit")) OPTIMA_RETURN_IF_ERROR(number(at, "unit", plan_.nodes.size(), out.unit));
+    OPTIMA_RETURN_IF_ERROR(copied(at, out));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
     plan_.nodes.push_back(std::move(out));
@@ -204,6 +223,17 @@ class PlanReader {
     for (const std::string& name : names) {
       OPTIMA_ASSIGN(const uint32_t device, device_called(at, name));
       out.wanted.push_back(device);
+    }
+    return {};
+  }
+
+  Status copied(const JsonReader& at, PlacedNode& out) {
+    if (!at.has("copied")) return {};
+    OPTIMA_ASSIGN(const std::vector<int64_t> units, at.integers("copied"));
+    for (int64_t unit : units) {
+      if (unit < 0 || unit >= static_cast<int64_t>(OPTIMA_NONE)) return error(at, cat("copied: found ", unit, ", wanted the index of a node"));
+      most_copied_ = std::max(most_copied_, static_cast<size_t>(unit));
+      out.copied.push_back(static_cast<uint32_t>(unit));
     }
     return {};
   }
@@ -224,6 +254,11 @@ class PlanReader {
   Status members() const {
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s)
       if (plan_.subgraphs[s].nodes.empty()) return error(root_, cat("no node is in subgraph ", s));
+    if (most_copied_ > 0 && most_copied_ >= plan_.nodes.size())
+      return error(root_, cat("a node is copied into unit ", most_copied_, ", wanted one below ", plan_.nodes.size()));
+    for (size_t s = 0; s < plan_.subgraphs.size(); ++s)
+      for (const Clone& clone : plan_.subgraphs[s].clones)
+        if (clone.node >= plan_.nodes.size()) return error(root_, cat("subgraph ", s, " clones node ", clone.node, ", wanted one below ", plan_.nodes.size()));
     return {};
   }
 
@@ -264,6 +299,7 @@ class PlanReader {
 
   JsonReader root_;
   Plan plan_;
+  size_t most_copied_ = 0;
 };
 
 }  // namespace
@@ -279,11 +315,13 @@ Json plan_to_json(const Plan& plan) {
   Json& subgraphs = out["subgraphs"] = Json::array();
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
     const Subgraph& subgraph = plan.subgraphs[s];
-    subgraphs.push_back({{"index", s},
-                         {"device", plan.devices[subgraph.device].name},
-                         {"nodes", subgraph.nodes.size()},
-                         {"inputs", tensors_to_json(subgraph.inputs, subgraph.input_names)},
-                         {"outputs", tensors_to_json(subgraph.outputs, subgraph.output_names)}});
+    Json one = {{"index", s},
+                {"device", plan.devices[subgraph.device].name},
+                {"nodes", subgraph.nodes.size()},
+                {"inputs", tensors_to_json(subgraph.inputs, subgraph.input_names)},
+                {"outputs", tensors_to_json(subgraph.outputs, subgraph.output_names)}};
+    if (!subgraph.clones.empty()) one["clones"] = clones_to_json(plan, subgraph);
+    subgraphs.push_back(std::move(one));
   }
   Json& nodes = out["nodes"] = Json::array();
   for (size_t n = 0; n < plan.nodes.size(); ++n) nodes.push_back(node_to_json(plan, n));

@@ -19,8 +19,7 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
       for (uint32_t v : graph.main().nodes[n].outputs) {
         if (v == OPTIMA_NONE) continue;
         const size_t first = p.readers.size();
-        for (uint32_t reader : uses.consumers[v])
-          if (choices.unit_of[reader] != u) p.readers.push_back(choices.unit_of[reader]);
+        each_reading_unit(uses, choices, n, v, [&](uint32_t reader) { p.readers.push_back(reader); });
         if (p.readers.size() == first) continue;
         std::sort(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end());
         p.readers.erase(std::unique(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end()), p.readers.end());

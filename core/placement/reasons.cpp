@@ -17,13 +17,12 @@ class Reasoner {
 
   void run() {
     plan_.notes.insert(plan_.notes.end(), capability_.notes.begin(), capability_.notes.end());
+    plan_.notes.insert(plan_.notes.end(), choices_.notes.begin(), choices_.notes.end());
     note_compile_refusals();
-    for (uint32_t n = 0; n < plan_.nodes.size(); ++n) {
-      PlacedNode& node = plan_.nodes[n];
-      node.answers = std::move(capability_.answers[n]);
-      explain(n, node);
-      mark_excluded(n, node);
-    }
+    for (uint32_t n = 0; n < plan_.nodes.size(); ++n) plan_.nodes[n].answers = std::move(capability_.answers[n]);
+    find_speakers();
+    for (uint32_t n = 0; n < plan_.nodes.size(); ++n) explain(n, plan_.nodes[n]);
+    for (uint32_t n = 0; n < plan_.nodes.size(); ++n) mark_excluded(n, plan_.nodes[n]);
     note_passed_over();
   }
 
@@ -36,12 +35,34 @@ class Reasoner {
       node.asked = wish->text();
       node.wanted = order_of(*wish);
       node.as_asked = node.wanted[0] == node.device;
-      if (wish->hard) return set(node, Why::Pinned, cat("pinned to ", name(node.device), " by ", wish->source));
-      return set(node, Why::Preferred,
-                 cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(node, order_of(*wish))));
     }
-    if (choices_.units[choices_.unit_of[n]].size() > 1) return set(node, Why::FollowsGroup, cat("moves as one with ", companions(n)));
+    if (!node.quantized_unit.empty() && !leads(n)) return explain_member(n, node);
+    if (wish && wish->hard) return set(node, Why::Pinned, cat("pinned to ", name(node.device), " by ", wish->source));
+    if (wish)
+      return set(node, Why::Preferred,
+                 cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(n, node, order_of(*wish))));
+    if (node.quantized_unit.empty() && choices_.units[choices_.unit_of[n]].size() > 1) return set(node, Why::FollowsGroup, cat("moves as one with ", companions(n)));
     explain_free(n, node);
+  }
+
+  // Whether a node of a quantized unit has a reason of its own: a wish that spoke for the unit, or no wish did and it is the
+  // operator.
+  bool leads(uint32_t n) const {
+    const Wish* speaker = speaker_[choices_.quantized[n]];
+    return speaker ? choices_.wish[n] && choices_.wish[n]->rank == speaker->rank : choices_.quantized[n] == n;
+  }
+  void find_speakers() {
+    speaker_.assign(plan_.nodes.size(), nullptr);
+    for (uint32_t n = 0; n < plan_.nodes.size(); ++n) {
+      if (choices_.quantized[n] == OPTIMA_NONE || !choices_.wish[n]) continue;
+      const Wish*& speaker = speaker_[choices_.quantized[n]];
+      if (!speaker || choices_.wish[n]->rank > speaker->rank) speaker = choices_.wish[n];
+    }
+  }
+  void explain_member(uint32_t n, PlacedNode& node) const {
+    const Wish* speaker = speaker_[choices_.quantized[n]];
+    const std::string wanted = speaker ? cat(", which ", speaker->source, " wants on ", speaker->text()) : "";
+    set(node, Why::FollowsUnit, cat("in the quantized unit of ", quote(node.quantized_unit), wanted));
   }
 
   void explain_free(uint32_t n, PlacedNode& node) {
@@ -52,10 +73,11 @@ class Reasoner {
       if (d < node.device && node.answers[d].reason == "COMPILE")
         return set(node, Why::CompileRefused, cat(name(d), " could not compile it: ", node.answers[d].text));
     if (std::has_single_bit(candidates_.free)) return set(node, Why::OnlyDevice, cat(name(node.device), " is the only candidate"));
-    if (!others) return set(node, Why::OnlyDevice, cat("only ", name(node.device), " takes it", first_no(node, free_devices())));
-    if (first == node.device) return set(node, Why::FirstInOrder, cat(name(node.device), " is the first that takes it", first_no(node, free_devices())));
+    const std::string it = node.quantized_unit.empty() ? "it" : "its quantized unit";
+    if (!others) return set(node, Why::OnlyDevice, cat("only ", name(node.device), " takes ", it, first_no(n, node, free_devices())));
+    if (first == node.device) return set(node, Why::FirstInOrder, cat(name(node.device), " is the first that takes ", it, first_no(n, node, free_devices())));
     ++passed_over_[first];
-    set(node, Why::FewerParts, cat(name(first), " takes it too, but on ", name(node.device), " it makes fewer subgraphs"));
+    set(node, Why::FewerParts, cat(name(first), " takes ", it, " too, but on ", name(node.device), " it makes fewer subgraphs"));
   }
 
   static void set(PlacedNode& node, Why why, std::string sentence) {
@@ -75,10 +97,14 @@ class Reasoner {
   }
 
   // "; X refused: ...": the first device in the order that would have come before the node's own, or any when it stands alone.
-  std::string first_no(const PlacedNode& node, const std::vector<uint32_t>& order) const {
+  std::string first_no(uint32_t n, const PlacedNode& node, const std::vector<uint32_t>& order) const {
     for (uint32_t d : order) {
       if (d == node.device) return "";
       const DeviceAnswer& answer = node.answers[d];
+      if (answer.yes && !node.quantized_unit.empty())
+        for (uint32_t m : choices_.units[choices_.unit_of[n]])
+          if (const PlacedNode& other = plan_.nodes[m]; !other.answers[d].yes)
+            return cat("; ", name(d), " refuses ", quote(other.name), " of it: ", other.answers[d].text);
       if (!answer.yes) return cat("; ", name(d), ": ", answer.text);
       if (!answer.reason.empty()) return cat("; ", name(d), " would rather not: ", answer.text);
     }
@@ -99,9 +125,14 @@ class Reasoner {
     for (uint32_t d = 0; d < node.answers.size(); ++d) {
       DeviceAnswer& answer = node.answers[d];
       if (!answer.yes || d == node.device || (choices_.allow[n] & bit(d)) || !answer.text.empty()) continue;
-      const Wish* wish = choices_.wish[n];
-      answer.text = wish ? cat("excluded by ", wish->source) : (candidates_.free & bit(d)) ? "excluded by its group" : "takes only nodes that name it";
+      answer.text = exclusion(n, node, d);
     }
+  }
+  std::string exclusion(uint32_t n, const PlacedNode& node, uint32_t device) const {
+    if (!node.quantized_unit.empty() && !leads(n)) return "excluded by its quantized unit";
+    if (choices_.wish[n]) return cat("excluded by ", choices_.wish[n]->source);
+    if (!(candidates_.free & bit(device))) return "takes only nodes that name it";
+    return node.quantized_unit.empty() ? "excluded by its group" : "excluded by its quantized unit";
   }
 
   void note_compile_refusals() {
@@ -128,6 +159,7 @@ class Reasoner {
   const PlacementRequest& request_;
   Capability& capability_;
   const Choices& choices_;
+  std::vector<const Wish*> speaker_;   // by operator: the wish that spoke for its quantized unit, or null
   std::vector<uint32_t> passed_over_;  // by device: nodes that would have gone there first
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <queue>
 
+#include "core/placement/quantized.hpp"
 #include "core/placement/refusal.hpp"
 #include "core/placement/units.hpp"
 #include "core/support/text.hpp"
@@ -25,18 +27,23 @@ std::string names_of(const Graph& graph, const std::vector<uint32_t>& nodes) {
 class Settler {
  public:
   Settler(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability)
-      : graph_(graph), uses_(uses), candidates_(candidates), request_(request), capability_(capability), alive_(capability.groups.size(), 1) {}
+      : graph_(graph), uses_(uses), candidates_(candidates), request_(request), capability_(capability),
+        alive_(capability.groups.size(), 1), quantized_(graph, uses, candidates) {}
 
   Result<Choices> run() {
     OPTIMA_RETURN_IF_ERROR(read_wishes());
     for (int round = 0;; ++round) {
       settle_allow();
+      OPTIMA_ASSIGN(const bool cut, quantized_.settle(out_.wish, limit_, capability_, grouped(), out_.allow));
+      if (cut) continue;
       if (give_up_scattered_groups() || give_up_overlapping_groups()) continue;
       form_units();
+      if (cut_units_without_device()) continue;
       if (order_units()) break;
       give_up_groups_on_cycles(round >= kPatientRounds);
     }
     OPTIMA_RETURN_IF_ERROR(refusal_of(graph_, candidates_, capability_, out_));
+    if (std::string note = quantized_.cut_note(); !note.empty()) out_.notes.push_back(std::move(note));
     return std::move(out_);
   }
 
@@ -111,6 +118,15 @@ class Settler {
 
   // ---- groups
 
+  // By node: a plugin takes it only as a group, so no quantized unit may run a copy of it.
+  std::vector<uint8_t> grouped() const {
+    std::vector<uint8_t> out(nodes(), 0);
+    for (size_t i = 0; i < alive_.size(); ++i)
+      if (alive_[i])
+        for (uint32_t n : capability_.groups[i].nodes) out[n] = 1;
+    return out;
+  }
+
   void give_up(size_t group, const std::string& why) {
     const Group& g = capability_.groups[group];
     alive_[group] = 0;
@@ -148,23 +164,59 @@ class Settler {
     return any;
   }
 
+  // Units are numbered by first node. Groups and quantized units that share a node are one unit.
   void form_units() {
+    same_unit_.resize(nodes());
+    std::iota(same_unit_.begin(), same_unit_.end(), 0);
+    for (uint32_t n = 0; n < nodes(); ++n)
+      if (group_of_[n] != OPTIMA_NONE) unite(n, capability_.groups[group_of_[n]].nodes[0]);
+    out_.quantized.assign(nodes(), OPTIMA_NONE);
+    quantized_.each_member([&](uint32_t op, uint32_t n, bool home) {
+      if (home) unite(n, op), out_.quantized[n] = out_.quantized[op] = op;
+    });
     out_.units.clear();
     out_.unit_of.assign(nodes(), OPTIMA_NONE);
     for (uint32_t n = 0; n < nodes(); ++n) {
-      if (out_.unit_of[n] != OPTIMA_NONE) continue;
-      out_.units.push_back(group_of_[n] == OPTIMA_NONE ? std::vector<uint32_t>{n} : capability_.groups[group_of_[n]].nodes);
-      for (uint32_t m : out_.units.back()) out_.unit_of[m] = static_cast<uint32_t>(out_.units.size() - 1);
+      uint32_t& unit = out_.unit_of[root_of(n)];  // the root is the first of its unit
+      if (unit == OPTIMA_NONE) {
+        unit = static_cast<uint32_t>(out_.units.size());
+        out_.units.emplace_back();
+      }
+      out_.units[out_.unit_of[n] = unit].push_back(n);
     }
+    out_.copies.clear();
+    quantized_.each_member([&](uint32_t op, uint32_t n, bool home) {
+      if (!home && out_.unit_of[n] != out_.unit_of[op]) out_.copies[n].push_back(out_.unit_of[op]), out_.quantized[op] = op;
+    });
+  }
+  // A quantized unit that joins groups of several devices leaves them none.
+  bool cut_units_without_device() {
+    std::vector<uint8_t> marked(nodes(), 0);
+    bool any = false;
+    for (const std::vector<uint32_t>& unit : out_.units) {
+      uint64_t allow = ~uint64_t{0}, each = 1;
+      for (uint32_t n : unit) allow &= out_.allow[n], each = out_.allow[n] ? each : 0;
+      if (allow || !each) continue;  // a node that nobody takes is an error of its own
+      for (uint32_t n : unit) marked[n] = 1;
+      any = true;
+    }
+    if (any) quantized_.cut_all_with(marked, "groups of different devices share it");
+    return any;
+  }
+  uint32_t root_of(uint32_t n) {
+    while (same_unit_[n] != n) n = same_unit_[n] = same_unit_[same_unit_[n]];
+    return n;
+  }
+  void unite(uint32_t a, uint32_t b) {
+    a = root_of(a), b = root_of(b);
+    same_unit_[std::max(a, b)] = std::min(a, b);
   }
 
   template <class F>
   void each_edge(uint32_t unit, F&& f) const {
     for (uint32_t n : out_.units[unit])
       for (uint32_t v : graph_.main().nodes[n].outputs)
-        if (v != OPTIMA_NONE)
-          for (uint32_t reader : uses_.consumers[v])
-            if (out_.unit_of[reader] != unit) f(out_.unit_of[reader]);
+        if (v != OPTIMA_NONE) each_reading_unit(uses_, out_, n, v, f);
   }
 
   // Renumbers the units in a topological order, the one with the smallest first node going first; false when there is a cycle,
@@ -186,13 +238,23 @@ class Settler {
       });
     }
     if (order.size() < count) return mark_cycles(waiting), false;
+    renumber(order);
+    return true;
+  }
+
+  void renumber(const std::vector<uint32_t>& order) {
     std::vector<std::vector<uint32_t>> units;
+    std::vector<uint32_t> number(order.size());
     for (uint32_t u : order) {
-      for (uint32_t n : out_.units[u]) out_.unit_of[n] = static_cast<uint32_t>(units.size());
+      number[u] = static_cast<uint32_t>(units.size());
       units.push_back(std::move(out_.units[u]));
     }
     out_.units = std::move(units);
-    return true;
+    for (uint32_t& u : out_.unit_of) u = number[u];
+    for (auto& [node, holders] : out_.copies) {
+      for (uint32_t& u : holders) u = number[u];
+      std::sort(holders.begin(), holders.end());
+    }
   }
 
   // Units that wait are on a cycle or behind one: those behind are peeled off from the far end.
@@ -218,13 +280,19 @@ class Settler {
     }
   }
 
-  // Some group of those that wait for each other is not convex: without groups the graph has no cycle.
+  // Some group of those that wait for each other is not convex: without groups and quantized units the graph has no cycle.
   void give_up_groups_on_cycles(bool all) {
+    bool any = false;
     for (size_t i = alive_.size(); i-- > 0;) {
       if (!alive_[i] || !stuck_[out_.unit_of[capability_.groups[i].nodes[0]]]) continue;
       give_up(i, "but a path leaves that group and comes back to it");
+      any = true;
       if (!all) return;
     }
+    if (any) return;
+    std::vector<uint8_t> marked(nodes(), 0);
+    for (uint32_t n = 0; n < nodes(); ++n) marked[n] = stuck_[out_.unit_of[n]];
+    quantized_.cut_all_with(marked, "a path leaves it and comes back to it");
   }
 
   const Graph& graph_;
@@ -235,7 +303,9 @@ class Settler {
   std::vector<uint8_t> alive_;       // by group
   std::vector<uint64_t> limit_;      // by node: what its wishes leave, before asking who says yes
   std::vector<uint32_t> group_of_;   // by node
+  std::vector<uint32_t> same_unit_;  // by node: towards the first node of its unit
   std::vector<uint8_t> stuck_;       // by unit: on a cycle
+  QuantizedUnits quantized_;
   Choices out_;
 };
 

@@ -2,6 +2,8 @@
 // core/placement: from answers and wishes to the splitter's units. Private to the room.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "core/placement/capability.hpp"
@@ -15,10 +17,30 @@ struct Choices {
   std::vector<const Wish*> wish;           ///< by node: what decides, null = nothing
   std::vector<std::vector<uint32_t>> units;  ///< nodes, ascending; units in a topological order
   std::vector<uint32_t> unit_of;           ///< by node
+  std::map<uint32_t, std::vector<uint32_t>> copies;  ///< by node: other units that run it too, for themselves; ascending
+  std::vector<uint32_t> quantized;         ///< by node: the operator whose quantized unit it is in, or OPTIMA_NONE
+  std::vector<std::string> notes;          ///< units that do not move as one
 };
 
-/// Settles wishes and groups; turns the yes of a group that cannot move as one into a no. Placement errors: a pin refused, a
-/// node that nobody takes, required device not met, wishes for the nodes of one body that exclude each other.
+/// Calls f(unit) for each unit that waits for value v of node n: those of its readers and of the readers' copies, but not the
+/// node's own and not those that run a copy of it. May name a unit more than once.
+template <class F>
+void each_reading_unit(const Uses& uses, const Choices& choices, uint32_t n, uint32_t v, F&& f) {
+  const auto held = choices.copies.find(n);
+  const auto tell = [&](uint32_t unit) {
+    if (unit == choices.unit_of[n]) return;
+    if (held == choices.copies.end() || std::find(held->second.begin(), held->second.end(), unit) == held->second.end()) f(unit);
+  };
+  for (uint32_t reader : uses.consumers[v]) {
+    tell(choices.unit_of[reader]);
+    if (choices.copies.empty()) continue;
+    if (const auto copied = choices.copies.find(reader); copied != choices.copies.end())
+      for (uint32_t unit : copied->second) tell(unit);
+  }
+}
+
+/// Settles wishes, groups and quantized units; turns the yes of a group that cannot move as one into a no. Placement errors: a pin
+/// refused, a node that nobody takes, required device not met, wishes for the nodes of one body or unit that exclude each other.
 Result<Choices> settle(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability);
 
 SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices);

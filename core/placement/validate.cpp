@@ -2,6 +2,7 @@
 #include "core/placement/validate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/support/text.hpp"
@@ -21,6 +22,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(subgraphs());
     find_reads();
     OPTIMA_RETURN_IF_ERROR(order());
+    OPTIMA_RETURN_IF_ERROR(units());
     OPTIMA_RETURN_IF_ERROR(devices());
     OPTIMA_RETURN_IF_ERROR(boundaries());
     OPTIMA_RETURN_IF_ERROR(cuts());
@@ -51,6 +53,7 @@ class Validator {
 
   Status subgraphs() {
     std::vector<uint32_t> count(main_.nodes.size(), 0);
+    runs_.resize(plan_.subgraphs.size());
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s) {
       const Subgraph& subgraph = plan_.subgraphs[s];
       if (subgraph.nodes.empty()) return bad("subgraph ", s, " is empty");
@@ -64,9 +67,38 @@ class Validator {
           return bad("node ", quote(main_.nodes[n].name), " and subgraph ", s, " disagree");
         ++count[n];
       }
+      runs_[s].insert(subgraph.nodes.begin(), subgraph.nodes.end());
+      OPTIMA_RETURN_IF_ERROR(clones(static_cast<uint32_t>(s)));
     }
     for (size_t n = 0; n < count.size(); ++n)
       if (count[n] != 1) return bad("node ", quote(main_.nodes[n].name), " is in ", count[n], " subgraphs");
+    return {};
+  }
+
+  // A clone is a node of another subgraph whose device here takes it too, and that somebody here reads.
+  Status clones(uint32_t s) {
+    for (const Clone& clone : plan_.subgraphs[s].clones) {
+      if (clone.node >= main_.nodes.size()) return bad("subgraph ", s, " clones node ", clone.node, " of ", main_.nodes.size());
+      const std::string name = quote(main_.nodes[clone.node].name);
+      if (!runs_[s].insert(clone.node).second) return bad("subgraph ", s, " runs node ", name, " twice");
+      const std::vector<DeviceAnswer>& answers = plan_.nodes[clone.node].answers;
+      const uint32_t device = plan_.subgraphs[s].device;
+      if (device >= answers.size() || !answers[device].yes) return bad("subgraph ", s, " clones node ", name, ", which its device refused");
+    }
+    for (size_t i = 1; i < plan_.subgraphs[s].clones.size(); ++i)
+      if (plan_.subgraphs[s].clones[i - 1].node >= plan_.subgraphs[s].clones[i].node) return bad("clones of subgraph ", s, " are not ascending");
+    return {};
+  }
+
+  Status clones_are_read() const {
+    for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
+      for (const Clone& clone : plan_.subgraphs[s].clones) {
+        bool read = false;
+        for (uint32_t v : main_.nodes[clone.node].outputs)
+          if (v != OPTIMA_NONE)
+            read = read || std::any_of(runs_[s].begin(), runs_[s].end(), [&](uint32_t n) { return std::count(reads_[n].begin(), reads_[n].end(), v) > 0; });
+        if (!read) return bad("nobody in subgraph ", s, " reads its clone of ", quote(main_.nodes[clone.node].name));
+      }
     return {};
   }
 
@@ -92,17 +124,36 @@ class Validator {
 
   Status order() const {
     std::set<uint32_t> given(main_.inputs.begin(), main_.inputs.end());
-    for (uint32_t n = 0; n < main_.nodes.size(); ++n)
-      for (uint32_t v : reads_[n]) {
-        const std::string& value = main_.values[v].name;
-        if (maker_[v] == kNobody) {
-          if (!given.count(v)) return bad("node ", quote(main_.nodes[n].name), " reads ", quote(value), ", which nothing produces");
-          continue;
+    for (uint32_t to = 0; to < plan_.subgraphs.size(); ++to)
+      for (uint32_t n : runs_[to])
+        for (uint32_t v : reads_[n]) {
+          const std::string& value = main_.values[v].name;
+          if (maker_[v] == kNobody) {
+            if (!given.count(v)) return bad("node ", quote(main_.nodes[n].name), " reads ", quote(value), ", which nothing produces");
+            continue;
+          }
+          const uint32_t from = made_in(v, to) ? to : home(v);
+          if (from > to || (from == to && maker_[v] >= n)) return bad(quote(value), " is read in subgraph ", to, " before subgraph ", from, " produces it");
         }
-        const uint32_t from = plan_.nodes[maker_[v]].subgraph, to = plan_.nodes[n].subgraph;
-        if (from > to || (from == to && maker_[v] >= n)) return bad(quote(value), " is read in subgraph ", to, " before subgraph ", from, " produces it");
-      }
+    return clones_are_read();
+  }
+  bool made_in(uint32_t v, uint32_t s) const { return runs_[s].count(maker_[v]) > 0; }
+
+  // Quantized units are in one subgraph, and the most specific wish in each is obeyed.
+  Status units() {
+    std::map<std::string_view, uint32_t> where;
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
+      const PlacedNode& placed = plan_.nodes[n];
+      if (placed.quantized_unit.empty()) continue;
+      const auto [at, fresh] = where.emplace(placed.quantized_unit, placed.subgraph);
+      if (at->second != placed.subgraph) return bad("the quantized unit of ", quote(placed.quantized_unit), " is in subgraphs ", at->second, " and ", placed.subgraph);
+      uint32_t& rank = rank_[placed.quantized_unit];
+      if (const Wish* wish = wish_of(main_.nodes[n])) rank = std::max(rank, wish->rank);
+    }
     return {};
+  }
+  const Wish* wish_of(const Node& node) const {
+    return node.id < request_.wishes.size() && !request_.wishes[node.id].devices.empty() ? &request_.wishes[node.id] : nullptr;
   }
 
   // ---- answers and wishes
@@ -128,12 +179,13 @@ class Validator {
 
   // The wish of the node and those of its bodies' nodes; leaves in named_ whether there was any.
   Status wishes(const Node& node, const PlacedNode& placed, bool inner) const {
-    if (!inner) named_ = false;
-    if (node.id < request_.wishes.size() && !request_.wishes[node.id].devices.empty()) {
-      const std::vector<DeviceName>& wanted = request_.wishes[node.id].devices;
+    const uint32_t rank = placed.quantized_unit.empty() ? 0 : rank_.at(placed.quantized_unit);  // a wish of its unit speaks for a node without or with less
+    if (!inner) named_ = rank > 0;
+    if (const Wish* wish = wish_of(node); wish && wish->rank >= rank) {
+      const std::vector<DeviceName>& wanted = wish->devices;
       named_ = true;
       if (std::none_of(wanted.begin(), wanted.end(), [&](const DeviceName& name) { return is(name, placed.device); }))
-        return bad("node ", quote(node.name), " is on ", plan_.devices[placed.device].name, ", wanted ", request_.wishes[node.id].text());
+        return bad("node ", quote(node.name), " is on ", plan_.devices[placed.device].name, ", wanted ", wish->text());
     }
     for (const image::Attr& attr : node.attrs)
       if (attr.type == OPTIMA_ATTR_GRAPH || attr.type == OPTIMA_ATTR_GRAPHS)
@@ -147,7 +199,7 @@ class Validator {
   Status boundaries() {
     readers_.resize(main_.values.size());  // subgraphs, ascending
     for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
-      for (uint32_t n : plan_.subgraphs[s].nodes)
+      for (uint32_t n : runs_[s])
         for (uint32_t v : reads_[n])
           if (readers_[v].empty() || readers_[v].back() != s) readers_[v].push_back(s);
     const std::set<uint32_t> results(main_.outputs.begin(), main_.outputs.end());
@@ -155,15 +207,12 @@ class Validator {
       const Subgraph& subgraph = plan_.subgraphs[s];
       std::vector<uint32_t> inputs, outputs;
       std::set<uint32_t> seen;
-      for (uint32_t n : subgraph.nodes) {
+      for (uint32_t n : runs_[s])
         for (uint32_t v : reads_[n])
-          if ((maker_[v] == kNobody || plan_.nodes[maker_[v]].subgraph != s) && seen.insert(v).second) inputs.push_back(v);
-        for (uint32_t v : main_.nodes[n].outputs) {
-          if (v == OPTIMA_NONE) continue;
-          const bool outside = std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return r != s; });
-          if (outside || results.count(v)) outputs.push_back(v);
-        }
-      }
+          if ((maker_[v] == kNobody || !made_in(v, s)) && seen.insert(v).second) inputs.push_back(v);
+      for (uint32_t n : subgraph.nodes)
+        for (uint32_t v : main_.nodes[n].outputs)
+          if (v != OPTIMA_NONE && (crosses(v) || results.count(v))) outputs.push_back(v);
       if (outputs.empty()) return bad("subgraph ", s, " has no output");
       OPTIMA_RETURN_IF_ERROR(same(subgraph.inputs, subgraph.input_names, inputs, cat("inputs of subgraph ", s)));
       OPTIMA_RETURN_IF_ERROR(same(subgraph.outputs, subgraph.output_names, outputs, cat("outputs of subgraph ", s)));
@@ -189,7 +238,7 @@ class Validator {
     for (uint32_t v : by_subgraph) {
       std::vector<uint32_t> to;
       for (uint32_t r : readers_[v])
-        if (r != home(v)) to.push_back(r);
+        if (!made_in(v, r)) to.push_back(r);
       if (next == plan_.cuts.size()) return bad("cut tensor ", quote(main_.values[v].name), " is not listed");
       const CutTensor& cut = plan_.cuts[next++];
       if (cut.value != v || cut.name != main_.values[v].name || cut.from != home(v) || cut.to != to || cut.bytes != static_bytes(main_.values[v]))
@@ -203,7 +252,7 @@ class Validator {
   }
   uint32_t home(uint32_t v) const { return plan_.nodes[maker_[v]].subgraph; }
   bool crosses(uint32_t v) const {
-    return maker_[v] != kNobody && std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return r != home(v); });
+    return maker_[v] != kNobody && std::any_of(readers_[v].begin(), readers_[v].end(), [&](uint32_t r) { return !made_in(v, r); });
   }
 
   Status tensors() const {
@@ -241,6 +290,8 @@ class Validator {
   std::vector<std::vector<uint32_t>> reads_;    // by node
   std::vector<uint32_t> maker_;                 // by value
   std::vector<std::vector<uint32_t>> readers_;  // by value: subgraphs
+  std::vector<std::set<uint32_t>> runs_;        // by subgraph: its nodes and clones
+  std::map<std::string_view, uint32_t> rank_;   // by quantized unit: of its most specific wish, 0 = none
   mutable bool named_ = false;
 };
 

@@ -17,7 +17,8 @@ constexpr size_t kMostTensors = 6;  // of one line
 
 std::string subgraph_line(const Plan& plan, size_t index) {
   const Subgraph& subgraph = plan.subgraphs[index];
-  return cat("subgraph ", index, " on ", clean(plan.devices[subgraph.device].name), ": ", count_of(subgraph.nodes.size(), "node"), "; reads ",
+  const std::string clones = subgraph.clones.empty() ? "" : cat(" and ", count_of(subgraph.clones.size(), "clone"));
+  return cat("subgraph ", index, " on ", clean(plan.devices[subgraph.device].name), ": ", count_of(subgraph.nodes.size(), "node"), clones, "; reads ",
              detail::shortened(subgraph.input_names, kMostTensors), "; writes ", detail::shortened(subgraph.output_names, kMostTensors), "\n");
 }
 
@@ -68,6 +69,15 @@ std::string neighbours(const Plan& plan, uint32_t n) {
   return cat(reads.empty() ? "" : "reads:\n", detail::table(reads), writes.empty() ? "" : "writes:\n", detail::table(writes));
 }
 
+std::string clones_of(const Plan& plan, const PlacedNode& node) {
+  std::string out;
+  for (size_t s = 0; s < plan.subgraphs.size(); ++s)
+    for (const Clone& clone : plan.subgraphs[s].clones)
+      if (&plan.nodes[clone.node] == &node)
+        out += cat("also on ", clean(plan.devices[plan.subgraphs[s].device].name), ", subgraph ", s, ": ", clean(clone.sentence), " (", name_of(Why::Cloned), ")\n");
+  return out;
+}
+
 std::string cuts_of(const Plan& plan, uint32_t subgraph) {
   std::string out;
   size_t left_out = 0, shown = 0;
@@ -97,6 +107,8 @@ std::string explain_plan(const Plan& plan) {
     out += subgraph_line(plan, s);
     std::vector<std::vector<std::string>> rows;
     for (uint32_t n : plan.subgraphs[s].nodes) rows.push_back({quote(plan.nodes[n].name), clean(plan.nodes[n].op_type), clean(plan.nodes[n].sentence)});
+    for (const Clone& clone : plan.subgraphs[s].clones)
+      rows.push_back({quote(plan.nodes[clone.node].name), clean(plan.nodes[clone.node].op_type), cat(name_of(Why::Cloned), ": ", clean(clone.sentence))});
     out += detail::table(rows);
   }
   return out;
@@ -109,6 +121,8 @@ Result<std::string> explain_node(const Plan& plan, std::string_view name) {
     std::string out = cat("node ", quote(node.name), " (", clean(node.op_type), ") runs on ", clean(plan.devices[node.device].name), ", subgraph ",
                           node.subgraph, " of ", plan.subgraphs.size(), "\n");
     out += cat("why: ", clean(node.sentence), " (", name_of(node.why), ")\n");
+    if (!node.quantized_unit.empty() && node.quantized_unit != node.name) out += cat("quantized unit: ", quote(node.quantized_unit), "\n");
+    out += clones_of(plan, node);
     if (!node.asked.empty()) out += cat("asked for: ", clean(node.asked), "\n");
     out += cat("plugin: ", clean(plan.devices[node.device].plugin), ", ", clean(plan.devices[node.device].rule), "\n");
     out += "devices:\n" + answers(plan, n);

@@ -52,22 +52,44 @@ uint64_t Replay::allow_of(const PlacedNode& node, uint64_t also) const {
 uint64_t Replay::allow_of_unit(uint32_t unit, const std::vector<uint64_t>& also) const {
   uint64_t allow = ~uint64_t{0};
   for (uint32_t n : units_[unit]) allow &= allow_of(plan_->nodes[n], also.empty() ? 0 : also[n]);
+  for (uint32_t n : copies_[unit]) {
+    uint64_t yes = also.empty() ? 0 : also[n];
+    for (uint32_t d = 0; d < plan_->nodes[n].answers.size(); ++d)
+      if (plan_->nodes[n].answers[d].yes) yes |= bit(d);
+    allow &= yes;
+  }
   return allow ? allow : bit(plan_->nodes[units_[unit][0]].device);
+}
+
+// Calls f(first node) for each unit that waits for the tensor because node `to` of it, or its copy of that node, reads it.
+template <class F>
+void Replay::each_waiting(const PlanTensor& tensor, uint32_t to, F&& f) const {
+  if (!tensor.from) return;
+  const std::vector<uint32_t>& have = plan_->nodes[*tensor.from].copied;
+  const auto tell = [&](uint32_t unit) {
+    if (unit != first_[*tensor.from] && std::find(have.begin(), have.end(), unit) == have.end()) f(unit);
+  };
+  tell(first_[to]);
+  for (uint32_t unit : plan_->nodes[to].copied) tell(unit);
 }
 
 Status Replay::form_units() {
   const auto nodes = static_cast<uint32_t>(plan_->nodes.size());
   std::vector<std::vector<uint32_t>> members(nodes), readers(nodes);  // by the first node of a unit
-  std::vector<uint32_t> first(nodes), waiting(nodes, 0);
+  std::vector<uint32_t> waiting(nodes, 0);
+  first_.resize(nodes);
   for (uint32_t n = 0; n < nodes; ++n) {
-    first[n] = plan_->nodes[n].unit;
-    if (first[n] > n || (first[n] < n && first[first[n]] != first[n]))
-      return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": unit ", first[n], " is not the first node of a unit"));
-    members[first[n]].push_back(n);
+    first_[n] = plan_->nodes[n].unit;
+    if (first_[n] > n || (first_[n] < n && first_[first_[n]] != first_[n]))
+      return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": unit ", first_[n], " is not the first node of a unit"));
+    members[first_[n]].push_back(n);
   }
+  for (uint32_t n = 0; n < nodes; ++n)
+    for (uint32_t unit : plan_->nodes[n].copied)
+      if (first_[unit] != unit) return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": copied into ", unit, ", which is not the first node of a unit"));
   for (const PlanTensor& tensor : plan_->tensors)
     for (uint32_t to : tensor.to)
-      if (tensor.from && first[*tensor.from] != first[to]) readers[first[*tensor.from]].push_back(first[to]), ++waiting[first[to]];
+      each_waiting(tensor, to, [&](uint32_t reader) { readers[first_[*tensor.from]].push_back(reader), ++waiting[reader]; });
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (uint32_t n = 0; n < nodes; ++n)
     if (!members[n].empty() && waiting[n] == 0) ready.push(n);
@@ -82,6 +104,9 @@ Status Replay::form_units() {
       if (--waiting[reader] == 0) ready.push(reader);
   }
   if (placed != nodes) return invalid_input(cat("nodes of the plan of ", quote(plan_->model_name), " that move as one wait for each other"));
+  copies_.resize(units_.size());
+  for (uint32_t n = 0; n < nodes; ++n)
+    for (uint32_t unit : plan_->nodes[n].copied) copies_[unit_of_[unit]].push_back(n);
   return {};
 }
 
@@ -96,8 +121,7 @@ void Replay::list_tensors() {
   for (uint32_t u = 0; u < count; ++u) {
     for (const PlanTensor* tensor : made[u]) {
       std::vector<uint32_t> readers;
-      for (uint32_t to : tensor->to)
-        if (unit_of_[to] != u) readers.push_back(unit_of_[to]);
+      for (uint32_t to : tensor->to) each_waiting(*tensor, to, [&](uint32_t reader) { readers.push_back(unit_of_[reader]); });
       if (readers.empty()) continue;
       std::sort(readers.begin(), readers.end());
       readers.erase(std::unique(readers.begin(), readers.end()), readers.end());

@@ -28,13 +28,16 @@ class Replay {
  private:
   explicit Replay(const Plan& plan) : plan_(&plan) {}
   Status form_units();
+  template <class F>
+  void each_waiting(const PlanTensor& tensor, uint32_t to, F&& f) const;
   void list_tensors();
   uint64_t allow_of(const PlacedNode& node, uint64_t also) const;
   uint64_t allow_of_unit(uint32_t unit, const std::vector<uint64_t>& also) const;
 
   const Plan* plan_;
   std::vector<std::vector<uint32_t>> units_;  // nodes, in a topological order of units
-  std::vector<uint32_t> unit_of_;             // by node
+  std::vector<std::vector<uint32_t>> copies_; // by unit: nodes of others that it runs too
+  std::vector<uint32_t> unit_of_, first_;     // by node: its unit, and the first node of that
   SplitProblem problem_;
 };
 

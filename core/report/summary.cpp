@@ -12,11 +12,14 @@ using detail::count_of;
 std::string head(const Plan& plan) {
   size_t unknown = 0;
   for (const CutTensor& cut : plan.cuts) unknown += cut.bytes == 0;
+  size_t clones = 0;
+  for (const Subgraph& subgraph : plan.subgraphs) clones += subgraph.clones.size();
   std::string out = cat("placement of ", quote(plan.model_name), ": ", count_of(plan.nodes.size(), "node"), " in ",
                         count_of(plan.subgraphs.size(), "subgraph"));
   if (!plan.subgraphs.empty()) out += plan.exact ? " (the minimum)" : cat(" (proven minimum ", plan.lower_bound, ")");
   if (!plan.cuts.empty()) out += cat("; ", count_of(plan.cuts.size(), "tensor"), plan.cuts.size() == 1 ? " crosses, " : " cross, ", human_bytes(plan.bytes));
   if (unknown) out += cat(" and ", unknown, " of unknown size");
+  if (clones) out += cat("; ", count_of(clones, "node"), clones == 1 ? " is cloned" : " are cloned");
   return out + "\n";
 }
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What moves together: quantized units.
+#include <doctest/doctest.h>
+
+#include "core/placement/validate.hpp"
+#include "tests/unit/placement/placing.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+// Both devices take everything; graphs of float[4] with int8[4] between QuantizeLinear and DequantizeLinear.
+struct Quantized : Setup {
+  uint32_t scale = constant("scale"), zero = constant("zero");
+  Quantized() {
+    for (FakePlugin* plugin : {&npu, &cpu})
+      for (const char* op : {"QuantizeLinear", "DequantizeLinear", "Conv", "Mul"}) plugin->manifest_.operators.push_back(FakePlugin::row(op));
+    npu.manifest_.operators.push_back(FakePlugin::row("Exp"));
+    candidates({"NPU:0", "CPU:0"});
+  }
+  uint32_t int8(uint32_t value) {
+    graph.main().values[value].dtype = OPTIMA_I8;
+    return value;
+  }
+  uint32_t weight(const std::string& name) { return int8(constant(name)); }
+  uint32_t q(const std::string& name, uint32_t x) { return int8(node(name, "QuantizeLinear", {x, scale, zero})); }
+  uint32_t dq(const std::string& name, uint32_t x) { return node(name, "DequantizeLinear", {x, scale, zero}); }
+  const PlacedNode& placed(const Plan& plan, const std::string& name) {
+    for (const PlacedNode& n : plan.nodes)
+      if (n.name == name) return n;
+    FAIL("no node " << name);
+    return plan.nodes[0];
+  }
+  std::string device(const Plan& plan, const std::string& name) { return plan.devices[placed(plan, name).device].name; }
+};
+
+// x -> q0 -> dq0 -> conv1 -> relu1 -> q1 -> dq1 -> conv2 -> q2 -> dq2 -> y, each Conv with its own weight behind wdq1, wdq2
+struct TwoConvs : Quantized {
+  TwoConvs() {
+    const uint32_t x = q("q0", input("x"));
+    const uint32_t c1 = node("conv1", "Conv", {dq("dq0", x), dq("wdq1", weight("w1"))});
+    const uint32_t y = q("q1", node("relu1", "Relu", {c1}));
+    const uint32_t c2 = node("conv2", "Conv", {dq("dq1", y), dq("wdq2", weight("w2"))});
+    output(dq("dq2", q("q2", c2)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a quantized unit follows the pin of its operator, and what crosses is int8") {
+  TwoConvs c;
+  c.wish("conv1", {"CPU:0"});
+  c.request.candidates = {*parse_device("NPU:0")};
+  const Plan plan = c.plan();
+  for (const char* name : {"dq0", "wdq1", "conv1", "relu1", "q1"}) CHECK(c.device(plan, name) == "CPU:0");
+  for (const char* name : {"dq1", "wdq2", "conv2", "q2"}) CHECK(c.device(plan, name) == "NPU:0");
+  CHECK(c.placed(plan, "conv1").why == Why::Pinned);
+  CHECK(c.placed(plan, "relu1").why == Why::FollowsUnit);
+  CHECK(c.placed(plan, "relu1").sentence == "in the quantized unit of 'conv1', which 'conv1' wants on CPU:0");
+  CHECK(c.placed(plan, "wdq2").sentence == "in the quantized unit of 'conv2'");
+  CHECK(c.placed(plan, "wdq2").quantized_unit == "conv2");
+  for (const CutTensor& cut : plan.cuts) CHECK(cut.bytes == 4);
+  CHECK(plan.cuts.size() == 2);
+  CHECK(plan.notes.empty());
+}
+
+TEST_CASE("a pin on any node of a quantized unit is a pin on the unit") {
+  for (const char* name : {"dq0", "wdq1", "relu1", "q1"}) {
+    TwoConvs c;
+    c.wish(name, {"CPU:0"});
+    c.request.candidates = {*parse_device("NPU:0")};
+    const Plan plan = c.plan();
+    CHECK(c.device(plan, "conv1") == "CPU:0");
+    CHECK(c.placed(plan, name).why == Why::Pinned);
+    CHECK(c.placed(plan, "conv1").why == Why::FollowsUnit);
+    CHECK(c.device(plan, "conv2") == "NPU:0");
+  }
+}
+
+TEST_CASE("pins that pull a quantized unit apart are an error that names both") {
+  TwoConvs c;
+  c.wish("conv1", {"CPU:0"});
+  c.wish("q1", {"NPU:0"});
+  CHECK(c.error(StatusKind::Placement) ==
+        "the quantized unit of 'conv1' moves as one, but 'conv1' is pinned to CPU:0 by 'conv1' and 'q1' to NPU:0 by 'q1'; pin one of them");
+}
+
+TEST_CASE("within a quantized unit the more specific wish speaks for all, and the others are listed as not met") {
+  TwoConvs c;
+  for (const PlacedNode& node : c.plan().nodes) {
+    c.wish(node.name, {node.op_type == "Conv" ? "NPU:0" : "CPU:0"});
+    c.request.wishes[node.node_id].rank = node.op_type == "Conv" ? Wish::kOpRank : Wish::kEveryRank;
+  }
+  const Plan plan = c.plan();
+  CHECK(c.device(plan, "q1") == "NPU:0");
+  CHECK_FALSE(c.placed(plan, "q1").as_asked);
+  CHECK(c.placed(plan, "conv1").as_asked);
+  CHECK(c.device(plan, "q0") == "CPU:0");
+  CHECK(c.device(plan, "dq2") == "CPU:0");
+}
+
+TEST_CASE("a list wish gives a quantized unit the first device that takes all of it") {
+  TwoConvs c;
+  c.npu.refuse(c.id_of("q1"), OPTIMA_REASON_QUANT, "zero point is not zero");
+  for (const image::Node& node : c.graph.main().nodes) c.wish(node.name, {"NPU:0", "CPU:0"}, false);
+  const Plan plan = c.plan();
+  for (const char* name : {"dq0", "wdq1", "conv1", "relu1", "q1"}) CHECK(c.device(plan, name) == "CPU:0");
+  CHECK(c.device(plan, "conv2") == "NPU:0");
+  CHECK(c.placed(plan, "conv1").sentence == "CPU:0 is the first that can of those that 'conv1' lists; NPU:0 refuses 'q1' of it: zero point is not zero");
+}
+
+TEST_CASE("a quantized unit that no device takes whole is cut, and the plan says so") {
+  TwoConvs c;
+  c.npu.refuse(c.id_of("q1"), OPTIMA_REASON_QUANT, "zero point is not zero");
+  c.cpu.refuse(c.id_of("wdq1"), OPTIMA_REASON_OP, "no weights here");
+  const Plan plan = c.plan();
+  CHECK(c.placed(plan, "conv1").quantized_unit.empty());
+  CHECK(c.device(plan, "q1") == "CPU:0");
+  CHECK(c.device(plan, "wdq1") == "NPU:0");
+  REQUIRE(!plan.notes.empty());
+  CHECK(plan.notes[0] ==
+        "1 of 2 quantized units does not move as one: 'conv1': NPU:0 refuses 'q1' (QuantizeLinear): zero point is not zero; "
+        "CPU:0 refuses 'wdq1' (DequantizeLinear): no weights here");
+}
+
+TEST_CASE("a pin to a device that does not take the whole unit cuts it, and the plan says so") {
+  TwoConvs c;
+  c.npu.refuse(c.id_of("dq0"), OPTIMA_REASON_OP, "not here");
+  c.wish("conv1", {"NPU:0"});
+  const Plan plan = c.plan();
+  CHECK(c.device(plan, "conv1") == "NPU:0");
+  CHECK(c.device(plan, "dq0") == "CPU:0");
+  CHECK(plan.notes[0] == "1 of 2 quantized units does not move as one: 'conv1': NPU:0 refuses 'dq0' (DequantizeLinear): not here");
+}
+
+TEST_CASE("a DequantizeLinear that two units read runs in both") {
+  Quantized c;  // x -> dq -> conv1 -> q1 -> y1 and dq -> conv2 -> q2 -> y2
+  const uint32_t shared = c.dq("dq", c.int8(c.input("x")));
+  c.output(c.q("q1", c.node("conv1", "Conv", {shared})));
+  c.output(c.q("q2", c.node("conv2", "Conv", {shared})));
+  c.wish("conv1", {"NPU:0"});
+  c.wish("conv2", {"CPU:0"});
+  const Plan plan = c.plan();
+  CHECK(plan.subgraphs.size() == 2);
+  CHECK(plan.cuts.empty());
+  CHECK(c.device(plan, "dq") == "NPU:0");
+  const Subgraph& other = plan.subgraphs[c.placed(plan, "conv2").subgraph];
+  REQUIRE(other.clones.size() == 1);
+  CHECK(plan.nodes[other.clones[0].node].name == "dq");
+  CHECK(other.clones[0].sentence == "runs here too, for 'conv2': its quantized unit moves as one");
+  CHECK(other.input_names == std::vector<std::string>{"x"});
+  CHECK(other.output_names == std::vector<std::string>{"q2_out"});
+}
+
+TEST_CASE("a pin on a shared DequantizeLinear binds the unit it is at home in, which may be the second") {
+  Quantized c;
+  const uint32_t shared = c.dq("dq", c.int8(c.input("x")));
+  c.output(c.q("q1", c.node("conv1", "Conv", {shared})));
+  c.output(c.q("q2", c.node("conv2", "Conv", {shared})));
+  c.wish("conv1", {"NPU:0"});
+  c.wish("conv2", {"CPU:0"});
+  c.wish("dq", {"CPU:0"});
+  const Plan plan = c.plan();
+  CHECK(c.device(plan, "dq") == "CPU:0");
+  CHECK(plan.subgraphs[c.placed(plan, "conv1").subgraph].clones.size() == 1);
+}
+
+TEST_CASE("a residual block: the shared DequantizeLinear closes no cycle and the Add keeps its unit") {
+  Quantized c;
+  const uint32_t skip = c.dq("dq0", c.q("q0", c.input("x")));
+  const uint32_t y = c.q("q1", c.node("conv", "Conv", {skip, c.dq("wdq", c.weight("w"))}));
+  c.output(c.q("q2", c.node("add", "Add", {c.dq("dq1", y), skip})));
+  c.wish("conv", {"NPU:0"});
+  c.wish("add", {"CPU:0"});
+  const Plan plan = c.plan();
+  CHECK(plan.subgraphs.size() == 2);
+  CHECK(c.placed(plan, "add").quantized_unit == "add");
+  CHECK(c.device(plan, "dq1") == "CPU:0");
+  for (const CutTensor& cut : plan.cuts) CHECK(cut.bytes == 4);
+}
+
+TEST_CASE("a quantized unit and a plugin's group that share a node are one unit") {
+  TwoConvs c;
+  c.npu.group(1, {c.id_of("conv1"), c.id_of("relu1")});
+  const Plan plan = c.plan();
+  CHECK(plan.subgraphs.size() == 1);
+  CHECK(plan.subgraphs[0].device == 0);
+  c.npu.group(1, {c.id_of("conv1"), c.id_of("conv2")});  // dq1 lies between: never convex without it
+  CHECK(c.plan().subgraphs.size() == 1);
+}
+
+TEST_CASE("scale or zero point that is computed makes no quantized unit") {
+  Quantized c;
+  const uint32_t x = c.input("x"), s = c.node("s", "Relu", {x});
+  c.output(c.node("conv", "Conv", {c.node("dq", "DequantizeLinear", {c.int8(c.input("i")), s})}));
+  const Plan plan = c.plan();
+  for (const PlacedNode& node : plan.nodes) CHECK(node.quantized_unit.empty());
+}
+
+TEST_CASE("the validator does not let a quantized unit be cut or a clone go unread") {
+  Quantized c;
+  const uint32_t shared = c.dq("dq", c.int8(c.input("x")));
+  c.output(c.q("q1", c.node("conv1", "Conv", {shared})));
+  c.output(c.q("q2", c.node("conv2", "Conv", {shared})));
+  c.wish("conv1", {"NPU:0"});
+  c.wish("conv2", {"CPU:0"});
+  const Plan good = c.plan();
+  const auto verdict = [&](auto&& damage) {
+    Plan broken = good;
+    damage(broken);
+    return validate(broken, c.graph, c.request).message();
+  };
+  const uint32_t other = c.placed(good, "conv2").subgraph;
+  CHECK(verdict([&](Plan& p) { p.subgraphs[other].clones.clear(); }) == "plan is not valid: outputs of subgraph 0 are q1_out, wanted dq_out, q1_out");
+  CHECK(verdict([&](Plan& p) { p.subgraphs[0].clones = {{3, ""}}; }).find("nobody in subgraph 0 reads its clone of 'conv2'") != std::string::npos);
+  CHECK(verdict([&](Plan& p) { p.subgraphs[0].clones = {{0, ""}}; }) == "plan is not valid: subgraph 0 runs node 'dq' twice");
+  CHECK(verdict([&](Plan& p) { p.subgraphs[0].clones = {{99, ""}}; }) == "plan is not valid: subgraph 0 clones node 99 of 5");
+  CHECK(verdict([&](Plan& p) { p.nodes[0].answers[p.subgraphs[other].device].yes = false; }) ==
+        "plan is not valid: subgraph 1 clones node 'dq', which its device refused");
+  CHECK(verdict([&](Plan& p) { p.nodes[3].quantized_unit = "conv1"; }) == "plan is not valid: the quantized unit of 'conv1' is in subgraphs 0 and 1");
+}
