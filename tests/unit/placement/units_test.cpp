@@ -2,7 +2,11 @@
 // What moves together: quantized units.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "core/placement/plan_json.hpp"
 #include "core/placement/validate.hpp"
+#include "core/report/what_if.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;
@@ -178,6 +182,14 @@ TEST_CASE("a residual block: the shared DequantizeLinear closes no cycle and the
   CHECK(c.placed(plan, "add").quantized_unit == "add");
   CHECK(c.device(plan, "dq1") == "CPU:0");
   for (const CutTensor& cut : plan.cuts) CHECK(cut.bytes == 4);
+  const std::string text = to_text(plan_to_json(plan));
+  const Result<Plan> back = plan_from_json(*parse_json(text, "plan.json"), "plan.json");
+  REQUIRE(back.ok());
+  CHECK(to_text(plan_to_json(*back)) == text);
+  CHECK(validate(*back, c.graph, c.request).ok());
+  const Result<WhatIfReport> again = what_if(*back);  // splits the plan again: the copy closes no cycle there either
+  CHECK(again.status().message() == "");
+  CHECK(again->subgraphs == 2);
 }
 
 TEST_CASE("a quantized unit and a plugin's group that share a node are one unit") {

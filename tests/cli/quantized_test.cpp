@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// An int8 model through the real plugins: no quantized unit is cut, and what crosses is int8.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/support/json.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// An int8 value beside a tie may land a step away; the last operator sums four of them times at most 20 * 0.015625.
+const std::vector<std::string> kOneStep = {"--atol", "0.04"};
+
+// A weight of `count` small integers, always the same.
+std::string weight(const std::string& name, const std::string& shape, int count) {
+  std::string out = "int8[" + shape + "] " + name + " = {";
+  for (int i = 0, seed = static_cast<int>(name.size()) * 37; i < count; ++i, seed = (seed * 1103 + 12345) % 65536)
+    out += (i ? "," : "") + std::to_string(seed % 41 - 20);
+  return out + "}";
+}
+
+// Two convolutions, the second with a residual: the DequantizeLinear behind the first is read by the second and by the Add.
+std::string int8_model() {
+  return "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+         "int8 (float[1,3,8,8] x) => (float[1,4] y)\n<" +
+         weight("w1", "4,3,3,3", 108) + ", " + weight("w2", "4,4,3,3", 144) + ", " + weight("w3", "4,4", 16) +
+         R"(, float s = {0.03125}, float sw = {0.015625}, int8 z = {0}> {
+  [q0] xq = QuantizeLinear(x, s, z)
+  [dq0] xd = DequantizeLinear(xq, s, z)
+  [wdq1] wd1 = DequantizeLinear(w1, sw, z)
+  [conv1] c1 = Conv<pads = [1, 1, 1, 1]>(xd, wd1)
+  [relu1] r1 = Relu(c1)
+  [q1] r1q = QuantizeLinear(r1, s, z)
+  [dq1] r1d = DequantizeLinear(r1q, s, z)
+  [wdq2] wd2 = DequantizeLinear(w2, sw, z)
+  [conv2] c2 = Conv<pads = [1, 1, 1, 1]>(r1d, wd2)
+  [q2] c2q = QuantizeLinear(c2, s, z)
+  [dq2] c2d = DequantizeLinear(c2q, s, z)
+  [add] a = Add(c2d, r1d)
+  [q3] aq = QuantizeLinear(a, s, z)
+  [dq3] ad = DequantizeLinear(aq, s, z)
+  [pool] p = GlobalAveragePool(ad)
+  [q4] pq = QuantizeLinear(p, s, z)
+  [dq4] pd = DequantizeLinear(pq, s, z)
+  [flat] f = Flatten(pd)
+  [q5] fq = QuantizeLinear(f, s, z)
+  [dq5] fd = DequantizeLinear(fq, s, z)
+  [wdq3] wd3 = DequantizeLinear(w3, sw, z)
+  [fc] y = MatMul(fd, wd3)
+})";
+}
+
+// Compiles with the options, checks the plan, and compares with the reference.
+void check_split(const TempFolder& f, const std::vector<std::string>& options, size_t subgraphs, const std::vector<std::string>& exactness) {
+  const std::string model = f.file("int8.onnxtxt", int8_model()), package = f / "out/int8";
+  std::vector<std::string> words = {"compile", model, "-o", f / "out", "--force"};
+  words.insert(words.end(), options.begin(), options.end());
+  const Ran r = host(words);
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.out.find("do not move as one") == std::string::npos);
+  const Result<Json> plan = read_json(package + "/placement.json");
+  REQUIRE(plan.ok());
+  CHECK((*plan)["subgraphs"].size() == subgraphs);
+  REQUIRE(!(*plan)["cuts"].empty());
+  for (const Json& cut : (*plan)["cuts"])
+    for (const Json& tensor : (*plan)["tensors"])
+      if (tensor["name"] == cut["name"]) CHECK(tensor["type"].get<std::string>().starts_with("i8["));
+  std::vector<std::string> check = {"compare", model, package};
+  check.insert(check.end(), exactness.begin(), exactness.end());
+  const Ran compared = host(check);
+  CAPTURE(compared.out);
+  CAPTURE(compared.err);
+  CHECK(compared.code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("an int8 model on one device, cut in three, is bit-equal to the whole") {
+  const TempFolder f;
+  check_split(f, {"--device", "REF:0", "--pin", "conv2=REF:1"}, 3, {"--at-cuts", "--atol", "0", "--rtol", "0"});
+  const Ran explained = host({"explain", f / "out/int8", "dq1"});
+  CHECK(explained.out.find("subgraph 2: runs here too, for 'add'") != std::string::npos);
+}
+
+TEST_CASE("an int8 model over llvm_cpu and the reference crosses in int8") {
+  const TempFolder f;
+  check_split(f, {"--device", "llvm_cpu/X64:0", "--pin", "conv1=REF:0", "--pin", "conv2=REF:0"}, 3, kOneStep);
+}
+
+TEST_CASE("an int8 model over llvm_cpu and openvino crosses in int8") {
+  if (!fs::exists(fs::path(host_program()).parent_path() / "../lib/optima/plugins/optima_openvino.so")) {
+    MESSAGE("SKIP: the openvino plugin is not built");
+    return;
+  }
+  const TempFolder f;
+  check_split(f, {"--device", "llvm_cpu/X64:0", "--pin", "conv1=openvino/X64:0", "--pin", "conv2=openvino/X64:0", "--pin", "fc=openvino/X64:0"}, 4, kOneStep);
+}
