@@ -46,7 +46,7 @@ Result<std::pair<std::string, Wish>> parse_pin(const std::string& text);
 /// What an allocation and `--pin` mean for one graph.
 struct Resolved {
   std::vector<Wish> by_node_id;     ///< nodes of bodies too
-  std::vector<std::string> folded;  ///< names that only hit nodes which were folded away, with the reason
+  std::vector<std::string> folded;  ///< names with a device that only hit nodes which were folded away, with the reason
   std::vector<std::string> notes;   ///< globs and op types that hit nothing
 };
 /// One wish per node id: `pins` over exact name over longest glob over op type over `*`. A key that is a node's name is that

@@ -115,7 +115,7 @@ Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const
     out.by_node_id[node.id] = std::move(*wish);
   }
   for (const auto& [key, wish] : allocation.entries)
-    if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE) out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
+    if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE && !wish.devices.empty()) out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
   OPTIMA_RETURN_IF_ERROR(lay_pins_over(pins, names, out));
   rules.report_useless(names, out);
   return out;

@@ -104,6 +104,25 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   return out;
 }
 
+/// What the user should know about the allocation: wishes for nodes that were folded away, keys that match nothing.
+std::vector<std::string> remarks(const Resolved& wishes) {
+  constexpr size_t kMostShown = 3;
+  std::vector<std::string> out = wishes.notes;
+  if (wishes.folded.empty()) return out;
+  const std::vector<std::string> first(wishes.folded.begin(), wishes.folded.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, wishes.folded.size())));
+  const size_t more = wishes.folded.size() - first.size();
+  out.push_back(cat("folded away, so a wish has no effect: ", join(first), more ? cat(" and ", more, " more") : ""));
+  return out;
+}
+
+/// A plan whose notes begin with the remarks.
+Result<Plan> make_plan_with(const Graph& graph, const PlacementRequest& placement, const Resolved& wishes) {
+  OPTIMA_ASSIGN(Plan plan, make_plan(graph, placement));
+  const std::vector<std::string> about = remarks(wishes);
+  plan.notes.insert(plan.notes.begin(), about.begin(), about.end());
+  return plan;
+}
+
 /// Writes down what plugins refused while compiling and plans again; the new plan's notes tell.
 Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, const std::vector<detail::Refusal>& refusals) {
   for (const detail::Refusal& r : refusals) {
@@ -111,7 +130,7 @@ Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, con
     if (!placement.compile_refusals.emplace(std::pair(r.node_id, plugin), r.text).second)
       return plugin_error(cat("plugin ", quote(plugin), " refused the same node twice: ", r.text));
   }
-  return make_plan(planned.graph, placement);
+  return make_plan_with(planned.graph, placement, planned.wishes);
 }
 
 /// Compiles until no plugin refuses a node any more; leaves the plan that held.
@@ -141,7 +160,7 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   tell(progress, 0, "asking the plugins and splitting");
   OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
-  OPTIMA_ASSIGN(out.plan, make_plan(out.graph, placement));
+  OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));
   out.timings.plan_ms = watch.lap();
   return out;
 }

@@ -57,7 +57,15 @@ class Finder {
       for (const DeviceKind& kind : manifest.devices) kinds.push_back(kind.kind);
       return invalid_input(cat("plugin ", quote(name.plugin), " does not serve kind ", quote(name.kind), ", it serves ", join(kinds)));
     }
-    return invalid_input(cat("no plugin ", quote(name.plugin), ", found ", join(ids)));
+    return invalid_input(cat("no plugin ", quote(name.plugin), ", found ", join(ids), nearest_hint(name.plugin, ids)));
+  }
+
+  std::vector<Plugin*> serving_kind(const std::string& kind) const {
+    std::vector<Plugin*> out;
+    for (const bool only_named : {false, true})
+      for (Plugin* plugin : request_.plugins)
+        if (plugin->manifest().only_when_named == only_named && plugin->manifest().find_kind(kind)) out.push_back(plugin);
+    return out;
   }
 
   // Plugins come ordered (user's order, priority, id), so the first that serves the kind is the one; the rule says which of
@@ -69,10 +77,7 @@ class Finder {
         server.rule = cat("first for ", name.kind, " in the order of devices");
         return server;
       }
-    std::vector<Plugin*> serving;
-    for (const bool only_named : {false, true})
-      for (Plugin* plugin : request_.plugins)
-        if (plugin->manifest().only_when_named == only_named && plugin->manifest().find_kind(name.kind)) serving.push_back(plugin);
+    const std::vector<Plugin*> serving = serving_kind(name.kind);
     if (serving.empty()) return invalid_input(cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served()));
     return Server{serving[0], rule_for(serving, name.kind)};
   }
@@ -162,13 +167,15 @@ class Finder {
     return invalid_input(cat("no plugin has a device on this machine, wanted one by --device or the allocation; kinds served: ", kinds_served()));
   }
 
-  // Short names where they are clear.
+  // Short names where they are clear: in this plan, and to whoever reads it later without today's order of devices.
   void settle_names() {
     std::vector<std::string> shorts;
     for (const PlanDevice& device : out_.devices) shorts.push_back(cat(device.target.kind, ":", device.target.slot));
     for (size_t d = 0; d < shorts.size(); ++d)
-      out_.devices[d].name = std::count(shorts.begin(), shorts.end(), shorts[d]) == 1 ? shorts[d] : out_.devices[d].full_name;
+      out_.devices[d].name = std::count(shorts.begin(), shorts.end(), shorts[d]) == 1 && is_first(d) ? shorts[d] : out_.devices[d].full_name;
   }
+
+  bool is_first(size_t device) const { return serving_kind(out_.devices[device].target.kind)[0] == out_.plugins[device]; }
 
   const PlacementRequest& request_;
   Candidates out_;

@@ -21,11 +21,19 @@ Status wrong(const OptionSchema& schema, std::string_view found, std::string_vie
   return invalid_input(cat("option ", quote(schema.name), ": found ", quote(found), ", wanted ", wanted));
 }
 
+std::string number_text(double d) { return d == std::floor(d) && std::abs(d) < 1e15 ? std::to_string(static_cast<int64_t>(d)) : cat(d); }
+
 std::string bounds(const OptionSchema& s) {
-  const auto number = [](double d) { return d == std::floor(d) && std::abs(d) < 1e15 ? std::to_string(static_cast<int64_t>(d)) : cat(d); };
-  if (s.has_min && s.has_max) return cat(" within ", number(s.min), "..", number(s.max));
-  if (s.has_min) return cat(" of at least ", number(s.min));
-  if (s.has_max) return cat(" of at most ", number(s.max));
+  if (s.has_min && s.has_max) return cat(" within ", number_text(s.min), "..", number_text(s.max));
+  if (s.has_min) return cat(" of at least ", number_text(s.min));
+  if (s.has_max) return cat(" of at most ", number_text(s.max));
+  return "";
+}
+
+// The bound that an outlier is nearest to, for the end of a message.
+std::string nearest_bound(const OptionSchema& s, double v) {
+  if (s.has_min && v < s.min) return cat(" (nearest: ", number_text(s.min), ")");
+  if (s.has_max && v > s.max) return cat(" (nearest: ", number_text(s.max), ")");
   return "";
 }
 
@@ -163,12 +171,14 @@ Result<TypedOption> parse_option(const OptionSchema& schema, std::string_view te
   if (schema.type == "bytes") return parse_bytes(schema, text, std::move(out));
   if (schema.type == "int") {
     out.type = OPTIMA_OPTION_I64;
-    if (!parse_number(text, out.i64) || outside(schema, static_cast<double>(out.i64))) return wrong(schema, text, cat("an integer", bounds(schema)));
+    if (!parse_number(text, out.i64) || outside(schema, static_cast<double>(out.i64)))
+      return wrong(schema, text, cat("an integer", bounds(schema), nearest_bound(schema, static_cast<double>(out.i64))));
     return out;
   }
   if (schema.type == "float") {
     out.type = OPTIMA_OPTION_F64;
-    if (!parse_number(text, out.f64) || !std::isfinite(out.f64) || outside(schema, out.f64)) return wrong(schema, text, cat("a number", bounds(schema)));
+    if (!parse_number(text, out.f64) || !std::isfinite(out.f64) || outside(schema, out.f64))
+      return wrong(schema, text, cat("a number", bounds(schema), nearest_bound(schema, out.f64)));
     return out;
   }
   if (schema.type == "list") {

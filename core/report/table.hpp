@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/placement/plan.hpp"
+#include "core/support/table.hpp"
 
 namespace optima::detail {
 
-/// Rows of cells as indented lines with aligned columns; columns in `right` (by index) are aligned to the right. No spaces at
-/// the ends of lines.
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& right = {});
+/// Rows of cells as indented lines with aligned columns; columns in `right` (by index) are aligned to the right.
+inline std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& right = {}) { return optima::table(rows, {"  ", right}); }
 
 /// Text of a plan that somebody else may have written: control bytes become '?', so it cannot drive a terminal.
 std::string clean(std::string_view text);

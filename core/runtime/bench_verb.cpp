@@ -116,15 +116,18 @@ struct Figures {
   double per_second = 0;
 };
 
+// "X64:0 (llvm_cpu)"; a name that says its plugin already stays as it is.
+std::string device_text(const SubgraphInfo& s) { return s.device.starts_with(s.plugin + "/") ? s.device : cat(s.device, " (", s.plugin, ")"); }
+
 void print(const LoadedModel& model, const Figures& f, const RunOptions& options, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"", "p50", "p90", "p99"}, time_row(cat("model (", f.times.size(), " runs)"), f.times)};
   for (size_t i = 0; i < model.subgraphs().size(); ++i) {
     const SubgraphInfo& s = model.subgraphs()[i];
-    rows.push_back(time_row(cat("subgraph ", s.index, " on ", s.device, " (", s.plugin, ")"), f.parts.subgraphs[i]));
+    rows.push_back(time_row(cat("subgraph ", s.index, " on ", device_text(s)), f.parts.subgraphs[i]));
   }
   rows.push_back(time_row("copies in and out", f.parts.copies));
   rows.push_back(time_row("run loop", f.parts.overhead));
-  printer.line(table(rows));
+  print_table(printer, rows);
   printer.line(cat("throughput: ", f.per_second, " runs/s with ", options.concurrency, " at once; arena ", human_bytes(model.arena_bytes()), " of ",
                    human_bytes(model.arena_sum()), " of cut tensors"));
 }

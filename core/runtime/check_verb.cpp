@@ -82,7 +82,7 @@ Status print_devices(RuntimeContext& context, const RunPrinter& printer) {
       rows.push_back({f.path, f.refusal.message()});
       refused.push_back({{"plugin", f.path}, {"reason", f.refusal.message()}});
     }
-  if (printer.line) printer.line(table(rows));
+  if (printer.line) print_table(printer, rows);
   if (printer.document) printer.document({{"devices", std::move(devices)}, {"refused", std::move(refused)}});
   return {};
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/support/file.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/load.hpp"
 
@@ -69,20 +70,10 @@ Result<std::unique_ptr<Request>> request_for(const LoadedModel& model, const std
   return request;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(i + 1 < row.size() ? widths[i] - row[i].size() + 2 : 0, ' ');
-    out += (out.empty() ? "" : "\n") + line;
-  }
-  return out;
+void print_table(const RunPrinter& printer, const std::vector<std::vector<std::string>>& rows) {
+  std::string lines = table(rows);
+  if (lines.ends_with('\n')) lines.pop_back();
+  printer.line(lines);
 }
 
 std::string milliseconds(double ms) {

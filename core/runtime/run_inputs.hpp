@@ -19,8 +19,8 @@ Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOption
 /// A request with the inputs set; the tensors are shared.
 Result<std::unique_ptr<Request>> request_for(const LoadedModel& model, const std::vector<Tensor>& inputs);
 
-/// Lines of equal columns, two spaces apart.
-std::string table(const std::vector<std::vector<std::string>>& rows);
+/// Prints rows of cells with aligned columns. `printer.line` must be set.
+void print_table(const RunPrinter& printer, const std::vector<std::vector<std::string>>& rows);
 
 std::string milliseconds(double ms);
 

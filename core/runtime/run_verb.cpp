@@ -100,12 +100,12 @@ Json outputs_json(const Outcome& o, const RunOptions& options, const std::vector
 void print_outputs(const Outcome& o, const RunOptions& options, const std::vector<std::string>& labels, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"output", "type", "shape", "range"}};
   for (const Tensor& t : o.outputs) rows.push_back({t.name, std::string(dtype_name(t.dtype)), shape_text(t.shape), range_text(range_of(t))});
-  printer.line(table(rows));
+  print_table(printer, rows);
   if (options.top <= 0) return;
   for (const Tensor& t : o.outputs) {
     std::vector<std::vector<std::string>> top = {{cat("top of ", t.name), "index", "value"}};
     for (const Ranked& k : largest(t, options.top)) top.push_back({k.index < labels.size() ? labels[k.index] : "", std::to_string(k.index), cat(k.value)});
-    printer.line(table(top));
+    print_table(printer, top);
   }
 }
 

@@ -71,10 +71,16 @@ Result<Comparison> compare_tensors(const Tensor& got, const Tensor& wanted, cons
   return c;
 }
 
+std::vector<std::string> comparison_heads() { return {"cosine", "snr (dB)", "max-abs", "max-rel", "within", "nan", "inf"}; }
+
+std::vector<std::string> to_cells(const Comparison& c) {
+  return {short_number(c.cosine, "%.6f"), short_number(c.snr_db, "%.1f"), short_number(c.max_abs, "%.3g"), short_number(c.max_rel, "%.3g"),
+          short_number(100 * c.share_within, "%.6g") + " %", cat(c.nan_got, "/", c.nan_wanted), cat(c.inf_got, "/", c.inf_wanted)};
+}
+
 std::string to_line(const Comparison& c) {
-  return cat("cosine ", short_number(c.cosine, "%.6f"), "  snr ", short_number(c.snr_db, "%.1f"), " dB  max-abs ", short_number(c.max_abs, "%.3g"),
-             "  max-rel ", short_number(c.max_rel, "%.3g"), "  within ", short_number(100 * c.share_within, "%.6g"), " %  nan ", c.nan_got, "/",
-             c.nan_wanted, "  inf ", c.inf_got, "/", c.inf_wanted);
+  const std::vector<std::string> cells = to_cells(c);
+  return cat("cosine ", cells[0], "  snr ", cells[1], " dB  max-abs ", cells[2], "  max-rel ", cells[3], "  within ", cells[4], "  nan ", cells[5], "  inf ", cells[6]);
 }
 
 }  // namespace optima

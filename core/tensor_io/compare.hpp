@@ -34,4 +34,8 @@ Result<Comparison> compare_tensors(const Tensor& got, const Tensor& wanted, cons
 /// "cosine 1.000000  snr 98.2 dB  max-abs 1.2e-06  max-rel 3.4e-05  within 100 %  nan 0/0  inf 0/0".
 std::string to_line(const Comparison& comparison);
 
+/// The same figures as cells of a table, and their heads.
+std::vector<std::string> comparison_heads();
+std::vector<std::string> to_cells(const Comparison& comparison);
+
 }  // namespace optima

@@ -10,8 +10,10 @@ void Progress::report(double fraction, std::string_view stage) {
   const std::lock_guard lock(mutex_);
   if (style_ == Style::Silent) return;
   if (style_ == Style::Lines) {
-    if (stage != last_stage_) std::fprintf(stderr, "%.*s\n", static_cast<int>(stage.size()), stage.data());
-    last_stage_ = stage;
+    const size_t colon = stage.rfind(": ");
+    std::string& last = last_[std::string(stage.substr(0, colon == stage.npos ? 0 : colon))];
+    if (stage != last) std::fprintf(stderr, "%.*s\n", static_cast<int>(stage.size()), stage.data());
+    last = stage;
     return;
   }
   constexpr int kWidth = 30;

@@ -2,6 +2,7 @@
 // host: progress of long work on stderr: one redrawn line on a terminal, a line per stage elsewhere, nothing with --json.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ class Progress {
   explicit Progress(Style style) : style_(style) {}
   ~Progress() { clear(); }
 
-  /// fraction 0..1 of everything; `stage` in a few words.
+  /// fraction 0..1 of everything; `stage` in a few words, "WHAT: stage" for one of several things worked on side by side.
   void report(double fraction, std::string_view stage);
   /// Removes the redrawn line, so that other output starts on a clean one.
   void clear();
@@ -23,7 +24,7 @@ class Progress {
  private:
   std::mutex mutex_;
   Style style_;
-  std::string last_stage_;
+  std::map<std::string, std::string, std::less<>> last_;  // what is worked on -> its stage printed last
   bool drawn_ = false;
 };
 

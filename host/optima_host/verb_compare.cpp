@@ -8,6 +8,7 @@
 #include "core/compile/run_reference.hpp"
 #include "core/runtime/request.hpp"
 #include "core/support/file.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/compare.hpp"
 #include "core/tensor_io/save.hpp"
@@ -94,12 +95,12 @@ Result<std::vector<Tensor>> tensors_of(const Side& side, const std::vector<Tenso
   return out;
 }
 
-/// The subgraph of a package that makes the tensor, for messages; empty when it is a plain output of a model.
+/// "3 on X64:0": the subgraph of a package that makes the tensor; empty when it is a plain output of a model.
 std::string made_by(const Side& a, const Side& b, const std::string& name) {
   for (const Side* side : {&b, &a}) {
     if (!side->model) continue;
     for (const PackageSubgraph& s : side->model->package().variants[0].subgraphs)
-      if (std::find(s.outputs.begin(), s.outputs.end(), name) != s.outputs.end()) return cat("subgraph ", s.index, " on ", s.device);
+      if (std::find(s.outputs.begin(), s.outputs.end(), name) != s.outputs.end()) return cat(s.index, " on ", s.device);
   }
   return {};
 }
@@ -126,24 +127,27 @@ Json comparison_json(const std::string& name, const Comparison& c) {
           {"nan", {c.nan_got, c.nan_wanted}}, {"inf", {c.inf_got, c.inf_wanted}}};
 }
 
+void append(std::vector<std::string>& row, const std::vector<std::string>& cells) { row.insert(row.end(), cells.begin(), cells.end()); }
+
 Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& wanted, const std::vector<Tensor>& got, const Tolerance& tolerance) {
   Json list = Json::array();
   std::string first_bad;
-  size_t compared = 0;
+  std::vector<std::vector<std::string>> rows = {{"", "tensor", "subgraph"}};
+  append(rows[0], comparison_heads());
   for (const std::string& name : order_of(a, b, wanted)) {
     const Tensor *w = find(wanted, name), *g = find(got, name);
     if (!w || !g) continue;
     Result<Comparison> c = compare_tensors(*g, *w, tolerance);
     if (!c.ok()) return c.status().within(quote(name));
-    ++compared;
-    session.print(cat(c->within ? "ok   " : "FAIL ", name, "  ", to_line(*c), "\n"));
+    const std::string maker = made_by(a, b, name);
+    append(rows.emplace_back(std::vector<std::string>{c->within ? "ok" : "FAIL", name, maker}), to_cells(*c));
     list.push_back(comparison_json(name, *c));
     if (c->within || !first_bad.empty()) continue;
-    const std::string maker = made_by(a, b, name);
-    first_bad = cat("tensor ", quote(name), maker.empty() ? "" : cat(" of ", maker), " is out of tolerance: max-abs ", c->max_abs, ", wanted at most ", c->atol,
+    first_bad = cat("tensor ", quote(name), maker.empty() ? "" : cat(" of subgraph ", maker), " is out of tolerance: max-abs ", c->max_abs, ", wanted at most ", c->atol,
                     c->rtol > 0 ? cat(" + ", c->rtol, " x |wanted|") : "");
   }
-  if (compared == 0) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
+  if (rows.size() == 1) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
+  session.print(table(rows));
   session.print_json(Json{{"a", a.path}, {"b", b.path}, {"equal", first_bad.empty()}, {"tensors", list}});
   if (!first_bad.empty()) return {StatusKind::Mismatch, first_bad};
   return {};

@@ -6,10 +6,10 @@
 
 #include "core/package/reader.hpp"
 #include "core/support/file.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 #include "host/optima_host/model_options.hpp"
-#include "host/optima_host/table.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -42,10 +42,10 @@ void add_histogram(Findings& out, const Graph& graph) {
   std::map<std::string, uint64_t> count;
   for (const image::Graph& g : graph.contents.graphs)
     for (const image::Node& n : g.nodes) ++count[n.domain.empty() ? n.op_type : n.domain + "::" + n.op_type];
-  Table table({"operator", "nodes"});
+  std::vector<std::vector<std::string>> rows = {{"operator", "nodes"}};
   Json json = Json::object();
-  for (const auto& [op, n] : count) table.row({op, std::to_string(n)}), json[op] = n;
-  out.text += table.text();
+  for (const auto& [op, n] : count) rows.push_back({op, std::to_string(n)}), json[op] = n;
+  out.text += table(rows);
   out.json["operators"] = json;
 }
 
@@ -81,18 +81,18 @@ void add_tensors(Findings& out, const std::string& key, const Package& package, 
 }
 
 void add_subgraphs(Findings& out, const Package& package) {
-  Table table({"subgraph", "device", "plugin", "format", "files", "size", "weights", "inputs", "outputs"});
+  std::vector<std::vector<std::string>> rows = {{"subgraph", "device", "plugin", "format", "files", "size", "weights", "inputs", "outputs"}};
   Json list = Json::array();
   for (const PackageSubgraph& s : package.variants[0].subgraphs) {
     uint64_t size = 0;
     for (const PackageFile& f : s.files) size += f.size;
-    table.row({std::to_string(s.index), s.device, cat(s.plugin, " ", s.plugin_version), s.format_id, std::to_string(s.files.size()), human_bytes(size),
-               std::to_string(s.weights.size()), join(s.inputs), join(s.outputs)});
+    rows.push_back({std::to_string(s.index), s.device, cat(s.plugin, " ", s.plugin_version), s.format_id, std::to_string(s.files.size()), human_bytes(size),
+                    std::to_string(s.weights.size()), join(s.inputs), join(s.outputs)});
     list.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"version", s.plugin_version}, {"build", s.plugin_build},
                     {"format", s.format_id}, {"files", s.files.size()}, {"bytes", size}, {"weights", s.weights.size()}, {"inputs", s.inputs},
                     {"outputs", s.outputs}, {"compat", s.compat_text}});
   }
-  out.text += table.text();
+  out.text += table(rows);
   out.json["subgraphs"] = list;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `plugins`, `devices`, `ops`: what was found in the plugin folders.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/graph/graph.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
-#include "host/optima_host/table.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -35,16 +36,16 @@ Json plugin_json(const PluginFile& f) {
 }
 
 void print_plugins(const Session& session, const Registry& registry) {
-  Table good({"plugin", "version", "roles", "devices", "operators", "file"});
+  std::vector<std::vector<std::string>> good = {{"plugin", "version", "roles", "devices", "operators", "file"}};
   std::string refused;
   for (const PluginFile& f : registry.files()) {
     const Manifest& m = f.manifest;
     if (f.refusal.ok())
-      good.row({m.id + (m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), std::to_string(m.operators.size()), f.path});
+      good.push_back({m.id + (m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), std::to_string(m.operators.size()), f.path});
     else
       refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
   }
-  session.print(good.empty() ? "no usable plugin\n" : good.text());
+  session.print(good.size() == 1 ? "no usable plugin\n" : table(good));
   if (!refused.empty()) session.print("refused:\n" + refused);
 }
 
@@ -59,14 +60,21 @@ std::vector<Plugin*> all_plugins(const Registry& registry) {
 }
 
 struct DeviceRows {
-  Table table{{"device", "plugin", "class", "what"}};
+  std::vector<std::vector<std::string>> rows = {{"device", "plugin", "class", "what"}};
   Json json = Json::array();
   std::string remarks;
+  std::map<std::string, std::string> served_by;  // kind -> the plugin that its short name means
 
-  void add(const std::string& name, const std::string& plugin, const std::string& device_class, const std::string& what, bool present) {
-    table.row({name, plugin, device_class, what});
-    json.push_back({{"device", name}, {"plugin", plugin}, {"class", device_class}, {"description", what}, {"present", present}});
+  // The short name goes to the first plugin in order of preference that serves the kind; the others' devices need the full form.
+  void add(const std::string& plugin, const std::string& kind, const std::string& index, const std::string& device_class,
+           const std::string& what, bool present) {
+    const auto first = served_by.find(kind);
+    const std::string plain = cat(kind, ":", index), full = cat(plugin, "/", plain);
+    const std::string& name = first == served_by.end() || first->second == plugin ? plain : full;
+    rows.push_back({name, plugin, device_class, what});
+    json.push_back({{"device", name}, {"full_name", full}, {"plugin", plugin}, {"class", device_class}, {"description", what}, {"present", present}});
   }
+  bool empty() const { return rows.size() == 1; }
 };
 
 void add_devices(Plugin& plugin, DeviceRows& rows) {
@@ -79,11 +87,21 @@ void add_devices(Plugin& plugin, DeviceRows& rows) {
   if (present.ok())
     for (const DeviceInfo& d : *present) {
       seen.push_back(d.kind);
-      rows.add(cat(d.kind, ":", d.ordinal), m.id, d.device_class, d.arch + (d.driver.empty() ? "" : ", " + d.driver), true);
+      rows.add(m.id, d.kind, std::to_string(d.ordinal), d.device_class, d.arch + (d.driver.empty() ? "" : ", " + d.driver), true);
     }
   for (const DeviceKind& k : m.devices)
     if (k.is_virtual && std::find(seen.begin(), seen.end(), k.kind) == seen.end())
-      rows.add(k.kind + ":*", m.id, k.device_class, "compile only: any index, not on this machine", false);
+      rows.add(m.id, k.kind, "*", k.device_class, "compile only: any index, not on this machine", false);
+}
+
+DeviceRows device_rows(const Registry& registry) {
+  DeviceRows out;
+  for (const bool only_when_named : {false, true})
+    for (Plugin* p : registry.compilers().empty() ? registry.runtimes() : registry.compilers())
+      if (p->manifest().only_when_named == only_when_named)
+        for (const DeviceKind& k : p->manifest().devices) out.served_by.emplace(k.kind, p->manifest().id);
+  for (Plugin* p : all_plugins(registry)) add_devices(*p, out);
+  return out;
 }
 
 std::string types_text(const std::vector<uint64_t>& sets) {
@@ -107,9 +125,8 @@ Status plugins_verb(Session& session, const std::vector<std::string>& words) {
   print_plugins(session, *registry);
   Json list = Json::array();
   for (const PluginFile& f : registry->files()) list.push_back(plugin_json(f));
-  DeviceRows rows;
-  for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
-  if (!rows.table.empty()) session.print("\n" + rows.table.text());
+  const DeviceRows rows = device_rows(*registry);
+  if (!rows.empty()) session.print("\n" + table(rows.rows));
   if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
   session.print_json(Json{{"plugins", list}, {"devices", rows.json}});
   return {};
@@ -120,9 +137,8 @@ Status devices_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   OPTIMA_ASSIGN(const Registry* registry, session.registry());
-  DeviceRows rows;
-  for (Plugin* p : all_plugins(*registry)) add_devices(*p, rows);
-  session.print(rows.table.empty() ? "no device\n" : rows.table.text());
+  const DeviceRows rows = device_rows(*registry);
+  session.print(rows.empty() ? "no device\n" : table(rows.rows));
   if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
   session.print_json(Json{{"devices", rows.json}});
   return {};
@@ -141,15 +157,15 @@ Status ops_verb(Session& session, const std::vector<std::string>& words) {
     for (Plugin* p : registry->compilers()) ids.push_back(p->manifest().id);
     return invalid_input(cat("no compiler plugin ", quote(id), ", found ", ids.empty() ? "none" : join(ids), nearest_hint(id, ids)));
   }
-  Table table({"operator", "versions", "rank", "inputs", "note"});
+  std::vector<std::vector<std::string>> rows = {{"operator", "versions", "rank", "inputs", "note"}};
   Json list = Json::array();
   for (const OperatorRow& r : plugin->manifest().operators) {
     const std::string name = r.domain.empty() ? r.op : r.domain + "::" + r.op;
-    table.row({name, cat(r.since_min, "-", r.since_max), cat(r.rank_min, "-", r.rank_max), types_text(r.inputs), r.note});
+    rows.push_back({name, cat(r.since_min, "-", r.since_max), cat(r.rank_min, "-", r.rank_max), types_text(r.inputs), r.note});
     list.push_back({{"domain", r.domain}, {"op", r.op}, {"since_version", {r.since_min, r.since_max}}, {"rank", {r.rank_min, r.rank_max}},
                     {"inputs", types_text(r.inputs)}, {"static_shape", r.static_shape}, {"note", r.note}});
   }
-  session.print(table.text());
+  session.print(table(rows));
   session.print_json(Json{{"plugin", id}, {"operators", list}});
   return {};
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/forged_meta.hpp"
 #include "tests/unit/package/sample.hpp"
 
 using namespace optima;
@@ -18,21 +19,6 @@ struct Sample {
   Package package = write_sample(t / "out");
   Status open() const { return PackageReader::open(folder, options).status(); }
 };
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
-/// model.meta with a text replaced and its own hash made right again, as a hostile writer would.
-std::string forged(const std::string& folder, const std::string& from, const std::string& to) {
-  std::string text = replaced(get(folder + "/model.meta"), from, to);
-  const size_t at = text.find("\n  \"sha256\": \"") + 14;
-  text.replace(at, 64, 64, '0');
-  const std::string own = to_hex(sha256(text.data(), text.size()));
-  return text.replace(at, 64, own);
-}
 
 std::vector<std::pair<std::string, Blob>> in_memory(const std::string& folder) {
   std::vector<std::pair<std::string, Blob>> files;
@@ -267,11 +253,7 @@ TEST_CASE("mutated model.meta texts never crash the reader") {
         default: text.insert(at, text.substr(next(text.size()), next(60)));
       }
     }
-    if (const size_t at = text.find("\n  \"sha256\": \""); at != std::string::npos && at + 78 < text.size()) {
-      text.replace(at + 14, 64, 64, '0');
-      const std::string own = to_hex(sha256(text.data(), text.size()));
-      text.replace(at + 14, 64, own);
-    }
+    text = with_own_hash(std::move(text));
     const auto package = read_meta(text, "x");
     refused += !package.ok();
     if (!package.ok()) CHECK(package.status().kind() == StatusKind::InvalidInput);

@@ -128,7 +128,7 @@ TEST_CASE("a kind served by several plugins goes to the first in order, and the 
   other.manifest_.priority = 0;
   CHECK(s.plan().devices[0].rule == "before other by name, both of priority 0");
   s.request.candidates = {*parse_device("other/CPU:0")};
-  CHECK(s.plan().devices[0].name == "CPU:0");
+  CHECK(s.plan().devices[0].name == "other/CPU:0");  // "CPU:0" would be slowcpu's to a reader without this order
   CHECK(s.plan().devices[0].rule == "named");
   s.wish("a", {"CPU:0"});  // the short name means what the order of devices says
   CHECK(s.plan().devices.size() == 1);

@@ -44,14 +44,14 @@ TEST_CASE("a wrong option is refused with what was found and wanted") {
   CHECK(refused(host, "trail.level", "3") == "option 'trail.level': no usable plugin 'trail' (nearest: 'trial')");
   CHECK(refused(host, "level", "3") == "option 'level': wanted plugin.key");
   CHECK(refused(host, "optima.threds", "3") == "unknown option 'optima.threds' (nearest: 'optima.threads')");
-  CHECK(refused(host, "trial.level", "12") == "option 'trial.level': found '12', wanted an integer within 0..9");
+  CHECK(refused(host, "trial.level", "12") == "option 'trial.level': found '12', wanted an integer within 0..9 (nearest: 9)");
   CHECK(refused(host, "trial.level", "3x") == "option 'trial.level': found '3x', wanted an integer within 0..9");
   CHECK(refused(host, "trial.unset", "") == "option 'trial.unset': found '', wanted an integer");
   CHECK(refused(host, "trial.ratio", "nan") == "option 'trial.ratio': found 'nan', wanted a number within 0..1");
   CHECK(refused(host, "trial.flag", "maybe") == "option 'trial.flag': found 'maybe', wanted true or false");
   CHECK(refused(host, "trial.mode", "fats") == "option 'trial.mode': found 'fats', wanted one of fast, small (nearest: 'fast')");
   CHECK(refused(host, "trial.raw", "abc") == "option 'trial.raw': found 'abc', wanted pairs of hexadecimal digits");
-  CHECK(refused(host, "optima.threads", "-1") == "option 'optima.threads': found '-1', wanted an integer within 0..4096");
+  CHECK(refused(host, "optima.threads", "-1") == "option 'optima.threads': found '-1', wanted an integer within 0..4096 (nearest: 0)");
 }
 
 TEST_CASE("an option of a plugin that was refused says why it was") {

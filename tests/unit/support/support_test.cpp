@@ -5,9 +5,16 @@
 
 #include "core/support/json.hpp"
 #include "core/support/sha256.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
 using namespace optima;
+
+TEST_CASE("a table aligns its columns and leaves no spaces at the ends of lines") {
+  CHECK(table({}).empty());
+  CHECK(table({{"", "name", "bytes"}, {"ok", "a", "12"}, {"FAIL", "longer"}}) == "      name    bytes\nok    a       12\nFAIL  longer\n");
+  CHECK(table({{"name", "bytes"}, {"a", "12"}}, {"  ", {1}}) == "  name  bytes\n  a        12\n");
+}
 
 TEST_CASE("sha256 gives the published answers, whole and in pieces") {
   CHECK(to_hex(sha256("abc", 3)) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
