@@ -15,7 +15,7 @@ tiny (float[1,4] x) => (float[1,4] y) {
 })";
 
 inline std::string digits_model() { return OPTIMA_SOURCE_DIR "/examples/digits/digits.onnx"; }
-inline std::string digits_allocation() { return OPTIMA_SOURCE_DIR "/examples/digits/alloc.json"; }
+inline std::string digits_allocation() { return OPTIMA_SOURCE_DIR "/examples/digits/alloc_reference.json"; }
 inline std::string digit_picture(int digit) { return OPTIMA_SOURCE_DIR "/examples/digits/pictures/digit_" + std::to_string(digit) + ".png"; }
 
 /// Whether the openvino plugin was built; a test that needs it says `SKIP: kNoOpenvino` otherwise.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/support/text.hpp"
 #include "tests/cli/models.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -167,6 +168,22 @@ TEST_CASE("wishes that OpenVINO cannot keep go to the next device, and the summa
   CHECK(r.out.find("'sample' (GridSample): asked for first of openvino/X64:0, REF:0; ") != std::string::npos);
   CHECK(r.out.find("Got rank: 5") != std::string::npos);
   check_same_answers(model, f / "out/volume");
+}
+
+TEST_CASE("the digits model reads every picture right split over llvm_cpu and openvino, as the quickstart splits it") {
+  if (!ready()) return;
+  const TempFolder f;
+  const Made made = compile(f, digits_model(), {"--alloc", OPTIMA_SOURCE_DIR "/examples/digits/alloc.json"});
+  CHECK(made.subgraphs == 4);
+  CHECK(on(made, "openvino") == 3);
+  static constexpr const char* kLabels[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+  for (int digit = 0; digit < 10; ++digit) {
+    const Ran r = host({"run", made.package, "--image", digit_picture(digit), "--top", "1", "--labels", OPTIMA_SOURCE_DIR "/examples/digits/labels.txt"});
+    CAPTURE(r.out);
+    CHECK(r.code == 0);
+    CHECK(r.out.find(cat("\n", kLabels[digit], " ")) != std::string::npos);
+  }
+  check_same_answers(digits_model(), made.package, true);
 }
 
 TEST_CASE("the allocation in a package names the backend, so it gives the same split again") {
