@@ -46,6 +46,13 @@ class Finder {
     return join(shown);
   }
 
+  // The sentence of a plugin that knows the kind and cannot use it here; ok when none does.
+  static Status refusal(Plugin& plugin, const std::string& kind) {
+    for (const RefusedKind& r : plugin.refused_kinds())
+      if (r.kind == kind) return plugin_error(cat("kind ", quote(kind), " cannot be used: ", r.why, " (says plugin ", quote(plugin.manifest().id), ")"));
+    return {};
+  }
+
   Result<Server> server_by_name(const DeviceName& name) const {
     std::vector<std::string> ids;
     for (Plugin* plugin : request_.plugins) {
@@ -53,6 +60,7 @@ class Finder {
       ids.push_back(manifest.id);
       if (manifest.id != name.plugin) continue;
       if (manifest.find_kind(name.kind)) return Server{plugin, "named"};
+      OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
       std::vector<std::string> kinds;
       for (const DeviceKind& kind : manifest.devices) kinds.push_back(kind.kind);
       return invalid_input(cat("plugin ", quote(name.plugin), " does not serve kind ", quote(name.kind), ", it serves ", join(kinds)));
@@ -78,6 +86,8 @@ class Finder {
         return server;
       }
     const std::vector<Plugin*> serving = serving_kind(name.kind);
+    if (serving.empty())
+      for (Plugin* plugin : request_.plugins) OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
     if (serving.empty()) return invalid_input(cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served()));
     return Server{serving[0], rule_for(serving, name.kind)};
   }
@@ -103,6 +113,7 @@ class Finder {
     for (const DeviceInfo& info : *present)
       if (info.kind == name.kind) found.push_back(cat(name.kind, ":", found.size()));
     if (name.index < found.size()) return {};
+    OPTIMA_RETURN_IF_ERROR(refusal(plugin, name.kind));
     return invalid_input(cat("plugin ", quote(plugin.manifest().id), " has no such device, found ", found.empty() ? "none" : join(found),
                              why_none.empty() ? "" : ": ", why_none));
   }

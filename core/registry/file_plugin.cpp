@@ -131,8 +131,19 @@ Result<std::vector<DeviceInfo>> FilePlugin::devices(std::string* why_none) {
   OPTIMA_ASSIGN(const auto self, instance());
   OPTIMA_ASSIGN(const auto found, self->devices(why_none));
   std::vector<DeviceInfo> infos;
-  for (const OwnedDevice& d : found) infos.push_back(d.info);
+  for (const OwnedDevice& d : found)
+    if (!d.is_refused()) infos.push_back(d.info);
   return infos;
+}
+
+std::vector<RefusedKind> FilePlugin::refused_kinds() {
+  std::vector<RefusedKind> out;
+  const auto self = instance();
+  if (!self.ok()) return out;
+  if (const auto found = (*self)->devices(nullptr); found.ok())
+    for (const OwnedDevice& d : *found)
+      if (d.is_refused()) out.push_back({d.info.kind, d.info.device_class, d.info.arch});
+  return out;
 }
 
 // The slot's device as reported when first asked: requests of one run must not differ because a device came or went.
@@ -142,7 +153,7 @@ const OwnedDevice* FilePlugin::present(const TargetDevice& device) {
       if (auto found = (*self)->devices(&why_none_); found.ok()) present_ = std::move(*found);
   });
   for (const OwnedDevice& d : present_)
-    if (d.info.kind == device.kind && d.info.ordinal == device.slot) return &d;
+    if (!d.is_refused() && d.info.kind == device.kind && d.info.ordinal == device.slot) return &d;
   return nullptr;
 }
 
@@ -151,13 +162,18 @@ Result<const OwnedDevice*> FilePlugin::device_to_run_on(const TargetDevice& devi
   if (const OwnedDevice* exact = present(device)) return exact;
   std::vector<std::string> names;
   const OwnedDevice* first = nullptr;
-  for (const OwnedDevice& d : present_)
-    if (d.info.kind == device.kind) {
-      if (!first) first = &d;
-      names.push_back(cat(d.info.kind, ":", d.info.ordinal));
+  std::string why = why_none_;
+  for (const OwnedDevice& d : present_) {
+    if (d.info.kind != device.kind) continue;
+    if (d.is_refused()) {
+      why = d.info.arch;
+      continue;
     }
+    if (!first) first = &d;
+    names.push_back(cat(d.info.kind, ":", d.info.ordinal));
+  }
   if (manifest_.find_kind(device.kind)->is_virtual) return first;  // any slot may run on what there is
-  const std::string reason = !names.empty() ? cat(", it has ", join(names)) : why_none_.empty() ? "" : cat(": ", why_none_);
+  const std::string reason = !names.empty() ? cat(", it has ", join(names)) : why.empty() ? "" : cat(": ", why);
   return plugin_error(cat("plugin ", quote(manifest_.id), ": device ", device.kind, ":", device.slot, " is not on this machine", reason));
 }
 

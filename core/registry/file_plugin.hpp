@@ -37,6 +37,7 @@ class FilePlugin final : public Plugin {
   const std::string& path() const override { return path_; }
   std::vector<EffectiveOption> options() const override;
   Result<std::vector<DeviceInfo>> devices(std::string* why_none) override;
+  std::vector<RefusedKind> refused_kinds() override;
   Result<std::vector<Verdict>> check(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
   std::variant<Compiled, CompileFailure> compile(const CompileJob& job) override;
   bool has_schema() override;

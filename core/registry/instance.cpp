@@ -2,6 +2,7 @@
 // core/registry: birth and end of a plugin instance.
 #include "core/registry/instance.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/registry/negotiate.hpp"
@@ -167,7 +168,8 @@ Result<std::vector<OwnedDevice>> Instance::devices(std::string* why_none) const 
     return plugin_error(cat("plugin ", quote(id_), ": devices: it ", list.misdeed));
   }
   if (code != OPTIMA_OK) return status.as_status(id_, "devices", code);
-  if (why_none) *why_none = list.devices.empty() ? status.text() : "";
+  const bool none = std::all_of(list.devices.begin(), list.devices.end(), [](const OwnedDevice& d) { return d.is_refused(); });
+  if (why_none) *why_none = none ? status.text() : "";
   return std::move(list.devices);
 }
 

@@ -24,6 +24,7 @@ struct OwnedDevice {
   DeviceInfo info;
   uint32_t device_class = OPTIMA_CLASS_OTHER, flags = 0;
   std::vector<TypedOption> attributes;
+  bool is_refused() const { return flags & OPTIMA_DEVICE_REFUSED; }  ///< then info.arch is the sentence why
 };
 
 /// Made by init, ended by deinit when the last owner lets go (programs own their instance). Any thread, but for make and the
@@ -57,6 +58,7 @@ class Instance {
   const void* extension(std::string_view name) const;
   BlobStore& blobs() const { return host_->blobs(); }
 
+  /// Refused kinds are among them. `why_none` is set when no other is.
   Result<std::vector<OwnedDevice>> devices(std::string* why_none) const;
 
   /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code. Only for

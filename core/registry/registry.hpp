@@ -117,6 +117,12 @@ struct DeviceInfo {  ///< one device that a plugin reports as present
   OptionValues attributes;
 };
 
+/// A kind that a plugin knows and cannot use on this machine.
+struct RefusedKind {
+  std::string kind, device_class;
+  std::string why;  ///< the plugin's sentence
+};
+
 /// A file of a finished artifact.
 struct ArtifactFile {
   std::string name;  ///< relative, '/'-separated
@@ -181,6 +187,8 @@ class Plugin {
 
   /// Devices present on this machine; zero is legal, `why_none` then has the plugin's sentence if it gave one.
   virtual Result<std::vector<DeviceInfo>> devices(std::string* why_none) = 0;
+  /// Kinds the plugin tells of besides, each with its sentence; none when it cannot be asked.
+  virtual std::vector<RefusedKind> refused_kinds() { return {}; }
 
   // Role compiler. One verdict per node id asked, in the order asked; a plugin that breaks the contract (missing, double or
   // silent verdict, yes outside its note) gets UNSUPPORTED with a sentence that says so.

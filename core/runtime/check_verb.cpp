@@ -64,6 +64,10 @@ Status print_devices(RuntimeContext& context, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"plugin", "device", "id", "arch"}};
   Json devices = Json::array(), refused = Json::array();
   for (Plugin* plugin : context.plugins().plugins()) {
+    for (const RefusedKind& r : plugin->refused_kinds()) {
+      rows.push_back({plugin->manifest().id, cat(r.kind, ": ", r.why)});
+      refused.push_back({{"plugin", plugin->manifest().id}, {"kind", r.kind}, {"reason", r.why}});
+    }
     std::string why_none;
     const auto found = plugin->devices(&why_none);
     if (!found.ok() || found->empty()) {

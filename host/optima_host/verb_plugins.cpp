@@ -61,9 +61,18 @@ std::vector<Plugin*> all_plugins(const Registry& registry) {
 
 struct DeviceRows {
   std::vector<std::vector<std::string>> rows = {{"device", "plugin", "class", "what"}};
-  Json json = Json::array();
-  std::string remarks;
+  Json json = Json::array(), refused_json = Json::array();
+  std::string remarks, refused;
   std::map<std::string, std::string> served_by;  // kind -> the plugin that its short name means
+
+  void print(const Session& session) const {
+    if (!refused.empty()) session.print("refused:\n" + refused);
+    if (!remarks.empty()) session.print("remarks:\n" + remarks);
+  }
+  void refuse(const std::string& kind, const std::string& plugin, const std::string& device_class, const std::string& why) {
+    refused += cat("  ", kind, " (", plugin, "): ", why, "\n");
+    refused_json.push_back({{"kind", kind}, {"plugin", plugin}, {"class", device_class}, {"reason", why}});
+  }
 
   // The short name goes to the first plugin in order of preference that serves the kind; the others' devices need the full form.
   void add(const std::string& plugin, const std::string& kind, const std::string& index, const std::string& device_class,
@@ -89,6 +98,7 @@ void add_devices(Plugin& plugin, DeviceRows& rows) {
       seen.push_back(d.kind);
       rows.add(m.id, d.kind, std::to_string(d.ordinal), d.device_class, d.arch + (d.driver.empty() ? "" : ", " + d.driver), true);
     }
+  for (const RefusedKind& r : plugin.refused_kinds()) rows.refuse(r.kind, m.id, r.device_class, r.why);
   for (const DeviceKind& k : m.devices)
     if (k.is_virtual && std::find(seen.begin(), seen.end(), k.kind) == seen.end())
       rows.add(m.id, k.kind, "*", k.device_class, "compile only: any index, not on this machine", false);
@@ -127,8 +137,8 @@ Status plugins_verb(Session& session, const std::vector<std::string>& words) {
   for (const PluginFile& f : registry->files()) list.push_back(plugin_json(f));
   const DeviceRows rows = device_rows(*registry);
   if (!rows.empty()) session.print("\n" + table(rows.rows));
-  if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
-  session.print_json(Json{{"plugins", list}, {"devices", rows.json}});
+  rows.print(session);
+  session.print_json(Json{{"plugins", list}, {"devices", rows.json}, {"refused_kinds", rows.refused_json}});
   return {};
 }
 
@@ -139,8 +149,8 @@ Status devices_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const Registry* registry, session.registry());
   const DeviceRows rows = device_rows(*registry);
   session.print(rows.empty() ? "no device\n" : table(rows.rows));
-  if (!rows.remarks.empty()) session.print("remarks:\n" + rows.remarks);
-  session.print_json(Json{{"devices", rows.json}});
+  rows.print(session);
+  session.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}});
   return {};
 }
 

@@ -2,6 +2,8 @@
 #include "engine.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 
 #include "layers.hpp"
 
@@ -13,9 +15,40 @@ constexpr std::pair<int32_t, ov::element::Type_t> kTypes[] = {
     {OPTIMA_I8, ov::element::i8},   {OPTIMA_U16, ov::element::u16}, {OPTIMA_I16, ov::element::i16},   {OPTIMA_I32, ov::element::i32},
     {OPTIMA_I64, ov::element::i64}, {OPTIMA_BOOL, ov::element::boolean}};
 
+/// A kind of ours, and OpenVINO's name of it.
+struct Kind {
+  const char *ours, *theirs;
+  uint32_t device_class;
+};
+constexpr Kind kKinds[] = {{"X64", "CPU", OPTIMA_CLASS_CPU}, {"INTELGPU", "GPU", OPTIMA_CLASS_GPU}, {"NPU", "NPU", OPTIMA_CLASS_NPU}};
+
+/// Of a name like "GPU" or "GPU.1"; null for the composites.
+const Kind* kind_of(std::string_view name) {
+  for (const Kind& kind : kKinds)
+    if (name.substr(0, name.find('.')) == kind.theirs) return &kind;
+  return nullptr;
+}
+
+uint32_t ordinal_of(std::string_view name) {
+  const size_t dot = name.find('.');
+  uint32_t n = 0;
+  if (dot != std::string_view::npos) std::from_chars(name.data() + dot + 1, name.data() + name.size(), n);
+  return n;
+}
+
 bool is_noise(std::string_view line) {
   return line.empty() || line.rfind("Exception from ", 0) == 0 || line.rfind("Check '", 0) == 0 || line.rfind("FrontEnd API failed", 0) == 0 ||
          line.rfind("Summary:", 0) == 0 || line.rfind("To facilitate", 0) == 0 || line.rfind("While validating", 0) == 0;
+}
+
+/// Why OpenVINO lists no such device: its own reason where it fails to load that part of itself.
+std::string why_absent(ov::Core& core, const char* theirs) {
+  try {
+    const std::vector<std::string> ids = core.get_property(theirs, ov::available_devices);
+    return "OpenVINO finds " + std::to_string(ids.size()) + " of its device " + theirs + (ids.empty() ? ": no such hardware, or no driver for it" : "");
+  } catch (const std::exception& e) {
+    return one_line(e.what());
+  }
 }
 
 }  // namespace
@@ -60,31 +93,41 @@ ov::Core& Engine::core() {
   return *core_;
 }
 
+std::vector<std::string> Engine::available() {
+  return guarded(OPTIMA_DEPENDENCY, "OpenVINO cannot list its devices", [&] { return core().get_available_devices(); });
+}
+
 std::vector<sdk::PresentDevice> Engine::devices() {
   std::vector<sdk::PresentDevice> out;
-  for (const std::string& name : guarded(OPTIMA_DEPENDENCY, "OpenVINO cannot list its devices", [&] { return core().get_available_devices(); })) {
-    const bool cpu = name == "CPU", gpu = name == "GPU" || name.rfind("GPU.", 0) == 0;
-    if (!cpu && !gpu) continue;
+  std::set<std::string_view> seen;
+  for (const std::string& name : available()) {
+    const Kind* kind = kind_of(name);
+    if (!kind) continue;
     sdk::PresentDevice d;
-    d.device_class = cpu ? uint32_t{OPTIMA_CLASS_CPU} : uint32_t{OPTIMA_CLASS_GPU};
-    d.kind = cpu ? "X64" : "INTELGPU";
-    d.ordinal = cpu || name.size() < 5 ? 0 : static_cast<uint32_t>(std::stoul(name.substr(4)));
+    d.device_class = kind->device_class;
+    d.kind = kind->ours;
+    d.ordinal = ordinal_of(name);
     d.id = name;
     d.arch = guarded(OPTIMA_DEVICE, name, [&] { return core().get_property(name, ov::device::full_name); });
     d.driver = "OpenVINO " + version();
     out.push_back(std::move(d));
+    seen.insert(kind->ours);
   }
+  for (const Kind& kind : kKinds)
+    if (!seen.count(kind.ours)) out.push_back(sdk::PresentDevice::refused(kind.ours, kind.device_class, why_absent(core(), kind.theirs)));
+  out.push_back(sdk::PresentDevice::refused("MYRIAD", OPTIMA_CLASS_NPU, "OpenVINO supported it up to 2022.3, this is " + version()));
   return out;
 }
 
 std::string Engine::device_name(const sdk::Device& device) {
-  if (device.kind() == "X64") return "CPU";
-  const std::string wanted = "GPU." + std::to_string(device.ordinal());
-  const std::vector<std::string> found = guarded(OPTIMA_DEPENDENCY, "OpenVINO cannot list its devices", [&] { return core().get_available_devices(); });
-  for (const std::string& name : found)
-    if (name == wanted || (name == "GPU" && device.ordinal() == 0)) return name;
-  throw sdk::Error(OPTIMA_DEPENDENCY, std::string(device.kind()) + ":" + std::to_string(device.ordinal()) +
-                                          " is not on this machine or has no driver, OpenVINO compiles for a GPU only where it is");
+  for (const Kind& kind : kKinds) {
+    if (device.kind() != kind.ours) continue;
+    if (std::string_view(kind.theirs) == "CPU") return "CPU";
+    for (const std::string& name : available())
+      if (kind_of(name) == &kind && ordinal_of(name) == device.ordinal()) return name;
+    throw sdk::Error(OPTIMA_DEPENDENCY, std::string(device.kind()) + ":" + std::to_string(device.ordinal()) + " is not on this machine: " + why_absent(core(), kind.theirs));
+  }
+  throw sdk::Error(OPTIMA_DEPENDENCY, "OpenVINO has no " + std::string(device.kind()));
 }
 
 }  // namespace openvino_plugin

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <openvino/openvino.hpp>
+#include <openvino/runtime/exception.hpp>
 #include <optional>
 
 #include "optima/plugin/plugin.hpp"
@@ -26,6 +27,8 @@ auto guarded(int32_t code, const std::string& thing, F&& body) -> decltype(body(
     return body();
   } catch (const sdk::Error&) {
     throw;
+  } catch (const ov::Cancelled&) {
+    throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
   } catch (const std::bad_alloc&) {
     throw sdk::Error(OPTIMA_MEMORY, thing + ": out of memory");
   } catch (const std::exception& e) {
@@ -46,11 +49,14 @@ std::optional<ov::element::Type> type_of(int32_t dtype);
 class Engine {
  public:
   ov::Core& core();
+  /// What OpenVINO can use here, and of its other kinds (INTELGPU, NPU, MYRIAD) why not, in its own words where it has any.
   std::vector<sdk::PresentDevice> devices();
-  /// "CPU", "GPU.1". DEPENDENCY when OpenVINO has no such device here.
+  /// "CPU", "GPU.1", "NPU". DEPENDENCY when OpenVINO has no such device here.
   std::string device_name(const sdk::Device& device);
 
  private:
+  std::vector<std::string> available();
+
   std::once_flag once_;
   std::unique_ptr<ov::Core> core_;
 };

@@ -18,7 +18,7 @@ constexpr sdk::Op row(std::string_view name, int32_t first, int32_t last, std::a
   op.since_min = first, op.since_max = last;
   op.in = in, op.out = out;
   op.static_shape = false;
-  op.kinds = "X64 INTELGPU";
+  op.kinds = "X64 INTELGPU NPU";
   return op;
 }
 
@@ -26,7 +26,7 @@ inline constexpr sdk::Op kOperators[] = {
 #include "operators.inc"
 };
 
-inline constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"INTELGPU", "gpu"}};
+inline constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"INTELGPU", "gpu"}, {"NPU", "npu"}};
 inline constexpr sdk::OptionSpec kOptions[] = {
     {"openvino.precision", "enum", "compile", "f32", "type that f32 models are computed in", true, "f32 f16 bf16"},
     {"openvino.hint", "enum", "load", "latency", "what to run for: one request's time, or many requests a second", false, "latency throughput"},

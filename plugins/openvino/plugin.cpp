@@ -87,7 +87,7 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
   Here here_for(const sdk::Device& device) {
     if (device.kind() == "X64") return {version(), "CPU", ""};
     const std::string name = engine_.device_name(device);
-    return {version(), "GPU", guarded(OPTIMA_DEVICE, name, [&] { return engine_.core().get_property(name, ov::device::full_name); })};
+    return {version(), name.substr(0, name.find('.')), guarded(OPTIMA_DEVICE, name, [&] { return engine_.core().get_property(name, ov::device::full_name); })};
   }
 
   /// For running: a device that is not here is the wrong one.

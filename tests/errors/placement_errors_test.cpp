@@ -17,6 +17,22 @@ TEST_CASE("a kind that nobody serves") {
   CHECK(c.error(StatusKind::InvalidInput) == "device 'GPU:0' (asked by --device): no plugin serves kind 'GPU', found NPU (fastnpu), CPU (slowcpu)");
 }
 
+TEST_CASE("a kind that a plugin knows and cannot use here") {
+  Chain c;
+  c.npu.refused = {{"OLD", "npu", "the last release for it was 1.0"}, {"NPU", "npu", "no driver"}};
+  const std::string why = "kind 'OLD' cannot be used: the last release for it was 1.0 (says plugin 'fastnpu')";
+  c.candidates({"OLD:0"});
+  CHECK(c.error(StatusKind::Plugin) == "device 'OLD:0' (asked by --device): " + why);
+  c.request.candidates = {*parse_device("fastnpu/OLD:3")};
+  CHECK(c.error(StatusKind::Plugin) == "device 'fastnpu/OLD:3' (asked by --device): " + why);
+  c.request.candidates = {*parse_device("slowcpu/OLD:0")};
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'slowcpu/OLD:0' (asked by --device): plugin 'slowcpu' does not serve kind 'OLD', it serves CPU");
+  c.request.candidates = {*parse_device("CPU:0")};
+  c.wish("a", {"NPU:0"});
+  c.npu.manifest_.devices[0] = {"NPU", "npu", false};
+  CHECK(c.error(StatusKind::Plugin) == "device 'NPU:0' (asked by 'a'): kind 'NPU' cannot be used: no driver (says plugin 'fastnpu')");
+}
+
 TEST_CASE("a plugin that is not there") {
   Chain c;
   c.candidates({"CPU:0"});

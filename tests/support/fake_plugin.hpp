@@ -36,6 +36,7 @@ class FakePlugin : public Plugin {
   std::vector<Verdict> extra;            ///< said besides
   Status failure;                        ///< of check
   std::vector<DeviceInfo> present;
+  std::vector<RefusedKind> refused;
   int checks = 0;
   std::vector<uint32_t> asked;           ///< by the last check
 
@@ -47,6 +48,7 @@ class FakePlugin : public Plugin {
   const Manifest& manifest() const override { return manifest_; }
   const std::string& path() const override { return path_; }
   Result<std::vector<DeviceInfo>> devices(std::string*) override { return present; }
+  std::vector<RefusedKind> refused_kinds() override { return refused; }
   Result<std::vector<Verdict>> check(const optima_graph&, std::span<const uint32_t> nodes, const TargetDevice&) override {
     ++checks;
     asked.assign(nodes.begin(), nodes.end());

@@ -87,7 +87,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
  public:
   explicit LlvmCpuCompiler(const sdk::Init& init) : host_(init.host) {}
 
-  std::vector<sdk::PresentDevice> devices(std::string&) override { return {present_processor()}; }
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return present_processors(); }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     for (const sdk::Node& node : request.nodes()) report(verdict_of(node));

@@ -41,7 +41,7 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
  public:
   explicit LlvmCpuRuntime(const sdk::Init& init) : host_(init.host) {}
 
-  std::vector<sdk::PresentDevice> devices(std::string&) override { return {present_processor()}; }
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return present_processors(); }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device&) override {
     if (artifact.format() != kFormat) return {OPTIMA_COMPAT_RECOMPILE, "artifact has format " + std::string(artifact.format()) + ", wanted " + kFormat};

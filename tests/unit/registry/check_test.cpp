@@ -119,6 +119,16 @@ TEST_CASE("init may fail: every later call says why, the file is asked once") {
   CHECK(host.plugin->load({}, kTrial, 0).status().message() == why);
 }
 
+TEST_CASE("devices: a refused kind is told apart from devices") {
+  TrialHost host;
+  CHECK(host.plugin->devices(nullptr)->size() == 2);
+  const std::vector<RefusedKind> refused = host.plugin->refused_kinds();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].kind == "OLDTRIAL");
+  CHECK(refused[0].device_class == "npu");
+  CHECK(refused[0].why == "the last driver for it was 1.0");
+}
+
 TEST_CASE("devices: none with a sentence, impossible structs") {
   const PluginFolder folder({"no_devices"});
   std::string why;

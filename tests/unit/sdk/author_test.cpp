@@ -135,7 +135,7 @@ class CompilerOnly : public sdk::Plugin, public sdk::Compiler {
   std::vector<sdk::PresentDevice> devices(std::string&) override {
     sdk::PresentDevice d;
     d.kind = "ACME", d.device_class = OPTIMA_CLASS_NPU, d.ordinal = 1, d.attributes = {{"cores", "4"}};
-    return {d};
+    return {d, sdk::PresentDevice::refused("OLD", OPTIMA_CLASS_NPU, "no driver")};
   }
   void check(const sdk::CheckRequest&, const sdk::Reporter&) override {}
   void compile(const sdk::CompileRequest&, const sdk::Sink&, const sdk::Progress&) override {}
@@ -199,12 +199,14 @@ TEST_CASE("devices reach the host with their attributes, and their absence with 
   seam::Status status;
   std::string seen;
   const auto add = [](void* p, const optima_device* d) -> int32_t {
-    *static_cast<std::string*>(p) += seam::text(d->kind) + std::to_string(d->ordinal) + seam::text(d->attrs[0].name) + seam::text(d->attrs[0].str);
+    std::string& all = *static_cast<std::string*>(p);
+    all += seam::text(d->kind) + std::to_string(d->ordinal) + " ";
+    all += d->flags & OPTIMA_DEVICE_REFUSED ? "refused: " + seam::text(d->arch) : seam::text(d->attrs[0].name) + "=" + seam::text(d->attrs[0].str) + " ";
     return OPTIMA_OK;
   };
   const seam::Instance one(query_of<CompilerOnly>, host), none(query_of<Trial>, host);
   CHECK(one.api->devices(one.self, add, &seen, &status.raw) == OPTIMA_OK);
-  CHECK(seen == "ACME1cores4");
+  CHECK(seen == "ACME1 cores=4 OLD0 refused: no driver");
   CHECK(none.api->devices(none.self, add, &seen, &status.raw) == OPTIMA_OK);
   CHECK(status.message == "no driver is installed");
   const auto refuse = [](void*, const optima_device*) -> int32_t { return OPTIMA_CANCELLED; };

@@ -32,14 +32,14 @@ struct Thunk {
       std::string why_none;
       const std::vector<PresentDevice> all = self(p)->devices(why_none);
       for (const PresentDevice& d : all) add_device(d, add, data);
-      if (all.empty() && !why_none.empty()) s->set_text(s->host_data, str(why_none));
+      if (!why_none.empty()) s->set_text(s->host_data, str(why_none));
     });
   }
   static void add_device(const PresentDevice& d, optima_add_device add, void* data) {
     std::vector<optima_option> attributes;
     for (const auto& [name, value] : d.attributes)
       attributes.push_back({sizeof(optima_option), OPTIMA_OPTION_STR, str(name), 0, 0, str(value), nullptr, 0, 0});
-    const optima_device raw{sizeof raw, d.device_class, d.ordinal, 0, str(d.kind), str(d.id), str(d.arch), str(d.driver),
+    const optima_device raw{sizeof raw, d.device_class, d.ordinal, d.is_refused ? uint32_t{OPTIMA_DEVICE_REFUSED} : 0u, str(d.kind), str(d.id), str(d.arch), str(d.driver),
                             attributes.data(), static_cast<uint32_t>(attributes.size()), 0};
     ok(add(data, &raw));
   }

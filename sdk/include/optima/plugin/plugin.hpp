@@ -41,6 +41,15 @@ struct PresentDevice {
   std::string arch{};     ///< triple and CPU, chip name
   std::string driver{};   ///< name and version
   std::vector<std::pair<std::string, std::string>> attributes{};
+
+  /// Not a device but word of a kind that cannot be used here: no driver, hardware of the past. `why` is one sentence, lower-case
+  /// but for names; the kind need not be in the manifest.
+  static PresentDevice refused(std::string kind, uint32_t device_class, std::string why) {
+    PresentDevice d;
+    d.device_class = device_class, d.kind = std::move(kind), d.arch = std::move(why), d.is_refused = true;
+    return d;
+  }
+  bool is_refused = false;
 };
 
 class Plugin {

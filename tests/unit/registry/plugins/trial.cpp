@@ -92,7 +92,13 @@ int32_t devices(optima_plugin*, optima_add_device add, void* data, optima_status
     d.attr_count = 1;
     if (const int32_t code = add(data, &d)) return code;
   }
-  return OPTIMA_OK;
+  optima_device old{};
+  old.struct_size = sizeof old;
+  old.device_class = OPTIMA_CLASS_NPU;
+  old.flags = OPTIMA_DEVICE_REFUSED;
+  old.kind = str("OLDTRIAL");
+  old.arch = str("the last driver for it was 1.0");
+  return add(data, &old);
 }
 
 optima_verdict verdict(uint32_t node, uint32_t what, uint32_t reason = OPTIMA_REASON_NONE, std::string_view text = "") {
