@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/report/report.hpp"
+#include "core/support/text.hpp"
+#include "core/view/palette.hpp"
+#include "core/view/scene.hpp"
+#include "core/view/view.hpp"
+#include "page.hpp"
+
+namespace optima::view {
+namespace {
+
+// Sentences repeat: each is stored once.
+class Texts {
+ public:
+  size_t number(const std::string& text) {
+    const auto [it, fresh] = numbers_.try_emplace(text, all_.size());
+    if (fresh) all_.push_back(text);
+    return it->second;
+  }
+  const Json& all() const { return all_; }
+
+ private:
+  std::map<std::string, size_t> numbers_;
+  Json all_ = Json::array();
+};
+
+// The document that page/data.js reads; keys are short because a big model has many of them.
+class PageData {
+ public:
+  PageData(const Plan& plan, const std::vector<TraceEvent>& trace) : plan_(plan), trace_(trace) {}
+
+  Json make() {
+    Json out = {{"model", plan_.model_name}, {"hash", plan_.model_hash}, {"summary", placement_summary(plan_)},   {"bytes", plan_.bytes},
+                {"exact", plan_.exact},      {"bound", plan_.lower_bound}, {"tensorColour", kTensorColour}, {"notes", plan_.notes}};
+    out["devices"] = devices();
+    out["subgraphs"] = subgraphs();
+    out["nodes"] = nodes();
+    out["tensors"] = tensors();
+    add_scene(out);
+    out["trace"] = trace();
+    out["texts"] = texts_.all();
+    return out;
+  }
+
+ private:
+  Json devices() const {
+    Json out = Json::array();
+    for (uint32_t d = 0; d < plan_.devices.size(); ++d) {
+      const PlanDevice& device = plan_.devices[d];
+      const Look look = look_of(d);
+      out.push_back({{"name", device.name}, {"full", device.full_name}, {"plugin", device.plugin}, {"rule", device.rule},
+                     {"colour", look.colour}, {"pattern", look.pattern}, {"letter", look.letter}});
+    }
+    return out;
+  }
+
+  Json subgraphs() const {
+    Json out = Json::array();
+    for (const Subgraph& s : plan_.subgraphs) out.push_back({{"device", s.device}, {"nodes", s.nodes.size()}, {"reads", s.input_names}, {"writes", s.output_names}});
+    return out;
+  }
+
+  Json nodes() {
+    Json out = Json::array();
+    for (const PlacedNode& node : plan_.nodes) {
+      Json answers = Json::array();
+      for (const DeviceAnswer& a : node.answers) answers.push_back({a.yes ? 1 : 0, texts_.number(a.reason), texts_.number(a.text)});
+      out.push_back({{"n", node.name}, {"o", texts_.number(node.op_type)}, {"d", node.device}, {"s", node.subgraph}, {"w", texts_.number(std::string(name_of(node.why)))},
+                     {"t", texts_.number(node.sentence)}, {"q", texts_.number(node.asked)}, {"a", std::move(answers)}});
+    }
+    return out;
+  }
+
+  Json tensors() {
+    Json out = Json::array();
+    for (const PlanTensor& tensor : plan_.tensors) {
+      Json one = {{"n", tensor.name}, {"t", texts_.number(tensor.type)}, {"b", tensor.bytes}};
+      if (tensor.from) one["f"] = *tensor.from;
+      one["r"] = tensor.to;
+      if (tensor.output) one["o"] = 1;
+      out.push_back(std::move(one));
+    }
+    return out;
+  }
+
+  static int64_t whole(double pixels) { return std::llround(pixels); }
+
+  void add_scene(Json& out) const {
+    const Scene scene = make_scene(plan_);
+    out["size"] = {whole(scene.layout.width), whole(scene.layout.height), kNodeWidth, kNodeHeight, kTensorHeight};
+    Json& items = out["items"] = Json::array();
+    for (size_t i = 0; i < scene.items.size(); ++i)
+      items.push_back({static_cast<uint32_t>(scene.items[i].kind), scene.items[i].index, whole(scene.layout.centre[i].x), whole(scene.layout.centre[i].y)});
+    Json& pieces = out["pieces"] = Json::array();
+    for (const Piece& p : scene.layout.pieces) pieces.push_back({p.cluster, p.first ? 1 : 0, whole(p.x), whole(p.y), whole(p.width), whole(p.height)});
+    Json& lines = out["lines"] = Json::array();
+    for (size_t i = 0; i < scene.lines.size(); ++i) {
+      Json one = {scene.lines[i].from, scene.lines[i].to, scene.lines[i].tensor};
+      for (const Point& p : scene.layout.bends[i]) one.push_back(whole(p.x)), one.push_back(whole(p.y));
+      lines.push_back(std::move(one));
+    }
+  }
+
+  Json trace() {
+    Json out = Json::array();
+    for (const TraceEvent& e : trace_) out.push_back({texts_.number(e.kind), texts_.number(e.name), e.start_us, e.duration_us, e.index, e.track});
+    return out;
+  }
+
+  const Plan& plan_;
+  const std::vector<TraceEvent>& trace_;
+  Texts texts_;
+};
+
+std::string escaped_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
+  }
+  return out;
+}
+
+// No name may end the script element that holds the data: JSON can say '<' without one.
+std::string escaped_json(const Json& json) {
+  std::string out;
+  for (const char c : to_line(json)) {
+    if (c == '<') out += "\\u003c";
+    else out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace) {
+  if (plan.tensors.empty() && !plan.nodes.empty())
+    return invalid_input(cat("the plan of ", quote(plan.model_name), " lists no tensors, it was written by an older version; write it again with 'plan -o'"));
+  const std::map<std::string_view, std::string> parts = {{"TITLE", escaped_html(plan.model_name)}, {"STYLE", std::string(kStyle)},
+                                                         {"DATA", escaped_json(PageData(plan, trace).make())}, {"SCRIPT", std::string(kScript)}};
+  std::string out;
+  std::string_view rest = kPage;
+  for (size_t at; (at = rest.find("{{")) != std::string_view::npos;) {
+    const size_t end = rest.find("}}", at);
+    out += rest.substr(0, at);
+    out += parts.at(rest.substr(at + 2, end - at - 2));
+    rest.remove_prefix(end + 2);
+  }
+  return out + std::string(rest);
+}
+
+}  // namespace optima::view

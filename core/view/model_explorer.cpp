@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "core/view/palette.hpp"
+#include "core/view/view.hpp"
+
+namespace optima::view {
+
+// One graph's data, without a graph id: Model Explorer then lays it over the graph that is open. A node matches by its name,
+// which is its id there.
+Json to_model_explorer(const Plan& plan) {
+  Json results = Json::object();
+  auto& members = results.get_ref<Json::object_t&>();
+  for (const PlacedNode& node : plan.nodes)
+    members.push_back({node.name, {{"value", plan.devices[node.device].name}, {"bgColor", tint(look_of(node.device).colour, 0.55)}, {"textColor", "#000000"}}});
+  return {{"results", std::move(results)}};
+}
+
+}  // namespace optima::view

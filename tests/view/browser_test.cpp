@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in a real browser: what a reader does, and what is on the screen then.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/support/json.hpp"
+#include "core/support/text.hpp"
+#include "core/view/palette.hpp"
+#include "core/view/view.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/view/plans.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+bool no_browser() {
+  if (std::system("command -v chromium >/dev/null && command -v python3 >/dev/null") == 0) return false;
+  MESSAGE("SKIP: chromium or python3 is not here, so the page is not seen in a browser");
+  return true;
+}
+
+Json eval(const std::string& js) { return {{"do", "eval"}, {"js", js}}; }
+Json key(const std::string& name) { return {{"do", "key"}, {"key", name}}; }
+Json type(const std::string& text) { return {{"do", "type"}, {"text", text}}; }
+// A click on the middle of a node or, with another field, on an element.
+Json click_node(const std::string& name) {
+  return {{"do", "click"},
+          {"at", cat("(() => { const i = items.find((c) => c.node && c.node.name === ", to_line(Json(name)),
+                     "), r = canvas.getBoundingClientRect(); return [r.left + i.x * view.scale + view.x, r.top + i.y * view.scale + view.y]; })()")}};
+}
+Json click(const std::string& selector) {
+  return {{"do", "click"}, {"at", cat("(() => { const r = document.querySelector(", to_line(Json(selector)), ").getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")}};
+}
+const std::string kPane = "document.querySelector('[role=tabpanel]:not([hidden])').innerText";
+
+// Pixels of the canvas by colour: how many are near "#rrggbb".
+std::string pixels_near(std::string_view colour) {
+  return cat("(() => { const c = '", colour, "', [r, g, b] = [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)), d = pen.getImageData(0, 0, canvas.width, canvas.height).data;"
+             " let n = 0; for (let i = 0; i < d.length; i += 4) if (Math.abs(d[i] - r) + Math.abs(d[i + 1] - g) + Math.abs(d[i + 2] - b) < 24) ++n; return n; })()");
+}
+
+
+// Opens the plan's page, does the steps, and checks that nothing went wrong and nothing but the page was asked for.
+Json see(const Plan& plan, const Json& steps, const std::vector<view::TraceEvent>& trace = {}, Json settings = Json::object()) {
+  const TempFolder f;
+  const Result<std::string> page = view::to_html(plan, trace);
+  REQUIRE(page.ok());
+  f.file("page.html", *page);
+  settings["steps"] = steps;
+  f.file("steps.json", to_text(settings));
+  const Ran r = run({"python3", OPTIMA_SOURCE_DIR "/tests/view/browser.py", f / "page.html", f / "steps.json", f / "seen.json"});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const Result<Json> seen = read_json(f / "seen.json");
+  REQUIRE(seen.ok());
+  CHECK((*seen)["errors"] == Json::array());
+  REQUIRE((*seen)["requests"].size() == 1);
+  CHECK((*seen)["requests"][0].get<std::string>().starts_with("file://" + f.path()));
+  return (*seen)["values"];
+}
+
+bool has(const Json& value, std::string_view part) { return value.get<std::string>().find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a click on a node shows its reasons; keys walk along edges; search and links find nodes") {
+  if (no_browser()) return;
+  Plan plan = made_plan(12, 2, 4);
+  const Json v = see(plan, {click_node(plan.nodes[4].name), eval(kPane), eval("location.hash"), key("ArrowDown"), eval("chosen.item.node ? chosen.item.node.index : -1"),
+                            key("/"), type(plan.nodes[7].name), eval("document.activeElement.id"), eval("chosen.found.size"), key("Enter"), eval("document.getElementById('said').textContent"),
+                            key("Escape"), eval("chosen.found === null && document.activeElement === canvas")});
+  CHECK(has(v[0], plan.nodes[4].name));
+  CHECK(has(v[0], "it was made so"));
+  CHECK(has(v[0], "DTYPE: input 0 is f32, wanted f16"));
+  CHECK(has(v[1], "#node="));
+  CHECK(v[2] != 4);
+  CHECK(v[3] == "search");
+  CHECK(v[4].get<int>() >= 1);
+  CHECK(has(v[5], plan.nodes[7].name));
+  CHECK(v[6] == true);
+}
+
+TEST_CASE("every device has its colour on the screen, tensors one more, and the legend singles a device out") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(120, 3, 10);
+  Json steps = Json::array();
+  for (uint32_t d = 0; d < 3; ++d) steps.push_back(eval(pixels_near(view::look_of(d).colour)));
+  steps.push_back(eval(pixels_near(view::kTensorColour)));
+  steps.push_back(click("#legend button"));
+  steps.push_back(eval("document.querySelector('#legend button').getAttribute('aria-pressed')"));
+  steps.push_back(eval("items.filter((i) => dimmed(i)).every((i) => !i.node || i.node.device !== 0)"));
+  const Json v = see(plan, steps);
+  for (size_t i = 0; i < 4; ++i) CHECK(v[i].get<int>() > 200);
+  CHECK(v[4] == "true");
+  CHECK(v[5] == true);
+}
+
+TEST_CASE("tabs tell the plan, its subgraphs and what crosses, by mouse and by keyboard") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(60, 2, 6);
+  const Json v = see(plan, {eval(kPane), click("#tab-subgraphs"), eval("document.querySelectorAll('#pane-subgraphs tbody tr').length"), key("ArrowRight"), eval(kPane),
+                            eval("document.querySelectorAll('#pane-cuts tbody tr').length"), eval("tensors.filter((t) => t.crosses).length"), click("#pane-cuts button.link"), eval("chosen.item.tensor.crosses")});
+  CHECK(has(v[0], "60 nodes"));
+  CHECK(v[1] == plan.subgraphs.size());
+  CHECK(has(v[2], "16 bytes"));
+  CHECK(v[3] == v[4]);
+  CHECK(v[5] == true);
+}
+
+TEST_CASE("a timeline is drawn from a trace, and its bars lead to subgraphs") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(20, 2, 5);
+  std::vector<view::TraceEvent> trace = {{"ModelExecute", "run", 0, 300, 0, 0}};
+  for (uint32_t s = 0; s < plan.subgraphs.size(); ++s) trace.push_back({"SubgraphExecute", cat("subgraph ", s), s * 10.0, 9, s, 0});
+  const Json v = see(plan, {eval("document.getElementById('timeline').hidden"), eval("document.querySelectorAll('#timeline .event').length"), click("#timeline .event[role=button]"), eval("chosen.subgraph")}, trace);
+  CHECK(v[0] == false);
+  CHECK(v[1] == trace.size());
+  CHECK(v[2] == 0);
+}
+
+TEST_CASE("hostile names are shown as they are and run nowhere") {
+  if (no_browser()) return;
+  Plan plan = made_plan(3, 1, 1);
+  plan.model_name = "</title><script>window.bad = 1</script>";
+  plan.nodes[1].name = "</script><img onerror=\"window.bad = 1\"> \xE4\xB8\xAD '\"&amp;";
+  plan.nodes[1].sentence = "<b onmouseover=alert(1)>bold</b>";
+  const Json v = see(plan, {click_node(plan.nodes[1].name), eval("window.bad === undefined"), eval("document.querySelector('#pane-node h2').textContent"), eval("document.querySelectorAll('aside img, aside b').length"), eval("document.title")});
+  CHECK(v[0] == true);
+  CHECK(v[1] == plan.nodes[1].name);
+  CHECK(v[2] == 0);
+  CHECK(has(v[3], "</title><script>"));
+}
+
+TEST_CASE("five thousand nodes are drawn at once and zoomed smoothly, in the dark too") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(5000, 4, 80);
+  Json steps = {eval("items.filter((i) => i.node).length"), eval(pixels_near(view::look_of(3).colour))};
+  steps.push_back({{"do", "wheel"}, {"x", 500}, {"y", 400}, {"by", -1200}});
+  steps.push_back(eval("view.scale > 1.5 * fitScale()"));
+  steps.push_back(eval("getComputedStyle(document.body).backgroundColor"));
+  steps.push_back(eval("(async () => { const t = performance.now(); for (let i = 0; i < 10; ++i) drawAll(); return (performance.now() - t) / 10; })()"));
+  const Json v = see(plan, steps, {}, {{"dark", true}, {"hash", "#search=Softmax"}});
+  CHECK(v[0] == 5000);
+  CHECK(v[1].get<int>() > 200);
+  CHECK(v[2] == true);
+  CHECK(v[3] == "rgb(18, 20, 23)");
+  MESSAGE("a frame of 5,000 nodes took " << v[4].get<double>() << " ms to draw");
+}
