@@ -2,6 +2,7 @@
 // core/allocation: the user's operator-to-device file. Knows names, not plugins.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,5 +60,10 @@ std::string allocation_text(const std::vector<std::pair<std::string, std::string
 /// `alloc MODEL --default DEV`: every node of the source model with that device: main graph in order, bodies, then what was
 /// folded away. InvalidInput when the device is no device name; no plugin is asked.
 Result<std::string> allocation_template(const Graph& graph, const std::string& device);
+
+/// An allocation that puts every node of the graph, those of bodies too, on its device in `device_of` (by node name, complete), in
+/// few keys: "*" for the most common device, op:Type and prefix globs where they hold for every node, names for the rest. Read back
+/// with resolve() it means exactly that.
+Result<std::string> compact_allocation(const Graph& graph, const std::map<std::string, std::string, std::less<>>& device_of);
 
 }  // namespace optima

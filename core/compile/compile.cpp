@@ -96,6 +96,10 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   if (!request.require_device.empty()) {
     OPTIMA_ASSIGN(out.require_device, parse_device(request.require_device));
   }
+  if (!request.plan.empty()) {
+    out.candidates = planned.choice.candidates;
+    out.settings.insert(out.settings.end(), planned.choice.settings.begin(), planned.choice.settings.end());
+  }
   out.wishes = planned.wishes.by_node_id;
   out.plugins = registry.compilers();
   for (const auto& support : planned.supports) out.plugins.push_back(support.get());
@@ -158,7 +162,12 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), request.passes));
   out.timings.passes_ms = watch.lap();
   tell(progress, 0, "asking the plugins and splitting");
-  OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
+  if (!request.plan.empty()) {
+    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
+    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
+  } else {
+    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
+  }
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
   OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));
   out.timings.plan_ms = watch.lap();

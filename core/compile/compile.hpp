@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/allocation/allocation.hpp"
+#include "core/compile/plan_choice.hpp"
 #include "core/config/config.hpp"
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/package/package.hpp"
@@ -26,6 +27,7 @@ struct PlanRequest {
   onnx_io::ImportOptions import;
   passes::PassOptions passes;
   std::string allocation;                     ///< path; empty = everything automatic
+  std::string plan;                           ///< path of a plan.json to follow, instead of allocation, pins and devices; empty = none
   std::vector<std::string> pins;              ///< `NODE=DEV`
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
   std::string require_device;                 ///< every node there, or Placement
@@ -45,6 +47,7 @@ using ProgressReport = std::function<void(double fraction, std::string_view stag
 /// A model with its plan. Allocation entries that only hit folded nodes or nothing are in plan.notes.
 struct Planned {
   Graph graph;
+  PlanChoice choice;  ///< of PlanRequest::plan
   Resolved wishes;
   Plan plan;
   Timings timings;

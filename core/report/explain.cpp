@@ -50,6 +50,12 @@ std::string place(const Plan& plan, uint32_t node, uint32_t seen_from) {
   return cat(quote(at.name), " (", clean(at.op_type), apart ? cat(", subgraph ", at.subgraph, " on ", clean(plan.devices[at.device].name)) : "", ")");
 }
 
+bool crosses(const Plan& plan, const PlanTensor& tensor, uint32_t reader) {
+  for (const CutTensor& cut : plan.cuts)
+    if (cut.value == tensor.value) return std::binary_search(cut.to.begin(), cut.to.end(), plan.nodes[reader].subgraph);
+  return false;
+}
+
 // What the node reads and writes, from and to whom; a tensor that crosses says so.
 std::string neighbours(const Plan& plan, uint32_t n) {
   std::vector<std::vector<std::string>> reads, writes;
@@ -57,13 +63,12 @@ std::string neighbours(const Plan& plan, uint32_t n) {
     const std::vector<std::string> head = {quote(t.name), clean(t.type), t.bytes ? human_bytes(t.bytes) : "unknown size"};
     if (t.from == n) {
       std::vector<std::string> readers;
-      bool crosses = false;
-      for (uint32_t to : t.to) readers.push_back(place(plan, to, n)), crosses |= plan.nodes[to].subgraph != plan.nodes[n].subgraph;
+      bool over = false;
+      for (uint32_t to : t.to) readers.push_back(place(plan, to, n)), over |= crosses(plan, t, to);
       if (t.output) readers.push_back("an output of the model");
-      writes.push_back({head[0], head[1], head[2], cat(crosses ? "crosses to " : "to ", detail::shortened(readers, kMostTensors))});
+      writes.push_back({head[0], head[1], head[2], cat(over ? "crosses to " : "to ", detail::shortened(readers, kMostTensors))});
     } else if (std::binary_search(t.to.begin(), t.to.end(), n)) {
-      const bool crosses = t.from && plan.nodes[*t.from].subgraph != plan.nodes[n].subgraph;
-      reads.push_back({head[0], head[1], head[2], cat(crosses ? "crosses from " : "from ", t.from ? place(plan, *t.from, n) : "an input of the model")});
+      reads.push_back({head[0], head[1], head[2], cat(crosses(plan, t, n) ? "crosses from " : "from ", t.from ? place(plan, *t.from, n) : "an input of the model")});
     }
   }
   return cat(reads.empty() ? "" : "reads:\n", detail::table(reads), writes.empty() ? "" : "writes:\n", detail::table(writes));

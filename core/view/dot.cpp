@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
 #include "core/support/text.hpp"
 #include "core/view/palette.hpp"
 #include "core/view/view.hpp"
@@ -26,7 +29,9 @@ std::string size_text(const PlanTensor& tensor) { return cat(tensor.type, tensor
 
 class DotWriter {
  public:
-  explicit DotWriter(const Plan& plan) : plan_(plan) {}
+  explicit DotWriter(const Plan& plan) : plan_(plan) {
+    for (const CutTensor& cut : plan.cuts) cuts_.emplace(cut.value, &cut);
+  }
 
   std::string run() {
     out_ = cat("digraph ", text_of(plan_.model_name), " {\n  rankdir=TB; ranksep=0.35; labeljust=l; fontname=\"Helvetica\"; newrank=true;\n",
@@ -50,18 +55,19 @@ class DotWriter {
 
   void tensor(size_t t) {
     const PlanTensor& tensor = plan_.tensors[t];
-    bool crosses = false;
-    for (uint32_t n : tensor.to) crosses |= !tensor.from || plan_.nodes[n].subgraph != plan_.nodes[*tensor.from].subgraph;
-    if (crosses || tensor.output)
+    const auto cut = cuts_.find(tensor.value);
+    const bool own = !tensor.from || tensor.output || cut != cuts_.end();  // drawn as a node
+    if (own)
       out_ += cat("  t", t, " [shape=box, style=\"rounded,filled\", fillcolor=\"", tint(kTensorColour, 0.35), "\", label=", two_lines(tensor.name, size_text(tensor)), "];\n");
-    if (tensor.from && (crosses || tensor.output)) out_ += cat("  n", *tensor.from, " -> t", t, ";\n");
+    if (own && tensor.from) out_ += cat("  n", *tensor.from, " -> t", t, ";\n");
     for (uint32_t n : tensor.to) {
-      const bool inside = tensor.from && plan_.nodes[n].subgraph == plan_.nodes[*tensor.from].subgraph;
-      out_ += inside ? cat("  n", *tensor.from, " -> n", n, ";\n") : cat("  t", t, " -> n", n, " [penwidth=1.8];\n");
+      const bool over = !tensor.from || (cut != cuts_.end() && std::binary_search(cut->second->to.begin(), cut->second->to.end(), plan_.nodes[n].subgraph));
+      out_ += over ? cat("  t", t, " -> n", n, " [penwidth=1.8];\n") : cat("  n", *tensor.from, " -> n", n, ";\n");
     }
   }
 
   const Plan& plan_;
+  std::map<uint32_t, const CutTensor*> cuts_;  // by value
   std::string out_;
 };
 

@@ -60,7 +60,11 @@ class PageData {
 
   Json subgraphs() const {
     Json out = Json::array();
-    for (const Subgraph& s : plan_.subgraphs) out.push_back({{"device", s.device}, {"nodes", s.nodes.size()}, {"reads", s.input_names}, {"writes", s.output_names}});
+    for (const Subgraph& s : plan_.subgraphs) {
+      Json clones = Json::array();
+      for (const Clone& clone : s.clones) clones.push_back({clone.node, clone.sentence});
+      out.push_back({{"device", s.device}, {"nodes", s.nodes.size()}, {"reads", s.input_names}, {"writes", s.output_names}, {"clones", std::move(clones)}});
+    }
     return out;
   }
 
@@ -76,12 +80,15 @@ class PageData {
   }
 
   Json tensors() {
+    std::map<uint32_t, const CutTensor*> cuts;
+    for (const CutTensor& cut : plan_.cuts) cuts.emplace(cut.value, &cut);
     Json out = Json::array();
     for (const PlanTensor& tensor : plan_.tensors) {
       Json one = {{"n", tensor.name}, {"t", texts_.number(tensor.type)}, {"b", tensor.bytes}};
       if (tensor.from) one["f"] = *tensor.from;
       one["r"] = tensor.to;
       if (tensor.output) one["o"] = 1;
+      if (const auto cut = cuts.find(tensor.value); cut != cuts.end()) one["c"] = cut->second->to;
       out.push_back(std::move(one));
     }
     return out;

@@ -2,6 +2,7 @@
 #include "core/view/scene.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace optima::view {
 namespace {
@@ -11,7 +12,9 @@ constexpr uint32_t kNowhere = UINT32_MAX;
 class SceneMaker {
  public:
   explicit SceneMaker(const Plan& plan)
-      : plan_(plan), made_(plan.nodes.size()), node_item_(plan.nodes.size(), kNowhere), tensor_item_(plan.tensors.size(), kNowhere) {}
+      : plan_(plan), made_(plan.nodes.size()), node_item_(plan.nodes.size(), kNowhere), tensor_item_(plan.tensors.size(), kNowhere) {
+    for (const CutTensor& cut : plan.cuts) cuts_.emplace(cut.value, &cut);
+  }
 
   Scene run() {
     problem_.clusters = static_cast<uint32_t>(plan_.subgraphs.size()) + 1;
@@ -29,9 +32,12 @@ class SceneMaker {
     return static_cast<uint32_t>(out_.items.size() - 1);
   }
 
-  bool crosses(const PlanTensor& tensor) const {
-    return tensor.from && std::any_of(tensor.to.begin(), tensor.to.end(), [&](uint32_t n) { return plan_.nodes[n].subgraph != plan_.nodes[*tensor.from].subgraph; });
+  // Whether the tensor comes over to the subgraph; who runs a clone of its maker does not wait for it.
+  bool crosses_to(const PlanTensor& tensor, uint32_t subgraph) const {
+    const auto cut = cuts_.find(tensor.value);
+    return cut != cuts_.end() && std::binary_search(cut->second->to.begin(), cut->second->to.end(), subgraph);
   }
+  bool crosses(const PlanTensor& tensor) const { return cuts_.count(tensor.value) != 0; }
 
   void add_items() {
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t)
@@ -49,12 +55,13 @@ class SceneMaker {
     const uint32_t maker = tensor.from ? node_item_[*tensor.from] : tensor_item_[t];
     if (tensor.from && tensor_item_[t] != kNowhere) out_.lines.push_back({maker, tensor_item_[t], t});
     for (uint32_t reader : tensor.to) {
-      const bool inside = tensor.from && plan_.nodes[reader].subgraph == plan_.nodes[*tensor.from].subgraph;
-      out_.lines.push_back({inside ? maker : tensor_item_[t], node_item_[reader], t});
+      const bool over = tensor.from && crosses_to(tensor, plan_.nodes[reader].subgraph) && tensor_item_[t] != kNowhere;
+      out_.lines.push_back({over ? tensor_item_[t] : maker, node_item_[reader], t});
     }
   }
 
   const Plan& plan_;
+  std::unordered_map<uint32_t, const CutTensor*> cuts_;  // by value; looked up only
   std::vector<std::vector<uint32_t>> made_;        // by node: tensors that are items of their own
   std::vector<uint32_t> node_item_, tensor_item_;  // by node, by tensor
   LayoutProblem problem_;

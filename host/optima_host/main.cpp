@@ -29,6 +29,7 @@ constexpr VerbRow kVerbs[] = {
     {"ops", "the operators a plugin declares", ops_verb},
     {"alloc", "an allocation template that names every node of a model", alloc_verb},
     {"explain", "why each node is where it is", explain_verb},
+    {"diff", "which nodes moved between two plans, and why", diff_verb},
     {"view", "a plan as a page, an SVG, DOT, or an overlay", view_verb},
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
+#include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
 namespace {
@@ -47,6 +48,7 @@ void declare_import(Arguments& arguments) {
 
 void declare_placement(Arguments& arguments) {
   arguments.option("alloc", "FILE", "allocation, JSON or YAML: which node goes to which device")
+      .option("plan", "PLAN", "a plan.json of 'plan -o', edited or not, or a package: every node on the device that it names")
       .list("pin", "NODE=DEV", "one more hard pin; wins over --alloc; repeats")
       .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
       .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
@@ -76,6 +78,11 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.name = arguments.text("name");
   OPTIMA_ASSIGN(out.import, import_options(arguments));
   out.allocation = expand_home(arguments.text("alloc"));
+  if (arguments.has("plan")) {
+    for (const char* other : {"alloc", "pin", "device", "require-device"})
+      if (arguments.has(other)) return usage_error(cat("--plan says where every node goes, found --", other, " with it"));
+    out.plan = plan_path(arguments.text("plan"));
+  }
   out.pins = arguments.texts("pin");
   out.devices = arguments.comma_list("device");
   for (const std::string& path : arguments.texts("support")) out.supports.push_back(expand_home(path));

@@ -11,18 +11,30 @@
 
 namespace optima::host {
 
+namespace {
+
+// A plan names what the passes leave.
+Result<std::string> from_plan(const std::string& plan, Graph graph) {
+  OPTIMA_ASSIGN(const PlanChoice choice, read_plan_choice(plan_path(plan)));
+  OPTIMA_ASSIGN(graph, passes::run_passes(std::move(graph), {}));
+  return allocation_from(choice, graph);
+}
+
+}  // namespace
+
 Status alloc_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("alloc", "Writes an allocation that names every node of a model, all on one device: edit it, then compile with --alloc.");
   arguments.positional("MODEL", true, "an ONNX file")
+      .option("from", "PLAN", "a plan.json or a package of the model: its placement in few keys, as globs and operators where they hold")
       .option("default", "DEV", "the device of every node, e.g. X64:0; no plugin is needed for it")
       .option("out,o", "FILE", "write there instead of stdout");
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
-  if (!arguments.has("default")) return usage_error("'alloc' wants --default DEV, e.g. --default X64:0");
+  if (arguments.has("default") == arguments.has("from")) return usage_error("'alloc' wants --default DEV, e.g. --default X64:0, or --from PLAN");
   OPTIMA_ASSIGN(const onnx_io::ImportOptions import, import_options(arguments));
   OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(expand_home(arguments.text("MODEL")), import));
-  OPTIMA_ASSIGN(const std::string text, allocation_template(graph, arguments.text("default")));
+  OPTIMA_ASSIGN(const std::string text, arguments.has("from") ? from_plan(arguments.text("from"), std::move(graph)) : allocation_template(graph, arguments.text("default")));
   if (arguments.has("out")) return write_file(expand_home(arguments.text("out")), text);
   std::cout << text;
   return {};

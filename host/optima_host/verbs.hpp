@@ -20,6 +20,7 @@ Status devices_verb(Session& session, const std::vector<std::string>& words);
 Status ops_verb(Session& session, const std::vector<std::string>& words);
 Status alloc_verb(Session& session, const std::vector<std::string>& words);
 Status explain_verb(Session& session, const std::vector<std::string>& words);
+Status diff_verb(Session& session, const std::vector<std::string>& words);
 Status view_verb(Session& session, const std::vector<std::string>& words);
 
 /// The file of a plan: of a package its placement.json, else the path itself; "~" expanded.

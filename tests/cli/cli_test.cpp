@@ -31,7 +31,7 @@ TEST_CASE("an unknown verb or option is a usage error that shows the nearest") {
 }
 
 TEST_CASE("every verb explains itself") {
-  for (const char* verb : {"compile", "plan", "run", "compare", "bench", "inspect", "plugins", "devices", "ops", "alloc", "explain"}) {
+  for (const char* verb : {"compile", "plan", "run", "compare", "bench", "inspect", "plugins", "devices", "ops", "alloc", "explain", "diff", "view"}) {
     const Ran r = host({verb, "--help"});
     CAPTURE(verb);
     CHECK(r.code == 0);

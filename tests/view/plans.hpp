@@ -43,6 +43,13 @@ inline Plan made_plan(uint32_t count, uint32_t devices, uint32_t run, uint64_t s
     if (random() % 3 == 0) reads(n - static_cast<uint32_t>(random() % std::min<uint64_t>(n + 1, random() % 20 == 0 ? 60 : 6)));
     plan.tensors.push_back({node.name + "_out", "f32[4]", n + 1, 16, n, {}, n + 1 == count});
   }
+  for (const PlanTensor& tensor : plan.tensors) {
+    CutTensor cut{tensor.name, tensor.value, 0, {}, tensor.bytes};
+    if (tensor.from) cut.from = plan.nodes[*tensor.from].subgraph;
+    for (uint32_t n : tensor.to)
+      if (tensor.from && plan.nodes[n].subgraph != cut.from && (cut.to.empty() || cut.to.back() != plan.nodes[n].subgraph)) cut.to.push_back(plan.nodes[n].subgraph);
+    if (!cut.to.empty()) plan.cuts.push_back(cut);
+  }
   plan.lower_bound = 1;
   return plan;
 }

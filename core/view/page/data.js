@@ -6,16 +6,18 @@ const text = (number) => plan.texts[number];
 
 const nodes = plan.nodes.map((n, index) => ({
   index, name: n.n, op: text(n.o), device: n.d, subgraph: n.s, why: text(n.w), sentence: text(n.t), asked: text(n.q),
-  answers: n.a.map(([yes, reason, said]) => ({yes: yes === 1, reason: text(reason), text: text(said)})), reads: [], writes: [], item: null,
+  answers: n.a.map(([yes, reason, said]) => ({yes: yes === 1, reason: text(reason), text: text(said)})), reads: [], writes: [], clones: [], item: null,
 }));
 const tensors = plan.tensors.map((t, index) => ({
-  index, name: t.n, type: text(t.t), bytes: t.b, from: t.f === undefined ? null : nodes[t.f], to: t.r.map((n) => nodes[n]), output: t.o === 1, item: null,
+  index, name: t.n, type: text(t.t), bytes: t.b, from: t.f === undefined ? null : nodes[t.f], to: t.r.map((n) => nodes[n]), output: t.o === 1,
+  cutTo: t.c || [], item: null,
 }));
 for (const t of tensors) {
-  t.crosses = t.from !== null && t.to.some((n) => n.subgraph !== t.from.subgraph);
+  t.crosses = t.cutTo.length > 0;
   if (t.from) t.from.writes.push(t);
   for (const n of t.to) n.reads.push(t);
 }
+plan.subgraphs.forEach((s, index) => { for (const [n, sentence] of s.clones) nodes[n].clones.push({subgraph: index, sentence}); });
 const items = plan.items.map(([kind, index, x, y]) => {
   const item = {kind, x, y, w: nodeWidth, h: kind === kNode ? nodeHeight : tensorHeight, node: kind === kNode ? nodes[index] : null,
                 tensor: kind === kNode ? null : tensors[index], above: [], below: []};

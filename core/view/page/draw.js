@@ -75,8 +75,9 @@ function fitted(p, words, width, keepEnd) {
 function dimmed(item) {
   if (item === chosen.item) return false;
   if (chosen.found) return !chosen.found.has(item);
-  if (chosen.device !== null) return !(item.node && item.node.device === chosen.device);
-  if (chosen.subgraph !== null) return !(item.node && item.node.subgraph === chosen.subgraph);
+  const home = item.node || item.tensor.from;  // none: an input of the model
+  if (chosen.device !== null) return !home || home.device !== chosen.device;
+  if (chosen.subgraph !== null) return !home || home.subgraph !== chosen.subgraph;
   return false;
 }
 

@@ -45,12 +45,12 @@ const nodeLink = (n) => link(n.op + " " + n.name, () => choose(n.item, true));
 const tensorTail = (t) => " · " + t.type + (t.bytes ? " · " + bytesText(t.bytes) : "");
 
 function readRow(t, n) {
-  const apart = t.from && t.from.subgraph !== n.subgraph;
+  const apart = t.cutTo.includes(n.subgraph);
   return make("li", {class: apart ? "crosses" : undefined}, t.name + tensorTail(t), make("br"),
     ...(t.from ? [apart ? "crosses from " : "from ", nodeLink(t.from), whereText(t.from, n)] : ["an input of the model"]));
 }
 function writeRow(t, n) {
-  const to = t.to.slice(0, 12).flatMap((r) => [make("br"), r.subgraph === n.subgraph ? "to " : "crosses to ", nodeLink(r), whereText(r, n)]);
+  const to = t.to.slice(0, 12).flatMap((r) => [make("br"), t.cutTo.includes(r.subgraph) ? "crosses to " : "to ", nodeLink(r), whereText(r, n)]);
   const more = t.to.length > 12 ? [make("br"), "and " + (t.to.length - 12) + " more"] : [];
   return make("li", {class: t.crosses ? "crosses" : undefined}, t.name + tensorTail(t), ...to, ...more, ...(t.output ? [make("br"), "an output of the model"] : []));
 }
@@ -64,6 +64,7 @@ function fillNode(n) {
     make("h2", {}, n.name), make("p", {class: "soft"}, n.op),
     make("p", {}, device(n.device), ", ", link("subgraph " + n.subgraph + " of " + plan.subgraphs.length, () => chooseSubgraph(n.subgraph, true))),
     make("p", {class: "why", style: "border-color:" + plan.devices[n.device].colour}, n.sentence, make("br"), make("span", {class: "soft"}, n.why + (n.asked ? " · asked for " + n.asked : ""))),
+    ...n.clones.map((c) => make("p", {}, "also in ", link("subgraph " + c.subgraph, () => chooseSubgraph(c.subgraph, true)), ": " + c.sentence)),
     make("h3", {}, "What each device says"), make("table", {}, headOf("device", "takes it", "reason"), make("tbody", {}, ...answers)),
     make("h3", {}, "Reads"), make("ul", {}, ...n.reads.map((t) => readRow(t, n))),
     make("h3", {}, "Writes"), make("ul", {}, ...n.writes.map((t) => writeRow(t, n))));
@@ -90,9 +91,8 @@ function fillSubgraphs() {
 
 function fillCuts() {
   const cuts = tensors.filter((t) => t.crosses).sort((a, b) => b.bytes - a.bytes);
-  const to = (t) => [...new Set(t.to.map((n) => n.subgraph))].filter((s) => s !== t.from.subgraph).sort((a, b) => a - b).join(", ");
   const rows = cuts.slice(0, kMostRows).map((t) => rowOf(make("td", {}, link(t.name, () => choose(t.item, true)), make("br"), make("span", {class: "soft"}, t.type)),
-    number(String(t.from.subgraph)), number(to(t)), number(bytesText(t.bytes))));
+    number(String(t.from.subgraph)), number(t.cutTo.join(", ")), number(bytesText(t.bytes))));
   pane("cuts").replaceChildren(
     cuts.length ? make("table", {}, headOf("tensor", "#from", "#to", "#size"), make("tbody", {}, ...rows)) : make("p", {class: "hint"}, "Nothing crosses: one device runs everything."),
     ...[leftOut(cuts.length)].filter(Boolean));

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/compile: a plan.json as what is wanted: every node on the device that the file names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/allocation/allocation.hpp"
+#include "core/placement/placement.hpp"
+
+namespace optima {
+
+/// What counts of a plan.json that somebody may have edited: its devices, and the device of each node. Subgraphs, cut tensors and
+/// reasons are made anew from these, so whatever is edited, the order stays one that can run.
+struct PlanChoice {
+  struct Entry {
+    std::string node;
+    DeviceName device;
+  };
+  std::string path, model_hash;
+  std::vector<DeviceName> candidates;    ///< devices that take nodes without a wish, in the plan's order
+  std::vector<DeviceSettings> settings;  ///< target options and memory limits that the plan was made with
+  std::vector<Entry> nodes;              ///< in the file's order, each once
+};
+
+/// InvalidInput with the place of the mistake: no plan, a newer format, a device that the plan does not list (what it lists is
+/// shown), a node twice.
+Result<PlanChoice> read_plan_choice(const std::string& path);
+
+/// Every node of the main graph pinned to its device of the plan. InvalidInput when the plan is of another model, names a node
+/// that the model does not have (nearest shown), or lacks one.
+Result<Resolved> resolve(const PlanChoice& choice, const Graph& graph);
+
+/// The plan in the allocation format, in few keys (compact_allocation()): nodes of bodies follow the node that holds them. Errors as
+/// resolve().
+Result<std::string> allocation_from(const PlanChoice& choice, const Graph& graph);
+
+}  // namespace optima

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/report: what differs between two plans. Reads plans only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/placement/plan.hpp"
+#include "core/support/json.hpp"
+
+namespace optima {
+
+struct PlanDiff {
+  /// A node of both plans that runs on another device, or in a subgraph of another number.
+  struct Change {
+    uint32_t before = 0, after = 0;  ///< indices of the plans' nodes
+    bool moved = false;              ///< to another device; false = only its subgraph has another number
+  };
+  bool same_model = true;
+  std::vector<Change> changes;                  ///< in the order of the first plan
+  std::vector<uint32_t> only_before, only_after;  ///< nodes that the other plan does not have
+  uint32_t moved = 0;                           ///< changes of device
+
+  /// Same model, same nodes, same devices, same subgraphs.
+  bool equal() const { return same_model && changes.empty() && only_before.empty() && only_after.empty(); }
+};
+
+/// Nodes are matched by name, devices by full name.
+PlanDiff diff(const Plan& before, const Plan& after);
+
+/// What changed in numbers, then every node that moved with its reason in both plans; lines. Nodes that only have another subgraph
+/// number are counted.
+std::string diff_text(const Plan& before, const Plan& after, const PlanDiff& diff);
+Json diff_json(const Plan& before, const Plan& after, const PlanDiff& diff);
+
+}  // namespace optima

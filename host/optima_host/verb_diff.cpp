@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: `diff`: what differs between two plans.
+#include <nlohmann/json.hpp>
+
+#include "core/placement/plan_json.hpp"
+#include "core/report/diff.hpp"
+#include "core/support/text.hpp"
+#include "host/optima_host/verbs.hpp"
+
+namespace optima::host {
+
+Status diff_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("diff", "Says which nodes moved between two plans, from where to where, and why in each. Exit code 0 when the plans are equal, 6 when not.");
+  arguments.positional("BEFORE", true, "a package, or a plan.json of 'plan -o'").positional("AFTER", true, "another");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  OPTIMA_ASSIGN(const Plan before, read_plan(plan_path(arguments.text("BEFORE"))));
+  OPTIMA_ASSIGN(const Plan after, read_plan(plan_path(arguments.text("AFTER"))));
+  const PlanDiff found = diff(before, after);
+  session.print(diff_text(before, after, found));
+  session.print_json(diff_json(before, after, found));
+  if (found.equal()) return {};
+  return {StatusKind::Mismatch, cat("the plans differ: ", found.moved, " nodes moved, ", found.changes.size() - found.moved, " renumbered, ",
+                                    found.only_before.size() + found.only_after.size(), " in one of them only")};
+}
+
+}  // namespace optima::host
