@@ -8,7 +8,8 @@
 Each model NAME gives NAME.ts.onnx (TorchScript exporter, opset 17) and NAME.dynamo.onnx (torch.export, opset 20), each with
 a folder NAME.<exporter>.data/ of input_<name>.npy and output_<name>.npy; the outputs are ONNX Runtime's, on one thread with
 its graph optimisations off. A model that exists with its data is not made again. BatchNormalization statistics and weights are
-random too, so that folding them wrongly shows. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
+random too, so that folding them wrongly shows. Of some models int8/NAME.onnx is made besides: quantized to 8 bits in QDQ form
+by onnxruntime.quantization, with the same kind of data folder. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
 (SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
 (EfficientNet).
 """
@@ -20,6 +21,7 @@ import warnings
 import numpy as np
 import onnxruntime
 import torch
+from onnxruntime import quantization
 from torch import nn
 from torch.nn import functional as F
 
@@ -332,6 +334,34 @@ def make(name, exporter, folder):
     (data / "done").touch()
 
 
+QUANTIZED = ("resnet18", "mobilenet_v2")
+
+
+class Samples(quantization.CalibrationDataReader):
+    def __init__(self, make_inputs, count=4):
+        self.left = [{k: v.numpy() for k, v in make_inputs(np.random.default_rng(100 + n)).items()} for n in range(count)]
+
+    def get_next(self):
+        return self.left.pop() if self.left else None
+
+
+def make_int8(name, folder):
+    """8-bit weights per channel and 8-bit activations; 7 of the weights' bits used, so that no kernel's 16-bit sums overflow."""
+    source, path, data = folder / f"{name}.dynamo.onnx", folder / "int8" / f"{name}.onnx", folder / "int8" / f"{name}.data"
+    if (data / "done").exists():
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    quantization.quantize_static(source, path, Samples(MODELS[name][1]), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                                 reduce_range=True, activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8)
+    inputs = MODELS[name][1](np.random.default_rng(len(name)))
+    for key, value in inputs.items():
+        np.save(data / f"input_{key}.npy", value.numpy())
+    for key, value in expected(path, inputs).items():
+        np.save(data / f"output_{key}.npy", value)
+        print(f"int8/{path.name}: {key} {list(value.shape)} largest {np.abs(value).max():.3g}", flush=True)
+    (data / "done").touch()
+
+
 def main():
     logging.disable(logging.WARNING)  # the exporter speaks of packages nobody needs
     if len(sys.argv) < 2:
@@ -344,6 +374,8 @@ def main():
     for name in sys.argv[2:] or MODELS:
         for exporter in ("ts", "dynamo"):
             make(name, exporter, folder)
+        if name in QUANTIZED:
+            make_int8(name, folder)
 
 
 if __name__ == "__main__":

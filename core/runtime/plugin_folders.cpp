@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "core/runtime/context.hpp"
+#include "core/runtime/fence.hpp"
 
 namespace optima {
 namespace {
@@ -28,6 +29,7 @@ class FolderPlugins : public PluginSource {
     HostServices services;
     services.name = given_.host_name;
     services.version = given_.host_version;
+    services.extension = host_extension;
     OPTIMA_ASSIGN(Registry registry, Registry::scan(scan, std::move(services)));
     if (!options.empty()) OPTIMA_RETURN_IF_ERROR(registry.set_options(options));
     const std::lock_guard lock(mutex_);

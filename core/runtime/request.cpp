@@ -134,7 +134,7 @@ Status Request::run() {
 void Request::set_callback(std::function<void(const Status&)> callback) { state_->callback = std::move(callback); }
 Status Request::start() { return state_->start(); }
 Status Request::wait(int64_t timeout_ms) { return state_->wait(timeout_ms); }
-void Request::cancel() { state_->cancel = true; }
+void Request::cancel() { state_->cancel_run(); }
 void Request::set_profiling(bool on) { state_->set_profiling(on); }
 std::vector<ProfileEvent> Request::take_events() { return state_->take_events(); }
 

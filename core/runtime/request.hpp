@@ -44,14 +44,17 @@ class Request {
   /// Runs here and now. InvalidInput when an input is not set; otherwise the first failing subgraph's Status.
   Status run();
 
-  /// Called on a pool thread after an asynchronous run, before wait() returns; may start the next run, must not wait().
+  /// Called on a thread of the pool, or of the plugin that ran the last subgraph, after an asynchronous run and before wait()
+  /// returns; may start the next run, must not wait().
   void set_callback(std::function<void(const Status&)> callback);
-  /// Starts a run on the context's threads. Usage while one is under way.
+  /// Starts a run: subgraphs whose plugin offers optima.async/1 on the plugin's own threads, the others on the context's.
+  /// Usage while one is under way.
   Status start();
   /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started.
   /// Negative = no limit, 0 = only look.
   Status wait(int64_t timeout_ms);
-  /// The run under way ends with Cancelled after the subgraph that is executing. Nothing under way: no effect.
+  /// The run under way ends with Cancelled after the subgraph that is executing, or inside it where its plugin can stop.
+  /// Nothing under way: no effect.
   void cancel();
 
   /// Off at first. Events of RequestInit are always there; of each run since the last take_events() when on.

@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/registry/seam.hpp"
 #include "core/runtime/request_state.hpp"
 #include "core/runtime/worker_pool.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
+namespace {
+
+thread_local const void* starting = nullptr;  // the request whose start() is on this thread's stack
+
+}  // namespace
 
 Status Request::State::claim() {
   const std::lock_guard lock(mutex);
@@ -23,6 +29,7 @@ void Request::State::release() {
   busy = false;
 }
 
+// A plugin with optima.async/1 gets its first step on the caller's thread and needs no other; the rest begins in the pool.
 Status Request::State::start() {
   OPTIMA_RETURN_IF_ERROR(claim());
   cancel = false;
@@ -30,16 +37,99 @@ Status Request::State::start() {
     const std::lock_guard lock(mutex);
     ++started;
   }
-  if (model.state_->context->pool().submit([this] { run_started(); })) return {};
+  std::optional<Status> outcome_now;
+  if (!contexts.empty() && contexts[0]->has_async()) {
+    starting = this;
+    outcome_now = advance(0, false);
+    starting = nullptr;
+    if (!outcome_now) return {};
+  }
+  const auto job = outcome_now ? std::function<void()>([this, status = *outcome_now] { complete(status); }) : [this] { go_on(0, true); };
+  if (model.state_->context->pool().submit(job)) return {};
   const std::lock_guard lock(mutex);
   --started;
   busy = false;
   return io_error("no thread could be started for the request");
 }
 
+void Request::State::go_on(size_t k, bool on_pool) {
+  if (std::optional<Status> status = advance(k, on_pool)) complete(std::move(*status));
+}
+
+// Nobody catches for a thread of the pool or of a plugin. Once a step is handed on, this object may be gone.
+std::optional<Status> Request::State::advance(size_t k, bool on_pool) {
+  try {
+    return hand_on(k, on_pool);
+  } catch (const std::bad_alloc&) {
+    return io_error("out of memory while running");
+  } catch (const std::exception& e) {
+    return internal_error(e.what());
+  }
+}
+
+std::optional<Status> Request::State::hand_on(size_t k, bool on_pool) {
+  if (k == 0)
+    if (const Status begun = begin(); !begun.ok()) return begun;
+  for (; k < contexts.size(); ++k) {
+    if (cancel.load(std::memory_order_relaxed)) return cancelled();
+    if (contexts[k]->has_async()) {
+      if (Status refused = submit_step(k); !refused.ok()) return refused;
+      return std::nullopt;
+    }
+    if (!on_pool) {  // a plugin's thread is not ours to compute on
+      if (model.state_->context->pool().submit([this, k] { go_on(k, true); })) return std::nullopt;
+      return io_error("no thread could be started for the request");
+    }
+    if (Status done = run_step(k); !done.ok()) return done;
+  }
+  return end();
+}
+
+Status Request::State::submit_step(size_t k) {
+  step_start = profiling ? now_ns() : 0;
+  submitted = k;
+  if (plan.steps[k].has_dynamic_output)
+    if (const Status s = prepare_outputs(k); !s.ok()) return finish_step(k, s);
+  if (!fence) {
+    fence.reset(Fence::make());
+    point = 0;
+  }
+  const optima_fence_point signal = fence->point(++point);
+  in_plugin = static_cast<ptrdiff_t>(k);
+  if (const Status s = contexts[k]->submit(buffers.steps[k].inputs, buffers.steps[k].outputs, {}, signal); !s.ok()) {
+    in_plugin = -1;
+    return finish_step(k, s);
+  }
+  Fence::of(signal)->notify(signal.value, [](void* self, int32_t code) { static_cast<State*>(self)->step_done(code); }, this);
+  return {};
+}
+
+// On whatever thread the plugin signals. A plugin that was done before start() returned is followed up in the pool: the caller may
+// hold a lock that the callback wants.
+void Request::State::step_done(int32_t code) {
+  if (starting == this && model.state_->context->pool().submit([this, code] { step_done(code); })) return;
+  in_plugin = -1;
+  Status status;
+  if (code == OPTIMA_CANCELLED) status = cancelled();
+  else if (code != OPTIMA_OK) status = {seam::kind_of(code), cat("plugin ", quote(model.subgraphs()[submitted].plugin), ": submit: ", fence->failure())};
+  if (code != OPTIMA_OK) fence.reset();
+  const size_t k = submitted;
+  try {
+    status = finish_step(k, std::move(status));
+  } catch (const std::bad_alloc&) {
+    status = io_error("out of memory while running");
+  }
+  if (status.ok()) go_on(k + 1, false);
+  else complete(std::move(status));
+}
+
+void Request::State::cancel_run() {
+  cancel = true;
+  if (const ptrdiff_t k = in_plugin; k >= 0) (void)contexts[static_cast<size_t>(k)]->cancel();  // what it cannot stop ends by itself
+}
+
 // The request is idle before the callback runs, so that the callback may start it again; waiters go on after the callback.
-void Request::State::run_started() {
-  const Status status = run_all();
+void Request::State::complete(Status status) {
   {
     const std::lock_guard lock(mutex);
     outcome = status;
@@ -71,7 +161,9 @@ Status Request::State::wait(int64_t timeout_ms) {
 void Request::State::close() {
   std::unique_lock lock(mutex);
   closing = true;
-  cancel = true;
+  lock.unlock();
+  cancel_run();
+  lock.lock();
   changed.wait(lock, [&] { return finished == started; });
 }
 

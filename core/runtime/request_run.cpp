@@ -78,21 +78,21 @@ Status Request::State::check_symbols() const {
   return {};
 }
 
-Status Request::State::run_steps() {
-  for (size_t k = 0; k < contexts.size(); ++k) {
-    if (cancel.load(std::memory_order_relaxed)) return cancelled();
-    const uint64_t start = profiling ? now_ns() : 0;
-    StepViews& views = buffers.steps[k];
-    const bool is_dynamic = plan.steps[k].has_dynamic_output;
-    Status status = is_dynamic ? prepare_outputs(k) : Status();
-    if (status.ok()) status = contexts[k]->execute(views.inputs, views.outputs);
-    if (is_dynamic) status = status.ok() ? take_outputs(k) : alloc_failure(k, status);
-    if (!status.ok()) {
-      const SubgraphInfo& info = model.subgraphs()[k];
-      return status.within(cat("subgraph ", info.index, " on ", info.device));
-    }
-    if (profiling) record(ProfileKind::SubgraphExecute, static_cast<uint32_t>(k), start);
+Status Request::State::run_step(size_t k) {
+  step_start = profiling ? now_ns() : 0;
+  StepViews& views = buffers.steps[k];
+  Status status = plan.steps[k].has_dynamic_output ? prepare_outputs(k) : Status();
+  if (status.ok()) status = contexts[k]->execute(views.inputs, views.outputs);
+  return finish_step(k, std::move(status));
+}
+
+Status Request::State::finish_step(size_t k, Status status) {
+  if (plan.steps[k].has_dynamic_output) status = status.ok() ? take_outputs(k) : alloc_failure(k, status);
+  if (!status.ok()) {
+    const SubgraphInfo& info = model.subgraphs()[k];
+    return status.within(cat("subgraph ", info.index, " on ", info.device));
   }
+  if (profiling) record(ProfileKind::SubgraphExecute, static_cast<uint32_t>(k), step_start);
   return {};
 }
 
@@ -200,15 +200,26 @@ Status Request::State::run_all() {
   }
 }
 
-Status Request::State::run_once() {
-  const uint64_t start = profiling ? now_ns() : 0;
+Status Request::State::begin() {
+  run_start = profiling ? now_ns() : 0;
   has_outputs = false;
-  OPTIMA_RETURN_IF_ERROR(load_inputs());
-  OPTIMA_RETURN_IF_ERROR(run_steps());
+  return load_inputs();
+}
+
+Status Request::State::end() {
   OPTIMA_RETURN_IF_ERROR(store_outputs());
   has_outputs = true;
-  if (profiling) record(ProfileKind::ModelExecute, 0, start);
+  if (profiling) record(ProfileKind::ModelExecute, 0, run_start);
   return {};
+}
+
+Status Request::State::run_once() {
+  OPTIMA_RETURN_IF_ERROR(begin());
+  for (size_t k = 0; k < contexts.size(); ++k) {
+    if (cancel.load(std::memory_order_relaxed)) return cancelled();
+    OPTIMA_RETURN_IF_ERROR(run_step(k));
+  }
+  return end();
 }
 
 }  // namespace optima

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/runtime/buffers.hpp"
+#include "core/runtime/fence.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/runtime/request.hpp"
 
@@ -31,6 +33,16 @@ struct Request::State {
   RequestBuffers buffers;
   std::vector<std::unique_ptr<ExecutionContext>> contexts;  // by step
   std::vector<Bound> copies;  // per model output: buffers of outputs that no subgraph writes directly
+  struct Release {
+    void operator()(Fence* f) const { f->release(); }
+  };
+  // Of a run that plugins carry on: one step at a time, so what one thread writes the next one reads behind the fence.
+  std::unique_ptr<Fence, Release> fence;  // made when first needed, dropped when poisoned
+  uint64_t point = 0;                     // the fence's, of the step submitted last
+  size_t submitted = 0;                   // that step
+  std::atomic<ptrdiff_t> in_plugin{-1};   // that step while its plugin has it, for cancel
+
+  uint64_t run_start = 0, step_start = 0;
   uint32_t number = 0;
   bool has_outputs = false;
   bool profiling = false;
@@ -52,9 +64,12 @@ struct Request::State {
 
   Status run_all();
   Status run_once();
+  Status begin();
+  Status end();
   Status load_inputs();
   Status check_symbols() const;
-  Status run_steps();
+  Status run_step(size_t step);
+  Status finish_step(size_t step, Status status);
   Status prepare_outputs(size_t step);
   Status alloc_failure(size_t step, const Status& status) const;
   Status take_outputs(size_t step);
@@ -65,7 +80,14 @@ struct Request::State {
   Status claim();
   void release();
   Status start();
-  void run_started();
+  /// Goes on at `step`: nothing when a plugin or the pool has taken the run over, which then calls again, else the run's outcome.
+  std::optional<Status> advance(size_t step, bool on_pool);
+  std::optional<Status> hand_on(size_t step, bool on_pool);
+  Status submit_step(size_t step);
+  void step_done(int32_t code);
+  void go_on(size_t step, bool on_pool);
+  void complete(Status status);
+  void cancel_run();
   Status wait(int64_t timeout_ms);
   void close();
   void set_profiling(bool on);

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/onnx_io/onnx_io.hpp"
+#include "core/runtime/fence.hpp"
 #include "core/support/file.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -128,6 +129,7 @@ Result<Registry*> Session::registry() {
   services.name = "optima-host";
   services.version = OPTIMA_VERSION;
   services.cache_folder = cache_folder();
+  services.extension = host_extension;
   services.graph_to_onnx = [](const optima_graph& graph, const std::string& folder) { return onnx_io::write_onnx(graph, folder); };
   OPTIMA_ASSIGN(registry_, Registry::scan(scan, std::move(services)));
   registry_->set_order(config_.plugin_order);

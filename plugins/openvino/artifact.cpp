@@ -31,8 +31,8 @@ class Reader {
     if (error != std::errc() || at != word.data() + word.size()) corrupt("meta file has '" + std::string(word.substr(0, 20)) + "', wanted a number");
     return n;
   }
-  std::string_view bytes(int64_t size) {
-    if (size < 0 || static_cast<uint64_t>(size) >= rest_.size() || rest_[static_cast<size_t>(size)] != '\n') corrupt("meta file has a wrong name length");
+  std::string_view bytes(int64_t size, char end) {
+    if (size < 0 || static_cast<uint64_t>(size) >= rest_.size() || rest_[static_cast<size_t>(size)] != end) corrupt("meta file has a wrong name length");
     const std::string_view word = rest_.substr(0, static_cast<size_t>(size));
     rest_.remove_prefix(word.size() + 1);
     return word;
@@ -44,7 +44,8 @@ class Reader {
 
 std::string line_of(const char* direction, const Port& p) {
   std::string line = std::string(direction) + " " + std::to_string(p.dtype) + " " + std::to_string(p.ranked ? static_cast<int64_t>(p.dims.size()) : -1);
-  for (int64_t d : p.dims) (line += ' ') += std::to_string(d);
+  for (size_t d = 0; d < p.dims.size(); ++d)
+    line += " " + std::to_string(p.dims[d]) + " " + std::to_string(p.symbols[d].size()) + " " + p.symbols[d];
   return line + " " + std::to_string(p.name.size()) + " " + p.name + "\n";
 }
 
@@ -116,7 +117,7 @@ uint64_t Checksum::value() const {
 }
 
 std::string Meta::write() const {
-  std::string all = "openvino.meta 1\n";
+  std::string all = "openvino.meta 2\n";
   for (const Port& p : inputs) all += line_of("in", p);
   for (const Port& p : outputs) all += line_of("out", p);
   return all;
@@ -124,7 +125,7 @@ std::string Meta::write() const {
 
 Meta Meta::read(std::string_view text) {
   Reader r(text);
-  if (r.until('\n') != "openvino.meta 1") corrupt("meta file has another beginning");
+  if (r.until('\n') != "openvino.meta 2") corrupt("meta file has another beginning");
   Meta m;
   while (!r.done()) {
     const std::string_view direction = r.until(' ');
@@ -137,9 +138,11 @@ Meta Meta::read(std::string_view text) {
     for (int64_t k = 0; k < rank; ++k) {
       p.dims.push_back(r.number(' '));
       if (p.dims.back() < -1) corrupt("meta file has a negative dim");
+      const int64_t length = r.number(' ');
+      p.symbols.emplace_back(r.bytes(length, ' '));
     }
     const int64_t size = r.number(' ');
-    p.name = r.bytes(size);
+    p.name = r.bytes(size, '\n');
     (direction == "in" ? m.inputs : m.outputs).push_back(std::move(p));
   }
   return m;

@@ -27,7 +27,8 @@ struct Port {
   std::string name;
   int32_t dtype = OPTIMA_UNDEFINED;
   bool ranked = true;
-  std::vector<int64_t> dims{};  ///< -1 = not known before the run
+  std::vector<int64_t> dims{};         ///< -1 = not known before the run
+  std::vector<std::string> symbols{};  ///< one per dim, empty = none: equal ones have equal sizes
 };
 
 struct Meta {

@@ -8,6 +8,7 @@
 
 #include "folder.hpp"
 #include "layers.hpp"
+#include "query.hpp"
 
 namespace openvino_plugin {
 namespace {
@@ -44,6 +45,8 @@ ov::AnyMap coding_of(const std::string& device) {
 }
 
 void make_blob(Engine& engine, const sdk::Host& host, const sdk::Graph& graph, const BlobJob& job, const std::string& path, const sdk::Progress& progress) {
+  for (uint32_t k = 0; k < graph.size(); ++k)
+    if (const std::string lacks = missing_operands(graph[k]); !lacks.empty()) throw sdk::Error(OPTIMA_INVALID_GRAPH, lacks, graph[k].id());
   const Folder folder(host.temp_dir());
   progress(0.0, "writing ONNX");
   host.graph_to_onnx(graph, folder.path());

@@ -23,7 +23,21 @@ constexpr sdk::Op row(std::string_view name, int32_t first, int32_t last, std::a
 }
 
 inline constexpr sdk::Op kOperators[] = {
+#define ROW(least, ...) row(__VA_ARGS__),
 #include "operators.inc"
+#undef ROW
+};
+
+/// Inputs a node must have, by the same rows: OpenVINO's front end may end the process over one that lacks them.
+struct Operands {
+  std::string_view op;
+  int32_t first, last;
+  uint32_t least;
+};
+inline constexpr Operands kOperands[] = {
+#define ROW(least, name, first, last, ...) {name, first, last, least},
+#include "operators.inc"
+#undef ROW
 };
 
 inline constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"INTELGPU", "gpu"}, {"NPU", "npu"}};

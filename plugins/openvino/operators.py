@@ -59,12 +59,12 @@ def rows(core):
             if not plain or not has_translator(core, s, max(s.since_version, min(CANONICAL, after - 1))):
                 continue
             last = merged[-1] if merged else None
-            if last and last[2:] == [ins, outs, k - 1]:
-                last[1], last[4] = s.since_version, k
+            if last and last[2:] == [ins, outs, s.min_input, k - 1]:
+                last[1], last[5] = s.since_version, k
             else:
-                merged.append([s.since_version, s.since_version, ins, outs, k])
-        for first, last, ins, outs, _ in merged:
-            yield name, first, last, ins, outs
+                merged.append([s.since_version, s.since_version, ins, outs, s.min_input, k])
+        for first, last, ins, outs, least, _ in merged:
+            yield name, first, last, ins, outs, least
 
 
 def sets(all_numbers):
@@ -72,8 +72,8 @@ def sets(all_numbers):
 
 
 def main():
-    for name, first, last, ins, outs in rows(openvino.Core()):
-        print(f'row("{name}", {first}, {last}, {sets(ins)}, {sets(outs)}),')
+    for name, first, last, ins, outs, least in rows(openvino.Core()):
+        print(f'ROW({least}, "{name}", {first}, {last}, {sets(ins)}, {sets(outs)})')
 
 
 main()

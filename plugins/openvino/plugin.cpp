@@ -14,7 +14,11 @@
 namespace openvino_plugin {
 namespace {
 
-Port port_of(const sdk::Value& v) { return {std::string(v.name()), v.dtype(), v.ranked(), v.shape()}; }
+Port port_of(const sdk::Value& v) {
+  Port p{std::string(v.name()), v.dtype(), v.ranked(), v.shape(), {}};
+  for (uint32_t k = 0; k < p.dims.size(); ++k) p.symbols.emplace_back(v.symbol(k));
+  return p;
+}
 
 uint64_t sum_of_file(const std::string& path, uint64_t& size) {
   std::ifstream file(path, std::ios::binary);
@@ -28,7 +32,9 @@ uint64_t sum_of_file(const std::string& path, uint64_t& size) {
   return c.value();
 }
 
-class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
+/// Without optima.memory/1: the CPU's buffers are host memory, and no GPU was there to try others on. Without optima.cost/1:
+/// OpenVINO estimates neither time nor memory of a model it has not run.
+class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Async, public sdk::Profiler {
  public:
   explicit OpenVino(const sdk::Init& init) : host_(init.host) {}
 

@@ -106,12 +106,23 @@ struct Asking {
 
 }  // namespace
 
+std::string missing_operands(const sdk::Node& node) {
+  for (const Operands& row : kOperands) {
+    if (row.op != node.op() || !node.domain().empty() || node.since_version() < row.first || node.since_version() > row.last) continue;
+    uint32_t has = 0;
+    while (has < row.least && has < node.input_count() && node.input(has)) ++has;
+    if (has < row.least) return std::string(node.op()) + " has " + std::to_string(has) + " inputs, wanted " + std::to_string(row.least) + " or more";
+  }
+  return "";
+}
+
 std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request) {
   std::vector<sdk::Verdict> out;
   std::vector<std::pair<const optima_node*, sdk::Node>> open;
   for (const sdk::Node& n : request.nodes()) {
     sdk::Verdict v = sdk::judge(kInfo.operators, n);
     if (v.yes() && n.raw().graph != 0) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, this plugin takes nodes of the main graph only");
+    if (const std::string lacks = missing_operands(n); v.yes() && !lacks.empty()) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, lacks);
     if (v.yes()) open.emplace_back(&n.raw(), n);
     else out.push_back(std::move(v));
   }

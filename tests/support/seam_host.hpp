@@ -309,8 +309,8 @@ struct Program {
   optima_program* raw = nullptr;
   Status status;
   int32_t code;
-  Program(const Instance& p, const Artifact& a, const optima_device& d) : plugin(p) {
-    code = p.runtime().load(p.self, &a.raw, &d, nullptr, 0, &raw, &status.raw);
+  Program(const Instance& p, const Artifact& a, const optima_device& d, const std::vector<optima_option>& options = {}) : plugin(p) {
+    code = p.runtime().load(p.self, &a.raw, &d, options.data(), static_cast<uint32_t>(options.size()), &raw, &status.raw);
   }
   ~Program() {
     if (raw) plugin.runtime().program_destroy(raw);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "tests/unit/openvino/harness.hpp"
+#include "tests/unit/openvino/sample.hpp"
 
 #ifndef OPENVINO_PLUGIN
 
@@ -18,49 +18,15 @@ TEST_CASE("plugins/openvino is tested where it is built") { MESSAGE("SKIP: the O
 
 using namespace optima;
 using test::compile;
+using test::f32;
 using test::FileSink;
+using test::floats;
 using test::kTarget;
 using test::OnnxHost;
+using test::Sample;
+using test::tensor;
 
 namespace {
-
-image::Value tensor(std::string name, std::vector<int64_t> shape, int32_t dtype = OPTIMA_F32) {
-  image::Value v{std::move(name), dtype, std::vector<image::Dim>{}};
-  for (int64_t d : shape) v.dims->push_back({d, ""});
-  return v;
-}
-
-reference::Tensor f32(std::vector<int64_t> dims, const std::vector<float>& x) {
-  void* p = nullptr;
-  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, std::move(dims), &p);
-  REQUIRE(t.size == x.size() * sizeof(float));
-  std::memcpy(p, x.data(), t.size);
-  return t;
-}
-std::vector<float> floats(const reference::Tensor& t) {
-  const auto* p = static_cast<const float*>(t.data);
-  return {p, p + t.size / sizeof(float)};
-}
-
-/// y = relu(x + w), x of `rows` rows (-1: any number); t = positions of y that are not zero.
-struct Sample {
-  std::vector<float> w{1, -2, 3};
-  seam::Model model;
-  explicit Sample(int64_t rows, bool positions = false) : model(image::pack(contents(rows, positions)), {seam::blob_of(w.data(), w.size() * 4, 7)}) {}
-
-  static image::Contents contents(int64_t rows, bool positions) {
-    image::Graph g{"sample", {tensor("x", {rows, 3}), tensor("w", {3}), tensor("a", {rows, 3}), tensor("y", {rows, 3})}, {}, {0}, {3}, {}};
-    g.values[1].constant = 0;
-    g.nodes.push_back({"add", "Add", "", 1, 14, {0, 1}, {2}, {}});
-    g.nodes.push_back({"relu", "Relu", "", 2, 14, {2}, {3}, {}});
-    if (positions) {
-      g.values.push_back(tensor("t", {2, -1}, OPTIMA_I64));
-      g.nodes.push_back({"where", "NonZero", "", 3, 13, {3}, {4}, {}});
-      g.outputs.push_back(4);
-    }
-    return {{g}, {{OPTIMA_F32, {3}, 0}}, {{"", 21}}};
-  }
-};
 
 seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node, const optima_device& target = kTarget) {
   seam::Status status;

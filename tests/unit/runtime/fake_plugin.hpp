@@ -7,7 +7,10 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <thread>
 
+#include "core/runtime/fence.hpp"
 #include "core/runtime/model.hpp"
 #include "core/runtime/request.hpp"
 #include "core/tensor_io/element.hpp"
@@ -22,6 +25,8 @@ struct FakeProgram {
   std::vector<Binding> bindings;
   std::function<Status(Tensors in, Outputs out)> execute;
   std::function<Result<std::vector<std::vector<int64_t>>>(Tensors in)> output_shapes;  // empty = what the bindings say
+  bool is_async = false;  // offers optima.async/1: a thread for each run
+  std::function<void()> on_cancel = [] {};
 };
 
 class FakePlugin : public Plugin {
@@ -61,8 +66,25 @@ class FakeContext : public ExecutionContext {
     return shapes;
   }
 
+  bool has_async() const override { return program_.is_async; }
+  Status submit(Tensors in, Outputs out, std::span<const optima_fence_point>, optima_fence_point signal) override {
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back([this, in, out, signal] {
+      const Status done = program_.execute(in, out);
+      if (done.ok()) Fence::of(signal)->signal(signal.value);
+      else Fence::of(signal)->poison(signal.value, done.kind() == StatusKind::Cancelled ? OPTIMA_CANCELLED : OPTIMA_DEVICE, std::string(done.message()));
+    });
+    return {};
+  }
+  Status cancel() override {
+    program_.on_cancel();
+    return {};
+  }
+
  private:
   const FakeProgram& program_;
+  std::mutex mutex_;
+  std::vector<std::jthread> threads_;
 };
 
 class FakeLoaded : public LoadedProgram {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: contexts over the bare seam: asynchronous runs, times of layers, shapes, load options, failures.
+#include "tests/unit/openvino/sample.hpp"
+
+#ifdef OPENVINO_PLUGIN
+
+#include <filesystem>
+
+#include "core/runtime/fence.hpp"
+#include "core/runtime/request.hpp"
+#include "core/support/sha256.hpp"
+
+using namespace optima;
+using test::f32;
+using test::FileSink;
+using test::floats;
+using test::kTarget;
+using test::OnnxHost;
+using test::Sample;
+
+namespace {
+
+struct FenceHost : OnnxHost {
+  FenceHost() {
+    quiet = true;
+    exposed.table.get_extension = [](void*, optima_str id) { return host_extension({id.data, id.size}); };
+  }
+};
+
+/// A sample compiled and loaded.
+struct Loaded {
+  const Sample sample;
+  const seam::Instance plugin;
+  FileSink sink;
+  std::optional<seam::Artifact> artifact;
+  std::optional<seam::Program> program;
+  explicit Loaded(seam::Host& host, int64_t rows = 2, bool positions = false, const std::vector<optima_option>& options = {})
+      : sample(rows, positions), plugin(OPENVINO_PLUGIN, host) {
+    test::compile(plugin, sample.model, sink);
+    artifact.emplace(sink, &sample.model);
+    program.emplace(plugin, *artifact, kTarget, options);
+    REQUIRE_MESSAGE(program->raw, program->status.message);
+  }
+};
+
+/// A context with one input and one output of two rows.
+struct Run {
+  const seam::Instance& plugin;
+  optima_context* context = nullptr;
+  std::vector<float> x, y;
+  std::vector<int64_t> dims{2, 3};
+  optima_tensor in{}, out{};
+  explicit Run(const Loaded& l, float value = 0) : plugin(l.plugin), x(6, value), y(6, -1) {
+    seam::Status status;
+    REQUIRE(plugin.runtime().context_create(l.program->raw, &context, &status.raw) == OPTIMA_OK);
+    for (auto [t, v] : {std::pair(&in, &x), std::pair(&out, &y)}) {
+      t->struct_size = sizeof *t;
+      t->dtype = OPTIMA_F32, t->rank = 2, t->shape = dims.data(), t->fd = -1;
+      t->data = v->data(), t->size = v->size() * sizeof(float);
+    }
+  }
+  Run(const Run&) = delete;
+  ~Run() { plugin.runtime().context_destroy(context); }
+  int32_t submit(Fence& fence, uint64_t value, seam::Status& status, const std::vector<optima_fence_point>& waits = {}) {
+    const auto* async = plugin.extension<optima_async>(OPTIMA_EXT_ASYNC);
+    return async->submit(context, &in, 1, &out, 1, waits.data(), static_cast<uint32_t>(waits.size()), fence.point(value), &status.raw);
+  }
+  int32_t execute(seam::Status& status) { return plugin.runtime().execute(context, &in, 1, &out, 1, &status.raw); }
+};
+
+/// Names of the layers of the runs since the last call.
+std::vector<std::string> layers(const Run& r) {
+  std::vector<std::string> names;
+  seam::Status status;
+  const auto add = [](void* p, const optima_event* events, uint32_t count) -> int32_t {
+    for (; count > 0; --count, ++events) {
+      static_cast<std::vector<std::string>*>(p)->push_back(seam::text(events->name));
+      CHECK(events->start_ns > 0);
+    }
+    return OPTIMA_OK;
+  };
+  CHECK(r.plugin.extension<optima_profile>(OPTIMA_EXT_PROFILE)->read(r.context, add, &names, &status.raw) == OPTIMA_OK);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("twelve contexts run at once without a thread of the host's, each behind its fence") {
+  FenceHost host;
+  const Loaded l(host);
+  std::vector<std::unique_ptr<Run>> runs;
+  for (int k = 0; k < 12; ++k) runs.push_back(std::make_unique<Run>(l, static_cast<float>(k)));
+  Fence* fences[12];
+  for (Fence*& f : fences) f = Fence::make();
+  seam::Status status;
+  for (uint64_t round = 1; round <= 10; ++round) {
+    for (size_t k = 0; k < runs.size(); ++k) CHECK_MESSAGE(runs[k]->submit(*fences[k], round, status) == OPTIMA_OK, status.message);
+    for (size_t k = 0; k < runs.size(); ++k) {
+      CHECK(fences[k]->wait(round, UINT64_MAX) == OPTIMA_OK);
+      CHECK(runs[k]->y[0] == static_cast<float>(k) + 1);
+      runs[k]->y[0] = -1;
+    }
+  }
+  for (Fence* f : fences) f->release();
+}
+
+TEST_CASE("submit waits for its points, fails with theirs, and refuses at once what can never run") {
+  FenceHost host;
+  const Loaded l(host);
+  Run r(l);
+  Fence *fence = Fence::make(), *before = Fence::make();
+  seam::Status status;
+  REQUIRE(r.submit(*fence, 1, status, {before->point(1), before->point(2)}) == OPTIMA_OK);
+  before->signal(1);
+  CHECK(fence->wait(1, 1000000) == OPTIMA_TIMEOUT);
+  CHECK(r.submit(*fence, 2, status) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "context is still running what was submitted before");
+  before->signal(2);
+  CHECK(fence->wait(1, UINT64_MAX) == OPTIMA_OK);
+  CHECK(r.y[2] == 3);
+  before->poison(3, OPTIMA_DEVICE, "lost");
+  REQUIRE(r.submit(*fence, 2, status, {before->point(3)}) == OPTIMA_OK);
+  CHECK(fence->wait(2, UINT64_MAX) == OPTIMA_DEVICE);
+  CHECK(fence->failure() == "what it waited for failed");
+  r.dims = {1, 3};
+  CHECK(r.submit(*fence, 3, status) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "tensor 'x' has shape [1, 3], wanted [2, 3]");
+  r.dims = {2, 3};
+  CHECK(r.execute(status) == OPTIMA_OK);
+  before->release(), fence->release();
+
+  OnnxHost plain;
+  const Loaded without(plain);
+  Run none(without);
+  Fence* unused = Fence::make();
+  CHECK(none.submit(*unused, 1, status) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message == "host has no optima.fence/1, which submit needs");
+  unused->release();
+}
+
+TEST_CASE("layers are timed while profiling is on, and only then") {
+  FenceHost host;
+  const Loaded l(host);
+  Run r(l);
+  seam::Status status;
+  const auto* profile = l.plugin.extension<optima_profile>(OPTIMA_EXT_PROFILE);
+  REQUIRE(r.execute(status) == OPTIMA_OK);
+  CHECK(layers(r).empty());
+  REQUIRE(profile->enable(r.context, 1, &status.raw) == OPTIMA_OK);
+  REQUIRE(r.execute(status) == OPTIMA_OK);
+  const std::vector<std::string> once = layers(r);
+  CHECK(!once.empty());
+  CHECK(std::any_of(once.begin(), once.end(), [](const std::string& n) { return n.find('[') != n.npos && n.back() == ']'; }));
+  CHECK(layers(r).empty());
+  Fence* fence = Fence::make();
+  REQUIRE(r.submit(*fence, 1, status) == OPTIMA_OK);
+  REQUIRE(fence->wait(1, UINT64_MAX) == OPTIMA_OK);
+  CHECK(layers(r) == once);
+  fence->release();
+  REQUIRE(profile->enable(r.context, 0, &status.raw) == OPTIMA_OK);
+  REQUIRE(r.execute(status) == OPTIMA_OK);
+  CHECK(layers(r).empty());
+}
+
+TEST_CASE("output_shapes tells dims that the inputs give, and leaves those that data gives; i64 stays i64") {
+  FenceHost host;
+  const Loaded l(host, -1, true);
+  CHECK(l.program->bindings() == "in x:1 -1x3;out y:1 -1x3;out t:7 2x-1;");
+  seam::Status status;
+  optima_context* context = nullptr;
+  REQUIRE(l.plugin.runtime().context_create(l.program->raw, &context, &status.raw) == OPTIMA_OK);
+  const int64_t dims[] = {5, 3};
+  optima_tensor in{};
+  in.struct_size = sizeof in;
+  in.dtype = OPTIMA_F32, in.rank = 2, in.shape = dims, in.fd = -1;
+  int64_t told[2][8] = {};
+  optima_shape shapes[2] = {{sizeof(optima_shape), 8, 0, 0, told[0]}, {sizeof(optima_shape), 8, 0, 0, told[1]}};
+  REQUIRE(l.plugin.runtime().output_shapes(context, &in, 1, shapes, 2, &status.raw) == OPTIMA_OK);
+  l.plugin.runtime().context_destroy(context);
+  CHECK((shapes[0].rank == 2 && told[0][0] == 5 && told[0][1] == 3));
+  CHECK((shapes[1].rank == 2 && told[1][0] == 2 && told[1][1] == -1));
+}
+
+TEST_CASE("load options change how, not what") {
+  OnnxHost host;
+  const test::TempFolder cache;
+  const std::string folder = cache / "kernels";
+  const auto number = [](std::string_view name, int64_t n) {
+    optima_option o = seam::option(name, "");
+    o.type = OPTIMA_OPTION_I64, o.i64 = n;
+    return o;
+  };
+  const std::vector<std::vector<optima_option>> settings = {
+      {seam::option("openvino.hint", "throughput")},
+      {seam::option("openvino.hint", "latency"), number("openvino.threads", 1)},
+      {number("openvino.streams", 2), number("openvino.threads", 2)},
+      {number(OPTIMA_OPTION_THREADS, 1)},
+      {seam::option("openvino.cache_dir", folder)}};
+  for (const auto& options : settings) {
+    const Loaded l(host, 2, false, options);
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(*l.program, {f32({2, 3}, {0, 0, 0, -5, 5, 0.5})}, out, status) == OPTIMA_OK, status.message);
+    CHECK(floats(out[0]) == std::vector<float>{1, 0, 3, 0, 3, 3.5});
+  }
+}
+
+TEST_CASE("the runtime starts a package's requests on OpenVINO's threads and keeps the times of its layers") {
+  OnnxHost host;
+  const Loaded made(host);
+  Package package;
+  package.model_name = "sample";
+  package.model_hash = std::string(64, '0');
+  package.inputs = {"x"}, package.outputs = {"y"};
+  for (const char* name : {"x", "y"}) package.tensors.push_back({name, OPTIMA_F32, {2, 3}, {"", ""}, false, *name == 'x' ? "input" : "output"});
+  package.variants.resize(1);
+  PackageSubgraph s;
+  s.device = "X64:0", s.plugin = "openvino", s.target.kind = "X64";
+  s.format_id = made.sink.format, s.stem = "subgraph_0";
+  s.inputs = {"x"}, s.outputs = {"y"};
+  const auto* compat = reinterpret_cast<const std::byte*>(made.sink.compat.data());
+  s.compat_record.assign(compat, compat + made.sink.compat.size());
+  std::vector<std::pair<std::string, Blob>> files;
+  for (const auto& [name, bytes] : made.sink.files) {
+    s.files.push_back({name, to_hex(sha256(bytes.data(), bytes.size())), bytes.size()});
+    files.emplace_back(artifact_path(0, name), Blob::copy(bytes.data(), bytes.size()));
+  }
+  package.variants[0].subgraphs.push_back(s);
+  const std::string meta = write_meta(package);
+  files.emplace_back("model.meta", Blob::copy(meta.data(), meta.size()));
+
+  auto plugins = scan_plugins({{std::filesystem::path(OPENVINO_PLUGIN).parent_path().string()}, {}, "tests", "0"});
+  REQUIRE_MESSAGE(plugins.ok(), plugins.status().message());
+  RuntimeContext context(std::move(*plugins), 1);
+  auto reader = PackageReader::open(std::move(files));
+  REQUIRE_MESSAGE(reader.ok(), reader.status().message());
+  const auto model = LoadedModel::load(context, std::move(*reader));
+  REQUIRE_MESSAGE(model.ok(), model.status().message());
+  std::vector<std::unique_ptr<Request>> requests;
+  for (int k = 0; k < 8; ++k) {
+    auto r = Request::create(**model);
+    REQUIRE_MESSAGE(r.ok(), r.status().message());
+    Tensor x = *Tensor::make(OPTIMA_F32, {2, 3});
+    for (float& f : x.as<float>()) f = static_cast<float>(k);
+    REQUIRE((*r)->set_input(0, std::move(x)).ok());
+    requests.push_back(std::move(*r));
+  }
+  requests[0]->set_profiling(true);
+  for (int round = 0; round < 5; ++round) {
+    for (auto& r : requests) REQUIRE(r->start().ok());
+    for (size_t k = 0; k < requests.size(); ++k) {
+      const Status over = requests[k]->wait(-1);
+      REQUIRE_MESSAGE(over.ok(), over.message());
+      CHECK(requests[k]->output(0)->as<float>()[2] == static_cast<float>(k) + 3);
+    }
+  }
+  const std::vector<ProfileEvent> events = requests[0]->take_events();
+  CHECK(std::count_if(events.begin(), events.end(), [](const ProfileEvent& e) { return e.kind == ProfileKind::LayerExecute; }) >= 5);
+  CHECK(std::count_if(events.begin(), events.end(), [](const ProfileEvent& e) { return e.kind == ProfileKind::SubgraphExecute; }) == 5);
+}
+
+#endif
