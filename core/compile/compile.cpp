@@ -113,9 +113,8 @@ std::vector<std::string> remarks(const Resolved& wishes) {
   constexpr size_t kMostShown = 3;
   std::vector<std::string> out = wishes.notes;
   if (wishes.folded.empty()) return out;
-  const std::vector<std::string> first(wishes.folded.begin(), wishes.folded.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, wishes.folded.size())));
-  const size_t more = wishes.folded.size() - first.size();
-  out.push_back(cat("folded away, so a wish has no effect: ", join(first), more ? cat(" and ", more, " more") : ""));
+  const size_t shown = std::min(kMostShown, wishes.folded.size()), more = wishes.folded.size() - shown;
+  out.push_back(cat("folded away, so a wish has no effect: ", join(std::span(wishes.folded).first(shown)), more ? cat(" and ", more, " more") : ""));
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "core/registry/seam.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -38,12 +39,6 @@ std::string nearest_bound(const OptionSchema& s, double v) {
 }
 
 bool outside(const OptionSchema& s, double v) { return (s.has_min && v < s.min) || (s.has_max && v > s.max); }
-
-template <class T>
-bool parse_number(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
@@ -171,14 +166,18 @@ Result<TypedOption> parse_option(const OptionSchema& schema, std::string_view te
   if (schema.type == "bytes") return parse_bytes(schema, text, std::move(out));
   if (schema.type == "int") {
     out.type = OPTIMA_OPTION_I64;
-    if (!parse_number(text, out.i64) || outside(schema, static_cast<double>(out.i64)))
-      return wrong(schema, text, cat("an integer", bounds(schema), nearest_bound(schema, static_cast<double>(out.i64))));
+    const std::optional<int64_t> value = parse_number<int64_t>(text);
+    if (!value) return wrong(schema, text, cat("an integer", bounds(schema)));
+    out.i64 = *value;
+    if (const auto v = static_cast<double>(out.i64); outside(schema, v)) return wrong(schema, text, cat("an integer", bounds(schema), nearest_bound(schema, v)));
     return out;
   }
   if (schema.type == "float") {
     out.type = OPTIMA_OPTION_F64;
-    if (!parse_number(text, out.f64) || !std::isfinite(out.f64) || outside(schema, out.f64))
-      return wrong(schema, text, cat("a number", bounds(schema), nearest_bound(schema, out.f64)));
+    const std::optional<double> value = parse_number<double>(text);
+    if (!value) return wrong(schema, text, cat("a number", bounds(schema)));
+    out.f64 = *value;
+    if (outside(schema, out.f64)) return wrong(schema, text, cat("a number", bounds(schema), nearest_bound(schema, out.f64)));
     return out;
   }
   if (schema.type == "list") {

@@ -12,7 +12,9 @@
 namespace optima::detail {
 
 /// Rows of cells as indented lines with aligned columns; columns in `right` (by index) are aligned to the right.
-inline std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& right = {}) { return optima::table(rows, {"  ", right}); }
+inline std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& right = {}) {
+  return optima::table(rows, {"  ", right});
+}
 
 /// Text of a plan that somebody else may have written: control bytes become '?', so it cannot drive a terminal.
 std::string clean(std::string_view text);

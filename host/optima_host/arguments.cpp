@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <sstream>
 
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
 namespace po = boost::program_options;
@@ -152,20 +152,17 @@ std::vector<std::string> Arguments::comma_list(const std::string& name) const {
 Result<int64_t> Arguments::integer(const std::string& name, int64_t otherwise, int64_t least, int64_t most) const {
   if (!has(name)) return otherwise;
   const std::string t = text(name);
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), n);
-  if (error != std::errc() || end != t.data() + t.size() || n < least || n > most)
-    return usage_error(cat("--", name, ": found ", quote(t), ", wanted an integer from ", least, " to ", most));
-  return n;
+  const std::optional<int64_t> n = parse_number<int64_t>(t);
+  if (!n || *n < least || *n > most) return usage_error(cat("--", name, ": found ", quote(t), ", wanted an integer from ", least, " to ", most));
+  return *n;
 }
 
 Result<double> Arguments::number(const std::string& name, double otherwise) const {
   if (!has(name)) return otherwise;
   const std::string t = text(name);
-  double n = 0;
-  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), n);
-  if (error != std::errc() || end != t.data() + t.size()) return usage_error(cat("--", name, ": found ", quote(t), ", wanted a number"));
-  return n;
+  const std::optional<double> n = parse_number<double>(t);
+  if (!n) return usage_error(cat("--", name, ": found ", quote(t), ", wanted a number"));
+  return *n;
 }
 
 }  // namespace optima::host

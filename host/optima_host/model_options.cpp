@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/optima_host/model_options.hpp"
 
-#include <charconv>
 #include <sstream>
 
 #include "core/support/file.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -12,11 +12,9 @@ namespace optima::host {
 namespace {
 
 Result<int64_t> size_of(const std::string& text, const std::string& place) {
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 0)
-    return usage_error(cat(place, ": found ", quote(text), ", wanted a size of 0 or more"));
-  return n;
+  const std::optional<int64_t> n = parse_number<int64_t>(text);
+  if (!n || *n < 0) return usage_error(cat(place, ": found ", quote(text), ", wanted a size of 0 or more"));
+  return *n;
 }
 
 Result<std::vector<int64_t>> sizes_of(const std::string& text, const std::string& place) {

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/optima_host/run_options.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/support/file.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::host {
 namespace {
 
 Result<std::vector<double>> numbers(const Arguments& arguments, const std::string& name) {
-  std::vector<double> out;
-  std::stringstream parts(arguments.text(name));
-  for (std::string part; std::getline(parts, part, ',');) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size())
-      return usage_error(cat("--", name, ": found ", quote(part), ", wanted numbers with commas between them"));
-    out.push_back(value);
-  }
-  return out;
+  if (!arguments.has(name)) return std::vector<double>();
+  const std::string text = arguments.text(name);
+  if (std::optional<std::vector<double>> out = parse_numbers(text)) return *std::move(out);
+  return usage_error(cat("--", name, ": found ", quote(text), ", wanted numbers with commas between them"));
 }
 
 }  // namespace

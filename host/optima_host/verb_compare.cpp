@@ -129,7 +129,8 @@ Json comparison_json(const std::string& name, const Comparison& c) {
 
 void append(std::vector<std::string>& row, const std::vector<std::string>& cells) { row.insert(row.end(), cells.begin(), cells.end()); }
 
-Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& wanted, const std::vector<Tensor>& got, const Tolerance& tolerance) {
+Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& wanted, const std::vector<Tensor>& got,
+              const Tolerance& tolerance) {
   Json list = Json::array();
   std::string first_bad;
   std::vector<std::vector<std::string>> rows = {{"", "tensor", "subgraph"}};
@@ -143,8 +144,8 @@ Status report(Session& session, const Side& a, const Side& b, const std::vector<
     append(rows.emplace_back(std::vector<std::string>{c->within ? "ok" : "FAIL", name, maker}), to_cells(*c));
     list.push_back(comparison_json(name, *c));
     if (c->within || !first_bad.empty()) continue;
-    first_bad = cat("tensor ", quote(name), maker.empty() ? "" : cat(" of subgraph ", maker), " is out of tolerance: max-abs ", c->max_abs, ", wanted at most ", c->atol,
-                    c->rtol > 0 ? cat(" + ", c->rtol, " x |wanted|") : "");
+    first_bad = cat("tensor ", quote(name), maker.empty() ? "" : cat(" of subgraph ", maker), " is out of tolerance: max-abs ", c->max_abs,
+                    ", wanted at most ", c->atol, c->rtol > 0 ? cat(" + ", c->rtol, " x |wanted|") : "");
   }
   if (rows.size() == 1) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
   session.print(table(rows));

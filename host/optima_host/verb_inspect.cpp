@@ -86,8 +86,8 @@ void add_subgraphs(Findings& out, const Package& package) {
   for (const PackageSubgraph& s : package.variants[0].subgraphs) {
     uint64_t size = 0;
     for (const PackageFile& f : s.files) size += f.size;
-    rows.push_back({std::to_string(s.index), s.device, cat(s.plugin, " ", s.plugin_version), s.format_id, std::to_string(s.files.size()), human_bytes(size),
-                    std::to_string(s.weights.size()), join(s.inputs), join(s.outputs)});
+    rows.push_back({cat(s.index), s.device, cat(s.plugin, " ", s.plugin_version), s.format_id, cat(s.files.size()), human_bytes(size),
+                    cat(s.weights.size()), join(s.inputs), join(s.outputs)});
     list.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"version", s.plugin_version}, {"build", s.plugin_build},
                     {"format", s.format_id}, {"files", s.files.size()}, {"bytes", size}, {"weights", s.weights.size()}, {"inputs", s.inputs},
                     {"outputs", s.outputs}, {"compat", s.compat_text}});

@@ -41,7 +41,7 @@ void print_plugins(const Session& session, const Registry& registry) {
   for (const PluginFile& f : registry.files()) {
     const Manifest& m = f.manifest;
     if (f.refusal.ok())
-      good.push_back({m.id + (m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), std::to_string(m.operators.size()), f.path});
+      good.push_back({cat(m.id, m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), cat(m.operators.size()), f.path});
     else
       refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
   }

@@ -2,10 +2,8 @@
 #include "host/optima_run/options.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::run {
@@ -19,22 +17,16 @@ struct Row {
 };
 
 Status take_number(int64_t& out, const std::string& text, std::string_view option, int64_t least, int64_t most) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc() && stop == text.data() + text.size() && out >= least && out <= most) return {};
-  return usage_error(cat("found ", option, " ", quote(text), ", wanted a number from ", least, " to ", most));
+  const std::optional<int64_t> n = parse_number<int64_t>(text);
+  if (!n || *n < least || *n > most) return usage_error(cat("found ", option, " ", quote(text), ", wanted a number from ", least, " to ", most));
+  out = *n;
+  return {};
 }
 
 Status take_list(std::vector<double>& out, const std::string& text, std::string_view option) {
-  out.clear();
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, end - at);
-    char* stop = nullptr;
-    const double value = std::strtod(part.c_str(), &stop);
-    if (part.empty() || *stop != '\0' || !std::isfinite(value)) return usage_error(cat("found ", option, " ", quote(text), ", wanted numbers with commas between them"));
-    out.push_back(value);
-    at = end + 1;
-  }
+  std::optional<std::vector<double>> numbers = parse_numbers(text);
+  if (!numbers) return usage_error(cat("found ", option, " ", quote(text), ", wanted numbers with commas between them"));
+  out = *std::move(numbers);
   return {};
 }
 

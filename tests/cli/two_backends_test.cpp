@@ -128,10 +128,12 @@ TEST_CASE("constants need no pins, and one that is pinned all the same does no h
   if (!ready()) return;
   const TempFolder f;
   const std::string model = f.file("constants.onnxtxt", kConstants);
-  const Made made = compile(f, model, {"--alloc", f.file("a.json", R"({"first": "openvino/X64:0", "second": "llvm_cpu/X64:0", "third": "openvino/X64:0"})")});
+  const std::string alloc = f.file("a.json", R"({"first": "openvino/X64:0", "second": "llvm_cpu/X64:0", "third": "openvino/X64:0"})");
+  const Made made = compile(f, model, {"--alloc", alloc});
   CHECK(made.subgraphs == 3);
   check_same_answers(model, made.package, true);
-  const Ran r = host({"compile", model, "-o", f / "out", "--force", "--alloc", f.file("b.json", R"({"first": "openvino/X64:0", "half": "llvm_cpu/X64:0"})")});
+  const std::string folded = f.file("b.json", R"({"first": "openvino/X64:0", "half": "llvm_cpu/X64:0"})");
+  const Ran r = host({"compile", model, "-o", f / "out", "--force", "--alloc", folded});
   CAPTURE(r.err);
   CHECK(r.code == 0);
   CHECK(r.out.find("note: folded away, so a wish has no effect: 'half' (constant)\n") != std::string::npos);
@@ -149,8 +151,8 @@ TEST_CASE("a refused pin and a required device quote OpenVINO, and leave nothing
     CHECK(r.err.find("Got rank: 5") != std::string::npos);  // the actual value, in OpenVINO's words
     CHECK_FALSE(fs::exists(f / "out"));
   };
-  refused({"--pin", "sample=openvino/X64:0"}, "node 'sample' (GridSample, f32[1,2,3,3,3] f32[1,2,2,2,3] -> f32[1,2,2,2,2]) is pinned to openvino/X64:0 by --pin, "
-                                              "but plugin 'openvino' refuses it: ");
+  refused({"--pin", "sample=openvino/X64:0"}, "node 'sample' (GridSample, f32[1,2,3,3,3] f32[1,2,2,2,3] -> f32[1,2,2,2,2]) is pinned to "
+                                              "openvino/X64:0 by --pin, but plugin 'openvino' refuses it: ");
   refused({"--require-device", kOpenvino}, "--require-device openvino/X64:0: 1 of 2 nodes cannot run there: 'sample' (GridSample): ");
   const Ran table = host({"compile", f.file("det.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
 det (float[1,3,3] x) => (float[1] y) { [det] y = Det(x) })"), "-o", f / "out", "--require-device", kOpenvino});

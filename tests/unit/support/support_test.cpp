@@ -4,11 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/support/number.hpp"
 #include "core/support/sha256.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
 using namespace optima;
+
+TEST_CASE("a typed number is the whole text, in range and finite") {
+  CHECK(parse_number<int64_t>("-12") == -12);
+  CHECK(parse_number<double>("1e-3") == 1e-3);
+  for (const char* wrong : {"", " 1", "1 ", "3x", "+1", "1e3", "99999999999999999999"}) CHECK(!parse_number<int64_t>(wrong));
+  for (const char* wrong : {"", "inf", "nan", "1e999", "0.5f"}) CHECK(!parse_number<double>(wrong));
+  CHECK(parse_numbers("0.5,1,-2") == std::vector<double>{0.5, 1, -2});
+  for (const char* wrong : {"", "1,,2", "1,", ",1", "1;2"}) CHECK(!parse_numbers(wrong));
+}
 
 TEST_CASE("a table aligns its columns and leaves no spaces at the ends of lines") {
   CHECK(table({}).empty());
