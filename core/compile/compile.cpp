@@ -100,6 +100,7 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
     out.candidates = planned.choice.candidates;
     out.settings.insert(out.settings.end(), planned.choice.settings.begin(), planned.choice.settings.end());
   }
+  out.max_subgraphs = request.max_subgraphs;
   out.wishes = planned.wishes.by_node_id;
   out.plugins = registry.compilers();
   for (const auto& support : planned.supports) out.plugins.push_back(support.get());

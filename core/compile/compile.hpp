@@ -31,6 +31,7 @@ struct PlanRequest {
   std::vector<std::string> pins;              ///< `NODE=DEV`
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
   std::string require_device;                 ///< every node there, or Placement
+  uint32_t max_subgraphs = 0;                 ///< 0 = no limit
   Config config;
   std::vector<std::string> supports;          ///< manifests without a plugin, paths: read_note_plugin(); plans only
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note

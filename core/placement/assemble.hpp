@@ -2,6 +2,7 @@
 // core/placement: from the splitter's numbers to a Plan with tensors and reasons. Private to the room.
 #pragma once
 
+#include "core/placement/limits.hpp"
 #include "core/placement/units.hpp"
 
 namespace optima::detail {
@@ -9,8 +10,8 @@ namespace optima::detail {
 /// Subgraphs with inputs and outputs, cut tensors, bytes; nodes without their reasons.
 Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Choices& choices, const Split& split);
 
-/// Fills why, sentence, asked and answers of every node, and notes on devices passed over.
+/// Fills why, sentence, asked and answers of every node, and notes on devices passed over and subgraphs closed.
 void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability,
-                 const Choices& choices);
+                 const Choices& choices, const LimitedSplit& found);
 
 }  // namespace optima::detail

@@ -29,6 +29,7 @@ struct PlacementRequest {
   std::vector<DeviceName> candidates;
   std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
   std::optional<DeviceName> require_device;  ///< every node there, or Placement
+  uint32_t max_subgraphs = 0;                ///< of the plan; 0 = no limit
   std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
   std::vector<DeviceSettings> settings;
@@ -47,11 +48,12 @@ struct PlacementRequest {
 /// - To have each node on the first device that can take it, whatever that costs in subgraphs, say so in the allocation:
 ///   "*": ["A:0", "B:0"].
 /// - Nodes a plugin takes only as a group move as one, if the group is convex; otherwise that device refuses them.
+/// - What a subgraph may be on a device (the limits of the plugin's note, the config's memory_limit) is kept: see limits.hpp.
 /// - If, Loop and Scan go whole to a device that takes them; wishes for nodes of their bodies bind the whole node.
 ///
 /// InvalidInput: a device, kind or plugin that does not exist (what does is listed). Plugin: no usable plugin. Placement: a pin
 /// refused (the plugin's sentence, and who would take the node), a node nobody takes (each device's reason), require_device not
-/// met (which nodes). Internal: the graph is not what passes leave, or the plan failed validate().
+/// met (which nodes), limits that cannot be kept (a smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);
 
 /// The placement in the allocation format: main graph nodes with their devices; nodes of bodies with that of their node;

@@ -32,6 +32,7 @@ enum class Why {
   FewerParts,      ///< an earlier candidate takes it too, but this makes fewer subgraphs
   FollowsGroup,    ///< a plugin takes it only together with others
   FollowsUnit,     ///< the quantized unit of its operator moves as one
+  Capacity,        ///< an earlier candidate takes it too, but not within its limits
   CompileRefused,  ///< an earlier candidate said yes and then failed to compile it
   Cloned,          ///< of a clone: it runs here too so that its result need not come over
 };

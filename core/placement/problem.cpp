@@ -25,6 +25,7 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
         p.readers.erase(std::unique(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end()), p.readers.end());
         p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
         p.bytes.push_back(static_bytes(graph.main().values[v]));
+        p.values.push_back(v);
       }
     }
     p.allow.push_back(allow);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <map>
 
 #include "core/placement/assemble.hpp"
+#include "core/placement/limits_of.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -11,9 +13,15 @@ uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
 
 class Reasoner {
  public:
-  Reasoner(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability& capability, const Choices& choices)
-      : plan_(plan), graph_(graph), candidates_(candidates), request_(request), capability_(capability), choices_(choices),
-        passed_over_(plan.devices.size(), 0) {}
+  Reasoner(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability& capability,
+           const Choices& choices, const LimitedSplit& found)
+      : plan_(plan), graph_(graph), candidates_(candidates), request_(request), capability_(capability), choices_(choices), found_(found),
+        lost_(choices.units.size(), 0), passed_over_(plan.devices.size(), 0) {
+    for (const Loss& loss : found.losses) {
+      lost_[loss.unit] |= bit(loss.device);
+      why_lost_.emplace(std::pair(loss.unit, loss.device), loss.kind);
+    }
+  }
 
   void run() {
     plan_.notes.insert(plan_.notes.end(), capability_.notes.begin(), capability_.notes.end());
@@ -24,6 +32,8 @@ class Reasoner {
     for (uint32_t n = 0; n < plan_.nodes.size(); ++n) explain(n, plan_.nodes[n]);
     for (uint32_t n = 0; n < plan_.nodes.size(); ++n) mark_excluded(n, plan_.nodes[n]);
     note_passed_over();
+    const std::vector<std::string> closed = closed_notes(candidates_, found_.split);
+    plan_.notes.insert(plan_.notes.end(), closed.begin(), closed.end());
   }
 
  private:
@@ -41,6 +51,8 @@ class Reasoner {
     if (wish)
       return set(node, Why::Preferred,
                  cat(name(node.device), " is the first that can of those that ", wish->source, " lists", first_no(n, node, order_of(*wish))));
+    if (const uint32_t device = lost_before(n, node.device); device != OPTIMA_NONE)
+      return set(node, Why::Capacity, cat(name(device), " takes it too, but ", why_lost(n, device)));
     if (node.quantized_unit.empty() && choices_.units[choices_.unit_of[n]].size() > 1) return set(node, Why::FollowsGroup, cat("moves as one with ", companions(n)));
     explain_free(n, node);
   }
@@ -78,6 +90,16 @@ class Reasoner {
     if (first == node.device) return set(node, Why::FirstInOrder, cat(name(node.device), " is the first that takes ", it, first_no(n, node, free_devices())));
     ++passed_over_[first];
     set(node, Why::FewerParts, cat(name(first), " takes ", it, " too, but on ", name(node.device), " it makes fewer subgraphs"));
+  }
+
+  // The first device that the node would rather have than its own and lost to a limit.
+  uint32_t lost_before(uint32_t n, uint32_t device) const {
+    const uint64_t lost = lost_[choices_.unit_of[n]] & choices_.allow[n] & ~capability_.avoid[n];
+    const uint64_t before = lost & (bit(device) - 1);
+    return before ? static_cast<uint32_t>(std::countr_zero(before)) : OPTIMA_NONE;
+  }
+  std::string why_lost(uint32_t n, uint32_t device) const {
+    return limit_text(candidates_, request_, device, why_lost_.at({choices_.unit_of[n], device}), graph_.main().nodes[n].op_type);
   }
 
   static void set(PlacedNode& node, Why why, std::string sentence) {
@@ -124,6 +146,7 @@ class Reasoner {
   void mark_excluded(uint32_t n, PlacedNode& node) const {
     for (uint32_t d = 0; d < node.answers.size(); ++d) {
       DeviceAnswer& answer = node.answers[d];
+      if (answer.yes && d != node.device && (choices_.allow[n] & lost_[choices_.unit_of[n]] & bit(d))) answer.text = why_lost(n, d);
       if (!answer.yes || d == node.device || (choices_.allow[n] & bit(d)) || !answer.text.empty()) continue;
       answer.text = exclusion(n, node, d);
     }
@@ -160,14 +183,17 @@ class Reasoner {
   Capability& capability_;
   const Choices& choices_;
   std::vector<const Wish*> speaker_;   // by operator: the wish that spoke for its quantized unit, or null
+  const LimitedSplit& found_;
+  std::vector<uint64_t> lost_;         // by unit: devices taken away by a limit
+  std::map<std::pair<uint32_t, uint32_t>, LimitKind> why_lost_;  // by unit and device
   std::vector<uint32_t> passed_over_;  // by device: nodes that would have gone there first
 };
 
 }  // namespace
 
 void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability,
-                 const Choices& choices) {
-  Reasoner(plan, graph, candidates, request, capability, choices).run();
+                 const Choices& choices, const LimitedSplit& found) {
+  Reasoner(plan, graph, candidates, request, capability, choices, found).run();
 }
 
 }  // namespace optima::detail

@@ -10,8 +10,13 @@
 namespace optima {
 namespace {
 
-bool better(const Split& a, const Split& b) {
+size_t parts_on(const Split& split, uint64_t devices) {
+  return static_cast<size_t>(std::count_if(split.devices.begin(), split.devices.end(), [&](uint32_t d) { return devices >> d & 1; }));
+}
+
+bool better(const Split& a, const Split& b, uint64_t scarce) {
   if (a.devices.size() != b.devices.size()) return a.devices.size() < b.devices.size();
+  if (const size_t on_a = parts_on(a, scarce), on_b = parts_on(b, scarce); on_a != on_b) return on_a < on_b;
   if (a.displaced != b.displaced) return a.displaced < b.displaced;
   return a.bytes < b.bytes;
 }
@@ -46,7 +51,7 @@ Split split(const SplitProblem& problem) {
   const detail::Sequences found = detail::shortest_sequences(problem, detail::without_dominated(problem));
   for (size_t i = 0; i < found.shortest.size(); ++i) {
     Split fitted = detail::fit(problem, found.shortest[i]);
-    if (i == 0 || better(fitted, best)) best = std::move(fitted);
+    if (i == 0 || better(fitted, best, problem.scarce)) best = std::move(fitted);
   }
   best.lower_bound = found.lower_bound;
   return best;

@@ -21,6 +21,8 @@ struct SplitProblem {
   std::vector<uint32_t> first_reader;  ///< by tensor, one more at the end
   std::vector<uint32_t> readers;       ///< units, each once per tensor
   std::vector<uint64_t> bytes;         ///< by tensor
+  std::vector<uint32_t> values;        ///< by tensor: the caller's name for it; the splitter looks away. May be empty
+  uint64_t scarce = 0;                 ///< devices: of plans with equally many parts, one with the fewest on these
 
   uint32_t units() const { return static_cast<uint32_t>(allow.size()); }
   /// True when the arrays fit each other, every allow is inside the devices, and units stand in topological order.

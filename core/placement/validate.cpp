@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/placement/validate_limits.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -26,6 +27,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(devices());
     OPTIMA_RETURN_IF_ERROR(boundaries());
     OPTIMA_RETURN_IF_ERROR(cuts());
+    OPTIMA_RETURN_IF_ERROR(validate_limits(plan_, graph_, request_));
     OPTIMA_RETURN_IF_ERROR(tensors());
     return counts();
   }
@@ -58,7 +60,8 @@ class Validator {
       const Subgraph& subgraph = plan_.subgraphs[s];
       if (subgraph.nodes.empty()) return bad("subgraph ", s, " is empty");
       if (subgraph.device >= plan_.devices.size()) return bad("subgraph ", s, " is on device ", subgraph.device, " of ", plan_.devices.size());
-      if (s > 0 && plan_.subgraphs[s - 1].device == subgraph.device) return bad("subgraphs ", s - 1, " and ", s, " are neighbours on one device");
+      if (s > 0 && plan_.subgraphs[s - 1].device == subgraph.device && !closes_subgraphs(plan_.devices[subgraph.device], request_))
+        return bad("subgraphs ", s - 1, " and ", s, " are neighbours on one device");
       for (size_t i = 0; i < subgraph.nodes.size(); ++i) {
         const uint32_t n = subgraph.nodes[i];
         if (n >= main_.nodes.size()) return bad("subgraph ", s, " has node ", n, " of ", main_.nodes.size());

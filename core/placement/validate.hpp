@@ -9,7 +9,8 @@ namespace optima {
 /// Ok when the plan may be run: each node at home in exactly one subgraph and on its device, and cloned
 /// only where a device takes it and somebody reads it; quantized units in one subgraph; subgraphs in an order in which every value
 /// is there before it is read; the device said yes and every wish is obeyed; inputs and outputs of every subgraph complete, in
-/// extract()'s order, none unused; no empty subgraph, no neighbours on one device; cut tensors, bytes and bound right. Else
+/// extract()'s order, none unused; no empty subgraph, no neighbours on one device unless its limits
+/// close subgraphs; limits kept; cut tensors, bytes and bound right. Else
 /// Internal with the first thing wrong. O(nodes + readers). Runs on every plan, in release builds too.
 Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request);
 

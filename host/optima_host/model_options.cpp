@@ -51,6 +51,7 @@ void declare_placement(Arguments& arguments) {
       .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
       .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
       .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
+      .option("max-subgraphs", "N", "no more subgraphs than N, or fail with the nodes that need them (exit code 4)")
       .option("objective", "parts", "what the split minimises (default parts: fewest subgraphs)")
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
 }
@@ -87,6 +88,8 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.require_device = arguments.text("require-device");
   if (const std::string objective = arguments.text("objective", "parts"); objective != "parts")
     return usage_error(cat("--objective: found ", quote(objective), ", wanted parts"));
+  OPTIMA_ASSIGN(const int64_t most, arguments.integer("max-subgraphs", 0, 1, UINT32_MAX));
+  out.max_subgraphs = static_cast<uint32_t>(most);
   OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
   out.config = session.config();
   return out;
