@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/fuzz: allocation files with damage, and plugins that lie. Nothing may crash, and no plan may be wrong: make_plan() has
+// every plan checked by validate(), so an Internal status is a failure here.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "core/placement/plan_json.hpp"
+#include "core/placement/validate.hpp"
+#include "tests/unit/placement/placing.hpp"
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+using Random = std::mt19937_64;
+uint32_t below(Random& random, uint32_t n) { return static_cast<uint32_t>(random() % n); }
+
+// Some forty nodes, each reading one or two earlier values; every ninth is an If with a body that captures.
+struct Tangle : Setup {
+  explicit Tangle(Random& random) {
+    std::vector<uint32_t> values = {input("x"), constant("w")};
+    for (int i = 0; i < 40; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      const auto any = [&] { return values[below(random, static_cast<uint32_t>(values.size()))]; };
+      const bool holds = i % 9 == 8;
+      const uint32_t captured = any();
+      values.push_back(node(name, holds ? "If" : kAllOps[below(random, 3)], {any(), any()}));
+      if (holds) graph.contents.graphs[body(name + "/body", {captured})].outputs = {0};
+    }
+    const Uses uses = uses_of(graph);
+    for (uint32_t v = 2; v < graph.main().values.size(); ++v)
+      if (uses.consumers[v].empty()) output(v);
+    candidates({"NPU:0", "CPU:0"});
+  }
+  uint32_t any_id(Random& random) const { return graph.main().nodes[below(random, static_cast<uint32_t>(graph.main().nodes.size()))].id; }
+};
+
+void lie(Random& random, Tangle& tangle, FakePlugin& plugin) {
+  for (uint32_t i = below(random, 30); i > 0; --i) {
+    const uint32_t id = tangle.any_id(random);
+    Verdict said{id, below(random, 8), below(random, 20), below(random, 4) ? below(random, 5) : OPTIMA_NONE, "", "", "", below(random, 2) ? "because" : ""};
+    switch (below(random, 6)) {
+      case 0: plugin.silent.insert(id); break;
+      case 1: plugin.extra.push_back(said); break;                                  // said twice
+      case 2: said.node = static_cast<uint32_t>(random()), plugin.extra.push_back(said); break;  // never asked
+      case 3: said.verdict = static_cast<uint32_t>(random()); [[fallthrough]];
+      default: plugin.verdicts[id] = said;
+    }
+  }
+  if (below(random, 12) == 0) plugin.failure = plugin_error("check broke down");
+}
+
+void limit(Random& random, Limits& limits) {
+  const auto sometimes = [&](uint32_t most) { return below(random, 4) ? uint64_t{0} : uint64_t{below(random, most)}; };
+  limits.max_subgraphs = sometimes(6), limits.max_nodes = sometimes(12), limits.max_io = sometimes(12), limits.memory = sometimes(400);
+  limits.connected_only = below(random, 4) == 0;
+  if (below(random, 4) == 0) limits.not_first = {kAllOps[below(random, 4)]};
+  if (below(random, 4) == 0) limits.not_last = {kAllOps[below(random, 4)]};
+}
+
+Tangle& wished(Random& random, Tangle& tangle) {
+  for (uint32_t i = below(random, 6); i > 0; --i) {
+    const std::string name = "n" + std::to_string(below(random, 40));
+    const uint32_t id = tangle.id_of(name);
+    if (id < tangle.request.wishes.size() && !tangle.request.wishes[id].devices.empty()) continue;
+    below(random, 2) ? tangle.wish(name, {below(random, 2) ? "NPU:0" : "CPU:0"}) : tangle.wish(name, {"NPU:0", "CPU:0"}, false);
+  }
+  return tangle;
+}
+
+std::string damaged(Random& random, std::string text) {
+  static const std::vector<std::string> pieces = {"{", "}", "[", "]", ":", ",", "\"", "null", "1e999", "-1", "\\u0000", "\\ud800", "*", "?", "op:", "\n", "\xff", "//"};
+  for (uint32_t n = below(random, 4) + 1; n > 0 && !text.empty(); --n) {
+    const size_t at = random() % text.size();
+    switch (below(random, 4)) {
+      case 0: text[at] = static_cast<char>(random()); break;
+      case 1: text.erase(at, random() % 9); break;
+      case 2: text.insert(at, pieces[below(random, static_cast<uint32_t>(pieces.size()))]); break;
+      default: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("plugins that lie, are silent, contradict themselves or declare any limits only ever get a valid plan or a Placement error") {
+  Random random(1);
+  std::map<StatusKind, int> kinds;
+  for (int i = 0; i < 3000; ++i) {
+    Tangle tangle(random);
+    lie(random, tangle, tangle.npu);
+    if (i % 4 == 0) lie(random, tangle, tangle.cpu);
+    if (i % 2) limit(random, tangle.npu.manifest_.limits);
+    if (i % 5 == 0) limit(random, tangle.cpu.manifest_.limits);
+    if (i % 7 == 0) tangle.request.max_subgraphs = 1 + below(random, 8);
+    const Result<Plan> plan = make_plan(wished(random, tangle).graph, tangle.request);
+    INFO(plan.status().message());
+    CHECK((plan.ok() || plan.status().kind() == StatusKind::Placement));
+    ++kinds[plan.status().kind()];
+  }
+  MESSAGE("of 3000: " << kinds[StatusKind::Ok] << " plans, " << kinds[StatusKind::Placement] << " refusals");
+  CHECK(kinds[StatusKind::Ok] > 300);
+  CHECK(kinds[StatusKind::Placement] > 300);
+}
+
+TEST_CASE("a plugin that takes back one yes after another while compiling ends in a plan without it or in a Placement error") {
+  Random random(2);
+  int ended_without = 0;
+  for (int i = 0; i < 100; ++i) {
+    Tangle tangle(random);
+    for (int round = 0; round < 200; ++round) {
+      const Result<Plan> plan = make_plan(tangle.graph, tangle.request);
+      INFO(plan.status().message());
+      REQUIRE((plan.ok() || plan.status().kind() == StatusKind::Placement));
+      if (!plan.ok()) break;
+      std::vector<uint32_t> on_npu;
+      for (const PlacedNode& node : plan->nodes)
+        if (plan->devices[node.device].plugin == "fastnpu") on_npu.push_back(node.node_id);
+      if (on_npu.empty()) {
+        ++ended_without;
+        break;
+      }
+      tangle.request.compile_refusals[{on_npu[random() % on_npu.size()], "fastnpu"}] = "too late";
+    }
+  }
+  CHECK(ended_without == 100);
+}
+
+TEST_CASE("damaged allocations are read, or refused with a place, and what is read resolves or is refused") {
+  Random random(3);
+  Tangle tangle(random);
+  const std::string whole = R"({"n1": "X64:0", "n2": ["NPU:0", "CPU:0"], "n*": "auto", "op:Relu": "fastnpu/NPU:1", "n8/body*": "CPU:0", "*": "auto"})";
+  std::map<StatusKind, int> kinds;
+  for (int i = 0; i < 60000; ++i) {
+    const Result<Json> json = parse_json(damaged(random, whole), "alloc.json");
+    if (!json.ok()) {
+      CHECK(json.status().kind() == StatusKind::InvalidInput);
+      ++kinds[StatusKind::Usage];  // counted apart: no JSON at all
+      continue;
+    }
+    const Result<Allocation> allocation = parse_allocation(*json, "alloc.json");
+    const Status status = allocation.ok() ? resolve(*allocation, tangle.graph).status() : allocation.status();
+    CHECK((status.ok() || status.kind() == StatusKind::InvalidInput));
+    ++kinds[status.kind()];
+  }
+  MESSAGE("of 60000: " << kinds[StatusKind::Usage] << " no JSON, " << kinds[StatusKind::InvalidInput] << " refused, " << kinds[StatusKind::Ok] << " resolved");
+  CHECK(kinds[StatusKind::InvalidInput] > 1000);
+  CHECK(kinds[StatusKind::Ok] > 1000);
+}
+
+TEST_CASE("damaged plans are read or refused, and the validator judges what is read") {
+  Random random(4);
+  Tangle tangle(random);
+  tangle.npu.manifest_.limits.max_nodes = 3;
+  const std::string whole = to_text(plan_to_json(tangle.plan()));
+  int read = 0, valid = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Result<Json> json = parse_json(damaged(random, whole), "plan.json");
+    if (!json.ok()) continue;
+    const Result<Plan> plan = plan_from_json(*json, "plan.json");
+    if (!plan.ok()) {
+      CHECK(plan.status().kind() == StatusKind::InvalidInput);
+      continue;
+    }
+    ++read;
+    valid += validate(*plan, tangle.graph, tangle.request).ok();
+  }
+  MESSAGE("of 3000: " << read << " read, " << valid << " still valid");
+  CHECK(read > 100);
+}
