@@ -12,13 +12,12 @@ namespace openvino_plugin {
 namespace sdk = optima::sdk;
 namespace image = optima::image;
 
-/// Nodes without bodies, in the graph's order. Constants share the blobs of the graph they come from.
+/// Nodes in the graph's order, each with its bodies. Constants share the blobs of the graph they come from.
 class Cut {
  public:
   Cut(const optima_graph* from, const std::vector<sdk::Node>& nodes) : from_(from) {
-    contents_.graphs.emplace_back();
-    graph().name = "query";
-    for (const sdk::Node& n : nodes) add(n);
+    Scope main = scope("query");
+    for (const sdk::Node& n : nodes) add(n, main);
     for (uint32_t k = 0; k < from->image->opsets.count; ++k) {
       const optima_opset& o = *optima_get_opset(from->image, k);
       contents_.opsets.emplace_back(sdk::view(optima_string(from->image, &o.domain)), o.version);
@@ -30,16 +29,26 @@ class Cut {
   const optima_graph* raw() const { return &raw_; }
 
  private:
-  image::Graph& graph() { return contents_.graphs[0]; }
+  /// A graph being filled, and where the values of its origin are in it.
+  struct Scope {
+    size_t graph;
+    std::unordered_map<uint32_t, uint32_t> values{};
+  };
+  Scope scope(std::string name) {
+    contents_.graphs.emplace_back().name = std::move(name);
+    return {contents_.graphs.size() - 1};
+  }
+  image::Graph& graph(const Scope& in) { return contents_.graphs[in.graph]; }
 
   uint32_t constant(const sdk::Constant& c) {
     contents_.constants.push_back({c.dtype(), c.shape(), c.blob_index()});
     return static_cast<uint32_t>(contents_.constants.size() - 1);
   }
 
-  uint32_t value(const sdk::Value& v, bool made_here) {
+  /// What the main graph makes is its output, what it only reads its input; bodies say so themselves.
+  uint32_t value(const sdk::Value& v, bool made_here, Scope& in) {
     if (!v) return OPTIMA_NONE;
-    const auto [at, fresh] = values_.try_emplace(v.index(), static_cast<uint32_t>(graph().values.size()));
+    const auto [at, fresh] = in.values.try_emplace(v.index(), static_cast<uint32_t>(graph(in).values.size()));
     if (!fresh) return at->second;
     image::Value out{std::string(v.name()), v.dtype(), std::nullopt, OPTIMA_NONE, v.kind()};
     if (v.ranked()) {
@@ -47,13 +56,25 @@ class Cut {
       for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k) out.dims->push_back({v.dim(k), std::string(v.symbol(k))});
     }
     if (v.is_constant()) out.constant = constant(v.constant());
-    if (made_here) graph().outputs.push_back(at->second);
-    else if (!v.is_constant()) graph().inputs.push_back(at->second);
-    graph().values.push_back(std::move(out));
+    if (in.graph == 0 && made_here) graph(in).outputs.push_back(at->second);
+    else if (in.graph == 0 && !v.is_constant()) graph(in).inputs.push_back(at->second);
+    graph(in).values.push_back(std::move(out));
     return at->second;
   }
 
-  image::Attr attribute(const sdk::Attr& a) {
+  uint32_t body(const sdk::Graph& from, Scope& outer) {
+    Scope in = scope(std::string(from.name()));
+    for (uint32_t k = 0; k < from.capture_count(); ++k) {
+      const uint32_t outside = value(from.captured(k), false, outer);
+      graph(in).captures.push_back({outside, value(from.capture_of(k), false, in)});
+    }
+    for (uint32_t k = 0; k < from.input_count(); ++k) graph(in).inputs.push_back(value(from.input(k), false, in));
+    for (uint32_t k = 0; k < from.size(); ++k) add(from[k], in);
+    for (uint32_t k = 0; k < from.output_count(); ++k) graph(in).outputs.push_back(value(from.output(k), false, in));
+    return static_cast<uint32_t>(in.graph);
+  }
+
+  image::Attr attribute(const sdk::Attr& a, Scope& in) {
     image::Attr out{std::string(a.name()), a.type(), a.raw().flags};
     out.i = a.integer(), out.f = a.real(), out.s = a.string();
     for (uint32_t k = 0; k < a.size(); ++k) {
@@ -62,21 +83,22 @@ class Cut {
       if (a.type() == OPTIMA_ATTR_STRINGS || a.type() == OPTIMA_ATTR_TYPES) out.strings.emplace_back(a.string(k));
       if (a.type() == OPTIMA_ATTR_TENSORS) out.refs.push_back(constant(a.tensor(k)));
     }
+    if (a.type() == OPTIMA_ATTR_GRAPH) out.refs.push_back(body(a.body(), in));
+    for (uint32_t k = 0; a.type() == OPTIMA_ATTR_GRAPHS && k < a.size(); ++k) out.refs.push_back(body(a.body(k), in));
     if (a.type() == OPTIMA_ATTR_TENSOR) out.refs.push_back(constant(a.tensor()));
     return out;
   }
 
-  void add(const sdk::Node& n) {
+  void add(const sdk::Node& n, Scope& in) {
     image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version()};
-    for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(value(n.input(k), false));
-    for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(value(n.output(k), true));
-    for (uint32_t k = 0; k < n.attr_count(); ++k) out.attrs.push_back(attribute(n.attr(k)));
-    graph().nodes.push_back(std::move(out));
+    for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(value(n.input(k), false, in));
+    for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(value(n.output(k), true, in));
+    for (uint32_t k = 0; k < n.attr_count(); ++k) out.attrs.push_back(attribute(n.attr(k), in));
+    graph(in).nodes.push_back(std::move(out));
   }
 
   const optima_graph* from_;
   image::Contents contents_;
-  std::unordered_map<uint32_t, uint32_t> values_;
   std::optional<image::Bytes> bytes_;
   optima_graph raw_{};
 };

@@ -31,6 +31,16 @@ def model_of(schema, opset):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10).SerializeToString()
 
 
+def required(schema):
+    """How many leading inputs must be there."""
+    count = 0
+    for p in schema.inputs:
+        if p.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
+            break
+        count += p.min_arity if p.option == onnx.defs.OpSchema.FormalParameterOption.Variadic else 1
+    return count
+
+
 def has_translator(core, schema, opset):
     child = os.fork()
     if child == 0:
@@ -54,15 +64,14 @@ def rows(core):
         for k, s in enumerate(schemas):
             after = schemas[k + 1].since_version if k + 1 < len(schemas) else 99
             ins, outs = [numbers(p) for p in s.inputs], [numbers(p) for p in s.outputs]
-            bodies = any(a.type in (onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS) for a in s.attributes.values())
-            plain = not bodies and all(ins) and all(outs) and len(ins) <= 8 and len(outs) <= 8
+            plain = all(ins) and all(outs) and len(ins) <= 8 and len(outs) <= 8
             if not plain or not has_translator(core, s, max(s.since_version, min(CANONICAL, after - 1))):
                 continue
             last = merged[-1] if merged else None
-            if last and last[2:] == [ins, outs, s.min_input, k - 1]:
+            if last and last[2:] == [ins, outs, required(s), k - 1]:
                 last[1], last[5] = s.since_version, k
             else:
-                merged.append([s.since_version, s.since_version, ins, outs, s.min_input, k])
+                merged.append([s.since_version, s.since_version, ins, outs, required(s), k])
         for first, last, ins, outs, least, _ in merged:
             yield name, first, last, ins, outs, least
 

@@ -50,11 +50,25 @@ sdk::Verdict compare_type(const sdk::Node& node, uint32_t k, const ov::Output<ov
   return same ? sdk::Verdict::supported(node) : sdk::Verdict::refused(node, OPTIMA_REASON_OTHER, "shape of " + what + " is " + shape.to_string() + " in OpenVINO, the model says otherwise");
 }
 
+/// What the node reads, its bodies included.
+std::set<std::string, std::less<>> names_read(const sdk::Node& node) {
+  std::set<std::string, std::less<>> names;
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (node.input(k)) names.emplace(node.input(k).name());
+  const auto captured = [&](const sdk::Graph& body) {
+    for (uint32_t k = 0; k < body.capture_count(); ++k) names.emplace(body.captured(k).name());
+  };
+  for (uint32_t k = 0; k < node.attr_count(); ++k) {
+    const sdk::Attr a = node.attr(k);
+    if (a.type() == OPTIMA_ATTR_GRAPH) captured(a.body());
+    for (uint32_t b = 0; a.type() == OPTIMA_ATTR_GRAPHS && b < a.size(); ++b) captured(a.body(b));
+  }
+  return names;
+}
+
 /// Everything OpenVINO made of the node, from its outputs back to its inputs, must have an implementation.
 sdk::Verdict judge_node(const Answer& answer, const std::string& device, const sdk::Node& node) {
-  std::set<std::string, std::less<>> stop;
-  for (uint32_t k = 0; k < node.input_count(); ++k)
-    if (node.input(k)) stop.emplace(node.input(k).name());
+  const std::set<std::string, std::less<>> stop = names_read(node);
   std::vector<ov::Output<ov::Node>> open;
   for (uint32_t k = 0; k < node.output_count(); ++k) {
     if (!node.output(k)) continue;
@@ -121,7 +135,7 @@ std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::
   std::vector<std::pair<const optima_node*, sdk::Node>> open;
   for (const sdk::Node& n : request.nodes()) {
     sdk::Verdict v = sdk::judge(kInfo.operators, n);
-    if (v.yes() && n.raw().graph != 0) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, this plugin takes nodes of the main graph only");
+    if (v.yes() && n.raw().graph != 0) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, this plugin takes bodies with their node only");
     if (const std::string lacks = missing_operands(n); v.yes() && !lacks.empty()) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, lacks);
     if (v.yes()) open.emplace_back(&n.raw(), n);
     else out.push_back(std::move(v));

@@ -37,8 +37,9 @@ class Request : public sdk::Context {
 
   /// OpenVINO takes times only in a model imported with them: the first true imports the blob once more.
   void profile(bool on) override;
-  /// One event per layer that ran, named "layer [type how]", as in "conv1 [Convolution brgconv_avx512_I8]". OpenVINO tells durations, in microseconds, no beginnings:
-  /// a run's layers are laid end to end in the order they ran, from the run's own beginning.
+  /// One event per layer that ran, named "layer [type how]", as in "conv1 [Convolution brgconv_avx512_I8]". OpenVINO tells whole
+  /// microseconds, a layer's mean over the runs so far, and no beginnings: a run's layers are laid end to end in the order they
+  /// ran, from the run's own beginning; those with a mean under one microsecond are not told.
   void read_profile(const sdk::EventSink& add) override;
 
  private:

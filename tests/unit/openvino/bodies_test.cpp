@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: nodes with bodies are taken with them.
+#include "tests/unit/openvino/sample.hpp"
+
+#ifdef OPENVINO_PLUGIN
+
+using namespace optima;
+using test::FileSink;
+using test::floats;
+using test::kTarget;
+using test::OnnxHost;
+
+namespace {
+
+/// A model from ONNX text, asked about, compiled and loaded; every node of the main graph must be taken.
+struct Compiled {
+  OnnxHost host;
+  const seam::Instance plugin{OPENVINO_PLUGIN, host};
+  std::optional<PackedGraph> packed;
+  FileSink sink;
+  std::optional<seam::Artifact> artifact;
+  std::optional<seam::Program> program;
+
+  explicit Compiled(const std::string& graph) {
+    auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 17]> " + graph, "bodies");
+    REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+    packed.emplace(pack(*loaded, true));
+    check(*loaded);
+    optima_compile_request r{};
+    r.struct_size = sizeof r;
+    r.graph = &packed->raw;
+    r.device = &kTarget;
+    r.stem = seam::str("subgraph_0");
+    seam::Watch watch;
+    seam::Status status;
+    REQUIRE_MESSAGE(plugin.compiler().compile(plugin.self, &r, &sink.raw, &watch.raw, &status.raw) == OPTIMA_OK, status.message);
+    sink.take();
+    artifact.emplace(sink, nullptr);
+    program.emplace(plugin, *artifact, kTarget);
+    REQUIRE_MESSAGE(program->raw, program->status.message);
+  }
+  std::vector<float> run(const std::vector<reference::Tensor>& inputs) const {
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(*program, inputs, out, status) == OPTIMA_OK, status.message);
+    return floats(out[0]);
+  }
+
+ private:
+  void check(const Graph& graph) const {
+    std::vector<uint32_t> ids;
+    for (const image::Node& n : graph.main().nodes) ids.push_back(n.id);
+    optima_check_request r{};
+    r.struct_size = sizeof r;
+    r.graph = &packed->raw;
+    r.nodes = ids.data(), r.node_count = static_cast<uint32_t>(ids.size());
+    r.device = &kTarget;
+    seam::Verdicts verdicts;
+    seam::Status status;
+    REQUIRE_MESSAGE(plugin.compiler().check(plugin.self, &r, seam::Verdicts::add, &verdicts, &status.raw) == OPTIMA_OK, status.message);
+    for (const auto& [id, said] : verdicts.by_node) CHECK_MESSAGE(said.verdict == OPTIMA_VERDICT_SUPPORTED, said.text);
+  }
+};
+
+template <class T>
+reference::Tensor scalar(int32_t dtype, T value) {
+  void* p = nullptr;
+  reference::Tensor t = reference::Tensor::make(dtype, {}, &p);
+  std::memcpy(p, &value, sizeof value);
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("If is taken with both branches and what they read outside") {
+  const Compiled m(R"(g (float[2] x, bool c) => (float[2] y) {
+      h = Relu(x)
+      z = If(c) <then_branch = t () => (float[2] a) { a = Exp(h) }, else_branch = e () => (float[2] b) { b = Neg(h) }>
+      y = Add(z, x) })");
+  CHECK(m.run({test::f32({2}, {0, -1}), scalar(OPTIMA_BOOL, true)}) == std::vector<float>{1, 0});
+  CHECK(m.run({test::f32({2}, {3, -1}), scalar(OPTIMA_BOOL, false)}) == std::vector<float>{0, -1});
+}
+
+TEST_CASE("Loop is taken with its body") {
+  const Compiled m(R"(g (int64 n, bool c, float[2] x, float[2] w) => (float[2] y) {
+      h = Relu(w)
+      y = Loop(n, c, x) <body = b (int64 i, bool ci, float[2] a) => (bool co, float[2] s) { co = Identity(ci)  s = Add(a, h) }> })");
+  CHECK(m.run({scalar(OPTIMA_I64, int64_t{3}), scalar(OPTIMA_BOOL, true), test::f32({2}, {1, 2}), test::f32({2}, {10, -1})}) == std::vector<float>{31, 2});
+}
+
+#endif
