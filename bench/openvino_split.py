@@ -262,7 +262,8 @@ def print_table(title, rows):
     widths = [max(len(str(row[c])) for row in rows) for c in range(len(rows[0]))]
     print(f"\n{title}")
     for row in rows:
-        print("  ".join(str(cell).rjust(width) if c else str(cell).ljust(width) for c, (cell, width) in enumerate(zip(row, widths))).rstrip(), flush=True)
+        cells = (str(cell).rjust(width) if c else str(cell).ljust(width) for c, (cell, width) in enumerate(zip(row, widths)))
+        print("  ".join(cells).rstrip(), flush=True)
 
 
 def machine():

@@ -2,6 +2,7 @@
 // tests: small graphs for plugins/openvino.
 #pragma once
 
+#include "tests/support/seam_samples.hpp"
 #include "tests/unit/openvino/harness.hpp"
 
 namespace optima::test {
@@ -12,17 +13,8 @@ inline image::Value tensor(std::string name, std::vector<int64_t> shape, int32_t
   return v;
 }
 
-inline reference::Tensor f32(std::vector<int64_t> dims, const std::vector<float>& x) {
-  void* p = nullptr;
-  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, std::move(dims), &p);
-  REQUIRE(t.size == x.size() * sizeof(float));
-  std::memcpy(p, x.data(), t.size);
-  return t;
-}
-inline std::vector<float> floats(const reference::Tensor& t) {
-  const auto* p = static_cast<const float*>(t.data);
-  return {p, p + t.size / sizeof(float)};
-}
+using seam::f32;
+using seam::floats;
 
 /// y = relu(x + w), x of `rows` rows (-1: any number, "rows"); t = positions of y that are not zero, i64.
 struct Sample {

@@ -28,18 +28,7 @@ using test::tensor;
 
 namespace {
 
-seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node, const optima_device& target = kTarget) {
-  seam::Status status;
-  seam::Verdicts v;
-  REQUIRE_MESSAGE(seam::check(plugin, m, {node}, target, v, status) == OPTIMA_OK, status.message);
-  REQUIRE(v.reports == 1);
-  return v.by_node.at(node);
-}
-
-seam::Model one_node(const image::Node& node, std::vector<image::Value> values, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
-  image::Graph g{"one", std::move(values), {node}, std::move(inputs), std::move(outputs), {}};
-  return seam::Model(image::pack(image::Contents{{g}, {}, {{"", 21}}}));
-}
+seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node) { return seam::said(plugin, m, node, kTarget); }
 
 /// check_artifact's verdict and sentence, and that load() says the same.
 std::pair<uint32_t, std::string> verdict(const seam::Instance& plugin, const seam::MemorySink& sink, const optima_device& device = kTarget) {
@@ -177,7 +166,7 @@ TEST_CASE("check refuses by operator, version, element type and device, each wit
   OnnxHost host;
   const seam::Instance plugin(OPENVINO_PLUGIN, host);
   const auto verdict_on = [&](const image::Node& n, int32_t dtype = OPTIMA_F32) {
-    const seam::Model m = one_node(n, {tensor("x", {2, 2}, dtype), tensor("y", {}, dtype)}, {0}, {1});
+    const seam::Model m = seam::one_node(n, {tensor("x", {2, 2}, dtype), tensor("y", {}, dtype)}, {0}, {1});
     return said(plugin, m, n.id);
   };
   const seam::Said op = verdict_on({"n", "Det", "", 5, 11, {0}, {1}, {}});

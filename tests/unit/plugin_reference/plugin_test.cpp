@@ -7,25 +7,16 @@
 
 #include "optima/ext/profile.h"
 #include "tests/support/sample_images.hpp"
-#include "tests/support/seam_run.hpp"
+#include "tests/support/seam_samples.hpp"
 
 using namespace optima;
+using seam::f32;
+using seam::floats;
+using seam::one_node;
 
 namespace {
 
 const optima_device kTarget = seam::device("REF");
-
-reference::Tensor f32(std::vector<int64_t> dims, const std::vector<float>& x) {
-  void* p = nullptr;
-  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, std::move(dims), &p);
-  REQUIRE(t.size == x.size() * sizeof(float));
-  std::memcpy(p, x.data(), t.size);
-  return t;
-}
-std::vector<float> floats(const reference::Tensor& t) {
-  const auto* p = static_cast<const float*>(t.data);
-  return {p, p + t.size / sizeof(float)};
-}
 
 /// y = relu(x + w) with w of 2048 floats (a shared weight) and t = x nonzero positions (of unknown shape).
 struct Sample {
@@ -51,17 +42,7 @@ struct Sample {
   }
 };
 
-seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node) {
-  seam::Status status;
-  seam::Verdicts v;
-  REQUIRE(seam::check(plugin, m, {node}, kTarget, v, status) == OPTIMA_OK);
-  return v.by_node.at(node);
-}
-
-seam::Model one_node(const image::Node& node, std::vector<image::Value> values, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
-  image::Graph g{"one", std::move(values), {node}, std::move(inputs), std::move(outputs), {}};
-  return seam::Model(image::pack({{g}, {}, {{"", 21}}}));
-}
+seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node) { return seam::said(plugin, m, node, kTarget); }
 
 }  // namespace
 
