@@ -36,7 +36,7 @@ std::string to_dot(const Plan& plan);
 Json to_model_explorer(const Plan& plan);
 
 /// Has Graphviz' program `dot` draw a DOT text as "svg" or "png" and returns the picture. Plugin when it is absent, fails, or
-/// takes longer than five minutes (its layout is slow for thousands of nodes; the page's is not).
+/// takes longer than five minutes (its layout is slow for thousands of nodes, the page's is not).
 Result<std::string> draw(const std::string& dot, const std::string& format);
 
 }  // namespace optima::view

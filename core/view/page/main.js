@@ -39,7 +39,7 @@ function chooseSubgraph(index, look) {
 
 function search(words) {
   const wanted = words.trim().toLowerCase();
-  const owner = (i) => (i.node ? [i.node.name, i.node.op, i.node.why, plan.devices[i.node.device].name, i.node.sentence] : [i.tensor.name, i.tensor.type]);
+  const owner = (i) => (i.node ? [i.node.name, i.node.op, i.node.why, plan.devices[i.node.device].name, i.node.sentence, ...i.node.clones.map((c) => c.sentence)] : [i.tensor.name, i.tensor.type]);
   const found = wanted ? items.filter((i) => owner(i).some((w) => w.toLowerCase().includes(wanted))) : [];
   chosen.found = wanted ? new Set(found) : null;
   fillFound(found, words.trim());
