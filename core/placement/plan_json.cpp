@@ -33,17 +33,19 @@ Json node_to_json(const Plan& plan, size_t index) {
   Json answers = Json::object();
   for (size_t d = 0; d < node.answers.size(); ++d) {
     const DeviceAnswer& answer = node.answers[d];
-    Json& one = answers[plan.devices[d].name] = {{"yes", answer.yes}};
+    Json& one = answers[plan.devices[d].name];
+    one["yes"] = answer.yes;
     if (!answer.reason.empty()) one["reason"] = answer.reason;
     if (!answer.text.empty()) one["text"] = answer.text;
   }
-  Json out = {{"name", node.name},
-              {"id", node.node_id},
-              {"op", node.op_type},
-              {"device", plan.devices[node.device].name},
-              {"subgraph", node.subgraph},
-              {"why", name_of(node.why)},
-              {"sentence", node.sentence}};
+  Json out = Json::object();  // member by member: a list in braces would be copied, which shows at 100,000 nodes
+  out["name"] = node.name;
+  out["id"] = node.node_id;
+  out["op"] = node.op_type;
+  out["device"] = plan.devices[node.device].name;
+  out["subgraph"] = node.subgraph;
+  out["why"] = name_of(node.why);
+  out["sentence"] = node.sentence;
   if (!node.quantized_unit.empty()) out["quantized_unit"] = node.quantized_unit;
   if (!node.asked.empty()) {
     out["asked"] = node.asked;
@@ -58,7 +60,11 @@ Json node_to_json(const Plan& plan, size_t index) {
 }
 
 Json tensor_to_json(const PlanTensor& tensor) {
-  Json out = {{"name", tensor.name}, {"type", tensor.type}, {"value", tensor.value}, {"bytes", tensor.bytes}};
+  Json out = Json::object();
+  out["name"] = tensor.name;
+  out["type"] = tensor.type;
+  out["value"] = tensor.value;
+  out["bytes"] = tensor.bytes;
   if (tensor.from) out["from"] = *tensor.from;
   out["to"] = tensor.to;
   if (tensor.output) out["output"] = true;

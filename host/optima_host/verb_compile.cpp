@@ -58,7 +58,7 @@ Status plan_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
   if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), to_text(plan_to_json(planned.plan))));
   session.print(placement_summary(planned.plan));
-  session.print_json(plan_document(planned));
+  if (session.json()) session.print_json(plan_document(planned));
   return {};
 }
 
