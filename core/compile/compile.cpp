@@ -83,6 +83,17 @@ Result<std::vector<std::shared_ptr<Plugin>>> read_supports(const PlanRequest& re
   return out;
 }
 
+Status add_costs(const PlanRequest& request, PlacementRequest& out) {
+  const std::string& objective = request.objective.empty() ? request.config.objective : request.objective;
+  out.objective = objective == "latency" ? Objective::Latency : Objective::Parts;
+  for (const auto* files : {&request.config.costs, &request.costs})
+    for (const std::string& file : *files) {
+      OPTIMA_ASSIGN(MeasuredCosts costs, read_costs(file));
+      out.costs.push_back(std::move(costs));
+    }
+  return {};
+}
+
 Result<PlacementRequest> placement_request(const PlanRequest& request, const Planned& planned, const Registry& registry) {
   PlacementRequest out;
   for (const std::string& text : request.devices) {
@@ -91,8 +102,9 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   }
   for (const DeviceConfig& d : request.config.devices) {
     if (request.devices.empty()) out.candidates.push_back(d.name);
-    out.settings.push_back({d.name, d.target, d.memory_limit});
+    out.settings.push_back({d.name, d.target, d.memory_limit, d.launch_us, d.gflops, d.gbytes_per_s});
   }
+  for (const LinkConfig& l : request.config.links) out.links.push_back({l.from, l.to, l.latency_us, l.gbytes_per_s});
   if (!request.require_device.empty()) {
     OPTIMA_ASSIGN(out.require_device, parse_device(request.require_device));
   }
@@ -101,6 +113,7 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
     out.settings.insert(out.settings.end(), planned.choice.settings.begin(), planned.choice.settings.end());
   }
   out.max_subgraphs = request.max_subgraphs;
+  OPTIMA_RETURN_IF_ERROR(add_costs(request, out));
   out.wishes = planned.wishes.by_node_id;
   out.plugins = registry.compilers();
   for (const auto& support : planned.supports) out.plugins.push_back(support.get());

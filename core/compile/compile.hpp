@@ -32,6 +32,8 @@ struct PlanRequest {
   std::vector<std::string> devices;           ///< candidates in order; empty = the config's, else all that are present
   std::string require_device;                 ///< every node there, or Placement
   uint32_t max_subgraphs = 0;                 ///< 0 = no limit
+  std::string objective;                      ///< "parts" or "latency"; empty = the config's
+  std::vector<std::string> costs;             ///< files of measured costs, besides the config's
   Config config;
   std::vector<std::string> supports;          ///< manifests without a plugin, paths: read_note_plugin(); plans only
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note

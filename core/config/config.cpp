@@ -33,13 +33,14 @@ class Reader {
   Result<Config> config(const YamlNode& root) {
     Config out;
     if (root.kind == Kind::Null) return out;  // an empty file changes nothing
-    OPTIMA_RETURN_IF_ERROR(map(root, "the file", {"devices", "links", "plugins", "objective"}));
+    OPTIMA_RETURN_IF_ERROR(map(root, "the file", {"devices", "links", "plugins", "objective", "costs"}));
     for (const auto& [key, line, column, value] : root.members) {
       Status status;
       if (key == "devices") status = devices(value, out);
       if (key == "links") status = links(value, out);
       if (key == "plugins") status = plugins(value, out);
       if (key == "objective") status = objective(value, out);
+      if (key == "costs") status = words(value, "costs", "file", out.costs);
       OPTIMA_RETURN_IF_ERROR(status);
     }
     return out;
@@ -71,13 +72,14 @@ class Reader {
     out = at.text;
     return {};
   }
-  Status names(const YamlNode& at, std::string_view name, std::vector<std::string>& out) const {
-    if (at.kind != Kind::List) return wrong(at, name, "a list of plugin ids");
+  // A list of different words, each a `thing`.
+  Status words(const YamlNode& at, std::string_view name, std::string_view thing, std::vector<std::string>& out) const {
+    if (at.kind != Kind::List) return wrong(at, name, cat("a list of ", thing, "s"));
     for (const YamlNode& item : at.items) {
-      std::string id;
-      OPTIMA_RETURN_IF_ERROR(text(item, name, "a plugin id", id));
-      if (std::find(out.begin(), out.end(), id) != out.end()) return error(item, cat(name, ": plugin ", quote(id), " appears twice"));
-      out.push_back(id);
+      std::string word;
+      OPTIMA_RETURN_IF_ERROR(text(item, name, cat("a ", thing), word));
+      if (std::find(out.begin(), out.end(), word) != out.end()) return error(item, cat(name, ": ", thing, " ", quote(word), " appears twice"));
+      out.push_back(word);
     }
     return {};
   }
@@ -131,7 +133,7 @@ class Reader {
   }
   Status one_device(const YamlNode& at, DeviceConfig& out) const {
     if (at.kind == Kind::Scalar) return device(at, "device", out.name);
-    OPTIMA_RETURN_IF_ERROR(map(at, "device", {"name", "plugin", "target", "memory_limit", "launch_us"}));
+    OPTIMA_RETURN_IF_ERROR(map(at, "device", {"name", "plugin", "target", "memory_limit", "launch_us", "gflops", "gbytes_per_s"}));
     const YamlNode* name = find(at, "name");
     if (!name) return error(at, "device: key 'name' is missing, wanted as KIND:index");
     OPTIMA_RETURN_IF_ERROR(device(*name, "name", out.name));
@@ -145,7 +147,9 @@ class Reader {
     }
     if (const YamlNode* target = find(at, "target")) OPTIMA_RETURN_IF_ERROR(options(*target, "target", "", out.target));
     if (const YamlNode* limit = find(at, "memory_limit")) OPTIMA_RETURN_IF_ERROR(byte_count(*limit, "memory_limit", out.memory_limit));
-    if (const YamlNode* launch = find(at, "launch_us")) return number(*launch, "launch_us", "microseconds, 0 or more", out.launch_us);
+    if (const YamlNode* launch = find(at, "launch_us")) OPTIMA_RETURN_IF_ERROR(number(*launch, "launch_us", "microseconds, 0 or more", out.launch_us));
+    if (const YamlNode* rate = find(at, "gflops")) OPTIMA_RETURN_IF_ERROR(number(*rate, "gflops", "1e9 operations per second, 0 or more", out.gflops));
+    if (const YamlNode* rate = find(at, "gbytes_per_s")) return number(*rate, "gbytes_per_s", "gigabytes per second, 0 or more", out.gbytes_per_s);
     return {};
   }
 
@@ -176,8 +180,8 @@ class Reader {
 
   Status plugins(const YamlNode& at, Config& out) const {
     OPTIMA_RETURN_IF_ERROR(map(at, "plugins", {"options", "order", "allow"}));
-    if (const YamlNode* order = find(at, "order")) OPTIMA_RETURN_IF_ERROR(names(*order, "order", out.plugin_order));
-    if (const YamlNode* allow = find(at, "allow")) OPTIMA_RETURN_IF_ERROR(names(*allow, "allow", out.plugin_allow));
+    if (const YamlNode* order = find(at, "order")) OPTIMA_RETURN_IF_ERROR(words(*order, "order", "plugin id", out.plugin_order));
+    if (const YamlNode* allow = find(at, "allow")) OPTIMA_RETURN_IF_ERROR(words(*allow, "allow", "plugin id", out.plugin_allow));
     const YamlNode* by_plugin = find(at, "options");
     if (!by_plugin || by_plugin->kind == Kind::Null) return {};
     if (by_plugin->kind != Kind::Map) return wrong(*by_plugin, "options", "a map from plugin ids to options");
@@ -187,7 +191,7 @@ class Reader {
   }
 
   Status objective(const YamlNode& at, Config& out) const {
-    if (at.kind != Kind::Scalar || at.text != "parts") return wrong(at, "objective", "'parts'");
+    if (at.kind != Kind::Scalar || (at.text != "parts" && at.text != "latency")) return wrong(at, "objective", "'parts' or 'latency'");
     out.objective = at.text;
     return {};
   }

@@ -19,6 +19,8 @@ struct DeviceConfig {
   OptionValues target;        ///< target options, text as written; merged into the device's attributes
   uint64_t memory_limit = 0;  ///< bytes; 0 = none
   double launch_us = 0;       ///< cost of starting one subgraph, microseconds
+  double gflops = 0;          ///< what it computes at best, 1e9 operations per second; 0 = not known
+  double gbytes_per_s = 0;    ///< what its memory moves at best; 0 = not known
 
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
@@ -39,7 +41,8 @@ struct Config {
   OptionValues plugin_options;             ///< "plugin.key" -> text as written
   std::vector<std::string> plugin_order;   ///< ids, first one first
   std::vector<std::string> plugin_allow;   ///< ids; empty = all
-  std::string objective = "parts";
+  std::string objective = "parts";         ///< or "latency"
+  std::vector<std::string> costs;          ///< files of measured costs; a later one wins
 
   friend bool operator==(const Config&, const Config&) = default;
 };

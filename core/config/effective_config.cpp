@@ -34,7 +34,9 @@ void add_device(std::string& out, const DeviceConfig& device) {
   if (!device.target.empty()) out += "    target:\n";
   add_options(out, "      ", device.target);
   if (device.memory_limit) out += cat("    memory_limit: ", device.memory_limit, "\n");
-  if (device.launch_us != 0) out += cat("    launch_us: ", scalar(device.launch_us), "\n");
+  for (const auto& [key, value] :
+       {std::pair{"launch_us", device.launch_us}, std::pair{"gflops", device.gflops}, std::pair{"gbytes_per_s", device.gbytes_per_s}})
+    if (value != 0) out += cat("    ", key, ": ", scalar(value), "\n");
 }
 
 void add_link(std::string& out, const LinkConfig& link) {
@@ -69,6 +71,7 @@ std::string effective_config(const Config& config) {
   if (!config.links.empty()) out += "links:\n";
   for (const LinkConfig& link : config.links) add_link(out, link);
   add_plugins(out, config);
+  if (!config.costs.empty()) out += cat("costs: ", list(config.costs), "\n");
   return out + cat("objective: ", config.objective, "\n");
 }
 

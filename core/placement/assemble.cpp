@@ -6,6 +6,8 @@
 
 #include "core/support/text.hpp"
 
+#include "core/cost/work.hpp"
+
 namespace optima::detail {
 namespace {
 
@@ -27,6 +29,8 @@ class Assembler {
       placed.op_type = main_.nodes[n].op_type;
       placed.device = split.devices[part];
       placed.subgraph = part;
+      const Work work = work_of(graph_, main_.nodes[n]);
+      placed.flops = work.flops, placed.bytes = work.bytes;
       placed.unit = choices.units[choices.unit_of[n]][0];
       if (choices.quantized[n] != OPTIMA_NONE) placed.quantized_unit = main_.nodes[choices.quantized[n]].name;
     }

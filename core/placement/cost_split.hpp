@@ -50,6 +50,16 @@ struct CostSplit {
 /// Deterministic: work is bounded by counts, never by clocks. Requires problem.well_formed() and costs.well_formed(problem).
 CostSplit split_by_cost(const SplitProblem& problem, const CostTable& costs);
 
+/// What moving one unit alone to another device would change.
+struct MoveEffect {
+  double slower = 0;       ///< microseconds that the plan takes longer
+  int32_t more_parts = 0;
+};
+
+/// By unit * devices + device; zero where the unit is already or may not be. In problems too large to cut again for every move
+/// (units * devices * (units + readers) over 1e8), launches and parts are left out.
+std::vector<MoveEffect> effects_of_moves(const SplitProblem& problem, const CostTable& costs, const CostSplit& split);
+
 /// Time of an assignment (device by unit) cut into the cheapest parts found.
 PlanTime time_of(const SplitProblem& problem, const CostTable& costs, const std::vector<uint32_t>& device);
 

@@ -5,6 +5,7 @@
 #include "core/placement/candidates.hpp"
 #include "core/placement/capability.hpp"
 #include "core/placement/limits_of.hpp"
+#include "core/placement/node_costs.hpp"
 #include "core/placement/split.hpp"
 #include "core/placement/units.hpp"
 #include "core/placement/validate.hpp"
@@ -48,9 +49,15 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
   const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
   if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
   const SplitLimits limits = detail::limits_of(graph, candidates, request, choices, problem);
-  const LimitedSplit found = limits.any() ? split_within(problem, limits) : LimitedSplit{split(problem), {}, {}};
-  if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
-  Plan plan = detail::assemble(graph, uses, candidates, choices, found.split);
+  Plan plan;
+  LimitedSplit found;
+  if (request.objective == Objective::Parts) {
+    found = limits.any() ? split_within(problem, limits) : LimitedSplit{split(problem), {}, {}};
+    if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
+    plan = detail::assemble(graph, uses, candidates, choices, found.split);
+  } else {
+    OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
+  }
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
   OPTIMA_RETURN_IF_ERROR(validate(plan, graph, request));
   return plan;

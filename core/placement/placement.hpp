@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/allocation/allocation.hpp"
+#include "core/cost/costs_file.hpp"
 #include "core/graph/graph.hpp"
 #include "core/placement/plan.hpp"
 #include "core/registry/registry.hpp"
@@ -20,6 +21,21 @@ struct DeviceSettings {
   DeviceName name;            ///< an empty plugin fits every plugin
   OptionValues attributes;
   uint64_t memory_limit = 0;  ///< bytes; 0 = none
+  double launch_us = 0;       ///< starting one subgraph; 0 = as measured, else nothing
+  double gflops = 0;          ///< roofline: 1e9 operations per second; 0 = not known
+  double gbytes_per_s = 0;    ///< roofline: memory; 0 = not known
+};
+
+/// What moving one tensor between two devices takes, either of which may leave the plugin empty.
+struct LinkCost {
+  DeviceName from, to;
+  double latency_us = 0;
+  double gbytes_per_s = 0;  ///< 0 = the size does not matter
+};
+
+enum class Objective {
+  Parts,    ///< fewest subgraphs, see split.hpp
+  Latency,  ///< least estimated time of one run, see cost_split.hpp
 };
 
 /// What is wanted, and who may serve. Plugins are borrowed for the call.
@@ -33,6 +49,9 @@ struct PlacementRequest {
   std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
   std::vector<DeviceSettings> settings;
+  Objective objective = Objective::Parts;
+  std::vector<LinkCost> links;               ///< for Latency; pairs that are not listed move tensors for nothing, with a note
+  std::vector<MeasuredCosts> costs;          ///< for Latency; of two that time the same node the later one counts
   /// Tier 3: (node id, plugin id) -> the sentence with which compile refused the node. Such a yes counts as a no.
   std::map<std::pair<uint32_t, std::string>, std::string> compile_refusals;
   /// Only a plan is wanted: where a plugin cannot be asked (its toolchain is absent), its note alone decides, with a note.
@@ -51,7 +70,10 @@ struct PlacementRequest {
 /// - What a subgraph may be on a device (the limits of the plugin's note, the config's memory_limit) is kept: see limits.hpp.
 /// - If, Loop and Scan go whole to a device that takes them; wishes for nodes of their bodies bind the whole node.
 ///
-/// InvalidInput: a device, kind or plugin that does not exist (what does is listed). Plugin: no usable plugin. Placement: a pin
+/// - Objective::Latency: the time of a node is the user's measurement, else the plugin's optima.cost/1, else the roofline model with the
+///   device's rates, else the roofline model scaled to what was measured of the device; placement.json says which for each node.
+///
+/// InvalidInput: no cost is known of a device that could take nodes (and how to get one); a device, kind or plugin that does not exist (what does is listed). Plugin: no usable plugin. Placement: a pin
 /// refused (the plugin's sentence, and who would take the node), a node nobody takes (each device's reason), require_device not
 /// met (which nodes), limits that cannot be kept (a smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);

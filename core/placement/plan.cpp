@@ -6,8 +6,9 @@
 
 namespace optima {
 namespace {
-constexpr std::array<std::string_view, 10> kWhyNames = {"pinned",        "preferred",    "only-device", "first-in-order",  "fewer-parts",
-                                                          "follows-group", "follows-unit", "capacity",    "compile-refused", "cloned"};
+constexpr std::array<std::string_view, 11> kWhyNames = {"pinned", "preferred",     "only-device",  "first-in-order", "fewer-parts",
+                                                         "cost",   "follows-group", "follows-unit", "capacity",       "compile-refused",
+                                                         "cloned"};
 }
 
 std::string_view name_of(Why why) { return kWhyNames[static_cast<size_t>(why)]; }

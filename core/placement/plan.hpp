@@ -30,6 +30,7 @@ enum class Why {
   OnlyDevice,      ///< nobody else takes it
   FirstInOrder,    ///< the first candidate that takes it
   FewerParts,      ///< an earlier candidate takes it too, but this makes fewer subgraphs
+  Cost,            ///< several take it, and this makes the fastest plan found
   FollowsGroup,    ///< a plugin takes it only together with others
   FollowsUnit,     ///< the quantized unit of its operator moves as one
   Capacity,        ///< an earlier candidate takes it too, but not within its limits
@@ -43,7 +44,9 @@ std::optional<Why> why_from(std::string_view name);
 struct DeviceAnswer {
   bool yes = false;
   std::string reason;  ///< reason name; empty when yes, except PREFER_ELSEWHERE's
-  std::string text;    ///< the plugin's own sentence where it gave one, or the host's ("excluded by pin")
+  std::string text;    ///< the plugin's own sentence where it gave one, or the host's ("excluded by pin", "slower by 12 us")
+  double microseconds = -1;   ///< one run of the node there; negative = not known
+  std::string cost_source;    ///< where that is from: "profile", "share", "given", "plugin", "roofline", "scaled"; empty = not known
 };
 
 struct PlacedNode {
@@ -57,6 +60,7 @@ struct PlacedNode {
   bool as_asked = true;   ///< false when it is not on the first device asked for
   std::vector<uint32_t> wanted;  ///< the devices of `asked`, in the user's order: indices of Plan::devices
   std::string quantized_unit;    ///< the operator whose quantized unit it is in, which moves as one; empty = none
+  double flops = 0, bytes = 0;   ///< work of one run, see core/cost/work.hpp
   uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
   std::vector<DeviceAnswer> answers;  ///< by device
@@ -100,6 +104,23 @@ struct Subgraph {
   std::vector<uint32_t> run_nodes() const;
 };
 
+/// Estimated microseconds of one run that a device spends.
+struct DeviceTime {
+  double compute = 0, launch = 0;
+  double transfer = 0;            ///< for tensors that come to it from other devices
+  std::optional<double> alone;    ///< of the plan that has everything there that may be there, the rest where it is fastest
+};
+
+/// Estimated microseconds of one run: the sum of its parts, subgraphs one after the other.
+struct PlanEstimate {
+  double compute = 0, launch = 0, transfer = 0;
+  double bound = 0;                 ///< no plan of these devices is estimated below
+  std::vector<DeviceTime> devices;  ///< by device
+  double total() const { return compute + launch + transfer; }
+  /// How far the plan may be off, as a share of the bound.
+  double gap() const { return bound > 0 ? total() / bound - 1 : 0; }
+};
+
 struct Plan {
   std::string model_name, model_hash;
   std::vector<PlanDevice> devices;   ///< candidates in order of preference, then those that only wishes name
@@ -110,6 +131,7 @@ struct Plan {
   uint32_t lower_bound = 0;          ///< proven minimum of subgraphs
   bool exact = false;                ///< subgraphs.size() is that minimum
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph
+  std::optional<PlanEstimate> estimate;  ///< there when the objective was latency
   std::vector<std::string> notes;    ///< "plugin x could not compile node y: ...; placed again"
 };
 

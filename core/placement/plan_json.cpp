@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/placement/plan_json.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/support/text.hpp"
@@ -37,6 +38,8 @@ Json node_to_json(const Plan& plan, size_t index) {
     one["yes"] = answer.yes;
     if (!answer.reason.empty()) one["reason"] = answer.reason;
     if (!answer.text.empty()) one["text"] = answer.text;
+    if (answer.microseconds >= 0) one["microseconds"] = answer.microseconds;
+    if (!answer.cost_source.empty()) one["cost_source"] = answer.cost_source;
   }
   Json out = Json::object();  // member by member: a list in braces would be copied, which shows at 100,000 nodes
   out["name"] = node.name;
@@ -53,10 +56,24 @@ Json node_to_json(const Plan& plan, size_t index) {
     Json& wanted = out["wanted"] = Json::array();
     for (uint32_t d : node.wanted) wanted.push_back(plan.devices[d].name);
   }
+  out["flops"] = node.flops;
+  out["bytes"] = node.bytes;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
   out["answers"] = std::move(answers);
   return out;
+}
+
+Json estimate_to_json(const Plan& plan) {
+  const PlanEstimate& e = *plan.estimate;
+  Json devices = Json::object();
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    const DeviceTime& time = e.devices[d];
+    Json& one = devices[plan.devices[d].name] = {{"compute", time.compute}, {"launch", time.launch}, {"transfer", time.transfer}};
+    if (time.alone) one["alone"] = *time.alone;
+  }
+  return {{"microseconds", e.total()}, {"compute", e.compute}, {"launch", e.launch}, {"transfer", e.transfer},
+          {"bound", e.bound},          {"devices", std::move(devices)}};
 }
 
 Json tensor_to_json(const PlanTensor& tensor) {
@@ -86,6 +103,7 @@ class PlanReader {
   Result<Plan> run() {
     OPTIMA_RETURN_IF_ERROR(head());
     OPTIMA_RETURN_IF_ERROR(each("devices", [this](const JsonReader& at) { return device(at); }));
+    if (root_.has("estimate")) OPTIMA_RETURN_IF_ERROR(estimate());
     OPTIMA_RETURN_IF_ERROR(each("subgraphs", [this](const JsonReader& at) { return subgraph(at); }));
     OPTIMA_RETURN_IF_ERROR(each("nodes", [this](const JsonReader& at) { return node(at); }));
     OPTIMA_RETURN_IF_ERROR(members());
@@ -179,6 +197,34 @@ class PlanReader {
     return {};
   }
 
+  // An amount that is not negative; `fallback` when it is missing.
+  static Result<double> amount_or(const JsonReader& at, std::string_view key, double fallback) {
+    if (!at.has(key)) return fallback;
+    OPTIMA_ASSIGN(const double value, at.number(key));
+    if (!std::isfinite(value) || value < 0) return error(at, cat(key, ": found ", value, ", wanted 0 or more"));
+    return value;
+  }
+
+  Status estimate() {
+    OPTIMA_ASSIGN(const JsonReader at, root_.object("estimate"));
+    PlanEstimate& out = plan_.estimate.emplace();
+    for (const auto& [key, amount] : {std::pair{"compute", &out.compute}, {"launch", &out.launch}, {"transfer", &out.transfer}, {"bound", &out.bound}}) {
+      OPTIMA_ASSIGN(*amount, amount_or(at, key, 0));
+    }
+    OPTIMA_ASSIGN(const JsonReader devices, at.object("devices"));
+    for (const PlanDevice& device : plan_.devices) {
+      OPTIMA_ASSIGN(const JsonReader one, devices.object(device.name));
+      DeviceTime& time = out.devices.emplace_back();
+      for (const auto& [key, amount] : {std::pair{"compute", &time.compute}, {"launch", &time.launch}, {"transfer", &time.transfer}}) {
+        OPTIMA_ASSIGN(*amount, amount_or(one, key, 0));
+      }
+      if (one.has("alone")) {
+        OPTIMA_ASSIGN(time.alone, amount_or(one, "alone", 0));
+      }
+    }
+    return {};
+  }
+
   Status subgraph(const JsonReader& at) {
     Subgraph out;
     OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
@@ -217,6 +263,8 @@ class PlanReader {
     out.unit = static_cast<uint32_t>(plan_.nodes.size());
     if (at.has("unit")) OPTIMA_RETURN_IF_ERROR(number(at, "unit", plan_.nodes.size(), out.unit));
     OPTIMA_RETURN_IF_ERROR(copied(at, out));
+    OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
+    OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
     plan_.nodes.push_back(std::move(out));
@@ -252,6 +300,8 @@ class PlanReader {
       OPTIMA_ASSIGN(answer.yes, one.boolean("yes"));
       OPTIMA_ASSIGN(answer.reason, one.string_or("reason", ""));
       OPTIMA_ASSIGN(answer.text, one.string_or("text", ""));
+      OPTIMA_ASSIGN(answer.microseconds, amount_or(one, "microseconds", -1));
+      OPTIMA_ASSIGN(answer.cost_source, one.string_or("cost_source", ""));
       out.answers.push_back(std::move(answer));
     }
     return {};
@@ -315,7 +365,9 @@ Json plan_to_json(const Plan& plan) {
               {"model", {{"name", plan.model_name}, {"hash", plan.model_hash}}},
               {"lower_bound", plan.lower_bound},
               {"exact", plan.exact},
-              {"bytes", plan.bytes}};
+              {"bytes", plan.bytes},
+              {"objective", plan.estimate ? "latency" : "parts"}};
+  if (plan.estimate) out["estimate"] = estimate_to_json(plan);
   Json& devices = out["devices"] = Json::array();
   for (const PlanDevice& device : plan.devices) devices.push_back(device_to_json(device));
   Json& subgraphs = out["subgraphs"] = Json::array();

@@ -87,6 +87,7 @@ class Reasoner {
     if (std::has_single_bit(candidates_.free)) return set(node, Why::OnlyDevice, cat(name(node.device), " is the only candidate"));
     const std::string it = node.quantized_unit.empty() ? "it" : "its quantized unit";
     if (!others) return set(node, Why::OnlyDevice, cat("only ", name(node.device), " takes ", it, first_no(n, node, free_devices())));
+    if (plan_.estimate) return set(node, Why::Cost, cat("the fastest plan found has it on ", name(node.device), others_by_time(n, node)));
     if (first == node.device) return set(node, Why::FirstInOrder, cat(name(node.device), " is the first that takes ", it, first_no(n, node, free_devices())));
     ++passed_over_[first];
     set(node, Why::FewerParts, cat(name(first), " takes ", it, " too, but on ", name(node.device), " it makes fewer subgraphs"));
@@ -131,6 +132,14 @@ class Reasoner {
       if (!answer.reason.empty()) return cat("; ", name(d), " would rather not: ", answer.text);
     }
     return "";
+  }
+
+  // "; on X: slower by 3 us": for each other device it might be on.
+  std::string others_by_time(uint32_t n, const PlacedNode& node) const {
+    std::string out;
+    for (uint32_t d = 0; d < node.answers.size(); ++d)
+      if (d != node.device && (choices_.allow[n] & bit(d))) out += cat("; on ", name(d), ": ", node.answers[d].text);
+    return out;
   }
 
   std::string companions(uint32_t n) const {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "core/report/report.hpp"
 #include "core/report/table.hpp"
 #include "core/support/text.hpp"
@@ -23,14 +25,35 @@ std::string head(const Plan& plan) {
   return out + "\n";
 }
 
+std::string estimate(const Plan& plan) {
+  if (!plan.estimate) return "";
+  const PlanEstimate& e = *plan.estimate;
+  char gap[32];
+  std::snprintf(gap, sizeof gap, "%.1f %%", 100 * e.gap());
+  return cat("estimated time of a run: ", human_time(e.total()), " (no plan below ", human_time(e.bound), ", gap ", gap, "): compute ", human_time(e.compute),
+             ", launches ", human_time(e.launch), ", transfers ", human_time(e.transfer), "\n");
+}
+
+// What each device spends, and what a run would take with everything there that may be there.
+std::vector<std::string> times(const Plan& plan, size_t d) {
+  if (!plan.estimate) return {};
+  const DeviceTime& time = plan.estimate->devices[d];
+  return {human_time(time.compute + time.launch + time.transfer), time.alone ? human_time(*time.alone) : "-"};
+}
+
 std::string devices(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {{"device", "plugin", "nodes", "subgraphs"}};
+  if (plan.estimate) rows[0].insert(rows[0].end(), {"time", "alone"});
   std::vector<size_t> nodes(plan.devices.size(), 0), subgraphs(plan.devices.size(), 0);
   for (const PlacedNode& node : plan.nodes) ++nodes[node.device];
   for (const Subgraph& subgraph : plan.subgraphs) ++subgraphs[subgraph.device];
   for (size_t d = 0; d < plan.devices.size(); ++d)
-    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), cat(nodes[d]), cat(subgraphs[d]), clean(plan.devices[d].rule)});
-  return detail::table(rows, {2, 3});
+    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), cat(nodes[d]), cat(subgraphs[d])});
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    for (std::string& cell : times(plan, d)) rows[d + 1].push_back(std::move(cell));
+    rows[d + 1].push_back(clean(plan.devices[d].rule));
+  }
+  return detail::table(rows, plan.estimate ? std::vector<size_t>{2, 3, 4, 5} : std::vector<size_t>{2, 3});
 }
 
 std::string not_as_asked(const Plan& plan) {
@@ -48,6 +71,6 @@ std::string notes(const Plan& plan) {
 
 }  // namespace
 
-std::string placement_summary(const Plan& plan) { return head(plan) + devices(plan) + not_as_asked(plan) + notes(plan); }
+std::string placement_summary(const Plan& plan) { return head(plan) + estimate(plan) + devices(plan) + not_as_asked(plan) + notes(plan); }
 
 }  // namespace optima

@@ -128,4 +128,16 @@ std::string human_bytes(uint64_t bytes) {
   return text;
 }
 
+std::string human_time(double microseconds) {
+  static constexpr std::pair<double, const char*> units[] = {{1e6, "s"}, {1e3, "ms"}};
+  char text[32];
+  std::snprintf(text, sizeof text, microseconds < 9.995 ? "%.2f us" : "%.1f us", microseconds);
+  for (const auto& [size, unit] : units)
+    if (microseconds >= size) {
+      std::snprintf(text, sizeof text, "%.2f %s", microseconds / size, unit);
+      break;
+    }
+  return text;
+}
+
 }  // namespace optima

@@ -31,6 +31,9 @@ bool glob_match(std::string_view pattern, std::string_view text);
 /// "12 bytes", "3.4 KiB", "1.2 MiB", "5.0 GiB".
 std::string human_bytes(uint64_t bytes);
 
+/// "0.3 us", "12.3 us", "4.56 ms", "1.23 s".
+std::string human_time(double microseconds);
+
 namespace detail {
 void append_to(std::string& out, std::string_view s);
 void append_to(std::string& out, const char* s);

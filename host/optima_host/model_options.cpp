@@ -52,7 +52,8 @@ void declare_placement(Arguments& arguments) {
       .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
       .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
       .option("max-subgraphs", "N", "no more subgraphs than N, or fail with the nodes that need them (exit code 4)")
-      .option("objective", "parts", "what the split minimises (default parts: fewest subgraphs)")
+      .option("objective", "parts|latency", "what the split minimises: subgraphs (default), or the estimated time of a run")
+      .list("costs", "FILE", "measured costs of 'bench --write-costs' for --objective latency; repeats, a later one wins")
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
 }
 
@@ -86,8 +87,10 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.devices = arguments.comma_list("device");
   for (const std::string& path : arguments.texts("support")) out.supports.push_back(expand_home(path));
   out.require_device = arguments.text("require-device");
-  if (const std::string objective = arguments.text("objective", "parts"); objective != "parts")
-    return usage_error(cat("--objective: found ", quote(objective), ", wanted parts"));
+  out.objective = arguments.text("objective");
+  if (!out.objective.empty() && out.objective != "parts" && out.objective != "latency")
+    return usage_error(cat("--objective: found ", quote(out.objective), ", wanted parts or latency"));
+  out.costs = arguments.texts("costs");
   OPTIMA_ASSIGN(const int64_t most, arguments.integer("max-subgraphs", 0, 1, UINT32_MAX));
   out.max_subgraphs = static_cast<uint32_t>(most);
   OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));

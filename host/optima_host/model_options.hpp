@@ -10,7 +10,7 @@ namespace optima::host {
 
 /// --shape --dim --inputs --outputs --name
 void declare_import(Arguments& arguments);
-/// --alloc --pin --device --support --require-device --objective --option
+/// --alloc --pin --device --support --require-device --objective --costs --option
 void declare_placement(Arguments& arguments);
 
 /// What declare_import declared.

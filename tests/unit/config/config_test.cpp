@@ -31,6 +31,8 @@ devices:
     target: {arch: v68, fast: true, level: 3}
     memory_limit: 512MiB
     launch_us: 12.5
+    gflops: 500
+    gbytes_per_s: 25.5
   - slowcpu/CPU:1
 links:
   - {from: NPU:0, to: CPU:1, latency_us: 30, gbytes_per_s: 8}
@@ -42,7 +44,8 @@ plugins:
   options:
     slowcpu:
       linker: /usr/bin/ld
-objective: parts
+objective: latency
+costs: [npu.json, cpu.json]
 )";
 
 }  // namespace
@@ -54,6 +57,8 @@ TEST_CASE("a full config becomes typed data, options keep the text as written") 
   CHECK(c.devices[0].target == OptionValues{{"arch", "v68"}, {"fast", "true"}, {"level", "3"}});
   CHECK(c.devices[0].memory_limit == uint64_t{512} << 20);
   CHECK(c.devices[0].launch_us == 12.5);
+  CHECK(c.devices[0].gflops == 500);
+  CHECK(c.devices[0].gbytes_per_s == 25.5);
   CHECK(c.devices[1].name.text() == "slowcpu/CPU:1");
   REQUIRE(c.links.size() == 1);
   CHECK(c.links[0].from.text() == "NPU:0");
@@ -62,7 +67,8 @@ TEST_CASE("a full config becomes typed data, options keep the text as written") 
   CHECK(c.plugin_order == std::vector<std::string>{"fastnpu", "slowcpu"});
   CHECK(c.plugin_allow == std::vector<std::string>{"fastnpu", "slowcpu"});
   CHECK(c.plugin_options == OptionValues{{"slowcpu.linker", "/usr/bin/ld"}});
-  CHECK(c.objective == "parts");
+  CHECK(c.objective == "latency");
+  CHECK(c.costs == std::vector<std::string>{"npu.json", "cpu.json"});
 }
 
 TEST_CASE("an empty config is the default one") {
@@ -103,9 +109,12 @@ TEST_CASE("mistakes are told with their place, what was found and what was wante
   CHECK(bad("links:\n  - {from: A:0, to: B:0, gbytes_per_s: fast}\n") == "optima.yaml:2:40: gbytes_per_s: found 'fast', wanted gigabytes per second, 0 or more");
   CHECK(bad("plugins: [a]\n") == "optima.yaml:1:10: plugins: found a list, wanted a map");
   CHECK(bad("plugins:\n  order: a\n") == "optima.yaml:2:10: order: found 'a', wanted a list of plugin ids");
-  CHECK(bad("plugins:\n  order: [a, b, a]\n") == "optima.yaml:2:17: order: plugin 'a' appears twice");
+  CHECK(bad("plugins:\n  order: [a, b, a]\n") == "optima.yaml:2:17: order: plugin id 'a' appears twice");
   CHECK(bad("plugins:\n  options: {a: 3}\n") == "optima.yaml:2:16: options.a: found '3', wanted a map of options");
-  CHECK(bad("objective: fastest\n") == "optima.yaml:1:12: objective: found 'fastest', wanted 'parts'");
+  CHECK(bad("objective: fastest\n") == "optima.yaml:1:12: objective: found 'fastest', wanted 'parts' or 'latency'");
+  CHECK(bad("costs: a.json\n") == "optima.yaml:1:8: costs: found 'a.json', wanted a list of files");
+  CHECK(bad("costs: [a, a]\n") == "optima.yaml:1:12: costs: file 'a' appears twice");
+  CHECK(bad("devices:\n  - {name: NPU:0, gflops: -1}\n").ends_with("gflops: found '-1', wanted 1e9 operations per second, 0 or more"));
   CHECK(bad("- a\n") == "optima.yaml:1:1: the file: found a list, wanted a map");
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/costs_file.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/support/file.hpp"
+#include "core/support/json.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+constexpr CostMethod kMethods[] = {CostMethod::Profile, CostMethod::Share, CostMethod::Given};
+
+Status error(const JsonReader& at, std::string_view message) { return invalid_input(cat(at.place(), ": ", message)); }
+
+Result<double> time_of(const JsonReader& at, const std::string& name, const Json& json) {
+  if (!json.is_number() || !std::isfinite(json.get<double>()) || json.get<double>() < 0)
+    return error(at, cat(quote(name), ": found ", to_line(json), ", wanted microseconds, 0 or more"));
+  return json.get<double>();
+}
+
+Status read_nodes(const JsonReader& at, CostMethod method, MeasuredDevice& out) {
+  OPTIMA_ASSIGN(const JsonReader nodes, at.object(name_of(method)));
+  for (const auto& [name, json] : nodes.json().items()) {
+    OPTIMA_ASSIGN(const double us, time_of(nodes, name, json));
+    if (!out.nodes.emplace(name, MeasuredNode{us, method}).second) return error(nodes, cat("node ", quote(name), " was given before"));
+  }
+  return {};
+}
+
+Result<MeasuredDevice> read_device(const JsonReader& at) {
+  OPTIMA_RETURN_IF_ERROR(at.only({"device", "launch_us", "profile", "share", "given"}));
+  MeasuredDevice out;
+  OPTIMA_ASSIGN(const std::string name, at.string("device"));
+  Result<DeviceName> parsed = parse_device(name);
+  if (!parsed.ok()) return error(at, cat("device: ", parsed.status().message()));
+  out.name = *parsed;
+  if (at.has("launch_us")) {
+    OPTIMA_ASSIGN(out.launch_us, time_of(at, "launch_us", at.json()["launch_us"]));
+  }
+  for (CostMethod method : kMethods)
+    if (at.has(name_of(method))) OPTIMA_RETURN_IF_ERROR(read_nodes(at, method, out));
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(CostMethod method) {
+  switch (method) {
+    case CostMethod::Profile: return "profile";
+    case CostMethod::Share: return "share";
+    case CostMethod::Given: return "given";
+  }
+  return "given";
+}
+
+std::string costs_text(const MeasuredCosts& costs) {
+  Json devices = Json::array();
+  for (const MeasuredDevice& d : costs.devices) {
+    Json& one = devices.emplace_back(Json{{"device", d.name.text()}});
+    if (d.launch_us >= 0) one["launch_us"] = d.launch_us;
+    for (CostMethod method : kMethods)
+      for (const auto& [name, node] : d.nodes)
+        if (node.method == method) one[std::string(name_of(method))][name] = node.microseconds;
+  }
+  return to_text({{"format", kCostsFormat}, {"model", {{"name", costs.model_name}, {"hash", costs.model_hash}}}, {"devices", std::move(devices)}});
+}
+
+Result<MeasuredCosts> parse_costs(std::string_view text, const std::string& place) {
+  OPTIMA_ASSIGN(const Json json, parse_json(text, place));
+  const JsonReader root(json, place);
+  MeasuredCosts out;
+  OPTIMA_ASSIGN(const int64_t format, root.integer("format"));
+  if (format < 1 || format > kCostsFormat) return error(root, cat("format: found ", format, ", wanted 1 to ", kCostsFormat));
+  OPTIMA_RETURN_IF_ERROR(root.only({"format", "model", "devices"}));
+  if (root.has("model")) {
+    OPTIMA_ASSIGN(const JsonReader model, root.object("model"));
+    OPTIMA_ASSIGN(out.model_name, model.string_or("name", ""));
+    OPTIMA_ASSIGN(out.model_hash, model.string_or("hash", ""));
+  }
+  OPTIMA_ASSIGN(const auto devices, root.array("devices"));
+  for (const JsonReader& at : devices) {
+    OPTIMA_ASSIGN(MeasuredDevice one, read_device(at));
+    for (const MeasuredDevice& other : out.devices)
+      if (other.name == one.name) return error(at, cat("device ", quote(one.name.text()), " appears twice"));
+    out.devices.push_back(std::move(one));
+  }
+  return out;
+}
+
+Result<MeasuredCosts> read_costs(const std::string& path) {
+  const std::string expanded = expand_home(path);
+  OPTIMA_ASSIGN(const std::string text, read_file(expanded));
+  return parse_costs(text, expanded);
+}
+
+}  // namespace optima

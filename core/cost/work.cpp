@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/work.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace optima {
+namespace {
+
+enum class Class { View, Move, MovePart, Conv, ConvTranspose, MatMul, Gemm, Recurrent, Pool, Reduce, Curve, Norm };
+
+const std::map<std::string_view, Class>& classes() {
+  static const std::map<std::string_view, Class> table = {
+      {"Reshape", Class::View}, {"Flatten", Class::View}, {"Squeeze", Class::View}, {"Unsqueeze", Class::View}, {"Identity", Class::View},
+      {"Shape", Class::View}, {"Size", Class::View}, {"Dropout", Class::View},
+      {"Transpose", Class::Move}, {"Concat", Class::Move}, {"Split", Class::Move}, {"Pad", Class::Move}, {"DepthToSpace", Class::Move},
+      {"SpaceToDepth", Class::Move}, {"Cast", Class::Move}, {"Tile", Class::Move},
+      {"Slice", Class::MovePart}, {"Gather", Class::MovePart}, {"GatherND", Class::MovePart}, {"GatherElements", Class::MovePart},
+      {"Expand", Class::MovePart}, {"ConstantOfShape", Class::MovePart}, {"Range", Class::MovePart},
+      {"Conv", Class::Conv}, {"ConvInteger", Class::Conv}, {"QLinearConv", Class::Conv}, {"ConvTranspose", Class::ConvTranspose},
+      {"MatMul", Class::MatMul}, {"MatMulInteger", Class::MatMul}, {"QLinearMatMul", Class::MatMul}, {"Gemm", Class::Gemm},
+      {"LSTM", Class::Recurrent}, {"GRU", Class::Recurrent}, {"RNN", Class::Recurrent},
+      {"MaxPool", Class::Pool}, {"AveragePool", Class::Pool}, {"LpPool", Class::Pool},
+      {"GlobalAveragePool", Class::Reduce}, {"GlobalMaxPool", Class::Reduce}, {"ReduceMean", Class::Reduce}, {"ReduceSum", Class::Reduce},
+      {"ReduceMax", Class::Reduce}, {"ReduceMin", Class::Reduce}, {"ReduceProd", Class::Reduce}, {"ReduceL2", Class::Reduce},
+      {"ArgMax", Class::Reduce}, {"ArgMin", Class::Reduce},
+      {"Exp", Class::Curve}, {"Log", Class::Curve}, {"Sigmoid", Class::Curve}, {"Tanh", Class::Curve}, {"Erf", Class::Curve},
+      {"Gelu", Class::Curve}, {"Softplus", Class::Curve}, {"Pow", Class::Curve}, {"Sin", Class::Curve}, {"Cos", Class::Curve},
+      {"Elu", Class::Curve}, {"Selu", Class::Curve}, {"Mish", Class::Curve}, {"Swish", Class::Curve}, {"Sqrt", Class::Curve},
+      {"Softmax", Class::Norm}, {"LogSoftmax", Class::Norm}, {"LayerNormalization", Class::Norm}, {"InstanceNormalization", Class::Norm},
+      {"GroupNormalization", Class::Norm}, {"RMSNormalization", Class::Norm}, {"LRN", Class::Norm}, {"Resize", Class::Norm},
+      {"Upsample", Class::Norm}, {"GridSample", Class::Norm},
+  };
+  return table;
+}
+
+class Counter {
+ public:
+  Counter(const Graph& graph, const image::Node& node, uint32_t index) : graph_(graph), values_(graph.contents.graphs[index].values), node_(node) {}
+
+  Work run() {
+    for (uint32_t v : node_.inputs) read_ += bytes(v), largest_ = std::max(largest_, elements(v));
+    for (uint32_t v : node_.outputs) written_ += bytes(v), largest_ = std::max(largest_, elements(v));
+    out_.bytes = read_ + written_;
+    const auto row = node_.domain.empty() ? classes().find(node_.op_type) : classes().end();
+    if (row == classes().end()) out_.flops = largest_;
+    else count(row->second);
+    for_each_body(node_, [this](uint32_t body) {
+      for (const image::Node& inner : graph_.contents.graphs[body].nodes) {
+        const Work work = work_of(graph_, inner, body);
+        out_.flops += work.flops, out_.bytes += work.bytes, out_.exact &= work.exact;
+      }
+    });
+    return out_;
+  }
+
+ private:
+  void count(Class c) {
+    switch (c) {
+      case Class::View: out_.bytes = 0; return;
+      case Class::Move: return;
+      case Class::MovePart: out_.bytes = 2 * written_; return;
+      case Class::Conv: out_.flops = 2 * elements(output()) * elements(input(1)) / dim(input(1), 0); return;
+      case Class::ConvTranspose: out_.flops = 2 * elements(input(0)) * elements(input(1)) / dim(input(1), 0); return;
+      case Class::MatMul: out_.flops = 2 * elements(output()) * dim(input(0), -1); return;
+      case Class::Gemm: out_.flops = 2 * elements(output()) * dim(input(0), is_set("transA") ? 0 : 1); return;
+      case Class::Recurrent: out_.flops = 2 * (elements(input(1)) + elements(input(2))) * dim(input(0), 0) * dim(input(0), 1); return;
+      case Class::Pool: out_.flops = elements(output()) * window(); return;
+      case Class::Reduce: out_.flops = elements(input(0)); return;
+      case Class::Curve: out_.flops = 10 * elements(output()); return;
+      case Class::Norm: out_.flops = 10 * elements(output()); return;
+    }
+  }
+
+  uint32_t input(size_t i) const { return i < node_.inputs.size() ? node_.inputs[i] : OPTIMA_NONE; }
+  uint32_t output() const { return node_.outputs.empty() ? OPTIMA_NONE : node_.outputs[0]; }
+
+  // Unknown sizes count as 1.
+  double size(const image::Dim& d) {
+    if (d.value < 0) out_.exact = false;
+    return d.value < 0 ? 1 : static_cast<double>(d.value);
+  }
+  double elements(uint32_t v) {
+    if (v == OPTIMA_NONE) return 0;
+    if (!values_[v].dims) return out_.exact = false, 1;
+    double product = 1;
+    for (const image::Dim& d : *values_[v].dims) product *= size(d);
+    return product;
+  }
+  double bytes(uint32_t v) { return v == OPTIMA_NONE ? 0 : elements(v) * optima_dtype_bits(values_[v].dtype) / 8.0; }
+  // At least 1: it divides. Negative counts from the end.
+  double dim(uint32_t v, int at) {
+    if (v == OPTIMA_NONE || !values_[v].dims || values_[v].dims->empty()) return 1;
+    const auto& dims = *values_[v].dims;
+    const int rank = static_cast<int>(dims.size()), index = at < 0 ? at + rank : std::min(at, rank - 1);
+    return std::max(1.0, size(dims[static_cast<size_t>(index)]));
+  }
+  bool is_set(std::string_view name) const {
+    for (const image::Attr& a : node_.attrs)
+      if (a.name == name) return a.i != 0;
+    return false;
+  }
+  double window() const {
+    double product = 1;
+    for (const image::Attr& a : node_.attrs)
+      if (a.name == "kernel_shape")
+        for (int64_t k : a.ints) product *= static_cast<double>(k);
+    return product;
+  }
+
+  const Graph& graph_;
+  const std::vector<image::Value>& values_;
+  const image::Node& node_;
+  double read_ = 0, written_ = 0, largest_ = 0;
+  Work out_;
+};
+
+}  // namespace
+
+Work work_of(const Graph& graph, const image::Node& node, uint32_t graph_index) { return Counter(graph, node, graph_index).run(); }
+
+double roofline_us(const Work& work, double gflops, double gbytes_per_s) {
+  const double compute = gflops > 0 ? work.flops / (gflops * 1e3) : 0, moving = gbytes_per_s > 0 ? work.bytes / (gbytes_per_s * 1e3) : 0;
+  return std::max(compute, moving);
+}
+
+}  // namespace optima

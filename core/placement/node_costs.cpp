@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/node_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+bool fits(const DeviceName& name, const PlanDevice& device) {
+  return name.kind == device.target.kind && name.index == device.target.slot && (name.plugin.empty() || name.plugin == device.plugin);
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices, const PlacementRequest& request)
+      : main_(graph.main()), packed_(packed), candidates_(candidates), choices_(choices), request_(request), devices_(candidates.devices.size()) {
+    for (const image::Node& node : main_.nodes) work_.push_back(work_of(graph, node));
+    out_.entries.resize(main_.nodes.size() * devices_);
+    out_.launch.assign(devices_, 0);
+    out_.latency.assign(devices_ * devices_, 0);
+    out_.per_byte.assign(devices_ * devices_, 0);
+    for (const MeasuredCosts& costs : request.costs)
+      if (!costs.model_hash.empty() && costs.model_hash != graph.model_hash)
+        out_.notes.push_back(cat("costs of ", quote(costs.model_name), " are of another model file; they count for the nodes of the same name"));
+  }
+
+  Result<NodeCosts> run() {
+    for (uint32_t d = 0; d < devices_; ++d) {
+      take_measured(d);
+      OPTIMA_RETURN_IF_ERROR(ask_plugin(d));
+      OPTIMA_RETURN_IF_ERROR(model_rest(d));
+    }
+    take_links();
+    return std::move(out_);
+  }
+
+ private:
+  using Entry = NodeCosts::Entry;
+  const PlanDevice& device(uint32_t d) const { return candidates_.devices[d]; }
+  Entry& entry(size_t n, uint32_t d) { return out_.entries[n * devices_ + d]; }
+  bool may_run(size_t n, uint32_t d) const { return choices_.allow[n] >> d & 1; }
+
+  void take_measured(uint32_t d) {
+    for (const MeasuredCosts& costs : request_.costs)
+      for (const MeasuredDevice& measured : costs.devices) {
+        if (!fits(measured.name, device(d))) continue;
+        if (measured.launch_us >= 0) out_.launch[d] = measured.launch_us;
+        for (size_t n = 0; n < main_.nodes.size(); ++n)
+          if (const auto found = measured.nodes.find(main_.nodes[n].name); found != measured.nodes.end())
+            entry(n, d) = {found->second.microseconds, name_of(found->second.method)};
+      }
+  }
+
+  Status ask_plugin(uint32_t d) {
+    std::vector<uint32_t> ids;
+    std::unordered_map<uint32_t, size_t> node_of;  // looked up only
+    for (size_t n = 0; n < main_.nodes.size(); ++n)
+      if (may_run(n, d) && entry(n, d).microseconds < 0) {
+        ids.push_back(main_.nodes[n].id);
+        node_of.emplace(main_.nodes[n].id, n);
+      }
+    if (ids.empty()) return {};
+    Result<std::vector<NodeCost>> costs = candidates_.plugins[d]->estimate(packed_.raw, ids, device(d).target);
+    if (!costs.ok()) {
+      if (costs.status().kind() == StatusKind::Cancelled) return costs.status();
+      out_.notes.push_back(cat("plugin ", quote(device(d).plugin), " could not estimate costs: ", costs.status().message()));
+      return {};
+    }
+    size_t nonsense = 0;
+    for (const NodeCost& cost : *costs) {
+      const auto at = node_of.find(cost.node);
+      if (at == node_of.end() || cost.microseconds < 0) continue;
+      if (!std::isfinite(cost.microseconds)) ++nonsense;
+      else entry(at->second, d) = {cost.microseconds, "plugin"};
+    }
+    if (nonsense)
+      out_.notes.push_back(cat("plugin ", quote(device(d).plugin), " estimates ", nonsense, " costs that are no times; they do not count"));
+    return {};
+  }
+
+  const DeviceSettings* settings(uint32_t d) const {
+    const DeviceSettings* found = nullptr;
+    for (const DeviceSettings& s : request_.settings)
+      if (fits(s.name, device(d))) found = &s;
+    return found;
+  }
+
+  // The config's rates, else those of a typical processor, scaled so that the nodes already known come out right together.
+  Status model_rest(uint32_t d) {
+    const DeviceSettings* given = settings(d);
+    if (given && given->launch_us > 0) out_.launch[d] = given->launch_us;
+    const bool described = given && (given->gflops > 0 || given->gbytes_per_s > 0);
+    double known = 0, modelled = 0;
+    size_t unknown = 0, first = 0;
+    for (size_t n = main_.nodes.size(); n-- > 0;) {
+      if (entry(n, d).microseconds >= 0) known += entry(n, d).microseconds, modelled += roofline_us(work_[n], kTypicalGflops, kTypicalGbytes);
+      else if (may_run(n, d)) ++unknown, first = n;
+    }
+    if (unknown == 0) return {};
+    if (!described && modelled == 0) return no_cost(d, unknown, first);
+    for (size_t n = 0; n < main_.nodes.size(); ++n) {
+      if (!may_run(n, d) || entry(n, d).microseconds >= 0) continue;
+      if (described) entry(n, d) = {roofline_us(work_[n], given->gflops, given->gbytes_per_s), "roofline"};
+      else entry(n, d) = {roofline_us(work_[n], kTypicalGflops, kTypicalGbytes) * known / modelled, "scaled"};
+    }
+    return {};
+  }
+
+  Status no_cost(uint32_t d, size_t unknown, size_t first) const {
+    return invalid_input(cat("objective latency: no cost is known of ", device(d).name, " (plugin ", quote(device(d).plugin), ") for ", unknown,
+                             unknown == 1 ? " node" : " nodes", " that it takes, the first is ", quote(main_.nodes[first].name), " (",
+                             main_.nodes[first].op_type, "): measure with 'optima-host bench PACKAGE --write-costs FILE' and give --costs FILE, or give it ",
+                             "gflops and gbytes_per_s under devices: in the config"));
+  }
+
+  void take_links() {
+    std::vector<std::string> missing;
+    for (uint32_t from = 0; from < devices_; ++from)
+      for (uint32_t to = 0; to < devices_; ++to) {
+        bool found = from == to;
+        for (const LinkCost& link : request_.links) {
+          if (from == to || !fits(link.from, device(from)) || !fits(link.to, device(to))) continue;
+          out_.latency[from * devices_ + to] = link.latency_us;
+          out_.per_byte[from * devices_ + to] = link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0;
+          found = true;
+        }
+        if (!found) missing.push_back(cat(device(from).name, " to ", device(to).name));
+      }
+    if (missing.empty()) return;
+    out_.notes.push_back(
+        cat("no link is known from ", join(missing), ": moving tensors there counts as free; 'optima-host calibrate-links' measures it"));
+  }
+
+  const image::Graph& main_;
+  const PackedGraph& packed_;
+  const Candidates& candidates_;
+  const Choices& choices_;
+  const PlacementRequest& request_;
+  const size_t devices_;
+  std::vector<Work> work_;  // by node
+  NodeCosts out_;
+};
+
+}  // namespace
+
+Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
+                             const PlacementRequest& request) {
+  return Finder(graph, packed, candidates, choices, request).run();
+}
+
+CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices) {
+  CostTable out{std::vector<double>(choices.units.size() * devices, 0), costs.launch, costs.latency, costs.per_byte};
+  for (size_t u = 0; u < choices.units.size(); ++u)
+    for (uint32_t n : choices.units[u])
+      for (uint32_t d = 0; d < devices; ++d)
+        if (choices.allow[n] >> d & 1) out.compute[u * devices + d] += costs.entries[size_t{n} * devices + d].microseconds;
+  for (const auto& [n, units] : choices.copies)  // each runs the node for itself
+    for (uint32_t u : units)
+      for (uint32_t d = 0; d < devices; ++d) out.compute[size_t{u} * devices + d] += std::max(0.0, costs.entries[size_t{n} * devices + d].microseconds);
+  return out;
+}
+
+}  // namespace optima::detail

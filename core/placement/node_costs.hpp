@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: what each node costs on each device, and where that is known from. Private to the room.
+#pragma once
+
+#include <string_view>
+
+#include "core/cost/work.hpp"
+#include "core/placement/cost_split.hpp"
+#include "core/placement/limits_of.hpp"
+#include "core/placement/units.hpp"
+
+namespace optima::detail {
+
+/// Costs in microseconds, as CostTable's where they are not by node.
+struct NodeCosts {
+  struct Entry {
+    double microseconds = -1;  ///< negative = not known
+    std::string_view source;   ///< "profile", "share", "given", "plugin", "roofline", "scaled"
+  };
+  std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
+  std::vector<double> launch, latency, per_byte;
+  std::vector<std::string> notes;
+};
+
+/// InvalidInput when a device may take a node and nothing tells what that costs. Cancelled is passed on; a plugin whose estimate() fails,
+/// or whose numbers are no times, hurts itself only, with a note.
+Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
+                             const PlacementRequest& request);
+
+/// The splitter's table: a unit costs what its nodes cost together.
+CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices);
+
+/// The plan of the least estimated time, with estimate and notes; what is known of costs, and what moving a unit elsewhere would
+/// change, goes into the answers of `capability`, the split into `found`. Where that plan cannot be cut within the limits, the plan of
+/// the fewest subgraphs that can, with a note; Placement as conflict_error() when there is none.
+Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
+                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const PlacementRequest& request,
+                          LimitedSplit& found);
+
+}  // namespace optima::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "core/placement/assemble.hpp"
+#include "core/placement/node_costs.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+std::string effect_text(const MoveEffect& effect) {
+  // A move that gains is one that the search had no steps left to try.
+  std::string out = cat(effect.slower < 0 ? "faster by " : "slower by ", human_time(std::abs(effect.slower)));
+  const int32_t parts = std::abs(effect.more_parts);
+  if (parts) out += cat(", ", effect.more_parts > 0 ? "adds " : "saves ", parts, parts == 1 ? " subgraph" : " subgraphs");
+  return out;
+}
+
+class Planner {
+ public:
+  Planner(const NodeCosts& costs, const Choices& choices, const SplitProblem& problem)
+      : costs_(costs), choices_(choices), problem_(problem), table_(table_of(costs, choices, problem.devices)),
+        split_(split_by_cost(problem, table_)) {}
+
+  // The split, kept within limits; then the estimate is that of what was kept.
+  LimitedSplit within(const SplitLimits& limits, std::vector<std::string>& notes) {
+    LimitedSplit out;
+    out.split.devices = split_.devices;
+    out.split.part = split_.part;
+    if (limits.any()) {
+      out = split_within(pinned(), limits);
+      if (out.conflict) {
+        out = split_within(problem_, limits);
+        notes.push_back("the fastest plan found cannot be cut within the limits; this is the one of the fewest subgraphs that can");
+      }
+      if (!out.conflict) take(out.split);
+    }
+    out.split.lower_bound = split_.lower_bound;
+    return out;
+  }
+
+  PlanEstimate estimate(const Plan& plan) const {
+    PlanEstimate out{split_.time.compute, split_.time.launch, split_.time.transfer, split_.bound, std::vector<DeviceTime>(problem_.devices)};
+    for (uint32_t d = 0; d < problem_.devices; ++d)
+      if (std::isfinite(split_.one_device[d])) out.devices[d].alone = split_.one_device[d];
+    for (const Subgraph& s : plan.subgraphs) out.devices[s.device].launch += costs_.launch[s.device];
+    for (size_t n = 0; n < plan.nodes.size(); ++n)
+      out.devices[plan.nodes[n].device].compute += costs_.entries[n * problem_.devices + plan.nodes[n].device].microseconds;
+    add_transfers(out);
+    return out;
+  }
+
+  void answer(Capability& capability) const {
+    const std::vector<MoveEffect> effects = effects_of_moves(problem_, table_, split_);
+    for (size_t n = 0; n < capability.answers.size(); ++n)
+      for (uint32_t d = 0; d < problem_.devices; ++d) {
+        const NodeCosts::Entry& cost = costs_.entries[n * problem_.devices + d];
+        DeviceAnswer& answer = capability.answers[n][d];
+        if (!answer.yes || cost.microseconds < 0) continue;
+        answer.microseconds = cost.microseconds;
+        answer.cost_source = cost.source;
+        const uint32_t unit = choices_.unit_of[n];
+        if (answer.text.empty() && (problem_.allow[unit] >> d & 1) && split_.devices[split_.part[unit]] != d)
+          answer.text = effect_text(effects[size_t{unit} * problem_.devices + d]);
+      }
+  }
+
+ private:
+  uint32_t device_of(uint32_t unit) const { return split_.devices[split_.part[unit]]; }
+  SplitProblem pinned() const {
+    SplitProblem out = problem_;
+    out.avoid.clear();
+    for (uint32_t u = 0; u < out.units(); ++u) out.allow[u] = uint64_t{1} << device_of(u);
+    return out;
+  }
+  void take(const Split& kept) {
+    split_.devices = kept.devices;
+    split_.part = kept.part;
+    std::vector<uint32_t> device;
+    for (uint32_t u = 0; u < problem_.units(); ++u) device.push_back(device_of(u));
+    split_.time = time_of(problem_, table_, device);
+    split_.time.launch = 0;
+    for (uint32_t d : split_.devices) split_.time.launch += costs_.launch[d];
+  }
+
+  void add_transfers(PlanEstimate& out) const {
+    for (uint32_t u = 0; u < problem_.units(); ++u) {
+      const uint32_t from = split_.devices[split_.part[u]];
+      for (uint32_t t = problem_.first_tensor[u]; t < problem_.first_tensor[u + 1]; ++t) {
+        uint64_t sent = uint64_t{1} << from;
+        for (uint32_t r = problem_.first_reader[t]; r < problem_.first_reader[t + 1]; ++r) {
+          const uint32_t to = split_.devices[split_.part[problem_.readers[r]]];
+          const size_t link = size_t{from} * problem_.devices + to;
+          const double moving = table_.latency[link] + static_cast<double>(problem_.bytes[t]) * table_.per_byte[link];
+          if (!(sent >> to & 1)) out.devices[to].transfer += moving;
+          sent |= uint64_t{1} << to;
+        }
+      }
+    }
+  }
+
+  const NodeCosts& costs_;
+  const Choices& choices_;
+  const SplitProblem& problem_;
+  const CostTable table_;
+  CostSplit split_;
+};
+
+// Tensors without a size move for nothing but the latency.
+void note_unknown_sizes(Plan& plan) {
+  size_t unknown = 0;
+  for (const CutTensor& cut : plan.cuts) unknown += cut.bytes == 0;
+  if (unknown)
+    plan.notes.push_back(cat(unknown, unknown == 1 ? " tensor that crosses has" : " tensors that cross have",
+                             " no size before running: counted as 0 bytes"));
+}
+
+}  // namespace
+
+Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
+                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const PlacementRequest& request,
+                          LimitedSplit& found) {
+  OPTIMA_ASSIGN(const NodeCosts costs, find_costs(graph, packed, candidates, choices, request));
+  if (!table_of(costs, choices, problem.devices).well_formed(problem)) return internal_error("placement: a cost is no time");
+  Planner planner(costs, choices, problem);
+  std::vector<std::string> notes = costs.notes;
+  found = planner.within(limits, notes);
+  if (found.conflict) return conflict_error(graph, candidates, request, choices, *found.conflict);
+  Plan plan = assemble(graph, uses, candidates, choices, found.split);
+  plan.estimate = planner.estimate(plan);
+  plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
+  note_unknown_sizes(plan);
+  planner.answer(capability);
+  return plan;
+}
+
+}  // namespace optima::detail
