@@ -55,5 +55,7 @@ Result<Config> read_config(const std::string& path);
 
 /// The config as YAML that parse_config reads back to an equal one. Same config, same bytes.
 std::string effective_config(const Config& config);
+/// Its `links:` alone, as effective_config writes them; empty without links.
+std::string links_section(const Config& config);
 
 }  // namespace optima

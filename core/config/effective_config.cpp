@@ -64,12 +64,17 @@ void add_plugins(std::string& out, const Config& config) {
 
 }  // namespace
 
+std::string links_section(const Config& config) {
+  std::string out = config.links.empty() ? "" : "links:\n";
+  for (const LinkConfig& link : config.links) add_link(out, link);
+  return out;
+}
+
 std::string effective_config(const Config& config) {
   std::string out;
   if (!config.devices.empty()) out += "devices:\n";
   for (const DeviceConfig& device : config.devices) add_device(out, device);
-  if (!config.links.empty()) out += "links:\n";
-  for (const LinkConfig& link : config.links) add_link(out, link);
+  out += links_section(config);
   add_plugins(out, config);
   if (!config.costs.empty()) out += cat("costs: ", list(config.costs), "\n");
   return out + cat("objective: ", config.objective, "\n");

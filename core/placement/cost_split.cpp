@@ -136,11 +136,29 @@ class Search {
     std::stable_sort(candidates_.begin(), candidates_.end(), faster);
   }
 
+  double launch_of(const std::vector<uint32_t>& devices) const {
+    double sum = 0;
+    for (uint32_t d : devices) sum += view_.costs.launch[d];
+    return sum;
+  }
+
+  // With three devices and more, split()'s search for few parts may find what the greedy one missed.
+  Runs fewest_launches(const Assignment& device) {
+    Runs runs = runs_.runs(device);
+    if (std::popcount(used_) < 3) return runs;
+    SplitProblem pinned = view_.problem;
+    pinned.avoid.clear();
+    for (uint32_t u = 0; u < view_.units(); ++u) pinned.allow[u] = uint64_t{1} << device[u];
+    Split searched = split(pinned);
+    if (launch_of(searched.devices) < launch_of(runs.devices)) runs = {std::move(searched.devices), std::move(searched.part)};
+    return runs;
+  }
+
   void finish(CostSplit& out) {
     const Candidate& best = candidates_.front();
-    Runs runs = runs_.runs(best.device);
+    Runs runs = fewest_launches(best.device);
     out.time = time_without_launch(view_, best.device);
-    for (uint32_t d : runs.devices) out.time.launch += view_.costs.launch[d];
+    out.time.launch = launch_of(runs.devices);
     out.devices = std::move(runs.devices);
     out.part = std::move(runs.part);
     out.bound = std::min(out.bound, out.time.total());  // equal up to rounding when the plan is the best there is

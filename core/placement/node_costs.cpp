@@ -10,9 +10,7 @@
 namespace optima::detail {
 namespace {
 
-bool fits(const DeviceName& name, const PlanDevice& device) {
-  return name.kind == device.target.kind && name.index == device.target.slot && (name.plugin.empty() || name.plugin == device.plugin);
-}
+bool fits(const DeviceName& name, const PlanDevice& device) { return name.fits({device.plugin, device.target.kind, device.target.slot}); }
 
 class Finder {
  public:
@@ -82,18 +80,20 @@ class Finder {
     return {};
   }
 
-  const DeviceSettings* settings(uint32_t d) const {
-    const DeviceSettings* found = nullptr;
+  // What the config says of its rates; a later word counts.
+  DeviceSettings settings(uint32_t d) const {
+    DeviceSettings out;
     for (const DeviceSettings& s : request_.settings)
-      if (fits(s.name, device(d))) found = &s;
-    return found;
+      for (double DeviceSettings::*rate : {&DeviceSettings::launch_us, &DeviceSettings::gflops, &DeviceSettings::gbytes_per_s})
+        if (s.*rate > 0 && fits(s.name, device(d))) out.*rate = s.*rate;
+    return out;
   }
 
   // The config's rates, else those of a typical processor, scaled so that the nodes already known come out right together.
   Status model_rest(uint32_t d) {
-    const DeviceSettings* given = settings(d);
-    if (given && given->launch_us > 0) out_.launch[d] = given->launch_us;
-    const bool described = given && (given->gflops > 0 || given->gbytes_per_s > 0);
+    const DeviceSettings given = settings(d);
+    if (given.launch_us > 0) out_.launch[d] = given.launch_us;
+    const bool described = given.gflops > 0 || given.gbytes_per_s > 0;
     double known = 0, modelled = 0;
     size_t unknown = 0, first = 0;
     for (size_t n = main_.nodes.size(); n-- > 0;) {
@@ -104,7 +104,7 @@ class Finder {
     if (!described && modelled == 0) return no_cost(d, unknown, first);
     for (size_t n = 0; n < main_.nodes.size(); ++n) {
       if (!may_run(n, d) || entry(n, d).microseconds >= 0) continue;
-      if (described) entry(n, d) = {roofline_us(work_[n], given->gflops, given->gbytes_per_s), "roofline"};
+      if (described) entry(n, d) = {roofline_us(work_[n], given.gflops, given.gbytes_per_s), "roofline"};
       else entry(n, d) = {roofline_us(work_[n], kTypicalGflops, kTypicalGbytes) * known / modelled, "scaled"};
     }
     return {};

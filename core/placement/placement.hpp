@@ -73,9 +73,10 @@ struct PlacementRequest {
 /// - Objective::Latency: the time of a node is the user's measurement, else the plugin's optima.cost/1, else the roofline model with the
 ///   device's rates, else the roofline model scaled to what was measured of the device; placement.json says which for each node.
 ///
-/// InvalidInput: no cost is known of a device that could take nodes (and how to get one); a device, kind or plugin that does not exist (what does is listed). Plugin: no usable plugin. Placement: a pin
-/// refused (the plugin's sentence, and who would take the node), a node nobody takes (each device's reason), require_device not
-/// met (which nodes), limits that cannot be kept (a smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
+/// InvalidInput: no cost is known of a device that could take nodes (and how to get one); a device, kind or plugin that does not
+/// exist (what does is listed). Plugin: no usable plugin. Placement: a pin refused (the plugin's sentence, and who would take the
+/// node), a node nobody takes (each device's reason), require_device not met (which nodes), limits that cannot be kept (a
+/// smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);
 
 /// The placement in the allocation format: main graph nodes with their devices; nodes of bodies with that of their node;

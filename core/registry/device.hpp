@@ -18,6 +18,8 @@ struct DeviceName {
 
   /// "X64:0" or "llvm_cpu/X64:0".
   std::string text() const;
+  /// Whether this is the full name, or the full name without its plugin.
+  bool fits(const DeviceName& full) const { return kind == full.kind && index == full.index && (plugin.empty() || plugin == full.plugin); }
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 

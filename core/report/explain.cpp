@@ -38,8 +38,10 @@ std::string answers(const Plan& plan, uint32_t n) {
     const DeviceAnswer& answer = node.answers[d];
     const std::string_view verdict = d == node.device ? "here" : answer.yes ? "yes" : "no";
     const std::string text = answer.text.empty() ? "" : answer.reason.empty() ? clean(answer.text) : cat(clean(answer.reason), ": ", clean(answer.text));
-    const std::string moved = price(plan, replay, n, static_cast<uint32_t>(d));
-    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), std::string(verdict), cat(text, text.empty() || moved.empty() ? "" : "; ", moved)});
+    const std::string moved = plan.estimate ? "" : price(plan, replay, n, static_cast<uint32_t>(d));  // a plan by time has it in the text
+    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), std::string(verdict)});
+    if (plan.estimate) rows.back().push_back(answer.microseconds < 0 ? "" : cat(human_time(answer.microseconds), " (", clean(answer.cost_source), ")"));
+    rows.back().push_back(cat(text, text.empty() || moved.empty() ? "" : "; ", moved));
   }
   return detail::table(rows);
 }

@@ -2,6 +2,7 @@
 // core/runtime: how long a package takes.
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -52,14 +53,22 @@ Result<std::vector<double>> measure(Request& request, const RunOptions& options,
 
 struct Parts {
   std::vector<std::vector<double>> subgraphs;  // ms per run, by position
+  std::vector<std::map<uint32_t, std::vector<double>>> nodes;  // by position: node id -> ms per run, where the plugin tells
   std::vector<double> copies, overhead;        // ms per run
   std::vector<ProfileEvent> last;              // of the last run, for --trace
 };
+
+size_t position_of(const LoadedModel& model, uint32_t index) {
+  size_t at = 0;
+  while (at + 1 < model.subgraphs().size() && model.subgraphs()[at].index != index) ++at;
+  return at;
+}
 
 // Apart from measure(): reading clocks costs.
 Result<Parts> profile(Request& request, int64_t runs) {
   Parts parts;
   parts.subgraphs.resize(request.model().subgraphs().size());
+  parts.nodes.resize(parts.subgraphs.size());
   request.take_events();
   request.set_profiling(true);
   for (int64_t i = 0; i < std::min(runs, kProfiledRuns); ++i) {
@@ -71,6 +80,11 @@ Result<Parts> profile(Request& request, int64_t runs) {
       if (e.kind == ProfileKind::ModelExecute) whole = ms;
       if (e.kind == ProfileKind::BufferCopy) copies += ms;
       if (e.kind == ProfileKind::SubgraphExecute) inside += ms, parts.subgraphs[e.index].push_back(ms);
+      if (e.kind == ProfileKind::LayerExecute && e.node != OPTIMA_NONE) {
+        std::vector<double>& node = parts.nodes[position_of(request.model(), e.index)][e.node];
+        node.resize(static_cast<size_t>(i) + 1, 0);
+        node.back() += ms;  // a node may run in several steps
+      }
     }
     parts.copies.push_back(copies);
     parts.overhead.push_back(whole - inside - copies);
@@ -108,6 +122,11 @@ std::vector<std::string> time_row(const std::string& name, const std::vector<dou
   return {name, milliseconds(quantile(ms, 0.5)), milliseconds(quantile(ms, 0.9)), milliseconds(quantile(ms, 0.99))};
 }
 
+// Median milliseconds of the nodes that the plugin's profile told of; absent without one.
+void add_nodes(Json& subgraph, const std::map<uint32_t, std::vector<double>>& nodes) {
+  for (const auto& [id, ms] : nodes) subgraph["nodes"].push_back({{"id", id}, {"milliseconds", quantile(ms, 0.5)}});
+}
+
 Json time_json(const std::vector<double>& ms) { return {{"p50", quantile(ms, 0.5)}, {"p90", quantile(ms, 0.9)}, {"p99", quantile(ms, 0.99)}}; }
 
 struct Figures {
@@ -137,6 +156,7 @@ Json document(const LoadedModel& model, const Figures& f, const RunOptions& opti
   for (size_t i = 0; i < model.subgraphs().size(); ++i) {
     const SubgraphInfo& s = model.subgraphs()[i];
     subgraphs.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"milliseconds", time_json(f.parts.subgraphs[i])}});
+    add_nodes(subgraphs.back(), f.parts.nodes[i]);
   }
   return {{"package", model.package().model_name}, {"package_sha256", model.package().hash}, {"runs", f.times.size()},
           {"milliseconds", time_json(f.times)}, {"subgraphs", std::move(subgraphs)}, {"copies", time_json(f.parts.copies)},

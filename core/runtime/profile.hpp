@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/support/status.hpp"
+#include "optima/abi.h"
 
 namespace optima {
 
@@ -24,6 +25,7 @@ struct ProfileEvent {
   uint64_t duration_ns = 0;
   uint32_t track = 0;        ///< number of the request that made it
   std::string name;          ///< "subgraph 3 on X64:0", tensor name, …
+  uint32_t node = OPTIMA_NONE;  ///< LayerExecute: node id, where the plugin tells it
 };
 
 uint64_t now_ns();

@@ -192,7 +192,7 @@ void Request::State::add_layers(std::vector<ProfileEvent>& out) {
       continue;
     }
     for (const PluginEvent& e : *events)
-      out.push_back({ProfileKind::LayerExecute, model.subgraphs()[k].index, e.start_ns, e.duration_ns, number, e.name});
+      out.push_back({ProfileKind::LayerExecute, model.subgraphs()[k].index, e.start_ns, e.duration_ns, number, e.name, e.node});
   }
 }
 

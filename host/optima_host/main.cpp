@@ -23,6 +23,7 @@ constexpr VerbRow kVerbs[] = {
     {"run", "a package on inputs or a picture", run_verb},
     {"compare", "two of: model (on the reference), package, output folder", compare_verb},
     {"bench", "how fast a package runs, and where the time goes", bench_verb},
+    {"calibrate-links", "what moving tensors between the devices of this machine takes", calibrate_verb},
     {"inspect", "what is in a model or a package", inspect_verb},
     {"plugins", "the plugins found, and what was refused and why", plugins_verb},
     {"devices", "the devices that plugins serve, present or to compile for", devices_verb},
@@ -35,7 +36,7 @@ constexpr VerbRow kVerbs[] = {
 
 std::string overview(const Arguments& globals) {
   std::string out = globals.help() + "\nverbs (optima-host VERB --help tells more):\n";
-  for (const VerbRow& v : kVerbs) out += cat("  ", v.name, std::string(10 - v.name.size(), ' '), v.summary, "\n");
+  for (const VerbRow& v : kVerbs) out += cat("  ", v.name, std::string(17 - v.name.size(), ' '), v.summary, "\n");
   return out;
 }
 

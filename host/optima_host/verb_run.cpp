@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `run` and `bench`: the same work as optima-run's, with the host's options around it.
+#include <nlohmann/json.hpp>
+
 #include "core/support/file.hpp"
 #include "host/optima_host/run_options.hpp"
 #include "host/optima_host/verbs.hpp"
+#include "host/optima_host/write_costs.hpp"
 
 namespace optima::host {
 
@@ -36,7 +39,8 @@ Status bench_verb(Session& session, const std::vector<std::string>& words) {
   declare_run(arguments);
   arguments.option("repeat", "N", "measured runs (default: about three seconds' worth)")
       .option("concurrency", "N", "requests running at the same time (default 1)")
-      .option("trace", "FILE", "write a Chrome trace of the last run");
+      .option("trace", "FILE", "write a Chrome trace of the last run")
+      .option("write-costs", "FILE", "write what each node took on its device, for 'compile --objective latency --costs FILE'");
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   OPTIMA_ASSIGN(RunOptions options, run_options(session, arguments));
@@ -45,7 +49,15 @@ Status bench_verb(Session& session, const std::vector<std::string>& words) {
   options.trace = expand_home(arguments.text("trace"));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   RuntimeContext context(borrow_plugins(*registry));
-  return bench_package(context, options, printer_of(session));
+  RunPrinter printer = printer_of(session);
+  Json measured;
+  if (arguments.has("write-costs"))
+    printer.document = [&measured, shown = printer.document](const Json& document) {
+      measured = document;
+      if (shown) shown(document);
+    };
+  OPTIMA_RETURN_IF_ERROR(bench_package(context, options, printer));
+  return arguments.has("write-costs") ? write_costs(options.package, measured, arguments.text("write-costs")) : Status();
 }
 
 }  // namespace optima::host

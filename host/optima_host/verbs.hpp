@@ -14,6 +14,7 @@ Status plan_verb(Session& session, const std::vector<std::string>& words);
 Status run_verb(Session& session, const std::vector<std::string>& words);
 Status compare_verb(Session& session, const std::vector<std::string>& words);
 Status bench_verb(Session& session, const std::vector<std::string>& words);
+Status calibrate_verb(Session& session, const std::vector<std::string>& words);
 Status inspect_verb(Session& session, const std::vector<std::string>& words);
 Status plugins_verb(Session& session, const std::vector<std::string>& words);
 Status devices_verb(Session& session, const std::vector<std::string>& words);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "core/placement/measured.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "tests/unit/placement/placing.hpp"
@@ -165,6 +166,19 @@ TEST_CASE("launches, links and bytes are in the estimate, and missing links are 
   CHECK(mentions(plan.notes, "no link is known from CPU:0 to NPU:0: moving tensors there counts as free"));
 }
 
+TEST_CASE("limits hold for the fastest plan too: where it breaks them, the plan of the fewest subgraphs is taken, with its own estimate") {
+  Timed t;
+  t.measured("CPU:0", {{"a", 1}, {"b", 9}, {"c", 1}});
+  t.measured("NPU:0", {{"a", 5}, {"b", 2}, {"c", 5}});
+  t.request.max_subgraphs = 3;
+  CHECK(t.plan().subgraphs.size() == 3);
+  t.request.max_subgraphs = 1;
+  const Plan plan = t.plan();
+  CHECK(plan.subgraphs.size() == 1);
+  CHECK(mentions(plan.notes, "cannot be cut within the limits"));
+  CHECK(plan.estimate->total() == doctest::Approx(devices_of(plan) == "CPU:0 CPU:0 CPU:0 " ? 11 : 12));
+}
+
 TEST_CASE("costs of another model file count by name, with a note") {
   Timed t;
   t.describe("CPU:0", 1, 1);
@@ -186,9 +200,37 @@ TEST_CASE("a plan with an estimate reads back with it, and its summary shows it"
   REQUIRE(back.ok());
   CHECK(plan_to_json(*back) == json);
   const std::string summary = placement_summary(plan);
-  CHECK(summary.find("estimated time of a run: 3.10 us (no plan below 3.10 us, gap 0.0 %): compute 0.10 us, launches 3.00 us, transfers 0.00 us") !=
+  CHECK(summary.find("estimated time of a run: 3.10 us (no plan below 3.05 us, gap 1.7 %): compute 0.10 us, launches 3.00 us, transfers 0.00 us") !=
         std::string::npos);
   Json bad = json;
   bad["estimate"]["bound"] = -1;
   CHECK(plan_from_json(bad, "p").status().message() == "p.estimate: bound: found -1, wanted 0 or more");
+}
+
+TEST_CASE("a measured subgraph's time goes to the nodes that the profile names and to the launch, without a profile by roofline shares") {
+  Timed t;
+  t.describe("CPU:0", 1, 1, 3);
+  t.describe("NPU:0", 2, 2, 5);
+  const Plan plan = t.plan();
+  REQUIRE(plan.subgraphs.size() == 1);
+  const uint32_t b = plan.nodes[1].node_id;
+  MeasuredCosts costs = measured_costs(plan, {{30, {}}}, 0.5);
+  REQUIRE(costs.devices.size() == 1);
+  CHECK(costs.devices[0].name.text() == "slowcpu/CPU:0");
+  CHECK(costs.devices[0].launch_us == 0.5);
+  const auto us = [&](const char* node) { return costs.devices[0].nodes.at(node).microseconds; };
+  CHECK(us("a") + us("b") + us("c") == doctest::Approx(30));
+  CHECK(us("a") == doctest::Approx(10));  // all three are bound by 32 bytes
+  CHECK(costs.devices[0].nodes.at("a").method == CostMethod::Share);
+  costs = measured_costs(plan, {{30, {{b, 20}}}}, -1);
+  CHECK(us("b") == 20);
+  CHECK(costs.devices[0].nodes.at("b").method == CostMethod::Profile);
+  CHECK(us("a") == 0);
+  CHECK(costs.devices[0].launch_us == 10);
+  costs = measured_costs(plan, {{30, {{b, 40}}}}, 0.5);  // more than the whole: nothing is left
+  CHECK(costs.devices[0].launch_us == 0.5);
+  const Result<MeasuredCosts> back = parse_costs(costs_text(costs), "costs.json");
+  REQUIRE(back.ok());
+  t.request.costs = {*back};
+  CHECK(t.plan().nodes[1].answers[1].microseconds == 40);
 }

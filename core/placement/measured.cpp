@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/placement/measured.hpp"
+
+#include <algorithm>
+
+#include "core/cost/work.hpp"
+
+namespace optima {
+namespace {
+
+double share_of(const PlacedNode& node) { return roofline_us({node.flops, node.bytes, true}, kTypicalGflops, kTypicalGbytes); }
+
+// By the plugin's profile; returns what starting the subgraph took.
+double add_told(const Plan& plan, const Subgraph& subgraph, const SubgraphTime& time, MeasuredDevice& out) {
+  double left = time.whole;
+  for (uint32_t n : subgraph.nodes) {
+    const auto told = time.nodes.find(plan.nodes[n].node_id);
+    const double us = told == time.nodes.end() ? 0 : told->second;
+    out.nodes[plan.nodes[n].name] = {us, CostMethod::Profile};
+    left -= us;
+  }
+  return std::max(left, 0.0);
+}
+
+void share_out(const Plan& plan, const Subgraph& subgraph, double whole, MeasuredDevice& out) {
+  double shares = 0;
+  for (uint32_t n : subgraph.nodes) shares += share_of(plan.nodes[n]);
+  for (uint32_t n : subgraph.nodes) {
+    const double part = shares > 0 ? share_of(plan.nodes[n]) / shares : 1.0 / static_cast<double>(subgraph.nodes.size());
+    out.nodes[plan.nodes[n].name] = {whole * part, CostMethod::Share};
+  }
+}
+
+MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vector<SubgraphTime>& times, double loop_us) {
+  const PlanDevice& of = plan.devices[device];
+  MeasuredDevice out{{of.plugin, of.target.kind, of.target.slot}, loop_us, {}};
+  double starting = 0, profiled = 0;
+  for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
+    if (plan.subgraphs[s].device != device) continue;
+    if (times[s].nodes.empty()) share_out(plan, plan.subgraphs[s], times[s].whole, out);
+    else starting += add_told(plan, plan.subgraphs[s], times[s], out), ++profiled;
+  }
+  if (profiled > 0) out.launch_us = std::max(loop_us, 0.0) + starting / profiled;
+  return out;
+}
+
+}  // namespace
+
+MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us) {
+  MeasuredCosts out{plan.model_name, plan.model_hash, {}};
+  for (uint32_t d = 0; d < plan.devices.size(); ++d)
+    if (MeasuredDevice device = measured_device(plan, d, times, loop_us); !device.nodes.empty()) out.devices.push_back(std::move(device));
+  return out;
+}
+
+}  // namespace optima

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: from measured times of a plan's subgraphs to costs of its nodes.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/cost/costs_file.hpp"
+#include "core/placement/plan.hpp"
+
+namespace optima {
+
+/// What one subgraph took, in microseconds of one run.
+struct SubgraphTime {
+  double whole = 0;
+  std::map<uint32_t, double> nodes;  ///< by node id: what the plugin's profile told; empty without one
+};
+
+/// Costs of every node on the device it ran on. With a profile, a node gets the time that it tells; nodes that it does not name ran as
+/// part of others and get 0; what is left of the subgraph's time is what starting it costs, and goes into launch_us. Without, the time is
+/// shared out to the nodes as the roofline model would (processor of typical rates), so that they add up to it.
+/// `loop_us`: what the run loop spent around each subgraph; negative = not known.
+/// Requires one time per subgraph, finite and not negative.
+MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us);
+
+}  // namespace optima

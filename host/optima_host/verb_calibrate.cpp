@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// host: `calibrate-links`.
+#include <nlohmann/json.hpp>
+
+#include "core/calibrate/links.hpp"
+#include "core/support/file.hpp"
+#include "core/support/table.hpp"
+#include "core/support/text.hpp"
+#include "host/optima_host/verbs.hpp"
+
+namespace optima::host {
+namespace {
+
+Result<std::vector<LinkTime>> measure_all(const std::vector<LocalDevice>& devices) {
+  std::vector<LinkTime> out;
+  for (const LocalDevice& from : devices)
+    for (const LocalDevice& to : devices) {
+      if (&from == &to) continue;
+      OPTIMA_ASSIGN(LinkTime time, measure_link(from, to, &Session::cancelled()));
+      out.push_back(std::move(time));
+    }
+  return out;
+}
+
+std::string rate(const LinkTime& t) { return t.link.gbytes_per_s > 0 ? cat(t.link.gbytes_per_s, " GB/s") : "any size"; }
+
+std::string table_of(const std::vector<LinkTime>& times) {
+  std::vector<std::vector<std::string>> rows = {{"from", "to", "latency", "bandwidth", "how"}};
+  for (const LinkTime& t : times)
+    rows.push_back({t.link.from.text(), t.link.to.text(), human_time(t.link.latency_us), rate(t),
+                    t.handed_over ? "handed over in host memory, nothing is copied" : cat("copies of ", t.sizes, " sizes")});
+  return table(rows);
+}
+
+Json document_of(const std::vector<LinkTime>& times) {
+  Json links = Json::array();
+  for (const LinkTime& t : times)
+    links.push_back({{"from", t.link.from.text()}, {"to", t.link.to.text()}, {"latency_us", t.link.latency_us},
+                     {"gbytes_per_s", t.link.gbytes_per_s}, {"handed_over", t.handed_over}});
+  return {{"links", std::move(links)}};
+}
+
+}  // namespace
+
+Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
+  Arguments arguments("calibrate-links",
+                      "Measures what moving tensors between the devices of this machine takes, for 'links:' in the config and --objective latency.");
+  arguments.option("o,o", "FILE", "write the links as YAML, to be put into the config").list("device", "DEV", "only these devices; repeats, takes commas");
+  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  if (!go) return {};
+  std::vector<DeviceName> wanted;
+  for (const std::string& text : arguments.comma_list("device")) {
+    OPTIMA_ASSIGN(DeviceName name, parse_device(text));
+    wanted.push_back(std::move(name));
+  }
+  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  std::vector<std::string> notes;
+  OPTIMA_ASSIGN(const std::vector<LocalDevice> devices, local_devices(*registry, wanted, notes));
+  for (const std::string& note : notes) session.note(note);
+  if (devices.size() < 2) return invalid_input(cat("only ", devices[0].name.text(), " is here, wanted two devices or more"));
+  OPTIMA_ASSIGN(const std::vector<LinkTime> times, measure_all(devices));
+  Config config;
+  for (const LinkTime& t : times) config.links.push_back(t.link);
+  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), links_section(config)));
+  session.print(table_of(times));
+  if (!arguments.has("o")) session.print(links_section(config));
+  session.print_json(document_of(times));
+  return {};
+}
+
+}  // namespace optima::host

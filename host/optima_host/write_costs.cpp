@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/optima_host/write_costs.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/placement/measured.hpp"
+#include "core/placement/plan_json.hpp"
+#include "core/support/file.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::host {
+namespace {
+
+Result<SubgraphTime> time_of(const JsonReader& at) {
+  SubgraphTime out;
+  OPTIMA_ASSIGN(const JsonReader ms, at.object("milliseconds"));
+  OPTIMA_ASSIGN(out.whole, ms.number("p50"));
+  out.whole *= 1e3;
+  if (!at.has("nodes")) return out;
+  OPTIMA_ASSIGN(const auto nodes, at.array("nodes"));
+  for (const JsonReader& node : nodes) {
+    OPTIMA_ASSIGN(const int64_t id, node.integer("id"));
+    OPTIMA_ASSIGN(const double node_ms, node.number("milliseconds"));
+    out.nodes[static_cast<uint32_t>(id)] = node_ms * 1e3;
+  }
+  return out;
+}
+
+}  // namespace
+
+Status write_costs(const std::string& package, const Json& measured, const std::string& file) {
+  OPTIMA_ASSIGN(const Plan plan, read_plan(package + "/placement.json"));
+  const JsonReader root(measured, "bench");
+  OPTIMA_ASSIGN(const auto subgraphs, root.array("subgraphs"));
+  if (subgraphs.size() != plan.subgraphs.size())
+    return invalid_input(cat(package, "/placement.json: has ", plan.subgraphs.size(), " subgraphs, wanted the package's ", subgraphs.size()));
+  std::vector<SubgraphTime> times(plan.subgraphs.size());
+  for (const JsonReader& at : subgraphs) {
+    OPTIMA_ASSIGN(const int64_t index, at.integer("index"));
+    if (index < 0 || static_cast<size_t>(index) >= times.size()) return invalid_input(cat(package, "/placement.json: has no subgraph ", index));
+    OPTIMA_ASSIGN(times[static_cast<size_t>(index)], time_of(at));
+  }
+  OPTIMA_ASSIGN(const JsonReader loop, root.object("run_loop"));
+  OPTIMA_ASSIGN(const double loop_ms, loop.number("p50"));
+  const double launch = times.empty() ? -1 : std::max(0.0, loop_ms * 1e3 / static_cast<double>(times.size()));
+  return write_file(expand_home(file), costs_text(measured_costs(plan, times, launch)));
+}
+
+}  // namespace optima::host

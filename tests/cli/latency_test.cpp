@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The latency objective from measuring to the plan, with the real programs and plugins.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/support/file.hpp"
+#include "core/support/json.hpp"
+#include "tests/cli/models.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+const std::string kLlvm = "llvm_cpu/X64:0", kOpenvino = "openvino/X64:0", kReference = "reference/REF:0";
+
+std::string ok(const std::vector<std::string>& words) {
+  const Ran r = host(words);
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  return r.out;
+}
+
+Json read(const std::string& path) {
+  const Result<Json> json = read_json(path);
+  INFO(json.status().message());
+  REQUIRE(json.ok());
+  return *json;
+}
+
+// Compiles the model whole for the device, runs it, and gives the costs file.
+std::string measure(const TempFolder& f, const std::string& model, const std::string& device) {
+  const std::string name = device.substr(0, device.find('/')), file = f / (name + ".json");
+  ok({"compile", model, "-o", f / "out", "--name", name, "--require-device", device});
+  ok({"bench", f / ("out/" + name), "--repeat", "5", "--write-costs", file});
+  return file;
+}
+
+// Every node of the measured device, `factor` times as slow on another one; `only` (if not empty) takes nothing at all.
+std::string scaled(const TempFolder& f, const std::string& from, const std::string& device, double factor, const std::string& only = "") {
+  Json costs = read(from);
+  Json& entry = costs["devices"][0];
+  entry["device"] = device;
+  for (const char* method : {"profile", "share"})
+    if (entry.contains(method))
+      for (auto& [name, us] : entry[method].items()) us = name == only ? 0.0 : factor * us.get<double>() + 1;
+  const std::string path = f / ("scaled" + std::to_string(factor) + only.substr(only.rfind('/') + 1) + ".json");
+  REQUIRE(write_file(path, to_text(costs)).ok());
+  return path;
+}
+
+Json plan(const TempFolder& f, const std::string& model, const std::string& devices, const std::vector<std::string>& costs, std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {"plan", model, "-o", f / "plan.json", "--objective", "latency", "--device", devices};
+  for (const std::string& file : costs) words.insert(words.end(), {"--costs", file});
+  words.insert(words.end(), more.begin(), more.end());
+  ok(words);
+  return read(f / "plan.json");
+}
+
+void check_never_slower(const Json& plan) {
+  const double found = plan["estimate"]["microseconds"].get<double>();
+  CHECK(found > 0);
+  CHECK(plan["estimate"]["bound"].get<double>() <= found * (1 + 1e-9));
+  for (const auto& [device, time] : plan["estimate"]["devices"].items()) {
+    CAPTURE(device);
+    REQUIRE(time.contains("alone"));
+    CHECK(found <= time["alone"].get<double>() * (1 + 1e-9));
+  }
+}
+
+std::vector<std::string> nodes_on(const Json& plan, const std::string& device) {
+  std::vector<std::string> out;
+  for (const Json& node : plan["nodes"])
+    if (node["device"] == device) out.push_back(node["name"]);
+  return out;
+}
+
+std::string heaviest(const Json& plan) {
+  const Json* best = &plan["nodes"][0];
+  for (const Json& node : plan["nodes"])
+    if (node["flops"] > (*best)["flops"]) best = &node;
+  return (*best)["name"];
+}
+
+std::string config(const TempFolder& f, const std::string& text) {
+  REQUIRE(write_file(f / "optima.yaml", text).ok());
+  return f / "optima.yaml";
+}
+
+}  // namespace
+
+TEST_CASE("measured costs: a slow device is left alone unless a node is pinned to it, and a link decides what moves") {
+  const TempFolder f;
+  const std::string model = digits_model(), fast = measure(f, model, kLlvm);
+  const std::string slow = scaled(f, fast, kReference, 100);
+  Json found = plan(f, model, "llvm_cpu/X64:0,REF:0", {fast, slow});
+  check_never_slower(found);
+  CHECK(nodes_on(found, "REF:0").empty());
+  for (const Json& node : found["nodes"]) {
+    const std::string source = node["answers"]["X64:0"]["cost_source"];
+    CHECK((source == "profile" || source == "share"));
+  }
+
+  const std::string node = heaviest(found);
+  found = plan(f, model, "llvm_cpu/X64:0,REF:0", {fast, slow}, {"--pin", node + "=REF:0"});
+  CHECK(nodes_on(found, "REF:0") == std::vector<std::string>{node});
+
+  // REF does the heaviest node for nothing; with a link that takes a second nobody goes there.
+  const std::string gift = scaled(f, fast, kReference, 100, node);
+  found = plan(f, model, "llvm_cpu/X64:0,REF:0", {fast, gift});
+  CHECK(nodes_on(found, "REF:0") == std::vector<std::string>{node});
+  check_never_slower(found);
+  const std::string far = config(f, "links:\n  - {from: X64:0, to: REF:0, latency_us: 1000000}\n  - {from: REF:0, to: X64:0, latency_us: 1000000}\n");
+  found = plan(f, model, "llvm_cpu/X64:0,REF:0", {fast, gift}, {"--config", far});
+  CHECK(nodes_on(found, "REF:0").empty());
+  check_never_slower(found);
+}
+
+TEST_CASE("without a known cost the objective latency is an error that says how to get one; the config's rates are enough") {
+  const TempFolder f;
+  Ran r = host({"plan", digits_model(), "--objective", "latency", "--device", kLlvm});
+  CHECK(r.code == 3);
+  CHECK(r.err.find("no cost is known of X64:0") != std::string::npos);
+  CHECK(r.err.find("--write-costs") != std::string::npos);
+  const std::string rates = config(f, "devices:\n  - {name: llvm_cpu/X64:0, gflops: 100, gbytes_per_s: 10}\nobjective: latency\n");
+  CHECK(ok({"plan", digits_model(), "--config", rates}).find("estimated time of a run") != std::string::npos);
+  r = host({"plan", digits_model(), "--objective", "speed"});
+  CHECK(r.code == 2);
+  CHECK(r.err.find("--objective: found 'speed', wanted parts or latency") != std::string::npos);
+}
+
+TEST_CASE("calibrate-links writes links that the config takes, and says that host memory is handed over") {
+  const TempFolder f;
+  const std::string yaml = f / "links.yaml";
+  const std::string said = ok({"calibrate-links", "--device", "llvm_cpu/X64:0,REF:0", "-o", yaml});
+  CHECK(said.find("handed over in host memory, nothing is copied") != std::string::npos);
+  const std::string costs = measure(f, digits_model(), kLlvm), slow = scaled(f, costs, kReference, 100);
+  const Json found = plan(f, digits_model(), "llvm_cpu/X64:0,REF:0", {costs, slow}, {"--config", yaml});
+  for (const Json& note : found["notes"]) CHECK(note.get<std::string>().find("no link is known") == std::string::npos);
+  CHECK(host({"calibrate-links", "--device", "GPU:7"}).code == 3);
+}
+
+TEST_CASE("a zoo model over llvm_cpu, openvino and REF: the plan is never estimated slower than any device alone") {
+  const std::string model = OPTIMA_SOURCE_DIR "/build/models/squeezenet.ts.onnx";
+  if (!std::filesystem::exists(model)) {
+    MESSAGE("SKIP: build/models is empty; scripts/make_models.py fills it");
+    return;
+  }
+  const TempFolder f;
+  std::string devices = "llvm_cpu/X64:0,REF:0";
+  std::vector<std::string> costs = {measure(f, model, kLlvm)};
+  costs.push_back(scaled(f, costs[0], kReference, 200));
+  if (has_openvino()) {
+    costs.push_back(measure(f, model, kOpenvino));
+    devices += "," + kOpenvino;
+  } else {
+    MESSAGE("SKIP: " << kNoOpenvino << "; llvm_cpu and REF alone");
+  }
+  const Json found = plan(f, model, devices, costs);
+  check_never_slower(found);
+  CHECK(nodes_on(found, "REF:0").empty());
+
+  // The plan compiles and gives the same answers.
+  std::vector<std::string> words = {"compile", model, "-o", f / "out", "--name", "fast", "--objective", "latency", "--device", devices};
+  for (const std::string& file : costs) words.insert(words.end(), {"--costs", file});
+  ok(words);
+  CHECK(host({"compare", f / "out/llvm_cpu", f / "out/fast"}).code == 0);
+}
