@@ -113,8 +113,8 @@ class Finder {
   Status no_cost(uint32_t d, size_t unknown, size_t first) const {
     return invalid_input(cat("objective latency: no cost is known of ", device(d).name, " (plugin ", quote(device(d).plugin), ") for ", unknown,
                              unknown == 1 ? " node" : " nodes", " that it takes, the first is ", quote(main_.nodes[first].name), " (",
-                             main_.nodes[first].op_type, "): measure with 'optima-host bench PACKAGE --write-costs FILE' and give --costs FILE, or give it ",
-                             "gflops and gbytes_per_s under devices: in the config"));
+                             main_.nodes[first].op_type, "): measure with 'optima-host bench PACKAGE --write-costs FILE' and give --costs FILE, ",
+                             "or give it gflops and gbytes_per_s under devices: in the config"));
   }
 
   void take_links() {
@@ -160,7 +160,8 @@ CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devi
         if (choices.allow[n] >> d & 1) out.compute[u * devices + d] += costs.entries[size_t{n} * devices + d].microseconds;
   for (const auto& [n, units] : choices.copies)  // each runs the node for itself
     for (uint32_t u : units)
-      for (uint32_t d = 0; d < devices; ++d) out.compute[size_t{u} * devices + d] += std::max(0.0, costs.entries[size_t{n} * devices + d].microseconds);
+      for (uint32_t d = 0; d < devices; ++d)
+        out.compute[size_t{u} * devices + d] += std::max(0.0, costs.entries[size_t{n} * devices + d].microseconds);
   return out;
 }
 

@@ -45,7 +45,8 @@ Json document_of(const std::vector<LinkTime>& times) {
 Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("calibrate-links",
                       "Measures what moving tensors between the devices of this machine takes, for 'links:' in the config and --objective latency.");
-  arguments.option("o,o", "FILE", "write the links as YAML, to be put into the config").list("device", "DEV", "only these devices; repeats, takes commas");
+  arguments.option("o,o", "FILE", "write the links as YAML, to be put into the config")
+      .list("device", "DEV", "only these devices; repeats, takes commas");
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   std::vector<DeviceName> wanted;

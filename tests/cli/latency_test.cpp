@@ -53,7 +53,8 @@ std::string scaled(const TempFolder& f, const std::string& from, const std::stri
   return path;
 }
 
-Json plan(const TempFolder& f, const std::string& model, const std::string& devices, const std::vector<std::string>& costs, std::vector<std::string> more = {}) {
+Json plan(const TempFolder& f, const std::string& model, const std::string& devices, const std::vector<std::string>& costs,
+          const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {"plan", model, "-o", f / "plan.json", "--objective", "latency", "--device", devices};
   for (const std::string& file : costs) words.insert(words.end(), {"--costs", file});
   words.insert(words.end(), more.begin(), more.end());

@@ -38,7 +38,10 @@ struct Timed : GraphBuilder {
     request.objective = Objective::Latency;
     link(0);
   }
-  void link(double latency_us) { request.links = {{*parse_device("NPU:0"), *parse_device("CPU:0"), latency_us, 0}, {*parse_device("CPU:0"), *parse_device("NPU:0"), latency_us, 0}}; }
+  void link(double latency_us) {
+    const DeviceName a = *parse_device("NPU:0"), b = *parse_device("CPU:0");
+    request.links = {{a, b, latency_us, 0}, {b, a, latency_us, 0}};
+  }
   void measured(const std::string& device, std::map<std::string, double> nodes, CostMethod method = CostMethod::Given) {
     MeasuredDevice one{*parse_device(device), -1, {}};
     for (const auto& [name, us] : nodes) one.nodes[name] = {us, method};
