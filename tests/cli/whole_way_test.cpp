@@ -156,16 +156,31 @@ TEST_CASE("the trained digit model of another house agrees with the reference, w
   check_equal({"compare", model, compile(f, {model, "--alloc", alloc, "--device", "X64:0,REF:0"}, "split") + "/mnist", "--at-cuts"});
 }
 
-TEST_CASE("a node that its plugin refuses while compiling moves on, and the report says so") {
-  // The null plugin takes any Identity, but only one in a subgraph.
-  const TempFolder f;
-  const std::string model = f.file("twice.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+// The null plugin takes any Identity, but only one in a subgraph. The silent one does not say so before it compiles.
+const char* const kTwice = R"(<ir_version: 10, opset_import: ["" : 21]>
 twice (float[1,4] x) => (float[1,4] y) {
   a = Identity(x)
   b = Identity(a)
   y = Relu(b)
-})");
-  const Ran r = host({"compile", model, "-o", f / "out", "--alloc", f.file("a.json", R"({"op:Identity": ["NULL:0", "REF:0"], "op:Relu": "REF:0"})")});
+})";
+std::string silent_plugins() { return OPTIMA_BINARY_DIR "/test_plugins/silent"; }
+
+TEST_CASE("a limit that a plugin declares is kept") {
+  const TempFolder f;
+  const std::string model = f.file("twice.onnxtxt", kTwice);
+  const Ran r = host({"compile", model, "-o", f / "out", "--alloc", f.file("a.json", R"({"op:Identity": "NULL:0", "op:Relu": "REF:0"})")});
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(fs::exists(f / "out/twice/Subgraph_2"));
+  CHECK(r.out.find("could not compile") == std::string::npos);
+  check_equal({"compare", model, f / "out/twice", "--at-cuts"});
+}
+
+TEST_CASE("a node that its plugin refuses while compiling moves on, and the report says so") {
+  const TempFolder f;
+  const std::string model = f.file("twice.onnxtxt", kTwice);
+  const std::string allocation = f.file("a.json", R"({"op:Identity": ["NULL:0", "REF:0"], "op:Relu": "REF:0"})");
+  const Ran r = host({"--plugins", silent_plugins(), "compile", model, "-o", f / "out", "--alloc", allocation});
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.out.find("note: plugin 'null' could not compile node") != std::string::npos);
@@ -175,12 +190,8 @@ twice (float[1,4] x) => (float[1,4] y) {
 
 TEST_CASE("a pinned node that its plugin refuses while compiling is an error in the plugin's words") {
   const TempFolder f;
-  const std::string model = f.file("twice.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
-twice (float[1,4] x) => (float[1,4] y) {
-  a = Identity(x)
-  y = Identity(a)
-})");
-  const Ran r = host({"compile", model, "-o", f / "out", "--alloc", f.file("a.json", R"({"*": "NULL:0"})")});
+  const std::string allocation = f.file("a.json", R"({"op:Identity": "NULL:0", "op:Relu": "REF:0"})");
+  const Ran r = host({"--plugins", silent_plugins(), "compile", f.file("twice.onnxtxt", kTwice), "-o", f / "out", "--alloc", allocation});
   CHECK(r.code == 4);
   CHECK(r.err.find("subgraph has 2 nodes, wanted one") != std::string::npos);
   CHECK_FALSE(fs::exists(f / "out"));
