@@ -17,8 +17,7 @@ namespace {
 class Emitter {
  public:
   Emitter(const CompileRequest& request, const Planned& planned, const Registry& registry, const std::string& folder, const ProgressReport& progress)
-      : request_(request), planned_(planned), registry_(registry), folder_(folder), progress_(progress), main_(planned.graph.main()),
-        uses_(uses_of(planned.graph)) {}
+      : request_(request), planned_(planned), registry_(registry), folder_(folder), progress_(progress), main_(planned.graph.main()) {}
 
   Status run() {
     for (const uint32_t v : main_.inputs) OPTIMA_RETURN_IF_ERROR(describe(main_.values[v], "input"));
@@ -31,7 +30,7 @@ class Emitter {
   Status add_subgraph(const Subgraph& subgraph) {
     if (request_.cancelled && *request_.cancelled) return cancelled();
     const PlanDevice& device = planned_.plan.devices[subgraph.device];
-    const Graph piece = extract(planned_.graph, subgraph.nodes, uses_);
+    const Graph piece = extract(planned_.graph, subgraph.run_nodes(), subgraph.inputs, subgraph.outputs);
     for (const uint32_t v : piece.main().outputs) {
       const image::Value& value = piece.main().values[v];
       OPTIMA_RETURN_IF_ERROR(describe(value, attr_of(value.name)));
@@ -124,7 +123,6 @@ class Emitter {
   const std::string& folder_;
   const ProgressReport& progress_;
   const image::Graph& main_;
-  const Uses uses_;
   Json graphs_ = Json::array(), tensors_ = Json::object();
   bool dynamic_ = false;
 };

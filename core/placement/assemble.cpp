@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/placement/clones.hpp"
 #include "core/support/text.hpp"
 
 #include "core/cost/work.hpp"
@@ -34,13 +35,21 @@ class Assembler {
       placed.unit = choices.units[choices.unit_of[n]][0];
       if (choices.quantized[n] != OPTIMA_NONE) placed.quantized_unit = main_.nodes[choices.quantized[n]].name;
     }
+    for (size_t i = 1; i < choices.stateful.size(); ++i) plan_.nodes[choices.stateful[i]].after = choices.stateful[i - 1];
     for (const auto& [n, units] : choices.copies) {
-      for (uint32_t unit : units) {
-        plan_.nodes[n].copied.push_back(choices.units[unit][0]);
-        clone(n, split.part[unit], "its quantized unit moves as one");
-      }
+      for (uint32_t unit : units) plan_.nodes[n].copied.push_back(choices.units[unit][0]);
       std::sort(plan_.nodes[n].copied.begin(), plan_.nodes[n].copied.end());
     }
+  }
+
+  void add_clones(const std::vector<Extra>& extras) {
+    for (const Extra& extra : extras) clones_[extra.node].push_back(extra.part);
+    for (const Extra& extra : extras) {
+      const std::string why = cat("runs here too, for ", quote(reader_in(extra.node, extra.part)), ": ", extra.why);
+      plan_.subgraphs[extra.part].clones.push_back({extra.node, why});
+    }
+    for (Subgraph& subgraph : plan_.subgraphs)
+      std::sort(subgraph.clones.begin(), subgraph.clones.end(), [](const Clone& a, const Clone& b) { return a.node < b.node; });
   }
 
   void connect() {
@@ -80,14 +89,6 @@ class Assembler {
     if (plan_.nodes[n].subgraph == s) return true;
     const auto at = clones_.find(n);
     return at != clones_.end() && std::find(at->second.begin(), at->second.end(), s) != at->second.end();
-  }
-
-  void clone(uint32_t n, uint32_t s, std::string_view why) {
-    if (runs_in(n, s)) return;
-    clones_[n].push_back(s);
-    std::vector<Clone>& all = plan_.subgraphs[s].clones;
-    const auto at = std::find_if(all.begin(), all.end(), [&](const Clone& c) { return c.node > n; });
-    all.insert(at, {n, cat("runs here too, for ", quote(reader_in(n, s)), ": ", why)});
   }
 
   std::string reader_in(uint32_t n, uint32_t s) const {
@@ -135,7 +136,8 @@ class Assembler {
 
 }  // namespace
 
-Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Choices& choices, const Split& split) {
+Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices,
+              const Split& split, bool clone_cheap) {
   Plan plan;
   plan.model_name = graph.model_name;
   plan.model_hash = graph.model_hash;
@@ -144,6 +146,7 @@ Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates
   plan.exact = split.exact();
   Assembler assembler(graph, uses, plan);
   assembler.place(choices, split);
+  assembler.add_clones(find_clones(graph, uses, capability, choices, split, clone_cheap));
   assembler.connect();
   return plan;
 }

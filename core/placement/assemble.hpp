@@ -7,8 +7,10 @@
 
 namespace optima::detail {
 
-/// Subgraphs with inputs and outputs, cut tensors, bytes; nodes without their reasons.
-Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Choices& choices, const Split& split);
+/// Subgraphs with inputs and outputs, cut tensors, bytes; nodes without their reasons. `clone_cheap` = false where limits apply: a
+/// clone might break them.
+Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices,
+              const Split& split, bool clone_cheap);
 
 /// Fills why, sentence, asked and answers of every node, and notes on devices passed over and subgraphs closed.
 void add_reasons(Plan& plan, const Graph& graph, const Candidates& candidates, const PlacementRequest& request, Capability&& capability,

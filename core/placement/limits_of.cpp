@@ -101,8 +101,9 @@ void list_ends(SplitLimits& out, const Graph& graph, const Choices& choices, con
     out.inputs.insert(out.inputs.end(), read.begin(), read.end());
     out.first_input.push_back(static_cast<uint32_t>(out.inputs.size()));
   }
-  for (uint32_t v : problem.values) out.is_output.push_back(is_output[v]);
-  for (uint32_t v : problem.values) is_output[v] = 0;  // what is left is read by no other unit
+  for (uint32_t v : problem.values) out.is_output.push_back(v != OPTIMA_NONE && is_output[v]);
+  for (uint32_t v : problem.values)
+    if (v != OPTIMA_NONE) is_output[v] = 0;  // what is left is read by no other unit
   for (const std::vector<uint32_t>& unit : choices.units) {
     uint32_t lone = 0;
     for (uint32_t n : unit)

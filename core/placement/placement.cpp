@@ -54,7 +54,7 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
   if (request.objective == Objective::Parts) {
     found = limits.any() ? split_within(problem, limits) : LimitedSplit{split(problem), {}, {}};
     if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
-    plan = detail::assemble(graph, uses, candidates, choices, found.split);
+    plan = detail::assemble(graph, uses, candidates, capability, choices, found.split, !limits.any());
   } else {
     OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
   }

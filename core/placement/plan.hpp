@@ -63,6 +63,7 @@ struct PlacedNode {
   double flops = 0, bytes = 0;   ///< work of one run, see core/cost/work.hpp
   uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
+  std::optional<uint32_t> after;  ///< index of the stateful node that runs before this one, though no tensor may say so
   std::vector<DeviceAnswer> answers;  ///< by device
 };
 

@@ -126,7 +126,7 @@ Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const U
   std::vector<std::string> notes = costs.notes;
   found = planner.within(limits, notes);
   if (found.conflict) return conflict_error(graph, candidates, request, choices, *found.conflict);
-  Plan plan = assemble(graph, uses, candidates, choices, found.split);
+  Plan plan = assemble(graph, uses, candidates, capability, choices, found.split, false);
   plan.estimate = planner.estimate(plan);
   plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
   note_unknown_sizes(plan);

@@ -60,6 +60,7 @@ Json node_to_json(const Plan& plan, size_t index) {
   out["bytes"] = node.bytes;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
+  if (node.after) out["after"] = *node.after;
   out["answers"] = std::move(answers);
   return out;
 }
@@ -265,6 +266,7 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(copied(at, out));
     OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
     OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
+    if (at.has("after")) OPTIMA_RETURN_IF_ERROR(number(at, "after", plan_.nodes.size(), out.after.emplace()));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
     plan_.nodes.push_back(std::move(out));

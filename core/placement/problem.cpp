@@ -8,6 +8,8 @@ namespace optima::detail {
 
 SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
   SplitProblem p;
+  std::vector<std::vector<uint32_t>> behind(choices.stateful.empty() ? 0 : choices.units.size());
+  each_ordered_pair(choices, [&](uint32_t before, uint32_t after) { behind[before].push_back(after); });
   p.devices = static_cast<uint32_t>(candidates.devices.size());
   p.first_tensor.push_back(0);
   p.first_reader.push_back(0);
@@ -28,6 +30,13 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
         p.values.push_back(v);
       }
     }
+    if (!behind.empty())
+      for (uint32_t next : behind[u]) {  // a tensor without bytes
+        p.readers.push_back(next);
+        p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
+        p.bytes.push_back(0);
+        p.values.push_back(OPTIMA_NONE);
+      }
     p.allow.push_back(allow);
     p.avoid.push_back(avoid & allow);
     p.nodes.push_back(static_cast<uint32_t>(choices.units[u].size()));

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <queue>
 
+#include "core/placement/operators.hpp"
 #include "core/placement/quantized.hpp"
 #include "core/placement/refusal.hpp"
 #include "core/placement/units.hpp"
@@ -32,6 +33,7 @@ class Settler {
 
   Result<Choices> run() {
     OPTIMA_RETURN_IF_ERROR(read_wishes());
+    out_.stateful = stateful_nodes(graph_, request_.plugins);
     for (int round = 0;; ++round) {
       settle_allow();
       OPTIMA_ASSIGN(const bool cut, quantized_.settle(out_.wish, limit_, capability_, grouped(), out_.allow));
@@ -217,6 +219,7 @@ class Settler {
     for (uint32_t n : out_.units[unit])
       for (uint32_t v : graph_.main().nodes[n].outputs)
         if (v != OPTIMA_NONE) each_reading_unit(uses_, out_, n, v, f);
+    for (uint32_t next : behind_[unit]) f(next);
   }
 
   // Renumbers the units in a topological order, the one with the smallest first node going first; false when there is a cycle,
@@ -224,6 +227,8 @@ class Settler {
   bool order_units() {
     const auto count = static_cast<uint32_t>(out_.units.size());
     if (count == nodes()) return true;
+    behind_.assign(count, {});
+    each_ordered_pair(out_, [&](uint32_t before, uint32_t after) { behind_[before].push_back(after); });
     std::vector<uint32_t> waiting(count, 0), order;
     for (uint32_t u = 0; u < count; ++u) each_edge(u, [&](uint32_t w) { ++waiting[w]; });
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // units are numbered by first node
@@ -304,6 +309,7 @@ class Settler {
   std::vector<uint64_t> limit_;      // by node: what its wishes leave, before asking who says yes
   std::vector<uint32_t> group_of_;   // by node
   std::vector<uint32_t> same_unit_;  // by node: towards the first node of its unit
+  std::vector<std::vector<uint32_t>> behind_;  // by unit: those that its stateful nodes come before
   std::vector<uint8_t> stuck_;       // by unit: on a cycle
   QuantizedUnits quantized_;
   Choices out_;

@@ -19,8 +19,18 @@ struct Choices {
   std::vector<uint32_t> unit_of;           ///< by node
   std::map<uint32_t, std::vector<uint32_t>> copies;  ///< by node: other units that run it too, for themselves; ascending
   std::vector<uint32_t> quantized;         ///< by node: the operator whose quantized unit it is in, or OPTIMA_NONE
+  std::vector<uint32_t> stateful;          ///< nodes that run in this order whatever tensors say
   std::vector<std::string> notes;          ///< units that do not move as one
 };
+
+/// Calls f(unit, next unit) for each pair of units that stateful nodes hold in order.
+template <class F>
+void each_ordered_pair(const Choices& choices, F&& f) {
+  for (size_t i = 1; i < choices.stateful.size(); ++i) {
+    const uint32_t before = choices.unit_of[choices.stateful[i - 1]], after = choices.unit_of[choices.stateful[i]];
+    if (before != after) f(before, after);
+  }
+}
 
 /// Calls f(unit) for each unit that waits for value v of node n: those of its readers and of the readers' copies, but not the
 /// node's own and not those that run a copy of it. May name a unit more than once.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/placement/operators.hpp"
 #include "core/placement/validate_limits.hpp"
 #include "core/support/text.hpp"
 
@@ -23,6 +24,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(subgraphs());
     find_reads();
     OPTIMA_RETURN_IF_ERROR(order());
+    OPTIMA_RETURN_IF_ERROR(states());
     OPTIMA_RETURN_IF_ERROR(units());
     OPTIMA_RETURN_IF_ERROR(devices());
     OPTIMA_RETURN_IF_ERROR(boundaries());
@@ -141,6 +143,20 @@ class Validator {
     return clones_are_read();
   }
   bool made_in(uint32_t v, uint32_t s) const { return runs_[s].count(maker_[v]) > 0; }
+
+  // Stateful nodes keep the model's order and run once.
+  Status states() const {
+    const std::vector<uint32_t> stateful = detail::stateful_nodes(graph_, request_.plugins);
+    for (size_t i = 0; i < stateful.size(); ++i) {
+      const PlacedNode& placed = plan_.nodes[stateful[i]];
+      for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
+        if (s != placed.subgraph && runs_[s].count(stateful[i])) return bad("subgraph ", s, " clones the stateful node ", quote(placed.name));
+      if (placed.after != (i ? std::optional(stateful[i - 1]) : std::nullopt)) return bad("node ", quote(placed.name), " does not name the stateful node before it");
+      if (i > 0 && plan_.nodes[stateful[i - 1]].subgraph > placed.subgraph)
+        return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, ", before ", quote(plan_.nodes[stateful[i - 1]].name), ", whose state it follows");
+    }
+    return {};
+  }
 
   // Quantized units are in one subgraph, and the most specific wish in each is obeyed.
   Status units() {

@@ -7,7 +7,8 @@
 namespace optima {
 
 /// Ok when the plan may be run: each node at home in exactly one subgraph and on its device, and cloned
-/// only where a device takes it and somebody reads it; quantized units in one subgraph; subgraphs in an order in which every value
+/// only where a device takes it and somebody reads it; quantized units in one subgraph; stateful nodes
+/// in the model's order; subgraphs in an order in which every value
 /// is there before it is read; the device said yes and every wish is obeyed; inputs and outputs of every subgraph complete, in
 /// extract()'s order, none unused; no empty subgraph, no neighbours on one device unless its limits
 /// close subgraphs; limits kept; cut tensors, bytes and bound right. Else

@@ -197,6 +197,7 @@ Result<OperatorRow> read_operator(const Object& o, const Manifest& m) {
   OPTIMA_ASSIGN(row.static_shape, o.boolean_or("static_shape", false));
   OPTIMA_ASSIGN(const std::vector<std::string> flags, strings_or_none(o, "flags"));
   row.batch_only = std::find(flags.begin(), flags.end(), "batch_only") != flags.end();
+  row.stateful = std::find(flags.begin(), flags.end(), "stateful") != flags.end();
   OPTIMA_ASSIGN(row.const_inputs, count_or(o, "const_inputs", 0));
   OPTIMA_ASSIGN(row.kinds, strings_or_none(o, "kinds"));
   for (const std::string& kind : row.kinds)

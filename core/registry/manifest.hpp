@@ -22,6 +22,7 @@ struct OperatorRow {
   std::vector<std::pair<int32_t, int32_t>> ranks;  ///< per input, input 0 included; inputs past the end are not bounded
   bool static_shape = false;
   bool batch_only = false;                ///< only dim 0 may be unknown
+  bool stateful = false;                  ///< its result depends on what ran before
   uint64_t const_inputs = 0;              ///< bit per input
   std::vector<std::string> kinds;         ///< empty = all of the plugin's
   std::string note;

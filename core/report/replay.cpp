@@ -90,6 +90,8 @@ Status Replay::form_units() {
   for (const PlanTensor& tensor : plan_->tensors)
     for (uint32_t to : tensor.to)
       each_waiting(tensor, to, [&](uint32_t reader) { readers[first_[*tensor.from]].push_back(reader), ++waiting[reader]; });
+  for (uint32_t n = 0; n < nodes; ++n)
+    if (const auto& after = plan_->nodes[n].after; after && first_[*after] != first_[n]) readers[first_[*after]].push_back(first_[n]), ++waiting[first_[n]];
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (uint32_t n = 0; n < nodes; ++n)
     if (!members[n].empty() && waiting[n] == 0) ready.push(n);
@@ -115,6 +117,9 @@ void Replay::list_tensors() {
   std::vector<std::vector<const PlanTensor*>> made(count);
   for (const PlanTensor& tensor : plan_->tensors)
     if (tensor.from) made[unit_of_[*tensor.from]].push_back(&tensor);
+  std::vector<std::vector<uint32_t>> behind(count);
+  for (uint32_t n = 0; n < plan_->nodes.size(); ++n)
+    if (const auto& after = plan_->nodes[n].after; after && unit_of_[*after] != unit_of_[n]) behind[unit_of_[*after]].push_back(unit_of_[n]);
   problem_.devices = static_cast<uint32_t>(plan_->devices.size());
   problem_.first_tensor.push_back(0);
   problem_.first_reader.push_back(0);
@@ -128,6 +133,11 @@ void Replay::list_tensors() {
       problem_.readers.insert(problem_.readers.end(), readers.begin(), readers.end());
       problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
       problem_.bytes.push_back(tensor->bytes);
+    }
+    for (uint32_t next : behind[u]) {  // a tensor without bytes
+      problem_.readers.push_back(next);
+      problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
+      problem_.bytes.push_back(0);
     }
     uint64_t avoid = 0;
     for (uint32_t n : units_[u])

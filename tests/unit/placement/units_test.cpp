@@ -210,6 +210,94 @@ TEST_CASE("scale or zero point that is computed makes no quantized unit") {
   for (const PlacedNode& node : plan.nodes) CHECK(node.quantized_unit.empty());
 }
 
+// ---- order of stateful nodes
+
+namespace {
+// Three generators that no tensor joins; the second runs on CPU only.
+struct Dice : Setup {
+  Dice() {
+    for (FakePlugin* plugin : {&npu, &cpu}) plugin->manifest_.operators.push_back(FakePlugin::row("RandomNormal"));
+    for (const char* name : {"r1", "r2", "r3"}) output(node(name, "RandomNormal", {}));
+    wish("r1", {"NPU:0"});
+    wish("r2", {"CPU:0"});
+    wish("r3", {"NPU:0"});
+  }
+};
+}  // namespace
+
+TEST_CASE("generators keep the model's order, at the price of a subgraph") {
+  Dice d;
+  const Plan plan = d.plan();
+  CHECK(devices_of(plan) == "NPU:0 CPU:0 NPU:0 ");
+  CHECK(plan.subgraphs.size() == 3);
+  CHECK(plan.exact);
+  CHECK(plan.cuts.empty());
+  CHECK_FALSE(plan.nodes[0].after);
+  CHECK(plan.nodes[2].after == 1);
+  const std::string text = to_text(plan_to_json(plan));
+  const Result<Plan> back = plan_from_json(*parse_json(text, "plan.json"), "plan.json");
+  REQUIRE(back.ok());
+  CHECK(back->nodes[1].after == 0);
+  CHECK(what_if(*back)->subgraphs == 3);
+  Plan broken = plan;
+  broken.nodes[2].after.reset();
+  CHECK(validate(broken, d.graph, d.request).message() == "plan is not valid: node 'r3' does not name the stateful node before it");
+}
+
+TEST_CASE("the validator sees a generator that runs too early") {
+  Dice d;
+  for (image::Node& node : d.graph.main().nodes) node.op_type = "Relu";
+  Plan plan = d.plan();
+  CHECK(plan.subgraphs.size() == 2);  // nothing stateful: the two on the NPU run together
+  for (uint32_t n = 0; n < 3; ++n) {
+    d.graph.main().nodes[n].op_type = plan.nodes[n].op_type = "RandomNormal";
+    if (n > 0) plan.nodes[n].after = n - 1;
+  }
+  CHECK(validate(plan, d.graph, d.request).message() == "plan is not valid: node 'r3' is in subgraph 0, before 'r2', whose state it follows");
+}
+
+TEST_CASE("Dropout is stateful unless it is known not to train, and a plugin's note may mark an operator so") {
+  Dice d;
+  const uint32_t mode = d.constant("mode");
+  const uint8_t off = 0, on = 1;
+  d.graph.blobs[0] = Blob::copy(&on, 1);
+  for (image::Node& node : d.graph.main().nodes) node.op_type = "Dropout", node.inputs = {d.graph.main().nodes[0].outputs[0], OPTIMA_NONE, mode};
+  const uint32_t x = d.input("x");
+  for (image::Node& node : d.graph.main().nodes) node.inputs[0] = x;
+  for (FakePlugin* plugin : {&d.npu, &d.cpu}) plugin->manifest_.operators.push_back(FakePlugin::row("Dropout"));
+  CHECK(d.plan().subgraphs.size() == 3);
+  d.graph.blobs[0] = Blob::copy(&off, 1);
+  CHECK(d.plan().subgraphs.size() == 2);
+  d.cpu.manifest_.operators.back().stateful = true;
+  CHECK(d.plan().subgraphs.size() == 3);
+}
+
+TEST_CASE("a node with a generator three bodies deep is stateful, and what the deepest body captures is a tensor it waits for") {
+  Dice d;
+  d.candidates({"CPU:0"});
+  const uint32_t a = d.node("a", "Relu", {d.input("x")});
+  d.output(d.node("if_1", "If", {d.input("c")}));
+  uint32_t holder = d.body("if_1/then", {a});
+  for (const char* name : {"if_2", "if_3"}) {
+    d.node(name, "If", {}, holder);
+    const auto inner = static_cast<uint32_t>(d.graph.contents.graphs.size());
+    d.graph.contents.graphs.emplace_back();
+    d.graph.contents.graphs[inner].name = name;
+    d.graph.contents.graphs[inner].captures = {{0, d.value(std::string(name) + "/captured", inner)}};
+    image::Attr attr;
+    attr.name = "then_branch", attr.type = OPTIMA_ATTR_GRAPH, attr.refs = {inner};
+    d.graph.contents.graphs[holder].nodes.back().attrs.push_back(std::move(attr));
+    holder = inner;
+  }
+  d.node("deep", "RandomNormalLike", {0}, holder);
+  d.wish("a", {"NPU:0"});
+  const Plan plan = d.plan();
+  CHECK(plan.nodes[4].name == "if_1");
+  CHECK(plan.nodes[4].after == 2);
+  CHECK(plan.subgraphs[plan.nodes[4].subgraph].input_names == std::vector<std::string>{"c", "a_out"});
+  CHECK(plan.nodes[4].subgraph > plan.nodes[2].subgraph);
+}
+
 TEST_CASE("the validator does not let a quantized unit be cut or a clone go unread") {
   Quantized c;
   const uint32_t shared = c.dq("dq", c.int8(c.input("x")));

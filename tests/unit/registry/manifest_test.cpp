@@ -14,7 +14,7 @@ const char* const kGood = R"({"manifest": 1, "abi": [[0, 1]], "id": "acme", "ven
  "functions": [{"domain": "f", "name": "Gelu"}], "formats": ["acme.bin/2"], "future": {"a": 1},
  "limits": {"max_nodes": 9, "connected_only": true, "not_first": ["Softmax"]},
  "operators": [{"domain": "", "op": "Conv", "since_version": [1, 11], "inputs": [[1, 10], [1]], "outputs": [[1]], "rank": [3, 4], "ranks": [[3, 4], [3, 4], [1, 1]],
-   "static_shape": true, "const_inputs": 2, "kinds": ["NPU9"], "flags": ["batch_only"], "note": "n"}],
+   "static_shape": true, "const_inputs": 2, "kinds": ["NPU9"], "flags": ["batch_only", "stateful"], "note": "n"}],
  "options": [{"name": "acme.mode", "type": "enum", "scope": "compile", "values": ["a", "b"], "default": "a", "doc": "d", "changes_artifact": true},
              {"name": "acme.level", "type": "int", "scope": "load", "default": 3, "min": 0, "max": 9, "doc": ""}]})";
 
@@ -51,7 +51,7 @@ TEST_CASE("a manifest is read whole; unknown members and flags are ignored") {
   const OperatorRow& row = m->operators.at(0);
   CHECK(row.inputs == std::vector<uint64_t>{1u << 1 | 1u << 10, 1u << 1});
   CHECK(row.ranks == std::vector<std::pair<int32_t, int32_t>>{{3, 4}, {3, 4}, {1, 1}});
-  CHECK((row.rank_min == 3 && row.rank_max == 4 && row.batch_only && row.const_inputs == 2));
+  CHECK((row.rank_min == 3 && row.rank_max == 4 && row.batch_only && row.stateful && row.const_inputs == 2));
   CHECK(m->options.at(0).default_text == "\"a\"");
   CHECK(m->options.at(1).default_text == "3");
   CHECK(m->options.at(1).max == 9);

@@ -27,7 +27,7 @@ constexpr sdk::Op relu() {
   sdk::Op op;
   op.name = "Relu", op.since_min = 14, op.since_max = 14;
   op.in = {sdk::types(OPTIMA_F32)}, op.out = {sdk::types(OPTIMA_F32)};
-  op.static_shape = false, op.batch_only = true, op.needs_layout = true;
+  op.static_shape = false, op.batch_only = true, op.needs_layout = true, op.stateful = true;
   op.kinds = "X64 ARM64";
   return op;
 }
@@ -87,7 +87,7 @@ TEST_CASE("every feature of a plugin's table is in its manifest, and the manifes
   for (const char* part : {"\"roles\": [\"compiler\"]", "\"vendor\": \"Ac\\\\me\"", "{\"kind\": \"X64\", \"class\": \"cpu\", \"flags\": [\"virtual\"]}",
                            "{\"kind\": \"NPU\", \"class\": \"npu\"}", "\"flags\": [\"single_instance\", \"cancel_by_kill\"]", "\"priority\": -5",
                            "\"inputs\": [[1, 10]]", "\"rank\": [4, 4], \"ranks\": [[4, 4], [4, 4], [1, 1]]", "\"const_inputs\": 6",
-                           "\"note\": \"says \\\"hello\\\"\\u000a\"", "\"kinds\": [\"X64\", \"ARM64\"]", "\"flags\": [\"batch_only\", \"needs_layout\"]",
+                           "\"note\": \"says \\\"hello\\\"\\u000a\"", "\"kinds\": [\"X64\", \"ARM64\"]", "\"flags\": [\"batch_only\", \"needs_layout\", \"stateful\"]",
                            "\"limits\": {\"max_nodes\": 10, \"connected_only\": true, \"not_first\": [\"Relu\", \"Conv\"]}",
                            "\"min\": 0, \"max\": 3, \"default\": 2", "\"values\": [\"fast\", \"small\"], \"default\": \"fast\"", "\"default\": false",
                            "\"default\": [1, 2]", "\"formats\": [\"full.a/1\", \"full.b/2\"]", "{\"domain\": \"com.acme\", \"min\": 1, \"max\": 2}"})

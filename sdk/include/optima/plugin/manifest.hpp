@@ -41,6 +41,7 @@ struct Op {
   bool batch_only = false;              ///< only the first dim may be unknown or vary
   bool needs_layout = false;
   std::string_view note{};
+  bool stateful = false;                ///< its result depends on what ran before (a generator, a counter): kept in the model's order, never cloned
 };
 
 struct DeviceKind {

@@ -112,7 +112,8 @@ class ManifestWriter {
     all += ", \"inputs\": " + sets(o.in) + ", \"outputs\": " + sets(o.out) + ", " + ranks(o.ranks);
     all += std::string(", \"static_shape\": ") + (o.static_shape ? "true" : "false") + ", \"const_inputs\": " + std::to_string(o.const_inputs);
     if (!o.kinds.empty()) all += ", \"kinds\": " + words(o.kinds);
-    if (o.batch_only || o.needs_layout) all += ", \"flags\": " + words(std::string(o.batch_only ? "batch_only " : "") + (o.needs_layout ? "needs_layout" : ""));
+    const std::string marks = std::string(o.batch_only ? "batch_only " : "") + (o.needs_layout ? "needs_layout " : "") + (o.stateful ? "stateful" : "");
+    if (!marks.empty()) all += ", \"flags\": " + words(marks);
     if (!o.note.empty()) all += ", \"note\": " + quoted(o.note);
     return all + "}";
   }
