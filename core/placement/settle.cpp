@@ -45,7 +45,8 @@ class Settler {
       give_up_groups_on_cycles(round >= kPatientRounds);
     }
     OPTIMA_RETURN_IF_ERROR(refusal_of(graph_, candidates_, capability_, out_));
-    if (std::string note = quantized_.cut_note(); !note.empty()) out_.notes.push_back(std::move(note));
+    for (std::string note : {quantized_.cut_note(), given_up_note()})
+      if (!note.empty()) out_.notes.push_back(std::move(note));
     return std::move(out_);
   }
 
@@ -133,6 +134,14 @@ class Settler {
     const Group& g = capability_.groups[group];
     alive_[group] = 0;
     for (uint32_t n : g.nodes) capability_.refuse(n, g.device, "OTHER", cat("taken only together with ", names_of(graph_, g.nodes), ", ", why));
+    given_up_.push_back(cat(candidates_.devices[g.device].name, " takes ", names_of(graph_, g.nodes), " only together, ", why));
+  }
+  std::string given_up_note() const {
+    constexpr size_t kMostShown = 3;
+    if (given_up_.empty()) return "";
+    const std::vector<std::string> shown(given_up_.begin(), given_up_.begin() + static_cast<std::ptrdiff_t>(std::min(given_up_.size(), kMostShown)));
+    return cat(given_up_.size(), " of ", alive_.size(), given_up_.size() == 1 ? " groups of plugins does" : " groups of plugins do", " not move as one: ",
+               join(shown, "; "), given_up_.size() > kMostShown ? "; ..." : "");
   }
 
   bool give_up_scattered_groups() {
@@ -306,6 +315,7 @@ class Settler {
   const PlacementRequest& request_;
   Capability& capability_;
   std::vector<uint8_t> alive_;       // by group
+  std::vector<std::string> given_up_;  // groups that are not, with the reason, in that order
   std::vector<uint64_t> limit_;      // by node: what its wishes leave, before asking who says yes
   std::vector<uint32_t> group_of_;   // by node
   std::vector<uint32_t> same_unit_;  // by node: towards the first node of its unit
