@@ -316,7 +316,8 @@ class PlanReader {
       return error(root_, cat("a node is copied into unit ", most_copied_, ", wanted one below ", plan_.nodes.size()));
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s)
       for (const Clone& clone : plan_.subgraphs[s].clones)
-        if (clone.node >= plan_.nodes.size()) return error(root_, cat("subgraph ", s, " clones node ", clone.node, ", wanted one below ", plan_.nodes.size()));
+        if (clone.node >= plan_.nodes.size())
+          return error(root_, cat("subgraph ", s, " clones node ", clone.node, ", wanted one below ", plan_.nodes.size()));
     return {};
   }
 

@@ -140,8 +140,8 @@ class Settler {
     constexpr size_t kMostShown = 3;
     if (given_up_.empty()) return "";
     const std::vector<std::string> shown(given_up_.begin(), given_up_.begin() + static_cast<std::ptrdiff_t>(std::min(given_up_.size(), kMostShown)));
-    return cat(given_up_.size(), " of ", alive_.size(), given_up_.size() == 1 ? " groups of plugins does" : " groups of plugins do", " not move as one: ",
-               join(shown, "; "), given_up_.size() > kMostShown ? "; ..." : "");
+    return cat(given_up_.size(), " of ", alive_.size(), " groups of plugins ", given_up_.size() == 1 ? "does" : "do", " not move as one: ", join(shown, "; "),
+               given_up_.size() > kMostShown ? "; ..." : "");
   }
 
   bool give_up_scattered_groups() {

@@ -57,7 +57,7 @@ class Validator {
 
   Status subgraphs() {
     std::vector<uint32_t> count(main_.nodes.size(), 0);
-    runs_.resize(plan_.subgraphs.size());
+    runs_.resize(plan_.subgraphs.size()), cloned_.resize(plan_.subgraphs.size());
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s) {
       const Subgraph& subgraph = plan_.subgraphs[s];
       if (subgraph.nodes.empty()) return bad("subgraph ", s, " is empty");
@@ -72,8 +72,8 @@ class Validator {
           return bad("node ", quote(main_.nodes[n].name), " and subgraph ", s, " disagree");
         ++count[n];
       }
-      runs_[s].insert(subgraph.nodes.begin(), subgraph.nodes.end());
       OPTIMA_RETURN_IF_ERROR(clones(static_cast<uint32_t>(s)));
+      std::set_union(subgraph.nodes.begin(), subgraph.nodes.end(), cloned_[s].begin(), cloned_[s].end(), std::back_inserter(runs_[s]));
     }
     for (size_t n = 0; n < count.size(); ++n)
       if (count[n] != 1) return bad("node ", quote(main_.nodes[n].name), " is in ", count[n], " subgraphs");
@@ -85,7 +85,7 @@ class Validator {
     for (const Clone& clone : plan_.subgraphs[s].clones) {
       if (clone.node >= main_.nodes.size()) return bad("subgraph ", s, " clones node ", clone.node, " of ", main_.nodes.size());
       const std::string name = quote(main_.nodes[clone.node].name);
-      if (!runs_[s].insert(clone.node).second) return bad("subgraph ", s, " runs node ", name, " twice");
+      if (plan_.nodes[clone.node].subgraph == s || !cloned_[s].insert(clone.node).second) return bad("subgraph ", s, " runs node ", name, " twice");
       const std::vector<DeviceAnswer>& answers = plan_.nodes[clone.node].answers;
       const uint32_t device = plan_.subgraphs[s].device;
       if (device >= answers.size() || !answers[device].yes) return bad("subgraph ", s, " clones node ", name, ", which its device refused");
@@ -101,7 +101,7 @@ class Validator {
         bool read = false;
         for (uint32_t v : main_.nodes[clone.node].outputs)
           if (v != OPTIMA_NONE)
-            read = read || std::any_of(runs_[s].begin(), runs_[s].end(), [&](uint32_t n) { return std::count(reads_[n].begin(), reads_[n].end(), v) > 0; });
+            for (uint32_t n : runs_[s]) read = read || std::count(reads_[n].begin(), reads_[n].end(), v) > 0;
         if (!read) return bad("nobody in subgraph ", s, " reads its clone of ", quote(main_.nodes[clone.node].name));
       }
     return {};
@@ -142,7 +142,7 @@ class Validator {
         }
     return clones_are_read();
   }
-  bool made_in(uint32_t v, uint32_t s) const { return runs_[s].count(maker_[v]) > 0; }
+  bool made_in(uint32_t v, uint32_t s) const { return plan_.nodes[maker_[v]].subgraph == s || (!cloned_[s].empty() && cloned_[s].count(maker_[v])); }
 
   // Stateful nodes keep the model's order and run once.
   Status states() const {
@@ -150,10 +150,12 @@ class Validator {
     for (size_t i = 0; i < stateful.size(); ++i) {
       const PlacedNode& placed = plan_.nodes[stateful[i]];
       for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
-        if (s != placed.subgraph && runs_[s].count(stateful[i])) return bad("subgraph ", s, " clones the stateful node ", quote(placed.name));
-      if (placed.after != (i ? std::optional(stateful[i - 1]) : std::nullopt)) return bad("node ", quote(placed.name), " does not name the stateful node before it");
+        if (cloned_[s].count(stateful[i])) return bad("subgraph ", s, " clones the stateful node ", quote(placed.name));
+      if (placed.after != (i ? std::optional(stateful[i - 1]) : std::nullopt))
+        return bad("node ", quote(placed.name), " does not name the stateful node before it");
       if (i > 0 && plan_.nodes[stateful[i - 1]].subgraph > placed.subgraph)
-        return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, ", before ", quote(plan_.nodes[stateful[i - 1]].name), ", whose state it follows");
+        return bad("node ", quote(placed.name), " is in subgraph ", placed.subgraph, ", before ", quote(plan_.nodes[stateful[i - 1]].name),
+                   ", whose state it follows");
     }
     return {};
   }
@@ -165,7 +167,8 @@ class Validator {
       const PlacedNode& placed = plan_.nodes[n];
       if (placed.quantized_unit.empty()) continue;
       const auto [at, fresh] = where.emplace(placed.quantized_unit, placed.subgraph);
-      if (at->second != placed.subgraph) return bad("the quantized unit of ", quote(placed.quantized_unit), " is in subgraphs ", at->second, " and ", placed.subgraph);
+      if (at->second != placed.subgraph)
+        return bad("the quantized unit of ", quote(placed.quantized_unit), " is in subgraphs ", at->second, " and ", placed.subgraph);
       uint32_t& rank = rank_[placed.quantized_unit];
       if (const Wish* wish = wish_of(main_.nodes[n])) rank = std::max(rank, wish->rank);
     }
@@ -309,7 +312,8 @@ class Validator {
   std::vector<std::vector<uint32_t>> reads_;    // by node
   std::vector<uint32_t> maker_;                 // by value
   std::vector<std::vector<uint32_t>> readers_;  // by value: subgraphs
-  std::vector<std::set<uint32_t>> runs_;        // by subgraph: its nodes and clones
+  std::vector<std::vector<uint32_t>> runs_;     // by subgraph: its nodes and clones, ascending
+  std::vector<std::set<uint32_t>> cloned_;      // by subgraph: its clones
   std::map<std::string_view, uint32_t> rank_;   // by quantized unit: of its most specific wish, 0 = none
   mutable bool named_ = false;
 };

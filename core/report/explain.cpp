@@ -81,7 +81,8 @@ std::string clones_of(const Plan& plan, const PlacedNode& node) {
   for (size_t s = 0; s < plan.subgraphs.size(); ++s)
     for (const Clone& clone : plan.subgraphs[s].clones)
       if (&plan.nodes[clone.node] == &node)
-        out += cat("also on ", clean(plan.devices[plan.subgraphs[s].device].name), ", subgraph ", s, ": ", clean(clone.sentence), " (", name_of(Why::Cloned), ")\n");
+        out += cat("also on ", clean(plan.devices[plan.subgraphs[s].device].name), ", subgraph ", s, ": ", clean(clone.sentence), " (",
+                   name_of(Why::Cloned), ")\n");
   return out;
 }
 

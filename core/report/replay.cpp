@@ -86,12 +86,14 @@ Status Replay::form_units() {
   }
   for (uint32_t n = 0; n < nodes; ++n)
     for (uint32_t unit : plan_->nodes[n].copied)
-      if (first_[unit] != unit) return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": copied into ", unit, ", which is not the first node of a unit"));
+      if (first_[unit] != unit)
+        return invalid_input(cat("node ", quote(plan_->nodes[n].name), ": copied into ", unit, ", which is not the first node of a unit"));
   for (const PlanTensor& tensor : plan_->tensors)
     for (uint32_t to : tensor.to)
       each_waiting(tensor, to, [&](uint32_t reader) { readers[first_[*tensor.from]].push_back(reader), ++waiting[reader]; });
   for (uint32_t n = 0; n < nodes; ++n)
-    if (const auto& after = plan_->nodes[n].after; after && first_[*after] != first_[n]) readers[first_[*after]].push_back(first_[n]), ++waiting[first_[n]];
+    if (const auto& after = plan_->nodes[n].after; after && first_[*after] != first_[n])
+      readers[first_[*after]].push_back(first_[n]), ++waiting[first_[n]];
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (uint32_t n = 0; n < nodes; ++n)
     if (!members[n].empty() && waiting[n] == 0) ready.push(n);

@@ -64,7 +64,8 @@ struct RandomDevices {
       for (const image::Node& node : g.nodes) ops.insert(node.op_type);
     for (size_t d = 0; d < devices; ++d) {
       const std::string kind = "D" + std::to_string(d);
-      FakePlugin& plugin = *plugins.emplace_back(std::make_unique<FakePlugin>("p" + std::to_string(d), std::vector<std::string>{kind}, std::vector<std::string>(ops.begin(), ops.end())));
+      const std::vector<std::string> all(ops.begin(), ops.end()), kinds = {kind};
+      FakePlugin& plugin = *plugins.emplace_back(std::make_unique<FakePlugin>("p" + std::to_string(d), kinds, all));
       request.plugins.push_back(&plugin);
       request.candidates.push_back({"", kind, 0});
       for (const image::Node& node : graph.main().nodes)

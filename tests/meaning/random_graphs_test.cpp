@@ -24,7 +24,8 @@ class Writer {
     for (const auto& [name, type] : types_)
       if (!read_.count(name)) outputs += (outputs.empty() ? "" : ", ") + type + " " + name;
     return "<ir_version: 10, opset_import: [\"\" : 21]>\nrandom (float[2,6] x, float[2,6] y, bool c) => (" + outputs +
-           ")\n<float s = {0.0625}, float t = {0.125}, int8 z = {1}, int64[2] wide = {2, 6}, int64[1] flat = {12}, int8[2,6] w = {1,-2,3,-4,5,-6,7,-8,9,-10,11,-12}> {\n" + body_ + "}";
+           ")\n<float s = {0.0625}, float t = {0.125}, int8 z = {1}, int64[2] wide = {2, 6}, "
+           "int8[2,6] w = {1,-2,3,-4,5,-6,7,-8,9,-10,11,-12}> {\n" + body_ + "}";
   }
 
  private:

@@ -34,7 +34,10 @@ TEST_CASE("random splits of zoo models give the bits of the whole") {
       REQUIRE(plan.status().message() == "");
       CHECK(plan->subgraphs.size() > 3);
       const Values pieces = run_pieces(*graph, *plan, inputs);
-      for (uint32_t v : graph->main().outputs) CHECK_MESSAGE(same_bits(whole.at(graph->main().values[v].name), pieces.at(graph->main().values[v].name)), graph->main().values[v].name);
+      for (uint32_t v : graph->main().outputs) {
+        const std::string& output = graph->main().values[v].name;
+        CHECK_MESSAGE(same_bits(whole.at(output), pieces.at(output)), output);
+      }
     }
   }
 }

@@ -33,7 +33,8 @@ TEST_CASE("a plugin's pattern moves as one where it is convex, and is refused wi
   const TempFolder f;
   const std::string plugins = (fs::path(host_program()).parent_path() / "../lib/optima/plugins").string();
   const std::string model = f.file("pairs.onnxtxt", kModel);
-  const Ran r = host({"--plugins", plugins, "--plugins", PATTERN_PLUGINS, "compile", model, "-o", f / "out", "--device", "PAT:0,REF:0", "--pin", "exp=REF:0"});
+  const Ran r = host({"--plugins", plugins, "--plugins", PATTERN_PLUGINS, "compile", model, "-o", f / "out",  //
+                      "--device", "PAT:0,REF:0", "--pin", "exp=REF:0"});
   CAPTURE(r.out);
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
