@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/support/blob.hpp"
 #include "core/support/json.hpp"
+#include "core/tensor_io/compare.hpp"
+#include "core/tensor_io/npy.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -57,6 +60,21 @@ std::string int8_model() {
 })";
 }
 
+void run_well(const std::vector<std::string>& words) {
+  const Ran r = host(words);
+  CAPTURE(r.out);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+}
+
+Tensor read(const fs::path& path) {
+  const Result<Blob> bytes = map_file(path.string());
+  REQUIRE(bytes.ok());
+  Result<Tensor> t = read_npy({bytes->data, bytes->size}, path.string());
+  REQUIRE(t.ok());
+  return *t;
+}
+
 // Compiles with the options, checks the plan, and compares with the reference.
 void check_split(const TempFolder& f, const std::vector<std::string>& options, size_t subgraphs, const std::vector<std::string>& exactness) {
   const std::string model = f.file("int8.onnxtxt", int8_model()), package = f / "out/int8";
@@ -103,4 +121,35 @@ TEST_CASE("an int8 model over llvm_cpu and openvino crosses in int8") {
   }
   const TempFolder f;
   check_split(f, {"--device", "llvm_cpu/X64:0", "--pin", "conv1=openvino/X64:0", "--pin", "conv2=openvino/X64:0", "--pin", "fc=openvino/X64:0"}, 4, kOneStep);
+}
+
+TEST_CASE("ResNet-18 in int8: additions on llvm_cpu, the rest on openvino, no unit cut, and every tensor between them of 8 bits") {
+  const fs::path model = OPTIMA_SOURCE_DIR "/build/models/int8/resnet18.onnx", data = OPTIMA_SOURCE_DIR "/build/models/int8/resnet18.data";
+  const bool there = fs::exists(fs::path(host_program()).parent_path() / "../lib/optima/plugins/optima_openvino.so");
+  if (!there || !fs::exists(model)) {
+    MESSAGE("SKIP: no ", there ? model.string() + ", scripts/make_models.py makes it" : "openvino plugin was built");
+    return;
+  }
+  const TempFolder f;
+  const std::string alloc = f.file("alloc.json", R"({"*": "openvino/X64:0", "op:Add": "llvm_cpu/X64:0"})");
+  run_well({"compile", model.string(), "-o", f / "out", "--alloc", alloc});
+  const Result<Json> plan = read_json(f / "out/resnet18/placement.json");
+  REQUIRE(plan.ok());
+  std::map<std::string, std::string> device, type;
+  for (const Json& node : (*plan)["nodes"]) device[node["name"]] = node["device"];
+  for (const Json& tensor : (*plan)["tensors"]) type[tensor["name"]] = tensor["type"];
+  size_t members = 0;
+  for (const Json& node : (*plan)["nodes"])
+    if (node.contains("quantized_unit")) {
+      CHECK(device[node["quantized_unit"]] == node["device"]);
+      ++members;
+    }
+  CHECK(members > 60);
+  CHECK((*plan)["subgraphs"].size() > 8);
+  for (const Json& cut : (*plan)["cuts"]) CHECK_MESSAGE(type[cut["name"]].find("8[") == 1, cut["name"], " is ", type[cut["name"]]);
+  run_well({"run", f / "out/resnet18", "--input", "image=" + (data / "input_image.npy").string(), "-o", f / "got"});
+  const Result<Comparison> compared = compare_tensors(read(f / "got/scores.npy"), read(data / "output_scores.npy"));
+  REQUIRE(compared.ok());
+  MESSAGE("against ONNX Runtime's float arithmetic: ", to_line(*compared));  // integer kernels round elsewhere
+  CHECK(compared->cosine > 0.99);
 }
