@@ -10,7 +10,7 @@
 namespace optima {
 namespace {
 
-constexpr std::string_view kWanted = "a device as KIND:index, a list of devices, or \"auto\"";
+constexpr std::string_view kWanted = "a device as KIND:index, a list of devices, \"host\" or \"auto\"";
 
 Result<Wish> wish_from(const Json& value) {
   Wish wish;
@@ -18,6 +18,10 @@ Result<Wish> wish_from(const Json& value) {
   if (!list && !value.is_string()) return invalid_input(cat("found ", value.type_name(), ", wanted ", kWanted));
   if (list && value.empty()) return invalid_input(cat("found an empty list, wanted ", kWanted));
   if (!list && value.get_ref<const std::string&>() == "auto") return wish;
+  if (!list && value.get_ref<const std::string&>() == kHostDevice) {
+    wish.host = true;
+    return wish;
+  }
   for (const Json& one : list ? value : Json::array({value})) {
     if (!one.is_string()) return invalid_input(cat("found ", one.type_name(), " in the list, wanted a device as KIND:index"));
     OPTIMA_ASSIGN(DeviceName device, parse_device(one.get_ref<const std::string&>()));
@@ -34,6 +38,7 @@ bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.end
 }  // namespace
 
 std::string Wish::text() const {
+  if (host) return std::string(kHostDevice);
   if (devices.empty()) return "auto";
   std::vector<std::string> names;
   for (const DeviceName& device : devices) names.push_back(device.text());

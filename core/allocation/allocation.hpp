@@ -15,18 +15,19 @@
 
 namespace optima {
 
-/// What the user wants for a node: nothing (automatic), one device (hard pin), or the first of several that can.
+/// What the user wants for a node: nothing (automatic), one device (hard pin), the first of several that can, or the host.
 struct Wish {
-  std::vector<DeviceName> devices;  ///< empty = automatic
+  std::vector<DeviceName> devices;  ///< empty = automatic, or the host
   bool hard = false;                ///< a pin: refused means error
   std::string source;               ///< who decided, for messages: "'conv_*'", "'op:Softmax'", "--pin"; empty = nobody
   uint32_t rank = kNodeRank;        ///< how specific that is: where nodes move as one, the highest speaks for all
   static constexpr uint32_t kEveryRank = 1, kOpRank = 2, kGlobRank = 3 /* + its length */, kNodeRank = UINT32_MAX - 1, kPinRank = UINT32_MAX;
+  bool host = false;                ///< an If, Loop or Scan whose bodies get plans of their own; no devices then
 
-  /// "X64:0", "first of A:0, B:0" or "auto".
+  /// "X64:0", "first of A:0, B:0", "host" or "auto".
   std::string text() const;
   /// Same devices and hardness; who said it does not matter.
-  bool same_as(const Wish& other) const { return devices == other.devices && hard == other.hard; }
+  bool same_as(const Wish& other) const { return devices == other.devices && hard == other.hard && host == other.host; }
 };
 
 /// An allocation as read: keys in file order, each once.
@@ -36,7 +37,7 @@ struct Allocation {
 };
 
 /// One flat object. Keys: exact node name; glob (`*` crosses '/', `?` is one character); `op:Softmax`; `*`. Values:
-/// "KIND:index" or "plugin/KIND:index" (pin), a list of those (the first that can), "auto".
+/// "KIND:index" or "plugin/KIND:index" (pin), a list of those (the first that can), "host" (control flow alone), "auto".
 /// JSON, or YAML by suffix .yaml/.yml, through core/config's reader. InvalidInput for everything wrong with the text.
 Result<Allocation> read_allocation(const std::string& path);
 /// The same from a parsed document; `path` is for messages only.

@@ -143,9 +143,8 @@ Result<Plan> make_plan_with(const Graph& graph, const PlacementRequest& placemen
 /// Writes down what plugins refused while compiling and plans again; the new plan's notes tell.
 Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, const std::vector<detail::Refusal>& refusals) {
   for (const detail::Refusal& r : refusals) {
-    const std::string& plugin = planned.plan.devices[r.device].plugin;
-    if (!placement.compile_refusals.emplace(std::pair(r.node_id, plugin), r.text).second)
-      return plugin_error(cat("plugin ", quote(plugin), " refused the same node twice: ", r.text));
+    if (!placement.compile_refusals.emplace(std::pair(r.node_id, r.plugin), r.text).second)
+      return plugin_error(cat("plugin ", quote(r.plugin), " refused the same node twice: ", r.text));
   }
   return make_plan_with(planned.graph, placement, planned.wishes);
 }
@@ -157,7 +156,7 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     OPTIMA_ASSIGN(detail::BuildResult built, detail::build_subgraphs(request, planned, registry, writer, progress));
     if (built.refusals.empty()) return built;
-    for (uint32_t i = 0; i < planned.plan.subgraphs.size(); ++i) OPTIMA_RETURN_IF_ERROR(writer.drop_subgraph(i));
+    for (uint32_t i = 0; i < count_subgraphs(planned.plan); ++i) OPTIMA_RETURN_IF_ERROR(writer.drop_subgraph(i));
     OPTIMA_ASSIGN(planned.plan, plan_again(placement, planned, built.refusals));
   }
   return plugin_error(cat("gave up after ", kMostAttempts, " splits: plugins keep refusing nodes that they had accepted"));

@@ -73,7 +73,7 @@ struct CompileRequest {
 struct Compilation {
   Planned planned;
   Package package;
-  std::vector<double> subgraph_ms;  ///< by subgraph
+  std::vector<double> subgraph_ms;  ///< by number of the subgraph, bodies' included; 0 where the host drives it
 };
 
 /// plan_model, then every subgraph by its plugin, then the package. When a plugin refuses a node while compiling, the node is

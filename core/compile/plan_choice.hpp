@@ -16,22 +16,24 @@ struct PlanChoice {
   struct Entry {
     std::string node;
     DeviceName device;
+    bool host = false;  ///< the host drives it; no device then
   };
   std::string path, model_hash;
   std::vector<DeviceName> candidates;    ///< devices that take nodes without a wish, in the plan's order
   std::vector<DeviceSettings> settings;  ///< target options and memory limits that the plan was made with
-  std::vector<Entry> nodes;              ///< in the file's order, each once
+  std::vector<Entry> nodes;              ///< the main graph's, then those of planned bodies; each once
 };
 
 /// InvalidInput with the place of the mistake: no plan, a newer format, a device that the plan does not list (what it lists is
 /// shown), a node twice.
 Result<PlanChoice> read_plan_choice(const std::string& path);
 
-/// Every node of the main graph pinned to its device of the plan. InvalidInput when the plan is of another model, names a node
+/// Every node of the main graph, and of bodies that the plan has plans for, pinned to its device or given to the host. InvalidInput when the plan is of another model, names a node
 /// that the model does not have (nearest shown), or lacks one.
 Result<Resolved> resolve(const PlanChoice& choice, const Graph& graph);
 
-/// The plan in the allocation format, in few keys (compact_allocation()): nodes of bodies follow the node that holds them. Errors as
+/// The plan in the allocation format, in few keys (compact_allocation()): nodes of bodies without plans of their own follow the node that
+/// holds them. Errors as
 /// resolve().
 Result<std::string> allocation_from(const PlanChoice& choice, const Graph& graph);
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/compile/scopes.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -28,8 +29,8 @@ std::vector<std::string> names_of(const image::Graph& graph, const std::vector<u
 class Builder {
  public:
   Builder(const CompileRequest& request, const Planned& planned, Registry& registry, PackageWriter& writer, const ProgressReport& progress)
-      : request_(request), planned_(planned), registry_(registry), writer_(writer), progress_(progress) {
-    const size_t count = planned.plan.subgraphs.size();
+      : request_(request), registry_(registry), writer_(writer), progress_(progress), scopes_(scopes_of(planned)), numbered_(numbered(scopes_)) {
+    const size_t count = numbered_.size();
     result_.subgraphs.resize(count);
     fractions_.resize(count);
     const int64_t threads = request.jobs > 0 ? request.jobs : allowed_threads();
@@ -48,6 +49,10 @@ class Builder {
   }
 
  private:
+  const PlanScope& scope(uint32_t index) const { return scopes_[numbered_[index].scope]; }
+  const Subgraph& subgraph(uint32_t index) const { return scope(index).plan->subgraphs[numbered_[index].position]; }
+  const PlanDevice& device(uint32_t index) const { return scope(index).plan->devices[subgraph(index).device]; }
+
   void work() {
     for (size_t i; (i = next_++) < result_.subgraphs.size() && !stop_;)
       if (Status s = build(static_cast<uint32_t>(i)); !s.ok()) fail(s);
@@ -62,17 +67,17 @@ class Builder {
   Status build(uint32_t index) {
     if (request_.cancelled && *request_.cancelled) return cancelled();
     const auto begin = std::chrono::steady_clock::now();
-    const Subgraph& subgraph = planned_.plan.subgraphs[index];
-    const PlanDevice& device = planned_.plan.devices[subgraph.device];
-    Plugin* plugin = registry_.compiler(device.plugin);
-    if (!plugin) return plugin_error(cat("plugin ", quote(device.plugin), " is gone"));
+    const PlanDevice& on = device(index);
+    if (is_host(on)) return report(index, 1, "driven by the host"), Status();
+    Plugin* plugin = registry_.compiler(on.plugin);
+    if (!plugin) return plugin_error(cat("plugin ", quote(on.plugin), " is gone"));
 
-    const Graph piece = extract(planned_.graph, subgraph.run_nodes(), subgraph.inputs, subgraph.outputs);
+    const Graph piece = extract(*scope(index).graph, subgraph(index).run_nodes(), subgraph(index).inputs, subgraph(index).outputs);
     const PackedGraph packed = pack(piece, true, next_blob_id_.fetch_add(piece.blobs.size()));
     CompileJob job;
     job.graph = &packed.raw;
     job.blobs = piece.blobs;
-    job.device = device.target;
+    job.device = on.target;
     job.stem = cat("subgraph_", index);
     OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
     job.threads = threads_each_;
@@ -104,13 +109,13 @@ class Builder {
   // A refused node is split away from its plugin and tried again; any other failure ends the compilation.
   Status refuse(uint32_t index, const CompileFailure& failed) {
     if (failed.status.kind() == StatusKind::Cancelled) return cancelled();
-    const Subgraph& subgraph = planned_.plan.subgraphs[index];
+    const std::vector<uint32_t>& nodes = subgraph(index).nodes;
     uint32_t blamed = failed.node;
-    if (blamed == OPTIMA_NONE && subgraph.nodes.size() == 1 && subgraph.clones.empty()) blamed = planned_.graph.main().nodes[subgraph.nodes[0]].id;
+    if (blamed == OPTIMA_NONE && nodes.size() == 1 && subgraph(index).clones.empty()) blamed = scope(index).graph->main().nodes[nodes[0]].id;
     if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
-      return failed.status.within(cat("subgraph ", index, " on ", planned_.plan.devices[subgraph.device].full_name));
+      return failed.status.within(cat("subgraph ", index, " on ", device(index).full_name));
     const std::lock_guard lock(mutex_);
-    result_.refusals.push_back({blamed, subgraph.device, failed.status.message()});
+    result_.refusals.push_back({blamed, device(index).plugin, failed.status.message()});
     return writer_.drop_subgraph(index);
   }
 
@@ -120,15 +125,15 @@ class Builder {
     if (!progress_) return;
     double sum = 0;
     for (const double f : fractions_) sum += f;
-    const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
-    progress_(sum / static_cast<double>(fractions_.size()), cat("subgraph ", index, " on ", device.name, ": ", stage));
+    progress_(sum / static_cast<double>(fractions_.size()), cat("subgraph ", index, " on ", device(index).name, ": ", stage));
   }
 
   const CompileRequest& request_;
-  const Planned& planned_;
   Registry& registry_;
   PackageWriter& writer_;
   const ProgressReport& progress_;
+  const std::vector<PlanScope> scopes_;
+  const std::vector<Numbered> numbered_;
   int64_t workers_ = 1, threads_each_ = 1;
   std::atomic<size_t> next_ = 0;
   std::atomic<uint64_t> next_blob_id_ = 1;

@@ -16,10 +16,10 @@ struct UsedWeight {
   std::string sha256;  ///< hexadecimal
 };
 
-/// One subgraph, compiled.
+/// One subgraph, compiled. Empty when the host drives it.
 struct BuiltSubgraph {
   Compiled compiled;
-  std::vector<std::string> inputs, outputs;         ///< names of values of the main graph, in binding order
+  std::vector<std::string> inputs, outputs;         ///< names of values of its graph, in binding order
   std::vector<UsedWeight> weights;
   double ms = 0;
 };
@@ -27,12 +27,12 @@ struct BuiltSubgraph {
 /// A node that its plugin refused while it compiled.
 struct Refusal {
   uint32_t node_id = 0;
-  uint32_t device = 0;  ///< of the plan
+  std::string plugin;
   std::string text;
 };
 
 struct BuildResult {
-  std::vector<BuiltSubgraph> subgraphs;  ///< by subgraph; complete only when there is no refusal
+  std::vector<BuiltSubgraph> subgraphs;  ///< by number, bodies' included; complete only when there is no refusal
   std::vector<Refusal> refusals;         ///< by subgraph, then order of discovery
 };
 

@@ -98,6 +98,7 @@ class Emitter {
   }
 
   std::string class_of(const PlanDevice& device) const {
+    if (is_host(device)) return "cpu";  // an If, Loop or Scan with its bodies whole: this format has no bodies
     const Plugin* plugin = registry_.compiler(device.plugin);
     for (const auto& support : planned_.supports)
       if (support->manifest().id == device.plugin) plugin = support.get();

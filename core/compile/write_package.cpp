@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/compile/scopes.hpp"
 #include "core/compile/self_test.hpp"
 #include "core/placement/placement.hpp"
 #include "core/placement/plan_json.hpp"
@@ -31,28 +32,55 @@ PackageTensor tensor_of(const image::Value& value, std::string_view attr) {
 class Description {
  public:
   Description(const CompileRequest& request, const Planned& planned, const Registry& registry, BuildResult& built, PackageWriter& writer)
-      : request_(request), planned_(planned), registry_(registry), built_(built), writer_(writer), main_(planned.graph.main()) {}
+      : request_(request), planned_(planned), registry_(registry), built_(built), writer_(writer), scopes_(scopes_of(planned)),
+        numbered_(numbered(scopes_)) {}
 
   Result<Package> make() {
     package_.model_name = planned_.graph.model_name;
     package_.model_hash = planned_.graph.model_hash;
     package_.options = request_.options;
     package_.tools["optima"] = OPTIMA_VERSION;
-    package_.variants.emplace_back();
-    for (uint32_t i = 0; i < planned_.plan.subgraphs.size(); ++i) OPTIMA_RETURN_IF_ERROR(add_subgraph(i));
-    add_tensors();
-    OPTIMA_RETURN_IF_ERROR(add_pass_through());
+    PackageVariant& variant = package_.variants.emplace_back();
+    variant.main = static_cast<uint32_t>(planned_.plan.subgraphs.size());
+    for (uint32_t i = 0; i < numbered_.size(); ++i) OPTIMA_RETURN_IF_ERROR(add_subgraph(i));
+    const image::Graph& main = planned_.graph.main();
+    package_.inputs = names_of(main, main.inputs);
+    package_.outputs = names_of(main, main.outputs);
+    package_.tensors = tensors_of(scopes_[0]);
+    OPTIMA_ASSIGN(variant.pass_through, pass_through_of(scopes_[0]));
     return std::move(package_);
   }
 
  private:
+  static std::vector<std::string> names_of(const image::Graph& graph, const std::vector<uint32_t>& values) {
+    std::vector<std::string> out;
+    for (const uint32_t v : values) out.push_back(graph.values[v].name);
+    return out;
+  }
+
   Status add_subgraph(uint32_t index) {
-    const PlanDevice& device = planned_.plan.devices[planned_.plan.subgraphs[index].device];
-    const Manifest& manifest = registry_.compiler(device.plugin)->manifest();
-    BuiltSubgraph& built = built_.subgraphs[index];
+    const PlanScope& scope = scopes_[numbered_[index].scope];
+    const Subgraph& subgraph = scope.plan->subgraphs[numbered_[index].position];
+    const PlanDevice& device = scope.plan->devices[subgraph.device];
     PackageSubgraph s;
     s.index = index;
     s.device = device.name;
+    if (is_host(device)) {
+      s.inputs = subgraph.input_names, s.outputs = subgraph.output_names;
+      for (const uint32_t n : subgraph.nodes) {
+        OPTIMA_ASSIGN(FlowNode node, flow_node(scope, n));
+        s.flow.push_back(std::move(node));
+      }
+    } else {
+      OPTIMA_RETURN_IF_ERROR(add_artifact(index, device, s));
+    }
+    package_.variants[0].subgraphs.push_back(std::move(s));
+    return {};
+  }
+
+  Status add_artifact(uint32_t index, const PlanDevice& device, PackageSubgraph& s) {
+    const Manifest& manifest = registry_.compiler(device.plugin)->manifest();
+    BuiltSubgraph& built = built_.subgraphs[index];
     s.plugin = manifest.id, s.plugin_version = manifest.version, s.plugin_build = manifest.build_id;
     s.target = device.target;
     s.format_id = built.compiled.format_id;
@@ -67,39 +95,122 @@ class Description {
     s.compat_text = std::move(built.compiled.compat_text);
     s.meta = std::move(built.compiled.meta);
     package_.tools[manifest.id] = manifest.version;
-    package_.variants[0].subgraphs.push_back(std::move(s));
     return {};
   }
 
-  // Inputs, outputs and what crosses subgraphs; an output that is an input too stays an input.
-  void add_tensors() {
-    std::map<std::string, PackageTensor> by_name;
-    const auto add = [&](uint32_t value, std::string_view attr) {
-      const image::Value& v = main_.values[value];
-      by_name.try_emplace(v.name, tensor_of(v, attr));
-    };
-    for (const uint32_t v : main_.inputs) add(v, "input"), package_.inputs.push_back(main_.values[v].name);
-    for (const uint32_t v : main_.outputs) add(v, "output"), package_.outputs.push_back(main_.values[v].name);
-    for (const Subgraph& s : planned_.plan.subgraphs)
-      for (const uint32_t v : s.outputs) add(v, "intermediate");
-    for (auto& [name, tensor] : by_name) package_.tensors.push_back(std::move(tensor));
-  }
+  // ---- nodes that the host drives
 
-  Status add_pass_through() {
-    const Uses uses = uses_of(planned_.graph);
-    std::vector<uint32_t> seen;
-    for (const uint32_t v : main_.outputs) {
-      if (uses.producer[v] != Uses::kNone || std::find(seen.begin(), seen.end(), v) != seen.end()) continue;
-      seen.push_back(v);
-      PassThrough p{main_.values[v].name, main_.values[v].name, {}};
-      if (const uint32_t constant = main_.values[v].constant; constant != OPTIMA_NONE) {
-        p.input.clear();
-        const uint32_t blob = planned_.graph.contents.constants[constant].blob;
-        OPTIMA_ASSIGN(p.weight, writer_.add_weight(planned_.graph.blobs[blob]));
-      }
-      package_.variants[0].pass_through.push_back(std::move(p));
+  Result<FlowNode> flow_node(const PlanScope& scope, uint32_t n) {
+    const image::Graph& g = scope.graph->main();
+    const image::Node& node = g.nodes[n];
+    FlowNode out;
+    out.name = node.name, out.op = node.op_type;
+    for (const uint32_t v : node.inputs) {
+      OPTIMA_ASSIGN(FlowInput in, flow_input(*scope.graph, v));
+      out.inputs.push_back(std::move(in));
     }
-    return {};
+    if (node.op_type == "Loop") out.inputs.resize(std::max<size_t>(out.inputs.size(), 2));
+    for (const uint32_t v : node.outputs) out.outputs.push_back(v != OPTIMA_NONE && is_read(scope, v) ? g.values[v].name : "");
+    add_scans(node, out);
+    for (const char* name : {"then_branch", "else_branch", "body"})
+      for (size_t s = 1, b = 0; b < scope.plan->bodies.size(); ++b) {
+        const BodyPlan& body = scope.plan->bodies[b];
+        while (scopes_[s].plan != &body.plan) ++s;
+        if (body.node != n || body.name != name) continue;
+        OPTIMA_ASSIGN(FlowBody made, flow_body(scope, scopes_[s], name));
+        out.bodies.push_back(std::move(made));
+      }
+    return out;
+  }
+
+  Result<FlowInput> flow_input(const Graph& graph, uint32_t v) {
+    FlowInput in;
+    if (v == OPTIMA_NONE) return in;
+    const image::Value& value = graph.main().values[v];
+    if (value.constant == OPTIMA_NONE) {
+      in.tensor = value.name;
+      return in;
+    }
+    const image::Constant& constant = graph.contents.constants[value.constant];
+    OPTIMA_ASSIGN(in.weight, writer_.add_weight(graph.blobs[constant.blob]));
+    in.dtype = constant.dtype, in.shape = constant.dims;
+    return in;
+  }
+
+  static void add_scans(const image::Node& node, FlowNode& out) {
+    const auto list = [&](std::string_view name) {
+      for (const image::Attr& a : node.attrs)
+        if (a.name == name) return a.ints;
+      return std::vector<int64_t>();
+    };
+    size_t scanned = 0;
+    for (const image::Attr& a : node.attrs)
+      if (a.name == "num_scan_inputs") scanned = static_cast<size_t>(a.i);
+    const size_t states = node.op_type == "Loop" ? out.inputs.size() - 2 : out.inputs.size() - scanned;
+    const auto scans = [](const std::vector<int64_t>& axes, const std::vector<int64_t>& directions, size_t count) {
+      std::vector<FlowScan> made(count);
+      for (size_t k = 0; k < count; ++k) made[k] = {k < axes.size() ? axes[k] : 0, k < directions.size() && directions[k] != 0};
+      return made;
+    };
+    if (node.op_type == "Scan") out.scan_inputs = scans(list("scan_input_axes"), list("scan_input_directions"), scanned);
+    if (node.op_type != "If") out.scan_outputs = scans(list("scan_output_axes"), list("scan_output_directions"), out.outputs.size() - states);
+  }
+
+  Result<FlowBody> flow_body(const PlanScope& around, const PlanScope& scope, const std::string& name) {
+    const image::Graph& g = scope.graph->main();
+    FlowBody out;
+    out.name = name;
+    out.inputs = names_of(g, g.inputs), out.outputs = names_of(g, g.outputs);
+    out.captures = names_of(around.graph->main(), scope.captured);
+    out.tensors = tensors_of(scope);
+    out.first = scope.plan->first;
+    out.count = static_cast<uint32_t>(scope.plan->subgraphs.size());
+    OPTIMA_ASSIGN(out.pass_through, pass_through_of(scope));
+    return out;
+  }
+
+  // ---- tensors of one graph
+
+  static bool is_read(const PlanScope& scope, uint32_t v) {
+    const std::vector<uint32_t>& outputs = scope.graph->main().outputs;
+    return !scope.uses.consumers[v].empty() || std::find(outputs.begin(), outputs.end(), v) != outputs.end();
+  }
+
+  // Inputs, outputs, what crosses subgraphs, and what nodes that the host drives hand to each other; an output that is an input too stays an input.
+  static std::vector<PackageTensor> tensors_of(const PlanScope& scope) {
+    const image::Graph& g = scope.graph->main();
+    std::map<std::string, PackageTensor> by_name;
+    const auto add = [&](uint32_t value, std::string_view attr) { by_name.try_emplace(g.values[value].name, tensor_of(g.values[value], attr)); };
+    for (const uint32_t v : g.inputs) add(v, "input");
+    for (const uint32_t v : g.outputs) add(v, "output");
+    for (const Subgraph& s : scope.plan->subgraphs) {
+      for (const uint32_t v : s.outputs) add(v, "intermediate");
+      if (!is_host(scope.plan->devices[s.device])) continue;
+      for (const uint32_t n : s.nodes)
+        for (const uint32_t v : g.nodes[n].outputs)
+          if (v != OPTIMA_NONE && is_read(scope, v)) add(v, "intermediate");
+    }
+    std::vector<PackageTensor> out;
+    for (auto& [name, tensor] : by_name) out.push_back(std::move(tensor));
+    return out;
+  }
+
+  Result<std::vector<PassThrough>> pass_through_of(const PlanScope& scope) {
+    const image::Graph& g = scope.graph->main();
+    std::vector<PassThrough> out;
+    std::vector<uint32_t> seen;
+    for (const uint32_t v : g.outputs) {
+      if (scope.uses.producer[v] != Uses::kNone || std::find(seen.begin(), seen.end(), v) != seen.end()) continue;
+      seen.push_back(v);
+      PassThrough p{g.values[v].name, g.values[v].name, {}};
+      if (const uint32_t constant = g.values[v].constant; constant != OPTIMA_NONE) {
+        p.input.clear();
+        const uint32_t blob = scope.graph->contents.constants[constant].blob;
+        OPTIMA_ASSIGN(p.weight, writer_.add_weight(scope.graph->blobs[blob]));
+      }
+      out.push_back(std::move(p));
+    }
+    return out;
   }
 
   const CompileRequest& request_;
@@ -107,7 +218,8 @@ class Description {
   const Registry& registry_;
   BuildResult& built_;
   PackageWriter& writer_;
-  const image::Graph& main_;
+  const std::vector<PlanScope> scopes_;
+  const std::vector<Numbered> numbered_;
   Package package_;
 };
 

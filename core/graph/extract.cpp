@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/graph: copies of a part of a graph: the values, constants, bytes and bodies its nodes need, in their old order.
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/graph/graph.hpp"
@@ -163,6 +164,19 @@ Graph extract(const Graph& graph, std::span<const uint32_t> nodes, const Uses& u
 
 Graph extract(const Graph& graph, std::span<const uint32_t> nodes, std::span<const uint32_t> inputs, std::span<const uint32_t> outputs) {
   return copy_part(graph, {0, {nodes.begin(), nodes.end()}, {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}});
+}
+
+BodyGraph body_graph(const Graph& graph, uint32_t body) {
+  const image::Graph& g = graph.contents.graphs[body];
+  Part part{body, std::vector<uint32_t>(g.nodes.size()), g.inputs, g.outputs};
+  std::iota(part.nodes.begin(), part.nodes.end(), uint32_t{0});
+  BodyGraph out;
+  for (const image::Capture& c : g.captures) {
+    part.inputs.push_back(c.inner);
+    out.captured.push_back(c.outer);
+  }
+  out.graph = copy_part(graph, part);
+  return out;
 }
 
 Graph compact(const Graph& graph, std::span<const uint32_t> nodes) {

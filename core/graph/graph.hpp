@@ -94,6 +94,14 @@ Graph extract(const Graph& graph, std::span<const uint32_t> nodes, const Uses& u
 /// The same with inputs and outputs as given (values of the main graph): what else is produced inside stays inside.
 Graph extract(const Graph& graph, std::span<const uint32_t> nodes, std::span<const uint32_t> inputs, std::span<const uint32_t> outputs);
 
+/// A body as a graph of its own: its inputs, then one input for each value that it captures, under the name it has inside.
+struct BodyGraph {
+  Graph graph;
+  std::vector<uint32_t> captured;  ///< values of the holder's graph, one for each of the last inputs
+};
+/// The body with index `body`; ids, names, origins and bytes kept. Bodies inside it come along.
+BodyGraph body_graph(const Graph& graph, uint32_t body);
+
 /// The graph with only the given nodes of the main graph (ascending) and what they need: values nobody touches, constants,
 /// bytes and bodies nobody holds are gone. Inputs, outputs, origins and folded stay. The nodes must suffice for the outputs.
 Graph compact(const Graph& graph, std::span<const uint32_t> nodes);

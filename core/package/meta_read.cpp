@@ -5,29 +5,20 @@
 #include <set>
 
 #include "core/package/meta_hash.hpp"
-#include "core/package/package.hpp"
-#include "core/support/json.hpp"
+#include "core/package/meta_parts.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
 namespace {
 
+using detail::is_sha256;
+using detail::kLargestFile;
+using detail::read_sha;
+
 constexpr size_t kLongestName = 1024;
 constexpr size_t kMostSubgraphs = 100000;
-constexpr size_t kMostDims = 64;
-constexpr uint64_t kLargestFile = uint64_t{1} << 46;  // 64 TiB: no file system we know holds more in one file
 constexpr size_t kLargestRecord = 64 * 1024;          // the seam's limit of set_compat
-
-bool is_sha256(std::string_view s) {
-  return s.size() == 64 && std::all_of(s.begin(), s.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-Result<std::string> read_sha(const JsonReader& r, std::string_view key) {
-  OPTIMA_ASSIGN(std::string s, r.string(key));
-  if (!is_sha256(s)) return invalid_input(cat(r.place(), ".", key, ": found ", quote(s), ", wanted 64 lower-case hexadecimal digits"));
-  return s;
-}
 
 Result<uint64_t> check_size(int64_t n, const std::string& place) {
   if (n < 0 || static_cast<uint64_t>(n) > kLargestFile) return invalid_input(cat(place, ": found size ", n, ", wanted 0 to ", kLargestFile));
@@ -52,43 +43,6 @@ Result<PackageFile> read_file_entry(const JsonReader& r, std::string name) {
   OPTIMA_ASSIGN(f.size, check_size(size, cat(r.place(), ".size")));
   OPTIMA_ASSIGN(f.sha256, read_sha(r, "sha256"));
   return f;
-}
-
-Status read_shape(const JsonReader& r, PackageTensor& t) {
-  if (!r.has("shape")) return invalid_input(cat(r.place(), ": member 'shape' is missing, wanted an array or null"));
-  const Json& shape = r.json()["shape"];
-  t.unranked = shape.is_null();
-  if (t.unranked) return {};
-  const std::string place = cat(r.place(), ".shape");
-  if (!shape.is_array()) return invalid_input(cat(place, ": found ", shape.type_name(), ", wanted an array or null"));
-  if (shape.size() > kMostDims) return invalid_input(cat(place, ": found ", shape.size(), " dims, wanted at most ", kMostDims));
-  for (const Json& d : shape) {
-    const bool integer = d.is_number_integer() && !(d.is_number_unsigned() && d.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
-    if (!(integer && d.get<int64_t>() >= 0) && !d.is_string() && !d.is_null())
-      return invalid_input(cat(place, ": found ", to_line(d), ", wanted an integer from 0, a symbol or null"));
-    t.shape.push_back(integer ? d.get<int64_t>() : -1);
-    t.symbols.push_back(d.is_string() ? d.get<std::string>() : std::string());
-  }
-  const bool is_static = std::all_of(t.shape.begin(), t.shape.end(), [](int64_t d) { return d >= 0; });
-  if (is_static && optima_dtype_bits(t.dtype) != 0) {
-    const std::optional<uint64_t> bytes = byte_size(t.dtype, t.shape);
-    if (!bytes || *bytes > kLargestFile) return invalid_input(cat(place, ": a tensor of shape ", shape_text(t.shape), " is absurdly large"));
-  }
-  return {};
-}
-
-Result<PackageTensor> read_tensor(const JsonReader& r, std::string name) {
-  PackageTensor t;
-  t.name = std::move(name);
-  OPTIMA_ASSIGN(const std::string dtype, r.string("dtype"));
-  const std::optional<int32_t> number = dtype_of(dtype);
-  if (!number) return invalid_input(cat(r.place(), ".dtype: found ", quote(dtype), ", wanted a type name"));
-  t.dtype = *number;
-  OPTIMA_RETURN_IF_ERROR(read_shape(r, t));
-  OPTIMA_ASSIGN(t.attr, r.string("attr"));
-  if (t.attr != "input" && t.attr != "output" && t.attr != "intermediate")
-    return invalid_input(cat(r.place(), ".attr: found ", quote(t.attr), ", wanted input, output or intermediate"));
-  return t;
 }
 
 Result<std::vector<std::byte>> read_record(const JsonReader& r) {
@@ -141,6 +95,12 @@ Result<PackageSubgraph> read_subgraph(const JsonReader& r, size_t position, cons
   if (index != static_cast<int64_t>(position)) return invalid_input(cat(r.place(), ".index: found ", index, ", wanted ", position));
   s.index = static_cast<uint32_t>(position);
   OPTIMA_ASSIGN(s.device, r.string("device"));
+  OPTIMA_ASSIGN(s.inputs, r.strings("inputs"));
+  OPTIMA_ASSIGN(s.outputs, r.strings("outputs"));
+  if (r.has("flow")) {
+    OPTIMA_ASSIGN(s.flow, detail::read_flow(r, package));
+    return s;
+  }
   OPTIMA_ASSIGN(const JsonReader plugin, r.object("plugin"));
   OPTIMA_ASSIGN(s.plugin, plugin.string("id"));
   OPTIMA_ASSIGN(s.plugin_version, plugin.string("version"));
@@ -150,8 +110,6 @@ Result<PackageSubgraph> read_subgraph(const JsonReader& r, size_t position, cons
   OPTIMA_ASSIGN(s.format_id, r.string("format_id"));
   OPTIMA_ASSIGN(s.stem, r.string("stem"));
   OPTIMA_RETURN_IF_ERROR(read_subgraph_files(r, s, package));
-  OPTIMA_ASSIGN(s.inputs, r.strings("inputs"));
-  OPTIMA_ASSIGN(s.outputs, r.strings("outputs"));
   OPTIMA_ASSIGN(const JsonReader compat, r.object("compat"));
   OPTIMA_ASSIGN(s.compat_record, read_record(compat));
   OPTIMA_ASSIGN(s.compat_text, compat.string("text"));
@@ -161,42 +119,6 @@ Result<PackageSubgraph> read_subgraph(const JsonReader& r, size_t position, cons
     s.meta.emplace_back(key, std::move(text));
   }
   return s;
-}
-
-Result<PassThrough> read_pass(const JsonReader& r, const Package& package) {
-  PassThrough p;
-  OPTIMA_ASSIGN(p.output, r.string("output"));
-  if (r.has("weight")) {
-    OPTIMA_ASSIGN(p.weight, read_sha(r, "weight"));
-    if (!package.weights.count(p.weight)) return invalid_input(cat(r.place(), ": weight ", p.weight, " is not among the package's weights"));
-  } else {
-    OPTIMA_ASSIGN(p.input, r.string("input"));
-  }
-  return p;
-}
-
-// Every tensor is declared, written once, and written before it is read; every output is there in the end.
-Status check_flow(const PackageVariant& v, const Package& package, const std::string& place) {
-  std::set<std::string_view> ready(package.inputs.begin(), package.inputs.end());
-  for (const PackageSubgraph& s : v.subgraphs) {
-    for (const std::string& name : s.inputs)
-      if (!ready.count(name)) return invalid_input(cat(place, ".subgraphs[", s.index, "]: input ", quote(name), " is not written before it is read"));
-    for (const std::string& name : s.outputs) {
-      if (!package.find_tensor(name)) return invalid_input(cat(place, ".subgraphs[", s.index, "]: output ", quote(name), " is not among the tensors"));
-      if (!ready.insert(name).second) return invalid_input(cat(place, ".subgraphs[", s.index, "]: tensor ", quote(name), " is written twice"));
-    }
-  }
-  for (const PassThrough& p : v.pass_through) {
-    const bool known = std::find(package.outputs.begin(), package.outputs.end(), p.output) != package.outputs.end();
-    if (!known) return invalid_input(cat(place, ".pass_through: ", quote(p.output), " is not an output of the model"));
-    if (p.weight.empty() && std::find(package.inputs.begin(), package.inputs.end(), p.input) == package.inputs.end())
-      return invalid_input(cat(place, ".pass_through: ", quote(p.input), " is not an input of the model"));
-    if (ready.count(p.output) && p.output != p.input) return invalid_input(cat(place, ".pass_through: tensor ", quote(p.output), " is written twice"));
-    ready.insert(p.output);
-  }
-  for (const std::string& name : package.outputs)
-    if (!ready.count(name)) return invalid_input(cat(place, ": output ", quote(name), " of the model is never written"));
-  return {};
 }
 
 Result<PackageVariant> read_variant(const JsonReader& r, size_t first_index, const Package& package) {
@@ -211,12 +133,15 @@ Result<PackageVariant> read_variant(const JsonReader& r, size_t first_index, con
     OPTIMA_ASSIGN(PackageSubgraph subgraph, read_subgraph(s, first_index + v.subgraphs.size(), package));
     v.subgraphs.push_back(std::move(subgraph));
   }
-  OPTIMA_ASSIGN(const std::vector<JsonReader> passes, r.array("pass_through"));
-  for (const JsonReader& p : passes) {
-    OPTIMA_ASSIGN(PassThrough pass, read_pass(p, package));
-    v.pass_through.push_back(std::move(pass));
+  OPTIMA_ASSIGN(v.pass_through, detail::read_pass_through(r, package));
+  v.main = static_cast<uint32_t>(v.subgraphs.size());
+  if (r.has("main")) {
+    OPTIMA_ASSIGN(const int64_t main, r.integer("main"));
+    if (main < 0 || main > static_cast<int64_t>(v.subgraphs.size()))
+      return invalid_input(cat(r.place(), ".main: found ", main, ", wanted 0 to ", v.subgraphs.size()));
+    v.main = static_cast<uint32_t>(main);
   }
-  OPTIMA_RETURN_IF_ERROR(check_flow(v, package, r.place()));
+  OPTIMA_RETURN_IF_ERROR(detail::check_flow(v, first_index, package, r.place()));
   return v;
 }
 
@@ -232,12 +157,7 @@ Result<std::vector<std::string>> read_values(const JsonReader& r, std::string_vi
 }
 
 Status read_tables(const JsonReader& r, Package& p) {
-  OPTIMA_ASSIGN(const JsonReader tensors, r.object("tensors"));
-  for (const auto& [name, value] : tensors.json().items()) {
-    OPTIMA_ASSIGN(PackageTensor tensor, read_tensor(JsonReader(value, cat(tensors.place(), ".", name)), name));
-    p.tensors.push_back(std::move(tensor));
-  }
-  std::sort(p.tensors.begin(), p.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  OPTIMA_ASSIGN(p.tensors, detail::read_tensors(r));
   OPTIMA_ASSIGN(const JsonReader weights, r.object("weights"));
   for (const auto& [sha, value] : weights.json().items()) {
     if (!is_sha256(sha)) return invalid_input(cat(weights.place(), ": found ", quote(sha), ", wanted 64 lower-case hexadecimal digits"));
@@ -259,7 +179,7 @@ Status check_format(const JsonReader& r) {
   OPTIMA_ASSIGN(const int64_t format, r.integer("format"));
   if (format > kPackageFormat)
     return invalid_input(cat(r.place(), ": found package format ", format, ", wanted ", kPackageFormat, " or older: a newer optima made it"));
-  if (format < 1) return invalid_input(cat(r.place(), ".format: found ", format, ", wanted ", kPackageFormat));
+  if (format < 1) return invalid_input(cat(r.place(), ".format: found ", format, ", wanted 1 to ", kPackageFormat));
   return {};
 }
 

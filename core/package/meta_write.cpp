@@ -56,7 +56,49 @@ Json target_json(const TargetDevice& target) {
   return {{"kind", target.kind}, {"slot", target.slot}, {"attributes", strings_json(target.attributes)}, {"memory_limit", target.memory_limit}};
 }
 
+Json pass_json(const std::vector<PassThrough>& passes) {
+  Json out = Json::array();
+  for (const PassThrough& p : passes)
+    out.push_back(p.weight.empty() ? Json{{"output", p.output}, {"input", p.input}} : Json{{"output", p.output}, {"weight", p.weight}});
+  return out;
+}
+
+Json tensors_json(const std::vector<PackageTensor>& tensors) {
+  Json out = Json::object();
+  for (const PackageTensor& t : tensors) out[t.name] = {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}};
+  return out;
+}
+
+Json input_json(const FlowInput& in) {
+  if (!in.tensor.empty()) return in.tensor;
+  if (in.weight.empty()) return nullptr;
+  return {{"weight", in.weight}, {"dtype", dtype_name(in.dtype)}, {"shape", in.shape}};
+}
+
+Json flow_json(const FlowNode& node) {
+  Json inputs = Json::array(), outputs = Json::array(), bodies = Json::array();
+  for (const FlowInput& in : node.inputs) inputs.push_back(input_json(in));
+  for (const std::string& name : node.outputs) outputs.push_back(name.empty() ? Json(nullptr) : Json(name));
+  for (const FlowBody& b : node.bodies)
+    bodies.push_back({{"name", b.name}, {"inputs", b.inputs}, {"captures", b.captures}, {"outputs", b.outputs}, {"tensors", tensors_json(b.tensors)},
+                      {"first", b.first}, {"count", b.count}, {"pass_through", pass_json(b.pass_through)}});
+  Json out = {{"name", node.name}, {"op", node.op}, {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
+  for (const auto& [key, scans] : {std::pair("scan_inputs", &node.scan_inputs), std::pair("scan_outputs", &node.scan_outputs)}) {
+    out[key] = Json::array();
+    for (const FlowScan& s : *scans) out[key].push_back({{"axis", s.axis}, {"backward", s.backward}});
+  }
+  out["bodies"] = std::move(bodies);
+  return out;
+}
+
+Json driven_json(const PackageSubgraph& s) {
+  Json flow = Json::array();
+  for (const FlowNode& node : s.flow) flow.push_back(flow_json(node));
+  return {{"index", s.index}, {"device", s.device}, {"inputs", s.inputs}, {"outputs", s.outputs}, {"flow", std::move(flow)}};
+}
+
 Json subgraph_json(const PackageSubgraph& s) {
+  if (!s.flow.empty()) return driven_json(s);
   Json files = Json::array(), weights = Json::array(), meta = Json::object();
   for (const PackageFile& f : s.files) files.push_back({{"name", f.name}, {"size", f.size}, {"sha256", f.sha256}});
   for (const auto& [name, sha] : s.weights) weights.push_back({{"name", name}, {"sha256", sha}});
@@ -68,43 +110,48 @@ Json subgraph_json(const PackageSubgraph& s) {
           {"compat", {{"record", to_hex_digits(s.compat_record)}, {"text", s.compat_text}}}, {"meta", std::move(meta)}};
 }
 
-Json variant_json(const PackageVariant& v) {
-  Json targets = Json::array(), shapes = Json::object(), subgraphs = Json::array(), pass = Json::array();
+Json variant_json(const PackageVariant& v, int64_t format) {
+  Json targets = Json::array(), shapes = Json::object(), subgraphs = Json::array();
   for (const PackageSubgraph& s : v.subgraphs) {
-    if (std::find(targets.begin(), targets.end(), Json(s.device)) == targets.end()) targets.push_back(s.device);
+    if (s.flow.empty() && std::find(targets.begin(), targets.end(), Json(s.device)) == targets.end()) targets.push_back(s.device);
     subgraphs.push_back(subgraph_json(s));
   }
   for (const auto& [name, dims] : v.shapes) shapes[name] = dims;
-  for (const PassThrough& p : v.pass_through)
-    pass.push_back(p.weight.empty() ? Json{{"output", p.output}, {"input", p.input}} : Json{{"output", p.output}, {"weight", p.weight}});
-  return {{"targets", std::move(targets)}, {"shapes", std::move(shapes)}, {"subgraphs", std::move(subgraphs)}, {"pass_through", std::move(pass)}};
+  Json out = {{"targets", std::move(targets)}, {"shapes", std::move(shapes)}};
+  if (format > 1) out["main"] = v.main;
+  out["subgraphs"] = std::move(subgraphs);
+  out["pass_through"] = pass_json(v.pass_through);
+  return out;
 }
 
-Json tensors_json(const Package& package) {
-  Json out = Json::object();
-  for (const PackageTensor& t : package.tensors) out[t.name] = {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}};
-  return out;
+int64_t format_of(const Package& package) {
+  for (const PackageVariant& v : package.variants)
+    for (const PackageSubgraph& s : v.subgraphs)
+      if (!s.flow.empty()) return 2;
+  return 1;
 }
 
 }  // namespace
 
-const PackageTensor* Package::find_tensor(std::string_view name) const {
+const PackageTensor* find_tensor(const std::vector<PackageTensor>& tensors, std::string_view name) {
   const auto it = std::lower_bound(tensors.begin(), tensors.end(), name, [](const PackageTensor& t, std::string_view n) { return t.name < n; });
   return it == tensors.end() || it->name != name ? nullptr : &*it;
 }
+const PackageTensor* Package::find_tensor(std::string_view name) const { return optima::find_tensor(tensors, name); }
 
 std::string artifact_path(uint32_t index, std::string_view name) { return cat("Subgraph_", index, "/", name); }
 std::string weight_path(std::string_view sha256) { return cat("weights/", sha256, ".bin"); }
 
 std::string write_meta(const Package& package) {
+  const int64_t format = format_of(package);
   Json variants = Json::array(), weights = Json::object(), files = Json::object();
-  for (const PackageVariant& v : package.variants) variants.push_back(variant_json(v));
+  for (const PackageVariant& v : package.variants) variants.push_back(variant_json(v, format));
   for (const auto& [sha, size] : package.weights) weights[sha] = size;
   for (const auto& [name, f] : package.files) files[name] = {{"size", f.size}, {"sha256", f.sha256}};
-  const Json root = {{"format", kPackageFormat}, {"sha256", std::string(64, '0')},
+  const Json root = {{"format", format}, {"sha256", std::string(64, '0')},
                      {"model", {{"name", package.model_name}, {"sha256", package.model_hash}}},
                      {"inputs", values_json(package, package.inputs)}, {"outputs", values_json(package, package.outputs)},
-                     {"variants", std::move(variants)}, {"tensors", tensors_json(package)}, {"weights", std::move(weights)},
+                     {"variants", std::move(variants)}, {"tensors", tensors_json(package.tensors)}, {"weights", std::move(weights)},
                      {"files", std::move(files)}, {"options", strings_json(package.options)}, {"tools", strings_json(package.tools)}};
   std::string text = to_text(root);
   const std::string own = to_hex(sha256(text.data(), text.size()));

@@ -12,8 +12,8 @@
 
 namespace optima {
 
-/// Newest package format this code writes and reads.
-constexpr int64_t kPackageFormat = 1;
+/// Newest package format this code writes and reads. Format 1 has no nodes that the host drives; a package without any is written as 1.
+constexpr int64_t kPackageFormat = 2;
 
 struct PackageTensor {
   std::string name;
@@ -29,6 +29,9 @@ struct PackageFile {
   uint64_t size = 0;
 };
 
+struct FlowNode;
+
+/// A piece of the model that a plugin compiled, or nodes that the host drives: then it has `flow` and no plugin.
 struct PackageSubgraph {
   uint32_t index = 0;
   std::string device;        ///< "X64:0"
@@ -41,6 +44,7 @@ struct PackageSubgraph {
   std::vector<std::byte> compat_record;
   std::string compat_text;
   std::vector<std::pair<std::string, std::string>> meta;
+  std::vector<FlowNode> flow;                                 ///< in run order
 };
 
 /// A model output that no subgraph produces: it is a model input or a constant.
@@ -50,10 +54,45 @@ struct PassThrough {
   std::string weight;    ///< sha256 when a constant
 };
 
+/// What a node that the host drives reads: a tensor, a constant, or nothing (both empty).
+struct FlowInput {
+  std::string tensor;
+  std::string weight;          ///< sha256 when a constant
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<int64_t> shape;  ///< of the constant
+};
+
+/// How a Scan takes slices of an input, or a Loop or Scan puts an output together.
+struct FlowScan {
+  int64_t axis = 0;       ///< may count from the end
+  bool backward = false;  ///< last slice first
+};
+
+/// A body with what the run loop needs: the same as for the main graph, under names of its own.
+struct FlowBody {
+  std::string name;                          ///< "body", "then_branch", "else_branch"
+  std::vector<std::string> inputs, outputs;  ///< the last inputs are the values it captures
+  std::vector<std::string> captures;         ///< tensors around it, one for each of the last inputs
+  std::vector<PackageTensor> tensors;        ///< in byte order of their names
+  uint32_t first = 0, count = 0;             ///< its subgraphs by index, in run order
+  std::vector<PassThrough> pass_through;
+};
+
+/// An If, Loop or Scan that the host drives; semantics: ONNX opset 21.
+struct FlowNode {
+  std::string name, op;
+  std::vector<FlowInput> inputs;
+  std::vector<std::string> outputs;             ///< tensors, empty when nobody reads it
+  std::vector<FlowScan> scan_inputs;            ///< Scan: of the last inputs
+  std::vector<FlowScan> scan_outputs;           ///< Loop, Scan: of the last outputs
+  std::vector<FlowBody> bodies;                 ///< then and else; or the body
+};
+
 /// One way to run the model.
 struct PackageVariant {
   std::map<std::string, std::vector<int64_t>> shapes;  ///< input -> dims it holds for; empty = all
-  std::vector<PackageSubgraph> subgraphs;              ///< run order; index counts on over all variants
+  std::vector<PackageSubgraph> subgraphs;              ///< the main graph's in run order, then bodies'; index counts on over all variants
+  uint32_t main = 0;                                   ///< how many are of the main graph
   std::vector<PassThrough> pass_through;
 };
 
@@ -71,6 +110,9 @@ struct Package {
 
   const PackageTensor* find_tensor(std::string_view name) const;
 };
+
+/// The tensor of that name; `tensors` in byte order of their names. Null when there is none.
+const PackageTensor* find_tensor(const std::vector<PackageTensor>& tensors, std::string_view name);
 
 /// "Subgraph_3/" + name.
 std::string artifact_path(uint32_t index, std::string_view name);

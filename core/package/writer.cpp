@@ -140,6 +140,7 @@ Status PackageWriter::add_file(std::string_view name, std::string_view bytes) {
 Result<Package> PackageWriter::commit(Package package) {
   for (PackageVariant& v : package.variants)
     for (PackageSubgraph& s : v.subgraphs) {
+      if (!s.flow.empty()) continue;
       OPTIMA_ASSIGN(const std::string folder, subgraph_folder(s.index));
       for (PackageFile& f : s.files) {
         OPTIMA_ASSIGN(f, describe(folder, f.name));

@@ -194,6 +194,11 @@ class Finder {
 
 }  // namespace
 
+const Limits& Candidates::limits(size_t device) const {
+  static const Limits none;
+  return plugins[device] ? plugins[device]->manifest().limits : none;
+}
+
 uint32_t Candidates::index_of(const DeviceName& name) const {
   return std::find_if(resolved.begin(), resolved.end(), [&](const auto& known) { return known.first == name; })->second;
 }

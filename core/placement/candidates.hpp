@@ -11,11 +11,13 @@ namespace optima::detail {
 /// The devices of a plan with their plugins, and what each wish means in terms of them.
 struct Candidates {
   std::vector<PlanDevice> devices;
-  std::vector<Plugin*> plugins;  ///< by device
+  std::vector<Plugin*> plugins;  ///< by device; null for the host
   uint64_t free = 0;             ///< devices for nodes without a wish
   std::optional<Wish> required;  ///< --require-device, as the wish of every node
   std::vector<std::string> notes;
 
+  /// What the note of the device's plugin limits; the host limits nothing.
+  const Limits& limits(size_t device) const;
   /// The device that a name (of a wish or of the request) stands for. The name must have been resolved before.
   uint32_t index_of(const DeviceName& name) const;
   std::vector<std::pair<DeviceName, uint32_t>> resolved;  ///< few; in order of first mention

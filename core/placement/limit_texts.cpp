@@ -10,10 +10,12 @@ namespace {
 
 constexpr size_t kMostShown = 8;  // nodes of a conflict
 
-std::string plugin_of(const Candidates& candidates, uint32_t device) { return cat("plugin ", quote(candidates.plugins[device]->manifest().id)); }
+std::string plugin_of(const Candidates& candidates, uint32_t device) {
+  return candidates.plugins[device] ? cat("plugin ", quote(candidates.plugins[device]->manifest().id)) : "the host";
+}
 
 uint64_t memory_of(const Candidates& candidates, uint32_t device) {
-  const uint64_t note = candidates.plugins[device]->manifest().limits.memory, config = candidates.devices[device].target.memory_limit;
+  const uint64_t note = candidates.limits(device).memory, config = candidates.devices[device].target.memory_limit;
   return note && config ? std::min(note, config) : std::max(note, config);
 }
 
@@ -42,7 +44,7 @@ std::string all_held(const Graph& graph, const Candidates& candidates, const Cho
 }  // namespace
 
 std::string limit_text(const Candidates& candidates, const PlacementRequest& request, uint32_t device, LimitKind kind, const std::string& op) {
-  const Limits& note = candidates.plugins[device]->manifest().limits;
+  const Limits& note = candidates.limits(device);
   const std::string plugin = plugin_of(candidates, device);
   switch (kind) {
     case LimitKind::Nodes: return cat(plugin, " takes at most ", note.max_nodes, " nodes in a subgraph");
@@ -70,7 +72,7 @@ Status conflict_error(const Graph& graph, const Candidates& candidates, const Pl
   }
   const std::string most = conflict.kind == Kind::GroupParts
                                ? cat(plugin_of(candidates, conflict.device), " takes at most ",
-                                     candidates.plugins[conflict.device]->manifest().limits.max_subgraphs, " subgraphs")
+                                     candidates.limits(conflict.device).max_subgraphs, " subgraphs")
                                : cat("--max-subgraphs ", request.max_subgraphs);
   if (conflict.units.empty())
     return placement_error(cat(most, ": the best plan found has ", conflict.found, conflict.kind == Kind::GroupParts ? " on its devices" : "",
@@ -85,7 +87,7 @@ std::vector<std::string> closed_notes(const Candidates& candidates, const Split&
   std::vector<std::string> out;
   for (uint32_t d = 0; d < closed.size(); ++d) {
     if (closed[d] == 0) continue;
-    const Limits& note = candidates.plugins[d]->manifest().limits;
+    const Limits& note = candidates.limits(d);
     std::vector<std::string> limits;
     if (note.max_nodes) limits.push_back(cat("at most ", note.max_nodes, " nodes"));
     if (const uint64_t bytes = memory_of(candidates, d)) limits.push_back(cat("at most ", human_bytes(bytes)));

@@ -46,7 +46,7 @@ class Weigher {
 void limit_devices(SplitLimits& out, const Candidates& candidates) {
   std::vector<const Plugin*> groups;
   for (size_t d = 0; d < candidates.devices.size(); ++d) {
-    const Limits& note = candidates.plugins[d]->manifest().limits;
+    const Limits& note = candidates.limits(d);
     const uint64_t config = candidates.devices[d].target.memory_limit;
     const uint64_t bytes = note.memory && config ? std::min(note.memory, config) : std::max(note.memory, config);
     out.part.push_back({note.max_nodes, bytes, note.max_io, note.connected_only});
@@ -72,7 +72,7 @@ void limit_ends(SplitLimits& out, const Graph& graph, const Candidates& candidat
   out.not_first.assign(units.size(), 0);
   out.not_last.assign(units.size(), 0);
   for (uint32_t d = 0; d < candidates.devices.size(); ++d) {
-    const Limits& note = candidates.plugins[d]->manifest().limits;
+    const Limits& note = candidates.limits(d);
     const std::set<std::string> first(note.not_first.begin(), note.not_first.end()), last(note.not_last.begin(), note.not_last.end());
     if (first.empty() && last.empty()) continue;
     for (uint32_t u = 0; u < units.size(); ++u)

@@ -48,8 +48,10 @@ MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vec
 
 MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us) {
   MeasuredCosts out{plan.model_name, plan.model_hash, {}};
-  for (uint32_t d = 0; d < plan.devices.size(); ++d)
+  for (uint32_t d = 0; d < plan.devices.size(); ++d) {
+    if (is_host(plan.devices[d])) continue;
     if (MeasuredDevice device = measured_device(plan, d, times, loop_us); !device.nodes.empty()) out.devices.push_back(std::move(device));
+  }
   return out;
 }
 

@@ -28,6 +28,10 @@ class Finder {
 
   Result<NodeCosts> run() {
     for (uint32_t d = 0; d < devices_; ++d) {
+      if (is_host(device(d))) {
+        drive(d);
+        continue;
+      }
       take_measured(d);
       OPTIMA_RETURN_IF_ERROR(ask_plugin(d));
       OPTIMA_RETURN_IF_ERROR(model_rest(d));
@@ -51,6 +55,16 @@ class Finder {
           if (const auto found = measured.nodes.find(main_.nodes[n].name); found != measured.nodes.end())
             entry(n, d) = {found->second.microseconds, name_of(found->second.method)};
       }
+  }
+
+  // What a driven node takes is what its bodies take, which have plans and estimates of their own.
+  void drive(uint32_t d) {
+    size_t driven = 0;
+    for (size_t n = 0; n < main_.nodes.size(); ++n)
+      if (may_run(n, d)) entry(n, d) = {0, "bodies"}, ++driven;
+    if (driven)
+      out_.notes.push_back(cat("the bodies of ", driven, driven == 1 ? " node" : " nodes",
+                               " that the host may drive are estimated apart: they count as 0 in the time of this plan"));
   }
 
   Status ask_plugin(uint32_t d) {
@@ -121,7 +135,7 @@ class Finder {
     std::vector<std::string> missing;
     for (uint32_t from = 0; from < devices_; ++from)
       for (uint32_t to = 0; to < devices_; ++to) {
-        bool found = from == to;
+        bool found = from == to || is_host(device(from)) || is_host(device(to));  // the host only hands over
         for (const LinkCost& link : request_.links) {
           if (from == to || !fits(link.from, device(from)) || !fits(link.to, device(to))) continue;
           out_.latency[from * devices_ + to] = link.latency_us;

@@ -4,6 +4,7 @@
 #include "core/placement/assemble.hpp"
 #include "core/placement/candidates.hpp"
 #include "core/placement/capability.hpp"
+#include "core/placement/host_driven.hpp"
 #include "core/placement/limits_of.hpp"
 #include "core/placement/node_costs.hpp"
 #include "core/placement/split.hpp"
@@ -37,14 +38,39 @@ void add_bodies(const Graph& graph, const image::Node& holder, const std::string
   });
 }
 
-}  // namespace
+// Main graph first, then the bodies of nodes that go whole, then the plans of the others.
+void add_plan(const Plan& plan, const Graph& graph, std::vector<std::pair<std::string, std::string>>& out) {
+  for (const PlacedNode& node : plan.nodes) out.emplace_back(node.name, plan.devices[node.device].name);
+  for (uint32_t n = 0; n < plan.nodes.size(); ++n)
+    if (const PlanDevice& device = plan.devices[plan.nodes[n].device]; !is_host(device)) add_bodies(graph, graph.main().nodes[n], device.name, out);
+  for (const BodyPlan& body : plan.bodies) add_plan(body.plan, body_of(graph, body).graph, out);
+}
 
-Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
+Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request);
+
+// The bodies of every node that the host drives, each as a graph of its own.
+Status plan_bodies(const Graph& graph, const PlacementRequest& request, const detail::HostDriven& host, Plan& plan) {
+  for (const auto& [n, why] : host.why) {
+    const image::Node& node = graph.main().nodes[n];
+    const PlacementRequest inside = request_for_bodies(graph, node, request);
+    const std::optional<int64_t> trips = detail::known_trips(graph, node);
+    for (const image::Attr& attr : node.attrs) {
+      if (!holds_body(attr)) continue;
+      Result<Plan> body = plan_graph(body_graph(graph, attr.refs[0]).graph, inside);
+      if (!body.ok()) return body.status().within(cat("node ", quote(node.name), ", which the host drives (", why, ")"));
+      plan.bodies.push_back({n, attr.name, trips.value_or(1), trips.has_value(), std::move(*body)});
+    }
+  }
+  return {};
+}
+
+Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request) {
   const Uses uses = uses_of(graph);
   OPTIMA_RETURN_IF_ERROR(check_all_read(graph, uses));
-  OPTIMA_ASSIGN(const detail::Candidates candidates, detail::find_candidates(graph, request));
+  OPTIMA_ASSIGN(detail::Candidates candidates, detail::find_candidates(graph, request));
   const PackedGraph packed = pack(graph);
   OPTIMA_ASSIGN(detail::Capability capability, detail::ask_all(graph, packed, candidates, request));
+  OPTIMA_RETURN_IF_ERROR(detail::find_host_driven(graph, request, candidates, capability));
   OPTIMA_ASSIGN(const detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
   const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
   if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
@@ -58,15 +84,53 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
   } else {
     OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
   }
+  const detail::HostDriven host = capability.host;
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
+  OPTIMA_RETURN_IF_ERROR(plan_bodies(graph, request, host, plan));
+  return plan;
+}
+
+uint32_t number_subgraphs(Plan& plan, uint32_t first) {
+  plan.first = first;
+  first += static_cast<uint32_t>(plan.subgraphs.size());
+  for (BodyPlan& body : plan.bodies) first = number_subgraphs(body.plan, first);
+  return first;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
+  OPTIMA_ASSIGN(Plan plan, plan_graph(graph, request));
+  number_subgraphs(plan, 0);
   OPTIMA_RETURN_IF_ERROR(validate(plan, graph, request));
   return plan;
 }
 
+PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request) {
+  PlacementRequest out = request;
+  if (node.id >= request.wishes.size() || request.wishes[node.id].devices.empty()) return out;
+  const auto share = [&](auto&& self, const image::Node& holder, const Wish& given) -> void {
+    for_each_body(holder, [&](uint32_t body) {
+      for (const image::Node& inner : graph.contents.graphs[body].nodes) {
+        if (out.wishes.size() <= inner.id) out.wishes.resize(size_t{inner.id} + 1);
+        if (Wish& own = out.wishes[inner.id]; own.devices.empty() && !own.host) own = given;
+        self(self, inner, Wish(out.wishes[inner.id]));
+      }
+    });
+  };
+  share(share, node, request.wishes[node.id]);
+  return out;
+}
+
+BodyGraph body_of(const Graph& graph, const BodyPlan& body) {
+  for (const image::Attr& attr : graph.main().nodes[body.node].attrs)
+    if (holds_body(attr) && attr.name == body.name) return body_graph(graph, attr.refs[0]);
+  return {};
+}
+
 std::string allocation_of(const Plan& plan, const Graph& graph) {
   std::vector<std::pair<std::string, std::string>> entries;
-  for (const PlacedNode& node : plan.nodes) entries.emplace_back(node.name, plan.devices[node.device].name);
-  for (uint32_t n = 0; n < plan.nodes.size(); ++n) add_bodies(graph, graph.main().nodes[n], plan.devices[plan.nodes[n].device].name, entries);
+  add_plan(plan, graph, entries);
   for (const Folded& folded : graph.folded) entries.emplace_back(folded.name, "auto");
   return allocation_text(entries);
 }

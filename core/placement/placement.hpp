@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/placement: asks plugins, decides which device runs which node, and says why. Names no plugin, device or operator.
+// core/placement: asks plugins, decides which device runs which node, and says why. Names no plugin or device, and no operator
+// but If, Loop and Scan, which the host can drive.
 #pragma once
 
 #include <map>
@@ -68,7 +69,9 @@ struct PlacementRequest {
 ///   "*": ["A:0", "B:0"].
 /// - Nodes a plugin takes only as a group move as one, if the group is convex; otherwise that device refuses them.
 /// - What a subgraph may be on a device (the limits of the plugin's note, the config's memory_limit) is kept: see limits.hpp.
-/// - If, Loop and Scan go whole to a device that takes them; wishes for nodes of their bodies bind the whole node.
+/// - If, Loop and Scan go whole to a device that takes them, if the wishes for their bodies' nodes leave one; a wish for the node
+///   is then one for all in it. Otherwise the host drives the node and each body is placed as a graph of its own, recursively:
+///   Plan::bodies. A pin on the node alone is kept or refused; wish "host" always gives it to the host.
 ///
 /// - Objective::Latency: the time of a node is the user's measurement, else the plugin's optima.cost/1, else the roofline model with the
 ///   device's rates, else the roofline model scaled to what was measured of the device; placement.json says which for each node.
@@ -79,8 +82,13 @@ struct PlacementRequest {
 /// smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);
 
-/// The placement in the allocation format: main graph nodes with their devices; nodes of bodies with that of their node;
-/// nodes folded away as "auto".
+/// What the plans of a node's bodies are asked for: wishes of nodes inside are their own, else those of the node around them.
+PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request);
+/// The graph that the plan of a body is about; `graph` is the one that the plan around it is about.
+BodyGraph body_of(const Graph& graph, const BodyPlan& body);
+
+/// The placement in the allocation format: nodes with their devices, those that the host drives as "host"; nodes of bodies
+/// that went whole with the device of their node; nodes folded away as "auto".
 std::string allocation_of(const Plan& plan, const Graph& graph);
 
 }  // namespace optima

@@ -6,12 +6,18 @@
 
 namespace optima {
 namespace {
-constexpr std::array<std::string_view, 11> kWhyNames = {"pinned", "preferred",     "only-device",  "first-in-order", "fewer-parts",
+constexpr std::array<std::string_view, 12> kWhyNames = {"pinned", "preferred",     "only-device",  "first-in-order", "fewer-parts",
                                                          "cost",   "follows-group", "follows-unit", "capacity",       "compile-refused",
-                                                         "cloned"};
+                                                         "cloned", "host-driven"};
 }
 
 std::string_view name_of(Why why) { return kWhyNames[static_cast<size_t>(why)]; }
+
+size_t count_subgraphs(const Plan& plan) {
+  size_t count = plan.subgraphs.size();
+  for (const BodyPlan& body : plan.bodies) count += count_subgraphs(body.plan);
+  return count;
+}
 
 std::optional<Why> why_from(std::string_view name) {
   for (size_t i = 0; i < kWhyNames.size(); ++i)

@@ -13,7 +13,8 @@
 
 namespace optima {
 
-/// A candidate device of a plan: the user's name for it and the plugin that serves it.
+/// A candidate device of a plan: the user's name for it and the plugin that serves it. In a plan with nodes that the host
+/// drives the last one stands for the host: it is called kHostDevice and has no plugin.
 struct PlanDevice {
   std::string name;         ///< as shown: "X64:0"; the full name when two plugins serve one short name in this plan
   std::string full_name;    ///< "llvm_cpu/X64:0"
@@ -22,6 +23,8 @@ struct PlanDevice {
   bool only_named = false;  ///< takes only nodes that name it; false = a candidate for every node
   TargetDevice target;
 };
+
+inline bool is_host(const PlanDevice& device) { return device.plugin.empty(); }
 
 /// Why a node is where it is.
 enum class Why {
@@ -36,6 +39,7 @@ enum class Why {
   Capacity,        ///< an earlier candidate takes it too, but not within its limits
   CompileRefused,  ///< an earlier candidate said yes and then failed to compile it
   Cloned,          ///< of a clone: it runs here too so that its result need not come over
+  HostDriven,      ///< an If, Loop or Scan that goes nowhere whole: the host runs it, its bodies have plans of their own
 };
 std::string_view name_of(Why why);  ///< "pinned", "preferred", "only-device", "first-in-order", "fewer-parts", ...
 std::optional<Why> why_from(std::string_view name);
@@ -122,8 +126,14 @@ struct PlanEstimate {
   double gap() const { return bound > 0 ? total() / bound - 1 : 0; }
 };
 
+struct BodyPlan;
+
+/// A plan of the main graph, or of one body of a node that the host drives. Subgraphs are numbered in one run over the whole
+/// model: those of the main graph from 0, then body by body (a body's own, then those of the bodies inside it). A number is
+/// `first` plus the position in `subgraphs`; every index in this struct is a position.
 struct Plan {
   std::string model_name, model_hash;
+  uint32_t first = 0;                ///< number of the first subgraph
   std::vector<PlanDevice> devices;   ///< candidates in order of preference, then those that only wishes name
   std::vector<Subgraph> subgraphs;   ///< in run order
   std::vector<PlacedNode> nodes;     ///< by main graph node index
@@ -134,6 +144,26 @@ struct Plan {
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph
   std::optional<PlanEstimate> estimate;  ///< there when the objective was latency
   std::vector<std::string> notes;    ///< "plugin x could not compile node y: ...; placed again"
+  std::vector<BodyPlan> bodies;      ///< of nodes that the host drives, by node, then in the order of its attributes
 };
+
+/// How the host runs a body: as a plan of its own over body_graph(), whose inputs are the body's and what it captures.
+struct BodyPlan {
+  uint32_t node = 0;          ///< of the holder's graph
+  std::string name;           ///< of the attribute: "body", "then_branch"
+  int64_t trips = 1;          ///< how often it runs each time the node runs; 1 when not known before running
+  bool trips_known = false;
+  Plan plan;
+};
+
+/// f(plan, path) for the plan and all plans inside it, in the order of their numbers; the path is "" for the main graph, else
+/// like "loop_3/body".
+template <class F>
+void for_each_plan(const Plan& plan, F&& f, const std::string& path = "") {
+  f(plan, path);
+  for (const BodyPlan& body : plan.bodies) for_each_plan(body.plan, f, plan.nodes[body.node].name + "/" + body.name);
+}
+/// Subgraphs of the plan and of all plans inside it.
+size_t count_subgraphs(const Plan& plan);
 
 }  // namespace optima

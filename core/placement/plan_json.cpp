@@ -46,7 +46,7 @@ Json node_to_json(const Plan& plan, size_t index) {
   out["id"] = node.node_id;
   out["op"] = node.op_type;
   out["device"] = plan.devices[node.device].name;
-  out["subgraph"] = node.subgraph;
+  out["subgraph"] = plan.first + node.subgraph;
   out["why"] = name_of(node.why);
   out["sentence"] = node.sentence;
   if (!node.quantized_unit.empty()) out["quantized_unit"] = node.quantized_unit;
@@ -99,7 +99,7 @@ Json clones_to_json(const Plan& plan, const Subgraph& subgraph) {
 // Reads into a Plan; what later parts refer to is read first.
 class PlanReader {
  public:
-  explicit PlanReader(const JsonReader& root) : root_(root) {}
+  PlanReader(const JsonReader& root, uint32_t first, int depth) : root_(root), depth_(depth) { plan_.first = first; }
 
   Result<Plan> run() {
     OPTIMA_RETURN_IF_ERROR(head());
@@ -111,6 +111,8 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(each("cuts", [this](const JsonReader& at) { return cut(at); }));
     if (root_.has("tensors")) OPTIMA_RETURN_IF_ERROR(each("tensors", [this](const JsonReader& at) { return tensor(at); }));
     OPTIMA_ASSIGN(plan_.notes, root_.strings("notes"));
+    next_ = plan_.first + static_cast<uint32_t>(plan_.subgraphs.size());
+    if (root_.has("bodies")) OPTIMA_RETURN_IF_ERROR(each("bodies", [this](const JsonReader& at) { return body(at); }));
     return std::move(plan_);
   }
 
@@ -249,9 +251,9 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(number(at, "id", OPTIMA_NONE, out.node_id));
     OPTIMA_ASSIGN(out.op_type, at.string("op"));
     OPTIMA_RETURN_IF_ERROR(device_of(at, out.device));
-    OPTIMA_RETURN_IF_ERROR(number(at, "subgraph", plan_.subgraphs.size(), out.subgraph));
+    OPTIMA_RETURN_IF_ERROR(position(at, "subgraph", out.subgraph));
     if (plan_.subgraphs[out.subgraph].device != out.device)
-      return error(at, cat("device ", quote(plan_.devices[out.device].name), " is not that of subgraph ", out.subgraph));
+      return error(at, cat("device ", quote(plan_.devices[out.device].name), " is not that of subgraph ", plan_.first + out.subgraph));
     OPTIMA_ASSIGN(const std::string why, at.string("why"));
     const std::optional<Why> known = why_from(why);
     if (!known) return error(at, cat("why: ", quote(why), " is not known"));
@@ -294,6 +296,14 @@ class PlanReader {
     return {};
   }
 
+  // A subgraph by its number.
+  Status position(const JsonReader& at, std::string_view key, uint32_t& out) const {
+    OPTIMA_RETURN_IF_ERROR(number(at, key, uint64_t{plan_.first} + plan_.subgraphs.size(), out));
+    if (out < plan_.first) return error(at, cat(key, ": found ", out, ", wanted ", plan_.first, " or more"));
+    out -= plan_.first;
+    return {};
+  }
+
   Status answers(const JsonReader& at, PlacedNode& out) const {
     OPTIMA_ASSIGN(const JsonReader all, at.object("answers"));
     for (const PlanDevice& device : plan_.devices) {
@@ -325,13 +335,13 @@ class PlanReader {
     CutTensor out;
     OPTIMA_ASSIGN(out.name, at.string("name"));
     OPTIMA_RETURN_IF_ERROR(number(at, "value", OPTIMA_NONE, out.value));
-    OPTIMA_RETURN_IF_ERROR(number(at, "from", plan_.subgraphs.size(), out.from));
+    OPTIMA_RETURN_IF_ERROR(position(at, "from", out.from));
     OPTIMA_RETURN_IF_ERROR(number(at, "bytes", kAny64, out.bytes));
     OPTIMA_ASSIGN(const std::vector<int64_t> to, at.integers("to"));
+    const int64_t from = int64_t{plan_.first} + out.from, end = int64_t{plan_.first} + static_cast<int64_t>(plan_.subgraphs.size());
     for (int64_t s : to) {
-      if (s <= out.from || static_cast<uint64_t>(s) >= plan_.subgraphs.size())
-        return error(at, cat("to: found subgraph ", s, ", wanted one behind ", out.from, " of ", plan_.subgraphs.size()));
-      out.to.push_back(static_cast<uint32_t>(s));
+      if (s <= from || s >= end) return error(at, cat("to: found subgraph ", s, ", wanted one behind ", from, " of ", end));
+      out.to.push_back(static_cast<uint32_t>(s - plan_.first));
     }
     plan_.cuts.push_back(std::move(out));
     return {};
@@ -356,7 +366,29 @@ class PlanReader {
     return {};
   }
 
+  Status body(const JsonReader& at) {
+    constexpr int kDeepest = 64;
+    if (depth_ == kDeepest) return error(at, cat("bodies inside bodies, wanted at most ", kDeepest, " deep"));
+    BodyPlan out;
+    OPTIMA_ASSIGN(const std::string name, at.string("node"));
+    while (out.node < plan_.nodes.size() && plan_.nodes[out.node].name != name) ++out.node;
+    if (out.node == plan_.nodes.size()) return error(at, cat("node ", quote(name), " is not among the plan's nodes"));
+    if (!is_host(plan_.devices[plan_.nodes[out.node].device])) return error(at, cat("node ", quote(name), " is not driven by the host"));
+    OPTIMA_ASSIGN(out.name, at.string("name"));
+    uint64_t trips = 0;
+    OPTIMA_RETURN_IF_ERROR(number(at, "trips", INT64_MAX, trips));
+    out.trips = static_cast<int64_t>(trips);
+    OPTIMA_ASSIGN(out.trips_known, at.boolean("trips_known"));
+    OPTIMA_ASSIGN(const JsonReader plan, at.object("plan"));
+    OPTIMA_ASSIGN(out.plan, PlanReader(plan, next_, depth_ + 1).run());
+    next_ += static_cast<uint32_t>(count_subgraphs(out.plan));
+    plan_.bodies.push_back(std::move(out));
+    return {};
+  }
+
   JsonReader root_;
+  int depth_ = 0;
+  uint32_t next_ = 0;  // number of the next body's first subgraph
   Plan plan_;
   size_t most_copied_ = 0;
 };
@@ -376,7 +408,7 @@ Json plan_to_json(const Plan& plan) {
   Json& subgraphs = out["subgraphs"] = Json::array();
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
     const Subgraph& subgraph = plan.subgraphs[s];
-    Json one = {{"index", s},
+    Json one = {{"index", plan.first + s},
                 {"device", plan.devices[subgraph.device].name},
                 {"nodes", subgraph.nodes.size()},
                 {"inputs", tensors_to_json(subgraph.inputs, subgraph.input_names)},
@@ -387,14 +419,21 @@ Json plan_to_json(const Plan& plan) {
   Json& nodes = out["nodes"] = Json::array();
   for (size_t n = 0; n < plan.nodes.size(); ++n) nodes.push_back(node_to_json(plan, n));
   Json& cuts = out["cuts"] = Json::array();
-  for (const CutTensor& cut : plan.cuts) cuts.push_back({{"name", cut.name}, {"value", cut.value}, {"from", cut.from}, {"to", cut.to}, {"bytes", cut.bytes}});
+  for (const CutTensor& cut : plan.cuts) {
+    Json to = Json::array();
+    for (const uint32_t s : cut.to) to.push_back(plan.first + s);
+    cuts.push_back({{"name", cut.name}, {"value", cut.value}, {"from", plan.first + cut.from}, {"to", std::move(to)}, {"bytes", cut.bytes}});
+  }
   Json& tensors = out["tensors"] = Json::array();
   for (const PlanTensor& tensor : plan.tensors) tensors.push_back(tensor_to_json(tensor));
   out["notes"] = plan.notes;
+  for (const BodyPlan& body : plan.bodies)
+    out["bodies"].push_back({{"node", plan.nodes[body.node].name}, {"name", body.name}, {"trips", body.trips}, {"trips_known", body.trips_known},
+                             {"plan", plan_to_json(body.plan)}});
   return out;
 }
 
-Result<Plan> plan_from_json(const Json& json, const std::string& place) { return PlanReader(JsonReader(json, place)).run(); }
+Result<Plan> plan_from_json(const Json& json, const std::string& place) { return PlanReader(JsonReader(json, place), 0, 0).run(); }
 
 Result<Plan> read_plan(const std::string& path) {
   OPTIMA_ASSIGN(const Json json, read_json(path));

@@ -40,6 +40,7 @@ class Reasoner {
   const std::string& name(uint32_t device) const { return plan_.devices[device].name; }
 
   void explain(uint32_t n, PlacedNode& node) {
+    if (const auto why = capability_.host.why.find(n); why != capability_.host.why.end()) return explain_driven(node, why->second);
     const Wish* wish = choices_.wish[n];
     if (wish) {
       node.asked = wish->text();
@@ -75,6 +76,16 @@ class Reasoner {
     const Wish* speaker = speaker_[choices_.quantized[n]];
     const std::string wanted = speaker ? cat(", which ", speaker->source, " wants on ", speaker->text()) : "";
     set(node, Why::FollowsUnit, cat("in the quantized unit of ", quote(node.quantized_unit), wanted));
+  }
+
+  // What was asked of the node as a whole binds its bodies; the node itself is then not where it was asked to be.
+  void explain_driven(PlacedNode& node, const std::string& why) {
+    if (node.node_id < request_.wishes.size()) {
+      const Wish& wish = request_.wishes[node.node_id];
+      if (wish.host || !wish.devices.empty()) node.asked = wish.text();
+      node.as_asked = wish.devices.empty();
+    }
+    set(node, Why::HostDriven, cat("the host drives it: ", why));
   }
 
   void explain_free(uint32_t n, PlacedNode& node) {
@@ -161,6 +172,7 @@ class Reasoner {
     }
   }
   std::string exclusion(uint32_t n, const PlacedNode& node, uint32_t device) const {
+    if (capability_.host.drives(n)) return "excluded, the host drives it";
     if (!node.quantized_unit.empty() && !leads(n)) return "excluded by its quantized unit";
     if (choices_.wish[n]) return cat("excluded by ", choices_.wish[n]->source);
     if (!(candidates_.free & bit(device))) return "takes only nodes that name it";

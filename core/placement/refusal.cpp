@@ -31,7 +31,7 @@ class Refuser {
 
   Status nobody(uint32_t n, size_t others) const {
     std::vector<std::string> why;
-    for (uint32_t d = 0; d < candidates_.devices.size(); ++d)
+    for (uint32_t d = 0; d < candidates_.devices.size() && d != capability_.host.device; ++d)
       why.push_back((capability_.yes[n] >> d & 1) ? cat(name(d), ": takes only nodes that name it") : said(n, d));
     return placement_error(cat("no candidate device takes node ", shown(n), ": ", join(why, "; "), whole_note(n), more(others)));
   }
@@ -69,9 +69,8 @@ class Refuser {
   }
 
   std::string whole_note(uint32_t n) const {
-    bool bodies = false;
-    for_each_body(node(n), [&](uint32_t) { bodies = true; });
-    return bodies ? "; a node with bodies goes whole to one device, bodies driven by the host come later" : "";
+    const auto why_not = capability_.host.why_not.find(n);
+    return why_not == capability_.host.why_not.end() ? "" : cat("; ", why_not->second);
   }
 
   static std::string more(size_t others) { return others == 0 ? "" : cat("; so with ", others, others == 1 ? " other node" : " other nodes"); }

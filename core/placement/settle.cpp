@@ -32,7 +32,7 @@ class Settler {
         alive_(capability.groups.size(), 1), quantized_(graph, uses, candidates) {}
 
   Result<Choices> run() {
-    OPTIMA_RETURN_IF_ERROR(read_wishes());
+    read_wishes();
     out_.stateful = stateful_nodes(graph_, request_.plugins);
     for (int round = 0;; ++round) {
       settle_allow();
@@ -64,43 +64,24 @@ class Settler {
 
   // ---- wishes
 
-  Status read_wishes() {
+  void read_wishes() {
     out_.wish.assign(nodes(), nullptr);
     limit_.assign(nodes(), candidates_.free);
     for (uint32_t n = 0; n < nodes(); ++n) {
-      const image::Node& node = graph_.main().nodes[n];
-      if (const Wish* wish = wish_of(node)) limit_[n] = mask_of(*(out_.wish[n] = wish));
-      const image::Node* decided = out_.wish[n] ? &node : nullptr;
-      OPTIMA_RETURN_IF_ERROR(read_body_wishes(n, node, decided));
+      if (capability_.host.drives(n)) {
+        limit_[n] = bit(capability_.host.device);
+        continue;
+      }
+      if (const auto whole = capability_.host.whole.find(n); whole != capability_.host.whole.end()) {
+        limit_[n] = whole->second.limit;
+        out_.wish[n] = whole->second.wish;
+        continue;
+      }
+      if (const Wish* wish = wish_of(graph_.main().nodes[n])) limit_[n] = mask_of(*(out_.wish[n] = wish));
       if (!candidates_.required) continue;
       limit_[n] = (out_.wish[n] ? limit_[n] : ~uint64_t{0}) & mask_of(*candidates_.required);
       if (!out_.wish[n]) out_.wish[n] = &*candidates_.required;
     }
-    return {};
-  }
-
-  // A node runs whole, so the wishes of all nodes of its bodies are its own.
-  Status read_body_wishes(uint32_t main_node, const image::Node& holder, const image::Node*& decided) {
-    Status status;
-    for_each_body(holder, [&](uint32_t body) {
-      for (const image::Node& inner : graph_.contents.graphs[body].nodes) {
-        if (!status.ok()) return;
-        if (const Wish* wish = wish_of(inner)) status = join_body_wish(main_node, inner, *wish, decided);
-        if (status.ok()) status = read_body_wishes(main_node, inner, decided);
-      }
-    });
-    return status;
-  }
-  Status join_body_wish(uint32_t main_node, const image::Node& inner, const Wish& wish, const image::Node*& decided) {
-    const uint64_t before = decided ? limit_[main_node] : ~uint64_t{0};
-    limit_[main_node] = before & mask_of(wish);
-    if (limit_[main_node] == 0)
-      return placement_error(cat("node ", quote(graph_.main().nodes[main_node].name), " runs whole on one device, but ", quote(decided->name),
-                                 " is asked to run on ", wish_of(*decided)->text(), " and ", quote(inner.name), " on ", wish.text(),
-                                 "; bodies placed apart from their node come later"));
-    if (!out_.wish[main_node]) out_.wish[main_node] = &wish;
-    decided = &inner;
-    return {};
   }
 
   // ---- which devices each node may go to, given who still says yes

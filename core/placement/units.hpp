@@ -50,7 +50,7 @@ void each_reading_unit(const Uses& uses, const Choices& choices, uint32_t n, uin
 }
 
 /// Settles wishes, groups and quantized units; turns the yes of a group that cannot move as one into a no. Placement errors: a pin
-/// refused, a node that nobody takes, required device not met, wishes for the nodes of one body or unit that exclude each other.
+/// refused, a node that nobody takes, required device not met, wishes for the nodes of one unit that exclude each other.
 Result<Choices> settle(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability);
 
 SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices);

@@ -31,7 +31,8 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(cuts());
     OPTIMA_RETURN_IF_ERROR(validate_limits(plan_, graph_, request_));
     OPTIMA_RETURN_IF_ERROR(tensors());
-    return counts();
+    OPTIMA_RETURN_IF_ERROR(counts());
+    return bodies();
   }
 
  private:
@@ -187,6 +188,10 @@ class Validator {
         return bad("node ", quote(placed.name), " has ", placed.answers.size(), " answers, wanted one for each of ", plan_.devices.size(), " devices");
       if (!placed.answers[placed.device].yes) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which refused it");
       if (request_.require_device && !is(*request_.require_device, placed.device)) return bad("node ", quote(placed.name), " is not on the required device");
+      if (plan_.devices[placed.device].plugin.empty()) {
+        OPTIMA_RETURN_IF_ERROR(driven(n));
+        continue;
+      }
       OPTIMA_RETURN_IF_ERROR(wishes(main_.nodes[n], placed, false));
       if (plan_.devices[placed.device].only_named && !named_)
         return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which takes only nodes that name it");
@@ -203,6 +208,8 @@ class Validator {
   Status wishes(const Node& node, const PlacedNode& placed, bool inner) const {
     const uint32_t rank = placed.quantized_unit.empty() ? 0 : rank_.at(placed.quantized_unit);  // a wish of its unit speaks for a node without or with less
     if (!inner) named_ = rank > 0;
+    if (node.id < request_.wishes.size() && request_.wishes[node.id].host)
+      return bad("node ", quote(node.name), " is on ", plan_.devices[placed.device].name, ", wanted the host");
     if (const Wish* wish = wish_of(node); wish && wish->rank >= rank) {
       const std::vector<DeviceName>& wanted = wish->devices;
       named_ = true;
@@ -301,6 +308,37 @@ class Validator {
     if (plan_.lower_bound > plan_.subgraphs.size())
       return bad("the proven minimum of ", plan_.lower_bound, " is above its ", plan_.subgraphs.size(), " subgraphs");
     if (plan_.exact != (plan_.lower_bound == plan_.subgraphs.size())) return bad("minimum and 'exact' disagree");
+    return {};
+  }
+
+  // ---- nodes that the host drives, and the plans of their bodies
+
+  Status driven(uint32_t n) const {
+    const Node& node = main_.nodes[n];
+    if (!node.domain.empty() || (node.op_type != "If" && node.op_type != "Loop" && node.op_type != "Scan"))
+      return bad("the host drives node ", quote(node.name), " (", node.op_type, "), wanted an If, a Loop or a Scan");
+    std::vector<std::string> wanted, found;
+    for (const image::Attr& attr : node.attrs)
+      if (attr.type == OPTIMA_ATTR_GRAPH) wanted.push_back(attr.name);
+    for (const BodyPlan& body : plan_.bodies)
+      if (body.node == n) found.push_back(body.name);
+    if (found != wanted) return bad("node ", quote(node.name), " has plans for its bodies ", join(found), ", wanted ", join(wanted));
+    return {};
+  }
+
+  Status bodies() const {
+    uint32_t next = plan_.first + static_cast<uint32_t>(plan_.subgraphs.size());
+    for (const BodyPlan& body : plan_.bodies) {
+      if (body.node >= main_.nodes.size() || !plan_.devices[plan_.nodes[body.node].device].plugin.empty())
+        return bad("node ", body.node, " has a plan for a body and is not driven by the host");
+      if (body.trips < 0) return bad("a body of node ", quote(main_.nodes[body.node].name), " runs ", body.trips, " times");
+      if (body.plan.first != next) return bad("subgraphs of ", quote(body.name), " are numbered from ", body.plan.first, ", wanted ", next);
+      next += static_cast<uint32_t>(count_subgraphs(body.plan));
+      const BodyGraph inside = body_of(graph_, body);
+      const PlacementRequest request = request_for_bodies(graph_, main_.nodes[body.node], request_);
+      const Status status = validate(body.plan, inside.graph, request);
+      if (!status.ok()) return status.within(cat("body ", quote(body.name), " of node ", quote(main_.nodes[body.node].name)));
+    }
     return {};
   }
 

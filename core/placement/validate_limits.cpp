@@ -27,6 +27,7 @@ class LimitChecker {
     std::map<std::string, uint64_t> per_plugin;
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s) {
       const PlanDevice& device = plan_.devices[plan_.subgraphs[s].device];
+      if (device.plugin.empty()) continue;  // the host limits nothing
       const Limits* limits = limits_of(device, request_);
       if (!limits) return internal_error(cat("plan is not valid: plugin ", quote(device.plugin), " of subgraph ", s, " was not asked"));
       if (const uint64_t count = ++per_plugin[device.plugin]; limits->max_subgraphs && count > limits->max_subgraphs)

@@ -23,6 +23,9 @@ struct DeviceName {
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 
+/// What stands in place of a device for nodes that the host runs itself: an If, Loop or Scan whose bodies have their own plans.
+constexpr std::string_view kHostDevice = "host";
+
 /// InvalidInput naming what was found and the two forms wanted.
 Result<DeviceName> parse_device(std::string_view text);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 
 #include "core/report/report.hpp"
@@ -48,7 +49,8 @@ std::string devices(const Plan& plan) {
   for (const PlacedNode& node : plan.nodes) ++nodes[node.device];
   for (const Subgraph& subgraph : plan.subgraphs) ++subgraphs[subgraph.device];
   for (size_t d = 0; d < plan.devices.size(); ++d)
-    rows.push_back({clean(plan.devices[d].name), clean(plan.devices[d].plugin), cat(nodes[d]), cat(subgraphs[d])});
+    rows.push_back({clean(plan.devices[d].name), is_host(plan.devices[d]) ? "-" : clean(plan.devices[d].plugin), cat(nodes[d]),
+                    cat(subgraphs[d])});
   for (size_t d = 0; d < plan.devices.size(); ++d) {
     for (std::string& cell : times(plan, d)) rows[d + 1].push_back(std::move(cell));
     rows[d + 1].push_back(clean(plan.devices[d].rule));
@@ -56,21 +58,72 @@ std::string devices(const Plan& plan) {
   return detail::table(rows, plan.estimate ? std::vector<size_t>{2, 3, 4, 5} : std::vector<size_t>{2, 3});
 }
 
+// Subgraphs run each time the model runs, and the fewest of any plan: bodies as often as they have trips.
+struct Runs {
+  int64_t subgraphs = 0, least = 0;
+};
+void count_runs(const Plan& plan, int64_t times, Runs& out) {
+  out.subgraphs += times * static_cast<int64_t>(plan.subgraphs.size());
+  out.least += times * plan.lower_bound;
+  for (const BodyPlan& body : plan.bodies) count_runs(body.plan, times * body.trips, out);
+}
+
+std::string device_counts(const Plan& plan) {
+  std::vector<std::string> out;
+  for (uint32_t d = 0; d < plan.devices.size(); ++d) {
+    size_t nodes = 0;
+    for (const PlacedNode& node : plan.nodes) nodes += node.device == d;
+    if (nodes) out.push_back(cat(nodes, " on ", clean(plan.devices[d].name)));
+  }
+  return join(out);
+}
+
+void add_body_rows(const Plan& plan, const std::string& inset, std::vector<std::vector<std::string>>& rows) {
+  for (const BodyPlan& body : plan.bodies) {
+    const size_t subgraphs = body.plan.subgraphs.size();
+    const std::string numbers = subgraphs == 0   ? "none"
+                                : subgraphs == 1 ? cat(body.plan.first)
+                                                 : cat(body.plan.first, " to ", body.plan.first + subgraphs - 1);
+    const bool is_loop = plan.nodes[body.node].op_type != "If";
+    rows.push_back({cat(inset, clean(plan.nodes[body.node].name), " ", clean(body.name)), cat(body.plan.nodes.size()), numbers,
+                    cat(body.plan.lower_bound), !is_loop ? "-" : body.trips_known ? cat(body.trips) : "1, not known", device_counts(body.plan)});
+    add_body_rows(body.plan, inset + "  ", rows);
+  }
+}
+
+std::string bodies(const Plan& plan) {
+  if (plan.bodies.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {{"body", "nodes", "subgraphs", "minimum", "trips", "nodes by device"}};
+  add_body_rows(plan, "", rows);
+  Runs runs;
+  count_runs(plan, 1, runs);
+  return cat("bodies of nodes that the host drives:\n", detail::table(rows, {1, 3}), "in all ", count_of(count_subgraphs(plan), "subgraph"),
+             ", run ", runs.subgraphs, " times (minimum ", runs.least, "), both branches of an If counted and unknown trips as 1\n");
+}
+
 std::string not_as_asked(const Plan& plan) {
   std::string out;
-  for (const PlacedNode& node : plan.nodes)
-    if (!node.as_asked) out += cat("  ", quote(node.name), " (", clean(node.op_type), "): asked for ", clean(node.asked), "; ", clean(node.sentence), "\n");
+  for_each_plan(plan, [&](const Plan& part, const std::string&) {
+    for (const PlacedNode& node : part.nodes)
+      if (!node.as_asked)
+        out += cat("  ", quote(node.name), " (", clean(node.op_type), "): asked for ", clean(node.asked), "; ", clean(node.sentence), "\n");
+  });
   return out.empty() ? out : "not on the device asked for:\n" + out;
 }
 
 std::string notes(const Plan& plan) {
+  std::vector<std::string> said;
+  for_each_plan(plan, [&](const Plan& part, const std::string&) {
+    for (const std::string& note : part.notes)
+      if (std::find(said.begin(), said.end(), note) == said.end()) said.push_back(note);
+  });
   std::string out;
-  for (const std::string& note : plan.notes) out += cat("note: ", clean(note), "\n");
+  for (const std::string& note : said) out += cat("note: ", clean(note), "\n");
   return out;
 }
 
 }  // namespace
 
-std::string placement_summary(const Plan& plan) { return head(plan) + estimate(plan) + devices(plan) + not_as_asked(plan) + notes(plan); }
+std::string placement_summary(const Plan& plan) { return head(plan) + estimate(plan) + devices(plan) + bodies(plan) + not_as_asked(plan) + notes(plan); }
 
 }  // namespace optima

@@ -52,7 +52,7 @@ Result<std::vector<double>> measure(Request& request, const RunOptions& options,
 }
 
 struct Parts {
-  std::vector<std::vector<double>> subgraphs;  // ms per run, by position
+  std::vector<std::vector<double>> subgraphs;  // ms per run, by position; in bodies over all trips
   std::vector<std::map<uint32_t, std::vector<double>>> nodes;  // by position: node id -> ms per run, where the plugin tells
   std::vector<double> copies, overhead;        // ms per run
   std::vector<ProfileEvent> last;              // of the last run, for --trace
@@ -75,17 +75,20 @@ Result<Parts> profile(Request& request, int64_t runs) {
     OPTIMA_RETURN_IF_ERROR(request.run());
     parts.last = request.take_events();
     double whole = 0, inside = 0, copies = 0;
+    std::vector<double> each(parts.subgraphs.size(), 0);
     for (const ProfileEvent& e : parts.last) {
       const double ms = static_cast<double>(e.duration_ns) / 1e6;
       if (e.kind == ProfileKind::ModelExecute) whole = ms;
       if (e.kind == ProfileKind::BufferCopy) copies += ms;
-      if (e.kind == ProfileKind::SubgraphExecute) inside += ms, parts.subgraphs[e.index].push_back(ms);
+      if (e.kind == ProfileKind::SubgraphExecute) inside += ms;
+      if (e.kind == ProfileKind::SubgraphExecute || e.kind == ProfileKind::FlowExecute) each[e.index] += ms;
       if (e.kind == ProfileKind::LayerExecute && e.node != OPTIMA_NONE) {
         std::vector<double>& node = parts.nodes[position_of(request.model(), e.index)][e.node];
         node.resize(static_cast<size_t>(i) + 1, 0);
         node.back() += ms;  // a node may run in several steps
       }
     }
+    for (size_t k = 0; k < each.size(); ++k) parts.subgraphs[k].push_back(each[k]);
     parts.copies.push_back(copies);
     parts.overhead.push_back(whole - inside - copies);
   }
@@ -136,7 +139,10 @@ struct Figures {
 };
 
 // "X64:0 (llvm_cpu)"; a name that says its plugin already stays as it is.
-std::string device_text(const SubgraphInfo& s) { return s.device.starts_with(s.plugin + "/") ? s.device : cat(s.device, " (", s.plugin, ")"); }
+std::string device_text(const SubgraphInfo& s) {
+  if (s.plugin.empty()) return s.device + " (bodies included)";
+  return s.device.starts_with(s.plugin + "/") ? s.device : cat(s.device, " (", s.plugin, ")");
+}
 
 void print(const LoadedModel& model, const Figures& f, const RunOptions& options, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"", "p50", "p90", "p99"}, time_row(cat("model (", f.times.size(), " runs)"), f.times)};

@@ -46,6 +46,7 @@ Status check_package(RuntimeContext& context, const RunOptions& given, const Run
   OPTIMA_ASSIGN(const std::unique_ptr<LoadedModel> model, load_for(context, options));
   Json subgraphs = Json::array(), tests = Json::array();
   for (const SubgraphInfo& s : model->subgraphs()) {
+    if (s.plugin.empty()) continue;  // the host drives it: no artifact
     const std::string note = s.note.empty() ? "good" : cat("usable, better compiled again: ", s.note);
     if (printer.line) printer.line(cat("subgraph ", s.index, " on ", s.device, " (", s.plugin, "): ", note));
     subgraphs.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"note", s.note}});

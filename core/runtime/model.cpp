@@ -63,6 +63,11 @@ struct Loading {
 };
 
 Status Loading::subgraph(const PackageSubgraph& s) {
+  if (!s.flow.empty()) {
+    state.programs.push_back(nullptr);
+    state.subgraphs.push_back({s.index, s.device, "", {}});
+    return {};
+  }
   const uint64_t start = now_ns();
   SubgraphInfo info{s.index, s.device, s.plugin, {}};
   OPTIMA_ASSIGN(Plugin* const plugin, find_plugin(context, s));
@@ -84,6 +89,15 @@ Status Loading::variant(const PackageVariant& v) {
 }
 
 TensorInfo info_of(const Slot& slot) { return {slot.name, slot.dtype, slot.shape, slot.symbols, slot.unranked}; }
+
+// Over the main graph and all bodies.
+uint64_t sum(const RunPlan& plan, uint64_t RunPlan::*member) {
+  uint64_t total = plan.*member;
+  for (const Step& step : plan.steps)
+    if (step.flow)
+      for (const FlowBodyPlan& body : step.flow->bodies) total += sum(body.plan, member);
+  return total;
+}
 
 void describe(LoadedModel::State& state) {
   for (const uint32_t slot : state.plan.inputs) state.inputs.push_back(info_of(state.plan.slots[slot]));
@@ -127,7 +141,7 @@ const std::vector<TensorInfo>& LoadedModel::inputs() const { return state_->inpu
 const std::vector<TensorInfo>& LoadedModel::outputs() const { return state_->outputs; }
 const std::vector<SubgraphInfo>& LoadedModel::subgraphs() const { return state_->subgraphs; }
 const std::vector<ProfileEvent>& LoadedModel::events() const { return state_->events; }
-uint64_t LoadedModel::arena_bytes() const { return state_->plan.arena_bytes; }
-uint64_t LoadedModel::arena_sum() const { return state_->plan.arena_sum; }
+uint64_t LoadedModel::arena_bytes() const { return sum(state_->plan, &RunPlan::arena_bytes); }
+uint64_t LoadedModel::arena_sum() const { return sum(state_->plan, &RunPlan::arena_sum); }
 
 }  // namespace optima

@@ -18,7 +18,7 @@ struct LoadOptions {
   bool keep_cuts = false;  ///< cut tensors keep their bytes until the next run, for Request::cuts(); takes arena_sum() bytes
 };
 
-/// One subgraph as loaded.
+/// One subgraph as loaded; without a plugin when the host drives it.
 struct SubgraphInfo {
   uint32_t index = 0;
   std::string device, plugin, note;  ///< note: the plugin's sentence when it advises to recompile
@@ -36,10 +36,11 @@ class LoadedModel {
   const PackageReader& reader() const;
   const std::vector<TensorInfo>& inputs() const;
   const std::vector<TensorInfo>& outputs() const;
+  /// Those of the main graph, then those of bodies.
   const std::vector<SubgraphInfo>& subgraphs() const;
   /// ModelInit and SubgraphInit.
   const std::vector<ProfileEvent>& events() const;
-  /// Bytes one request takes for cut tensors, and what they would take side by side.
+  /// Bytes one request takes for cut tensors, those of bodies included, and what they would take side by side.
   uint64_t arena_bytes() const;
   uint64_t arena_sum() const;
 

@@ -12,7 +12,7 @@ namespace optima {
 struct LoadedModel::State {
   RuntimeContext* context;
   PackageReader package;
-  std::vector<std::unique_ptr<LoadedProgram>> programs;  // by step
+  std::vector<std::unique_ptr<LoadedProgram>> programs;  // by subgraph; null where the host drives
   RunPlan plan;
   std::vector<TensorInfo> inputs, outputs;
   std::vector<SubgraphInfo> subgraphs;

@@ -11,7 +11,7 @@ namespace optima {
 
 std::string_view name_of(ProfileKind kind) {
   static constexpr std::string_view names[] = {"ModelInit", "SubgraphInit", "RequestInit", "LayerExecute",
-                                               "Wait", "BufferCopy", "ModelExecute", "SubgraphExecute"};
+                                               "Wait", "BufferCopy", "ModelExecute", "SubgraphExecute", "FlowExecute"};
   return names[static_cast<size_t>(kind)];
 }
 

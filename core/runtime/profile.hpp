@@ -13,8 +13,10 @@
 
 namespace optima {
 
-/// The numbers are those of the public API.
-enum class ProfileKind : uint32_t { ModelInit, SubgraphInit, RequestInit, LayerExecute, Wait, BufferCopy, ModelExecute, SubgraphExecute };
+/// The numbers are those of the public API. FlowExecute: nodes that the host drives, their bodies' subgraphs included.
+enum class ProfileKind : uint32_t {
+  ModelInit, SubgraphInit, RequestInit, LayerExecute, Wait, BufferCopy, ModelExecute, SubgraphExecute, FlowExecute
+};
 /// "ModelInit", …
 std::string_view name_of(ProfileKind kind);
 

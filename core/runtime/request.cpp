@@ -42,11 +42,7 @@ Status check_shape(const TensorInfo& info, std::span<const int64_t> shape) {
 Result<std::unique_ptr<Request>> Request::create(const LoadedModel& model) {
   const uint64_t start = now_ns();
   auto state = std::make_unique<State>(model);
-  for (const auto& program : model.state_->programs) {
-    OPTIMA_ASSIGN(std::unique_ptr<ExecutionContext> context, program->create_context());
-    state->contexts.push_back(std::move(context));
-  }
-  OPTIMA_RETURN_IF_ERROR(state->buffers.allocate());
+  OPTIMA_RETURN_IF_ERROR(state->frame.create(model.state_->programs));
   state->number = ++model.state_->requests;
   state->record(ProfileKind::RequestInit, 0, start);
   return std::unique_ptr<Request>(new Request(std::move(state)));

@@ -53,8 +53,8 @@ class Request {
   /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started.
   /// Negative = no limit, 0 = only look.
   Status wait(int64_t timeout_ms);
-  /// The run under way ends with Cancelled after the subgraph that is executing, or inside it where its plugin can stop.
-  /// Nothing under way: no effect.
+  /// The run under way ends with Cancelled after the subgraph that is executing (in bodies too), or inside it where its plugin can
+  /// stop. Nothing under way: no effect.
   void cancel();
 
   /// Off at first. Events of RequestInit are always there; of each run since the last take_events() when on.

@@ -38,7 +38,7 @@ Status Request::State::start() {
     ++started;
   }
   std::optional<Status> outcome_now;
-  if (!contexts.empty() && contexts[0]->has_async()) {
+  if (frame.has_async(0)) {
     starting = this;
     outcome_now = advance(0, false);
     starting = nullptr;
@@ -70,9 +70,9 @@ std::optional<Status> Request::State::advance(size_t k, bool on_pool) {
 std::optional<Status> Request::State::hand_on(size_t k, bool on_pool) {
   if (k == 0)
     if (const Status begun = begin(); !begun.ok()) return begun;
-  for (; k < contexts.size(); ++k) {
+  for (; k < plan.steps.size(); ++k) {
     if (cancel.load(std::memory_order_relaxed)) return cancelled();
-    if (contexts[k]->has_async()) {
+    if (frame.has_async(k)) {
       if (Status refused = submit_step(k); !refused.ok()) return refused;
       return std::nullopt;
     }
@@ -88,15 +88,14 @@ std::optional<Status> Request::State::hand_on(size_t k, bool on_pool) {
 Status Request::State::submit_step(size_t k) {
   step_start = profiling ? now_ns() : 0;
   submitted = k;
-  if (plan.steps[k].has_dynamic_output)
-    if (const Status s = prepare_outputs(k); !s.ok()) return finish_step(k, s);
+  if (const Status s = frame.prepare_program(k); !s.ok()) return finish_step(k, s);
   if (!fence) {
     fence.reset(Fence::make());
     point = 0;
   }
   const optima_fence_point signal = fence->point(++point);
   in_plugin = static_cast<ptrdiff_t>(k);
-  if (const Status s = contexts[k]->submit(buffers.steps[k].inputs, buffers.steps[k].outputs, {}, signal); !s.ok()) {
+  if (const Status s = frame.context(k).submit(buffers.steps[k].inputs, buffers.steps[k].outputs, {}, signal); !s.ok()) {
     in_plugin = -1;
     return finish_step(k, s);
   }
@@ -111,7 +110,7 @@ void Request::State::step_done(int32_t code) {
   in_plugin = -1;
   Status status;
   if (code == OPTIMA_CANCELLED) status = cancelled();
-  else if (code != OPTIMA_OK) status = {seam::kind_of(code), cat("plugin ", quote(model.subgraphs()[submitted].plugin), ": submit: ", fence->failure())};
+  else if (code != OPTIMA_OK) status = {seam::kind_of(code), cat("plugin ", quote(model.subgraphs()[plan.steps[submitted].subgraph].plugin), ": submit: ", fence->failure())};
   if (code != OPTIMA_OK) fence.reset();
   const size_t k = submitted;
   try {
@@ -125,7 +124,7 @@ void Request::State::step_done(int32_t code) {
 
 void Request::State::cancel_run() {
   cancel = true;
-  if (const ptrdiff_t k = in_plugin; k >= 0) (void)contexts[static_cast<size_t>(k)]->cancel();  // what it cannot stop ends by itself
+  if (const ptrdiff_t k = in_plugin; k >= 0) (void)frame.context(static_cast<size_t>(k)).cancel();  // what it cannot stop ends by itself
 }
 
 // The request is idle before the callback runs, so that the callback may start it again; waiters go on after the callback.
@@ -184,28 +183,27 @@ std::vector<ProfileEvent> Request::State::take_events() {
 
 // What plugins tell of the inside of their subgraphs; one that fails to is left out with a line in the log.
 void Request::State::add_layers(std::vector<ProfileEvent>& out) {
-  for (size_t k = 0; k < contexts.size(); ++k) {
-    if (!profiling || !contexts[k]->has_profile()) continue;
-    const auto events = contexts[k]->read_profile();
-    if (!events.ok()) {
-      log(LogLevel::Warn, "runtime", events.status().within(cat("subgraph ", model.subgraphs()[k].index, " has no layer times")).message());
-      continue;
-    }
-    for (const PluginEvent& e : *events)
-      out.push_back({ProfileKind::LayerExecute, model.subgraphs()[k].index, e.start_ns, e.duration_ns, number, e.name, e.node});
-  }
+  if (!profiling) return;
+  frame.each_context([&](ExecutionContext& context, uint32_t position) {
+    if (!context.has_profile()) return;
+    const auto events = context.read_profile();
+    const uint32_t index = model.subgraphs()[position].index;
+    if (!events.ok()) return log(LogLevel::Warn, "runtime", events.status().within(cat("subgraph ", index, " has no layer times")).message());
+    for (const PluginEvent& e : *events) out.push_back({ProfileKind::LayerExecute, index, e.start_ns, e.duration_ns, number, e.name, e.node});
+  });
 }
 
 void Request::State::set_profiling(bool on) {
   profiling = on;
-  for (const auto& context : contexts)
-    if (context->has_profile())
-      if (const Status status = context->set_profiling(on); !status.ok()) log(LogLevel::Warn, "runtime", status.message());
+  frame.each_context([&](ExecutionContext& context, uint32_t) {
+    if (context.has_profile())
+      if (const Status status = context.set_profiling(on); !status.ok()) log(LogLevel::Warn, "runtime", status.message());
+  });
 }
 
 ProfileEvent Request::State::event_of(const Record& r) const {
   ProfileEvent e{r.kind, r.index, r.start_ns, r.duration_ns, number, std::string(name_of(r.kind))};
-  if (r.kind == ProfileKind::SubgraphExecute) {
+  if (r.kind == ProfileKind::SubgraphExecute || r.kind == ProfileKind::FlowExecute) {
     const SubgraphInfo& info = model.subgraphs()[r.index];
     e.name = cat("subgraph ", info.index, " on ", info.device);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: one run: inputs in, subgraphs in order, outputs out. With static shapes nothing here allocates, locks or looks up.
+// core/runtime: one run of the main graph: inputs in, its frame, outputs out. With static shapes nothing here allocates, locks or looks up.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -14,16 +14,6 @@ namespace optima {
 namespace {
 
 bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uintptr_t>(p) % alignment == 0; }
-
-bool is_known(const std::vector<int64_t>& shape) { return std::all_of(shape.begin(), shape.end(), [](int64_t d) { return d >= 0; }); }
-
-// What a plugin says of an output against what the package says.
-Status check_output(const Slot& slot, const std::vector<int64_t>& dims) {
-  bool fits = dims.size() <= kMostDims && (slot.unranked || dims.size() == slot.shape.size());
-  for (size_t i = 0; fits && !slot.unranked && i < dims.size(); ++i) fits = slot.shape[i] < 0 || dims[i] < 0 || slot.shape[i] == dims[i];
-  if (fits) return {};
-  return plugin_error(cat("output ", quote(slot.name), " got shape ", shape_text(dims), ", wanted ", shape_text(slot.shape)));
-}
 
 }  // namespace
 
@@ -78,69 +68,9 @@ Status Request::State::check_symbols() const {
   return {};
 }
 
-Status Request::State::run_step(size_t k) {
-  step_start = profiling ? now_ns() : 0;
-  StepViews& views = buffers.steps[k];
-  Status status = plan.steps[k].has_dynamic_output ? prepare_outputs(k) : Status();
-  if (status.ok()) status = contexts[k]->execute(views.inputs, views.outputs);
-  return finish_step(k, std::move(status));
-}
+Status Request::State::run_step(size_t k) { return frame.run_step(k, share()); }
 
-Status Request::State::finish_step(size_t k, Status status) {
-  if (plan.steps[k].has_dynamic_output) status = status.ok() ? take_outputs(k) : alloc_failure(k, status);
-  if (!status.ok()) {
-    const SubgraphInfo& info = model.subgraphs()[k];
-    return status.within(cat("subgraph ", info.index, " on ", info.device));
-  }
-  if (profiling) record(ProfileKind::SubgraphExecute, static_cast<uint32_t>(k), step_start);
-  return {};
-}
-
-// Outputs whose shape the plugin can tell beforehand get their place now; for the others it calls alloc while it executes.
-Status Request::State::prepare_outputs(size_t k) {
-  OPTIMA_ASSIGN(const std::vector<std::vector<int64_t>> shapes, contexts[k]->output_shapes(buffers.steps[k].inputs));
-  const Step& step = plan.steps[k];
-  if (shapes.size() != step.outputs.size()) return plugin_error(cat("found ", shapes.size(), " output shapes, wanted ", step.outputs.size()));
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    SlotState& s = buffers.slots[step.outputs[i]];
-    if (s.slot->is_static) continue;
-    OPTIMA_RETURN_IF_ERROR(check_output(*s.slot, shapes[i]));
-    s.dims.assign(shapes[i].begin(), shapes[i].end());
-    s.allocated = is_known(s.dims) && (!s.dims.empty() || !s.slot->unranked);
-    s.data = nullptr;
-    s.size = 0;
-    s.alloc_error.clear();
-    if (s.allocated) {
-      const std::optional<uint64_t> bytes = byte_size(s.slot->dtype, s.dims);
-      if (!bytes) return plugin_error(cat("output ", quote(s.slot->name), " of shape ", shape_text(s.dims), " is absurdly large"));
-      if (!s.place(*bytes)) return alloc_failure(k, {});
-    }
-    s.publish();
-    if (!s.allocated && s.slot->unranked) buffers.steps[k].outputs[i].rank = -1;
-  }
-  return {};
-}
-
-// When our alloc refused, its reason explains more than what the plugin made of it.
-Status Request::State::alloc_failure(size_t k, const Status& status) const {
-  for (const uint32_t number : plan.steps[k].outputs) {
-    const SlotState& s = buffers.slots[number];
-    if (s.alloc_error.empty()) continue;
-    const std::string message = cat("output ", quote(s.slot->name), ": ", s.alloc_error);
-    return s.bound ? invalid_input(message) : plugin_error(message);
-  }
-  return status;
-}
-
-Status Request::State::take_outputs(size_t k) {
-  for (const uint32_t number : plan.steps[k].outputs) {
-    SlotState& s = buffers.slots[number];
-    if (s.slot->is_static) continue;
-    if (!s.allocated) return plugin_error(cat("output ", quote(s.slot->name), " was left without a shape, wanted a call of alloc"));
-    OPTIMA_RETURN_IF_ERROR(check_output(*s.slot, s.dims));
-  }
-  return {};
-}
+Status Request::State::finish_step(size_t k, Status status) { return frame.finish_program(k, std::move(status), share(), step_start); }
 
 Status Request::State::store_outputs() {
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
@@ -159,12 +89,7 @@ Status Request::State::store_outputs() {
   return {};
 }
 
-std::span<const std::byte> Request::State::output_bytes(size_t i) const {
-  const OutputSource& source = plan.outputs[i];
-  if (source.slot == OPTIMA_NONE) return {source.constant.data, source.constant.size};
-  const SlotState& s = buffers.slots[source.slot];
-  return {s.data, s.size};
-}
+std::span<const std::byte> Request::State::output_bytes(size_t i) const { return frame.view(plan.outputs[i]).bytes; }
 
 Tensor Request::State::output(size_t i) const {
   const OutputSource& source = plan.outputs[i];
@@ -215,7 +140,7 @@ Status Request::State::end() {
 
 Status Request::State::run_once() {
   OPTIMA_RETURN_IF_ERROR(begin());
-  for (size_t k = 0; k < contexts.size(); ++k) {
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
     if (cancel.load(std::memory_order_relaxed)) return cancelled();
     OPTIMA_RETURN_IF_ERROR(run_step(k));
   }

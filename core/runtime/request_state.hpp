@@ -8,21 +8,16 @@
 #include <optional>
 #include <thread>
 
-#include "core/runtime/buffers.hpp"
 #include "core/runtime/fence.hpp"
+#include "core/runtime/frame.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/runtime/request.hpp"
 
 namespace optima {
 
 struct Request::State {
-  explicit State(const LoadedModel& m) : model(m), plan(m.state_->plan), buffers(plan), copies(plan.outputs.size()) {}
+  explicit State(const LoadedModel& m) : model(m), plan(m.state_->plan), frame(plan), buffers(frame.buffers), copies(plan.outputs.size()) {}
 
-  struct Record {
-    ProfileKind kind;
-    uint32_t index;
-    uint64_t start_ns, duration_ns;
-  };
   struct Bound {
     std::byte* data = nullptr;
     uint64_t capacity = 0;
@@ -30,8 +25,8 @@ struct Request::State {
 
   const LoadedModel& model;
   const RunPlan& plan;
-  RequestBuffers buffers;
-  std::vector<std::unique_ptr<ExecutionContext>> contexts;  // by step
+  Frame frame;  // of the main graph
+  RequestBuffers& buffers;
   std::vector<Bound> copies;  // per model output: buffers of outputs that no subgraph writes directly
   struct Release {
     void operator()(Fence* f) const { f->release(); }
@@ -70,9 +65,7 @@ struct Request::State {
   Status check_symbols() const;
   Status run_step(size_t step);
   Status finish_step(size_t step, Status status);
-  Status prepare_outputs(size_t step);
-  Status alloc_failure(size_t step, const Status& status) const;
-  Status take_outputs(size_t step);
+  RunShare share() { return {model.subgraphs(), cancel, profiling, records}; }
   Status store_outputs();
   void copy(std::byte* to, const std::byte* from, uint64_t size, uint32_t index);
   void record(ProfileKind kind, uint32_t index, uint64_t start) { records.push_back({kind, index, start, now_ns() - start}); }

@@ -13,23 +13,38 @@ namespace {
 
 constexpr uint32_t kLargestAlignment = 1 << 20;
 
+// The tables of one graph: the main graph's or a body's.
+struct Scope {
+  const std::vector<std::string>& inputs;
+  const std::vector<std::string>& outputs;
+  const std::vector<PackageTensor>& tensors;
+  const std::vector<PassThrough>& pass_through;
+  uint32_t first, count;  // subgraphs by position
+};
+
 struct Builder {
   const PackageReader& reader;
   const PackageVariant& variant;
+  std::span<LoadedProgram* const> programs;
+  const Scope scope;
   RunPlan plan;
   std::map<std::string_view, uint32_t> by_name;
 
   Result<uint32_t> slot_of(const std::string& name);
   Status merge_binding(Slot& slot, const Binding& binding, const std::string& place);
-  Status add_step(const PackageSubgraph& subgraph, const LoadedProgram& program);
+  Status add_step(uint32_t position);
+  Status add_flow(uint32_t position, const FlowNode& node);
+  Result<OutputSource> flow_input(const FlowInput& in, uint32_t step);
+  Result<FlowBodyPlan> flow_body(const FlowBody& body, uint32_t step);
   Status add_output(const std::string& name);
   Status settle(Slot& slot);
   void place();
+  Result<RunPlan> run(bool keep_cuts);
 };
 
 Result<uint32_t> Builder::slot_of(const std::string& name) {
   if (const auto it = by_name.find(name); it != by_name.end()) return it->second;
-  const PackageTensor* t = reader.package().find_tensor(name);
+  const PackageTensor* t = find_tensor(scope.tensors, name);
   if (!t) return invalid_input(cat("tensor ", quote(name), " is not among the package's tensors"));
   if (optima_dtype_bits(t->dtype) == 0)
     return invalid_input(cat("tensor ", quote(name), " has type ", dtype_name(t->dtype), ", wanted a type of fixed size"));
@@ -70,13 +85,18 @@ Status Builder::merge_binding(Slot& slot, const Binding& b, const std::string& p
   return {};
 }
 
-Status Builder::add_step(const PackageSubgraph& subgraph, const LoadedProgram& program) {
+Status Builder::add_step(uint32_t position) {
+  const PackageSubgraph& subgraph = variant.subgraphs[position];
+  for (const FlowNode& node : subgraph.flow) OPTIMA_RETURN_IF_ERROR(add_flow(position, node));
+  if (!subgraph.flow.empty()) return {};
+  const LoadedProgram& program = *programs[position];
   const std::string place = cat("subgraph ", subgraph.index, " of plugin ", subgraph.plugin);
   const std::vector<Binding>& bindings = program.bindings();
   const size_t wanted = subgraph.inputs.size() + subgraph.outputs.size();
   if (bindings.size() != wanted) return plugin_error(cat(place, ": found ", bindings.size(), " bindings, wanted ", wanted));
   const auto number = static_cast<uint32_t>(plan.steps.size());
   Step step;
+  step.subgraph = position;
   for (size_t i = 0; i < wanted; ++i) {
     const bool is_input = i < subgraph.inputs.size();
     const std::string& name = is_input ? subgraph.inputs[i] : subgraph.outputs[i - subgraph.inputs.size()];
@@ -93,18 +113,80 @@ Status Builder::add_step(const PackageSubgraph& subgraph, const LoadedProgram& p
   return {};
 }
 
+Result<OutputSource> Builder::flow_input(const FlowInput& in, uint32_t step) {
+  OutputSource out;
+  if (!in.tensor.empty()) {
+    OPTIMA_ASSIGN(out.slot, slot_of(in.tensor));
+    plan.slots[out.slot].last = step;
+  } else if (!in.weight.empty()) {
+    OPTIMA_ASSIGN(out.constant, reader.weight(in.weight));
+    out.dtype = in.dtype;
+    out.shape = in.shape;
+  }
+  return out;
+}
+
+// What a body wants of the values it captures, their slots get: then it reads them in place.
+Result<FlowBodyPlan> Builder::flow_body(const FlowBody& body, uint32_t step) {
+  FlowBodyPlan out;
+  const uint32_t first = body.first - variant.subgraphs[0].index;
+  Builder inside{reader, variant, programs, {body.inputs, body.outputs, body.tensors, body.pass_through, first, body.count}, {}, {}};
+  OPTIMA_ASSIGN(out.plan, inside.run(false));
+  for (size_t i = 0; i < body.captures.size(); ++i) {
+    OPTIMA_ASSIGN(const uint32_t s, slot_of(body.captures[i]));
+    Slot& slot = plan.slots[s];
+    const Slot& wanted = out.plan.slots[out.plan.inputs[body.inputs.size() - body.captures.size() + i]];
+    slot.last = step;
+    slot.needed = std::max(slot.needed, wanted.needed);
+    slot.alignment = std::max(slot.alignment, wanted.alignment);
+    out.captures.push_back(s);
+  }
+  return out;
+}
+
+Status Builder::add_flow(uint32_t position, const FlowNode& node) {
+  const auto number = static_cast<uint32_t>(plan.steps.size());
+  Step step;
+  step.subgraph = position;
+  step.flow = std::make_unique<FlowStep>();
+  FlowStep& flow = *step.flow;
+  flow.op = node.op == "If" ? FlowStep::Op::If : node.op == "Loop" ? FlowStep::Op::Loop : FlowStep::Op::Scan;
+  flow.name = node.name;
+  flow.scan_inputs = node.scan_inputs, flow.scan_outputs = node.scan_outputs;
+  for (const FlowInput& in : node.inputs) {
+    OPTIMA_ASSIGN(OutputSource source, flow_input(in, number));
+    flow.inputs.push_back(std::move(source));
+  }
+  for (const FlowBody& body : node.bodies) {
+    Result<FlowBodyPlan> made = flow_body(body, number);
+    if (!made.ok()) return made.status().within(cat("body ", quote(body.name), " of node ", quote(node.name)));
+    flow.bodies.push_back(std::move(*made));
+  }
+  for (const std::string& name : node.outputs) {
+    uint32_t slot = OPTIMA_NONE;
+    if (!name.empty()) {
+      OPTIMA_ASSIGN(slot, slot_of(name));
+      plan.slots[slot].first = plan.slots[slot].last = number;
+      step.outputs.push_back(slot);
+    }
+    flow.outputs.push_back(slot);
+  }
+  plan.steps.push_back(std::move(step));
+  return {};
+}
+
 Status Builder::add_output(const std::string& name) {
   OutputSource source;
-  const auto pass = std::find_if(variant.pass_through.begin(), variant.pass_through.end(), [&](const PassThrough& p) { return p.output == name; });
-  if (pass != variant.pass_through.end() && !pass->weight.empty()) {
-    const PackageTensor* t = reader.package().find_tensor(name);
+  const auto pass = std::find_if(scope.pass_through.begin(), scope.pass_through.end(), [&](const PassThrough& p) { return p.output == name; });
+  if (pass != scope.pass_through.end() && !pass->weight.empty()) {
+    const PackageTensor* t = find_tensor(scope.tensors, name);
     OPTIMA_ASSIGN(source.constant, reader.weight(pass->weight));
     source.dtype = t->dtype;
     source.shape = t->shape;
     if (byte_size(source.dtype, source.shape) != source.constant.size)
       return invalid_input(cat("output ", quote(name), ": its constant has ", source.constant.size, " bytes, wanted what its type and shape say"));
   } else {
-    const std::string& from = pass != variant.pass_through.end() ? pass->input : name;
+    const std::string& from = pass != scope.pass_through.end() ? pass->input : name;
     OPTIMA_ASSIGN(source.slot, slot_of(from));
     Slot& slot = plan.slots[source.slot];
     source.is_alias = slot.home == Slot::Home::Input || slot.home == Slot::Home::Output;
@@ -141,23 +223,27 @@ void Builder::place() {
   for (size_t i = 0; i < items.size(); ++i) owners[i]->offset = items[i].offset;
 }
 
+Result<RunPlan> Builder::run(bool keep_cuts) {
+  plan.keep_cuts = keep_cuts;
+  for (const std::string& name : scope.inputs) {
+    OPTIMA_ASSIGN(const uint32_t slot, slot_of(name));
+    plan.slots[slot].home = Slot::Home::Input;
+    plan.inputs.push_back(slot);
+  }
+  for (uint32_t i = scope.first; i < scope.first + scope.count; ++i) OPTIMA_RETURN_IF_ERROR(add_step(i));
+  for (const std::string& name : scope.outputs) OPTIMA_RETURN_IF_ERROR(add_output(name));
+  for (Slot& slot : plan.slots) OPTIMA_RETURN_IF_ERROR(settle(slot));
+  for (Step& step : plan.steps)
+    for (const uint32_t s : step.outputs) step.has_dynamic_output |= !step.flow && !plan.slots[s].is_static;
+  place();
+  return std::move(plan);
+}
+
 }  // namespace
 
 Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs, bool keep_cuts) {
-  Builder b{package, variant, {}, {}};
-  b.plan.keep_cuts = keep_cuts;
-  for (const std::string& name : package.package().inputs) {
-    OPTIMA_ASSIGN(const uint32_t slot, b.slot_of(name));
-    b.plan.slots[slot].home = Slot::Home::Input;
-    b.plan.inputs.push_back(slot);
-  }
-  for (size_t i = 0; i < programs.size(); ++i) OPTIMA_RETURN_IF_ERROR(b.add_step(variant.subgraphs[i], *programs[i]));
-  for (const std::string& name : package.package().outputs) OPTIMA_RETURN_IF_ERROR(b.add_output(name));
-  for (Slot& slot : b.plan.slots) OPTIMA_RETURN_IF_ERROR(b.settle(slot));
-  for (Step& step : b.plan.steps)
-    for (const uint32_t s : step.outputs) step.has_dynamic_output |= !b.plan.slots[s].is_static;
-  b.place();
-  return std::move(b.plan);
+  const Package& p = package.package();
+  return Builder{package, variant, programs, {p.inputs, p.outputs, p.tensors, variant.pass_through, 0, variant.main}, {}, {}}.run(keep_cuts);
 }
 
 }  // namespace optima

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,13 +34,17 @@ struct Slot {
   uint32_t first = 0, last = 0;  ///< steps it is alive
 };
 
-/// One subgraph.
+struct FlowStep;
+
+/// A subgraph that a plugin runs, or one node that the host drives.
 struct Step {
-  std::vector<uint32_t> inputs, outputs;  ///< slots in binding order
+  std::vector<uint32_t> inputs, outputs;  ///< slots in binding order; of a driven node: those that it writes
   bool has_dynamic_output = false;
+  uint32_t subgraph = 0;                  ///< position in the variant
+  std::unique_ptr<FlowStep> flow;         ///< null: a plugin runs it
 };
 
-/// Where a model output comes from.
+/// Where a model output, or an input of a node that the host drives, comes from.
 struct OutputSource {
   uint32_t slot = OPTIMA_NONE;  ///< OPTIMA_NONE: the constant
   bool is_alias = false;        ///< the slot is a model input, or an earlier output's: bound buffers get a copy
@@ -48,6 +53,7 @@ struct OutputSource {
   std::vector<int64_t> shape;   ///< of the constant
 };
 
+/// How one graph runs: the main graph, or a body.
 struct RunPlan {
   std::vector<Slot> slots;
   std::vector<Step> steps;
@@ -58,7 +64,24 @@ struct RunPlan {
   uint64_t arena_sum = 0;              ///< what the arena's tensors would take side by side
 };
 
-/// Joins what the package says with what the programs say. InvalidInput or Plugin error where they contradict each other.
+/// A body of a node that the host drives.
+struct FlowBodyPlan {
+  std::vector<uint32_t> captures;  ///< slots around it, one for each of the body's last inputs
+  RunPlan plan;
+};
+
+/// A node that the host drives.
+struct FlowStep {
+  enum class Op { If, Loop, Scan } op = Op::If;
+  std::string name;
+  std::vector<OutputSource> inputs;    ///< one without slot and type: nothing
+  std::vector<uint32_t> outputs;       ///< slots; OPTIMA_NONE when nobody reads it
+  std::vector<FlowScan> scan_inputs, scan_outputs;
+  std::vector<FlowBodyPlan> bodies;    ///< then and else; or the body
+};
+
+/// Joins what the package says with what the programs say; `programs` by position in the variant, null where the host drives.
+/// InvalidInput or Plugin error where they contradict each other.
 /// `keep_cuts`: no two arena tensors share bytes.
 Result<RunPlan> plan_run(const PackageReader& package, const PackageVariant& variant, std::span<LoadedProgram* const> programs, bool keep_cuts);
 

@@ -121,7 +121,8 @@ OutputFacts facts_of(const LoadedModel& model, const RunOptions& options) {
   facts.package_hash = model.package().hash;
   facts.versions = model.package().tools;
   for (const PackageVariant& v : model.package().variants)
-    for (const PackageSubgraph& s : v.subgraphs) facts.versions[s.plugin] = s.plugin_version;
+    for (const PackageSubgraph& s : v.subgraphs)
+      if (s.flow.empty()) facts.versions[s.plugin] = s.plugin_version;
   const auto add = [&](const std::string& word) {
     for (const TensorInfo& info : model.inputs())
       if (word.compare(0, info.name.size() + 1, info.name + "=") == 0) return void(facts.inputs[info.name] = word.substr(info.name.size() + 1));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "core/compile/run_reference.hpp"
 #include "core/runtime/request.hpp"
@@ -95,11 +96,17 @@ Result<std::vector<Tensor>> tensors_of(const Side& side, const std::vector<Tenso
   return out;
 }
 
+/// Those of the main graph: tensors inside bodies have a value for every trip and are not compared.
+std::span<const PackageSubgraph> main_subgraphs(const Side& side) {
+  const PackageVariant& v = side.model->package().variants[0];
+  return {v.subgraphs.data(), v.main};
+}
+
 /// "3 on X64:0": the subgraph of a package that makes the tensor; empty when it is a plain output of a model.
 std::string made_by(const Side& a, const Side& b, const std::string& name) {
   for (const Side* side : {&b, &a}) {
     if (!side->model) continue;
-    for (const PackageSubgraph& s : side->model->package().variants[0].subgraphs)
+    for (const PackageSubgraph& s : main_subgraphs(*side))
       if (std::find(s.outputs.begin(), s.outputs.end(), name) != s.outputs.end()) return cat(s.index, " on ", s.device);
   }
   return {};
@@ -110,7 +117,7 @@ std::vector<std::string> order_of(const Side& a, const Side& b, const std::vecto
   std::vector<std::string> out;
   for (const Side* side : {&b, &a})
     if (side->model && out.empty())
-      for (const PackageSubgraph& s : side->model->package().variants[0].subgraphs) out.insert(out.end(), s.outputs.begin(), s.outputs.end());
+      for (const PackageSubgraph& s : main_subgraphs(*side)) out.insert(out.end(), s.outputs.begin(), s.outputs.end());
   for (const Tensor& t : found)
     if (std::find(out.begin(), out.end(), t.name) == out.end()) out.push_back(t.name);
   return out;
@@ -181,7 +188,7 @@ Status compare_verb(Session& session, const std::vector<std::string>& words) {
   declare_run(arguments);
   arguments.option("atol", "X", "largest absolute error (default: 1e-4 of the output's scale)")
       .option("rtol", "X", "plus this share of the wanted value (default 0)")
-      .flag("at-cuts", "compare every tensor between subgraphs and name the first subgraph out of tolerance");
+      .flag("at-cuts", "compare every tensor between subgraphs (not those inside bodies) and name the first subgraph out of tolerance");
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};

@@ -20,6 +20,14 @@ std::string plan_path(const std::string& package_or_plan) {
 
 namespace {
 
+// Of the main graph, or of a body inside.
+void print_node(Session& session, const Json& plan, const std::string& name) {
+  for (const Json& node : plan["nodes"])
+    if (node["name"] == name) session.print_json(node);
+  if (plan.contains("bodies"))
+    for (const Json& body : plan["bodies"]) print_node(session, body["plan"], name);
+}
+
 Status print_what_if(Session& session, const Plan& plan) {
   OPTIMA_ASSIGN(const WhatIfReport report, what_if(plan));
   session.print(what_if_text(plan, report));
@@ -48,8 +56,7 @@ Status explain_verb(Session& session, const std::vector<std::string>& words) {
   const std::string name = arguments.text("NODE");
   OPTIMA_ASSIGN(const std::string text, explain_node(plan, name));
   session.print(text);
-  for (const Json& node : document["nodes"])
-    if (node["name"] == name) session.print_json(node);
+  print_node(session, document, name);
   return {};
 }
 

@@ -80,10 +80,39 @@ void add_tensors(Findings& out, const std::string& key, const Package& package, 
   }
 }
 
+// "Loop 'loop_3'" for each node that the host drives, with the subgraphs of its bodies.
+std::string nodes_of(const PackageSubgraph& s) {
+  std::vector<std::string> out;
+  for (const FlowNode& node : s.flow) {
+    std::vector<std::string> bodies;
+    for (const FlowBody& b : node.bodies)
+      bodies.push_back(cat(b.name, " = ", b.count == 0   ? "nothing"
+                                          : b.count == 1 ? cat("subgraph ", b.first)
+                                                         : cat("subgraphs ", b.first, " to ", b.first + b.count - 1)));
+    out.push_back(cat(node.op, " ", quote(node.name), " (", join(bodies), ")"));
+  }
+  return join(out);
+}
+
+Json driven_json(const PackageSubgraph& s) {
+  Json flow = Json::array();
+  for (const FlowNode& node : s.flow) {
+    Json bodies = Json::array();
+    for (const FlowBody& b : node.bodies) bodies.push_back({{"name", b.name}, {"first", b.first}, {"count", b.count}});
+    flow.push_back({{"name", node.name}, {"op", node.op}, {"bodies", std::move(bodies)}});
+  }
+  return {{"index", s.index}, {"device", s.device}, {"inputs", s.inputs}, {"outputs", s.outputs}, {"flow", std::move(flow)}};
+}
+
 void add_subgraphs(Findings& out, const Package& package) {
   std::vector<std::vector<std::string>> rows = {{"subgraph", "device", "plugin", "format", "files", "size", "weights", "inputs", "outputs"}};
   Json list = Json::array();
   for (const PackageSubgraph& s : package.variants[0].subgraphs) {
+    if (!s.flow.empty()) {
+      rows.push_back({std::to_string(s.index), s.device, "", nodes_of(s), "", "", "", join(s.inputs), join(s.outputs)});
+      list.push_back(driven_json(s));
+      continue;
+    }
     uint64_t size = 0;
     for (const PackageFile& f : s.files) size += f.size;
     rows.push_back({cat(s.index), s.device, cat(s.plugin, " ", s.plugin_version), s.format_id, cat(s.files.size()), human_bytes(size),

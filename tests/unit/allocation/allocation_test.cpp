@@ -179,7 +179,7 @@ TEST_CASE("malformed pins name the wanted form") {
 }
 
 TEST_CASE("allocations with wrong values name key, found and wanted") {
-  const std::string wanted = ", wanted a device as KIND:index, a list of devices, or \"auto\"";
+  const std::string wanted = ", wanted a device as KIND:index, a list of devices, \"host\" or \"auto\"";
   CHECK(parse_error("[]") == "'alloc.json': found array, wanted an object from node names to devices");
   CHECK(parse_error(R"({"a": 3})") == "'alloc.json': 'a': found number" + wanted);
   CHECK(parse_error(R"({"a": {}})") == "'alloc.json': 'a': found object" + wanted);
@@ -205,7 +205,7 @@ TEST_CASE("an allocation may be YAML by its suffix, with the same grammar and du
   std::ofstream(path) << "a: CPU:0\na: CPU:1\n";
   CHECK(read_allocation(path).status().message() == path + ":2:1: key 'a' appears twice, first at line 1 column 1");
   std::ofstream(path) << "a: 5\n";
-  CHECK(read_allocation(path).status().message() == "'" + path + "': 'a': found number, wanted a device as KIND:index, a list of devices, or \"auto\"");
+  CHECK(read_allocation(path).status().message() == "'" + path + "': 'a': found number, wanted a device as KIND:index, a list of devices, \"host\" or \"auto\"");
   std::remove(path.c_str());
   CHECK(read_allocation("/nowhere/a.json").status().kind() == StatusKind::InvalidInput);
 }

@@ -74,9 +74,9 @@ TEST_CASE("what is no package is said so") {
 
 TEST_CASE("a newer format is refused with both numbers, before anything else is judged") {
   Sample s;
-  put(s.folder + "/model.meta", "{\"format\": 2, \"everything\": \"else is new\"}");
+  put(s.folder + "/model.meta", "{\"format\": 3, \"everything\": \"else is new\"}");
   CHECK(s.open().kind() == StatusKind::InvalidInput);
-  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 2, wanted 1 or older: a newer optima made it");
+  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 3, wanted 2 or older: a newer optima made it");
 }
 
 TEST_CASE("a flipped byte in model.meta is found") {
@@ -188,7 +188,7 @@ TEST_CASE("absurd numbers in model.meta are refused with their place") {
   check("\"size\": 6", "\"size\": -6", ".variants[0].subgraphs[0].files[0].size: found size -6, wanted 0 to 70368744177664");
   check("\"index\": 1", "\"index\": 7", ".variants[0].subgraphs[1].index: found 7, wanted 1");
   check("\"slot\": 0", "\"slot\": 4294967296", ".variants[0].subgraphs[0].target.slot: found 4294967296, wanted 0 to 4294967295");
-  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1");
+  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1 to 2");
   check("\"format\": 1", "\"format\": \"1\"", ".format: found string, wanted an integer");
   check("\"shape\": [\n        4\n      ]", "\"shape\": [\n        4611686018427387904, 8\n      ]",
         ".tensors.cut.shape: a tensor of shape 4611686018427387904x8 is absurdly large");

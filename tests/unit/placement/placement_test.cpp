@@ -450,7 +450,8 @@ TEST_CASE("a wish for a node of a body binds the whole node") {
   CHECK(devices_of(s.plan()) == "CPU:0 ");
   s.wish("if_1", {"NPU:0"});
   CHECK(s.error(StatusKind::Placement) ==
-        "node 'if_1' runs whole on one device, but 'if_1' is asked to run on NPU:0 and 'if_1/then/neg' on CPU:0; bodies placed apart from their node come later");
+        "node 'if_1' (If) cannot run: its nodes are told apart: 'if_1' is asked to run on NPU:0, 'if_1/then/neg' is asked to run on CPU:0, but the host "
+        "cannot drive it: it has no then_branch");
 }
 
 // ---- the allocation written back

@@ -81,7 +81,8 @@ enum { /* what a profile event measures */
   OPTIMA_RT_WAIT = 4,          /* a thread waiting for a request */
   OPTIMA_RT_BUFFER_COPY = 5,   /* a user's buffer that could not be used in place */
   OPTIMA_RT_MODEL_EXECUTE = 6, /* a whole run */
-  OPTIMA_RT_SUBGRAPH_EXECUTE = 7
+  OPTIMA_RT_SUBGRAPH_EXECUTE = 7,
+  OPTIMA_RT_FLOW_EXECUTE = 8   /* an If, Loop or Scan that the host drives, with the subgraphs of its bodies */
 };
 
 /* ------------------------------------------------------------------------------------------------------------ structs */

@@ -38,7 +38,9 @@ enum class ElementType : int32_t {
 
 enum class LogLevel : int32_t { Trace, Debug, Info, Warn, Error };
 
-enum class ProfileKind : uint32_t { ModelInit, SubgraphInit, RequestInit, LayerExecute, Wait, BufferCopy, ModelExecute, SubgraphExecute };
+enum class ProfileKind : uint32_t {
+  ModelInit, SubgraphInit, RequestInit, LayerExecute, Wait, BufferCopy, ModelExecute, SubgraphExecute, FlowExecute
+};
 
 /// What the library said, with its code.
 class Error : public std::runtime_error {
