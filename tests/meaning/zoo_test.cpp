@@ -13,12 +13,14 @@ namespace fs = std::filesystem;
 TEST_CASE("random splits of zoo models give the bits of the whole") {
   const fs::path folder = OPTIMA_SOURCE_DIR "/build/models";
   std::mt19937_64 random(7);
+  size_t found = 0, plans = 0, pieces_in_all = 0;
   for (const char* name : {"bilstm.ts", "bilstm.dynamo", "unet.ts", "unet.dynamo", "squeezenet.ts", "bert.ts"}) {
     const fs::path path = folder / (std::string(name) + ".onnx");
     if (!fs::exists(path)) {
       MESSAGE("SKIP: no file ", path.string(), ", scripts/make_models.py makes it");
       continue;
     }
+    ++found;
     CAPTURE(path.string());
     Result<Graph> graph = onnx_io::load_model(path.string());
     REQUIRE(graph.status().message() == "");
@@ -32,7 +34,7 @@ TEST_CASE("random splits of zoo models give the bits of the whole") {
       RandomDevices devices(*graph, random, 3);
       const Result<Plan> plan = make_plan(*graph, devices.request);
       REQUIRE(plan.status().message() == "");
-      CHECK(plan->subgraphs.size() > 3);
+      ++plans, pieces_in_all += plan->subgraphs.size();
       const Values pieces = run_pieces(*graph, *plan, inputs);
       for (uint32_t v : graph->main().outputs) {
         const std::string& output = graph->main().values[v].name;
@@ -40,4 +42,5 @@ TEST_CASE("random splits of zoo models give the bits of the whole") {
       }
     }
   }
+  if (found > 0) CHECK(pieces_in_all > 5 * plans);  // a model of few nodes may come out whole, not all of them
 }
