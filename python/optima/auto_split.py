@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AutoSplit's way of splitting, on Optima: cut a model into submodels of a TPU and a CPU (docs/submodels-format.md).
+
+    split("onnx", {"image": array}, "out/model", "model.onnx")          # what the TPU's plugin takes goes to the TPU
+    class Mine(Splitter):                                               # or: what you say it takes
+        def is_op_support(self, operator): return operator.type in ("Conv", "Relu")
+    Mine({"model_path": "model.onnx"}).convert_and_split("out/model")
+
+Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
+optima-host does the work: the one named by OPTIMA_HOST, else on PATH. Standard library alone.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+PAPER = "auto_split"  # id of the manifest that stands for a Splitter's devices
+TPU, CPU = "TPU:0", "X64:0"
+ROUTES = {
+    "tensorflow": "convert it with tf2onnx and split the ONNX file",
+    "tflite": "convert it with tf2onnx and split the ONNX file",
+    "pytorch": "export it with torch.onnx.export and split the ONNX file",
+    "mxnet": "export it with mx2onnx and split the ONNX file",
+    "caffe": "convert it with caffe2onnx and split the ONNX file",
+}
+
+
+class AutoSplitError(RuntimeError):
+    """What cannot be split, in one sentence: optima-host's own where it said it."""
+
+
+def split(platform, input_tensors, save_dir, graph_path, params_path=None, outputs=None, dynamic=False, layout="NCHW", *,
+          tpu=TPU, cpu=CPU, supports=()):
+    """Writes the submodels of an ONNX file and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
+
+    input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay, which only CPU graphs can have);
+    outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
+    plugin (JSON files), for devices that no plugin serves. Raises AutoSplitError."""
+    if platform != "onnx":
+        raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx')}")
+    if params_path is not None:
+        raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: an ONNX file has its weights or names their file")
+    words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
+    with tempfile.TemporaryDirectory() as folder:
+        alloc = write_json(folder, "alloc.json", {"*": [tpu, cpu]})
+        emit(words + [part for file in supports for part in ("--support", file)] + ["--alloc", alloc], save_dir)
+
+
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    """A node that a Splitter is asked about."""
+    name: str  # as in the model; a stable generated one where it has none
+    type: str  # operator of ONNX opset 21
+
+
+class Splitter:
+    """Base of splitters that know what their silicon takes; subclasses answer is_op_support. model_descriptor: a dict with
+    "model_path" and, as in split(), "input_tensors", "outputs", "dynamic" and "layout" if wanted."""
+
+    def __init__(self, model_descriptor):
+        self.words = model_words(model_descriptor)
+
+    def is_op_support(self, operator):
+        """True when the TPU takes this Operator."""
+        raise NotImplementedError(f"{type(self).__name__} must say which operators are supported")
+
+    def convert_and_split(self, save_folder):
+        """Asks is_op_support once for every node, then writes the folder. Raises AutoSplitError."""
+        with tempfile.TemporaryDirectory() as folder:
+            types = json.loads(host("inspect", *self.words, "--json"))["operators"]
+            words = self.words + ["--support", write_json(folder, "paper.json", paper(types))]
+            on_cpu = ["--alloc", write_json(folder, "cpu.json", {"*": f"{PAPER}/CPU:0"})]
+            nodes = json.loads(host("plan", *words, *on_cpu, "--json"))["nodes"]
+            places = {n["name"]: f"{PAPER}/TPU:0" if self.is_op_support(Operator(n["name"], n["op"])) else f"{PAPER}/CPU:0" for n in nodes}
+            emit(words + ["--alloc", write_json(folder, "alloc.json", places)], save_folder)
+
+
+def paper(types):
+    """A manifest without a plugin: a TPU and a CPU that take the operators whatever their types and shapes are."""
+    every = [list(range(1, 64))]
+    row = {"domain": "", "since_version": [1, 1 << 20], "inputs": every, "outputs": every, "static_shape": False}
+    return {"manifest": 1, "abi": [[0, 1]], "id": PAPER, "vendor": "auto_split", "version": "1", "build_id": "1", "roles": ["compiler"],
+            "flags": ["only_when_named"], "devices": [{"kind": "TPU", "class": "tpu"}, {"kind": "CPU", "class": "cpu"}],
+            "operators": [{**row, "op": name.rpartition(".")[2], "domain": name.rpartition(".")[0]} for name in sorted(types)], "options": []}
+
+
+def model_words(descriptor):
+    """The words of optima-host that name a model, its sizes and its ends."""
+    if descriptor.get("layout", "NCHW") != "NCHW":
+        raise AutoSplitError(f"layout is {descriptor['layout']!r}, wanted 'NCHW', which is ONNX's")
+    words = [str(pathlib.Path(descriptor["model_path"]).expanduser())]
+    if not descriptor.get("dynamic", False):
+        for name, value in (descriptor.get("input_tensors") or {}).items():
+            words += ["--shape", f"{name}={','.join(map(str, value.shape)) or 'scalar'}"]
+    for name in descriptor.get("outputs") or ():
+        words += ["--outputs", name]
+    return words
+
+
+def emit(words, save_dir):
+    target = pathlib.Path(save_dir).expanduser().absolute()
+    host("compile", *words, "--emit", "submodels", "-o", target.parent, "--name", target.name, "--force")
+
+
+def host(*words):
+    """stdout of optima-host; its error line as AutoSplitError."""
+    program = os.environ.get("OPTIMA_HOST") or shutil.which("optima-host")
+    if not program:
+        raise AutoSplitError("optima-host is not on PATH, wanted there or named by OPTIMA_HOST")
+    try:
+        ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
+    except OSError as error:
+        raise AutoSplitError(f"{program!r} does not start: {error.strerror}") from error
+    if ran.returncode:
+        lines = [line for line in ran.stderr.splitlines() if "error:" in line] or [f"exit code {ran.returncode}"]
+        raise AutoSplitError(lines[-1].partition("error: ")[2] or lines[-1])
+    return ran.stdout
+
+
+def write_json(folder, name, value):
+    path = pathlib.Path(folder) / name
+    path.write_text(json.dumps(value))
+    return str(path)
