@@ -33,6 +33,9 @@ Result<Wish> wish_from(const Json& value) {
   return wish;
 }
 
+// Speaks for more than the node of that name.
+bool is_rule(std::string_view key) { return key.starts_with("op:") || key.find_first_of("*?") != std::string_view::npos; }
+
 bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
 }  // namespace
@@ -56,7 +59,8 @@ Result<Allocation> parse_allocation(const Json& json, const std::string& path) {
   Allocation out;
   out.path = path;
   for (const auto& [key, value] : json.get_ref<const Json::object_t&>()) {
-    if (key.empty() || key == "op:") return invalid_input(cat(quote(path), ": key ", quote(key), " names nothing, wanted a node name, a glob, op:Type or *"));
+    if (key.empty() || key == "op:")
+      return invalid_input(cat(quote(path), ": key ", quote(key), " names nothing, wanted a node name, a glob, op:Type or *"));
     Result<Wish> wish = wish_from(value);
     if (!wish.ok()) return wish.status().within(cat(quote(path), ": ", quote(key)));
     wish->source = quote(key);
@@ -65,23 +69,27 @@ Result<Allocation> parse_allocation(const Json& json, const std::string& path) {
   return out;
 }
 
+Json wish_value(const std::string& text) {
+  if (text.find(',') == std::string::npos) return text;
+  Json out = Json::array();
+  for (size_t from = 0, to; from <= text.size(); from = to + 1) {
+    to = std::min(text.find(',', from), text.size());
+    out.push_back(text.substr(from, to - from));
+  }
+  return out;
+}
+
+Result<Wish> parse_wish(const std::string& text) { return wish_from(wish_value(text)); }
+
 Result<std::pair<std::string, Wish>> parse_pin(const std::string& text) {
   const size_t at = text.rfind('=');  // names may hold '=', devices may not
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return invalid_input(cat("--pin: found ", quote(text), ", wanted NODE=KIND:index"));
-  std::string devices = text.substr(at + 1);
-  Json value = devices;
-  if (devices.find(',') != std::string::npos) {
-    value = Json::array();
-    for (size_t from = 0, to; from <= devices.size(); from = to + 1) {
-      to = std::min(devices.find(',', from), devices.size());
-      value.push_back(devices.substr(from, to - from));
-    }
-  }
-  Result<Wish> wish = wish_from(value);
-  if (!wish.ok()) return wish.status().within(cat("--pin ", quote(text.substr(0, at))));
-  wish->source = "--pin";
-  wish->rank = Wish::kPinRank;
-  return std::pair(text.substr(0, at), std::move(*wish));
+  const std::string key = text.substr(0, at == std::string::npos ? 0 : at);
+  if (key.empty() || key == "op:" || at + 1 == text.size())
+    return invalid_input(cat("--pin: found ", quote(text), ", wanted NODE=KIND:index, where NODE may be a glob, op:Type or *"));
+  Result<Wish> wish = parse_wish(text.substr(at + 1));
+  if (!wish.ok()) return wish.status().within(cat("--pin ", quote(key)));
+  wish->source = is_rule(key) ? cat("--pin ", quote(key)) : "--pin";
+  return std::pair(key, std::move(*wish));
 }
 
 }  // namespace optima

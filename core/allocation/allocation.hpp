@@ -21,7 +21,8 @@ struct Wish {
   bool hard = false;                ///< a pin: refused means error
   std::string source;               ///< who decided, for messages: "'conv_*'", "'op:Softmax'", "--pin"; empty = nobody
   uint32_t rank = kNodeRank;        ///< how specific that is: where nodes move as one, the highest speaks for all
-  static constexpr uint32_t kEveryRank = 1, kOpRank = 2, kGlobRank = 3 /* + its length */, kNodeRank = UINT32_MAX - 1, kPinRank = UINT32_MAX;
+  static constexpr uint32_t kEveryRank = 1, kOpRank = 2, kGlobRank = 3 /* + its length */, kNodeRank = UINT32_MAX / 2;
+  static constexpr uint32_t kPinRank = UINT32_MAX / 2;  ///< added to the rank of what --pin says, so that it wins over the file
   bool host = false;                ///< an If, Loop or Scan whose bodies get plans of their own; no devices then
 
   /// "X64:0", "first of A:0, B:0", "host" or "auto".
@@ -42,7 +43,7 @@ struct Allocation {
 Result<Allocation> read_allocation(const std::string& path);
 /// The same from a parsed document; `path` is for messages only.
 Result<Allocation> parse_allocation(const Json& json, const std::string& path);
-/// `--pin NODE=DEV`: the name and what is wanted, split at the last '='. Lists as "A:0,B:0". InvalidInput.
+/// `--pin KEY=DEV`: a key and what is wanted in the grammar of the file, split at the last '='. Lists as "A:0,B:0". InvalidInput.
 Result<std::pair<std::string, Wish>> parse_pin(const std::string& text);
 
 /// What an allocation and `--pin` mean for one graph.
@@ -51,19 +52,24 @@ struct Resolved {
   std::vector<std::string> folded;  ///< names with a device that only hit nodes which were folded away, with the reason
   std::vector<std::string> notes;   ///< globs and op types that hit nothing
 };
-/// One wish per node id: `pins` over exact name over longest glob over op type over `*`. A key that is a node's name is that
-/// name even if it looks like a glob. InvalidInput for names absent from the source model (nearest shown), for a name that
+/// One wish per node id: `pins` over the allocation, and in each exact name over longest glob over op type over `*`. A key that is a
+/// node's name is that name even if it looks like a glob. InvalidInput for names absent from the source model (nearest shown), for a name that
 /// several source nodes share, for a pin said twice, and for two equally long globs that disagree on a node they decide.
 Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins = {});
 
-/// The allocation of a placement, in the input format: each name with its device, in the order given.
+/// What --pin says behind the '=': a device, several as "A:0,B:0" (the first that can), "host" or "auto". InvalidInput.
+Result<Wish> parse_wish(const std::string& text);
+/// The same as a value of the file: a string, or a list of strings.
+Json wish_value(const std::string& text);
+
+/// The allocation of a placement, in the input format: each name with its wish_value(), in the order given.
 std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device);
 /// `alloc MODEL --default DEV`: every node of the source model with that device: main graph in order, bodies, then what was
 /// folded away. InvalidInput when the device is no device name; no plugin is asked.
 Result<std::string> allocation_template(const Graph& graph, const std::string& device);
 
-/// An allocation that puts every node of the graph, those of bodies too, on its device in `device_of` (by node name, complete), in
-/// few keys: "*" for the most common device, op:Type and prefix globs where they hold for every node, names for the rest. Read back
+/// An allocation that gives every node of the graph, those of bodies too, its wish in `device_of` (by node name, complete; as
+/// parse_wish() reads it), in few keys: "*" for the most common device, op:Type and prefix globs where they hold for every node, names for the rest. Read back
 /// with resolve() it means exactly that.
 Result<std::string> compact_allocation(const Graph& graph, const std::map<std::string, std::string, std::less<>>& device_of);
 

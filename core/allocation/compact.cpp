@@ -15,7 +15,8 @@ using detail::NamedNode;
 // Rules are added from the most general to the most exact; after each kind, `wrong` are the nodes that do not yet go where they should.
 class Compactor {
  public:
-  Compactor(const Graph& graph, const std::map<std::string, std::string, std::less<>>& device_of) : graph_(graph), names_(graph), device_of_(device_of) {}
+  Compactor(const Graph& graph, const std::map<std::string, std::string, std::less<>>& device_of)
+      : graph_(graph), names_(graph), device_of_(device_of) {}
 
   Result<std::string> run() {
     for (const NamedNode& node : names_.nodes())
@@ -47,8 +48,10 @@ class Compactor {
     OPTIMA_ASSIGN(const Allocation allocation, parse_allocation(document(), "the compact allocation"));
     OPTIMA_ASSIGN(const Resolved resolved, resolve(allocation, graph_));
     wrong_.clear();
-    for (const NamedNode* node : live_)
-      if (resolved.by_node_id[node->id].text() != wanted(*node)) wrong_.push_back(node);
+    for (const NamedNode* node : live_) {
+      OPTIMA_ASSIGN(const Wish wish, parse_wish(wanted(*node)));
+      if (!resolved.by_node_id[node->id].same_as(wish)) wrong_.push_back(node);
+    }
     return {};
   }
 
@@ -81,7 +84,7 @@ class Compactor {
 
   Json document() const {
     Json out = Json::object();
-    for (const auto& [key, device] : rules_) out[key] = device;
+    for (const auto& [key, device] : rules_) out[key] = wish_value(device);
     return out;
   }
   std::string text() const { return to_text(document()); }

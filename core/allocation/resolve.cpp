@@ -13,18 +13,21 @@ namespace {
 using detail::NamedNode;
 using detail::NodeNames;
 
+using Entries = std::vector<std::pair<std::string, Wish>>;
+
 bool is_glob(std::string_view key) { return key.find_first_of("*?") != std::string_view::npos; }
 
 // The entries of an allocation sorted by how they match, views into it.
 class Rules {
  public:
-  Status add(const Allocation& allocation, const NodeNames& names) {
-    for (const auto& [key, wish] : allocation.entries) {
+  /// `place` is for messages.
+  Status add(const Entries& entries, const std::string& place, const NodeNames& names) {
+    for (const auto& [key, wish] : entries) {
       if (names.find(key)) exact_.emplace(key, &wish);
       else if (key == "*") everything_ = &wish;
       else if (key.starts_with("op:")) ops_.push_back({key, &wish});
       else if (is_glob(key)) globs_.push_back({key, &wish});
-      else return invalid_input(cat(quote(allocation.path), ": ", names.absence(key)));
+      else return invalid_input(cat(place, ": ", names.absence(key)));
     }
     std::stable_sort(globs_.begin(), globs_.end(), [](const Rule& a, const Rule& b) { return a.key.size() > b.key.size(); });
     for (Rule& rule : ops_) by_op_.emplace(rule.key.substr(3), &rule);
@@ -41,8 +44,8 @@ class Rules {
       rule.used = true;
       if (!first) first = &rule;
       else if (!rule.wish->same_as(*first->wish))
-        return invalid_input(cat("globs ", quote(first->key), " and ", quote(rule.key), " are equally long and disagree on node ", quote(node.name), ": ",
-                                 first->wish->text(), " and ", rule.wish->text()));
+        return invalid_input(cat("globs ", quote(first->key), " and ", quote(rule.key), " are equally long and disagree on node ", quote(node.name),
+                                 ": ", first->wish->text(), " and ", rule.wish->text()));
     }
     if (first) return ranked(first->wish, Wish::kGlobRank + static_cast<uint32_t>(first->key.size()));
     if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) return ranked(it->second->wish, Wish::kOpRank);
@@ -87,37 +90,44 @@ class Rules {
   const Wish* everything_ = nullptr;
 };
 
-Status lay_pins_over(const std::vector<std::pair<std::string, Wish>>& pins, const NodeNames& names, Resolved& out) {
+Status check_once(const Entries& pins) {
   std::set<std::string_view> seen;
-  for (const auto& [name, wish] : pins) {
-    const NamedNode* node = names.find(name);
-    if (!node) return invalid_input(cat("--pin: ", names.absence(name)));
-    if (!seen.insert(name).second) return invalid_input(cat("--pin: node ", quote(name), " appears twice"));
-    if (node->id == OPTIMA_NONE) out.folded.push_back(cat(quote(name), " (", node->folded_reason, ")"));
-    else out.by_node_id[node->id] = wish;
-  }
+  for (const auto& [key, wish] : pins)
+    if (!seen.insert(key).second) return invalid_input(cat("--pin: ", quote(key), " appears twice"));
   return {};
+}
+
+// Exact names that hit a folded node.
+void report_folded(const Entries& entries, const NodeNames& names, Resolved& out) {
+  for (const auto& [key, wish] : entries)
+    if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE && !wish.devices.empty())
+      out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
 }
 
 }  // namespace
 
-Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins) {
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const Entries& pins) {
   const NodeNames names(graph);
-  Rules rules;
-  OPTIMA_RETURN_IF_ERROR(rules.add(allocation, names));
+  OPTIMA_RETURN_IF_ERROR(check_once(pins));
+  Rules rules, pin_rules;  // pins are a second allocation, which speaks first
+  OPTIMA_RETURN_IF_ERROR(rules.add(allocation.entries, quote(allocation.path), names));
+  OPTIMA_RETURN_IF_ERROR(pin_rules.add(pins, "--pin", names));
   Resolved out;
   for (const NamedNode& node : names.nodes()) {
     rules.saw(node);
+    pin_rules.saw(node);
     if (node.id == OPTIMA_NONE) continue;
     if (out.by_node_id.size() <= node.id) out.by_node_id.resize(size_t{node.id} + 1);
-    Result<Wish> wish = rules.decide(node);
+    Result<Wish> pin = pin_rules.decide(node), wish = rules.decide(node);
     if (!wish.ok()) return wish.status().within(quote(allocation.path));
-    out.by_node_id[node.id] = std::move(*wish);
+    if (!pin.ok()) return pin.status().within("--pin");
+    const bool has_pin = !pin->source.empty();
+    if (has_pin) pin->rank += Wish::kPinRank;
+    out.by_node_id[node.id] = std::move(has_pin ? *pin : *wish);
   }
-  for (const auto& [key, wish] : allocation.entries)
-    if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE && !wish.devices.empty()) out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
-  OPTIMA_RETURN_IF_ERROR(lay_pins_over(pins, names, out));
+  for (const Entries* entries : {&allocation.entries, &pins}) report_folded(*entries, names, out);
   rules.report_useless(names, out);
+  pin_rules.report_useless(names, out);
   return out;
 }
 

@@ -86,11 +86,7 @@ Result<std::vector<std::shared_ptr<Plugin>>> read_supports(const PlanRequest& re
 Status add_costs(const PlanRequest& request, PlacementRequest& out) {
   const std::string& objective = request.objective.empty() ? request.config.objective : request.objective;
   out.objective = objective == "latency" ? Objective::Latency : Objective::Parts;
-  for (const auto* files : {&request.config.costs, &request.costs})
-    for (const std::string& file : *files) {
-      OPTIMA_ASSIGN(MeasuredCosts costs, read_costs(file));
-      out.costs.push_back(std::move(costs));
-    }
+  OPTIMA_ASSIGN(out.costs, measured_costs(request.config, request.costs));
   return {};
 }
 
@@ -100,16 +96,16 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
     OPTIMA_ASSIGN(DeviceName name, parse_device(text));
     out.candidates.push_back(std::move(name));
   }
-  for (const DeviceConfig& d : request.config.devices) {
-    if (request.devices.empty()) out.candidates.push_back(d.name);
-    out.settings.push_back({d.name, d.target, d.memory_limit, d.launch_us, d.gflops, d.gbytes_per_s});
-  }
-  for (const LinkConfig& l : request.config.links) out.links.push_back({l.from, l.to, l.latency_us, l.gbytes_per_s});
+  if (request.devices.empty())
+    for (const DeviceConfig& d : request.config.devices) out.candidates.push_back(d.name);
+  out.settings = device_settings(request.config);
+  out.links = link_costs(request.config);
   if (!request.require_device.empty()) {
     OPTIMA_ASSIGN(out.require_device, parse_device(request.require_device));
   }
   if (!request.plan.empty()) {
     out.candidates = planned.choice.candidates;
+    out.kept = kept_nodes(planned.choice, planned.graph);
     out.settings.insert(out.settings.end(), planned.choice.settings.begin(), planned.choice.settings.end());
   }
   out.max_subgraphs = request.max_subgraphs;
@@ -163,6 +159,28 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
 }
 
 }  // namespace
+
+std::vector<DeviceSettings> device_settings(const Config& config) {
+  std::vector<DeviceSettings> out;
+  for (const DeviceConfig& d : config.devices) out.push_back({d.name, d.target, d.memory_limit, d.launch_us, d.gflops, d.gbytes_per_s});
+  return out;
+}
+
+std::vector<LinkCost> link_costs(const Config& config) {
+  std::vector<LinkCost> out;
+  for (const LinkConfig& l : config.links) out.push_back({l.from, l.to, l.latency_us, l.gbytes_per_s});
+  return out;
+}
+
+Result<std::vector<MeasuredCosts>> measured_costs(const Config& config, const std::vector<std::string>& files) {
+  std::vector<MeasuredCosts> out;
+  for (const auto* list : {&config.costs, &files})
+    for (const std::string& file : *list) {
+      OPTIMA_ASSIGN(MeasuredCosts costs, read_costs(file));
+      out.push_back(std::move(costs));
+    }
+  return out;
+}
 
 Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
   Planned out;

@@ -39,6 +39,11 @@ struct PlanRequest {
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note
 };
 
+/// What the config says of devices and links, and the costs files of the config and then of `files`, as placement takes them.
+std::vector<DeviceSettings> device_settings(const Config& config);
+std::vector<LinkCost> link_costs(const Config& config);
+Result<std::vector<MeasuredCosts>> measured_costs(const Config& config, const std::vector<std::string>& files);
+
 /// Milliseconds of each step.
 struct Timings {
   double import_ms = 0, passes_ms = 0, plan_ms = 0, compile_ms = 0, package_ms = 0;

@@ -23,7 +23,7 @@ class Finder {
     for (const DeviceName& name : request_.candidates) OPTIMA_RETURN_IF_ERROR(add(name, "--device", true));
     if (request_.require_device) {
       OPTIMA_RETURN_IF_ERROR(add(*request_.require_device, "--require-device", true));
-      out_.required = Wish{{*request_.require_device}, true, "--require-device", Wish::kPinRank};
+      out_.required = Wish{{*request_.require_device}, true, "--require-device", UINT32_MAX};
     }
     bool any_free = false;
     for (const image::Graph& g : graph.contents.graphs)
@@ -134,7 +134,8 @@ class Finder {
     if (out_.devices.size() >= kMostDevices) return invalid_input(cat(asked, ": is one too many, wanted at most ", kMostDevices, " devices"));
     const auto index = static_cast<uint32_t>(out_.devices.size());
     out_.resolved.emplace_back(name, index);
-    out_.devices.push_back({"", full_name, server->plugin->manifest().id, server->rule, true, target(name, *server->plugin)});
+    out_.devices.push_back({"", full_name, server->plugin->manifest().id, server->rule, true, target(name, *server->plugin),
+                            server->plugin->manifest().limits});
     out_.plugins.push_back(server->plugin);
     return make_free(index, free);
   }
@@ -201,6 +202,13 @@ const Limits& Candidates::limits(size_t device) const {
 
 uint32_t Candidates::index_of(const DeviceName& name) const {
   return std::find_if(resolved.begin(), resolved.end(), [&](const auto& known) { return known.first == name; })->second;
+}
+
+uint32_t Candidates::find(const DeviceName& full_name) const {
+  const std::string text = full_name.text();
+  for (uint32_t d = 0; d < devices.size(); ++d)
+    if (devices[d].full_name == text) return d;
+  return OPTIMA_NONE;
 }
 
 Result<Candidates> find_candidates(const Graph& graph, const PlacementRequest& request) { return Finder(request).run(graph); }

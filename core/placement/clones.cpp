@@ -64,7 +64,7 @@ class Cloner {
 
   bool may_clone(uint32_t n, uint32_t part) const {
     const uint64_t bit = uint64_t{1} << split_.devices[part];
-    if (!(choices_.allow[n] & bit) || (capability_.avoid[n] & bit)) return false;
+    if (!(choices_.clone_on[n] & bit) || (capability_.avoid[n] & bit)) return false;
     return choices_.units[choices_.unit_of[n]].size() == 1 && is_cheap(main_, main_.nodes[n]);
   }
   bool is_there(uint32_t v, uint32_t part) const {

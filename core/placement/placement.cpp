@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/placement/placement.hpp"
 
+#include <set>
+
 #include "core/placement/assemble.hpp"
 #include "core/placement/candidates.hpp"
 #include "core/placement/capability.hpp"
@@ -38,9 +40,22 @@ void add_bodies(const Graph& graph, const image::Node& holder, const std::string
   });
 }
 
+// A node with clones lists its device first, then theirs, each once. What a quantized unit copies follows from the units.
+void add_clones(const Plan& plan, size_t first, std::vector<std::pair<std::string, std::string>>& out) {
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const Subgraph& subgraph : plan.subgraphs)
+    for (const Clone& clone : subgraph.clones) {
+      const PlacedNode& node = plan.nodes[clone.node];
+      if (node.copied.empty() && node.device != subgraph.device && seen.emplace(clone.node, subgraph.device).second)
+        out[first + clone.node].second += "," + plan.devices[subgraph.device].name;
+    }
+}
+
 // Main graph first, then the bodies of nodes that go whole, then the plans of the others.
 void add_plan(const Plan& plan, const Graph& graph, std::vector<std::pair<std::string, std::string>>& out) {
+  const size_t first = out.size();
   for (const PlacedNode& node : plan.nodes) out.emplace_back(node.name, plan.devices[node.device].name);
+  add_clones(plan, first, out);
   for (uint32_t n = 0; n < plan.nodes.size(); ++n)
     if (const PlanDevice& device = plan.devices[plan.nodes[n].device]; !is_host(device)) add_bodies(graph, graph.main().nodes[n], device.name, out);
   for (const BodyPlan& body : plan.bodies) add_plan(body.plan, body_of(graph, body).graph, out);
@@ -84,6 +99,8 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request) {
   } else {
     OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
   }
+  plan.max_subgraphs = request.max_subgraphs;
+  for (size_t u = 0; u < choices.units.size(); ++u) plan.nodes[choices.units[u][0]].held = limits.unit_bytes[u];
   const detail::HostDriven host = capability.host;
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
   OPTIMA_RETURN_IF_ERROR(plan_bodies(graph, request, host, plan));

@@ -34,6 +34,16 @@ struct LinkCost {
   double gbytes_per_s = 0;  ///< 0 = the size does not matter
 };
 
+/// What a plan that is followed says of a node and its device does not, so that it survives.
+struct KeptNode {
+  std::optional<Why> why;              ///< why it is on its device; none: somebody edited that, the wish is the reason
+  std::string sentence;                ///< the same in words
+  std::string asked;                   ///< what the user had asked for, as PlacedNode has it
+  bool as_asked = true;
+  std::vector<DeviceName> wanted;      ///< full names; devices that are not in the plan are passed over
+  std::vector<DeviceName> clones;      ///< where clones of it may run, though its wish names another device
+};
+
 enum class Objective {
   Parts,    ///< fewest subgraphs, see split.hpp
   Latency,  ///< least estimated time of one run, see cost_split.hpp
@@ -50,6 +60,7 @@ struct PlacementRequest {
   std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
   std::vector<DeviceSettings> settings;
+  std::map<uint32_t, KeptNode> kept;         ///< by node id
   Objective objective = Objective::Parts;
   std::vector<LinkCost> links;               ///< for Latency; pairs that are not listed move tensors for nothing, with a note
   std::vector<MeasuredCosts> costs;          ///< for Latency; of two that time the same node the later one counts
@@ -87,7 +98,8 @@ PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node,
 /// The graph that the plan of a body is about; `graph` is the one that the plan around it is about.
 BodyGraph body_of(const Graph& graph, const BodyPlan& body);
 
-/// The placement in the allocation format: nodes with their devices, those that the host drives as "host"; nodes of bodies
+/// The placement in the allocation format: nodes with their devices (a node with clones: a list, its own device first, then theirs),
+/// those that the host drives as "host"; nodes of bodies
 /// that went whole with the device of their node; nodes folded away as "auto".
 std::string allocation_of(const Plan& plan, const Graph& graph);
 

@@ -22,6 +22,7 @@ struct PlanDevice {
   std::string rule;         ///< why this plugin: "named", "the only plugin for X64", "priority 10 over openvino's 5"
   bool only_named = false;  ///< takes only nodes that name it; false = a candidate for every node
   TargetDevice target;
+  Limits limits = {};       ///< of its plugin's note: what one subgraph may be, and how many there may be
 };
 
 inline bool is_host(const PlanDevice& device) { return device.plugin.empty(); }
@@ -69,6 +70,7 @@ struct PlacedNode {
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
   std::optional<uint32_t> after;  ///< index of the stateful node that runs before this one, though no tensor may say so
   std::vector<DeviceAnswer> answers;  ///< by device
+  uint64_t held = 0;      ///< of the first node of those that move as one: bytes that count against a memory limit; 0 where no device has one
 };
 
 /// A tensor that crosses subgraphs.
@@ -112,8 +114,15 @@ struct Subgraph {
 /// Estimated microseconds of one run that a device spends.
 struct DeviceTime {
   double compute = 0, launch = 0;
+  double each_launch = 0;         ///< starting one subgraph
   double transfer = 0;            ///< for tensors that come to it from other devices
   std::optional<double> alone;    ///< of the plan that has everything there that may be there, the rest where it is fastest
+};
+
+/// Microseconds that one tensor takes between two devices: `latency` + bytes * `per_byte`.
+struct LinkTime {
+  uint32_t from = 0, to = 0;  ///< devices
+  double latency = 0, per_byte = 0;
 };
 
 /// Estimated microseconds of one run: the sum of its parts, subgraphs one after the other.
@@ -121,6 +130,7 @@ struct PlanEstimate {
   double compute = 0, launch = 0, transfer = 0;
   double bound = 0;                 ///< no plan of these devices is estimated below
   std::vector<DeviceTime> devices;  ///< by device
+  std::vector<LinkTime> links;      ///< those that take time
   double total() const { return compute + launch + transfer; }
   /// How far the plan may be off, as a share of the bound.
   double gap() const { return bound > 0 ? total() / bound - 1 : 0; }
@@ -140,6 +150,7 @@ struct Plan {
   std::vector<CutTensor> cuts;       ///< by producing subgraph, then value
   std::vector<PlanTensor> tensors;   ///< by value; empty in plans written before they were kept
   uint32_t lower_bound = 0;          ///< proven minimum of subgraphs
+  uint32_t max_subgraphs = 0;        ///< that were wanted at most, bodies' included; 0 = no limit
   bool exact = false;                ///< subgraphs.size() is that minimum
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph
   std::optional<PlanEstimate> estimate;  ///< there when the objective was latency

@@ -43,6 +43,11 @@ class Planner {
     PlanEstimate out{split_.time.compute, split_.time.launch, split_.time.transfer, split_.bound, std::vector<DeviceTime>(problem_.devices)};
     for (uint32_t d = 0; d < problem_.devices; ++d)
       if (std::isfinite(split_.one_device[d])) out.devices[d].alone = split_.one_device[d];
+    for (uint32_t d = 0; d < problem_.devices; ++d) out.devices[d].each_launch = costs_.launch[d];
+    for (uint32_t from = 0; from < problem_.devices; ++from)
+      for (uint32_t to = 0; to < problem_.devices; ++to)
+        if (const size_t link = size_t{from} * problem_.devices + to; costs_.latency[link] > 0 || costs_.per_byte[link] > 0)
+          out.links.push_back({from, to, costs_.latency[link], costs_.per_byte[link]});
     for (const Subgraph& s : plan.subgraphs) out.devices[s.device].launch += costs_.launch[s.device];
     for (size_t n = 0; n < plan.nodes.size(); ++n)
       out.devices[plan.nodes[n].device].compute += costs_.entries[n * problem_.devices + plan.nodes[n].device].microseconds;

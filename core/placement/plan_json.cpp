@@ -9,18 +9,34 @@
 namespace optima {
 namespace {
 
+constexpr std::pair<const char*, uint64_t Limits::*> kLimitNumbers[] = {
+    {"max_subgraphs", &Limits::max_subgraphs}, {"max_nodes", &Limits::max_nodes}, {"max_io", &Limits::max_io}, {"memory", &Limits::memory}};
+
+// Only what is limited.
+Json limits_to_json(const Limits& limits) {
+  Json out = Json::object();
+  for (const auto& [key, value] : kLimitNumbers)
+    if (limits.*value) out[key] = limits.*value;
+  if (limits.connected_only) out["connected_only"] = true;
+  if (!limits.not_first.empty()) out["not_first"] = limits.not_first;
+  if (!limits.not_last.empty()) out["not_last"] = limits.not_last;
+  return out;
+}
+
 Json device_to_json(const PlanDevice& device) {
   Json attributes = Json::object();
   for (const auto& [key, value] : device.target.attributes) attributes[key] = value;
-  return {{"name", device.name},
-          {"full_name", device.full_name},
-          {"plugin", device.plugin},
-          {"rule", device.rule},
-          {"only_named", device.only_named},
-          {"kind", device.target.kind},
-          {"slot", device.target.slot},
-          {"attributes", std::move(attributes)},
-          {"memory_limit", device.target.memory_limit}};
+  Json out = {{"name", device.name},
+              {"full_name", device.full_name},
+              {"plugin", device.plugin},
+              {"rule", device.rule},
+              {"only_named", device.only_named},
+              {"kind", device.target.kind},
+              {"slot", device.target.slot},
+              {"attributes", std::move(attributes)},
+              {"memory_limit", device.target.memory_limit}};
+  if (Json limits = limits_to_json(device.limits); !limits.empty()) out["limits"] = std::move(limits);
+  return out;
 }
 
 Json tensors_to_json(const std::vector<uint32_t>& values, const std::vector<std::string>& names) {
@@ -58,6 +74,7 @@ Json node_to_json(const Plan& plan, size_t index) {
   }
   out["flops"] = node.flops;
   out["bytes"] = node.bytes;
+  if (node.held) out["held"] = node.held;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
   if (node.after) out["after"] = *node.after;
@@ -70,11 +87,15 @@ Json estimate_to_json(const Plan& plan) {
   Json devices = Json::object();
   for (size_t d = 0; d < plan.devices.size(); ++d) {
     const DeviceTime& time = e.devices[d];
-    Json& one = devices[plan.devices[d].name] = {{"compute", time.compute}, {"launch", time.launch}, {"transfer", time.transfer}};
+    Json& one = devices[plan.devices[d].name] = {
+        {"compute", time.compute}, {"launch", time.launch}, {"each_launch", time.each_launch}, {"transfer", time.transfer}};
     if (time.alone) one["alone"] = *time.alone;
   }
-  return {{"microseconds", e.total()}, {"compute", e.compute}, {"launch", e.launch}, {"transfer", e.transfer},
-          {"bound", e.bound},          {"devices", std::move(devices)}};
+  Json links = Json::array();
+  for (const LinkTime& link : e.links)
+    links.push_back({{"from", plan.devices[link.from].name}, {"to", plan.devices[link.to].name}, {"latency", link.latency}, {"per_byte", link.per_byte}});
+  return {{"microseconds", e.total()}, {"compute", e.compute},          {"launch", e.launch},        {"transfer", e.transfer},
+          {"bound", e.bound},          {"devices", std::move(devices)}, {"links", std::move(links)}};
 }
 
 Json tensor_to_json(const PlanTensor& tensor) {
@@ -148,6 +169,7 @@ class PlanReader {
     OPTIMA_ASSIGN(plan_.model_name, model.string("name"));
     OPTIMA_ASSIGN(plan_.model_hash, model.string("hash"));
     OPTIMA_RETURN_IF_ERROR(number(root_, "lower_bound", kAny32, plan_.lower_bound));
+    if (root_.has("max_subgraphs")) OPTIMA_RETURN_IF_ERROR(number(root_, "max_subgraphs", kAny32, plan_.max_subgraphs));
     OPTIMA_ASSIGN(plan_.exact, root_.boolean("exact"));
     return number(root_, "bytes", kAny64, plan_.bytes);
   }
@@ -166,8 +188,21 @@ class PlanReader {
     for (const auto& [key, value] : attributes.json().items()) {
       OPTIMA_ASSIGN(out.target.attributes[key], attributes.string(key));
     }
+    if (at.has("limits")) OPTIMA_RETURN_IF_ERROR(limits(at, out.limits));
     if (find_device(out.name) != plan_.devices.size()) return error(at, cat("device ", quote(out.name), " appears twice"));
     plan_.devices.push_back(std::move(out));
+    return {};
+  }
+
+  static Status limits(const JsonReader& at, Limits& out) {
+    OPTIMA_ASSIGN(const JsonReader limits, at.object("limits"));
+    for (const auto& [key, value] : kLimitNumbers)
+      if (limits.has(key)) OPTIMA_RETURN_IF_ERROR(number(limits, key, kAny64, out.*value));
+    OPTIMA_ASSIGN(out.connected_only, limits.boolean_or("connected_only", false));
+    for (const auto& [key, list] : {std::pair{"not_first", &out.not_first}, {"not_last", &out.not_last}})
+      if (limits.has(key)) {
+        OPTIMA_ASSIGN(*list, limits.strings(key));
+      }
     return {};
   }
 
@@ -218,12 +253,27 @@ class PlanReader {
     for (const PlanDevice& device : plan_.devices) {
       OPTIMA_ASSIGN(const JsonReader one, devices.object(device.name));
       DeviceTime& time = out.devices.emplace_back();
-      for (const auto& [key, amount] : {std::pair{"compute", &time.compute}, {"launch", &time.launch}, {"transfer", &time.transfer}}) {
+      for (const auto& [key, amount] : {std::pair{"compute", &time.compute}, {"launch", &time.launch}, {"each_launch", &time.each_launch},
+                                        {"transfer", &time.transfer}}) {
         OPTIMA_ASSIGN(*amount, amount_or(one, key, 0));
       }
       if (one.has("alone")) {
         OPTIMA_ASSIGN(time.alone, amount_or(one, "alone", 0));
       }
+    }
+    return at.has("links") ? links(at, out) : Status();
+  }
+
+  Status links(const JsonReader& estimate, PlanEstimate& out) {
+    OPTIMA_ASSIGN(const auto items, estimate.array("links"));
+    for (const JsonReader& at : items) {
+      LinkTime& link = out.links.emplace_back();
+      for (const auto& [key, device] : {std::pair{"from", &link.from}, {"to", &link.to}}) {
+        OPTIMA_ASSIGN(const std::string name, at.string(key));
+        OPTIMA_ASSIGN(*device, device_called(at, name));
+      }
+      OPTIMA_ASSIGN(link.latency, amount_or(at, "latency", 0));
+      OPTIMA_ASSIGN(link.per_byte, amount_or(at, "per_byte", 0));
     }
     return {};
   }
@@ -268,6 +318,7 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(copied(at, out));
     OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
     OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
+    if (at.has("held")) OPTIMA_RETURN_IF_ERROR(number(at, "held", kAny64, out.held));
     if (at.has("after")) OPTIMA_RETURN_IF_ERROR(number(at, "after", plan_.nodes.size(), out.after.emplace()));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
@@ -402,6 +453,7 @@ Json plan_to_json(const Plan& plan) {
               {"exact", plan.exact},
               {"bytes", plan.bytes},
               {"objective", plan.estimate ? "latency" : "parts"}};
+  if (plan.max_subgraphs) out["max_subgraphs"] = plan.max_subgraphs;
   if (plan.estimate) out["estimate"] = estimate_to_json(plan);
   Json& devices = out["devices"] = Json::array();
   for (const PlanDevice& device : plan.devices) devices.push_back(device_to_json(device));

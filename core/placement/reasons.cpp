@@ -40,6 +40,7 @@ class Reasoner {
   const std::string& name(uint32_t device) const { return plan_.devices[device].name; }
 
   void explain(uint32_t n, PlacedNode& node) {
+    if (const KeptNode* kept = kept_of(n)) return keep(node, *kept);
     if (const auto why = capability_.host.why.find(n); why != capability_.host.why.end()) return explain_driven(node, why->second);
     const Wish* wish = choices_.wish[n];
     if (wish) {
@@ -56,6 +57,19 @@ class Reasoner {
       return set(node, Why::Capacity, cat(name(device), " takes it too, but ", why_lost(n, device)));
     if (node.quantized_unit.empty() && choices_.units[choices_.unit_of[n]].size() > 1) return set(node, Why::FollowsGroup, cat("moves as one with ", companions(n)));
     explain_free(n, node);
+  }
+
+  // What a plan that is followed says, unless the node's device was edited.
+  const KeptNode* kept_of(uint32_t n) const {
+    const auto at = request_.kept.find(graph_.main().nodes[n].id);
+    return at != request_.kept.end() && at->second.why ? &at->second : nullptr;
+  }
+  void keep(PlacedNode& node, const KeptNode& kept) const {
+    node.asked = kept.asked;
+    node.as_asked = kept.as_asked;
+    for (const DeviceName& name : kept.wanted)
+      if (const uint32_t device = candidates_.find(name); device != OPTIMA_NONE) node.wanted.push_back(device);
+    set(node, *kept.why, kept.sentence);
   }
 
   // Whether a node of a quantized unit has a reason of its own: a wish that spoke for the unit, or no wish did and it is the
@@ -174,6 +188,7 @@ class Reasoner {
   std::string exclusion(uint32_t n, const PlacedNode& node, uint32_t device) const {
     if (capability_.host.drives(n)) return "excluded, the host drives it";
     if (!node.quantized_unit.empty() && !leads(n)) return "excluded by its quantized unit";
+    if (const KeptNode* kept = kept_of(n)) return kept->asked.empty() ? "" : "excluded by what was asked for";
     if (choices_.wish[n]) return cat("excluded by ", choices_.wish[n]->source);
     if (!(candidates_.free & bit(device))) return "takes only nodes that name it";
     return node.quantized_unit.empty() ? "excluded by its group" : "excluded by its quantized unit";

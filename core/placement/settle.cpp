@@ -88,8 +88,10 @@ class Settler {
 
   void settle_allow() {
     out_.allow.resize(nodes());
+    out_.clone_on.resize(nodes());
     for (uint32_t n = 0; n < nodes(); ++n) {
       out_.allow[n] = limit_[n] & capability_.yes[n];
+      out_.clone_on[n] = (limit_[n] | kept_clones(graph_.main().nodes[n])) & capability_.yes[n];
       const Wish* wish = out_.wish[n];
       if (!wish || wish->hard) continue;
       for (const DeviceName& name : wish->devices)
@@ -98,6 +100,15 @@ class Settler {
           break;
         }
     }
+  }
+
+  // Where a plan that is followed has clones of the node.
+  uint64_t kept_clones(const image::Node& node) const {
+    uint64_t mask = 0;
+    if (const auto kept = request_.kept.find(node.id); kept != request_.kept.end())
+      for (const DeviceName& name : kept->second.clones)
+        if (const uint32_t device = candidates_.find(name); device != OPTIMA_NONE) mask |= bit(device);
+    return mask;
   }
 
   // ---- groups

@@ -14,6 +14,7 @@ namespace optima::detail {
 /// Which devices each node may go to, and which nodes move together.
 struct Choices {
   std::vector<uint64_t> allow;             ///< by main graph node
+  std::vector<uint64_t> clone_on;          ///< by node: devices that take it and that its wish names, for clones of it
   std::vector<const Wish*> wish;           ///< by node: what decides, null = nothing
   std::vector<std::vector<uint32_t>> units;  ///< nodes, ascending; units in a topological order
   std::vector<uint32_t> unit_of;           ///< by node

@@ -165,14 +165,28 @@ TEST_CASE("--pin overrides the file, may list devices and may name nodes with an
   CHECK(wish_for(m, r, "add_2") == "first of NPU:0, CPU:0");
   CHECK(wish_for(m, r, "a=b") == "NPU:1");
   CHECK(wish_for(m, r, "add_3") == "auto");
-  CHECK(resolve_error("{}", {"conv_1=NPU:0", "conv_1=CPU:0"}) == "--pin: node 'conv_1' appears twice");
+  CHECK(resolve_error("{}", {"conv_1=NPU:0", "conv_1=CPU:0"}) == "--pin: 'conv_1' appears twice");
+}
+
+TEST_CASE("--pin has the grammar of the file: globs and operators, the more exact first, all over the file") {
+  Model m;
+  const Resolved r = resolved(m, R"({"conv_1": "CPU:0", "*": "CPU:1"})", {"op:Conv=NPU:0", "add*=NPU:1", "add_2=NPU:2"});
+  CHECK(wish_for(m, r, "conv_1") == "NPU:0");
+  CHECK(r.by_node_id[m.id_of("conv_1")].source == "--pin 'op:Conv'");
+  CHECK(wish_for(m, r, "add_2") == "NPU:2");
+  CHECK(wish_for(m, r, "add_3") == "NPU:1");
+  CHECK(r.by_node_id[m.id_of("conv_1")].rank > Wish::kNodeRank);
+  CHECK(r.by_node_id[m.id_of("add_2")].rank > r.by_node_id[m.id_of("add_3")].rank);
+  CHECK(r.by_node_id[m.id_of("add_3")].rank > r.by_node_id[m.id_of("conv_1")].rank);
+  CHECK(resolved(m, "{}", {"op:Gelu=CPU:0"}).notes == std::vector<std::string>{"no node of the model is of the type in 'op:Gelu'"});
+  CHECK(resolve_error("{}", {"add*=CPU:0", "*d_*=CPU:1"}).starts_with("--pin: globs '"));
 }
 
 TEST_CASE("malformed pins name the wanted form") {
-  for (const char* text : {"conv_1", "=CPU:0", "conv_1="}) {
+  for (const char* text : {"conv_1", "=CPU:0", "conv_1=", "op:=CPU:0"}) {
     const auto pin = parse_pin(text);
     CHECK(pin.status().kind() == StatusKind::InvalidInput);
-    CHECK(pin.status().message() == "--pin: found '" + std::string(text) + "', wanted NODE=KIND:index");
+    CHECK(pin.status().message() == "--pin: found '" + std::string(text) + "', wanted NODE=KIND:index, where NODE may be a glob, op:Type or *");
   }
   CHECK(parse_pin("a=cpu").status().message() == "--pin 'a': device 'cpu': wanted KIND:index or plugin/KIND:index, as in CPU:0 or acme/CPU:0");
   CHECK_FALSE(parse_pin("a=CPU:0,").ok());

@@ -45,6 +45,7 @@ struct Followed : Chain {
     request.candidates = read->candidates;
     request.settings = read->settings;
     request.wishes = wishes->by_node_id;
+    request.kept = kept_nodes(*read, graph);
     return make_plan(graph, request);
   }
 };
@@ -59,7 +60,17 @@ TEST_CASE("a plan that nobody edited is followed to the letter, target options i
   CHECK(diff(before, *after).equal());
   CHECK(after->bytes == before.bytes);
   CHECK(after->devices[1].target.attributes == before.devices[1].target.attributes);
-  CHECK(after->nodes[0].sentence.starts_with("pinned to NPU:0 by '"));
+  for (size_t n = 0; n < before.nodes.size(); ++n) {
+    CAPTURE(before.nodes[n].sentence);
+    CHECK(after->nodes[n].why == before.nodes[n].why);
+    CHECK(after->nodes[n].sentence.starts_with(before.nodes[n].sentence + " (as in '"));
+    CHECK(after->nodes[n].asked == before.nodes[n].asked);
+    CHECK(after->nodes[n].wanted == before.nodes[n].wanted);
+  }
+  f.document = plan_to_json(*after);
+  const Result<Plan> again = f.follow();
+  REQUIRE(again.ok());
+  CHECK(again->nodes[1].sentence == after->nodes[1].sentence);
 }
 
 TEST_CASE("an edited device moves its node, and the subgraphs follow") {
@@ -68,6 +79,9 @@ TEST_CASE("an edited device moves its node, and the subgraphs follow") {
   const Result<Plan> after = f.follow();
   REQUIRE(after.ok());
   CHECK(devices_of(*after) == "CPU:0 CPU:0 NPU:0 ");
+  CHECK(after->nodes[0].sentence.starts_with("pinned to CPU:0 by '"));
+  CHECK(after->nodes[0].why == Why::Pinned);
+  CHECK(after->nodes[1].why == Why::OnlyDevice);
   CHECK(after->subgraphs.size() == 2);
   Followed full;
   full.document["nodes"][0]["device"] = "slowcpu/CPU:0";
@@ -101,4 +115,18 @@ TEST_CASE("a plan becomes an allocation in few keys, bodies with their node") {
   const Result<std::string> text = allocation_from(*choice, f.graph);
   REQUIRE(text.ok());
   CHECK(*text == "{\n  \"*\": \"fastnpu/NPU:0\",\n  \"b\": \"slowcpu/CPU:0\"\n}\n");
+}
+
+TEST_CASE("a plan that is followed, or made an allocation, keeps its clones") {
+  Followed f;
+  f.document["subgraphs"][1]["clones"] = Json::array({{{"node", 0}, {"name", "a"}, {"why", "cloned"}, {"sentence", "it was so"}}});
+  const Result<PlanChoice> choice = f.choice();
+  REQUIRE(choice.ok());
+  CHECK(choice->nodes[0].kept.clones == std::vector<DeviceName>{*parse_device("slowcpu/CPU:0")});
+  CHECK(choice->nodes[1].kept.clones.empty());
+  const Result<std::string> text = allocation_from(*choice, f.graph);
+  REQUIRE(text.ok());
+  CHECK(text->find("\"a\": [\n    \"fastnpu/NPU:0\",\n    \"slowcpu/CPU:0\"\n  ]") != std::string::npos);
+  f.document["nodes"][0]["copied"] = {1};
+  CHECK(f.choice()->nodes[0].kept.clones.empty());
 }

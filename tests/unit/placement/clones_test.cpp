@@ -2,6 +2,8 @@
 // Cheap nodes that run in several subgraphs, because their inputs are less to move than their results.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/placement/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
 
@@ -115,10 +117,39 @@ TEST_CASE("a result of unknown size is cloned only when nothing comes over for i
   net.output(net.node("c", "Add", {grown, other}));
   for (const char* name : {"a", "b", "shape", "grow", "other"}) net.wish(name, {"NPU:0", "CPU:0"}, false);
   net.wish("c", {"CPU:0"});
-  CHECK(net.clones(net.plan()) == "|||");  // wishes hold them on the NPU
+  CHECK(net.clones(net.plan()) == "||shape grow |");  // x is there from the start; 'other' has to be waited for
+  net.request.wishes.clear();
+  for (const char* name : {"a", "b", "shape", "grow", "other"}) net.wish(name, {"NPU:0"});
+  net.wish("c", {"CPU:0"});
+  CHECK(net.clones(net.plan()) == "|||");  // pins hold them on the NPU
   net.request.wishes.clear();
   net.wish("a", {"NPU:0"});
   net.wish("b", {"NPU:0"});
   net.wish("c", {"CPU:0"});
-  CHECK(net.clones(net.plan()) == "||shape grow |");  // x is there from the start; 'other' has to be waited for
+  CHECK(net.clones(net.plan()) == "||shape grow |");
+}
+
+TEST_CASE("the allocation written back lists where clones run, and means the same plan") {
+  Grown net("Expand");
+  const Plan plan = net.plan();
+  const std::string text = allocation_of(plan, net.graph);
+  CHECK(text.find("\"grow\": [\n    \"NPU:0\",\n    \"CPU:0\"\n  ]") != std::string::npos);
+  const Result<Json> json = parse_json(text, "alloc.json");
+  REQUIRE(json.ok());
+  const Result<Allocation> allocation = parse_allocation(*json, "alloc.json");
+  REQUIRE(allocation.ok());
+  const Result<Resolved> resolved = resolve(*allocation, net.graph);
+  REQUIRE(resolved.ok());
+  net.request.wishes = resolved->by_node_id;
+  const Plan again = net.plan();
+  CHECK(net.clones(again) == "||grow |");
+  CHECK(again.bytes == plan.bytes);
+}
+
+TEST_CASE("a plan that is followed keeps its clones though every node is pinned") {
+  Grown net("Expand");
+  net.wish("grow", {"NPU:0"});
+  CHECK(net.clones(net.plan()) == "|||");
+  net.request.kept[net.id_of("grow")].clones = {*parse_device("slowcpu/CPU:0")};
+  CHECK(net.clones(net.plan()) == "||grow |");
 }
