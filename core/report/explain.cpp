@@ -26,9 +26,11 @@ std::string subgraph_line(const Plan& plan, size_t index) {
 // What moving the node to a device that would take it does to the number of subgraphs.
 std::string price(const Plan& plan, const Result<detail::Replay>& replay, uint32_t node, uint32_t device) {
   if (!replay.ok() || !plan.nodes[node].answers[device].yes || device == plan.nodes[node].device) return "";
-  const size_t now = replay->as_is().devices.size(), then = replay->if_pinned(node, device).devices.size();
-  if (then == now) return "as many subgraphs there";
-  return then > now ? cat(count_of(then - now, "subgraph"), " more there") : cat(count_of(now - then, "subgraph"), " fewer there");
+  const std::optional<uint32_t> now = replay->subgraphs(), then = replay->subgraphs_if_pinned(node, device);
+  if (!now) return "";
+  if (!then) return "no plan within the limits was found with it there";
+  if (*then == *now) return "as many subgraphs there";
+  return *then > *now ? cat(count_of(*then - *now, "subgraph"), " more there") : cat(count_of(*now - *then, "subgraph"), " fewer there");
 }
 
 std::string answers(const Plan& plan, uint32_t n) {
@@ -38,10 +40,11 @@ std::string answers(const Plan& plan, uint32_t n) {
   for (size_t d = 0; d < node.answers.size(); ++d) {
     const DeviceAnswer& answer = node.answers[d];
     const std::string_view verdict = d == node.device ? "here" : answer.yes ? "yes" : "no";
-    const std::string text = answer.text.empty() ? "" : answer.reason.empty() ? clean(answer.text) : cat(clean(answer.reason), ": ", clean(answer.text));
+    const std::string text = answer.text.empty() || answer.reason.empty() ? clean(answer.text) : cat(clean(answer.reason), ": ", clean(answer.text));
     const std::string moved = plan.estimate ? "" : price(plan, replay, n, static_cast<uint32_t>(d));  // a plan by time has it in the text
     rows.push_back({clean(plan.devices[d].name), is_host(plan.devices[d]) ? "-" : clean(plan.devices[d].plugin), std::string(verdict)});
-    if (plan.estimate) rows.back().push_back(answer.microseconds < 0 ? "" : cat(human_time(answer.microseconds), " (", clean(answer.cost_source), ")"));
+    if (plan.estimate)
+      rows.back().push_back(answer.microseconds < 0 ? "" : cat(human_time(answer.microseconds), " (", clean(answer.cost_source), ")"));
     rows.back().push_back(cat(text, text.empty() || moved.empty() ? "" : "; ", moved));
   }
   return detail::table(rows);
@@ -116,9 +119,9 @@ std::string subgraphs_of(const Plan& plan) {
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
     out += subgraph_line(plan, s);
     std::vector<std::vector<std::string>> rows;
-    for (uint32_t n : plan.subgraphs[s].nodes) rows.push_back({quote(plan.nodes[n].name), clean(plan.nodes[n].op_type), clean(plan.nodes[n].sentence)});
-    for (const Clone& clone : plan.subgraphs[s].clones)
-      rows.push_back({quote(plan.nodes[clone.node].name), clean(plan.nodes[clone.node].op_type), cat(name_of(Why::Cloned), ": ", clean(clone.sentence))});
+    const auto row = [&](uint32_t n, std::string why) { rows.push_back({quote(plan.nodes[n].name), clean(plan.nodes[n].op_type), std::move(why)}); };
+    for (uint32_t n : plan.subgraphs[s].nodes) row(n, clean(plan.nodes[n].sentence));
+    for (const Clone& clone : plan.subgraphs[s].clones) row(clone.node, cat(name_of(Why::Cloned), ": ", clean(clone.sentence)));
     out += detail::table(rows);
   }
   return out;

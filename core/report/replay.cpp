@@ -29,13 +29,15 @@ uint64_t settled(const PlacedNode& node, uint64_t yes, uint64_t free) {
 
 }  // namespace
 
-Result<Replay> Replay::of(const Plan& plan) {
+Result<Replay> Replay::of(const Plan& plan, const CostSources& given) {
   if (plan.tensors.empty() && !plan.nodes.empty())
-    return invalid_input(cat("the plan of ", quote(plan.model_name), " lists no tensors, it was written by an older version; write it again with 'plan -o'"));
+    return invalid_input(cat("the plan of ", quote(plan.model_name),
+                             " lists no tensors, it was written by an older version; write it again with 'plan -o'"));
   if (plan.devices.size() > kMostDevices) return invalid_input(cat("the plan has ", plan.devices.size(), " devices, wanted at most ", kMostDevices));
-  Replay out(plan);
+  Replay out(plan, given);
   OPTIMA_RETURN_IF_ERROR(out.form_units());
   out.list_tensors();
+  out.take_limits();
   if (!out.problem_.well_formed()) return invalid_input(cat("the tensors of the plan of ", quote(plan.model_name), " contradict its nodes"));
   return out;
 }
@@ -45,6 +47,8 @@ uint64_t Replay::allow_of(const PlacedNode& node, uint64_t also) const {
   for (uint32_t d = 0; d < node.answers.size(); ++d)
     if (node.answers[d].yes) yes |= bit(d);
   const uint64_t free = free_devices(*plan_);
+  if (is_host(plan_->devices[node.device]))  // the host drives it only where it goes nowhere whole
+    if (const uint64_t whole = settled(node, also, free)) return whole;
   if (!(settled(node, yes, free) & bit(node.device))) return bit(node.device);  // held by something the plan does not tell
   return settled(node, yes | also, free);
 }
@@ -135,11 +139,13 @@ void Replay::list_tensors() {
       problem_.readers.insert(problem_.readers.end(), readers.begin(), readers.end());
       problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
       problem_.bytes.push_back(tensor->bytes);
+      tensors_.push_back(tensor);
     }
     for (uint32_t next : behind[u]) {  // a tensor without bytes
       problem_.readers.push_back(next);
       problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
       problem_.bytes.push_back(0);
+      tensors_.push_back(nullptr);
     }
     uint64_t avoid = 0;
     for (uint32_t n : units_[u])
@@ -150,21 +156,6 @@ void Replay::list_tensors() {
     problem_.nodes.push_back(static_cast<uint32_t>(units_[u].size()));
     problem_.first_tensor.push_back(static_cast<uint32_t>(problem_.bytes.size()));
   }
-}
-
-Split Replay::if_taken(const std::vector<uint32_t>& nodes, uint32_t device) const {
-  SplitProblem changed = problem_;
-  std::vector<uint64_t> also(plan_->nodes.size(), 0);
-  for (uint32_t n : nodes) also[n] = bit(device);
-  for (uint32_t n : nodes) changed.allow[unit_of_[n]] = allow_of_unit(unit_of_[n], also);
-  return split(changed);
-}
-
-Split Replay::if_pinned(uint32_t node, uint32_t device) const {
-  SplitProblem changed = problem_;
-  changed.allow[unit_of_[node]] = bit(device);
-  changed.avoid[unit_of_[node]] &= bit(device);
-  return split(changed);
 }
 
 }  // namespace optima::detail

@@ -20,7 +20,8 @@ std::string head(const Plan& plan) {
   std::string out = cat("placement of ", quote(plan.model_name), ": ", count_of(plan.nodes.size(), "node"), " in ",
                         count_of(plan.subgraphs.size(), "subgraph"));
   if (!plan.subgraphs.empty()) out += plan.exact ? " (the minimum)" : cat(" (proven minimum ", plan.lower_bound, ")");
-  if (!plan.cuts.empty()) out += cat("; ", count_of(plan.cuts.size(), "tensor"), plan.cuts.size() == 1 ? " crosses, " : " cross, ", human_bytes(plan.bytes));
+  if (!plan.cuts.empty())
+    out += cat("; ", count_of(plan.cuts.size(), "tensor"), plan.cuts.size() == 1 ? " crosses, " : " cross, ", human_bytes(plan.bytes));
   if (unknown) out += cat(" and ", unknown, " of unknown size");
   if (clones) out += cat("; ", count_of(clones, "node"), clones == 1 ? " is cloned" : " are cloned");
   return out + "\n";
@@ -31,8 +32,8 @@ std::string estimate(const Plan& plan) {
   const PlanEstimate& e = *plan.estimate;
   char gap[32];
   std::snprintf(gap, sizeof gap, "%.1f %%", 100 * e.gap());
-  return cat("estimated time of a run: ", human_time(e.total()), " (no plan below ", human_time(e.bound), ", gap ", gap, "): compute ", human_time(e.compute),
-             ", launches ", human_time(e.launch), ", transfers ", human_time(e.transfer), "\n");
+  return cat("estimated time of a run: ", human_time(e.total()), " (no plan below ", human_time(e.bound), ", gap ", gap, "): compute ",
+             human_time(e.compute), ", launches ", human_time(e.launch), ", transfers ", human_time(e.transfer), "\n");
 }
 
 // What each device spends, and what a run would take with everything there that may be there.
@@ -124,6 +125,8 @@ std::string notes(const Plan& plan) {
 
 }  // namespace
 
-std::string placement_summary(const Plan& plan) { return head(plan) + estimate(plan) + devices(plan) + bodies(plan) + not_as_asked(plan) + notes(plan); }
+std::string placement_summary(const Plan& plan) {
+  return cat(head(plan), estimate(plan), devices(plan), bodies(plan), not_as_asked(plan), notes(plan));
+}
 
 }  // namespace optima

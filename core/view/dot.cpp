@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 
 #include "core/support/text.hpp"
+#include "core/view/flat.hpp"
 #include "core/view/palette.hpp"
 #include "core/view/view.hpp"
 
@@ -29,45 +29,84 @@ std::string size_text(const PlanTensor& tensor) { return cat(tensor.type, tensor
 
 class DotWriter {
  public:
-  explicit DotWriter(const Plan& plan) : plan_(plan) {
-    for (const CutTensor& cut : plan.cuts) cuts_.emplace(cut.value, &cut);
-  }
+  explicit DotWriter(const Plan& plan) : flat_(flatten(plan)), plan_(flat_.plan), wiring_(plan_) {}
 
   std::string run() {
-    out_ = cat("digraph ", text_of(plan_.model_name), " {\n  rankdir=TB; ranksep=0.35; labeljust=l; fontname=\"Helvetica\"; newrank=true;\n",
-               "  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=10];\n  edge [color=\"#6b7280\", arrowsize=0.6];\n");
-    for (size_t s = 0; s < plan_.subgraphs.size(); ++s) cluster(s);
-    for (size_t t = 0; t < plan_.tensors.size(); ++t) tensor(t);
+    out_ = cat("digraph ", text_of(plan_.model_name), " {\n  rankdir=TB; ranksep=0.35; labeljust=l; fontname=\"Helvetica\"; newrank=true; ",
+               "compound=true;\n  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=10];\n",
+               "  edge [color=\"#6b7280\", arrowsize=0.6];\n");
+    part(0, "  ");
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) edges(t);
+    for (uint32_t p = 1; p < flat_.parts.size(); ++p) enter(p);
     return out_ + "}\n";
   }
 
  private:
-  void cluster(size_t s) {
+  static std::string name_of_node(uint32_t n, uint32_t subgraph, bool home) { return home ? cat("n", n) : cat("c", subgraph, "_", n); }
+  std::string name_of_node(uint32_t n, uint32_t subgraph) const { return name_of_node(n, subgraph, plan_.nodes[n].subgraph == subgraph); }
+  // Inputs, outputs and what crosses are drawn as nodes.
+  bool own(uint32_t t) const { return !plan_.tensors[t].from || plan_.tensors[t].output || wiring_.crosses(t); }
+
+  void part(uint32_t p, const std::string& inset) {
+    const Part& part = flat_.parts[p];
+    for (uint32_t s = part.first_subgraph; s < part.end_subgraph; ++s) cluster(s, inset);
+    for (uint32_t t = part.first_tensor; t < part.end_tensor; ++t)
+      if (own(t))
+        out_ += cat(inset, "t", t, " [shape=box, style=\"rounded,filled\", fillcolor=\"", tint(kTensorColour, 0.35),
+                    "\", label=", two_lines(plan_.tensors[t].name, size_text(plan_.tensors[t])), "];\n");
+  }
+
+  void cluster(uint32_t s, const std::string& inset) {
     const Subgraph& subgraph = plan_.subgraphs[s];
     const Look look = look_of(subgraph.device);
-    out_ += cat("  subgraph cluster_", s, " {\n    label=", text_of(cat("subgraph ", s, " on ", plan_.devices[subgraph.device].name, " (", look.letter, ")")),
+    out_ += cat(inset, "subgraph cluster_", s, " {\n", inset, "  label=",
+                text_of(cat("subgraph ", s, " on ", plan_.devices[subgraph.device].name, " (", look.letter, ")")),
                 "; style=\"rounded,filled\"; color=\"", look.colour, "\"; fillcolor=\"", tint(look.colour, 0.1), "\"; penwidth=2;\n");
-    for (uint32_t n : subgraph.nodes)
-      out_ += cat("    n", n, " [label=", two_lines(plan_.nodes[n].op_type, plan_.nodes[n].name), ", tooltip=", text_of(plan_.nodes[n].sentence), ", fillcolor=\"",
-                  tint(look.colour, 0.45), "\"];\n");
-    out_ += "  }\n";
+    for (uint32_t n : subgraph.nodes) node(n, s, plan_.nodes[n].sentence, inset);
+    for (const Clone& clone : subgraph.clones) node(clone.node, s, clone.sentence, inset);
+    for (uint32_t p = 1; p < flat_.parts.size(); ++p)
+      if (plan_.nodes[flat_.parts[p].holder].subgraph == s) body(p, inset + "  ");
+    out_ += inset + "}\n";
   }
 
-  void tensor(size_t t) {
+  void node(uint32_t n, uint32_t s, const std::string& why, const std::string& inset) {
+    const bool home = plan_.nodes[n].subgraph == s;
+    const std::string_view colour = look_of(plan_.subgraphs[s].device).colour;
+    out_ += cat(inset, "  ", name_of_node(n, s, home), " [label=",
+                two_lines(plan_.nodes[n].op_type, home ? plan_.nodes[n].name : cat("clone of ", plan_.nodes[n].name)), ", tooltip=", text_of(why),
+                ", fillcolor=\"", tint(colour, home ? 0.45 : 0.2), home ? "\"" : "\", style=\"filled,dashed\"", "];\n");
+  }
+
+  void body(uint32_t p, const std::string& inset) {
+    const Part& part = flat_.parts[p];
+    out_ += cat(inset, "subgraph cluster_body_", p, " {\n", inset, "  label=",
+                text_of(cat("body ", part.path, part.trips.empty() ? "" : cat(", ", part.trips))),
+                "; style=\"rounded,dashed,filled\"; color=\"#6b7280\"; fillcolor=\"#ffffff\"; penwidth=1.5;\n");
+    this->part(p, inset + "  ");
+    out_ += inset + "}\n";
+  }
+
+  void edges(uint32_t t) {
     const PlanTensor& tensor = plan_.tensors[t];
-    const auto cut = cuts_.find(tensor.value);
-    const bool own = !tensor.from || tensor.output || cut != cuts_.end();  // drawn as a node
-    if (own)
-      out_ += cat("  t", t, " [shape=box, style=\"rounded,filled\", fillcolor=\"", tint(kTensorColour, 0.35), "\", label=", two_lines(tensor.name, size_text(tensor)), "];\n");
-    if (own && tensor.from) out_ += cat("  n", *tensor.from, " -> t", t, ";\n");
-    for (uint32_t n : tensor.to) {
-      const bool over = !tensor.from || (cut != cuts_.end() && std::binary_search(cut->second->to.begin(), cut->second->to.end(), plan_.nodes[n].subgraph));
-      out_ += over ? cat("  t", t, " -> n", n, " [penwidth=1.8];\n") : cat("  n", *tensor.from, " -> n", n, ";\n");
-    }
+    if (own(t) && tensor.from) out_ += cat("  n", *tensor.from, " -> t", t, ";\n");
+    wiring_.each_reader(t, [&](uint32_t made_in, uint32_t reader, uint32_t at) {
+      const std::string to = name_of_node(reader, at);
+      out_ += made_in == UINT32_MAX ? cat("  t", t, " -> ", to, " [penwidth=1.8];\n") : cat("  ", name_of_node(*tensor.from, made_in), " -> ", to, ";\n");
+    });
   }
 
+  // From the node to the body that it holds.
+  void enter(uint32_t p) {
+    const Part& part = flat_.parts[p];
+    const bool has_inputs = part.first_tensor < part.end_tensor && !plan_.tensors[part.first_tensor].from;
+    if (!has_inputs && part.first_node == part.end_node) return;
+    const std::string first = has_inputs ? cat("t", part.first_tensor) : cat("n", part.first_node);
+    out_ += cat("  n", part.holder, " -> ", first, " [style=dotted, arrowhead=odot, lhead=cluster_body_", p, "];\n");
+  }
+
+  const Flat flat_;
   const Plan& plan_;
-  std::map<uint32_t, const CutTensor*> cuts_;  // by value
+  const Wiring wiring_;
   std::string out_;
 };
 

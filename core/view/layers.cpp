@@ -109,7 +109,8 @@ class LayerMaker {
       const auto loose = [&](uint32_t s) { return (downwards ? out_layers_.slots[s].above : out_layers_.slots[s].below).empty(); };
       std::stable_sort(layer.begin(), layer.end(),  // of equals, what is joined goes to the middle between two that are not
                        [&](uint32_t a, uint32_t b) { return wanted[a] != wanted[b] ? wanted[a] < wanted[b] : loose(a) < loose(b); });
-      for (size_t i = 0; i < layer.size(); ++i) at[layer[i]] = layer.size() > 1 ? static_cast<double>(i) / static_cast<double>(layer.size() - 1) : 0.5;
+      for (size_t i = 0; i < layer.size(); ++i)
+        at[layer[i]] = layer.size() > 1 ? static_cast<double>(i) / static_cast<double>(layer.size() - 1) : 0.5;
     }
   }
 

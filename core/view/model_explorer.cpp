@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "core/view/flat.hpp"
 #include "core/view/palette.hpp"
 #include "core/view/view.hpp"
 
@@ -9,10 +10,13 @@ namespace optima::view {
 // One graph's data, without a graph id: Model Explorer then lays it over the graph that is open. A node matches by its name,
 // which is its id there.
 Json to_model_explorer(const Plan& plan) {
+  const Flat flat = flatten(plan);
   Json results = Json::object();
   auto& members = results.get_ref<Json::object_t&>();
-  for (const PlacedNode& node : plan.nodes)
-    members.push_back({node.name, {{"value", plan.devices[node.device].name}, {"bgColor", tint(look_of(node.device).colour, 0.55)}, {"textColor", "#000000"}}});
+  for (const PlacedNode& node : flat.plan.nodes) {
+    const std::string colour = tint(look_of(node.device).colour, 0.55);
+    members.push_back({node.name, {{"value", flat.plan.devices[node.device].name}, {"bgColor", colour}, {"textColor", "#000000"}}});
+  }
   return {{"results", std::move(results)}};
 }
 

@@ -18,8 +18,8 @@ Result<TraceEvent> event_from(const JsonReader& at, const Plan& plan) {
   OPTIMA_ASSIGN(const JsonReader args, at.object("args"));
   OPTIMA_ASSIGN(const int64_t index, args.integer("index"));
   const bool of_subgraph = out.kind.starts_with("Subgraph");
-  if (index < 0 || (of_subgraph && static_cast<uint64_t>(index) >= plan.subgraphs.size()))
-    return invalid_input(cat(at.place(), ": found subgraph ", index, ", the plan of ", quote(plan.model_name), " has ", plan.subgraphs.size()));
+  if (index < 0 || (of_subgraph && static_cast<uint64_t>(index) >= count_subgraphs(plan)))
+    return invalid_input(cat(at.place(), ": found subgraph ", index, ", the plan of ", quote(plan.model_name), " has ", count_subgraphs(plan)));
   out.index = static_cast<uint32_t>(index);
   out.track = static_cast<uint32_t>(track);
   return out;

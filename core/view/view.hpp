@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/placement/plan.hpp"
+#include "core/report/what_if.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 
@@ -23,12 +24,14 @@ struct TraceEvent {
 /// plan does not have.
 Result<std::vector<TraceEvent>> read_trace(const std::string& path, const Plan& plan);
 
-/// One page that needs nothing else: no network, no other file. The graph in run order, a colour and a pattern per device and one
-/// for tensors, reasons on click, search, cut tensors, and a timeline when there is a trace. Names are escaped. InvalidInput when
-/// the plan lists no tensors. Same plan, same bytes.
-Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace = {});
+/// One page that needs nothing else: no network, no other file. The graph in run order and a frame for each body that the host drives,
+/// a colour and a pattern per device and one for tensors, reasons on click, search, cut tensors, estimated times where the plan has
+/// them, a timeline when there is a trace, and what_if()'s rows when given. Names are escaped. InvalidInput when the plan lists no
+/// tensors. Same plan, same bytes.
+Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace = {}, const WhatIfReport* what_if = nullptr);
 
-/// The same picture in Graphviz' language, a cluster per subgraph; without tensors listed it has nodes and clusters only.
+/// The same picture in Graphviz' language, a cluster per subgraph, those of a body inside that of the node that holds it; without
+/// tensors listed it has nodes and clusters only.
 std::string to_dot(const Plan& plan);
 
 /// A node data file of Model Explorer ("custom node data", github.com/google-ai-edge/model-explorer, node_data_builder.py):

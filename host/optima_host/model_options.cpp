@@ -47,7 +47,7 @@ void declare_import(Arguments& arguments) {
 void declare_placement(Arguments& arguments) {
   arguments.option("alloc", "FILE", "allocation, JSON or YAML: which node goes to which device")
       .option("plan", "PLAN", "a plan.json of 'plan -o', edited or not, or a package: every node on the device that it names")
-      .list("pin", "NODE=DEV", "one more hard pin; wins over --alloc; repeats")
+      .list("pin", "NODE=DEV", "one more pin; NODE may be a glob, op:Type or * as in --alloc, over which it wins; repeats")
       .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
       .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
       .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
@@ -55,6 +55,18 @@ void declare_placement(Arguments& arguments) {
       .option("objective", "parts|latency", "what the split minimises: subgraphs (default), or the estimated time of a run")
       .list("costs", "FILE", "measured costs of 'bench --write-costs' for --objective latency; repeats, a later one wins")
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+}
+
+void declare_costs(Arguments& arguments) {
+  arguments.list("costs", "FILE", "measured costs of 'bench --write-costs': what the plan's nodes take; repeats, a later one wins");
+}
+
+Result<CostSources> cost_sources(const Session& session, const Arguments& arguments) {
+  CostSources out;
+  OPTIMA_ASSIGN(out.costs, measured_costs(session.config(), arguments.texts("costs")));
+  out.settings = device_settings(session.config());
+  out.links = link_costs(session.config());
+  return out;
 }
 
 Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/compile/compile.hpp"
+#include "core/report/what_if.hpp"
 #include "host/optima_host/arguments.hpp"
 #include "host/optima_host/session.hpp"
 
@@ -12,6 +13,11 @@ namespace optima::host {
 void declare_import(Arguments& arguments);
 /// --alloc --pin --device --support --require-device --objective --costs --option
 void declare_placement(Arguments& arguments);
+
+/// --costs, for reports about a plan that is there already
+void declare_costs(Arguments& arguments);
+/// What declare_costs declared, with the session's config.
+Result<CostSources> cost_sources(const Session& session, const Arguments& arguments);
 
 /// What declare_import declared.
 Result<onnx_io::ImportOptions> import_options(const Arguments& arguments);

@@ -7,6 +7,7 @@
 #include "core/report/report.hpp"
 #include "core/report/what_if.hpp"
 #include "core/support/file.hpp"
+#include "host/optima_host/model_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -28,8 +29,8 @@ void print_node(Session& session, const Json& plan, const std::string& name) {
     for (const Json& body : plan["bodies"]) print_node(session, body["plan"], name);
 }
 
-Status print_what_if(Session& session, const Plan& plan) {
-  OPTIMA_ASSIGN(const WhatIfReport report, what_if(plan));
+Status print_what_if(Session& session, const Plan& plan, const CostSources& given) {
+  OPTIMA_ASSIGN(const WhatIfReport report, what_if(plan, given));
   session.print(what_if_text(plan, report));
   session.print_json(what_if_json(plan, report));
   return {};
@@ -41,12 +42,17 @@ Status explain_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("explain", "Says why each node of a plan is where it is; with a node's name, everything about that node.");
   arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
       .positional("NODE", false, "a node's name")
-      .flag("what-if", "rank what devices refuse by the subgraphs and bytes that taking it would save");
+      .flag("what-if", "rank what devices refuse by the subgraphs, time and bytes that taking it would save");
+  declare_costs(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   if (arguments.has("what-if") && arguments.has("NODE")) return usage_error("--what-if is about the whole plan, found a node's name with it");
+  if (arguments.has("costs") && !arguments.has("what-if")) return usage_error("--costs goes with --what-if");
   OPTIMA_ASSIGN(const Plan plan, read_plan(plan_path(arguments.text("PLAN"))));
-  if (arguments.has("what-if")) return print_what_if(session, plan);
+  if (arguments.has("what-if")) {
+    OPTIMA_ASSIGN(const CostSources given, cost_sources(session, arguments));
+    return print_what_if(session, plan, given);
+  }
   Json document = plan_to_json(plan);
   if (!arguments.has("NODE")) {
     session.print(explain_plan(plan));

@@ -2,18 +2,25 @@
 // host: `view`: a plan as a picture.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/placement/plan_json.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
 #include "core/view/view.hpp"
+#include "host/optima_host/model_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
 namespace {
 
-Result<std::string> picture_of(const Plan& plan, const std::string& suffix, const std::vector<view::TraceEvent>& trace) {
-  if (suffix == ".html") return view::to_html(plan, trace);
+struct Extras {
+  std::vector<view::TraceEvent> trace;
+  std::optional<WhatIfReport> what_if;
+};
+
+Result<std::string> picture_of(const Plan& plan, const std::string& suffix, const Extras& extras) {
+  if (suffix == ".html") return view::to_html(plan, extras.trace, extras.what_if ? &*extras.what_if : nullptr);
   if (suffix == ".dot") return view::to_dot(plan);
   if (suffix == ".svg" || suffix == ".png") return view::draw(view::to_dot(plan), suffix.substr(1));
   if (suffix == ".json") return to_text(view::to_model_explorer(plan));
@@ -23,21 +30,31 @@ Result<std::string> picture_of(const Plan& plan, const std::string& suffix, cons
 }  // namespace
 
 Status view_verb(Session& session, const std::vector<std::string>& words) {
-  Arguments arguments("view", "Draws a plan: a page to explore (.html), Graphviz' language (.dot) or its drawing (.svg, .png), or node data for Model Explorer (.json).");
+  Arguments arguments("view", "Draws a plan: a page to explore (.html), Graphviz' language (.dot) or its drawing (.svg, .png), or node data for "
+                              "Model Explorer (.json).");
   arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
       .option("out,o", "FILE", "the picture; its suffix says which kind")
-      .option("trace", "FILE", "a trace of 'run --trace': the page shows it as a timeline");
+      .option("trace", "FILE", "a trace of 'run --trace': the page shows it as a timeline")
+      .flag("what-if", "the page shows what 'explain --what-if' says");
+  declare_costs(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   if (!arguments.has("out")) return usage_error("'view' wants -o FILE, e.g. -o plan.html");
   const std::string out = expand_home(arguments.text("out")), suffix = std::filesystem::path(out).extension().string();
-  if (arguments.has("trace") && suffix != ".html") return usage_error(cat("--trace goes into a page: wanted -o FILE.html, found ", quote(arguments.text("out"))));
+  for (const char* extra : {"trace", "what-if"})
+    if (arguments.has(extra) && suffix != ".html")
+      return usage_error(cat("--", extra, " goes into a page: wanted -o FILE.html, found ", quote(arguments.text("out"))));
+  if (arguments.has("costs") && !arguments.has("what-if")) return usage_error("--costs goes with --what-if");
   OPTIMA_ASSIGN(const Plan plan, read_plan(plan_path(arguments.text("PLAN"))));
-  std::vector<view::TraceEvent> trace;
+  Extras extras;
   if (arguments.has("trace")) {
-    OPTIMA_ASSIGN(trace, view::read_trace(expand_home(arguments.text("trace")), plan));
+    OPTIMA_ASSIGN(extras.trace, view::read_trace(expand_home(arguments.text("trace")), plan));
   }
-  OPTIMA_ASSIGN(const std::string picture, picture_of(plan, suffix, trace));
+  if (arguments.has("what-if")) {
+    OPTIMA_ASSIGN(const CostSources given, cost_sources(session, arguments));
+    OPTIMA_ASSIGN(extras.what_if, what_if(plan, given));
+  }
+  OPTIMA_ASSIGN(const std::string picture, picture_of(plan, suffix, extras));
   OPTIMA_RETURN_IF_ERROR(write_file(out, picture));
   session.print(cat("picture: ", out, " (", human_bytes(picture.size()), ")\n"));
   session.print_json({{"file", out}, {"bytes", picture.size()}});

@@ -112,6 +112,40 @@ TEST_CASE("tabs tell the plan, its subgraphs and what crosses, by mouse and by k
   CHECK(v[5] == true);
 }
 
+TEST_CASE("a body is entered from its node, and its nodes are found and told like any other") {
+  if (no_browser()) return;
+  const Plan plan = made_plan_with_body();
+  const std::string inner = plan.bodies[0].plan.nodes[1].name;
+  const Json v = see(plan, {eval(kPane), click_node("loop"), eval(kPane), click("#pane-node li button.link"), eval("view.x + ' ' + view.scale"),
+                            eval("frames.length"), key("/"), type(inner), key("Enter"), eval(kPane), click("#tab-subgraphs"), eval(kPane),
+                            eval("document.querySelectorAll('#pane-subgraphs tbody tr').length")});
+  CHECK(has(v[0], cat("9 nodes in ", count_subgraphs(plan), " subgraphs, of the model and of 1 body that the host runs")));
+  CHECK(has(v[1], "body loop/body, 5 trips"));
+  CHECK(has(v[1], "4 nodes, subgraph"));
+  CHECK(v[3] == 1);
+  CHECK(has(v[4], "in body loop/body"));
+  CHECK(has(v[5], "body loop/body, 5 trips"));
+  CHECK(v[6] == count_subgraphs(plan) + 2);
+}
+
+TEST_CASE("a clone is drawn beside its reader and says whose it is; what if and times have their places") {
+  if (no_browser()) return;
+  Plan plan = made_plan(12, 2, 4);
+  const uint32_t reader = plan.subgraphs[1].nodes[0];
+  clone_for(plan, plan.subgraphs[0].nodes[0], reader);
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}, {}};
+  const Json v = see(plan, {eval("items.filter((i) => i.clone).length"), eval("(choose(items.find((i) => i.clone), true), chosen.item.subgraph)"), eval(kPane),
+                            eval("document.getElementById('counts').textContent"), eval("document.getElementById('tab-whatif').hidden"),
+                            click("#tab-subgraphs"), eval(kPane)});
+  CHECK(v[0] == 1);
+  CHECK(v[1] == 1);
+  CHECK(has(v[2], "This box is a clone in subgraph 1"));
+  CHECK(has(v[2], plan.nodes[0].name));
+  CHECK(has(v[3], "estimated 123.0 \xC2\xB5s a run"));
+  CHECK(v[4] == true);
+  CHECK(has(v[5], "time"));
+}
+
 TEST_CASE("a timeline is drawn from a trace, and its bars lead to subgraphs") {
   if (no_browser()) return;
   const Plan plan = made_plan(20, 2, 5);

@@ -54,4 +54,38 @@ inline Plan made_plan(uint32_t count, uint32_t devices, uint32_t run, uint64_t s
   return plan;
 }
 
+/// made_plan(5 nodes, two devices), whose node 2 is a Loop alone in a subgraph of the host, over a body of made_plan(4 nodes).
+inline Plan made_plan_with_body() {
+  Plan plan = made_plan(5, 2, 100);
+  PlanDevice host;
+  host.name = host.full_name = kHostDevice;
+  plan.devices.push_back(host);
+  plan.subgraphs = {{0, {0, 1}, {}, {}, {}, {}}, {2, {2}, {}, {}, {}, {}}, {1, {3, 4}, {}, {}, {}, {}}};
+  plan.cuts.clear();
+  for (uint32_t n = 0; n < 5; ++n) {
+    plan.nodes[n].subgraph = n < 2 ? 0 : n == 2 ? 1 : 2;
+    plan.nodes[n].device = plan.subgraphs[plan.nodes[n].subgraph].device;
+    plan.nodes[n].answers.push_back({n == 2, n == 2 ? "" : "POLICY", ""});
+  }
+  for (PlanTensor& tensor : plan.tensors) {
+    CutTensor cut{tensor.name, tensor.value, tensor.from ? plan.nodes[*tensor.from].subgraph : 0, {}, tensor.bytes};
+    for (uint32_t n : tensor.to)
+      if (tensor.from && plan.nodes[n].subgraph != cut.from && (cut.to.empty() || cut.to.back() != plan.nodes[n].subgraph))
+        cut.to.push_back(plan.nodes[n].subgraph);
+    if (!cut.to.empty()) plan.cuts.push_back(cut);
+  }
+  plan.nodes[2].name = "loop", plan.nodes[2].op_type = "Loop";
+  BodyPlan body{2, "body", 5, true, made_plan(4, 2, 2, 7)};
+  body.plan.first = 3;
+  for (PlacedNode& node : body.plan.nodes) node.name = "loop/body/" + node.name;
+  for (PlanTensor& tensor : body.plan.tensors) tensor.name = "loop/body/" + tensor.name;
+  plan.bodies.push_back(std::move(body));
+  return plan;
+}
+
+/// Makes the subgraph of `reader` run a clone of the node.
+inline void clone_for(Plan& plan, uint32_t node, uint32_t reader) {
+  plan.subgraphs[plan.nodes[reader].subgraph].clones.push_back({node, "runs here too, for " + plan.nodes[reader].name});
+}
+
 }  // namespace optima::test

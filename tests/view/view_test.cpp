@@ -94,6 +94,94 @@ TEST_CASE("DOT escapes names, has a cluster per subgraph, and Graphviz draws it"
   CHECK(png->starts_with("\x89PNG"));
 }
 
+TEST_CASE("a body is a part of the page with a frame, and a cluster inside its node's in DOT") {
+  const Plan plan = made_plan_with_body();
+  const Result<std::string> page = view::to_html(plan);
+  REQUIRE(page.ok());
+  const Json data = data_of(*page);
+  CHECK(data["nodes"].size() == 9);
+  CHECK(data["subgraphs"].size() == count_subgraphs(plan));
+  CHECK(data["devices"].size() == 3);
+  REQUIRE(data["parts"].size() == 2);
+  CHECK(data["parts"][1][0] == "loop/body");
+  CHECK(data["parts"][1][1] == 2);
+  CHECK(data["parts"][1][2] == "5 trips");
+  CHECK(data["parts"][1][3] == 3);
+  REQUIRE(data["frames"].size() == 1);
+  for (size_t n = 5; n < 9; ++n) {
+    CHECK(data["nodes"][n]["n"].get<std::string>().starts_with("loop/body/"));
+    CHECK(data["nodes"][n]["s"] >= 3);
+    CHECK(data["nodes"][n]["a"].size() == 3);
+  }
+  const auto& frame = data["frames"][0];
+  size_t inside = 0;
+  for (const Json& item : data["items"])  // no box of the main graph is in the frame, all of the body's are
+    inside += item[2] > frame[1] && item[2] < frame[1].get<int>() + frame[3].get<int>() && item[3] > frame[2] &&
+              item[3] < frame[2].get<int>() + frame[4].get<int>();
+  size_t of_body = 0;
+  for (const Json& item : data["items"]) of_body += item[0] == 0 ? item[1] >= 5 : item[1] >= 6;
+  CHECK(inside == of_body);
+
+  const std::string dot = view::to_dot(plan);
+  const size_t holder = dot.find("subgraph cluster_1 {"), body = dot.find("subgraph cluster_body_1 {"), after = dot.find("subgraph cluster_2 {");
+  CHECK(holder < body);
+  CHECK(body < after);
+  CHECK(dot.find("label=\"body loop/body, 5 trips\"") != std::string::npos);
+  CHECK(dot.find("lhead=cluster_body_1") != std::string::npos);
+  CHECK(view::to_model_explorer(plan)["results"].size() == 9);
+  if (std::system("command -v dot >/dev/null") != 0) {
+    MESSAGE("SKIP: Graphviz is not here, so its drawing of nested clusters is not checked");
+    return;
+  }
+  const Result<std::string> svg = view::draw(dot, "svg");
+  REQUIRE(svg.ok());
+  CHECK(svg->find("body loop/body, 5 trips") != std::string::npos);
+}
+
+TEST_CASE("a clone is a box of its own in its subgraph, and its reader there is joined to it") {
+  Plan plan = made_plan_with_body();
+  clone_for(plan, 1, 3);  // node 2, on the host, still reads node 1's tensor over the cut
+  plan.tensors[2].to = {2, 3};
+  plan.cuts = {{plan.tensors[2].name, 2, 0, {1}, 16}, {plan.tensors[3].name, 3, 1, {2}, 16}};
+  plan.tensors[1].to = {1}, plan.tensors[3].to = {3}, plan.tensors[4].to = {4}, plan.tensors[0].to = {0};
+  const Result<std::string> page = view::to_html(plan);
+  REQUIRE(page.ok());
+  const Json data = data_of(*page);
+  const auto item = [&](int kind, int index) {
+    for (size_t i = 0; i < data["items"].size(); ++i)
+      if (data["items"][i][0] == kind && data["items"][i][1] == index) return i;
+    FAIL("no item of kind " << kind << " and index " << index);
+    return size_t{0};
+  };
+  const auto joined = [&](size_t from, size_t to) {
+    return std::any_of(data["lines"].begin(), data["lines"].end(), [&](const Json& line) { return line[0] == from && line[1] == to; });
+  };
+  const size_t clone = item(4, 1), home = item(0, 1);
+  CHECK(data["items"][clone][4] == 2);
+  CHECK(joined(clone, item(0, 3)));
+  CHECK_FALSE(joined(home, item(0, 3)));
+  CHECK(joined(item(1, 2), item(0, 2)));  // over the cut tensor
+  const std::string dot = view::to_dot(plan);
+  CHECK(dot.find("c2_1 [label=\"" + plan.nodes[1].op_type + "\\nclone of " + plan.nodes[1].name) != std::string::npos);
+  CHECK(dot.find("  c2_1 -> n3;") != std::string::npos);
+}
+
+TEST_CASE("estimated times and the rows of what if are in the page where there are any") {
+  Plan plan = made_plan(6, 2, 2);
+  REQUIRE(view::to_html(plan).ok());
+  CHECK_FALSE(data_of(*view::to_html(plan)).contains("time"));
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}, {}};
+  plan.nodes[1].answers[0].microseconds = 12.5;
+  plan.nodes[1].answers[0].cost_source = "profile";
+  const WhatIfReport report{3, 64, 123.0, true, {{"KIND1:0", "Conv", "DTYPE", 2, plan.nodes[1].name, "wanted f16", 1, 0, 23.0, "scaled"}}};
+  const Json data = data_of(*view::to_html(plan, {}, &report));
+  CHECK(data["time"]["total"] == 123);
+  CHECK(data["time"]["devices"][0] == Json::array({75, 1, 200}));
+  CHECK(data["nodes"][1]["a"][0][3] == 12.5);
+  CHECK(data["texts"][data["nodes"][1]["a"][0][4].get<size_t>()] == "profile");
+  CHECK(data["whatIf"]["cases"][0]["saved_microseconds"] == 100);
+}
+
 TEST_CASE("without Graphviz an SVG is one clear error that says what else there is") {
   const char* path = std::getenv("PATH");
   const std::string before = path ? path : "";

@@ -39,6 +39,10 @@ function itemAt(sx, sy) {
   const x = (sx - view.x) / view.scale, y = (sy - view.y) / view.scale, slack = 3 / view.scale;
   return items.find((i) => Math.abs(i.x - x) <= i.w / 2 + slack && Math.abs(i.y - y) <= i.h / 2 + slack) || null;
 }
+function frameAt(sx, sy) {
+  const x = (sx - view.x) / view.scale, y = (sy - view.y) / view.scale;
+  return frames.find((f) => x >= f.x && x <= f.x + f.w && y >= f.y && y <= f.y + 30) || null;
+}
 function pieceAt(sx, sy) {
   const x = (sx - view.x) / view.scale, y = (sy - view.y) / view.scale;
   return pieces.find((p) => p.subgraph !== null && x >= p.x && x <= p.x + p.w && y >= p.y && y <= p.y + p.h) || null;
@@ -74,9 +78,15 @@ for (const end of ["pointerup", "pointercancel"]) {
     canvas.classList.remove("dragging");
     if (end === "pointercancel" || moved) return;
     const item = itemAt(e.offsetX, e.offsetY), piece = item ? null : pieceAt(e.offsetX, e.offsetY);
-    if (piece) chooseSubgraph(piece.subgraph, false); else choose(item, false);
+    if (piece) chooseSubgraph(piece.subgraph, false);
+    else if (!item && frameAt(e.offsetX, e.offsetY)) choose(frameAt(e.offsetX, e.offsetY).part.holder.item, false);
+    else choose(item, false);
   });
 }
+canvas.addEventListener("dblclick", (e) => {
+  const item = itemAt(e.offsetX, e.offsetY);
+  if (item && item.node && item.node.bodies.length) enterBody(item.node.bodies[0]);
+});
 canvas.addEventListener("wheel", (e) => {
   e.preventDefault();
   zoom(Math.exp(-e.deltaY * (e.ctrlKey ? 0.01 : 0.0015)), e.offsetX, e.offsetY);
@@ -84,7 +94,8 @@ canvas.addEventListener("wheel", (e) => {
 
 function hint(item) {
   if (!item) return "";
-  if (item.node) return item.node.op + "  " + item.node.name + "\n" + plan.devices[item.node.device].name + ": " + item.node.sentence;
+  if (item.clone) return item.node.op + "  clone of " + item.node.name + "\n" + plan.devices[item.device].name + ": " + item.clone.sentence;
+  if (item.node) return item.node.op + "  " + item.node.name + "\n" + plan.devices[item.device].name + ": " + item.node.sentence;
   return item.tensor.name + "  " + item.tensor.type + ", " + bytesText(item.tensor.bytes);
 }
 
@@ -113,6 +124,7 @@ canvas.addEventListener("keydown", (e) => {
   else if (e.key === "-") zoom(1 / 1.3);
   else if (e.key === "0") showAll();
   else if (e.key === "Escape") choose(null, false);
+  else if (e.key === "Enter" && chosen.item && chosen.item.node && chosen.item.node.bodies.length) enterBody(chosen.item.node.bodies[0]);
   else return;
   e.preventDefault();
 });

@@ -1,13 +1,18 @@
 // ---- data: what the host wrote, with texts in place of their numbers and neighbours by node
 const plan = JSON.parse(document.getElementById("data").textContent);
-const kNode = 0, kCut = 1, kInput = 2, kOutput = 3;
+const kNode = 0, kCut = 1, kInput = 2, kOutput = 3, kClone = 4;
 const [worldWidth, worldHeight, nodeWidth, nodeHeight, tensorHeight] = plan.size;
 const text = (number) => plan.texts[number];
 
 const nodes = plan.nodes.map((n, index) => ({
   index, name: n.n, op: text(n.o), device: n.d, subgraph: n.s, why: text(n.w), sentence: text(n.t), asked: text(n.q),
-  answers: n.a.map(([yes, reason, said]) => ({yes: yes === 1, reason: text(reason), text: text(said)})), reads: [], writes: [], clones: [], item: null,
+  answers: n.a.map(([yes, reason, said, time, source]) => ({yes: yes === 1, reason: text(reason), text: text(said), time, source: time === undefined ? "" : text(source)})),
+  reads: [], writes: [], clones: [], bodies: [], item: null,
 }));
+const parts = plan.parts.map(([path, holder, trips, first, end], index) => ({index, path, holder: holder === null ? null : nodes[holder], trips, first, end, frame: null}));
+for (const part of parts) if (part.holder) part.holder.bodies.push(part);
+const partOf = (subgraph) => parts.find((p) => subgraph >= p.first && subgraph < p.end);
+const bodyText = (part) => "body " + part.path + (part.trips ? ", " + part.trips : "");
 const tensors = plan.tensors.map((t, index) => ({
   index, name: t.n, type: text(t.t), bytes: t.b, from: t.f === undefined ? null : nodes[t.f], to: t.r.map((n) => nodes[n]), output: t.o === 1,
   cutTo: t.c || [], item: null,
@@ -17,22 +22,26 @@ for (const t of tensors) {
   if (t.from) t.from.writes.push(t);
   for (const n of t.to) n.reads.push(t);
 }
-plan.subgraphs.forEach((s, index) => { for (const [n, sentence] of s.clones) nodes[n].clones.push({subgraph: index, sentence}); });
-const items = plan.items.map(([kind, index, x, y]) => {
-  const item = {kind, x, y, w: nodeWidth, h: kind === kNode ? nodeHeight : tensorHeight, node: kind === kNode ? nodes[index] : null,
-                tensor: kind === kNode ? null : tensors[index], above: [], below: []};
-  const owner = item.node || item.tensor;
-  owner.item = item;
+plan.subgraphs.forEach((s, index) => { for (const [n, sentence] of s.clones) nodes[n].clones.push({subgraph: index, sentence, item: null}); });
+// An item is a node at home, a clone of one (then `clone` says of which subgraph), or a tensor.
+const items = plan.items.map(([kind, index, x, y, subgraph]) => {
+  const box = kind === kNode || kind === kClone, node = box ? nodes[index] : null, tensor = box ? null : tensors[index];
+  const clone = kind === kClone ? node.clones.find((c) => c.subgraph === subgraph) : null;
+  const home = box ? (clone ? subgraph : node.subgraph) : (tensor.from ? tensor.from.subgraph : null);  // none: an input
+  const item = {kind, x, y, w: nodeWidth, h: box ? nodeHeight : tensorHeight, node, tensor, clone, subgraph: home,
+                device: home === null ? null : plan.subgraphs[home].device, above: [], below: []};
+  (clone || node || tensor).item = item;
   return item;
 });
 const lines = plan.lines.map(([from, to, tensor, ...bends]) => {
   const line = {from: items[from], to: items[to], tensor: tensors[tensor], bends};
-  line.cut = line.from.kind !== kNode || line.to.kind !== kNode;
+  line.cut = !line.from.node || !line.to.node;
   line.from.below.push(line.to);
   line.to.above.push(line.from);
   return line;
 });
-const pieces = plan.pieces.map(([cluster, first, x, y, w, h]) => ({subgraph: cluster === 0 ? null : cluster - 1, first: first === 1, x, y, w, h}));  // null: inputs
+const pieces = plan.pieces.map(([subgraph, first, x, y, w, h, part]) => ({subgraph, first: first === 1, x, y, w, h, part: parts[part]}));  // subgraph null: inputs
+const frames = plan.frames.map(([part, x, y, w, h]) => { const frame = {part: parts[part], x, y, w, h}; parts[part].frame = frame; return frame; });
 
 function bytesText(bytes) {
   if (bytes === 0) return "unknown size";

@@ -26,7 +26,7 @@ function patternOf(context, look, size) {
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["back", "panel", "text", "soft", "rule", "edge", "cut", "mark", "piece"]) colours[name] = style.getPropertyValue("--" + name).trim();
+  for (const name of ["back", "panel", "text", "soft", "rule", "edge", "cut", "mark", "piece", "frame"]) colours[name] = style.getPropertyValue("--" + name).trim();
   colours.tint = Number(style.getPropertyValue("--tint"));
   inks = plan.devices.map((look) => ({colour: look.colour, letter: look.letter, pattern: patternOf(pen, look, 8)}));
 }
@@ -75,9 +75,8 @@ function fitted(p, words, width, keepEnd) {
 function dimmed(item) {
   if (item === chosen.item) return false;
   if (chosen.found) return !chosen.found.has(item);
-  const home = item.node || item.tensor.from;  // none: an input of the model
-  if (chosen.device !== null) return !home || home.device !== chosen.device;
-  if (chosen.subgraph !== null) return !home || home.subgraph !== chosen.subgraph;
+  if (chosen.device !== null) return item.device !== chosen.device;
+  if (chosen.subgraph !== null) return item.subgraph !== chosen.subgraph;
   return false;
 }
 
@@ -113,6 +112,44 @@ function arrow(line) {
   pen.fill();
 }
 
+// A body: a dashed frame, and a dotted way to it from the node that holds it.
+function drawFrame(frame) {
+  pen.beginPath();
+  pen.roundRect(frame.x, frame.y, frame.w, frame.h, 14);
+  pen.fillStyle = colours.frame;
+  pen.fill();
+  pen.strokeStyle = colours.edge;
+  pen.lineWidth = 1.5 / Math.min(1, view.scale * 1.5);
+  pen.setLineDash([8, 5]);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+function drawWay(frame) {
+  const from = frame.part.holder.item, strong = chosen.item === from, beside = frame.x > from.x + from.w;
+  const x0 = beside ? from.x + from.w / 2 : from.x, y0 = beside ? from.y : from.y + from.h / 2;
+  const x1 = beside ? frame.x : frame.x + 26, y1 = beside ? frame.y + 16 : frame.y;
+  const bend = Math.max(30, (beside ? x1 - x0 : Math.abs(y1 - y0)) / 3);
+  pen.strokeStyle = strong ? colours.mark : colours.cut;
+  pen.fillStyle = pen.strokeStyle;
+  pen.lineWidth = Math.max(strong ? 2 : 1.4, 1 / view.scale);
+  pen.setLineDash([2, 4]);
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  if (beside) pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+  else pen.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.beginPath();
+  pen.arc(x1, y1, Math.max(4, 2 / view.scale), 0, 7);
+  pen.fill();
+}
+function drawFrameTitle(frame) {
+  pen.font = "600 12.5px system-ui, 'DejaVu Sans', sans-serif";
+  pen.textBaseline = "middle";
+  pen.fillStyle = colours.soft;
+  pen.fillText(fitted(pen, bodyText(frame.part), frame.w - 50, true), frame.x + 36, frame.y + 16);
+}
+
 function drawPiece(piece) {
   if (piece.subgraph === null) return;
   const device = plan.subgraphs[piece.subgraph].device, strong = chosen.subgraph === piece.subgraph;
@@ -135,7 +172,7 @@ function drawPiece(piece) {
 function drawTitle(piece) {
   const inputs = piece.subgraph === null, dev = inputs ? null : plan.subgraphs[piece.subgraph].device;
   if (!inputs) badge(pen, inks[dev].letter, piece.x + 22, piece.y + 15, 16, "#ffffff", "#1b1e22");
-  const title = inputs ? "inputs of the model" : "subgraph " + piece.subgraph + " on " + plan.devices[dev].name + (piece.first ? "" : ", continued");
+  const title = inputs ? "inputs of the " + (piece.part.path ? "body" : "model") : "subgraph " + piece.subgraph + " on " + plan.devices[dev].name + (piece.first ? "" : ", continued");
   pen.font = "600 12px system-ui, 'DejaVu Sans', sans-serif";
   pen.textBaseline = "middle";
   const shown = fitted(pen, title, piece.w - (inputs ? 26 : 48), false), x = piece.x + (inputs ? 14 : 36), y = piece.y + 15.5;
@@ -162,7 +199,7 @@ function drawItem(item) {
 }
 
 function drawNode(item, x, y) {
-  const ink = inks[item.node.device], alpha = pen.globalAlpha;
+  const ink = inks[item.device], alpha = pen.globalAlpha;
   if (view.scale < 0.3) {  // too small to read: the device's pattern alone
     pen.fillStyle = view.scale < 0.12 ? ink.colour : ink.pattern;
     pen.fillRect(x, y, item.w, item.h);
@@ -172,7 +209,7 @@ function drawNode(item, x, y) {
   pen.roundRect(x, y, item.w, item.h, 6);
   pen.fillStyle = colours.panel;
   pen.fill();
-  pen.globalAlpha = alpha * colours.tint;
+  pen.globalAlpha = alpha * colours.tint * (item.clone ? 0.4 : 1);
   pen.fillStyle = ink.colour;
   pen.fill();
   pen.globalAlpha = alpha;
@@ -182,8 +219,10 @@ function drawNode(item, x, y) {
   pen.fillRect(x, y, 11, item.h);
   pen.restore();
   pen.strokeStyle = ink.colour;
-  pen.lineWidth = 1;
+  pen.lineWidth = item.clone ? 1.5 : 1;
+  pen.setLineDash(item.clone ? [4, 3] : []);
   pen.stroke();
+  pen.setLineDash([]);
   pen.textBaseline = "middle";
   pen.fillStyle = colours.text;
   pen.font = "600 12.5px system-ui, 'DejaVu Sans', sans-serif";
@@ -191,7 +230,7 @@ function drawNode(item, x, y) {
   if (view.scale >= 0.5) {
     pen.font = "10.5px system-ui, 'DejaVu Sans', sans-serif";
     pen.fillStyle = colours.soft;
-    pen.fillText(fitted(pen, item.node.name, item.w - 28, true), x + 18, y + 28.5);
+    pen.fillText((item.clone ? "clone of " : "") + fitted(pen, item.node.name, item.w - (item.clone ? 72 : 28), true), x + 18, y + 28.5);
   }
   pen.font = "700 10.5px system-ui, 'DejaVu Sans', sans-serif";
   pen.fillStyle = colours.text;
@@ -271,8 +310,11 @@ function drawAll() {
   pen.setTransform(ratio * view.scale, 0, 0, ratio * view.scale, ratio * view.x, ratio * view.y);
   const seen = {x0: -view.x / view.scale, y0: -view.y / view.scale, x1: (w - view.x) / view.scale, y1: (h - view.y) / view.scale};
   const visible = (b) => b.x + b.w >= seen.x0 && b.x - b.w <= seen.x1 && b.y + b.h >= seen.y0 && b.y - b.h <= seen.y1;
+  for (const frame of frames) if (visible(frame)) drawFrame(frame);
   for (const piece of pieces) if (visible(piece)) drawPiece(piece);
   drawLines(seen);
+  for (const frame of frames) drawWay(frame);
+  if (view.scale >= 0.3) for (const frame of frames) if (visible(frame)) drawFrameTitle(frame);
   if (view.scale >= 0.3) for (const piece of pieces) if (visible(piece)) drawTitle(piece);
   for (const item of items) if (visible(item)) drawItem(item);
   if (view.scale < 0.3) drawNumbers(visible);

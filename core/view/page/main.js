@@ -10,9 +10,10 @@ function choose(item, look) {
   chosen.subgraph = null;
   if (!item) { remember(""); redraw(); return; }
   if (item.node) {
-    fillNode(item.node);
+    fillNode(item.node, item.clone);
     remember("#node=" + encodeURIComponent(item.node.name));
-    say(item.node.op + " " + item.node.name + ", " + plan.devices[item.node.device].name + ", " + item.node.sentence);
+    say(item.node.op + " " + (item.clone ? "clone of " : "") + item.node.name + ", " + plan.devices[item.device].name + ", " +
+      (item.clone ? item.clone.sentence : item.node.sentence));
   } else {
     fillTensor(item.tensor);
     remember("#tensor=" + encodeURIComponent(item.tensor.name));
@@ -27,8 +28,11 @@ function chooseSubgraph(index, look) {
   chosen.subgraph = index;
   remember("#subgraph=" + index);
   openTab("subgraphs", false);
-  for (const row of pane("subgraphs").querySelectorAll("tbody tr")) row.style.background = row.firstChild.textContent === String(index) ? "var(--back)" : "";
-  pane("subgraphs").querySelectorAll("tbody tr")[index]?.scrollIntoView({block: "nearest"});
+  for (const row of pane("subgraphs").querySelectorAll("tbody tr")) {
+    const here = row.firstChild.textContent === String(index);
+    row.style.background = here ? "var(--back)" : "";
+    if (here) row.scrollIntoView({block: "nearest"});
+  }
   say("subgraph " + index + " on " + plan.devices[plan.subgraphs[index].device].name + ", " + count(plan.subgraphs[index].nodes, "node"));
   const own = pieces.filter((p) => p.subgraph === index);
   if (look && own.length) {
@@ -37,9 +41,16 @@ function chooseSubgraph(index, look) {
   } else redraw();
 }
 
+// Zooms to a body; its node stays chosen, so that the way back is a click.
+function enterBody(part) {
+  showBox(part.frame.x, part.frame.y, part.frame.w, part.frame.h);
+  say(bodyText(part));
+}
+
 function search(words) {
   const wanted = words.trim().toLowerCase();
-  const owner = (i) => (i.node ? [i.node.name, i.node.op, i.node.why, plan.devices[i.node.device].name, i.node.sentence, ...i.node.clones.map((c) => c.sentence)] : [i.tensor.name, i.tensor.type]);
+  const owner = (i) => (i.clone ? [i.node.name, i.node.op, "cloned", plan.devices[i.device].name, i.clone.sentence]
+    : i.node ? [i.node.name, i.node.op, i.node.why, plan.devices[i.device].name, i.node.sentence, ...i.node.clones.map((c) => c.sentence)] : [i.tensor.name, i.tensor.type]);
   const found = wanted ? items.filter((i) => owner(i).some((w) => w.toLowerCase().includes(wanted))) : [];
   chosen.found = wanted ? new Set(found) : null;
   fillFound(found, words.trim());
@@ -69,6 +80,7 @@ function follow(hash) {
   if (key === "node") { const n = nodes.find((c) => c.name === value); if (n) choose(n.item, true); }
   if (key === "tensor") { const t = tensors.find((c) => c.name === value && c.item); if (t) choose(t.item, true); }
   if (key === "subgraph" && plan.subgraphs[Number(value)]) chooseSubgraph(Number(value), true);
+  if (key === "body") { const p = parts.find((c) => c.path === value); if (p && p.frame) { choose(p.holder.item, false); enterBody(p); } }
   if (key === "search") { document.getElementById("search").value = value; search(value); }
 }
 
@@ -76,12 +88,14 @@ function start() {
   readColours();
   document.getElementById("title").textContent = plan.model;
   document.getElementById("counts").textContent = count(nodes.length, "node") + " · " + count(plan.subgraphs.length, "subgraph") +
-    (plan.exact ? " (the minimum)" : "") + " · " + (plan.bytes ? bytesText(plan.bytes) : "nothing known") + " crossing";
+    (plan.exact && parts.length === 1 ? " (the minimum)" : "") + (parts.length > 1 ? " in " + parts.length + " graphs" : "") + " · " +
+    (plan.bytes ? bytesText(plan.bytes) : "nothing known") + " crossing" + (plan.time ? " · estimated " + timeText(plan.time.total) + " a run" : "");
   canvas.setAttribute("aria-label", "graph of " + plan.model);
   fillLegend();
   fillPlan();
   fillSubgraphs();
   fillCuts();
+  fillWhatIf();
   drawTimeline();
   showAll();
   follow(location.hash);
@@ -100,7 +114,7 @@ document.addEventListener("keydown", (e) => {
   if (e.key === "/" && document.activeElement !== searchBox) { searchBox.focus(); e.preventDefault(); }
 });
 document.querySelector('[role="tablist"]').addEventListener("keydown", (e) => {
-  const tabs = [...document.querySelectorAll('[role="tab"]')], step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
+  const tabs = [...document.querySelectorAll('[role="tab"]:not([hidden])')], step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
   if (step) openTab(tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length].id.slice(4), true);
 });
 for (const tab of document.querySelectorAll('[role="tab"]')) tab.addEventListener("click", () => openTab(tab.id.slice(4), false));

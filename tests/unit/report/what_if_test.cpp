@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/placement/placement.hpp"
+#include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "tests/support/fake_plugin.hpp"
 
@@ -13,8 +14,6 @@ using namespace optima;
 using namespace optima::test;
 
 namespace {
-
-constexpr uint32_t kNpu = 0;
 
 // x -> Relu -> Pad -> Relu -> Pad -> Relu -> Exp -> Relu -> y; the CPU takes Pad and Exp only, so each costs two subgraphs.
 struct Net {
@@ -32,6 +31,19 @@ struct Net {
     request.plugins = {&npu, &cpu};
     request.candidates = {*parse_device("NPU:0"), *parse_device("CPU:0")};
   }
+  // The NPU takes 1 us for a node and 10 to start; a tensor from one device to the other takes 2 us.
+  void time(std::map<std::string, double> npu_also = {}) {
+    request.objective = Objective::Latency;
+    const DeviceName on_npu = *parse_device("NPU:0"), on_cpu = *parse_device("CPU:0");
+    MeasuredDevice fast{on_npu, 10, {}}, slow{on_cpu, 1, {}};
+    for (const image::Node& node : g.graph.main().nodes) {
+      if (node.op_type == "Relu") fast.nodes[node.name] = {1, CostMethod::Profile};
+      else slow.nodes[node.name] = {5, CostMethod::Given};
+    }
+    for (const auto& [name, us] : npu_also) fast.nodes[name] = {us, CostMethod::Given};
+    request.costs = {{"tiny", g.graph.model_hash, {fast, slow}}};
+    request.links = {{on_npu, on_cpu, 2, 0}, {on_cpu, on_npu, 2, 0}};
+  }
   Plan plan() {
     Result<Plan> made = make_plan(g.graph, request);
     INFO(made.status().message());
@@ -39,6 +51,20 @@ struct Net {
     return *made;
   }
 };
+
+const WhatIf& case_of(const WhatIfReport& report, const std::string& device, const std::string& op) {
+  for (const WhatIf& c : report.cases)
+    if (c.device == device && c.op == op) return c;
+  FAIL("no case of " << device << " and " << op);
+  return report.cases[0];
+}
+
+WhatIfReport report_of(const Plan& plan, const CostSources& given = {}) {
+  const Result<WhatIfReport> report = what_if(plan, given);
+  INFO(report.status().message());
+  REQUIRE(report.ok());
+  return *report;
+}
 
 }  // namespace
 
@@ -64,7 +90,7 @@ TEST_CASE("what-if says what really happens when the plugin is changed so") {
   REQUIRE(report.ok());
   bool found = false;
   for (const WhatIf& c : report->cases)
-    if (c.device == kNpu && c.op == "Exp") {
+    if (c.device == "NPU:0" && c.op == "Exp") {
       found = true;
       CHECK(c.subgraphs == changed.subgraphs.size());
       CHECK(c.bytes == changed.bytes);
@@ -100,4 +126,145 @@ TEST_CASE("a plan without tensors cannot be asked what if, and says what to do")
   const Status status = what_if(plan).status();
   CHECK(status.kind() == StatusKind::InvalidInput);
   CHECK(status.message() == "the plan of 'tiny' lists no tensors, it was written by an older version; write it again with 'plan -o'");
+}
+
+TEST_CASE("with the objective latency the time saved is told, from the costs of the plan, and is what the changed plugin really gives") {
+  Net before, after;
+  for (Net* net : {&before, &after}) net->time({{"Exp_5", 1}});
+  after.npu.verdicts.erase(after.g.id_of("Exp_5"));
+  const Plan plan = before.plan(), changed = after.plan();
+  REQUIRE(plan.estimate);
+  const Result<Plan> read = plan_from_json(plan_to_json(plan), "plan.json");  // launches and links are in the file
+  REQUIRE(read.ok());
+  CostSources given;
+  given.costs = before.request.costs;
+  const WhatIfReport report = report_of(*read, given);
+  CHECK(report.by_time);
+  CHECK(*report.microseconds == doctest::Approx(plan.estimate->total()));
+  const WhatIf& c = case_of(report, "NPU:0", "Exp");
+  REQUIRE(c.microseconds);
+  CHECK(*c.microseconds == doctest::Approx(changed.estimate->total()));
+  CHECK(c.subgraphs == changed.subgraphs.size());
+  CHECK(c.cost_source == "given");
+  const std::string text = what_if_text(plan, report);
+  CAPTURE(text);
+  CHECK(text.find("7 subgraphs and 96 bytes crossing, estimated 74.0 us a run") != std::string::npos);
+  const Json json = what_if_json(plan, report);
+  CHECK(json["microseconds"] == 74);
+  for (const Json& one : json["cases"]) CHECK(one["saved_microseconds"] >= 0);
+}
+
+TEST_CASE("a refused node without a cost gets the roofline model's, scaled to what is known of the device, and the source is told") {
+  Net net;
+  net.time();
+  const WhatIfReport report = report_of(net.plan());
+  const WhatIf& c = case_of(report, "NPU:0", "Exp");
+  CHECK(c.cost_source == "scaled");
+  CHECK(*c.microseconds < *report.microseconds);
+  CHECK(report.cases[0].microseconds <= report.cases[1].microseconds);
+}
+
+TEST_CASE("a plan for the fewest subgraphs has times when costs are given, and says that they are not known where they are not") {
+  Net net;
+  const Plan plan = net.plan();
+  CHECK_FALSE(report_of(plan).microseconds);
+  CHECK(what_if_text(plan, report_of(plan)).find("time") == std::string::npos);
+  net.time();
+  CostSources given;
+  given.costs = net.request.costs, given.links = net.request.links;
+  const WhatIfReport report = report_of(plan, given);
+  CHECK(*report.microseconds == doctest::Approx(4 * 11 + 3 * 6 + 6 * 2));
+  CHECK_FALSE(report.by_time);
+  CHECK(report.subgraphs == 7);
+  CHECK(case_of(report, "NPU:0", "Pad").cost_source == "scaled");
+  given.costs[0].devices[1].nodes.erase("Exp_5");  // the CPU's other times tell
+  CHECK(report_of(plan, given).microseconds);
+  given.costs[0].devices.pop_back();
+  CHECK_FALSE(report_of(plan, given).microseconds);
+}
+
+TEST_CASE("limits hold in the plan that would be") {
+  for (const Objective objective : {Objective::Parts, Objective::Latency}) {
+    Net before, after;
+    for (Net* net : {&before, &after}) {
+      if (objective == Objective::Latency) net->time({{"Exp_5", 1}, {"Pad_1", 1}, {"Pad_3", 1}});
+      net->npu.manifest_.limits.max_nodes = 2;
+      net->request.objective = objective;
+    }
+    after.npu.verdicts.clear();
+    const Plan changed = after.plan();
+    CHECK(changed.subgraphs.size() == 4);
+    CostSources given;
+    given.costs = before.request.costs;
+    const Result<Plan> read = plan_from_json(plan_to_json(before.plan()), "plan.json");
+    REQUIRE(read.ok());
+    const WhatIf& c = case_of(report_of(*read, given), "NPU:0", "");
+    CHECK(c.subgraphs == 4);
+    CHECK(c.bytes == changed.bytes);
+    if (changed.estimate) CHECK(*c.microseconds == doctest::Approx(changed.estimate->total()));
+  }
+}
+
+TEST_CASE("memory counts in the plan that would be, by what its nodes hold") {
+  Net before, after;
+  for (Net* net : {&before, &after}) net->npu.manifest_.limits.memory = 40;  // a value is 16 bytes
+  after.npu.verdicts.clear();
+  CHECK(case_of(report_of(before.plan()), "NPU:0", "").subgraphs == after.plan().subgraphs.size());
+  CHECK(after.plan().subgraphs.size() > 1);
+}
+
+namespace {
+
+// x -> Relu -> If (then: Relu, Exp, Relu; else: Relu) -> y on the NPU, which refuses Exp and If; nobody takes If.
+struct Branched : GraphBuilder {
+  FakePlugin cpu{"slowcpu", {"CPU"}, {"Exp"}}, npu{"fastnpu", {"NPU"}, {"Relu", "Exp"}};
+  PlacementRequest request;
+  Branched() {
+    const uint32_t c = input("c"), a = node("a", "Relu", {input("x")});
+    const uint32_t y = node("if_1", "If", {c});
+    fill("then_branch", {"Relu", "Exp", "Relu"}, a);
+    fill("else_branch", {"Relu"}, a);
+    output(y);
+    npu.refuse(id_of("if_1/then_branch/1"), OPTIMA_REASON_DTYPE, "input 0 is f32, wanted f16");
+    request.plugins = {&npu, &cpu};
+    request.candidates = {*parse_device("NPU:0"), *parse_device("CPU:0")};
+  }
+  void fill(const std::string& branch, const std::vector<std::string>& ops, uint32_t captured) {
+    const uint32_t body = this->body(branch, {captured});
+    uint32_t v = 0;
+    for (size_t i = 0; i < ops.size(); ++i) v = node("if_1/" + branch + "/" + std::to_string(i), ops[i], {v}, body);
+    graph.contents.graphs[body].outputs.push_back(v);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("refusals inside bodies count, and a node taken whole needs no bodies") {
+  Branched net;
+  const Result<Plan> plan = make_plan(net.graph, net.request);
+  INFO(plan.status().message());
+  REQUIRE(plan.ok());
+  REQUIRE(count_subgraphs(*plan) == 6);  // a, if_1, three of the one branch, one of the other
+  const WhatIfReport report = report_of(*plan);
+  CHECK(report.subgraphs == 6);
+  const WhatIf& exp = case_of(report, "NPU:0", "Exp");
+  CHECK(exp.subgraphs == 4);
+  CHECK(exp.example == "if_1/then_branch/1");
+  CHECK(case_of(report, "NPU:0", "If").subgraphs == 1);
+  CHECK(case_of(report, "CPU:0", "Relu").nodes == 4);
+}
+
+TEST_CASE("the time of a plan with bodies counts the dearer branch") {
+  Branched net;
+  net.request.objective = Objective::Latency;
+  net.request.settings = {{*parse_device("NPU:0"), {}, 0, 10, 1, 0}, {*parse_device("CPU:0"), {}, 0, 1, 1, 0}};
+  const Result<Plan> plan = make_plan(net.graph, net.request);
+  INFO(plan.status().message());
+  REQUIRE(plan.ok());
+  const WhatIfReport report = report_of(*plan);
+  REQUIRE(report.microseconds);
+  const double body = plan->bodies[0].plan.estimate->total();
+  CHECK(body > plan->bodies[1].plan.estimate->total());
+  CHECK(*report.microseconds == doctest::Approx(10.004 + body));  // Relu of 4 elements at 1 GFLOP/s
+  CHECK(*case_of(report, "NPU:0", "Exp").microseconds < *report.microseconds);
 }
