@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/fuzz: packages whose model.meta was changed by somebody who then made its hash right. They are refused, or load and run to an
+// end; whatever a run answers, it touches no memory that is not the request's (the sanitizer build looks).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/runtime/context.hpp"
+#include "core/runtime/model.hpp"
+#include "core/runtime/request.hpp"
+#include "core/support/json.hpp"
+#include "core/tensor_io/element.hpp"
+#include "tests/support/forged_meta.hpp"
+#include "tests/support/process.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+using Random = std::mt19937_64;
+size_t below(Random& random, size_t n) { return static_cast<size_t>(random() % n); }
+
+// A Loop and an If that the host drives, bodies over two backends, weights, a tensor that passes through.
+const std::string kPlugins = OPTIMA_BINARY_DIR "/lib/optima/plugins";
+
+constexpr const char* kModel = R"(<ir_version: 10, opset_import: ["" : 21]>
+driven (float[2,4] x, int64 trips, bool go) => (float[2,4] y, float[k,2,4] every, float[2,4] side)
+<float[4,4] w = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}> {
+  begin = Relu(x)
+  last, every = Loop(trips, go, begin) <body = body (int64 i, bool c, float[2,4] s) => (bool d, float[2,4] t, float[2,4] u) {
+    m = MatMul(s, w)
+    t = Softmax<axis = 1>(m)
+    u = Add(t, begin)
+    d = Identity(c)
+  }>
+  y = If(go) <then_branch = yes () => (float[2,4] a) { a = Tanh(last) }, else_branch = no () => (float[2,4] b) { b = Sigmoid(last) }>
+  side = Identity(x)
+})";
+
+struct DrivenPackage {
+  TempFolder folder;
+  std::string package, meta;
+  DrivenPackage() {
+    // The sanitizer builds are without llvm_cpu: then both devices are the reference's.
+    const bool compiler = std::filesystem::exists(kPlugins + "/optima_llvm_cpu.so");
+    const std::string devices = compiler ? "X64:0,REF:0" : "REF:1,REF:0";
+    const Ran ran = host({"compile", folder.file("driven.onnxtxt", kModel), "-o", folder.path(), "--device", devices, "--alloc",
+                          folder.file("alloc.json", R"({"op:Softmax": "REF:0", "op:Sigmoid": "REF:0", "op:If": "host", "op:Loop": "host"})")});
+    INFO(ran.err);
+    REQUIRE(ran.code == 0);
+    package = folder.path() + "/driven";
+    meta = get(package + "/model.meta");
+  }
+};
+
+void collect(Json& at, std::vector<Json*>& all, std::vector<std::string>& words) {
+  all.push_back(&at);
+  if (at.is_string()) words.push_back(at);
+  if (at.is_structured())
+    for (Json& inner : at) collect(inner, all, words);
+}
+
+// Changes one value to another of its kind, mostly: what is not JSON of the right kind is refused early and teaches nothing.
+void change(Random& random, Json& root) {
+  std::vector<Json*> all;
+  std::vector<std::string> words;
+  collect(root, all, words);
+  Json& at = *all[below(random, all.size())];
+  static const std::vector<int64_t> numbers = {0, 1, 2, 3, -1, 7, 8, 64, 4096, int64_t{1} << 32, INT64_MAX, INT64_MIN};
+  if (at.is_number()) {
+    at = numbers[below(random, numbers.size())];
+  } else if (at.is_string()) {
+    at = words[below(random, words.size())];
+  } else if (at.is_boolean()) {
+    at = !at.get<bool>();
+  } else if (at.is_array() && !at.empty()) {
+    const auto position = [&] { return at.begin() + static_cast<std::ptrdiff_t>(below(random, at.size())); };
+    switch (below(random, 4)) {
+      case 0: at.erase(position()); break;
+      case 1: at.insert(position(), Json(*position())); break;
+      default: std::swap(*position(), *position());
+    }
+  } else if (at.is_object() && !at.empty() && below(random, 4) == 0) {
+    at.erase(std::next(at.begin(), static_cast<std::ptrdiff_t>(below(random, at.size()))).key());
+  } else if (below(random, 8) == 0) {
+    at = nullptr;
+  }
+}
+
+// Small inputs of whatever the package asks for.
+Status fill(Request& request) {
+  constexpr uint64_t kWorthFilling = 1 << 22;
+  const std::vector<TensorInfo>& wanted = request.model().inputs();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    std::vector<int64_t> shape = wanted[i].shape;
+    std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{2});
+    if (byte_size(wanted[i].dtype, shape).value_or(kWorthFilling + 1) > kWorthFilling) return Status(StatusKind::Usage, "too large to fill");
+    OPTIMA_ASSIGN(Tensor tensor, request.input_buffer(i, shape));
+    std::fill_n(tensor.data, tensor.size, std::byte{});
+    if (tensor.size > 0) tensor.data[0] = std::byte{tensor.dtype == OPTIMA_I64 ? uint8_t{3} : uint8_t{1}};
+  }
+  return {};
+}
+
+// One run, with an end to loops that have none.
+Status run_once(Request& request) {
+  OPTIMA_RETURN_IF_ERROR(fill(request));
+  OPTIMA_RETURN_IF_ERROR(request.start());
+  const Status status = request.wait(2000);
+  if (status.kind() != StatusKind::Timeout) return status;
+  request.cancel();
+  return request.wait(-1);
+}
+
+Status load_and_run(RuntimeContext& context, const std::string& folder) {
+  OPTIMA_ASSIGN(PackageReader reader, PackageReader::open(folder, {}));
+  OPTIMA_ASSIGN(const std::unique_ptr<LoadedModel> model, LoadedModel::load(context, std::move(reader)));
+  OPTIMA_ASSIGN(const std::unique_ptr<Request> request, Request::create(*model));
+  return run_once(*request);
+}
+
+}  // namespace
+
+TEST_CASE("packages whose description was changed are refused, or run to an end within their own memory") {
+  const DrivenPackage compiled;
+  PluginFolders folders;
+  folders.folders = {kPlugins};
+  Result<std::unique_ptr<PluginSource>> plugins = scan_plugins(folders);
+  REQUIRE(plugins.ok());
+  RuntimeContext context(std::move(*plugins));
+  REQUIRE_MESSAGE(load_and_run(context, compiled.package).ok(), load_and_run(context, compiled.package).message());
+  const Json good = *parse_json(compiled.meta, "model.meta");
+  Random random(1);
+  std::map<StatusKind, int> kinds;
+  for (int i = 0; i < 4000; ++i) {
+    Json meta = good;
+    for (size_t n = 1 + below(random, 2); n > 0; --n) change(random, meta);
+    put(compiled.package + "/model.meta", with_own_hash(to_text(meta)));
+    const Status status = load_and_run(context, compiled.package);
+    INFO(status.message());
+    CHECK(status.kind() != StatusKind::Internal);
+    CHECK((status.ok() || !status.message().empty()));
+    ++kinds[status.kind()];
+  }
+  for (const auto& [kind, count] : kinds) MESSAGE(count << " end with exit code " << exit_code(kind));
+  CHECK(kinds[StatusKind::Ok] > 100);
+  CHECK(kinds[StatusKind::InvalidInput] > 1000);
+}
