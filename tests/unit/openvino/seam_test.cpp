@@ -3,10 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <fstream>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include "tests/unit/openvino/sample.hpp"
 
@@ -47,47 +44,7 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
   text.replace(at, from.size(), to);
 }
 
-/// Opens both plugins in the given order, in this process, and uses each.
-int both(const std::string& first, const std::string& second) {
-  OnnxHost one_host, two_host;
-  const seam::Instance one(first, one_host), two(second, two_host);
-  const Sample s(2);
-  for (const seam::Instance* plugin : {&one, &two}) {
-    seam::Status status;
-    seam::Verdicts v;
-    if (plugin->code != OPTIMA_OK || seam::check(*plugin, s.model, {1, 2}, kTarget, v, status) != OPTIMA_OK) return 1;
-    if (v.by_node.at(1).verdict != OPTIMA_VERDICT_SUPPORTED || v.by_node.at(2).verdict != OPTIMA_VERDICT_SUPPORTED) return 2;
-    FileSink sink;
-    if (seam::compile(*plugin, s.model, seam::device("X64", "x86_64"), sink, status) != OPTIMA_OK) {
-      std::fprintf(stderr, "%s\n", status.message.c_str());
-      return 3;
-    }
-  }
-  return 0;
-}
-
-int in_a_child(const std::string& first, const std::string& second) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    int code = 99;
-    try {
-      code = both(first, second);
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-    }
-    ::_exit(code);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
 }  // namespace
-
-TEST_CASE("plugins/openvino and plugins/llvm_cpu work in one process, whichever is loaded first") {
-  CHECK(in_a_child(OPENVINO_PLUGIN, LLVM_CPU_PLUGIN) == 0);
-  CHECK(in_a_child(LLVM_CPU_PLUGIN, OPENVINO_PLUGIN) == 0);
-}
 
 TEST_CASE("plugins/openvino compiles a graph into a blob and runs it on the caller's buffers") {
   OnnxHost host;
