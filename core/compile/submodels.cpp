@@ -20,6 +20,8 @@ class Emitter {
       : request_(request), planned_(planned), registry_(registry), folder_(folder), progress_(progress), main_(planned.graph.main()) {}
 
   Status run() {
+    for (const BodyPlan& body : planned_.plan.bodies)
+      OPTIMA_RETURN_IF_ERROR(check_body(body.plan, planned_.plan.nodes[body.node], cat(planned_.plan.nodes[body.node].name, "/", body.name)));
     for (const uint32_t v : main_.inputs) OPTIMA_RETURN_IF_ERROR(describe(main_.values[v], "input"));
     for (const Subgraph& subgraph : planned_.plan.subgraphs) OPTIMA_RETURN_IF_ERROR(add_subgraph(subgraph));
     OPTIMA_RETURN_IF_ERROR(add_constant_outputs());
@@ -38,6 +40,19 @@ class Emitter {
     const bool on_cpu = class_of(device) == "cpu";
     if (!on_cpu) OPTIMA_RETURN_IF_ERROR(check_static(piece.main(), device));
     return add_graph(piece, on_cpu);
+  }
+
+  // A node that the host drives becomes a cpu graph with its bodies whole: the format has no bodies. So nothing in them may be meant for
+  // another device.
+  Status check_body(const Plan& plan, const PlacedNode& holder, const std::string& path) const {
+    for (const PlacedNode& node : plan.nodes)
+      if (const PlanDevice& device = plan.devices[node.device]; class_of(device) != "cpu")
+        return invalid_input(cat("node ", quote(node.name), " (", node.op_type, ") runs on ", device.name, " in body ", quote(path), " of ",
+                                 quote(holder.name), " (", holder.op_type, "), which the host drives: a folder of submodels has no bodies; allocate ",
+                                 quote(holder.name), " to a device that takes it whole, or the nodes inside to devices of class cpu"));
+    for (const BodyPlan& body : plan.bodies)
+      OPTIMA_RETURN_IF_ERROR(check_body(body.plan, holder, cat(plan.nodes[body.node].name, "/", body.name)));
+    return {};
   }
 
   // An output that is a constant needs a graph that produces it.
@@ -98,7 +113,7 @@ class Emitter {
   }
 
   std::string class_of(const PlanDevice& device) const {
-    if (is_host(device)) return "cpu";  // an If, Loop or Scan with its bodies whole: this format has no bodies
+    if (is_host(device)) return "cpu";  // see check_body()
     const Plugin* plugin = registry_.compiler(device.plugin);
     for (const auto& support : planned_.supports)
       if (support->manifest().id == device.plugin) plugin = support.get();
@@ -128,6 +143,15 @@ class Emitter {
   bool dynamic_ = false;
 };
 
+void note_bodies(Plan& plan) {
+  std::vector<std::string> driven;
+  for (const BodyPlan& body : plan.bodies)
+    if (const std::string name = quote(plan.nodes[body.node].name); driven.empty() || driven.back() != name) driven.push_back(name);
+  if (!driven.empty())
+    plan.notes.push_back(cat(join(driven), driven.size() == 1 ? " is one cpu graph with its bodies" : " are cpu graphs with their bodies",
+                             ": a folder of submodels has no plans of bodies"));
+}
+
 }  // namespace
 
 Result<Submodels> emit_submodels(const CompileRequest& request, Registry& registry, const ProgressReport& progress) {
@@ -135,6 +159,7 @@ Result<Submodels> emit_submodels(const CompileRequest& request, Registry& regist
   plan.plan_only = true;
   Submodels out;
   OPTIMA_ASSIGN(out.planned, plan_model(plan, registry, progress));
+  note_bodies(out.planned.plan);
   OPTIMA_ASSIGN(Staging staging, Staging::create({request.out, out.planned.graph.model_name, request.replace},
                                                  {"folder of submodels", "graph_infos.json"}));
   OPTIMA_RETURN_IF_ERROR(Emitter(request, out.planned, registry, staging.folder(), progress).run());

@@ -13,8 +13,9 @@ struct Submodels {
 };
 
 /// plan_model, then every subgraph as graph_<i>.onnx and graph_infos.json in OUT/<name>; asks no plugin to compile. Of the request,
-/// plan, out, replace and cancelled are read. InvalidInput when a tensor that crosses cannot be described there: no tensor, no
-/// known rank, or no static shape at a subgraph whose device is not of class cpu. On failure nothing remains on disk.
+/// plan, out, replace and cancelled are read. A node that the host drives becomes a cpu graph with its bodies whole, with a note.
+/// InvalidInput when a tensor that crosses cannot be described there: no tensor, no known rank, or no static shape at a subgraph whose
+/// device is not of class cpu; and when a body has a node on such a device. On failure nothing remains on disk.
 Result<Submodels> emit_submodels(const CompileRequest& request, Registry& registry, const ProgressReport& progress = {});
 
 }  // namespace optima

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/placement/assemble.hpp"
+#include "core/placement/budget.hpp"
 #include "core/placement/candidates.hpp"
 #include "core/placement/capability.hpp"
 #include "core/placement/host_driven.hpp"
@@ -61,17 +62,17 @@ void add_plan(const Plan& plan, const Graph& graph, std::vector<std::pair<std::s
   for (const BodyPlan& body : plan.bodies) add_plan(body.plan, body_of(graph, body).graph, out);
 }
 
-Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request);
+Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, detail::Budget& budget);
 
 // The bodies of every node that the host drives, each as a graph of its own.
-Status plan_bodies(const Graph& graph, const PlacementRequest& request, const detail::HostDriven& host, Plan& plan) {
+Status plan_bodies(const Graph& graph, const PlacementRequest& request, const detail::HostDriven& host, detail::Budget& budget, Plan& plan) {
   for (const auto& [n, why] : host.why) {
     const image::Node& node = graph.main().nodes[n];
     const PlacementRequest inside = request_for_bodies(graph, node, request);
     const std::optional<int64_t> trips = detail::known_trips(graph, node);
     for (const image::Attr& attr : node.attrs) {
       if (!holds_body(attr)) continue;
-      Result<Plan> body = plan_graph(body_graph(graph, attr.refs[0]).graph, inside);
+      Result<Plan> body = plan_graph(body_graph(graph, attr.refs[0]).graph, inside, budget);
       if (!body.ok()) return body.status().within(cat("node ", quote(node.name), ", which the host drives (", why, ")"));
       plan.bodies.push_back({n, attr.name, trips.value_or(1), trips.has_value(), std::move(*body)});
     }
@@ -79,17 +80,20 @@ Status plan_bodies(const Graph& graph, const PlacementRequest& request, const de
   return {};
 }
 
-Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request) {
+Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, detail::Budget& budget) {
+  const size_t number = budget.enter();
   const Uses uses = uses_of(graph);
   OPTIMA_RETURN_IF_ERROR(check_all_read(graph, uses));
   OPTIMA_ASSIGN(detail::Candidates candidates, detail::find_candidates(graph, request));
   const PackedGraph packed = pack(graph);
   OPTIMA_ASSIGN(detail::Capability capability, detail::ask_all(graph, packed, candidates, request));
+  budget.refuse(number, candidates, capability);
   OPTIMA_RETURN_IF_ERROR(detail::find_host_driven(graph, request, candidates, capability));
   OPTIMA_ASSIGN(const detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
   const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
   if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
-  const SplitLimits limits = detail::limits_of(graph, candidates, request, choices, problem);
+  SplitLimits limits = detail::limits_of(graph, candidates, request, choices, problem);
+  budget.limit(number, candidates, limits);
   Plan plan;
   LimitedSplit found;
   if (request.objective == Objective::Parts) {
@@ -99,12 +103,25 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request) {
   } else {
     OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
   }
-  plan.max_subgraphs = request.max_subgraphs;
   for (size_t u = 0; u < choices.units.size(); ++u) plan.nodes[choices.units[u][0]].held = limits.unit_bytes[u];
   const detail::HostDriven host = capability.host;
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
-  OPTIMA_RETURN_IF_ERROR(plan_bodies(graph, request, host, plan));
+  OPTIMA_RETURN_IF_ERROR(plan_bodies(graph, request, host, budget, plan));
   return plan;
+}
+
+// Plans again with smaller shares until the graphs of the model together keep what is limited for the whole.
+Status keep_budget(const Graph& graph, const PlacementRequest& request, detail::Budget& budget, Plan& plan) {
+  while (!budget.kept(plan)) {
+    if (!budget.lower(plan)) return budget.error(plan);
+    budget.restart();
+    Result<Plan> next = plan_graph(graph, request, budget);
+    if (next.ok()) plan = std::move(*next);
+    else if (next.status().kind() == StatusKind::Placement) budget.take_back();
+    else return next.status();
+  }
+  budget.share_out(plan);
+  return {};
 }
 
 uint32_t number_subgraphs(Plan& plan, uint32_t first) {
@@ -117,7 +134,9 @@ uint32_t number_subgraphs(Plan& plan, uint32_t first) {
 }  // namespace
 
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
-  OPTIMA_ASSIGN(Plan plan, plan_graph(graph, request));
+  detail::Budget budget(request);
+  OPTIMA_ASSIGN(Plan plan, plan_graph(graph, request, budget));
+  OPTIMA_RETURN_IF_ERROR(keep_budget(graph, request, budget, plan));
   number_subgraphs(plan, 0);
   OPTIMA_RETURN_IF_ERROR(validate(plan, graph, request));
   return plan;

@@ -56,7 +56,7 @@ struct PlacementRequest {
   std::vector<DeviceName> candidates;
   std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
   std::optional<DeviceName> require_device;  ///< every node there, or Placement
-  uint32_t max_subgraphs = 0;                ///< of the plan; 0 = no limit
+  uint32_t max_subgraphs = 0;                ///< of the plan with those of its bodies; 0 = no limit
   std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
   std::vector<DeviceSettings> settings;
@@ -79,7 +79,8 @@ struct PlacementRequest {
 /// - To have each node on the first device that can take it, whatever that costs in subgraphs, say so in the allocation:
 ///   "*": ["A:0", "B:0"].
 /// - Nodes a plugin takes only as a group move as one, if the group is convex; otherwise that device refuses them.
-/// - What a subgraph may be on a device (the limits of the plugin's note, the config's memory_limit) is kept: see limits.hpp.
+/// - What a subgraph may be on a device (the limits of the plugin's note, the config's memory_limit) is kept: see limits.hpp. How many
+///   there may be counts over the main graph and the bodies that the host drives together.
 /// - If, Loop and Scan go whole to a device that takes them, if the wishes for their bodies' nodes leave one; a wish for the node
 ///   is then one for all in it. Otherwise the host drives the node and each body is placed as a graph of its own, recursively:
 ///   Plan::bodies. A pin on the node alone is kept or refused; wish "host" always gives it to the host.

@@ -22,7 +22,7 @@ struct PlanDevice {
   std::string rule;         ///< why this plugin: "named", "the only plugin for X64", "priority 10 over openvino's 5"
   bool only_named = false;  ///< takes only nodes that name it; false = a candidate for every node
   TargetDevice target;
-  Limits limits = {};       ///< of its plugin's note: what one subgraph may be, and how many there may be
+  Limits limits = {};       ///< of its plugin's note: what one subgraph may be, and how many there may be, of which this is a graph's share
 };
 
 inline bool is_host(const PlanDevice& device) { return device.plugin.empty(); }
@@ -150,7 +150,7 @@ struct Plan {
   std::vector<CutTensor> cuts;       ///< by producing subgraph, then value
   std::vector<PlanTensor> tensors;   ///< by value; empty in plans written before they were kept
   uint32_t lower_bound = 0;          ///< proven minimum of subgraphs
-  uint32_t max_subgraphs = 0;        ///< that were wanted at most, bodies' included; 0 = no limit
+  uint32_t max_subgraphs = 0;        ///< this graph's share of those wanted at most: the main graph has what is left over; 0 = no limit
   bool exact = false;                ///< subgraphs.size() is that minimum
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph
   std::optional<PlanEstimate> estimate;  ///< there when the objective was latency

@@ -61,9 +61,10 @@ class Planner {
       for (uint32_t d = 0; d < problem_.devices; ++d) {
         const NodeCosts::Entry& cost = costs_.entries[n * problem_.devices + d];
         DeviceAnswer& answer = capability.answers[n][d];
-        if (!answer.yes || cost.microseconds < 0) continue;
-        answer.microseconds = cost.microseconds;
+        if (cost.microseconds < 0) continue;
+        answer.microseconds = cost.microseconds;  // of a refusal too where it was measured, for what-if
         answer.cost_source = cost.source;
+        if (!answer.yes) continue;
         const uint32_t unit = choices_.unit_of[n];
         if (answer.text.empty() && (problem_.allow[unit] >> d & 1) && split_.devices[split_.part[unit]] != d)
           answer.text = effect_text(effects[size_t{unit} * problem_.devices + d]);

@@ -358,6 +358,9 @@ class Validator {
 
 }  // namespace
 
-Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request) { return Validator(plan, graph, request).run(); }
+Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request) {
+  OPTIMA_RETURN_IF_ERROR(Validator(plan, graph, request).run());
+  return validate_totals(plan, request);
+}
 
 }  // namespace optima

@@ -144,6 +144,22 @@ class LimitChecker {
 
 Status validate_limits(const Plan& plan, const Graph& graph, const PlacementRequest& request) { return LimitChecker(plan, graph, request).run(); }
 
+Status validate_totals(const Plan& plan, const PlacementRequest& request) {
+  size_t all = 0;
+  std::map<std::string, uint64_t> per_plugin;
+  for_each_plan(plan, [&](const Plan& part, const std::string&) {
+    all += part.subgraphs.size();
+    for (const Subgraph& subgraph : part.subgraphs) ++per_plugin[part.devices[subgraph.device].plugin];
+  });
+  if (request.max_subgraphs && all > request.max_subgraphs)
+    return internal_error(cat("plan is not valid: it has ", all, " subgraphs with those of its bodies, wanted at most ", request.max_subgraphs));
+  for (const Plugin* plugin : request.plugins)
+    if (const uint64_t most = plugin->manifest().limits.max_subgraphs; most && per_plugin[plugin->manifest().id] > most)
+      return internal_error(cat("plan is not valid: it has ", per_plugin[plugin->manifest().id], " subgraphs of plugin ", quote(plugin->manifest().id),
+                                " with those of its bodies, wanted at most ", most));
+  return {};
+}
+
 bool closes_subgraphs(const PlanDevice& device, const PlacementRequest& request) {
   const Limits* limits = limits_of(device, request);
   return limits && (limits->max_nodes || limits->max_io || limits->memory || limits->connected_only || device.target.memory_limit);

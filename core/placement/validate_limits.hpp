@@ -10,6 +10,9 @@ namespace optima {
 /// plugin's note forbids, not too many of them. The plan's indices have been checked. Internal with the first thing wrong.
 Status validate_limits(const Plan& plan, const Graph& graph, const PlacementRequest& request);
 
+/// Part of validate(), of the whole model: not too many subgraphs in all and on any plugin's devices, bodies included. Internal.
+Status validate_totals(const Plan& plan, const PlacementRequest& request);
+
 /// True when a subgraph on the device may be closed before it has to be, so that two of them may follow each other.
 bool closes_subgraphs(const PlanDevice& device, const PlacementRequest& request);
 

@@ -134,10 +134,18 @@ Json comparison_json(const std::string& name, const Comparison& c) {
           {"nan", {c.nan_got, c.nan_wanted}}, {"inf", {c.inf_got, c.inf_wanted}}};
 }
 
+/// A line about what --at-cuts leaves out; empty when that is nothing.
+std::string left_out(const Side& a, const Side& b) {
+  size_t inside = 0;
+  for (const Side* side : {&a, &b})
+    if (side->model) inside += side->model->package().variants[0].subgraphs.size() - main_subgraphs(*side).size();
+  return inside ? "tensors inside bodies are not compared: they have a value for every trip; a difference shows at the node that holds the body" : "";
+}
+
 void append(std::vector<std::string>& row, const std::vector<std::string>& cells) { row.insert(row.end(), cells.begin(), cells.end()); }
 
 Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& wanted, const std::vector<Tensor>& got,
-              const Tolerance& tolerance) {
+              const Tolerance& tolerance, const std::string& not_compared) {
   Json list = Json::array();
   std::string first_bad;
   std::vector<std::vector<std::string>> rows = {{"", "tensor", "subgraph"}};
@@ -155,8 +163,10 @@ Status report(Session& session, const Side& a, const Side& b, const std::vector<
                     ", wanted at most ", c->atol, c->rtol > 0 ? cat(" + ", c->rtol, " x |wanted|") : "");
   }
   if (rows.size() == 1) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
-  session.print(table(rows));
-  session.print_json(Json{{"a", a.path}, {"b", b.path}, {"equal", first_bad.empty()}, {"tensors", list}});
+  session.print(cat(table(rows), not_compared.empty() ? "" : cat("note: ", not_compared, "\n")));
+  Json document{{"a", a.path}, {"b", b.path}, {"equal", first_bad.empty()}, {"tensors", list}};
+  if (!not_compared.empty()) document["not_compared"] = not_compared;
+  session.print_json(document);
   if (!first_bad.empty()) return {StatusKind::Mismatch, first_bad};
   return {};
 }
@@ -205,7 +215,7 @@ Status compare_verb(Session& session, const std::vector<std::string>& words) {
   if (arguments.has("at-cuts") && cuts.empty()) return usage_error("--at-cuts wants a package on one side at least");
   OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(a, inputs, cuts));
   OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(b, inputs, cuts));
-  return report(session, a, b, wanted, got, tolerance);
+  return report(session, a, b, wanted, got, tolerance, cuts.empty() ? "" : left_out(a, b));
 }
 
 }  // namespace optima::host

@@ -2,6 +2,7 @@
 // The latency objective from measuring to the plan, with the real programs and plugins.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +88,8 @@ std::string heaviest(const Json& plan) {
   return (*best)["name"];
 }
 
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 std::string config(const TempFolder& f, const std::string& text) {
   REQUIRE(write_file(f / "optima.yaml", text).ok());
   return f / "optima.yaml";
@@ -132,6 +135,46 @@ TEST_CASE("without a known cost the objective latency is an error that says how 
   r = host({"plan", digits_model(), "--objective", "speed"});
   CHECK(r.code == 2);
   CHECK(r.err.find("--objective: found 'speed', wanted parts or latency") != std::string::npos);
+}
+
+TEST_CASE("what-if tells the time that a refused operator costs, and diff and the page the time of plans") {
+  const TempFolder f;
+  const std::string model = digits_model(), fast = measure(f, model, kLlvm);
+  // A device that would do every node in next to no time, and takes nothing but Relu.
+  Json paper = read(fast);
+  Json given = Json::object();
+  for (const char* method : {"profile", "share"})
+    if (paper["devices"][0].contains(method))
+      for (const auto& [name, us] : paper["devices"][0][method].items()) given[name] = 0.001;
+  paper["devices"] = Json::array({{{"device", "paper/NPU9:0"}, {"launch_us", 0.001}, {"given", std::move(given)}}});
+  const std::string costs = f.file("paper.json", to_text(paper)), note = f.file("note.json", paper_note("Relu"));
+  const std::string devices = "llvm_cpu/X64:0,NPU9:0";
+  const Json found = plan(f, model, devices, {fast, costs}, {"--support", note});
+  const Json what = *parse_json(ok({"explain", f / "plan.json", "--what-if", "--json"}), "stdout");
+  CHECK(what["microseconds"].get<double>() == doctest::Approx(found["estimate"]["microseconds"].get<double>()));
+  double most = 0, conv = 0;
+  for (const Json& one : what["cases"]) {
+    CHECK(one["device"] == "NPU9:0");
+    CHECK(one["saved_microseconds"].get<double>() >= 0);
+    CHECK(one["cost_source"] == "given");
+    most = std::max(most, one["saved_microseconds"].get<double>());
+    if (one.value("op", "") == "Conv") conv = one["saved_microseconds"].get<double>();
+  }
+  CHECK(what["cases"][0]["saved_microseconds"].get<double>() == most);
+  CHECK(conv > 0);
+  CHECK(most > conv);  // everything that it refuses
+
+  // A plan for the fewest subgraphs knows times only when costs are given.
+  ok({"plan", model, "--device", devices, "--support", note, "-o", f / "parts.json"});
+  CHECK_FALSE(has(ok({"explain", f / "parts.json", "--what-if"}), "saves"));
+  const std::string timed = ok({"explain", f / "parts.json", "--what-if", "--costs", fast, "--costs", costs});
+  CHECK(has(timed, "saves"));
+  CHECK(has(timed, " a run\n"));
+  CHECK(host({"explain", f / "parts.json", "--costs", fast}).err == "optima-host: error: --costs goes with --what-if\n");
+  CHECK(has(host({"diff", f / "parts.json", f / "plan.json"}).out, "estimated time of a run: not known -> "));
+  ok({"view", f / "parts.json", "-o", f / "p.html", "--what-if", "--costs", fast, "--costs", costs});
+  CHECK(has(*read_file(f / "p.html"), "saved_microseconds"));
+  CHECK(host({"view", f / "parts.json", "-o", f / "p.dot", "--what-if"}).code == 2);
 }
 
 TEST_CASE("calibrate-links writes links that the config takes, and says that host memory is handed over") {

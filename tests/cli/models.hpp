@@ -14,6 +14,13 @@ tiny (float[1,4] x) => (float[1,4] y) {
   y = Softmax<axis = 1>(h)
 })";
 
+/// The manifest of a device NPU9:0 that exists on paper only and takes one operator, of floats.
+inline std::string paper_note(const std::string& op) {
+  return R"({"manifest": 1, "abi": [[0, 1]], "id": "paper", "vendor": "nobody", "version": "1", "build_id": "1", "roles": ["compiler"],
+    "devices": [{"kind": "NPU9", "class": "npu"}], "options": [], "operators": [{"op": ")" + op +
+         R"(", "domain": "", "since_version": [1, 1000], "inputs": [[1, 2, 3]], "outputs": [[1, 2, 3]]}]})";
+}
+
 inline std::string digits_model() { return OPTIMA_SOURCE_DIR "/examples/digits/digits.onnx"; }
 inline std::string digits_allocation() { return OPTIMA_SOURCE_DIR "/examples/digits/alloc_reference.json"; }
 inline std::string digit_picture(int digit) { return OPTIMA_SOURCE_DIR "/examples/digits/pictures/digit_" + std::to_string(digit) + ".png"; }
