@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/onnx_io/loop_shapes.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/to_onnx.hpp"
 #include "core/onnx_io/types.hpp"
@@ -67,7 +68,10 @@ class TypeInference::State {
     if (!only_tensors(node, graph_.main())) return {};
     onnx::NodeProto proto;
     OPTIMA_RETURN_IF_ERROR(writer_.node(node, names_, proto));
-    const Status status = guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&] { return infer(node, proto, *schema); });
+    const Status status = guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&]() -> Status {
+      if (node.op_type == "Loop" && node.domain.empty()) OPTIMA_RETURN_IF_ERROR(keep_loop_shapes(node, *schema, proto));
+      return infer(node, proto, *schema);
+    });
     return inputs_typed(node) ? status : Status();  // behind an operator that nobody knows, rules fail for want of a type
   }
 
@@ -112,16 +116,48 @@ class TypeInference::State {
     if (types_[v].value_case() != onnx::TypeProto::VALUE_NOT_SET) types_by_name_[names_.names[v]] = &types_[v];
   }
 
-  Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
+  // Types of the outputs; what is found of values in bodies is written into `proto`. May throw.
+  std::vector<onnx::TypeProto> output_types(onnx::NodeProto& proto, const onnx::OpSchema& schema) {
     si::GraphInferenceContext around(types_by_name_, opsets_, &symbols_, {}, onnx::OpSchemaRegistry::Instance(), &shapes_);
     const onnx::ShapeInferenceOptions options(false, 1, false);
     si::InferenceContextImpl context(proto, types_by_name_, data_by_name_, {}, options, &shapes_, &around);
     if (schema.has_type_and_shape_inference_function()) schema.GetTypeAndShapeInferenceFunction()(context);
     else if (schema.HasFunction()) si::InferShapeForFunctionNode(*schema.GetFunction(), onnx::OpSchemaRegistry::Instance(), context, options, {}, &symbols_, &shapes_);
+    return std::move(context.allOutputTypes_);
+  }
+
+  // What no trip changes is known of the body's inputs, and of the node's outputs; `proto` is the node with that in it.
+  Status keep_loop_shapes(const image::Node& node, const onnx::OpSchema& schema, onnx::NodeProto& proto) {
+    std::vector<onnx::TypeProto> initial;
+    for (uint32_t v : node.inputs) initial.push_back(v == OPTIMA_NONE ? onnx::TypeProto() : types_[v]);
+    std::vector<std::optional<std::vector<image::Dim>>> kept;
+    try {
+      kept = kept_shapes(proto, initial, [&](onnx::NodeProto& trip) { output_types(trip, schema); });
+    } catch (const std::exception&) {
+      return {};  // the assumption does not fit the body; without it, what is wrong with the model comes out next
+    }
+    for_each_body(node, [&](uint32_t index) {
+      image::Graph& body = graph_.contents.graphs[index];
+      for (size_t k = 0; k < kept.size(); ++k) {
+        refine_dims(body.values[body.inputs[2 + k]], kept[k]);
+        if (k < node.outputs.size() && node.outputs[k] != OPTIMA_NONE) refine_dims(graph_.main().values[node.outputs[k]], kept[k]);
+      }
+    });
+    proto.Clear();
+    return writer_.node(node, names_, proto);
+  }
+  static void refine_dims(image::Value& value, const std::optional<std::vector<image::Dim>>& dims) {
+    image::Value found = value;
+    found.dims = dims;
+    (void)refine(value, found).ok();  // where the model says otherwise, the model stands
+  }
+
+  Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
+    const std::vector<onnx::TypeProto> types = output_types(proto, schema);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k] == OPTIMA_NONE) continue;
       image::Value found;
-      set_type(found, context.allOutputTypes_[k]);
+      set_type(found, types[k]);
       // Import has checked the model as it was written; where another version of the operator infers otherwise (pooling with
       // ceil_mode before and since 22), what import found stands.
       (void)take(node.outputs[k], found).ok();
