@@ -5,8 +5,6 @@
 #include <charconv>
 #include <set>
 
-#include "layers.hpp"
-
 namespace openvino_plugin {
 namespace {
 
@@ -36,11 +34,6 @@ uint32_t ordinal_of(std::string_view name) {
   return n;
 }
 
-bool is_noise(std::string_view line) {
-  return line.empty() || line.rfind("Exception from ", 0) == 0 || line.rfind("Check '", 0) == 0 || line.rfind("FrontEnd API failed", 0) == 0 ||
-         line.rfind("Summary:", 0) == 0 || line.rfind("To facilitate", 0) == 0 || line.rfind("While validating", 0) == 0;
-}
-
 /// Why OpenVINO lists no such device: its own reason where it fails to load that part of itself.
 std::string why_absent(ov::Core& core, const char* theirs) {
   try {
@@ -52,27 +45,6 @@ std::string why_absent(ov::Core& core, const char* theirs) {
 }
 
 }  // namespace
-
-bool is_out_of_memory(std::string_view what) {
-  for (const char* sign : {"bad_alloc", "out_of_memory", "out of memory", "Cannot allocate memory", "could not allocate", "Failed to allocate"})
-    if (what.find(sign) != std::string_view::npos) return true;
-  return false;
-}
-
-std::string one_line(const std::string& said) {
-  const std::string what = unmarked(said);
-  std::string out;
-  for (size_t at = 0; at < what.size();) {
-    const size_t end = std::min(what.find('\n', at), what.size());
-    std::string_view line(what.data() + at, end - at);
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '.' || line.back() == '\r')) line.remove_suffix(1);
-    if (!is_noise(line)) (out += out.empty() ? "" : ", ").append(line);
-    at = end + 1;
-  }
-  if (out.empty()) out = "OpenVINO gave no reason";
-  return out.size() > 400 ? out.substr(0, 400) + "..." : out;
-}
 
 std::string version() { return ov::get_openvino_version().buildNumber; }
 

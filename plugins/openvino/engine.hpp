@@ -9,16 +9,11 @@
 #include <optional>
 
 #include "optima/plugin/plugin.hpp"
+#include "said.hpp"
 
 namespace openvino_plugin {
 
 namespace sdk = optima::sdk;
-
-/// One line of what OpenVINO said, without its source positions; it writes several.
-std::string one_line(const std::string& said);
-
-/// Is it memory that was missing? OpenVINO wraps std::bad_alloc and oneDNN's own error into exceptions of its own.
-bool is_out_of_memory(std::string_view what);
 
 /// Runs `body`; an exception of OpenVINO becomes Error(code, thing + its sentence), or Error(MEMORY) when memory was missing.
 template <class F>

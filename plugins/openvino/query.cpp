@@ -15,6 +15,14 @@ namespace {
 
 using Outputs = std::map<std::string, ov::Output<ov::Node>, std::less<>>;
 
+/// Some nodes as OpenVINO's model.
+std::shared_ptr<ov::Model> translated(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request, const std::vector<sdk::Node>& nodes) {
+  const Cut cut(request.graph().raw(), nodes);
+  const Folder folder(host.temp_dir());
+  host.graph_to_onnx(sdk::Graph(cut.raw()), folder.path());
+  return guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] { return engine.core().read_model(folder.path() + "/model.onnx"); });
+}
+
 /// OpenVINO's model of some nodes, and what its device said about it.
 struct Answer {
   std::shared_ptr<ov::Model> model;
@@ -23,18 +31,12 @@ struct Answer {
 };
 
 Answer query(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request, const std::string& device, const std::vector<sdk::Node>& nodes) {
-  const Cut cut(request.graph().raw(), nodes);
-  const Folder folder(host.temp_dir());
-  host.graph_to_onnx(sdk::Graph(cut.raw()), folder.path());
-  return guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] {
-    Answer a;
-    a.model = engine.core().read_model(folder.path() + "/model.onnx");
-    a.supported = engine.core().query_model(a.model, device);
-    for (const std::shared_ptr<ov::Node>& op : a.model->get_ops())
-      for (const ov::Output<ov::Node>& out : op->outputs())
-        for (const std::string& name : out.get_names()) a.by_name.emplace(name, out);
-    return a;
-  });
+  Answer a{translated(engine, host, request, nodes), {}, {}};
+  a.supported = guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] { return engine.core().query_model(a.model, device); });
+  for (const std::shared_ptr<ov::Node>& op : a.model->get_ops())
+    for (const ov::Output<ov::Node>& out : op->outputs())
+      for (const std::string& name : out.get_names()) a.by_name.emplace(name, out);
+  return a;
 }
 
 sdk::Verdict compare_type(const sdk::Node& node, uint32_t k, const ov::Output<ov::Node>& made) {
@@ -66,8 +68,9 @@ std::set<std::string, std::less<>> names_read(const sdk::Node& node) {
   return names;
 }
 
-/// Everything OpenVINO made of the node, from its outputs back to its inputs, must have an implementation.
-sdk::Verdict judge_node(const Answer& answer, const std::string& device, const sdk::Node& node) {
+/// Everything OpenVINO made of the node, from its outputs back to its inputs, must have an implementation. Nothing when
+/// query_model leaves some of it out, which it does without a reason, and for the nodes around one that it cannot take, too.
+std::optional<sdk::Verdict> judge_node(const Answer& answer, const sdk::Node& node) {
   const std::set<std::string, std::less<>> stop = names_read(node);
   std::vector<ov::Output<ov::Node>> open;
   for (uint32_t k = 0; k < node.output_count(); ++k) {
@@ -85,8 +88,7 @@ sdk::Verdict judge_node(const Answer& answer, const std::string& device, const s
     for (const std::string& name : out.get_names()) is_input = is_input || stop.count(name) > 0;
     const ov::Node* op = out.get_node();
     if (is_input || ov::is_type<ov::op::v0::Parameter>(op) || ov::is_type<ov::op::v0::Constant>(op) || !seen.insert(op).second) continue;
-    if (!answer.supported.count(op->get_friendly_name()))
-      return sdk::Verdict::refused(node, OPTIMA_REASON_OP, "operator " + std::string(node.op()), std::string(op->get_type_name()) + " in OpenVINO, which " + device + " does not implement", "implemented");
+    if (!answer.supported.count(op->get_friendly_name())) return std::nullopt;
     for (const ov::Output<ov::Node>& from : op->input_values()) open.push_back(from);
   }
   return sdk::Verdict::supported(node);
@@ -99,12 +101,27 @@ struct Asking {
   std::string device;
   std::vector<sdk::Verdict>& out;
 
+  /// Compiled by itself, which tells the reason when OpenVINO cannot.
+  sdk::Verdict alone(const sdk::Node& node) {
+    try {
+      const auto model = translated(engine, host, request, {node});
+      guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] { return engine.core().compile_model(model, device); });
+      return sdk::Verdict::supported(node);
+    } catch (const sdk::Error& e) {
+      if (e.code != OPTIMA_UNSUPPORTED) throw;
+      return sdk::Verdict::refused(node, OPTIMA_REASON_OTHER, e.text);
+    }
+  }
+
   /// All at once; when OpenVINO throws, halves, down to the node that it throws about.
   void operator()(const std::vector<sdk::Node>& nodes) {
     if (nodes.empty()) return;
     try {
       const Answer answer = query(engine, host, request, device, nodes);
-      for (const sdk::Node& n : nodes) out.push_back(judge_node(answer, device, n));
+      for (const sdk::Node& n : nodes) {
+        const std::optional<sdk::Verdict> v = judge_node(answer, n);
+        out.push_back(v ? *v : alone(n));
+      }
     } catch (const sdk::Error& e) {
       if (e.code != OPTIMA_UNSUPPORTED) throw;
       if (nodes.size() == 1) {
