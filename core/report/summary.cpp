@@ -82,23 +82,23 @@ std::string device_counts(const Plan& plan) {
 void add_body_rows(const Plan& plan, const std::string& inset, std::vector<std::vector<std::string>>& rows) {
   for (const BodyPlan& body : plan.bodies) {
     const size_t subgraphs = body.plan.subgraphs.size();
-    const std::string numbers = subgraphs == 0   ? "none"
+    const std::string numbers = subgraphs == 0   ? "-"
                                 : subgraphs == 1 ? cat(body.plan.first)
                                                  : cat(body.plan.first, " to ", body.plan.first + subgraphs - 1);
     const bool is_loop = plan.nodes[body.node].op_type != "If";
-    rows.push_back({cat(inset, clean(plan.nodes[body.node].name), " ", clean(body.name)), cat(body.plan.nodes.size()), numbers,
-                    cat(body.plan.lower_bound), !is_loop ? "-" : body.trips_known ? cat(body.trips) : "1, not known", device_counts(body.plan)});
+    rows.push_back({cat(inset, clean(plan.nodes[body.node].name), " ", clean(body.name)), cat(body.plan.nodes.size()), cat(subgraphs),
+                    cat(body.plan.lower_bound), numbers, !is_loop ? "-" : body.trips_known ? cat(body.trips) : "1, not known", device_counts(body.plan)});
     add_body_rows(body.plan, inset + "  ", rows);
   }
 }
 
 std::string bodies(const Plan& plan) {
   if (plan.bodies.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {{"body", "nodes", "subgraphs", "minimum", "trips", "nodes by device"}};
+  std::vector<std::vector<std::string>> rows = {{"body", "nodes", "subgraphs", "minimum", "numbers", "trips", "nodes by device"}};
   add_body_rows(plan, "", rows);
   Runs runs;
   count_runs(plan, 1, runs);
-  return cat("bodies of nodes that the host drives:\n", detail::table(rows, {1, 3}), "in all ", count_of(count_subgraphs(plan), "subgraph"),
+  return cat("bodies of nodes that the host drives:\n", detail::table(rows, {1, 2, 3}), "in all ", count_of(count_subgraphs(plan), "subgraph"),
              ", run ", runs.subgraphs, " times (minimum ", runs.least, "), both branches of an If counted and unknown trips as 1\n");
 }
 
@@ -113,13 +113,15 @@ std::string not_as_asked(const Plan& plan) {
 }
 
 std::string notes(const Plan& plan) {
-  std::vector<std::string> said;
-  for_each_plan(plan, [&](const Plan& part, const std::string&) {
-    for (const std::string& note : part.notes)
-      if (std::find(said.begin(), said.end(), note) == said.end()) said.push_back(note);
-  });
+  std::vector<std::string> said;  // what the main graph's notes say already is not said again of a body
   std::string out;
-  for (const std::string& note : said) out += cat("note: ", clean(note), "\n");
+  for_each_plan(plan, [&](const Plan& part, const std::string& body) {
+    for (const std::string& note : part.notes) {
+      if (std::find(said.begin(), said.end(), note) != said.end()) continue;
+      said.push_back(note);
+      out += cat("note: ", body.empty() ? "" : cat("in ", clean(body), ": "), clean(note), "\n");
+    }
+  });
   return out;
 }
 
