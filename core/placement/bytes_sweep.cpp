@@ -2,7 +2,6 @@
 #include "core/placement/bytes_sweep.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace optima::detail {
 namespace {
@@ -12,10 +11,9 @@ constexpr int kSweeps = 3;                   // later ones find little
 
 class Sweeper {
  public:
-  Sweeper(const SplitProblem& p, const std::vector<uint32_t>& sequence, std::vector<uint32_t>& part)
-      : p_(p), sequence_(sequence), part_(part), settled_(p.units(), 0), parts_of_(p.devices) {
+  Sweeper(const SplitProblem& p, const Reads& reads, const std::vector<uint32_t>& sequence, std::vector<uint32_t>& part)
+      : p_(p), reads_(reads), sequence_(sequence), part_(part), settled_(p.units(), 0), parts_of_(p.devices) {
     for (uint32_t i = 0; i < sequence.size(); ++i) parts_of_[sequence[i]].push_back(i);
-    find_inputs();
   }
 
   void run() {
@@ -28,34 +26,20 @@ class Sweeper {
   }
 
  private:
-  void find_inputs() {
-    first_input_.assign(p_.units() + 1, 0);
-    for (uint32_t w : p_.readers) ++first_input_[w + 1];
-    for (uint32_t u = 0; u < p_.units(); ++u) first_input_[u + 1] += first_input_[u];
-    std::vector<uint32_t> next(first_input_.begin(), first_input_.end() - 1);
-    input_.resize(p_.readers.size());
-    producer_.resize(p_.bytes.size());
-    for (uint32_t u = 0; u < p_.units(); ++u)
-      for (uint32_t t = p_.first_tensor[u]; t < p_.first_tensor[u + 1]; ++t) {
-        producer_[t] = u;
-        for (uint32_t r = p_.first_reader[t]; r < p_.first_reader[t + 1]; ++r) input_[next[p_.readers[r]]++] = t;
-      }
-  }
-
   bool too_wide(uint32_t u) const {
     uint64_t readers = p_.first_reader[p_.first_tensor[u + 1]] - p_.first_reader[p_.first_tensor[u]];
-    for (uint32_t i = first_input_[u]; i < first_input_[u + 1] && readers <= kMostReadersPriced; ++i)
-      readers += p_.first_reader[input_[i] + 1] - p_.first_reader[input_[i]];
+    for (uint32_t i = reads_.first[u]; i < reads_.first[u + 1] && readers <= kMostReadersPriced; ++i)
+      readers += p_.first_reader[reads_.tensor[i] + 1] - p_.first_reader[reads_.tensor[i]];
     return readers > kMostReadersPriced;
   }
 
   // Bytes that u's own tensors and its inputs add when u sits in part `at`; other units' share is the same for every `at`.
-  uint64_t price(uint32_t u, uint32_t at) const {
+  uint64_t price(uint32_t u, uint32_t at) {
     uint64_t sum = 0;
-    for (uint32_t t = p_.first_tensor[u]; t < p_.first_tensor[u + 1]; ++t) sum += p_.bytes[t] * reading_parts(t, at);
-    for (uint32_t i = first_input_[u]; i < first_input_[u + 1]; ++i) {
-      const uint32_t t = input_[i];
-      bool there_already = part_[producer_[t]] == at;
+    for (uint32_t t = p_.first_tensor[u]; t < p_.first_tensor[u + 1]; ++t) sum += p_.bytes[t] * reading_parts(p_, part_, t, at, seen_);
+    for (uint32_t i = reads_.first[u]; i < reads_.first[u + 1]; ++i) {
+      const uint32_t t = reads_.tensor[i];
+      bool there_already = part_[reads_.producer[t]] == at;
       for (uint32_t r = p_.first_reader[t]; r < p_.first_reader[t + 1] && !there_already; ++r)
         there_already = p_.readers[r] != u && part_[p_.readers[r]] == at;
       if (!there_already) sum += p_.bytes[t];
@@ -63,22 +47,12 @@ class Sweeper {
     return sum;
   }
 
-  uint64_t reading_parts(uint32_t tensor, uint32_t home) const {
-    std::array<uint32_t, kMostReadersPriced> seen;
-    size_t count = 0;
-    for (uint32_t r = p_.first_reader[tensor]; r < p_.first_reader[tensor + 1]; ++r) {
-      const uint32_t at = part_[p_.readers[r]];
-      if (at != home && std::find(seen.begin(), seen.begin() + count, at) == seen.begin() + count) seen[count++] = at;
-    }
-    return count;
-  }
-
   // Looks again only at units with a neighbour that moved since: on a million units most of the time goes into looking.
   bool look_at(uint32_t u) {
     if (settled_[u]) return false;
     settled_[u] = 1;
     if (!move_cheaper(u)) return false;
-    for (uint32_t i = first_input_[u]; i < first_input_[u + 1]; ++i) settled_[producer_[input_[i]]] = 0;
+    for (uint32_t i = reads_.first[u]; i < reads_.first[u + 1]; ++i) settled_[reads_.producer[reads_.tensor[i]]] = 0;
     for (uint32_t r = p_.first_reader[p_.first_tensor[u]]; r < p_.first_reader[p_.first_tensor[u + 1]]; ++r) settled_[p_.readers[r]] = 0;
     return true;
   }
@@ -86,7 +60,7 @@ class Sweeper {
   bool move_cheaper(uint32_t u) {
     const uint32_t now = part_[u];
     uint32_t low = 0, high = static_cast<uint32_t>(sequence_.size() - 1);
-    for (uint32_t i = first_input_[u]; i < first_input_[u + 1]; ++i) low = std::max(low, part_[producer_[input_[i]]]);
+    for (uint32_t i = reads_.first[u]; i < reads_.first[u + 1]; ++i) low = std::max(low, part_[reads_.producer[reads_.tensor[i]]]);
     for (uint32_t r = p_.first_reader[p_.first_tensor[u]]; r < p_.first_reader[p_.first_tensor[u + 1]]; ++r)
       high = std::min(high, part_[p_.readers[r]]);
     if (high - low < 2 || too_wide(u)) return false;  // two parts of one device are at least two apart
@@ -102,31 +76,34 @@ class Sweeper {
   }
 
   const SplitProblem& p_;
+  const Reads& reads_;
   const std::vector<uint32_t>& sequence_;
   std::vector<uint32_t>& part_;
   std::vector<uint8_t> settled_;
   std::vector<std::vector<uint32_t>> parts_of_;  // by device, ascending
-  std::vector<uint32_t> first_input_, input_;    // by unit: tensors it reads
-  std::vector<uint32_t> producer_;               // by tensor
+  std::vector<uint32_t> seen_;                   // scratch
 };
 
 }  // namespace
 
-void sweep_bytes(const SplitProblem& problem, const std::vector<uint32_t>& sequence, std::vector<uint32_t>& part) {
-  if (sequence.size() > 2) Sweeper(problem, sequence, part).run();
+void sweep_bytes(const SplitProblem& problem, const Reads& reads, const std::vector<uint32_t>& sequence, std::vector<uint32_t>& part) {
+  Sweeper(problem, reads, sequence, part).run();
+}
+
+uint64_t reading_parts(const SplitProblem& p, const std::vector<uint32_t>& part, uint32_t tensor, uint32_t home, std::vector<uint32_t>& seen) {
+  seen.clear();
+  for (uint32_t r = p.first_reader[tensor]; r < p.first_reader[tensor + 1]; ++r)
+    if (const uint32_t at = part[p.readers[r]]; at != home && (seen.empty() || seen.back() != at)) seen.push_back(at);
+  if (seen.size() < 2) return seen.size();
+  std::sort(seen.begin(), seen.end());
+  return static_cast<uint64_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
 }
 
 uint64_t crossing_bytes(const SplitProblem& p, const std::vector<uint32_t>& part) {
   uint64_t sum = 0;
   std::vector<uint32_t> seen;
   for (uint32_t u = 0; u < p.units(); ++u)
-    for (uint32_t t = p.first_tensor[u]; t < p.first_tensor[u + 1]; ++t) {
-      seen.clear();
-      for (uint32_t r = p.first_reader[t]; r < p.first_reader[t + 1]; ++r)
-        if (part[p.readers[r]] != part[u]) seen.push_back(part[p.readers[r]]);
-      std::sort(seen.begin(), seen.end());
-      sum += p.bytes[t] * static_cast<uint64_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
-    }
+    for (uint32_t t = p.first_tensor[u]; t < p.first_tensor[u + 1]; ++t) sum += p.bytes[t] * reading_parts(p, part, t, part[u], seen);
   return sum;
 }
 

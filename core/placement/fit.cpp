@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/placement/bytes_sweep.hpp"
+#include "core/placement/bytes_windows.hpp"
 
 namespace optima::detail {
 namespace {
@@ -27,7 +28,7 @@ class Fitter {
       prefer_forwards();
       relabel_parts();
     }
-    sweep_bytes(p_, sequence_, part_);
+    lower_bytes();
     return finish();
   }
 
@@ -156,6 +157,13 @@ class Fitter {
     sequence_ = std::move(kept);
     for (auto& parts : parts_of_) parts.clear();
     for (uint32_t i = 0; i < sequence_.size(); ++i) parts_of_[sequence_[i]].push_back(i);
+  }
+
+  void lower_bytes() {
+    if (sequence_.size() < 3) return;  // no device has a second part
+    const Reads reads(p_);
+    sweep_bytes(p_, reads, sequence_, part_);
+    cut_bytes(p_, reads, sequence_, part_);
   }
 
   uint64_t weight(uint32_t u) const { return p_.nodes.empty() ? 1 : p_.nodes[u]; }

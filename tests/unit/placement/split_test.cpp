@@ -140,28 +140,6 @@ TEST_CASE("fitting into a longer sequence than needed drops what is empty") {
   CHECK(s.devices == std::vector<uint32_t>{0, 1});
 }
 
-TEST_CASE("the bytes sweep never raises what crosses, and often lowers it") {
-  Random random(8);
-  int lowered = 0;
-  for (int i = 0; i < 500; ++i) {
-    const SplitBuilder b = random_dag(random, 40, 2, 8);
-    const SplitProblem p = b.build(2);
-    std::vector<uint32_t> part(p.units(), 0), sequence;  // the plain alternation, each unit as early as it can run
-    for (uint32_t u = 0; u < p.units(); ++u) {
-      while (!(p.allow[u] >> (part[u] % 2) & 1)) ++part[u];
-      while (sequence.size() <= part[u]) sequence.push_back(sequence.size() % 2);
-      for (uint32_t w : b.readers[u]) part[w] = std::max(part[w], part[u]);
-    }
-    const uint64_t before = detail::crossing_bytes(p, part);
-    detail::sweep_bytes(p, sequence, part);
-    const uint64_t after = detail::crossing_bytes(p, part);
-    CHECK(after <= before);
-    lowered += after < before;
-    CHECK(std::string(wrong_with({sequence, part, 0, 0, 0}, p)) == "");
-  }
-  CHECK(lowered > 250);
-}
-
 TEST_CASE("malformed problems are told apart from well-formed ones") {
   SplitProblem p = chain({A, AB}).build(2);
   CHECK(p.well_formed());
