@@ -24,7 +24,8 @@ std::string NodeNames::absence(std::string_view name) const {
   for (const NamedNode& node : nodes_)
     if (node.id < graph_.origins.size() && graph_.origins[node.id].name == name && ++count <= kMostShown) sharing.push_back(quote(node.name));
   if (count > 1)
-    return cat("node name ", quote(name), " is shared by ", count, " nodes of the model, called ", join(sharing), count > kMostShown ? ", ..." : "", " here");
+    return cat("node name ", quote(name), " is shared by ", count, " nodes of the model, called ", join(sharing), count > kMostShown ? ", ..." : "",
+               " here");
   if (count == 1) return cat("node ", quote(name), " is called ", sharing[0], " here");
   std::vector<std::string> names;
   for (const NamedNode& node : nodes_) names.emplace_back(node.name);

@@ -45,7 +45,8 @@ void Budget::refuse(size_t graph, const Candidates& candidates, Capability& capa
     for (uint32_t n = 0; n < capability.yes.size(); ++n)
       if (capability.yes[n] >> d & 1)
         capability.refuse(n, d, "POLICY",
-                          cat("plugin ", quote(most->first), " takes at most ", most->second, " subgraphs of a model, which other graphs of it have"));
+                          cat("plugin ", quote(most->first), " takes at most ", most->second,
+                              " subgraphs of a model, which other graphs of it have"));
   }
 }
 
@@ -101,8 +102,8 @@ Status Budget::error(const Plan& plan) const {
     if (of.empty() && least > most)
       return placement_error(cat("--max-subgraphs ", most, ", but the model with its bodies needs at least ", least, ": ", where));
     return placement_error(cat(of.empty() ? cat("--max-subgraphs ", most) : cat("plugin ", quote(of), " takes at most ", most, " subgraphs"),
-                               ", but the best plan found of the model with its bodies has ", count_all(plan, of), of.empty() ? "" : " on its devices",
-                               ": ", where));
+                               ", but the best plan found of the model with its bodies has ", count_all(plan, of),
+                               of.empty() ? "" : " on its devices", ": ", where));
   }
   return {};
 }

@@ -155,8 +155,8 @@ Status validate_totals(const Plan& plan, const PlacementRequest& request) {
     return internal_error(cat("plan is not valid: it has ", all, " subgraphs with those of its bodies, wanted at most ", request.max_subgraphs));
   for (const Plugin* plugin : request.plugins)
     if (const uint64_t most = plugin->manifest().limits.max_subgraphs; most && per_plugin[plugin->manifest().id] > most)
-      return internal_error(cat("plan is not valid: it has ", per_plugin[plugin->manifest().id], " subgraphs of plugin ", quote(plugin->manifest().id),
-                                " with those of its bodies, wanted at most ", most));
+      return internal_error(cat("plan is not valid: it has ", per_plugin[plugin->manifest().id], " subgraphs of plugin ",
+                                quote(plugin->manifest().id), " with those of its bodies, wanted at most ", most));
   return {};
 }
 

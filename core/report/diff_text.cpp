@@ -53,8 +53,8 @@ std::string path_of(const Plan& plan, uint32_t body) { return cat(plan.nodes[pla
 std::string lonely_bodies(const Plan& plan, const std::vector<uint32_t>& bodies, std::string_view where) {
   std::string out;
   for (uint32_t b : bodies)
-    out += cat("body ", quote(clean(path_of(plan, b))), " has a plan only in the ", where, " plan: ", count_of(plan.bodies[b].plan.nodes.size(), "node"),
-               " in ", count_of(count_subgraphs(plan.bodies[b].plan), "subgraph"), "\n");
+    out += cat("body ", quote(clean(path_of(plan, b))), " has a plan only in the ", where, " plan: ",
+               count_of(plan.bodies[b].plan.nodes.size(), "node"), " in ", count_of(count_subgraphs(plan.bodies[b].plan), "subgraph"), "\n");
   return out;
 }
 
@@ -105,7 +105,8 @@ std::string diff_text(const Plan& before, const Plan& after, const PlanDiff& dif
   std::string out = cat("plans of ", quote(before.model_name));
   if (!diff.same_model) out += cat(" and ", quote(after.model_name), ", which are different models");
   if (diff.equal())
-    return cat(out, ": equal, ", count_of(before.nodes.size(), "node"), " in ", count_of(before.subgraphs.size(), "subgraph"), "\n", time(before, after));
+    return cat(out, ": equal, ", count_of(before.nodes.size(), "node"), " in ", count_of(before.subgraphs.size(), "subgraph"), "\n",
+               time(before, after));
   out += cat(": ", diff.moved, " of ", count_of(before.nodes.size(), "node"), " moved; ", numbers(before, after), "\n", time(before, after),
              moved_nodes(before, after, diff), lonely(before, diff.only_before, "first"), lonely(after, diff.only_after, "second"));
   for (const BodyDiff& body : diff.bodies)

@@ -16,11 +16,13 @@ std::string change(uint64_t before, uint64_t after) { return cat(before, " -> ",
 // "3.2 ms -> 1.1 ms", what that saves, and where the device's times for the nodes are from.
 std::vector<std::string> times(const WhatIfReport& report, const WhatIf& c) {
   if (!c.microseconds) return {"not known", "", ""};
-  return {cat(human_time(*report.microseconds), " -> ", human_time(*c.microseconds)), human_time(*report.microseconds - *c.microseconds), c.cost_source};
+  const double now = *report.microseconds, then = *c.microseconds;
+  return {cat(human_time(now), " -> ", human_time(then)), human_time(now - then), c.cost_source};
 }
 
 std::string head(const Plan& plan, const WhatIfReport& report) {
-  std::string out = cat("what if: ", quote(plan.model_name), " is ", count_of(report.subgraphs, "subgraph"), " and ", human_bytes(report.bytes), " crossing");
+  std::string out = cat("what if: ", quote(plan.model_name), " is ", count_of(report.subgraphs, "subgraph"), " and ", human_bytes(report.bytes),
+                        " crossing");
   if (report.microseconds) out += cat(", estimated ", human_time(*report.microseconds), " a run");
   if (const size_t own = count_subgraphs(plan); report.subgraphs != own)
     out += cat(report.by_time ? " when made again" : " when split for the fewest subgraphs", " (the plan itself has ", own, ")");

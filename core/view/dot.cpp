@@ -91,7 +91,8 @@ class DotWriter {
     if (own(t) && tensor.from) out_ += cat("  n", *tensor.from, " -> t", t, ";\n");
     wiring_.each_reader(t, [&](uint32_t made_in, uint32_t reader, uint32_t at) {
       const std::string to = name_of_node(reader, at);
-      out_ += made_in == UINT32_MAX ? cat("  t", t, " -> ", to, " [penwidth=1.8];\n") : cat("  ", name_of_node(*tensor.from, made_in), " -> ", to, ";\n");
+      const bool over = made_in == UINT32_MAX;
+      out_ += over ? cat("  t", t, " -> ", to, " [penwidth=1.8];\n") : cat("  ", name_of_node(*tensor.from, made_in), " -> ", to, ";\n");
     });
   }
 

@@ -46,9 +46,10 @@ std::string pixels_near(std::string_view colour) {
 
 
 // Opens the plan's page, does the steps, and checks that nothing went wrong and nothing but the page was asked for.
-Json see(const Plan& plan, const Json& steps, const std::vector<view::TraceEvent>& trace = {}, Json settings = Json::object()) {
+Json see(const Plan& plan, const Json& steps, const std::vector<view::TraceEvent>& trace = {}, Json settings = Json::object(),
+         const WhatIfReport* what_if = nullptr) {
   const TempFolder f;
-  const Result<std::string> page = view::to_html(plan, trace);
+  const Result<std::string> page = view::to_html(plan, trace, what_if);
   REQUIRE(page.ok());
   f.file("page.html", *page);
   settings["steps"] = steps;
@@ -134,7 +135,8 @@ TEST_CASE("a clone is drawn beside its reader and says whose it is; what if and 
   const uint32_t reader = plan.subgraphs[1].nodes[0];
   clone_for(plan, plan.subgraphs[0].nodes[0], reader);
   plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}, {}};
-  const Json v = see(plan, {eval("items.filter((i) => i.clone).length"), eval("(choose(items.find((i) => i.clone), true), chosen.item.subgraph)"), eval(kPane),
+  const Json v = see(plan, {eval("items.filter((i) => i.clone).length"),
+                            eval("(choose(items.find((i) => i.clone), true), chosen.item.subgraph)"), eval(kPane),
                             eval("document.getElementById('counts').textContent"), eval("document.getElementById('tab-whatif').hidden"),
                             click("#tab-subgraphs"), eval(kPane)});
   CHECK(v[0] == 1);
@@ -146,12 +148,25 @@ TEST_CASE("a clone is drawn beside its reader and says whose it is; what if and 
   CHECK(has(v[5], "time"));
 }
 
+TEST_CASE("what if has a tab where the page holds it, and its rows lead to the first refused node") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(6, 2, 2);
+  const WhatIfReport report{3, 64, 123.0, true, {{"KIND1:0", "Conv", "DTYPE", 2, plan.nodes[1].name, "wanted f16", 1, 0, 23.0, "scaled"}}};
+  const Json v = see(plan, {click("#tab-whatif"), eval(kPane), click("#pane-whatif button.link"), eval("chosen.item.node.index")}, {}, Json::object(), &report);
+  CHECK(has(v[0], "KIND1:0 took Conv"));
+  CHECK(has(v[0], "DTYPE, first at "));
+  CHECK(has(v[0], "100.0 \xC2\xB5s"));
+  CHECK(v[1] == 1);
+}
+
 TEST_CASE("a timeline is drawn from a trace, and its bars lead to subgraphs") {
   if (no_browser()) return;
   const Plan plan = made_plan(20, 2, 5);
   std::vector<view::TraceEvent> trace = {{"ModelExecute", "run", 0, 300, 0, 0}};
   for (uint32_t s = 0; s < plan.subgraphs.size(); ++s) trace.push_back({"SubgraphExecute", cat("subgraph ", s), s * 10.0, 9, s, 0});
-  const Json v = see(plan, {eval("document.getElementById('timeline').hidden"), eval("document.querySelectorAll('#timeline .event').length"), click("#timeline .event[role=button]"), eval("chosen.subgraph")}, trace);
+  const Json v = see(plan, {eval("document.getElementById('timeline').hidden"), eval("document.querySelectorAll('#timeline .event').length"),
+                            click("#timeline .event[role=button]"), eval("chosen.subgraph")},
+                     trace);
   CHECK(v[0] == false);
   CHECK(v[1] == trace.size());
   CHECK(v[2] == 0);
@@ -163,7 +178,9 @@ TEST_CASE("hostile names are shown as they are and run nowhere") {
   plan.model_name = "</title><script>window.bad = 1</script>";
   plan.nodes[1].name = "</script><img onerror=\"window.bad = 1\"> \xE4\xB8\xAD '\"&amp;";
   plan.nodes[1].sentence = "<b onmouseover=alert(1)>bold</b>";
-  const Json v = see(plan, {click_node(plan.nodes[1].name), eval("window.bad === undefined"), eval("document.querySelector('#pane-node h2').textContent"), eval("document.querySelectorAll('aside img, aside b').length"), eval("document.title")});
+  const Json v = see(plan, {click_node(plan.nodes[1].name), eval("window.bad === undefined"),
+                            eval("document.querySelector('#pane-node h2').textContent"), eval("document.querySelectorAll('aside img, aside b').length"),
+                            eval("document.title")});
   CHECK(v[0] == true);
   CHECK(v[1] == plan.nodes[1].name);
   CHECK(v[2] == 0);

@@ -175,7 +175,8 @@ function drawTitle(piece) {
   const title = inputs ? "inputs of the " + (piece.part.path ? "body" : "model") : "subgraph " + piece.subgraph + " on " + plan.devices[dev].name + (piece.first ? "" : ", continued");
   pen.font = "600 12px system-ui, 'DejaVu Sans', sans-serif";
   pen.textBaseline = "middle";
-  const shown = fitted(pen, title, piece.w - (inputs ? 26 : 48), false), x = piece.x + (inputs ? 14 : 36), y = piece.y + 15.5;
+  const room = piece.w - (inputs ? 26 : 48), wide = pen.measureText(title).width > room;
+  const shown = fitted(pen, wide && !inputs ? title.slice("subgraph ".length) : title, room, false), x = piece.x + (inputs ? 14 : 36), y = piece.y + 15.5;
   pen.strokeStyle = inputs ? colours.back : colours.piece;
   pen.lineWidth = 4;
   pen.lineJoin = "round";

@@ -56,7 +56,8 @@ function readRow(t, n) {
     ...(t.from ? [apart ? "crosses from " : "from ", nodeLink(t.from), whereText(t.from, n)] : ["an input of the " + graphWord(n.subgraph)]));
 }
 function writeRow(t, n) {
-  const to = t.to.slice(0, 12).flatMap((r) => [make("br"), t.cutTo.includes(r.subgraph) ? "crosses to " : "to ", nodeLink(r), whereText(r, n)]);
+  const cloned = (r) => (n.clones.some((c) => c.subgraph === r.subgraph) ? " (from its clone there)" : "");
+  const to = t.to.slice(0, 12).flatMap((r) => [make("br"), t.cutTo.includes(r.subgraph) ? "crosses to " : "to ", nodeLink(r), whereText(r, n) + cloned(r)]);
   const more = t.to.length > 12 ? [make("br"), "and " + (t.to.length - 12) + " more"] : [];
   return make("li", {class: t.crosses ? "crosses" : undefined}, t.name + tensorTail(t), ...to, ...more, ...(t.output ? [make("br"), "an output of the " + graphWord(n.subgraph)] : []));
 }
@@ -135,15 +136,18 @@ function fillWhatIf() {
   if (!all) return;
   document.getElementById("tab-whatif").hidden = false;
   const timed = all.microseconds !== undefined;
-  const rows = all.cases.slice(0, kMostRows).map((c) => {
+  const rows = all.cases.slice(0, kMostRows).flatMap((c) => {
     const example = c.example && nodes.find((n) => n.name === c.example);
-    const first = example ? [make("br"), link(c.example, () => choose(example.item, true)), make("span", {class: "soft"}, c.text ? ": " + c.text : "")] : [];
-    return rowOf(make("td", {}, c.device + " took " + (c.op ? c.op + " in spite of " + c.reason : "all that it refuses"), ...first), number(String(c.nodes)),
-      number(all.subgraphs + " → " + c.subgraphs), ...(timed ? [number(c.microseconds === undefined ? "not known" : timeText(c.saved_microseconds))] : []));
+    const why = example ? [make("tr", {class: "detail"}, make("td", {colspan: timed ? "4" : "3"}, c.reason + ", first at ",
+      link(c.example, () => choose(example.item, true)), c.text ? ": " + c.text : ""))] : [];
+    const saved = c.microseconds === undefined ? "not known" : c.saved_microseconds < 0.05 ? "nothing" : timeText(c.saved_microseconds);
+    const cells = timed ? [make("td", {class: "number", title: c.cost_source ? "its times: " + c.cost_source : undefined}, saved)] : [];
+    return [rowOf(c.device + " took " + (c.op || "all that it refuses"), number(String(c.nodes)), number(all.subgraphs + " → " + c.subgraphs), ...cells), ...why];
   });
   pane("whatif").replaceChildren(
-    make("p", {}, "The plan has " + count(all.subgraphs, "subgraph") + (timed ? " and is estimated at " + timeText(all.microseconds) + " a run" : "") + ". It would be so, if"),
-    rows.length ? make("table", {}, headOf("", "#nodes", "#subgraphs", ...(timed ? ["#saves"] : [])), make("tbody", {}, ...rows)) : make("p", {class: "hint"}, "No candidate device refuses a node."),
+    make("p", {}, "What devices refuse, and the plan made again as if they took it. It has " + count(all.subgraphs, "subgraph") +
+      (timed ? " and is estimated at " + timeText(all.microseconds) + " a run" : "") + " now."),
+    rows.length ? make("table", {}, headOf("if", "#nodes", "#subgraphs", ...(timed ? ["#saves"] : [])), make("tbody", {}, ...rows)) : make("p", {class: "hint"}, "No candidate device refuses a node."),
     ...[leftOut(all.cases.length)].filter(Boolean));
 }
 
