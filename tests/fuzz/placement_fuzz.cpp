@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/fuzz: allocation files with damage, and plugins that lie. Nothing may crash, and no plan may be wrong: make_plan() has
+// tests/fuzz: allocation and costs files with damage, costs beyond sense, and plugins that lie. Nothing may crash, and no plan may be wrong: make_plan() has
 // every plan checked by validate(), so an Internal status is a failure here.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 
+#include "core/cost/costs_file.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/placement/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
@@ -73,6 +75,25 @@ Tangle& wished(Random& random, Tangle& tangle) {
   return tangle;
 }
 
+// Microseconds as somebody may write or measure them: nothing, tiny, ordinary, beyond all sense.
+double time_of(Random& random) {
+  static constexpr double kOdd[] = {0, 0, 1e-300, 1e-9, 1, 1e9, 1e15, 1e300};
+  return below(random, 3) ? static_cast<double>(below(random, 1000)) / 8 : kOdd[below(random, std::size(kOdd))];
+}
+
+void cost(Random& random, Tangle& tangle) {
+  tangle.request.objective = Objective::Latency;
+  for (const DeviceName& device : tangle.request.candidates) {
+    MeasuredDevice measured{device, below(random, 2) ? -1 : time_of(random), {}};
+    for (int i = 0; i < 40; ++i)
+      if (below(random, 8)) measured.nodes["n" + std::to_string(i)] = {time_of(random), CostMethod::Given};
+    tangle.request.costs.push_back({"driven", tangle.graph.model_hash, {std::move(measured)}});
+    tangle.request.settings.push_back({device, {}, 0, below(random, 2) ? 0 : time_of(random), 1, 1});
+  }
+  const auto &a = tangle.request.candidates[0], &b = tangle.request.candidates[1];
+  if (below(random, 4)) tangle.request.links = {{a, b, time_of(random), below(random, 2) ? 0 : 1e-3}, {b, a, time_of(random), 1e6}};
+}
+
 std::string damaged(Random& random, std::string text) {
   static const std::vector<std::string> pieces = {"{", "}", "[", "]", ":", ",", "\"", "null", "1e999", "-1", "\\u0000", "\\ud800", "*", "?", "op:", "\n", "\xff", "//"};
   for (uint32_t n = below(random, 4) + 1; n > 0 && !text.empty(); --n) {
@@ -107,6 +128,43 @@ TEST_CASE("plugins that lie, are silent, contradict themselves or declare any li
   MESSAGE("of 3000: " << kinds[StatusKind::Ok] << " plans, " << kinds[StatusKind::Placement] << " refusals");
   CHECK(kinds[StatusKind::Ok] > 300);
   CHECK(kinds[StatusKind::Placement] > 300);
+}
+
+TEST_CASE("costs of any size, and plugins that lie, only ever get a valid plan whose time is not below its bound, or a Placement error") {
+  Random random(5);
+  int plans = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Tangle tangle(random);
+    cost(random, tangle);
+    if (i % 3 == 0) lie(random, tangle, tangle.npu);
+    if (i % 4 == 0) limit(random, tangle.npu.manifest_.limits);
+    const Result<Plan> plan = make_plan(wished(random, tangle).graph, tangle.request);
+    INFO(plan.status().message());
+    CHECK((plan.ok() || plan.status().kind() == StatusKind::Placement));
+    if (!plan.ok()) continue;
+    ++plans;
+    REQUIRE(plan->estimate.has_value());
+    CHECK(std::isfinite(plan->estimate->total()));
+    CHECK(plan->estimate->bound <= plan->estimate->total() * (1 + 1e-9));
+    const Result<Plan> back = plan_from_json(plan_to_json(*plan), "plan.json");
+    CHECK_MESSAGE(back.ok(), back.status().message());
+  }
+  MESSAGE("of 1000: " << plans << " plans");
+  CHECK(plans > 300);
+}
+
+TEST_CASE("damaged costs are read or refused with a place") {
+  Random random(6);
+  const std::string whole =
+      R"({"format": 1, "model": {"name": "net", "hash": "00"}, "devices": [{"device": "npu/NPU:0", "launch_us": 0.5, "profile": {"a": 120.5}, "given": {"b": 1e3}}, {"device": "CPU:0", "share": {"a": 2}}]})";
+  std::map<StatusKind, int> kinds;
+  for (int i = 0; i < 30000; ++i) {
+    const Result<MeasuredCosts> costs = parse_costs(damaged(random, whole), "costs.json");
+    CHECK((costs.ok() || costs.status().kind() == StatusKind::InvalidInput));
+    ++kinds[costs.status().kind()];
+  }
+  MESSAGE("of 30000: " << kinds[StatusKind::Ok] << " read");
+  CHECK(kinds[StatusKind::Ok] > 300);
 }
 
 TEST_CASE("a plugin that takes back one yes after another while compiling ends in a plan without it or in a Placement error") {
