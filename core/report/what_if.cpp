@@ -33,8 +33,7 @@ class Asker {
 
   Result<WhatIfReport> run(const Plan& plan) {
     OPTIMA_RETURN_IF_ERROR(add(plan).status());
-    const std::optional<Replay::Found> now = ask(0, nullptr, "");
-    if (!now) return internal_error(cat("the plan of ", quote(plan.model_name), " cannot be made again within its own limits"));
+    const std::optional<Replay::Found> now = ask(0, nullptr, "");  // there is one: the plan
     out_.subgraphs = now->subgraphs;
     out_.bytes = now->bytes;
     out_.microseconds = now->microseconds;
@@ -74,6 +73,7 @@ class Asker {
     const bool changed = lifted && own != lifted->end();
     std::optional<Replay::Found> found =
         changed ? scopes_[at].replay.if_taken(own->second, index_of(plan, device), driven) : scopes_[at].replay.as_is(driven);
+    if (!found && !changed) found = as_written(plan);
     if (!found) return found;
     for (size_t b = 0; b < inside.size(); ++b) {
       if (std::find(found->driven.begin(), found->driven.end(), plan.bodies[b].node) == found->driven.end()) continue;
@@ -82,6 +82,14 @@ class Asker {
     }
     if (!lifted) scopes_[at].now = found;
     return found;
+  }
+
+  // For a plan that the splitter does not find again within its limits.
+  static Replay::Found as_written(const Plan& plan) {
+    Replay::Found out{static_cast<uint32_t>(plan.subgraphs.size()), plan.bytes, {}, {}};
+    if (plan.estimate) out.microseconds = plan.estimate->total();
+    for (const BodyPlan& body : plan.bodies) out.driven.push_back(body.node);
+    return out;
   }
 
   bool touches(size_t at, const Nodes& lifted) const {

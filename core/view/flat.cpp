@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/support/text.hpp"
 
@@ -14,7 +15,7 @@ class Flattener {
   Flat run(const Plan& plan) {
     Plan& head = out_.plan;
     head.model_name = plan.model_name, head.model_hash = plan.model_hash;
-    head.lower_bound = plan.lower_bound, head.exact = plan.exact, head.bytes = plan.bytes;
+    head.lower_bound = plan.lower_bound, head.exact = plan.exact;
     for_each_plan(plan, [&](const Plan& one, const std::string&) {
       for (const PlanDevice& device : one.devices) device_number(device);
     });
@@ -38,12 +39,13 @@ class Flattener {
     for (const Subgraph& subgraph : plan.subgraphs) add_subgraph(subgraph, part, devices);
     for (const PlacedNode& node : plan.nodes) add_node(node, part, devices);
     add_tensors(plan, part);
+    out_.plan.bytes += plan.bytes;
     part.end_node = static_cast<uint32_t>(out_.plan.nodes.size());
     part.end_subgraph = static_cast<uint32_t>(out_.plan.subgraphs.size());
     part.end_tensor = static_cast<uint32_t>(out_.plan.tensors.size());
     out_.parts.push_back(part);
     for (const std::string& note : plan.notes)
-      if (std::find(out_.plan.notes.begin(), out_.plan.notes.end(), note) == out_.plan.notes.end()) out_.plan.notes.push_back(note);
+      if (said_.insert(note).second) out_.plan.notes.push_back(part.path.empty() ? note : cat("in ", part.path, ": ", note));
     for (const BodyPlan& body : plan.bodies) {
       const PlacedNode& holder = plan.nodes[body.node];
       const std::string trips = holder.op_type == "If" ? ""
@@ -93,6 +95,7 @@ class Flattener {
 
   Flat out_;
   std::map<std::string, uint32_t> devices_;  // by full name
+  std::set<std::string> said_;               // notes, each once
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Part {
 
 struct Flat {
   /// No bodies. Subgraphs are at their number; nodes and tensors count through part by part; a tensor's and a cut's `value` is its index
-  /// in `tensors`. Devices are those of all plans, each once; a node's answers are by these.
+  /// in `tensors`. Devices are those of all plans, each once; a node's answers are by these. Bytes are those of all graphs, each trip
+  /// alone; minimum and 'exact' are the main graph's.
   Plan plan;
   std::vector<Part> parts;  ///< the main graph first
 

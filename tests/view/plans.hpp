@@ -77,6 +77,7 @@ inline Plan made_plan_with_body() {
   plan.nodes[2].name = "loop", plan.nodes[2].op_type = "Loop";
   BodyPlan body{2, "body", 5, true, made_plan(4, 2, 2, 7)};
   body.plan.first = 3;
+  plan.bytes = 64, body.plan.bytes = 32;
   for (PlacedNode& node : body.plan.nodes) node.name = "loop/body/" + node.name;
   for (PlanTensor& tensor : body.plan.tensors) tensor.name = "loop/body/" + tensor.name;
   plan.bodies.push_back(std::move(body));

@@ -101,6 +101,7 @@ TEST_CASE("a body is a part of the page with a frame, and a cluster inside its n
   const Json data = data_of(*page);
   CHECK(data["nodes"].size() == 9);
   CHECK(data["subgraphs"].size() == count_subgraphs(plan));
+  CHECK(data["bytes"] == plan.bytes + plan.bodies[0].plan.bytes);
   CHECK(data["devices"].size() == 3);
   REQUIRE(data["parts"].size() == 2);
   CHECK(data["parts"][1][0] == "loop/body");
@@ -233,6 +234,9 @@ TEST_CASE("a trace is checked against the plan") {
   CHECK((*good)[1].duration_us == 2.5);
   const std::string wrong = trace("99").status().message();
   CHECK(wrong.find("traceEvents[0]: found subgraph 99, the plan of 'made' has ") != std::string::npos);
+  const Plan with_body = made_plan_with_body();
+  const std::string of_body = cat(R"({"traceEvents":[{"name":"x","cat":"SubgraphExecute","ts":0,"dur":1,"tid":0,"args":{"index":3}}]})");
+  CHECK(view::read_trace(f.file("b.json", of_body), with_body).ok());
   CHECK(view::read_trace(f.file("u.json", "[]"), plan).status().kind() == StatusKind::InvalidInput);
   const Result<std::string> page = view::to_html(plan, *good);
   REQUIRE(page.ok());

@@ -28,7 +28,7 @@ function drawTimeline() {
   for (const track of [...new Set(events.map((e) => e.track))].sort((a, b) => a - b))
     for (const kind of kLanes)
       if (events.some((e) => e.track === track && e.kind === kind)) lanes.push({track, kind});
-  const width = Math.max(600, footer.clientWidth - 28), left = 150, row = 20, first = Math.min(...events.map((e) => e.start));
+  const width = Math.max(600, footer.clientWidth - 28), left = 176, row = 20, first = Math.min(...events.map((e) => e.start));
   const span = Math.max(1e-6, Math.max(...events.map((e) => e.start + e.length)) - first), x = (us) => left + (us - first) / span * (width - left - 8);
   const picture = svg("svg", {viewBox: "0 0 " + width + " " + (lanes.length * row + 26), height: lanes.length * row + 26, role: "group", "aria-label": "timeline"});
   for (let t = 0, tick = tickStep(span); t <= span; t += tick) {

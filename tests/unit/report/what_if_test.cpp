@@ -52,7 +52,7 @@ struct Net {
   }
 };
 
-const WhatIf& case_of(const WhatIfReport& report, const std::string& device, const std::string& op) {
+WhatIf case_of(const WhatIfReport& report, const std::string& device, const std::string& op) {
   for (const WhatIf& c : report.cases)
     if (c.device == device && c.op == op) return c;
   FAIL("no case of " << device << " and " << op);
