@@ -2,6 +2,7 @@
 #include "blob.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <future>
@@ -79,12 +80,18 @@ auto watched(const sdk::Progress& progress, double fraction, std::string_view st
   return result.get();
 }
 
+ov::CompiledModel compiled_model(Engine& engine, const std::shared_ptr<ov::Model>& model, const BlobJob& job, ov::AnyMap properties) {
+  properties[ov::hint::inference_precision.name()] = ov::element::Type(job.precision);
+  if (!job.cache.empty()) properties[ov::cache_dir.name()] = job.cache;
+  return engine.core().compile_model(model, job.device, properties);
+}
+
 }  // namespace
 
-ov::AnyMap coding_of(const std::string& device) {
+ov::AnyMap coding_of(const std::string& device, const Switch& final) {
   if (device != "CPU") return {};
-  return {{ov::cache_encryption_callbacks.name(), ov::EncryptionCallbacks{[](const std::string& text) { return without_counters(text); },
-                                                                          [](const std::string& text) { return text; }}}};
+  const auto write = [final](const std::string& text) { return !final || *final ? without_counters(text) : text; };
+  return {{ov::cache_encryption_callbacks.name(), ov::EncryptionCallbacks{write, [](const std::string& text) { return text; }}}};
 }
 
 void make_blob(Engine& engine, const sdk::Host& host, const sdk::Graph& graph, const BlobJob& job, const std::string& path, const sdk::Progress& progress) {
@@ -98,9 +105,10 @@ void make_blob(Engine& engine, const sdk::Host& host, const sdk::Graph& graph, c
   same_outputs(*model, graph);
   copy_what_passes(*model);
   mark_names(*model);
-  ov::AnyMap properties = coding_of(job.device);
-  properties[ov::hint::inference_precision.name()] = ov::element::Type(job.precision);
-  ov::CompiledModel compiled = watched(progress, 0.3, "compiling", [&] { return engine.core().compile_model(model, job.device, properties); });
+  const Switch final = std::make_shared<std::atomic<bool>>(false);
+  ov::CompiledModel compiled = watched(progress, 0.3, "compiling", [&] { return compiled_model(engine, model, job, coding_of(job.device, final)); });
+  if (!job.cache.empty()) sdk::Log(host, "openvino").info(compiled.get_property(ov::loaded_from_cache) ? "subgraph is from the cache" : "subgraph is new to the cache");
+  *final = true;
   watched(progress, 0.8, "writing the blob", [&] {
     std::ofstream file(path, std::ios::binary);
     compiled.export_model(file);

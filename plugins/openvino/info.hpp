@@ -46,7 +46,7 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"openvino.hint", "enum", "load", "latency", "what to run for: one request's time, or many requests a second", false, "latency throughput"},
     {"openvino.streams", "int", "load", "0", "requests computed side by side; 0 = what the hint says", false, "", 0, 256},
     {"openvino.threads", "int", "load", "0", "threads to compute with; 0 = optima.threads, else all", false, "", 0, 1024},
-    {"openvino.cache_dir", "path", "load", "", "folder for OpenVINO's own cache of compiled kernels; empty = none", false},
+    {"openvino.cache_dir", "path", "compile", "", "folder for OpenVINO's own cache of compiled models; empty = none", true},
 };
 
 constexpr sdk::Info info() {

@@ -56,7 +56,7 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, 
     const Here here = here_for(request.device());
     Record record{here.openvino, here.device, here.chip, std::string(request.options().string("openvino.precision", "f32"))};
     const std::string blob = sink.path(request.stem() + ".blob");
-    make_blob(engine_, host_, graph, {engine_.device_name(request.device()), record.precision}, blob, progress);
+    make_blob(engine_, host_, graph, {engine_.device_name(request.device()), record.precision, std::string(request.options().string("openvino.cache_dir", ""))}, blob, progress);
     record.blob_sum = sum_of_file(blob, record.blob_size);
 
     Meta meta;

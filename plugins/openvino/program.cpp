@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
 
+#include <algorithm>
+
 #include "blob.hpp"
 #include "request.hpp"
 
 namespace openvino_plugin {
 namespace {
+
+/// What OpenVINO made of the options, from the model itself: "hint LATENCY, streams 1, threads 2, precision f32". A device that has no
+/// such property is silent about it.
+std::string settings_of(const ov::CompiledModel& model) {
+  const std::vector<ov::PropertyName> has = model.get_property(ov::supported_properties);
+  std::string all;
+  for (const auto& [ours, theirs] : {std::pair("hint", ov::hint::performance_mode.name()), std::pair("streams", ov::num_streams.name()),
+                                     std::pair("threads", ov::inference_num_threads.name()), std::pair("precision", ov::hint::inference_precision.name())})
+    if (std::find(has.begin(), has.end(), theirs) != has.end()) all += (all.empty() ? "" : ", ") + std::string(ours) + " " + model.get_property(theirs).as<std::string>();
+  return all;
+}
 
 class Imported : public sdk::Program {
  public:
@@ -17,6 +30,7 @@ class Imported : public sdk::Program {
       throw sdk::Error(OPTIMA_CORRUPT, "blob has " + std::to_string(model_.inputs().size()) + " inputs and " + std::to_string(model_.outputs().size()) + " outputs, the meta file says otherwise");
     for (size_t k = 0; k < meta_.inputs.size(); ++k) same_type(model_.input(k), meta_.inputs[k]);
     for (size_t k = 0; k < meta_.outputs.size(); ++k) same_type(model_.output(k), meta_.outputs[k]);
+    guarded(OPTIMA_DEVICE, "OpenVINO does not tell its settings", [&] { tell_settings(); });
   }
 
   void bindings(const sdk::BindingSink& add) const override {
@@ -53,6 +67,15 @@ class Imported : public sdk::Program {
     return timed_;
   }
 
+  /// In the log: what the options came to, and whether the device computes in another type than was asked for.
+  void tell_settings() const {
+    const sdk::Log log(host_, "openvino");
+    const std::string told = settings_of(model_), asked = properties_.at(ov::hint::inference_precision.name()).as<ov::element::Type>().get_type_name();
+    log.debug("loaded on " + device_ + ": " + told);
+    const size_t at = told.find("precision ");
+    if (at != told.npos && told.substr(at) != "precision " + asked) log.warn("precision " + asked + " is asked for, OpenVINO computes in " + told.substr(at + 10) + " on this device");
+  }
+
   static void same_type(const ov::Output<const ov::Node>& port, const Port& p) {
     if (dtype_of(port.get_element_type()) != p.dtype)
       throw sdk::Error(OPTIMA_CORRUPT, "blob has '" + p.name + "' as " + port.get_element_type().get_type_name() + ", the meta file says " + sdk::dtype_name(p.dtype));
@@ -77,7 +100,6 @@ ov::AnyMap properties_of(const std::string& device, const Record& record, const 
   int64_t threads = options.integer("openvino.threads", 0);
   if (threads == 0) threads = options.integer(OPTIMA_OPTION_THREADS, 0);
   if (threads > 0) p[ov::inference_num_threads.name()] = static_cast<int32_t>(threads);
-  if (const auto folder = options.string("openvino.cache_dir", ""); !folder.empty()) p[ov::cache_dir.name()] = std::string(folder);
   return p;
 }
 

@@ -32,7 +32,7 @@ std::string without_places(std::string_view line, std::string& condition) {
   if (check == line.npos || failed == line.npos || failed < check) return std::string(trimmed(line));
   condition = line.substr(check + kCheck.size(), failed - check - kCheck.size());
   const std::string_view before = trimmed(line.substr(0, check)), after = trimmed(line.substr(past_place(line, failed + kFailedAt.size())));
-  return std::string(before).append(before.empty() || after.empty() ? "" : ": ").append(after);
+  return std::string(before).append(before.empty() ? "" : after.empty() ? ":" : ": ").append(after);
 }
 
 /// Lines around a reason that tell a user nothing: which call of OpenVINO's failed, and the node, which the host names itself.
@@ -59,8 +59,10 @@ std::string one_line(const std::string& said) {
     at = end + 1;
     if (is_around(line)) continue;
     if (line.starts_with("-- ")) line.erase(0, 3);
+    if (line.starts_with("Node ") && line.find(" of type ") != line.npos) line += ':';
     if (out.find(line) == out.npos) out += (out.empty() ? "" : out.ends_with(':') ? " " : "; ") + line;
   }
+  if (out.ends_with(':')) out.pop_back();
   if (out.empty()) out = condition.empty() ? "OpenVINO gave no reason" : "OpenVINO wants '" + condition + "'";
   return out.size() > 400 ? out.substr(0, 400) + "..." : out;
 }

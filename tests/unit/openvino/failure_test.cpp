@@ -4,6 +4,8 @@
 
 #ifdef OPENVINO_PLUGIN
 
+#include "core/runtime/fence.hpp"
+
 using namespace optima;
 using test::FileSink;
 using test::kTarget;
@@ -64,6 +66,33 @@ TEST_CASE("what OpenVINO throws while it runs is one line with its reason, and t
   CHECK(code == OPTIMA_DEVICE);
   CHECK_MESSAGE(text.starts_with("run: OpenVINO cannot run this: "), text);
   CHECK_MESSAGE(text.find('\n') == std::string::npos, text);
+  works(plugin);
+}
+
+TEST_CASE("what OpenVINO throws on a thread of its own ends in the fence, with the reason") {
+  OnnxHost host;
+  host.quiet = true;
+  host.exposed.table.get_extension = [](void*, optima_str id) { return host_extension({id.data, id.size}); };
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  std::vector<int64_t> shape{2, 3};
+  const seam::Model m = with_constant("Reshape", 21, tensor("x", {-1}), shape, tensor("y", {2, 3}));
+  FileSink sink;
+  test::compile(plugin, m, sink);
+  const seam::Artifact artifact(sink, &m);
+  const seam::Program program(plugin, artifact, kTarget);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  seam::Status status;
+  optima_context* context = nullptr;
+  REQUIRE(plugin.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+  const reference::Tensor five = test::f32({5}, {1, 2, 3, 4, 5}), six = test::f32({2, 3}, std::vector<float>(6));
+  optima_tensor in = seam::lend(five), out = seam::lend(six);
+  Fence* fence = Fence::make();
+  REQUIRE(plugin.extension<optima_async>(OPTIMA_EXT_ASYNC)->submit(context, &in, 1, &out, 1, nullptr, 0, fence->point(1), &status.raw) == OPTIMA_OK);
+  CHECK(fence->wait(1, UINT64_MAX) == OPTIMA_DEVICE);
+  CHECK_MESSAGE(fence->failure().starts_with("OpenVINO cannot run this: [CPU] Reshape node with name 'y'"), fence->failure());
+  CHECK_MESSAGE(fence->failure().find('\n') == std::string::npos, fence->failure());
+  fence->release();
+  plugin.runtime().context_destroy(context);
   works(plugin);
 }
 

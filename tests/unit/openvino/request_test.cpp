@@ -4,11 +4,13 @@
 
 #ifdef OPENVINO_PLUGIN
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/runtime/fence.hpp"
 #include "core/runtime/request.hpp"
 #include "core/support/sha256.hpp"
+#include "core/support/text.hpp"
 
 using namespace optima;
 using test::f32;
@@ -184,27 +186,104 @@ TEST_CASE("output_shapes tells dims that the inputs give, and leaves those that 
   CHECK((shapes[1].rank == 2 && told[1][0] == 2 && told[1][1] == -1));
 }
 
-TEST_CASE("load options change how, not what") {
-  OnnxHost host;
-  const test::TempFolder cache;
-  const std::string folder = cache / "kernels";
+TEST_CASE("load options reach OpenVINO, which tells what it made of them, and change no answer") {
   const auto number = [](std::string_view name, int64_t n) {
     optima_option o = seam::option(name, "");
     o.type = OPTIMA_OPTION_I64, o.i64 = n;
     return o;
   };
-  const std::vector<std::vector<optima_option>> settings = {
-      {seam::option("openvino.hint", "throughput")},
-      {seam::option("openvino.hint", "latency"), number("openvino.threads", 1)},
-      {number("openvino.streams", 2), number("openvino.threads", 2)},
-      {number(OPTIMA_OPTION_THREADS, 1)},
-      {seam::option("openvino.cache_dir", folder)}};
-  for (const auto& options : settings) {
+  const std::pair<std::vector<optima_option>, std::vector<const char*>> settings[] = {
+      {{}, {"hint LATENCY", "streams 1", "precision f32"}},
+      {{seam::option("openvino.hint", "throughput")}, {"hint THROUGHPUT"}},
+      {{seam::option("openvino.hint", "latency"), number("openvino.threads", 1)}, {"hint LATENCY", "threads 1,"}},
+      {{number("openvino.streams", 2), number("openvino.threads", 2)}, {"streams 2", "threads 2,"}},
+      {{number(OPTIMA_OPTION_THREADS, 1)}, {"threads 1,"}},
+      {{number(OPTIMA_OPTION_THREADS, 1), number("openvino.threads", 2)}, {"threads 2,"}}};
+  for (const auto& [options, told] : settings) {
+    OnnxHost host;
     const Loaded l(host, 2, false, options);
+    REQUIRE(host.lines.size() == 1);
+    CHECK(host.lines[0].starts_with("openvino: loaded on CPU: "));
+    for (const char* word : told) CHECK_MESSAGE(host.lines[0].find(word) != std::string::npos, host.lines[0]);
     std::vector<reference::Tensor> out;
     seam::Status status;
     REQUIRE_MESSAGE(seam::run(*l.program, {f32({2, 3}, {0, 0, 0, -5, 5, 0.5})}, out, status) == OPTIMA_OK, status.message);
     CHECK(floats(out[0]) == std::vector<float>{1, 0, 3, 0, 3, 3.5});
+  }
+}
+
+TEST_CASE("a subgraph compiled before is found in OpenVINO's cache, and computes the same") {
+  const test::TempFolder cache;
+  const std::string folder = cache / "models";
+  const Sample s(-1, true);
+  FileSink plain, first, second;
+  OnnxHost host;
+  {
+    const seam::Instance plugin(OPENVINO_PLUGIN, host);
+    test::compile(plugin, s.model, plain);
+    CHECK(host.lines.empty());
+    CHECK_FALSE(std::filesystem::exists(folder));
+    test::compile(plugin, s.model, first, {seam::option("openvino.cache_dir", folder)});
+    CHECK(host.lines == std::vector<std::string>{"openvino: subgraph is new to the cache"});
+    CHECK(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()) >= 1);
+  }
+  const seam::Instance again(OPENVINO_PLUGIN, host);
+  test::compile(again, s.model, second, {seam::option("openvino.cache_dir", folder)});
+  CHECK(host.lines.back() == "openvino: subgraph is from the cache");
+  CHECK(first.files == plain.files);
+  const seam::Artifact artifact(second, &s.model);
+  const seam::Program program(again, artifact, kTarget);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  std::vector<reference::Tensor> out;
+  seam::Status status;
+  REQUIRE_MESSAGE(seam::run(program, {f32({2, 3}, {0, 0, 0, -5, 5, 0.5})}, out, status) == OPTIMA_OK, status.message);
+  CHECK(floats(out[0]) == std::vector<float>{1, 0, 3, 0, 3, 3.5});
+}
+
+/// y = x * w, 4 x 64 by 64 x 8, in a precision: how far from the exact answer, the record, and what was logged while loading.
+struct Rounded {
+  double apart = 0;
+  std::string record, logged;
+  explicit Rounded(const char* precision) {
+    std::vector<float> x(4 * 64), w(64 * 8);
+    for (size_t k = 0; k < x.size(); ++k) x[k] = std::sin(static_cast<float>(k));
+    for (size_t k = 0; k < w.size(); ++k) w[k] = std::cos(static_cast<float>(k)) / 8;
+    image::Graph g{"product", {test::tensor("x", {4, 64}), test::tensor("w", {64, 8}), test::tensor("y", {4, 8})}, {{"n", "MatMul", "", 1, 13, {0, 1}, {2}, {}}}, {0}, {2}, {}};
+    g.values[1].constant = 0;
+    const seam::Model m(image::pack(image::Contents{{g}, {{OPTIMA_F32, {64, 8}, 0}}, {{"", 21}}}), {seam::blob_of(w.data(), w.size() * 4, 7)});
+    OnnxHost host;
+    const seam::Instance plugin(OPENVINO_PLUGIN, host);
+    FileSink sink;
+    test::compile(plugin, m, sink, {seam::option("openvino.precision", precision)});
+    record = sink.compat;
+    const seam::Artifact artifact(sink, &m);
+    const seam::Program program(plugin, artifact, kTarget);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    for (const std::string& line : host.lines) logged += line + "\n";
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(program, {f32({4, 64}, x)}, out, status) == OPTIMA_OK, status.message);
+    for (size_t k = 0; k < 4 * 8; ++k) {
+      double exact = 0;
+      for (size_t i = 0; i < 64; ++i) exact += static_cast<double>(x[k / 8 * 64 + i]) * w[i * 8 + k % 8];
+      apart = std::max(apart, std::abs(floats(out[0])[k] - exact));
+    }
+  }
+};
+
+TEST_CASE("f16 and bf16 are rounded as far as their mantissas go, f32 further, and record and log say what is computed in") {
+  const Rounded f32("f32");
+  CHECK(f32.apart < 1e-5);
+  CHECK(f32.logged.find("precision f32") != std::string::npos);
+  for (const std::string precision : {"f16", "bf16"}) {
+    CAPTURE(precision);
+    const Rounded r(precision.c_str());
+    MESSAGE(precision, ": apart by ", r.apart, ", f32 by ", f32.apart);
+    CHECK(r.record.find("precision=" + precision + "\n") != std::string::npos);
+    const bool as_asked = r.logged.find("precision " + precision) != std::string::npos;
+    CHECK(r.apart < (precision == "f16" && as_asked ? 4e-3 : 3e-2));
+    if (as_asked) CHECK(r.apart > 10 * f32.apart);
+    else CHECK_MESSAGE(r.logged.find("openvino: precision " + precision + " is asked for, OpenVINO computes in ") != std::string::npos, r.logged);
   }
 }
 

@@ -58,7 +58,10 @@ const Case kCases[] = {
     {"Exception from src/inference/src/cpp/infer_request.cpp:224:\nException from src/plugins/intel_cpu/src/node.cpp:794:\n"
      "[CPU] Reshape node with name '~model~y' Check 'minusOneCount <= 1 && inputProduct == outputProduct' failed at src/plugins/intel_cpu/src/shape_inference/custom/reshape.cpp:77:\n"
      "[cpu]reshape: the shape of input data (5) conflicts with the reshape pattern (2.3)\n\n\n\n",
-     "[CPU] Reshape node with name 'y'; [cpu]reshape: the shape of input data (5) conflicts with the reshape pattern (2.3)"},
+     "[CPU] Reshape node with name 'y': [cpu]reshape: the shape of input data (5) conflicts with the reshape pattern (2.3)"},
+    {"Exception from src/inference/src/cpp/infer_request.cpp:224:\nException from src/plugins/intel_cpu/src/graph.cpp:1443:\nNode n of type Reference\nthe reason\n\n",
+     "Node n of type Reference: the reason"},
+    {"Node n of type Reference\n", "Node n of type Reference"},
     {"Check 'rank == 4' failed at src/core/src/node.cpp:12:\n", "OpenVINO wants 'rank == 4'"},
     {"Exception from src/inference/src/cpp/core.cpp:84:\n\n", "OpenVINO gave no reason"},
     {"", "OpenVINO gave no reason"},
