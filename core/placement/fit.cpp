@@ -8,9 +8,12 @@
 
 #include "core/placement/bytes_sweep.hpp"
 #include "core/placement/bytes_windows.hpp"
+#include "core/placement/slack.hpp"
 
 namespace optima::detail {
 namespace {
+
+constexpr uint32_t kMostUnitsTwice = 5'000;  // larger problems have one look at the bytes
 
 uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
 
@@ -159,11 +162,21 @@ class Fitter {
     for (uint32_t i = 0; i < sequence_.size(); ++i) parts_of_[sequence_[i]].push_back(i);
   }
 
+  // From where the units are and, as that may end elsewhere, from each unit's latest part: the better end counts.
   void lower_bytes() {
     if (sequence_.size() < 3) return;  // no device has a second part
     const Reads reads(p_);
-    sweep_bytes(p_, reads, sequence_, part_);
-    cut_bytes(p_, reads, sequence_, part_);
+    std::vector<uint32_t> late;
+    if (p_.units() <= kMostUnitsTwice) late = Slack(p_, sequence_, part_).latest;
+    lower_bytes_of(part_, reads);
+    if (late.empty()) return;
+    lower_bytes_of(late, reads);
+    if (crossing_bytes(p_, late) < crossing_bytes(p_, part_)) part_ = std::move(late);
+  }
+
+  void lower_bytes_of(std::vector<uint32_t>& part, const Reads& reads) const {
+    sweep_bytes(p_, reads, sequence_, part);
+    cut_bytes(p_, reads, sequence_, part);
   }
 
   uint64_t weight(uint32_t u) const { return p_.nodes.empty() ? 1 : p_.nodes[u]; }

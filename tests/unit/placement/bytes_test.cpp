@@ -123,7 +123,7 @@ TEST_CASE("longer plans come near the least bytes") {
   int exact = 0, tried = 0;
   double excess = 0, worst = 0;
   for (int i = 0; i < 3000; ++i) {
-    SplitBuilder b = random_dag(random, 12, 2, 10 + below(random, 15));
+    SplitBuilder b = random_dag(random, 13, 2, 15 + below(random, 15));
     for (uint64_t& mask : b.allow) mask = below(random, 2) ? A : B;
     const Split s = split(b.build(2));
     if (s.devices.size() < 5) continue;
@@ -133,8 +133,8 @@ TEST_CASE("longer plans come near the least bytes") {
     ++tried, exact += gap == 0, excess += gap, worst = std::max(worst, gap);
   }
   MESSAGE("least bytes in ", exact, " of ", tried, " plans of five parts and more; excess ", 100 * excess / tried, " %, at worst ", 100 * worst, " %");
-  CHECK(exact > tried * 0.95);
-  CHECK(excess < tried * 0.005);
+  CHECK(exact > tried * 0.98);
+  CHECK(excess < tried * 0.001);
 }
 
 TEST_CASE("neither the sweep nor the cuts raise what crosses, and both lower it") {
