@@ -9,6 +9,7 @@
 #include "core/cost/costs_file.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/placement/validate.hpp"
+#include "core/report/what_if.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 #include <nlohmann/json.hpp>
@@ -128,6 +129,36 @@ TEST_CASE("plugins that lie, are silent, contradict themselves or declare any li
   MESSAGE("of 3000: " << kinds[StatusKind::Ok] << " plans, " << kinds[StatusKind::Placement] << " refusals");
   CHECK(kinds[StatusKind::Ok] > 300);
   CHECK(kinds[StatusKind::Placement] > 300);
+}
+
+TEST_CASE("what-if of any plan starts from the plan's own number, by the file alone, and no yes makes the plan worse") {
+  Random random(9);
+  int cases = 0, by_time = 0;
+  for (int i = 0; i < 240; ++i) {
+    Tangle tangle(random);
+    lie(random, tangle, tangle.npu);
+    if (i % 2) limit(random, tangle.npu.manifest_.limits);
+    if (i % 5 == 0) limit(random, tangle.cpu.manifest_.limits);
+    if (i % 7 == 0) tangle.request.max_subgraphs = 1 + below(random, 8);
+    if (i % 3 == 0) cost(random, tangle);
+    const Result<Plan> plan = make_plan(wished(random, tangle).graph, tangle.request);
+    if (!plan.ok()) continue;
+    const Result<Plan> read = plan_from_json(plan_to_json(*plan), "plan.json");
+    REQUIRE(read.ok());
+    const Result<WhatIfReport> report = what_if(*read);
+    INFO(report.status().message());
+    REQUIRE(report.ok());
+    CHECK(report->by_time == plan->estimate.has_value());
+    if (!report->by_time) CHECK(report->subgraphs == count_subgraphs(*plan));
+    for (const WhatIf& c : report->cases) {
+      ++cases, by_time += report->by_time;
+      if (!report->by_time) CHECK(c.subgraphs <= report->subgraphs);
+      else if (c.microseconds) CHECK(*c.microseconds <= *report->microseconds);
+    }
+  }
+  MESSAGE(cases << " cases, " << by_time << " by time");
+  CHECK(cases > 500);
+  CHECK(by_time > 100);
 }
 
 TEST_CASE("costs of any size, and plugins that lie, only ever get a valid plan whose time is not below its bound, or a Placement error") {
