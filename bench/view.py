@@ -57,6 +57,19 @@ def made_plan(count, devices, seed=5):
             "subgraphs": subgraphs, "nodes": nodes, "cuts": cuts, "tensors": tensors, "notes": []}
 
 
+def timed(plan, seed=1):
+    """The same plan as one by time: costs of every answer, launches and links."""
+    rng = random.Random(seed)
+    for node in plan["nodes"]:
+        for answer in node["answers"].values():
+            answer.update(microseconds=rng.randint(1, 100), cost_source="given")
+    names = [device["name"] for device in plan["devices"]]
+    plan["estimate"] = {"compute": 1, "launch": 1, "transfer": 1, "bound": 1,
+                        "devices": {name: {"compute": 1, "launch": 1, "each_launch": 10, "transfer": 1} for name in names},
+                        "links": [{"from": a, "to": b, "latency": 5, "per_byte": 0.001} for a in names for b in names if a != b]}
+    return plan
+
+
 def cost(words, limit=None):
     """(CPU seconds, peak MiB) of a program, or None when it did not end in time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -92,6 +105,11 @@ def main():
             asked = cost([host, "explain", plan, "--what-if"])
             cases = len(json.loads(subprocess.run([host, "explain", plan, "--what-if", "--json"], check=True, capture_output=True).stdout)["cases"])
             print(f"{count:6} nodes, {devices} devices: what-if, {cases} cases, {asked[0]:.2f} s, {asked[1]:.0f} MiB")
+        for count, devices in ((10000, 2), (100000, 2), (10000, 4)):
+            with open(plan, "w", encoding="utf-8") as file:
+                json.dump(timed(made_plan(count, DEVICES[:devices])), file)
+            asked = cost([host, "explain", plan, "--what-if"])
+            print(f"{count:6} nodes, {devices} devices: what-if by time, {asked[0]:.2f} s, {asked[1]:.0f} MiB")
 
 
 if __name__ == "__main__":
