@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/costs_file.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -30,8 +31,25 @@ Status read_nodes(const JsonReader& at, CostMethod method, MeasuredDevice& out) 
   return {};
 }
 
+Result<uint64_t> bytes_of(const JsonReader& at, const std::string& name) {
+  OPTIMA_ASSIGN(const int64_t bytes, at.integer(name));
+  if (bytes < 0) return error(at, cat(quote(name), ": found ", bytes, ", wanted bytes, 0 or more"));
+  return static_cast<uint64_t>(bytes);
+}
+
+Result<MeasuredRun> read_run(const JsonReader& at) {
+  OPTIMA_RETURN_IF_ERROR(at.only({"microseconds", "bytes_in", "bytes_out", "nodes"}));
+  MeasuredRun out;
+  if (!at.has("microseconds")) return error(at, "has no 'microseconds'");
+  OPTIMA_ASSIGN(out.microseconds, time_of(at, "microseconds", at.json()["microseconds"]));
+  OPTIMA_ASSIGN(out.bytes_in, bytes_of(at, "bytes_in"));
+  OPTIMA_ASSIGN(out.bytes_out, bytes_of(at, "bytes_out"));
+  OPTIMA_ASSIGN(out.nodes, at.strings("nodes"));
+  return out;
+}
+
 Result<MeasuredDevice> read_device(const JsonReader& at) {
-  OPTIMA_RETURN_IF_ERROR(at.only({"device", "launch_us", "profile", "share", "given"}));
+  OPTIMA_RETURN_IF_ERROR(at.only({"device", "launch_us", "profile", "share", "given", "runs"}));
   MeasuredDevice out;
   OPTIMA_ASSIGN(const std::string name, at.string("device"));
   Result<DeviceName> parsed = parse_device(name);
@@ -42,6 +60,12 @@ Result<MeasuredDevice> read_device(const JsonReader& at) {
   }
   for (CostMethod method : kMethods)
     if (at.has(name_of(method))) OPTIMA_RETURN_IF_ERROR(read_nodes(at, method, out));
+  if (!at.has("runs")) return out;
+  OPTIMA_ASSIGN(const auto runs, at.array("runs"));
+  for (const JsonReader& run : runs) {
+    OPTIMA_ASSIGN(MeasuredRun one, read_run(run));
+    out.runs.push_back(std::move(one));
+  }
   return out;
 }
 
@@ -56,6 +80,19 @@ std::string_view name_of(CostMethod method) {
   return "given";
 }
 
+void add_measured(MeasuredCosts& to, const MeasuredCosts& more) {
+  for (const MeasuredDevice& d : more.devices) {
+    const auto same = std::find_if(to.devices.begin(), to.devices.end(), [&](const MeasuredDevice& other) { return other.name == d.name; });
+    if (same == to.devices.end()) {
+      to.devices.push_back(d);
+      continue;
+    }
+    same->nodes.insert(d.nodes.begin(), d.nodes.end());
+    same->runs.insert(same->runs.end(), d.runs.begin(), d.runs.end());
+    if (same->launch_us < 0) same->launch_us = d.launch_us;
+  }
+}
+
 std::string costs_text(const MeasuredCosts& costs) {
   Json devices = Json::array();
   for (const MeasuredDevice& d : costs.devices) {
@@ -64,6 +101,8 @@ std::string costs_text(const MeasuredCosts& costs) {
     for (CostMethod method : kMethods)
       for (const auto& [name, node] : d.nodes)
         if (node.method == method) one[std::string(name_of(method))][name] = node.microseconds;
+    for (const MeasuredRun& run : d.runs)
+      one["runs"].push_back({{"microseconds", run.microseconds}, {"bytes_in", run.bytes_in}, {"bytes_out", run.bytes_out}, {"nodes", run.nodes}});
   }
   return to_text({{"format", kCostsFormat}, {"model", {{"name", costs.model_name}, {"hash", costs.model_hash}}}, {"devices", std::move(devices)}});
 }

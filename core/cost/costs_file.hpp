@@ -12,7 +12,7 @@
 namespace optima {
 
 /// Newest format this code writes and reads.
-constexpr int64_t kCostsFormat = 1;
+constexpr int64_t kCostsFormat = 2;
 
 /// Where the time of a node was taken from.
 enum class CostMethod {
@@ -27,10 +27,19 @@ struct MeasuredNode {
   CostMethod method = CostMethod::Given;
 };
 
+/// A piece of the model that ran as one subgraph: what fits of launches and boundaries are made from (device_costs.hpp).
+struct MeasuredRun {
+  double microseconds = 0;  ///< of one run, with the run loop's part
+  uint64_t bytes_in = 0;    ///< of tensors that other subgraphs make and this one reads
+  uint64_t bytes_out = 0;   ///< of tensors that this one makes and other subgraphs read
+  std::vector<std::string> nodes;  ///< names
+};
+
 struct MeasuredDevice {
   DeviceName name;         ///< an empty plugin fits every plugin
   double launch_us = -1;   ///< starting one subgraph; negative = not known
   std::map<std::string, MeasuredNode> nodes;  ///< by node name
+  std::vector<MeasuredRun> runs = {};
 };
 
 /// One measurement of one model on some machine.
@@ -38,6 +47,9 @@ struct MeasuredCosts {
   std::string model_name, model_hash;  ///< either may be empty
   std::vector<MeasuredDevice> devices;
 };
+
+/// Adds what `more` knows: runs join those of the same device, times of nodes and launches that `to` has already stay.
+void add_measured(MeasuredCosts& to, const MeasuredCosts& more);
 
 /// Same costs, same bytes.
 std::string costs_text(const MeasuredCosts& costs);

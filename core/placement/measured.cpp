@@ -31,12 +31,23 @@ void share_out(const Plan& plan, const Subgraph& subgraph, double whole, Measure
   }
 }
 
+MeasuredRun run_of(const Plan& plan, size_t subgraph, double microseconds) {
+  MeasuredRun out{microseconds, 0, 0, {}};
+  for (uint32_t n : plan.subgraphs[subgraph].nodes) out.nodes.push_back(plan.nodes[n].name);
+  for (const CutTensor& cut : plan.cuts) {
+    if (cut.from == subgraph) out.bytes_out += cut.bytes;
+    if (std::find(cut.to.begin(), cut.to.end(), subgraph) != cut.to.end()) out.bytes_in += cut.bytes;
+  }
+  return out;
+}
+
 MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vector<SubgraphTime>& times, double loop_us) {
   const PlanDevice& of = plan.devices[device];
   MeasuredDevice out{{of.plugin, of.target.kind, of.target.slot}, loop_us, {}};
   double starting = 0, profiled = 0;
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
     if (plan.subgraphs[s].device != device) continue;
+    out.runs.push_back(run_of(plan, s, times[s].whole + std::max(loop_us, 0.0)));
     if (times[s].nodes.empty()) share_out(plan, plan.subgraphs[s], times[s].whole, out);
     else starting += add_told(plan, plan.subgraphs[s], times[s], out), ++profiled;
   }

@@ -19,6 +19,7 @@ struct SubgraphTime {
 /// Costs of every node on the device it ran on. With a profile, a node gets the time that it tells; nodes that it does not name ran as
 /// part of others and get 0; what is left of the subgraph's time is what starting it costs, and goes into launch_us. Without, the time is
 /// shared out to the nodes as the roofline model would (processor of typical rates), so that they add up to it.
+/// Each subgraph with its whole time and the bytes that cross its boundary goes into the device's runs.
 /// `loop_us`: what the run loop spent around each subgraph; negative = not known.
 /// Requires one time per subgraph, finite and not negative.
 MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "core/cost/device_costs.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -21,6 +22,7 @@ class Finder {
     out_.launch.assign(devices_, 0);
     out_.latency.assign(devices_ * devices_, 0);
     out_.per_byte.assign(devices_ * devices_, 0);
+    boundary_.resize(devices_);
     for (const MeasuredCosts& costs : request.costs)
       if (!costs.model_hash.empty() && costs.model_hash != graph.model_hash)
         out_.notes.push_back(cat("costs of ", quote(costs.model_name), " are of another model file; they count for the nodes of the same name"));
@@ -47,14 +49,18 @@ class Finder {
   bool may_run(size_t n, uint32_t d) const { return choices_.allow[n] >> d & 1; }
 
   void take_measured(uint32_t d) {
+    std::vector<const MeasuredDevice*> measured;
     for (const MeasuredCosts& costs : request_.costs)
-      for (const MeasuredDevice& measured : costs.devices) {
-        if (!fits(measured.name, device(d))) continue;
-        if (measured.launch_us >= 0) out_.launch[d] = measured.launch_us;
-        for (size_t n = 0; n < main_.nodes.size(); ++n)
-          if (const auto found = measured.nodes.find(main_.nodes[n].name); found != measured.nodes.end())
-            entry(n, d) = {found->second.microseconds, name_of(found->second.method)};
-      }
+      for (const MeasuredDevice& one : costs.devices)
+        if (fits(one.name, device(d))) measured.push_back(&one);
+    if (measured.empty()) return;
+    std::vector<std::string_view> names;
+    for (const image::Node& node : main_.nodes) names.push_back(node.name);
+    const DeviceCosts costs = device_costs(measured, names);
+    for (size_t n = 0; n < names.size(); ++n) entry(n, d) = {costs.nodes[n].microseconds, costs.nodes[n].source};
+    out_.launch[d] = std::max(costs.launch_us, 0.0);
+    boundary_[d] = {costs.us_per_byte_in, costs.us_per_byte_out};
+    if (!costs.fit.empty()) out_.notes.push_back(cat(device(d).name, ": ", costs.fit));
   }
 
   // What a driven node takes is what its bodies take, which have plans and estimates of their own.
@@ -142,12 +148,18 @@ class Finder {
           out_.per_byte[from * devices_ + to] = link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0;
           found = true;
         }
+        if (from != to) out_.per_byte[from * devices_ + to] += boundary_[from].out + boundary_[to].in;
         if (!found) missing.push_back(cat(device(from).name, " to ", device(to).name));
       }
     if (missing.empty()) return;
     out_.notes.push_back(
         cat("no link is known from ", join(missing), ": moving tensors there counts as free; 'optima-host calibrate-links' measures it"));
   }
+
+  // What a byte that crosses costs on either side, besides the link: a change of layout, a fusion that the cut breaks.
+  struct Boundary {
+    double in = 0, out = 0;
+  };
 
   const image::Graph& main_;
   const PackedGraph& packed_;
@@ -156,6 +168,7 @@ class Finder {
   const PlacementRequest& request_;
   const size_t devices_;
   std::vector<Work> work_;  // by node
+  std::vector<Boundary> boundary_;  // by device
   NodeCosts out_;
 };
 

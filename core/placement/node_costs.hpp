@@ -15,7 +15,7 @@ namespace optima::detail {
 struct NodeCosts {
   struct Entry {
     double microseconds = -1;  ///< negative = not known
-    std::string_view source;   ///< "profile", "share", "given", "plugin", "roofline", "scaled"
+    std::string_view source;   ///< "profile", "share", "given", "fit", "plugin", "roofline", "scaled"
   };
   std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
   std::vector<double> launch, latency, per_byte;

@@ -51,7 +51,7 @@ struct DeviceAnswer {
   std::string reason;  ///< reason name; empty when yes, except PREFER_ELSEWHERE's
   std::string text;    ///< the plugin's own sentence where it gave one, or the host's ("excluded by pin", "slower by 12 us")
   double microseconds = -1;   ///< one run of the node there; negative = not known
-  std::string cost_source;    ///< where that is from: "profile", "share", "given", "plugin", "roofline", "scaled"; empty = not known
+  std::string cost_source;    ///< where that is from: "profile", "share", "given", "fit", "plugin", "roofline", "scaled"; empty = not known
 };
 
 struct PlacedNode {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/plan_costs.hpp"
 
+#include "core/cost/device_costs.hpp"
 #include "core/cost/work.hpp"
 
 namespace optima::detail {
@@ -10,7 +11,7 @@ bool fits(const DeviceName& name, const PlanDevice& device) { return name.fits({
 
 // The words of the format, so that views of them stay.
 std::string_view known_source(std::string_view source) {
-  for (const std::string_view one : {"profile", "share", "given", "plugin", "roofline", "scaled"})
+  for (const std::string_view one : {"profile", "share", "given", "fit", "plugin", "roofline", "scaled"})
     if (one == source) return one;
   return "plan";
 }
@@ -21,6 +22,7 @@ PlanCosts::PlanCosts(const Plan& plan, const CostSources& given) : devices_(plan
   between_.launch.assign(devices_, 0);
   between_.latency.assign(devices_ * devices_, 0);
   between_.per_byte.assign(devices_ * devices_, 0);
+  edges_.assign(devices_ * devices_, 0);
   take_plan(plan);
   for (uint32_t d = 0; d < devices_; ++d) {
     if (is_host(plan.devices[d])) continue;
@@ -44,14 +46,21 @@ void PlanCosts::take_plan(const Plan& plan) {
 }
 
 void PlanCosts::take_given(const Plan& plan, const CostSources& given, uint32_t d) {
+  std::vector<const MeasuredDevice*> measured;
   for (const MeasuredCosts& costs : given.costs)
-    for (const MeasuredDevice& measured : costs.devices) {
-      if (!fits(measured.name, plan.devices[d])) continue;
-      if (measured.launch_us >= 0) between_.launch[d] = measured.launch_us;
-      for (size_t n = 0; n < plan.nodes.size(); ++n)
-        if (const auto found = measured.nodes.find(plan.nodes[n].name); found != measured.nodes.end())
-          at(n, d) = {found->second.microseconds, name_of(found->second.method)};
-    }
+    for (const MeasuredDevice& one : costs.devices)
+      if (fits(one.name, plan.devices[d])) measured.push_back(&one);
+  std::vector<std::string_view> names;
+  for (const PlacedNode& node : plan.nodes) names.push_back(node.name);
+  const DeviceCosts costs = device_costs(measured, names);
+  if (costs.launch_us >= 0) between_.launch[d] = costs.launch_us;
+  for (size_t n = 0; n < names.size(); ++n)
+    if (costs.nodes[n].microseconds >= 0) at(n, d) = {costs.nodes[n].microseconds, costs.nodes[n].source};
+  for (size_t other = 0; other < devices_; ++other) {
+    if (other == d) continue;
+    edges_[d * devices_ + other] += costs.us_per_byte_out;
+    edges_[other * devices_ + d] += costs.us_per_byte_in;
+  }
 }
 
 void PlanCosts::model_rest(const Plan& plan, const CostSources& given, uint32_t d) {
@@ -74,13 +83,15 @@ void PlanCosts::model_rest(const Plan& plan, const CostSources& given, uint32_t 
   }
 }
 
+// The links of an estimate hold what the edges of subgraphs cost there.
 void PlanCosts::take_links(const Plan& plan, const CostSources& given) {
+  if (!plan.estimate) between_.per_byte = edges_;
   for (const LinkCost& link : given.links)
     for (uint32_t from = 0; from < devices_; ++from)
       for (uint32_t to = 0; to < devices_; ++to) {
         if (from == to || !fits(link.from, plan.devices[from]) || !fits(link.to, plan.devices[to])) continue;
         between_.latency[from * devices_ + to] = link.latency_us;
-        between_.per_byte[from * devices_ + to] = link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0;
+        between_.per_byte[from * devices_ + to] = edges_[from * devices_ + to] + (link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0);
       }
 }
 

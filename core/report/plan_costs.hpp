@@ -37,6 +37,7 @@ class PlanCosts {
   size_t devices_;
   std::vector<Time> times_;
   CostTable between_;
+  std::vector<double> edges_;  // from * devices + to: what a byte costs at the edges of subgraphs on either side, as given
 };
 
 }  // namespace optima::detail

@@ -24,6 +24,7 @@ constexpr VerbRow kVerbs[] = {
     {"compare", "two of: model (on the reference), package, output folder", compare_verb},
     {"bench", "how fast a package runs, and where the time goes", bench_verb},
     {"calibrate-links", "what moving tensors between the devices of this machine takes", calibrate_verb},
+    {"calibrate-costs", "what the nodes of a model, launches and cuts take on the devices of this machine", calibrate_costs_verb},
     {"inspect", "what is in a model or a package", inspect_verb},
     {"plugins", "the plugins found, and what was refused and why", plugins_verb},
     {"devices", "the devices that plugins serve, present or to compile for", devices_verb},

@@ -15,6 +15,7 @@ Status run_verb(Session& session, const std::vector<std::string>& words);
 Status compare_verb(Session& session, const std::vector<std::string>& words);
 Status bench_verb(Session& session, const std::vector<std::string>& words);
 Status calibrate_verb(Session& session, const std::vector<std::string>& words);
+Status calibrate_costs_verb(Session& session, const std::vector<std::string>& words);
 Status inspect_verb(Session& session, const std::vector<std::string>& words);
 Status plugins_verb(Session& session, const std::vector<std::string>& words);
 Status devices_verb(Session& session, const std::vector<std::string>& words);

@@ -28,22 +28,32 @@ Result<SubgraphTime> time_of(const JsonReader& at) {
 
 }  // namespace
 
-Status write_costs(const std::string& package, const Json& measured, const std::string& file) {
-  OPTIMA_ASSIGN(const Plan plan, read_plan(package + "/placement.json"));
+Result<PackageTimes> read_times(const Plan& plan, const Json& measured, const std::string& place) {
   const JsonReader root(measured, "bench");
   OPTIMA_ASSIGN(const auto subgraphs, root.array("subgraphs"));
   if (subgraphs.size() != plan.subgraphs.size())
-    return invalid_input(cat(package, "/placement.json: has ", plan.subgraphs.size(), " subgraphs, wanted the package's ", subgraphs.size()));
-  std::vector<SubgraphTime> times(plan.subgraphs.size());
+    return invalid_input(cat(place, ": has ", plan.subgraphs.size(), " subgraphs, wanted the package's ", subgraphs.size()));
+  PackageTimes out;
+  out.subgraphs.resize(plan.subgraphs.size());
   for (const JsonReader& at : subgraphs) {
     OPTIMA_ASSIGN(const int64_t index, at.integer("index"));
-    if (index < 0 || static_cast<size_t>(index) >= times.size()) return invalid_input(cat(package, "/placement.json: has no subgraph ", index));
-    OPTIMA_ASSIGN(times[static_cast<size_t>(index)], time_of(at));
+    if (index < 0 || static_cast<size_t>(index) >= out.subgraphs.size()) return invalid_input(cat(place, ": has no subgraph ", index));
+    OPTIMA_ASSIGN(out.subgraphs[static_cast<size_t>(index)], time_of(at));
   }
+  OPTIMA_ASSIGN(const JsonReader ms, root.object("milliseconds"));
+  OPTIMA_ASSIGN(const double whole_ms, ms.number("p50"));
   OPTIMA_ASSIGN(const JsonReader loop, root.object("run_loop"));
   OPTIMA_ASSIGN(const double loop_ms, loop.number("p50"));
-  const double launch = times.empty() ? -1 : std::max(0.0, loop_ms * 1e3 / static_cast<double>(times.size()));
-  return write_file(expand_home(file), costs_text(measured_costs(plan, times, launch)));
+  out.whole = whole_ms * 1e3;
+  if (!out.subgraphs.empty()) out.loop = std::max(0.0, loop_ms * 1e3 / static_cast<double>(out.subgraphs.size()));
+  return out;
+}
+
+Status write_costs(const std::string& package, const Json& measured, const std::string& file) {
+  const std::string placement = package + "/placement.json";
+  OPTIMA_ASSIGN(const Plan plan, read_plan(placement));
+  OPTIMA_ASSIGN(const PackageTimes times, read_times(plan, measured, placement));
+  return write_file(expand_home(file), costs_text(measured_costs(plan, times.subgraphs, times.loop)));
 }
 
 }  // namespace optima::host

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// host: what `bench --write-costs` does with what was measured.
+// host: from bench's document to costs.
 #pragma once
 
 #include <string>
 
+#include "core/placement/measured.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 
 namespace optima::host {
+
+/// Medians of one measurement of a package, microseconds of a run.
+struct PackageTimes {
+  double whole = 0;
+  std::vector<SubgraphTime> subgraphs;  ///< by subgraph of the plan
+  double loop = -1;                     ///< the run loop's part for each subgraph; negative without subgraphs
+};
+
+/// Of bench's document. InvalidInput when its subgraphs are not those of the plan; `place` is for messages.
+Result<PackageTimes> read_times(const Plan& plan, const Json& measured, const std::string& place);
 
 /// Writes a costs file from bench's document and the package's placement.json. InvalidInput when either lacks what is needed: a
 /// package without placement.json, or one whose subgraphs are not those of the plan.

@@ -188,6 +188,32 @@ TEST_CASE("calibrate-links writes links that the config takes, and says that hos
   CHECK(host({"calibrate-links", "--device", "GPU:7"}).code == 3);
 }
 
+TEST_CASE("calibrate-costs measures a model whole and cut, and its file makes estimates of every split") {
+  const TempFolder f;
+  const std::string file = f / "costs.json";
+  const std::string said = ok({"calibrate-costs", digits_model(), "--device", "llvm_cpu/X64:0,REF:0", "-o", file, "--rounds", "1", "--repeat", "5",
+                               "--blocks", "4"});
+  CHECK(said.find("4 blocks, from reference/REF:0") != std::string::npos);
+  const Json costs = read(file);
+  REQUIRE(costs["devices"].size() == 2);
+  for (const Json& device : costs["devices"]) {
+    CHECK(device["runs"].size() >= 3);  // whole, and pieces from either start
+    uint64_t crossing = 0;
+    for (const Json& run : device["runs"]) crossing += run["bytes_in"].get<uint64_t>() + run["bytes_out"].get<uint64_t>();
+    CHECK(crossing > 0);
+  }
+  const Json found = plan(f, digits_model(), "llvm_cpu/X64:0,REF:0", {file});
+  check_never_slower(found);
+  size_t fitted = 0;
+  for (const Json& note : found["notes"]) fitted += note.get<std::string>().find(": fitted to ") != std::string::npos;
+  CHECK(fitted == 2);
+  for (const Json& node : found["nodes"]) CHECK(node["answers"]["X64:0"]["cost_source"] == "fit");
+  const Ran one = host({"calibrate-costs", digits_model(), "--device", "REF:0", "-o", file});
+  CHECK(one.code == 3);
+  CHECK(one.err.find("wanted two devices or more") != std::string::npos);
+  CHECK(host({"calibrate-costs", digits_model()}).code == 2);
+}
+
 TEST_CASE("a zoo model over llvm_cpu, openvino and REF: the plan is never estimated slower than any device alone") {
   const std::string model = OPTIMA_SOURCE_DIR "/build/models/squeezenet.ts.onnx";
   if (!std::filesystem::exists(model)) {

@@ -87,7 +87,11 @@ void cost(Random& random, Tangle& tangle) {
   for (const DeviceName& device : tangle.request.candidates) {
     MeasuredDevice measured{device, below(random, 2) ? -1 : time_of(random), {}};
     for (int i = 0; i < 40; ++i)
-      if (below(random, 8)) measured.nodes["n" + std::to_string(i)] = {time_of(random), CostMethod::Given};
+      if (below(random, 8)) measured.nodes["n" + std::to_string(i)] = {time_of(random), static_cast<CostMethod>(below(random, 3))};
+    for (uint32_t run = below(random, 4); run > 0; --run) {
+      MeasuredRun& one = measured.runs.emplace_back(MeasuredRun{time_of(random), below(random, 1u << 20), below(random, 1u << 20), {}});
+      for (uint32_t i = below(random, 20); i < 40; ++i) one.nodes.push_back("n" + std::to_string(i));
+    }
     tangle.request.costs.push_back({"driven", tangle.graph.model_hash, {std::move(measured)}});
     tangle.request.settings.push_back({device, {}, 0, below(random, 2) ? 0 : time_of(random), 1, 1});
   }
@@ -187,7 +191,7 @@ TEST_CASE("costs of any size, and plugins that lie, only ever get a valid plan w
 TEST_CASE("damaged costs are read or refused with a place") {
   Random random(6);
   const std::string whole =
-      R"({"format": 1, "model": {"name": "net", "hash": "00"}, "devices": [{"device": "npu/NPU:0", "launch_us": 0.5, "profile": {"a": 120.5}, "given": {"b": 1e3}}, {"device": "CPU:0", "share": {"a": 2}}]})";
+      R"({"format": 2, "model": {"name": "net", "hash": "00"}, "devices": [{"device": "npu/NPU:0", "launch_us": 0.5, "profile": {"a": 120.5}, "given": {"b": 1e3}}, {"device": "CPU:0", "share": {"a": 2}, "runs": [{"microseconds": 3, "bytes_in": 8, "bytes_out": 0, "nodes": ["a"]}]}]})";
   std::map<StatusKind, int> kinds;
   for (int i = 0; i < 30000; ++i) {
     const Result<MeasuredCosts> costs = parse_costs(damaged(random, whole), "costs.json");

@@ -210,6 +210,24 @@ TEST_CASE("a plan with an estimate reads back with it, and its summary shows it"
   CHECK(plan_from_json(bad, "p").status().message() == "p.estimate: bound: found -1, wanted 0 or more");
 }
 
+TEST_CASE("what a cut costs on either side of it is found from runs of different extents, and charged to what crosses") {
+  Timed t;
+  t.measured("CPU:0", {{"a", 10}, {"b", 10}, {"c", 10}});
+  t.measured("NPU:0", {{"a", 9}, {"b", 12}, {"c", 12}});
+  // Measured with larger tensors. CPU: 20 us a launch, 1 us for 1,000 bytes out; NPU: 1 us for 1,000 bytes in.
+  t.request.costs[0].devices[0].runs = {{50, 0, 0, {"a", "b", "c"}}, {130, 0, 100000, {"a"}}, {30, 90000, 0, {"c"}}};
+  t.request.costs[1].devices[0].runs = {{33, 0, 0, {"a", "b", "c"}}, {112, 100000, 0, {"b"}}, {9, 0, 90000, {"a"}}};
+  t.request.wishes.resize(200);
+  t.request.wishes[101].devices = t.request.wishes[102].devices = {*parse_device("NPU:0")};
+  t.request.wishes[100].devices = {*parse_device("CPU:0")};
+  const Plan plan = t.plan();
+  CHECK(devices_of(plan) == "CPU:0 NPU:0 NPU:0 ");
+  CHECK(plan.estimate->launch == doctest::Approx(20).epsilon(0.1));
+  CHECK(plan.estimate->transfer == doctest::Approx(16 * 2e-3).epsilon(0.1));
+  CHECK(mentions(plan.notes, "CPU:0: fitted to 3 measured subgraphs: "));
+  CHECK(mentions(plan.notes, "NPU:0: fitted to 3 measured subgraphs: "));
+}
+
 TEST_CASE("a measured subgraph's time goes to the nodes that the profile names and to the launch, without a profile by roofline shares") {
   Timed t;
   t.describe("CPU:0", 1, 1, 3);
@@ -221,6 +239,10 @@ TEST_CASE("a measured subgraph's time goes to the nodes that the profile names a
   REQUIRE(costs.devices.size() == 1);
   CHECK(costs.devices[0].name.text() == "slowcpu/CPU:0");
   CHECK(costs.devices[0].launch_us == 0.5);
+  REQUIRE(costs.devices[0].runs.size() == 1);
+  CHECK(costs.devices[0].runs[0].microseconds == 30.5);
+  CHECK(costs.devices[0].runs[0].bytes_in + costs.devices[0].runs[0].bytes_out == 0);
+  CHECK(costs.devices[0].runs[0].nodes == std::vector<std::string>{"a", "b", "c"});
   const auto us = [&](const char* node) { return costs.devices[0].nodes.at(node).microseconds; };
   CHECK(us("a") + us("b") + us("c") == doctest::Approx(30));
   CHECK(us("a") == doctest::Approx(10));  // all three are bound by 32 bytes
