@@ -10,8 +10,8 @@ namespace {
 // The source's side stays, the sink's side goes to the target.
 class Expansion {
  public:
-  Expansion(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer)
-      : view_(view), now_(now), target_(target), penalty_(penalty), pay_producer_(pay_producer), node_(view.units()) {}
+  Expansion(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer, const Assignment& settled)
+      : view_(view), now_(now), target_(target), penalty_(penalty), pay_producer_(pay_producer), settled_(settled), node_(view.units()) {}
 
   Assignment run() {
     for (uint32_t u = 0; u < view_.units(); ++u) add_unit(u);
@@ -25,7 +25,9 @@ class Expansion {
 
  private:
   void add_unit(uint32_t u) {
-    const bool can_stay = view_.allows(u, now_[u]) && now_[u] != target_, can_go = view_.allows(u, target_);
+    const uint32_t only = settled_.empty() ? kOpen : settled_[u];
+    const bool can_go = view_.allows(u, target_) && (only == kOpen || only == target_);
+    const bool can_stay = view_.allows(u, now_[u]) && now_[u] != target_ && only != target_;
     node_[u] = can_stay && can_go ? cut_.add_node() : can_go ? MinCut::kSink : MinCut::kSource;
     if (!can_stay || !can_go) return;
     cut_.arc(node_[u], MinCut::kSink, view_.compute(u, now_[u]));
@@ -53,24 +55,24 @@ class Expansion {
     std::sort(groups_.begin(), groups_.end());
     for (size_t i = 0, end; i < groups_.size(); i = end) {
       for (end = i; end < groups_.size() && groups_[end].first == groups_[i].first;) ++end;
-      add_stay(t, p, from, groups_[i].first, any_stays(i, end), 0);
+      add_stay(t, p, from, groups_[i].first, any_stays(t, i, end), 0);
     }
   }
 
   // Paid once when the producer stays and any reader goes.
   void add_goers(uint32_t t, uint32_t p, double cost) {
     if (cost == 0 || p == MinCut::kSink) return;
-    const uint32_t helper = cut_.add_node();
+    const uint32_t helper = cut_.add_node_near(p);
     cut_.arc(p, helper, cost);
     for (uint32_t i = view_.problem.first_reader[t]; i < view_.problem.first_reader[t + 1]; ++i)
       cut_.arc(helper, node_[view_.problem.readers[i]], MinCut::kNever);
   }
 
   // A node that is on the source's side when any reader of the group is.
-  uint32_t any_stays(size_t begin, size_t end) {
+  uint32_t any_stays(uint32_t t, size_t begin, size_t end) {
     if (groups_[begin].second == MinCut::kSource) return MinCut::kSource;  // sorted: the source comes first
     if (end - begin == 1) return groups_[begin].second;
-    const uint32_t helper = cut_.add_node();
+    const uint32_t helper = cut_.add_node_near(node_[view_.producer(t)]);
     for (size_t i = begin; i < end; ++i) cut_.arc(groups_[i].second, helper, MinCut::kNever);
     return helper;
   }
@@ -100,6 +102,7 @@ class Expansion {
   const uint32_t target_;
   const double penalty_;
   const bool pay_producer_;
+  const Assignment& settled_;
   MinCut cut_;
   std::vector<uint32_t> node_;  // by unit
   std::vector<std::pair<uint32_t, uint32_t>> groups_;  // of one tensor: device, node
@@ -107,8 +110,8 @@ class Expansion {
 
 }  // namespace
 
-Assignment expand(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer) {
-  return Expansion(view, now, target, penalty, pay_producer).run();
+Assignment expand(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer, const Assignment& settled) {
+  return Expansion(view, now, target, penalty, pay_producer, settled).run();
 }
 
 }  // namespace optima::detail

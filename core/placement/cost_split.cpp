@@ -11,7 +11,8 @@ namespace optima {
 namespace detail {
 namespace {
 
-constexpr double kPenalties[] = {0, 0.25, 0.5, 1, 2};
+constexpr double kPenalties[] = {0, 2, 0.25, 0.5, 1};
+constexpr uint32_t kMostCutWhole = 20'000;  // units; in larger problems only the first two penalties cut everything
 constexpr size_t kImproved = 4;           // candidates that are improved
 constexpr uint64_t kBudget = 10'000'000;  // elementary steps for each
 constexpr int kMostRounds = 4;            // of expansions over all devices
@@ -77,11 +78,22 @@ class Search {
     if (devices > 2) return add_expansions(), bound_without_launch(view_);
     const auto a = static_cast<uint32_t>(std::countr_zero(used_)), b = static_cast<uint32_t>(std::bit_width(used_) - 1);
     double bound = 0;
+    Assignment settled, first;
     for (double penalty : kPenalties) {
-      const PlanTime time = add(expand(view_, Assignment(view_.units(), a), b, penalty, false));
+      Assignment cut = expand(view_, Assignment(view_.units(), a), b, penalty, false, settled);
+      if (penalty == kPenalties[1] && view_.units() > kMostCutWhole) settled = agreed(first, cut);
+      if (penalty == 0) first = cut;
+      const PlanTime time = add(std::move(cut));
       if (penalty == 0) bound = time.compute + time.transfer;
     }
     return bound;
+  }
+
+  // Where the least and the largest penalty agree, the ones between do too, but for few units.
+  static Assignment agreed(Assignment one, const Assignment& other) {
+    for (size_t u = 0; u < one.size(); ++u)
+      if (one[u] != other[u]) one[u] = kOpen;
+    return one;
   }
 
   void add_expansions() {

@@ -41,7 +41,8 @@ struct CostSplit {
 ///
 /// Two devices without launch costs: exact, one s-t minimum cut (H. Stone, IEEE TSE 3(1), 1977; a tensor with several readers is paid
 /// once through two helper nodes; V. Kolmogorov's and Y. Boykov's algorithm, PAMI 26(9), 2004). Launches are no cut: the cut is repeated
-/// with 0, 1/4, 1/2, 1 and 2 launches on each crossing. More devices: alpha-expansion (Boykov, Veksler, Zabih, PAMI 23(11), 2001), whose
+/// with 0, 1/4, 1/2, 1 and 2 launches on each crossing; in problems of more than 20,000 units those between 0 and 2 move only units on
+/// which the two differ. More devices: alpha-expansion (Boykov, Veksler, Zabih, PAMI 23(11), 2001), whose
 /// moves are such cuts. The best of these, of every one-device plan, of the plan that gives each unit its first device, and of
 /// split()'s plan is then improved by moving single units, connected pieces of a part, and parts while the true time falls. So the
 /// result is never slower than any of those plans.

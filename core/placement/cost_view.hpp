@@ -14,6 +14,9 @@ namespace optima::detail {
 /// Device by unit.
 using Assignment = std::vector<uint32_t>;
 
+/// In place of a device: not settled.
+constexpr uint32_t kOpen = UINT32_MAX;
+
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 
 /// Problem and costs together, with the lookups that all steps need. Borrows both.
@@ -87,8 +90,9 @@ class RunFinder {
 /// One alpha-expansion: every unit may stay where it is or go to `target`; the best such move by a minimum cut, each crossing
 /// costing `penalty` launches of the device it goes to on top. Exact where all units are on one other device (so for two devices), else
 /// an upper bound is minimised that is tight where nothing moves. `pay_producer` picks which of two bounds: sending a tensor to a third
-/// device for more than it would cost from `target` is charged to the producer's staying (true) or to the reader's (false).
-Assignment expand(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer);
+/// device for more than it would cost from `target` is charged to the producer's staying (true) or to the reader's (false). Units that
+/// `settled` (empty, or by unit) has on a device other than kOpen stay out of the choice: they are there before and after.
+Assignment expand(const CostView& view, const Assignment& now, uint32_t target, double penalty, bool pay_producer, const Assignment& settled = {});
 
 /// Moves single units, connected pieces of parts and whole parts while the true time falls; at most `budget` elementary steps.
 /// Returns the time reached.
