@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -67,8 +68,13 @@ void measure(uint32_t units, uint32_t devices, uint32_t window) {
 
 }  // namespace
 
-int main() {
+// cost_bench [UNITS DEVICES]: one problem only, as for counting instructions with callgrind.
+int main(int count, char** words) {
   std::printf("    units   k    time ms     parts      plan us       gap  one dev./  fewest/ peak MiB\n");
+  if (count == 3) {
+    measure(static_cast<uint32_t>(std::atoi(words[1])), static_cast<uint32_t>(std::atoi(words[2])), 32);
+    return 0;
+  }
   for (uint32_t units = 1000; units <= 1000000; units *= 10) measure(units, 2, 32);
   for (uint32_t units = 1000; units <= 10000; units *= 10) measure(units, 3, 32);
 }

@@ -20,6 +20,14 @@ void each_tensor(const SplitProblem& p, uint32_t u, F&& f) {
     f(t, std::span(p.readers.data() + p.first_reader[t], p.readers.data() + p.first_reader[t + 1]));
 }
 
+// Those that move: an order of two units is none.
+template <class F>
+void each_moving(const SplitProblem& p, uint32_t u, F&& f) {
+  each_tensor(p, u, [&](uint32_t t, std::span<const uint32_t> readers) {
+    if (!p.only_order(t)) f(t, readers);
+  });
+}
+
 // Counts the tensors at the border of a growing stretch of units.
 class Border {
  public:
@@ -29,6 +37,7 @@ class Border {
   void add(uint32_t u) {
     for (uint32_t i = first_read_[u]; i < first_read_[u + 1]; ++i) {
       const uint32_t t = read_[i];
+      if (p_.only_order(t)) continue;
       if (const auto mine = outside_.find(t); mine != outside_.end()) {
         if (--mine->second == 0 && !limits_.is_output[t]) --given_;  // its last reader outside came in
       } else if (entered_.insert(t).second) {
@@ -36,7 +45,7 @@ class Border {
       }
     }
     for (uint32_t i = limits_.first_input[u]; i < limits_.first_input[u + 1]; ++i) taken_ += inputs_.insert(limits_.inputs[i]).second;
-    each_tensor(p_, u, [&](uint32_t t, std::span<const uint32_t> readers) {
+    each_moving(p_, u, [&](uint32_t t, std::span<const uint32_t> readers) {
       outside_[t] = static_cast<uint32_t>(readers.size());
       given_ += !readers.empty() || limits_.is_output[t];
     });
@@ -168,8 +177,10 @@ std::vector<uint64_t> tensors_alone(const SplitProblem& p, const SplitLimits& li
   for (uint32_t u = 0; u < p.units(); ++u)
     out[u] = limits.lone_outputs[u] + limits.first_input[u + 1] - limits.first_input[u];
   for (uint32_t u = 0; u < p.units(); ++u)
-    each_tensor(p, u, [&](uint32_t t, std::span<const uint32_t> readers) { out[u] += !readers.empty() || limits.is_output[t]; });
-  for (uint32_t w : p.readers) ++out[w];
+    each_moving(p, u, [&](uint32_t t, std::span<const uint32_t> readers) {
+      out[u] += !readers.empty() || limits.is_output[t];
+      for (uint32_t w : readers) ++out[w];
+    });
   return out;
 }
 
@@ -183,7 +194,7 @@ std::vector<Loss> bad_ends(const SplitProblem& p, const SplitLimits& limits, con
     if (limits.first_input[u] < limits.first_input[u + 1] && forbidden(limits.not_first, u)) bad[u] = LimitKind::First;
     const bool last = forbidden(limits.not_last, u);
     if (last && limits.lone_outputs[u]) bad[u] = LimitKind::Last;
-    each_tensor(p, u, [&](uint32_t t, std::span<const uint32_t> readers) {
+    each_moving(p, u, [&](uint32_t t, std::span<const uint32_t> readers) {
       if (last && limits.is_output[t]) bad[u] = LimitKind::Last;
       for (uint32_t w : readers) {
         if (split.part[w] == split.part[u]) continue;

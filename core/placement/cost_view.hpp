@@ -38,7 +38,7 @@ class CostView {
   uint32_t fastest(uint32_t unit) const;
   double move(uint32_t tensor, uint32_t from, uint32_t to) const {
     const std::size_t link = std::size_t{from} * devices() + to;
-    return from == to ? 0 : costs.latency[link] + static_cast<double>(problem.bytes[tensor]) * costs.per_byte[link];
+    return from == to || problem.only_order(tensor) ? 0 : costs.latency[link] + static_cast<double>(problem.bytes[tensor]) * costs.per_byte[link];
   }
   /// What sending the tensor to everybody who reads it costs.
   double send(uint32_t tensor, const Assignment& device) const;

@@ -41,28 +41,40 @@ MeasuredRun run_of(const Plan& plan, size_t subgraph, double microseconds) {
   return out;
 }
 
-MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vector<SubgraphTime>& times, double loop_us) {
+// `runs`: how often the plan runs in one run of the model.
+MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vector<SubgraphTime>& times, double loop_us, double runs) {
   const PlanDevice& of = plan.devices[device];
   MeasuredDevice out{{of.plugin, of.target.kind, of.target.slot}, loop_us, {}};
   double starting = 0, profiled = 0;
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
-    if (plan.subgraphs[s].device != device) continue;
-    out.runs.push_back(run_of(plan, s, times[s].whole + std::max(loop_us, 0.0)));
-    if (times[s].nodes.empty()) share_out(plan, plan.subgraphs[s], times[s].whole, out);
-    else starting += add_told(plan, plan.subgraphs[s], times[s], out), ++profiled;
+    SubgraphTime time = times[plan.first + s];
+    if (plan.subgraphs[s].device != device || time.whole <= 0) continue;  // 0: the branch of an If that was not taken
+    time.whole /= runs;
+    for (auto& [node, us] : time.nodes) us /= runs;
+    out.runs.push_back(run_of(plan, s, time.whole + std::max(loop_us, 0.0)));
+    if (time.nodes.empty()) share_out(plan, plan.subgraphs[s], time.whole, out);
+    else starting += add_told(plan, plan.subgraphs[s], time, out), ++profiled;
   }
   if (profiled > 0) out.launch_us = std::max(loop_us, 0.0) + starting / profiled;
   return out;
+}
+
+void add_plan(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us, double runs, MeasuredCosts& out) {
+  MeasuredCosts own;
+  for (uint32_t d = 0; d < plan.devices.size(); ++d) {
+    if (is_host(plan.devices[d])) continue;
+    if (MeasuredDevice device = measured_device(plan, d, times, loop_us, runs); !device.nodes.empty()) own.devices.push_back(std::move(device));
+  }
+  add_measured(out, own);
+  for (const BodyPlan& body : plan.bodies)
+    if (body.trips > 0) add_plan(body.plan, times, loop_us, runs * static_cast<double>(body.trips), out);
 }
 
 }  // namespace
 
 MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us) {
   MeasuredCosts out{plan.model_name, plan.model_hash, {}};
-  for (uint32_t d = 0; d < plan.devices.size(); ++d) {
-    if (is_host(plan.devices[d])) continue;
-    if (MeasuredDevice device = measured_device(plan, d, times, loop_us); !device.nodes.empty()) out.devices.push_back(std::move(device));
-  }
+  add_plan(plan, times, loop_us, 1, out);
   return out;
 }
 

@@ -21,7 +21,8 @@ struct SubgraphTime {
 /// shared out to the nodes as the roofline model would (processor of typical rates), so that they add up to it.
 /// Each subgraph with its whole time and the bytes that cross its boundary goes into the device's runs.
 /// `loop_us`: what the run loop spent around each subgraph; negative = not known.
-/// Requires one time per subgraph, finite and not negative.
+/// Bodies that the host drives are in it, their subgraphs' times by their trips (1 where not known); a branch that was not taken is not.
+/// Requires one time per subgraph of the plan and the plans inside it, by number, finite and not negative.
 MeasuredCosts measured_costs(const Plan& plan, const std::vector<SubgraphTime>& times, double loop_us);
 
 }  // namespace optima

@@ -15,8 +15,10 @@ bool fits(const DeviceName& name, const PlanDevice& device) { return name.fits({
 
 class Finder {
  public:
-  Finder(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices, const PlacementRequest& request)
-      : main_(graph.main()), packed_(packed), candidates_(candidates), choices_(choices), request_(request), devices_(candidates.devices.size()) {
+  Finder(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices, const std::vector<BodyPlan>& bodies,
+         const PlacementRequest& request)
+      : main_(graph.main()), packed_(packed), candidates_(candidates), choices_(choices), bodies_(bodies), request_(request),
+        devices_(candidates.devices.size()) {
     for (const image::Node& node : main_.nodes) work_.push_back(work_of(graph, node));
     out_.entries.resize(main_.nodes.size() * devices_);
     out_.launch.assign(devices_, 0);
@@ -63,14 +65,18 @@ class Finder {
     if (!costs.fit.empty()) out_.notes.push_back(cat(device(d).name, ": ", costs.fit));
   }
 
-  // What a driven node takes is what its bodies take, which have plans and estimates of their own.
   void drive(uint32_t d) {
-    size_t driven = 0;
+    std::vector<std::string> unknown;
     for (size_t n = 0; n < main_.nodes.size(); ++n)
-      if (may_run(n, d)) entry(n, d) = {0, "bodies"}, ++driven;
-    if (driven)
-      out_.notes.push_back(cat("the bodies of ", driven, driven == 1 ? " node" : " nodes",
-                               " that the host may drive are estimated apart: they count as 0 in the time of this plan"));
+      if (may_run(n, d)) entry(n, d) = {0, "bodies"};
+    for (const BodyPlan& body : bodies_) {
+      const double once = body.plan.estimate ? body.plan.estimate->total() : 0;
+      Entry& node = entry(body.node, d);
+      node.microseconds = std::max(node.microseconds, once * static_cast<double>(body.trips));
+      if (!body.trips_known && main_.nodes[body.node].op_type != "If") unknown.push_back(quote(main_.nodes[body.node].name));
+    }
+    if (!unknown.empty())
+      out_.notes.push_back(cat("how often the bodies of ", join(unknown), " run is not known before running: each counts once in the estimate"));
   }
 
   Status ask_plugin(uint32_t d) {
@@ -165,6 +171,7 @@ class Finder {
   const PackedGraph& packed_;
   const Candidates& candidates_;
   const Choices& choices_;
+  const std::vector<BodyPlan>& bodies_;
   const PlacementRequest& request_;
   const size_t devices_;
   std::vector<Work> work_;  // by node
@@ -175,8 +182,8 @@ class Finder {
 }  // namespace
 
 Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
-                             const PlacementRequest& request) {
-  return Finder(graph, packed, candidates, choices, request).run();
+                             const std::vector<BodyPlan>& bodies, const PlacementRequest& request) {
+  return Finder(graph, packed, candidates, choices, bodies, request).run();
 }
 
 CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices) {

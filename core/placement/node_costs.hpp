@@ -15,7 +15,7 @@ namespace optima::detail {
 struct NodeCosts {
   struct Entry {
     double microseconds = -1;  ///< negative = not known
-    std::string_view source;   ///< "profile", "share", "given", "fit", "plugin", "roofline", "scaled"
+    std::string_view source;   ///< "profile", "share", "given", "fit", "plugin", "roofline", "scaled", "bodies"
   };
   std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
   std::vector<double> launch, latency, per_byte;
@@ -23,9 +23,10 @@ struct NodeCosts {
 };
 
 /// InvalidInput when a device may take a node and nothing tells what that costs. Cancelled is passed on; a plugin whose estimate() fails,
-/// or whose numbers are no times, hurts itself only, with a note.
+/// or whose numbers are no times, hurts itself only, with a note. A node that the host drives costs what the plans of its bodies are
+/// estimated at: of an If the dearer branch, else the body times its trips; trips not known count as 1, with a note.
 Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
-                             const PlacementRequest& request);
+                             const std::vector<BodyPlan>& bodies, const PlacementRequest& request);
 
 /// The splitter's table: a unit costs what its nodes cost together.
 CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices);
@@ -34,7 +35,7 @@ CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devi
 /// change, goes into the answers of `capability`, the split into `found`. Where that plan cannot be cut within the limits, the plan of
 /// the fewest subgraphs that can, with a note; Placement as conflict_error() when there is none.
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const PlacementRequest& request,
-                          LimitedSplit& found);
+                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
+                          const PlacementRequest& request, LimitedSplit& found);
 
 }  // namespace optima::detail

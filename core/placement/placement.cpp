@@ -65,7 +65,9 @@ void add_plan(const Plan& plan, const Graph& graph, std::vector<std::pair<std::s
 Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, detail::Budget& budget);
 
 // The bodies of every node that the host drives, each as a graph of its own.
-Status plan_bodies(const Graph& graph, const PlacementRequest& request, const detail::HostDriven& host, detail::Budget& budget, Plan& plan) {
+Result<std::vector<BodyPlan>> plan_bodies(const Graph& graph, const PlacementRequest& request, const detail::HostDriven& host,
+                                          detail::Budget& budget) {
+  std::vector<BodyPlan> out;
   for (const auto& [n, why] : host.why) {
     const image::Node& node = graph.main().nodes[n];
     const PlacementRequest inside = request_for_bodies(graph, node, request);
@@ -74,10 +76,10 @@ Status plan_bodies(const Graph& graph, const PlacementRequest& request, const de
       if (!holds_body(attr)) continue;
       Result<Plan> body = plan_graph(body_graph(graph, attr.refs[0]).graph, inside, budget);
       if (!body.ok()) return body.status().within(cat("node ", quote(node.name), ", which the host drives (", why, ")"));
-      plan.bodies.push_back({n, attr.name, trips.value_or(1), trips.has_value(), std::move(*body)});
+      out.push_back({n, attr.name, trips.value_or(1), trips.has_value(), std::move(*body)});
     }
   }
-  return {};
+  return out;
 }
 
 Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, detail::Budget& budget) {
@@ -92,6 +94,7 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
   OPTIMA_ASSIGN(const detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
   const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
   if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
+  OPTIMA_ASSIGN(std::vector<BodyPlan> bodies, plan_bodies(graph, request, capability.host, budget));
   SplitLimits limits = detail::limits_of(graph, candidates, request, choices, problem);
   budget.limit(number, candidates, limits);
   Plan plan;
@@ -101,12 +104,11 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
     if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
     plan = detail::assemble(graph, uses, candidates, capability, choices, found.split, !limits.any());
   } else {
-    OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, request, found));
+    OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, bodies, request, found));
   }
   for (size_t u = 0; u < choices.units.size(); ++u) plan.nodes[choices.units[u][0]].held = limits.unit_bytes[u];
-  const detail::HostDriven host = capability.host;
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
-  OPTIMA_RETURN_IF_ERROR(plan_bodies(graph, request, host, budget, plan));
+  plan.bodies = std::move(bodies);
   return plan;
 }
 

@@ -93,6 +93,7 @@ class Planner {
     for (uint32_t u = 0; u < problem_.units(); ++u) {
       const uint32_t from = split_.devices[split_.part[u]];
       for (uint32_t t = problem_.first_tensor[u]; t < problem_.first_tensor[u + 1]; ++t) {
+        if (problem_.only_order(t)) continue;
         uint64_t sent = uint64_t{1} << from;
         for (uint32_t r = problem_.first_reader[t]; r < problem_.first_reader[t + 1]; ++r) {
           const uint32_t to = split_.devices[split_.part[problem_.readers[r]]];
@@ -124,9 +125,9 @@ void note_unknown_sizes(Plan& plan) {
 }  // namespace
 
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const PlacementRequest& request,
-                          LimitedSplit& found) {
-  OPTIMA_ASSIGN(const NodeCosts costs, find_costs(graph, packed, candidates, choices, request));
+                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
+                          const PlacementRequest& request, LimitedSplit& found) {
+  OPTIMA_ASSIGN(const NodeCosts costs, find_costs(graph, packed, candidates, choices, bodies, request));
   if (!table_of(costs, choices, problem.devices).well_formed(problem)) return internal_error("placement: a cost is no time");
   Planner planner(costs, choices, problem);
   std::vector<std::string> notes = costs.notes;

@@ -31,11 +31,11 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
       }
     }
     if (!behind.empty())
-      for (uint32_t next : behind[u]) {  // a tensor without bytes
+      for (uint32_t next : behind[u]) {
         p.readers.push_back(next);
         p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
         p.bytes.push_back(0);
-        p.values.push_back(OPTIMA_NONE);
+        p.values.push_back(SplitProblem::kOrder);
       }
     p.allow.push_back(allow);
     p.avoid.push_back(avoid & allow);

@@ -21,10 +21,14 @@ struct SplitProblem {
   std::vector<uint32_t> first_reader;  ///< by tensor, one more at the end
   std::vector<uint32_t> readers;       ///< units, each once per tensor
   std::vector<uint64_t> bytes;         ///< by tensor
-  std::vector<uint32_t> values;        ///< by tensor: the caller's name for it; the splitter looks away. May be empty
+  std::vector<uint32_t> values;        ///< by tensor: the caller's name for it, or kOrder. May be empty
   uint64_t scarce = 0;                 ///< devices: of plans with equally many parts, one with the fewest on these
 
+  /// In place of a tensor's name: none, its readers only run after its producer. Nothing moves and nothing counts as input or output.
+  static constexpr uint32_t kOrder = UINT32_MAX;
+
   uint32_t units() const { return static_cast<uint32_t>(allow.size()); }
+  bool only_order(uint32_t tensor) const { return !values.empty() && values[tensor] == kOrder; }
   /// True when the arrays fit each other, every allow is inside the devices, and units stand in topological order.
   bool well_formed() const;
 };

@@ -31,10 +31,10 @@ Result<SubgraphTime> time_of(const JsonReader& at) {
 Result<PackageTimes> read_times(const Plan& plan, const Json& measured, const std::string& place) {
   const JsonReader root(measured, "bench");
   OPTIMA_ASSIGN(const auto subgraphs, root.array("subgraphs"));
-  if (subgraphs.size() != plan.subgraphs.size())
-    return invalid_input(cat(place, ": has ", plan.subgraphs.size(), " subgraphs, wanted the package's ", subgraphs.size()));
+  if (subgraphs.size() != count_subgraphs(plan))
+    return invalid_input(cat(place, ": has ", count_subgraphs(plan), " subgraphs, wanted the package's ", subgraphs.size()));
   PackageTimes out;
-  out.subgraphs.resize(plan.subgraphs.size());
+  out.subgraphs.resize(subgraphs.size());
   for (const JsonReader& at : subgraphs) {
     OPTIMA_ASSIGN(const int64_t index, at.integer("index"));
     if (index < 0 || static_cast<size_t>(index) >= out.subgraphs.size()) return invalid_input(cat(place, ": has no subgraph ", index));

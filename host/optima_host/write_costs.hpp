@@ -13,7 +13,7 @@ namespace optima::host {
 /// Medians of one measurement of a package, microseconds of a run.
 struct PackageTimes {
   double whole = 0;
-  std::vector<SubgraphTime> subgraphs;  ///< by subgraph of the plan
+  std::vector<SubgraphTime> subgraphs;  ///< by number, those of bodies over all their trips
   double loop = -1;                     ///< the run loop's part for each subgraph; negative without subgraphs
 };
 

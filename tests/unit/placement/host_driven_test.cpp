@@ -2,6 +2,7 @@
 // Nodes that the host drives, and the plans of their bodies.
 #include <nlohmann/json.hpp>
 
+#include "core/placement/measured.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/placement/validate.hpp"
 #include "core/report/report.hpp"
@@ -157,4 +158,82 @@ TEST_CASE("reports show what the host drives and what runs inside") {
   const Result<std::string> holder = explain_node(plan, "if_1");
   REQUIRE(holder.ok());
   CHECK(holder->find("else_branch: 1 node in 1 subgraph from number 3\n") != std::string::npos);
+}
+
+namespace {
+
+// Costs of every node by hand, the same on both devices.
+void cost(Setup& s, const std::map<std::string, double>& microseconds) {
+  s.request.objective = Objective::Latency;
+  for (const char* device : {"NPU:0", "CPU:0"}) {
+    MeasuredDevice measured{*parse_device(device), 0, {}};
+    for (const auto& [node, us] : microseconds) measured.nodes[node] = {us, CostMethod::Given};
+    s.request.costs.push_back({"tiny", s.graph.model_hash, {std::move(measured)}});
+  }
+}
+
+// x -> loop_1 (body: Relu) -> y, five trips or as many as an input says.
+struct Rounds : Setup {
+  explicit Rounds(bool known) {
+    const uint32_t x = input("x"), most = known ? value("most", 0, {}) : input("most");
+    graph.main().values[most].dtype = OPTIMA_I64;
+    graph.main().values[most].dims = std::vector<image::Dim>();
+    if (known) {
+      const int64_t five = 5;
+      graph.blobs.push_back(Blob::copy(&five, sizeof five));
+      graph.contents.constants.push_back({OPTIMA_I64, {}, static_cast<uint32_t>(graph.blobs.size() - 1)});
+      graph.main().values[most].constant = static_cast<uint32_t>(graph.contents.constants.size() - 1);
+    }
+    output(node("loop_1", "Loop", {most, OPTIMA_NONE, x}));
+    const uint32_t b = body("body", {});
+    const uint32_t round = value("round", b, {}), go = value("go", b, {}), in = value("in", b);
+    graph.contents.graphs[b].values[round].dtype = OPTIMA_I64;
+    graph.contents.graphs[b].values[go].dtype = OPTIMA_BOOL;
+    graph.contents.graphs[b].inputs = {round, go, in};
+    const uint32_t out = node("step", "Relu", {in}, b);
+    graph.contents.graphs[b].outputs = {go, out};
+    candidates({"NPU:0", "CPU:0"});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what the host drives is estimated by its bodies: of an If the dearer branch") {
+  Branch s;
+  cost(s, {{"if_1/then/relu", 7}, {"if_1/else/exp", 11}, {"last", 2}});
+  const Plan plan = s.plan();
+  REQUIRE(plan.estimate);
+  CHECK(plan.estimate->total() == doctest::Approx(13));
+  CHECK(plan.bodies[0].plan.estimate->total() == doctest::Approx(7));
+  CHECK(plan.nodes[0].answers.back().microseconds == doctest::Approx(11));
+  CHECK(plan.nodes[0].answers.back().cost_source == "bodies");
+  for (const std::string& note : plan.notes) CHECK(note.find("counts once") == std::string::npos);
+}
+
+TEST_CASE("the body of a Loop counts as often as it runs, once and with a note where nobody knows") {
+  Rounds known(true);
+  cost(known, {{"step", 3}});
+  const Plan five = known.plan();
+  CHECK(five.bodies[0].trips == 5);
+  CHECK(five.estimate->total() == doctest::Approx(15));
+  Rounds unknown(false);
+  cost(unknown, {{"step", 3}});
+  const Plan once = unknown.plan();
+  CHECK(once.estimate->total() == doctest::Approx(3));
+  bool said = false;
+  for (const std::string& note : once.notes) said |= note.find("how often the bodies of 'loop_1' run is not known") != std::string::npos;
+  CHECK(said);
+
+  // Measured: 50 us over five trips, and from these the same estimate.
+  const uint32_t host = 0, step = 1;
+  REQUIRE(count_subgraphs(five) == 2);
+  std::vector<SubgraphTime> times(2);
+  times[host].whole = 60, times[step].whole = 50;
+  const MeasuredCosts measured = measured_costs(five, times, 0);
+  REQUIRE(measured.devices.size() == 1);
+  CHECK(measured.devices[0].nodes.at("step").microseconds == doctest::Approx(10));
+  known.request.costs = {measured};
+  known.request.costs.push_back(measured);
+  known.request.costs[1].devices[0].name = *parse_device("CPU:0");
+  CHECK(known.plan().estimate->total() == doctest::Approx(50));
 }

@@ -244,6 +244,23 @@ TEST_CASE("generators keep the model's order, at the price of a subgraph") {
   CHECK(validate(broken, d.graph, d.request).message() == "plan is not valid: node 'r3' does not name the stateful node before it");
 }
 
+TEST_CASE("an order between generators is no tensor: no link is paid for it, and it is no input or output of a subgraph") {
+  Dice d;
+  d.request.objective = Objective::Latency;
+  for (const std::string device : {"NPU:0", "CPU:0"}) {
+    d.request.settings.push_back({*parse_device(device), {}, 0, 0, 1, 1});
+    for (const std::string other : {"NPU:0", "CPU:0"})
+      if (device != other) d.request.links.push_back({*parse_device(device), *parse_device(other), 1000, 0});
+  }
+  const Plan plan = d.plan();
+  CHECK(devices_of(plan) == "NPU:0 CPU:0 NPU:0 ");
+  CHECK(plan.estimate->transfer == 0);
+  CHECK(plan.estimate->total() < 1);
+  d.npu.manifest_.limits.max_io = d.cpu.manifest_.limits.max_io = 1;
+  d.request.objective = Objective::Parts;
+  CHECK(d.plan().subgraphs.size() == 3);
+}
+
 TEST_CASE("the validator sees a generator that runs too early") {
   Dice d;
   for (image::Node& node : d.graph.main().nodes) node.op_type = "Relu";
