@@ -139,12 +139,14 @@ void Replay::list_tensors() {
       problem_.readers.insert(problem_.readers.end(), readers.begin(), readers.end());
       problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
       problem_.bytes.push_back(tensor->bytes);
+      problem_.values.push_back(tensor->value);
       tensors_.push_back(tensor);
     }
     for (uint32_t next : behind[u]) {  // a tensor without bytes
       problem_.readers.push_back(next);
       problem_.first_reader.push_back(static_cast<uint32_t>(problem_.readers.size()));
       problem_.bytes.push_back(0);
+      problem_.values.push_back(SplitProblem::kOrder);
       tensors_.push_back(nullptr);
     }
     uint64_t avoid = 0;

@@ -101,7 +101,7 @@ Replay::Found Replay::measure(const Split& split, const CostTable& table) const 
     known &= compute >= 0;
     us += compute;
     for (uint32_t t = problem_.first_tensor[u]; t < problem_.first_tensor[u + 1]; ++t) {
-      if (!tensors_[t]) continue;  // an order costs nothing
+      if (problem_.only_order(t)) continue;
       std::set<uint32_t> parts;
       uint64_t sent = bit(from);
       for (uint32_t r = problem_.first_reader[t]; r < problem_.first_reader[t + 1]; ++r) {

@@ -154,6 +154,32 @@ TEST_CASE("with the objective latency the time saved is told, from the costs of 
   for (const Json& one : json["cases"]) CHECK(one["saved_microseconds"] >= 0);
 }
 
+TEST_CASE("the order of stateful nodes costs nothing in the plan that would be") {
+  GraphBuilder g;  // two generators, which run in this order, on different devices; then Exp, which the NPU refuses
+  FakePlugin cpu("slowcpu", {"CPU"}, {"RandomNormalLike", "Exp"}), npu("fastnpu", {"NPU"}, {"RandomNormalLike"});
+  const uint32_t x = g.input("x");
+  g.output(g.node("a", "RandomNormalLike", {x}));
+  g.output(g.node("b", "RandomNormalLike", {x}));
+  g.output(g.node("c", "Exp", {x}));
+  PlacementRequest request;
+  request.plugins = {&npu, &cpu};
+  const DeviceName on_npu = *parse_device("NPU:0"), on_cpu = *parse_device("CPU:0");
+  request.candidates = {on_npu, on_cpu};
+  request.wishes.resize(g.id_of("c") + 1);
+  request.wishes[g.id_of("a")] = Wish{{on_npu}, true, "'a'"};
+  request.wishes[g.id_of("b")] = Wish{{on_cpu}, true, "'b'"};
+  request.objective = Objective::Latency;
+  request.settings = {{on_npu, {}, 0, 10, 1, 0}, {on_cpu, {}, 0, 1, 1, 0}};
+  request.links = {{on_npu, on_cpu, 1000, 0}, {on_cpu, on_npu, 1000, 0}};
+  const Result<Plan> plan = make_plan(g.graph, request);
+  INFO(plan.status().message());
+  REQUIRE(plan.ok());
+  CHECK(plan->nodes[1].after == 0);
+  const WhatIfReport report = report_of(*plan);
+  CHECK(*report.microseconds == doctest::Approx(plan->estimate->total()));
+  CHECK(*report.microseconds < 100);
+}
+
 TEST_CASE("a refused node without a cost gets the roofline model's, scaled to what is known of the device, and the source is told") {
   Net net;
   net.time();
@@ -266,5 +292,6 @@ TEST_CASE("the time of a plan with bodies counts the dearer branch") {
   const double body = plan->bodies[0].plan.estimate->total();
   CHECK(body > plan->bodies[1].plan.estimate->total());
   CHECK(*report.microseconds == doctest::Approx(10.004 + body));  // Relu of 4 elements at 1 GFLOP/s
+  CHECK(*report.microseconds == doctest::Approx(plan->estimate->total()));
   CHECK(*case_of(report, "NPU:0", "Exp").microseconds < *report.microseconds);
 }
