@@ -74,6 +74,19 @@ std::string moved_nodes(const Plan& before, const Plan& after, const PlanDiff& d
   return out;
 }
 
+// "3 of 16 nodes moved (2 more in bodies)", the numbers, every node that moved; then body by body.
+std::string changes(const Plan& before, const Plan& after, const PlanDiff& diff) {
+  const size_t inside = diff.counts().moved - diff.moved;
+  std::string out = cat(diff.moved, " of ", count_of(before.nodes.size(), "node"), " moved", inside ? cat(" (", inside, " more in bodies)") : "", "; ",
+                        numbers(before, after), "\n", time(before, after), moved_nodes(before, after, diff),
+                        lonely(before, diff.only_before, "first"), lonely(after, diff.only_after, "second"));
+  for (const BodyDiff& body : diff.bodies)
+    if (!body.diff.equal())
+      out += cat("body ", quote(clean(path_of(before, body.before))), ": ",
+                 changes(before.bodies[body.before].plan, after.bodies[body.after].plan, body.diff));
+  return out + lonely_bodies(before, diff.bodies_before, "first") + lonely_bodies(after, diff.bodies_after, "second");
+}
+
 Json side_json(const Plan& plan) {
   Json out = {{"model", plan.model_name}, {"hash", plan.model_hash}, {"subgraphs", plan.subgraphs.size()},
               {"subgraphs_with_bodies", count_subgraphs(plan)}, {"cuts", plan.cuts.size()}, {"bytes", plan.bytes}};
@@ -107,13 +120,7 @@ std::string diff_text(const Plan& before, const Plan& after, const PlanDiff& dif
   if (diff.equal())
     return cat(out, ": equal, ", count_of(before.nodes.size(), "node"), " in ", count_of(before.subgraphs.size(), "subgraph"), "\n",
                time(before, after));
-  out += cat(": ", diff.moved, " of ", count_of(before.nodes.size(), "node"), " moved; ", numbers(before, after), "\n", time(before, after),
-             moved_nodes(before, after, diff), lonely(before, diff.only_before, "first"), lonely(after, diff.only_after, "second"));
-  for (const BodyDiff& body : diff.bodies)
-    if (!body.diff.equal())
-      out += cat("body ", quote(clean(path_of(before, body.before))), ": ",
-                 diff_text(before.bodies[body.before].plan, after.bodies[body.after].plan, body.diff));
-  return out + lonely_bodies(before, diff.bodies_before, "first") + lonely_bodies(after, diff.bodies_after, "second");
+  return cat(out, ": ", changes(before, after, diff));
 }
 
 Json diff_json(const Plan& before, const Plan& after, const PlanDiff& diff) {

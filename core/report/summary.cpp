@@ -87,7 +87,8 @@ void add_body_rows(const Plan& plan, const std::string& inset, std::vector<std::
                                                  : cat(body.plan.first, " to ", body.plan.first + subgraphs - 1);
     const bool is_loop = plan.nodes[body.node].op_type != "If";
     rows.push_back({cat(inset, clean(plan.nodes[body.node].name), " ", clean(body.name)), cat(body.plan.nodes.size()), cat(subgraphs),
-                    cat(body.plan.lower_bound), numbers, !is_loop ? "-" : body.trips_known ? cat(body.trips) : "1, not known", device_counts(body.plan)});
+                    cat(body.plan.lower_bound), numbers, !is_loop ? "-" : body.trips_known ? cat(body.trips) : "1, not known",
+                    device_counts(body.plan)});
     add_body_rows(body.plan, inset + "  ", rows);
   }
 }
