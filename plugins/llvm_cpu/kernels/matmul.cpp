@@ -5,6 +5,7 @@
 // packed when the artifact is loaded, or, when computed, by each unit into its scratch. mr rows x nb vectors of C live in
 // registers over the whole of K; per k: nb loads, mr broadcasts, mr*nb multiply-adds. A is read where it lies, so A, B and C
 // may be transposed views. A panel (K * nb * VL floats) should fit half of L2.
+#include "plugins/llvm_cpu/kernels/activation.hpp"
 #include "plugins/llvm_cpu/kernels/lanes.hpp"
 #include "plugins/llvm_cpu/kernels/math.hpp"
 #include "plugins/llvm_cpu/kernels/tail.hpp"
@@ -16,21 +17,6 @@ enum { Packed, Dynamic, InPlace };
 /// Epilogue bits, in this order: Bias, a number per column; RowBias, per row; Addend, a matrix that lies as C does; the
 /// activation; Residual, another such matrix.
 enum { Bias = 1, RowBias = 2, Addend = 4, Residual = 8 };
-
-INL vec activate(int64_t act, float lo, float hi, vec v) {
-  if (act == kRelu) return vmax(vec{}, v);
-  if (act == kClip) return vmin(splat(hi), vmax(splat(lo), v));
-  if (act == kLeaky) return v < 0.f ? v * lo : v;
-  if (act == kSigmoid) return vsigmoid(v);
-  if (act == kSilu) return vsilu(v);
-  if (act == kTanh) return vtanh(v);
-  if (act == kHardSigmoid) return vmin(splat(1.f), vmax(vec{}, v * lo + hi));
-  if (act == kHardSwish) return v * vmin(splat(1.f), vmax(vec{}, v * lo + hi));
-  if (act == kGelu) return vgelu(v);
-  if (act == kGeluTanh) return vgelu_tanh(v);
-  if (act == kMish) return vmish(v);
-  return v;
-}
 
 struct Shape {
   idx sam, sak, sbk, sbn, scm, K, ahead;
@@ -65,7 +51,7 @@ INL void tile(idx mr, idx nb, idx lanes, const Shape& s, const float* b, idx sb,
     if (s.ep & Bias) v += ld_part(at.bias + n * VL, l, 0);
     if (s.ep & RowBias) v += at.rowbias[m + i];
     if (s.ep & Addend) v += ld_part(at.addend + c, l, 0);
-    v = matmul::activate(s.act, s.lo, s.hi, v);
+    v = activate(v, s.act, s.lo, s.hi);
     if (s.ep & Residual) v += ld_part(at.residual + c, l, 0);
     st_part(at.c + c, v, l);
   }
