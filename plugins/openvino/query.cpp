@@ -9,6 +9,7 @@
 #include "cut.hpp"
 #include "folder.hpp"
 #include "info.hpp"
+#include "otherwise.hpp"
 
 namespace openvino_plugin {
 namespace {
@@ -154,6 +155,7 @@ std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::
     sdk::Verdict v = sdk::judge(kInfo.operators, n);
     if (v.yes() && n.raw().graph != 0) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, this plugin takes bodies with their node only");
     if (const std::string lacks = missing_operands(n); v.yes() && !lacks.empty()) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, lacks);
+    if (const std::string why = v.yes() ? computed_otherwise(n) : ""; !why.empty()) v = sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
     if (v.yes()) open.emplace_back(&n.raw(), n);
     else out.push_back(std::move(v));
   }

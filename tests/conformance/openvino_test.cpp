@@ -32,7 +32,7 @@ std::map<std::string, std::string> exceptions() {
 
 void check_sentence(const std::string& name, const seam::Said& said) {
   CHECK_MESSAGE((said.reason != OPTIMA_REASON_NONE && !said.text.empty()), name);
-  for (const char* noise : {"src/", "Check '", "Exception from", "While validating", "\n", "FrontEnd", "-- "})
+  for (const char* noise : {"src/", "Check '", "Exception from", "While validating", "\n", "FrontEnd API", "-- "})
     CHECK_MESSAGE(said.text.find(noise) == std::string::npos, name << ": " << said.text);
 }
 

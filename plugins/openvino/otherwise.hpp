@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/openvino: what OpenVINO would take and compute otherwise than ONNX says. Knows no OpenVINO.
+#pragma once
+
+#include <string>
+
+#include "optima/plugin/graph.hpp"
+
+namespace openvino_plugin {
+
+/// Empty, or the sentence that refuses the node: OpenVINO 2026.4 translates it, or a node in its bodies, silently without one of
+/// its attributes or inputs. Found by running the ONNX node tests (tests/conformance/openvino_test.cpp).
+std::string computed_otherwise(const optima::sdk::Node& node);
+
+}  // namespace openvino_plugin
