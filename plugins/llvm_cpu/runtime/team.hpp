@@ -58,7 +58,8 @@ class Team {
   };
   void walk(int thread, uint32_t inference);
 
-  static constexpr int kSpinStep = 4000, kSpinIdle = 20000;
+  // Between inferences the core may belong to the next subgraph's backend: after some microseconds a helper lets go of it.
+  static constexpr int kSpinStep = 4000, kSpinIdle = 1000;
   int threads_;
   std::deque<Step> steps_;
   Counter begun_;
