@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "core/placement/cost_split.hpp"
+#include "core/split/cost_split.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/placement/split.hpp"
+#include "core/split/split.hpp"
 
 namespace {
 

@@ -2,8 +2,8 @@
 // core/placement: from the splitter's numbers to a Plan with tensors and reasons. Private to the room.
 #pragma once
 
-#include "core/placement/limits.hpp"
 #include "core/placement/units.hpp"
+#include "core/split/limits.hpp"
 
 namespace optima::detail {
 

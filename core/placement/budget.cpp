@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/placement/limits_of.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -45,8 +46,8 @@ void Budget::refuse(size_t graph, const Candidates& candidates, Capability& capa
     for (uint32_t n = 0; n < capability.yes.size(); ++n)
       if (capability.yes[n] >> d & 1)
         capability.refuse(n, d, "POLICY",
-                          cat("plugin ", quote(most->first), " takes at most ", most->second,
-                              " subgraphs of a model, which other graphs of it have"));
+                          cat("plugin ", quote(most->first), " takes at most ", number_of(most->second, "subgraph"),
+                              " of a model, which other graphs of it have"));
   }
 }
 
@@ -101,7 +102,7 @@ Status Budget::error(const Plan& plan) const {
     const std::string where = cat(join(uses), graphs > kMostShown ? ", ..." : "");
     if (of.empty() && least > most)
       return placement_error(cat("--max-subgraphs ", most, ", but the model with its bodies needs at least ", least, ": ", where));
-    return placement_error(cat(of.empty() ? cat("--max-subgraphs ", most) : cat("plugin ", quote(of), " takes at most ", most, " subgraphs"),
+    return placement_error(cat(of.empty() ? cat("--max-subgraphs ", most) : cat("plugin ", quote(of), " takes at most ", number_of(most, "subgraph")),
                                ", but the best plan found of the model with its bodies has ", count_all(plan, of),
                                of.empty() ? "" : " on its devices", ": ", where));
   }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/placement/split.hpp"
+#include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

@@ -47,14 +47,14 @@ std::string limit_text(const Candidates& candidates, const PlacementRequest& req
   const Limits& note = candidates.limits(device);
   const std::string plugin = plugin_of(candidates, device);
   switch (kind) {
-    case LimitKind::Nodes: return cat(plugin, " takes at most ", note.max_nodes, " nodes in a subgraph");
+    case LimitKind::Nodes: return cat(plugin, " takes at most ", number_of(note.max_nodes, "node"), " in a subgraph");
     case LimitKind::Bytes:
       return cat("a subgraph on ", candidates.devices[device].name, " may hold at most ", human_bytes(memory_of(candidates, device)));
     case LimitKind::Tensors: return cat(plugin, " takes at most ", note.max_io, " inputs and outputs of a subgraph");
     case LimitKind::First: return cat("no subgraph of ", plugin, " may begin with ", op);
     case LimitKind::Last: return cat("no subgraph of ", plugin, " may end with ", op);
     case LimitKind::Parts:
-      return note.max_subgraphs ? cat(plugin, " takes at most ", note.max_subgraphs, " subgraphs, and this would be one more")
+      return note.max_subgraphs ? cat(plugin, " takes at most ", number_of(note.max_subgraphs, "subgraph"), ", and this would be one more")
                                 : cat("at most ", request.max_subgraphs, " subgraphs are wanted (--max-subgraphs)");
     case LimitKind::None: break;
   }
@@ -72,7 +72,7 @@ Status conflict_error(const Graph& graph, const Candidates& candidates, const Pl
   }
   const std::string most = conflict.kind == Kind::GroupParts
                                ? cat(plugin_of(candidates, conflict.device), " takes at most ",
-                                     candidates.limits(conflict.device).max_subgraphs, " subgraphs")
+                                     number_of(candidates.limits(conflict.device).max_subgraphs, "subgraph"))
                                : cat("--max-subgraphs ", request.max_subgraphs);
   if (conflict.units.empty())
     return placement_error(cat(most, ": the best plan found has ", conflict.found, conflict.kind == Kind::GroupParts ? " on its devices" : "",

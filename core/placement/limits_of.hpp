@@ -2,8 +2,9 @@
 // core/placement: from what plugins declare to the splitter's limits, and back to sentences. Private to the room.
 #pragma once
 
-#include "core/placement/limits.hpp"
 #include "core/placement/units.hpp"
+#include "core/split/limits.hpp"
+#include "core/support/text.hpp"
 
 namespace optima::detail {
 
@@ -11,6 +12,9 @@ namespace optima::detail {
 /// unit are the constants its nodes read, bodies included, and the values they make.
 SplitLimits limits_of(const Graph& graph, const Candidates& candidates, const PlacementRequest& request, const Choices& choices,
                       const SplitProblem& problem);
+
+/// "1 node", "4 nodes".
+inline std::string number_of(uint64_t n, const char* thing) { return cat(n, " ", thing, n == 1 ? "" : "s"); }
 
 /// "plugin 'npu' takes at most 4 subgraphs": what a device's limit is, for sentences. `op` is that of the node in question.
 std::string limit_text(const Candidates& candidates, const PlacementRequest& request, uint32_t device, LimitKind kind, const std::string& op);

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "core/cost/work.hpp"
-#include "core/placement/cost_split.hpp"
 #include "core/placement/limits_of.hpp"
 #include "core/placement/units.hpp"
+#include "core/split/cost_split.hpp"
 
 namespace optima::detail {
 

@@ -10,9 +10,9 @@
 #include "core/placement/host_driven.hpp"
 #include "core/placement/limits_of.hpp"
 #include "core/placement/node_costs.hpp"
-#include "core/placement/split.hpp"
 #include "core/placement/units.hpp"
 #include "core/placement/validate.hpp"
+#include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

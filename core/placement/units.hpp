@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/placement/capability.hpp"
-#include "core/placement/split.hpp"
+#include "core/split/split.hpp"
 
 namespace optima::detail {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/placement/cost_split.hpp"
 #include "core/placement/plan.hpp"
 #include "core/report/what_if.hpp"
+#include "core/split/cost_split.hpp"
 
 namespace optima::detail {
 

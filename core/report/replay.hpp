@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/limits.hpp"
 #include "core/placement/plan.hpp"
-#include "core/placement/split.hpp"
 #include "core/report/plan_costs.hpp"
+#include "core/split/limits.hpp"
+#include "core/split/split.hpp"
 #include "core/support/status.hpp"
 
 namespace optima::detail {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/placement/cost_split.hpp"
+#include "core/split/cost_split.hpp"
 #include "tests/support/random_split.hpp"
 
 namespace optima::test {

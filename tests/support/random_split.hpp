@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "core/placement/split.hpp"
+#include "core/split/split.hpp"
 
 namespace optima::test {
 

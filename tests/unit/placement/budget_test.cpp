@@ -88,7 +88,7 @@ TEST_CASE("a plugin's most subgraphs are those of the whole model") {
   bool told = false;
   for_each_plan(one, [&](const Plan& part, const std::string&) {
     for (const PlacedNode& node : part.nodes)
-      told |= node.answers[0].text == "plugin 'fastnpu' takes at most 1 subgraphs of a model, which other graphs of it have";
+      told |= node.answers[0].text == "plugin 'fastnpu' takes at most 1 subgraph of a model, which other graphs of it have";
   });
   CHECK(told);
   s.pin_all_relus();

@@ -91,7 +91,7 @@ TEST_CASE("connected only: pieces that share nothing become subgraphs of their o
   const Plan plan = s.plan();
   CHECK(plan.subgraphs.size() == 1);
   CHECK(plan.nodes[0].why == Why::Capacity);
-  CHECK(plan.nodes[0].sentence == "NPU:0 takes it too, but plugin 'fastnpu' takes at most 1 subgraphs, and this would be one more");
+  CHECK(plan.nodes[0].sentence == "NPU:0 takes it too, but plugin 'fastnpu' takes at most 1 subgraph, and this would be one more");
   CHECK(plan.nodes[5].why == Why::FewerParts);  // once some are on CPU:0, the rest is one subgraph less there
   CHECK(devices_of(plan) == "CPU:0 CPU:0 CPU:0 CPU:0 CPU:0 CPU:0 ");
   s.wish("n22", {"NPU:0"});
