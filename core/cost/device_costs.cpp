@@ -24,6 +24,8 @@ bool sensible(const RunFit& fit) {
          std::all_of(fit.nodes.begin(), fit.nodes.end(), finite);
 }
 
+constexpr size_t kMostRuns = 1000;  // the fit takes time with the cube of them
+
 class Gatherer {
  public:
   explicit Gatherer(const std::vector<std::string_view>& names) : inside_(names.size(), 0) {
@@ -50,6 +52,7 @@ class Gatherer {
     std::erase_if(samples_, [&](const RunSample& s) {
       return std::any_of(s.nodes.begin(), s.nodes.end(), [&](uint32_t n) { return out_.nodes[n].microseconds < 0; });
     });
+    if (samples_.size() > kMostRuns) samples_.erase(samples_.begin(), samples_.end() - kMostRuns);  // the later ones count
     const auto differs = [&](const RunSample& s) { return s.nodes != samples_[0].nodes; };
     if (std::any_of(samples_.begin(), samples_.end(), differs)) fit();
     return std::move(out_);

@@ -24,7 +24,7 @@ struct DeviceCosts {
 
 /// Of files that time the same node the later one counts, except that a node measured inside a larger subgraph keeps that time: it
 /// holds less of what a cut breaks. Where the files have runs of different extents on the device, launch, boundary bytes and the times
-/// of nodes that were measured are those of fit_runs(); times written by hand ("given") stay.
+/// of nodes that were measured are those of fit_runs(); times written by hand ("given") stay. Of more than 1,000 runs the last ones count.
 DeviceCosts device_costs(const std::vector<const MeasuredDevice*>& measured, const std::vector<std::string_view>& names);
 
 }  // namespace optima
