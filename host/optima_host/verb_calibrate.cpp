@@ -58,7 +58,7 @@ Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
   std::vector<std::string> notes;
   OPTIMA_ASSIGN(const std::vector<LocalDevice> devices, local_devices(*registry, wanted, notes));
   for (const std::string& note : notes) session.note(note);
-  if (devices.size() < 2) return invalid_input(cat("only ", devices[0].name.text(), " is here, wanted two devices or more"));
+  if (devices.size() < 2) return invalid_input(cat("only ", devices[0].name.text(), " is asked for, wanted two devices or more (--device A,B)"));
   OPTIMA_ASSIGN(const std::vector<LinkTime> times, measure_all(devices));
   Config config;
   for (const LinkTime& t : times) config.links.push_back(t.link);

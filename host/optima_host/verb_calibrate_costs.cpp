@@ -136,7 +136,7 @@ Result<std::vector<std::string>> device_names(const Plan& plan) {
   std::vector<std::string> out;
   for (const PlanDevice& device : plan.devices)
     if (!is_host(device) && !device.only_named) out.push_back(device.full_name);
-  if (out.size() < 2) return invalid_input(cat("only ", join(out), " can take nodes of this model, wanted two devices or more"));
+  if (out.size() < 2) return invalid_input(cat("only ", join(out), " is asked about this model, wanted two devices or more (--device A,B)"));
   return out;
 }
 
