@@ -45,7 +45,7 @@ class FlowCheck {
     // Bodies after their own graph: their subgraphs are numbered in that order.
     for (size_t i = first; i < first + count; ++i)
       for (const FlowNode& node : variant_.subgraphs[i].flow)
-        for (const FlowBody& body : node.bodies) OPTIMA_RETURN_IF_ERROR(inside(node, body, depth));
+        for (const FlowBody& body : node.bodies) OPTIMA_RETURN_IF_ERROR(inside(view, node, body, depth));
     return {};
   }
 
@@ -91,13 +91,16 @@ class FlowCheck {
       return invalid_input(cat(view.place, ".pass_through: ", quote(p.input), " is not an input of ", view.whose));
     if (!p.weight.empty() && !find_tensor(view.tensors, p.output))
       return invalid_input(cat(view.place, ".pass_through: ", quote(p.output), " is not among the tensors"));
+    const PackageTensor *from = find_tensor(view.tensors, p.input), *to = find_tensor(view.tensors, p.output);
+    if (p.weight.empty() && from && to && from->dtype != to->dtype)
+      return invalid_input(cat(view.place, ".pass_through: ", quote(p.output), " is not of the type of ", quote(p.input)));
     if (ready.count(p.output) && p.output != p.input)
       return invalid_input(cat(view.place, ".pass_through: tensor ", quote(p.output), " is written twice"));
     ready.insert(p.output);
     return {};
   }
 
-  Status inside(const FlowNode& node, const FlowBody& body, int depth) {
+  Status inside(const ScopeView& around, const FlowNode& node, const FlowBody& body, int depth) {
     const std::string whose = cat("body ", quote(body.name), " of ", quote(node.name));
     if (depth == kDeepest) return invalid_input(cat(place_, ": ", whose, " is ", depth + 1, " bodies deep, wanted at most ", kDeepest));
     if (body.first != first_ + next_ || body.count > variant_.subgraphs.size() - next_)
@@ -108,6 +111,7 @@ class FlowCheck {
     for (const auto* names : {&body.inputs, &body.outputs})
       for (const std::string& name : *names)
         if (!find_tensor(body.tensors, name)) return invalid_input(cat(place_, ": ", whose, ": tensor ", quote(name), " is not among the tensors"));
+    if (Status status = check_flow_types(around.tensors, node, body); !status.ok()) return status.within(cat(place_, ": ", whose));
     return scope({body.inputs, body.outputs, body.tensors, body.pass_through, cat(place_, ": ", whose), "it"}, first, body.count, depth + 1);
   }
 

@@ -236,5 +236,15 @@ TEST_CASE("packages with driven nodes that contradict themselves are refused") {
   CHECK(refused([&](LoopBench& b) { node(b).bodies[0].outputs.pop_back(); }).find("has 3 inputs and 2 outputs, wanted 3 and 3") != std::string::npos);
   CHECK(refused([&](LoopBench& b) { node(b).bodies[0].inputs[2] = "q"; }).find("input 'p' is not written before it is read") != std::string::npos);
   CHECK(refused([&](LoopBench& b) { node(b).scan_outputs.clear(); }).find("0 scanned outputs, wanted 1, 0 and 1") != std::string::npos);
+  const auto type = [](std::vector<PackageTensor>& tensors, const std::string& name, int32_t dtype) {
+    for (PackageTensor& t : tensors)
+      if (t.name == name) t.dtype = dtype;
+  };
+  CHECK(refused([&](LoopBench& b) { type(b.package.tensors, "y", OPTIMA_U8); }).find("'q' is float32, wanted uint8 as y") != std::string::npos);
+  CHECK(refused([&](LoopBench& b) { type(b.package.tensors, "all", OPTIMA_F64); }).find("'piece' is float32, wanted float64 as all") != std::string::npos);
+  CHECK(refused([&](LoopBench& b) { type(b.package.tensors, "n", OPTIMA_I32); }).find("'n' is int32, wanted int64 as a trip count") != std::string::npos);
+  CHECK(refused([&](LoopBench& b) { type(b.package.tensors, "a", OPTIMA_F16); }).find("'p' is float32, wanted float16 as a") != std::string::npos);
+  CHECK(refused([&](LoopBench& b) { type(node(b).bodies[0].tensors, "go", OPTIMA_U8); }).find("'go' is uint8, wanted bool as a condition") !=
+        std::string::npos);
   CHECK(refused([&](LoopBench& b) { b.package.variants[0].main = 2; }).find("subgraphs[1]: input 'i' is not written before it is read") != std::string::npos);
 }
