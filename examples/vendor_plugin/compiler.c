@@ -52,17 +52,10 @@ static const char* judge(const optima_image* g, const optima_node* n, optima_ver
   return why;
 }
 
-/* A node of any graph of the image. */
-static const optima_node* by_id(const optima_image* g, uint32_t id) {
-  for (uint32_t k = 0; k < g->nodes.count; ++k)
-    if (optima_get_node(g, k)->id == id) return optima_get_node(g, k);
-  return NULL;
-}
-
 static int32_t check(optima_plugin* p, const optima_check_request* r, optima_report report, void* data, optima_status* s) {
   (void)p;
   for (uint32_t k = 0; k < r->node_count; ++k) {
-    const optima_node* n = by_id(r->graph->image, r->nodes[k]);
+    const optima_node* n = optima_find_node(r->graph->image, r->nodes[k]);
     if (!n) return fail(s, OPTIMA_INVALID_ARGUMENT, "candidate is not in the graph", r->nodes[k]);
     optima_verdict v;
     memset(&v, 0, sizeof v);

@@ -17,7 +17,7 @@ macro(_optima_plugin_language)
 endmacro()
 
 # optima_add_plugin(NAME SOURCES...
-#   MANIFEST file.json | MANIFEST_PROGRAM manifest.cpp   what the plugin can do: a file, or a program that prints it
+#   MANIFEST file.json | MANIFEST_PROGRAM manifest.cpp   what the plugin can do: a file, checked while building, or a program that prints it
 #   [ROLE compiler|runtime|both]                         argument of that program, default both; a file must say the same
 #   [BUILD_ID text]                                      OPTIMA_BUILD_ID for sources and program; default: project version
 #   [OUTPUT folder]                                      where the .so goes, then it is not installed (plugins of tests)
@@ -37,6 +37,7 @@ function(optima_add_plugin name)
   if(P_MANIFEST)
     _optima_check_manifest(${name} ${P_MANIFEST} "${P_ROLE}")
   endif()
+  set(stated_build_id "${P_BUILD_ID}")
   if(NOT P_ROLE)
     set(P_ROLE both)
   endif()
@@ -111,19 +112,21 @@ function(_optima_undefined_allowed result)
   endif()
 endfunction()
 
-# Manifest -> generated source -> note. Uses P_MANIFEST, P_MANIFEST_PROGRAM, P_ROLE, P_BUILD_ID of the caller.
+# Manifest -> generated source -> note. Uses P_MANIFEST, P_MANIFEST_PROGRAM, P_ROLE, P_BUILD_ID, stated_build_id of the caller.
 function(_optima_plugin_note target name)
   _optima_plugin_language()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.note)
+  set(checked)
   if(P_MANIFEST)
     get_filename_component(manifest ${P_MANIFEST} ABSOLUTE)
+    _optima_check_while_building(${manifest} ${folder}/checked checked)
   else()
     set(manifest ${folder}/manifest.json)
     _optima_manifest_program(${target} ${manifest})
   endif()
   set(source ${folder}/note.${_optima_suffix})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/note.c.in ${source} @ONLY)
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${manifest})
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${manifest};${checked}")
   target_sources(${target} PRIVATE ${source})
   set_target_properties(${target} PROPERTIES OPTIMA_MANIFEST ${manifest})
 endfunction()
@@ -147,6 +150,37 @@ function(_optima_check_manifest name file role)
   if(role AND NOT role STREQUAL found)
     message(FATAL_ERROR "optima_add_plugin(${name}): ROLE is '${role}', the roles in ${file} say '${found}'")
   endif()
+endfunction()
+
+# Makes the note wait for the program of sdk/check_manifest to find nothing wrong with the file: *result = its stamp, or empty where
+# no program can be built. It is C, and C++ where a project has no C.
+function(_optima_check_while_building manifest stamp result)
+  get_property(data GLOBAL PROPERTY OPTIMA_SDK_DATA)
+  get_property(abi GLOBAL PROPERTY OPTIMA_SDK_ABI)
+  set(source ${data}/check_manifest/check_manifest.c)
+  if(NOT CMAKE_CROSSCOMPILING)
+    if(NOT TARGET optima_check_manifest)
+      if(NOT CMAKE_C_COMPILER_LOADED)
+        set_source_files_properties(${source} PROPERTIES LANGUAGE CXX)
+      endif()
+      add_executable(optima_check_manifest EXCLUDE_FROM_ALL ${source})
+      # The project's warnings are about the project's code.
+      set_target_properties(optima_check_manifest PROPERTIES COMPILE_OPTIONS -w RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+    endif()
+    set(run $<TARGET_FILE:optima_check_manifest>)
+  else()
+    find_program(OPTIMA_BUILD_CC NAMES gcc cc clang DOC "C compiler for programs that run while building" NO_CMAKE_FIND_ROOT_PATH)
+    if(NOT OPTIMA_BUILD_CC)
+      message(WARNING "${manifest} is not checked: no C compiler for this machine found; set OPTIMA_BUILD_CC")
+      return()
+    endif()
+    set(run ${stamp}.program)
+    add_custom_command(OUTPUT ${run} COMMAND ${OPTIMA_BUILD_CC} -w ${source} -o ${run} DEPENDS ${source} VERBATIM)
+  endif()
+  set(inputs ${manifest} ${data}/manifest.schema.json ${data}/onnx_operators.txt)
+  add_custom_command(OUTPUT ${stamp} COMMAND ${run} ${inputs} ${abi} ${stated_build_id} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${run} ${inputs} COMMENT "Checking ${manifest}" VERBATIM)
+  set(${result} ${stamp} PARENT_SCOPE)
 endfunction()
 
 # The program is built for the machine that builds: with the host's compiler when the plugin is cross-compiled.

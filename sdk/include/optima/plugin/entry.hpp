@@ -82,6 +82,16 @@ struct Thunk {
   static int32_t infer(optima_plugin* p, const optima_graph* g, uint32_t node, TypeSink::Set set, void* data, optima_status* s) {
     return guard(s, [&] { self(p)->infer(Node(g, optima_get_node(g->image, node)), TypeSink(set, data)); });
   }
+  static int32_t function_body(optima_plugin* p, const optima_graph* g, uint32_t node, int32_t (*set_text)(void*, optima_str), void* data, optima_status* s) {
+    return guard(s, [&] {
+      const std::string text = self(p)->function_body(Node(g, optima_get_node(g->image, node)));
+      if (text.empty()) throw Error(OPTIMA_NOT_FOUND, "no function body");
+      ok(set_text(data, str(text)));
+    });
+  }
+  static int32_t evaluate(optima_plugin* p, const optima_graph* g, uint32_t node, const optima_tensor* in, uint32_t ni, optima_tensor* out, uint32_t no, optima_status* s) {
+    return guard(s, [&] { self(p)->evaluate(Node(g, optima_get_node(g->image, node)), Tensors(in, ni), OutTensors(out, no)); });
+  }
   static int32_t estimate(optima_plugin* p, const optima_check_request* r, int32_t (*add)(void*, const optima_cost*, uint32_t), void* data, optima_status* s) {
     return guard(s, [&] {
       const std::vector<optima_cost> costs = self(p)->estimate(CheckRequest(r));
@@ -132,7 +142,7 @@ struct Thunk {
       if (optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &table;
     }
     if constexpr (std::is_base_of_v<Schema, P>) {
-      static constexpr optima_schema table = {sizeof(table), 0, T::infer};
+      static constexpr optima_schema table = {sizeof(table), 0, T::infer, T::function_body, T::evaluate};
       if (optima_str_is(id, OPTIMA_EXT_SCHEMA)) return &table;
     }
     if constexpr (std::is_base_of_v<CostModel, P>) {

@@ -60,6 +60,7 @@ struct OptionSpec {
   bool changes_artifact = false;  ///< another value makes another artifact: part of the cache key
   std::string_view values{}; ///< of an enum, space between
   double min = 0, max = 0;   ///< of int and float; equal = none
+  bool secret = false;       ///< a licence key, a password: the host neither stores nor shows its value
 };
 
 struct OpsetRange {

@@ -129,7 +129,8 @@ class ManifestWriter {
     if (!o.values.empty()) all += ", \"values\": " + words(o.values);
     if (o.min != o.max) all += ", \"min\": " + number(o.min) + ", \"max\": " + number(o.max);
     all += ", \"default\": " + (is_text(o.type) ? quoted(o.def) : std::string(o.def));
-    return all + ", \"doc\": " + quoted(o.doc) + ", \"changes_artifact\": " + (o.changes_artifact ? "true" : "false") + "}";
+    all += ", \"doc\": " + quoted(o.doc) + ", \"changes_artifact\": " + (o.changes_artifact ? "true" : "false");
+    return all + (o.secret ? ", \"secret\": true}" : "}");
   }
 
   std::string out_;

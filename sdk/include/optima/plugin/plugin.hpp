@@ -184,12 +184,19 @@ class TypeSink {
   void* data_;
 };
 
-/// optima.schema/1, for operators the plugin brings. No device or SDK needed.
+/// optima.schema/1, for operators the plugin brings. Needs no device or SDK.
 class Schema {
  public:
   virtual ~Schema() = default;
   /// Validates one node (throws INVALID_GRAPH) and gives the type of each output in order. Input types may be unknown. [any]
   virtual void infer(const Node& node, const TypeSink& set) = 0;
+
+  // What a node computes, for the host's reference (folding, `compare`, `--self-test`). Override one of them, or none. [any]
+  /// The function body in ONNX's text form (optima/ext/schema.h has an example), empty where there is none.
+  virtual std::string function_body(const Node&) { return {}; }
+  /// Computes the node on dense tensors in host memory. An absent input has dtype UNDEFINED; every output that wants_alloc() is
+  /// made once by alloc(). Throws NOT_FOUND for an operator that it does not compute.
+  virtual void evaluate(const Node&, const Tensors&, const OutTensors&) { throw Error(OPTIMA_NOT_FOUND, "no evaluator"); }
 };
 
 /// optima.cost/1

@@ -39,9 +39,10 @@ struct Command {
 
 /// How it ended.
 struct Ended {
-  enum class How { Exited, Signalled, TimedOut, Cancelled };
+  /// Lost: in a process that ignores SIGCHLD the system keeps no exit status; the program's output is whole all the same.
+  enum class How { Exited, Signalled, TimedOut, Cancelled, Lost };
   How how = How::Exited;
-  int code = 0;              ///< exit status, or the signal's number
+  int code = 0;              ///< exit status, or the signal's number; -1 when lost
   std::string last_error{};  ///< last line on stderr that was not blank
   bool good() const { return how == How::Exited && code == 0; }
 };
@@ -172,9 +173,8 @@ class Child {
     out_lines_.finish();
     err_lines_.finish();
     const int status = end_group();
-    if (status == kLost) throw Error(OPTIMA_IO, "exit status of '" + command_.program + "' is lost: this process ignores SIGCHLD");
-    if (!stopped_) ended_.how = WIFEXITED(status) ? Ended::How::Exited : Ended::How::Signalled;
-    ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+    if (!stopped_) ended_.how = status == kLost ? Ended::How::Lost : WIFEXITED(status) ? Ended::How::Exited : Ended::How::Signalled;
+    ended_.code = status == kLost ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
     return ended_;
   }
 
@@ -275,10 +275,11 @@ class Child {
 /// a failing program is no exception here.
 inline Ended spawn(const Command& command) { return detail::Child(command).wait(); }
 
-/// Turns a bad end into an Error: CANCELLED, TIMEOUT, or TOOL_FAILED with the exit status and the tool's last words.
+/// Turns a bad end into an Error: CANCELLED, TIMEOUT, IO when how is lost, or TOOL_FAILED with the exit status and the tool's last words.
 inline void require_good(const Ended& ended, const std::string& tool) {
   if (ended.good()) return;
   if (ended.how == Ended::How::Cancelled) throw Error(OPTIMA_CANCELLED, "cancelled");
+  if (ended.how == Ended::How::Lost) throw Error(OPTIMA_IO, "exit status of " + tool + " is lost: this process ignores SIGCHLD");
   if (ended.how == Ended::How::TimedOut) throw Error(OPTIMA_TIMEOUT, tool + " took longer than its time limit");
   std::string text = tool + (ended.how == Ended::How::Exited ? " failed with exit status " : " was ended by signal ") + std::to_string(ended.code);
   if (!ended.last_error.empty()) text += ": " + ended.last_error;
