@@ -55,7 +55,7 @@ Result<std::string> read_file(const std::string& path, uint64_t limit) {
 
 Status write_file(const std::string& path, std::string_view bytes) {
   const std::string temporary = cat(path, ".", ::getpid(), ".tmp");
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return io_error(cat("cannot create ", quote(path), ": ", std::strerror(errno)));
   Status status = write_all(fd, bytes, path);
   if (::close(fd) != 0 && status.ok()) status = io_error(cat("cannot write ", quote(path), ": ", std::strerror(errno)));

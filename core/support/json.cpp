@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 
 #include "core/support/file.hpp"
+#include "core/support/repeated.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -40,8 +40,9 @@ size_t first_too_deep(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Builds the tree and remembers the first duplicate key. The library's own builder lets the last of two equal keys win without
-// a word, and searches all members of an object for each new one: quadratic in hostile files.
+// Builds the tree and remembers the first duplicate key of the first object that has one. The library's own builder lets the last of
+// two equal keys win without a word, and searches all members of an object for each new one: quadratic in hostile files. And its
+// objects copy all they hold when they grow, so each is filled when its size is known.
 class Builder {
  public:
   explicit Builder(Json& out) : out_(out) {}
@@ -53,19 +54,24 @@ class Builder {
   bool number_float(Json::number_float_t v, const std::string&) { return place(v); }
   bool string(std::string& v) { return place(std::move(v)); }
   bool binary(Json::binary_t& v) { return place(std::move(v)); }
-  bool start_object(size_t) {
-    keys_.emplace_back();
-    return open(Json::object());
-  }
+  bool start_object(size_t) { return open(true); }
   bool end_object() {
-    keys_.pop_back();
-    return close();
+    Open done = close();
+    if (duplicate_.empty()) find_duplicate(done.members);
+    Json object = Json::object();
+    auto& members = object.get_ref<Json::object_t&>();
+    members.reserve(done.members.size());
+    for (auto& [key, value] : done.members) members.emplace_back(std::move(key), std::move(value));
+    return place(std::move(object));
   }
-  bool start_array(size_t) { return open(Json::array()); }
-  bool end_array() { return close(); }
+  bool start_array(size_t) { return open(false); }
+  bool end_array() {
+    Json array = Json::array();
+    array.get_ref<Json::array_t&>() = close().elements;
+    return place(std::move(array));
+  }
   bool key(std::string& k) {
-    if (!keys_.back().insert(k).second && duplicate_.empty()) duplicate_ = quote(k);
-    key_ = std::move(k);
+    open_.back().key = std::move(k);
     return true;
   }
   bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception&) {
@@ -76,37 +82,46 @@ class Builder {
   size_t error_at() const { return error_at_; }
 
  private:
-  // Pointers to open containers stay good: a parent does not grow while its child is open.
+  using Members = std::vector<std::pair<std::string, Json>>;
+  struct Open {
+    bool is_object = false;
+    std::string key;  // of the value to come
+    Members members;
+    Json::array_t elements;
+  };
+
   bool place(Json value) {
-    if (open_.empty()) {
-      out_ = std::move(value);
-      last_ = &out_;
-    } else if (open_.back()->is_array()) {
-      auto& elements = open_.back()->get_ref<Json::array_t&>();
-      last_ = &elements.emplace_back(std::move(value));
-    } else {
-      auto& members = open_.back()->get_ref<Json::object_t&>();
-      last_ = &members.emplace_back(std::move(key_), std::move(value)).second;
-    }
+    if (open_.empty()) out_ = std::move(value);
+    else if (Open& to = open_.back(); to.is_object) to.members.emplace_back(std::move(to.key), std::move(value));
+    else to.elements.push_back(std::move(value));
     return true;
   }
-  bool open(Json container) {
-    place(std::move(container));
-    open_.push_back(last_);
+  bool open(bool is_object) {
+    open_.emplace_back().is_object = is_object;
     return true;
   }
-  bool close() {
+  Open close() {
+    Open done = std::move(open_.back());
     open_.pop_back();
-    return true;
+    return done;
+  }
+  void find_duplicate(const Members& members) {
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : members) keys.push_back(key);
+    if (const size_t at = first_repeated(keys); at < keys.size()) duplicate_ = quote(keys[at]);
   }
 
   Json& out_;
-  Json* last_ = nullptr;
-  std::vector<Json*> open_;
-  std::vector<std::unordered_set<std::string>> keys_;
-  std::string key_, duplicate_;
+  std::vector<Open> open_;
+  std::string duplicate_;
   size_t error_at_ = 0;
 };
+
+constexpr std::string_view kIntegers = "an array of integers";
+
+bool are_integers(const Json& json) {
+  return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& e) { return e.is_number_integer(); });
+}
 
 }  // namespace
 
@@ -133,6 +148,10 @@ Result<Json> read_json(const std::string& path) {
   return parse_json(text, quote(path));
 }
 
+void append_member(Json& object, std::string key, Json value) {
+  object.get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
+}
+
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 std::string to_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -155,6 +174,23 @@ Result<std::vector<JsonReader>> JsonReader::array(std::string_view key) const {
   OPTIMA_ASSIGN(const Json* j, member(key, "an array", [](const Json& x) { return x.is_array(); }));
   std::vector<JsonReader> out;
   for (size_t i = 0; i < j->size(); ++i) out.emplace_back((*j)[i], cat(place_, ".", key, "[", i, "]"));
+  return out;
+}
+
+Result<std::vector<std::pair<std::string, JsonReader>>> JsonReader::members(std::string_view key) const {
+  OPTIMA_ASSIGN(const JsonReader at, object(key));
+  std::vector<std::pair<std::string, JsonReader>> out;
+  for (const auto& [name, value] : at.json_->get_ref<const Json::object_t&>()) out.emplace_back(name, JsonReader(value, cat(at.place_, ".", name)));
+  return out;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> JsonReader::string_members(std::string_view key) const {
+  OPTIMA_ASSIGN(const auto all, members(key));
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, value] : all) {
+    if (!value.json().is_string()) return invalid_input(cat(value.place(), ": found ", value.json().type_name(), ", wanted a string"));
+    out.emplace_back(name, value.json().get<std::string>());
+  }
   return out;
 }
 
@@ -201,10 +237,13 @@ Result<std::vector<std::string>> JsonReader::strings(std::string_view key) const
 }
 
 Result<std::vector<int64_t>> JsonReader::integers(std::string_view key) const {
-  OPTIMA_ASSIGN(const Json* j, member(key, "an array of integers", [](const Json& x) {
-    return x.is_array() && std::all_of(x.begin(), x.end(), [](const Json& e) { return e.is_number_integer(); });
-  }));
+  OPTIMA_ASSIGN(const Json* j, member(key, kIntegers, are_integers));
   return j->get<std::vector<int64_t>>();
+}
+
+Result<std::vector<int64_t>> JsonReader::integers() const {
+  if (!are_integers(*json_)) return invalid_input(cat(place_, ": found ", json_->type_name(), ", wanted ", kIntegers));
+  return json_->get<std::vector<int64_t>>();
 }
 
 Status JsonReader::only(std::initializer_list<std::string_view> known) const {

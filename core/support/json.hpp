@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/support/status.hpp"
@@ -20,6 +21,9 @@ using Json = nlohmann::ordered_json;
 Result<Json> parse_json(std::string_view text, std::string_view what);
 /// The same, of a file; `what` is its path.
 Result<Json> read_json(const std::string& path);
+
+/// Adds a member of a name that the object does not have yet. Its operator[] would search all members for it: quadratic in a loop.
+void append_member(Json& object, std::string key, Json value);
 
 /// Two-space indented, newline at the end, bytes that are no UTF-8 replaced.
 std::string to_text(const Json& json);
@@ -37,6 +41,9 @@ class JsonReader {
   bool has(std::string_view key) const;
   Result<JsonReader> object(std::string_view key) const;
   Result<std::vector<JsonReader>> array(std::string_view key) const;
+  /// Of an object, its members in order. To look each up by name would be quadratic.
+  Result<std::vector<std::pair<std::string, JsonReader>>> members(std::string_view key) const;
+  Result<std::vector<std::pair<std::string, std::string>>> string_members(std::string_view key) const;
   Result<std::string> string(std::string_view key) const;
   Result<int64_t> integer(std::string_view key) const;
   Result<double> number(std::string_view key) const;
@@ -46,6 +53,7 @@ class JsonReader {
   Result<bool> boolean_or(std::string_view key, bool fallback) const;
   Result<std::vector<std::string>> strings(std::string_view key) const;
   Result<std::vector<int64_t>> integers(std::string_view key) const;
+  Result<std::vector<int64_t>> integers() const;  ///< of this value itself
   /// Fails unless this is an object whose members are all among `known`.
   Status only(std::initializer_list<std::string_view> known) const;
 

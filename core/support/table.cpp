@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/support/text.hpp"
+
 namespace optima {
 namespace {
 
@@ -32,6 +34,11 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const Table
     out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return out;
+}
+
+std::string join_few(std::span<const std::string> parts, size_t most) {
+  if (parts.size() <= most) return join(parts);
+  return cat(join(parts.first(most)), " and ", parts.size() - most, " more");
 }
 
 }  // namespace optima

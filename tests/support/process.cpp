@@ -32,15 +32,15 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-}  // namespace
-
-Ran run(const std::vector<std::string>& words, const std::vector<std::string>& environment) {
+// `out`: the file that becomes stdout; -1 = one of ours, which is read back.
+Ran run_to(int out_file, const std::vector<std::string>& words, const std::vector<std::string>& environment) {
   const TempFolder folder;
   const std::string out = folder / "out", err = folder / "err";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  if (out_file < 0) posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  else posix_spawn_file_actions_adddup2(&actions, out_file, 1);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
   std::vector<std::string> variables = environment;
   for (char** e = environ; *e; ++e) variables.emplace_back(*e);
@@ -57,6 +57,19 @@ Ran run(const std::vector<std::string>& words, const std::vector<std::string>& e
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   ran.out = slurp(out);
   ran.err = slurp(err);
+  return ran;
+}
+
+}  // namespace
+
+Ran run(const std::vector<std::string>& words, const std::vector<std::string>& environment) { return run_to(-1, words, environment); }
+
+Ran run_unread(const std::vector<std::string>& words) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  ::close(ends[0]);
+  Ran ran = run_to(ends[1], words, {});
+  ::close(ends[1]);
   return ran;
 }
 

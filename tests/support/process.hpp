@@ -15,6 +15,9 @@ struct Ran {
 /// words[0] is the program. Waits for it. `environment` ("NAME=value") is added to ours.
 Ran run(const std::vector<std::string>& words, const std::vector<std::string>& environment = {});
 
+/// The same with stdout on a pipe that nobody reads any more.
+Ran run_unread(const std::vector<std::string>& words);
+
 /// The built optima-host and optima-run, with the built plugins.
 std::string host_program();
 std::string run_program();

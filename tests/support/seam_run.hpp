@@ -49,8 +49,8 @@ inline optima_tensor lend(const reference::Tensor& t) {
   return raw;
 }
 
-/// One execution on a context of its own. `status` has the sentence when the code is not OK.
-inline int32_t run(const Program& program, const std::vector<reference::Tensor>& inputs, std::vector<reference::Tensor>& outputs, Status& status) {
+/// One execution on a context. `status` has the sentence when the code is not OK.
+inline int32_t run_on(optima_context* context, const Program& program, const std::vector<reference::Tensor>& inputs, std::vector<reference::Tensor>& outputs, Status& status) {
   const optima_runtime& rt = program.plugin.runtime();
   std::vector<std::unique_ptr<AnyBuffer>> buffers;
   const auto add = [](void* p, const optima_binding* b) -> int32_t {
@@ -62,11 +62,18 @@ inline int32_t run(const Program& program, const std::vector<reference::Tensor>&
   for (const reference::Tensor& t : inputs) in.push_back(lend(t));
   for (const auto& b : buffers) out.push_back(b->raw);
   for (size_t k = 0; k < out.size(); ++k) buffers[k]->handed = &out[k];
+  const int32_t rc = rt.execute(context, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), &status.raw);
+  for (const auto& b : buffers) outputs.push_back(b->tensor);
+  return rc;
+}
+
+/// One execution on a context of its own.
+inline int32_t run(const Program& program, const std::vector<reference::Tensor>& inputs, std::vector<reference::Tensor>& outputs, Status& status) {
+  const optima_runtime& rt = program.plugin.runtime();
   optima_context* context = nullptr;
   if (const int32_t rc = rt.context_create(program.raw, &context, &status.raw)) return rc;
-  const int32_t rc = rt.execute(context, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), &status.raw);
+  const int32_t rc = run_on(context, program, inputs, outputs, status);
   rt.context_destroy(context);
-  for (const auto& b : buffers) outputs.push_back(b->tensor);
   return rc;
 }
 
