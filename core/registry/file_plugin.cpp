@@ -16,6 +16,8 @@ namespace optima {
 
 namespace {
 
+constexpr size_t kLongestBody = 1 << 20;  // bytes of a function body's text
+
 optima_check_request check_request(const optima_graph* graph, std::span<const uint32_t> nodes, const OptionList& options, const optima_device* device, uint64_t memory) {
   optima_check_request r{};
   r.struct_size = sizeof r;
@@ -29,28 +31,22 @@ optima_check_request check_request(const optima_graph* graph, std::span<const ui
   return r;
 }
 
-optima_progress progress_of(const CompileJob& job) {
+using LentJob = seam::Collected<const CompileJob*>;
+
+optima_progress progress_of(LentJob& job) {
   optima_progress p{};
   p.struct_size = sizeof p;
-  p.host_data = const_cast<CompileJob*>(&job);
+  p.host_data = &job;
   p.report = [](void* self, double fraction, optima_str stage) {
-    (void)seam::guarded([&] {
-      const auto& j = *static_cast<const CompileJob*>(self);
-      if (j.progress) j.progress(std::isfinite(fraction) ? std::min(fraction, 1.0) : -1.0, seam::text(stage, 256));
+    (void)LentJob::add(self, [&](const CompileJob* j) {
+      if (j->progress) j->progress(std::isfinite(fraction) ? std::min(fraction, 1.0) : -1.0, seam::text(stage, 256));
       return OPTIMA_OK;
     });
   };
   p.cancelled = [](void* self) -> int32_t {
-    const auto& j = *static_cast<const CompileJob*>(self);
-    return j.cancelled && j.cancelled->load(std::memory_order_relaxed);
+    return LentJob::add(self, [](const CompileJob* j) -> int32_t { return j->cancelled && j->cancelled->load(std::memory_order_relaxed); });
   };
   return p;
-}
-
-bool has_node(const optima_graph& graph, uint32_t id) {
-  for (uint32_t i = 0; i < graph.image->nodes.count; ++i)
-    if (optima_get_node(graph.image, i)->id == id) return true;
-  return false;
 }
 
 CompileFailure failed(Status status, int32_t code = OPTIMA_INTERNAL, uint32_t node = OPTIMA_NONE) { return {std::move(status), code, node}; }
@@ -61,8 +57,7 @@ struct InferredTypes {
   std::string misdeed;
 
   static int32_t set(void* self, uint32_t output, const optima_type* type) {
-    return seam::guarded([&]() -> int32_t {
-      auto& all = *static_cast<InferredTypes*>(self);
+    return seam::Collected<InferredTypes>::add(self, [&](InferredTypes& all) -> int32_t {
       const auto broken = [&](const char* what) { return all.misdeed = what, OPTIMA_INVALID_ARGUMENT; };
       if (!seam::sane(type, offsetof(optima_type, symbols))) return broken("gave a type of impossible size");
       const optima_type t = seam::known(type);
@@ -80,20 +75,34 @@ struct InferredTypes {
   }
 };
 
-struct CostList {
-  std::vector<NodeCost> costs;
-  static int32_t add(void* self, const optima_cost* first, uint32_t count) {
-    return seam::guarded([&]() -> int32_t {
-      for (; count > 0; --count, first = OPTIMA_NEXT(optima_cost, first)) {
-        if (!seam::sane(first, offsetof(optima_cost, flags))) return OPTIMA_INVALID_ARGUMENT;
-        const optima_cost c = seam::known(first);
-        const double time = std::isfinite(c.microseconds) ? c.microseconds : -1;
-        static_cast<CostList*>(self)->costs.push_back({c.node, time, c.device_bytes, (c.flags & 1) != 0});
-      }
+struct BodyText {
+  std::string text, misdeed;
+  bool told = false;
+
+  static int32_t set(void* self, optima_str text) {
+    return seam::Collected<BodyText>::add(self, [&](BodyText& body) -> int32_t {
+      if (body.told) return body.misdeed = "gave two texts for one node", OPTIMA_INVALID_ARGUMENT;
+      body.told = true;
+      if (text.size > kLongestBody) return body.misdeed = cat("gave a text of ", text.size, " bytes, wanted at most ", kLongestBody), OPTIMA_INVALID_ARGUMENT;
+      body.text = seam::raw_text(text, kLongestBody);
       return OPTIMA_OK;
     });
   }
 };
+
+using CostList = seam::Collected<std::vector<NodeCost>>;
+
+int32_t add_costs(void* self, const optima_cost* first, uint32_t count) {
+  return CostList::add(self, [&](std::vector<NodeCost>& costs) -> int32_t {
+    for (; count > 0; --count, first = OPTIMA_NEXT(optima_cost, first)) {
+      if (!seam::sane(first, offsetof(optima_cost, flags))) return OPTIMA_INVALID_ARGUMENT;
+      const optima_cost c = seam::known(first);
+      const double time = std::isfinite(c.microseconds) ? c.microseconds : -1;
+      costs.push_back({c.node, time, c.device_bytes, (c.flags & 1) != 0});
+    }
+    return OPTIMA_OK;
+  });
+}
 
 }  // namespace
 
@@ -146,33 +155,56 @@ std::vector<RefusedKind> FilePlugin::refused_kinds() {
   return out;
 }
 
-// The slot's device as reported when first asked: requests of one run must not differ because a device came or went.
-const OwnedDevice* FilePlugin::present(const TargetDevice& device) {
-  std::call_once(asked_devices_, [&] {
-    if (const auto self = instance(); self.ok())
-      if (auto found = (*self)->devices(&why_none_); found.ok()) present_ = std::move(*found);
-  });
-  for (const OwnedDevice& d : present_)
-    if (!d.is_refused() && d.info.kind == device.kind && d.info.ordinal == device.slot) return &d;
-  return nullptr;
+// What devices() said when it first gave an answer: requests of one run must not differ because a device came or went. A failure is no
+// answer: the next request asks again.
+Result<std::shared_ptr<const FilePlugin::Told>> FilePlugin::told() {
+  {
+    const std::lock_guard lock(told_mutex_);
+    if (told_) return told_;
+  }
+  OPTIMA_ASSIGN(const auto self, instance());
+  Told answer;
+  OPTIMA_ASSIGN(answer.devices, self->devices(&answer.why_none));
+  const std::lock_guard lock(told_mutex_);
+  if (!told_) told_ = std::make_shared<const Told>(std::move(answer));
+  return told_;
 }
 
-Result<const OwnedDevice*> FilePlugin::device_to_run_on(const TargetDevice& device) {
+std::optional<OwnedDevice> FilePlugin::present(const TargetDevice& device) {
+  const auto all = told();
+  return all.ok() ? (*all)->find(device) : std::nullopt;
+}
+
+std::optional<OwnedDevice> FilePlugin::Told::find(const TargetDevice& device) const {
+  for (const OwnedDevice& d : devices)
+    if (!d.is_refused() && d.info.kind == device.kind && d.info.ordinal == device.slot) return d;
+  return std::nullopt;
+}
+
+Result<std::optional<OwnedDevice>> FilePlugin::device_to_run_on(const TargetDevice& device) {
   OPTIMA_RETURN_IF_ERROR(serves(device));
-  if (const OwnedDevice* exact = present(device)) return exact;
+  const bool is_virtual = manifest_.find_kind(device.kind)->is_virtual;
+  const auto all = told();
+  if (!all.ok() && is_virtual) return std::optional<OwnedDevice>();
+  if (!all.ok()) return all.status().within(cat("device ", device.kind, ":", device.slot));
+  if (auto exact = (*all)->find(device)) return exact;
   std::vector<std::string> names;
-  const OwnedDevice* first = nullptr;
-  std::string why = why_none_;
-  for (const OwnedDevice& d : present_) {
+  std::optional<OwnedDevice> first;
+  std::string why = (*all)->why_none;
+  for (const OwnedDevice& d : (*all)->devices) {
     if (d.info.kind != device.kind) continue;
     if (d.is_refused()) {
       why = d.info.arch;
       continue;
     }
-    if (!first) first = &d;
+    if (!first) first = d;
     names.push_back(cat(d.info.kind, ":", d.info.ordinal));
   }
-  if (manifest_.find_kind(device.kind)->is_virtual) return first;  // any slot may run on what there is
+  if (is_virtual) return first;  // any slot may run on what there is
+  {
+    const std::lock_guard lock(told_mutex_);
+    told_.reset();  // it may have come by the next time
+  }
   const std::string reason = !names.empty() ? cat(", it has ", join(names)) : why.empty() ? "" : cat(": ", why);
   return plugin_error(cat("plugin ", quote(manifest_.id), ": device ", device.kind, ":", device.slot, " is not on this machine", reason));
 }
@@ -210,7 +242,8 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   const OptionList options(options_of("compile", job.threads));
   Sink sink(manifest_.id, job.folder, job.graph->blob_count);
   if (const Status s = sink.open(); !s.ok()) return failed(s, OPTIMA_IO);
-  const optima_progress progress = progress_of(job);
+  LentJob lent_job(&job);
+  const optima_progress progress = progress_of(lent_job);
   optima_compile_request request{};
   request.struct_size = sizeof request;
   request.graph = lent.raw();
@@ -235,7 +268,7 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
 
 CompileFailure FilePlugin::compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const {
   uint32_t node = status.node();
-  if (node != OPTIMA_NONE && !has_node(graph, node)) {
+  if (node != OPTIMA_NONE && !optima_find_node(graph.image, node)) {
     seam::misbehaves(manifest_.id, cat("compile: blames node ", node, ", which the graph does not have"));
     node = OPTIMA_NONE;
   }
@@ -256,13 +289,49 @@ Result<std::vector<image::Value>> FilePlugin::infer(const optima_graph& graph, u
   if (node_index >= graph.image->nodes.count) return internal_error(cat("infer: no node ", node_index, " in the graph"));
   const LentGraph lent(self->blobs(), graph, {});
   const uint32_t count = optima_get_node(graph.image, node_index)->outputs.count;
-  InferredTypes types{std::vector<image::Value>(count), std::vector<bool>(count), ""};
-  const Status done = self->run("infer", [&](optima_status* s) { return self->schema().infer(self->handle(), lent.raw(), node_index, InferredTypes::set, &types, s); });
+  seam::Collected<InferredTypes> collected({std::vector<image::Value>(count), std::vector<bool>(count), ""});
+  const Status done = self->run("infer", [&](optima_status* s) {
+    return self->schema().infer(self->handle(), lent.raw(), node_index, InferredTypes::set, &collected, s);
+  });
+  InferredTypes types = collected.take();
   if (!types.misdeed.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it ", types.misdeed));
   OPTIMA_RETURN_IF_ERROR(done);
   for (uint32_t k = 0; k < count; ++k)
     if (!types.told[k]) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it gave no type for output ", k));
   return std::move(types.outputs);
+}
+
+Result<std::string> FilePlugin::function_body(const optima_graph& graph, uint32_t node_index) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!self->schema().function_body) return std::string();
+  OPTIMA_RETURN_IF_ERROR(self->usable("function_body"));
+  const LentGraph lent(self->blobs(), graph, {});
+  seam::Collected<BodyText> collected;
+  seam::CallStatus status;
+  const int32_t code = self->enter("function_body", status, [&] {
+    return self->schema().function_body(self->handle(), lent.raw(), node_index, BodyText::set, &collected, status.raw());
+  });
+  BodyText body = collected.take();
+  if (!body.misdeed.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": function_body: it ", body.misdeed));
+  if (code == OPTIMA_NOT_FOUND) return std::string();
+  if (code != OPTIMA_OK) return status.as_status(manifest_.id, "function_body", code);
+  if (body.text.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": function_body: it said OK and gave no text"));
+  return std::move(body.text);
+}
+
+Result<bool> FilePlugin::evaluate(const optima_graph& graph, uint32_t node_index, std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!self->schema().evaluate) return false;
+  OPTIMA_RETURN_IF_ERROR(self->usable("evaluate"));
+  const LentGraph lent(self->blobs(), graph, {});
+  seam::CallStatus status;
+  const int32_t code = self->enter("evaluate", status, [&] {
+    return self->schema().evaluate(self->handle(), lent.raw(), node_index, inputs.data(), static_cast<uint32_t>(inputs.size()), outputs.data(),
+                                   static_cast<uint32_t>(outputs.size()), status.raw());
+  });
+  if (code == OPTIMA_NOT_FOUND) return false;
+  if (code != OPTIMA_OK) return status.as_status(manifest_.id, "evaluate", code);
+  return true;
 }
 
 Result<std::vector<NodeCost>> FilePlugin::estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) {
@@ -273,8 +342,8 @@ Result<std::vector<NodeCost>> FilePlugin::estimate(const optima_graph& graph, st
   const OptionList options(options_of("compile", -1));
   const optima_check_request request = check_request(lent.raw(), nodes, options, target.raw(), device.memory_limit);
   CostList list;
-  OPTIMA_RETURN_IF_ERROR(self->run("estimate", [&](optima_status* s) { return self->cost().estimate(self->handle(), &request, CostList::add, &list, s); }));
-  return std::move(list.costs);
+  OPTIMA_RETURN_IF_ERROR(self->run("estimate", [&](optima_status* s) { return self->cost().estimate(self->handle(), &request, add_costs, &list, s); }));
+  return list.take();
 }
 
 const void* FilePlugin::extension(std::string_view id, optima_plugin** owner) {
@@ -296,7 +365,7 @@ Result<Plugin::Compatibility> FilePlugin::check_artifact(const Artifact& artifac
 Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const TargetDevice& device, int64_t threads) {
   OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
   OPTIMA_ASSIGN(const auto self, instance());
-  OPTIMA_ASSIGN(const OwnedDevice* physical, device_to_run_on(device));
+  OPTIMA_ASSIGN(const std::optional<OwnedDevice> physical, device_to_run_on(device));
   const LentArtifact lent(self->blobs(), artifact);
   const RequestDevice target(manifest_, device, physical);
   const OptionList options(options_of("load", threads));

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "core/registry/instance.hpp"
 
@@ -42,6 +43,8 @@ class FilePlugin final : public Plugin {
   std::variant<Compiled, CompileFailure> compile(const CompileJob& job) override;
   bool has_schema() override;
   Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) override;
+  Result<std::string> function_body(const optima_graph& graph, uint32_t node_index) override;
+  Result<bool> evaluate(const optima_graph& graph, uint32_t node_index, std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs) override;
   Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
   const void* extension(std::string_view id, optima_plugin** instance) override;
   Result<Compatibility> check_artifact(const Artifact& artifact, const TargetDevice& device) override;
@@ -50,10 +53,17 @@ class FilePlugin final : public Plugin {
  private:
   /// The running instance, made on the first call; a failure is kept and given to every later call.
   Result<std::shared_ptr<Instance>> instance();
-  const OwnedDevice* present(const TargetDevice& device);
+  struct Told {
+    std::vector<OwnedDevice> devices;
+    std::string why_none;
+    /// The slot's device; nothing when it is not there, or refused.
+    std::optional<OwnedDevice> find(const TargetDevice& device) const;
+  };
+  Result<std::shared_ptr<const Told>> told();
+  std::optional<OwnedDevice> present(const TargetDevice& device);
   Status role(bool has, std::string_view wanted) const;
   Status serves(const TargetDevice& device) const;
-  Result<const OwnedDevice*> device_to_run_on(const TargetDevice& device);
+  Result<std::optional<OwnedDevice>> device_to_run_on(const TargetDevice& device);
   CompileFailure compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const;
   std::vector<TypedOption> options_of(std::string_view scope, int64_t threads) const;
 
@@ -65,9 +75,8 @@ class FilePlugin final : public Plugin {
   std::mutex mutex_;  // guards the two below until they are made
   std::shared_ptr<Instance> instance_;
   Status failure_;
-  std::once_flag asked_devices_;
-  std::vector<OwnedDevice> present_;  // what devices() said the first time
-  std::string why_none_;
+  std::mutex told_mutex_;  // guards the one below
+  std::shared_ptr<const Told> told_;
 };
 
 }  // namespace optima

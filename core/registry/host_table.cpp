@@ -2,9 +2,6 @@
 // core/registry: the host table's functions.
 #include "core/registry/host_table.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "core/registry/seam.hpp"
@@ -17,21 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Result<std::string> make_temp_folder(const std::string& id) {
-  std::error_code error;
-  fs::path base = fs::temp_directory_path(error);
-  if (error) base = "/tmp";
-  std::string path = (fs::absolute(base, error) / cat("optima-", id, "-XXXXXX")).string();
-  if (!mkdtemp(path.data())) return io_error(cat("cannot make a temporary folder ", quote(path), ": ", std::strerror(errno)));
-  return path;
-}
-
-int32_t fail(optima_status* status, int32_t code, const Status& why) {
-  status->code = code;
-  status->set_text(status->host_data, seam::str(why.message()));
-  return code;
-}
-
 LogLevel level_of(int32_t level) {
   return level >= OPTIMA_LOG_TRACE && level <= OPTIMA_LOG_PLUGIN_MISBEHAVES ? static_cast<LogLevel>(level) : LogLevel::Info;
 }
@@ -40,12 +22,12 @@ LogLevel level_of(int32_t level) {
 
 Result<std::unique_ptr<HostTable>> HostTable::make(const std::string& plugin_id, const std::string& plugin_path,
                                                    std::shared_ptr<const HostServices> services, std::shared_ptr<BlobStore> blobs) {
-  std::unique_ptr<HostTable> table(new HostTable);
+  OPTIMA_ASSIGN(ScratchFolder temp, ScratchFolder::make(plugin_id));
+  std::unique_ptr<HostTable> table(new HostTable(std::move(temp)));
   table->id_ = plugin_id;
   table->folder_ = fs::path(plugin_path).parent_path().string();
   table->services_ = std::move(services);
   table->blobs_ = std::move(blobs);
-  OPTIMA_ASSIGN(table->temp_, make_temp_folder(plugin_id));
   if (!table->services_->cache_folder.empty()) {
     std::error_code error;
     const fs::path cache = fs::absolute(table->services_->cache_folder, error) / plugin_id;
@@ -54,11 +36,6 @@ Result<std::unique_ptr<HostTable>> HostTable::make(const std::string& plugin_id,
   }
   table->fill();
   return table;
-}
-
-HostTable::~HostTable() {
-  std::error_code ignored;  // a temporary folder that cannot be removed is the system's to clear
-  if (!temp_.empty()) fs::remove_all(temp_, ignored);
 }
 
 void HostTable::fill() {
@@ -71,7 +48,7 @@ void HostTable::fill() {
   raw_.version = str(services_->version);
   raw_.plugin_dir = str(folder_);
   raw_.cache_dir = str(cache_);
-  raw_.temp_dir = str(temp_);
+  raw_.temp_dir = str(temp_folder());
   raw_.log = [](void* self, int32_t level, optima_str component, optima_str line) {
     (void)guarded([&] {
       const std::string part = text(component, 64);
@@ -96,8 +73,8 @@ void HostTable::fill() {
   };
   raw_.blob_path = [](void* self, uint64_t id, optima_str* path, optima_status* status) -> int32_t {
     return guarded([&]() -> int32_t {
-      const auto made = of(self).blobs_->path(id, of(self).temp_);
-      if (!made.ok()) return fail(status, made.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_NOT_FOUND, made.status());
+      const auto made = of(self).blobs_->path(id, of(self).temp_folder());
+      if (!made.ok()) return seam::fail(status, made.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_NOT_FOUND, made.status().message());
       *path = str(**made);
       return OPTIMA_OK;
     });
@@ -105,9 +82,9 @@ void HostTable::fill() {
   raw_.graph_to_onnx = [](void* self, const optima_graph* graph, optima_str dir, uint32_t, optima_status* status) -> int32_t {
     return guarded([&]() -> int32_t {
       const auto& write = of(self).services_->graph_to_onnx;
-      if (!write) return fail(status, OPTIMA_UNSUPPORTED, plugin_error("this program writes no ONNX files"));
+      if (!write) return seam::fail(status, OPTIMA_UNSUPPORTED, "this program writes no ONNX files");
       const Status written = write(seam::known(graph), seam::raw_text(dir));
-      return written.ok() ? OPTIMA_OK : fail(status, written.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL, written);
+      return written.ok() ? OPTIMA_OK : seam::fail(status, written.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL, written.message());
     });
   };
 }

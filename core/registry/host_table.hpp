@@ -7,6 +7,7 @@
 
 #include "core/registry/blob_store.hpp"
 #include "core/registry/registry.hpp"
+#include "core/support/owned_folder.hpp"
 
 namespace optima {
 
@@ -16,21 +17,21 @@ class HostTable {
   /// Makes the plugin's folders. Io when the temporary one cannot be made; a cache folder that cannot is left out.
   static Result<std::unique_ptr<HostTable>> make(const std::string& plugin_id, const std::string& plugin_path,
                                                  std::shared_ptr<const HostServices> services, std::shared_ptr<BlobStore> blobs);
-  ~HostTable();
   HostTable(const HostTable&) = delete;
   HostTable& operator=(const HostTable&) = delete;
 
   const optima_host* raw() const { return &raw_; }
   BlobStore& blobs() { return *blobs_; }
-  const std::string& temp_folder() const { return temp_; }
+  const std::string& temp_folder() const { return temp_.path(); }
 
  private:
-  HostTable() = default;
+  explicit HostTable(ScratchFolder temp) : temp_(std::move(temp)) {}
   void fill();
   static HostTable& of(void* self) { return *static_cast<HostTable*>(self); }
 
   optima_host raw_{};
-  std::string id_, folder_, cache_, temp_;
+  std::string id_, folder_, cache_;
+  ScratchFolder temp_;
   std::shared_ptr<const HostServices> services_;
   std::shared_ptr<BlobStore> blobs_;
 };

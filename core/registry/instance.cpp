@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "core/registry/negotiate.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -60,8 +61,7 @@ struct DeviceList {
   std::string misdeed;
 
   static int32_t add(void* self, const optima_device* device) {
-    return seam::guarded([&]() -> int32_t {
-      auto& list = *static_cast<DeviceList*>(self);
+    return seam::Collected<DeviceList>::add(self, [&](DeviceList& list) -> int32_t {
       if (!seam::sane(device, kDeviceNeeded)) return list.misdeed = "added a device struct of impossible size", OPTIMA_INVALID_ARGUMENT;
       if (list.devices.size() >= kMostDevices) return list.misdeed = "added too many devices", OPTIMA_INVALID_ARGUMENT;
       list.devices.push_back(owned(seam::known(device)));
@@ -81,7 +81,8 @@ Result<std::shared_ptr<Instance>> Instance::make(Setup setup, const std::functio
   if (!library.ok()) return library.status().within(who);
   Library* file = *library;
   OPTIMA_ASSIGN(self->host_, HostTable::make(self->id_, setup.path, std::move(setup.services), std::move(setup.blobs)));
-  const std::unique_lock alone(file->gate);
+  if (file->gate.is_held_here()) return plugin_error(cat(who, ": cannot be started from inside a call into ", quote(setup.path)));
+  const Gate::Alone alone(file->gate);
   if (setup.manifest->single_instance && file->instances > 0)
     return plugin_error(cat(who, ": allows one instance in a process, and one is in use"));
   if (step) step("query");
@@ -113,7 +114,12 @@ Status Instance::init(const Manifest& manifest, const std::vector<TypedOption>& 
 
 Instance::~Instance() {
   if (!handle_) return;
-  const std::unique_lock alone(library_->gate);
+  if (library_->gate.is_held_here()) {  // it would wait for itself; what the plugin still uses must stay
+    log(LogLevel::HostMisbehaves, id_, "the last owner let go inside a call into the plugin, which is therefore never ended");
+    (void)host_.release();
+    return;
+  }
+  const Gate::Alone alone(library_->gate);
   seam::CallStatus status;
   (void)seam::call(id_, "deinit", status, [&] { return api_.deinit(handle_), OPTIMA_OK; });
   --library_->instances;
@@ -159,10 +165,10 @@ Status Instance::fetch_tables(const Manifest& manifest) {
 
 Result<std::vector<OwnedDevice>> Instance::devices(std::string* why_none) const {
   OPTIMA_RETURN_IF_ERROR(usable("devices"));
-  DeviceList list;
-  std::string said;
+  seam::Collected<DeviceList> collected;
   seam::CallStatus status;
-  const int32_t code = enter("devices", status, [&] { return api_.devices(handle_, DeviceList::add, &list, status.raw()); });
+  const int32_t code = enter("devices", status, [&] { return api_.devices(handle_, DeviceList::add, &collected, status.raw()); });
+  DeviceList list = collected.take();
   if (!list.misdeed.empty()) {
     seam::misbehaves(id_, cat("devices: ", list.misdeed));
     return plugin_error(cat("plugin ", quote(id_), ": devices: it ", list.misdeed));

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -40,7 +39,7 @@ class Instance {
     std::shared_ptr<BlobStore> blobs;
   };
   /// Loads, negotiates, compares with the note, inits, and fetches the tables of the roles. `step`, when given, is told what
-  /// is about to happen ("query", "init").
+  /// is about to happen ("query", "init"). Plugin error from inside a call into the same file, which it would wait for.
   static Result<std::shared_ptr<Instance>> make(Setup setup, const std::function<void(const char*)>& step = {});
   ~Instance();
   Instance(const Instance&) = delete;
@@ -65,7 +64,7 @@ class Instance {
   /// a plugin that is usable().
   template <class F>
   int32_t enter(std::string_view what, seam::CallStatus& status, F&& function) const {
-    const std::shared_lock lock(library_->gate);
+    const Gate::Pass pass(library_->gate);
     const int32_t code = seam::call(id_, what, status, std::forward<F>(function));
     if (code != OPTIMA_OK && status.fatal()) unusable_ = true;
     return code;

@@ -14,7 +14,9 @@
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
 
+#include "core/registry/run_path.hpp"
 #include "core/registry/seam.hpp"
+#include "core/support/blob.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -35,6 +37,15 @@ Store& store() {
   return *forever;
 }
 
+// "'/a', '/b' or a folder named in LD_LIBRARY_PATH": where the file's libraries may be put.
+std::string places(std::string_view path) {
+  std::string all;
+  const auto file = map_file(std::string(path));
+  if (!file.ok()) return "a folder named in LD_LIBRARY_PATH";
+  for (const std::string& folder : run_path({file->data, file->size}, path.substr(0, path.rfind('/')))) all += cat(all.empty() ? "" : ", ", quote(folder));
+  return cat(all, all.empty() ? "" : " or ", "a folder named in LD_LIBRARY_PATH");
+}
+
 Status changed(const std::string& path) { return plugin_error(cat("plugin file ", quote(path), " changed while it was being loaded; scan again")); }
 
 }  // namespace
@@ -49,7 +60,7 @@ std::string readable_loader_error(std::string_view message, std::string_view pat
   const auto starts_with_path = [&] { return message.starts_with(path) && message.substr(path.size()).starts_with(": "); };
   constexpr std::string_view kMissing = ": cannot open shared object file";
   if (const size_t at = message.find(kMissing); at != message.npos && message.substr(0, at) != path)
-    return cat("needs the library ", quote(message.substr(0, at)), ", which is not found on this machine");
+    return cat("needs the library ", quote(message.substr(0, at)), ", which is not found on this machine; it may lie in ", places(path));
   if (starts_with_path()) message.remove_prefix(path.size() + 2);
   constexpr std::string_view kSymbol = "undefined symbol: ";
   if (message.starts_with(kSymbol)) return cat("needs the symbol ", quote(message.substr(kSymbol.size())), ", which nothing provides");

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <shared_mutex>
 #include <string>
 
+#include "core/registry/gate.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
 
@@ -27,7 +27,7 @@ struct Library {
   FileStamp stamp;
   optima_query_fn query = nullptr;
   /// Rule T: [setup] calls hold it alone, every other call shares it.
-  std::shared_mutex gate;
+  Gate gate;
   /// Instances alive, for plugins that allow one; guarded by gate.
   int instances = 0;
 };
@@ -36,7 +36,7 @@ struct Library {
 /// missing, or that the file is no longer the one that was looked at. Any thread.
 Result<Library*> open_library(const std::string& path, const FileStamp& seen);
 
-/// The dynamic loader's message as one of ours: which library or symbol of which file is missing.
+/// The dynamic loader's message as one of ours: which library or symbol of which file is missing, and where a library is looked for.
 std::string readable_loader_error(std::string_view message, std::string_view path);
 
 }  // namespace optima

@@ -230,6 +230,7 @@ Result<OptionSchema> read_option(const Object& o, const Manifest& m) {
   OPTIMA_RETURN_IF_ERROR(one_of(o, "scope", option.scope, {"init", "compile", "load"}));
   OPTIMA_ASSIGN(option.doc, o.string_or("doc", ""));
   OPTIMA_ASSIGN(option.changes_artifact, o.boolean_or("changes_artifact", option.scope == "compile"));
+  OPTIMA_ASSIGN(option.secret, o.boolean_or("secret", false));
   if (option.type == "enum") {
     OPTIMA_ASSIGN(option.values, o.strings("values"));
     if (option.values.empty()) return bad(o, "values", "none", "the enum's values");

@@ -35,6 +35,7 @@ struct OptionSchema {
   bool has_min = false, has_max = false;
   double min = 0, max = 0;
   bool changes_artifact = false;
+  bool secret = false;  ///< its value is neither stored nor shown
 };
 
 struct Limits {  // 0 = none

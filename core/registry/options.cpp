@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/registry/seam.hpp"
+#include "core/registry/secrets.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
 #include "core/support/number.hpp"
+#include "core/support/sha256.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -19,6 +21,7 @@ namespace optima {
 namespace {
 
 Status wrong(const OptionSchema& schema, std::string_view found, std::string_view wanted) {
+  if (schema.secret) return invalid_input(cat("option ", quote(schema.name), ": its value, which is secret, is not ", wanted));
   return invalid_input(cat("option ", quote(schema.name), ": found ", quote(found), ", wanted ", wanted));
 }
 
@@ -33,6 +36,7 @@ std::string bounds(const OptionSchema& s) {
 
 // The bound that an outlier is nearest to, for the end of a message.
 std::string nearest_bound(const OptionSchema& s, double v) {
+  if (s.secret) return "";
   if (s.has_min && v < s.min) return cat(" (nearest: ", number_text(s.min), ")");
   if (s.has_max && v > s.max) return cat(" (nearest: ", number_text(s.max), ")");
   return "";
@@ -75,7 +79,7 @@ Result<TypedOption> parse_text(const OptionSchema& s, std::string_view text, Typ
   out.type = OPTIMA_OPTION_STR;
   out.text = text;
   if (s.type == "enum" && std::find(s.values.begin(), s.values.end(), text) == s.values.end())
-    return wrong(s, text, cat("one of ", join(s.values), nearest_hint(text, s.values)));
+    return wrong(s, text, cat("one of ", join(s.values), s.secret ? "" : nearest_hint(text, s.values)));
   if (s.type == "path" && !text.empty()) {
     std::error_code error;
     out.text = std::filesystem::absolute(expand_home(text), error).string();
@@ -241,11 +245,23 @@ Status check_options(const OptionValues& values, std::span<const Manifest* const
   return {};
 }
 
+void keep_secrets(const OptionValues& values, std::span<const Manifest* const> manifests) {
+  for (const Manifest* m : manifests)
+    for (const OptionSchema& s : m->options)
+      if (const auto at = values.find(s.name); s.secret && at != values.end()) {
+        keep_secret(at->second);
+        if (s.type == "list")
+          for (const std::string& item : split(at->second)) keep_secret(item);
+      }
+}
+
 std::vector<EffectiveOption> effective_options(const Manifest& manifest, const OptionValues& values) {
   std::vector<EffectiveOption> out;
   const auto add = [&](const OptionSchema& s) {
-    EffectiveOption e{s.name, "", s.scope, values.find(s.name) == values.end(), s.changes_artifact};
-    if (value_of(s, values, &e.value)) out.push_back(std::move(e));
+    EffectiveOption e{s.name, "", s.scope, values.find(s.name) == values.end(), s.changes_artifact, s.secret};
+    if (!value_of(s, values, &e.value)) return;
+    if (s.secret) e.value = s.changes_artifact ? cat("sha256:", to_hex(sha256(e.value.data(), e.value.size()))) : "";
+    out.push_back(std::move(e));
   };
   for (const OptionSchema& s : manifest.options) add(s);
   add(threads_schema());

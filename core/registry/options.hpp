@@ -22,7 +22,7 @@ struct TypedOption {
   std::vector<std::string> list;  ///< LIST of STR
 };
 
-/// InvalidInput: option, found, wanted. bool: true/false, on/off, yes/no, 1/0; bytes: hexadecimal digits; list: commas.
+/// InvalidInput: option, found (unless the option is secret), wanted. bool: true/false, on/off, yes/no, 1/0; bytes: hexadecimal digits; list: commas.
 Result<TypedOption> parse_option(const OptionSchema& schema, std::string_view text);
 /// The default as a user would write it; false when the schema has none.
 bool default_of(const OptionSchema& schema, std::string* text);
@@ -49,6 +49,9 @@ std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view 
 
 /// Names, types, ranges against all manifests. `refused` explains ids that are known but not usable.
 Status check_options(const OptionValues& values, std::span<const Manifest* const> manifests);
+
+/// Has the values of secret options hidden in what plugins say from now on.
+void keep_secrets(const OptionValues& values, std::span<const Manifest* const> manifests);
 
 /// What a plugin will work with, in schema order; host-owned options last.
 std::vector<EffectiveOption> effective_options(const Manifest& manifest, const OptionValues& values);

@@ -3,11 +3,8 @@
 #include "core/registry/probe.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <thread>
 #include <vector>
 #include <nlohmann/json.hpp>
 
@@ -24,17 +20,15 @@
 #include "core/registry/plugin_file.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/owned_folder.hpp"
 #include "core/support/sha256.hpp"
 #include "core/support/text.hpp"
+#include "optima/plugin/spawn.hpp"
 
 namespace optima {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
 namespace {
-
-constexpr size_t kMostOutput = 64 << 10;
 
 // ---- the child
 
@@ -80,128 +74,42 @@ std::string signal_text(int signal) {
   return cat("signal ", signal);
 }
 
+// What the child said and how it ended.
 struct Outcome {
-  bool hung = false;
-  int wait_status = 0;
-  std::string output;
+  sdk::Ended ended;
+  std::string step = "being loaded", json;
 };
-
-struct Pipe {
-  int read = -1, write = -1;
-  ~Pipe() {
-    if (read >= 0) ::close(read);
-    if (write >= 0) ::close(write);
-  }
-};
-
-// The environment with TMPDIR replaced, so that a crash leaves nothing behind.
-std::vector<std::string> environment(const std::string& temp) {
-  std::vector<std::string> out;
-  for (char** e = environ; *e; ++e)
-    if (std::strncmp(*e, "TMPDIR=", 7) != 0) out.emplace_back(*e);
-  out.push_back("TMPDIR=" + temp);
-  return out;
-}
-
-Result<pid_t> spawn(const std::string& program, const std::string& file, const std::string& temp, int out) {
-  std::vector<std::string> args{program, "__probe", file}, env = environment(temp);
-  std::vector<char*> argv, envp;
-  for (std::string& a : args) argv.push_back(a.data());
-  for (std::string& e : env) envp.push_back(e.data());
-  argv.push_back(nullptr);
-  envp.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out, 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // its own group, so that a hanging one goes with its children
-  pid_t child = -1;
-  const int error = posix_spawn(&child, program.c_str(), &actions, &attributes, argv.data(), envp.data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return io_error(cat("cannot start the probe ", quote(program), ": ", std::strerror(error)));
-  return child;
-}
-
-// True once the child has ended; it stays a zombie, so that its process group cannot become somebody else's.
-bool ended(pid_t child) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
-}
-
-// Appends what there is; false at end of file.
-bool drain(int in, std::string& output) {
-  char buffer[4096];
-  ssize_t n = 0;
-  while ((n = ::read(in, buffer, sizeof buffer)) > 0)
-    if (output.size() < kMostOutput) output.append(buffer, static_cast<size_t>(n));
-  return n != 0;
-}
-
-// Waits until the child has ended or time is up; a grandchild that keeps the pipe open does not matter, and goes with it.
-Outcome watch(pid_t child, int in, double seconds) {
-  Outcome o;
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  for (bool open = true; !ended(child);) {
-    o.hung = Clock::now() >= deadline;
-    if (o.hung) break;
-    pollfd p{in, POLLIN, 0};
-    if (open) (void)::poll(&p, 1, 5);
-    else std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    open = open && drain(in, o.output);
-  }
-  (void)drain(in, o.output);
-  kill(-child, SIGKILL);
-  waitpid(child, &o.wait_status, 0);
-  return o;
-}
 
 Result<Outcome> run_child(const std::string& path, const ProbeSettings& settings) {
-  Pipe pipe;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return io_error(cat("cannot make a pipe: ", std::strerror(errno)));
-  pipe.read = ends[0], pipe.write = ends[1];
-  fcntl(pipe.read, F_SETFL, O_NONBLOCK);
-  std::string temp = (fs::temp_directory_path() / "optima-probe-XXXXXX").string();
-  if (!mkdtemp(temp.data())) return io_error(cat("cannot make a temporary folder ", quote(temp), ": ", std::strerror(errno)));
-  const auto child = spawn(settings.program, path, temp, pipe.write);
-  ::close(std::exchange(pipe.write, -1));
-  Result<Outcome> outcome = child.status();
-  if (child.ok()) outcome = watch(*child, pipe.read, settings.seconds);
-  std::error_code ignored;
-  fs::remove_all(temp, ignored);
-  return outcome;
-}
-
-struct Report {
-  std::string step = "being loaded";
-  std::string json;
-};
-
-Report parse(const std::string& output) {
-  Report r;
-  for (size_t at = 0; at < output.size();) {
-    const size_t end = std::min(output.find('\n', at), output.size());
-    const std::string line = output.substr(at, end - at);
-    if (line.starts_with("step ")) r.step = line.substr(5);
-    if (line.starts_with("{")) r.json = line;
-    at = end + 1;
+  OPTIMA_ASSIGN(const ScratchFolder temp, ScratchFolder::make("probe"));  // a crash leaves nothing behind
+  Outcome out;
+  sdk::Command command;
+  command.program = settings.program;
+  command.arguments = {"__probe", path};
+  command.environment = sdk::inherited_environment({"TMPDIR=" + temp.path()});
+  command.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(settings.seconds));
+  command.on_line = [&](std::string_view line, bool from_stderr) {
+    if (!from_stderr && line.starts_with("step ")) out.step = line.substr(5);
+    if (!from_stderr && line.starts_with("{")) out.json = line;
+  };
+  try {
+    out.ended = sdk::spawn(command);
+  } catch (const sdk::Error& error) {
+    return io_error(cat("cannot start the probe: ", error.what()));
   }
-  return r;
+  return out;
 }
 
 // `lasting`: holds for the file, whatever is installed beside it.
 Status judge(const Outcome& o, double seconds, bool* lasting) {
-  const Report report = parse(o.output);
-  const std::string where = report.step == "being loaded" ? "while being loaded" : cat("in ", report.step);
-  *lasting = true;
-  if (o.hung) return plugin_error(cat("hangs ", where, " (no answer within ", seconds, " s)"));
-  if (WIFSIGNALED(o.wait_status)) return plugin_error(cat("crashes ", where, " (", signal_text(WTERMSIG(o.wait_status)), ")"));
-  const auto json = report.json.empty() ? Result<Json>(plugin_error("")) : parse_json(report.json, "probe");
-  if (!json.ok()) return plugin_error(cat("ends the process ", where, " (exit status ", WEXITSTATUS(o.wait_status), ")"));
+  using How = sdk::Ended::How;
+  const std::string where = o.step == "being loaded" ? "while being loaded" : cat("in ", o.step);
+  *lasting = o.ended.how != How::Lost;
+  if (o.ended.how == How::TimedOut) return plugin_error(cat("hangs ", where, " (no answer within ", seconds, " s)"));
+  if (o.ended.how == How::Signalled) return plugin_error(cat("crashes ", where, " (", signal_text(o.ended.code), ")"));
+  const auto json = o.json.empty() ? Result<Json>(plugin_error("")) : parse_json(o.json, "probe");
+  if (!json.ok() && o.ended.how == How::Lost) return plugin_error(cat("ends the process ", where, " (how is lost: this process ignores SIGCHLD)"));
+  if (!json.ok()) return plugin_error(cat("ends the process ", where, " (exit status ", o.ended.code, ")"));
   const JsonReader answer(*json, "probe");
   OPTIMA_ASSIGN(const bool ok, answer.boolean("ok"));
   if (ok) return {};

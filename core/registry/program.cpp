@@ -23,8 +23,8 @@ struct BindingList {
   std::string misdeed;
 
   static int32_t add(void* self, const optima_binding* raw) {
-    return seam::guarded([&]() -> int32_t {
-      auto& list = *static_cast<BindingList*>(self);
+    return seam::Collected<BindingList>::add(self, [&](BindingList& list) -> int32_t {
+      if (!list.misdeed.empty()) return OPTIMA_INVALID_ARGUMENT;  // the first one counts, whatever the plugin makes of its code
       if (!seam::sane(raw, offsetof(optima_binding, min_size))) return list.misdeed = "gave a binding of impossible size", OPTIMA_INVALID_ARGUMENT;
       list.misdeed = list.take(seam::known(raw));
       return list.misdeed.empty() ? OPTIMA_OK : OPTIMA_INVALID_ARGUMENT;
@@ -147,9 +147,9 @@ class Context final : public ExecutionContext {
     if (!has_profile()) return lacks(OPTIMA_EXT_PROFILE);
     const OneAtATime one(busy_);
     if (!one.free()) return overlap();
-    std::vector<PluginEvent> events;
+    EventList events;
     OPTIMA_RETURN_IF_ERROR(plugin().run("profile", [&](optima_status* s) { return plugin().profile().read(raw_, add_events, &events, s); }));
-    return events;
+    return events.take();
   }
 
  private:
@@ -167,12 +167,13 @@ class Context final : public ExecutionContext {
     return internal_error(cat("plugin ", quote(plugin().id()), ": ", call, ": found ", in, " inputs and ", out, " outputs, wanted ", program_->inputs, " and ", outputs()));
   }
 
+  using EventList = seam::Collected<std::vector<PluginEvent>>;
   static int32_t add_events(void* self, const optima_event* first, uint32_t count) {
-    return seam::guarded([&]() -> int32_t {
+    return EventList::add(self, [&](std::vector<PluginEvent>& events) -> int32_t {
       for (; count > 0; --count, first = OPTIMA_NEXT(optima_event, first)) {
         if (!seam::sane(first, offsetof(optima_event, track))) return OPTIMA_INVALID_ARGUMENT;
         const optima_event e = seam::known(first);
-        static_cast<std::vector<PluginEvent>*>(self)->push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
+        events.push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
       }
       return OPTIMA_OK;
     });
@@ -243,8 +244,9 @@ class Program final : public LoadedProgram {
 
 Status read_bindings(ProgramHandle& program) {
   const Instance& plugin = *program.plugin;
-  BindingList list;
-  const Status done = plugin.run("bindings", [&](optima_status* s) { return plugin.runtime().bindings(program.raw, BindingList::add, &list, s); });
+  seam::Collected<BindingList> collected;
+  const Status done = plugin.run("bindings", [&](optima_status* s) { return plugin.runtime().bindings(program.raw, BindingList::add, &collected, s); });
+  BindingList list = collected.take();
   if (!list.misdeed.empty()) {
     seam::misbehaves(plugin.id(), cat("bindings: ", list.misdeed));
     return plugin_error(cat("plugin ", quote(plugin.id()), ": bindings: it ", list.misdeed));
@@ -263,10 +265,12 @@ Status read_bindings(ProgramHandle& program) {
 
 Result<Plugin::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device) {
   Plugin::Compatibility out;
-  optima_compat compat{sizeof compat, OPTIMA_COMPAT_UNKNOWN, &out.text, [](void* self, optima_str text) {
-                         (void)seam::guarded([&] { return *static_cast<std::string*>(self) = seam::text(text), OPTIMA_OK; });
+  seam::Collected<std::string> said;
+  optima_compat compat{sizeof compat, OPTIMA_COMPAT_UNKNOWN, &said, [](void* self, optima_str text) {
+                         (void)seam::Collected<std::string>::add(self, [&](std::string& all) { return all = seam::text(text), OPTIMA_OK; });
                        }};
   OPTIMA_RETURN_IF_ERROR(plugin.run("check_artifact", [&](optima_status* s) { return plugin.runtime().check_artifact(plugin.handle(), &artifact, &device, &compat, s); }));
+  out.text = said.take();
   out.verdict = compat.verdict <= OPTIMA_COMPAT_CORRUPT ? compat.verdict : uint32_t{OPTIMA_COMPAT_UNKNOWN};
   return out;
 }

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "core/registry/file_plugin.hpp"
 #include "core/registry/plugin_file.hpp"
@@ -65,21 +67,33 @@ Result<Folder> look_into(const fs::path& root) {
   return found;
 }
 
-// Where plugins built from these sources lie: lib/optima/plugins of the build folders beside them.
-std::vector<std::string> built_beside(const fs::path& sources) {
-  std::vector<std::string> found;
+// The plugins built from these sources, in lib/optima/plugins of the build folders beside them: those of the newest build.
+std::optional<std::pair<std::string, Folder>> built_beside(const fs::path& sources) {
+  std::optional<std::pair<std::string, Folder>> newest;
+  fs::file_time_type when;
   const auto builds = entries(sources.parent_path() / "build");
-  if (!builds.ok()) return found;
-  std::error_code error;
-  for (const fs::path& build : *builds)
-    if (const fs::path p = build / "lib" / "optima" / "plugins"; fs::is_directory(p, error)) found.push_back(p.string());
-  return found;
+  if (!builds.ok()) return newest;
+  for (const fs::path& build : *builds) {
+    const fs::path path = build / "lib" / "optima" / "plugins";
+    Result<Folder> built = look_into(path);
+    if (!built.ok()) continue;
+    for (const std::string& library : built->libraries) {
+      std::error_code error;
+      const fs::file_time_type written = fs::last_write_time(library, error);
+      if (error || (newest && written <= when)) continue;
+      newest = {path.string(), *built};
+      when = written;
+    }
+  }
+  return newest;
 }
 
-std::string sources_note(const fs::path& folder) {
-  const std::vector<std::string> built = built_beside(folder);
-  const std::string where = built.empty() ? "build first, then name the build's lib/optima/plugins" : cat("the built ones lie in ", join(built));
-  return cat("plugin folder ", quote(folder.string()), " holds sources, no built plugin; ", where);
+// Takes the built plugins in place of a folder of sources, and says so.
+std::string use_built(const fs::path& folder, Folder& found) {
+  const auto built = built_beside(folder);
+  if (built) found = built->second;
+  return cat("plugin folder ", quote(folder.string()), " holds sources, no built plugin; ",
+             built ? cat("taking those built from them in ", quote(built->first)) : "build first, then name the build's lib/optima/plugins");
 }
 
 std::string role_names(const Manifest& m) { return m.compiler && m.runtime ? "compiler and runtime" : m.compiler ? "compiler" : "runtime"; }
@@ -142,8 +156,8 @@ Result<Registry> Registry::scan(const ScanOptions& options, HostServices service
     std::error_code error;
     fs::path folder = fs::absolute(expand_home(name), error).lexically_normal();
     if (!folder.has_filename()) folder = folder.parent_path();
-    OPTIMA_ASSIGN(const Folder found, look_into(folder));
-    if (found.libraries.empty() && found.has_sources) state->notes.push_back(sources_note(folder));
+    OPTIMA_ASSIGN(Folder found, look_into(folder));
+    if (found.libraries.empty() && found.has_sources) state->notes.push_back(use_built(folder, found));
     for (const std::string& path : found.libraries) {
       if (!seen.insert(path).second) continue;
       if (const auto stamp = scanner.add(path))
@@ -204,9 +218,28 @@ Status Registry::set_options(const OptionValues& options) {
         return invalid_input(cat("option ", quote(name), ": plugin ", quote(f.manifest.id), " is not usable: ", f.refusal.message()));
   std::vector<const Manifest*> manifests;
   for (const auto& p : state_->plugins) manifests.push_back(&p->manifest());
+  keep_secrets(options, manifests);  // before anybody speaks of their values
   OPTIMA_RETURN_IF_ERROR(check_options(options, manifests));
   state_->shared->set_options(options);
   return {};
+}
+
+OptionValues Registry::own_options(const OptionValues& options) const {
+  OptionValues out;
+  for (const auto& option : options) {
+    const std::string& name = option.first;
+    const auto owns = [&](const PluginFile& f) { return !f.manifest.id.empty() && name.starts_with(f.manifest.id + "."); };
+    const bool of_nobody = name.find('.') == name.npos;  // and so wrong wherever it is judged
+    if (of_nobody || name.starts_with("optima.") || std::any_of(state_->files.begin(), state_->files.end(), owns)) out.insert(option);
+  }
+  return out;
+}
+
+OptionValues Registry::public_options(OptionValues options) const {
+  for (const PluginFile& file : state_->files)  // refused files included: their options are no less secret
+    for (const OptionSchema& option : file.manifest.options)
+      if (option.secret) options.erase(option.name);
+  return options;
 }
 
 void Registry::set_order(std::vector<std::string> ids) { state_->order = std::move(ids); }

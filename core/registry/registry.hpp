@@ -54,11 +54,13 @@ struct HostServices {
   std::function<const void*(std::string_view id)> extension;
 };
 
-/// An option as a plugin will get it. What changes the artifact belongs into cache keys and package metadata.
+/// An option as a plugin will get it. What changes the artifact belongs into cache keys and package metadata. Of a secret one the value
+/// is "sha256:" and its hash when it changes the artifact, else empty.
 struct EffectiveOption {
   std::string name, value, scope;
   bool is_default = true;
   bool changes_artifact = false;
+  bool secret = false;
 };
 
 /// The plugins of a process. Of two files with one (id, role), and of two halves with different build ids, the first in scan
@@ -84,6 +86,11 @@ class Registry {
   Plugin* runtime(std::string_view id) const;
   /// Options for every later init/compile/load, "plugin.key=value" form; InvalidInput for unknown names or values, nearest shown.
   Status set_options(const OptionValues& options);
+  /// Those options that are this registry's to judge: of its plugins, the refused ones among them, and of all plugins
+  /// ("optima.threads").
+  OptionValues own_options(const OptionValues& options) const;
+  /// Those of them that no manifest calls secret: what may be stored and shown.
+  OptionValues public_options(OptionValues options) const;
   void set_order(std::vector<std::string> ids);
 
  private:
@@ -154,7 +161,7 @@ struct CompileJob {
   std::string stem;                 ///< "subgraph_3"
   std::string folder;               ///< absolute, existing; the plugin's files land below it
   int64_t threads = 0;              ///< optima.threads; 0 = all
-  std::function<void(double fraction, std::string_view stage)> progress;  ///< may be empty
+  std::function<void(double fraction, std::string_view stage)> progress;  ///< from any thread, one call at a time; may be empty
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -198,6 +205,12 @@ class Plugin {
   /// optima.schema/1: types of the outputs of node `index` of graph 0; Plugin kind UNSUPPORTED-like when not offered.
   virtual bool has_schema() = 0;
   virtual Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) = 0;
+  /// The text of the node's function body; empty when there is none for this operator.
+  virtual Result<std::string> function_body(const optima_graph& /*graph*/, uint32_t /*node_index*/) { return std::string(); }
+  /// Runs the node's evaluator on tensors as optima_schema wants them; false when there is none for this operator.
+  virtual Result<bool> evaluate(const optima_graph& /*graph*/, uint32_t /*node_index*/, std::span<const optima_tensor> /*inputs*/, std::span<optima_tensor> /*outputs*/) {
+    return false;
+  }
   /// optima.cost/1: empty when not offered.
   virtual Result<std::vector<NodeCost>> estimate(const optima_graph& /*graph*/, std::span<const uint32_t> /*nodes*/, const TargetDevice& /*device*/) {
     return std::vector<NodeCost>{};

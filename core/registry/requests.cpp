@@ -29,8 +29,8 @@ LentGraph::LentGraph(BlobStore& store, const optima_graph& graph, std::span<cons
   raw_.blobs = table_.data();
 }
 
-RequestDevice::RequestDevice(const Manifest& manifest, const TargetDevice& target, const OwnedDevice* present) : kind_(target.kind) {
-  if (present) device_ = *present;
+RequestDevice::RequestDevice(const Manifest& manifest, const TargetDevice& target, std::optional<OwnedDevice> present) : kind_(target.kind) {
+  if (present) device_ = std::move(*present);
   for (const auto& [name, value] : target.attributes) {
     TypedOption o;
     o.name = name;

@@ -26,7 +26,7 @@ class LentGraph {
 /// The device of a request: what the plugin reported of that slot, if anything, then the config's target options (as STR).
 class RequestDevice {
  public:
-  RequestDevice(const Manifest& manifest, const TargetDevice& target, const OwnedDevice* present);
+  RequestDevice(const Manifest& manifest, const TargetDevice& target, std::optional<OwnedDevice> present);
   const optima_device* raw() const { return &raw_; }
 
  private:

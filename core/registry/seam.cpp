@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "core/registry/secrets.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
@@ -33,7 +34,12 @@ std::string one_line(std::string_view s) {
   return out;
 }
 
-std::string text(optima_str s, size_t limit) { return one_line(raw_text(s, limit)); }
+// Secrets go before the text is cut, or a part of one would stay.
+std::string text(optima_str s, size_t limit) {
+  std::string whole = hide_secrets(raw_text(s, limit + longest_secret()));
+  if (whole.size() > limit) whole.resize(limit);
+  return one_line(whole);
+}
 
 void CallStatus::reset() {
   raw_ = {sizeof(optima_status), OPTIMA_OK, 0, OPTIMA_NONE, 0, this, set_text};
@@ -85,6 +91,15 @@ std::string_view code_name(int32_t code) {
 
 int32_t known_code(int32_t code) { return code >= OPTIMA_OK && code <= OPTIMA_WORKER_LOST ? code : int32_t{OPTIMA_INTERNAL}; }
 
+int32_t fail(optima_status* status, int32_t code, std::string_view text) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (!status) return code;
+  status->code = code;
+  if (status->set_text) status->set_text(status->host_data, str(text));
+  return code;
+}
+
 void misbehaves(std::string_view plugin, std::string_view what) { log(LogLevel::PluginMisbehaves, plugin, what); }
 
 void record_exception(std::string_view plugin, std::string_view call, CallStatus& status) {
@@ -92,7 +107,7 @@ void record_exception(std::string_view plugin, std::string_view call, CallStatus
   try {
     throw;
   } catch (const std::exception& e) {
-    what = one_line(e.what());
+    what = one_line(hide_secrets(e.what()));
   } catch (...) {
   }
   misbehaves(plugin, cat(call, " threw across the seam: ", what));

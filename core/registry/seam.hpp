@@ -18,7 +18,7 @@ inline optima_str str(std::string_view s) { return {s.data(), s.size()}; }
 
 /// The bytes as a plugin gave them, at most `limit`; a null pointer with a size counts as empty.
 std::string raw_text(optima_str s, size_t limit = 4096);
-/// The same for people: one line, control bytes and bytes that are no UTF-8 replaced, no full stop at the end.
+/// The same for people: one line, control bytes and bytes that are no UTF-8 replaced, no full stop at the end, secrets hidden.
 std::string text(optima_str s, size_t limit = 4096);
 std::string one_line(std::string_view s);
 
@@ -70,6 +70,10 @@ std::string_view code_name(int32_t code);
 /// Codes that are not known read as INTERNAL.
 int32_t known_code(int32_t code);
 
+/// A host callback's failure, told to the plugin: code and text into the plugin's status, which several of its threads may share. Null =
+/// nobody to tell. Gives the code.
+int32_t fail(optima_status* status, int32_t code, std::string_view text);
+
 /// Logs that the plugin broke the contract.
 void misbehaves(std::string_view plugin, std::string_view what);
 
@@ -94,5 +98,34 @@ int32_t guarded(F&& body) noexcept {
     return OPTIMA_MEMORY;  // the host's callbacks throw std::bad_alloc only
   }
 }
+
+/// What the callback of one call collects. Host callbacks are [any], so one comes in at a time.
+template <class T>
+class Collected {
+ public:
+  /// A callback's body, f(what is collected so far); `self` is what the plugin was given as host_data.
+  template <class F>
+  static int32_t add(void* self, F&& f) noexcept {
+    return guarded([&]() -> int32_t {
+      auto& all = *static_cast<Collected*>(self);
+      const std::lock_guard lock(all.mutex_);
+      return std::forward<F>(f)(all.value_);
+    });
+  }
+  /// After the call.
+  T take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(value_);
+  }
+
+  Collected() = default;
+  explicit Collected(T start) : value_(std::move(start)) {}
+  Collected(const Collected&) = delete;
+  Collected& operator=(const Collected&) = delete;
+
+ private:
+  std::mutex mutex_;
+  T value_{};
+};
 
 }  // namespace optima::seam

@@ -79,11 +79,7 @@ int32_t Sink::enter(void* self, optima_status* status, F&& body) {
     const Status done = body(sink);
     if (done.ok()) return OPTIMA_OK;
     if (sink.failure_.ok()) sink.failure_ = done;
-    if (status) {
-      status->code = code_of(done);
-      if (status->set_text) status->set_text(status->host_data, seam::str(done.message()));
-    }
-    return code_of(done);
+    return seam::fail(status, code_of(done), done.message());
   });
 }
 

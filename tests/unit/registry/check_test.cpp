@@ -179,6 +179,42 @@ TEST_CASE("infer and estimate go through the optional extensions") {
   CHECK(null.compiler("null")->infer(graph.raw, 0).status().message() == "plugin 'null': has no optima.schema/1");
 }
 
+TEST_CASE("function bodies and evaluators come through optima.schema/1: a text, an answer, none, or what is wrong with it") {
+  TrialHost host;
+  const auto body = [&](const std::string& op) {
+    const SampleGraph graph(image::pack(identities(1, {2}, OPTIMA_F32, op)));
+    return host.plugin->function_body(graph.raw, 0);
+  };
+  CHECK(*body("Custom") == "text of Custom");
+  CHECK(*body("Other") == "");
+  CHECK(body("Wrong").status().message() == "plugin 'trial': function_body: attribute k is missing");
+  CHECK(body("Silent").status().message() == "plugin 'trial': function_body: it said OK and gave no text");
+  CHECK(body("Far").status().message() == "plugin 'trial': function_body: it gave a text of 2097152 bytes, wanted at most 1048576");
+  CHECK(body("Deep").status().message() == "plugin 'trial': function_body: it gave two texts for one node");
+
+  const int64_t dims[] = {2};
+  std::vector<int64_t> seen;
+  const auto evaluate = [&](const std::string& op) {
+    const SampleGraph graph(image::pack(identities(1, {2}, OPTIMA_F32, op)));
+    optima_tensor in{}, out{};
+    in.struct_size = out.struct_size = sizeof in;
+    in.shape = dims, in.rank = 1;
+    out.host_data = &seen;
+    out.alloc = [](void* self, const int64_t* wanted, int32_t rank) -> int32_t { return static_cast<std::vector<int64_t>*>(self)->assign(wanted, wanted + rank), OPTIMA_OK; };
+    return host.plugin->evaluate(graph.raw, 0, {&in, 1}, {&out, 1});
+  };
+  CHECK(*evaluate("Custom"));
+  CHECK(seen == std::vector<int64_t>{2});
+  CHECK(!*evaluate("Other"));
+  CHECK(evaluate("Wrong").status().message() == "plugin 'trial': evaluate: the simulator is gone");
+  CHECK(evaluate("throw int").status().message().find("an exception of an unknown type") != std::string::npos);
+
+  const Registry null = scanned(plugins_folder());
+  const SampleGraph graph(image::pack(identities(1)));
+  CHECK(*null.compiler("null")->function_body(graph.raw, 0) == "");
+  CHECK(!*null.compiler("null")->evaluate(graph.raw, 0, {}, {}));
+}
+
 TEST_CASE("tier 1 judges by the note: version, dtype, rank per input, constants, shapes; the unknown is possible") {
   TrialHost host;
   const Manifest& m = host.plugin->manifest();

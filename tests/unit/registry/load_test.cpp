@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "tests/unit/registry/sample.hpp"
 
@@ -9,7 +10,7 @@ using namespace optima;
 using namespace optima::test;
 
 namespace optima::test {
-uint64_t allocations();  // count_allocations.cpp
+uint64_t allocations();  // tests/support/count_allocations.cpp
 }
 
 namespace {
@@ -107,6 +108,31 @@ TEST_CASE("a slot is run on the device that is there, or refused by name") {
   CHECK(load(host, "device", {"TRIAL", 5, {}, 0}).status().message() == "plugin 'trial': load: TRIAL:5 t0");  // virtual: on what there is
   CHECK(load(host, "", {"REAL", 0, {}, 0}).status().message() == "plugin 'trial': device REAL:0 is not on this machine");
   CHECK(load(host, "", {"GPU", 0, {}, 0}).status().message() == "plugin 'trial': serves TRIAL, REAL, not 'GPU'");
+}
+
+TEST_CASE("a device whose plugin failed to list it is asked for again, and its sentence is told") {
+  TrialHost host(OptionValues{{"trial.init", "asleep at first"}});
+  REQUIRE(host.plugin->has_schema());  // it is started, with that option
+  const TargetDevice real{"REAL", 0, {}, 0};
+  CHECK(load(host, "", real).status().message() == "device REAL:0: plugin 'trial': devices: the bus is asleep");
+  CHECK(load(host, "", real).ok());
+  CHECK(load(host, "", {"REAL", 1, {}, 0}).status().message() == "plugin 'trial': device REAL:1 is not on this machine, it has REAL:0");
+
+  TrialHost checked(OptionValues{{"trial.init", "asleep at first"}});
+  const SampleGraph graph(image::pack(identities(1)));
+  const uint32_t nodes[] = {11};
+  const auto seen = [&] {
+    checked.set({{"trial.init", "asleep at first"}, {"trial.act", "device"}});
+    return checked.plugin->check(graph.raw, nodes, {"TRIAL", 1, {}, 0})->at(0).text;
+  };
+  CHECK(seen().find("TRIAL:1 ;") == 0);  // what the config says of it is all there is
+  CHECK(seen().find("TRIAL:1 t1 cores=8;") == 0);
+}
+
+TEST_CASE("a misdeed counts although the plugin goes on after it") {
+  LogTrap log;
+  TrialHost host;
+  CHECK(load(host, "careless").status().message() == "plugin 'trial': bindings: it gave binding 'x' the rank 65");
 }
 
 TEST_CASE("execute computes, and allocates nothing on the way") {
@@ -210,6 +236,54 @@ TEST_CASE("submit and profile go through when offered") {
 
   const Registry null = scanned(plugins_folder());
   CHECK(null.runtime("null")->manifest().id == "null");
+}
+
+TEST_CASE("a plugin file is not started from inside a call into it, and a context may be used again from there") {
+  std::unique_ptr<Registry> inner;
+  std::unique_ptr<ExecutionContext> other;
+  Status started, ran;
+  HostServices s = services();
+  bool inside = false;
+  s.extension = [&](std::string_view) -> const void* {
+    if (!std::exchange(inside, false)) return nullptr;
+    started = inner->compiler("trial")->devices(nullptr).status();
+    Buffer x, y;
+    ran = other->execute({&x.raw, 1}, {&y.raw, 1});
+    return nullptr;
+  };
+  TrialHost host({}, s);
+  inner = std::make_unique<Registry>(scanned(host.folder.path()));
+  const auto program = loaded(host);
+  const auto context = context_of(*program);
+  other = context_of(*program);
+  Buffer x, y;
+  inside = true;
+  CHECK_FALSE(context->submit({&x.raw, 1}, {&y.raw, 1}, {}, {nullptr, 9}).ok());  // this host has no fences
+  CHECK(started.message().find("plugin 'trial': cannot be started from inside a call into ") == 0);
+  CHECK(ran.ok());
+}
+
+TEST_CASE("a second context gets its turn while the first never stops") {
+  TrialHost host;
+  const auto program = loaded(host);
+  std::atomic<bool> stop{false};
+  std::atomic<int> running{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      const auto context = program->create_context();
+      Buffer x, y;
+      ++running;
+      while (!stop) wrong += !(*context)->execute({&x.raw, 1}, {&y.raw, 1}).ok();
+    });
+  while (running < 3) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) {
+    const Registry second = scanned(host.folder.path());
+    wrong += !second.compiler("trial")->devices(nullptr).ok();
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a second call at a time on one context is refused and logged, not handed to the plugin") {

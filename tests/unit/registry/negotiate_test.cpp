@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/registry/negotiate.hpp"
 
+#include <random>
+
 #include "core/registry/library.hpp"
+#include "core/registry/run_path.hpp"
+#include "core/support/file.hpp"
 #include "tests/unit/registry/sample.hpp"
 
 using namespace optima;
@@ -60,10 +64,26 @@ TEST_CASE("tables longer than this host knows are fine") {
 
 TEST_CASE("the loader's words become ours") {
   CHECK(readable_loader_error("libx.so.1: cannot open shared object file: No such file or directory", "/p/a.so") ==
-        "needs the library 'libx.so.1', which is not found on this machine");
+        "needs the library 'libx.so.1', which is not found on this machine; it may lie in a folder named in LD_LIBRARY_PATH");
   CHECK(readable_loader_error("/p/a.so: undefined symbol: foo", "/p/a.so") == "needs the symbol 'foo', which nothing provides");
   CHECK(readable_loader_error("/p/a.so: file too short", "/p/a.so") == "cannot be loaded: file too short");
-  CHECK(refusal("missing_library") == "needs the library 'liboptima_test_gone.so', which is not found on this machine");
+  const fs::path folder = fs::path(bad_plugin("missing_library")).parent_path();
+  CHECK(refusal("missing_library") == cat("needs the library 'liboptima_test_gone.so', which is not found on this machine; it may lie in '", folder.string(), "', '",
+                                          folder.parent_path().string(), "/vendor' or a folder named in LD_LIBRARY_PATH"));
+}
+
+TEST_CASE("the run path of damaged bytes is read without harm") {
+  const auto file = read_file(bad_plugin("missing_library"));
+  REQUIRE(file.ok());
+  const auto folders = [](const std::string& bytes) { return run_path(std::as_bytes(std::span(bytes)), "/p"); };
+  CHECK(folders(*file) == std::vector<std::string>{"/p", "/vendor"});
+  for (size_t size : {size_t{0}, size_t{3}, size_t{60}, size_t{200}, file->size() / 2}) CHECK(folders(file->substr(0, size)).size() <= 2);
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = *file;
+    for (int k = 0; k < 8; ++k) bytes[random() % std::min<size_t>(bytes.size(), round % 2 ? 1024 : bytes.size())] = static_cast<char>(random());
+    CHECK(folders(bytes).size() < 1000);
+  }
 }
 
 TEST_CASE("a file that changed between the look and the load is not loaded") {

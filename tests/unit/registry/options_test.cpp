@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/registry/options.hpp"
 
+#include "core/registry/seam.hpp"
+#include "core/registry/secrets.hpp"
+#include "core/support/sha256.hpp"
 #include "tests/unit/registry/sample.hpp"
 
 using namespace optima;
@@ -40,7 +43,7 @@ TEST_CASE("options are typed by the schema, defaults included, each call its sco
 
 TEST_CASE("a wrong option is refused with what was found and wanted") {
   TrialHost host;
-  CHECK(refused(host, "trial.levle", "3") == "unknown option 'trial.levle' (nearest: 'trial.level', 'trial.load', 'trial.mode')");
+  CHECK(refused(host, "trial.levle", "3") == "unknown option 'trial.levle' (nearest: 'trial.level', 'trial.key', 'trial.load')");
   CHECK(refused(host, "trail.level", "3") == "option 'trail.level': no usable plugin 'trail' (nearest: 'trial')");
   CHECK(refused(host, "level", "3") == "option 'level': wanted plugin.key");
   CHECK(refused(host, "optima.threds", "3") == "unknown option 'optima.threds' (nearest: 'optima.threads')");
@@ -82,4 +85,39 @@ TEST_CASE("target options of the config come last and win over what the device s
   const std::string text = seen(host, {}, {"TRIAL", 1, {{"cores", "4"}, {"board", "x"}}, 0});
   CHECK(text.find("TRIAL:1 t1 board=x cores=4;") == 0);
   CHECK(seen(host, {}, {"TRIAL", 7, {}, 0}).find("TRIAL:7 ;") == 0);  // a virtual slot that is not here
+}
+
+TEST_CASE("a secret option reaches the plugin and nobody else") {
+  TrialHost host;
+  const std::string key = "s3cret-licence-9";
+  const OptionValues given = {{"trial.key", key}, {"trial.words", "open-sesame,short"}, {"trial.level", "4"}};
+  const std::string said = seen(host, given);  // the plugin says all that it got
+  CHECK(said.find("trial.key=(secret); ") != std::string::npos);
+  CHECK(said.find("trial.words=|(secret)|short") != std::string::npos);
+  bool got = false;
+  for (const TypedOption& o : options_for(host.plugin->manifest(), "compile", given, -1)) got |= o.name == "trial.key" && o.text == key;
+  CHECK(got);
+  CHECK(host.registry.public_options(given) == OptionValues{{"trial.level", "4"}});
+  for (const EffectiveOption& o : host.plugin->options()) {
+    if (o.name == "trial.key") CHECK(o.value == "sha256:" + to_hex(sha256(key.data(), key.size())));
+    if (o.name == "trial.words") CHECK(o.value.empty());
+    CHECK(o.secret == (o.name == "trial.key" || o.name == "trial.words"));
+  }
+}
+
+TEST_CASE("errors about a secret option do not show its value, nor what is near it") {
+  TrialHost host;
+  CHECK(refused(host, "trial.pin", "123456789") == "option 'trial.pin': its value, which is secret, is not an integer within 0..9999");
+  CHECK(refused(host, "trial.pin", "hunter2hunter2") == "option 'trial.pin': its value, which is secret, is not an integer within 0..9999");
+}
+
+TEST_CASE("a secret is hidden in plugins' words also where it lies across the end of a long text") {
+  keep_secret("a-secret-of-some-length");
+  const std::string text = std::string(4090, '-') + "a-secret-of-some-length!";
+  const std::string shown = seam::text({text.data(), text.size()});
+  CHECK(shown.find("a-s") == std::string::npos);
+  CHECK(shown.size() <= 4096);
+  CHECK(hide_secrets("two: a-secret-of-some-length, a-secret-of-some-length") == "two: (secret), (secret)");
+  keep_secret("short");
+  CHECK(hide_secrets("short") == "short");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <csignal>
 
 #include "core/registry/probe.hpp"
 #include "tests/unit/registry/sample.hpp"
@@ -49,7 +50,7 @@ TEST_CASE("a plugin that hangs is refused after the time given") {
 TEST_CASE("a plugin that ends the process is refused") { CHECK(refusal("exit_in_init") == "ends the process in init (exit status 0)"); }
 
 TEST_CASE("what the child reports becomes the refusal") {
-  CHECK(refusal("missing_library") == "plugin 'bad': needs the library 'liboptima_test_gone.so', which is not found on this machine");
+  CHECK(refusal("missing_library").starts_with("plugin 'bad': needs the library 'liboptima_test_gone.so', which is not found on this machine; it may lie in '"));
   CHECK(refusal("no_symbol") == "plugin 'bad': does not export optima_plugin_query");
   CHECK(refusal("wrong_minor") == "plugin 'bad': speaks ABI 0.99, this program speaks 0.1 (at major 0 both must be equal)");
   CHECK(refusal("other_id") == "plugin 'bad': its root table says id 'somebody_else', its note says 'bad'");
@@ -108,5 +109,17 @@ TEST_CASE("a probe that cannot be started refuses the file with that reason") {
   const PluginFolder folder({"fine"});
   ScanOptions o = probing(folder.path());
   o.probe_program = "/nonexistent/probe";
-  CHECK(Registry::scan(o, services())->files()[0].refusal.message() == "cannot start the probe '/nonexistent/probe': No such file or directory");
+  CHECK(Registry::scan(o, services())->files()[0].refusal.message() == "cannot start the probe: program '/nonexistent/probe' was not found");
+}
+
+TEST_CASE("in a process that ignores SIGCHLD good plugins pass the probe and bad ones do not hang it") {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  const PluginFolder folder({"fine"});
+  const auto r = Registry::scan(probing(folder.path()), services());
+  CHECK(r->files()[0].refusal.message().empty());
+  CHECK(r->compiler("bad"));
+  CHECK(refusal("init_fails") == "plugin 'bad': init: the licence file is gone");
+  CHECK(refusal("crash_in_query") == "ends the process in query (how is lost: this process ignores SIGCHLD)");
+  CHECK(refusal("hang_in_query", 1) == "hangs in query (no answer within 1 s)");
+  ::signal(SIGCHLD, before);
 }

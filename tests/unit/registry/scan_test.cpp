@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <chrono>
+
 #include "core/registry/elf_note.hpp"
 #include "tests/unit/registry/sample.hpp"
 
@@ -73,9 +75,28 @@ TEST_CASE("a folder of sources says so and names the built ones") {
   REQUIRE(bare.ok());
   REQUIRE(bare->notes().size() == 1);
   CHECK(bare->notes()[0] == cat("plugin folder '", t / "plugins", "' holds sources, no built plugin; build first, then name the build's lib/optima/plugins"));
-  fs::create_directories(t / "build/release/lib/optima/plugins");
-  CHECK(scan({t / "plugins/"})->notes()[0] ==
-        cat("plugin folder '", t / "plugins", "' holds sources, no built plugin; the built ones lie in ", t / "build/release/lib/optima/plugins"));
+}
+
+TEST_CASE("a folder of sources stands for the plugins of the newest build beside it") {
+  const TempFolder t;
+  t.file("plugins/acme/CMakeLists.txt", "");
+  fs::create_directories(t / "build/empty/lib/optima/plugins");
+  const auto built = [&](const std::string& build, int age_hours) {
+    const std::string path = t.file("build/" + build + "/lib/optima/plugins/fine.so", slurp(bad_plugin("fine")));
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(age_hours));
+    return path;
+  };
+  built("debug", 3);
+  const std::string newest = built("release", 1);
+  built("tsan", 2);
+  const auto found = scan({t / "plugins/"});
+  REQUIRE(found.ok());
+  REQUIRE(found->notes().size() == 1);
+  CHECK(found->notes()[0] == cat("plugin folder '", t / "plugins", "' holds sources, no built plugin; taking those built from them in '",
+                                 t / "build/release/lib/optima/plugins", "'"));
+  REQUIRE(found->files().size() == 1);
+  CHECK(found->files()[0].path == newest);
+  CHECK(found->files()[0].refusal.ok());
 }
 
 TEST_CASE("a file that is no usable plugin is listed with its reason, and stops no other") {

@@ -108,6 +108,11 @@ class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, pub
     t.dtype = node.input(0).dtype(), t.dims = node.input(0).shape(), t.symbols = {"N"};
     set(0, t);
   }
+  std::string function_body(const sdk::Node& node) override { return node.op() == "Identity" ? "" : "text"; }
+  void evaluate(const sdk::Node&, const sdk::Tensors& in, const sdk::OutTensors& out) override {
+    if (in.empty()) throw sdk::Error(OPTIMA_NOT_FOUND, "wants an input");
+    out[0].alloc(in[0].shape());
+  }
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
     return {{sizeof(optima_cost), request.nodes()[0].id(), 12.5, 64, 0, 0}};
   }
@@ -379,6 +384,15 @@ TEST_CASE("schema, cost, profile, async and memory reach the author's methods") 
   const uint32_t ids[] = {11};
   optima_check_request r{};
   r.struct_size = sizeof r, r.graph = &m.raw, r.nodes = ids, r.node_count = 1, r.device = &kTarget;
+  const auto* schema = trial.extension<optima_schema>(OPTIMA_EXT_SCHEMA);
+  CHECK(schema->function_body(trial.self, &m.raw, 0, [](void*, optima_str) -> int32_t { return OPTIMA_OK; }, nullptr, &status.raw) == OPTIMA_NOT_FOUND);
+  CHECK(schema->evaluate(trial.self, &m.raw, 0, nullptr, 0, nullptr, 0, &status.raw) == OPTIMA_NOT_FOUND);
+  seam::Buffer given({1}), made({0});
+  int32_t rank = 0;
+  made.raw.host_data = &rank;
+  made.raw.alloc = [](void* p, const int64_t*, int32_t r) -> int32_t { return *static_cast<int32_t*>(p) = r, OPTIMA_OK; };
+  CHECK(schema->evaluate(trial.self, &m.raw, 0, &given.raw, 1, &made.raw, 1, &status.raw) == OPTIMA_OK);
+  CHECK(rank == 1);
   double cost = 0;
   REQUIRE(trial.extension<optima_cost_model>(OPTIMA_EXT_COST)->estimate(trial.self, &r, [](void* p, const optima_cost* c, uint32_t) -> int32_t {
     *static_cast<double*>(p) = c->microseconds;

@@ -28,6 +28,17 @@ seam::Model everything(bool newer) {
 
 }  // namespace
 
+TEST_CASE("a node is found by its id in any graph of the image, and none where there is none") {
+  for (const bool newer : {false, true}) {
+    const seam::Model m = everything(newer);
+    const optima_image* g = m.raw.image;
+    for (uint32_t k = 0; k < g->nodes.count; ++k) CHECK(optima_find_node(g, optima_get_node(g, k)->id) == optima_get_node(g, k));
+    CHECK(g->graphs.count > 1);
+    CHECK(optima_find_node(g, 4711) == nullptr);
+    CHECK(optima_find_node(g, OPTIMA_NONE) == nullptr);
+  }
+}
+
 TEST_CASE("nodes, values and shapes read alike from images of this and of a newer host") {
   for (const bool newer : {false, true}) {
     const seam::Model m = everything(newer);

@@ -37,7 +37,8 @@ constexpr sdk::OptionSpec kOptions[] = {{"full.level", "int", "compile", "2", "h
                                         {"full.mode", "enum", "load", "fast", "speed or memory", false, "fast small"},
                                         {"full.trace", "bool", "init", "false", "keep events"},
                                         {"full.sizes", "list", "compile", "[1, 2]", "tile sizes", true},
-                                        {"full.cache", "path", "init", "", "folder"}};
+                                        {"full.cache", "path", "init", "", "folder"},
+                                        {"full.key", "string", "init", "", "licence", false, "", 0, 0, true}};
 constexpr sdk::OpsetRange kOpsets[] = {{"", 7, 21}, {"com.acme", 1, 2}};
 
 constexpr sdk::Info full() {
@@ -90,12 +91,24 @@ TEST_CASE("every feature of a plugin's table is in its manifest, and the manifes
                            "\"note\": \"says \\\"hello\\\"\\u000a\"", "\"kinds\": [\"X64\", \"ARM64\"]", "\"flags\": [\"batch_only\", \"needs_layout\", \"stateful\"]",
                            "\"limits\": {\"max_nodes\": 10, \"connected_only\": true, \"not_first\": [\"Relu\", \"Conv\"]}",
                            "\"min\": 0, \"max\": 3, \"default\": 2", "\"values\": [\"fast\", \"small\"], \"default\": \"fast\"", "\"default\": false",
-                           "\"default\": [1, 2]", "\"formats\": [\"full.a/1\", \"full.b/2\"]", "{\"domain\": \"com.acme\", \"min\": 1, \"max\": 2}"})
+                           "\"default\": [1, 2]", "\"formats\": [\"full.a/1\", \"full.b/2\"]", "{\"domain\": \"com.acme\", \"min\": 1, \"max\": 2}",
+                           "\"doc\": \"licence\", \"changes_artifact\": false, \"secret\": true}"})
     CHECK_MESSAGE(manifest.find(part) != std::string::npos, part);
   CHECK(manifest.find("\"rank\": [0, 64], \"static_shape\": false") != std::string::npos);
   check_against_schema(manifest, true);
   check_against_schema(sdk::ManifestWriter().write(sdk::Info{"a", "b", "c", "d"}, false, true), true);
   CHECK(manifest == sdk::ManifestWriter().write(full(), true, false));
+}
+
+TEST_CASE("an option's name is its plugin's id, a dot and a key, in the schema as in the guide and the host") {
+  const std::string manifest = sdk::ManifestWriter().write(full(), true, true);
+  const auto named = [&](const std::string& name) {
+    std::string m = manifest;
+    return m.replace(m.find("\"full.level\""), 12, "\"" + name + "\"");
+  };
+  check_against_schema(named("com.acme-2.scale_shift.tile-size"), true);
+  check_against_schema(named("level"), false);
+  check_against_schema(named("full.Level"), false);
 }
 
 TEST_CASE("the bundled manifests fit the schema, and the schema refuses what it does not know") {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "optima/abi.h"
@@ -27,6 +28,8 @@ optima_str str(std::string_view s) { return {s.data(), s.size()}; }
 
 struct Trial {
   const optima_host* host;
+  std::string act;  // of init
+  bool asked_devices = false;
 };
 struct Program {
   const Trial* trial;
@@ -49,6 +52,22 @@ int32_t fail(optima_status* s, int32_t code, std::string_view text, uint32_t nod
   return code;
 }
 
+// f(0), f(1), ... one after another, or each on a thread of its own.
+template <class F>
+int32_t each(const Trial& trial, uint32_t count, F f) {
+  std::vector<int32_t> codes(count);
+  std::vector<std::thread> threads;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (trial.act == "threads") threads.emplace_back([&, k] { codes[k] = f(k); });
+    else codes[k] = f(k);
+  }
+  for (auto& t : threads) t.join();
+  for (const int32_t code : codes)
+    if (code) return code;
+  return OPTIMA_OK;
+}
+uint32_t many(const Trial& trial, uint32_t else_) { return trial.act == "threads" ? 16 : else_; }
+
 struct Foreign {};
 void throw_as(const std::string& act) {
   if (act == "throw runtime_error") throw std::runtime_error("a plain exception");
@@ -68,20 +87,22 @@ int32_t init(const optima_host* host, const optima_option* options, uint32_t cou
   const std::string act = option(options, count, "trial.init");
   throw_as(act);
   if (act == "no sdk") return fail(status, OPTIMA_DEPENDENCY, "the Trial SDK 2.1 is not installed; see trial.example");
-  *plugin = reinterpret_cast<optima_plugin*>(new Trial{host});
+  *plugin = reinterpret_cast<optima_plugin*>(new Trial{host, act});
   host->log(host->self, OPTIMA_LOG_INFO, str("start"), str("temp " + view(host->temp_dir)));
   return OPTIMA_OK;
 }
 
 void deinit(optima_plugin* plugin) { delete of(plugin); }
 
-int32_t devices(optima_plugin*, optima_add_device add, void* data, optima_status*) {
+int32_t devices(optima_plugin* plugin, optima_add_device add, void* data, optima_status* status) {
+  Trial& trial = *of(plugin);
+  if (trial.act == "asleep at first" && !std::exchange(trial.asked_devices, true)) return fail(status, OPTIMA_DEVICE, "the bus is asleep");
   optima_option attr{};
   attr.struct_size = sizeof attr;
   attr.type = OPTIMA_OPTION_I64;
   attr.name = str("cores");
   attr.i64 = 8;
-  for (uint32_t ordinal : {0u, 1u}) {
+  const int32_t added = each(trial, many(trial, 2), [&](uint32_t ordinal) {
     optima_device d{};
     d.struct_size = sizeof d;
     d.device_class = OPTIMA_CLASS_NPU;
@@ -90,7 +111,14 @@ int32_t devices(optima_plugin*, optima_add_device add, void* data, optima_status
     d.arch = str(ordinal ? "t1" : "t0");
     d.attrs = &attr;
     d.attr_count = 1;
-    if (const int32_t code = add(data, &d)) return code;
+    return add(data, &d);
+  });
+  if (added) return added;
+  if (trial.act == "asleep at first") {
+    optima_device real{};
+    real.struct_size = sizeof real;
+    real.kind = str("REAL");
+    if (const int32_t code = add(data, &real)) return code;
   }
   optima_device old{};
   old.struct_size = sizeof old;
@@ -218,6 +246,15 @@ int32_t compile(optima_plugin* plugin, const optima_compile_request* request, co
     while (!progress->cancelled(progress->host_data)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return OPTIMA_CANCELLED;
   }
+  if (act == "threads")
+    if (const int32_t code = each(*of(plugin), 16, [&](uint32_t k) {
+          const std::string number = std::to_string(k);
+          progress->report(progress->host_data, k / 16.0, str(number));
+          return w.sink->set_meta(sink->host_data, str(number), str("x"), status);
+        }))
+      return code;
+  if (act == "threads fail")
+    return each(*of(plugin), 16, [&](uint32_t) { return of(plugin)->host->blob_path(of(plugin)->host->self, 4711, nullptr, status); });
   if (act == "gives up") return OPTIMA_CANCELLED;
   if (act == "unsupported") return w.file("half", "x"), fail(status, OPTIMA_UNSUPPORTED, "node is too wide", 12);
   if (act == "blames a stranger") return fail(status, OPTIMA_UNSUPPORTED, "node is too wide", 4711);
@@ -261,11 +298,13 @@ const optima_named_blob* file(const optima_artifact* a, uint32_t k) {
   return f;
 }
 
-int32_t check_artifact(optima_plugin*, const optima_artifact* artifact, const optima_device*, optima_compat* compat, optima_status*) {
+int32_t check_artifact(optima_plugin* plugin, const optima_artifact* artifact, const optima_device*, optima_compat* compat, optima_status*) {
   const bool mine = view(artifact->format_id) == "trial.bin/1";
   compat->verdict = mine ? (artifact->compat_size == 2 ? uint32_t{OPTIMA_COMPAT_OPTIMAL} : 99u) : uint32_t{OPTIMA_COMPAT_RECOMPILE};
-  compat->set_text(compat->host_data, str(mine ? "fine" : "format of another revision"));
-  return OPTIMA_OK;
+  return each(*of(plugin), many(*of(plugin), 1), [&](uint32_t) {
+    compat->set_text(compat->host_data, str(mine ? "fine" : "format of another revision"));
+    return OPTIMA_OK;
+  });
 }
 
 int32_t load(optima_plugin* plugin, const optima_artifact* artifact, const optima_device* device, const optima_option* options, uint32_t count,
@@ -293,6 +332,7 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
   const int64_t* shape = act.rfind("dynamic", 0) == 0 ? unknown : known;
   optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
   optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 128, 0};
+  if (act == "careless") in.rank = 65;
   if (act == "odd alignment") out.alignment = 48;
   if (act == "high rank") out.rank = 65;
   if (act == "null shape") out.shape = nullptr;
@@ -304,7 +344,14 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
     out.name = in.name;
   }
   if (act == "rank unknown") out.rank = -1;
-  if (const int32_t code = add(data, &in)) return code;
+  const Trial& trial = *of(program)->trial;
+  const int32_t added = each(trial, many(trial, 1), [&](uint32_t k) {
+    optima_binding one = in;
+    const std::string name = std::to_string(k);
+    if (k > 0) one.name = str(name);
+    return add(data, &one);
+  });
+  if (added && act != "careless") return added;
   return add(data, &out);
 }
 
@@ -347,7 +394,7 @@ int32_t output_shapes(optima_context* context, const optima_tensor* in, uint32_t
   return OPTIMA_OK;
 }
 
-int32_t infer(optima_plugin*, const optima_graph* graph, uint32_t node, int32_t (*set)(void*, uint32_t, const optima_type*), void* data, optima_status* status) {
+int32_t infer(optima_plugin* plugin, const optima_graph* graph, uint32_t node, int32_t (*set)(void*, uint32_t, const optima_type*), void* data, optima_status* status) {
   const optima_node* n = optima_get_node(graph->image, node);
   const std::string op = view(optima_string(graph->image, &n->op_type));
   if (op == "Wrong") return fail(status, OPTIMA_INVALID_GRAPH, "attribute k is missing", n->id);
@@ -356,18 +403,43 @@ int32_t infer(optima_plugin*, const optima_graph* graph, uint32_t node, int32_t 
   const optima_str symbols[] = {str(""), str("n")};
   optima_type t{sizeof t, OPTIMA_KIND_TENSOR, OPTIMA_F32, 2, dims, symbols};
   if (op == "Deep") t.rank = 1000;
-  return set(data, op == "Far" ? 3 : 0, &t);
+  return each(*of(plugin), many(*of(plugin), 1), [&](uint32_t) { return set(data, op == "Far" ? 3 : 0, &t); });
 }
 
-int32_t estimate(optima_plugin*, const optima_check_request* request, int32_t (*add)(void*, const optima_cost*, uint32_t), void* data, optima_status*) {
-  const optima_cost cost{sizeof cost, request->nodes[0], 12.5, 64, 1, 0};
-  return add(data, &cost, 1);
+int32_t function_body(optima_plugin*, const optima_graph* graph, uint32_t node, int32_t (*set_text)(void*, optima_str), void* data, optima_status* status) {
+  const optima_node* n = optima_get_node(graph->image, node);
+  const std::string op = view(optima_string(graph->image, &n->op_type));
+  if (op == "Custom") return set_text(data, str("text of Custom"));
+  if (op == "Wrong") return fail(status, OPTIMA_INVALID_GRAPH, "attribute k is missing", n->id);
+  if (op == "Silent") return OPTIMA_OK;
+  if (op == "Far") return set_text(data, str(std::string(2 << 20, ' ')));
+  if (op == "Deep") return set_text(data, str("one")), set_text(data, str("two"));
+  return fail(status, OPTIMA_NOT_FOUND, "no such operator");
+}
+
+int32_t evaluate(optima_plugin*, const optima_graph* graph, uint32_t node, const optima_tensor* in, uint32_t, optima_tensor* out, uint32_t, optima_status* status) {
+  const std::string op = view(optima_string(graph->image, &optima_get_node(graph->image, node)->op_type));
+  throw_as(op);
+  if (op == "Custom") return out->alloc(out->host_data, in->shape, in->rank);
+  if (op == "Wrong") return fail(status, OPTIMA_DEVICE, "the simulator is gone");
+  return fail(status, OPTIMA_NOT_FOUND, "no such operator");
+}
+
+int32_t estimate(optima_plugin* plugin, const optima_check_request* request, int32_t (*add)(void*, const optima_cost*, uint32_t), void* data,
+                 optima_status*) {
+  return each(*of(plugin), many(*of(plugin), 1), [&](uint32_t k) {
+    const optima_cost cost{sizeof cost, request->nodes[0] + k, 12.5, 64, 1, 0};
+    return add(data, &cost, 1);
+  });
 }
 
 int32_t profile_enable(optima_context* context, uint32_t on, optima_status*) { return of(context)->profiling = on, OPTIMA_OK; }
 int32_t profile_read(optima_context* context, int32_t (*add)(void*, const optima_event*, uint32_t), void* data, optima_status*) {
-  const optima_event event{sizeof event, 11, str("Identity"), 100, of(context)->profiling, 0, 0};
-  return add(data, &event, 1);
+  const Trial& trial = *of(context)->program->trial;
+  return each(trial, many(trial, 1), [&](uint32_t k) {
+    const optima_event event{sizeof event, 11 + k, str("Identity"), 100, of(context)->profiling, 0, 0};
+    return add(data, &event, 1);
+  });
 }
 
 // Runs at once and says so on the fence.
@@ -385,7 +457,7 @@ int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
 const void* get_extension(optima_plugin*, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
   static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes};
-  static constexpr optima_schema schema = {sizeof schema, 0, infer};
+  static constexpr optima_schema schema = {sizeof schema, 0, infer, function_body, evaluate};
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
   static constexpr optima_async async = {sizeof async, 0, submit, cancel};
