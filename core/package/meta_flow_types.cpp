@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/package: is a tensor of one type on both sides of a body's door. The runtime hands bytes over there without a look at types.
+// core/package: is a tensor of one type on both sides of a body's door, and of whole bytes where it goes through in slices. The runtime
+// hands bytes over there without a look at types.
 #include "core/package/meta_parts.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
@@ -39,12 +40,17 @@ class Door {
     for (const End& end : {given(0), in(0)}) OPTIMA_RETURN_IF_ERROR(same(end, trips));
     for (const End& end : {given(1), in(1), out(0)}) OPTIMA_RETURN_IF_ERROR(same(end, condition));
     OPTIMA_RETURN_IF_ERROR(carried(2, node_.inputs.size() - 2, 1));
+    OPTIMA_RETURN_IF_ERROR(pieces());
     return results(1);
   }
 
   Status scan() const {
     OPTIMA_RETURN_IF_ERROR(carried(0, node_.inputs.size() - node_.scan_inputs.size(), 0));
-    for (size_t k = node_.inputs.size() - node_.scan_inputs.size(); k < node_.inputs.size(); ++k) OPTIMA_RETURN_IF_ERROR(same(in(k), given(k)));
+    for (size_t k = node_.inputs.size() - node_.scan_inputs.size(); k < node_.inputs.size(); ++k) {
+      OPTIMA_RETURN_IF_ERROR(same(in(k), given(k)));
+      OPTIMA_RETURN_IF_ERROR(whole(in(k)));
+    }
+    OPTIMA_RETURN_IF_ERROR(pieces());
     return results(0);
   }
 
@@ -54,6 +60,12 @@ class Door {
       OPTIMA_RETURN_IF_ERROR(same(in(first_in + k), given(first_in + k)));
       OPTIMA_RETURN_IF_ERROR(same(out(first_out + k), in(first_in + k)));
     }
+    return {};
+  }
+
+  // What the body's last outputs give in each trip.
+  Status pieces() const {
+    for (size_t k = body_.outputs.size() - node_.scan_outputs.size(); k < body_.outputs.size(); ++k) OPTIMA_RETURN_IF_ERROR(whole(out(k)));
     return {};
   }
 
@@ -78,6 +90,12 @@ class Door {
   static Status same(const End& inner, const End& outer) {
     if (inner.dtype == outer.dtype || inner.dtype == OPTIMA_UNDEFINED || outer.dtype == OPTIMA_UNDEFINED) return {};
     return invalid_input(cat(quote(inner.name), " is ", dtype_name(inner.dtype), ", wanted ", dtype_name(outer.dtype), " as ", outer.name));
+  }
+
+  // Slices start at whole bytes.
+  static Status whole(const End& end) {
+    if (optima_dtype_bits(end.dtype) % 8 == 0) return {};
+    return invalid_input(cat(quote(end.name), " is ", dtype_name(end.dtype), ", wanted elements of whole bytes as a slice of a scanned tensor"));
   }
 
   const std::vector<PackageTensor>& around_;

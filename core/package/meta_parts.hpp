@@ -24,7 +24,8 @@ Result<std::vector<PackageTensor>> read_tensors(const JsonReader& r);
 Result<std::vector<PassThrough>> read_pass_through(const JsonReader& r, const Package& package);
 /// Member `flow`: the nodes, each with the inputs, outputs and bodies that its operator wants.
 Result<std::vector<FlowNode>> read_flow(const JsonReader& r, const Package& package);
-/// Every tensor that goes through the door of a body has one type: declared on both sides, it is the same.
+/// Every tensor that goes through the door of a body has one type: declared on both sides, it is the same. What goes through in slices
+/// has elements of whole bytes.
 Status check_flow_types(const std::vector<PackageTensor>& around, const FlowNode& node, const FlowBody& body);
 /// Every tensor is declared, written once, and written before it is read; every output is there in the end; every subgraph is
 /// of the main graph or of one body, in the order of docs/package-format.md.

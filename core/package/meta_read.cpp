@@ -26,13 +26,8 @@ Result<uint64_t> check_size(int64_t n, const std::string& place) {
 }
 
 Result<std::map<std::string, std::string>> read_strings(const JsonReader& r, std::string_view key) {
-  std::map<std::string, std::string> out;
-  OPTIMA_ASSIGN(const JsonReader object, r.object(key));
-  for (const auto& [name, value] : object.json().items()) {
-    if (!value.is_string()) return invalid_input(cat(object.place(), ".", name, ": found ", value.type_name(), ", wanted a string"));
-    out.emplace(name, value.get<std::string>());
-  }
-  return out;
+  OPTIMA_ASSIGN(const auto members, r.string_members(key));
+  return std::map<std::string, std::string>(members.begin(), members.end());
 }
 
 Result<PackageFile> read_file_entry(const JsonReader& r, std::string name) {
@@ -113,19 +108,15 @@ Result<PackageSubgraph> read_subgraph(const JsonReader& r, size_t position, cons
   OPTIMA_ASSIGN(const JsonReader compat, r.object("compat"));
   OPTIMA_ASSIGN(s.compat_record, read_record(compat));
   OPTIMA_ASSIGN(s.compat_text, compat.string("text"));
-  OPTIMA_ASSIGN(const JsonReader meta, r.object("meta"));
-  for (const auto& [key, value] : meta.json().items()) {
-    OPTIMA_ASSIGN(std::string text, meta.string(key));
-    s.meta.emplace_back(key, std::move(text));
-  }
+  OPTIMA_ASSIGN(s.meta, r.string_members("meta"));
   return s;
 }
 
 Result<PackageVariant> read_variant(const JsonReader& r, size_t first_index, const Package& package) {
   PackageVariant v;
-  OPTIMA_ASSIGN(const JsonReader shapes, r.object("shapes"));
-  for (const auto& [name, dims] : shapes.json().items()) {
-    OPTIMA_ASSIGN(v.shapes[name], shapes.integers(name));
+  OPTIMA_ASSIGN(const auto shapes, r.members("shapes"));
+  for (const auto& [name, dims] : shapes) {
+    OPTIMA_ASSIGN(v.shapes[name], dims.integers());
   }
   OPTIMA_ASSIGN(const std::vector<JsonReader> subgraphs, r.array("subgraphs"));
   if (subgraphs.size() > kMostSubgraphs) return invalid_input(cat(r.place(), ".subgraphs: found ", subgraphs.size(), ", wanted at most ", kMostSubgraphs));
@@ -165,9 +156,9 @@ Status read_tables(const JsonReader& r, Package& p) {
     if (!value.is_number_integer()) return invalid_input(cat(place, ": found ", value.type_name(), ", wanted an integer"));
     OPTIMA_ASSIGN(p.weights[sha], check_size(value.get<int64_t>(), place));
   }
-  OPTIMA_ASSIGN(const JsonReader files, r.object("files"));
-  for (const auto& [name, value] : files.json().items()) {
-    OPTIMA_ASSIGN(p.files[name], read_file_entry(JsonReader(value, cat(files.place(), ".", name)), name));
+  OPTIMA_ASSIGN(const auto files, r.members("files"));
+  for (const auto& [name, file] : files) {
+    OPTIMA_ASSIGN(p.files[name], read_file_entry(file, name));
   }
   OPTIMA_ASSIGN(p.options, read_strings(r, "options"));
   OPTIMA_ASSIGN(p.tools, read_strings(r, "tools"));

@@ -79,9 +79,9 @@ Result<int32_t> read_dtype(const JsonReader& r) {
 
 Result<std::vector<PackageTensor>> read_tensors(const JsonReader& r) {
   std::vector<PackageTensor> out;
-  OPTIMA_ASSIGN(const JsonReader tensors, r.object("tensors"));
-  for (const auto& [name, value] : tensors.json().items()) {
-    OPTIMA_ASSIGN(PackageTensor tensor, read_tensor(JsonReader(value, cat(tensors.place(), ".", name)), name));
+  OPTIMA_ASSIGN(const auto tensors, r.members("tensors"));
+  for (const auto& [name, value] : tensors) {
+    OPTIMA_ASSIGN(PackageTensor tensor, read_tensor(value, name));
     out.push_back(std::move(tensor));
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });

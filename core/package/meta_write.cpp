@@ -25,7 +25,7 @@ Json shape_json(const PackageTensor& t) {
 
 Json strings_json(const std::map<std::string, std::string>& map) {
   Json out = Json::object();
-  for (const auto& [key, value] : map) out[key] = value;
+  for (const auto& [key, value] : map) append_member(out, key, value);
   return out;
 }
 
@@ -65,7 +65,7 @@ Json pass_json(const std::vector<PassThrough>& passes) {
 
 Json tensors_json(const std::vector<PackageTensor>& tensors) {
   Json out = Json::object();
-  for (const PackageTensor& t : tensors) out[t.name] = {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}};
+  for (const PackageTensor& t : tensors) append_member(out, t.name, {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}});
   return out;
 }
 
@@ -116,7 +116,7 @@ Json variant_json(const PackageVariant& v, int64_t format) {
     if (s.flow.empty() && std::find(targets.begin(), targets.end(), Json(s.device)) == targets.end()) targets.push_back(s.device);
     subgraphs.push_back(subgraph_json(s));
   }
-  for (const auto& [name, dims] : v.shapes) shapes[name] = dims;
+  for (const auto& [name, dims] : v.shapes) append_member(shapes, name, dims);
   Json out = {{"targets", std::move(targets)}, {"shapes", std::move(shapes)}};
   if (format > 1) out["main"] = v.main;
   out["subgraphs"] = std::move(subgraphs);
@@ -146,8 +146,8 @@ std::string write_meta(const Package& package) {
   const int64_t format = format_of(package);
   Json variants = Json::array(), weights = Json::object(), files = Json::object();
   for (const PackageVariant& v : package.variants) variants.push_back(variant_json(v, format));
-  for (const auto& [sha, size] : package.weights) weights[sha] = size;
-  for (const auto& [name, f] : package.files) files[name] = {{"size", f.size}, {"sha256", f.sha256}};
+  for (const auto& [sha, size] : package.weights) append_member(weights, sha, size);
+  for (const auto& [name, f] : package.files) append_member(files, name, {{"size", f.size}, {"sha256", f.sha256}});
   const Json root = {{"format", format}, {"sha256", std::string(64, '0')},
                      {"model", {{"name", package.model_name}, {"sha256", package.model_hash}}},
                      {"inputs", values_json(package, package.inputs)}, {"outputs", values_json(package, package.outputs)},

@@ -2,7 +2,6 @@
 #include "core/package/staging.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "core/package/package.hpp"
@@ -54,23 +54,6 @@ Status system_error(std::string_view what, const std::string& path) {
   return io_error(cat(what, " ", quote(path), ": ", std::strerror(errno)));
 }
 
-// Takes the lock of a file that is still at its path; -1 when another holds it. A file unlinked meanwhile is tried again.
-int try_lock(const std::string& path) {
-  for (;;) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return -1;
-    struct stat held {}, there {};
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
-      ::close(fd);
-      errno = error;
-      return -1;
-    }
-    if (::fstat(fd, &held) == 0 && ::stat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino) return fd;
-    ::close(fd);
-  }
-}
-
 void remove_tree(const std::string& path) {
   std::error_code ignored;
   fs::remove_all(path, ignored);
@@ -87,34 +70,22 @@ Status make_folders(const std::string& path, std::vector<std::string>& made) {
   return {};
 }
 
-// The part of a file name after ".<name>." when it is a run's number ("123", "123-1"), else empty.
-std::string run_number(const std::string& file, const std::string& name) {
-  const std::string prefix = cat(".", name, ".");
-  if (file.compare(0, prefix.size(), prefix) != 0) return {};
-  const std::string rest = file.substr(prefix.size());
-  const size_t end = rest.find_first_not_of("0123456789-");
-  const std::string number = rest.substr(0, end);
-  const std::string tail = end == std::string::npos ? "" : rest.substr(end);
-  return tail.empty() || tail == ".lock" || tail == ".old" ? number : std::string();
+// "123" or "123-1": the number of a run.
+bool is_run_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
+std::string old_of(const std::string& folder) { return folder + ".old"; }
+
 void remove_leftovers(const std::string& out, const std::string& name) {
-  std::error_code error;
-  std::vector<std::string> numbers;
-  for (fs::directory_iterator it(out, error), end; !error && it != end; it.increment(error))
-    if (const std::string n = run_number(it->path().filename().string(), name); !n.empty()) numbers.push_back(n);
-  for (const std::string& n : numbers) {
-    const std::string folder = cat(out, "/.", name, ".", n);
-    const int fd = try_lock(folder + ".lock");
-    if (fd < 0) continue;
-    remove_tree(folder);
+  const std::string prefix = cat(".", name, "."), target = cat(out, "/", name);
+  const auto ours = [&](std::string_view file) { return file.starts_with(prefix) && is_run_number(file.substr(prefix.size())); };
+  remove_left_folders(out, ours, [&](const std::string& folder) {
     // An old package that was moved aside by a run that died before its new one arrived goes back to its place.
-    const std::string target = cat(out, "/", name);
-    if (fs::exists(folder + ".old", error) && !fs::exists(target, error)) ::rename((folder + ".old").c_str(), target.c_str());
-    remove_tree(folder + ".old");
-    ::unlink((folder + ".lock").c_str());
-    ::close(fd);
-  }
+    std::error_code error;
+    if (fs::exists(old_of(folder), error) && !fs::exists(target, error)) ::rename(old_of(folder).c_str(), target.c_str());
+    remove_tree(old_of(folder));
+  });
 }
 
 Status sync_path(const std::string& path, int flags) {
@@ -150,10 +121,8 @@ Staging& Staging::operator=(Staging&& other) noexcept {
   kind_ = other.kind_;
   replace_ = other.replace_;
   out_ = std::move(other.out_);
-  folder_ = std::exchange(other.folder_, {});
-  lock_path_ = std::move(other.lock_path_);
+  folder_ = std::exchange(other.folder_, std::nullopt);
   target_ = std::move(other.target_);
-  lock_fd_ = std::exchange(other.lock_fd_, -1);
   made_ = std::exchange(other.made_, {});
   return *this;
 }
@@ -173,30 +142,29 @@ Result<Staging> Staging::create(FolderTarget target, FolderKind kind) {
   remove_leftovers(s.out_, target.name);
   // Again: tidying up may have brought an old folder back.
   OPTIMA_RETURN_IF_ERROR(check_existing(s.target_, s.replace_, kind));
-  OPTIMA_RETURN_IF_ERROR(s.lock(target.name));
-  if (::mkdir(s.folder_.c_str(), 0777) != 0) return system_error("cannot create folder", s.folder_);
+  OPTIMA_RETURN_IF_ERROR(s.make_folder(target.name));
   return s;
 }
 
-Status Staging::lock(const std::string& name) {
-  constexpr int kMostRuns = 100;  // of one process, or of processes that share a number across containers
-  for (int i = 0; i < kMostRuns; ++i) {
+const std::string& Staging::folder() const {
+  static const std::string none;
+  return folder_ ? folder_->path() : none;
+}
+
+Status Staging::make_folder(const std::string& name) {
+  constexpr int kMostRuns = 100;  // of one process, of processes that share a number across containers, or names of the user's
+  for (int i = 0; i < kMostRuns && !folder_; ++i) {
     const std::string folder = cat(out_, "/.", name, ".", ::getpid(), i ? cat("-", i) : std::string());
-    lock_path_ = folder + ".lock";
-    lock_fd_ = try_lock(lock_path_);
-    if (lock_fd_ >= 0) {
-      folder_ = folder;
-      return {};
-    }
-    if (errno != EWOULDBLOCK) break;
+    if (struct stat there {}; ::lstat(old_of(folder).c_str(), &there) == 0) continue;
+    OPTIMA_ASSIGN(folder_, OwnedFolder::make(folder, 0777));
   }
-  return system_error("cannot create", lock_path_);
+  return folder_ ? Status() : io_error(cat("no name is free for a folder to write ", quote(target_), " in, wanted one of ", kMostRuns));
 }
 
 Status Staging::move_aside_and_rename() {
-  const std::string aside = folder_ + ".old";
+  const std::string aside = old_of(folder());
   if (::rename(target_.c_str(), aside.c_str()) != 0) return system_error("cannot move aside", target_);
-  if (::rename(folder_.c_str(), target_.c_str()) != 0) {
+  if (::rename(folder().c_str(), target_.c_str()) != 0) {
     const Status failure = system_error("cannot create", target_);
     ::rename(aside.c_str(), target_.c_str());
     return failure;
@@ -206,20 +174,20 @@ Status Staging::move_aside_and_rename() {
 }
 
 Status Staging::rename_into_place() {
-  if (rename2(folder_, target_, kNoReplace) == 0) return {};
+  if (rename2(folder(), target_, kNoReplace) == 0) return {};
   // Without the flag, rename still refuses a target folder that is not empty.
-  if (exchange_is_unknown() && ::rename(folder_.c_str(), target_.c_str()) == 0) return {};
+  if (exchange_is_unknown() && ::rename(folder().c_str(), target_.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return system_error("cannot create", target_);
   if (!replace_) return exists(target_, kind_);
-  if (rename2(folder_, target_, kExchange) == 0) {
-    remove_tree(folder_);
+  if (rename2(folder(), target_, kExchange) == 0) {
+    remove_tree(folder());
     return {};
   }
   return exchange_is_unknown() ? move_aside_and_rename() : system_error("cannot replace", target_);
 }
 
 Status Staging::publish() {
-  OPTIMA_RETURN_IF_ERROR(sync_tree(folder_));
+  OPTIMA_RETURN_IF_ERROR(sync_tree(folder()));
   OPTIMA_RETURN_IF_ERROR(rename_into_place());
   made_.clear();
   OPTIMA_RETURN_IF_ERROR(sync_path(out_, O_DIRECTORY));
@@ -228,14 +196,8 @@ Status Staging::publish() {
 }
 
 void Staging::discard() {
-  if (!folder_.empty()) remove_tree(folder_);
-  if (lock_fd_ >= 0) {
-    ::unlink(lock_path_.c_str());
-    ::close(lock_fd_);
-  }
+  folder_.reset();
   for (auto made = made_.rbegin(); made != made_.rend(); ++made) ::rmdir(made->c_str());
-  folder_.clear();
-  lock_fd_ = -1;
   made_.clear();
 }
 

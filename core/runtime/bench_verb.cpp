@@ -4,11 +4,13 @@
 #include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "core/runtime/run_inputs.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
+#include "core/tensor_io/load.hpp"
 
 namespace optima {
 namespace {
@@ -105,19 +107,18 @@ Result<double> throughput(const LoadedModel& model, const std::vector<Tensor>& i
     OPTIMA_RETURN_IF_ERROR(r->run());
     requests.push_back(std::move(r));
   }
-  std::vector<Status> outcomes(count);
+  std::atomic<size_t> taken{0};
   std::atomic<int64_t> left{std::max<int64_t>(runs, options.concurrency)};
   const int64_t total = left;
   const uint64_t start = now_ns();
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < count; ++i)
-    threads.emplace_back([&, i] {
-      while (outcomes[i].ok() && !is_cancelled(options) && left.fetch_sub(1) > 0) outcomes[i] = requests[i]->run();
-    });
-  for (std::thread& t : threads) t.join();
+  OPTIMA_RETURN_IF_ERROR(run_on_threads(options.concurrency, [&]() -> Status {
+    Request& mine = *requests[taken++];
+    while (!is_cancelled(options) && left.fetch_sub(1) > 0) OPTIMA_RETURN_IF_ERROR(mine.run());
+    return {};
+  }));
+  if (taken < count) return io_error(cat("only ", taken.load(), " of ", count, " threads could be started"));
   const double seconds = static_cast<double>(now_ns() - start) / 1e9;
   if (is_cancelled(options)) return cancelled();
-  for (const Status& s : outcomes) OPTIMA_RETURN_IF_ERROR(s);
   return static_cast<double>(total) / seconds;
 }
 
@@ -157,14 +158,15 @@ void print(const LoadedModel& model, const Figures& f, const RunOptions& options
                    human_bytes(model.arena_sum()), " of cut tensors"));
 }
 
-Json document(const LoadedModel& model, const Figures& f, const RunOptions& options) {
+Json document(const LoadedModel& model, const std::vector<Tensor>& inputs, const Figures& f, const RunOptions& options) {
   Json subgraphs = Json::array();
   for (size_t i = 0; i < model.subgraphs().size(); ++i) {
     const SubgraphInfo& s = model.subgraphs()[i];
     subgraphs.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"milliseconds", time_json(f.parts.subgraphs[i])}});
     add_nodes(subgraphs.back(), f.parts.nodes[i]);
   }
-  return {{"package", model.package().model_name}, {"package_sha256", model.package().hash}, {"runs", f.times.size()},
+  return {{"package", model.package().model_name}, {"package_sha256", model.package().hash}, {"inputs", inputs_json(inputs)},
+          {"runs", f.times.size()},
           {"milliseconds", time_json(f.times)}, {"subgraphs", std::move(subgraphs)}, {"copies", time_json(f.parts.copies)},
           {"run_loop", time_json(f.parts.overhead)}, {"concurrency", options.concurrency}, {"runs_per_second", f.per_second},
           {"arena_bytes", model.arena_bytes()}, {"cut_tensor_bytes", model.arena_sum()}};
@@ -182,9 +184,9 @@ Status bench_package(RuntimeContext& context, const RunOptions& options, const R
   OPTIMA_ASSIGN(f.times, measure(*request, options, runs));
   OPTIMA_ASSIGN(f.parts, profile(*request, runs));
   OPTIMA_ASSIGN(f.per_second, throughput(*model, inputs, options, runs));
-  if (!options.trace.empty()) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(options.trace), chrome_trace(f.parts.last)));
+  if (!options.trace.empty()) OPTIMA_RETURN_IF_ERROR(write_output(options.trace, chrome_trace(f.parts.last)));
   if (printer.line) print(*model, f, options, printer);
-  if (printer.document) printer.document(document(*model, f, options));
+  if (printer.document) printer.document(document(*model, inputs, f, options));
   return {};
 }
 

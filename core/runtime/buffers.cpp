@@ -35,9 +35,12 @@ int32_t allocate_output(void* host_data, const int64_t* dims, int32_t rank) {
 
 bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uintptr_t>(p) % alignment == 0; }
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;  // what an allocator rounds up stays a number
+
 }  // namespace
 
 bool Buffer::reserve(uint64_t size, uint64_t alignment) {
+  if (size > kMostBytes) return false;
   if (data_ && size <= capacity_ && alignment <= alignment_) return true;
   const std::align_val_t align{alignment};
   const uint64_t bytes = std::max<uint64_t>(size, 1);

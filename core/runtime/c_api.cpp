@@ -208,6 +208,7 @@ int32_t optima_rt_context_add_plugins(optima_rt_context* context, const char* fo
 int32_t optima_rt_context_devices(optima_rt_context* context, void (*add)(void*, const optima_rt_device*), void* data, optima_rt_error* error) {
   return guarded(error, [&]() -> Status {
     OPTIMA_RETURN_IF_ERROR(wanted(context && add, "context or add"));
+    OPTIMA_RETURN_IF_ERROR(context->context.plugins().settled());
     for (Plugin* plugin : context->context.plugins().plugins()) {
       std::string why_none;
       const auto devices = plugin->devices(&why_none);

@@ -24,8 +24,11 @@ class PluginSource {
   virtual std::vector<Plugin*> plugins() const = 0;
   /// Every file looked at, the refused ones with their reason.
   virtual std::vector<PluginFile> files() const { return {}; }
-  /// Another folder, looked into after the earlier ones. InvalidInput when it is missing; Usage when this source has no folders.
+  /// Another folder, looked into after the earlier ones; the source's options hold for its plugins. InvalidInput when it is missing or
+  /// its plugins do not know one of theirs; Usage when this source has no folders.
   virtual Status add_folder(const std::string& folder);
+  /// Once all folders are there: InvalidInput when an option waits for a plugin that none of them has.
+  virtual Status settled() const { return {}; }
 };
 
 struct PluginFolders {
@@ -33,7 +36,8 @@ struct PluginFolders {
   OptionValues options;  ///< "plugin.key" -> value
   std::string host_name = "optima_runtime", host_version;
 };
-/// Plugins of folders, through a registry of its own. InvalidInput when a folder is missing or an option unknown.
+/// Plugins of folders, through a registry of its own. InvalidInput when a folder is missing or an option unknown; without a folder
+/// options are kept for those that are added.
 Result<std::unique_ptr<PluginSource>> scan_plugins(PluginFolders folders);
 /// Plugins of a registry that somebody else keeps, for longer than the source.
 std::unique_ptr<PluginSource> borrow_plugins(const Registry& registry);

@@ -2,9 +2,9 @@
 #include "core/runtime/fence.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/registry/seam.hpp"
+#include "core/support/wait.hpp"
 
 namespace optima {
 
@@ -51,10 +51,7 @@ void Fence::poison(uint64_t value, int32_t code, std::string text) {
 int32_t Fence::wait(uint64_t value, uint64_t timeout_ns) {
   const Keep keep(*this);
   std::unique_lock lock(mutex_);
-  const auto known = [&] { return is_known(value); };
-  constexpr uint64_t kForever = uint64_t{1} << 62;  // beyond what a clock can add
-  if (timeout_ns >= kForever) changed_.wait(lock, known);
-  else if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), known)) return OPTIMA_TIMEOUT;
+  if (!wait_at_most(changed_, lock, timeout_ns, [&] { return is_known(value); })) return OPTIMA_TIMEOUT;
   return code_of(value);
 }
 
@@ -76,12 +73,6 @@ std::string Fence::failure() const {
 
 namespace {
 
-int32_t say(optima_status* status, int32_t code, std::string_view text) {
-  status->code = code;
-  status->set_text(status->host_data, seam::str(text));
-  return code;
-}
-
 constexpr optima_fence_host kTable = {
     sizeof(optima_fence_host), 0,
     [](void*, optima_fence_point p) { (void)seam::guarded([&] { return Fence::of(p)->signal(p.value), OPTIMA_OK; }); },
@@ -92,14 +83,14 @@ constexpr optima_fence_host kTable = {
       return seam::guarded([&]() -> int32_t {
         const int32_t code = Fence::of(p)->wait(p.value, timeout_ns);
         if (code == OPTIMA_OK) return code;
-        return say(status, code, code == OPTIMA_TIMEOUT ? "the point was not reached in time" : Fence::of(p)->failure());
+        return seam::fail(status, code, code == OPTIMA_TIMEOUT ? "the point was not reached in time" : Fence::of(p)->failure());
       });
     },
     [](void*, optima_fence_point p, void (*call)(void*, int32_t), void* data) -> int32_t {
       return seam::guarded([&] { return Fence::of(p)->notify(p.value, call, data), OPTIMA_OK; });
     },
     [](void*, optima_fence_point, int32_t*, optima_status* status) -> int32_t {
-      return say(status, OPTIMA_UNSUPPORTED, "fences of this host live in its memory and have no sync file");
+      return seam::fail(status, OPTIMA_UNSUPPORTED, "fences of this host live in its memory and have no sync file");
     },
     [](void*, optima_fence* f) { Fence::of({f, 0})->retain(); },
     [](void*, optima_fence* f) { Fence::of({f, 0})->release(); }};

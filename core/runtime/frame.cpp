@@ -28,9 +28,14 @@ Status check_output(const Slot& slot, const std::vector<int64_t>& dims) {
   return plugin_error(cat("output ", quote(slot.name), " got shape ", shape_text(dims), ", wanted ", shape_text(slot.shape)));
 }
 
-Status check_carried(const Slot& slot, std::span<const int64_t> dims) {
-  if (fits(slot, dims)) return {};
-  return invalid_input(cat("tensor ", quote(slot.name), " got shape ", shape_text(dims), ", wanted ", shape_text(slot.shape)));
+// What the host carries into a slot: of the slot's shape, and of the bytes that this shape has. Everything that copies relies on it.
+Status check_carried(const Slot& slot, const TensorView& value) {
+  if (!fits(slot, value.dims))
+    return invalid_input(cat("tensor ", quote(slot.name), " got shape ", shape_text(value.dims), ", wanted ", shape_text(slot.shape)));
+  const std::optional<uint64_t> bytes = byte_size(slot.dtype, value.dims);
+  if (bytes == value.bytes.size()) return {};
+  return invalid_input(cat("tensor ", quote(slot.name), " of type ", dtype_name(slot.dtype), " and shape ", shape_text(value.dims), " got ", value.bytes.size(),
+                           " bytes, wanted ", bytes ? cat(*bytes) : "a size that exists"));
 }
 
 }  // namespace
@@ -59,7 +64,7 @@ std::vector<const Frame*> Frame::bodies() const {
 
 Status Frame::feed(uint32_t number, const TensorView& value) {
   SlotState& s = buffers.slots[number];
-  OPTIMA_RETURN_IF_ERROR(check_carried(*s.slot, value.dims));
+  OPTIMA_RETURN_IF_ERROR(check_carried(*s.slot, value));
   const uint64_t size = value.bytes.size(), wanted = std::max(size, s.slot->needed);
   const bool in_place = value.bytes.data() && size == wanted && is_aligned(value.bytes.data(), s.slot->alignment);
   if (!in_place) {
@@ -76,7 +81,7 @@ Status Frame::feed(uint32_t number, const TensorView& value) {
 
 Status Frame::store(uint32_t number, const TensorView& value) {
   SlotState& s = buffers.slots[number];
-  OPTIMA_RETURN_IF_ERROR(check_carried(*s.slot, value.dims));
+  OPTIMA_RETURN_IF_ERROR(check_carried(*s.slot, value));
   if (!s.slot->is_static) {
     s.dims.assign(value.dims.begin(), value.dims.end());
     s.alloc_error.clear();

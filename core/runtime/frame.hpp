@@ -50,7 +50,7 @@ class Frame {
   Status create(std::span<const std::unique_ptr<LoadedProgram>> programs);
 
   /// Makes the slot show the bytes, in place when they are aligned and long enough for its readers, else a copy. For inputs of
-  /// bodies. InvalidInput when the dims are not those the slot promises.
+  /// bodies. InvalidInput when the dims are not those the slot promises, or the bytes not as many as they say.
   Status feed(uint32_t slot, const TensorView& value);
   /// Writes the bytes to the slot of a driven node's output. InvalidInput as above.
   Status store(uint32_t slot, const TensorView& value);

@@ -114,6 +114,7 @@ void describe(LoadedModel::State& state) {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(RuntimeContext& context, PackageReader package, const LoadOptions& options) {
   const uint64_t start = now_ns();
+  OPTIMA_RETURN_IF_ERROR(context.plugins().settled());
   auto state = std::unique_ptr<State>(new State{&context, std::move(package), {}, {}, {}, {}, {}, {}});
   Status first;
   for (const PackageVariant& v : state->package.package().variants) {

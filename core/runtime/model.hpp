@@ -28,7 +28,8 @@ struct SubgraphInfo {
 class LoadedModel {
  public:
   /// Takes the first variant all of whose artifacts are called OPTIMAL or USABLE. Fails with the first variant's reason:
-  /// Plugin when a plugin is absent, calls an artifact out of date or of another device, or fails; InvalidInput when it calls it corrupt.
+  /// Plugin when a plugin is absent, calls an artifact out of date or of another device, or fails; InvalidInput when it calls it corrupt,
+  /// or when a setting waits for a plugin that did not come.
   static Result<std::unique_ptr<LoadedModel>> load(RuntimeContext& context, PackageReader package, const LoadOptions& options = {});
   ~LoadedModel();
 

@@ -2,6 +2,7 @@
 // core/runtime: plugins from folders, through registries.
 #include <mutex>
 
+#include "core/registry/options.hpp"
 #include "core/runtime/context.hpp"
 #include "core/runtime/fence.hpp"
 
@@ -23,7 +24,8 @@ class FolderPlugins : public PluginSource {
  public:
   explicit FolderPlugins(PluginFolders given) : given_(std::move(given)) {}
 
-  Status scan(std::vector<std::string> folders, const OptionValues& options) {
+  /// `all`: every setting must be of a plugin in these folders; else those of other plugins wait for theirs.
+  Status scan(std::vector<std::string> folders, bool all) {
     ScanOptions scan;
     scan.folders = std::move(folders);
     HostServices services;
@@ -31,7 +33,7 @@ class FolderPlugins : public PluginSource {
     services.version = given_.host_version;
     services.extension = host_extension;
     OPTIMA_ASSIGN(Registry registry, Registry::scan(scan, std::move(services)));
-    if (!options.empty()) OPTIMA_RETURN_IF_ERROR(registry.set_options(options));
+    OPTIMA_RETURN_IF_ERROR(registry.set_options(all ? given_.options : registry.own_options(given_.options)));
     const std::lock_guard lock(mutex_);
     registries_.push_back(std::make_unique<Registry>(std::move(registry)));
     return {};
@@ -55,7 +57,18 @@ class FolderPlugins : public PluginSource {
     for (const auto& r : registries_) out.insert(out.end(), r->files().begin(), r->files().end());
     return out;
   }
-  Status add_folder(const std::string& folder) override { return scan({folder}, {}); }
+  Status add_folder(const std::string& folder) override { return scan({folder}, false); }
+  Status settled() const override {
+    OptionValues waiting = given_.options;
+    std::vector<const Manifest*> manifests;
+    const std::lock_guard lock(mutex_);
+    for (const auto& r : registries_) {
+      for (const auto& [name, value] : r->own_options(waiting)) waiting.erase(name);
+      for (const PluginFile& f : r->files())
+        if (f.refusal.ok()) manifests.push_back(&f.manifest);
+    }
+    return check_options(waiting, manifests);
+  }
 
  private:
   const PluginFolders given_;
@@ -67,9 +80,8 @@ class FolderPlugins : public PluginSource {
 
 Result<std::unique_ptr<PluginSource>> scan_plugins(PluginFolders given) {
   const std::vector<std::string> folders = given.folders;
-  const OptionValues options = given.options;
   auto source = std::make_unique<FolderPlugins>(std::move(given));
-  if (!folders.empty()) OPTIMA_RETURN_IF_ERROR(source->scan(folders, options));
+  if (!folders.empty()) OPTIMA_RETURN_IF_ERROR(source->scan(folders, true));
   return std::unique_ptr<PluginSource>(std::move(source));
 }
 

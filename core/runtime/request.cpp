@@ -86,6 +86,7 @@ Status Request::bind_output(size_t index, void* data, uint64_t capacity) {
   const uint64_t least = is_constant ? source.constant.size : state_->buffers.slots[source.slot].slot->size;
   if (data && capacity < least)
     return invalid_input(cat("output ", quote(model().outputs()[index].name), ": found a buffer of ", capacity, " bytes, wanted ", least));
+  state_->has_outputs = false;  // from here on nothing says where the last run's output lies, or whether its bytes still do
   if (is_constant || source.is_alias) {
     state_->copies[index] = {static_cast<std::byte*>(data), capacity};
     return {};

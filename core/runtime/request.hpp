@@ -31,10 +31,11 @@ class Request {
   Status set_input(size_t index, Tensor tensor);
   /// A 64-byte aligned tensor of the request's own to write the input into, shaped `shape` (the model's where static).
   Result<Tensor> input_buffer(size_t index, std::vector<int64_t> shape);
-  /// Later runs write the output to these bytes, directly when they are aligned and long enough. `data` null unbinds.
-  /// InvalidInput when a static output does not fit; a dynamic one is judged when its size is known.
+  /// Later runs write the output to these bytes, directly when they are aligned and long enough. `data` null unbinds. Ends the
+  /// outputs of the last run. InvalidInput when a static output does not fit; a dynamic one is judged when its size is known.
   Status bind_output(size_t index, void* data, uint64_t capacity);
-  /// The output of the last successful run, without a copy: valid until the next run or the end of the request.
+  /// The output of the last successful run, without a copy: valid until the next run, a bind_output, a new input that is passed
+  /// through to an output, or the end of the request. Usage when there is none.
   Result<Tensor> output(size_t index) const;
 
   /// Every tensor between subgraphs of the last successful run, in order of production, without a copy: valid until the next

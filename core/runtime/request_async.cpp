@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/runtime: a request's life beside the caller's thread.
 #include <algorithm>
-#include <chrono>
 
+#include "core/registry/gate.hpp"
 #include "core/registry/seam.hpp"
 #include "core/runtime/request_state.hpp"
 #include "core/runtime/worker_pool.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
+#include "core/support/wait.hpp"
 
 namespace optima {
 namespace {
@@ -60,10 +62,8 @@ void Request::State::go_on(size_t k, bool on_pool) {
 std::optional<Status> Request::State::advance(size_t k, bool on_pool) {
   try {
     return hand_on(k, on_pool);
-  } catch (const std::bad_alloc&) {
-    return io_error("out of memory while running");
-  } catch (const std::exception& e) {
-    return internal_error(e.what());
+  } catch (...) {
+    return current_failure();
   }
 }
 
@@ -104,20 +104,17 @@ Status Request::State::submit_step(size_t k) {
 }
 
 // On whatever thread the plugin signals. A plugin that was done before start() returned is followed up in the pool: the caller may
-// hold a lock that the callback wants.
+// hold a lock that the callback wants. So is one that signals inside a call: the next step, or what the callback does, is none of that
+// call's.
 void Request::State::step_done(int32_t code) {
-  if (starting == this && model.state_->context->pool().submit([this, code] { step_done(code); })) return;
+  if ((starting == this || Gate::is_any_held_here()) && model.state_->context->pool().submit([this, code] { step_done(code); })) return;
   in_plugin = -1;
   Status status;
   if (code == OPTIMA_CANCELLED) status = cancelled();
   else if (code != OPTIMA_OK) status = {seam::kind_of(code), cat("plugin ", quote(model.subgraphs()[plan.steps[submitted].subgraph].plugin), ": submit: ", fence->failure())};
   if (code != OPTIMA_OK) fence.reset();
   const size_t k = submitted;
-  try {
-    status = finish_step(k, std::move(status));
-  } catch (const std::bad_alloc&) {
-    status = io_error("out of memory while running");
-  }
+  status = guarded([&] { return finish_step(k, std::move(status)); });
   if (status.ok()) go_on(k + 1, false);
   else complete(std::move(status));
 }
@@ -135,7 +132,9 @@ void Request::State::complete(Status status) {
     busy = false;
     in_callback = std::this_thread::get_id();
   }
-  if (callback) callback(status);
+  if (callback)
+    if (const Status called = guarded([&] { return callback(status), Status(); }); !called.ok())
+      log(LogLevel::Error, "runtime", called.within("a request's callback").message());
   // Under the lock to the end: whoever waits in close() may free this object as soon as it can take the lock.
   const std::lock_guard lock(mutex);
   if (in_callback == std::this_thread::get_id()) in_callback = {};
@@ -149,9 +148,8 @@ Status Request::State::wait(int64_t timeout_ms) {
   if (started == 0) return usage_error("the request was never started, wanted a start before a wait");
   if (in_callback == std::this_thread::get_id()) return usage_error("wait was called in the request's own callback");
   const uint64_t wanted = started;
-  const auto over = [&] { return finished >= wanted; };
-  if (timeout_ms < 0) changed.wait(lock, over);
-  else if (!changed.wait_for(lock, std::chrono::milliseconds(timeout_ms), over))
+  const uint64_t limit = timeout_ms < 0 ? UINT64_MAX : wait_of_ms(static_cast<uint64_t>(timeout_ms));
+  if (!wait_at_most(changed, lock, limit, [&] { return finished >= wanted; }))
     return {StatusKind::Timeout, cat("the request was still running after ", timeout_ms, " ms")};
   waits.push_back({ProfileKind::Wait, 0, start, now_ns() - start});
   return outcome;

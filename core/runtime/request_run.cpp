@@ -19,12 +19,15 @@ bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uin
 
 Status Request::State::take_input(uint32_t number, Tensor tensor) {
   SlotState& s = buffers.slots[number];
-  s.stage_input = tensor.size < s.slot->needed || !is_aligned(tensor.data, s.slot->alignment);
-  if (s.stage_input) {
+  const bool staged = tensor.size < s.slot->needed || !is_aligned(tensor.data, s.slot->alignment);
+  if (staged) {
     const uint64_t bytes = std::max(tensor.size, s.slot->needed);
     if (!s.own.reserve(bytes, s.slot->alignment)) return io_error(cat("no memory for ", human_bytes(bytes)));
     std::memset(s.own.data() + tensor.size, 0, bytes - tensor.size);
   }
+  // An output that shows this input would show the new bytes under the old run's name, in a buffer bound for the old size.
+  if (std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const OutputSource& o) { return o.slot == number; })) has_outputs = false;
+  s.stage_input = staged;
   s.data = s.stage_input ? s.own.data() : tensor.data;
   s.size = tensor.size;
   s.dims.assign(tensor.shape.begin(), tensor.shape.end());

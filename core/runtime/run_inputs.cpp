@@ -25,6 +25,11 @@ Result<NamedImage> split_image(const std::string& word, const std::vector<Tensor
   return NamedImage{wanted[0].name, word};
 }
 
+// Whether one of the words "random", "random:7", "NAME=random", ... makes the input.
+bool is_random(const std::string& name, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return word.starts_with("random") || word.starts_with(name + "=random"); });
+}
+
 void tell_image(const NamedImage& image, const ImageFacts& f, const RunPrinter& printer) {
   if (!printer.line) return;
   printer.line(cat("image ", image.file, ": ", f.width, "x", f.height, ", resized ", f.resized_width, "x", f.resized_height, ", input ", f.input_width, "x",
@@ -41,7 +46,9 @@ Result<std::unique_ptr<LoadedModel>> load_for(RuntimeContext& context, const Run
 }
 
 Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOptions& options, bool fill_random, const RunPrinter& printer) {
-  const std::vector<TensorInfo>& all = model.inputs();
+  OPTIMA_RETURN_IF_ERROR(check_used(options.image, !options.images.empty()));
+  std::vector<TensorInfo> all = model.inputs();
+  OPTIMA_RETURN_IF_ERROR(fix_shapes(options.shapes, all));
   std::vector<Tensor> out(all.size());
   std::vector<TensorInfo> rest = all;
   for (const std::string& word : options.images) {
@@ -61,6 +68,8 @@ Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOption
   for (const Tensor& t : given)
     for (size_t i = 0; i < all.size(); ++i)
       if (all[i].name == t.name) out[i] = t;
+  for (size_t i = 0; i < all.size() && printer.line; ++i)
+    if (const std::string line = shape_line(out[i], model.inputs()[i], all[i], is_random(all[i].name, words)); !line.empty()) printer.line(line);
   return out;
 }
 

@@ -13,7 +13,8 @@ namespace optima {
 
 Result<std::unique_ptr<LoadedModel>> load_for(RuntimeContext& context, const RunOptions& options);
 
-/// One tensor per model input; `fill_random`: inputs that are not given are noise. Lines about pictures go to the printer.
+/// One tensor per model input; `fill_random`: inputs that are not given are noise. Lines about pictures and
+/// about sizes that the model leaves open go to the printer.
 Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOptions& options, bool fill_random, const RunPrinter& printer);
 
 /// A request with the inputs set; the tensors are shared.

@@ -12,6 +12,7 @@ namespace optima {
 namespace {
 
 constexpr uint32_t kLargestAlignment = 1 << 20;
+constexpr uint64_t kLargestArena = uint64_t{1} << 62;  // offsets, and what they are rounded up to, stay numbers
 
 // The tables of one graph: the main graph's or a body's.
 struct Scope {
@@ -38,7 +39,7 @@ struct Builder {
   Result<FlowBodyPlan> flow_body(const FlowBody& body, uint32_t step);
   Status add_output(const std::string& name);
   Status settle(Slot& slot);
-  void place();
+  Status place();
   Result<RunPlan> run(bool keep_cuts);
 };
 
@@ -208,11 +209,13 @@ Status Builder::settle(Slot& slot) {
   return {};
 }
 
-void Builder::place() {
+Status Builder::place() {
   std::vector<ArenaItem> items;
   std::vector<Slot*> owners;
   for (Slot& slot : plan.slots) {
     if (slot.home != Slot::Home::Arena) continue;
+    if (slot.needed > kLargestArena || plan.arena_sum + slot.needed + slot.alignment > kLargestArena)
+      return invalid_input(cat("the tensors between subgraphs take ", human_bytes(kLargestArena), " and more, which is absurdly large"));
     const auto last_step = static_cast<uint32_t>(plan.steps.size());
     items.push_back({slot.needed, slot.alignment, plan.keep_cuts ? 0 : slot.first, plan.keep_cuts ? last_step : slot.last, 0});
     owners.push_back(&slot);
@@ -221,6 +224,7 @@ void Builder::place() {
   }
   plan.arena_bytes = assign_offsets(items);
   for (size_t i = 0; i < items.size(); ++i) owners[i]->offset = items[i].offset;
+  return {};
 }
 
 Result<RunPlan> Builder::run(bool keep_cuts) {
@@ -235,7 +239,7 @@ Result<RunPlan> Builder::run(bool keep_cuts) {
   for (Slot& slot : plan.slots) OPTIMA_RETURN_IF_ERROR(settle(slot));
   for (Step& step : plan.steps)
     for (const uint32_t s : step.outputs) step.has_dynamic_output |= !step.flow && !plan.slots[s].is_static;
-  place();
+  OPTIMA_RETURN_IF_ERROR(place());
   return std::move(plan);
 }
 

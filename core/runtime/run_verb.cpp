@@ -9,8 +9,10 @@
 
 #include "core/runtime/run_inputs.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
+#include "core/tensor_io/load.hpp"
 #include "core/tensor_io/save.hpp"
 
 namespace optima {
@@ -154,7 +156,7 @@ Status write_trace(const LoadedModel& model, Request& request, const std::string
   std::vector<ProfileEvent> events = model.events();
   const std::vector<ProfileEvent> own = request.take_events();
   events.insert(events.end(), own.begin(), own.end());
-  return write_file(expand_home(path), chrome_trace(events));
+  return write_output(path, chrome_trace(events));
 }
 
 }  // namespace
@@ -174,7 +176,7 @@ Status run_package(RuntimeContext& context, const RunOptions& options, const Run
   }
   if (printer.document)
     printer.document({{"package", model->package().model_name}, {"package_sha256", model->package().hash},
-                      {"outputs", outputs_json(outcome, options, labels)}, {"milliseconds", outcome.times}});
+                      {"inputs", inputs_json(inputs)}, {"outputs", outputs_json(outcome, options, labels)}, {"milliseconds", outcome.times}});
   return {};
 }
 

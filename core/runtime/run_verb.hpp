@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct RunOptions {
   std::vector<std::string> inputs;    ///< "NAME=FILE|random[:seed]", see load_inputs
   std::vector<std::string> images;    ///< "FILE" or "NAME=FILE"
   ImageOptions image;
+  std::map<std::string, std::vector<int64_t>> shapes;  ///< by input: sizes where the model leaves them open, see fix_shapes
   int64_t top = 0;                    ///< print the K largest of each output; 0 = none
   std::string labels;                 ///< a text file, one label per line
   std::string output_folder;          ///< npy files and manifest.json; empty = none
@@ -41,7 +43,7 @@ struct RunOptions {
 Status run_package(RuntimeContext& context, const RunOptions& options, const RunPrinter& printer);
 
 /// Warm-up, then p50/p90/p99 of the latency, of each subgraph and of copies, and the throughput with `concurrency` requests. Inputs that
-/// are not given are random.
+/// are not given are random; the sizes of those that the model leaves open are shown.
 Status bench_package(RuntimeContext& context, const RunOptions& options, const RunPrinter& printer);
 
 /// Opens with every hash checked, asks each plugin for its artifacts, and runs self_test/ when there is one. Mismatch when an

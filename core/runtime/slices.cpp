@@ -43,6 +43,7 @@ Result<Slicer> Slicer::over(const TensorView& tensor, int32_t dtype, int64_t axi
 }
 
 Result<TensorView> Slicer::slice(int64_t at, Buffer& room) const {
+  if (tensor_.bytes.empty()) return TensorView{{}, dims_};  // the other dims may then be any numbers
   const uint64_t offset = static_cast<uint64_t>(at) * inner_, stride = static_cast<uint64_t>(length_) * inner_;
   if (outer_ <= 1) return TensorView{tensor_.bytes.subspan(offset, outer_ * inner_), dims_};
   OPTIMA_RETURN_IF_ERROR(make_room(room, outer_ * inner_));

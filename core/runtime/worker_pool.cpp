@@ -2,7 +2,9 @@
 #include "core/runtime/worker_pool.hpp"
 
 #include <algorithm>
-#include <system_error>
+
+#include "core/support/log.hpp"
+#include "core/support/threads.hpp"
 
 namespace optima {
 
@@ -23,11 +25,15 @@ bool WorkerPool::submit(std::function<void()> job) {
     if (idle_ <= jobs_.size() && threads_.size() < most_) {
       try {
         threads_.emplace_back([this] { work(); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {  // no thread, or no memory for one
         if (threads_.empty()) return false;
       }
     }
-    jobs_.push_back(std::move(job));
+    try {
+      jobs_.push_back(std::move(job));
+    } catch (const std::exception&) {
+      return false;
+    }
   }
   wake_.notify_one();
   return true;
@@ -43,7 +49,8 @@ void WorkerPool::work() {
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
+    const Status done = guarded([&] { return job(), Status(); });
+    if (!done.ok()) log(LogLevel::Error, "runtime", done.message());
     job = nullptr;
     lock.lock();
   }

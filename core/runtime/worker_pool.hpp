@@ -20,7 +20,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
   ~WorkerPool();
-  /// False when no thread could be started; the job is then not kept.
+  /// False when no thread could be started or memory is out; the job is then not kept. What a job throws goes to the log.
   bool submit(std::function<void()> job);
 
  private:

@@ -3,6 +3,7 @@
 // every plan checked by validate(), so an Internal status is a failure here.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -135,7 +136,7 @@ TEST_CASE("plugins that lie, are silent, contradict themselves or declare any li
   CHECK(kinds[StatusKind::Placement] > 300);
 }
 
-TEST_CASE("what-if of any plan starts from the plan's own number, by the file alone, and no yes makes the plan worse") {
+TEST_CASE("what-if of any plan starts from the plan's own number, by the file alone, and no yes makes a plan without lists worse") {
   Random random(9);
   int cases = 0, by_time = 0;
   for (int i = 0; i < 240; ++i) {
@@ -152,10 +153,13 @@ TEST_CASE("what-if of any plan starts from the plan's own number, by the file al
     const Result<WhatIfReport> report = what_if(*read);
     INFO(report.status().message());
     REQUIRE(report.ok());
+    const auto& wishes = tangle.request.wishes;
+    const bool lists = std::any_of(wishes.begin(), wishes.end(), [](const auto& wish) { return wish.devices.size() > 1; });
     CHECK(report->by_time == plan->estimate.has_value());
     if (!report->by_time) CHECK(report->subgraphs == count_subgraphs(*plan));
     for (const WhatIf& c : report->cases) {
       ++cases, by_time += report->by_time;
+      if (lists) continue;  // a yes may be the first of a list, which is then kept whatever it costs
       if (!report->by_time) CHECK(c.subgraphs <= report->subgraphs);
       else if (c.microseconds) CHECK(*c.microseconds <= *report->microseconds);
     }
@@ -228,7 +232,7 @@ TEST_CASE("a plugin that takes back one yes after another while compiling ends i
 TEST_CASE("damaged allocations are read, or refused with a place, and what is read resolves or is refused") {
   Random random(3);
   Tangle tangle(random);
-  const std::string whole = R"({"n1": "X64:0", "n2": ["NPU:0", "CPU:0"], "n*": "auto", "op:Relu": "fastnpu/NPU:1", "n8/body*": "CPU:0", "*": "auto"})";
+  const std::string whole = R"({"n1": "X64:0", "n2": ["NPU:0", "CPU:0"], "n*": "auto", "op:Relu": "fastnpu/NPU:1", "n1?*": "CPU:0", "*": "auto"})";
   std::map<StatusKind, int> kinds;
   for (int i = 0; i < 60000; ++i) {
     const Result<Json> json = parse_json(damaged(random, whole), "alloc.json");

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the image fuzzer with clang and libFuzzer and runs it from the seeds; prints SKIP with the reason where it cannot.
-# Usage: run_libfuzzer.sh SOURCE_FOLDER SEED_PROGRAM CLANGXX SECONDS
+# Usage: run_libfuzzer.sh SOURCE_FOLDER SEED_PROGRAM CLANGXX INPUTS
 set -euo pipefail
-source=$1 seeds=$2 clang=$3 seconds=$4
+source=$1 seeds=$2 clang=$3 inputs=$4
 [ -x "$clang" ] || { echo "SKIP: clang++-19 is not installed"; exit 0; }
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
@@ -15,5 +15,5 @@ fi
 mkdir "$work/corpus"
 "$seeds" --seeds "$work/corpus"
 cd "$work"
-./fuzz -seed=1 -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 corpus >log 2>&1 || { tail -40 log; exit 1; }
+./fuzz -seed=1 -runs="$inputs" -max_len=8192 -print_final_stats=1 corpus >log 2>&1 || { tail -40 log; exit 1; }
 grep -E 'number_of_executed_units|ERROR|SUMMARY' log

@@ -260,3 +260,18 @@ TEST_CASE("mutated model.meta texts never crash the reader") {
   }
   CHECK(refused > 2000);
 }
+
+TEST_CASE("tables of very many members are written and read without searching them for each") {
+  TempFolder t;
+  auto writer = PackageWriter::create({t / "out", "m"});
+  REQUIRE(writer.ok());
+  Package p = fill(*writer);
+  for (int i = 0; i < 100000; ++i) {  // minutes otherwise
+    p.options["fake." + std::to_string(i)] = "v";
+    p.variants[0].shapes["in" + std::to_string(i)] = {1, 2};
+  }
+  const auto committed = writer->commit(std::move(p));
+  REQUIRE_MESSAGE(committed.ok(), committed.status().message());
+  CHECK(committed->options.at("fake.99999") == "v");
+  CHECK(committed->variants[0].shapes.at("in99999") == std::vector<int64_t>{1, 2});
+}

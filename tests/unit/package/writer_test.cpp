@@ -177,11 +177,34 @@ TEST_CASE("what a killed run left is removed by the next run, what a living run 
   CHECK(living->staging() != second->staging());
 }
 
+TEST_CASE("folders of the user that look like leftovers stay, also under the number of this run") {
+  TempFolder t;
+  const std::string own = std::to_string(getpid());
+  for (const std::string& name : {std::string("1"), std::string("20240101-1"), own, own + "-1"}) put(t / ("out/.m." + name + "/thesis.txt"), "years of work");
+  put(t / "out/.m.7/thesis.txt", "years of work"), put(t / "out/.m.7.lock", "mine");
+  put(t / "out/.m.8.old/thesis.txt", "years of work");
+  put(t / ("out/.m." + own + "-2.lock"), ""), put(t / ("out/.m." + own + "-3.old/thesis.txt"), "years of work");
+  const std::set<std::string> before = listing(t.path());
+  write_sample(t / "out");
+  std::set<std::string> after = listing(t.path());
+  std::erase_if(after, [](const std::string& name) { return name == "out/m" || name.starts_with("out/m/"); });
+  CHECK(after == before);
+  for (const std::string& name : after)
+    if (name.ends_with("thesis.txt")) CHECK_MESSAGE(get(t / name) == "years of work", name);
+}
+
 TEST_CASE("an old package that a dead run had moved aside comes back") {
   TempFolder t;
   write_sample(t / "out");
-  fs::rename(t / "out/m", t / "out/.m.999999999.old");
-  put(t / "out/.m.999999999.lock", "");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto writer = PackageWriter::create({t / "out", "m", true});
+    fs::rename(t / "out/m", writer->staging() + ".old");
+    raise(SIGKILL);
+  }
+  int how = 0;
+  REQUIRE(waitpid(child, &how, 0) == child);
+  REQUIRE_FALSE(fs::exists(t / "out/m"));
   CHECK_FALSE(PackageWriter::create({t / "out", "m"}).ok());
   CHECK(open_package(t / "out/m").ok());
 }

@@ -49,6 +49,27 @@ TEST_CASE("wait times out while the run goes on, and succeeds when it is over") 
   CHECK(r->output(0)->as<float>()[3] == 24);
 }
 
+TEST_CASE("a limit that no clock can count is no limit") {
+  for (const int64_t limit : {INT64_MAX, INT64_MAX / 1000, INT64_MAX / 1'000'000, INT64_MAX / 1'000'000 - 1}) {
+    CAPTURE(limit);
+    Gated b;
+    auto r = b.request();
+    REQUIRE(r->set_input(0, filled({4})).ok());
+    REQUIRE(r->start().ok());
+    std::atomic<bool> over{false};
+    Status outcome;
+    std::thread waiter([&] {
+      outcome = r->wait(limit);
+      over = true;
+    });
+    b.await_entry();
+    for (int i = 0; i < 20 && !over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // time for a wrong answer
+    b.gate = true;
+    waiter.join();
+    CHECK(outcome.ok());
+  }
+}
+
 TEST_CASE("a running request refuses a second start and a run") {
   Gated b;
   auto r = b.request();

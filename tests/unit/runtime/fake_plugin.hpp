@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "core/registry/gate.hpp"
 #include "core/runtime/fence.hpp"
 #include "core/runtime/model.hpp"
 #include "core/runtime/request.hpp"
@@ -27,6 +29,7 @@ struct FakeProgram {
   std::function<Result<std::vector<std::vector<int64_t>>>(Tensors in)> output_shapes;  // empty = what the bindings say
   bool is_async = false;  // offers optima.async/1: a thread for each run
   std::function<void()> on_cancel = [] {};
+  Gate* gate = nullptr;  // held while it executes asynchronously and signals, as of a plugin that signals inside another call
 };
 
 class FakePlugin : public Plugin {
@@ -70,6 +73,8 @@ class FakeContext : public ExecutionContext {
   Status submit(Tensors in, Outputs out, std::span<const optima_fence_point>, optima_fence_point signal) override {
     const std::lock_guard lock(mutex_);
     threads_.emplace_back([this, in, out, signal] {
+      std::optional<Gate::Pass> inside;
+      if (program_.gate) inside.emplace(*program_.gate);
       const Status done = program_.execute(in, out);
       if (done.ok()) Fence::of(signal)->signal(signal.value);
       else Fence::of(signal)->poison(signal.value, done.kind() == StatusKind::Cancelled ? OPTIMA_CANCELLED : OPTIMA_DEVICE, std::string(done.message()));

@@ -220,6 +220,22 @@ TEST_CASE("a scan runs along several inputs, backwards too, and wants them of on
   CHECK(request->run().message() == "node 'node_1': scan input 1 has length 4, wanted 3 as scan input 0 has");
 }
 
+TEST_CASE("a scan over packed elements is refused when the package is read, going in and coming out") {
+  for (const bool in : {true, false}) {
+    FlowBench b;
+    const int32_t given = in ? OPTIMA_I4 : OPTIMA_U8, made = in ? OPTIMA_U8 : OPTIMA_I4;
+    b.in("x", {3, 5}, given);
+    b.out("all", {3, 5}, made);
+    b.node.scan_inputs = b.node.scan_outputs = {{0, false}};
+    b.body("body", {{"row", {5}, given}}, {{"piece", {5}, made}}, [](Tensors, Outputs) { return Status(); });
+    b.finish("Scan");
+    const auto loaded = b.load();
+    REQUIRE_FALSE(loaded.ok());
+    CHECK(loaded.status().message().find(in ? "'row' is int4, wanted elements of whole bytes" : "'piece' is int4, wanted elements of whole bytes") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("packages with driven nodes that contradict themselves are refused") {
   const auto refused = [](const std::function<void(LoopBench&)>& spoil) {
     LoopBench b;
@@ -246,5 +262,11 @@ TEST_CASE("packages with driven nodes that contradict themselves are refused") {
   CHECK(refused([&](LoopBench& b) { type(b.package.tensors, "a", OPTIMA_F16); }).find("'p' is float32, wanted float16 as a") != std::string::npos);
   CHECK(refused([&](LoopBench& b) { type(node(b).bodies[0].tensors, "go", OPTIMA_U8); }).find("'go' is uint8, wanted bool as a condition") !=
         std::string::npos);
+  // Pieces of packed elements do not lie one behind the other: 3 rows of 5 elements of 4 bits are 9 bytes, all 15 of them 8.
+  for (const int32_t packed : {OPTIMA_U4, OPTIMA_I4, OPTIMA_F4E2M1, OPTIMA_U2, OPTIMA_I2})
+    CHECK(refused([&](LoopBench& b) {
+            type(b.package.tensors, "all", packed);
+            type(node(b).bodies[0].tensors, "piece", packed);
+          }).find(std::string("'piece' is ") + std::string(dtype_name(packed)) + ", wanted elements of whole bytes") != std::string::npos);
   CHECK(refused([&](LoopBench& b) { b.package.variants[0].main = 2; }).find("subgraphs[1]: input 'i' is not written before it is read") != std::string::npos);
 }

@@ -196,6 +196,64 @@ TEST_CASE("outputs can be unbound again") {
   CHECK(r->output(0)->as<float>()[0] == chain_value(1, 4));
 }
 
+TEST_CASE("binding an output ends the outputs of the last run: nobody is handed a buffer that no run wrote") {
+  Chain b;
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  Tensor out = *Tensor::make(OPTIMA_F32, {1024});
+  REQUIRE(r->run().ok());
+  REQUIRE(r->bind_output(0, out.data, out.size).ok());
+  CHECK(r->output(0).status().kind() == StatusKind::Usage);
+  REQUIRE(r->run().ok());
+  CHECK(r->output(0)->data == out.data);
+  REQUIRE(r->bind_output(0, nullptr, 0).ok());
+  CHECK(r->output(0).status().kind() == StatusKind::Usage);
+  std::byte small[8];
+  REQUIRE(r->run().ok());
+  CHECK_FALSE(r->bind_output(0, small, 8).ok());
+  CHECK(r->output(0)->as<float>()[0] == chain_value(1, 4));  // what was refused changed nothing
+}
+
+TEST_CASE("a dynamic output that is unbound after its run is no longer handed out") {
+  Bench b;
+  b.tensor("in", {-1}), b.tensor("out", {-1});
+  b.package.inputs = {"in"};
+  b.package.outputs = {"out"};
+  b.subgraph({"in"}, {"out"}, affine(2, 0)).output_shapes = [](Tensors in) { return std::vector<std::vector<int64_t>>{{in[0].shape[0]}}; };
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({4})).ok());
+  std::vector<float> room(16 + 1);
+  REQUIRE(r->bind_output(0, room.data() + (reinterpret_cast<uintptr_t>(room.data()) % 64 == 0), 16).ok());
+  REQUIRE(r->run().ok());
+  REQUIRE(r->bind_output(0, nullptr, 0).ok());
+  CHECK(r->output(0).status().kind() == StatusKind::Usage);
+  REQUIRE(r->run().ok());
+  CHECK(r->output(0)->as<float>()[3] == 8);
+}
+
+TEST_CASE("a new input ends the outputs of the last run when one of them shows it, and only then") {
+  Bench b;
+  b.tensor("in", {-1}), b.tensor("same", {-1});
+  b.package.inputs = {"in"};
+  b.package.outputs = {"same"};
+  b.package.variants[0].pass_through = {{"same", "in", ""}};
+  auto r = b.request();
+  Tensor bound = *Tensor::make(OPTIMA_F32, {4});
+  REQUIRE(r->bind_output(0, bound.data, bound.size).ok());
+  REQUIRE(r->set_input(0, filled({4})).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->output(0)->size == 16);
+  REQUIRE(r->set_input(0, filled({1000})).ok());
+  CHECK(r->output(0).status().kind() == StatusKind::Usage);  // 4000 bytes of a buffer of 16
+
+  Chain chain;
+  auto other = chain.request();
+  REQUIRE(other->set_input(0, filled({1024})).ok());
+  REQUIRE(other->run().ok());
+  REQUIRE(other->set_input(0, filled({1024}, 7)).ok());
+  CHECK(other->output(0)->as<float>()[0] == chain_value(1, 4));
+}
+
 TEST_CASE("profile data has the init kinds always, the run's kinds when asked for") {
   Chain b;
   auto r = b.request();

@@ -183,11 +183,13 @@ typedef struct optima_rt_load_options {
 OPTIMA_RT_API uint32_t optima_rt_version(void);
 
 /* [any] Looks for plugins; none is started before it is needed. options null = no folders. INVALID_INPUT: a folder is missing or a
- * setting unknown. */
+ * setting unknown. Settings given without folders are kept for those that are added: one that no plugin knows then fails the adding, one
+ * whose plugin never came fails the first load. */
 OPTIMA_RT_API int32_t optima_rt_context_create(const optima_rt_context_options* options, optima_rt_context** context, optima_rt_error* error);
 /* [object] Joins its threads. Plugin files stay in the process. */
 OPTIMA_RT_API void optima_rt_context_destroy(optima_rt_context* context);
-/* [any] One more plugin folder, looked into after the others. INVALID_INPUT: it is missing. */
+/* [any] One more plugin folder, looked into after the others; the context's settings hold for its plugins too. INVALID_INPUT: it is
+ * missing, or its plugins do not know a setting. */
 OPTIMA_RT_API int32_t optima_rt_context_add_plugins(optima_rt_context* context, const char* folder, optima_rt_error* error);
 /* [any] Calls `add` for each device of each plugin; the strings live for that call. A plugin that has none is left out. */
 OPTIMA_RT_API int32_t optima_rt_context_devices(optima_rt_context* context, void (*add)(void* data, const optima_rt_device* device), void* data,
@@ -239,9 +241,11 @@ OPTIMA_RT_API int32_t optima_rt_request_set_input(optima_rt_request* request, ui
 OPTIMA_RT_API int32_t optima_rt_request_input_buffer(optima_rt_request* request, uint32_t index, const int64_t* shape, int32_t rank,
                                                      optima_rt_tensor* tensor, optima_rt_error* error);
 /* [object] Later runs write the output to these bytes, which must live until unbound (data null) or the request is destroyed.
- * INVALID_INPUT: too small for an output of known shape; for others the run fails when they do not fit. */
+ * Ends the outputs of the last run. INVALID_INPUT: too small for an output of known shape; for others the run fails when they do not
+ * fit. */
 OPTIMA_RT_API int32_t optima_rt_request_bind_output(optima_rt_request* request, uint32_t index, void* data, uint64_t capacity, optima_rt_error* error);
-/* [object] The output of the last successful run, without a copy; lives until the next run. USAGE: there was none. */
+/* [object] The output of the last successful run, without a copy; lives until the next run or bind_output, one that is an input of the
+ * model until that input is set again. USAGE: there was none. */
 OPTIMA_RT_API int32_t optima_rt_request_output(optima_rt_request* request, uint32_t index, optima_rt_tensor* tensor, optima_rt_error* error);
 
 /* [object] Runs in the calling thread. INVALID_INPUT: an input is not set. PLUGIN: a subgraph failed; the text names it. */

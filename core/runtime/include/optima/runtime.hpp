@@ -207,7 +207,7 @@ class InferRequest {
   void setOutputTensor(uint32_t index, Tensor& tensor) {
     detail::call([&](optima_rt_error* e) { return optima_rt_request_bind_output(get(), index, tensor.getBuffer(), tensor.size(), e); });
   }
-  /// The output of the last run, borrowed: valid until the next run.
+  /// The output of the last run, borrowed: valid until the next run or setOutputTensor().
   Tensor getOutputTensor(const std::string& name) { return getOutputTensor(output(name)); }
   Tensor getOutputTensor(uint32_t index) {
     optima_rt_tensor t{};
