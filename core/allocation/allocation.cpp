@@ -85,9 +85,9 @@ Result<std::pair<std::string, Wish>> parse_pin(const std::string& text) {
   const size_t at = text.rfind('=');  // names may hold '=', devices may not
   const std::string key = text.substr(0, at == std::string::npos ? 0 : at);
   if (key.empty() || key == "op:" || at + 1 == text.size())
-    return invalid_input(cat("--pin: found ", quote(text), ", wanted NODE=KIND:index, where NODE may be a glob, op:Type or *"));
+    return usage_error(cat("--pin: found ", quote(text), ", wanted NODE=KIND:index, where NODE may be a glob, op:Type or *"));
   Result<Wish> wish = parse_wish(text.substr(at + 1));
-  if (!wish.ok()) return wish.status().within(cat("--pin ", quote(key)));
+  if (!wish.ok()) return usage_error(wish.status().within(cat("--pin ", quote(key))).message());
   wish->source = is_rule(key) ? cat("--pin ", quote(key)) : "--pin";
   return std::pair(key, std::move(*wish));
 }

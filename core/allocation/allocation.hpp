@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,19 +44,22 @@ struct Allocation {
 Result<Allocation> read_allocation(const std::string& path);
 /// The same from a parsed document; `path` is for messages only.
 Result<Allocation> parse_allocation(const Json& json, const std::string& path);
-/// `--pin KEY=DEV`: a key and what is wanted in the grammar of the file, split at the last '='. Lists as "A:0,B:0". InvalidInput.
+/// `--pin KEY=DEV`: a key and what is wanted in the grammar of the file, split at the last '='. Lists as "A:0,B:0". Usage.
 Result<std::pair<std::string, Wish>> parse_pin(const std::string& text);
 
 /// What an allocation and `--pin` mean for one graph.
 struct Resolved {
   std::vector<Wish> by_node_id;     ///< nodes of bodies too
   std::vector<std::string> folded;  ///< names with a device that only hit nodes which were folded away, with the reason
-  std::vector<std::string> notes;   ///< globs and op types that hit nothing
+  std::vector<std::string> notes;   ///< op types of the allocation that are not in this model
 };
 /// One wish per node id: `pins` over the allocation, and in each exact name over longest glob over op type over `*`. A key that is a
-/// node's name is that name even if it looks like a glob. InvalidInput for names absent from the source model (nearest shown), for a name that
-/// several source nodes share, for a pin said twice, and for two equally long globs that disagree on a node they decide.
-Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins = {});
+/// node's name is that name even if it looks like a glob. InvalidInput for names absent from the source model and for globs that match
+/// nothing in it (nearest shown), for a name that several source nodes share, for a pin said twice, and for two equally long globs that
+/// disagree on a node they decide. An op type that the model does not have is an error in a pin; in the allocation, which may serve several
+/// models, only when it is not among `operators` either, where any are given.
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const std::vector<std::pair<std::string, Wish>>& pins = {},
+                         std::span<const std::string> operators = {});
 
 /// What --pin says behind the '=': a device, several as "A:0,B:0" (the first that can), "host" or "auto". InvalidInput.
 Result<Wish> parse_wish(const std::string& text);

@@ -34,7 +34,11 @@ class Compactor {
 
  private:
   const std::string& wanted(const NamedNode& node) const { return device_of_.find(node.name)->second; }
-  void add(const std::string& key, const std::string& device) { rules_.emplace_back(key, device); }
+  void add(const std::string& key, const std::string& device) {
+    const auto [at, fresh] = place_.try_emplace(key, rules_.size());
+    if (fresh) rules_.emplace_back(key, device);
+    else rules_[at->second].second = device;
+  }
 
   std::string most_common() const {
     std::map<std::string_view, size_t> count;
@@ -84,7 +88,7 @@ class Compactor {
 
   Json document() const {
     Json out = Json::object();
-    for (const auto& [key, device] : rules_) out[key] = wish_value(device);
+    for (const auto& [key, device] : rules_) append_member(out, key, wish_value(device));
     return out;
   }
   std::string text() const { return to_text(document()); }
@@ -94,6 +98,7 @@ class Compactor {
   const std::map<std::string, std::string, std::less<>>& device_of_;
   std::vector<const NamedNode*> live_, wrong_;
   std::vector<std::pair<std::string, std::string>> rules_;
+  std::map<std::string, size_t> place_;  // in rules_
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/allocation/names.hpp"
 
+#include <set>
+
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -30,6 +32,23 @@ std::string NodeNames::absence(std::string_view name) const {
   std::vector<std::string> names;
   for (const NamedNode& node : nodes_) names.emplace_back(node.name);
   return cat("no node ", quote(name), " in the model", nearest_hint(name, names));
+}
+
+std::string NodeNames::nearest_glob(std::string_view glob) const {
+  std::set<std::string> known;
+  for (const NamedNode& node : nodes_) {
+    known.emplace(node.name);
+    for (size_t at = node.name.find('/', 1); at != std::string_view::npos; at = node.name.find('/', at + 1))
+      known.insert(cat(node.name.substr(0, at + 1), "*"));
+  }
+  return nearest_hint(glob, std::vector<std::string>(known.begin(), known.end()));
+}
+
+std::string NodeNames::nearest_op(std::string_view key, std::span<const std::string> operators) const {
+  std::set<std::string> known;
+  for (const NamedNode& node : nodes_) known.insert(cat("op:", node.op_type));
+  for (const std::string& op : operators) known.insert("op:" + op);
+  return nearest_hint(key, std::vector<std::string>(known.begin(), known.end()));
 }
 
 }  // namespace optima::detail

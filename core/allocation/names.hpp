@@ -2,6 +2,7 @@
 // core/allocation: the names of a source model and what they stand for. Private to the room.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,10 @@ class NodeNames {
   const NamedNode* find(std::string_view name) const;
   /// Why `name` is nobody's: shared by several nodes of the model, or absent (nearest shown).
   std::string absence(std::string_view name) const;
+  /// For the end of a message about a glob that matches nothing: " (nearest: 'encoder/*')", of names and their folders, or empty.
+  std::string nearest_glob(std::string_view glob) const;
+  /// The same about "op:Type", of the model's types and `operators`.
+  std::string nearest_op(std::string_view key, std::span<const std::string> operators) const;
 
  private:
   const Graph& graph_;

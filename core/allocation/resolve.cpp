@@ -58,18 +58,25 @@ class Rules {
   }
 
   // Globs and op types that decided nothing because nothing is there, or all that was there is folded away. Globs that longer
-  // ones hid were not tried in decide(), so they are tried here.
-  void report_useless(const NodeNames& names, Resolved& out) const {
+  // ones hid were not tried in decide(), so they are tried here. `operators`: known besides the model's; null = an op type must be here.
+  Status check_useless(const std::string& place, const NodeNames& names, const std::span<const std::string>* operators, Resolved& out) const {
     for (const Rule& rule : globs_) {
       if (rule.used) continue;
       bool live = false, folded = false;
       for (const NamedNode& node : names.nodes())
         if (glob_match(rule.key, node.name)) (node.id == OPTIMA_NONE ? folded : live) = true;
       if (!live && folded) out.folded.push_back(cat(quote(rule.key), " (all that it matches)"));
-      if (!live && !folded) out.notes.push_back(cat("glob ", quote(rule.key), " matches no node"));
+      if (!live && !folded) return invalid_input(cat(place, ": glob ", quote(rule.key), " matches no node", names.nearest_glob(rule.key)));
     }
-    for (const Rule& rule : ops_)
-      if (!rule.used) out.notes.push_back(cat("no node of the model is of the type in ", quote(rule.key)));
+    for (const Rule& rule : ops_) {
+      if (rule.used) continue;
+      const std::string absent = cat("no node of the model is of the type in ", quote(rule.key));
+      if (!operators) return invalid_input(cat(place, ": ", absent, names.nearest_op(rule.key, {})));
+      const bool known = operators->empty() || std::find(operators->begin(), operators->end(), rule.key.substr(3)) != operators->end();
+      if (!known) return invalid_input(cat(place, ": ", quote(rule.key), " names no known operator", names.nearest_op(rule.key, *operators)));
+      out.notes.push_back(absent);
+    }
+    return {};
   }
 
  private:
@@ -106,7 +113,7 @@ void report_folded(const Entries& entries, const NodeNames& names, Resolved& out
 
 }  // namespace
 
-Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const Entries& pins) {
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const Entries& pins, std::span<const std::string> operators) {
   const NodeNames names(graph);
   OPTIMA_RETURN_IF_ERROR(check_once(pins));
   Rules rules, pin_rules;  // pins are a second allocation, which speaks first
@@ -126,8 +133,8 @@ Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const
     out.by_node_id[node.id] = std::move(has_pin ? *pin : *wish);
   }
   for (const Entries* entries : {&allocation.entries, &pins}) report_folded(*entries, names, out);
-  rules.report_useless(names, out);
-  pin_rules.report_useless(names, out);
+  OPTIMA_RETURN_IF_ERROR(rules.check_useless(quote(allocation.path), names, &operators, out));
+  OPTIMA_RETURN_IF_ERROR(pin_rules.check_useless("--pin", names, nullptr, out));
   return out;
 }
 

@@ -8,8 +8,7 @@ namespace optima {
 
 std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device) {
   Json out = Json::object();
-  auto& members = out.get_ref<Json::object_t&>();
-  for (const auto& [name, device] : node_to_device) members.push_back({name, wish_value(device)});  // operator[] would search each time
+  for (const auto& [name, device] : node_to_device) append_member(out, name, wish_value(device));
   return to_text(out);
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/compile/own_operators.hpp"
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
 #include "core/placement/placement.hpp"
@@ -35,18 +36,6 @@ void tell(const ProgressReport& progress, double fraction, std::string_view stag
   if (progress) progress(fraction, stage);
 }
 
-/// Types of operators that only a plugin knows: the first compiler that claims the domain and offers optima.schema/1.
-onnx_io::InferForeign infer_by_plugins(Registry& registry) {
-  return [&registry](const optima_graph& graph, uint32_t node_index) -> Result<std::vector<image::Value>> {
-    const optima_node* node = optima_get_node(graph.image, node_index);
-    const optima_str domain = optima_string(graph.image, &node->domain);
-    for (Plugin* plugin : registry.compilers())
-      for (const std::string& claimed : plugin->manifest().domains)
-        if (claimed == std::string_view(domain.data, domain.size) && plugin->has_schema()) return plugin->infer(graph, node_index);
-    return std::vector<image::Value>();
-  };
-}
-
 Result<Graph> load_graph(const PlanRequest& request, Registry& registry) {
   onnx_io::ImportOptions import = request.import;
   import.infer_foreign = infer_by_plugins(registry);
@@ -57,7 +46,15 @@ Result<Graph> load_graph(const PlanRequest& request, Registry& registry) {
   return graph;
 }
 
-Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph) {
+/// What "op:Type" may name in an allocation that serves several models.
+std::vector<std::string> known_operators(const Registry& registry) {
+  std::vector<std::string> out = onnx_io::operator_names();
+  for (Plugin* plugin : registry.compilers())
+    for (const OperatorRow& row : plugin->manifest().operators) out.push_back(row.op);
+  return out;
+}
+
+Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph, const Registry& registry) {
   Allocation allocation;
   if (!request.allocation.empty()) {
     OPTIMA_ASSIGN(allocation, read_allocation(request.allocation));
@@ -67,7 +64,7 @@ Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph) 
     OPTIMA_ASSIGN(auto pin, parse_pin(text));
     pins.push_back(std::move(pin));
   }
-  return resolve(allocation, graph, pins);
+  return resolve(allocation, graph, pins, known_operators(registry));
 }
 
 Result<std::vector<std::shared_ptr<Plugin>>> read_supports(const PlanRequest& request, const Registry& registry) {
@@ -115,6 +112,7 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   for (const auto& support : planned.supports) out.plugins.push_back(support.get());
   out.plugin_order = request.config.plugin_order;
   out.plan_only = request.plan_only;
+  out.answers = planned.answers;
   return out;
 }
 
@@ -136,12 +134,12 @@ Result<Plan> make_plan_with(const Graph& graph, const PlacementRequest& placemen
   return plan;
 }
 
-/// Writes down what plugins refused while compiling and plans again; the new plan's notes tell.
+/// Writes down what plugins refused while compiling and plans again; the new plan's notes tell. A node that has clones may be refused by
+/// several subgraphs at once.
 Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, const std::vector<detail::Refusal>& refusals) {
-  for (const detail::Refusal& r : refusals) {
-    if (!placement.compile_refusals.emplace(std::pair(r.node_id, r.plugin), r.text).second)
-      return plugin_error(cat("plugin ", quote(r.plugin), " refused the same node twice: ", r.text));
-  }
+  bool news = false;
+  for (const detail::Refusal& r : refusals) news |= placement.compile_refusals.emplace(std::pair(r.node_id, r.plugin), r.text).second;
+  if (!news) return plugin_error(cat("plugin ", quote(refusals[0].plugin), " refused a node that it no longer has: ", refusals[0].text));
   return make_plan_with(planned.graph, placement, planned.wishes);
 }
 
@@ -189,14 +187,16 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
-  OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), request.passes));
+  passes::PassOptions options = request.passes;
+  options.own_operators = own_operators(registry);
+  OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), options));
   out.timings.passes_ms = watch.lap();
   tell(progress, 0, "asking the plugins and splitting");
   if (!request.plan.empty()) {
     OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
     OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
   } else {
-    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph));
+    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
   }
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
   OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));

@@ -15,6 +15,7 @@
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/package/package.hpp"
 #include "core/passes/pipeline.hpp"
+#include "core/placement/answers.hpp"
 #include "core/placement/plan.hpp"
 #include "core/registry/registry.hpp"
 
@@ -58,6 +59,7 @@ struct Planned {
   PlanChoice choice;  ///< of PlanRequest::plan
   Resolved wishes;
   Plan plan;
+  std::shared_ptr<PluginAnswers> answers = std::make_shared<PluginAnswers>();  ///< so that planning again asks no plugin again
   Timings timings;
   std::vector<std::shared_ptr<Plugin>> supports;  ///< the manifests of PlanRequest::supports
 };
@@ -71,7 +73,7 @@ struct CompileRequest {
   bool replace = false;     ///< --force
   int64_t jobs = 0;         ///< threads to compile with; 0 = all this process may use
   bool self_test = false;   ///< store inputs and the reference's outputs in the package
-  OptionValues options;     ///< as given to the registry; written into the package
+  OptionValues options;     ///< as given to the registry; written into the package but for secret ones
   const std::atomic<bool>* cancelled = nullptr;
 };
 

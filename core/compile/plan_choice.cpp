@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -109,10 +110,8 @@ class ChoiceReader {
     Result<DeviceName> parsed = parse_device(full_name);
     if (!parsed.ok()) return parsed.status().within(cat(at.place(), ".full_name"));
     settings.name = *parsed;
-    OPTIMA_ASSIGN(const JsonReader attributes, at.object("attributes"));
-    for (const auto& [key, value] : attributes.json().items()) {
-      OPTIMA_ASSIGN(settings.attributes[key], attributes.string(key));
-    }
+    OPTIMA_ASSIGN(const auto attributes, at.string_members("attributes"));
+    settings.attributes.insert(attributes.begin(), attributes.end());
     OPTIMA_ASSIGN(const int64_t limit, at.integer("memory_limit"));
     settings.memory_limit = static_cast<uint64_t>(limit);
     OPTIMA_ASSIGN(const bool only_named, at.boolean("only_named"));
@@ -162,7 +161,7 @@ class ChoiceReader {
 
   JsonReader root_;
   PlanChoice out_;
-  std::unordered_set<std::string> seen_;
+  std::set<std::string> seen_;
   std::unordered_set<size_t> copied_;  // entries that quantized units run too: their clones follow from the units
 };
 

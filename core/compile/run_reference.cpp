@@ -10,6 +10,8 @@
 namespace optima {
 namespace {
 
+struct Interrupted {};  // ends the reference's run from its observer
+
 const Tensor* find(const std::vector<Tensor>& tensors, const std::string& name) {
   const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
   return it == tensors.end() ? nullptr : &*it;
@@ -65,7 +67,8 @@ std::vector<TensorInfo> input_infos(const Graph& graph) {
   return out;
 }
 
-Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs, const std::set<std::string>& wanted) {
+Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs, const reference::Foreign& foreign,
+                                          const std::set<std::string>& wanted, const std::atomic<bool>* cancel) {
   const image::Graph& main = graph.main();
   std::vector<reference::Tensor> given;
   for (const uint32_t v : main.inputs) {
@@ -80,13 +83,19 @@ Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<
   const PackedGraph packed = pack(graph);
   try {
     const auto keep = [&](uint32_t value, const reference::Tensor& t) {
+      if (cancel && *cancel) throw Interrupted();
       const std::string& name = main.values[value].name;
       if (!failure.ok() || !names.contains(name) || find(found, name)) return;
       if (Result<Tensor> kept = from_reference(t, name); kept.ok()) found.push_back(std::move(*kept));
       else failure = kept.status();
     };
-    const std::vector<reference::Tensor> outputs = reference::run(packed.raw, given, keep);
+    const std::vector<reference::Tensor> outputs = reference::run(packed.raw, given, keep, foreign);
     for (size_t i = 0; i < outputs.size(); ++i) keep(main.outputs[i], outputs[i]);  // outputs that no node computes
+  } catch (const Interrupted&) {
+    return cancelled();
+  } catch (const reference::ForeignError& e) {
+    if (e.code != OPTIMA_UNSUPPORTED) return plugin_error(e.text);
+    return placement_error(cat("the reference cannot run this model: ", e.text));
   } catch (const Error& e) {
     return placement_error(cat("the reference cannot run this model: ", e.text));
   }

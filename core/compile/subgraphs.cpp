@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include "core/compile/scopes.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
 
 namespace optima::detail {
 namespace {
@@ -39,11 +39,7 @@ class Builder {
   }
 
   Result<BuildResult> run() {
-    std::vector<std::thread> workers;
-    for (int64_t i = 1; i < workers_; ++i) workers.emplace_back([this] { work(); });
-    work();
-    for (std::thread& w : workers) w.join();
-    if (!failure_.ok()) return failure_;
+    OPTIMA_RETURN_IF_ERROR(run_on_threads(workers_, [this] { return work(); }));
     std::sort(result_.refusals.begin(), result_.refusals.end(), [](const Refusal& a, const Refusal& b) { return a.node_id < b.node_id; });
     return std::move(result_);
   }
@@ -53,15 +49,13 @@ class Builder {
   const Subgraph& subgraph(uint32_t index) const { return scope(index).plan->subgraphs[numbered_[index].position]; }
   const PlanDevice& device(uint32_t index) const { return scope(index).plan->devices[subgraph(index).device]; }
 
-  void work() {
+  Status work() {
     for (size_t i; (i = next_++) < result_.subgraphs.size() && !stop_;)
-      if (Status s = build(static_cast<uint32_t>(i)); !s.ok()) fail(s);
-  }
-
-  void fail(const Status& status) {
-    const std::lock_guard lock(mutex_);
-    if (failure_.ok()) failure_ = status;
-    stop_ = true;
+      if (Status s = guarded([&] { return build(static_cast<uint32_t>(i)); }); !s.ok()) {
+        stop_ = true;
+        return s;
+      }
+    return {};
   }
 
   Status build(uint32_t index) {
@@ -115,8 +109,21 @@ class Builder {
     if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
       return failed.status.within(cat("subgraph ", index, " on ", device(index).full_name));
     const std::lock_guard lock(mutex_);
-    result_.refusals.push_back({blamed, device(index).plugin, failed.status.message()});
+    if (!add_refusals(scope(index).graph->contents, 0, blamed, device(index).plugin, failed.status.message()))
+      return internal_error(cat("subgraph ", index, ": node ", blamed, ", which it has, is not in its graph"));
     return writer_.drop_subgraph(index);
+  }
+
+  // The node, and the nodes around it: one that went whole with it would be refused for it again. True when the graph has the node.
+  bool add_refusals(const image::Contents& contents, uint32_t graph, uint32_t blamed, const std::string& plugin, const std::string& text) {
+    for (const image::Node& node : contents.graphs[graph].nodes) {
+      bool inside = false;
+      for_each_body(node, [&](uint32_t body) { inside = inside || add_refusals(contents, body, blamed, plugin, text); });
+      if (!inside && node.id != blamed) continue;
+      result_.refusals.push_back({node.id, plugin, inside ? cat("in its body: ", text) : text});
+      return true;
+    }
+    return false;
   }
 
   void report(uint32_t index, double fraction, std::string_view stage) {
@@ -139,7 +146,6 @@ class Builder {
   std::atomic<uint64_t> next_blob_id_ = 1;
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
-  Status failure_;
   BuildResult result_;
   std::vector<double> fractions_;
 };

@@ -24,7 +24,7 @@ struct BuiltSubgraph {
   double ms = 0;
 };
 
-/// A node that its plugin refused while it compiled.
+/// A node that its plugin refused while it compiled, or one with such a node in a body.
 struct Refusal {
   uint32_t node_id = 0;
   std::string plugin;
@@ -36,7 +36,8 @@ struct BuildResult {
   std::vector<Refusal> refusals;         ///< by subgraph, then order of discovery
 };
 
-/// Every artifact lands in its Subgraph_<i>/ of the writer; folders of subgraphs that were refused are dropped.
+/// Every artifact lands in its Subgraph_<i>/ of the writer; folders of subgraphs that were refused are dropped. Whatever goes wrong on
+/// one of the threads, an exception or memory that runs out included, is the one failure.
 Result<BuildResult> build_subgraphs(const CompileRequest& request, const Planned& planned, Registry& registry,
                                     PackageWriter& writer, const ProgressReport& progress);
 

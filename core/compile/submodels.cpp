@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/package/staging.hpp"
 #include "core/support/file.hpp"
@@ -90,8 +91,8 @@ class Emitter {
       shape.push_back(dim.value);
       dynamic_ = dynamic_ || dim.value < 0;
     }
-    if (!tensors_.contains(value.name))
-      tensors_[value.name] = {{"shape", std::move(shape)}, {"attr", attr}, {"dtype", dtype_name(value.dtype)}};
+    if (described_.insert(value.name).second)
+      append_member(tensors_, value.name, {{"shape", std::move(shape)}, {"attr", attr}, {"dtype", dtype_name(value.dtype)}});
     return {};
   }
 
@@ -140,6 +141,7 @@ class Emitter {
   const ProgressReport& progress_;
   const image::Graph& main_;
   Json graphs_ = Json::array(), tensors_ = Json::object();
+  std::set<std::string> described_;  // members of tensors_
   bool dynamic_ = false;
 };
 

@@ -38,7 +38,7 @@ class Description {
   Result<Package> make() {
     package_.model_name = planned_.graph.model_name;
     package_.model_hash = planned_.graph.model_hash;
-    package_.options = request_.options;
+    package_.options = registry_.public_options(request_.options);
     package_.tools["optima"] = OPTIMA_VERSION;
     PackageVariant& variant = package_.variants.emplace_back();
     variant.main = static_cast<uint32_t>(planned_.plan.subgraphs.size());
@@ -230,8 +230,10 @@ Result<Package> write_package(const CompileRequest& request, const Planned& plan
   OPTIMA_ASSIGN(Package package, Description(request, planned, registry, built, writer).make());
   OPTIMA_RETURN_IF_ERROR(writer.add_file("placement.json", to_text(plan_to_json(planned.plan))));
   OPTIMA_RETURN_IF_ERROR(writer.add_file("alloc.json", allocation_of(planned.plan, planned.graph)));
-  OPTIMA_RETURN_IF_ERROR(writer.add_file("optima.yaml", effective_config(request.plan.config)));
-  if (request.self_test) OPTIMA_RETURN_IF_ERROR(add_self_test(planned.graph, writer));
+  Config config = request.plan.config;
+  config.plugin_options = registry.public_options(std::move(config.plugin_options));
+  OPTIMA_RETURN_IF_ERROR(writer.add_file("optima.yaml", effective_config(config)));
+  if (request.self_test) OPTIMA_RETURN_IF_ERROR(add_self_test(planned.graph, registry, writer, request.cancelled));
   return writer.commit(std::move(package));
 }
 

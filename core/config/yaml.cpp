@@ -7,9 +7,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <unordered_map>
 
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
@@ -59,7 +59,7 @@ class Builder : public YAML::EventHandler {
   struct Open {
     YamlNode* node;
     bool has_key = false;
-    std::unordered_map<std::string, std::pair<uint32_t, uint32_t>> keys;  // looked up only
+    std::map<std::string, std::pair<uint32_t, uint32_t>> keys;
   };
 
   [[noreturn]] static void refuse(const YAML::Mark& mark, std::string message) {
@@ -126,8 +126,7 @@ Json to_json(const YamlNode& node) {
     }
     case YamlNode::Kind::Map: {
       Json out = Json::object();
-      // Keys are unique already; push_back of pairs spares the ordered map its search for each one.
-      for (const auto& member : node.members) out.get_ref<Json::object_t&>().push_back({member.key, to_json(member.value)});
+      for (const auto& member : node.members) append_member(out, member.key, to_json(member.value));  // keys are unique already
       return out;
     }
     case YamlNode::Kind::Scalar: break;

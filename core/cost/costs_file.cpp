@@ -98,9 +98,12 @@ std::string costs_text(const MeasuredCosts& costs) {
   for (const MeasuredDevice& d : costs.devices) {
     Json& one = devices.emplace_back(Json{{"device", d.name.text()}});
     if (d.launch_us >= 0) one["launch_us"] = d.launch_us;
-    for (CostMethod method : kMethods)
+    for (CostMethod method : kMethods) {
+      Json nodes = Json::object();
       for (const auto& [name, node] : d.nodes)
-        if (node.method == method) one[std::string(name_of(method))][name] = node.microseconds;
+        if (node.method == method) append_member(nodes, name, node.microseconds);
+      if (!nodes.empty()) one[std::string(name_of(method))] = std::move(nodes);
+    }
     for (const MeasuredRun& run : d.runs)
       one["runs"].push_back({{"microseconds", run.microseconds}, {"bytes_in", run.bytes_in}, {"bytes_out", run.bytes_out}, {"nodes", run.nodes}});
   }

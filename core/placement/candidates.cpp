@@ -2,6 +2,9 @@
 #include "core/placement/candidates.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
@@ -79,12 +82,6 @@ class Finder {
   // Plugins come ordered (user's order, priority, id), so the first that serves the kind is the one; the rule says which of
   // these decided.
   Result<Server> server_by_kind(const DeviceName& name) const {
-    for (const DeviceName& other : request_.candidates)
-      if (!other.plugin.empty() && other.kind == name.kind) {
-        OPTIMA_ASSIGN(Server server, server_by_name(other));
-        server.rule = cat("first for ", name.kind, " in the order of devices");
-        return server;
-      }
     const std::vector<Plugin*> serving = serving_kind(name.kind);
     if (serving.empty())
       for (Plugin* plugin : request_.plugins) OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
@@ -107,7 +104,7 @@ class Finder {
     const DeviceKind* kind = plugin.manifest().find_kind(name.kind);
     if (kind->is_virtual || kind->device_class == "cpu") return {};
     std::string why_none;
-    Result<std::vector<DeviceInfo>> present = plugin.devices(&why_none);
+    Result<std::vector<DeviceInfo>> present = request_.answers->devices(plugin, &why_none);
     if (!present.ok()) return present.status().within(cat("plugin ", quote(plugin.manifest().id), " cannot list its devices"));
     std::vector<std::string> found;
     for (const DeviceInfo& info : *present)
@@ -151,43 +148,64 @@ class Finder {
     TargetDevice out;
     out.kind = name.kind;
     out.slot = name.index;
-    for (const DeviceSettings& s : request_.settings)
-      if (s.name.kind == name.kind && s.name.index == name.index && (s.name.plugin.empty() || s.name.plugin == plugin.manifest().id)) {
-        out.attributes = s.attributes;
-        out.memory_limit = s.memory_limit;
-      }
+    for (const bool full : {false, true})  // what is said of the full name wins
+      for (const DeviceSettings& s : request_.settings)
+        if (full == !s.name.plugin.empty() && s.name.fits({plugin.manifest().id, name.kind, name.index})) {
+          out.attributes = s.attributes;
+          out.memory_limit = s.memory_limit;
+        }
     return out;
   }
 
   Status add_present() {
-    std::vector<std::string> kinds;
     for (Plugin* plugin : request_.plugins) {
       if (plugin->manifest().only_when_named) continue;
       std::string why_none;
-      Result<std::vector<DeviceInfo>> present = plugin->devices(&why_none);
+      Result<std::vector<DeviceInfo>> present = request_.answers->devices(*plugin, &why_none);
       if (!present.ok()) {
         out_.notes.push_back(cat("plugin ", quote(plugin->manifest().id), " cannot list its devices: ", present.status().message()));
         continue;
       }
-      for (const DeviceInfo& info : *present) {
-        if (std::find(kinds.begin(), kinds.end(), info.kind) != kinds.end() || !plugin->manifest().find_kind(info.kind)) continue;
-        kinds.push_back(info.kind);
-        OPTIMA_RETURN_IF_ERROR(add({"", info.kind, 0}, "what is on this machine", true));
-      }
+      std::set<std::string> kinds;
+      for (const DeviceInfo& info : *present)
+        if (plugin->manifest().find_kind(info.kind) && kinds.insert(info.kind).second) OPTIMA_RETURN_IF_ERROR(add_found(*plugin, info.kind));
     }
     if (out_.free) return {};
     return invalid_input(cat("no plugin has a device on this machine, wanted one by --device or the allocation; kinds served: ", kinds_served()));
   }
 
-  // Short names where they are clear: in this plan, and to whoever reads it later without today's order of devices.
-  void settle_names() {
-    std::vector<std::string> shorts;
-    for (const PlanDevice& device : out_.devices) shorts.push_back(cat(device.target.kind, ":", device.target.slot));
-    for (size_t d = 0; d < shorts.size(); ++d)
-      out_.devices[d].name = std::count(shorts.begin(), shorts.end(), shorts[d]) == 1 && is_first(d) ? shorts[d] : out_.devices[d].full_name;
+  // Under the plain name where that means this plugin, else under the full one.
+  Status add_found(Plugin& plugin, const std::string& kind) {
+    const Manifest& first = serving_kind(kind)[0]->manifest();
+    const bool plain = first.id == plugin.manifest().id;
+    const size_t known = out_.devices.size();
+    OPTIMA_RETURN_IF_ERROR(add({plain ? "" : plugin.manifest().id, kind, 0}, "what is on this machine", true));
+    if (out_.devices.size() == known) return {};  // a wish names it
+    out_.found |= uint64_t{1} << known;
+    if (!plain) out_.devices[known].rule = cat("found here, after ", first.id);
+    return {};
   }
 
-  bool is_first(size_t device) const { return serving_kind(out_.devices[device].target.kind)[0] == out_.plugins[device]; }
+  // Short names where they are clear: in this plan, and to whoever reads it later without today's order of plugins. A device that nobody
+  // named gets the full name where it needs one, and leaves the others theirs.
+  void settle_names() {
+    std::map<std::string, size_t> named;
+    for (size_t d = 0; d < out_.devices.size(); ++d) named[short_name(d)] += !(out_.found >> d & 1);
+    for (size_t d = 0; d < out_.devices.size(); ++d)
+      out_.devices[d].name = named[short_name(d)] <= 1 && is_first(d) ? short_name(d) : out_.devices[d].full_name;
+  }
+
+  std::string short_name(size_t device) const { return cat(out_.devices[device].target.kind, ":", out_.devices[device].target.slot); }
+
+  bool is_first(size_t device) const {
+    std::vector<Plugin*> serving = serving_kind(out_.devices[device].target.kind);
+    if (!request_.plugin_order.empty())
+      std::stable_sort(serving.begin(), serving.end(), [](const Plugin* a, const Plugin* b) {
+        const Manifest &m = a->manifest(), &n = b->manifest();
+        return std::tuple(m.only_when_named, -m.priority, std::string_view(m.id)) < std::tuple(n.only_when_named, -n.priority, std::string_view(n.id));
+      });
+    return serving[0] == out_.plugins[device];
+  }
 
   const PlacementRequest& request_;
   Candidates out_;

@@ -13,6 +13,7 @@ struct Candidates {
   std::vector<PlanDevice> devices;
   std::vector<Plugin*> plugins;  ///< by device; null for the host
   uint64_t free = 0;             ///< devices for nodes without a wish
+  uint64_t found = 0;            ///< of those, what is on this machine and nobody named
   std::optional<Wish> required;  ///< --require-device, as the wish of every node
   std::vector<std::string> notes;
 

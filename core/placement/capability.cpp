@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "core/registry/tier_one.hpp"
@@ -33,14 +34,14 @@ class Asker {
     asked_.assign(out_.yes.size(), 0);
     const std::vector<uint32_t> ids = ask_note(device);
     if (ids.empty()) return {};
-    Plugin& plugin = *candidates_.plugins[device];
-    Result<std::vector<Verdict>> verdicts = plugin.check(packed_.raw, ids, candidates_.devices[device].target);
-    if (verdicts.ok()) {
-      take(device, *verdicts);
-      return {};
-    }
+    const PlanDevice& on = candidates_.devices[device];
+    const Result<std::vector<Verdict>> verdicts =
+        request_.answers->check(*candidates_.plugins[device], on.full_name, on.target, packed_.raw, ids);
     if (verdicts.status().kind() == StatusKind::Cancelled) return verdicts.status();
-    return take_failure(device, ids, verdicts.status().message());
+    if (verdicts.ok()) take(device, *verdicts);
+    else take_failure(device, ids, verdicts.status().message());
+    take_back(device);
+    return {};
   }
 
   // Tier 1; returns the ids of the nodes that are worth asking about. Until check() answers, they count as unanswered.
@@ -49,11 +50,6 @@ class Asker {
     std::vector<uint32_t> ids;
     for (uint32_t n = 0; n < graph_.main().nodes.size(); ++n) {  // the image lists the main graph's nodes first
       const uint32_t id = graph_.main().nodes[n].id;
-      const auto refused = request_.compile_refusals.find({id, manifest.id});
-      if (refused != request_.compile_refusals.end()) {
-        out_.refuse(n, device, "COMPILE", refused->second);
-        continue;
-      }
       if (const std::string why = outside_opsets(manifest, graph_.main().nodes[n].domain); !why.empty()) {
         out_.refuse(n, device, reason_name(OPTIMA_REASON_OPSET), why);
         continue;
@@ -110,7 +106,30 @@ class Asker {
     if (!yes && answer.text.empty()) answer.text = cat("plugin ", quote(candidates_.plugins[device]->manifest().id), " refused without a reason");
   }
 
-  Status take_failure(uint32_t device, const std::vector<uint32_t>& ids, const std::string& message) {
+  // What the plugin refused while compiling, although it says yes: its answers stay those of the first time it was asked.
+  void take_back(uint32_t device) {
+    const std::string& plugin = candidates_.plugins[device]->manifest().id;
+    std::set<uint32_t> refused;
+    for (const auto& [key, sentence] : request_.compile_refusals) {
+      const auto at = index_of_id_.find(key.first);
+      if (key.second != plugin || at == index_of_id_.end() || !(out_.yes[at->second] >> device & 1)) continue;
+      out_.refuse(at->second, device, "COMPILE", sentence);
+      refused.insert(at->second);
+    }
+    std::erase_if(out_.groups, [&](const Group& group) { return group.device == device && loses(group, refused); });
+  }
+
+  // A group that lost a node is none: the others do not go without it.
+  bool loses(const Group& group, const std::set<uint32_t>& refused) {
+    const auto lost = std::find_if(group.nodes.begin(), group.nodes.end(), [&](uint32_t n) { return refused.count(n) != 0; });
+    if (lost == group.nodes.end()) return false;
+    const std::string why = cat("taken only together with ", quote(graph_.main().nodes[*lost].name), ", which it could not compile");
+    for (const uint32_t n : group.nodes)
+      if (!refused.count(n)) out_.refuse(n, group.device, "OTHER", why);
+    return true;
+  }
+
+  void take_failure(uint32_t device, const std::vector<uint32_t>& ids, const std::string& message) {
     const std::string& plugin = candidates_.plugins[device]->manifest().id;
     for (uint32_t id : ids) {
       const uint32_t node = index_of_id_.at(id);
@@ -123,7 +142,6 @@ class Asker {
     }
     out_.notes.push_back(cat("plugin ", quote(plugin), " could not be asked about ", candidates_.devices[device].name,
                              request_.plan_only ? ", its note alone decided: " : ", so it takes nothing: ", message));
-    return {};
   }
 
   const Graph& graph_;

@@ -44,7 +44,8 @@ struct Capability {
 
 /// Asks each plugin's note, then check() in one batch per device. A plugin that breaks check()'s contract only hurts itself:
 /// missing verdicts are refusals, verdicts for nodes not asked are ignored, of two the first counts. A check() that fails
-/// altogether is a refusal of every node with the failure as reason. Cancelled is passed on.
+/// altogether is a refusal of every node with the failure as reason. What a plugin refused while compiling it does not take, whatever it
+/// says. Cancelled is passed on.
 Result<Capability> ask_all(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const PlacementRequest& request);
 
 }  // namespace optima::detail

@@ -19,7 +19,7 @@ uint64_t memory_of(const Candidates& candidates, uint32_t device) {
   return note && config ? std::min(note, config) : std::max(note, config);
 }
 
-// "'a' (Relu): pinned to NPU:0 by 'a'", "'b' (Exp): only CPU:0 takes it".
+// "'a' (Relu): pinned to NPU:0 by 'a'", "'b' (Exp): only CPU:0 of the candidates takes it".
 std::string held(const Graph& graph, const Candidates& candidates, const Choices& choices, uint32_t unit) {
   const uint32_t n = choices.units[unit][0];
   const image::Node& node = graph.main().nodes[n];
@@ -30,7 +30,7 @@ std::string held(const Graph& graph, const Candidates& candidates, const Choices
   const Wish* wish = choices.wish[n];
   const std::string why = wish && wish->hard ? cat("pinned to ", join(devices), " by ", wish->source)
                           : wish             ? cat("on ", join(devices), " by ", wish->source)
-                                             : cat("only ", join(devices, " and "), devices.size() == 1 ? " takes it" : " take it");
+                                             : cat("only ", join(devices, " and "), devices.size() == 1 ? " of the candidates takes it" : " of the candidates take it");
   return cat(quote(node.name), " (", node.op_type, "): ", why);
 }
 

@@ -88,7 +88,8 @@ class Finder {
         node_of.emplace(main_.nodes[n].id, n);
       }
     if (ids.empty()) return {};
-    Result<std::vector<NodeCost>> costs = candidates_.plugins[d]->estimate(packed_.raw, ids, device(d).target);
+    Result<std::vector<NodeCost>> costs =
+        request_.answers->estimate(*candidates_.plugins[d], device(d).full_name, device(d).target, packed_.raw, ids);
     if (!costs.ok()) {
       if (costs.status().kind() == StatusKind::Cancelled) return costs.status();
       out_.notes.push_back(cat("plugin ", quote(device(d).plugin), " could not estimate costs: ", costs.status().message()));
@@ -106,12 +107,13 @@ class Finder {
     return {};
   }
 
-  // What the config says of its rates; a later word counts.
+  // What the config says of its rates; what it says of the full name wins, else a later word.
   DeviceSettings settings(uint32_t d) const {
     DeviceSettings out;
-    for (const DeviceSettings& s : request_.settings)
-      for (double DeviceSettings::*rate : {&DeviceSettings::launch_us, &DeviceSettings::gflops, &DeviceSettings::gbytes_per_s})
-        if (s.*rate > 0 && fits(s.name, device(d))) out.*rate = s.*rate;
+    for (const bool full : {false, true})
+      for (const DeviceSettings& s : request_.settings)
+        for (double DeviceSettings::*rate : {&DeviceSettings::launch_us, &DeviceSettings::gflops, &DeviceSettings::gbytes_per_s})
+          if (full == !s.name.plugin.empty() && s.*rate > 0 && fits(s.name, device(d))) out.*rate = s.*rate;
     return out;
   }
 
@@ -127,12 +129,29 @@ class Finder {
       else if (may_run(n, d)) ++unknown, first = n;
     }
     if (unknown == 0) return {};
-    if (!described && modelled == 0) return no_cost(d, unknown, first);
+    if (!described && modelled == 0) return can_go(d) ? leave_out(d) : no_cost(d, unknown, first);
     for (size_t n = 0; n < main_.nodes.size(); ++n) {
       if (!may_run(n, d) || entry(n, d).microseconds >= 0) continue;
       if (described) entry(n, d) = {roofline_us(work_[n], given.gflops, given.gbytes_per_s), "roofline"};
       else entry(n, d) = {roofline_us(work_[n], kTypicalGflops, kTypicalGbytes) * known / modelled, "scaled"};
     }
+    return {};
+  }
+
+  // Whether nobody named the device and every unit has another.
+  bool can_go(uint32_t d) const {
+    if (!(candidates_.found >> d & 1)) return false;
+    const uint64_t others = ~(out_.unknown | uint64_t{1} << d);
+    return std::all_of(choices_.units.begin(), choices_.units.end(), [&](const std::vector<uint32_t>& unit) {
+      uint64_t allow = others;
+      for (uint32_t n : unit) allow &= choices_.allow[n];
+      return allow != 0;
+    });
+  }
+  Status leave_out(uint32_t d) {
+    out_.unknown |= uint64_t{1} << d;
+    out_.notes.push_back(cat(device(d).name, " is here too but left out, as no cost is known of it: measure with 'optima-host calibrate-costs MODEL "
+                             "-o FILE' and give --costs FILE"));
     return {};
   }
 

@@ -19,10 +19,12 @@ struct NodeCosts {
   };
   std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
   std::vector<double> launch, latency, per_byte;
+  uint64_t unknown = 0;  ///< devices that nobody named and of which no cost is known: every unit has another
   std::vector<std::string> notes;
 };
 
-/// InvalidInput when a device may take a node and nothing tells what that costs. Cancelled is passed on; a plugin whose estimate() fails,
+/// InvalidInput when a device may take a node and nothing tells what that costs; one that was only found on this machine is left out where
+/// every unit has another, with a note. Cancelled is passed on; a plugin whose estimate() fails,
 /// or whose numbers are no times, hurts itself only, with a note. A node that the host drives costs what the plans of its bodies are
 /// estimated at: of an If the dearer branch, else the body times its trips; trips not known count as 1, with a note.
 Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
@@ -32,10 +34,10 @@ Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, cons
 CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices);
 
 /// The plan of the least estimated time, with estimate and notes; what is known of costs, and what moving a unit elsewhere would
-/// change, goes into the answers of `capability`, the split into `found`. Where that plan cannot be cut within the limits, the plan of
+/// change, goes into the answers of `capability`, the split into `found`; devices left out (NodeCosts::unknown) leave `choices`. Where that plan cannot be cut within the limits, the plan of
 /// the fewest subgraphs that can, with a note; Placement as conflict_error() when there is none.
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
+                          Choices& choices, SplitProblem problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
                           const PlacementRequest& request, LimitedSplit& found);
 
 }  // namespace optima::detail

@@ -91,7 +91,7 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
   OPTIMA_ASSIGN(detail::Capability capability, detail::ask_all(graph, packed, candidates, request));
   budget.refuse(number, candidates, capability);
   OPTIMA_RETURN_IF_ERROR(detail::find_host_driven(graph, request, candidates, capability));
-  OPTIMA_ASSIGN(const detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
+  OPTIMA_ASSIGN(detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
   const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
   if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
   OPTIMA_ASSIGN(std::vector<BodyPlan> bodies, plan_bodies(graph, request, capability.host, budget));
@@ -136,6 +136,11 @@ uint32_t number_subgraphs(Plan& plan, uint32_t first) {
 }  // namespace
 
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
+  if (!request.answers) {
+    PlacementRequest keeping = request;
+    keeping.answers = std::make_shared<PluginAnswers>();
+    return make_plan(graph, keeping);
+  }
   detail::Budget budget(request);
   OPTIMA_ASSIGN(Plan plan, plan_graph(graph, request, budget));
   OPTIMA_RETURN_IF_ERROR(keep_budget(graph, request, budget, plan));
@@ -146,6 +151,7 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
 
 PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request) {
   PlacementRequest out = request;
+  out.body = true;
   if (node.id >= request.wishes.size() || request.wishes[node.id].devices.empty()) return out;
   const auto share = [&](auto&& self, const image::Node& holder, const Wish& given) -> void {
     for_each_body(holder, [&](uint32_t body) {

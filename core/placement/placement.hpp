@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/allocation/allocation.hpp"
 #include "core/cost/costs_file.hpp"
 #include "core/graph/graph.hpp"
+#include "core/placement/answers.hpp"
 #include "core/placement/plan.hpp"
 #include "core/registry/registry.hpp"
 
@@ -19,7 +21,7 @@ namespace optima {
 
 /// What the config says of a device, whether or not it is a candidate.
 struct DeviceSettings {
-  DeviceName name;            ///< an empty plugin fits every plugin
+  DeviceName name;            ///< an empty plugin fits every plugin; what is said of a full name wins
   OptionValues attributes;
   uint64_t memory_limit = 0;  ///< bytes; 0 = none
   double launch_us = 0;       ///< starting one subgraph; 0 = as measured, else nothing
@@ -51,8 +53,8 @@ enum class Objective {
 
 /// What is wanted, and who may serve. Plugins are borrowed for the call.
 struct PlacementRequest {
-  /// Devices for nodes without a wish, in order of preference. Empty: slot 0 of every kind that a plugin reports on this
-  /// machine, in order of plugins, leaving out plugins that want to be named.
+  /// Devices for nodes without a wish, in order of preference. Empty: of every plugin, in order of plugins, slot 0 of each kind that it
+  /// reports on this machine, leaving out plugins that want to be named.
   std::vector<DeviceName> candidates;
   std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
   std::optional<DeviceName> require_device;  ///< every node there, or Placement
@@ -66,14 +68,21 @@ struct PlacementRequest {
   std::vector<MeasuredCosts> costs;          ///< for Latency; of two that time the same node the later one counts
   /// Tier 3: (node id, plugin id) -> the sentence with which compile refused the node. Such a yes counts as a no.
   std::map<std::pair<uint32_t, std::string>, std::string> compile_refusals;
+  /// What the plugins said when the model was planned before, which is asked no more. Null: kept for the one call.
+  std::shared_ptr<PluginAnswers> answers;
   /// Only a plan is wanted: where a plugin cannot be asked (its toolchain is absent), its note alone decides, with a note.
   bool plan_only = false;
+  /// The graph is a body: its inputs are not the model's.
+  bool body = false;
 };
 
 /// Places every node of the main graph and cuts the graph into subgraphs (objective and guarantees: split.hpp), then has the
 /// plan checked by validate().
 ///
-/// - Every candidate's plugin is asked once, for the whole graph: its note first, then check() for what the note allows.
+/// - Every candidate's plugin is asked once, for the whole graph: its note first, then check() for what the note allows. What it said
+///   holds for further rounds (answers.hpp).
+/// - A name without a plugin means the first of PlacementRequest::plugins that serves the kind, those that want to be named last; a full
+///   name elsewhere never changes that.
 /// - A node without a wish goes to the candidates of the request. A device that only wishes name takes no other node: a single
 ///   pin never draws its neighbours along. A list wish is settled first: it becomes the first device of the list that can.
 /// - To have each node on the first device that can take it, whatever that costs in subgraphs, say so in the allocation:

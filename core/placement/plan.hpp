@@ -16,7 +16,7 @@ namespace optima {
 /// A candidate device of a plan: the user's name for it and the plugin that serves it. In a plan with nodes that the host
 /// drives the last one stands for the host: it is called kHostDevice and has no plugin.
 struct PlanDevice {
-  std::string name;         ///< as shown: "X64:0"; the full name when two plugins serve one short name in this plan
+  std::string name;         ///< as shown: "X64:0"; the full name where that is not this plugin's, or the user named two plugins for it
   std::string full_name;    ///< "llvm_cpu/X64:0"
   std::string plugin;
   std::string rule;         ///< why this plugin: "named", "the only plugin for X64", "priority 10 over openvino's 5"
@@ -31,7 +31,7 @@ inline bool is_host(const PlanDevice& device) { return device.plugin.empty(); }
 enum class Why {
   Pinned,          ///< a hard wish
   Preferred,       ///< the first of a list that can
-  OnlyDevice,      ///< nobody else takes it
+  OnlyDevice,      ///< no other candidate takes it
   FirstInOrder,    ///< the first candidate that takes it
   FewerParts,      ///< an earlier candidate takes it too, but this makes fewer subgraphs
   Cost,            ///< several take it, and this makes the fastest plan found

@@ -113,6 +113,21 @@ class Planner {
   CostSplit split_;
 };
 
+// Units stay away from devices of which no cost is known.
+void leave_out(uint64_t unknown, Choices& choices, SplitProblem& problem, Capability& capability) {
+  for (size_t u = 0; u < choices.units.size(); ++u) {
+    problem.allow[u] &= ~unknown;
+    if (!problem.avoid.empty()) problem.avoid[u] &= ~unknown;
+    for (uint32_t n : choices.units[u]) {
+      choices.allow[n] &= ~unknown;
+      choices.clone_on[n] &= ~unknown;
+      for (size_t d = 0; d < capability.answers[n].size(); ++d)
+        if (DeviceAnswer& answer = capability.answers[n][d]; (unknown >> d & 1) && answer.yes && answer.text.empty())
+          answer.text = "left out, no cost is known of it";
+    }
+  }
+}
+
 // Tensors without a size move for nothing but the latency.
 void note_unknown_sizes(Plan& plan) {
   size_t unknown = 0;
@@ -125,9 +140,10 @@ void note_unknown_sizes(Plan& plan) {
 }  // namespace
 
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          const Choices& choices, const SplitProblem& problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
+                          Choices& choices, SplitProblem problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
                           const PlacementRequest& request, LimitedSplit& found) {
   OPTIMA_ASSIGN(const NodeCosts costs, find_costs(graph, packed, candidates, choices, bodies, request));
+  leave_out(costs.unknown, choices, problem, capability);
   if (!table_of(costs, choices, problem.devices).well_formed(problem)) return internal_error("placement: a cost is no time");
   Planner planner(costs, choices, problem);
   std::vector<std::string> notes = costs.notes;

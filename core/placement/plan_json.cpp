@@ -184,10 +184,8 @@ class PlanReader {
     OPTIMA_ASSIGN(out.target.kind, at.string("kind"));
     OPTIMA_RETURN_IF_ERROR(number(at, "slot", kAny32, out.target.slot));
     OPTIMA_RETURN_IF_ERROR(number(at, "memory_limit", kAny64, out.target.memory_limit));
-    OPTIMA_ASSIGN(const JsonReader attributes, at.object("attributes"));
-    for (const auto& [key, value] : attributes.json().items()) {
-      OPTIMA_ASSIGN(out.target.attributes[key], attributes.string(key));
-    }
+    OPTIMA_ASSIGN(const auto attributes, at.string_members("attributes"));
+    out.target.attributes.insert(attributes.begin(), attributes.end());
     if (at.has("limits")) OPTIMA_RETURN_IF_ERROR(limits(at, out.limits));
     if (find_device(out.name) != plan_.devices.size()) return error(at, cat("device ", quote(out.name), " appears twice"));
     plan_.devices.push_back(std::move(out));

@@ -4,6 +4,7 @@
 
 #include "core/placement/assemble.hpp"
 #include "core/placement/limits_of.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -111,7 +112,9 @@ class Reasoner {
         return set(node, Why::CompileRefused, cat(name(d), " could not compile it: ", node.answers[d].text));
     if (std::has_single_bit(candidates_.free)) return set(node, Why::OnlyDevice, cat(name(node.device), " is the only candidate"));
     const std::string it = node.quantized_unit.empty() ? "it" : "its quantized unit";
-    if (!others) return set(node, Why::OnlyDevice, cat("only ", name(node.device), " takes ", it, first_no(n, node, free_devices())));
+    if (!others)
+      return set(node, Why::OnlyDevice,
+                 cat("only ", name(node.device), " of the candidates takes ", it, first_no(n, node, free_devices()), no_candidate(n)));
     if (plan_.estimate) return set(node, Why::Cost, cat("the fastest plan found has it on ", name(node.device), others_by_time(n, node)));
     if (first == node.device) return set(node, Why::FirstInOrder, cat(name(node.device), " is the first that takes ", it, first_no(n, node, free_devices())));
     ++passed_over_[first];
@@ -159,6 +162,13 @@ class Reasoner {
     return "";
   }
 
+  // "; X would, but is no candidate": a device that only other nodes name.
+  std::string no_candidate(uint32_t n) const {
+    for (uint32_t d = 0; d < plan_.devices.size(); ++d)
+      if ((capability_.yes[n] & ~candidates_.free & bit(d)) && !is_host(plan_.devices[d])) return cat("; ", name(d), " would, but is no candidate");
+    return "";
+  }
+
   // "; on X: slower by 3 us": for each other device it might be on.
   std::string others_by_time(uint32_t n, const PlacedNode& node) const {
     std::string out;
@@ -194,11 +204,15 @@ class Reasoner {
     return node.quantized_unit.empty() ? "excluded by its group" : "excluded by its quantized unit";
   }
 
+  // Of one plugin and one sentence together.
   void note_compile_refusals() {
+    std::map<std::pair<std::string_view, std::string_view>, std::vector<std::string>> nodes;
     for (const auto& [key, sentence] : request_.compile_refusals)
       for (const image::Node& node : graph_.main().nodes)
-        if (node.id == key.first)
-          plan_.notes.push_back(cat("plugin ", quote(key.second), " could not compile node ", quote(node.name), ": ", sentence, "; placed again"));
+        if (node.id == key.first) nodes[{key.second, sentence}].push_back(quote(node.name));
+    for (const auto& [said, names] : nodes)
+      plan_.notes.push_back(cat("plugin ", quote(said.first), " could not compile ", names.size() == 1 ? "node " : cat(names.size(), " nodes: "),
+                                join_few(names), ": ", said.second, "; placed again"));
   }
 
   void note_passed_over() {

@@ -2,7 +2,10 @@
 #include "core/placement/refusal.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "core/placement/advice.hpp"
+#include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -10,8 +13,8 @@ namespace {
 
 class Refuser {
  public:
-  Refuser(const Graph& graph, const Candidates& candidates, const Capability& capability, const Choices& choices)
-      : graph_(graph), candidates_(candidates), capability_(capability), choices_(choices) {}
+  Refuser(const Graph& graph, const Candidates& candidates, const PlacementRequest& request, const Capability& capability, const Choices& choices)
+      : graph_(graph), candidates_(candidates), request_(request), capability_(capability), choices_(choices) {}
 
   Status pin(uint32_t n, size_t others) const {
     const Wish& wish = *choices_.wish[n];
@@ -29,26 +32,40 @@ class Refuser {
                                whole_note(n), more(others)));
   }
 
-  Status nobody(uint32_t n, size_t others) const {
+  Status nobody(const std::vector<uint32_t>& refused) const {
+    const uint32_t n = refused[0];
     std::vector<std::string> why;
-    for (uint32_t d = 0; d < candidates_.devices.size() && d != capability_.host.device; ++d)
+    bool sizes = false;
+    for (uint32_t d = 0; d < candidates_.devices.size() && d != capability_.host.device; ++d) {
       why.push_back((capability_.yes[n] >> d & 1) ? cat(name(d), ": takes only nodes that name it") : said(n, d));
-    return placement_error(cat("no candidate device takes node ", shown(n), ": ", join(why, "; "), whole_note(n), more(others)));
+      sizes |= capability_.answers[n][d].reason == reason_name(OPTIMA_REASON_DYNAMIC_SHAPE);
+    }
+    return placement_error(cat("no candidate device takes node ", shown(n), ": ", join(why, "; "), whole_note(n), more(refused.size() - 1),
+                               advice().device_for(refused), sizes ? sizes_wanted(graph_, request_) : ""));
   }
 
+  // Nodes of one operator and one reason are told of together.
   Status required(const std::vector<uint32_t>& refused) const {
-    constexpr size_t kMostShown = 5;
+    constexpr size_t kMostReasons = 3;
     const uint32_t device = candidates_.index_of(candidates_.required->devices[0]);
-    std::vector<std::string> why;
+    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
     for (uint32_t n : refused) {
-      if (why.size() == kMostShown) break;
       const Wish& wish = *choices_.wish[n];
       const bool elsewhere = &wish != &*candidates_.required && (capability_.yes[n] >> device & 1);
       const std::string reason = elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device);
-      why.push_back(cat(quote(node(n).name), " (", node(n).op_type, "): ", reason));
+      const std::string key = cat(" (", node(n).op_type, "): ", reason);
+      const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == key; });
+      (same == reasons.end() ? reasons.emplace_back(key, std::vector<std::string>()) : *same).second.push_back(quote(node(n).name));
+    }
+    std::vector<std::string> why;
+    size_t left = refused.size();
+    for (const auto& [reason, nodes] : reasons) {
+      if (why.size() == kMostReasons) break;
+      why.push_back(cat(join_few(nodes), reason));
+      left -= nodes.size();
     }
     return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ",
-                               join(why, "; "), refused.size() > kMostShown ? "; ..." : ""));
+                               join(why, "; "), left ? cat("; and ", left, " more for other reasons") : ""));
   }
 
  private:
@@ -65,6 +82,7 @@ class Refuser {
     std::vector<std::string> names;
     for (uint32_t d = 0; d < candidates_.devices.size(); ++d)
       if (capability_.yes[n] >> d & 1) names.push_back(name(d));
+    if (names.empty()) names = advice().takers(n);
     return names.empty() ? "no other device asked would take it" : cat("it would run on ", join(names));
   }
 
@@ -75,23 +93,31 @@ class Refuser {
 
   static std::string more(size_t others) { return others == 0 ? "" : cat("; so with ", others, others == 1 ? " other node" : " other nodes"); }
 
+  const Advice& advice() const {
+    if (!advice_) advice_.emplace(graph_, candidates_, capability_, request_);
+    return *advice_;
+  }
+
   const Graph& graph_;
   const Candidates& candidates_;
+  const PlacementRequest& request_;
   const Capability& capability_;
   const Choices& choices_;
+  mutable std::optional<Advice> advice_;  // asked for when wanted
 };
 
 }  // namespace
 
-Status refusal_of(const Graph& graph, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+Status refusal_of(const Graph& graph, const Candidates& candidates, const PlacementRequest& request, const Capability& capability,
+                  const Choices& choices) {
   std::vector<uint32_t> refused;
   for (uint32_t n = 0; n < choices.allow.size(); ++n)
     if (choices.allow[n] == 0) refused.push_back(n);
   if (refused.empty()) return {};
-  const Refuser refuser(graph, candidates, capability, choices);
+  const Refuser refuser(graph, candidates, request, capability, choices);
   if (candidates.required) return refuser.required(refused);
   const Wish* wish = choices.wish[refused[0]];
-  if (!wish) return refuser.nobody(refused[0], refused.size() - 1);
+  if (!wish) return refuser.nobody(refused);
   return wish->hard ? refuser.pin(refused[0], refused.size() - 1) : refuser.list(refused[0], refused.size() - 1);
 }
 

@@ -6,8 +6,10 @@
 
 namespace optima::detail {
 
-/// Ok when every node has a device it may go to; else the Placement error of the first that has none, with each device's reason.
+/// Ok when every node has a device it may go to; else the Placement error of the first that has none, with each device's reason, and
+/// with what would help (advice.hpp).
 /// With a required device: one error that lists the nodes that cannot go there.
-Status refusal_of(const Graph& graph, const Candidates& candidates, const Capability& capability, const Choices& choices);
+Status refusal_of(const Graph& graph, const Candidates& candidates, const PlacementRequest& request, const Capability& capability,
+                  const Choices& choices);
 
 }  // namespace optima::detail

@@ -44,7 +44,7 @@ class Settler {
       if (order_units()) break;
       give_up_groups_on_cycles(round >= kPatientRounds);
     }
-    OPTIMA_RETURN_IF_ERROR(refusal_of(graph_, candidates_, capability_, out_));
+    OPTIMA_RETURN_IF_ERROR(refusal_of(graph_, candidates_, request_, capability_, out_));
     for (std::string note : {quantized_.cut_note(), given_up_note()})
       if (!note.empty()) out_.notes.push_back(std::move(note));
     return std::move(out_);

@@ -150,10 +150,25 @@ TEST_CASE("nodes that were folded away may be named and are reported") {
   CHECK(resolved(m, "{}", {"bias=CPU:0"}).folded == std::vector<std::string>{"'bias' (constant)"});
 }
 
-TEST_CASE("globs and op types that hit nothing are notes") {
+TEST_CASE("a glob that matches nothing is an error with the nearest names and folders") {
+  CHECK(resolve_error(R"({"blok/*": "CPU:0"})") == "'alloc.json': glob 'blok/*' matches no node (nearest: 'block/*')");
+  CHECK(resolve_error(R"({"head/elsewhere/*": "CPU:0"})") == "'alloc.json': glob 'head/elsewhere/*' matches no node");
+  CHECK(resolve_error("{}", {"con?_11=CPU:0"}) == "--pin: glob 'con?_11' matches no node (nearest: 'conv_1')");
+  CHECK(resolved(Model(), R"({"conv_*": "CPU:0", "conv_1*": "CPU:0"})").notes.empty());  // the longer hides the shorter
+}
+
+TEST_CASE("an op type that the model lacks is an error in a pin; in a file only when nobody knows it") {
   const Model m;
-  CHECK(resolved(m, R"({"head/*": "CPU:0", "op:Gelu": "CPU:0", "conv_*": "CPU:0", "conv_1*": "CPU:0"})").notes ==
-        std::vector<std::string>{"glob 'head/*' matches no node", "no node of the model is of the type in 'op:Gelu'"});
+  CHECK(resolve_error("{}", {"op:Sofmax=CPU:0"}) == "--pin: no node of the model is of the type in 'op:Sofmax' (nearest: 'op:Softmax')");
+  CHECK(resolve_error("{}", {"op:Gelu=CPU:0"}) == "--pin: no node of the model is of the type in 'op:Gelu'");
+  const std::vector<std::string> operators = {"Gelu", "Relu", "Softmax"};
+  const Result<Resolved> known = resolve(parsed(R"({"op:Gelu": "CPU:0"})"), m.graph, {}, operators);
+  REQUIRE(known.ok());
+  CHECK(known->notes == std::vector<std::string>{"no node of the model is of the type in 'op:Gelu'"});
+  const Status unknown = resolve(parsed(R"({"op:Gellu": "CPU:0"})"), m.graph, {}, operators).status();
+  CHECK(unknown.kind() == StatusKind::InvalidInput);
+  CHECK(unknown.message().starts_with("'alloc.json': 'op:Gellu' names no known operator (nearest: 'op:Gelu'"));
+  CHECK(resolve(parsed(R"({"op:Gellu": "CPU:0"})"), m.graph).ok());  // nobody said what there is
 }
 
 TEST_CASE("--pin overrides the file, may list devices and may name nodes with an equals sign") {
@@ -178,18 +193,17 @@ TEST_CASE("--pin has the grammar of the file: globs and operators, the more exac
   CHECK(r.by_node_id[m.id_of("conv_1")].rank > Wish::kNodeRank);
   CHECK(r.by_node_id[m.id_of("add_2")].rank > r.by_node_id[m.id_of("add_3")].rank);
   CHECK(r.by_node_id[m.id_of("add_3")].rank > r.by_node_id[m.id_of("conv_1")].rank);
-  CHECK(resolved(m, "{}", {"op:Gelu=CPU:0"}).notes == std::vector<std::string>{"no node of the model is of the type in 'op:Gelu'"});
   CHECK(resolve_error("{}", {"add*=CPU:0", "*d_*=CPU:1"}).starts_with("--pin: globs '"));
 }
 
 TEST_CASE("malformed pins name the wanted form") {
   for (const char* text : {"conv_1", "=CPU:0", "conv_1=", "op:=CPU:0"}) {
     const auto pin = parse_pin(text);
-    CHECK(pin.status().kind() == StatusKind::InvalidInput);
+    CHECK(pin.status().kind() == StatusKind::Usage);
     CHECK(pin.status().message() == "--pin: found '" + std::string(text) + "', wanted NODE=KIND:index, where NODE may be a glob, op:Type or *");
   }
   CHECK(parse_pin("a=cpu").status().message() == "--pin 'a': device 'cpu': wanted KIND:index or plugin/KIND:index, as in CPU:0 or acme/CPU:0");
-  CHECK_FALSE(parse_pin("a=CPU:0,").ok());
+  CHECK(parse_pin("a=CPU:0,").status().kind() == StatusKind::Usage);
 }
 
 TEST_CASE("allocations with wrong values name key, found and wanted") {

@@ -70,7 +70,10 @@ TEST_CASE("the fastest plan gives up subgraphs where there are too many in all")
   s.request.costs = {{"tiny", s.graph.model_hash, {npu, cpu}}};
   CHECK(count_subgraphs(s.plan()) == 6);
   s.request.max_subgraphs = 4;
+  s.npu.checks = s.cpu.checks = 0;
   const Plan fewer = s.plan();
+  CHECK(s.npu.checks == 3);  // the main graph and two bodies, however many rounds it took
+  CHECK(s.cpu.checks == 3);
   CHECK(count_subgraphs(fewer) == 4);
   CHECK(devices_of(fewer.bodies[0].plan) == "NPU:0 NPU:0 NPU:0 ");
   CHECK(validate(fewer, s.graph, s.request).ok());

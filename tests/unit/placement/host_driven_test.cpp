@@ -48,7 +48,7 @@ TEST_CASE("what nobody takes whole the host drives, and each body has its own pl
   CHECK(plan.bodies[0].name == "then_branch");
   CHECK(devices_of(plan.bodies[0].plan) == "NPU:0 ");
   CHECK(devices_of(plan.bodies[1].plan) == "CPU:0 ");
-  CHECK(sentence(plan.bodies[1].plan, 0).starts_with("only CPU:0 takes it"));
+  CHECK(sentence(plan.bodies[1].plan, 0).starts_with("only CPU:0 of the candidates takes it"));
   CHECK(plan.bodies[0].plan.first == 2);
   CHECK(plan.bodies[1].plan.first == 3);
   CHECK(count_subgraphs(plan) == 4);

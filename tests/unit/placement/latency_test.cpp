@@ -18,7 +18,10 @@ struct Estimating : FakePlugin {
   using FakePlugin::FakePlugin;
   std::function<double(uint32_t id)> microseconds = [](uint32_t) { return -1.0; };
   Status broken;
+  int estimates = 0;
+  size_t last_asked = 0;  ///< nodes of the last question
   Result<std::vector<NodeCost>> estimate(const optima_graph&, std::span<const uint32_t> nodes, const TargetDevice&) override {
+    ++estimates, last_asked = nodes.size();
     if (!broken.ok()) return broken;
     std::vector<NodeCost> out;
     for (uint32_t id : nodes) out.push_back({id, microseconds(id), 0, false});
@@ -71,6 +74,23 @@ bool mentions(const std::vector<std::string>& notes, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a plugin estimates each node once, however often the graph is planned") {
+  Timed t;
+  t.npu.microseconds = t.cpu.microseconds = [](uint32_t) { return 1.0; };
+  t.request.answers = std::make_shared<PluginAnswers>();
+  t.request.compile_refusals[{t.id_of("a"), "fastnpu"}] = "kernel too large";
+  t.plan();
+  CHECK(t.npu.last_asked == 2);
+  t.request.compile_refusals[{t.id_of("b"), "fastnpu"}] = "kernel too large";
+  t.plan();
+  CHECK(t.npu.estimates == 1);
+  t.request.compile_refusals.clear();
+  t.plan();
+  CHECK(t.npu.estimates == 2);
+  CHECK(t.npu.last_asked == 1);
+  CHECK(t.cpu.estimates == 1);
+}
+
 TEST_CASE("the fastest device gets each node when moving is free, and one device gets all when it is not") {
   Timed t;
   t.measured("CPU:0", {{"a", 1}, {"b", 9}, {"c", 1}});
@@ -97,6 +117,11 @@ TEST_CASE("a measurement wins over the plugin's estimate, that over the roofline
   t.describe("CPU:0", 1, 1);
   t.describe("NPU:0", 1, 1);
   CHECK(t.sources(0) == "roofline roofline roofline ");
+  t.describe("fastnpu/NPU:0", 2, 2);  // what is said of the full name wins, wherever it stands
+  t.describe("NPU:0", 1, 1);
+  const Plan by_full_name = t.plan();
+  CHECK(by_full_name.nodes[0].answers[0].microseconds * 2 == doctest::Approx(by_full_name.nodes[0].answers[1].microseconds));
+  t.request.settings.resize(2);
   t.npu.microseconds = [](uint32_t id) { return id == 102 ? -1.0 : 7.0; };
   CHECK(t.sources(0) == "plugin plugin roofline ");
   t.measured("fastnpu/NPU:0", {{"b", 3}}, CostMethod::Profile);
@@ -124,6 +149,20 @@ TEST_CASE("a device of which nothing is known is an error that says what to do")
   CHECK(made.status().message().find("no cost is known of NPU:0 (plugin 'fastnpu') for 3 nodes that it takes, the first is 'a' (Relu)") !=
         std::string::npos);
   CHECK(made.status().message().find("--write-costs") != std::string::npos);
+}
+
+TEST_CASE("a device that nobody named and of which nothing is known is left out where there is another, with a note") {
+  Timed t;
+  t.npu.present = {{"NPU", "npu", "", "", "", 0, {}}};
+  t.cpu.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  t.request.candidates.clear();
+  t.measured("CPU:0", {{"a", 1}, {"b", 9}, {"c", 1}});
+  const Plan plan = t.plan();
+  CHECK(devices_of(plan) == "CPU:0 CPU:0 CPU:0 ");
+  CHECK(mentions(plan.notes, "NPU:0 is here too but left out, as no cost is known of it: measure with 'optima-host calibrate-costs"));
+  CHECK(plan.nodes[0].answers[0].text == "left out, no cost is known of it");
+  t.cpu.refuse(t.id_of("b"), OPTIMA_REASON_DTYPE, "no");  // then it cannot be spared
+  CHECK(make_plan(t.graph, t.request).status().message().starts_with("objective latency: no cost is known of NPU:0"));
 }
 
 TEST_CASE("a plugin whose costs are nonsense or fail hurts itself only") {

@@ -21,7 +21,7 @@ TEST_CASE("fewest subgraphs come before the preferred device, and the plan says 
   CHECK(plan.nodes[0].why == Why::FewerParts);
   CHECK(plan.nodes[0].sentence == "NPU:0 takes it too, but on CPU:0 it makes fewer subgraphs");
   CHECK(plan.nodes[1].why == Why::OnlyDevice);
-  CHECK(plan.nodes[1].sentence == "only CPU:0 takes it; NPU:0: operator Exp is not in the note of plugin fastnpu");
+  CHECK(plan.nodes[1].sentence == "only CPU:0 of the candidates takes it; NPU:0: operator Exp is not in the note of plugin fastnpu");
   CHECK(plan.nodes[1].answers[0].reason == "OP");
   REQUIRE(plan.notes.size() == 1);
   CHECK(plan.notes[0] ==
@@ -130,9 +130,58 @@ TEST_CASE("a kind served by several plugins goes to the first in order, and the 
   s.request.candidates = {*parse_device("other/CPU:0")};
   CHECK(s.plan().devices[0].name == "other/CPU:0");  // "CPU:0" would be slowcpu's to a reader without this order
   CHECK(s.plan().devices[0].rule == "named");
-  s.wish("a", {"CPU:0"});  // the short name means what the order of devices says
-  CHECK(s.plan().devices.size() == 1);
-  CHECK(s.plan().devices[0].full_name == "other/CPU:0");
+}
+
+TEST_CASE("a plain name means the same plugin whatever full names stand beside it, so a list with both has two candidates") {
+  Chain c;
+  FakePlugin other("other", {"CPU"}, kAllOps);
+  other.manifest_.priority = -1;
+  c.request.plugins = {&c.cpu, &other};
+  for (const std::vector<std::string>& both : {std::vector<std::string>{"other/CPU:0", "CPU:0"}, {"CPU:0", "other/CPU:0"}}) {
+    c.request.candidates.clear();
+    c.candidates(both);
+    const Plan plan = c.plan();
+    REQUIRE(plan.devices.size() == 2);
+    for (size_t d = 0; d < 2; ++d) CHECK(plan.devices[d].full_name == (both[d] == "CPU:0" ? "slowcpu/CPU:0" : both[d]));
+  }
+  c.request.candidates = {*parse_device("other/CPU:0")};
+  c.wish("a", {"CPU:0"});
+  CHECK(devices_of(c.plan()) == "slowcpu/CPU:0 other/CPU:0 other/CPU:0 ");
+  c.request.plugins = {&other, &c.cpu};  // the user's order decides what the plain name means; who reads the plan without it needs the full one
+  c.request.plugin_order = {"other"};
+  CHECK(devices_of(c.plan()) == "other/CPU:0 other/CPU:0 other/CPU:0 ");
+}
+
+TEST_CASE("without candidates every plugin that is here serves, two of one kind in their order") {
+  Chain c;
+  FakePlugin other("other", {"CPU"}, {"Relu"});
+  other.manifest_.priority = 10;
+  c.cpu.present = other.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  c.request.plugins = {&other, &c.npu, &c.cpu};
+  Plan plan = c.plan();
+  REQUIRE(plan.devices.size() == 2);
+  CHECK(plan.devices[0].name == "CPU:0");
+  CHECK(plan.devices[0].full_name == "other/CPU:0");
+  CHECK(plan.devices[0].rule == "priority 10 over slowcpu's 0");
+  CHECK(plan.devices[1].name == "slowcpu/CPU:0");
+  CHECK(plan.devices[1].rule == "found here, after other");
+  CHECK(devices_of(plan) == "slowcpu/CPU:0 slowcpu/CPU:0 slowcpu/CPU:0 ");  // other takes no Exp
+  CHECK(plan.nodes[1].sentence == "only slowcpu/CPU:0 of the candidates takes it; CPU:0: operator Exp is not in the note of plugin other");
+  c.wish("a", {"slowcpu/CPU:0"});  // a pin takes it from nobody else
+  plan = c.plan();
+  CHECK_FALSE(plan.devices[0].only_named);
+  CHECK(plan.devices.size() == 2);
+}
+
+TEST_CASE("a device that only another node names and that would take the node is named in its reason") {
+  Chain c;
+  FakePlugin other("other", {"CPU"}, kAllOps);
+  c.request.plugins = {&c.npu, &c.cpu, &other};
+  c.candidates({"NPU:0", "CPU:0"});
+  c.wish("a", {"other/CPU:0"});
+  const Plan plan = c.plan();
+  CHECK(plan.nodes[1].sentence ==
+        "only slowcpu/CPU:0 of the candidates takes it; NPU:0: operator Exp is not in the note of plugin fastnpu; other/CPU:0 would, but is no candidate");
 }
 
 TEST_CASE("two plugins of one kind are two devices, shown by their full names") {
@@ -163,6 +212,8 @@ TEST_CASE("settings of the config reach the device of the plan") {
   s.request.settings = {{*parse_device("slowcpu/CPU:0"), {{"arch", "v9"}}, 1000}, {*parse_device("other/CPU:0"), {{"arch", "v1"}}, 5}};
   CHECK(s.plan().devices[0].target.attributes == OptionValues{{"arch", "v9"}});
   CHECK(s.plan().devices[0].target.memory_limit == 1000);
+  s.request.settings = {{*parse_device("slowcpu/CPU:0"), {{"arch", "v9"}}, 1000}, {*parse_device("CPU:0"), {{"arch", "v1"}}, 5}};
+  CHECK(s.plan().devices[0].target.memory_limit == 1000);  // what is said of the full name wins
 }
 
 TEST_CASE("--require-device puts every node there") {
@@ -183,7 +234,7 @@ TEST_CASE("a conditional yes is a no, a yes that would rather not is the last ch
   s.npu.verdicts[s.id_of("a")] = {s.id_of("a"), OPTIMA_VERDICT_SUPPORTED_IF, OPTIMA_REASON_DYNAMIC_SHAPE, OPTIMA_NONE, "", "", "", "if dim 0 were static"};
   Plan plan = s.plan();
   CHECK(devices_of(plan) == "CPU:0 ");
-  CHECK(plan.nodes[0].sentence == "only CPU:0 takes it; NPU:0: if dim 0 were static");
+  CHECK(plan.nodes[0].sentence == "only CPU:0 of the candidates takes it; NPU:0: if dim 0 were static");
   CHECK(plan.nodes[0].answers[0].reason == "DYNAMIC_SHAPE");
   s.npu.verdicts[s.id_of("a")] = {s.id_of("a"), OPTIMA_VERDICT_PREFER_ELSEWHERE, OPTIMA_REASON_POLICY, OPTIMA_NONE, "", "", "", "slow here"};
   plan = s.plan();
@@ -323,6 +374,43 @@ TEST_CASE("what compile refused is placed again elsewhere, and said") {
   c.wish("a", {"NPU:0"});
   CHECK(c.error(StatusKind::Placement) ==
         "node 'a' (Relu, f32[4] -> f32[4]) is pinned to NPU:0 by 'a', but plugin 'fastnpu' refuses it: kernel too large (COMPILE); it would run on CPU:0");
+}
+
+TEST_CASE("what plugins said holds when the graph is planned again") {
+  Chain c;
+  for (const char* name : {"a", "c"}) c.wish(name, {"NPU:0", "CPU:0"}, false);
+  c.candidates({"NPU:0", "CPU:0"});
+  c.request.answers = std::make_shared<PluginAnswers>();
+  CHECK(devices_of(c.plan()) == "NPU:0 CPU:0 NPU:0 ");
+  c.npu.refuse(c.id_of("c"), OPTIMA_REASON_OP, "another day");  // nobody asks
+  c.request.compile_refusals[{c.id_of("a"), "fastnpu"}] = "kernel too large";
+  CHECK(devices_of(c.plan()) == "CPU:0 CPU:0 NPU:0 ");
+  CHECK(c.npu.checks == 1);
+  CHECK(c.cpu.checks == 1);
+}
+
+TEST_CASE("a failure to answer is an answer, an interruption is none") {
+  Chain c;
+  c.candidates({"NPU:0", "CPU:0"});
+  c.request.answers = std::make_shared<PluginAnswers>();
+  c.npu.failure = cancelled();
+  CHECK_FALSE(make_plan(c.graph, c.request).ok());
+  c.npu.failure = plugin_error("SDK not found");
+  for (int i = 0; i < 2; ++i) CHECK(devices_of(c.plan()) == "CPU:0 CPU:0 CPU:0 ");
+  CHECK(c.npu.checks == 2);
+}
+
+TEST_CASE("a group that lost a node to its compiler is none") {
+  Chain c;
+  c.npu.manifest_.operators.push_back(FakePlugin::row("Exp"));
+  c.npu.group(1, {c.id_of("a"), c.id_of("b")});
+  c.candidates({"NPU:0", "CPU:0"});
+  CHECK(devices_of(c.plan()) == "NPU:0 NPU:0 NPU:0 ");
+  c.request.compile_refusals[{c.id_of("a"), "fastnpu"}] = "kernel too large";
+  const Plan plan = c.plan();
+  CHECK(devices_of(plan) == "CPU:0 CPU:0 CPU:0 ");
+  CHECK(plan.nodes[0].answers[0].reason == "COMPILE");
+  CHECK(plan.nodes[1].answers[0].text == "taken only together with 'a', which it could not compile");
 }
 
 TEST_CASE("opsets outside a plugin's range are its reason") {

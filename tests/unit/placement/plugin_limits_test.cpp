@@ -72,8 +72,8 @@ TEST_CASE("of too many subgraphs the smallest leave, and their nodes say why") {
   row.npu_limits().max_subgraphs = 2;
   CHECK(row.error(StatusKind::Placement) ==
         "plugin 'fastnpu' takes at most 2 subgraphs, but at least 3 are needed; none of these could be spared as a reason: "
-        "'n0' (Relu): pinned to NPU:0 by 'n0'; 'n1' (Exp): only CPU:0 takes it; 'n3' (Relu): pinned to NPU:0 by 'n3'; "
-        "'n7' (Exp): only CPU:0 takes it; 'n8' (Relu): pinned to NPU:0 by 'n8'");
+        "'n0' (Relu): pinned to NPU:0 by 'n0'; 'n1' (Exp): only CPU:0 of the candidates takes it; 'n3' (Relu): pinned to NPU:0 by 'n3'; "
+        "'n7' (Exp): only CPU:0 of the candidates takes it; 'n8' (Relu): pinned to NPU:0 by 'n8'");
 }
 
 TEST_CASE("connected only: pieces that share nothing become subgraphs of their own, and small ones leave when there are too many") {
@@ -136,7 +136,7 @@ TEST_CASE("no more subgraphs than asked for, or the nodes that need them") {
   row.request.max_subgraphs = 2;
   CHECK(row.error(StatusKind::Placement) ==
         "--max-subgraphs 2, but at least 3 are needed; none of these could be spared as a reason: 'n0' (Relu): pinned to NPU:0 by 'n0'; "
-        "'n1' (Exp): only CPU:0 takes it; 'n2' (Relu): pinned to NPU:0 by 'n2'");
+        "'n1' (Exp): only CPU:0 of the candidates takes it; 'n2' (Relu): pinned to NPU:0 by 'n2'");
 }
 
 TEST_CASE("the validator knows the limits by itself") {

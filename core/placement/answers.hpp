@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/placement: what plugins said of a model, kept while it is planned again and again.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/registry/registry.hpp"
+
+namespace optima {
+
+/// Of one model, one set of plugins and one set of device settings. Each question goes to a plugin once, however many rounds the limits
+/// on subgraphs or refusals while compiling take; failures are answers too, except Cancelled. One thread at a time.
+class PluginAnswers {
+ public:
+  /// Plugin::devices(); `why_none` as there.
+  Result<std::vector<DeviceInfo>> devices(Plugin& plugin, std::string* why_none);
+  /// Plugin::check() of these nodes of a graph for a device, called `device` in full. Node ids tell the graphs of a model apart.
+  Result<std::vector<Verdict>> check(Plugin& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
+                                     const std::vector<uint32_t>& nodes);
+  /// Plugin::estimate() of these nodes, one cost each in that order, unknown where the plugin told none. It is asked about the nodes
+  /// that no earlier call was about.
+  Result<std::vector<NodeCost>> estimate(Plugin& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
+                                         const std::vector<uint32_t>& nodes);
+
+ private:
+  struct Listed {
+    Result<std::vector<DeviceInfo>> devices;
+    std::string why_none;
+  };
+  struct Estimates {
+    std::map<uint32_t, NodeCost> by_node;
+    Status failure;
+  };
+  std::map<const Plugin*, Listed> devices_;
+  std::map<std::pair<std::string, std::vector<uint32_t>>, Result<std::vector<Verdict>>> verdicts_;
+  std::map<std::string, Estimates> estimates_;  // by device
+};
+
+}  // namespace optima

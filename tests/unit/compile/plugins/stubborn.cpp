@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests: says yes to all of its note, refuses an operator while it compiles, and tells its licence key to everybody who listens.
+#include <fstream>
+
+#include "optima/plugin/plugin.hpp"
+
+namespace {
+
+namespace sdk = optima::sdk;
+
+constexpr sdk::Info info() {
+  sdk::Info i;
+  i.id = PLUGIN_ID, i.vendor = "Tests", i.version = "1", i.build_id = "1";
+  return i;
+}
+constexpr sdk::Info kInfo = info();
+
+std::string_view option(const sdk::Options& options, const char* key) { return options.string(std::string(PLUGIN_ID ".") + key, ""); }
+
+class Stubborn : public sdk::Plugin, public sdk::Compiler {
+ public:
+  explicit Stubborn(const sdk::Init& init) : log_(init.host, PLUGIN_ID) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return {}; }
+
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    if (const std::string file(option(request.options(), "log")); !file.empty()) std::ofstream(file, std::ios::app) << "check " PLUGIN_ID "\n";
+    for (const sdk::Node& node : request.nodes()) report(sdk::Verdict::supported(node));
+  }
+
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    const std::string key(option(request.options(), "key"));
+    log_.warn("the key is " + key);
+    progress(0.1, "with key " + key);
+    refuse_in(request.graph(), option(request.options(), "refuse"), key);
+    sink.format("stubborn/1");
+    sink.file(request.stem() + ".bin", "stubborn");
+    sink.meta("licence", key);
+    sink.compat("1", "for " + key);
+  }
+
+ private:
+  static void refuse_in(const sdk::Graph& graph, std::string_view op, const std::string& key) {
+    for (uint32_t n = 0; n < graph.size(); ++n) {
+      const sdk::Node node = graph[n];
+      if (node.op() == op) throw sdk::Error(OPTIMA_UNSUPPORTED, "no " + std::string(op) + " for '" + key + "'", node.id());
+      if (node.op() != "If") continue;
+      for (const char* branch : {"then_branch", "else_branch"}) refuse_in(node.body(branch), op, key);
+    }
+  }
+
+  sdk::Log log_;
+};
+
+}  // namespace
+
+OPTIMA_PLUGIN(Stubborn, kInfo)
