@@ -65,12 +65,13 @@ void PlanCosts::take_given(const Plan& plan, const CostSources& given, uint32_t 
 
 void PlanCosts::model_rest(const Plan& plan, const CostSources& given, uint32_t d) {
   double gflops = 0, gbytes = 0, known = 0, modelled = 0;
-  for (const DeviceSettings& s : given.settings) {
-    if (!fits(s.name, plan.devices[d])) continue;
-    if (s.gflops > 0) gflops = s.gflops;
-    if (s.gbytes_per_s > 0) gbytes = s.gbytes_per_s;
-    if (s.launch_us > 0) between_.launch[d] = s.launch_us;
-  }
+  for (const bool full : {false, true})  // what is said of the full name wins
+    for (const DeviceSettings& s : given.settings) {
+      if (full == s.name.plugin.empty() || !fits(s.name, plan.devices[d])) continue;
+      if (s.gflops > 0) gflops = s.gflops;
+      if (s.gbytes_per_s > 0) gbytes = s.gbytes_per_s;
+      if (s.launch_us > 0) between_.launch[d] = s.launch_us;
+    }
   const auto work = [&](size_t n) { return Work{plan.nodes[n].flops, plan.nodes[n].bytes, true}; };
   for (size_t n = 0; n < plan.nodes.size(); ++n)
     if (at(n, d).microseconds >= 0) known += at(n, d).microseconds, modelled += roofline_us(work(n), kTypicalGflops, kTypicalGbytes);

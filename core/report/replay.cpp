@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 
 #include "core/support/text.hpp"
@@ -19,12 +20,19 @@ uint64_t free_devices(const Plan& plan) {
   return free;
 }
 
-// What the user's wish leaves of the devices that say yes.
-uint64_t settled(const PlacedNode& node, uint64_t yes, uint64_t free) {
-  if (node.wanted.empty()) return yes & free;
-  for (uint32_t d : node.wanted)
+// What a wish leaves of the devices that say yes.
+uint64_t settled(const std::vector<uint32_t>& wanted, uint64_t yes, uint64_t free) {
+  if (wanted.empty()) return yes & free;
+  for (uint32_t d : wanted)
     if (yes & bit(d)) return bit(d);
   return 0;
+}
+
+uint64_t yes_of(const PlacedNode& node) {
+  uint64_t yes = 0;
+  for (uint32_t d = 0; d < node.answers.size(); ++d)
+    if (node.answers[d].yes) yes |= bit(d);
+  return yes;
 }
 
 }  // namespace
@@ -43,26 +51,48 @@ Result<Replay> Replay::of(const Plan& plan, const CostSources& given) {
 }
 
 uint64_t Replay::allow_of(const PlacedNode& node, uint64_t also) const {
-  uint64_t yes = 0;
-  for (uint32_t d = 0; d < node.answers.size(); ++d)
-    if (node.answers[d].yes) yes |= bit(d);
-  const uint64_t free = free_devices(*plan_);
+  const uint64_t yes = yes_of(node), free = free_devices(*plan_);
   if (is_host(plan_->devices[node.device]))  // the host drives it only where it goes nowhere whole
-    if (const uint64_t whole = settled(node, also, free)) return whole;
-  if (!(settled(node, yes, free) & bit(node.device))) return bit(node.device);  // held by something the plan does not tell
-  return settled(node, yes | also, free);
+    if (const uint64_t whole = settled(node.wanted, also, free)) return whole;
+  if (!(settled(node.wanted, yes, free) & bit(node.device))) return bit(node.device);  // held by something the plan does not tell
+  return settled(node.wanted, yes | also, free);
+}
+
+// A quantized unit goes to the first device of a list that takes all of it: `all`. The wish that spoke for it is that of the nodes that
+// have a reason of their own.
+uint64_t Replay::allow_of_quantized(const std::vector<uint32_t>& nodes, uint64_t all) const {
+  const std::vector<uint32_t>* speaker = nullptr;
+  for (uint32_t n : nodes) {
+    const PlacedNode& node = plan_->nodes[n];
+    if (node.why == Why::FollowsUnit || node.wanted.empty()) continue;
+    uint64_t mask = 0;
+    for (uint32_t d : node.wanted) mask |= bit(d);
+    all &= mask;
+    if (!speaker) speaker = &node.wanted;
+  }
+  return settled(speaker ? *speaker : std::vector<uint32_t>(), all, free_devices(*plan_));
 }
 
 uint64_t Replay::allow_of_unit(uint32_t unit, const std::vector<uint64_t>& also) const {
-  uint64_t allow = ~uint64_t{0};
-  for (uint32_t n : units_[unit]) allow &= allow_of(plan_->nodes[n], also.empty() ? 0 : also[n]);
-  for (uint32_t n : copies_[unit]) {
-    uint64_t yes = also.empty() ? 0 : also[n];
-    for (uint32_t d = 0; d < plan_->nodes[n].answers.size(); ++d)
-      if (plan_->nodes[n].answers[d].yes) yes |= bit(d);
-    allow &= yes;
+  const auto also_of = [&](uint32_t n) { return also.empty() ? 0 : also[n]; };
+  uint64_t allow = ~uint64_t{0}, now = ~uint64_t{0}, then = ~uint64_t{0};
+  std::map<std::string_view, std::vector<uint32_t>> quantized;  // of a plugin's group there may be several
+  for (uint32_t n : units_[unit]) {
+    const PlacedNode& node = plan_->nodes[n];
+    now &= yes_of(node);
+    then &= yes_of(node) | also_of(n);
+    if (node.quantized_unit.empty()) allow &= allow_of(node, also_of(n));
+    else quantized[node.quantized_unit].push_back(n);
   }
-  return allow ? allow : bit(plan_->nodes[units_[unit][0]].device);
+  for (uint32_t n : copies_[unit]) {
+    now &= yes_of(plan_->nodes[n]);
+    then &= yes_of(plan_->nodes[n]) | also_of(n);
+  }
+  const uint64_t here = bit(plan_->nodes[units_[unit][0]].device);
+  for (const auto& [op, nodes] : quantized)  // held by something the plan does not tell where that does not give what it is
+    allow &= (allow_of_quantized(nodes, now) & here) ? allow_of_quantized(nodes, then) : here;
+  allow &= then;
+  return allow ? allow : here;
 }
 
 // Calls f(first node) for each unit that waits for the tensor because node `to` of it, or its copy of that node, reads it.
@@ -116,6 +146,16 @@ Status Replay::form_units() {
   for (uint32_t n = 0; n < nodes; ++n)
     for (uint32_t unit : plan_->nodes[n].copied) copies_[unit_of_[unit]].push_back(n);
   return {};
+}
+
+const std::vector<uint32_t>& Replay::wanted_of(uint32_t node) const {
+  const PlacedNode& own = plan_->nodes[node];
+  if (own.why != Why::FollowsUnit) return own.wanted;
+  static const std::vector<uint32_t> none;
+  for (uint32_t n : units_[unit_of_[node]])
+    if (const PlacedNode& other = plan_->nodes[n]; other.quantized_unit == own.quantized_unit && other.why != Why::FollowsUnit && !other.wanted.empty())
+      return other.wanted;
+  return none;
 }
 
 void Replay::list_tensors() {

@@ -46,6 +46,9 @@ class Replay {
   /// The same without a pin.
   std::optional<uint32_t> subgraphs() const { return subgraphs_of(problem_); }
 
+  /// Devices that are asked for the node: in a quantized unit those of the wish that speaks for it. Empty: none are.
+  const std::vector<uint32_t>& wanted_of(uint32_t node) const;
+
   const PlanCosts& costs() const { return costs_; }
 
  private:
@@ -55,6 +58,7 @@ class Replay {
   void each_waiting(const PlanTensor& tensor, uint32_t to, F&& f) const;
   void list_tensors();
   uint64_t allow_of(const PlacedNode& node, uint64_t also) const;
+  uint64_t allow_of_quantized(const std::vector<uint32_t>& nodes, uint64_t all) const;
   uint64_t allow_of_unit(uint32_t unit, const std::vector<uint64_t>& also) const;
 
   void take_limits();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "core/report/report.hpp"
 #include "core/report/table.hpp"
@@ -103,14 +104,32 @@ std::string bodies(const Plan& plan) {
              ", run ", runs.subgraphs, " times (minimum ", runs.least, "), both branches of an If counted and unknown trips as 1\n");
 }
 
+struct Missed {
+  std::vector<std::string> nodes;
+  std::string sentence;  // of the first
+  bool same = true;      // of all
+};
+
+// Nodes of one operator that were asked for the same and got the same are told of together.
 std::string not_as_asked(const Plan& plan) {
-  std::string out;
+  std::map<std::string, Missed> groups;
+  std::vector<std::string> order;
   for_each_plan(plan, [&](const Plan& part, const std::string&) {
-    for (const PlacedNode& node : part.nodes)
-      if (!node.as_asked)
-        out += cat("  ", quote(node.name), " (", clean(node.op_type), "): asked for ", clean(node.asked), "; ", clean(node.sentence), "\n");
+    for (const PlacedNode& node : part.nodes) {
+      if (node.as_asked) continue;
+      const std::string what = cat(" (", clean(node.op_type), "): asked for ", clean(node.asked));
+      const auto [at, is_new] = groups.try_emplace(cat(what, "\n", part.devices[node.device].full_name));
+      if (is_new) order.push_back(at->first), at->second.sentence = clean(node.sentence);
+      at->second.nodes.push_back(quote(node.name));
+      at->second.same &= clean(node.sentence) == at->second.sentence;
+    }
   });
-  return out.empty() ? out : "not on the device asked for:\n" + out;
+  std::string out = order.empty() ? "" : "not on the device asked for:\n";
+  for (const std::string& key : order) {
+    const Missed& missed = groups.at(key);
+    out += cat("  ", join_few(missed.nodes), key.substr(0, key.find('\n')), "; ", missed.same ? "" : "of the first: ", missed.sentence, "\n");
+  }
+  return out;
 }
 
 std::string notes(const Plan& plan) {

@@ -121,7 +121,8 @@ class Asker {
     const PlacedNode& node = plan.nodes[n];
     if (node.asked == kHostDevice) return false;
     const auto is_it = [&](uint32_t d) { return plan.devices[d].full_name == device.full_name; };
-    if (node.wanted.empty() ? device.only_named : std::none_of(node.wanted.begin(), node.wanted.end(), is_it)) return false;
+    const std::vector<uint32_t>& wanted = scopes_[at].replay.wanted_of(n);
+    if (wanted.empty() ? device.only_named : std::none_of(wanted.begin(), wanted.end(), is_it)) return false;
     for (size_t b = 0; b < plan.bodies.size(); ++b)
       for (uint32_t inner = 0; plan.bodies[b].node == n && inner < plan.bodies[b].plan.nodes.size(); ++inner)
         if (!may_go(scopes_[at].bodies[b], inner, device)) return false;
@@ -160,7 +161,8 @@ class Asker {
     if (op.empty() && reason.empty() && alone(number)) return;
     const std::string& device = devices_[number];
     const std::optional<Replay::Found> found = ask(0, &nodes, device);
-    const Replay::Found& then = found && !worse(*found, now) ? *found : now;  // the plan of now stays possible
+    // The plan of now stays possible, unless a wish then sends nodes to the device.
+    const Replay::Found& then = found && (!worse(*found, now) || any_wanted(nodes)) ? *found : now;
     const Plan& plan = *scopes_[nodes.begin()->first].plan;
     const uint32_t d = index_of(plan, device);
     const PlacedNode& first = plan.nodes[nodes.begin()->second[0]];
@@ -178,6 +180,13 @@ class Asker {
     if (known && out_.microseconds) one.microseconds = then.microseconds;
     if (one.microseconds) one.cost_source = join(std::vector<std::string>(sources.begin(), sources.end()));
     out_.cases.push_back(std::move(one));
+  }
+
+  bool any_wanted(const Nodes& nodes) const {
+    for (const auto& [at, list] : nodes)
+      for (uint32_t n : list)
+        if (!scopes_[at].replay.wanted_of(n).empty()) return true;
+    return false;
   }
 
   bool worse(const Replay::Found& a, const Replay::Found& b) const {

@@ -17,7 +17,7 @@ std::string change(uint64_t before, uint64_t after) { return cat(before, " -> ",
 std::vector<std::string> times(const WhatIfReport& report, const WhatIf& c) {
   if (!c.microseconds) return {"not known", "", ""};
   const double now = *report.microseconds, then = *c.microseconds;
-  return {cat(human_time(now), " -> ", human_time(then)), human_time(now - then), c.cost_source};
+  return {cat(human_time(now), " -> ", human_time(then)), then > now ? cat("-", human_time(then - now)) : human_time(now - then), c.cost_source};
 }
 
 std::string head(const Plan& plan, const WhatIfReport& report) {

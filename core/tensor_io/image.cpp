@@ -142,9 +142,23 @@ Result<stb::Pixels> prepare(const std::string& path, const Layout& layout, const
 
 }  // namespace
 
+Status check_used(const ImageOptions& options, bool any_picture) {
+  if (any_picture) return {};
+  const char* given = !options.resize.empty() ? "--resize"
+                      : !options.crop.empty() ? "--crop"
+                      : !options.mean.empty() ? "--mean"
+                      : !options.std.empty()  ? "--std"
+                      : !options.layout.empty() ? "--layout"
+                      : !options.color.empty()  ? "--color"
+                                                : nullptr;
+  return given ? usage_error(cat(given, " is for pictures, found no --image with it")) : Status();
+}
+
 Result<Tensor> load_image(const std::string& path, const TensorInfo& wanted, const ImageOptions& options, ImageFacts* facts) {
   if (wanted.dtype != OPTIMA_F32 && wanted.dtype != OPTIMA_U8)
     return invalid_input(cat("input ", quote(wanted.name), " is ", dtype_name(wanted.dtype), ", wanted float32 or uint8 for a picture"));
+  if (wanted.dtype == OPTIMA_U8 && !(options.mean.empty() && options.std.empty()))
+    return usage_error(cat("--mean and --std are for float inputs, but input ", quote(wanted.name), " is uint8 and gets the picture's bytes as they are"));
   OPTIMA_ASSIGN(const Layout layout, layout_of(wanted, options));
   OPTIMA_RETURN_IF_ERROR(check_color(options.color, layout.channels));
   OPTIMA_RETURN_IF_ERROR(check_channels(options.mean, layout.channels, "--mean"));

@@ -12,7 +12,7 @@
 namespace optima {
 
 /// What is done, in this order: decode, resize, crop in the middle, colour order, divide by 255 and apply (x - mean) / std per
-/// channel (float inputs only), layout.
+/// channel (float inputs only: a mean for a uint8 input, which gets the picture's bytes, is Usage), layout.
 struct ImageOptions {
   std::string resize;  ///< "256" = the short side, "320x240" = width x height; empty = to the crop's or the input's size
   std::string crop;    ///< "224" or "224x224", width x height; empty = none
@@ -20,6 +20,9 @@ struct ImageOptions {
   std::string layout;  ///< "NCHW", "NHWC"; empty = whichever has 1 or 3 channels in the input's shape
   std::string color;   ///< "RGB", "BGR", "GRAY"; empty = RGB, GRAY for one channel
 };
+
+/// Usage when options of pictures are given and no picture is: nobody would apply them.
+Status check_used(const ImageOptions& options, bool any_picture);
 
 /// What happened, for people.
 struct ImageFacts {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "core/support/blob.hpp"
 #include "core/support/file.hpp"
@@ -185,6 +186,43 @@ Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, c
     OPTIMA_ASSIGN(Tensor t, load_input(sources[i], wanted[i]));
     out.push_back(std::move(t));
   }
+  return out;
+}
+
+Status fix_shapes(const std::map<std::string, std::vector<int64_t>>& shapes, std::vector<TensorInfo>& inputs) {
+  std::map<std::string, int64_t> symbols;
+  for (const auto& [name, shape] : shapes) {
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& i) { return i.name == name; });
+    if (input == inputs.end()) {
+      std::vector<std::string> names;
+      for (const TensorInfo& i : inputs) names.push_back(i.name);
+      return usage_error(cat("--shape: the model has no input ", quote(name), nearest_hint(name, names), ", wanted one of ", join(names)));
+    }
+    bool fits = input->unranked || shape.size() == input->shape.size();
+    for (size_t d = 0; fits && !input->unranked && d < shape.size(); ++d) fits = input->shape[d] < 0 || input->shape[d] == shape[d];
+    if (!fits)
+      return usage_error(cat("--shape ", name, ": found ", shape_text(shape), ", wanted ", type_text(input->dtype, input->shape, input->unranked)));
+    for (size_t d = 0; d < input->symbols.size() && d < shape.size(); ++d)
+      if (!input->symbols[d].empty()) symbols.emplace(input->symbols[d], shape[d]);
+    input->shape = shape;
+    input->unranked = false;
+  }
+  for (TensorInfo& input : inputs)
+    for (size_t d = 0; d < input.shape.size() && d < input.symbols.size(); ++d)
+      if (const auto at = symbols.find(input.symbols[d]); input.shape[d] < 0 && at != symbols.end()) input.shape[d] = at->second;
+  return {};
+}
+
+std::string shape_line(const Tensor& tensor, const TensorInfo& known, const TensorInfo& fixed, bool random) {
+  const auto open = [](const TensorInfo& i) { return i.unranked || std::any_of(i.shape.begin(), i.shape.end(), [](int64_t d) { return d < 0; }); };
+  if (!open(known)) return "";
+  return cat("input ", tensor.name, ": ", type_text(tensor.dtype, tensor.shape),
+             random && open(fixed) ? cat(", sizes that the model leaves open are 1 (--shape ", tensor.name, "=... sets them)") : "");
+}
+
+Json inputs_json(const std::vector<Tensor>& inputs) {
+  Json out = Json::array();
+  for (const Tensor& t : inputs) out.push_back({{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.shape}});
   return out;
 }
 

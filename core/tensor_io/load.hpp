@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/support/json.hpp"
 #include "core/support/status.hpp"
 #include "core/tensor_io/tensor.hpp"
 
@@ -19,6 +21,17 @@ Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted);
 /// `words` are `NAME=SOURCE`, or `SOURCE` alone for a model of one input or a .npz with all of them. Gives one tensor per
 /// input of the model, in its order. InvalidInput for a name the model does not have, a name given twice, or an input not given.
 Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, const std::vector<TensorInfo>& wanted);
+
+/// Gives inputs the sizes that `shapes` tell by name, and dims of one symbol the same size in all inputs. Usage for a name that is no input
+/// (nearest shown) and for sizes that contradict the model's.
+Status fix_shapes(const std::map<std::string, std::vector<int64_t>>& shapes, std::vector<TensorInfo>& inputs);
+
+/// "input x: float32 1x3x1x1, sizes that the model leaves open are 1 (--shape x=...)", for an input whose sizes the model leaves open;
+/// `known` is the input as the model wants it, `fixed` as fix_shapes() left it. Empty when nothing is open.
+std::string shape_line(const Tensor& tensor, const TensorInfo& known, const TensorInfo& fixed, bool random);
+
+/// Name, type and shape of each, for --json.
+Json inputs_json(const std::vector<Tensor>& inputs);
 
 /// Any tensor file by itself, type and shape as the file says (.npy, .pb, or the only member of a .npz).
 Result<Tensor> load_tensor(const std::string& path);

@@ -7,6 +7,7 @@
 
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 #include "core/tensor_io/load.hpp"
@@ -27,7 +28,7 @@ std::string file_stem(const std::string& name) {
 
 Json strings(const std::map<std::string, std::string>& map) {
   Json out = Json::object();
-  for (const auto& [key, value] : map) out[key] = value;
+  for (const auto& [key, value] : map) append_member(out, key, value);
   return out;
 }
 
@@ -54,12 +55,12 @@ Status save_outputs(const std::string& folder, const std::vector<Tensor>& output
   const std::vector<std::string> files = output_file_names(names);
   Json list = Json::array();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    OPTIMA_RETURN_IF_ERROR(write_file(cat(folder, "/", files[i]), write_npy(outputs[i])));
+    OPTIMA_RETURN_IF_ERROR(write_output(cat(folder, "/", files[i]), write_npy(outputs[i])));
     list.push_back({{"name", names[i]}, {"file", files[i]}, {"dtype", dtype_name(outputs[i].dtype)}, {"shape", outputs[i].shape}});
   }
   const Json manifest = {{"outputs", std::move(list)}, {"inputs", strings(facts.inputs)}, {"package", facts.package},
                          {"package_sha256", facts.package_hash}, {"versions", strings(facts.versions)}};
-  return write_file(cat(folder, "/manifest.json"), to_text(manifest));
+  return write_output(cat(folder, "/manifest.json"), to_text(manifest));
 }
 
 Result<std::vector<Tensor>> load_outputs(const std::string& folder) {

@@ -18,7 +18,7 @@ struct Pixels {
   std::vector<uint8_t> data;
 };
 
-/// JPG PNG TGA BMP PSD GIF (first frame) HDR PIC, converted to `channels` (1 or 3). InvalidInput naming `what`.
+/// JPG PNG TGA BMP PSD GIF (first frame) HDR, converted to `channels` (1 or 3). InvalidInput naming `what`.
 Result<Pixels> decode_image(std::span<const std::byte> file, int channels, std::string_view what);
 
 /// Triangle filter, widened when shrinking so that no pixel is skipped. Io when there is no memory.

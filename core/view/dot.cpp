@@ -29,7 +29,7 @@ std::string size_text(const PlanTensor& tensor) { return cat(tensor.type, tensor
 
 class DotWriter {
  public:
-  explicit DotWriter(const Plan& plan) : flat_(flatten(plan)), plan_(flat_.plan), wiring_(plan_) {}
+  explicit DotWriter(const Plan& plan) : flat_(flatten(plan)), plan_(flat_.plan), wiring_(plan_), looks_(looks_of(plan_)) {}
 
   std::string run() {
     out_ = cat("digraph ", text_of(plan_.model_name), " {\n  rankdir=TB; ranksep=0.35; labeljust=l; fontname=\"Helvetica\"; newrank=true; ",
@@ -58,7 +58,7 @@ class DotWriter {
 
   void cluster(uint32_t s, const std::string& inset) {
     const Subgraph& subgraph = plan_.subgraphs[s];
-    const Look look = look_of(subgraph.device);
+    const Look& look = looks_[subgraph.device];
     out_ += cat(inset, "subgraph cluster_", s, " {\n", inset, "  label=",
                 text_of(cat("subgraph ", s, " on ", plan_.devices[subgraph.device].name, " (", look.letter, ")")),
                 "; style=\"rounded,filled\"; color=\"", look.colour, "\"; fillcolor=\"", tint(look.colour, 0.1), "\"; penwidth=2;\n");
@@ -71,7 +71,7 @@ class DotWriter {
 
   void node(uint32_t n, uint32_t s, const std::string& why, const std::string& inset) {
     const bool home = plan_.nodes[n].subgraph == s;
-    const std::string_view colour = look_of(plan_.subgraphs[s].device).colour;
+    const std::string_view colour = looks_[plan_.subgraphs[s].device].colour;
     out_ += cat(inset, "  ", name_of_node(n, s, home), " [label=",
                 two_lines(plan_.nodes[n].op_type, home ? plan_.nodes[n].name : cat("clone of ", plan_.nodes[n].name)), ", tooltip=", text_of(why),
                 ", fillcolor=\"", tint(colour, home ? 0.45 : 0.2), home ? "\"" : "\", style=\"filled,dashed\"", "];\n");
@@ -108,6 +108,7 @@ class DotWriter {
   const Flat flat_;
   const Plan& plan_;
   const Wiring wiring_;
+  const std::vector<Look> looks_;
   std::string out_;
 };
 

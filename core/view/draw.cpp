@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-
 #include "core/support/file.hpp"
+#include "core/support/owned_folder.hpp"
 #include "core/support/text.hpp"
 #include "core/view/view.hpp"
 #include "optima/plugin/spawn.hpp"
@@ -36,12 +31,8 @@ Result<std::string> draw_in(const std::string& folder, const std::string& dot, c
 }  // namespace
 
 Result<std::string> draw(const std::string& dot, const std::string& format) {
-  std::error_code ignored;
-  std::string folder = (std::filesystem::temp_directory_path(ignored) / "optima-view-XXXXXX").string();
-  if (!mkdtemp(folder.data())) return io_error(cat("cannot make a temporary folder ", quote(folder), ": ", std::strerror(errno)));
-  Result<std::string> picture = draw_in(folder, dot, format);
-  std::filesystem::remove_all(folder, ignored);
-  return picture;
+  OPTIMA_ASSIGN(const ScratchFolder folder, ScratchFolder::make("view"));
+  return draw_in(folder.path(), dot, format);
 }
 
 }  // namespace optima::view

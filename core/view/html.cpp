@@ -54,9 +54,10 @@ class PageData {
  private:
   Json devices() const {
     Json out = Json::array();
+    const std::vector<Look> looks = looks_of(plan_);
     for (uint32_t d = 0; d < plan_.devices.size(); ++d) {
       const PlanDevice& device = plan_.devices[d];
-      const Look look = look_of(d);
+      const Look& look = looks[d];
       out.push_back({{"name", device.name}, {"full", device.full_name}, {"plugin", device.plugin}, {"rule", device.rule},
                      {"colour", look.colour}, {"pattern", look.pattern}, {"letter", look.letter}});
     }

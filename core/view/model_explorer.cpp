@@ -11,10 +11,11 @@ namespace optima::view {
 // which is its id there.
 Json to_model_explorer(const Plan& plan) {
   const Flat flat = flatten(plan);
+  const std::vector<Look> looks = looks_of(flat.plan);
   Json results = Json::object();
   auto& members = results.get_ref<Json::object_t&>();
   for (const PlacedNode& node : flat.plan.nodes) {
-    const std::string colour = tint(look_of(node.device).colour, 0.55);
+    const std::string colour = tint(looks[node.device].colour, 0.55);
     members.push_back({node.name, {{"value", flat.plan.devices[node.device].name}, {"bgColor", colour}, {"textColor", "#000000"}}});
   }
   return {{"results", std::move(results)}};

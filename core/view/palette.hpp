@@ -2,9 +2,11 @@
 // core/view: a look per device. Private to the room.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "core/placement/plan.hpp"
 
 namespace optima::view {
 
@@ -13,11 +15,13 @@ namespace optima::view {
 struct Look {
   std::string_view colour;   ///< "#0072b2"
   std::string_view pattern;  ///< "solid", "rising", "falling", "level", "upright", "dots", "grid"
-  std::string letter;        ///< "A".."Z", "AA", ...
+  std::string letter;        ///< "A".."Z", "AA", ..., by the plan's order
 };
 
-/// The seven hues (black left out) that M. Okabe and K. Ito made for all kinds of colour vision: "Color Universal Design", 2002.
-Look look_of(uint32_t device);
+/// By device of the plan. A device's full name says which of the seven hues (black left out) it has, those that M. Okabe and K. Ito
+/// made for all kinds of colour vision ("Color Universal Design", 2002), so it keeps its colour from plan to plan; where two of a plan
+/// meet, the later in the alphabet takes the next free one.
+std::vector<Look> looks_of(const Plan& plan);
 
 /// The colour of tensors: the one more than devices.
 constexpr std::string_view kTensorColour = "#8c8c8c";

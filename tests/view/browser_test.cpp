@@ -90,7 +90,7 @@ TEST_CASE("every device has its colour on the screen, tensors one more, and the 
   if (no_browser()) return;
   const Plan plan = made_plan(120, 3, 10);
   Json steps = Json::array();
-  for (uint32_t d = 0; d < 3; ++d) steps.push_back(eval(pixels_near(view::look_of(d).colour)));
+  for (uint32_t d = 0; d < 3; ++d) steps.push_back(eval(pixels_near(view::looks_of(plan)[d].colour)));
   steps.push_back(eval(pixels_near(view::kTensorColour)));
   steps.push_back(click("#legend button"));
   steps.push_back(eval("document.querySelector('#legend button').getAttribute('aria-pressed')"));
@@ -172,6 +172,68 @@ TEST_CASE("a timeline is drawn from a trace, and its bars lead to subgraphs") {
   CHECK(v[2] == 0);
 }
 
+TEST_CASE("a timeline opens on the last run, however long loading took, and zooms by wheel, buttons and keys") {
+  if (no_browser()) return;
+  const Plan plan = made_plan(10, 2, 5);
+  const std::vector<view::TraceEvent> trace = {{"ModelInit", "load", 0, 300000, 0, 0},          {"ModelExecute", "run", 300100, 900, 0, 0},   {"SubgraphExecute", "cold", 300150, 800, 0, 0},
+                                               {"ModelExecute", "run", 302000, 400, 0, 0},      {"SubgraphExecute", "warm", 302100, 200, 0, 0}};
+  const auto bar = [](const std::string& name) {
+    return cat("(() => { const e = [...document.querySelectorAll('#timeline .event')].find((c) => c.textContent.startsWith('", name,
+               "') || (c.getAttribute('aria-label') || '').startsWith('", name, "')); return e ? e.getBoundingClientRect().width : 0; })()");
+  };
+  const Json wheel = {{"do", "wheel"}, {"x", 720}, {"y", 880}, {"by", -400}};
+  const Json v = see(plan, {eval(bar("warm")), eval(bar("cold")), eval(bar("load")), wheel, eval(bar("warm")), click("#span-smaller"), click("#span-smaller"), click("#span-smaller"),
+                            click("#span-smaller"), click("#span-smaller"), click("#span-smaller"), click("#span-smaller"), eval(bar("cold")),
+                            click("#span-all"), eval(bar("load")), eval(bar("warm")), eval("(document.getElementById('spans').focus(), 0)"), key("+"), eval(bar("load")), key("0"), click("#span-run"), eval(bar("warm"))},
+                     trace);
+  CHECK(v[0].get<double>() > 400);
+  CHECK(v[1] == 0);
+  CHECK(v[2] == 0);
+  CHECK(v[3].get<double>() > 1.3 * v[0].get<double>());
+  CHECK(v[4].get<double>() > 10);
+  CHECK(v[5].get<double>() > 900);
+  CHECK(v[6].get<double>() < 3);
+  CHECK(v[9] == v[0]);
+}
+
+TEST_CASE("a plan of one subgraph says in plain words that one device runs everything") {
+  if (no_browser()) return;
+  const Json v = see(made_plan(9, 1, 100), {eval(kPane), eval("document.getElementById('counts').textContent"), click("#tab-cuts"), eval(kPane)});
+  CHECK(has(v[0], "9 nodes in one subgraph: KIND0:0 runs everything, nothing crosses."));
+  CHECK(has(v[1], "1 subgraph \xC2\xB7 nothing crosses"));
+  CHECK(has(v[2], "Nothing crosses"));
+  const std::string looks = "[view.scale >= 0.5, itemAt(canvas.clientWidth - 1, 0) === null, items[0].y * view.scale + view.y > 0, fitScale() < 0.3]";
+  const Json big = see(made_plan(600, 1, 10000), {eval(looks), click("#fit"), eval(looks)});
+  CHECK(big[0] == Json{true, true, true, true});  // its beginning, near enough to read
+  CHECK(big[1] == Json{false, true, true, true});
+}
+
+TEST_CASE("buttons and hints cover nothing of the graph, and no words are cut off") {
+  if (no_browser()) return;
+  Plan plan = made_plan(40, 2, 20);
+  const char* const ops[] = {"BatchNormalization", "NonMaxSuppression", "MeanVarianceNormalization"};
+  for (size_t n = 0; n < plan.nodes.size(); ++n) plan.nodes[n].op_type = ops[n % 3], plan.nodes[n].name = cat("n", n);
+  for (PlanTensor& tensor : plan.tensors) tensor.name = cat("t", tensor.value);
+  for (PlanDevice& device : plan.devices) device.name = "a_long_plugin/" + device.name, device.full_name = device.name;
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60000, 10, 1, 5, 200000.0}, {40000, 10, 2, 5, {}}}, {}};
+  const WhatIfReport report{3, 64, 123.0, true, {{"a_long_plugin/KIND1:0", "Conv", "DTYPE", 2, plan.nodes[1].name, "wanted f16", 1, 0, 23.0, "scaled"}}};
+  std::vector<view::TraceEvent> trace = {{"ModelExecute", "run", 0, 300, 0, 1000000}};
+  for (uint32_t s = 0; s < plan.subgraphs.size(); ++s) trace.push_back({"SubgraphExecute", cat("subgraph ", s), s * 100.0, 100, s, 0});
+  const std::string overflows = "[...document.querySelectorAll('aside *, header *')].filter((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline' && e.className !== 'unseen').length";
+  Json steps = {eval("['.tools', '#keys', 'header', 'aside', 'footer'].every((s) => [...document.querySelectorAll(s)].every((e) => { const a = e.getBoundingClientRect(), b = canvas.getBoundingClientRect();"
+                     " return a.width > 0 && (a.right <= b.left + 1 || a.left >= b.right - 1 || a.bottom <= b.top + 1 || a.top >= b.bottom - 1); }))"),
+                eval("(() => { const cut = [], fill = pen.fillText; lookAt(worldWidth / 2, worldHeight / 2, 1); pen.fillText = (t, ...at) => { if (t.includes('\u2026')) cut.push(t); };"
+                     " for (const p of pieces) { lookAt(p.x + p.w / 2, p.y + p.h / 2, 0.9); drawAll(); } pen.fillText = fill; showAll(); return cut.join(' | '); })()"),
+                eval("(() => { const b = document.getElementById('timeline').getBoundingClientRect(); return [...document.querySelectorAll('#timeline text')].filter((t) => { const a = t.getBoundingClientRect();"
+                     " return a.left < b.left || a.right > b.right; }).length; })()"),
+                eval(overflows)};
+  for (const char* tab : {"subgraphs", "cuts", "whatif", "found"}) steps.push_back(click(cat("#tab-", tab))), steps.push_back(eval(overflows));
+  const Json v = see(plan, steps, trace, Json::object(), &report);
+  CHECK(v[0] == true);
+  CHECK(v[1] == "");
+  for (size_t k = 2; k < v.size(); ++k) CHECK(v[k] == 0);
+}
+
 TEST_CASE("hostile names are shown as they are and run nowhere") {
   if (no_browser()) return;
   Plan plan = made_plan(3, 1, 1);
@@ -190,7 +252,7 @@ TEST_CASE("hostile names are shown as they are and run nowhere") {
 TEST_CASE("five thousand nodes are drawn at once and zoomed smoothly, in the dark too") {
   if (no_browser()) return;
   const Plan plan = made_plan(5000, 4, 80);
-  Json steps = {eval("items.filter((i) => i.node).length"), eval(pixels_near(view::look_of(3).colour))};
+  Json steps = {eval("items.filter((i) => i.node).length"), eval(pixels_near(view::looks_of(plan)[3].colour))};
   steps.push_back({{"do", "wheel"}, {"x", 500}, {"y", 400}, {"by", -1200}});
   steps.push_back(eval("view.scale > 1.5 * fitScale()"));
   steps.push_back(eval("getComputedStyle(document.body).backgroundColor"));

@@ -199,25 +199,40 @@ TEST_CASE("the overlay colours every node by name with its device") {
   CHECK(overlay["results"].size() == 9);
   for (const PlacedNode& node : plan.nodes) {
     CHECK(overlay["results"][node.name]["value"] == plan.devices[node.device].name);
-    CHECK(overlay["results"][node.name]["bgColor"] == view::tint(view::look_of(node.device).colour, 0.55));
+    CHECK(overlay["results"][node.name]["bgColor"] == view::tint(view::looks_of(plan)[node.device].colour, 0.55));
   }
 }
 
 TEST_CASE("up to 49 devices differ in colour or pattern, up to seven in both, and always in their letter") {
   std::set<std::string> both, letters;
   std::set<std::string_view> colours, patterns;
-  for (uint32_t d = 0; d < 64; ++d) {
-    const view::Look look = view::look_of(d);
-    if (d < 7) colours.insert(look.colour), patterns.insert(look.pattern);
-    if (d < 49) both.insert(cat(look.colour, look.pattern));
-    letters.insert(look.letter);
-  }
+  const std::vector<view::Look> looks = view::looks_of(made_plan(100, 64, 1)), seven = view::looks_of(made_plan(20, 7, 1)), many = view::looks_of(made_plan(60, 49, 1));
+  for (const view::Look& look : seven) colours.insert(look.colour), patterns.insert(look.pattern);
+  for (const view::Look& look : many) both.insert(cat(look.colour, look.pattern));
+  for (const view::Look& look : looks) letters.insert(look.letter);
   CHECK(colours.size() == 7);
   CHECK(patterns.size() == 7);
   CHECK(both.size() == 49);
   CHECK(letters.size() == 64);
-  CHECK(view::look_of(25).letter == "Z");
-  CHECK(view::look_of(26).letter == "AA");
+  CHECK(looks[25].letter == "Z");
+  CHECK(looks[26].letter == "AA");
+}
+
+TEST_CASE("a device keeps its colour and pattern from plan to plan, whatever stands beside it") {
+  const Plan three = made_plan(12, 3, 2);
+  const std::vector<view::Look> looks = view::looks_of(three);
+  Plan turned = three;
+  std::reverse(turned.devices.begin(), turned.devices.end());
+  const std::vector<view::Look> other = view::looks_of(turned);
+  for (size_t d = 0; d < 3; ++d) CHECK((other[2 - d].colour == looks[d].colour && other[2 - d].pattern == looks[d].pattern));
+  std::set<std::string_view> alone;
+  for (size_t d = 0; d < 3; ++d) {
+    Plan one = three;
+    one.devices = {three.devices[d]};
+    alone.insert(view::looks_of(one)[0].colour);
+    if (alone.size() == d + 1) CHECK(view::looks_of(one)[0].colour == looks[d].colour);  // no two of them want the same
+  }
+  CHECK(alone.size() > 1);
 }
 
 TEST_CASE("a trace is checked against the plan") {

@@ -15,6 +15,13 @@ function showAll() {
   lookAt(worldWidth / 2, worldHeight / 2, Math.min(1.25, fitScale()));
 }
 
+// Everything, where its colours tell something; the beginning, near enough to read, where one device runs a graph too big for that.
+function showStart() {
+  const scale = 0.62;
+  if (plan.subgraphs.length === 1 && fitScale() < 0.3) lookAt((canvas.clientWidth / 2 - 24) / scale, (canvas.clientHeight / 2 - 20) / scale, scale);
+  else showAll();
+}
+
 function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
   const [least, most] = limits(), before = view.scale;
   view.scale = Math.min(most, Math.max(least, view.scale * factor));

@@ -50,3 +50,5 @@ function bytesText(bytes) {
   return unit === 0 ? bytes + " bytes" : bytes.toFixed(1) + " " + ["", "KiB", "MiB", "GiB", "TiB"][unit];
 }
 const count = (n, thing) => n + " " + thing + (n === 1 ? "" : "s");
+const crossing = tensors.filter((t) => t.crosses);
+const crossText = () => (crossing.length ? count(crossing.length, "tensor") + (crossing.length === 1 ? " crosses, " : " cross, ") + (plan.bytes ? bytesText(plan.bytes) : "of sizes known when it runs") : "nothing crosses");

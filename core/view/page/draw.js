@@ -168,15 +168,30 @@ function drawPiece(piece) {
   pen.setLineDash([]);
 }
 
+// As much as there is room for: nothing is cut off, the letter tells the device too.
+function titleOf(piece, room) {
+  if (piece.subgraph === null) return fitted(pen, "inputs of the " + (piece.part.path ? "body" : "model"), room, false);
+  const on = " on " + plan.devices[plan.subgraphs[piece.subgraph].device].name, more = piece.first ? "" : ", continued", number = piece.subgraph;
+  return ["subgraph " + number + on + more, number + on + more, "subgraph " + number + more, number + more].find((t) => pen.measureText(t).width <= room) || String(number);
+}
+
+// Sets the font: smaller where the words need it, as long as they can be read; then what fits of them.
+function shrunk(words, width, weight, size, least, keepEnd) {
+  const font = (s) => { pen.font = weight + s + "px system-ui, 'DejaVu Sans', sans-serif"; };
+  font(size);
+  const wanted = pen.measureText(words).width;
+  if (wanted <= width) return words;
+  font(Math.max(least, Math.floor(size * width / wanted * 4) / 4));
+  return fitted(pen, words, width, keepEnd);
+}
+
 // After the lines, with a rim that keeps them off the letters.
 function drawTitle(piece) {
   const inputs = piece.subgraph === null, dev = inputs ? null : plan.subgraphs[piece.subgraph].device;
   if (!inputs) badge(pen, inks[dev].letter, piece.x + 22, piece.y + 15, 16, "#ffffff", "#1b1e22");
-  const title = inputs ? "inputs of the " + (piece.part.path ? "body" : "model") : "subgraph " + piece.subgraph + " on " + plan.devices[dev].name + (piece.first ? "" : ", continued");
   pen.font = "600 12px system-ui, 'DejaVu Sans', sans-serif";
   pen.textBaseline = "middle";
-  const room = piece.w - (inputs ? 26 : 48), wide = pen.measureText(title).width > room;
-  const shown = fitted(pen, wide && !inputs ? title.slice("subgraph ".length) : title, room, false), x = piece.x + (inputs ? 14 : 36), y = piece.y + 15.5;
+  const x = piece.x + (inputs ? 14 : 36), y = piece.y + 15.5, shown = titleOf(piece, piece.w - (inputs ? 26 : 48));
   pen.strokeStyle = inputs ? colours.back : colours.piece;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
@@ -226,12 +241,10 @@ function drawNode(item, x, y) {
   pen.setLineDash([]);
   pen.textBaseline = "middle";
   pen.fillStyle = colours.text;
-  pen.font = "600 12.5px system-ui, 'DejaVu Sans', sans-serif";
-  pen.fillText(fitted(pen, item.node.op, item.w - 44, false), x + 18, y + 13.5);
+  pen.fillText(shrunk(item.node.op, item.w - 44, "600 ", 12.5, 7, false), x + 18, y + 13.5);
   if (view.scale >= 0.5) {
-    pen.font = "10.5px system-ui, 'DejaVu Sans', sans-serif";
     pen.fillStyle = colours.soft;
-    pen.fillText((item.clone ? "clone of " : "") + fitted(pen, item.node.name, item.w - (item.clone ? 72 : 28), true), x + 18, y + 28.5);
+    pen.fillText(shrunk((item.clone ? "clone of " : "") + item.node.name, item.w - 28, "", 10.5, 8.5, true), x + 18, y + 28.5);
   }
   pen.font = "700 10.5px system-ui, 'DejaVu Sans', sans-serif";
   pen.fillStyle = colours.text;
@@ -267,7 +280,7 @@ function drawTensor(item, x, y) {
   const sizeWidth = size ? pen.measureText(size).width + 8 : 0;
   pen.fillText(size, x + item.w - sizeWidth - 2, y + item.h / 2 + 0.5);
   pen.fillStyle = colours.text;
-  pen.fillText(fitted(pen, item.tensor.name, item.w - sizeWidth - 16, true), x + 10, y + item.h / 2 + 0.5);
+  pen.fillText(shrunk(item.tensor.name, item.w - sizeWidth - 16, "", 10.5, 8.5, true), x + 10, y + item.h / 2 + 0.5);
 }
 
 function drawLines(seen) {

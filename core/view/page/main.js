@@ -89,15 +89,15 @@ function start() {
   document.getElementById("title").textContent = plan.model;
   document.getElementById("counts").textContent = count(nodes.length, "node") + " · " + count(plan.subgraphs.length, "subgraph") +
     (plan.exact && parts.length === 1 ? " (the minimum)" : "") + (parts.length > 1 ? " in " + parts.length + " graphs" : "") + " · " +
-    (plan.bytes ? bytesText(plan.bytes) : "nothing known") + " crossing" + (plan.time ? " · estimated " + timeText(plan.time.total) + " a run" : "");
+    crossText() + (plan.time ? " · estimated " + timeText(plan.time.total) + " a run" : "");
   canvas.setAttribute("aria-label", "graph of " + plan.model);
   fillLegend();
   fillPlan();
   fillSubgraphs();
   fillCuts();
   fillWhatIf();
-  drawTimeline();
-  showAll();
+  openTimeline();
+  showStart();
   follow(location.hash);
 }
 

@@ -10,7 +10,9 @@ function make(tag, attributes, ...children) {
 }
 const link = (words, click) => make("button", {type: "button", class: "link", click}, words);
 const pane = (name) => document.getElementById("pane-" + name);
-const device = (d) => make("span", {class: "device"}, swatch(d), " " + plan.devices[d].name);
+// May break behind the plugin's name.
+const breakable = (name) => name.split("/").flatMap((part, i) => (i ? ["/", make("wbr"), part] : [part]));
+const device = (d) => make("span", {class: "device"}, swatch(d), " ", make("span", {}, ...breakable(plan.devices[d].name)));
 const rowOf = (...cells) => make("tr", {}, ...cells.map((c) => (c instanceof HTMLTableCellElement ? c : make("td", {}, c))));
 const number = (words) => make("td", {class: "number"}, words);
 const headOf = (...names) => make("thead", {}, make("tr", {}, ...names.map((n) => make("th", {scope: "col", class: n.startsWith("#") ? "number" : undefined}, n.replace("#", "")))));
@@ -25,20 +27,26 @@ function openTab(name, focus) {
   }
 }
 
+// The plan in a sentence or three.
+function planText() {
+  const asked = nodes.filter((n) => n.asked && plan.devices.length > 1).length, whole = parts.length === 1 && plan.subgraphs.length === 1;
+  const where = whole ? "one subgraph: " + plan.devices[plan.subgraphs[0].device].name + " runs everything" : count(plan.subgraphs.length, "subgraph") +
+    (parts.length > 1 ? ", of the model and of " + count(parts.length - 1, "body").replace("bodys", "bodies") + " that the host runs" :
+      plan.exact ? ", the minimum" : ", proven minimum " + plan.bound);
+  return count(nodes.length, "node") + " in " + where + (whole ? ", " : ". ") + (whole || crossing.length ? crossText() : "Nothing crosses") + "." +
+    (asked ? " " + count(asked, "node") + " asked for a device." : "");
+}
+
 function fillPlan() {
   const used = plan.devices.map((_, d) => ({nodes: nodes.filter((n) => n.device === d).length, parts: plan.subgraphs.filter((s) => s.device === d).length}));
   const times = (d) => (plan.time ? [number(timeText(plan.time.devices[d][0])), number(plan.time.devices[d][2] === null ? "–" : timeText(plan.time.devices[d][2]))] : []);
-  const rows = plan.devices.map((dev, d) => rowOf(device(d), dev.plugin, number(String(used[d].nodes)), number(String(used[d].parts)), ...times(d)));
-  const asked = nodes.filter((n) => n.asked && plan.devices.length > 1).length;
+  const rows = plan.devices.map((dev, d) => rowOf(device(d), ...(plan.time ? [] : [dev.plugin]), number(String(used[d].nodes)), number(String(used[d].parts)), ...times(d)));
   pane("plan").replaceChildren(
     make("h2", {}, plan.model),
-    make("p", {}, count(nodes.length, "node") + " in " + count(plan.subgraphs.length, "subgraph") +
-      (parts.length > 1 ? ", of the model and of " + count(parts.length - 1, "body").replace("bodys", "bodies") + " that the host runs" :
-        plan.exact ? ", the minimum" : ", proven minimum " + plan.bound) + ". " + count(tensors.filter((t) => t.crosses).length, "tensor") + " cross, " +
-      (plan.bytes ? bytesText(plan.bytes) : "no bytes known before running") + " in all. " + count(asked, "node") + " asked for a device."),
+    make("p", {}, planText()),
     ...(plan.time ? [make("p", {}, "Estimated time of a run: " + timeText(plan.time.total) + " (no plan below " + timeText(plan.time.bound) + "): compute " +
       timeText(plan.time.compute) + ", launches " + timeText(plan.time.launch) + ", transfers " + timeText(plan.time.transfer) + ".")] : []),
-    make("table", {}, headOf("device", "plugin", "#nodes", "#subgraphs", ...(plan.time ? ["#time", "#alone"] : [])), make("tbody", {}, ...rows)),
+    make("table", {}, headOf("device", ...(plan.time ? [] : ["plugin"]), "#nodes", "#subgraphs", ...(plan.time ? ["#time", "#alone"] : [])), make("tbody", {}, ...rows)),
     make("h3", {}, "Why these plugins"), make("ul", {}, ...plan.devices.map((dev) => make("li", {}, dev.full + ": " + dev.rule))),
     ...(plan.notes.length ? [make("h3", {}, "Notes"), make("ul", {}, ...plan.notes.map((n) => make("li", {}, n)))] : []),
     make("h3", {}, "Model"), make("p", {class: "soft"}, "SHA-256 " + plan.hash));
@@ -122,7 +130,7 @@ function fillSubgraphs() {
 }
 
 function fillCuts() {
-  const cuts = tensors.filter((t) => t.crosses).sort((a, b) => b.bytes - a.bytes);
+  const cuts = [...crossing].sort((a, b) => b.bytes - a.bytes);
   const rows = cuts.slice(0, kMostRows).map((t) => rowOf(make("td", {}, link(t.name, () => choose(t.item, true)), make("br"), make("span", {class: "soft"}, t.type)),
     number(String(t.from.subgraph)), number(t.cutTo.join(", ")), number(bytesText(t.bytes))));
   pane("cuts").replaceChildren(

@@ -43,7 +43,7 @@ TEST_CASE("a moved node is shown with both reasons, and the numbers before and a
   CHECK(found.moved == 1);
   CHECK(diff_text(before, after, found) ==
         "plans of 'tiny': 1 of 3 nodes moved; subgraphs 3 -> 1; tensors crossing 2 -> 0, 32 bytes -> 0 bytes\n"
-        "  'b'  Exp  CPU:0 -> NPU:0  before: only CPU:0 takes it; NPU:0: input 0 is f32, wanted f16; now: NPU:0 is the first that takes it\n"
+        "  'b'  Exp  CPU:0 -> NPU:0  before: only CPU:0 of the candidates takes it; NPU:0: input 0 is f32, wanted f16; now: NPU:0 is the first that takes it\n"
         "1 node stays on its device in a subgraph of another number\n");
   const Json json = diff_json(before, after, found);
   CHECK(json["changes"][0]["name"] == "b");

@@ -37,6 +37,24 @@ TEST_CASE("the summary counts, and lists every node that is not where it was ask
         "  'b' (Exp): asked for first of NPU:0, CPU:0; CPU:0 is the first that can of those that '*' lists; NPU:0: input 0 is f32, wanted f16\n");
 }
 
+TEST_CASE("nodes that missed their device for the same reason are counted, with three examples") {
+  GraphBuilder g;
+  uint32_t v = g.input("x");
+  for (const char* name : {"e1", "e2", "e3", "e4", "e5"}) v = g.node(name, "Exp", {v});
+  g.output(v);
+  FakePlugin cpu("slowcpu", {"CPU"}, {"Exp"}), npu("fastnpu", {"NPU"}, {"Relu"});
+  PlacementRequest request;
+  request.plugins = {&npu, &cpu};
+  request.wishes.assign(g.id_of("e5") + 1, Wish{{{"", "NPU", 0}, {"", "CPU", 0}}, false, "'*'"});
+  Result<Plan> plan = make_plan(g.graph, request);
+  REQUIRE(plan.ok());
+  const std::string tail = " (Exp): asked for first of NPU:0, CPU:0; ", why = "CPU:0 is the first that can of those that '*' lists; NPU:0: operator Exp "
+                                                                             "is not in the note of plugin fastnpu\n";
+  CHECK(placement_summary(*plan).ends_with("not on the device asked for:\n  'e1', 'e2', 'e3' and 2 more" + tail + why));
+  plan->nodes[4].sentence = "another";
+  CHECK(placement_summary(*plan).ends_with("  'e1', 'e2', 'e3' and 2 more" + tail + "of the first: " + why));
+}
+
 TEST_CASE("explain shows one node with every device's answer on one screen") {
   const Result<std::string> text = explain_node(split_plan(), "b");
   REQUIRE(text.ok());

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/placement/placement.hpp"
@@ -117,6 +118,84 @@ TEST_CASE("explain says what moving a node would do to the number of subgraphs")
   const Result<std::string> text = explain_node(net.plan(), "Exp_5");
   REQUIRE(text.ok());
   CHECK(text->find("  CPU:0  slowcpu  yes   2 subgraphs more there\n") != std::string::npos);
+}
+
+namespace {
+
+// x -> Quantize -> (Dequantize -> Conv -> Relu -> Quantize) x 6 -> Dequantize -> y; the NPU refuses what `refused` says.
+struct QuantizedNet {
+  GraphBuilder g;
+  FakePlugin cpu{"slowcpu", {"CPU"}, kOps}, npu{"fastnpu", {"NPU"}, kOps};
+  PlacementRequest request;
+  static inline const std::vector<std::string> kOps = {"QuantizeLinear", "DequantizeLinear", "Conv", "Relu"};
+
+  explicit QuantizedNet(const std::vector<std::string>& refused) {
+    const uint32_t scale = g.constant("scale"), zero = g.constant("zero");
+    const auto quantize = [&](const std::string& name, uint32_t v) {
+      const uint32_t out = g.node(name, "QuantizeLinear", {v, scale, zero});
+      g.graph.main().values[out].dtype = OPTIMA_I8;
+      return out;
+    };
+    uint32_t v = quantize("q", g.input("x"));
+    for (const char* i : {"0", "1", "2", "3", "4", "5"}) {
+      const std::string n = i;
+      v = g.node("conv" + n, "Conv", {g.node("dq" + n, "DequantizeLinear", {v, scale, zero})});
+      v = quantize("q" + n, g.node("relu" + n, "Relu", {v}));
+    }
+    g.output(g.node("dq", "DequantizeLinear", {v, scale, zero}));
+    for (const std::string& name : refused) npu.refuse(g.id_of(name), OPTIMA_REASON_ATTRIBUTE, "no");
+    request.plugins = {&npu, &cpu};
+    request.candidates = {*parse_device("NPU:0"), *parse_device("CPU:0")};
+  }
+  // `nodes` empty: all.
+  void wish(const std::string& nodes, const std::vector<std::string>& devices, uint32_t rank) {
+    for (const image::Node& node : g.graph.main().nodes) {
+      if (!node.name.starts_with(nodes)) continue;
+      if (request.wishes.size() <= node.id) request.wishes.resize(node.id + 1);
+      Wish wish;
+      for (const std::string& device : devices) wish.devices.push_back(*parse_device(device));
+      wish.hard = devices.size() == 1;
+      wish.source = "'" + nodes + "*'";
+      wish.rank = rank;
+      request.wishes[node.id] = wish;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what-if tells the truth of quantized units, with lists, pins and wishes of parts of a unit") {
+  const std::vector<std::function<void(QuantizedNet&)>> wishes = {
+      [](QuantizedNet&) {},
+      [](QuantizedNet& n) { n.wish("", {"NPU:0", "CPU:0"}, Wish::kEveryRank); },
+      [](QuantizedNet& n) { n.wish("", {"CPU:0", "NPU:0"}, Wish::kEveryRank); },
+      [](QuantizedNet& n) { n.wish("conv", {"NPU:0", "CPU:0"}, Wish::kOpRank); },
+      [](QuantizedNet& n) { n.wish("relu", {"NPU:0", "CPU:0"}, Wish::kOpRank); },
+      [](QuantizedNet& n) { n.wish("", {"NPU:0", "CPU:0"}, Wish::kEveryRank), n.wish("dq2", {"CPU:0"}, Wish::kNodeRank); },
+      [](QuantizedNet& n) { n.wish("", {"CPU:0"}, Wish::kEveryRank), n.wish("conv", {"NPU:0", "CPU:0"}, Wish::kOpRank); },
+  };
+  const std::vector<std::vector<std::string>> refusals = {{"conv1", "conv3", "conv5"}, {"relu1", "conv4"}, {"dq3"}, {"q0", "q2", "conv2"}, {"q", "dq"}};
+  for (size_t w = 0; w < wishes.size(); ++w)
+    for (const std::vector<std::string>& refused : refusals) {
+      CAPTURE(w);
+      CAPTURE(refused[0]);
+      QuantizedNet before(refused), after({});
+      wishes[w](before);
+      wishes[w](after);
+      const Result<Plan> plan = make_plan(before.g.graph, before.request), truth = make_plan(after.g.graph, after.request);
+      REQUIRE(plan.ok());
+      REQUIRE(truth.ok());
+      const WhatIfReport report = report_of(*plan);
+      CHECK(report.subgraphs == plan->subgraphs.size());
+      CHECK(report.bytes == plan->bytes);
+      WhatIf all;  // that it refuses and that may go there; nothing where pins keep all of it away
+      all.subgraphs = report.subgraphs, all.bytes = report.bytes;
+      for (const WhatIf& c : report.cases)
+        if (c.device == "NPU:0" && c.nodes > all.nodes) all = c;
+      CHECK(all.subgraphs == truth->subgraphs.size());
+      CHECK(all.bytes == truth->bytes);
+      CHECK((all.nodes == refused.size() || w >= 5));
+    }
 }
 
 TEST_CASE("a plan without tensors cannot be asked what if, and says what to do") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "core/tensor_io/image.hpp"
@@ -99,7 +98,7 @@ TEST_CASE("options and inputs that make no sense are refused") {
 TEST_CASE("a real photograph in JPEG is read") {
   const std::string photo = std::string(OPTIMA_SOURCE_DIR) + "/../shared/models/group.jpg";
   if (!std::filesystem::exists(photo)) {
-    std::printf("SKIP: a real photograph in JPEG is read: ../shared/models/group.jpg is not there\n");
+    MESSAGE("SKIP: a real photograph in JPEG is read: ../shared/models/group.jpg is not there");
     return;
   }
   ImageFacts facts;
