@@ -18,6 +18,8 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/codegen/bitcode.hpp"
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
+#include "plugins/llvm_cpu/runtime/processors.hpp"
+#include "plugins/llvm_cpu/runtime/threads.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -70,7 +72,7 @@ void write_cached(const std::string& path, const Kernel& k) {
 KernelBuilder::KernelBuilder(Target target, Linker linker, std::string temp_dir, std::string cache_dir, unsigned threads,
                              std::function<void(double)> progress)
     : target_(std::move(target)), linker_(std::move(linker)), temp_dir_(std::move(temp_dir)), cache_dir_(std::move(cache_dir)),
-      threads_(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), progress_(std::move(progress)) {}
+      threads_(thread_count(threads, useful_processors(allowed_processors()))), progress_(std::move(progress)) {}
 
 std::string KernelBuilder::key_of(const KernelSpec& spec) const {
   const std::string_view bitcode = kernel_bitcode(target_.triple.substr(0, target_.triple.find('-')), target_.vector_width);
@@ -100,9 +102,9 @@ void KernelBuilder::build(const std::vector<KernelSpec>& specs) {
   std::vector<std::exception_ptr> errors(todo.size());
   std::atomic<size_t> next{0}, done{0};
   std::atomic<bool> stop{false};
-  const auto work = [&](bool reports) {
+  const auto work = [&](int thread) {
     for (size_t i; !stop && (i = next++) < todo.size();) try {
-        if (reports) progress_(static_cast<double>(done) / static_cast<double>(todo.size()));
+        if (thread == 0) progress_(static_cast<double>(done) / static_cast<double>(todo.size()));
         made[i] = make(*todo[i].second, key_of(*todo[i].second));
         ++done;
       } catch (...) {
@@ -110,9 +112,8 @@ void KernelBuilder::build(const std::vector<KernelSpec>& specs) {
         stop = true;
       }
   };
-  std::vector<std::thread> helpers;
-  for (size_t t = 1; t < std::min<size_t>(threads_, todo.size()); ++t) helpers.emplace_back(work, false);
-  work(true);
+  std::vector<std::thread> helpers = start_threads(static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), todo.size())) - 1, work);
+  work(0);
   for (std::thread& t : helpers) t.join();
   for (const std::exception_ptr& e : errors)
     if (e) std::rethrow_exception(e);

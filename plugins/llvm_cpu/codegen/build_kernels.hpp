@@ -38,7 +38,7 @@ class KernelBuilder {
   Target target_;
   Linker linker_;
   std::string temp_dir_, cache_dir_;
-  unsigned threads_;
+  int threads_;
   std::function<void(double)> progress_;
   std::map<std::string, Kernel> kernels_;  // by to_text(spec)
 };

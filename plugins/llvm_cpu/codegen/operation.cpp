@@ -109,6 +109,20 @@ llvm::Value* Operations::call(const std::string& name, const Values& a) {
   return b_.CreateCall(f, a);
 }
 
+llvm::Value* Operations::power(llvm::Value* x, llvm::Value* y, Scalar type) {
+  llvm::Function* f = m_.getFunction(is_float(type) ? "e_power_real" : "e_power_whole");
+  if (!f || f->arg_size() != 3) unknown("pow");
+  llvm::IRBuilder<> top(&b_.GetInsertBlock()->getParent()->getEntryBlock(), b_.GetInsertBlock()->getParent()->getEntryBlock().begin());
+  const auto in_memory = [&](llvm::Value* v) {
+    llvm::Value* at = top.CreateAlloca(v->getType());
+    b_.CreateStore(v, at);
+    return at;
+  };
+  llvm::Value* out = in_memory(x);
+  b_.CreateCall(f, {out, in_memory(y), b_.getInt64(is_signed(type))});
+  return b_.CreateLoad(x->getType(), out);
+}
+
 llvm::Value* Operations::float_op(const std::string& name, const Values& a) {
   llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr;
   if (a.size() == 2) {
@@ -229,6 +243,7 @@ Typed Operations::apply(const Statement& s, const std::vector<Typed>& all) {
   if (a.size() == 2)
     if (llvm::Value* flag = compare(s.name, a[0], a[1], type)) return {flag, Scalar::Bool};
   if (a.size() == 1 && is_float(type) && s.name == "isnan") return {b_.CreateFCmpUNO(a[0], a[0]), Scalar::Bool};
+  if (s.name == "pow" && a.size() == 2 && (type == Scalar::I64 || type == Scalar::U64 || type == Scalar::F64)) return {power(a[0], a[1], type), type};
   if (type == Scalar::Bool) return {logic_op(s.name, a), type};
   if (is_float(type)) return {float_op(s.name, a), type};
   return {integer_op(s.name, a, is_signed(type)), type};

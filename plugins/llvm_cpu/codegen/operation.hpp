@@ -38,6 +38,8 @@ class Operations {
   llvm::Value* integer_op(const std::string& name, const std::vector<llvm::Value*>& a, bool with_sign);
   llvm::Value* logic_op(const std::string& name, const std::vector<llvm::Value*>& a);
   llvm::Value* compare(const std::string& name, llvm::Value* x, llvm::Value* y, Scalar type);
+  /// Powers of 64-bit integers and doubles: by a function that takes its vectors in memory, as none has such wide ones in registers.
+  llvm::Value* power(llvm::Value* x, llvm::Value* y, Scalar type);
   llvm::Value* divide(llvm::Value* x, llvm::Value* y, bool with_sign, bool remainder);
   llvm::Value* call(const std::string& name, const std::vector<llvm::Value*>& a);
 

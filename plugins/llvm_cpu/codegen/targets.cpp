@@ -2,6 +2,7 @@
 // llvm_cpu/codegen: see targets.hpp.
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 
+#include <llvm/ADT/StringMap.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
@@ -41,17 +42,31 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target& t) {
 
 bool has(const Target& t, const char* feature) { return subtarget(t)->checkFeatures(std::string("+") + feature); }
 
+/// "-avx512f,-avx512vl": what the CPU's name promises and this one does not have.
+std::string without_missing(const Target& t, const HostCpu& host) {
+  const auto info = subtarget(t);
+  std::string out;
+  for (const auto& [name, there] : host.features)
+    if (!there && info->checkFeatures("+" + name)) out += (out.empty() ? "-" : ",-") + name;
+  return out;
+}
+
 /// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
 constexpr const char* kX86[] = {"avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
                                 "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
-                                "avx512vpopcntdq", "bmi", "bmi2", "f16c", "fma", "gfni", "lzcnt", "popcnt", "sse4.1", "sse4.2"};
+                                "avx512vpopcntdq", "avxvnni", "bmi", "bmi2", "f16c", "fma", "fma4", "gfni", "lzcnt", "movbe", "popcnt",
+                                "sse4.1", "sse4.2", "tbm", "xop"};
 constexpr const char* kArm[] = {"bf16", "crc", "dotprod", "fp-armv8", "fullfp16", "i8mm", "lse", "neon", "rcpc", "rdm", "sve", "sve2"};
 
 }  // namespace
 
-std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
+HostCpu host_cpu() {
+  HostCpu host{llvm::sys::getHostCPUName().str(), {}};
+  for (const auto& f : llvm::sys::getHostCPUFeatures()) host.features[f.getKey().str()] = f.getValue();
+  return host;
+}
 
-Target make_target(std::string_view kind, std::string_view triple, std::string_view cpu, std::string_view features) {
+Target make_target(std::string_view kind, std::string_view triple, std::string_view cpu, std::string_view features, const HostCpu& host) {
   Target t;
   const bool arm = kind == "ARM64";
   t.triple = !triple.empty() ? std::string(triple) : arm ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
@@ -59,10 +74,12 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
   if (parsed.getArch() != (arm ? llvm::Triple::aarch64 : llvm::Triple::x86_64))
     throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "triple \"" + t.triple + "\" is not of a device of kind " + std::string(kind));
   const bool native = llvm::Triple(llvm::sys::getProcessTriple()).getArch() == parsed.getArch();
-  t.cpu = !cpu.empty() && cpu != "host" ? std::string(cpu) : native ? host_cpu() : arm ? "neoverse-n1" : "x86-64-v3";
-  t.features = std::string(features);
+  const bool named = !cpu.empty() && cpu != "host";
+  t.cpu = named ? std::string(cpu) : native ? host.name : arm ? "neoverse-n1" : "x86-64-v3";
   if (!subtarget({t.triple, "", ""})->isCPUStringValid(t.cpu))  // asking with the CPU itself would print a warning
     throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "cpu \"" + t.cpu + "\" is unknown for " + t.triple);
+  if (!named && native) t.features = without_missing(t, host);
+  if (!features.empty()) t.features += (t.features.empty() ? "" : ",") + std::string(features);
   if (arm) {
     t.vector_width = 4;
   } else if (has(t, "avx512f") && has(t, "avx512vl") && has(t, "avx512bw") && has(t, "avx512dq")) {

@@ -64,7 +64,7 @@ std::span<const Lowering> all_lowerings();
 const Lowering* find_lowering(const NodeView& node);
 /// The row as the manifest says it.
 sdk::Op tier_one(const Lowering& row);
-/// Row, static shapes, then the row's check: the whole judgement of one node.
+/// Row, static shapes, the operator's signature, then the row's check: the whole judgement of one node.
 Refusal judge(const NodeView& node);
 
 /// What a lowering may do. Throws optima::Error on a broken promise (reading a value that nothing wrote).

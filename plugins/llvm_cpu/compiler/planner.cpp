@@ -93,6 +93,8 @@ class Planner : public LowerContext {
   void emit(Op op) override {
     if (op.node_ids.empty() && group_)
       for (const NodeView& n : group_->nodes) op.node_ids.push_back(n.id());
+    if (op.node_ids.empty() && giving_ != OPTIMA_NONE)  // so that its time is booked on what made the value
+      if (const uint32_t maker = graph_.value(giving_).producer; maker != OPTIMA_NONE) op.node_ids.push_back(optima_get_node(graph_.image(), maker)->id);
     if (op.label.empty()) op.label = group_ ? std::string(group_->nodes[0].op()) : op.kernel.entry.substr(2);
     if (op.units < 1) return;  // an empty tensor: nothing to do
     steps_.push_back(std::move(op));
@@ -181,6 +183,7 @@ class Planner : public LowerContext {
     for (uint32_t k = 0; k < entry_.outputs.count; ++k) {
       const uint32_t v = *optima_get_index(graph_.image(), entry_.outputs.first + k);
       const uint64_t size = bytes_of(graph_, v, Layout::Plain, target_);
+      giving_ = v;
       draft_.plan.outputs.push_back({std::string(graph_.name(v)), graph_.dtype(v), graph_.dims(v), size});
       const Operand from = read(v, Layout::Plain);
       if (from.kind == Operand::Buffer && from.offset == 0) {
@@ -301,6 +304,7 @@ class Planner : public LowerContext {
   const PlannerOptions& options_;
   const optima_image_graph& entry_;
   const Group* group_ = nullptr;
+  uint32_t giving_ = OPTIMA_NONE;  // the output that is being given
   std::vector<Buffer> buffers_;
   std::vector<uint64_t> offsets_;  // in the arena
   std::map<Key, Operand> made_;

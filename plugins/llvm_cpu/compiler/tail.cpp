@@ -23,7 +23,7 @@ std::optional<float> scalar(const NodeView& n, uint32_t k, float otherwise) {
 }
 
 std::optional<Activation> clip(const NodeView& n) {
-  const float most = std::numeric_limits<float>::max();
+  const float most = std::numeric_limits<float>::infinity();
   if (n.since() < 11) return Activation{k::kClip, n.real("min", -most), n.real("max", most)};
   const auto lo = scalar(n, 1, -most), hi = scalar(n, 2, most);
   return lo && hi ? std::optional<Activation>({k::kClip, *lo, *hi}) : std::nullopt;

@@ -23,6 +23,13 @@ struct TileShape {
   idx sPix, sRow, sPlane, sIB, sOB, sOPix;  // input steps in floats; output step per block and per pixel
 };
 
+/// The taps of a row; long rows, as signal transforms have, in a loop: they would be megabytes of code.
+template <class F>
+INL void each_tap(idx taps, F f) {
+  if (taps <= 32) UNROLL for (idx kw = 0; kw < taps; kw++) f(kw);
+  else ROLL for (idx kw = 0; kw < taps; kw++) f(kw);
+}
+
 /// Input element (channel b*IB+i, tap kd,kh,kw, pixel p) = in[off + b*sIB + i + kd*DD*sPlane + kh*DH*sRow + (p*S+kw*D)*sPix].
 /// ic channels are added; first: start from bias, else from the partial sums in out; last: apply the tail.
 /// pf, pfs: prefetch address and its step (64, or 0 once the next panel is complete). Returns the advanced pf.
@@ -38,7 +45,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
       idx a = off + b / t.IB * t.sIB + kd * t.DD * t.sPlane + kh * t.DH * t.sRow;
       const float* wp = w + (b * t.KD * t.KH + (kd * t.KH + kh) * n) * t.KW * t.OCB * VL;
       ROLL for (idx i = 0; i < n; i++) {
-        UNROLL for (idx kw = 0; kw < t.KW; kw++) {
+        each_tap(t.KW, [&](idx kw) __attribute__((always_inline)) {
           BARRIER;
           vec wv[8];
           UNROLL for (idx o = 0; o < t.OCB; o++) wv[o] = ld(wp + (kw * t.OCB + o) * VL);
@@ -48,7 +55,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
             UNROLL for (idx o = 0; o < t.OCB; o++) acc[o * t.WT + p] += wv[o] * x;
           }
           UNROLL for (idx q = kw; q < t.PF; q += t.KW) __builtin_prefetch(pf + q * pfs, 0, 2);
-        }
+        });
         a++, wp += t.KW * t.OCB * VL, pf += t.PF * pfs;
       }
     }

@@ -16,13 +16,13 @@ INL void depthwise_tile(const DepthwiseShape& s, idx wt, idx L, idx R, idx kh0, 
   vec acc[32];
   UNROLL for (idx p = 0; p < wt; p++) acc[p] = s.tail & kBias ? ld(bias) : vec{};
   ROLL for (idx kh = kh0; kh < kh1; kh++) {
-    UNROLL for (idx kw = 0; kw < s.KW; kw++) {
+    each_tap(s.KW, [&](idx kw) __attribute__((always_inline)) {
       const vec wv = ld(w + (kh * s.KW + kw) * VL);
       UNROLL for (idx p = 0; p < wt; p++) {
         if (p * s.SW + kw * s.DW < L || (wt - 1 - p) * s.SW + (s.KW - 1 - kw) * s.DW < R) continue;
         acc[p] += wv * ld(in + off + kh * s.DH * s.W * VL + (p * s.SW + kw * s.DW) * VL);
       }
-    }
+    });
   }
   UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, s.act, s.lo, s.hi, res + p * VL));
 }

@@ -21,8 +21,8 @@ template <class T>
 INL void put(int64_t op, T* to, T v) {
   if (op == Add) *to = (T)(*to + v);
   else if (op == Mul) *to = (T)(*to * v);
-  else if (op == Max) *to = *to > v ? *to : v;
-  else if (op == Min) *to = *to < v ? *to : v;
+  else if (op == Max) *to = *to > v || *to != *to ? *to : v;  // NaN wins
+  else if (op == Min) *to = *to < v || *to != *to ? *to : v;
   else *to = v;
 }
 // Offset that a tuple of indices names in dims g0..g3 with steps p0..p3.

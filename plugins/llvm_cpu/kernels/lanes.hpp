@@ -41,8 +41,12 @@ INL float lane_max(vec v) {  // NaN wins
   return across(v, [](float a, float b) __attribute__((always_inline)) { return a > b || a != a ? a : b; });
 }
 /// The larger one; NaN when either is NaN.
-INL vec nan_max(vec a, vec b) { return ((a > b) | (a != a)) ? a : b; }
-INL vec nan_min(vec a, vec b) { return ((a < b) | (a != a)) ? a : b; }
+INL vec nan_max(vec a, vec b) { return a != a ? a : vmax(a, b); }
+INL vec nan_min(vec a, vec b) { return a != a ? a : vmin(a, b); }
+
+/// The order of reductions and sorts among elements: NaN is larger than every number.
+template <class T>
+METHOD bool larger(T a, T b) { return a > b || (a != a && b == b); }
 
 /// Calls body(T*) with the C++ type of an element type number.
 template <class F>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: pooling of blocked activations in 1 to 3 dimensions, and the passage between plain and blocked.
 #include "plugins/llvm_cpu/kernels/activation.hpp"
-#include "plugins/llvm_cpu/kernels/vec.hpp"
+#include "plugins/llvm_cpu/kernels/lanes.hpp"
 
 namespace k {
 
-/// One output pixel: window [z0,z1) x [y0,y1) x columns of the plane at p. mode 0 max, 1 average of the taps inside,
+/// NaN wins in maxima. One output pixel: window [z0,z1) x [y0,y1) x columns of the plane at p. mode 0 max, 1 average of the taps inside,
 /// 2 average of KD*KH*KW taps.
 INL vec pool_window(idx mode, const float* p, idx sPlane, idx sRow, idx sPix, idx nz, idx ny, idx nx, float scale) {
   vec v = splat(mode ? 0.f : -__builtin_inff());
@@ -13,7 +13,7 @@ INL vec pool_window(idx mode, const float* p, idx sPlane, idx sRow, idx sPix, id
     const float* row = p + z * sPlane + y * sRow;
     ROLL for (idx x = 0; x < nx; x++) {
       const vec a = ld(row + x * sPix);
-      v = mode ? v + a : (v > a ? v : a);
+      v = mode ? v + a : nan_max(v, a);
     }
   }
   return mode ? v * scale : v;
@@ -57,12 +57,12 @@ TEMPLATE(k_global_pool, int64_t mode, int64_t P) {
     UNROLL for (idx j = 0; j < 4; j++) s[j] = splat(mode ? 0.f : -__builtin_inff());
     auto add = [&](idx j, idx i) __attribute__((always_inline)) {
       const vec a = ld(p + i * VL);
-      s[j] = mode ? s[j] + a : (s[j] > a ? s[j] : a);
+      s[j] = mode ? s[j] + a : nan_max(s[j], a);
     };
     idx i = 0;
     ROLL for (; i + 4 <= P; i += 4) UNROLL for (idx j = 0; j < 4; j++) add(j, i + j);
     ROLL for (; i < P; i++) add(0, i);
-    const vec v = mode ? ((s[0] + s[1]) + (s[2] + s[3])) * (1.f / (float)P) : vmax(vmax(s[0], s[1]), vmax(s[2], s[3]));
+    const vec v = mode ? ((s[0] + s[1]) + (s[2] + s[3])) * (1.f / (float)P) : nan_max(nan_max(s[0], s[1]), nan_max(s[2], s[3]));
     st((float*)args[1] + b * VL, v);
   }
 }

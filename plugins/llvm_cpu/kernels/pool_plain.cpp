@@ -24,7 +24,7 @@ INL float power(float v, int64_t p) {
 }  // namespace k::pool_plain
 
 // args: in, out, indices (int64, into [N*C][D][H][W]; or null when has_indices is 0); units: N*C * od * oh. Windows without an
-// element of the image give -infinity (Max) or 0.
+// element of the image give -infinity (Max) or 0. NaN wins in maxima; the index is that of the first one.
 TEMPLATE(k_pool_plain, int64_t mode, int64_t p, int64_t has_indices, int64_t d, int64_t h, int64_t w, int64_t od, int64_t oh,
          int64_t ow, int64_t kd, int64_t kh, int64_t kw, int64_t sd, int64_t sh, int64_t sw, int64_t dd, int64_t dh,
          int64_t dw, int64_t pd, int64_t ph, int64_t pw, int64_t qd, int64_t qh, int64_t qw) {
@@ -42,7 +42,7 @@ TEMPLATE(k_pool_plain, int64_t mode, int64_t p, int64_t has_indices, int64_t d, 
         const idx i = image + ((Z.start(z) + a * dd) * h + Y.start(y) + b * dh) * w + X.start(x) + c * dw;
         const float e = ((const float*)args[0])[i];
         if (mode == Max) {
-          if (e > v || e != e || (a == z0 && b == y0 && c == x0)) v = e, at = i;
+          if (larger(e, v) || (a == z0 && b == y0 && c == x0)) v = e, at = i;
         } else {
           v += mode == Lp ? power(e, p) : e;
         }

@@ -62,6 +62,18 @@ INL vec lanewise(int64_t op, const Shape& s, const float* x, idx n, F f) {
   });
   return a;
 }
+template <class T>
+struct Wide {
+  using type = int64_t;
+};
+template <>
+struct Wide<float> {
+  using type = float;
+};
+template <>
+struct Wide<double> {
+  using type = double;
+};
 INL vec finite_or_zero(vec m) { return vabs(m) < kInf ? m : vec{}; }
 
 }  // namespace k::reduce
@@ -105,7 +117,8 @@ TEMPLATE(k_reduce, int64_t op, int64_t k0, int64_t k1, int64_t k2, int64_t k3, i
   }
 }
 
-// The same for integers and double, element by element (Mean rounds towards 0). units: k0*k1*k2*k3.
+// The same for integers, which are joined in 64 bits (results keep their low bits, means round towards 0), and double, element
+// by element. units: k0*k1*k2*k3.
 TEMPLATE(k_reduce_any, int64_t dtype, int64_t op, int64_t k0, int64_t k1, int64_t k2, int64_t k3, int64_t s0, int64_t s1,
          int64_t s2, int64_t s3, int64_t r0, int64_t r1, int64_t r2, int64_t r3, int64_t t0, int64_t t1, int64_t t2,
          int64_t t3) {
@@ -115,19 +128,20 @@ TEMPLATE(k_reduce_any, int64_t dtype, int64_t op, int64_t k0, int64_t k1, int64_
   with_type(dtype, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx u = u0; u < u1; u++) {
       const T* x = (const T*)args[0] + s.kept_offset(u / k3) + u % k3 * s3;
-      T a = op == Prod ? 1 : op == Max || op == Min ? *x : 0;
+      using Sum = typename Wide<T>::type;
+      Sum a = op == Prod ? 1 : op == Max || op == Min ? *x : 0;
       each(r0, r1, r2, t0, t1, t2, [&](idx at) __attribute__((always_inline)) {
         ROLL for (idx j = 0; j < r3; j++) {
-          const T v = x[at + j * t3];
-          if (op == Max) a = v > a ? v : a;
-          else if (op == Min) a = v < a ? v : a;
-          else if (op == Prod) a = (T)(a * v);
-          else if (op == L1) a = (T)(a + (v < 0 ? -v : v));
-          else if (op == SumSquare) a = (T)(a + v * v);
-          else a = (T)(a + v);
+          const Sum v = x[at + j * t3];
+          if (op == Max) a = v > a || v != v ? v : a;
+          else if (op == Min) a = v < a || v != v ? v : a;
+          else if (op == Prod) a = a * v;
+          else if (op == L1) a += v < 0 ? -v : v;
+          else if (op == SumSquare) a += v * v;
+          else a += v;
         }
       });
-      ((T*)args[1])[u] = op == Mean ? (T)(a / (T)(r0 * r1 * r2 * r3)) : a;
+      ((T*)args[1])[u] = (T)(op == Mean ? a / (Sum)(r0 * r1 * r2 * r3) : a);
     }
   });
 }

@@ -3,6 +3,17 @@
 // coordinate rule of the operator is the same kernel; several axes are several passes.
 #include "plugins/llvm_cpu/kernels/lanes.hpp"
 
+namespace k::resize {
+
+// Few taps without a loop; shrinking with antialias has hundreds.
+template <class F>
+INL void each_tap(idx taps, F f) {
+  if (taps <= 16) UNROLL for (idx t = 0; t < taps; t++) f(t);
+  else ROLL for (idx t = 0; t < taps; t++) f(t);
+}
+
+}  // namespace k::resize
+
 // out[o][i][j] = sum over t of weight[i][t] * in[o][index[i][t]][j] for in [outer][size][inner]. args: in, indices
 // [length][taps] (int32, within [0, size)), weights [length][taps], out; units: outer * length when inner > 1, else outer.
 TEMPLATE(k_resize, int64_t taps, int64_t size, int64_t length, int64_t inner) {
@@ -15,7 +26,7 @@ TEMPLATE(k_resize, int64_t taps, int64_t size, int64_t length, int64_t inner) {
       float* out = (float*)args[3] + u * length;
       ROLL for (idx i = 0; i < length; i++) {
         float v = 0;
-        UNROLL for (idx t = 0; t < taps; t++) v += weight[i * taps + t] * in[index[i * taps + t]];
+        resize::each_tap(taps, [&](idx t) __attribute__((always_inline)) { v += weight[i * taps + t] * in[index[i * taps + t]]; });
         out[i] = v;
       }
     }
@@ -28,7 +39,7 @@ TEMPLATE(k_resize, int64_t taps, int64_t size, int64_t length, int64_t inner) {
     const idx i = u % length * taps;
     const auto part = [&](idx j, idx n) __attribute__((always_inline)) {
       vec v{};
-      UNROLL for (idx t = 0; t < taps; t++) v += ld_part(in + index[i + t] * inner + j, n, 0) * weight[i + t];
+      resize::each_tap(taps, [&](idx t) __attribute__((always_inline)) { v += ld_part(in + index[i + t] * inner + j, n, 0) * weight[i + t]; });
       st_part(out + j, v, n);
     };
     ROLL for (idx j = 0; j < full; j += VL) part(j, VL);

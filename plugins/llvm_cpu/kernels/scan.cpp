@@ -2,7 +2,7 @@
 // llvm_cpu/kernels: ArgMax, ArgMin, TopK and CumSum along one axis of [outer][len][inner].
 #include "plugins/llvm_cpu/kernels/lanes.hpp"
 
-// Index of the largest (smallest) element; of equal ones the first, or the last when `last`. args: in, out (int64); units: outer.
+// Index of the largest (smallest) element, NaN being the largest; of equal ones the first, or the last when `last`. args: in, out (int64); units: outer.
 TEMPLATE(k_arg, int64_t dtype, int64_t smallest, int64_t last, int64_t len, int64_t inner) {
   using namespace k;
   with_type(dtype, [&]<class T>(T*) __attribute__((always_inline)) {
@@ -12,15 +12,15 @@ TEMPLATE(k_arg, int64_t dtype, int64_t smallest, int64_t last, int64_t len, int6
       idx at = 0;
       ROLL for (idx i = 1; i < len; i++) {
         const T v = x[i * inner];
-        const bool better = smallest ? v < best : v > best;
-        if (better || (last && v == best)) best = v, at = i;
+        const bool better = smallest ? larger(best, v) : larger(v, best), worse = smallest ? larger(v, best) : larger(best, v);
+        if (better || (last && !worse)) best = v, at = i;
       }
       ((int64_t*)args[1])[u * inner + j] = at;
     }
   });
 }
 
-// The `count` largest (smallest) elements in order; of equal ones the lower index first. args: in, values, indices (int64);
+// The `count` largest (smallest) elements in order, NaN being the largest; of equal ones the lower index first. args: in, values, indices (int64);
 // units: outer * inner.
 TEMPLATE(k_top, int64_t dtype, int64_t smallest, int64_t count, int64_t len, int64_t inner) {
   using namespace k;
@@ -32,7 +32,7 @@ TEMPLATE(k_top, int64_t dtype, int64_t smallest, int64_t count, int64_t len, int
       idx n = 0;
       ROLL for (idx i = 0; i < len; i++) {
         const T v = x[i * inner];
-        const auto before = [&](T b) __attribute__((always_inline)) { return smallest ? v < b : v > b; };
+        const auto before = [&](T b) __attribute__((always_inline)) { return smallest ? larger(b, v) : larger(v, b); };
         if (n == count && !before(best[(count - 1) * inner])) continue;
         idx q = n < count ? n++ : count - 1;
         ROLL for (; q > 0 && before(best[(q - 1) * inner]); q--) {

@@ -16,7 +16,7 @@ int64_t aligned_dim(const Dims& dims, size_t rank, size_t k) { return k + dims.s
 std::optional<double> number(const GraphView& g, uint32_t value) {
   if (!g.is_constant(value) || count(g.dims(value)) != 1) return std::nullopt;
   if (const auto f = g.floats(value)) return (*f)[0];
-  if (const auto i = g.integers(value); i && std::abs((*i)[0]) < int64_t{1} << 53) return static_cast<double>((*i)[0]);
+  if (const auto i = g.integers(value); i && (*i)[0] > -(int64_t{1} << 53) && (*i)[0] < int64_t{1} << 53) return static_cast<double>((*i)[0]);
   return std::nullopt;
 }
 

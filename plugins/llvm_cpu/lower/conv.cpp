@@ -52,7 +52,7 @@ bool is_pointwise(const Layer& l) {
 
 bool is_depthwise(const Layer& l, const NodeView& n) {
   return n.integer("group", 1) == l.w.channels && l.w.channels == l.w.out_channels && l.w.channels > 1 && l.w.in[0] == 1 &&
-         l.w.kernel[0] == 1 && l.w.begin[0] == 0;
+         l.w.out[0] == 1 && l.w.kernel[0] == 1 && l.w.begin[0] == 0;
 }
 
 void lower_depthwise(Layer& l, const Folded& folded) {
@@ -185,9 +185,10 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_conv(const NodeView& n) {
   if (n.in_dims(1).size() != n.in_dims(0).size())
     return {OPTIMA_REASON_RANK, "rank of input 1", std::to_string(n.in_dims(1).size()), std::to_string(n.in_dims(0).size())};
-  if (const Refusal r = check_groups(n, n.in_dims(1)[1] * n.integer("group", 1), n.in_dims(1)[0])) return r;
-  if (const Refusal r = Window::check(n)) return r;
-  return check_extent(n);
+  const Dims weights = n.in_dims(1), kernel(weights.begin() + 2, weights.end()), named = n.integers("kernel_shape");
+  if (const Refusal r = check_groups(n, false)) return r;
+  if (!named.empty() && named != kernel) return {OPTIMA_REASON_ATTRIBUTE, "kernel_shape", to_text(named), to_text(kernel) + ", as the weights say"};
+  return Window::check(n, kernel, weights[0]);
 }
 
 constexpr Lowering kRows[] = {

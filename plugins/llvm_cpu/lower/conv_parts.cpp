@@ -73,20 +73,18 @@ std::string describe(const Window& w) {
          (stride > 1 ? " s" + std::to_string(stride) : "") + " @" + size(w.out);
 }
 
-Refusal check_groups(const NodeView& n, int64_t channels, int64_t out_channels) {
+Refusal check_groups(const NodeView& n, bool transposed) {
   const int64_t group = n.integer("group", 1);
-  if (channels != n.in_dims(0)[1]) return {OPTIMA_REASON_OTHER, "input 0 dim 1", std::to_string(n.in_dims(0)[1]), std::to_string(channels) + ", as the weights say"};
-  if (n.out_dims(0).size() < 2 || out_channels != n.out_dims(0)[1]) return {OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), std::to_string(out_channels) + " channels, as the weights say"};
-  if (group < 1 || channels % group || out_channels % group || channels == 0)
+  const Dims weights = n.in_dims(1), in = n.in_dims(0), out = n.out_dims(0);
+  if (group < 1 || group > 1 << 24) return {OPTIMA_REASON_ATTRIBUTE, "group", std::to_string(group), "within [1, 2^24]"};
+  const int64_t channels = transposed ? weights[0] : weights[1] * group, out_channels = transposed ? weights[1] * group : weights[0];
+  if (channels != in[1]) return {OPTIMA_REASON_OTHER, "input 0 dim 1", std::to_string(in[1]), std::to_string(channels) + ", as the weights say"};
+  if (out.size() < 2 || out_channels != out[1]) return {OPTIMA_REASON_OTHER, "output 0", to_text(out), std::to_string(out_channels) + " channels, as the weights say"};
+  if (channels % group || out_channels % group)
     return {OPTIMA_REASON_ATTRIBUTE, "group", std::to_string(group), "a divisor of " + std::to_string(channels) + " and " + std::to_string(out_channels)};
   if (n.has_input(2) && n.in_dims(2) != Dims{out_channels}) return {OPTIMA_REASON_OTHER, "input 2", to_text(n.in_dims(2)), "one number per output channel"};
-  return {};
-}
-
-Refusal check_extent(const NodeView& n) {
-  const auto small = [&](const Dims& d) { return count(d) < int64_t{1} << 31; };
-  if (!small(n.in_dims(0))) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "fewer than 2^31 elements"};
-  if (!small(n.out_dims(0))) return {OPTIMA_REASON_SIZE_LIMIT, "output 0", to_text(n.out_dims(0)), "fewer than 2^31 elements"};
+  for (uint32_t k = 0; k < 2; ++k)
+    if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
   return {};
 }
 

@@ -33,9 +33,8 @@ Pack dense_pack(const Window& w, const Groups& groups, int64_t vector_width, int
 /// "64->128 3x3 s2 @56x56"
 std::string describe(const Window& w);
 
-/// Refuses weights for other channel numbers than those of the node's input and output, and groups that do not divide them.
-Refusal check_groups(const NodeView& n, int64_t channels, int64_t out_channels);
-/// Refuses tensors of 2^31 elements or more: kernels count in 64 bits, but nothing that large was tried.
-Refusal check_extent(const NodeView& n);
+/// Refuses weights for other channel numbers than those of the node's input and output, groups that do not divide them, and
+/// nothing to convolve. Weights are [in][out / group] when `transposed`, else [out][in / group].
+Refusal check_groups(const NodeView& n, bool transposed);
 
 }  // namespace optima::llvm_cpu

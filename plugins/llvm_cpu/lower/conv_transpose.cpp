@@ -15,15 +15,26 @@ namespace {
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// auto_pad or output_shape say the output's size; the padding follows from it.
+bool asks_for_size(const NodeView& n) {
+  const std::string_view mode = n.text("auto_pad", "NOTSET");
+  return (mode != "NOTSET" && !mode.empty()) || !n.integers("output_shape").empty();
+}
+
+/// The output before padding is cut off.
+int64_t full_size(const Window& w, size_t i, int64_t extra) {
+  return w.stride[i] * (w.in[i] - 1) + extra + (w.kernel[i] - 1) * w.dilation[i] + 1;
+}
+
 /// Padding that auto_pad or output_shape ask for, from the output's size.
 void set_pads(const NodeView& n, Window& w) {
   const std::string_view mode = n.text("auto_pad", "NOTSET");
   const size_t rank = n.in_dims(0).size() - 2;
   const Dims extra = n.integers("output_padding");
-  if ((mode == "NOTSET" || mode.empty()) && n.integers("output_shape").empty()) return;
+  if (!asks_for_size(n)) return;
   for (size_t i = 3 - rank; i < 3; ++i) {
     const int64_t more = extra.empty() ? 0 : extra[i - (3 - rank)];
-    const int64_t full = w.stride[i] * (w.in[i] - 1) + more + (w.kernel[i] - 1) * w.dilation[i] + 1;
+    const int64_t full = full_size(w, i, more);
     const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, full - w.out[i]);
     w.begin[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
@@ -37,7 +48,7 @@ struct Phase {
 
 Phase phase_of(const Window& w, size_t i, int64_t r) {
   const int64_t s = w.stride[i], d = w.dilation[i], g = std::gcd(s, d), step = s / g;
-  Phase p{w.out[i] > r ? divide_up(w.out[i] - r, s) : 0, 0, d / g, 0, 0, -step};
+  Phase p{divide_up(w.out[i] - r, s), 0, d / g, 0, 0, -step};
   for (int64_t k = 0; k < std::min(step, w.kernel[i]); ++k) {
     if ((r + w.begin[i] - k * d) % s != 0) continue;
     p.taps = divide_up(w.kernel[i] - k, step);
@@ -116,23 +127,39 @@ void lower_transposed(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Operand in = ctx.read(n.input(0), Layout::Blocked);
   const Operand residual = t.tail.residual == OPTIMA_NONE ? LowerContext::null() : ctx.read(t.tail.residual, Layout::Blocked);
   const Operand out = ctx.write(t.out, Layout::Blocked);
-  for (int64_t d = 0; d < t.w.stride[0]; ++d)
-    for (int64_t h = 0; h < t.w.stride[1]; ++h)
-      for (int64_t w = 0; w < t.w.stride[2]; ++w) {
+  const auto phases = [&](size_t i) { return std::min(t.w.stride[i], t.w.out[i]); };
+  for (int64_t d = 0; d < phases(0); ++d)
+    for (int64_t h = 0; h < phases(1); ++h)
+      for (int64_t w = 0; w < phases(2); ++w) {
         const std::array<Phase, 3> p{phase_of(t.w, 0, d), phase_of(t.w, 1, h), phase_of(t.w, 2, w)};
-        if (p[0].outputs > 0 && p[1].outputs > 0 && p[2].outputs > 0) lower_phase(t, p, {d, h, w}, in, out, residual);
+        lower_phase(t, p, {d, h, w}, in, out, residual);
       }
+}
+
+/// The result's size follows from the attributes, or the padding from the size; none may be larger than all taps reach.
+Refusal check_result(const NodeView& n, Window w) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0), extra = n.integers("output_padding");
+  const bool given = asks_for_size(n);
+  bool fits = out[0] == in[0];
+  for (size_t i = 0, first = 5 - in.size(); i + 2 < in.size() && fits; ++i) {
+    const int64_t d = w.out[i + first], full = full_size(w, i + first, extra.empty() ? 0 : extra[i]);
+    fits = given ? d > 0 : d == full - w.begin[i + first] - w.end[i + first];
+  }
+  return fits ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(out), "what the weights make of " + to_text(in)};
 }
 
 Refusal check_transposed(const NodeView& n) {
   const Dims weights = n.in_dims(1);
   if (weights.size() != n.in_dims(0).size())
     return {OPTIMA_REASON_RANK, "rank of input 1", std::to_string(weights.size()), std::to_string(n.in_dims(0).size())};
-  if (const Refusal r = check_groups(n, weights[0], weights[1] * n.integer("group", 1))) return r;
-  if (const Refusal r = Window::check(n)) return r;
-  if (const Dims extra = n.integers("output_padding"); !extra.empty() && extra.size() != weights.size() - 2)
-    return {OPTIMA_REASON_ATTRIBUTE, "output_padding", to_text(extra), std::to_string(weights.size() - 2) + " numbers"};
-  return check_extent(n);
+  if (const Refusal r = check_groups(n, true)) return r;
+  if (const Refusal r = Window::check_attributes(n)) return r;
+  const Dims extra = n.integers("output_padding"), kernel(weights.begin() + 2, weights.end()), named = n.integers("kernel_shape");
+  const auto wrong = [](int64_t x) { return x < 0 || x > 1 << 24; };
+  if (!extra.empty() && (extra.size() != kernel.size() || std::any_of(extra.begin(), extra.end(), wrong)))
+    return {OPTIMA_REASON_ATTRIBUTE, "output_padding", to_text(extra), std::to_string(kernel.size()) + " numbers of at least 0"};
+  if (!named.empty() && named != kernel) return {OPTIMA_REASON_ATTRIBUTE, "kernel_shape", to_text(named), to_text(kernel) + ", as the weights say"};
+  return check_result(n, Window::of(n, kernel));
 }
 
 constexpr Lowering kRows[] = {

@@ -23,6 +23,7 @@ constexpr Types kBoolean = types(OPTIMA_BOOL);
 constexpr Types kNumber = kReal | kWhole | types(OPTIMA_F64);
 constexpr Types kAll = kNumber | kBoolean;
 constexpr Types kSigned = kReal | types(OPTIMA_F64, OPTIMA_I8, OPTIMA_I16, OPTIMA_I32, OPTIMA_I64);
+constexpr Types kUnsigned = types(OPTIMA_U8, OPTIMA_U16, OPTIMA_U32, OPTIMA_U64);
 constexpr Types kSmall = types(OPTIMA_I8, OPTIMA_U8);
 
 // ---- shorthands
@@ -131,7 +132,8 @@ Id shrink(Chain& c, const NodeView& n, const Ids& in) {
 Id clip(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
   Id v = in[0];
-  if (n.since() < 11) return limited(m, v, n.real("min", -std::numeric_limits<float>::max()), n.real("max", std::numeric_limits<float>::max()));
+  const float inf = std::numeric_limits<float>::infinity();
+  if (n.since() < 11) return limited(m, v, n.real("min", -inf), n.real("max", inf));
   if (in.size() > 1 && in[1] != kNone) v = m("atleast", in[1], v);
   if (in.size() > 2 && in[2] != kNone) v = m("atmost", in[2], v);
   return v;
@@ -150,27 +152,40 @@ Id mod(Chain& c, const NodeView& n, const Ids& in) {
 }
 Id shift(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(n.text("direction", "") == "LEFT" ? "shl" : "shr", in); }
 
+constexpr int64_t kMostExponent = 1000000000;
 /// The exponent when it is a number that was folded into the graph.
 std::optional<double> exponent(const NodeView& n) {
   if (n.graph.is_constant(n.input(1)) && count(n.in_dims(1)) == 1) {
     if (const auto f = n.graph.floats(n.input(1))) return (*f)[0];
-    if (const auto i = n.graph.integers(n.input(1))) return static_cast<double>((*i)[0]);
+    const auto i = n.graph.integers(n.input(1));
+    if (i && (*i)[0] > -kMostExponent && (*i)[0] < kMostExponent) return static_cast<double>((*i)[0]);
   }
   return std::nullopt;
+}
+/// To a whole number in 64 bits, which wraps; to any other one in double.
+Id integer_power(Chain& c, const Ids& in, std::optional<double> e) {
+  Program& p = c.program();
+  const bool whole = e ? *e == std::floor(*e) && std::fabs(*e) < kMostExponent : (kWhole >> p.dtype(in[1]) & 1) != 0;
+  const bool negative = e || (kSigned >> p.dtype(in[1]) & 1);
+  const int32_t type = !whole ? OPTIMA_F64 : negative ? OPTIMA_I64 : OPTIMA_U64;
+  return p.apply("pow", {p.cast(type, in[0]), e ? p.constant(type, *e) : p.cast(type, in[1])});
 }
 Id power(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
   const int32_t type = p.dtype(in[0]);
   const Maker m = maker(c, in[0]);
   const auto e = exponent(n);
+  if (e == 0.0) return m.num(1);
   if (e == 1.0) return in[0];
   if (e == 2.0) return m("mul", in[0], in[0]);
   if (e == 3.0) return m("mul", m("mul", in[0], in[0]), in[0]);
   const bool real = kReal >> type & 1;
-  if (real && e == 0.5) return m("sqrt", in[0]);
-  if (real && e == -1.0) return m("div", m.num(1), in[0]);
-  if (real && e == -0.5) return m("div", m.num(1), m("sqrt", in[0]));
-  return p.cast(type, p.apply("pow", {p.cast(OPTIMA_F32, in[0]), p.cast(OPTIMA_F32, in[1])}));
+  if (!real) return p.cast(type, integer_power(c, in, e));
+  if (e == 0.5) return m("sqrt", in[0]);
+  if (e == -1.0) return m("div", m.num(1), in[0]);
+  if (e == -0.5) return m("div", m.num(1), m("sqrt", in[0]));
+  const Id by = e ? p.constant(OPTIMA_F32, *e) : p.cast(OPTIMA_F32, in[1]);
+  return p.cast(type, p.apply("pow", {p.cast(OPTIMA_F32, in[0]), by}));
 }
 Id is_infinite(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
@@ -192,9 +207,12 @@ size_t axis_of(const NodeView& n) {
 }
 Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
-  Id x = p.cast(OPTIMA_F32, in[0]);
-  if (n.has_input(2)) x = p.apply("sub", {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
-  return p.apply("mul", {x, c.along(n.input(1), axis_of(n))});
+  Id x = in[0];
+  if (n.has_input(2)) {
+    const int32_t exact = n.in_dtype(0) == OPTIMA_I32 ? OPTIMA_I64 : OPTIMA_F32;  // as a float, I32 would lose its low bits
+    x = p.apply("sub", {p.cast(exact, x), p.cast(exact, c.along(n.input(2), axis_of(n)))});
+  }
+  return p.apply("mul", {p.cast(OPTIMA_F32, x), c.along(n.input(1), axis_of(n))});
 }
 Id quantize(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
@@ -245,11 +263,25 @@ Refusal check_quantization(const NodeView& n) {
   if (n.integer("block_size", 0)) return {OPTIMA_REASON_ATTRIBUTE, "block_size", std::to_string(n.integer("block_size", 0)), "0"};
   for (uint32_t k = 1; k < 3; ++k)
     if (n.has_input(k) && n.in_dims(k).size() > 1) return {OPTIMA_REASON_RANK, "input " + std::to_string(k), to_text(n.in_dims(k)), "rank 0 or 1"};
+  if (n.has_input(2) && count(n.in_dims(2)) != count(n.in_dims(1))) return wrong_shape(n, 2, "as many elements as input 1");
   if (count(n.in_dims(1)) == 1) return {};
   if (const Refusal r = check_axis(n.integer("axis", 1), n.in_dims(0).size())) return r;
+  return count(n.in_dims(1)) == n.in_dims(0)[axis_of(n)] ? Refusal() : wrong_shape(n, 1, "one value per index of the axis");
+}
+Refusal check_shift(const NodeView& n) {
+  const std::string_view direction = n.text("direction", "");
+  return direction == "LEFT" || direction == "RIGHT" ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "direction", std::string(direction), "LEFT or RIGHT"};
+}
+/// Bounds are one element; those of old versions are attributes of floats.
+Refusal check_clip(const NodeView& n) {
   for (uint32_t k = 1; k < 3; ++k)
-    if (n.has_input(k) && count(n.in_dims(k)) != n.in_dims(0)[axis_of(n)]) return wrong_shape(n, k, "one value per index of the axis");
-  return {};
+    if (n.has_input(k) && count(n.in_dims(k)) != 1) return wrong_shape(n, k, "one element");
+  const bool real = kReal >> n.in_dtype(0) & 1;
+  return n.since() >= 11 || real ? Refusal() : Refusal{OPTIMA_REASON_DTYPE, "input 0", sdk::dtype_name(n.in_dtype(0)), "a float in this version"};
+}
+Refusal check_gelu(const NodeView& n) {
+  const std::string_view how = n.text("approximate", "none");
+  return how == "none" || how == "tanh" ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "approximate", std::string(how), "none or tanh"};
 }
 Refusal check_mod(const NodeView& n) {
   const bool real = kReal >> n.in_dtype(0) & 1;
@@ -285,7 +317,7 @@ const Row kTable[] = {
     {"And", {kBoolean}, {kBoolean}, simple, 7}, {"Or", {kBoolean}, {kBoolean}, simple, 7}, {"Xor", {kBoolean}, {kBoolean}, simple, 7},
     {"BitwiseAnd", {kWhole}, {kWhole}, simple, 18}, {"BitwiseOr", {kWhole}, {kWhole}, simple, 18},
     {"BitwiseXor", {kWhole}, {kWhole}, simple, 18},
-    {"BitShift", {kWhole}, {kWhole}, shift, 11}, {"Equal", {kNumber}, {kBoolean}, simple, 7}, {"Less", {kNumber}, {kBoolean}, simple, 7},
+    {"BitShift", {kUnsigned}, {kUnsigned}, shift, 11, check_shift}, {"Equal", {kNumber}, {kBoolean}, simple, 7}, {"Less", {kNumber}, {kBoolean}, simple, 7},
     {"LessOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Greater", {kNumber}, {kBoolean}, simple, 7},
     {"GreaterOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Where", {kBoolean, kAll}, {kAll}, simple, 9},
     {"Max", {kNumber}, {kNumber}, variadic, 8}, {"Min", {kNumber}, {kNumber}, variadic, 8}, {"Sum", {kReal}, {kReal}, variadic, 8},
@@ -293,8 +325,8 @@ const Row kTable[] = {
     {"PRelu", {kReal}, {kReal}, prelu, 7}, {"Elu", {kReal}, {kReal}, elu, 6}, {"Celu", {kReal}, {kReal}, celu, 12},
     {"Selu", {kReal}, {kReal}, selu, 6}, {"ThresholdedRelu", {kReal}, {kReal}, thresholded, 10},
     {"HardSigmoid", {kReal}, {kReal}, hard_sigmoid, 6}, {"HardSwish", {kReal}, {kReal}, hard_swish, 14},
-    {"Swish", {kReal}, {kReal}, swish, 24}, {"Softsign", {kReal}, {kReal}, softsign, 1}, {"Gelu", {kReal}, {kReal}, gelu, 20},
-    {"Shrink", {kReal}, {kReal}, shrink, 9}, {"Clip", {kNumber}, {kNumber}, clip, 6}, {"Reciprocal", {kReal}, {kReal}, reciprocal, 6},
+    {"Swish", {kReal}, {kReal}, swish, 24}, {"Softsign", {kReal}, {kReal}, softsign, 1}, {"Gelu", {kReal}, {kReal}, gelu, 20, check_gelu},
+    {"Shrink", {kReal}, {kReal}, shrink, 9}, {"Clip", {kNumber}, {kNumber}, clip, 6, check_clip}, {"Reciprocal", {kReal}, {kReal}, reciprocal, 6},
     {"Pow", {kReal | kWhole, kReal | kWhole}, {kReal | kWhole}, power, 7}, {"Cast", {kAll}, {kAll}, cast, 6},
     {"CastLike", {kAll, kAll}, {kAll}, cast, 15}, {"Dropout", {kReal, kAll, kAll}, {kReal}, same, 7, check_dropout},
     {"DequantizeLinear", {kSmall | types(OPTIMA_I32), kFloat, kSmall | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, check_quantization},
@@ -310,14 +342,22 @@ const Row& row_of(const NodeView& n) {
 bool reads_itself(const NodeView& n, uint32_t k) {
   const std::string_view op = n.op();
   if (op == "BatchNormalization" || op == "QuantizeLinear" || op == "DequantizeLinear" || op == "CastLike" || op == "Dropout") return k > 0;
-  return op == "Pow" && k == 1 && exponent(n).has_value() && exponent(n) != 0;
+  return op == "Pow" && k == 1 && exponent(n).has_value();
 }
 
-/// Operands that broadcast to the result, then what the operator itself asks.
+/// Operands that broadcast to the result and to nothing smaller, then what the operator itself asks.
 Refusal check_operands(const NodeView& n) {
   const Dims out = n.out_dims(0);
-  for (uint32_t k = 0; k < n.input_count(); ++k)
-    if (n.has_input(k) && (k == 0 || !reads_itself(n, k)) && !broadcasts(n.in_dims(k), out)) return wrong_shape(n, k, "broadcastable to " + to_text(out));
+  Dims joined;
+  for (uint32_t k = 0; k < n.input_count(); ++k) {
+    if (!n.has_input(k) || (reads_itself(n, k) && n.op() != "Pow")) continue;
+    const Dims in = n.in_dims(k);
+    if (!broadcasts(in, out)) return wrong_shape(n, k, "broadcastable to " + to_text(out));
+    if (in.size() > joined.size()) joined.insert(joined.begin(), in.size() - joined.size(), 1);
+    for (size_t d = 1; d <= in.size(); ++d)
+      if (in[in.size() - d] != 1) joined[joined.size() - d] = in[in.size() - d];
+  }
+  if (joined != out) return {OPTIMA_REASON_OTHER, "output 0", to_text(out), to_text(joined) + ", to which the inputs broadcast"};
   const auto own = row_of(n).check;
   return own ? own(n) : Refusal();
 }
@@ -328,7 +368,6 @@ void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
     Ids in;
     for (uint32_t k = 0; k < n.input_count(); ++k)
       in.push_back(!n.has_input(k) || reads_itself(n, k) ? kNone : chain.value(n.input(k)));
-    if (n.op() == "Pow" && in[1] == kNone && exponent(n)) in[1] = chain.program().constant(OPTIMA_F32, *exponent(n));
     chain.make(n.output(0), row_of(n).emit(chain, n, in));
   }
   chain.finish(nodes.back().output(0));

@@ -42,9 +42,11 @@ std::optional<Padding> padding_of(const NodeView& n) {
   if (pads->size() != 2 * axes.size()) return std::nullopt;
   Padding p{Dims(rank, 0), Dims(rank, 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    const int64_t before = (*pads)[i], after = (*pads)[i + axes.size()];
+    if (check_axis(axes[i], rank) || before < -kMost || before > kMost || after < -kMost || after > kMost) return std::nullopt;
     const size_t axis = axis_at(axes[i], rank);
-    if (axis >= rank) return std::nullopt;
-    p.before[axis] = (*pads)[i], p.after[axis] = (*pads)[i + axes.size()];
+    p.before[axis] = before, p.after[axis] = after;
   }
   return p;
 }
@@ -113,11 +115,15 @@ void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
 
 Refusal check_pad(const NodeView& n) {
   const auto p = padding_of(n);
-  if (!p) return {OPTIMA_REASON_CONST_REQUIRED, "pads or axes", "computed", "constant"};
+  if (!p) return {OPTIMA_REASON_CONST_REQUIRED, "pads or axes", "computed or out of range", "constant, two numbers for each of the axes"};
+  const std::string_view mode = n.text("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode), "constant, reflect, edge or wrap"};
+  if (n.has_input(2) && count(n.in_dims(2)) != 1) return wrong_shape(n, 2, "one element");
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   for (size_t d = 0; d < in.size(); ++d)
     if (out.size() != in.size() || out[d] != in[d] + p->before[d] + p->after[d]) return wrong_shape(n, 0, to_text(out) + " without the pads");
-  if (n.text("mode", "constant") != "constant" && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
+  if (mode != "constant" && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
   if (!can_copy({in, row_major(in), row_major(n.out_dims(0))})) return {OPTIMA_REASON_RANK, "input 0", to_text(in), "at most 8 dims"};
   return {};
 }
@@ -127,7 +133,7 @@ Refusal check_pad(const NodeView& n) {
 void lower_trilu(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims d = n.in_dims(0);
-  const int64_t diagonal = n.has_input(1) ? (*n.graph.integers(n.input(1)))[0] : 0, rows = d[d.size() - 2], columns = d.back();
+  const int64_t rows = d[d.size() - 2], columns = d.back(), diagonal = n.has_input(1) ? std::clamp((*n.graph.integers(n.input(1)))[0], -rows, columns) : 0;
   Op op;
   op.kernel = {"k_trilu", {element_bytes(n.in_dtype(0)), n.integer("upper", 1), diagonal, rows, columns}};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
@@ -151,10 +157,17 @@ void lower_range(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
-/// The bytes of attribute `value`, or of one f32 zero.
+Refusal check_range(const NodeView& n) {
+  for (uint32_t k = 0; k < 3; ++k)
+    if (count(n.in_dims(k)) != 1) return wrong_shape(n, k, "one element");
+  return n.out_dims(0).size() == 1 ? Refusal() : Refusal{OPTIMA_REASON_RANK, "rank of output 0", std::to_string(n.out_dims(0).size()), "1"};
+}
+
+/// The bytes of attribute `value`, or of one f32 zero; empty when they are not known or of another type than the result.
 std::string fill_value(const NodeView& n) {
   const optima_attr* a = optima_find_attr(n.graph.image(), n.raw, "value");
-  if (!a || a->type != OPTIMA_ATTR_TENSOR) return std::string(4, '\0');
+  if (!a) return std::string(n.out_dtype(0) == OPTIMA_F32 ? 4 : 0, '\0');
+  if (a->type != OPTIMA_ATTR_TENSOR || optima_get_constant(n.graph.image(), a->ref)->dtype != n.out_dtype(0)) return {};
   const optima_blob& blob = *optima_get_blob(n.graph.raw, optima_get_constant(n.graph.image(), a->ref)->blob);
   return blob.data ? std::string(static_cast<const char*>(blob.data), blob.size) : std::string();
 }
@@ -164,7 +177,7 @@ void lower_constant_of_shape(std::span<const NodeView> nodes, LowerContext& ctx)
 }
 Refusal check_constant_of_shape(const NodeView& n) {
   if (fill_value(n).size() < static_cast<size_t>(element_bytes(n.out_dtype(0))))
-    return {OPTIMA_REASON_CONST_REQUIRED, "attribute value", "not mapped", "a tensor with its bytes"};
+    return {OPTIMA_REASON_CONST_REQUIRED, "attribute value", "not mapped or of another type", "a tensor with its bytes, of the result's type"};
   return {};
 }
 
@@ -173,24 +186,29 @@ void emit_numbers(const NodeView& n, const std::vector<int64_t>& numbers, LowerC
   const int64_t size = static_cast<int64_t>(numbers.size());
   emit_copy({{size}, {1}, {1}}, 8, ctx.bytes(raw_bytes(numbers)), ctx.write(n.output(0)), std::string(n.op()), ctx);
 }
-void lower_shape(std::span<const NodeView> nodes, LowerContext& ctx) {
-  const NodeView& n = nodes[0];
+Dims shape_of(const NodeView& n) {
   const Dims d = n.in_dims(0);
   const int64_t rank = static_cast<int64_t>(d.size());
   const auto bound = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
   const int64_t start = bound(n.integer("start", 0)), end = std::max(start, bound(n.integer("end", rank)));
-  emit_numbers(n, Dims(d.begin() + start, d.begin() + end), ctx);
+  return {d.begin() + start, d.begin() + end};
 }
+void lower_shape(std::span<const NodeView> nodes, LowerContext& ctx) { emit_numbers(nodes[0], shape_of(nodes[0]), ctx); }
 void lower_size(std::span<const NodeView> nodes, LowerContext& ctx) { emit_numbers(nodes[0], {count(nodes[0].in_dims(0))}, ctx); }
+
+Refusal check_shape(const NodeView& n) {
+  const Dims wanted = n.op() == "Size" ? Dims() : Dims{static_cast<int64_t>(shape_of(n).size())};
+  return n.out_dims(0) == wanted ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text(wanted)};
+}
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
     {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, check_pad, lower_pad},
     {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, check_trilu, lower_trilu},
-    {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, nullptr, lower_range},
+    {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, check_range, lower_range},
     {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, check_constant_of_shape, lower_constant_of_shape},
-    {"Shape", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, nullptr, lower_shape},
-    {"Size", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, nullptr, lower_size},
+    {"Shape", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, check_shape, lower_shape},
+    {"Size", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, check_shape, lower_size},
 };
 
 }  // namespace

@@ -143,13 +143,14 @@ void lower_scatter_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 Refusal check_tuple(const NodeView& n) {
+  if (n.in_dims(1).empty()) return {OPTIMA_REASON_RANK, "rank of input 1", "0", "1 or more"};
   const int64_t width = n.in_dims(1).back();
   if (width > 4 || width < 1) return {OPTIMA_REASON_SIZE_LIMIT, "input 1", to_text(n.in_dims(1)), "tuples of 1 to 4 indices"};
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
   const Dims data = n.in_dims(0), indices = n.in_dims(1);
-  const int64_t skip = n.integer("batch_dims", 0), rank = static_cast<int64_t>(data.size());
+  const int64_t skip = n.op() == "GatherND" ? n.integer("batch_dims", 0) : 0, rank = static_cast<int64_t>(data.size());
   if (skip < 0 || skip >= static_cast<int64_t>(indices.size()) || skip + width > rank)
-    return {OPTIMA_REASON_ATTRIBUTE, "batch_dims", std::to_string(skip), "fewer than the dims of both operands"};
+    return {OPTIMA_REASON_ATTRIBUTE, "batch_dims", std::to_string(skip), "fewer than the dims of both operands, with those of a tuple"};
   for (int64_t d = 0; d < skip; ++d)
     if (indices[static_cast<size_t>(d)] != data[static_cast<size_t>(d)]) return wrong_shape(n, 1, "the batch dims of input 0");
   const int64_t results = count(indices) / width * tail_size(data, static_cast<size_t>(skip + width));

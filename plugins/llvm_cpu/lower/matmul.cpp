@@ -263,10 +263,14 @@ Refusal check_product(const NodeView& n) {
   const Product p = n.op() == "Gemm" ? of_gemm(n) : of_matmul(n);
   const Dims b = n.in_dims(1);
   const int64_t rows_of_b = n.op() == "Gemm" ? b[n.integer("transB", 0) ? 1 : 0] : b[b.size() < 2 ? 0 : b.size() - 2];
+  for (size_t d = 2; d < std::min(n.in_dims(0).size(), b.size()); ++d)  // batch dims, from the last one
+    if (const int64_t x = n.in_dims(0).rbegin()[static_cast<std::ptrdiff_t>(d)], y = b.rbegin()[static_cast<std::ptrdiff_t>(d)]; x != y && x != 1 && y != 1)
+      return wrong_shape(n, 1, "broadcastable with " + to_text(n.in_dims(0)));
   if (rows_of_b != p.K) return wrong_shape(n, 1, std::to_string(p.K) + " rows");
   const int64_t results = std::accumulate(p.batch.begin(), p.batch.end(), p.M * p.N, [](int64_t x, const Batch& d) { return x * d.size; });
   if (count(n.out_dims(0)) != results) return wrong_shape(n, 0, std::to_string(results) + " results");
-  if (n.op() != "Gemm" || !n.has_input(2)) return {};
+  if (gemm && n.out_dims(0) != Dims{p.M, p.N}) return {OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text({p.M, p.N})};
+  if (!gemm || !n.has_input(2)) return {};
   if (!broadcasts(n.in_dims(2), n.out_dims(0))) return wrong_shape(n, 2, "broadcastable to the result");
   const bool numbers = n.graph.floats(n.input(2)).has_value();
   const Dims c = n.in_dims(2), out = n.out_dims(0);

@@ -51,8 +51,9 @@ Refusal check_transpose(const NodeView& n) {
   const size_t rank = n.in_dims(0).size();
   Dims perm = n.integers("perm"), sorted = perm;
   std::sort(sorted.begin(), sorted.end());
+  if (n.has("perm") && sorted.size() != rank) return {OPTIMA_REASON_ATTRIBUTE, "perm", to_text(perm), "a permutation of the axes"};
   for (size_t d = 0; d < sorted.size(); ++d)
-    if (sorted.size() != rank || sorted[d] != static_cast<int64_t>(d)) return {OPTIMA_REASON_ATTRIBUTE, "perm", to_text(perm), "a permutation of the axes"};
+    if (sorted[d] != static_cast<int64_t>(d)) return {OPTIMA_REASON_ATTRIBUTE, "perm", to_text(perm), "a permutation of the axes"};
   return of_transpose(n).dims == n.out_dims(0) ? Refusal() : wrong_shape(n, 0, "the permuted shape of the result");
 }
 
@@ -69,10 +70,12 @@ std::optional<Reading> of_slice(const NodeView& n) {
   Reading r;
   r.copy = {n.out_dims(0), step, row_major(n.out_dims(0))};
   for (size_t i = 0; i < axes->size(); ++i) {
+    if (check_axis((*axes)[i], in.size())) return std::nullopt;
     const size_t axis = axis_at((*axes)[i], in.size());
-    if (axis >= in.size()) return std::nullopt;
-    const int64_t by = (*steps)[i], wrapped = (*starts)[i] < 0 ? (*starts)[i] + in[axis] : (*starts)[i];
-    r.first += std::clamp<int64_t>(wrapped, 0, by > 0 ? in[axis] : in[axis] - 1) * step[axis];
+    const int64_t size = in[axis], by = std::clamp<int64_t>((*steps)[i], -size - 1, size + 1);  // longer steps take one element, too
+    const int64_t wrapped = (*starts)[i] < 0 ? (*starts)[i] + size : (*starts)[i];
+    if (by == 0 || std::count(axes->begin(), axes->begin() + static_cast<std::ptrdiff_t>(i), (*axes)[i])) return std::nullopt;
+    if (size > 0) r.first += std::clamp<int64_t>(wrapped, 0, by > 0 ? size : size - 1) * step[axis];
     r.copy.from[axis] *= by;
   }
   return r;
@@ -84,12 +87,12 @@ void lower_slice(std::span<const NodeView> nodes, LowerContext& ctx) {
   emit(n, r, ctx);
 }
 Refusal check_slice(const NodeView& n) {
-  const auto r = of_slice(n);
-  if (!r) return {OPTIMA_REASON_CONST_REQUIRED, "starts, axes or steps", "computed", "constant"};
-  // The last element that would be read lies inside.
-  int64_t lowest = r->first, highest = r->first;
   const Dims out = n.out_dims(0);
   if (out.size() != n.in_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
+  const auto r = of_slice(n);
+  if (!r) return {OPTIMA_REASON_CONST_REQUIRED, "starts, axes or steps", "computed or no such", "constant axes, each once, and steps that are not 0"};
+  // The last element that would be read lies inside.
+  int64_t lowest = r->first, highest = r->first;
   for (size_t d = 0; d < out.size(); ++d) (r->copy.from[d] < 0 ? lowest : highest) += (out[d] - 1) * r->copy.from[d];
   if (count(out) > 0 && (lowest < 0 || highest >= count(n.in_dims(0)))) return wrong_shape(n, 0, "large enough for " + to_text(out));
   return check_copy(r->copy);
@@ -235,7 +238,7 @@ void lower_space_to_depth(std::span<const NodeView> nodes, LowerContext& ctx) {
 Refusal check_tile(const NodeView& n) {
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   for (size_t d = 0; d < in.size(); ++d)
-    if (out.size() != in.size() || (in[d] && out[d] % in[d])) return wrong_shape(n, 0, "a divisor of " + to_text(out));
+    if (out.size() != in.size() || (in[d] ? out[d] % in[d] : out[d])) return wrong_shape(n, 0, "a divisor of " + to_text(out));
   return check_copy(of_tile(n));
 }
 Refusal check_expand(const NodeView& n) {
@@ -247,7 +250,10 @@ Refusal check_blocks(const NodeView& n) {
   const Dims d = n.in_dims(0);
   const bool deep = n.op() == "DepthToSpace";
   if (b < 1 || b > 1 << 15 || (deep ? d[1] % (b * b) : d[2] % b || d[3] % b)) return {OPTIMA_REASON_ATTRIBUTE, "blocksize", std::to_string(b), "a divisor"};
-  return count(n.out_dims(0)) == count(d) ? Refusal() : wrong_shape(n, 0, "as many elements as the result");
+  const Dims wanted = deep ? Dims{d[0], d[1] / (b * b), d[2] * b, d[3] * b} : Dims{d[0], d[1] * b * b, d[2] / b, d[3] / b};
+  if (const std::string_view mode = n.text("mode", "DCR"); deep && mode != "DCR" && mode != "CRD")
+    return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode), "DCR or CRD"};
+  return n.out_dims(0) == wanted ? Refusal() : wrong_shape(n, 0, "what the result says");
 }
 
 constexpr Types kLongs = types(OPTIMA_I64);

@@ -47,22 +47,16 @@ void lower_global(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 Refusal check_pool(const NodeView& n) {
-  if (n.op() == "MaxPool" && n.has_output(1) && n.integer("storage_order", 0)) return {OPTIMA_REASON_ATTRIBUTE, "storage_order", "1", "0"};
-  if (const Refusal r = Window::check(n)) return r;
-  if (n.integers("kernel_shape").empty()) return {OPTIMA_REASON_ATTRIBUTE, "kernel_shape", "absent", "given"};
-  return check_extent(n);
-}
-
-Refusal check_global(const NodeView& n) {
-  if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
-  return check_extent(n);
+  if (n.has_output(1) && n.integer("storage_order", 0)) return {OPTIMA_REASON_ATTRIBUTE, "storage_order", "1", "0"};
+  if (n.has_output(1) && n.out_dims(1) != n.out_dims(0)) return {OPTIMA_REASON_OTHER, "output 1", to_text(n.out_dims(1)), to_text(n.out_dims(0)) + " as output 0"};
+  return Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1]);
 }
 
 constexpr Lowering kRows[] = {
-    {"MaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_pool, lower_pool},
+    {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, check_pool, lower_pool},
     {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_pool, lower_pool},
-    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global, lower_global},
-    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global, lower_global},
+    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_pool, lower_global},
+    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_pool, lower_global},
 };
 
 }  // namespace

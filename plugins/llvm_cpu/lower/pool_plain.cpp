@@ -32,12 +32,28 @@ void emit_pool(const NodeView& n, const Window& w, LowerContext& ctx) {
 
 void lower_global_lp(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims in = nodes[0].in_dims(0);
-  emit_pool(nodes[0], Window::of(nodes[0], Dims(in.begin() + 2, in.end())), ctx);
+  Window w;  // of no attributes: the operator has none
+  w.batch = in[0], w.channels = w.out_channels = in[1];
+  for (size_t d = 2; d < in.size(); ++d) w.in[d + 3 - in.size()] = w.kernel[d + 3 - in.size()] = in[d];
+  emit_pool(nodes[0], w, ctx);
+}
+
+Refusal check_power(const NodeView& n) {
+  const int64_t p = n.integer("p", 2);
+  return p >= 1 ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "p", std::to_string(p), "at least 1"};
+}
+Refusal check_lp(const NodeView& n) {
+  if (const Refusal r = check_power(n)) return r;
+  return Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1]);
+}
+Refusal check_global_lp(const NodeView& n) {
+  if (const Refusal r = check_power(n)) return r;
+  return check_global_pool(n);
 }
 
 constexpr Lowering kRows[] = {
-    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, nullptr, lower_plain_pool},
-    {"GlobalLpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, nullptr, lower_global_lp},
+    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, check_lp, lower_plain_pool},
+    {"GlobalLpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_lp, lower_global_lp},
 };
 
 }  // namespace
@@ -49,6 +65,14 @@ bool needs_plain_pool(const NodeView& n) {
 
 void lower_plain_pool(std::span<const NodeView> nodes, LowerContext& ctx) {
   emit_pool(nodes[0], Window::of(nodes[0], nodes[0].integers("kernel_shape")), ctx);
+}
+
+Refusal check_global_pool(const NodeView& n) {
+  const Dims in = n.in_dims(0);
+  if (count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
+  Dims wanted(in.size(), 1);
+  wanted[0] = in[0], wanted[1] = in[1];
+  return n.out_dims(0) == wanted ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text(wanted)};
 }
 
 Family plain_pool_family() { return kRows; }

@@ -8,6 +8,8 @@ namespace optima::llvm_cpu {
 
 /// True for MaxPool with indices and AveragePool with both ceil_mode and count_include_pad.
 bool needs_plain_pool(const NodeView& node);
+/// One result per plane of something.
+Refusal check_global_pool(const NodeView& node);
 void lower_plain_pool(std::span<const NodeView> nodes, LowerContext& context);
 
 }  // namespace optima::llvm_cpu

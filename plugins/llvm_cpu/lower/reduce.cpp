@@ -174,6 +174,7 @@ Refusal check_top(const NodeView& n) {
   Dims want = in;
   const size_t at = axis_at(axis, in.size());
   if (out.size() == in.size()) want[at] = std::min(in[at], out[at]);
+  if (n.has_output(0) && n.has_output(1) && n.out_dims(1) != out) return {OPTIMA_REASON_OTHER, "output 1", to_text(n.out_dims(1)), to_text(out) + " as output 0"};
   return out == want ? Refusal() : wrong_shape(n, 0, to_text(out) + " but longer on the axis");
 }
 Refusal check_arg(const NodeView& n) {

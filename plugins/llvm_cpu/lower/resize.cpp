@@ -27,6 +27,8 @@ Rule rule_of(const NodeView& n) {
           n.real("cubic_coeff_a", -0.75f), n.integer("exclude_outside", 0) != 0, n.integer("antialias", 0) != 0};
 }
 
+bool crops(const Rule& r) { return r.coordinates == "tf_crop_and_resize"; }
+
 /// Where output i lies among the inputs. scale = output / input, as given; region: of tf_crop_and_resize.
 double coordinate(const Rule& r, int64_t i, int64_t in, int64_t out, double scale, double start, double end) {
   const double x = static_cast<double>(i), length = static_cast<double>(in), resized = static_cast<double>(out);
@@ -133,7 +135,7 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   const auto scale = scales_of(n);
   const auto region = regions_of(n);
-  const auto axes = axes_to_resize(in, out, scale, r.coordinates == "tf_crop_and_resize");
+  const auto axes = axes_to_resize(in, out, scale, crops(r));
   if (axes.empty()) return ctx.alias(n.output(0), n.input(0));
   const int64_t vl = ctx.target().vector_width;
   const bool channels_stay = std::find_if(axes.begin(), axes.end(), [](size_t a) { return a < 2; }) == axes.end();
@@ -167,6 +169,11 @@ Refusal check_resize(const NodeView& n) {
   if (n.in_dims(0).size() != n.out_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
   for (const int64_t a : n.integers("axes"))
     if (const Refusal bad = check_axis(a, n.in_dims(0).size())) return bad;
+  const auto one_of = [](std::string_view x, std::initializer_list<std::string_view> all) { return std::find(all.begin(), all.end(), x) != all.end(); };
+  if (!one_of(r.coordinates, {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"}))
+    return {OPTIMA_REASON_ATTRIBUTE, "coordinate_transformation_mode", std::string(r.coordinates), "one of the operator's page"};
+  if (!one_of(r.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
+    return {OPTIMA_REASON_ATTRIBUTE, "nearest_mode", std::string(r.nearest), "round_prefer_floor, round_prefer_ceil, floor or ceil"};
   for (const uint32_t k : {1u, 2u}) {  // one number per axis, two of the region
     const size_t all = n.integers("axes").empty() ? n.in_dims(0).size() : n.integers("axes").size();
     const auto numbers = n.has_input(k) ? n.graph.floats(n.input(k)) : std::nullopt;
@@ -176,12 +183,17 @@ Refusal check_resize(const NodeView& n) {
         if (!(s > 0)) return {OPTIMA_REASON_SIZE_LIMIT, "input 2", "not positive", "positive scales"};
   }
   if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(r.mode), "nearest, linear or cubic"};
-  if (r.coordinates == "tf_crop_and_resize") {
+  if (crops(r)) {
     if (n.has_input(1) && !n.graph.floats(n.input(1))) return needs_constant(1);
     for (const auto& [start, end] : regions_of(n))
-      if (start < 0 || end > 1 || start > end) return {OPTIMA_REASON_ATTRIBUTE, "roi", "outside the image", "within [0, 1]"};
+      if (!(start >= 0 && end <= 1 && start <= end)) return {OPTIMA_REASON_ATTRIBUTE, "roi", "outside the image", "within [0, 1]"};
   }
   if (n.has_input(2) && !n.graph.floats(n.input(2))) return needs_constant(2);
+  if (crops(r) && r.antialias) return {OPTIMA_REASON_ATTRIBUTE, "antialias", "1", "0 with tf_crop_and_resize"};
+  const auto scale = scales_of(n);
+  for (size_t d = 0; d < scale.size(); ++d)  // else positions would lie anywhere
+    if (std::fabs(static_cast<double>(n.in_dims(0)[d]) * scale[d] - static_cast<double>(n.out_dims(0)[d])) > 1.5 && !crops(r))
+      return wrong_shape(n, 0, "what the scales make of it: " + to_text(n.out_dims(0)));
   return {};
 }
 

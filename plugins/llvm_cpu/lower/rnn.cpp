@@ -132,14 +132,22 @@ Refusal check_rnn(const NodeView& n) {
   if (a.f < 0 || a.g < 0 || a.h < 0) return {OPTIMA_REASON_ATTRIBUTE, "activations", "another one", "Tanh, Sigmoid, Relu or HardSigmoid, equal in both directions"};
   if (n.has("activation_alpha") || n.has("activation_beta")) return {OPTIMA_REASON_ATTRIBUTE, "activation_alpha or activation_beta", "given", "absent"};
   if (n.integer("layout", 0)) return {OPTIMA_REASON_ATTRIBUTE, "layout", "1", "0"};
+  const std::string_view direction = n.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return {OPTIMA_REASON_ATTRIBUTE, "direction", std::string(direction), "forward, reverse or bidirectional"};
+  if (n.in_dims(2).size() != 3) return {OPTIMA_REASON_RANK, "rank of input 2", std::to_string(n.in_dims(2).size()), "3"};
   const Layer l = layer_of(n, 1);
-  const int64_t g = l.gates * l.hidden, peepholes = 3 * l.hidden, states = l.dirs * l.batch * l.hidden;
-  const int64_t wanted[] = {l.seq * l.batch * l.inputs, l.dirs * g * l.inputs, l.dirs * g * l.hidden, 2 * l.dirs * g, l.batch, states, states, l.dirs * peepholes};
-  for (uint32_t k = 1; k < 8; ++k)
-    if (n.has_input(k) && count(n.in_dims(k)) != wanted[k]) return wrong_shape(n, k, std::to_string(wanted[k]) + " elements");
+  if (l.dirs != (direction == "bidirectional" ? 2 : 1)) return {OPTIMA_REASON_ATTRIBUTE, "direction", std::string(direction), "as many directions as the weights have"};
+  const int64_t g = l.gates * l.hidden;
+  const Dims state{l.dirs, l.batch, l.hidden}, all{l.seq, l.dirs, l.batch, l.hidden};
+  const Dims wanted[] = {n.in_dims(0), {l.dirs, g, l.inputs}, {l.dirs, g, l.hidden}, {l.dirs, 2 * g}, {l.batch}, state, state, {l.dirs, 3 * l.hidden}};
+  for (uint32_t k = 1; k < 8; ++k) {
+    if (n.has_input(k) && n.in_dims(k) != wanted[k]) return wrong_shape(n, k, to_text(wanted[k]));
+    if (n.has_input(k) && (n.in_dtype(k) == OPTIMA_I32) != (k == 4)) return {OPTIMA_REASON_DTYPE, "input " + std::to_string(k), sdk::dtype_name(n.in_dtype(k)), k == 4 ? "i32" : "f32"};
+  }
   for (uint32_t k = 0; k < 3; ++k)
-    if (n.has_output(k) && count(n.out_dims(k)) != (k ? states : l.seq * states)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), to_text(n.out_dims(k)), "the layer's shape"};
-  if (l.dirs != (n.text("direction", "forward") == "bidirectional" ? 2 : 1)) return {OPTIMA_REASON_ATTRIBUTE, "direction", std::string(n.text("direction", "forward")), "as many directions as the weights have"};
+    if (n.has_output(k) && n.out_dims(k) != (k ? state : all)) return {OPTIMA_REASON_OTHER, "output " + std::to_string(k), to_text(n.out_dims(k)), to_text(k ? state : all)};
+  if (l.hidden == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 2", to_text(n.in_dims(2)), "not empty"};
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
   return {};
 }

@@ -50,7 +50,7 @@ void lower_layer_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
 void lower_instance_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims d = nodes[0].in_dims(0);
   const int64_t space = count(d) / std::max<int64_t>(1, d[0] * d[1]);
-  emit_norm(nodes[0], false, d[0] * d[1], space, d[1], 1, std::max<int64_t>(space, 2), ctx);
+  emit_norm(nodes[0], false, d[0] * d[1], space, d[1], 1, space, ctx);
 }
 
 void lower_group_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
@@ -64,7 +64,7 @@ void lower_group_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
 /// The result has the operand's shape, and the axis is one of it.
 Refusal check_same(const NodeView& n) {
   if (n.in_dims(0) != n.out_dims(0)) return wrong_shape(n, 0, to_text(n.out_dims(0)));
-  return check_axis(n.integer("axis", 0), n.in_dims(0).size());
+  return check_axis(n.integer("axis", n.since() < 13 && n.op().ends_with("Softmax") ? 1 : -1), n.in_dims(0).size());
 }
 
 Refusal check_instance_norm(const NodeView& n) {
@@ -90,7 +90,7 @@ Refusal check_group_norm(const NodeView& n) {
   const int64_t groups = n.integer("num_groups", 1);
   if (groups < 1 || d[1] % groups) return {OPTIMA_REASON_ATTRIBUTE, "num_groups", std::to_string(groups), "a divisor of the channels"};
   for (uint32_t k = 1; k < 3; ++k)
-    if (n.has_input(k) && count(n.in_dims(k)) != d[1]) return wrong_shape(n, k, "one value per channel");
+    if (count(n.in_dims(k)) != d[1]) return wrong_shape(n, k, "one value per channel");
   return check_same(n);
 }
 
@@ -124,6 +124,12 @@ void lower_lrn(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
+Refusal check_lrn(const NodeView& n) {
+  const int64_t size = n.integer("size", 0);
+  if (size < 1 || size > 1 << 24) return {OPTIMA_REASON_ATTRIBUTE, "size", std::to_string(size), "within [1, 2^24]"};
+  return check_same(n);
+}
+
 constexpr Lowering kRows[] = {
     {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
     {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
@@ -132,7 +138,7 @@ constexpr Lowering kRows[] = {
     {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, check_instance_norm, lower_instance_norm},
     {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, check_group_norm, lower_group_norm},
     {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, check_lp, lower_lp},
-    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, check_same, lower_lrn},
+    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, check_lrn, lower_lrn},
 };
 
 }  // namespace

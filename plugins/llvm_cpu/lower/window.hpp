@@ -15,8 +15,11 @@ struct Window {
   int64_t batch = 1, channels = 1, out_channels = 1;
   Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, begin{0, 0, 0}, end{0, 0, 0};
 
-  /// What is wrong with the attributes, if anything: wrong number of entries, negative or huge ones.
-  static Refusal check(const NodeView& node);
+  /// What is wrong, if anything: attributes of a wrong number of entries, negative or huge ones; a result of another shape than
+  /// the window makes. `kernel` as given, one number per spatial dim.
+  static Refusal check(const NodeView& node, const Dims& kernel, int64_t out_channels);
+  /// The half of check() that asks nothing of the result but its rank.
+  static Refusal check_attributes(const NodeView& node);
   /// Input 0 and output 0 of a node of rank 3 to 5 with attributes strides, dilations, pads, auto_pad. `kernel` as given.
   static Window of(const NodeView& node, const Dims& kernel);
 

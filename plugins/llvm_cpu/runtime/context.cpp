@@ -35,6 +35,8 @@ RunContext::RunContext(const LoadedProgram& program)
   args_.resize(program.plan().steps.size());
   for (size_t s = 0; s < args_.size(); ++s) add_step(s);
   team_.start();
+  if (team_.size() < program.threads())
+    program.host().log(OPTIMA_LOG_WARN, "llvm_cpu", "the system gave " + std::to_string(team_.size()) + " of " + std::to_string(program.threads()) + " threads");
 }
 
 char* RunContext::scratch(int thread) const { return scratch_.data() + static_cast<uint64_t>(thread) * scratch_stride_ + kHeader; }

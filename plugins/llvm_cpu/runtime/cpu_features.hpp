@@ -3,13 +3,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace optima::llvm_cpu {
 
 /// "x86_64", "aarch64": what this file was built for.
 std::string running_arch();
-/// Of the wanted features, those that this processor lacks or that cannot be asked for.
-std::vector<std::string> missing_features(const std::vector<std::string>& wanted);
+/// True when the name is one that this processor can be asked for.
+bool is_known_feature(std::string_view name);
+/// False for names that cannot be asked for, too.
+bool has_feature(std::string_view name);
+/// Of the wanted features, those that this processor lacks or that cannot be asked for. Tests ask a processor of their own.
+std::vector<std::string> missing_features(const std::vector<std::string>& wanted, bool (*has)(std::string_view) = has_feature);
 
 }  // namespace optima::llvm_cpu

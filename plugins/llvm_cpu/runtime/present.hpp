@@ -6,8 +6,6 @@
 
 namespace optima::llvm_cpu {
 
-/// Processors this process may run on.
-int allowed_processors();
 /// X64:0 or ARM64:0, whatever this file was built for; and that 32-bit processors are not served.
 std::vector<sdk::PresentDevice> present_processors();
 

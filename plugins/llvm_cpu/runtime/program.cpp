@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/runtime/context.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
+#include "plugins/llvm_cpu/runtime/threads.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -60,18 +62,18 @@ class Sources {
 }  // namespace
 
 LoadedProgram::LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host host, int threads)
-    : plan_(std::move(plan)), threads_(threads) {
+    : plan_(std::move(plan)), host_(host), threads_(threads) {
   pack_constants(artifact);
-  open_kernels(artifact, host);
+  open_kernels(artifact);
 }
 
-void LoadedProgram::open_kernels(const sdk::Artifact& artifact, sdk::Host host) {
+void LoadedProgram::open_kernels(const sdk::Artifact& artifact) {
   for (const std::string& name : plan_.kernels) {
     const optima_blob* blob = artifact.file(name);
     if (!blob) corrupt("kernel file " + name + " is missing");
     const sdk::Elements<char> bytes(*blob);
     if (const std::string why = elf_mistake(bytes.data(), bytes.size()); !why.empty()) corrupt("kernel file " + name + ": " + why);
-    const sdk::KeptBlob kept = host.keep(*blob);
+    const sdk::KeptBlob kept = host_.keep(*blob);
     void* handle = dlopen(kept.path().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) corrupt("kernel file " + name + ": " + std::string(dlerror()));
     void* symbol = dlsym(handle, "kernel");
@@ -108,17 +110,22 @@ void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
   }
   constants_ = Memory(end);
   std::atomic<int64_t> next{0};
-  const auto work = [&] {
-    for (int64_t p; (p = next++) < parts;) {
+  std::exception_ptr failed;
+  std::once_flag once;
+  const auto work = [&](int) {
+    for (int64_t p; (p = next++) < parts;) try {
       auto job = std::upper_bound(jobs.begin(), jobs.end(), p, [](int64_t part, const Job& j) { return part < j.first; });
       --job;
       pack_part(job->constant->pack, p - job->first, job->from.data, job->from.size, job->scale.empty() ? nullptr : job->scale.data(), constants_.data() + job->offset);
+    } catch (...) {
+      std::call_once(once, [&] { failed = std::current_exception(); });
+      next = parts;
     }
   };
-  std::vector<std::thread> helpers;
-  for (int t = 1; t < threads_ && t < parts; ++t) helpers.emplace_back(work);
-  work();
+  std::vector<std::thread> helpers = start_threads(static_cast<int>(std::min<int64_t>(threads_, parts)) - 1, work);
+  work(0);
   for (std::thread& t : helpers) t.join();
+  if (failed) std::rethrow_exception(failed);
 }
 
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {

@@ -28,12 +28,14 @@ class LoadedProgram : public sdk::Program {
   KernelFunction kernel(uint32_t k) const { return kernels_[k]; }
   char* constant(uint32_t k) const { return constants_.data() + offsets_[k]; }
   int threads() const { return threads_; }
+  const sdk::Host& host() const { return host_; }
 
  private:
-  void open_kernels(const sdk::Artifact& artifact, sdk::Host host);
+  void open_kernels(const sdk::Artifact& artifact);
   void pack_constants(const sdk::Artifact& artifact);
 
   Plan plan_;
+  sdk::Host host_;
   int threads_;
   std::vector<KernelFunction> kernels_;
   Memory constants_;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu: the runtime half: which artifacts run here, and loading them.
-#include <algorithm>
-
 #include "optima/plugin/plugin.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/present.hpp"
+#include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
-#include "plugins/llvm_cpu/runtime/team.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -61,8 +59,7 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
     if (c.verdict != OPTIMA_COMPAT_OPTIMAL) throw sdk::Error(OPTIMA_CORRUPT, c.text);
     Plan plan = read_plan(artifact);
     if (const std::string why = wrong_device(plan.triple, plan.features); !why.empty()) throw sdk::Error(OPTIMA_WRONG_DEVICE, why);
-    const int64_t wanted = options.integer(OPTIMA_OPTION_THREADS, 0), most = allowed_processors();
-    const int threads = static_cast<int>(wanted > 0 ? std::min<int64_t>(wanted, 64) : most);
+    const int threads = thread_count(options.integer(OPTIMA_OPTION_THREADS, 0), useful_processors(allowed_processors()));
     return std::make_unique<LoadedProgram>(std::move(plan), artifact, host_, threads);
   }
 

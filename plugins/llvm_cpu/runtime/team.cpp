@@ -20,25 +20,33 @@ void relax() {
 #endif
 }
 
-uint64_t now_ns() {
+}  // namespace
+
+uint64_t steady_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
-
-}  // namespace
 
 void Counter::bump() {
   ++value_;
   if (sleepers_.load()) syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, 1 << 30, nullptr, nullptr, 0);
 }
 
-void Counter::wait(uint32_t target, int spins) {
+bool Counter::spin(uint32_t target, uint64_t most_ns, Clock clock) const {
+  constexpr int kPauses = 8;  // between two looks at the clock: a few hundred nanoseconds at most
+  if (reached(target)) return true;
+  for (const uint64_t begin = clock(); clock() - begin < most_ns;)
+    for (int i = 0; i < kPauses; ++i) {
+      relax();
+      if (reached(target)) return true;
+    }
+  return false;
+}
+
+void Counter::wait(uint32_t target, uint64_t spin_ns) {
+  if (spin(target, spin_ns)) return;
   for (;;) {
     const uint32_t now = value();
-    if (static_cast<int32_t>(now - target) >= 0) return;
-    if (spins-- > 0) {
-      relax();
-      continue;
-    }
+    if (reached(target)) return;
     ++sleepers_;
     if (value_.load() == now) syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
     --sleepers_;
@@ -54,37 +62,55 @@ Team::~Team() {
 void Team::add(Work work, int parts) { steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts)); }
 
 void Team::start() {
-  for (int t = 1; t < threads_; ++t)
-    helpers_.emplace_back([this, t] {
-      for (uint32_t inference = 0;;) {
-        begun_.wait(inference + 1, kSpinIdle);
-        if (stop_) return;
-        walk(t, inference = begun_.value());  // skips inferences that were finished without this thread
-      }
-    });
+  const auto help = [this](int t) {
+    for (uint32_t inference = 0;;) {
+      begun_.wait(inference + 1, kSpinIdle);
+      if (stop_) return;
+      walk(t, inference = begun_.value());  // skips inferences that were finished without this thread
+    }
+  };
+  helpers_ = start_threads(threads_ - 1, help, spawn_);
+  threads_ = static_cast<int>(helpers_.size()) + 1;  // read by helpers after the first begun_ only
+}
+
+void Team::observe(std::function<void(size_t, uint64_t, uint64_t)> observer) {
+  observer_ = std::move(observer);
+  observed_ = static_cast<bool>(observer_);
 }
 
 void Team::walk(int thread, uint32_t inference) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    const uint64_t start = thread == 0 && observer_ ? now_ns() : 0;
     for (int q = 0; q < step.parts; ++q) {
       const int part = (thread * step.parts / threads_ + q) % step.parts;
       std::atomic<uint32_t>& claim = step.claims[static_cast<size_t>(part)];
       uint32_t before = inference - 1;  // a straggler of an older inference finds nothing to claim and runs through
       if (claim.load(std::memory_order_relaxed) == before && claim.compare_exchange_strong(before, inference)) {
         step.work(part, thread);
+        if (observed_.load(std::memory_order_relaxed)) {
+          uint64_t now = steady_ns(), latest = step.end_ns.load(std::memory_order_relaxed);
+          while (latest < now && !step.end_ns.compare_exchange_weak(latest, now)) {}
+        }
         step.done.bump();
       }
     }
     step.done.wait(inference * static_cast<uint32_t>(step.parts), kSpinStep);
-    if (thread == 0 && observer_) observer_(i, start, now_ns() - start);
+  }
+}
+
+void Team::tell(uint64_t begin_ns) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const uint64_t end = std::max(begin_ns, steps_[i].end_ns.load());
+    observer_(i, begin_ns, end - begin_ns);
+    begin_ns = end;
   }
 }
 
 void Team::run() {
+  const uint64_t begin = observer_ ? steady_ns() : 0;
   begun_.bump();
   walk(0, begun_.value());
+  if (observer_) tell(begin);
 }
 
 }  // namespace optima::llvm_cpu

@@ -13,15 +13,25 @@
 #include <thread>
 #include <vector>
 
+#include "plugins/llvm_cpu/runtime/threads.hpp"
+
 namespace optima::llvm_cpu {
+
+/// Nanoseconds of a clock that never goes back.
+using Clock = uint64_t (*)();
+uint64_t steady_ns();
 
 /// A counter that threads wait on: spin a bounded time, then sleep in the kernel.
 class alignas(64) Counter {
  public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
   void bump();
-  /// Until value() has reached `target` (modulo 2^32).
-  void wait(uint32_t target, int spins);
+  bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
+  /// True when value() reaches `target` (modulo 2^32) before `most_ns` have passed. A pause of the processor lasts anything from 5
+  /// to 150 ns, so the clock decides.
+  bool spin(uint32_t target, uint64_t most_ns, Clock clock = steady_ns) const;
+  /// Until value() has reached `target`: spins that long, then sleeps.
+  void wait(uint32_t target, uint64_t spin_ns);
 
  private:
   std::atomic<uint32_t> value_{0}, sleepers_{0};
@@ -32,19 +42,23 @@ class Team {
   /// (part, thread): part in [0, parts of the step), thread in [0, size).
   using Work = std::function<void(int part, int thread)>;
 
-  explicit Team(int threads) : threads_(threads) {}
+  /// spawn: how helpers are made; empty = the system's threads.
+  explicit Team(int threads, Spawn spawn = {}) : threads_(threads), spawn_(std::move(spawn)) {}
   /// Joins the threads.
   ~Team();
   Team(const Team&) = delete;
 
+  /// The caller and its helpers; after start() what the system gave.
   int size() const { return threads_; }
   /// Before start(). parts in 1 .. kMostParts.
   void add(Work work, int parts);
+  /// Where the system gives fewer threads than wanted, the team is smaller: see size().
   void start();
   /// Runs all steps once and returns when they are done. One caller at a time. Work must not throw.
   void run();
-  /// Called by thread 0 around every step when set: (step, start in ns, duration in ns). Between runs.
-  void observe(std::function<void(size_t, uint64_t, uint64_t)> observer) { observer_ = std::move(observer); }
+  /// When set, run() tells at its end when every step, in order, began and how long it took, in ns of steady_ns(). A step ends
+  /// when its last part does, whoever does it, and there the next one begins: together they are the whole run. Between runs.
+  void observe(std::function<void(size_t, uint64_t, uint64_t)> observer);
 
   static constexpr int kMostParts = 128;
 
@@ -54,16 +68,19 @@ class Team {
     Work work;
     int parts;
     Counter done;
+    std::atomic<uint64_t> end_ns{0};  // of the latest part that is done, while observed
     std::vector<std::atomic<uint32_t>> claims;  // number of the inference that took the part
   };
   void walk(int thread, uint32_t inference);
+  void tell(uint64_t begin_ns);
 
   // Between inferences the core may belong to the next subgraph's backend: after some microseconds a helper lets go of it.
-  static constexpr int kSpinStep = 4000, kSpinIdle = 1000;
+  static constexpr uint64_t kSpinStep = 50000, kSpinIdle = 15000;  // ns
   int threads_;
+  Spawn spawn_;
   std::deque<Step> steps_;
   Counter begun_;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, observed_{false};
   std::function<void(size_t, uint64_t, uint64_t)> observer_;
   std::vector<std::thread> helpers_;
 };

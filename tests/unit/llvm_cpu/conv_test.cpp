@@ -46,6 +46,41 @@ TEST_CASE("convolutions of one to three dimensions, any stride, dilation, paddin
   }
 }
 
+TEST_CASE("depthwise convolutions of one to three dimensions, padded on any side, match the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 24; ++i) {
+    CAPTURE(i);
+    const int64_t rank = pick(3, 5), channels = pick(2, 40);
+    Dims in{pick(1, 2), channels};
+    for (int64_t d = 2; d < rank; ++d) in.push_back(d == 2 && i % 2 ? 1 : pick(1, rank == 5 ? 5 : 14));
+    Net net(static_cast<uint32_t>(i + 1));
+    net.output(any_conv(net, pick, net.input(in), channels, channels));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("a plane of depth that only end padding makes is computed") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 18, 1, 5, 5});
+  net.output(net.node("Conv", 11, {x, net.weights({18, 1, 1, 3, 3}), net.weights({18})}, {1, 18, 3, 5, 5},
+                      {Net::ints("kernel_shape", {1, 3, 3}), Net::ints("pads", {0, 1, 1, 2, 1, 1}), Net::integer("group", 18)}));
+  net.output(net.node("Conv", 11, {x, net.weights({18, 18, 1, 1, 1}), net.weights({18})}, {1, 18, 2, 5, 5}, {Net::ints("pads", {0, 0, 0, 1, 0, 0})}));
+  net.output(net.node("Conv", 11, {x, net.weights({20, 18, 1, 3, 3})}, {1, 20, 2, 5, 5}, {Net::ints("pads", {0, 1, 1, 1, 1, 1})}));
+  net.output(net.node("AveragePool", 11, {x}, {1, 18, 2, 5, 5}, {Net::ints("kernel_shape", {1, 3, 3}), Net::ints("pads", {0, 1, 1, 1, 1, 1}), Net::integer("count_include_pad", 1)}));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("long rows of taps, as signal transforms have, compile in seconds and match the reference") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 1, 700}), y = net.input({1, 17, 300});
+  net.output(net.node("Conv", 11, {x, net.weights({20, 1, 401}, -0.05f, 0.05f)}, {1, 20, 5}, {Net::ints("strides", {100}), Net::ints("pads", {51, 50})}));
+  net.output(net.node("Conv", 11, {y, net.weights({17, 1, 65}, -0.1f, 0.1f)}, {1, 17, 300}, {Net::ints("pads", {32, 32}), Net::integer("group", 17)}));
+  matches_reference(bench, net, 3e-5);
+}
+
 TEST_CASE("transposed convolutions of any stride, dilation, padding and groups match the reference") {
   Bench bench;
   Random pick;

@@ -10,9 +10,15 @@ namespace llvm_cpu_test {
 
 /// Loads and runs `repeat` times on one context; the outputs of the last run.
 inline Tensors run(Bench& bench, const Compiled& c, const Tensors& inputs, int64_t threads = 1, int repeat = 1) {
-  Session session(bench, c, threads);
+  Session session(bench, c, threads, true);
   for (int i = 1; i < repeat; ++i) session.run(inputs);
-  return session.run(inputs);
+  Tensors out;  // the session takes its memory along
+  for (const auto& t : session.run(inputs)) {
+    void* data = nullptr;
+    out.push_back(optima::reference::Tensor::make(t.dtype, t.dims, &data));
+    if (t.size) std::memcpy(data, t.data, t.size);
+  }
+  return out;
 }
 
 /// Largest difference over the largest magnitude of the wanted tensor; NaN counts as infinite.
@@ -27,12 +33,16 @@ inline double error(const optima::reference::Tensor& got, const optima::referenc
   return worst / most;
 }
 
-/// Compiles, runs on 1 and 3 threads (equal bytes wanted), compares every output with the reference.
-inline void matches_reference(Bench& bench, Net& net, double tolerance = 1e-5, const std::vector<optima_option>& options = {}) {
+/// Compiles, runs on 1 and 3 threads (equal bytes wanted), compares every output with the reference. Every `nan_step`-th element of
+/// the inputs is NaN, when given.
+inline void matches_reference(Bench& bench, Net& net, double tolerance = 1e-5, const std::vector<optima_option>& options = {}, int64_t nan_step = 0) {
   const auto c = compile(bench, net, options);
   INFO(c->status.message);
   REQUIRE(c->code == OPTIMA_OK);
-  const Tensors in = random_inputs(*c), want = optima::reference::run(c->model->raw, in), one = run(bench, *c, in, 1), three = run(bench, *c, in, 3, 2);
+  const Tensors in = random_inputs(*c);
+  for (const auto& t : in)
+    for (int64_t i = nan_step / 2; nan_step && i < t.elements(); i += nan_step) static_cast<float*>(const_cast<void*>(t.data))[i] = NAN;
+  const Tensors want = optima::reference::run(c->model->raw, in), one = run(bench, *c, in, 1), three = run(bench, *c, in, 3, 2);
   for (size_t i = 0; i < want.size(); ++i) {
     CAPTURE(i);
     if (want[i].dtype == OPTIMA_F32) CHECK(error(one[i], want[i]) <= tolerance);

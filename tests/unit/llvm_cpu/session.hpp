@@ -10,6 +10,7 @@
 #include "reference/reference.hpp"
 #include "tests/support/seam_host.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/unit/llvm_cpu/fenced.hpp"
 
 namespace llvm_cpu_test {
 
@@ -214,10 +215,11 @@ inline optima_tensor view(const optima::reference::Tensor& t) {
   return r;
 }
 
-/// A loaded artifact with one context and buffers for its outputs. Throws when the plugin refuses.
+/// A loaded artifact with one context and buffers for its outputs. Throws when the plugin refuses. `fenced`: its tensors end where
+/// nobody may go on.
 class Session {
  public:
-  Session(Bench& bench, const Compiled& c, int64_t threads) : rt_(bench.runtime->runtime()) {
+  Session(Bench& bench, const Compiled& c, int64_t threads, bool fenced = false) : rt_(bench.runtime->runtime()), fenced_(fenced) {
     const seam::Artifact artifact(c.sink, c.model.get());
     bench.write_files(artifact);
     const optima_option option = number_option(OPTIMA_OPTION_THREADS, threads);
@@ -233,6 +235,7 @@ class Session {
       for (uint32_t d = 0; d < v.dims.count; ++d) dims.push_back(optima_get_dim(g, v.dims.first + d)->value);
       void* data = nullptr;
       outputs_.push_back(optima::reference::Tensor::make(v.dtype, dims, &data));
+      if (fenced_) outputs_.back().data = data = fence(outputs_.back().size);
       if (outputs_.back().size) std::memset(data, 0xFF, outputs_.back().size);
     }
     for (const auto& t : outputs_) out_.push_back(view(t));
@@ -245,7 +248,12 @@ class Session {
 
   const Tensors& run(const Tensors& inputs) {
     std::vector<optima_tensor> in;
-    for (const auto& t : inputs) in.push_back(view(t));
+    for (const auto& t : inputs) {
+      in.push_back(view(t));
+      if (!fenced_) continue;
+      in.back().data = fence(t.size);
+      if (t.size) std::memcpy(in.back().data, t.data, t.size);
+    }
     seam::Status status;
     if (rt_.execute(context_, in.data(), static_cast<uint32_t>(in.size()), out_.data(), static_cast<uint32_t>(out_.size()), &status.raw))
       throw std::runtime_error("execute: " + status.message);
@@ -254,7 +262,13 @@ class Session {
   optima_context* context() const { return context_; }
 
  private:
+  char* fence(uint64_t bytes) {
+    fences_.push_back(std::make_unique<Fenced>(bytes));
+    return fences_.back()->data();
+  }
   const optima_runtime& rt_;
+  bool fenced_;
+  std::vector<std::unique_ptr<Fenced>> fences_;
   optima_program* program_ = nullptr;
   optima_context* context_ = nullptr;
   Tensors outputs_;

@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
+using optima::llvm_cpu::Counter;
 using optima::llvm_cpu::Team;
 
 TEST_CASE("every part of every step is done once per run, after all parts of the step before") {
@@ -64,4 +67,99 @@ TEST_CASE("parts are kept within what a step can count") {
   team.start();
   team.run();
   CHECK(done == Team::kMostParts);
+}
+
+TEST_CASE("observed steps fill the run without gaps, whoever did their parts, and each holds the work of its parts") {
+  struct Interval {
+    uint64_t begin, end;
+  };
+  constexpr size_t kSteps = 6, kParts = 8;
+  for (const int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    Team team(threads);
+    std::vector<std::vector<Interval>> work(kSteps, std::vector<Interval>(kParts));
+    for (size_t s = 0; s < kSteps; ++s)
+      team.add([&, s](int part, int thread) {
+        Interval& mine = work[s][static_cast<size_t>(part)];
+        mine.begin = optima::llvm_cpu::steady_ns();
+        if (thread == 0 && part % 3 == 0) std::this_thread::yield();  // the caller may well be the last to come back
+        mine.end = optima::llvm_cpu::steady_ns();
+      }, kParts);
+    team.start();
+    std::vector<Interval> told;
+    team.observe([&](size_t step, uint64_t begin, uint64_t ns) {
+      CHECK(step == told.size());
+      told.push_back({begin, begin + ns});
+    });
+    for (int run = 0; run < 100; ++run) {
+      told.clear();
+      const uint64_t before = optima::llvm_cpu::steady_ns();
+      team.run();
+      const uint64_t after = optima::llvm_cpu::steady_ns();
+      REQUIRE(told.size() == kSteps);
+      CHECK(told.front().begin >= before);
+      CHECK(told.back().end <= after);
+      for (size_t s = 0; s < kSteps; ++s) {
+        if (s) CHECK(told[s].begin == told[s - 1].end);
+        for (const Interval& part : work[s]) {
+          CHECK(part.begin >= told[s].begin);
+          CHECK(part.end <= told[s].end);
+        }
+      }
+    }
+    team.observe({});
+    told.clear();
+    team.run();
+    CHECK(told.empty());
+  }
+}
+
+TEST_CASE("a team works with the threads it gets, also with none") {
+  for (const int given : {0, 1, 3}) {
+    CAPTURE(given);
+    int made = 0;
+    Team team(8, [&](std::function<void()> body) {
+      if (made == given) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+      ++made;
+      return std::thread(std::move(body));
+    });
+    std::atomic<int> done{0};
+    team.add([&](int, int thread) { done += thread <= given; }, 16);
+    team.start();
+    CHECK(team.size() == given + 1);
+    for (int run = 0; run < 20; ++run) team.run();
+    CHECK(done == 320);
+  }
+}
+
+TEST_CASE("threads that cannot be made for want of memory are done without") {
+  int made = 0;
+  auto threads = optima::llvm_cpu::start_threads(4, [](int) {}, [&](std::function<void()> body) {
+    if (++made == 3) throw std::bad_alloc();
+    return std::thread(std::move(body));
+  });
+  CHECK(threads.size() == 2);
+  for (std::thread& t : threads) t.join();
+}
+
+namespace {
+
+// A clock that only its own looks move.
+uint64_t looks = 0;
+uint64_t slow_clock() { return ++looks * 1000; }
+uint64_t stopped_clock() { return 0; }
+
+}  // namespace
+
+TEST_CASE("spinning ends when its time is over, however long a pause takes, and before that when there is something to see") {
+  Counter counter;
+  looks = 0;
+  CHECK_FALSE(counter.spin(1, 5000, slow_clock));
+  CHECK(looks == 6);  // the first look, and one per thousand nanoseconds
+  std::thread other([&] { counter.bump(); });
+  CHECK(counter.spin(1, 1, stopped_clock));
+  other.join();
+  looks = 0;
+  CHECK(counter.spin(1, 5000, slow_clock));
+  CHECK(looks == 0);
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: how many threads are worth starting on this machine, for this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace optima::llvm_cpu {
+
+/// Numbers of the processors the process may run on (its affinity mask); {0} when the system does not tell.
+std::vector<int> allowed_processors();
+
+/// Processors among `allowed` that share no core with another one of them, limited by the CPU quota of the process's control groups
+/// (version 1 or 2, all levels; parts of a processor count as none). At least 1. Files are read below `root` ("" = the system's own).
+int useful_processors(const std::vector<int>& allowed, const std::string& root = "");
+
+/// No team is larger.
+constexpr int kMostThreads = 64;
+/// Threads for a wish: 0 or less = `useful` ones. Never more than kMostThreads.
+int thread_count(int64_t wanted, int useful);
+
+}  // namespace optima::llvm_cpu

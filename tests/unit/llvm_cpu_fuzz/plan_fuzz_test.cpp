@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fuzz: whatever the node, check() answers, and what it lets through becomes a plan that its own reader takes.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/planner.hpp"
+#include "plugins/llvm_cpu/compiler/signature.hpp"
+#include "tests/unit/llvm_cpu_fuzz/random_node.hpp"
+
+using namespace optima::llvm_cpu;
+using namespace llvm_cpu_fuzz;
+
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr uint64_t kRounds = 400;  // of every operator
+#else
+constexpr uint64_t kRounds = 150;
+#endif
+
+Target target(int64_t vector_width) {
+  return {vector_width == 4 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu", "some", "", vector_width, vector_width == 8 ? 16 : 32, 1};
+}
+
+/// Empty, or what went wrong. `accepted`: check() let the node through.
+std::string planned(const Built& b, int64_t vector_width, bool& accepted) {
+  const GraphView graph{&b.model->raw};
+  const NodeView node{graph, &b.raw()};
+  try {
+    const Refusal r = judge(node);
+    accepted = !r;
+    if (r) return r.what.empty() || r.wanted.empty() ? "a refusal without a sentence" : "";
+    Draft draft = plan_graph(graph, target(vector_width), {true, {}});
+    for (size_t k = 0; k < draft.plan.kernels.size(); ++k) draft.plan.kernels[k] = "k" + std::to_string(k) + ".so";
+    draft.plan.triple = "x86_64-unknown-linux-gnu";
+    parse_plan(to_bytes(draft.plan));
+    for (const Plan::Step& s : draft.plan.steps)
+      if (s.node_ids.empty()) return "step " + s.label + " belongs to no node: its time would be nobody's";
+    return "";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every operator of the table has a signature") {
+  for (const Lowering& row : all_lowerings()) {
+    CAPTURE(std::string(row.op));
+    CHECK(has_signature(row.op));
+  }
+}
+
+TEST_CASE("random nodes of every operator are refused with a sentence or become a plan") {
+  for (const Lowering& row : all_lowerings()) {
+    int64_t accepted = 0;
+    for (uint64_t round = 0; round < kRounds; ++round) {
+      Case c = random_case(row, 1000 * round + 17);
+      const bool valid = infer_outputs(c);
+      Random random(round);
+      if (round % 2) damage(c, random);
+      if (!valid && !(round % 2)) continue;
+      const Built b = build(c);
+      if (!b.model->verify().empty()) continue;  // no image: the host never hands it out
+      INFO(c.text());
+      bool yes = false;
+      const std::string wrong = planned(b, int64_t{4} << round % 3, yes);
+      CHECK_MESSAGE(wrong.empty(), c.text() << ": " << wrong);
+      accepted += yes && !(round % 2);
+    }
+    CHECK_MESSAGE(accepted > 0, std::string(row.op) << " was never accepted");
+  }
+}
