@@ -13,6 +13,7 @@
 
 #include "folder.hpp"
 #include "layers.hpp"
+#include "mend.hpp"
 #include "query.hpp"
 
 namespace openvino_plugin {
@@ -103,6 +104,7 @@ void make_blob(Engine& engine, const sdk::Host& host, const sdk::Graph& graph, c
   const auto read = watched(progress, 0.1, "translating", [&] { return engine.core().read_model(folder.path() + "/model.onnx"); });
   const std::shared_ptr<ov::Model> model = with_all_inputs(read, graph);
   same_outputs(*model, graph);
+  mend(*model);
   copy_what_passes(*model);
   mark_names(*model);
   const Switch final = std::make_shared<std::atomic<bool>>(false);

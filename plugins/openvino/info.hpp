@@ -46,6 +46,7 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"openvino.hint", "enum", "load", "latency", "what to run for: one request's time, or many requests a second", false, "latency throughput"},
     {"openvino.streams", "int", "load", "0", "requests computed side by side; 0 = what the hint says", false, "", 0, 256},
     {"openvino.threads", "int", "load", "0", "threads to compute with; 0 = optima.threads, else all", false, "", 0, 1024},
+    {"openvino.queue", "enum", "load", "auto", "a queue per subgraph, or one for all; auto = shared where all processors may be used and one request is computed at a time", false, "auto own shared"},
     {"openvino.cache_dir", "path", "compile", "", "folder for OpenVINO's own cache of compiled models; empty = none", true},
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 
 #include "blob.hpp"
@@ -92,6 +94,17 @@ class Imported : public sdk::Program {
   std::once_flag timed_once_;
 };
 
+/// Whether the subgraphs of a package are computed in one queue, on the thread that asks, as HETERO has its submodels computed: no thread
+/// hands over to another between them. OpenVINO then takes all processors whatever is asked for, and one request at a time.
+bool one_queue(const std::string& device, int64_t threads, const sdk::Options& options) {
+  const std::string_view asked = options.string("openvino.queue", "auto");
+  if (device != "CPU" || asked != "auto") return device == "CPU" && asked == "shared";
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  const bool all = threads == 0 || (::sched_getaffinity(0, sizeof usable, &usable) == 0 && threads >= CPU_COUNT(&usable));
+  return all && options.integer("openvino.streams", 0) <= 1 && options.string("openvino.hint", "latency") == "latency";
+}
+
 ov::AnyMap properties_of(const std::string& device, const Record& record, const sdk::Options& options) {
   ov::AnyMap p = coding_of(device);
   p[ov::hint::inference_precision.name()] = ov::element::Type(record.precision);
@@ -100,6 +113,7 @@ ov::AnyMap properties_of(const std::string& device, const Record& record, const 
   int64_t threads = options.integer("openvino.threads", 0);
   if (threads == 0) threads = options.integer(OPTIMA_OPTION_THREADS, 0);
   if (threads > 0) p[ov::inference_num_threads.name()] = static_cast<int32_t>(threads);
+  if (one_queue(device, threads, options)) p["EXCLUSIVE_ASYNC_REQUESTS"] = true;  // ov::internal::exclusive_async_requests, in no header of the wheel
   return p;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query.hpp"
 
+#include <algorithm>
 #include <map>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/parameter.hpp>
@@ -46,6 +47,8 @@ sdk::Verdict compare_type(const sdk::Node& node, uint32_t k, const ov::Output<ov
   if (dtype_of(made.get_element_type()) != v.dtype())
     return sdk::Verdict::refused(node, OPTIMA_REASON_DTYPE, what, made.get_element_type().get_type_name() + " in OpenVINO", sdk::dtype_name(v.dtype()));
   const ov::PartialShape shape = made.get_partial_shape();
+  if (shape.rank().is_static() && std::any_of(shape.begin(), shape.end(), [](const ov::Dimension& d) { return d == 0; }))
+    return sdk::Verdict::refused(node, OPTIMA_REASON_OTHER, what + " has no elements by OpenVINO's own reckoning (" + shape.to_string() + "), which it does not compute as ONNX does");
   if (!v.ranked() || shape.rank().is_dynamic()) return sdk::Verdict::supported(node);
   bool same = shape.rank().get_length() == v.rank();
   for (uint32_t d = 0; same && d < static_cast<uint32_t>(v.rank()); ++d)

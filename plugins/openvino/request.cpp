@@ -38,6 +38,9 @@ ov::Tensor lend(const sdk::Tensor& t, const Port& port) {
   return ov::Tensor(*type_of(port.dtype), shape_of(t), bytes ? data : nothing);
 }
 
+/// A buffer of OpenVINO's, which grows to what the run makes.
+ov::Tensor of_its_own(const Port& port) { return ov::Tensor(*type_of(port.dtype), ov::Shape(port.ranked ? port.dims.size() : 1, 0)); }
+
 void give(const ov::Tensor& from, const sdk::OutTensor& to) {
   const ov::Shape shape = from.get_shape();
   const std::vector<int64_t> dims(shape.begin(), shape.end());
@@ -47,18 +50,34 @@ void give(const ov::Tensor& from, const sdk::OutTensor& to) {
 
 }  // namespace
 
-Request::Request(Making making) : making_(std::move(making)), request_(making_.infer_request(false)) {}
+Request::Request(Making making) : making_(std::move(making)), request_(making_.infer_request(false)), inputs_(making_.meta.inputs.size()), outputs_(making_.meta.outputs.size()) {}
 
 Request::~Request() {
   if (running_) request_.wait();  // a host that breaks its word still finds its callback's object alive
 }
 
+void Request::forget() {
+  for (std::vector<Lent>* all : {&inputs_, &outputs_})
+    for (Lent& one : *all) one.data = nullptr;
+}
+
 void Request::bind(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Meta& meta = making_.meta;
   if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
-  for (size_t k = 0; k < in.size(); ++k) request_.set_input_tensor(k, lend(in[k], meta.inputs[k]));
-  for (size_t k = 0; k < out.size(); ++k)
-    if (!out[k].wants_alloc()) request_.set_output_tensor(k, lend(out[k], meta.outputs[k]));
+  for (size_t k = 0; k < in.size(); ++k) {
+    if (inputs_[k].is(in[k])) continue;
+    request_.set_input_tensor(k, lend(in[k], meta.inputs[k]));
+    inputs_[k] = Lent(in[k]);
+  }
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (out[k].wants_alloc()) {
+      if (outputs_[k].given) request_.set_output_tensor(k, of_its_own(meta.outputs[k]));
+      outputs_[k] = Lent();
+    } else if (!outputs_[k].is(out[k])) {
+      request_.set_output_tensor(k, lend(out[k], meta.outputs[k]));
+      outputs_[k] = Lent(out[k]);
+    }
+  }
   began_ns_ = timed_ ? now_ns() : 0;
 }
 
@@ -76,11 +95,16 @@ void Request::take(const sdk::OutTensors& out) {
 }
 
 void Request::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
-  guarded(OPTIMA_DEVICE, kCannotRun, [&] {
-    bind(in, out);
-    request_.infer();
-    take(out);
-  });
+  try {
+    guarded(OPTIMA_DEVICE, kCannotRun, [&] {
+      bind(in, out);
+      request_.infer();
+      take(out);
+    });
+  } catch (...) {
+    forget();
+    throw;
+  }
 }
 
 void Request::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
@@ -118,11 +142,13 @@ void Request::submit(const sdk::Tensors& in, const sdk::OutTensors& out, sdk::Sp
           });
           finish(OPTIMA_OK, "");
         } catch (const sdk::Error& e) {
+          forget();
           finish(e.code, e.text);
         }
       });
     });
   } catch (...) {
+    forget();
     running_ = false;
     throw;
   }
@@ -165,6 +191,8 @@ void Request::profile(bool on) {
   if (on == timed_) return;
   request_ = guarded(OPTIMA_DEVICE, "OpenVINO makes no request", [&] { return making_.infer_request(on); });
   timed_ = on;
+  inputs_.assign(making_.meta.inputs.size(), Lent());
+  outputs_.assign(making_.meta.outputs.size(), Lent());
 }
 
 void Request::read_profile(const sdk::EventSink& add) {

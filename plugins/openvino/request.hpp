@@ -2,6 +2,7 @@
 // plugins/openvino: one stream of work on a blob that OpenVINO took back in.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 
@@ -47,6 +48,21 @@ class Request : public sdk::Context {
     std::string name;
     uint64_t start_ns, duration_ns;
   };
+  /// A buffer that OpenVINO has: what giving it costs is saved while the host comes with the same ones.
+  struct Lent {
+    const void* data = nullptr;  ///< null: another than any that comes
+    bool given = false;          ///< it is the caller's, not one of OpenVINO's own
+    uint64_t size = 0;
+    int32_t dtype = OPTIMA_UNDEFINED;
+    std::vector<int64_t> dims{};
+    Lent() = default;
+    explicit Lent(const sdk::Tensor& t) : data(t.data<void>()), given(true), size(t.size()), dtype(t.dtype()), dims(t.shape().begin(), t.shape().end()) {}
+    bool is(const sdk::Tensor& t) const {
+      return data && t.dense() && data == t.data<void>() && size == t.size() && dtype == t.dtype() && std::equal(dims.begin(), dims.end(), t.shape().begin(), t.shape().end());
+    }
+  };
+  /// After a failure: every buffer is given anew.
+  void forget();
   void bind(const sdk::Tensors& in, const sdk::OutTensors& out);
   void take(const sdk::OutTensors& out);
   void start();
@@ -55,6 +71,7 @@ class Request : public sdk::Context {
 
   Making making_;
   ov::InferRequest request_;
+  std::vector<Lent> inputs_, outputs_;
   bool timed_ = false;
   uint64_t began_ns_ = 0;
   std::vector<Event> events_;

@@ -13,32 +13,11 @@ TEST_CASE("plugins/openvino beside plugins/llvm_cpu") { MESSAGE("SKIP: the OpenV
 #else
 
 using namespace optima;
+using test::FileHost;
 using test::FileSink;
-using test::OnnxHost;
 using test::Sample;
 
 namespace {
-
-/// A host that also knows files of blobs: llvm_cpu's kernels are shared libraries.
-struct FileHost : OnnxHost {
-  test::TempFolder folder;
-  std::map<uint64_t, std::string> paths;
-  FileHost() {
-    exposed.table.blob_path = [](void* self, uint64_t id, optima_str* path, optima_status*) -> int32_t {
-      *path = seam::str(static_cast<FileHost&>(of(self)).paths.at(id));
-      return OPTIMA_OK;
-    };
-  }
-  void write(const seam::Artifact& artifact) {
-    for (const optima_named_blob& f : artifact.files) {
-      const std::string& path = paths[f.blob->id] = folder / std::to_string(written_++) + "_" + seam::text(f.name);
-      std::ofstream(path, std::ios::binary).write(static_cast<const char*>(f.blob->data), static_cast<std::streamsize>(f.blob->size));
-    }
-  }
-
- private:
-  int written_ = 0;  // a library in use must not be written over
-};
 
 /// A backend: what compiles and what runs, which may be one file.
 struct Backend {

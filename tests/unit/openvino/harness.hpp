@@ -25,6 +25,27 @@ struct OnnxHost : seam::Host {
   }
 };
 
+/// A host that also knows files of blobs: llvm_cpu's kernels are shared libraries.
+struct FileHost : OnnxHost {
+  test::TempFolder folder;
+  std::map<uint64_t, std::string> paths;
+  FileHost() {
+    exposed.table.blob_path = [](void* self, uint64_t id, optima_str* path, optima_status*) -> int32_t {
+      *path = seam::str(static_cast<FileHost&>(of(self)).paths.at(id));
+      return OPTIMA_OK;
+    };
+  }
+  void write(const seam::Artifact& artifact) {
+    for (const optima_named_blob& f : artifact.files) {
+      const std::string& path = paths[f.blob->id] = folder / std::to_string(written_++) + "_" + seam::text(f.name);
+      std::ofstream(path, std::ios::binary).write(static_cast<const char*>(f.blob->data), static_cast<std::streamsize>(f.blob->size));
+    }
+  }
+
+ private:
+  int written_ = 0;  // a library in use must not be written over
+};
+
 /// A memory sink that also has paths; take() brings what was written there.
 struct FileSink : seam::MemorySink {
   test::TempFolder folder;

@@ -282,8 +282,9 @@ TEST_CASE("f16 and bf16 are rounded as far as their mantissas go, f32 further, a
     CHECK(r.record.find("precision=" + precision + "\n") != std::string::npos);
     const bool as_asked = r.logged.find("precision " + precision) != std::string::npos;
     CHECK(r.apart < (precision == "f16" && as_asked ? 4e-3 : 3e-2));
-    if (as_asked) CHECK(r.apart > 10 * f32.apart);
-    else CHECK_MESSAGE(r.logged.find("openvino: precision " + precision + " is asked for, OpenVINO computes in ") != std::string::npos, r.logged);
+    // where the processor has no f16 arithmetic, single layers are computed in f32 under a model's f16
+    if (as_asked && (precision == "bf16" || __builtin_cpu_supports("avx512fp16"))) CHECK(r.apart > 10 * f32.apart);
+    if (!as_asked) CHECK_MESSAGE(r.logged.find("openvino: precision " + precision + " is asked for, OpenVINO computes in ") != std::string::npos, r.logged);
   }
 }
 

@@ -4,6 +4,7 @@
 // something that is no std::exception, so this operator stands in for one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <openvino/op/op.hpp>
 #include <openvino/op/parameter.hpp>
 #include <openvino/op/result.hpp>
@@ -45,11 +46,12 @@ struct Running {
   float x[4] = {1, 2, 3, 4}, y[4] = {};
   optima_tensor in{}, out{};
 
-  Running() {
-    const auto input = std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::PartialShape{4});
+  /// Four floats, or any number (-1): the output's size is then not known before.
+  explicit Running(int64_t floats = 4) {
+    const auto input = std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::PartialShape{floats});
     const auto op = std::make_shared<Throwing>(input);
     model = core.compile_model(std::make_shared<ov::Model>(ov::ResultVector{std::make_shared<ov::op::v0::Result>(op)}, ov::ParameterVector{input}), "CPU");
-    meta.inputs = {{"x", OPTIMA_F32, true, {4}, {""}}}, meta.outputs = {{"y", OPTIMA_F32, true, {4}, {""}}};
+    meta.inputs = {{"x", OPTIMA_F32, true, {floats}, {""}}}, meta.outputs = {{"y", OPTIMA_F32, true, {floats}, {""}}};
     const auto* fences = static_cast<const optima_fence_host*>(optima::host_extension(OPTIMA_EXT_FENCE));
     request.emplace(Making{meta, fences, nullptr, [this](bool) { return model.create_infer_request(); }});
     for (auto [t, data] : {std::pair(&in, x), std::pair(&out, y)}) {
@@ -126,4 +128,59 @@ TEST_CASE("what an operator throws inside OpenVINO is one error of a blocking an
   fails([] { throw 42; }, OPTIMA_DEVICE, "Unexpected exception", "unknown exception inside OpenVINO");  // the first is OpenVINO's word for it
   fails([] { throw std::runtime_error("the reason"); }, OPTIMA_DEVICE, " of type Reference: the reason", " of type Reference: the reason");
   fails([] { throw std::bad_alloc(); }, OPTIMA_MEMORY, "out of memory", "out of memory");
+}
+
+TEST_CASE("buffers that come again are used again, others are taken, also after a failure and from another thread's run") {
+  Running r;
+  float x[4] = {9, 8, 7, 6}, y[4] = {};
+  const auto both = [&](float* from, float* to) {
+    r.in.data = from, r.out.data = to;
+    for (const bool blocking : {true, false}) {
+      for (float* f : {r.y, y}) std::fill(f, f + 4, 0.0f);
+      from[0] += 1;  // the same buffer with other values
+      CHECK((blocking ? r.execute() : r.submit()) == Said(OPTIMA_OK, ""));
+      CHECK(std::equal(from, from + 4, to));
+      const float* untouched = to == y ? r.y : y;
+      CHECK(std::all_of(untouched, untouched + 4, [](float f) { return f == 0; }));
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    both(r.x, r.y);
+    both(r.x, y);
+    both(x, y);
+    both(x, r.y);
+    throwing = [] { throw std::runtime_error("no"); };
+    CHECK(r.execute().first == OPTIMA_DEVICE);
+    throwing = nullptr;
+  }
+}
+
+TEST_CASE("an output that was given a buffer and then wants one made has the shape of its own run") {
+  Running r(-1);
+  float long_x[6] = {1, 2, 3, 4, 5, 6};
+  int64_t six[1] = {6};
+  REQUIRE(r.execute() == Said(OPTIMA_OK, ""));
+  CHECK(r.y[3] == 4);
+  struct Made {
+    optima_tensor* tensor;
+    std::vector<float> floats{};
+    int64_t dims[1] = {};
+  } held{&r.out};
+  const auto want_one = [&](float* from, int64_t* dims) {
+    r.in.data = from, r.in.shape = dims, r.in.size = static_cast<uint64_t>(dims[0]) * sizeof(float);
+    r.out.data = nullptr, r.out.size = 0, r.out.host_data = &held;
+    r.out.alloc = [](void* p, const int64_t* d, int32_t) -> int32_t {
+      auto& self = *static_cast<Made*>(p);
+      self.floats.assign(static_cast<size_t>(d[0]), 0), self.dims[0] = d[0];
+      self.tensor->data = self.floats.data(), self.tensor->size = self.floats.size() * sizeof(float), self.tensor->shape = self.dims;
+      return OPTIMA_OK;
+    };
+    std::fill(r.y, r.y + 4, 0.0f);
+    CHECK(r.execute() == Said(OPTIMA_OK, ""));
+    CHECK(std::equal(held.floats.begin(), held.floats.end(), from, from + dims[0]));
+    CHECK(r.y[3] == 0);
+  };
+  want_one(long_x, six);
+  want_one(r.x, r.dims);
+  want_one(long_x, six);
 }
