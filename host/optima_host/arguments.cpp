@@ -62,7 +62,7 @@ Arguments& Arguments::positional(const std::string& name, bool required, const s
 }
 
 Arguments& Arguments::with_globals() {
-  return list("plugins", "DIR", "folder of plugins; replaces the default, may be repeated")
+  return list("plugins", "DIR", "folder of plugins; replaces the default (the environment's OPTIMA_PLUGINS, else ../lib/optima/plugins beside the program), may be repeated")
       .option("config", "FILE", "optima.yaml: devices, links, plugin options and order")
       .option("log-level", "LEVEL", "trace, debug, info, warn or error (default warn)")
       .option("log-json", "FILE", "also write the log to FILE, one JSON object a line")

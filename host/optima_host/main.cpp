@@ -6,7 +6,9 @@
 #include <iostream>
 
 #include "core/registry/probe.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -61,13 +63,13 @@ Status run(const std::string& program, const std::vector<std::string>& words) {
   Arguments globals("", "Splits a model over devices, compiles every piece with its device's plugin, runs and explains the result.");
   globals.with_globals().flag("version", "print the version");
   OPTIMA_RETURN_IF_ERROR(globals.parse({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)}));
-  if (globals.has("help")) return std::cout << overview(globals), Status();
-  if (globals.has("version")) return std::cout << "optima-host " OPTIMA_VERSION "\n", Status();
+  if (globals.has("help")) return put_out(overview(globals)), Status();
+  if (globals.has("version")) return put_out("optima-host " OPTIMA_VERSION "\n"), Status();
   Session session(program);
   OPTIMA_RETURN_IF_ERROR(session.apply(globals));
   if (at == words.size()) {
     if (globals.has("plugins")) return plugins_verb(session, {});
-    std::cout << overview(globals);
+    put_out(overview(globals));
     return usage_error("no verb given");
   }
   for (const VerbRow& v : kVerbs)
@@ -76,9 +78,7 @@ Status run(const std::string& program, const std::vector<std::string>& words) {
 }
 
 int report(const Status& status) {
-  std::cout.flush();
-  if (!status.ok()) std::cerr << "optima-host: error: " << status.message() << '\n';
-  return exit_code(status.kind());
+  return finish_program(status, [](const Status& why) { std::cerr << "optima-host: error: " << why.message() << '\n'; });
 }
 
 }  // namespace
@@ -86,12 +86,13 @@ int report(const Status& status) {
 
 int main(int count, char** words) {
   using namespace optima;
+  hold_standard_files();
+  std::signal(SIGPIPE, SIG_IGN);  // writes say so themselves
+  std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then nobody could tell how a child ended
   try {
     if (count == 3 && std::string_view(words[1]) == "__probe") return probe_plugin(words[2]);
     return host::report(host::run(words[0], {words + 1, words + count}));
-  } catch (const std::bad_alloc&) {
-    return host::report(io_error("out of memory"));
-  } catch (const std::exception& e) {
-    return host::report(internal_error(cat("unexpected failure, please report it: ", e.what())));
+  } catch (...) {
+    return host::report(current_failure());
   }
 }

@@ -6,6 +6,7 @@
 #include "core/support/file.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "host/optima_host/device_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -48,7 +49,7 @@ void declare_placement(Arguments& arguments) {
   arguments.option("alloc", "FILE", "allocation, JSON or YAML: which node goes to which device")
       .option("plan", "PLAN", "a plan.json of 'plan -o', edited or not, or a package: every node on the device that it names")
       .list("pin", "NODE=DEV", "one more pin; NODE may be a glob, op:Type or * as in --alloc, over which it wins; repeats")
-      .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,llvm_cpu/X64:1; repeats")
+      .list("device", "DEV", "candidate devices in order of preference, e.g. X64:0,openvino/X64:0 (default: all that are here); repeats")
       .list("support", "FILE", "a manifest without a plugin (JSON): plan for a device that does not exist yet; repeats")
       .option("require-device", "DEV", "every node on DEV, or fail with the reasons (exit code 4)")
       .option("max-subgraphs", "N", "no more subgraphs than N, or fail with the nodes that need them (exit code 4)")
@@ -69,12 +70,18 @@ Result<CostSources> cost_sources(const Session& session, const Arguments& argume
   return out;
 }
 
-Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {
-  onnx_io::ImportOptions out;
+Result<std::map<std::string, std::vector<int64_t>>> shape_options(const Arguments& arguments) {
+  std::map<std::string, std::vector<int64_t>> out;
   for (const std::string& text : arguments.texts("shape")) {
     OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--shape"));
-    OPTIMA_ASSIGN(out.shapes[pair.first], sizes_of(pair.second, "--shape " + pair.first));
+    OPTIMA_ASSIGN(out[pair.first], sizes_of(pair.second, "--shape " + pair.first));
   }
+  return out;
+}
+
+Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {
+  onnx_io::ImportOptions out;
+  OPTIMA_ASSIGN(out.shapes, shape_options(arguments));
   for (const std::string& text : arguments.texts("dim")) {
     OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--dim"));
     OPTIMA_ASSIGN(out.dims[pair.first], size_of(pair.second, "--dim " + pair.first));
@@ -96,9 +103,13 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
     out.plan = plan_path(arguments.text("plan"));
   }
   out.pins = arguments.texts("pin");
-  out.devices = arguments.comma_list("device");
+  OPTIMA_ASSIGN(const std::vector<DeviceName> devices, device_options(arguments, "device"));
+  for (const DeviceName& device : devices) out.devices.push_back(device.text());
   for (const std::string& path : arguments.texts("support")) out.supports.push_back(expand_home(path));
-  out.require_device = arguments.text("require-device");
+  if (arguments.has("require-device")) {
+    OPTIMA_ASSIGN(const DeviceName required, device_option(arguments.text("require-device"), "--require-device"));
+    out.require_device = required.text();
+  }
   out.objective = arguments.text("objective");
   if (!out.objective.empty() && out.objective != "parts" && out.objective != "latency")
     return usage_error(cat("--objective: found ", quote(out.objective), ", wanted parts or latency"));

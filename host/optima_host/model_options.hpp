@@ -2,6 +2,8 @@
 // host: the options that `plan`, `compile`, `compare`, `inspect` and `alloc` share: how a model is read and placed.
 #pragma once
 
+#include <map>
+
 #include "core/compile/compile.hpp"
 #include "core/report/what_if.hpp"
 #include "host/optima_host/arguments.hpp"
@@ -18,6 +20,9 @@ void declare_placement(Arguments& arguments);
 void declare_costs(Arguments& arguments);
 /// What declare_costs declared, with the session's config.
 Result<CostSources> cost_sources(const Session& session, const Arguments& arguments);
+
+/// --shape alone, as a map from inputs to sizes; Usage for what is none.
+Result<std::map<std::string, std::vector<int64_t>>> shape_options(const Arguments& arguments);
 
 /// What declare_import declared.
 Result<onnx_io::ImportOptions> import_options(const Arguments& arguments);

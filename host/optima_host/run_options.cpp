@@ -6,6 +6,7 @@
 #include "core/support/file.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "host/optima_host/model_options.hpp"
 
 namespace optima::host {
 namespace {
@@ -37,6 +38,7 @@ Result<RunOptions> run_options(Session& session, const Arguments& arguments) {
   out.package = expand_home(arguments.text("PACKAGE"));
   out.inputs = arguments.texts("input");
   out.images = arguments.texts("image");
+  OPTIMA_ASSIGN(out.shapes, shape_options(arguments));
   out.image.resize = arguments.text("resize");
   out.image.crop = arguments.text("crop");
   OPTIMA_ASSIGN(out.image.mean, numbers(arguments, "mean"));

@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +19,7 @@
 #include "core/runtime/fence.hpp"
 #include "core/support/file.hpp"
 #include "core/support/log.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -72,7 +75,6 @@ Result<LogLevel> parse_level(const std::string& text) {
 Session::Session(std::string program) : program_(std::move(program)), terminal_(::isatty(2) == 1) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  std::signal(SIGPIPE, SIG_IGN);
 }
 
 const std::atomic<bool>& Session::cancelled() { return interrupted; }
@@ -93,26 +95,27 @@ Status Session::start_log(const Arguments& arguments) {
   if (log_started_ && !given) return {};  // what stood before the verb holds
   log_started_ = true;
   OPTIMA_ASSIGN(const LogLevel least, parse_level(arguments.text("log-level", "warn")));
+  const std::string path = expand_home(arguments.text("log-json"));
   std::shared_ptr<std::ofstream> file;
-  if (arguments.has("log-json")) {
-    const std::string path = expand_home(arguments.text("log-json"));
+  if (!path.empty()) {
     file = std::make_shared<std::ofstream>(path);
-    if (!*file) return io_error(cat("cannot create ", quote(path)));
+    if (!*file) return io_error(cat("cannot create ", quote(path), ": ", std::strerror(errno)));
   }
   set_log(
-      [file](LogLevel level, std::string_view component, std::string_view text) {
+      [file, path](LogLevel level, std::string_view component, std::string_view text) {
         std::cerr << "optima-host: " << name_of(level) << ": " << component << ": " << text << '\n';
-        if (file) *file << to_line(Json{{"level", name_of(level)}, {"component", component}, {"text", text}}) << std::endl;
+        if (file && !(*file << to_line(Json{{"level", name_of(level)}, {"component", component}, {"text", text}}) << std::endl))
+          lost_output(io_error(cat("cannot write ", quote(path), ": ", std::strerror(errno))));
       },
       least);
   return {};
 }
 
 std::vector<std::string> Session::default_folders() const {
+  if (const char* set = ::secure_getenv("OPTIMA_PLUGINS"); set && *set) return {expand_home(set)};
   const std::string installed = std::filesystem::path(own_path()).parent_path().parent_path().string() + "/lib/optima/plugins";
   std::error_code ignored;
   if (std::filesystem::is_directory(installed, ignored)) return {installed};
-  if (const char* set = std::getenv("OPTIMA_PLUGINS"); set && *set) return {expand_home(set)};
   return {};
 }
 
@@ -132,6 +135,7 @@ Result<Registry*> Session::registry() {
   services.extension = host_extension;
   services.graph_to_onnx = [](const optima_graph& graph, const std::string& folder) { return onnx_io::write_onnx(graph, folder); };
   OPTIMA_ASSIGN(registry_, Registry::scan(scan, std::move(services)));
+  for (const std::string& line : registry_->notes()) note(line);
   registry_->set_order(config_.plugin_order);
   OPTIMA_RETURN_IF_ERROR(registry_->set_options(options_));
   return &*registry_;
@@ -140,7 +144,7 @@ Result<Registry*> Session::registry() {
 Status Session::set_options(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const size_t at = setting.find('=');
-    if (at == std::string::npos || at == 0) return usage_error(cat("--option: found ", quote(setting), ", wanted PLUGIN.KEY=VALUE"));
+    if (at == std::string::npos || at == 0) return usage_error(cat("--option: found ", quote(setting.substr(0, at)), ", wanted PLUGIN.KEY=VALUE"));
     options_[setting.substr(0, at)] = setting.substr(at + 1);
   }
   if (registry_) return registry_->set_options(options_);
@@ -148,20 +152,32 @@ Status Session::set_options(const std::vector<std::string>& settings) {
 }
 
 void Session::print(std::string_view text) const {
-  if (!json_) std::cout << text;
+  if (json_) return;
+  if (text_to_stderr_) std::cerr << text;
+  else put_out(text);
 }
 
 void Session::print_json(const Json& document) const {
-  if (json_) std::cout << to_text(document);
+  if (json_) put_out(to_text(document));
 }
 
 void Session::note(std::string_view line) const { std::cerr << "optima-host: " << line << '\n'; }
+
+Result<std::string> Session::output_path(const Arguments& arguments, const std::string& option) {
+  const std::string path = expand_home(arguments.text(option));
+  if (!names_stdout(path)) return path;
+  const std::string shown = cat(option.size() == 1 ? "-" : "--", option, " ", path);
+  if (json_) return usage_error(cat(shown, " and --json both want stdout, wanted one of them"));
+  if (text_to_stderr_) return usage_error(cat(shown, ": stdout is taken by another option already"));
+  text_to_stderr_ = true;
+  return std::string(kStdout);
+}
 
 Result<bool> start(Session& session, Arguments& arguments, const std::vector<std::string>& words) {
   arguments.with_globals();
   OPTIMA_RETURN_IF_ERROR(arguments.parse(words));
   if (arguments.has("help")) {
-    std::cout << arguments.help();
+    put_out(arguments.help());
     return false;
   }
   OPTIMA_RETURN_IF_ERROR(session.apply(arguments));

@@ -35,10 +35,13 @@ class Session {
   bool json() const { return json_; }
   /// True when stderr is a terminal: progress bars instead of lines.
   bool terminal() const { return terminal_; }
-  /// Text for people on stdout; dropped with --json.
+  /// Text for people on stdout, or on stderr where an option has taken stdout; dropped with --json.
   void print(std::string_view text) const;
   /// The one JSON document of --json; dropped without it.
   void print_json(const Json& document) const;
+  /// The file that an option names, for write_output(); empty when it was not given. Where that is stdout, print() goes to stderr from now
+  /// on. Usage when --json or another option has stdout already.
+  Result<std::string> output_path(const Arguments& arguments, const std::string& option);
   /// A line on stderr that the user should see whatever the mode.
   void note(std::string_view line) const;
 
@@ -53,7 +56,7 @@ class Session {
   std::vector<std::string> folders_;
   Config config_;
   OptionValues options_;
-  bool json_ = false, terminal_ = false, allow_writable_ = false, log_started_ = false;
+  bool json_ = false, text_to_stderr_ = false, terminal_ = false, allow_writable_ = false, log_started_ = false;
   std::optional<Registry> registry_;
 };
 

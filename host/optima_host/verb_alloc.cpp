@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `alloc`: an allocation template in the input format.
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "core/allocation/allocation.hpp"
+#include "core/compile/own_operators.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
+#include "host/optima_host/device_options.hpp"
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -14,9 +16,11 @@ namespace optima::host {
 namespace {
 
 // A plan names what the passes leave.
-Result<std::string> from_plan(const std::string& plan, Graph graph) {
+Result<std::string> from_plan(const std::string& plan, Graph graph, const passes::OwnOperators& own) {
   OPTIMA_ASSIGN(const PlanChoice choice, read_plan_choice(plan_path(plan)));
-  OPTIMA_ASSIGN(graph, passes::run_passes(std::move(graph), {}));
+  passes::PassOptions options;
+  options.own_operators = own;
+  OPTIMA_ASSIGN(graph, passes::run_passes(std::move(graph), options));
   return allocation_from(choice, graph);
 }
 
@@ -32,12 +36,17 @@ Status alloc_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   if (arguments.has("default") == arguments.has("from")) return usage_error("'alloc' wants --default DEV, e.g. --default X64:0, or --from PLAN");
-  OPTIMA_ASSIGN(const onnx_io::ImportOptions import, import_options(arguments));
+  if (const std::string device = arguments.text("default", "auto"); device != "auto")
+    OPTIMA_RETURN_IF_ERROR(device_option(device, "--default").status());
+  OPTIMA_ASSIGN(onnx_io::ImportOptions import, import_options(arguments));
+  // Plugins say what their operators are, as they did when the plan was made; a template needs none.
+  passes::OwnOperators own;
+  if (arguments.has("from"))
+    if (const Result<Registry*> registry = session.registry(); registry.ok()) own = own_operators(**registry);
+  import.infer_foreign = own.infer;
   OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(expand_home(arguments.text("MODEL")), import));
-  OPTIMA_ASSIGN(const std::string text, arguments.has("from") ? from_plan(arguments.text("from"), std::move(graph)) : allocation_template(graph, arguments.text("default")));
-  if (arguments.has("out")) return write_file(expand_home(arguments.text("out")), text);
-  std::cout << text;
-  return {};
+  OPTIMA_ASSIGN(const std::string text, arguments.has("from") ? from_plan(arguments.text("from"), std::move(graph), own) : allocation_template(graph, arguments.text("default")));
+  return write_output(arguments.text("out", std::string(kStdout)), text);
 }
 
 }  // namespace optima::host

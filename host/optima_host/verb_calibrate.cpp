@@ -4,8 +4,10 @@
 
 #include "core/calibrate/links.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
+#include "host/optima_host/device_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
@@ -49,11 +51,8 @@ Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
       .list("device", "DEV", "only these devices; repeats, takes commas");
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
-  std::vector<DeviceName> wanted;
-  for (const std::string& text : arguments.comma_list("device")) {
-    OPTIMA_ASSIGN(DeviceName name, parse_device(text));
-    wanted.push_back(std::move(name));
-  }
+  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "o"));
+  OPTIMA_ASSIGN(const std::vector<DeviceName> wanted, device_options(arguments, "device"));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   std::vector<std::string> notes;
   OPTIMA_ASSIGN(const std::vector<LocalDevice> devices, local_devices(*registry, wanted, notes));
@@ -62,9 +61,9 @@ Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const std::vector<LinkTime> times, measure_all(devices));
   Config config;
   for (const LinkTime& t : times) config.links.push_back(t.link);
-  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), links_section(config)));
+  if (!out.empty()) OPTIMA_RETURN_IF_ERROR(write_output(out, links_section(config)));
   session.print(table_of(times));
-  if (!arguments.has("o")) session.print(links_section(config));
+  if (out.empty()) session.print(links_section(config));
   session.print_json(document_of(times));
   return {};
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `calibrate-costs`.
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +8,9 @@
 #include "core/cost/device_costs.hpp"
 #include "core/runtime/run_verb.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json.hpp"
+#include "core/support/output.hpp"
+#include "core/support/owned_folder.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/model_options.hpp"
@@ -18,28 +19,6 @@
 
 namespace optima::host {
 namespace {
-
-namespace fs = std::filesystem;
-
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make() {
-    std::error_code error;
-    std::string path = (fs::temp_directory_path(error) / "optima-costs-XXXXXX").string();
-    if (!mkdtemp(path.data())) return io_error(cat("cannot make a temporary folder ", quote(path)));
-    return ScratchFolder(std::move(path));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string operator/(const std::string& name) const { return cat(path_, "/", name); }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 /// One package to measure.
 struct Sample {
@@ -67,7 +46,7 @@ std::vector<Sample> samples_of(const Plan& plan, const std::vector<std::string>&
     Json allocation = Json::object();
     for (size_t n = 0; n < plan.nodes.size(); ++n)
       if (!is_host(plan.devices[plan.nodes[n].device]))
-        allocation[plan.nodes[n].name] = preference(devices, (n * blocks / plan.nodes.size() + start) % devices.size());
+        append_member(allocation, plan.nodes[n].name, preference(devices, (n * blocks / plan.nodes.size() + start) % devices.size()));
     out.push_back({cat(blocks, " blocks, from ", devices[start]), std::move(allocation)});
   }
   return out;
@@ -77,8 +56,8 @@ Status compile_sample(Sample& sample, size_t index, const PlanRequest& base, con
   CompileRequest request;
   request.plan = base;
   request.plan.name = cat("sample_", index);
-  request.plan.allocation = scratch / (request.plan.name + ".json");
-  request.out = scratch / "packages";
+  request.plan.allocation = cat(scratch.path(), "/", request.plan.name, ".json");
+  request.out = cat(scratch.path(), "/packages");
   request.options = session.options();
   request.cancelled = &Session::cancelled();
   OPTIMA_RETURN_IF_ERROR(write_file(request.plan.allocation, to_text(sample.allocation)));
@@ -156,6 +135,7 @@ Status calibrate_costs_verb(Session& session, const std::vector<std::string>& wo
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   if (!arguments.has("o")) return usage_error("'calibrate-costs' wants -o FILE: the costs file to write");
+  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "o"));
   OPTIMA_ASSIGN(const int64_t blocks, arguments.integer("blocks", 6, 2, 10000));
   OPTIMA_ASSIGN(const int64_t rounds, arguments.integer("rounds", 3, 1, 1000));
   OPTIMA_ASSIGN(const int64_t repeat, arguments.integer("repeat", 50, 1, 1000000));
@@ -164,7 +144,7 @@ Status calibrate_costs_verb(Session& session, const std::vector<std::string>& wo
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
   OPTIMA_ASSIGN(const std::vector<std::string> devices, device_names(planned.plan));
-  OPTIMA_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
+  OPTIMA_ASSIGN(const ScratchFolder scratch, ScratchFolder::make("costs"));
   std::vector<Sample> samples = samples_of(planned.plan, devices, static_cast<size_t>(blocks));
   for (size_t i = 0; i < samples.size(); ++i) OPTIMA_RETURN_IF_ERROR(compile_sample(samples[i], i, request, scratch, session, *registry));
   RuntimeContext context(borrow_plugins(*registry));
@@ -172,7 +152,7 @@ Status calibrate_costs_verb(Session& session, const std::vector<std::string>& wo
     for (Sample& sample : samples) OPTIMA_RETURN_IF_ERROR(measure(sample, context, repeat));
   MeasuredCosts costs{planned.plan.model_name, planned.plan.model_hash, {}};
   for (const Sample& sample : samples) add_measured(costs, measured_costs(sample.plan, sample.best.subgraphs, sample.best.loop));
-  OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), costs_text(costs)));
+  OPTIMA_RETURN_IF_ERROR(write_output(out, costs_text(costs)));
   print(session, samples, costs);
   return {};
 }

@@ -6,12 +6,14 @@
 #include <set>
 #include <span>
 
+#include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
 #include "core/runtime/request.hpp"
 #include "core/support/file.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/compare.hpp"
+#include "core/tensor_io/load.hpp"
 #include "core/tensor_io/save.hpp"
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/run_options.hpp"
@@ -29,12 +31,13 @@ struct Side {
   bool is_folder = false;
 };
 
-Result<Side> open_side(RuntimeContext& context, const Arguments& arguments, const std::string& word) {
+Result<Side> open_side(RuntimeContext& context, const Registry& registry, const Arguments& arguments, const std::string& word) {
   Side side;
   side.path = expand_home(word);
   std::error_code ignored;
   if (!std::filesystem::is_directory(side.path, ignored)) {
-    OPTIMA_ASSIGN(const onnx_io::ImportOptions import, import_options(arguments));
+    OPTIMA_ASSIGN(onnx_io::ImportOptions import, import_options(arguments));
+    import.infer_foreign = infer_by_plugins(registry);
     OPTIMA_ASSIGN(side.graph, onnx_io::load_model(side.path, import));
     return side;
   }
@@ -53,13 +56,25 @@ Result<Side> open_side(RuntimeContext& context, const Arguments& arguments, cons
 
 std::vector<TensorInfo> inputs_of(const Side& side) { return side.graph ? input_infos(*side.graph) : side.model->inputs(); }
 
+// A signal is heard while the request runs; it ends behind the subgraph that its plugin is in, where that cannot stop.
+Status run_till_interrupted(Request& request) {
+  constexpr int64_t kLookAgainMs = 50;
+  if (Session::cancelled()) return cancelled();
+  OPTIMA_RETURN_IF_ERROR(request.start());
+  for (;;) {
+    Status status = request.wait(kLookAgainMs);
+    if (status.kind() != StatusKind::Timeout) return status;
+    if (Session::cancelled()) request.cancel();
+  }
+}
+
 Result<std::vector<Tensor>> run_package_side(const Side& side, const std::vector<Tensor>& inputs, bool cuts) {
   OPTIMA_ASSIGN(std::unique_ptr<Request> request, Request::create(*side.model));
   for (const Tensor& t : inputs) {
     OPTIMA_ASSIGN(const size_t index, request->input_index(t.name));
     OPTIMA_RETURN_IF_ERROR(request->set_input(index, t));
   }
-  OPTIMA_RETURN_IF_ERROR(request->run());
+  OPTIMA_RETURN_IF_ERROR(run_till_interrupted(*request));
   std::vector<Tensor> borrowed, out;
   if (cuts) {
     OPTIMA_ASSIGN(borrowed, request->cuts());
@@ -89,9 +104,11 @@ std::set<std::string> cut_names(const Side& a, const Side& b) {
   return out;
 }
 
-Result<std::vector<Tensor>> tensors_of(const Side& side, const std::vector<Tensor>& inputs, const std::set<std::string>& cuts) {
+Result<std::vector<Tensor>> tensors_of(const Registry& registry, const Side& side, const std::vector<Tensor>& inputs, const std::set<std::string>& cuts) {
   if (side.is_folder) return side.outputs;
-  Result<std::vector<Tensor>> out = side.graph ? run_reference(*side.graph, inputs, cuts) : run_package_side(side, inputs, !cuts.empty());
+  Result<std::vector<Tensor>> out = side.graph ? run_reference(*side.graph, inputs, evaluate_by_plugins(registry), cuts, &Session::cancelled())
+                                               : run_package_side(side, inputs, !cuts.empty());
+  if (out.status().kind() == StatusKind::Cancelled) return out.status();
   if (!out.ok()) return out.status().within(side.path);
   return out;
 }
@@ -144,8 +161,8 @@ std::string left_out(const Side& a, const Side& b) {
 
 void append(std::vector<std::string>& row, const std::vector<std::string>& cells) { row.insert(row.end(), cells.begin(), cells.end()); }
 
-Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& wanted, const std::vector<Tensor>& got,
-              const Tolerance& tolerance, const std::string& not_compared) {
+Status report(Session& session, const Side& a, const Side& b, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted,
+              const std::vector<Tensor>& got, const Tolerance& tolerance, const std::string& not_compared) {
   Json list = Json::array();
   std::string first_bad;
   std::vector<std::vector<std::string>> rows = {{"", "tensor", "subgraph"}};
@@ -164,27 +181,52 @@ Status report(Session& session, const Side& a, const Side& b, const std::vector<
   }
   if (rows.size() == 1) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
   session.print(cat(table(rows), not_compared.empty() ? "" : cat("note: ", not_compared, "\n")));
-  Json document{{"a", a.path}, {"b", b.path}, {"equal", first_bad.empty()}, {"tensors", list}};
+  Json document{{"a", a.path}, {"b", b.path}, {"equal", first_bad.empty()}, {"inputs", inputs_json(inputs)}, {"tensors", list}};
   if (!not_compared.empty()) document["not_compared"] = not_compared;
   session.print_json(document);
   if (!first_bad.empty()) return {StatusKind::Mismatch, first_bad};
   return {};
 }
 
-Result<std::vector<Tensor>> shared_inputs(const Arguments& arguments, const RunOptions& options, const Side& a, const Side& b) {
-  if (a.is_folder && b.is_folder) return std::vector<Tensor>();
-  const std::vector<TensorInfo> infos = inputs_of(a.is_folder ? b : a);
-  if (!arguments.has("image")) {
+/// The inputs of a side, with the sizes that --shape gives and those that only the other side knows.
+Result<std::vector<TensorInfo>> known_inputs(const RunOptions& options, const Side& a, const Side& b) {
+  std::vector<TensorInfo> out = inputs_of(a.is_folder ? b : a);
+  OPTIMA_RETURN_IF_ERROR(fix_shapes(options.shapes, out));
+  if (a.is_folder || b.is_folder) return out;
+  std::vector<TensorInfo> others = inputs_of(b);
+  OPTIMA_RETURN_IF_ERROR(fix_shapes(options.shapes, others));
+  for (const TensorInfo& other : others)
+    for (TensorInfo& input : out) {
+      if (input.name != other.name || other.unranked || (!input.unranked && input.shape.size() != other.shape.size())) continue;
+      if (input.unranked) input.shape = other.shape, input.unranked = false;
+      for (size_t d = 0; d < input.shape.size(); ++d)
+        if (input.shape[d] < 0) input.shape[d] = other.shape[d];
+    }
+  return out;
+}
+
+Result<std::vector<Tensor>> load_shared(const RunOptions& options, const std::vector<TensorInfo>& infos) {
+  if (options.images.empty()) {
     std::vector<std::string> words = options.inputs;
     if (words.empty())
       for (const TensorInfo& i : infos) words.push_back(i.name + "=random:1");
     return load_inputs(words, infos);
   }
-  std::vector<Tensor> out;
   if (infos.size() != 1 || options.images.size() != 1) return usage_error("--image with compare wants a model of one input and one picture");
   OPTIMA_ASSIGN(Tensor t, load_image(expand_home(options.images[0]), infos[0], options.image));
   t.name = infos[0].name;
-  out.push_back(std::move(t));
+  return std::vector<Tensor>{std::move(t)};
+}
+
+/// The same inputs for both sides; sizes that a model leaves open are told.
+Result<std::vector<Tensor>> shared_inputs(const Session& session, const RunOptions& options, const Side& a, const Side& b) {
+  OPTIMA_RETURN_IF_ERROR(check_used(options.image, !options.images.empty()));
+  if (a.is_folder && b.is_folder) return std::vector<Tensor>();
+  const std::vector<TensorInfo> wanted = inputs_of(a.is_folder ? b : a);
+  OPTIMA_ASSIGN(const std::vector<TensorInfo> infos, known_inputs(options, a, b));
+  OPTIMA_ASSIGN(std::vector<Tensor> out, load_shared(options, infos));
+  for (size_t i = 0; i < out.size(); ++i)
+    if (const std::string line = shape_line(out[i], wanted[i], infos[i], options.inputs.empty()); !line.empty()) session.print(line + "\n");
   return out;
 }
 
@@ -208,14 +250,14 @@ Status compare_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(tolerance.rtol, arguments.number("rtol", 0));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   RuntimeContext context(borrow_plugins(*registry));
-  OPTIMA_ASSIGN(const Side a, open_side(context, arguments, arguments.text("A")));
-  OPTIMA_ASSIGN(const Side b, open_side(context, arguments, arguments.text("B")));
-  OPTIMA_ASSIGN(const std::vector<Tensor> inputs, shared_inputs(arguments, options, a, b));
+  OPTIMA_ASSIGN(const Side a, open_side(context, *registry, arguments, arguments.text("A")));
+  OPTIMA_ASSIGN(const Side b, open_side(context, *registry, arguments, arguments.text("B")));
+  OPTIMA_ASSIGN(const std::vector<Tensor> inputs, shared_inputs(session, options, a, b));
   const std::set<std::string> cuts = arguments.has("at-cuts") ? cut_names(a, b) : std::set<std::string>();
   if (arguments.has("at-cuts") && cuts.empty()) return usage_error("--at-cuts wants a package on one side at least");
-  OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(a, inputs, cuts));
-  OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(b, inputs, cuts));
-  return report(session, a, b, wanted, got, tolerance, cuts.empty() ? "" : left_out(a, b));
+  OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(*registry, a, inputs, cuts));
+  OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(*registry, b, inputs, cuts));
+  return report(session, a, b, inputs, wanted, got, tolerance, cuts.empty() ? "" : left_out(a, b));
 }
 
 }  // namespace optima::host

@@ -6,6 +6,7 @@
 #include "core/placement/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/progress.hpp"
@@ -47,16 +48,17 @@ Status emit(Session& session, const Arguments& arguments, const CompileRequest& 
 
 Status plan_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("plan", "Reads a model, asks the plugins, splits it, and says which node goes where and why. Writes no artifact.");
-  arguments.positional("MODEL", true, "an ONNX file").option("o,o", "FILE", "write the plan, same schema as placement.json");
+  arguments.positional("MODEL", true, "an ONNX file").option("o,o", "FILE", "write the plan, same schema as placement.json; - is stdout");
   declare_import(arguments);
   declare_placement(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
+  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "o"));
   OPTIMA_ASSIGN(PlanRequest request, plan_request(session, arguments));
   request.plan_only = true;
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
-  if (arguments.has("o")) OPTIMA_RETURN_IF_ERROR(write_file(expand_home(arguments.text("o")), to_text(plan_to_json(planned.plan))));
+  if (!out.empty()) OPTIMA_RETURN_IF_ERROR(write_output(out, to_text(plan_to_json(planned.plan))));
   session.print(placement_summary(planned.plan));
   if (session.json()) session.print_json(plan_document(planned));
   return {};

@@ -13,7 +13,8 @@ Status run_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("run", "Runs a package and prints its outputs.");
   arguments.positional("PACKAGE", true, "a package folder");
   declare_run(arguments);
-  arguments.option("top", "K", "print the K largest elements of each output")
+  arguments.list("shape", "IN=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); repeats")
+      .option("top", "K", "print the K largest elements of each output")
       .option("labels", "FILE", "names for them, one a line")
       .option("out,o", "DIR", "write one npy file per output, and manifest.json")
       .option("repeat", "N", "run N times and print the times")
@@ -26,7 +27,7 @@ Status run_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
   options.labels = expand_home(arguments.text("labels"));
   options.output_folder = expand_home(arguments.text("out"));
-  options.trace = expand_home(arguments.text("trace"));
+  OPTIMA_ASSIGN(options.trace, session.output_path(arguments, "trace"));
   options.verify = arguments.has("verify");
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   RuntimeContext context(borrow_plugins(*registry));
@@ -37,7 +38,8 @@ Status bench_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("bench", "Measures a package: latency, each subgraph's share, copies, throughput. Inputs not given are random.");
   arguments.positional("PACKAGE", true, "a package folder");
   declare_run(arguments);
-  arguments.option("repeat", "N", "measured runs (default: about three seconds' worth)")
+  arguments.list("shape", "IN=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); repeats")
+      .option("repeat", "N", "measured runs (default: about three seconds' worth)")
       .option("concurrency", "N", "requests running at the same time (default 1)")
       .option("trace", "FILE", "write a Chrome trace of the last run")
       .option("write-costs", "FILE", "write what each node took on its device, for 'compile --objective latency --costs FILE'");
@@ -46,18 +48,19 @@ Status bench_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(RunOptions options, run_options(session, arguments));
   OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
   OPTIMA_ASSIGN(options.concurrency, arguments.integer("concurrency", 1, 1, 1024));
-  options.trace = expand_home(arguments.text("trace"));
+  OPTIMA_ASSIGN(options.trace, session.output_path(arguments, "trace"));
+  OPTIMA_ASSIGN(const std::string costs, session.output_path(arguments, "write-costs"));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   RuntimeContext context(borrow_plugins(*registry));
   RunPrinter printer = printer_of(session);
   Json measured;
-  if (arguments.has("write-costs"))
+  if (!costs.empty())
     printer.document = [&measured, shown = printer.document](const Json& document) {
       measured = document;
       if (shown) shown(document);
     };
   OPTIMA_RETURN_IF_ERROR(bench_package(context, options, printer));
-  return arguments.has("write-costs") ? write_costs(options.package, measured, arguments.text("write-costs")) : Status();
+  return costs.empty() ? Status() : write_costs(options.package, measured, costs);
 }
 
 }  // namespace optima::host

@@ -6,6 +6,7 @@
 
 #include "core/placement/plan_json.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/view/view.hpp"
 #include "host/optima_host/model_options.hpp"
@@ -33,14 +34,15 @@ Status view_verb(Session& session, const std::vector<std::string>& words) {
   Arguments arguments("view", "Draws a plan: a page to explore (.html), Graphviz' language (.dot) or its drawing (.svg, .png), or node data for "
                               "Model Explorer (.json).");
   arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
-      .option("out,o", "FILE", "the picture; its suffix says which kind")
+      .option("out,o", "FILE", "the picture; its suffix says which kind; - is stdout, as a page")
       .option("trace", "FILE", "a trace of 'run --trace': the page shows it as a timeline")
       .flag("what-if", "the page shows what 'explain --what-if' says");
   declare_costs(arguments);
   OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
   if (!go) return {};
   if (!arguments.has("out")) return usage_error("'view' wants -o FILE, e.g. -o plan.html");
-  const std::string out = expand_home(arguments.text("out")), suffix = std::filesystem::path(out).extension().string();
+  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "out"));
+  const std::string suffix = out == kStdout ? ".html" : std::filesystem::path(out).extension().string();
   for (const char* extra : {"trace", "what-if"})
     if (arguments.has(extra) && suffix != ".html")
       return usage_error(cat("--", extra, " goes into a page: wanted -o FILE.html, found ", quote(arguments.text("out"))));
@@ -55,7 +57,7 @@ Status view_verb(Session& session, const std::vector<std::string>& words) {
     OPTIMA_ASSIGN(extras.what_if, what_if(plan, given));
   }
   OPTIMA_ASSIGN(const std::string picture, picture_of(plan, suffix, extras));
-  OPTIMA_RETURN_IF_ERROR(write_file(out, picture));
+  OPTIMA_RETURN_IF_ERROR(write_output(out, picture));
   session.print(cat("picture: ", out, " (", human_bytes(picture.size()), ")\n"));
   session.print_json({{"file", out}, {"bytes", picture.size()}});
   return {};

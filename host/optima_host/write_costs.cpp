@@ -6,6 +6,7 @@
 #include "core/placement/measured.hpp"
 #include "core/placement/plan_json.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::host {
@@ -53,7 +54,7 @@ Status write_costs(const std::string& package, const Json& measured, const std::
   const std::string placement = package + "/placement.json";
   OPTIMA_ASSIGN(const Plan plan, read_plan(placement));
   OPTIMA_ASSIGN(const PackageTimes times, read_times(plan, measured, placement));
-  return write_file(expand_home(file), costs_text(measured_costs(plan, times.subgraphs, times.loop)));
+  return write_output(file, costs_text(measured_costs(plan, times.subgraphs, times.loop)));
 }
 
 }  // namespace optima::host

@@ -11,7 +11,9 @@
 
 #include "core/runtime/context.hpp"
 #include "core/support/file.hpp"
+#include "core/support/output.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
 #include "host/optima_run/options.hpp"
 
 namespace {
@@ -23,22 +25,25 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // set by a signal handl
 
 void interrupt(int) { interrupted = true; }
 
-void print_line(std::string_view line) { std::printf("%.*s\n", static_cast<int>(line.size()), line.data()); }
+void print_line(std::string_view line) { put_out(cat(line, "\n")); }
+void tell_line(std::string_view line) { std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data()); }
 
-// Beside the program first, then OPTIMA_PLUGINS; a privileged process does not listen to its environment.
+// OPTIMA_PLUGINS, else beside the program; a privileged process does not listen to its environment.
 std::vector<std::string> default_folders() {
+  if (const char* named = secure_getenv("OPTIMA_PLUGINS"); named && *named) return {named};
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path beside = program.parent_path().parent_path() / "lib" / "optima" / "plugins";
   if (!program.empty() && std::filesystem::is_directory(beside, error)) return {beside.string()};
-  const char* named = secure_getenv("OPTIMA_PLUGINS");
-  return named && *named ? std::vector<std::string>{named} : std::vector<std::string>{};
+  return {};
 }
 
 Status run_task(const run::CommandLine& line) {
   RunPrinter printer;
-  if (line.json) printer.document = [](const Json& document) { std::fputs(to_text(document).c_str(), stdout); };
-  else printer.line = print_line;
+  const bool trace_to_stdout = names_stdout(line.options.trace);
+  if (line.json && trace_to_stdout) return usage_error(cat("--trace ", line.options.trace, " and --json both want stdout, wanted one of them"));
+  if (line.json) printer.document = [](const Json& document) { put_out(to_text(document)); };
+  else printer.line = trace_to_stdout ? tell_line : print_line;
   PluginFolders folders;
   folders.folders = line.plugin_folders.empty() ? default_folders() : line.plugin_folders;
   for (std::string& f : folders.folders) f = expand_home(f);
@@ -71,15 +76,16 @@ Status run_program(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_files();
+  std::signal(SIGPIPE, SIG_IGN);  // writes say so themselves
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
+  std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then nobody could tell how a child ended
   Status status;
   try {
     status = run_program(std::vector<std::string>(argv + 1, argv + argc));
-  } catch (const std::exception& e) {
-    status = internal_error(e.what());
+  } catch (...) {
+    status = current_failure();
   }
-  if (!status.ok()) std::fprintf(stderr, "optima-run: %s\n", status.message().c_str());
-  if (std::fflush(stdout) != 0 && status.ok()) return exit_code(StatusKind::Io);
-  return exit_code(status.kind());
+  return finish_program(status, [](const Status& why) { std::fprintf(stderr, "optima-run: %s\n", why.message().c_str()); });
 }

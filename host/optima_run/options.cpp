@@ -30,9 +30,26 @@ Status take_list(std::vector<double>& out, const std::string& text, std::string_
   return {};
 }
 
+// NAME=D,D or NAME=DxD, of sizes.
+Status take_shape(CommandLine& l, const std::string& text) {
+  const size_t equals = text.rfind('=');
+  std::vector<int64_t> shape;
+  bool good = equals != std::string::npos && equals > 0;
+  for (size_t at = equals + 1; good && at < text.size();) {
+    const size_t end = std::min(text.find_first_of(",x", at), text.size());
+    const std::optional<int64_t> size = parse_number<int64_t>(text.substr(at, end - at));
+    good = size && *size >= 0 && end + 1 != text.size();
+    if (good) shape.push_back(*size);
+    at = end + 1;
+  }
+  if (!good) return usage_error(cat("found --shape ", quote(text), ", wanted NAME=SIZES with commas or x between them"));
+  l.options.shapes[text.substr(0, equals)] = std::move(shape);
+  return {};
+}
+
 Status take_plugin_option(CommandLine& l, const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || text.find('.') > equals) return usage_error(cat("found --option ", quote(text), ", wanted PLUGIN.KEY=VALUE"));
+  if (equals == std::string::npos || text.find('.') > equals) return usage_error(cat("found --option ", quote(text.substr(0, equals)), ", wanted PLUGIN.KEY=VALUE"));
   l.plugin_options[text.substr(0, equals)] = text.substr(equals + 1);
   return {};
 }
@@ -62,7 +79,8 @@ Status take_task(CommandLine& l, const std::string&) {
 const Row kRows[] = {
     {"--input", "NAME=SOURCE", "an input: .npy, .npz, .pb or raw file, or random[:seed]; repeat for more, NAME= may go when there is one",
      [](CommandLine& l, const std::string& t) { return l.options.inputs.push_back(t), Status(); }},
-    {"--image", "[NAME=]FILE", "an input from a picture: JPG PNG TGA BMP PSD GIF HDR PIC",
+    {"--shape", "NAME=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); may be repeated", take_shape},
+    {"--image", "[NAME=]FILE", "an input from a picture: JPG PNG TGA BMP PSD GIF HDR",
      [](CommandLine& l, const std::string& t) { return l.options.images.push_back(t), Status(); }},
     {"--resize", "SIZE", "of the picture: short side, or WIDTHxHEIGHT (default: the input's size)", take_image_text<&ImageOptions::resize>},
     {"--crop", "SIZE", "from the middle after resizing: side, or WIDTHxHEIGHT", take_image_text<&ImageOptions::crop>},
@@ -81,7 +99,7 @@ const Row kRows[] = {
     {"--check", "", "check every hash, ask each plugin for its artifacts, run the self-test", take_task<Task::Check>},
     {"--verify", "", "hash weights even when they were seen before", [](CommandLine& l, const std::string&) { return l.options.verify = true, Status(); }},
     {"--devices", "", "list plugins and the devices they see", take_task<Task::Devices>},
-    {"--plugins", "DIR", "plugin folder instead of the default one; may be repeated", [](CommandLine& l, const std::string& t) { return l.plugin_folders.push_back(t), Status(); }},
+    {"--plugins", "DIR", "plugin folder instead of the default one (OPTIMA_PLUGINS where it is set, else ../lib/optima/plugins beside the program); may be repeated", [](CommandLine& l, const std::string& t) { return l.plugin_folders.push_back(t), Status(); }},
     {"--option", "PLUGIN.KEY=V", "a setting of a plugin", take_plugin_option},
     {"--json", "", "print one JSON document", [](CommandLine& l, const std::string&) { return l.json = true, Status(); }},
     {"--log-level", "LEVEL", "trace, debug, info, warn (default) or error", take_log_level},

@@ -51,7 +51,7 @@ std::string scaled(const TempFolder& f, const std::string& from, const std::stri
   for (const char* method : {"profile", "share"})
     if (entry.contains(method))
       for (auto& [name, us] : entry[method].items()) us = name == only ? 0.0 : factor * (us.get<double>() + 1);
-  const std::string path = f / ("scaled" + std::to_string(factor) + only.substr(only.rfind('/') + 1) + ".json");
+  const std::string path = f / ("scaled" + device.substr(0, device.find('/')) + std::to_string(factor) + only.substr(only.rfind('/') + 1) + ".json");
   REQUIRE(write_file(path, to_text(costs)).ok());
   return path;
 }
@@ -224,10 +224,10 @@ TEST_CASE("a zoo model over llvm_cpu, openvino and REF: the plan is never estima
   }
   const TempFolder f;
   std::string devices = "llvm_cpu/X64:0,REF:0";
-  std::vector<std::string> costs = {measure(f, model, kLlvm)};
+  std::vector<std::string> costs = {scaled(f, measure(f, model, kLlvm), kLlvm, 1)};
   costs.push_back(scaled(f, costs[0], kReference, 200));
   if (has_openvino()) {
-    costs.push_back(measure(f, model, kOpenvino));
+    costs.push_back(scaled(f, measure(f, model, kOpenvino), kOpenvino, 1));
     devices += "," + kOpenvino;
   } else {
     MESSAGE("SKIP: " << kNoOpenvino << "; llvm_cpu and REF alone");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/support/json.hpp"
 #include "core/support/text.hpp"
@@ -46,6 +47,17 @@ Made compile(const TempFolder& f, const std::string& model, std::vector<std::str
   return made;
 }
 
+/// Full names of the devices of a plan of the digits model.
+std::set<std::string> devices(const TempFolder& f, std::vector<std::string> words) {
+  words.insert(words.begin(), {"plan", digits_model(), "-o", f / "plan.json"});
+  CHECK(host(words).code == 0);
+  const Result<Json> plan = read_json(f / "plan.json");
+  REQUIRE(plan.ok());
+  std::set<std::string> out;
+  for (const Json& d : (*plan)["devices"]) out.insert(d["full_name"]);
+  return out;
+}
+
 size_t on(const Made& made, const std::string& plugin) {
   size_t count = 0;
   for (const auto& [node, by] : made.plugin_of) count += by == plugin;
@@ -80,6 +92,13 @@ volume (float[1,2,3,3,3] x, float[1,2,2,2,3] g) => (float[1,2,2,2,2] y) {
   [sample] y = GridSample(h, g)
 })";
 
+// llvm_cpu has no GridSample.
+constexpr const char* kOnlyOpenvino = R"(<ir_version: 10, opset_import: ["" : 21]>
+window (float[1,1,3,3] x, float[1,2,2,2] g) => (float[1,1,2,2] y) {
+  [before] h = Relu(x)
+  [only] y = GridSample(h, g)
+})";
+
 }  // namespace
 
 TEST_CASE("devices lists both backends, each under the name that a user types") {
@@ -103,14 +122,35 @@ TEST_CASE("a plain name means llvm_cpu, the order of --device is the order of pr
   CHECK(on(compile(f, digits_model(), {}), "llvm_cpu") == 16);
   CHECK(on(compile(f, digits_model(), {"--device", kOpenvino + "," + kLlvm}), "openvino") == 16);
   CHECK(on(compile(f, digits_model(), {"--device", kLlvm, "--device", kOpenvino}), "llvm_cpu") == 16);
-  // A plain name in the allocation follows the order that the user gave.
-  CHECK(on(compile(f, digits_model(), {"--device", kOpenvino, "--pin", "/Softmax=X64:0"}), "openvino") == 16);
+  // A full name changes nothing of what a plain one means: here, in the config and in an allocation.
+  CHECK(on(compile(f, digits_model(), {"--device", kOpenvino, "--pin", "/Softmax=X64:0"}), "llvm_cpu") == 1);
+  for (const std::string& both : {"X64:0," + kOpenvino, kOpenvino + ",X64:0"}) {
+    CAPTURE(both);
+    CHECK(devices(f, {"--device", both}) == std::set<std::string>{kLlvm, kOpenvino});
+  }
+  CHECK(devices(f, {"--config", f.file("both.yaml", "devices: [X64:0, openvino/X64:0]\n")}) == std::set<std::string>{kLlvm, kOpenvino});
+  CHECK(devices(f, {"--config", f.file("order.yaml", "plugins: {order: [openvino]}\n"), "--device", "X64:0"}) == std::set<std::string>{kOpenvino});
+}
+
+TEST_CASE("without --device both backends are candidates, so what llvm_cpu refuses goes to openvino") {
+  if (!ready()) return;
+  const TempFolder f;
+  CHECK(devices(f, {}) == std::set<std::string>{kLlvm, kOpenvino});
+  const std::string model = f.file("window.onnxtxt", kOnlyOpenvino);
+  const Made made = compile(f, model, {});
+  CHECK(made.plugin_of.at("only") == "openvino");
+  check_same_answers(model, made.package);
+  const Ran r = host({"plan", model, "--device", "X64:0"});
+  CAPTURE(r.err);
+  CHECK(r.code == 4);
+  CHECK(r.err.find("; openvino/X64:0 would take it (--device X64:0,openvino/X64:0)\n") != std::string::npos);
+  CHECK(host({"plan", model, "--device", "X64:0,openvino/X64:0"}).code == 0);
 }
 
 TEST_CASE("a partial pin leaves the rest automatic, and an allocation takes full names in every form") {
   if (!ready()) return;
   const TempFolder f;
-  const Made pinned = compile(f, digits_model(), {"--pin", "/Softmax=" + kOpenvino});
+  const Made pinned = compile(f, digits_model(), {"--device", "X64:0", "--pin", "/Softmax=" + kOpenvino});
   CHECK(pinned.plugin_of.at("/Softmax") == "openvino");
   CHECK(on(pinned, "openvino") == 1);
   CHECK(on(pinned, "llvm_cpu") == 15);
@@ -199,7 +239,7 @@ TEST_CASE("the allocation in a package names the backend, so it gives the same s
 TEST_CASE("run, compare and bench of a package with two backends name each subgraph's") {
   if (!ready()) return;
   const TempFolder f;
-  const Made made = compile(f, digits_model(), {"--pin", "/Softmax=" + kOpenvino});
+  const Made made = compile(f, digits_model(), {"--device", "X64:0", "--pin", "/Softmax=" + kOpenvino});
   const Ran bench = host({"bench", made.package, "--repeat", "10"});
   CHECK(bench.out.find("\nsubgraph 0 on llvm_cpu/X64:0  ") != std::string::npos);
   CHECK(bench.out.find("\nsubgraph 1 on openvino/X64:0  ") != std::string::npos);

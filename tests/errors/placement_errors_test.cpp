@@ -111,7 +111,51 @@ TEST_CASE("a node taken only by a device that must be named") {
   c.wish("a", {"CPU:0"});
   CHECK(c.error(StatusKind::Placement) ==
         "no candidate device takes node 'b' (Exp, f32[4] -> f32[4]): NPU:0 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP); "
-        "CPU:0: takes only nodes that name it");
+        "CPU:0: takes only nodes that name it; CPU:0 would take it (--device NPU:0,CPU:0)");
+}
+
+TEST_CASE("a node that nobody takes names a device that would, though it is no candidate") {
+  Chain c;
+  c.candidates({"NPU:0"});
+  const std::string nobody =
+      "no candidate device takes node 'b' (Exp, f32[4] -> f32[4]): NPU:0 (fastnpu): operator Exp is not in the note of plugin fastnpu (OP)";
+  CHECK(c.error(StatusKind::Placement) == nobody);  // no CPU is here
+  c.cpu.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  CHECK(c.error(StatusKind::Placement) == nobody + "; CPU:0 would take it (--device NPU:0,CPU:0)");
+  c.cpu.manifest_.only_when_named = true;
+  CHECK(c.error(StatusKind::Placement) == nobody + "; CPU:0 takes it when named (--pin 'b=CPU:0')");
+  c.cpu.refuse(c.id_of("b"), OPTIMA_REASON_SIZE_LIMIT, "4 elements, at most 2");
+  CHECK(c.error(StatusKind::Placement) == nobody);
+  c.wish("a", {"NPU:0"});
+  c.cpu.verdicts.clear();
+  c.npu.refuse(c.id_of("a"), OPTIMA_REASON_DTYPE, "no");
+  CHECK(c.error(StatusKind::Placement).find("; it would run on CPU:0") != std::string::npos);
+}
+
+TEST_CASE("of several devices that would help, the one that takes most of the refused nodes is named") {
+  Setup s;
+  uint32_t v = s.input("x");
+  for (const char* op : {"Exp", "Neg", "Exp"}) v = s.node(std::string(op) + std::to_string(v), op, {v});
+  s.output(v);
+  FakePlugin half("half", {"HALF"}, {"Exp"});
+  s.request.plugins = {&s.npu, &half, &s.cpu};
+  half.present = {{"HALF", "cpu", "", "", "", 0, {}}};
+  s.candidates({"NPU:0"});
+  CHECK(s.error(StatusKind::Placement).ends_with("; so with 2 other nodes; HALF:0 would take it and 1 of the others (--device NPU:0,HALF:0)"));
+  s.cpu.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  CHECK(s.error(StatusKind::Placement).ends_with("; so with 2 other nodes; CPU:0 would take all 3 of them (--device NPU:0,CPU:0)"));
+}
+
+TEST_CASE("a refusal of dynamic shapes names the options that fix the sizes") {
+  Setup s;
+  const uint32_t x = s.value("x", 0, {{-1, "batch"}, {3, ""}, {-1, ""}}), y = s.value("y", 0, {{-1, "batch"}});
+  s.graph.main().inputs = {x, y};
+  s.output(s.node("a", "Add", {x, y}));
+  s.candidates({"CPU:0"});
+  s.cpu.refuse(s.id_of("a"), OPTIMA_REASON_DYNAMIC_SHAPE, "input 0 dim 0 is a dynamic dim, must be a static one");
+  CHECK(s.error(StatusKind::Placement).ends_with("must be a static one (DYNAMIC_SHAPE); fixed sizes would help: --dim batch=N, --shape x=N,3,N"));
+  s.cpu.refuse(s.id_of("a"), OPTIMA_REASON_DTYPE, "no");
+  CHECK(s.error(StatusKind::Placement).ends_with(": no (DTYPE)"));
 }
 
 TEST_CASE("control flow that nobody takes whole") {
@@ -132,8 +176,12 @@ TEST_CASE("--require-device not met lists the nodes") {
   for (int i = 0; i < 7; ++i) v = s.node("e" + std::to_string(i), "Exp", {v});
   s.output(s.node("r", "Relu", {v}));
   s.request.require_device = *parse_device("NPU:0");
-  const std::string no = " (Exp): operator Exp is not in the note of plugin fastnpu (OP); ";
-  CHECK(s.error(StatusKind::Placement) == "--require-device NPU:0: 7 of 8 nodes cannot run there: 'e0'" + no + "'e1'" + no + "'e2'" + no + "'e3'" + no + "'e4'" + no + "...");
+  const std::string begin = "--require-device NPU:0: 7 of 8 nodes cannot run there: ", no = " (Exp): operator Exp is not in the note of plugin fastnpu (OP)";
+  CHECK(s.error(StatusKind::Placement) == begin + "'e0', 'e1', 'e2' and 4 more" + no);
+  s.npu.manifest_.operators.push_back(FakePlugin::row("Exp"));
+  for (int i = 0; i < 7; ++i) s.npu.refuse(s.id_of("e" + std::to_string(i)), OPTIMA_REASON_DTYPE, "reason " + std::to_string(i % 4));
+  CHECK(s.error(StatusKind::Placement) == begin + "'e0', 'e4' (Exp): reason 0 (DTYPE); 'e1', 'e5' (Exp): reason 1 (DTYPE); 'e2', 'e6' (Exp): "
+                                                  "reason 2 (DTYPE); and 1 more for other reasons");
 }
 
 TEST_CASE("--require-device against a pin") {

@@ -3,5 +3,5 @@
 # if_cpu_has.sh FLAG PROGRAM...: runs the program, or says aloud why not.
 flag=$1
 shift
-grep -qw "$flag" /proc/cpuinfo || { echo "skipped: this CPU has no $flag"; exit 0; }
+grep -qw "$flag" /proc/cpuinfo || { echo "SKIP: this CPU has no $flag"; exit 0; }
 exec "$@"

@@ -157,3 +157,75 @@ TEST_CASE("batch normalization alone, of any rank") {
   net.output(net.batch_norm(net.input({2, 4, 3, 2, 5})));
   matches_reference(bench, net);
 }
+
+namespace {
+
+template <class T>
+void integer_powers(Net& net, int32_t dtype) {
+  const auto constant = [&](const std::vector<T>& v) { return net.constant<T>({static_cast<int64_t>(v.size())}, v, dtype); };
+  const T minus = static_cast<T>(-1);
+  const uint32_t base = constant({static_cast<T>(5003), 3, 2, static_cast<T>(-7), 0, 1, minus, static_cast<T>(201), 11});
+  const uint32_t by = constant({2, 5, 7, 3, 0, minus, 3, 4, 63});
+  net.output(net.node("Pow", 15, {base, by}, {9}, {}, dtype));
+  for (const int64_t e : {0, 1, 2, 3, 4, 7, 31})
+    net.output(net.node("Pow", 15, {base, net.constant<int64_t>({}, {e}, OPTIMA_I64)}, {9}, {}, dtype));
+  if (std::is_signed_v<T>)  // beyond 64 bits the reference, which goes through double, does not wrap
+    net.output(net.node("Pow", 15, {base, net.constant<float>({1}, {3}, OPTIMA_F32)}, {9}, {}, dtype));
+}
+
+}  // namespace
+
+TEST_CASE("powers of integers are exact, and wrap, in every integer type") {
+  Bench bench;
+  Net net;
+  integer_powers<int8_t>(net, OPTIMA_I8), integer_powers<int16_t>(net, OPTIMA_I16), integer_powers<int32_t>(net, OPTIMA_I32), integer_powers<int64_t>(net, OPTIMA_I64);
+  integer_powers<uint8_t>(net, OPTIMA_U8), integer_powers<uint16_t>(net, OPTIMA_U16), integer_powers<uint32_t>(net, OPTIMA_U32), integer_powers<uint64_t>(net, OPTIMA_U64);
+  matches_reference(bench, net);
+}
+
+TEST_CASE("a power of integers by fractions, and the square of a number that no float holds") {
+  Bench bench;
+  Net net;
+  const uint32_t base = net.constant<int32_t>({4}, {5003, 16, 27, 2}, OPTIMA_I32);
+  net.output(net.node("Pow", 15, {base, net.constant<int32_t>({4}, {2, 2, 2, 30}, OPTIMA_I32)}, {4}, {}, OPTIMA_I32));
+  net.output(net.node("Pow", 15, {base, net.constant<float>({4}, {2, 0.5f, -1, 0.5f}, OPTIMA_F32)}, {4}, {}, OPTIMA_I32));
+  matches_reference(bench, net);
+  const auto c = compile(bench, net);
+  const Tensors out = run(bench, *c, {});
+  const auto* square = static_cast<const int32_t*>(out[0].data);
+  const auto* other = static_cast<const int32_t*>(out[1].data);
+  CHECK(square[0] == 25030009);
+  CHECK(square[3] == 1 << 30);
+  CHECK(other[0] == 25030009);
+  CHECK(other[1] == 4);
+  CHECK(other[3] == 1);
+}
+
+TEST_CASE("a bound that is not given does not bound, not even infinity") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 4, 3, 3}), inf = net.node("Div", 14, {x, net.constant<float>({}, {0}, OPTIMA_F32)}, {1, 4, 3, 3});
+  const uint32_t zero = net.constant<float>({}, {0}, OPTIMA_F32);
+  net.output(net.node("Clip", 13, {inf, zero}, {1, 4, 3, 3}));
+  net.output(net.node("Clip", 13, {net.node("MatMul", 13, {inf, net.weights({3, 3}, 1, 2)}, {1, 4, 3, 3}), zero}, {1, 4, 3, 3}));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  const Tensors in = random_inputs(*c), out = run(bench, *c, in), want = optima::reference::run(c->model->raw, in);
+  for (size_t k = 0; k < out.size(); ++k) {
+    CAPTURE(k);
+    for (int64_t i = 0; i < 36; ++i) {
+      const float got = static_cast<const float*>(out[k].data)[i], wanted = static_cast<const float*>(want[k].data)[i];
+      CHECK((got == wanted || (std::isnan(got) && std::isnan(wanted))));
+    }
+  }
+}
+
+TEST_CASE("the zero point of 32-bit numbers is taken away exactly") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.constant<int32_t>({3}, {16777217, -16777219, 5}, OPTIMA_I32), zero = net.constant<int32_t>({}, {16777216}, OPTIMA_I32);
+  net.output(net.node("DequantizeLinear", 21, {x, net.constant<float>({}, {0.5f}, OPTIMA_F32), zero}, {3}));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  CHECK(static_cast<const float*>(run(bench, *c, {})[0].data)[0] == 0.5f);
+}

@@ -47,3 +47,53 @@ TEST_CASE("arg, top-k and cumulative sums") {
   net.output(net.node("TopK", 11, {x, net.integers({4})}, {3, 4, 6}, {Net::integer("axis", 1)}));
   matches_reference(bench, net, 2e-6);
 }
+
+TEST_CASE("NaN wins wherever the largest or smallest is looked for") {
+  Bench bench;
+  Net net;
+  const Dims dims{2, 20, 6, 5};
+  const uint32_t x = net.input(dims), doubles = net.node("Cast", 13, {x}, dims, {Net::integer("to", OPTIMA_F64)}, OPTIMA_F64);
+  const Dims pooled{2, 20, 5, 4}, one{2, 20, 1, 1};
+  net.output(net.node("MaxPool", 12, {x}, pooled, {Net::ints("kernel_shape", {2, 2})}));
+  net.output(net.node("GlobalMaxPool", 1, {x}, one));
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    net.output(net.node(op, 20, {x, net.integers({2, 3})}, one));
+    net.output(net.node(op, 20, {x, net.integers({1})}, {2, 1, 6, 5}));
+    net.output(net.node("Cast", 13, {net.node(op, 20, {doubles, net.integers({3})}, {2, 20, 6, 1}, {}, OPTIMA_F64)}, {2, 20, 6, 1}, {Net::integer("to", OPTIMA_F32)}));
+  }
+  for (const char* op : {"ArgMax", "ArgMin"})
+    for (const int64_t last : {0, 1}) {
+      net.output(net.node(op, 13, {x}, {2, 1, 6, 5}, {Net::integer("axis", 1), Net::integer("select_last_index", last)}, OPTIMA_I64));
+      net.output(net.node(op, 13, {doubles}, {2, 20, 6, 1}, {Net::integer("axis", 3), Net::integer("select_last_index", last)}, OPTIMA_I64));
+    }
+  for (const int64_t largest : {0, 1}) net.output(net.node("TopK", 11, {x, net.integers({4})}, {2, 4, 6, 5}, {Net::integer("axis", 1), Net::integer("largest", largest)}));
+  const uint32_t zero = net.constant<float>({1}, {0}, OPTIMA_F32), top = net.constant<float>({}, {0.5f}, OPTIMA_F32);
+  for (const char* op : {"Max", "Min"}) net.output(net.node(op, 13, {x, zero}, dims)), net.output(net.node(op, 13, {zero, x}, dims));
+  net.output(net.same("Relu", 14, x));
+  net.output(net.node("Clip", 13, {x, net.constant<float>({}, {-0.5f}, OPTIMA_F32), top}, dims));
+  matches_reference(bench, net, 1e-6, {}, 7);
+}
+
+TEST_CASE("max pooling tells where its elements stood, also of NaN") {
+  for (const int64_t nan_step : {0, 5}) {
+    Bench bench;
+    Net net;
+    const uint32_t x = net.input({2, 3, 5, 6});
+    net.output(net.node("MaxPool", 12, {x}, {2, 3, 4, 4}, {Net::ints("kernel_shape", {2, 3})}));
+    image::Node& pool = net.graph().nodes.back();
+    image::Value where = net.graph().values.back();
+    where.name = "where", where.dtype = OPTIMA_I64;
+    net.graph().values.push_back(where);
+    pool.outputs.push_back(static_cast<uint32_t>(net.graph().values.size() - 1));
+    net.output(pool.outputs.back());
+    matches_reference(bench, net, 1e-6, {}, nan_step);
+  }
+}
+
+TEST_CASE("the mean of integers is that of their sum, however large") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.constant<int32_t>({2, 3}, {2000000000, 2000000000, 1999999999, -2000000000, -2000000000, 7}, OPTIMA_I32);
+  net.output(net.node("ReduceMean", 18, {x, net.integers({1})}, {2, 1}, {}, OPTIMA_I32));
+  matches_reference(bench, net);
+}

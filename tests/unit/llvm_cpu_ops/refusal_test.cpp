@@ -69,3 +69,43 @@ TEST_CASE("a resize mode that is none is refused by name") {
   net.node("Resize", 19, {net.input({1, 1, 4, 4}), OPTIMA_NONE, OPTIMA_NONE, net.integers({1, 1, 8, 8})}, {1, 1, 8, 8}, {Net::text("mode", "area")});
   refused(net, "mode is area, must be nearest, linear or cubic");
 }
+
+TEST_CASE("operands that the operator wants and the node lacks, and those too many, are refused") {
+  Net none, many, absent;
+  none.node("Add", 14, {none.input({2})}, {2});
+  refused(none, "input 1 is absent, must be given");
+  many.node("Relu", 14, {many.input({2}), many.input({2})}, {2});
+  refused(many, "number of inputs is 2, must be at most 1");
+  absent.node("MatMul", 13, {OPTIMA_NONE, absent.input({2, 2})}, {2, 2});
+  refused(absent, "input 0 is absent, must be given");
+}
+
+TEST_CASE("operands of mixed types are refused") {
+  Net net;
+  net.node("Gather", 13, {net.input({6}, OPTIMA_F64), net.integers({0, 1})}, {2});
+  refused(net, "output 0 is f32, must be f64 as input 0");
+}
+
+TEST_CASE("what the type of an operator does not bear is refused: rank 2 of R, scalar indices, no kernel") {
+  Net rnn, gather, pool;
+  rnn.node("RNN", 22, {rnn.input({2, 1, 3}), rnn.weights({1, 4, 3}), rnn.weights({4, 4})}, {2, 1, 1, 4});
+  refused(rnn, "rank of input 2 is 2, must be 3");
+  gather.node("GatherND", 13, {gather.input({6}), gather.constant<int64_t>({}, {1}, OPTIMA_I64)}, {});
+  refused(gather, "rank of input 1 is 0, must be 1 or more");
+  pool.node("LpPool", 18, {pool.input({1, 2, 4, 4})}, {1, 2, 4, 4});
+  refused(pool, "kernel is [], must be 2 numbers of at least 1");
+}
+
+TEST_CASE("a scalar scale with a zero point per channel is refused") {
+  Net net;
+  net.node("QuantizeLinear", 21, {net.input({2, 3}), net.constant<float>({}, {0.1f}, OPTIMA_F32), net.constant<int8_t>({3}, {0, 1, 2}, OPTIMA_I8)}, {2, 3}, {}, OPTIMA_I8);
+  refused(net, "input 2 is [3], must be as many elements as input 1");
+}
+
+TEST_CASE("batches that do not broadcast, and results that are not what the window makes, are refused") {
+  Net batch, window;
+  batch.node("MatMul", 13, {batch.input({2, 4, 5}), batch.input({3, 5, 6})}, {3, 4, 6});
+  refused(batch, "input 1 is [3,5,6], must be broadcastable with [2,4,5]");
+  window.node("MaxPool", 12, {window.input({1, 2, 8, 8})}, {1, 4, 4, 4}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})});
+  refused(window, "output 0 is [1,4,4,4], must be what the window makes of [1,2,8,8]");
+}

@@ -28,3 +28,22 @@ TEST_CASE("layer, RMS, instance, group, Lp and local response normalization") {
   net.output(net.same("LRN", 13, x, {Net::integer("size", 3)}));
   matches_reference(bench, net, 5e-6);
 }
+
+TEST_CASE("planes, groups and rows of one element are normalized inside their tensors") {
+  Bench bench;
+  for (const Dims& dims : {Dims{2, 6, 1, 1}, Dims{1, 18, 1}, Dims{3, 1, 1, 1}, Dims{1, 5, 1, 1, 1}}) {
+    CAPTURE(count(dims));
+    Net net;
+    const uint32_t x = net.input(dims);
+    const Dims channels{dims[1]};
+    net.output(net.node("InstanceNormalization", 6, {x, net.weights(channels), net.weights(channels)}, dims));
+    for (const int64_t groups : {int64_t{1}, dims[1]})
+      net.output(net.node("GroupNormalization", 21, {x, net.weights(channels), net.weights(channels)}, dims, {Net::integer("num_groups", groups)}));
+    net.output(net.node("LayerNormalization", 17, {x, net.weights({1}), net.weights({1})}, dims));
+    net.output(net.node("RMSNormalization", 23, {x, net.weights({1})}, dims));
+    for (const char* op : {"Softmax", "LogSoftmax"}) net.output(net.same(op, 13, x, {Net::integer("axis", -1)}));
+    net.output(net.same("LpNormalization", 1, x));
+    net.output(net.same("LRN", 13, x, {Net::integer("size", 3)}));
+    matches_reference(bench, net, 5e-6);
+  }
+}

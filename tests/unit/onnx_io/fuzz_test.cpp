@@ -2,7 +2,6 @@
 // Hostile bytes: whatever is done to a model, the importer answers with a graph that verifies or with InvalidInput.
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <random>
 
@@ -15,8 +14,7 @@ using namespace optima;
 
 namespace {
 
-constexpr auto kTime = std::chrono::seconds(4);
-constexpr int kMost = 3000;
+constexpr int kModels = OPTIMA_FUZZ_MODELS;
 
 std::vector<std::string> seeds() {
   std::vector<std::string> out;
@@ -56,9 +54,8 @@ TEST_CASE("mutated models are refused with one line or give a sound graph") {
   const std::vector<std::string> models = seeds();
   test::TempFolder folder;
   std::mt19937_64 random(1);
-  const auto end = std::chrono::steady_clock::now() + kTime;
   int tried = 0, accepted = 0;
-  for (; tried < kMost && std::chrono::steady_clock::now() < end; ++tried) {
+  for (; tried < kModels; ++tried) {
     std::string bytes = models[random() % models.size()];
     mutate(bytes, random);
     auto g = onnx_io::load_model(folder.file("m.onnx", bytes));
@@ -74,5 +71,5 @@ TEST_CASE("mutated models are refused with one line or give a sound graph") {
     else CHECK(done.status().kind() == StatusKind::InvalidInput);
   }
   MESSAGE(tried, " mutated models, ", accepted, " accepted");
-  CHECK(tried > 20);
+  CHECK(accepted > 0);
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/unit/reference/node.hpp"
 
@@ -70,6 +71,11 @@ TEST_CASE("Scatter adds duplicates when asked and lets the last one win otherwis
   const Tensor x = f32({3}, {0, 0, 0}), at = i64({2}, {1, 1}), by = f32({2}, {5, 7});
   CHECK(floats(OneNode("ScatterElements", 18)({x, at, by})) == std::vector<float>{0, 7, 0});
   CHECK(floats(OneNode("ScatterElements", 18).text("reduction", "add")({x, at, by})) == std::vector<float>{0, 12, 0});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* how : {"max", "min"}) {
+    const std::vector<float> kept = floats(OneNode("ScatterElements", 18).text("reduction", how)({f32({2}, {nan, 1}), i64({2}, {0, 1}), f32({2}, {5, nan})}));
+    CHECK((std::isnan(kept[0]) && std::isnan(kept[1])));
+  }
   CHECK(OneNode("ScatterElements", 18).refusal({x, i64({2}, {3, 0}), by}, OPTIMA_INVALID_GRAPH) == "ScatterElements node 'n': an index is 3, must be within 3");
 }
 

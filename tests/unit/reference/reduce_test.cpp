@@ -36,6 +36,15 @@ TEST_CASE("reductions over nothing give the neutral element") {
   CHECK(floats(OneNode("ReduceMax", 18)({x, axes})) == std::vector<float>{-kInf, -kInf});
   CHECK(floats(OneNode("ReduceLogSumExp", 18)({x, axes})) == std::vector<float>{-kInf, -kInf});
   CHECK(elements<int8_t>(OneNode("ReduceMax", 18)({tensor<int8_t>(OPTIMA_I8, {1, 0}, {}), axes})) == std::vector<int8_t>{-128});
+  CHECK(elements<int32_t>(OneNode("ReduceMin", 18)({tensor<int32_t>(OPTIMA_I32, {1, 0}, {}), axes})) == std::vector<int32_t>{2147483647});
+}
+
+TEST_CASE("the largest and the smallest of small integers are some of them") {
+  const Tensor bytes = tensor<int8_t>(OPTIMA_I8, {3}, {-3, 4, -5}), words = tensor<int32_t>(OPTIMA_I32, {2}, {-7, -9}), plain = tensor<uint16_t>(OPTIMA_U16, {2}, {7, 60000});
+  CHECK(elements<int8_t>(OneNode("ReduceMax", 18)({bytes})) == std::vector<int8_t>{4});
+  CHECK(elements<int8_t>(OneNode("ReduceMin", 18)({bytes})) == std::vector<int8_t>{-5});
+  CHECK(elements<int32_t>(OneNode("ReduceMax", 18)({words})) == std::vector<int32_t>{-7});
+  CHECK(elements<uint16_t>(OneNode("ReduceMax", 18)({plain})) == std::vector<uint16_t>{60000});
 }
 
 TEST_CASE("sums are added in double and rounded once") {
