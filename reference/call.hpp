@@ -14,12 +14,13 @@ namespace optima::reference {
 /// Borrowed by an evaluator for the time of its run. Attribute getters throw INVALID_GRAPH when the type is another one.
 class Call {
  public:
-  Call(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Lookup& outer)
-      : graph(graph), node(node), outer(outer), inputs_(inputs), outputs_(node.outputs.count) {}
+  Call(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Lookup& outer, const Foreign& foreign)
+      : graph(graph), node(node), outer(outer), foreign(foreign), inputs_(inputs), outputs_(node.outputs.count) {}
 
   const optima_graph& graph;
   const optima_node& node;
-  const Lookup& outer;  ///< values of the node's own graph, for what its bodies capture
+  const Lookup& outer;     ///< values of the node's own graph, for what its bodies capture
+  const Foreign& foreign;  ///< for nodes of its bodies
 
   int32_t version() const { return node.since_version; }
   std::string op() const;
@@ -57,6 +58,6 @@ Tensor constant(const optima_graph& graph, uint32_t index);
 
 /// Runs graph `index` of the image. `captured(v)` gives the outer value v for each of its captures.
 std::vector<Tensor> run_graph(const optima_graph& graph, uint32_t index, const std::vector<Tensor>& inputs,
-                              const Lookup& captured, const Observer& observe = {});
+                              const Lookup& captured, const Foreign& foreign, const Observer& observe = {});
 
 }  // namespace optima::reference

@@ -33,6 +33,15 @@ using Lookup = std::function<Tensor(uint32_t value)>;
 /// Is told every value of graph 0 as it is computed.
 using Observer = std::function<void(uint32_t value, const Tensor& tensor)>;
 
+/// Computes a node of a domain that is not ours, whose operator somebody else brings: inputs by position, absent optional =
+/// default Tensor; outputs by position, those that nobody names may be default Tensors.
+using Foreign = std::function<std::vector<Tensor>(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs)>;
+/// What a Foreign throws, and what is said of results that do not fit the graph. Code UNSUPPORTED: nobody computes this node;
+/// any other code: who computes it does it wrong.
+struct ForeignError : Error {
+  using Error::Error;
+};
+
 /// True when an evaluator exists for the node's operator and version, and for those of its bodies (dtype and rank may still be
 /// refused when it runs).
 bool can_evaluate(const optima_graph& graph, const optima_node& node);
@@ -42,13 +51,13 @@ std::string why_not(const optima_graph& graph, const optima_node& node);
 
 /// Runs one node; bodies of If/Loop/Scan run through it too. Inputs by position, absent optional = default Tensor. `outer`
 /// gives the values of the node's own graph that its bodies capture; not needed for other nodes. An output nobody names
-/// is a default Tensor. Throws optima::Error (UNSUPPORTED, INVALID_GRAPH, INVALID_ARGUMENT, MEMORY) with node and sentence.
-/// Any thread.
+/// is a default Tensor. A node of a foreign domain goes to `foreign`, when that is set. Throws optima::Error (UNSUPPORTED,
+/// INVALID_GRAPH, INVALID_ARGUMENT, MEMORY) with node and sentence, ForeignError for what `foreign` did. Any thread.
 std::vector<Tensor> evaluate(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs,
-                             const Lookup& outer = {});
+                             const Lookup& outer = {}, const Foreign& foreign = {});
 
 /// Runs graph 0: inputs in its order, outputs in its order. `observe`, when set, is called with every value as it is
 /// computed (value index of the image). Throws as evaluate().
-std::vector<Tensor> run(const optima_graph& graph, const std::vector<Tensor>& inputs, const Observer& observe = {});
+std::vector<Tensor> run(const optima_graph& graph, const std::vector<Tensor>& inputs, const Observer& observe = {}, const Foreign& foreign = {});
 
 }  // namespace optima::reference

@@ -157,10 +157,10 @@ class Values {
   std::vector<uint32_t> readers_;
 };
 
-void step(const optima_graph& graph, Values& values, const optima_node& node, const Observer& observe) {
+void step(const optima_graph& graph, Values& values, const optima_node& node, const Foreign& foreign, const Observer& observe) {
   std::vector<Tensor> inputs;
   for (uint32_t k = 0; k < node.inputs.count; ++k) inputs.push_back(values.get(optima_input(graph.image, &node, k)));
-  const std::vector<Tensor> outputs = evaluate(graph, node, inputs, [&](uint32_t v) { return values.get(v); });
+  const std::vector<Tensor> outputs = evaluate(graph, node, inputs, [&](uint32_t v) { return values.get(v); }, foreign);
   for (uint32_t k = 0; k < node.outputs.count; ++k) {
     const uint32_t v = optima_output(graph.image, &node, k);
     if (v == OPTIMA_NONE) continue;
@@ -168,6 +168,24 @@ void step(const optima_graph& graph, Values& values, const optima_node& node, co
     values.set(v, outputs[k]);
   }
   values.done(node);
+}
+
+void check_outputs(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& outputs) {
+  for (uint32_t k = 0; k < node.outputs.count; ++k)
+    if (optima_output(graph.image, &node, k) != OPTIMA_NONE) check_output(graph, node, k, outputs[k]);
+}
+
+std::vector<Tensor> evaluate_foreign(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Foreign& foreign) {
+  for (uint32_t k = 0; k < inputs.size(); ++k) check_input(inputs[k], k);
+  try {
+    std::vector<Tensor> outputs = foreign(graph, node, inputs);
+    if (outputs.size() != node.outputs.count)
+      invalid("it has " + std::to_string(outputs.size()) + " outputs, the node has " + std::to_string(node.outputs.count));
+    check_outputs(graph, node, outputs);
+    return outputs;
+  } catch (const Error& e) {
+    throw ForeignError(e.code, label(graph, node) + ": " + e.text, node.id);
+  }
 }
 
 }  // namespace
@@ -202,17 +220,20 @@ std::string why_not(const optima_graph& graph, const optima_node& node) {
   });
 }
 
-std::vector<Tensor> evaluate(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Lookup& outer) {
+std::vector<Tensor> evaluate(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Lookup& outer,
+                             const Foreign& foreign) {
   try {
     const Row* row = find_row(graph.image, node);
+    if (!row && foreign && node.domain.size > 0) return evaluate_foreign(graph, node, inputs, foreign);
     if (!row) unsupported(no_row(graph, node));
     check_inputs(*row, inputs);
-    Call call(graph, node, inputs, outer);
+    Call call(graph, node, inputs, outer, foreign);
     row->run(call);
     std::vector<Tensor> outputs = call.take();
-    for (uint32_t k = 0; k < node.outputs.count; ++k)
-      if (optima_output(graph.image, &node, k) != OPTIMA_NONE) check_output(graph, node, k, outputs[k]);
+    check_outputs(graph, node, outputs);
     return outputs;
+  } catch (const ForeignError&) {
+    throw;  // it says the node, and is not this room's
   } catch (const Error& e) {
     if (e.node != OPTIMA_NONE) throw;  // a node of a body has said it
     throw Error(e.code, label(graph, node) + ": " + e.text, node.id);
@@ -224,7 +245,7 @@ std::vector<Tensor> evaluate(const optima_graph& graph, const optima_node& node,
 }
 
 std::vector<Tensor> run_graph(const optima_graph& graph, uint32_t index, const std::vector<Tensor>& inputs, const Lookup& captured,
-                              const Observer& observe) {
+                              const Foreign& foreign, const Observer& observe) {
   const optima_image* image = graph.image;
   const optima_image_graph& g = *optima_get_graph(image, index);
   if (inputs.size() != g.inputs.count)
@@ -236,20 +257,20 @@ std::vector<Tensor> run_graph(const optima_graph& graph, uint32_t index, const s
     if (!captured) throw Error(OPTIMA_INVALID_ARGUMENT, "a body captures outer values and none were given");
     values.set(c->inner, captured(c->outer));
   }
-  for (uint32_t n = 0; n < g.nodes.count; ++n) step(graph, values, *values.node(n), observe);
+  for (uint32_t n = 0; n < g.nodes.count; ++n) step(graph, values, *values.node(n), foreign, observe);
   std::vector<Tensor> outputs;
   for (uint32_t k = 0; k < g.outputs.count; ++k) outputs.push_back(values.get(*optima_get_index(image, g.outputs.first + k)));
   return outputs;
 }
 
-std::vector<Tensor> run(const optima_graph& graph, const std::vector<Tensor>& inputs, const Observer& observe) {
+std::vector<Tensor> run(const optima_graph& graph, const std::vector<Tensor>& inputs, const Observer& observe, const Foreign& foreign) {
   const optima_image_graph& g = *optima_get_graph(graph.image, 0);
   for (uint32_t k = 0; k < g.inputs.count && k < inputs.size(); ++k) {
     check_input(inputs[k], k);
     const std::string why = misfit(graph, *optima_get_index(graph.image, g.inputs.first + k), inputs[k]);
     if (!why.empty()) throw Error(OPTIMA_INVALID_ARGUMENT, "input " + std::to_string(k) + " " + why);
   }
-  return run_graph(graph, 0, inputs, {}, observe);
+  return run_graph(graph, 0, inputs, {}, foreign, observe);
 }
 
 }  // namespace optima::reference

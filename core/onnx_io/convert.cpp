@@ -2,6 +2,9 @@
 // core/onnx_io: the import recipe, step by step. The order is docs/onnx.md's.
 #include "core/onnx_io/convert.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "core/graph/names.hpp"
@@ -108,6 +111,20 @@ void empty_moved(GraphProto& g) {
     }
 }
 
+// The checker wants a type with a shape at every end of the model. Behind an operator that the library does not know, inference
+// cannot find one, and the file need not have said it: this check is of structure, so anything will do.
+void complete_ends(GraphProto& g) {
+  for (auto* ends : {g.mutable_input(), g.mutable_output()})
+    for (auto& end : *ends) {
+      auto& type = *end.mutable_type();
+      if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) type.mutable_tensor_type();
+      if (!type.has_tensor_type()) continue;
+      auto& tensor = *type.mutable_tensor_type();
+      if (tensor.elem_type() == onnx::TensorProto::UNDEFINED) tensor.set_elem_type(onnx::TensorProto::FLOAT);
+      tensor.mutable_shape();
+    }
+}
+
 // The library makes these names unique per call: "twice/add_1__2".
 void name_functions(ModelProto& model) {
   for (auto& f : *model.mutable_functions()) {
@@ -116,6 +133,25 @@ void name_functions(ModelProto& model) {
     const std::vector<std::string> names = stable_names(ops);
     for (int n = 0; n < f.node_size(); ++n) f.mutable_node(n)->set_name(cat(f.name(), "/", names[static_cast<size_t>(n)]));
   }
+}
+
+// The inliner knows nothing of a function's default attributes: calls that leave them out get them written in.
+void write_function_defaults(ModelProto& model) {
+  std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions;
+  for (const auto& f : model.functions())
+    if (f.attribute_proto_size() > 0) functions[{f.domain(), f.name()}] = &f;
+  if (functions.empty()) return;
+  const std::function<void(NodeProto&)> visit = [&](NodeProto& node) {
+    if (const auto f = functions.find({node.domain(), node.op_type()}); f != functions.end())
+      for (const auto& a : f->second->attribute_proto())
+        if (std::none_of(node.attribute().begin(), node.attribute().end(), [&](const auto& given) { return given.name() == a.name(); })) *node.add_attribute() = a;
+    for_each_body(node, [&](GraphProto& body, const std::string&, int) {
+      for (auto& inner : *body.mutable_node()) visit(inner);
+    });
+  };
+  for (auto& node : *model.mutable_graph()->mutable_node()) visit(node);
+  for (auto& f : *model.mutable_functions())
+    for (auto& node : *f.mutable_node()) visit(node);
 }
 
 }  // namespace
@@ -187,6 +223,7 @@ Status inline_functions(ModelProto& model, const ImportOptions& options, SourceN
     else inlined.insert({f.domain(), f.name()});
   }
   name_functions(model);
+  write_function_defaults(model);
   OPTIMA_RETURN_IF_ERROR(for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
     if (!inlined.count({node.domain(), node.op_type()})) return Status();
     folded.push_back({node.name(), node.op_type(), "inlined function"});
@@ -226,6 +263,7 @@ Status raise_opset(ModelProto& model) {
 
 Status final_check(ModelProto& model) {
   empty_moved(*model.mutable_graph());
+  complete_ends(*model.mutable_graph());
   for (auto& t : *model.mutable_graph()->mutable_sparse_initializer()) empty_moved(t);
   return guarded("the ONNX checker refuses the model", [&] {
     onnx::checker::check_model(model);

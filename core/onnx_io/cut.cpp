@@ -126,11 +126,16 @@ Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
   return {};
 }
 
-// Types of a graph that follow from its inputs are forgotten. Types of foreign operators' outputs only the file knows.
+// Shapes that follow from a graph's inputs are forgotten. Element types stay: what foreign operators make only the file knows,
+// when no plugin is there to be asked.
 void forget_types(GraphProto& g) {
-  g.clear_value_info();
-  for (auto& out : *g.mutable_output())
-    if (out.type().has_tensor_type()) out.mutable_type()->mutable_tensor_type()->clear_shape();
+  const auto forget = [](ValueInfoProto& v) {
+    if (v.type().has_tensor_type()) v.mutable_type()->mutable_tensor_type()->clear_shape();
+  };
+  auto* inner = g.mutable_value_info();
+  inner->erase(std::remove_if(inner->begin(), inner->end(), [](const ValueInfoProto& v) { return !v.type().has_tensor_type(); }), inner->end());
+  std::for_each(inner->begin(), inner->end(), forget);
+  std::for_each(g.mutable_output()->begin(), g.mutable_output()->end(), forget);
   for (auto& node : *g.mutable_node())
     for_each_body(node, [](GraphProto& body, const std::string&, int) { forget_types(body); });
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/onnx_io: load_model(), the import from file to Graph as one story.
+#include "core/onnx_io/load.hpp"
+
 #include <filesystem>
 
 #include "core/onnx_io/build_graph.hpp"
@@ -105,6 +107,11 @@ Result<Graph> load_binary(const std::string& path, const ImportOptions& options)
 }
 
 }  // namespace
+
+Result<Graph> import_model(onnx::ModelProto model, const ImportOptions& options) {
+  Source source{std::move(model), {}};
+  return finish(source, options, "");
+}
 
 Result<Graph> load_text(std::string_view text, const std::string& name, const ImportOptions& options) {
   Source source;

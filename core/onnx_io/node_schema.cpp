@@ -3,8 +3,10 @@
 #include "core/onnx_io/node_schema.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "core/onnx_io/convert.hpp"
+#include "core/onnx_io/onnx_io.hpp"
 #include "core/support/text.hpp"
 #include "onnx/defs/data_type_utils.h"
 
@@ -82,6 +84,12 @@ std::vector<const onnx::AttributeProto*> missing_defaults(const OpSchema& schema
     if (has_default(attribute) && !sets(node, name)) out.push_back(&attribute.default_value);
   std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->name() < b->name(); });
   return out;
+}
+
+std::vector<std::string> operator_names() {
+  std::set<std::string> names;
+  for (const OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas_with_history()) names.insert(schema.Name());
+  return {names.begin(), names.end()};
 }
 
 }  // namespace optima::onnx_io

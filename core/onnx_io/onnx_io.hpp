@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,17 @@ Result<Graph> load_model(const std::string& path, const ImportOptions& options =
 
 /// The same from ONNX text; `name` becomes model_name. External data is refused. For tests.
 Result<Graph> load_text(std::string_view text, const std::string& name, const ImportOptions& options = {});
+
+/// Names of all operators that the ONNX library has schemas of, of every domain and version, each once.
+std::vector<std::string> operator_names();
+
+/// What a function makes of one node: `text` is a function in ONNX's text form (optima/ext/schema.h), into which the node's
+/// attributes are put. The result's inputs are the node's present inputs, of the types in `inputs` (by position; UNDEFINED =
+/// absent); its outputs are the node's present outputs. Operators that the library does not know stay nodes, typed by `foreign`.
+/// InvalidInput, with what is wrong with the text: it does not parse, is of another name or domain, has fewer inputs or outputs
+/// than the node, holds itself, or does not import; the same for a node that holds bodies.
+Result<Graph> expand_function(const optima_graph& graph, uint32_t node_index, std::string_view text, std::span<const image::Value> inputs,
+                              const InferForeign& foreign = {});
 
 /// Writes a graph as `folder`/model.onnx; constants of 64 KiB and more go to `folder`/weights.bin (copied inside the kernel
 /// where they come from a file). Opset 21 when every node has a form there, else the graph's own. The folder is made when it

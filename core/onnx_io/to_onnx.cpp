@@ -114,7 +114,8 @@ Status OnnxWriter::graph(uint32_t index, const OnnxNames* outer, onnx::GraphProt
   std::vector<bool> at_an_end(g.values.size());
   auto put = [&](uint32_t v, onnx::ValueInfoProto& info) {
     info.set_name(names.names[v]);
-    *info.mutable_type() = to_type(g.values[v]);
+    // A type that says nothing is not the same to the library as none: inference then contradicts it.
+    if (onnx::TypeProto type = to_type(g.values[v]); type.value_case() != onnx::TypeProto::VALUE_NOT_SET) *info.mutable_type() = std::move(type);
     at_an_end[v] = true;
   };
   // What is in an optional a Value does not say; where the type can be inferred it is better left out.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/onnx_io/foreign_types.hpp"
 #include "core/onnx_io/loop_shapes.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/to_onnx.hpp"
@@ -18,30 +19,6 @@ namespace {
 namespace si = onnx::shape_inference;
 constexpr int64_t kLongestShape = 1024;        // elements
 constexpr uint64_t kReadBySchemas = 1024;  // bytes; no operator takes a shape from a larger tensor
-
-Status conflict(const image::Value& value, std::string_view found) {
-  return invalid_input(cat("value ", quote(value.name), " is ", found, ", known as ", type_text(value)));
-}
-
-// What `found` knows better goes into `value`; on a contradiction nothing does.
-Status refine(image::Value& value, const image::Value& found) {
-  if (found.kind == OPTIMA_KIND_UNKNOWN || found.dtype == OPTIMA_UNDEFINED) return {};
-  if (value.kind == OPTIMA_KIND_UNKNOWN || value.dtype == OPTIMA_UNDEFINED) {
-    value.kind = found.kind, value.dtype = found.dtype, value.dims = found.dims;
-    return {};
-  }
-  if (value.kind != found.kind || value.dtype != found.dtype) return conflict(value, type_text(found));
-  if (!found.dims) return {};
-  std::vector<image::Dim> dims = value.dims.value_or(*found.dims);
-  if (dims.size() != found.dims->size()) return conflict(value, type_text(found));
-  for (size_t k = 0; k < dims.size(); ++k) {
-    const image::Dim& better = (*found.dims)[k];
-    if (dims[k].value >= 0 && better.value >= 0 && dims[k].value != better.value) return conflict(value, type_text(found));
-    if (dims[k].value < 0 && (better.value >= 0 || dims[k].symbol.empty())) dims[k] = better;
-  }
-  value.dims = std::move(dims);
-  return {};
-}
 
 }  // namespace
 
@@ -64,13 +41,25 @@ class TypeInference::State {
 
   Status infer(const image::Node& node) {
     const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
-    if (!schema) return foreign_ ? infer_foreign(node) : Status();
+    if (!schema) return foreign_ ? ask(node) : Status();
     if (!only_tensors(node, graph_.main())) return {};
+    if (!foreign_) return infer_known(node, *schema);
+    // What the library finds in bodies tells more to those who are asked there, and the other way round. It is an error of the node
+    // only when nobody has more to tell: half known, the branches of an If differ.
+    Status status;
+    for (bool more = true; more;) {
+      OPTIMA_ASSIGN(more, infer_in_bodies(graph_, node, foreign_));
+      status = infer_known(node, *schema);
+    }
+    return status;
+  }
+
+  Status infer_known(const image::Node& node, const onnx::OpSchema& schema) {
     onnx::NodeProto proto;
     OPTIMA_RETURN_IF_ERROR(writer_.node(node, names_, proto));
     const Status status = guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&]() -> Status {
-      if (node.op_type == "Loop" && node.domain.empty()) OPTIMA_RETURN_IF_ERROR(keep_loop_shapes(node, *schema, proto));
-      return infer(node, proto, *schema);
+      if (node.op_type == "Loop" && node.domain.empty()) OPTIMA_RETURN_IF_ERROR(keep_loop_shapes(node, schema, proto));
+      return infer(node, proto, schema);
     });
     return inputs_typed(node) ? status : Status();  // behind an operator that nobody knows, rules fail for want of a type
   }
@@ -153,7 +142,13 @@ class TypeInference::State {
   }
 
   Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
-    const std::vector<onnx::TypeProto> types = output_types(proto, schema);
+    std::vector<onnx::TypeProto> types;
+    try {
+      types = output_types(proto, schema);
+    } catch (...) {
+      (void)take_bodies(node, proto, names_).ok();  // what it found before it stopped is true, and may be what others wait for
+      throw;
+    }
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k] == OPTIMA_NONE) continue;
       image::Value found;
@@ -241,19 +236,12 @@ class TypeInference::State {
     return {};
   }
 
-  Status infer_foreign(const image::Node& node) {
-    const uint32_t first = node.outputs.empty() ? OPTIMA_NONE : node.outputs[0];
-    if (first == OPTIMA_NONE) return {};
-    const uint32_t index = uses_.producer[first];
-    const Graph alone = extract(graph_, std::span(&index, 1), uses_);
-    const PackedGraph packed = pack(alone);
-    OPTIMA_ASSIGN(const std::vector<image::Value> found, foreign_(packed.raw, 0));
-    if (found.empty()) return {};
-    if (found.size() != node.outputs.size())
-      return invalid_input(cat("node ", quote(node.name), " (", node.op_type, "): its plugin gives ", found.size(), " output types, wanted ", node.outputs.size()));
-    for (size_t k = 0; k < found.size(); ++k)
-      if (node.outputs[k] != OPTIMA_NONE)
-        if (Status status = take(node.outputs[k], found[k]); !status.ok()) return status.within(cat("node ", quote(node.name), " (", node.op_type, ")"));
+  Status ask(const image::Node& node) {
+    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](uint32_t v) { return v != OPTIMA_NONE; });
+    if (made == node.outputs.end()) return {};
+    OPTIMA_RETURN_IF_ERROR(infer_foreign(graph_, uses_.producer[*made], uses_, foreign_));
+    for (const uint32_t v : node.outputs)
+      if (v != OPTIMA_NONE) publish(v);
     return {};
   }
 
@@ -276,6 +264,8 @@ TypeInference::~TypeInference() = default;
 Status TypeInference::infer(const image::Node& node) { return state_->infer(node); }
 std::optional<std::vector<int64_t>> TypeInference::elements(uint32_t value) const { return state_->elements(value); }
 void TypeInference::became_constant(uint32_t value) { state_->publish_constant(value); }
+
+bool is_known(const image::Node& node) { return onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain) != nullptr; }
 
 bool is_deterministic(const image::Node& node) {
   const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);

@@ -32,6 +32,9 @@ class TypeInference {
   std::unique_ptr<State> state_;
 };
 
+/// True for operators that the ONNX library has a schema of, at the node's version.
+bool is_known(const image::Node& node);
+
 /// False for operators that give another answer each time (random numbers), and for those nobody knows.
 bool is_deterministic(const image::Node& node);
 

@@ -2,6 +2,7 @@
 // core/onnx_io: types there and back.
 #include "core/onnx_io/types.hpp"
 
+#include "core/support/text.hpp"
 #include "onnx/defs/data_type_utils.h"
 
 namespace optima::onnx_io {
@@ -31,7 +32,30 @@ void put_tensor(const image::Value& value, T& tensor) {
   }
 }
 
+Status conflict(const image::Value& value, std::string_view found) {
+  return invalid_input(cat("value ", quote(value.name), " is ", found, ", known as ", type_text(value)));
+}
+
 }  // namespace
+
+Status refine(image::Value& value, const image::Value& found) {
+  if (found.kind == OPTIMA_KIND_UNKNOWN || found.dtype == OPTIMA_UNDEFINED) return {};
+  if (value.kind == OPTIMA_KIND_UNKNOWN || value.dtype == OPTIMA_UNDEFINED) {
+    value.kind = found.kind, value.dtype = found.dtype, value.dims = found.dims;
+    return {};
+  }
+  if (value.kind != found.kind || value.dtype != found.dtype) return conflict(value, type_text(found));
+  if (!found.dims) return {};
+  std::vector<image::Dim> dims = value.dims.value_or(*found.dims);
+  if (dims.size() != found.dims->size()) return conflict(value, type_text(found));
+  for (size_t k = 0; k < dims.size(); ++k) {
+    const image::Dim& better = (*found.dims)[k];
+    if (dims[k].value >= 0 && better.value >= 0 && dims[k].value != better.value) return conflict(value, type_text(found));
+    if (dims[k].value < 0 && (better.value >= 0 || dims[k].symbol.empty())) dims[k] = better;
+  }
+  value.dims = std::move(dims);
+  return {};
+}
 
 void set_type(image::Value& value, const onnx::TypeProto& type) {
   using onnx::TypeProto;

@@ -14,6 +14,8 @@ void set_type(image::Value& value, const onnx::TypeProto& type);
 /// The inverse, as far as a Value keeps what a type says: sequences and optionals are taken to be of tensors. An unset
 /// TypeProto for maps and when nothing is known.
 onnx::TypeProto to_type(const image::Value& value);
+/// What `found` knows better goes into `value`; on a contradiction nothing does, and InvalidInput says both.
+Status refine(image::Value& value, const image::Value& found);
 /// "seq(tensor(float))".
 std::string type_attribute(const onnx::TypeProto& type);
 

@@ -20,7 +20,7 @@ const Blob& bytes_of(const Graph& graph, const image::Value& value) {
 
 bool explodes(uint64_t result, uint64_t inputs) { return result > kLargestGrowth && result > inputs; }
 
-bool may_compute(const Graph& graph, const image::Graph& g, const image::Node& node) {
+bool may_compute(const Graph& graph, const image::Graph& g, const image::Node& node, const OwnOperators& own) {
   if (node.inputs.empty() || node.op_type == "DequantizeLinear") return false;
   uint64_t read = 0, made = 0;
   for (uint32_t v : node.inputs) {
@@ -35,7 +35,8 @@ bool may_compute(const Graph& graph, const image::Graph& g, const image::Node& n
   }
   bool has_body = false;
   for_each_body(node, [&](uint32_t) { has_body = true; });
-  return !has_body && !explodes(made, read) && onnx_io::is_deterministic(node);
+  const bool repeatable = onnx_io::is_known(node) ? onnx_io::is_deterministic(node) : own.evaluate != nullptr;
+  return !has_body && !explodes(made, read) && repeatable;
 }
 
 // The node alone: its inputs are constants of a graph of its own, so the cost does not depend on the model.
@@ -79,18 +80,21 @@ reference::Tensor tensor_of(const Graph& graph, const image::Value& value) {
 }
 
 // Empty when the reference cannot or will not.
-std::vector<reference::Tensor> evaluate(const Graph& single) {
+Result<std::vector<reference::Tensor>> evaluate(const Graph& single, const OwnOperators& own) {
   const image::Node& node = single.main().nodes[0];
   const PackedGraph packed = pack(single);
   const optima_node& raw = *optima_get_node(packed.raw.image, 0);
   std::vector<reference::Tensor> inputs;
   for (uint32_t v : node.inputs) inputs.push_back(v == OPTIMA_NONE ? reference::Tensor() : tensor_of(single, single.main().values[v]));
   try {
-    if (!reference::can_evaluate(packed.raw, raw)) return {};
-    return reference::evaluate(packed.raw, raw, inputs);
+    if (!reference::can_evaluate(packed.raw, raw) && !own.evaluate) return std::vector<reference::Tensor>();
+    return reference::evaluate(packed.raw, raw, inputs, {}, own.evaluate);
+  } catch (const reference::ForeignError& e) {
+    if (e.code != OPTIMA_UNSUPPORTED) return plugin_error(e.text);
   } catch (const std::exception&) {
-    return {};  // the node stays, and whoever runs it says what is wrong with it
+    // The node stays, and whoever runs it says what is wrong with it.
   }
+  return std::vector<reference::Tensor>();
 }
 
 }  // namespace
@@ -106,11 +110,11 @@ void make_constant(Graph& graph, uint32_t index, uint32_t v, int32_t dtype, std:
   graph.blobs.push_back(std::move(bytes));
 }
 
-bool compute(Graph& graph, uint32_t index, const image::Node& node) {
+Result<bool> compute(Graph& graph, uint32_t index, const image::Node& node, const OwnOperators& own) {
   const image::Graph& g = graph.contents.graphs[index];
-  if (!may_compute(graph, g, node)) return false;
+  if (!may_compute(graph, g, node, own)) return false;
   const Graph single = alone(graph, g, node);
-  const std::vector<reference::Tensor> results = evaluate(single);
+  OPTIMA_ASSIGN(const std::vector<reference::Tensor> results, evaluate(single, own));
   if (results.size() != node.outputs.size()) return false;
   uint64_t made = 0, read = 0;
   for (const reference::Tensor& t : results) made += t.size;

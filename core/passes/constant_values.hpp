@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.hpp"
+#include "core/passes/own_operators.hpp"
 
 namespace optima::passes {
 
@@ -14,8 +15,9 @@ void make_constant(Graph& graph, uint32_t index, uint32_t value, int32_t dtype, 
 
 /// Computes a node of one graph by the reference and makes its outputs constants. True when it did: the node has inputs, all
 /// of them constant, is not random, holds no bodies, is no DequantizeLinear, its result is not over 16 MiB and larger than
-/// its inputs, and the reference has an evaluator that takes it. What an invalid node would do is left for the run.
-bool compute(Graph& graph, uint32_t index, const image::Node& node);
+/// its inputs, and the reference has an evaluator that takes it, or `own` computes it. What an invalid node would do is left for
+/// the run; Plugin when the one who brings the operator computes it wrongly.
+Result<bool> compute(Graph& graph, uint32_t index, const image::Node& node, const OwnOperators& own);
 
 /// Bodies of this node that captured what is a constant now have the constant itself.
 void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node);

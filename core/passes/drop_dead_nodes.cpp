@@ -33,7 +33,7 @@ void drop_in(Graph& graph, uint32_t index) {
 
 }  // namespace
 
-Status drop_dead_nodes(Graph& graph) {
+Status drop_dead_nodes(Graph& graph, const OwnOperators& /*own*/) {
   for (uint32_t g = static_cast<uint32_t>(graph.contents.graphs.size()); g-- > 0;) drop_in(graph, g);
   tidy(graph);
   return {};

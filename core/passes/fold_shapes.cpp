@@ -10,7 +10,7 @@ namespace {
 
 class ShapeFolder {
  public:
-  explicit ShapeFolder(Graph& graph) : graph_(graph), inference_(graph) {}
+  ShapeFolder(Graph& graph, const OwnOperators& own) : graph_(graph), own_(own), inference_(graph, own.infer) {}
 
   Status run() {
     const size_t count = graph_.main().nodes.size();
@@ -19,7 +19,8 @@ class ShapeFolder {
       const image::Node& node = graph_.main().nodes[n];
       spread_to_bodies(graph_, 0, node);
       OPTIMA_RETURN_IF_ERROR(inference_.infer(node));
-      folded[n] = take_known_elements(node) || compute(graph_, 0, node);
+      folded[n] = take_known_elements(node);
+      if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, 0, node, own_)); }
       if (!folded[n]) continue;
       for (uint32_t v : node.outputs)
         if (v != OPTIMA_NONE) inference_.became_constant(v);
@@ -51,11 +52,12 @@ class ShapeFolder {
   }
 
   Graph& graph_;
+  const OwnOperators& own_;
   onnx_io::TypeInference inference_;
 };
 
 }  // namespace
 
-Status fold_shapes(Graph& graph) { return ShapeFolder(graph).run(); }
+Status fold_shapes(Graph& graph, const OwnOperators& own) { return ShapeFolder(graph, own).run(); }
 
 }  // namespace optima::passes

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "core/graph/graph.hpp"
+#include "core/passes/own_operators.hpp"
 
 namespace optima::passes {
 
 /// Walks the main graph once, inferring types from what is folded on the way. A node whose integers follow from known dims
 /// (Shape, and Gather, Concat, Slice, ... on it) becomes a constant, also where other dims of the same shape are unknown;
 /// what then has only constant inputs is computed as in fold_constants. Values that depended on it get better types. Linear.
-Status fold_shapes(Graph& graph);
+Status fold_shapes(Graph& graph, const OwnOperators& own = {});
 
 }  // namespace optima::passes

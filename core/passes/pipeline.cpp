@@ -38,7 +38,7 @@ Result<Graph> run_passes(Graph graph, const PassOptions& options) {
   for (const Pass& pass : kPasses) {
     if (std::find(options.off.begin(), options.off.end(), pass.name) != options.off.end()) continue;
     const auto start = std::chrono::steady_clock::now();
-    if (Status status = pass.run(graph); !status.ok()) return status.within(pass.name);
+    if (Status status = pass.run(graph, options.own_operators); !status.ok()) return status.within(pass.name);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (options.after_pass) options.after_pass(pass.name, graph, took.count());
     if (!options.verify) continue;

@@ -9,19 +9,21 @@
 #include <vector>
 
 #include "core/graph/graph.hpp"
+#include "core/passes/own_operators.hpp"
 
 namespace optima::passes {
 
 /// A pass changes a graph without changing what it computes, and records every node it takes away in Graph::folded.
 struct Pass {
   std::string_view name;
-  Status (*run)(Graph& graph);
+  Status (*run)(Graph& graph, const OwnOperators& own);
 };
 
 /// The passes in the order they run.
 std::span<const Pass> all_passes();
 
 struct PassOptions {
+  OwnOperators own_operators;    ///< by default nobody knows them
   std::vector<std::string> off;  ///< names of passes that do not run; an unknown name is a Usage error
   bool verify =                  ///< check every invariant after each pass
 #ifdef NDEBUG

@@ -38,7 +38,7 @@ Tensor nothing(const Call& c, const optima_image_graph& body, uint32_t output) {
 
 void if_(Call& c) {
   const bool condition = scalar_int(c.in(0), "cond") != 0;
-  std::vector<Tensor> out = run_graph(c.graph, c.body(condition ? "then_branch" : "else_branch"), {}, c.outer);
+  std::vector<Tensor> out = run_graph(c.graph, c.body(condition ? "then_branch" : "else_branch"), {}, c.outer, c.foreign);
   if (out.size() != c.outputs()) invalid("a branch has " + std::to_string(out.size()) + " outputs, the node has " + std::to_string(c.outputs()));
   for (uint32_t k = 0; k < c.outputs(); ++k) c.out(k, std::move(out[k]));
 }
@@ -57,7 +57,7 @@ void loop(Call& c) {
   for (int64_t i = 0; i < trips && go; ++i) {
     std::vector<Tensor> in{make_ints({}, {i}), scalar_bool(go)};
     in.insert(in.end(), state.begin(), state.end());
-    std::vector<Tensor> out = run_graph(c.graph, index, in, c.outer);
+    std::vector<Tensor> out = run_graph(c.graph, index, in, c.outer, c.foreign);
     go = scalar_int(out[0], "cond") != 0;
     for (uint32_t k = 0; k < carried; ++k) state[k] = std::move(out[k + 1]);
     for (size_t k = 0; k < scans.size(); ++k) scans[k].push_back(std::move(out[carried + 1 + k]));
@@ -102,7 +102,7 @@ void scan(Call& c) {
       dims.erase(dims.begin() + static_cast<ptrdiff_t>(axes[k]));
       in.push_back(reshaped(take(x, maps), dims));
     }
-    std::vector<Tensor> made = run_graph(c.graph, index, in, c.outer);
+    std::vector<Tensor> made = run_graph(c.graph, index, in, c.outer, c.foreign);
     for (uint32_t k = 0; k < states; ++k) state[k] = std::move(made[k]);
     for (uint32_t k = 0; k < results; ++k) out[k].insert(out_back[k] ? out[k].begin() : out[k].end(), std::move(made[states + k]));
   }

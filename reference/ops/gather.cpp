@@ -100,8 +100,7 @@ Tensor scattered(const Tensor& data, const Tensor& updates, const std::vector<in
       W& o = out[static_cast<size_t>(where[i])];
       if (reduction == "add") o = static_cast<W>(static_cast<U>(o) + static_cast<U>(x[i]));
       else if (reduction == "mul") o = static_cast<W>(static_cast<U>(o) * static_cast<U>(x[i]));
-      else if (reduction == "max") o = std::max(o, x[i]);
-      else o = std::min(o, x[i]);
+      else if (x[i] != x[i] || (reduction == "max" ? x[i] > o : x[i] < o)) o = x[i];  // NaN wins
     }
     return store(data.dtype, data.dims, out);
   });

@@ -43,7 +43,8 @@ std::string refuse_attributes(const optima_graph& graph, const optima_node& node
   try {
     static const std::vector<Tensor> none;
     const Lookup nowhere;
-    return limit->refuse(Call(graph, node, none, nowhere), graph, node);
+    const Foreign nobody;
+    return limit->refuse(Call(graph, node, none, nowhere, nobody), graph, node);
   } catch (const Error& e) {
     return e.text;
   }

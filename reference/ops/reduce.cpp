@@ -64,10 +64,15 @@ void extreme(Call& c, bool largest, Better&& better) {
   with_wide(c.in(0).dtype, [&](auto wide) {
     using W = decltype(wide);
     using Limits = std::numeric_limits<W>;
-    W start = largest ? Limits::lowest() : Limits::max();
-    if constexpr (std::is_floating_point_v<W>) start = largest ? -Limits::infinity() : Limits::infinity();
-    else if (c.in(0).dtype == OPTIMA_BOOL) start = !largest;
-    else start = largest ? (is_signed(c.in(0).dtype) ? static_cast<W>(uint64_t{1} << (optima_dtype_bits(c.in(0).dtype) - 1)) : W{0}) : start;
+    W start = largest ? Limits::lowest() : Limits::max();  // of the element's type, not of the wide one
+    if constexpr (std::is_floating_point_v<W>) {
+      start = largest ? -Limits::infinity() : Limits::infinity();
+    } else if (c.in(0).dtype == OPTIMA_BOOL) {
+      start = !largest;
+    } else {
+      const uint32_t unused = 64 - optima_dtype_bits(c.in(0).dtype);
+      start = largest ? Limits::lowest() >> unused : Limits::max() >> unused;
+    }
     fold<W>(c, start, [&](W& best, W x) { if (x != x || better(x, best)) best = x; }, [](W best, W) { return best; });
   });
 }
