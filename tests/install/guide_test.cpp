@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/install: docs/write-a-plugin.md, followed to the letter: every ```sh block in order, in one shell and an empty folder.
+// tests/install: docs/write-a-plugin.md as installed, followed to the letter: every ```sh block in order, in one shell and an empty folder.
 #include <doctest/doctest.h>
 
-#include <iostream>
 #include <sstream>
 
 #include "tests/support/elf_note.hpp"
@@ -37,10 +36,10 @@ std::string script_of(const std::string& guide, bool with_host, int& blocks) {
 TEST_CASE("the guide leads from nothing to a plugin that is found, compiles a model and runs it") {
   const test::TempFolder folder;
   REQUIRE(test::run({"cmake", "--install", OPTIMA_BINARY_DIR, "--component", "sdk", "--prefix", folder / "sdk"}).code == 0);
-  std::ifstream in(OPTIMA_SOURCE_DIR "/docs/write-a-plugin.md");
+  std::ifstream in(folder / "sdk/share/optima/write-a-plugin.md");
   const std::string guide{std::istreambuf_iterator<char>(in), {}};
   const bool with_host = std::filesystem::exists(test::host_program());
-  if (!with_host) std::cout << "SKIP: optima-host is not built, the guide's steps 5 and 6 are not run\n";
+  if (!with_host) MESSAGE("SKIP: optima-host is not built, the guide's steps 5 and 6 are not run");
   int blocks = 0;
   const std::string script = folder.file("work/guide.sh", script_of(guide, with_host, blocks));
   CHECK(blocks == (with_host ? 7 : 5));

@@ -5,9 +5,10 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <iostream>
 #include <map>
+#include <tuple>
 
+#include "optima/abi.h"
 #include "tests/support/elf_note.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -114,7 +115,7 @@ TEST_CASE("adding a plugin to the tree changes nothing outside its folder") {
 
 TEST_CASE("a plugin cross-built for AArch64 carries the note that this machine's generator printed") {
   if (test::run({"aarch64-linux-gnu-g++", "--version"}).code != 0) {
-    std::cout << "SKIP: aarch64-linux-gnu-g++ is not installed\n";
+    MESSAGE("SKIP: aarch64-linux-gnu-g++ is not installed");
     return;
   }
   const test::TempFolder folder;
@@ -132,7 +133,7 @@ TEST_CASE("a plugin cross-built for AArch64 carries the note that this machine's
 
 TEST_CASE("clang builds the same plugin, also under a sanitizer, which the note then names") {
   if (test::run({"clang++-19", "--version"}).code != 0) {
-    std::cout << "SKIP: clang++-19 is not installed\n";
+    MESSAGE("SKIP: clang++-19 is not installed");
     return;
   }
   for (const std::string flags : {"", "-fsanitize=address"}) {
@@ -177,6 +178,107 @@ TEST_CASE("a changed manifest program changes the note of the next build") {
   REQUIRE(test::run({"sed", "-i", "s/\"Optima\"/\"Somebody\"/", folder / "mine/info.hpp"}).code == 0);
   REQUIRE(build(folder / "mine").code == 0);
   CHECK(test::read_note(folder / "mine/build/lib/optima/plugins/optima_mine.so").manifest.find("\"vendor\": \"Somebody\"") != std::string::npos);
+}
+
+TEST_CASE("the package says its seam's version and where guide, example, skeleton and schema lie") {
+  const test::TempFolder folder;
+  folder.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES NONE)\nfind_package(OptimaSdk REQUIRED)\n"
+                                "message(STATUS \"seam ${OptimaSdk_ABI_MAJOR}.${OptimaSdk_ABI_MINOR}.\")\n"
+                                "foreach(what GUIDE EXAMPLE NULL_PLUGIN SCHEMA)\n  if(NOT EXISTS \"${OptimaSdk_${what}}\")\n"
+                                "    message(FATAL_ERROR \"no ${what} at '${OptimaSdk_${what}}'\")\n  endif()\nendforeach()\n");
+  const test::Ran ran = configure(folder.path());
+  INFO(ran.err);
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("seam " + std::to_string(OPTIMA_ABI_MAJOR) + "." + std::to_string(OPTIMA_ABI_MINOR) + ".") != std::string::npos);
+}
+
+namespace {
+
+/// The vendor's manifest with `from` replaced by `to`.
+std::string vendor_manifest(const std::string& from, const std::string& to) {
+  std::string manifest = test::get(sdk() + "/share/optima/examples/vendor_plugin/manifest.json");
+  REQUIRE(manifest.find(from) != std::string::npos);
+  return manifest.replace(manifest.find(from), from.size(), to);
+}
+
+/// What building a plugin with this priority line says, in a project of one language.
+test::Ran built_with(const std::string& priority, const std::string& language, std::vector<std::string> more = {}) {
+  const test::TempFolder folder;
+  folder.file("m.json", vendor_manifest("\"priority\": 0", priority));
+  const std::string source = language == "C" ? "a.c" : "a.cpp";
+  folder.file(source, "#include \"optima/abi.h\"\nOPTIMA_EXPORT const optima_plugin_api* optima_plugin_query(uint32_t, const optima_host*, optima_status*);\n"
+                      "const optima_plugin_api* optima_plugin_query(uint32_t m, const optima_host* h, optima_status* s) { (void)m, (void)h, (void)s; return 0; }\n");
+  folder.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(p VERSION 1.0 LANGUAGES " + language +
+                                    ")\nadd_compile_options(-Wall -Wextra -Werror)\nfind_package(OptimaSdk REQUIRED)\noptima_add_plugin(p " + source +
+                                    " MANIFEST m.json BUILD_ID 1)\n");
+  const test::Ran configured = configure(folder.path(), std::move(more));
+  INFO(configured.err);
+  REQUIRE(configured.code == 0);
+  test::Ran ran = build(folder.path());
+  ran.out += ran.err;
+  return ran;
+}
+
+}  // namespace
+
+TEST_CASE("a manifest written by hand is checked while building, in projects of C and of C++, and when cross-building") {
+  for (const std::string language : {"C", "CXX"}) {
+    const test::Ran good = built_with("\"priority\": 7", language);
+    INFO(good.out);
+    CHECK(good.code == 0);
+    const test::Ran bad = built_with("\"priorty\": 7", language);
+    CHECK(bad.code != 0);
+    CHECK(bad.out.find("m.json:11: error: key 'priorty' is not known (nearest: 'priority')") != std::string::npos);
+  }
+  if (test::run({"aarch64-linux-gnu-gcc", "--version"}).code != 0) {
+    MESSAGE("SKIP: aarch64-linux-gnu-gcc is not installed");
+    return;
+  }
+  const std::vector<std::string> cross = {"-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc"};
+  CHECK(built_with("\"priority\": 7", "C", cross).code == 0);
+  CHECK(built_with("\"priorty\": 7", "C", cross).out.find("(nearest: 'priority')") != std::string::npos);
+}
+
+TEST_CASE("what is wrong in a manifest is said with its line, its place and the nearest name") {
+  const test::TempFolder folder;
+  const std::string data = sdk() + "/share/optima";
+  const test::Ran compiled = test::run({"cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", folder / "check", data + "/check_manifest/check_manifest.c"});
+  INFO(compiled.err);
+  REQUIRE(compiled.code == 0);
+  const std::string major = std::to_string(OPTIMA_ABI_MAJOR), minor = std::to_string(OPTIMA_ABI_MINOR);
+  const auto checked = [&](const std::string& manifest) {
+    return test::run({folder / "check", folder.file("m.json", manifest), data + "/manifest.schema.json", data + "/onnx_operators.txt", major, minor, "1"});
+  };
+  CHECK(checked(vendor_manifest("\"priority\": 0", "\"priority\": -3")).code == 0);
+  const std::string options = "\"options\": []", row = "\"op\": \"ScaleShift\"", domain = "{\"domain\": \"com.acme\", \"op\": \"ScaleShift\", \"since_version\": [1, 1]";
+  const auto option = [&](const std::string& members) { return "\"options\": [{" + members + ", \"scope\": \"compile\", \"doc\": \"\", \"changes_artifact\": true}]"; };
+  const auto standard = [](const std::string& op, const std::string& since) { return "{\"domain\": \"\", \"op\": \"" + op + "\", \"since_version\": " + since; };
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {domain, standard("Sofmax", "[13, 13]"), "m.json:18: error: operators[0].op: found 'Sofmax', wanted an operator of ONNX (nearest: 'Softmax')"},
+      {domain, standard("Relu", "[15, 25]"), "operators[0].since_version: found [15, 25], wanted one with a version in which Relu changed: 1 6 13 14"},
+      {domain, "{\"domain\": \"ai.onnx\", \"op\": \"Relu\", \"since_version\": [6, 14]", "operators[0].domain: found 'ai.onnx', wanted ''"},
+      {"\"rank\": [1, 8]", "\"rank\": [1, 7]", "operators[0]: ranks begins with [1, 8], wanted rank's [1, 7]"},
+      {row, row + ", \"kinds\": [\"ACM\"]", "operators[0].kinds: found 'ACM', wanted a kind that devices lists (nearest: 'ACME')"},
+      {"\"max_nodes\"", "\"max_node\"", "limits: key 'max_node' is not known (nearest: 'max_nodes')"},
+      {"\"max_nodes\": 1", "\"not_last\": [\"ScaleShft\"]", "limits.not_last: found 'ScaleShft', wanted one of operators (nearest: 'ScaleShift')"},
+      {"\"flags\": []", "\"flags\": [\"only_when_name\"]", "flags[0]: found 'only_when_name', wanted one of only_when_named, single_instance, cancel_by_kill (nearest: 'only_when_named')"},
+      {"[[0, 1]]", "[[0, 77]]", "abi: wanted the pair [" + major + ", " + minor + "] of this SDK among them"},
+      {"\"build_id\": \"1\"", "\"build_id\": \"2\"", "build_id: found '2', wanted '1', which the sources are built with"},
+      {"\"version\": \"1.0.0\",", "", "key 'version' is missing"},
+      {"\"vendor\": \"Acme\",", "\"vendor\": \"Acme\", \"vendor\": \"Acme\",", "key 'vendor' is there twice"},
+      {"\"options\": []", "\"options\": [],", "error: not JSON: wanted a key in quotation marks"},
+      {options, option("\"name\": \"acme.mode\", \"type\": \"int\", \"default\": 1"), "options[0].name: found 'acme.mode', wanted one that begins with the plugin's id and a dot, 'com.acme.scale_shift.'"},
+      {options, option("\"name\": \"com.acme.scale_shift.mode\", \"type\": \"enum\", \"values\": [\"fast\", \"small\"], \"default\": \"fats\""), "options[0].default: found 'fats', wanted one of the values (nearest: 'fast')"},
+      {options, option("\"name\": \"com.acme.scale_shift.mode\", \"type\": \"int\", \"default\": \"3\""), "options[0].default: found '3', wanted an integer, as type is int"},
+      {options, option("\"name\": \"com.acme.scale_shift.mode\", \"type\": \"int\", \"min\": 0, \"max\": 3, \"default\": 4"), "options[0].default: found 4, wanted one within min and max"},
+  };
+  for (const auto& [from, to, sentence] : cases) {
+    const test::Ran ran = checked(vendor_manifest(from, to));
+    CAPTURE(sentence);
+    CAPTURE(ran.err);
+    CHECK(ran.code == 1);
+    CHECK(ran.err.find(sentence) != std::string::npos);
+  }
 }
 
 TEST_CASE("optima_add_plugin says what is missing or wrong") {

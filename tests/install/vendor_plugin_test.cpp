@@ -22,7 +22,7 @@ const float kShift[4] = {0, 10, 20, 30};
 const std::string& vendor_plugin() {
   static const test::TempFolder work;
   static const std::string path = [] {
-    const test::Ran built = test::run({OPTIMA_SOURCE_DIR "/tests/install/build_vendor_plugin.sh", OPTIMA_SOURCE_DIR, OPTIMA_BINARY_DIR, work.path()});
+    const test::Ran built = test::run({OPTIMA_SOURCE_DIR "/tests/install/build_vendor_plugin.sh", OPTIMA_BINARY_DIR, work.path()});
     INFO(built.out << built.err);
     REQUIRE(built.code == 0);
     return work / "plugins/optima_acme_scale_shift.so";
@@ -161,6 +161,28 @@ TEST_CASE("the vendor's schema infers the output and refuses what breaks the ope
   CHECK(status.message == "ScaleShift takes one or two inputs");
   CHECK(status.raw.node == 7);
   CHECK(infer(samples::identity({3}), type) == OPTIMA_NOT_FOUND);
+}
+
+TEST_CASE("the vendor's evaluator computes with and without a shift, and refuses what the operator's rules refuse") {
+  seam::Host host;
+  const seam::Instance vendor(vendor_plugin(), host);
+  const auto* schema = vendor.extension<optima_schema>(OPTIMA_EXT_SCHEMA);
+  REQUIRE((schema->evaluate != nullptr));
+  CHECK((schema->function_body == nullptr));
+  const seam::Model m(image::pack(samples::scale_shift({4})));
+  seam::Status status;
+  const auto evaluate = [&](seam::Buffer& x, seam::Buffer* shift, seam::Buffer& y) {
+    optima_tensor in[2] = {x.raw, shift ? shift->raw : optima_tensor{}};
+    in[1].struct_size = sizeof in[1];
+    return schema->evaluate(vendor.self, &m.raw, 0, in, 2, &y.raw, 1, &status.raw);
+  };
+  seam::Buffer x({1, 2, 3, 4}), shift({0, 10, 20, 30}), crooked({0, 10}), y(std::vector<float>(4));
+  CHECK(evaluate(x, &shift, y) == OPTIMA_OK);
+  CHECK(y.data == std::vector<float>{2, 14, 26, 38});
+  CHECK(evaluate(x, nullptr, y) == OPTIMA_OK);
+  CHECK(y.data == std::vector<float>{2, 4, 6, 8});
+  CHECK(evaluate(x, &crooked, y) == OPTIMA_INVALID_GRAPH);
+  CHECK(status.message == "shift must be as long as the last dim of x");
 }
 
 TEST_CASE("the vendor's plugin survives every truncation and every flipped bit of its artifact") {
