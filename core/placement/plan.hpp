@@ -51,7 +51,7 @@ struct DeviceAnswer {
   std::string reason;  ///< reason name; empty when yes, except PREFER_ELSEWHERE's
   std::string text;    ///< the plugin's own sentence where it gave one, or the host's ("excluded by pin", "slower by 12 us")
   double microseconds = -1;   ///< one run of the node there; negative = not known
-  std::string cost_source;    ///< where that is from: "profile", "share", "given", "fit", "plugin", "roofline", "scaled"; empty = not known
+  std::string cost_source = {};  ///< where that is from: "profile", "share", "given", "fit", "plugin", "roofline", "scaled"; empty = not known
 };
 
 struct PlacedNode {
@@ -130,7 +130,7 @@ struct PlanEstimate {
   double compute = 0, launch = 0, transfer = 0;
   double bound = 0;                 ///< no plan of these devices is estimated below
   std::vector<DeviceTime> devices;  ///< by device
-  std::vector<LinkTime> links;      ///< those that take time
+  std::vector<LinkTime> links = {};  ///< those that take time
   double total() const { return compute + launch + transfer; }
   /// How far the plan may be off, as a share of the bound.
   double gap() const { return bound > 0 ? total() / bound - 1 : 0; }
