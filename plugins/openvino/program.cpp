@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include "blob.hpp"
 #include "request.hpp"
@@ -27,7 +29,7 @@ class Imported : public sdk::Program {
   /// The bytes must outlive the models: OpenVINO reads constants where they lie.
   Imported(Engine& engine, const sdk::Host& host, std::string device, ov::AnyMap properties, Meta meta, sdk::KeptBlob kept)
       : engine_(engine), host_(host), device_(std::move(device)), properties_(std::move(properties)), meta_(std::move(meta)), kept_(std::move(kept)), bytes_(kept_.blob()) {
-    model_ = import();
+    model_ = import(false);
     if (model_.inputs().size() != meta_.inputs.size() || model_.outputs().size() != meta_.outputs.size())
       throw sdk::Error(OPTIMA_CORRUPT, "blob has " + std::to_string(model_.inputs().size()) + " inputs and " + std::to_string(model_.outputs().size()) + " outputs, the meta file says otherwise");
     for (size_t k = 0; k < meta_.inputs.size(); ++k) same_type(model_.input(k), meta_.inputs[k]);
@@ -48,25 +50,37 @@ class Imported : public sdk::Program {
   std::unique_ptr<sdk::Context> context() override {
     return guarded(OPTIMA_DEVICE, "OpenVINO makes no request", [&] {
       return std::make_unique<Request>(Making{meta_, host_.extension<optima_fence_host>(OPTIMA_EXT_FENCE), host_.raw()->self,
-                                              [this](bool timed) { return (timed ? timed_model() : model_).create_infer_request(); }});
+                                              [this](bool timed) { return infer_request(timed); }, age_, [this] { age_models(); }});
     });
   }
 
  private:
-  ov::CompiledModel import() {
+  ov::CompiledModel import(bool timed) {
+    ov::AnyMap properties = properties_;
+    if (timed) properties[ov::enable_profiling.name()] = true;
     auto* data = const_cast<uint8_t*>(bytes_.data());
     return guarded(OPTIMA_DEVICE, "OpenVINO does not take the blob", [&] {
-      return engine_.core().import_model(ov::Tensor(ov::element::u8, {bytes_.size()}, data), device_, properties_);
+      return engine_.core().import_model(ov::Tensor(ov::element::u8, {bytes_.size()}, data), device_, properties);
     });
   }
 
-  /// The same blob with OpenVINO's clocks on, made at the first use: they cost time in every layer.
-  ov::CompiledModel& timed_model() {
-    std::call_once(timed_once_, [&] {
-      properties_[ov::enable_profiling.name()] = true;
-      timed_ = import();
-    });
-    return timed_;
+  /// The timed model is the same blob with OpenVINO's clocks on, made at the first use: they cost time in every layer.
+  ov::InferRequest infer_request(bool timed) {
+    const std::lock_guard lock(models_mutex_);
+    ov::CompiledModel& model = timed ? timed_ : model_;
+    if (!model) model = import(timed);
+    return model.create_infer_request();
+  }
+
+  /// After a failed run of sizes that only runs know. Layers of OpenVINO 2026.4 that refuse a run's sizes (pooling of no pictures) go on to refuse
+  /// those they had before, in every request of the model: the next run of each takes the blob in once more.
+  void age_models() {
+    const bool fixed = std::all_of(meta_.inputs.begin(), meta_.inputs.end(),
+                                   [](const Port& p) { return p.ranked && std::none_of(p.dims.begin(), p.dims.end(), [](int64_t d) { return d < 0; }); });
+    if (fixed) return;
+    const std::lock_guard lock(models_mutex_);
+    model_ = timed_ = {};
+    ++age_;
   }
 
   /// In the log: what the options came to, and whether the device computes in another type than was asked for.
@@ -90,8 +104,9 @@ class Imported : public sdk::Program {
   Meta meta_;
   sdk::KeptBlob kept_;
   sdk::Elements<uint8_t> bytes_;
-  ov::CompiledModel model_, timed_;
-  std::once_flag timed_once_;
+  std::mutex models_mutex_;
+  ov::CompiledModel model_, timed_;  // empty: to be taken in
+  std::atomic<uint64_t> age_{0};
 };
 
 /// Whether the subgraphs of a package are computed in one queue, on the thread that asks, as HETERO has its submodels computed: no thread

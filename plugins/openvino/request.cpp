@@ -50,7 +50,7 @@ void give(const ov::Tensor& from, const sdk::OutTensor& to) {
 
 }  // namespace
 
-Request::Request(Making making) : making_(std::move(making)), request_(making_.infer_request(false)), inputs_(making_.meta.inputs.size()), outputs_(making_.meta.outputs.size()) {}
+Request::Request(Making making) : making_(std::move(making)) { renew(false); }
 
 Request::~Request() {
   if (running_) request_.wait();  // a host that breaks its word still finds its callback's object alive
@@ -59,11 +59,22 @@ Request::~Request() {
 void Request::forget() {
   for (std::vector<Lent>* all : {&inputs_, &outputs_})
     for (Lent& one : *all) one.data = nullptr;
+  making_.failed();
+}
+
+void Request::renew(bool timed) {
+  age_ = making_.age;
+  retired_ = std::move(request_);
+  request_ = making_.infer_request(timed);
+  timed_ = timed;
+  inputs_.assign(making_.meta.inputs.size(), Lent());
+  outputs_.assign(making_.meta.outputs.size(), Lent());
 }
 
 void Request::bind(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Meta& meta = making_.meta;
   if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
+  if (age_ != making_.age) renew(timed_);
   for (size_t k = 0; k < in.size(); ++k) {
     if (inputs_[k].is(in[k])) continue;
     request_.set_input_tensor(k, lend(in[k], meta.inputs[k]));
@@ -168,6 +179,7 @@ void Request::arrived(int32_t code) {
   try {
     guarded(OPTIMA_DEVICE, kCannotRun, [&] { request_.start_async(); });
   } catch (const sdk::Error& e) {
+    forget();
     finish(e.code, e.text);
   }
 }
@@ -188,11 +200,7 @@ void Request::cancel() {
 }
 
 void Request::profile(bool on) {
-  if (on == timed_) return;
-  request_ = guarded(OPTIMA_DEVICE, "OpenVINO makes no request", [&] { return making_.infer_request(on); });
-  timed_ = on;
-  inputs_.assign(making_.meta.inputs.size(), Lent());
-  outputs_.assign(making_.meta.outputs.size(), Lent());
+  if (on != timed_) guarded(OPTIMA_DEVICE, "OpenVINO makes no request", [&] { renew(on); });
 }
 
 void Request::read_profile(const sdk::EventSink& add) {

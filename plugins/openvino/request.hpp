@@ -16,8 +16,12 @@ struct Making {
   const Meta& meta;
   const optima_fence_host* fences;  ///< null: the host has none, submit() then refuses
   void* host_self;
-  /// A new request of OpenVINO's, with its clocks on or off.
+  /// A new request of OpenVINO's, with its clocks on or off, on the model of this age.
   std::function<ov::InferRequest(bool timed)> infer_request;
+  /// How often the model was taken in anew: a request of an older one is of no use.
+  const std::atomic<uint64_t>& age;
+  /// A run failed.
+  std::function<void()> failed;
 };
 
 /// Runs on the caller's buffers: nothing is copied but outputs whose shape nobody knew before. execute() blocks; submit() returns
@@ -63,6 +67,8 @@ class Request : public sdk::Context {
   };
   /// After a failure: every buffer is given anew.
   void forget();
+  /// A request on the program's present model, where there is none yet.
+  void renew(bool timed);
   void bind(const sdk::Tensors& in, const sdk::OutTensors& out);
   void take(const sdk::OutTensors& out);
   void start();
@@ -70,10 +76,10 @@ class Request : public sdk::Context {
   void finish(int32_t code, const std::string& text);
 
   Making making_;
-  ov::InferRequest request_;
+  ov::InferRequest request_, retired_;  // a submit() inside a signal comes from the callback of the one that is retired
   std::vector<Lent> inputs_, outputs_;
   bool timed_ = false;
-  uint64_t began_ns_ = 0;
+  uint64_t age_ = 0, began_ns_ = 0;
   std::vector<Event> events_;
 
   // Of the run under way.

@@ -48,6 +48,8 @@ void gather(Call&), gather_elements(Call&), gather_nd(Call&), scatter_elements(C
 void resize(Call&), upsample(Call&);
 // grid_sample.cpp
 void grid_sample(Call&);
+// roi.cpp
+void roi_align(Call&), max_roi_pool(Call&);
 // loss.cpp
 void negative_log_likelihood_loss(Call&), softmax_cross_entropy_loss(Call&);
 // normalize.cpp

@@ -107,6 +107,18 @@ inline std::vector<EmptyCase> empty_cases() {
       {"g (float[N] x) => (float[M] y, int64[A] i, int64[B] v, int64[C] c) { y, i, v, c = Unique(x) }", {{0}, {3}}},
       {"g (float[N] x, bool[N] c) => (float[M] y) { y = Compress <axis = 0> (x, c) }", {{0}, {2, 0, 0, true}, {2, 0, 0, false}}},
       {"g (float[1,N,4] b, float[1,1,N] s) => (int64[M,3] y) <int64 m = {9}, float i = {0.5}, float t = {0.1}> { y = NonMaxSuppression(b, s, m, i, t) }", {{0}, {3}, {3, 0, 0, false, 0}}},
+      {"g (float[1,2,4,4] x, float[N,4] r, int64[N] b) => (float[N,2,2,2] y) { y = RoiAlign <output_height = 2, output_width = 2, sampling_ratio = 2> (x, r, b) }"},
+      {"g (float[1,2,4,4] x, float[N,5] r) => (float[N,2,2,2] y) { y = MaxRoiPool <pooled_shape = [2, 2]> (x, r) }", {{0}, {2, 0, 0, false, 0}}},
+      {"g (float[N,1,3,3] x, float[N,2,2,2] w) => (float[N,1,2,2] y) { y = GridSample(x, w) }"},
+      {"g (float[1,1,3,3] x, float[1,N,2,2] w) => (float[1,1,N,2] y) { y = GridSample(x, w) }"},
+      {"g (float[N,3] x, float[3,2] w) => (float[N,2] y) { y = Einsum <equation = \"nk,km->nm\"> (x, w) }"},
+      {"g (float[2,K] x, float[K,2] w) => (float[2,2] y) { y = Einsum <equation = \"nk,km->nm\"> (x, w) }", {{0, 0}, {0, 3}}},
+      {"g (float[N,4,2] x) => (float[N,4,2] y) <float[4] s = {1, 2, 3, 4}> { y = GroupNormalization <num_groups = 2> (x, s, s) }"},
+      {"g (float[N,3,2,2] x) => (float[N,3,2,2] y) { y = LRN <size = 3> (x) }"},
+      {"g (float[N,1,2,2] x) => (float[N,4,1,1] y) { y = SpaceToDepth <blocksize = 2> (x) }"},
+      {"g (float[3,N] x, int64[N] l) => (float[3,N] y) { y = ReverseSequence <time_axis = 0, batch_axis = 1> (x, l) }", {{0, 0, 1}, {2, 0, 2}}},
+      {"g (uint8[N,3] x, uint8[3,2] w) => (int32[N,2] y) { y = MatMulInteger(x, w) }", {{0}, {2, 0, 0, false, 0}}},
+      {"g (float[N,2,3,3] x) => (float[N,2,2,2] y) { y = LpPool <kernel_shape = [2, 2]> (x) }", {{0}, {2}}, true},
       // rows above a threshold, and what is done with them
       {"g (float[N,4] x, float[N] s) => (float[M,2] y) <float t = {0.5}, int64[1] a = {0}, float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[2] b = {1, 2}> "
        "{ c = Greater(s, t)  z = NonZero(c)  i = Squeeze(z, a)  r = Gather(x, i)  p = Gemm(r, w, b)  y = Softmax(p) }", {{0}, {4}, {4, 0, 0, false, 0}}},

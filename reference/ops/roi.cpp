@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// reference/ops: RoiAlign and MaxRoiPool: one small picture per region of interest. The rules of edges and of the mode "max", which the operator's text
+// leaves open, are those of ONNX's own node tests.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/ops/map.hpp"
+#include "reference/ops/ops.hpp"
+
+namespace optima::reference::ops {
+namespace {
+
+struct Planes {
+  Planes(const Tensor& x) : batch(x.dims[0]), channels(x.dims[1]), height(x.dims[2]), width(x.dims[3]), values(load<double>(x)) {}
+  const double* plane(int64_t n, int64_t c) const { return values.data() + (n * channels + c) * height * width; }
+  int64_t batch, channels, height, width;
+  std::vector<double> values;
+};
+
+void check_fit(const Tensor& x, const Tensor& rois, int64_t columns) {
+  if (x.dims.size() != 4) invalid("input 0 of shape " + show(x.dims) + " is no batch of pictures");
+  if (rois.dims.size() != 2 || rois.dims[1] != columns) invalid("regions of shape " + show(rois.dims) + ", must be [any," + std::to_string(columns) + "]");
+}
+
+int64_t batch_of(double index, const Planes& x) {
+  if (!(index >= 0 && index < static_cast<double>(x.batch))) invalid("a region is of picture " + std::to_string(index) + " of " + std::to_string(x.batch));
+  return static_cast<int64_t>(index);
+}
+
+/// One of the four elements round a point, and its share.
+struct Corner {
+  int64_t at;
+  double weight;
+};
+
+/// The share of low and high on one axis; nothing more than one element outside.
+bool between(double at, int64_t n, Corner& low, Corner& high) {
+  if (!(at >= -1 && at <= static_cast<double>(n)) || n == 0) return false;
+  at = std::min(std::max(at, 0.0), static_cast<double>(n - 1));
+  low.at = static_cast<int64_t>(at);
+  high.at = std::min(low.at + 1, n - 1);
+  high.weight = at - static_cast<double>(low.at);
+  low.weight = 1 - high.weight;
+  return true;
+}
+
+/// What a cell of the output is made of: every sampled point has four corners, or none.
+std::vector<Corner> cell(const Planes& x, double top, double left, double height, double width, int64_t rows, int64_t columns) {
+  std::vector<Corner> out;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) {
+      Corner y[2], z[2];
+      const double down = top + (static_cast<double>(r) + 0.5) * height / static_cast<double>(rows), right = left + (static_cast<double>(c) + 0.5) * width / static_cast<double>(columns);
+      const bool inside = between(down, x.height, y[0], y[1]) && between(right, x.width, z[0], z[1]);
+      for (int k = 0; k < 4; ++k) out.push_back(inside ? Corner{y[k / 2].at * x.width + z[k % 2].at, y[k / 2].weight * z[k % 2].weight} : Corner{0, 0});
+    }
+  return out;
+}
+
+double mean(const std::vector<Corner>& corners, const double* plane) {
+  double sum = 0;
+  for (const Corner& c : corners) sum += c.weight == 0 ? 0 : c.weight * plane[c.at];
+  return corners.empty() ? 0 : sum / (static_cast<double>(corners.size()) / 4);
+}
+
+double most(const std::vector<Corner>& corners, const double* plane) {
+  double best = corners.empty() ? 0 : -std::numeric_limits<double>::infinity();
+  for (const Corner& c : corners) best = std::max(best, c.weight == 0 ? 0 : c.weight * plane[c.at]);
+  return best;
+}
+
+int64_t samples(int64_t asked, double size, int64_t cells) {
+  constexpr double kMost = 1 << 12;  // of one axis: a region is not larger than a picture
+  return asked > 0 ? asked : static_cast<int64_t>(std::min(kMost, std::max(0.0, std::ceil(size / static_cast<double>(cells)))));
+}
+
+}  // namespace
+
+void roi_align(Call& c) {
+  const Tensor &input = c.in(0), &rois = c.in(1), &index = c.in(2);
+  check_fit(input, rois, 4);
+  if (index.dims != Dims{rois.dims[0]}) invalid("batch_indices of shape " + show(index.dims) + ", must be " + show(Dims{rois.dims[0]}));
+  const Planes x(input);
+  const int64_t rows = c.integer("output_height", 1), columns = c.integer("output_width", 1), asked = c.integer("sampling_ratio", 0);
+  if (rows < 1 || columns < 1 || asked < 0) invalid("output_height, output_width and sampling_ratio are " + show(Dims{rows, columns, asked}) + ", must not be negative");
+  const std::string mode = c.text("mode", "avg"), how = c.text("coordinate_transformation_mode", c.version() < 16 ? "output_half_pixel" : "half_pixel");
+  if (mode != "avg" && mode != "max") invalid("mode is '" + mode + "', must be avg or max");
+  if (how != "half_pixel" && how != "output_half_pixel") invalid("coordinate_transformation_mode is '" + how + "', must be half_pixel or output_half_pixel");
+  const bool half = how == "half_pixel";
+  const double scale = c.real("spatial_scale", 1), shift = half ? 0.5 : 0, least = half ? -std::numeric_limits<double>::infinity() : 1;
+  const std::vector<double> r = load<double>(rois), of = load<double>(index);
+  const Dims shape{rois.dims[0], x.channels, rows, columns};
+  std::vector<double> out(static_cast<size_t>(count(shape)));
+  double* to = out.data();
+  for (int64_t n = 0; n < rois.dims[0]; ++n) {
+    const double *box = r.data() + 4 * n, left = box[0] * scale - shift, top = box[1] * scale - shift;
+    const double width = std::max(box[2] * scale - shift - left, least), height = std::max(box[3] * scale - shift - top, least);
+    const double down = height / static_cast<double>(rows), right = width / static_cast<double>(columns);
+    const int64_t batch = batch_of(of[static_cast<size_t>(n)], x), plane = rows * columns;
+    for (int64_t i = 0; i < plane; ++i) {
+      const std::vector<Corner> corners = cell(x, top + static_cast<double>(i / columns) * down, left + static_cast<double>(i % columns) * right, down, right,
+                                               samples(asked, height, rows), samples(asked, width, columns));
+      for (int64_t ch = 0; ch < x.channels; ++ch) to[ch * plane + i] = mode == "avg" ? mean(corners, x.plane(batch, ch)) : most(corners, x.plane(batch, ch));
+    }
+    to += x.channels * plane;
+  }
+  c.out(0, store(input.dtype, shape, out));
+}
+
+void max_roi_pool(Call& c) {
+  const Tensor &input = c.in(0), &rois = c.in(1);
+  check_fit(input, rois, 5);
+  const Planes x(input);
+  const Dims shape = c.list("pooled_shape");
+  if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) invalid("pooled_shape is " + show(shape) + ", must be two sizes");
+  const double scale = c.real("spatial_scale", 1);
+  const std::vector<double> r = load<double>(rois);
+  std::vector<double> out;
+  const auto range = [](int64_t i, double start, double size, int64_t cells, int64_t n, int64_t& from, int64_t& to) {
+    const auto most = static_cast<double>(n), step = size / static_cast<double>(cells);
+    from = static_cast<int64_t>(std::min(most, std::max(0.0, start + std::floor(static_cast<double>(i) * step))));
+    to = static_cast<int64_t>(std::min(most, std::max(0.0, start + std::ceil(static_cast<double>(i + 1) * step))));
+  };
+  for (int64_t n = 0; n < rois.dims[0]; ++n) {
+    const double* roi = r.data() + 5 * n;
+    const int64_t batch = batch_of(roi[0], x);
+    const double left = std::round(roi[1] * scale), top = std::round(roi[2] * scale);
+    const double width = std::max(std::round(roi[3] * scale) - left + 1, 1.0), height = std::max(std::round(roi[4] * scale) - top + 1, 1.0);
+    for (int64_t ch = 0; ch < x.channels; ++ch)
+      for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
+        int64_t y0, y1, x0, x1;
+        range(i / shape[1], top, height, shape[0], x.height, y0, y1);
+        range(i % shape[1], left, width, shape[1], x.width, x0, x1);
+        double best = y1 <= y0 || x1 <= x0 ? 0 : -std::numeric_limits<double>::infinity();
+        for (int64_t y = y0; y < y1; ++y)
+          for (int64_t z = x0; z < x1; ++z) best = std::max(best, x.plane(batch, ch)[y * x.width + z]);
+        out.push_back(best);
+      }
+  }
+  c.out(0, store(input.dtype, Dims{rois.dims[0], x.channels, shape[0], shape[1]}, out));
+}
+
+}  // namespace optima::reference::ops
