@@ -77,12 +77,14 @@ class Builder {
   template <class T>
   Result<uint32_t> make_constant(const T& tensor) {
     OPTIMA_ASSIGN(Tensor decoded, decode(tensor, moved_));
-    return keep(std::move(decoded));
+    return keep(decoded.constant.dtype, std::move(decoded.constant.dims), std::move(decoded.bytes));
   }
-  uint32_t keep(Tensor tensor) {
-    tensor.constant.blob = static_cast<uint32_t>(out_.blobs.size());
-    out_.blobs.push_back(std::move(tensor.bytes));
-    out_.contents.constants.push_back(std::move(tensor.constant));
+  uint32_t keep(int32_t dtype, std::vector<int64_t> dims, Blob bytes) {
+    image::Constant& constant = out_.contents.constants.emplace_back();
+    constant.dtype = dtype;
+    constant.dims = std::move(dims);
+    constant.blob = static_cast<uint32_t>(out_.blobs.size());
+    out_.blobs.push_back(std::move(bytes));
     return static_cast<uint32_t>(out_.contents.constants.size()) - 1;
   }
 
@@ -229,14 +231,14 @@ class Builder {
       case AttributeProto::INT: return numbers(OPTIMA_I64, std::vector<int64_t>{a.i()}, {});
       case AttributeProto::FLOATS: return numbers(OPTIMA_F32, std::vector<float>(a.floats().begin(), a.floats().end()), {a.floats_size()});
       case AttributeProto::INTS: return numbers(OPTIMA_I64, std::vector<int64_t>(a.ints().begin(), a.ints().end()), {a.ints_size()});
-      case AttributeProto::STRING: return keep({{OPTIMA_STRING, {}, 0}, string_bytes({a.s()})});
-      case AttributeProto::STRINGS: return keep({{OPTIMA_STRING, {a.strings_size()}, 0}, string_bytes({a.strings().begin(), a.strings().end()})});
+      case AttributeProto::STRING: return keep(OPTIMA_STRING, {}, string_bytes({a.s()}));
+      case AttributeProto::STRINGS: return keep(OPTIMA_STRING, {a.strings_size()}, string_bytes({a.strings().begin(), a.strings().end()}));
       default: return invalid_input(cat("Constant with attribute ", quote(a.name()), " of type ", static_cast<int>(a.type())));
     }
   }
   template <class T>
   uint32_t numbers(int32_t dtype, const std::vector<T>& values, std::vector<int64_t> dims) {
-    return keep({{dtype, std::move(dims), 0}, Blob::copy(values.data(), values.size() * sizeof(T))});
+    return keep(dtype, std::move(dims), Blob::copy(values.data(), values.size() * sizeof(T)));
   }
 
   const onnx::ModelProto& model_;

@@ -59,7 +59,8 @@ static optima_str lit(const char* z) {
   return s;
 }
 
-static void crash(void) { *(volatile int*)(uintptr_t)16 = 1; }
+static volatile int* volatile nowhere;
+static void crash(void) { *nowhere = 1; }
 
 #if CASE == CRASH_IN_CONSTRUCTOR
 __attribute__((constructor)) static void at_load(void) { crash(); }
