@@ -19,7 +19,7 @@ double add_told(const Plan& plan, const Subgraph& subgraph, const SubgraphTime& 
     out.nodes[plan.nodes[n].name] = {us, CostMethod::Profile};
     left -= us;
   }
-  return std::max(left, 0.0);
+  return std::max(time.outside >= 0 ? time.outside : left, 0.0);
 }
 
 void share_out(const Plan& plan, const Subgraph& subgraph, double whole, MeasuredDevice& out) {
@@ -49,7 +49,7 @@ MeasuredDevice measured_device(const Plan& plan, uint32_t device, const std::vec
   for (size_t s = 0; s < plan.subgraphs.size(); ++s) {
     SubgraphTime time = times[plan.first + s];
     if (plan.subgraphs[s].device != device || time.whole <= 0) continue;  // 0: the branch of an If that was not taken
-    time.whole /= runs;
+    time.whole /= runs, time.outside /= runs;
     for (auto& [node, us] : time.nodes) us /= runs;
     out.runs.push_back(run_of(plan, s, time.whole + std::max(loop_us, 0.0)));
     if (time.nodes.empty()) share_out(plan, plan.subgraphs[s], time.whole, out);

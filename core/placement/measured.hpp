@@ -14,10 +14,11 @@ namespace optima {
 struct SubgraphTime {
   double whole = 0;
   std::map<uint32_t, double> nodes;  ///< by node id: what the plugin's profile told; empty without one
+  double outside = -1;               ///< what the nodes of a run left of it: the median over the runs, not of the medians; negative = not known
 };
 
 /// Costs of every node on the device it ran on. With a profile, a node gets the time that it tells; nodes that it does not name ran as
-/// part of others and get 0; what is left of the subgraph's time is what starting it costs, and goes into launch_us. Without, the time is
+/// part of others and get 0; what is left of the subgraph's time (`outside`) is what starting it costs, and goes into launch_us. Without, the time is
 /// shared out to the nodes as the roofline model would (processor of typical rates), so that they add up to it.
 /// Each subgraph with its whole time and the bytes that cross its boundary goes into the device's runs.
 /// `loop_us`: what the run loop spent around each subgraph; negative = not known.

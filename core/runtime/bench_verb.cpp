@@ -56,6 +56,7 @@ Result<std::vector<double>> measure(Request& request, const RunOptions& options,
 struct Parts {
   std::vector<std::vector<double>> subgraphs;  // ms per run, by position; in bodies over all trips
   std::vector<std::map<uint32_t, std::vector<double>>> nodes;  // by position: node id -> ms per run, where the plugin tells
+  std::vector<std::vector<double>> outside;    // ms per run, by position: what its nodes left of the subgraph; where the plugin tells
   std::vector<double> copies, overhead;        // ms per run
   std::vector<ProfileEvent> last;              // of the last run, for --trace
 };
@@ -71,13 +72,14 @@ Result<Parts> profile(Request& request, int64_t runs) {
   Parts parts;
   parts.subgraphs.resize(request.model().subgraphs().size());
   parts.nodes.resize(parts.subgraphs.size());
+  parts.outside.resize(parts.subgraphs.size());
   request.take_events();
   request.set_profiling(true);
   for (int64_t i = 0; i < std::min(runs, kProfiledRuns); ++i) {
     OPTIMA_RETURN_IF_ERROR(request.run());
     parts.last = request.take_events();
     double whole = 0, inside = 0, copies = 0;
-    std::vector<double> each(parts.subgraphs.size(), 0);
+    std::vector<double> each(parts.subgraphs.size(), 0), in_nodes(each);
     for (const ProfileEvent& e : parts.last) {
       const double ms = static_cast<double>(e.duration_ns) / 1e6;
       if (e.kind == ProfileKind::ModelExecute) whole = ms;
@@ -85,12 +87,17 @@ Result<Parts> profile(Request& request, int64_t runs) {
       if (e.kind == ProfileKind::SubgraphExecute) inside += ms;
       if (e.kind == ProfileKind::SubgraphExecute || e.kind == ProfileKind::FlowExecute) each[e.index] += ms;
       if (e.kind == ProfileKind::LayerExecute && e.node != OPTIMA_NONE) {
-        std::vector<double>& node = parts.nodes[position_of(request.model(), e.index)][e.node];
+        const size_t at = position_of(request.model(), e.index);
+        std::vector<double>& node = parts.nodes[at][e.node];
+        in_nodes[at] += ms;
         node.resize(static_cast<size_t>(i) + 1, 0);
         node.back() += ms;  // a node may run in several steps
       }
     }
-    for (size_t k = 0; k < each.size(); ++k) parts.subgraphs[k].push_back(each[k]);
+    for (size_t k = 0; k < each.size(); ++k) {
+      parts.subgraphs[k].push_back(each[k]);
+      if (in_nodes[k] > 0) parts.outside[k].push_back(each[k] - in_nodes[k]);
+    }
     parts.copies.push_back(copies);
     parts.overhead.push_back(whole - inside - copies);
   }
@@ -126,8 +133,9 @@ std::vector<std::string> time_row(const std::string& name, const std::vector<dou
   return {name, milliseconds(quantile(ms, 0.5)), milliseconds(quantile(ms, 0.9)), milliseconds(quantile(ms, 0.99))};
 }
 
-// Median milliseconds of the nodes that the plugin's profile told of; absent without one.
-void add_nodes(Json& subgraph, const std::map<uint32_t, std::vector<double>>& nodes) {
+// Median milliseconds of the nodes that the plugin's profile told of, and of what they leave of a run; absent without one.
+void add_nodes(Json& subgraph, const std::map<uint32_t, std::vector<double>>& nodes, const std::vector<double>& outside) {
+  if (!outside.empty()) subgraph["outside_nodes"] = quantile(outside, 0.5);
   for (const auto& [id, ms] : nodes) subgraph["nodes"].push_back({{"id", id}, {"milliseconds", quantile(ms, 0.5)}});
 }
 
@@ -163,7 +171,7 @@ Json document(const LoadedModel& model, const std::vector<Tensor>& inputs, const
   for (size_t i = 0; i < model.subgraphs().size(); ++i) {
     const SubgraphInfo& s = model.subgraphs()[i];
     subgraphs.push_back({{"index", s.index}, {"device", s.device}, {"plugin", s.plugin}, {"milliseconds", time_json(f.parts.subgraphs[i])}});
-    add_nodes(subgraphs.back(), f.parts.nodes[i]);
+    add_nodes(subgraphs.back(), f.parts.nodes[i], f.parts.outside[i]);
   }
   return {{"package", model.package().model_name}, {"package_sha256", model.package().hash}, {"inputs", inputs_json(inputs)},
           {"runs", f.times.size()},

@@ -18,6 +18,10 @@ Result<SubgraphTime> time_of(const JsonReader& at) {
   OPTIMA_ASSIGN(out.whole, ms.number("p50"));
   out.whole *= 1e3;
   if (!at.has("nodes")) return out;
+  if (at.has("outside_nodes")) {
+    OPTIMA_ASSIGN(const double outside_ms, at.number("outside_nodes"));
+    out.outside = outside_ms * 1e3;
+  }
   OPTIMA_ASSIGN(const auto nodes, at.array("nodes"));
   for (const JsonReader& node : nodes) {
     OPTIMA_ASSIGN(const int64_t id, node.integer("id"));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -124,6 +125,52 @@ TEST_CASE("measured costs: a slow device is left alone unless a node is pinned t
   found = plan(f, model, "llvm_cpu/X64:0,REF:0", {fast, gift}, {"--config", far});
   CHECK(nodes_on(found, "REF:0").empty());
   check_never_slower(found);
+}
+
+namespace {
+
+// The layers that a trace holds, end to end in microseconds, and the one subgraph that holds them.
+struct Traced {
+  double begin = 0, end = 0, layers_begin = 0, layers_end = 0, layers = 0;
+  explicit Traced(const Json& trace) {
+    double at = -1;
+    for (const Json& e : trace["traceEvents"]) {
+      const double ts = e.value("ts", 0.0), us = e.value("dur", 0.0);
+      if (e["cat"] == "SubgraphExecute") begin = ts, end = ts + us;
+      if (e["cat"] != "LayerExecute") continue;
+      if (at < 0) layers_begin = ts;
+      else CHECK(std::abs(ts - at) < 0.01);  // a trace tells nanoseconds
+      layers_end = at = ts + us;
+      layers += us;
+    }
+  }
+  double share() const { return layers / (end - begin); }
+};
+
+}  // namespace
+
+TEST_CASE("the layers of llvm_cpu fill their subgraph with any number of threads, and the costs file books the rest as starting it") {
+  const TempFolder f;
+  ok({"compile", digits_model(), "-o", f / "out", "--name", "net", "--require-device", kLlvm});
+  for (const char* threads : {"1", "2", "5"}) {
+    CAPTURE(threads);
+    double best = 0;
+    for (int i = 0; i < 50 && best < 0.95; ++i) {  // a busy machine may stop a run between its layers and its end: not fifty
+      ok({"run", f / "out/net", "--input", "random", "--threads", threads, "--trace", f / "trace.json"});
+      const Traced run(read(f / "trace.json"));
+      CHECK(run.begin <= run.layers_begin);
+      CHECK(run.layers_end <= run.end + 0.01);
+      best = std::max(best, run.share());
+    }
+    CHECK(best >= 0.95);
+    ok({"bench", f / "out/net", "--repeat", "1", "--threads", threads, "--trace", f / "trace.json", "--write-costs", f / "costs.json"});
+    const Traced measured(read(f / "trace.json"));
+    double sum = 0;
+    const Json device = read(f / "costs.json")["devices"][0];
+    for (const auto& [node, us] : device["profile"].items()) sum += us.get<double>();
+    CHECK(sum == doctest::Approx(measured.layers).epsilon(1e-6));
+    CHECK(sum + device["launch_us"].get<double>() >= (measured.end - measured.begin) * (1 - 1e-6));
+  }
 }
 
 TEST_CASE("without a known cost the objective latency is an error that says how to get one; the config's rates are enough") {

@@ -291,6 +291,9 @@ TEST_CASE("a measured subgraph's time goes to the nodes that the profile names a
   CHECK(costs.devices[0].nodes.at("b").method == CostMethod::Profile);
   CHECK(us("a") == 0);
   CHECK(costs.devices[0].launch_us == 10);
+  costs = measured_costs(plan, {{30, {{b, 20}}, 2}}, 0.5);  // medians do not add up, what each run left of itself does
+  CHECK(us("b") == 20);
+  CHECK(costs.devices[0].launch_us == 2.5);
   costs = measured_costs(plan, {{30, {{b, 40}}}}, 0.5);  // more than the whole: nothing is left
   CHECK(costs.devices[0].launch_us == 0.5);
   const Result<MeasuredCosts> back = parse_costs(costs_text(costs), "costs.json");
