@@ -21,7 +21,6 @@ constexpr uint64_t kMost = uint64_t{1} << 46;  // no size is larger: sums cannot
 /// One class for both directions: the list of fields is written once, in visit().
 class Writer {
  public:
-  static constexpr bool kReads = false;
   template <class T>
   void number(const T& v) {
     bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -40,7 +39,6 @@ class Writer {
 
 class Reader {
  public:
-  static constexpr bool kReads = true;
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
   template <class T>
   void number(T& v) {
