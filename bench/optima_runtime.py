@@ -17,7 +17,7 @@ class Tensor(c.Structure):
 class ContextOptions(c.Structure):
     _fields_ = [("struct_size", c.c_uint32), ("workers", c.c_uint32), ("plugin_folders", c.POINTER(c.c_char_p)), ("settings", c.c_void_p),
                 ("plugin_folder_count", c.c_uint32), ("setting_count", c.c_uint32), ("log", c.c_void_p), ("log_data", c.c_void_p),
-                ("log_level", c.c_int32), ("reserved", c.c_uint32)]
+                ("log_level", c.c_int32), ("flags", c.c_uint32)]
 
 
 class LoadOptions(c.Structure):

@@ -2,10 +2,6 @@
 // core/registry: static checks of one file, in the order in which a person would want to hear of them.
 #include "core/registry/plugin_file.hpp"
 
-#include <sys/stat.h>
-
-#include <filesystem>
-
 #include "core/registry/elf_note.hpp"
 #include "core/registry/negotiate.hpp"
 #include "core/support/text.hpp"
@@ -43,14 +39,6 @@ Status read_plugin_file(const std::string& path, Manifest& manifest) {
   OPTIMA_RETURN_IF_ERROR(right_machine(*note));
   OPTIMA_RETURN_IF_ERROR(abi_served(manifest, served_majors()));
   return right_sanitizer(manifest);
-}
-
-Status only_owner_writes(const std::string& path, const FileStamp& stamp) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  OPTIMA_ASSIGN(const FileStamp parent, stamp_of(folder));
-  if (stamp.mode & S_IWOTH) return plugin_error("is writable by everybody (chmod o-w it)");
-  if (parent.mode & S_IWOTH) return plugin_error(cat("lies in the folder ", quote(folder), ", which is writable by everybody (chmod o-w it)"));
-  return {};
 }
 
 }  // namespace optima

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "core/registry/library.hpp"
 #include "core/registry/registry.hpp"
 
 namespace optima {
@@ -12,8 +11,5 @@ namespace optima {
 /// The file's note, parsed, and all refusals that need no vendor code: no ELF file, truncated, other machine, 32-bit, no
 /// note, bad manifest, ABI pair, sanitizer. On InvalidInput the manifest may still be filled in (for the list).
 Status read_plugin_file(const std::string& path, Manifest& manifest);
-
-/// Whether others may change the file or its folder.
-Status only_owner_writes(const std::string& path, const FileStamp& stamp);
 
 }  // namespace optima

@@ -2,6 +2,8 @@
 // core/registry: scanning folders, refusing files, and handing out plugins.
 #include "core/registry/registry.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include "core/registry/file_plugin.hpp"
 #include "core/registry/plugin_file.hpp"
 #include "core/registry/probe.hpp"
+#include "core/registry/trust.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
 
@@ -132,9 +135,9 @@ class Scanner {
   Status judge(PluginFile& file, const FileStamp& stamp) {
     OPTIMA_RETURN_IF_ERROR(read_plugin_file(file.path, file.manifest));
     const std::string& id = file.manifest.id;
-    if (!options_.allow.empty() && std::find(options_.allow.begin(), options_.allow.end(), id) == options_.allow.end())
-      return plugin_error(cat("plugin ", quote(id), " is not in the allow-list"));
-    if (!options_.allow_writable_by_others) OPTIMA_RETURN_IF_ERROR(only_owner_writes(file.path, stamp));
+    file.unwanted = !options_.allow.empty() && std::find(options_.allow.begin(), options_.allow.end(), id) == options_.allow.end();
+    if (file.unwanted) return plugin_error(cat("plugin ", quote(id), " is not in the allow-list"));
+    if (!options_.allow_writable_by_others) OPTIMA_RETURN_IF_ERROR(only_trusted_write(file.path, ::geteuid()));
     OPTIMA_RETURN_IF_ERROR(against_earlier(file, files_));
     if (options_.probe_program.empty()) return {};
     return probe(file.path, stamp, {options_.probe_program, options_.cache_folder, options_.probe_seconds});

@@ -26,7 +26,7 @@ namespace optima {
 struct ScanOptions {
   std::vector<std::string> folders;     ///< each scanned itself and one level below
   std::vector<std::string> allow;       ///< plugin ids; empty = all
-  bool allow_writable_by_others = false;
+  bool allow_writable_by_others = false; ///< also take files that others than root and the user may write, see trust.hpp
   std::string cache_folder;             ///< results of the throw-away probe, by file hash; empty = probe every time
   std::string probe_program;            ///< program run as `P __probe FILE`; empty = no probe (the runtime on a target)
   double probe_seconds = 10;            ///< a probe that takes longer counts as hanging
@@ -37,6 +37,7 @@ struct PluginFile {
   std::string path;      ///< absolute
   Manifest manifest;     ///< empty when the file has none that can be read
   Status refusal;        ///< one sentence: why the file is not used
+  bool unwanted = false; ///< refused because the allow-list leaves it out, which is no fault
 };
 
 class Plugin;
@@ -167,7 +168,7 @@ struct CompileJob {
 
 struct NodeCost {
   uint32_t node = OPTIMA_NONE;  ///< OPTIMA_NONE = all nodes asked, as one subgraph
-  double microseconds = -1;     ///< negative = unknown
+  double microseconds = -1;     ///< as the plugin gave it: negative = unknown, and what is no time does not count
   uint64_t device_bytes = 0;
   bool measured = false;
 };

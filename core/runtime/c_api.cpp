@@ -185,6 +185,7 @@ int32_t optima_rt_context_create(const optima_rt_context_options* options, optim
     const optima_rt_context_options o = take(options);
     set_log_from(o);
     PluginFolders folders;
+    folders.allow_writable = o.flags & OPTIMA_RT_ALLOW_WRITABLE;
     for (uint32_t i = 0; i < o.plugin_folder_count; ++i) folders.folders.push_back(text_or_empty(o.plugin_folders[i]));
     for (uint32_t i = 0; i < o.setting_count; ++i) {
       const optima_rt_setting s = element(o.settings, i);

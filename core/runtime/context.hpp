@@ -35,6 +35,7 @@ struct PluginFolders {
   std::vector<std::string> folders;
   OptionValues options;  ///< "plugin.key" -> value
   std::string host_name = "optima_runtime", host_version;
+  bool allow_writable = false;  ///< files that others may change, too
 };
 /// Plugins of folders, through a registry of its own. InvalidInput when a folder is missing or an option unknown; without a folder
 /// options are kept for those that are added.

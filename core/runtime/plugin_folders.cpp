@@ -28,6 +28,7 @@ class FolderPlugins : public PluginSource {
   Status scan(std::vector<std::string> folders, bool all) {
     ScanOptions scan;
     scan.folders = std::move(folders);
+    scan.allow_writable_by_others = given_.allow_writable;
     HostServices services;
     services.name = given_.host_name;
     services.version = given_.host_version;

@@ -67,7 +67,7 @@ Arguments& Arguments::with_globals() {
       .option("log-level", "LEVEL", "trace, debug, info, warn or error (default warn)")
       .option("log-json", "FILE", "also write the log to FILE, one JSON object a line")
       .flag("json", "print one JSON document on stdout instead of text")
-      .flag("allow-writable-plugins", "accept plugin folders that other users may write to");
+      .flag("allow-writable-plugins", "load plugin files that others than root and you may change: writable by everybody, or another user's");
 }
 
 Status Arguments::parse(const std::vector<std::string>& words) {

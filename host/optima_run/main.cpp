@@ -48,6 +48,7 @@ Status run_task(const run::CommandLine& line) {
   folders.folders = line.plugin_folders.empty() ? default_folders() : line.plugin_folders;
   for (std::string& f : folders.folders) f = expand_home(f);
   folders.options = line.plugin_options;
+  folders.allow_writable = line.allow_writable;
   folders.host_name = "optima-run";
   folders.host_version = OPTIMA_VERSION;
   OPTIMA_ASSIGN(std::unique_ptr<PluginSource> plugins, scan_plugins(std::move(folders)));

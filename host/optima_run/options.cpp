@@ -100,6 +100,8 @@ const Row kRows[] = {
     {"--verify", "", "hash weights even when they were seen before", [](CommandLine& l, const std::string&) { return l.options.verify = true, Status(); }},
     {"--devices", "", "list plugins and the devices they see", take_task<Task::Devices>},
     {"--plugins", "DIR", "plugin folder instead of the default one (OPTIMA_PLUGINS where it is set, else ../lib/optima/plugins beside the program); may be repeated", [](CommandLine& l, const std::string& t) { return l.plugin_folders.push_back(t), Status(); }},
+    {"--allow-writable-plugins", "", "load plugin files that others than root and you may change: writable by everybody, or another user's",
+     [](CommandLine& l, const std::string&) { return l.allow_writable = true, Status(); }},
     {"--option", "PLUGIN.KEY=V", "a setting of a plugin", take_plugin_option},
     {"--json", "", "print one JSON document", [](CommandLine& l, const std::string&) { return l.json = true, Status(); }},
     {"--log-level", "LEVEL", "trace, debug, info, warn (default) or error", take_log_level},

@@ -18,7 +18,7 @@ struct CommandLine {
   RunOptions options;
   std::vector<std::string> plugin_folders;  ///< empty = the default ones
   OptionValues plugin_options;
-  bool json = false;
+  bool json = false, allow_writable = false;
   LogLevel log_level = LogLevel::Warn;
 };
 

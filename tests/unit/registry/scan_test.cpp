@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 
 #include "core/registry/elf_note.hpp"
+#include "core/registry/trust.hpp"
 #include "tests/unit/registry/sample.hpp"
 
 using namespace optima;
@@ -175,6 +177,63 @@ TEST_CASE("files and folders that everybody may write are refused unless allowed
   chmod(file.c_str(), 0755);
   chmod(folder.path().c_str(), 0777);
   CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which is writable by everybody (chmod o-w it)"));
+}
+
+TEST_CASE("a link that leads where everybody may write is refused, and so is one over such a place") {
+  const PluginFolder folder, open({"fine"});
+  fs::create_symlink(open.path() + "/fine.so", folder.path() + "/link.so");
+  CHECK(scanned(folder.path()).compiler("bad"));
+  chmod(open.path().c_str(), 0777);
+  const std::string everybody = "which is writable by everybody (chmod o-w it)";
+  CHECK(refusal(scanned(folder.path()), "link.so") == cat("lies, behind a link, in the folder '", open.path(), "', ", everybody));
+  CHECK(scan({folder.path()}, {}, true)->compiler("bad"));
+  // the link that is followed on the way may be changed
+  const PluginFolder safe({"fine"});
+  fs::create_symlink(safe.path() + "/fine.so", open.path() + "/middle");
+  fs::remove(folder.path() + "/link.so");
+  fs::create_symlink(open.path() + "/middle", folder.path() + "/link.so");
+  CHECK(refusal(scanned(folder.path()), "link.so") == cat("lies, behind a link, in the folder '", open.path(), "', ", everybody));
+  fs::remove(folder.path() + "/link.so");
+  fs::create_symlink("loop.so", folder.path() + "/loop.so");
+  CHECK(refusal(scanned(folder.path()), "loop.so").find("Too many levels of symbolic links") != std::string::npos);
+}
+
+TEST_CASE("a folder above the plugin's that everybody may write is refused, but for a sticky one, where only the owner moves an entry") {
+  const PluginFolder folder;
+  const std::string file = folder.add("fine", "inner/fine");
+  chmod(folder.path().c_str(), 0777);
+  CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which is writable by everybody (chmod o-w it)"));
+  chmod(folder.path().c_str(), 01777);
+  CHECK(scanned(folder.path()).compiler("bad"));
+  CHECK(only_trusted_write(file, ::geteuid()).ok());
+}
+
+TEST_CASE("a file or a folder of another user is refused") {
+  constexpr uid_t kOther = 4711;
+  const PluginFolder folder({"fine"});
+  const std::string file = folder.path() + "/fine.so";
+  const std::string wanted = cat("wanted root or user ", ::geteuid(), ", who runs this program (chown it)");
+  if (::geteuid() != 0) {  // to somebody else our files are another's
+    CHECK_FALSE(only_trusted_write(file, kOther).ok());
+    return;
+  }
+  REQUIRE(::chown(file.c_str(), kOther, kOther) == 0);
+  CHECK(refusal(scanned(folder.path()), "fine.so") == cat("belongs to user 4711, ", wanted));
+  CHECK(scan({folder.path()}, {}, true)->compiler("bad"));
+  CHECK(only_trusted_write(file, kOther).ok());  // root's folders are anybody's to trust
+  REQUIRE((::chown(file.c_str(), 0, 0) == 0 && ::chown(folder.path().c_str(), kOther, kOther) == 0));
+  CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which belongs to user 4711, ", wanted));
+  chmod(folder.path().c_str(), 01777);  // sticky, but the folder is another's
+  CHECK_FALSE(scanned(folder.path()).compiler("bad"));
+  const PluginFolder sticky, target({"fine"});
+  const std::string link = sticky.path() + "/link.so";
+  fs::create_symlink(target.path() + "/fine.so", link);
+  chmod(sticky.path().c_str(), 01777);
+  CHECK(scanned(sticky.path()).compiler("bad"));
+  REQUIRE(::lchown(link.c_str(), kOther, kOther) == 0);
+  CHECK(refusal(scanned(sticky.path()), "link.so") == cat("lies behind the link '", link, "', which belongs to user 4711, ", wanted));
+  chmod(sticky.path().c_str(), 0755);
+  CHECK(scanned(sticky.path()).compiler("bad"));
 }
 
 TEST_CASE("only plugins of the allow-list are used") {

@@ -77,3 +77,17 @@ TEST_CASE("a setting waits for its plugin while folders are added, and fails the
   CHECK(loaded.status().kind() == StatusKind::InvalidInput);
   CHECK(loaded.status().message() == "option 'nul.refuse': no usable plugin 'nul' (nearest: 'null')");
 }
+
+TEST_CASE("a plugin that everybody may write is refused unless that is allowed, for folders added later too") {
+  const NullFolder null;
+  std::filesystem::permissions(null.folder.path(), std::filesystem::perms::all);
+  const auto strict = source({null.folder.path()}, {});
+  CHECK(strict->find("null") == nullptr);
+  CHECK(strict->files().at(0).refusal.message().ends_with("which is writable by everybody (chmod o-w it)"));
+  PluginFolders folders;
+  folders.allow_writable = true;
+  const auto trusting = scan_plugins(folders);
+  REQUIRE(trusting.ok());
+  REQUIRE((*trusting)->add_folder(null.folder.path()).ok());
+  CHECK((*trusting)->find("null"));
+}

@@ -162,9 +162,12 @@ typedef struct optima_rt_context_options {
   void (*log)(void* log_data, int32_t level, const char* component, const char* text);
   void* log_data;
   int32_t log_level; /* least level wanted */
-  uint32_t reserved;
+  uint32_t flags;    /* OPTIMA_RT_ALLOW_WRITABLE */
 } optima_rt_context_options;
 
+enum {
+  OPTIMA_RT_ALLOW_WRITABLE = 1 /* contexts: load plugin files that others than root and this user may change, too */
+};
 enum {
   OPTIMA_RT_VERIFY = 1, /* hash weights even when their files were seen before */
   OPTIMA_RT_BORROW = 2  /* load_memory: keep using the caller's bytes until the model is destroyed, instead of copying them */

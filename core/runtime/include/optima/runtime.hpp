@@ -311,6 +311,7 @@ struct ContextOptions {
   std::vector<std::pair<std::string, std::string>> settings;  ///< "plugin.key", value
   uint32_t workers = 0;                                       ///< threads for infer(); 0 = one per processor, at most 8
   int64_t threads = 0;                                        ///< most threads of one subgraph; 0 = all
+  bool allow_writable = false;                                ///< load plugin files that others may change, too
 };
 
 /// Plugins and threads. Copies share them.
@@ -324,6 +325,7 @@ class Context {
     optima_rt_context_options o{};
     o.struct_size = sizeof o;
     o.workers = options.workers;
+    if (options.allow_writable) o.flags |= OPTIMA_RT_ALLOW_WRITABLE;
     o.plugin_folders = folders.data();
     o.plugin_folder_count = static_cast<uint32_t>(folders.size());
     o.settings = settings.data();
