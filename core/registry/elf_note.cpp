@@ -34,6 +34,7 @@ class Reader {
     for (uint64_t i = 0; i < count && ok_; ++i) segment(table + i * step);
     if (past_end_ != 0) return truncated(past_end_);
     if (!ok_) return invalid_input("damaged: a note runs past its segment");
+    if (too_long_ != 0) return invalid_input(cat("its Optima note is too large: found ", too_long_, " bytes, wanted at most ", kLongestManifest));
     return std::move(note_);
   }
 
@@ -69,9 +70,10 @@ class Reader {
       const uint64_t desc_at = up(12 + name);
       if (desc_at > end - at || desc > end - at - desc_at) ok_ = false;
       if (!ok_) return;
-      if (type == 1 && name == 7 && std::memcmp(&file_[at + 12], "Optima", 7) == 0 && desc <= kLongestManifest && !note_.has_note) {
+      if (type == 1 && name == 7 && std::memcmp(&file_[at + 12], "Optima", 7) == 0 && !note_.has_note) {
         note_.has_note = true;
-        note_.manifest.assign(reinterpret_cast<const char*>(file_.data()) + at + desc_at, desc);
+        if (desc > kLongestManifest) too_long_ = desc;
+        else note_.manifest.assign(reinterpret_cast<const char*>(file_.data()) + at + desc_at, desc);
       }
       const uint64_t next = desc_at + up(desc);
       at = next > end - at ? end : at + next;
@@ -81,7 +83,7 @@ class Reader {
   std::span<const std::byte> file_;
   ElfNote note_;
   bool wide_ = true, ok_ = true;
-  uint64_t past_end_ = 0;
+  uint64_t past_end_ = 0, too_long_ = 0;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ struct ElfNote {
 
 /// Finds the note of owner "Optima", type 1, in PT_NOTE segments of a little-endian ELF file of any machine and width.
 /// Never reads section headers. Fails with InvalidInput: no ELF file, big-endian, truncated or damaged (every segment must
-/// lie within the file, because the loader would touch it).
+/// lie within the file, because the loader would touch it), a note of more than 1 MiB.
 Result<ElfNote> read_elf_note(std::span<const std::byte> file);
 
 /// "x86-64", "AArch64", ... or "machine 12".

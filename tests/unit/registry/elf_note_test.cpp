@@ -14,12 +14,14 @@ namespace {
 Result<ElfNote> read(const std::string& bytes) { return read_elf_note(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
 // A 32-bit ELF file by hand: header, one PT_NOTE header, one note.
-std::string narrow_file() {
+std::string narrow_file(const std::string& desc = "{}") {
+  const size_t note = 20 + (desc.size() + 3) / 4 * 4;
   std::string f = std::string("\177ELF\1\1\1", 7) + std::string(9, '\0');
   const auto put = [&](uint64_t v, int bytes) { for (int i = 0; i < bytes; ++i) f += static_cast<char>(v >> 8 * i); };
   put(3, 2), put(40, 2), put(1, 4), put(0, 4), put(52, 4), put(0, 4), put(0, 4), put(52, 2), put(32, 2), put(1, 2), put(0, 2), put(0, 2), put(0, 2);
-  put(4, 4), put(84, 4), put(0, 4), put(0, 4), put(24, 4), put(24, 4), put(4, 4), put(4, 4);
-  put(7, 4), put(2, 4), put(1, 4), f += std::string("Optima\0\0{}\0\0", 12);
+  put(4, 4), put(84, 4), put(0, 4), put(0, 4), put(note, 4), put(note, 4), put(4, 4), put(4, 4);
+  put(7, 4), put(desc.size(), 4), put(1, 4), f += std::string("Optima\0\0", 8) + desc;
+  f.resize(84 + note);
   return f;
 }
 
@@ -63,6 +65,13 @@ TEST_CASE("what is no whole ELF file is refused with a reason") {
   std::string long_name = narrow_file();
   long_name[84] = '\x7F';
   CHECK(read(long_name).status().message() == "damaged: a note runs past its segment");
+}
+
+TEST_CASE("a note that is too large is said to be, with its size") {
+  CHECK(read(narrow_file(std::string(1 << 20, ' ')))->manifest.size() == 1 << 20);
+  const auto large = read(narrow_file(std::string(50'000'000, ' ')));
+  CHECK(large.status().kind() == StatusKind::InvalidInput);
+  CHECK(large.status().message() == "its Optima note is too large: found 50000000 bytes, wanted at most 1048576");
 }
 
 TEST_CASE("no damaged file harms the note reader or the manifest reader") {
