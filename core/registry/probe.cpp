@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -18,6 +19,7 @@
 
 #include "core/registry/instance.hpp"
 #include "core/registry/plugin_file.hpp"
+#include "core/registry/seam.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
 #include "core/support/owned_folder.hpp"
@@ -105,11 +107,13 @@ Status judge(const Outcome& o, double seconds, bool* lasting) {
   using How = sdk::Ended::How;
   const std::string where = o.step == "being loaded" ? "while being loaded" : cat("in ", o.step);
   *lasting = o.ended.how != How::Lost;
-  if (o.ended.how == How::TimedOut) return plugin_error(cat("hangs ", where, " (no answer within ", seconds, " s)"));
-  if (o.ended.how == How::Signalled) return plugin_error(cat("crashes ", where, " (", signal_text(o.ended.code), ")"));
+  const std::string last = seam::text(seam::str(o.ended.last_error), 300);
+  const std::string words = last.empty() ? "" : cat("; the last it wrote: ", quote(last));
+  if (o.ended.how == How::TimedOut) return plugin_error(cat("hangs ", where, " (no answer within ", seconds, " s)", words));
+  if (o.ended.how == How::Signalled) return plugin_error(cat("crashes ", where, " (", signal_text(o.ended.code), ")", words));
   const auto json = o.json.empty() ? Result<Json>(plugin_error("")) : parse_json(o.json, "probe");
-  if (!json.ok() && o.ended.how == How::Lost) return plugin_error(cat("ends the process ", where, " (how is lost: this process ignores SIGCHLD)"));
-  if (!json.ok()) return plugin_error(cat("ends the process ", where, " (exit status ", o.ended.code, ")"));
+  if (!json.ok() && o.ended.how == How::Lost) return plugin_error(cat("ends the process ", where, " (how is lost: this process ignores SIGCHLD)", words));
+  if (!json.ok()) return plugin_error(cat("ends the process ", where, " (exit status ", o.ended.code, ")", words));
   const JsonReader answer(*json, "probe");
   OPTIMA_ASSIGN(const bool ok, answer.boolean("ok"));
   if (ok) return {};
@@ -118,7 +122,7 @@ Status judge(const Outcome& o, double seconds, bool* lasting) {
   return plugin_error(message);
 }
 
-// ---- what is remembered: verdicts by hash, and hashes by stamp so that big files are read once
+// ---- what is remembered: verdicts by hash and environment, and hashes by stamp so that big files are read once
 
 Result<std::string> hash_of(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -133,6 +137,22 @@ Result<std::string> hash_of(const std::string& path) {
   return to_hex(hasher.finish());
 }
 
+// What decides which libraries, drivers and tools a plugin finds: the loader's and our own variables, and those that name places.
+bool is_relevant(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+  return name.starts_with("LD_") || name.starts_with("OPTIMA_") || name == "PATH" || name == "HOME" || ends("_PATH") || ends("_DIR") || ends("_HOME") ||
+         ends("_ROOT");
+}
+
+std::string environment_digest() {
+  std::vector<std::string> relevant = sdk::inherited_environment();
+  std::erase_if(relevant, [](const std::string& variable) { return !is_relevant(variable); });
+  std::sort(relevant.begin(), relevant.end());
+  const std::string all = join(relevant, "\n");
+  return to_hex(sha256(all.data(), all.size())).substr(0, 16);
+}
+
 class Memory {
  public:
   Memory(const std::string& cache, const std::string& path, const FileStamp& s) {
@@ -140,6 +160,7 @@ class Memory {
     folder_ = (fs::path(cache) / "plugins").string();
     const std::string key = cat(path, "|", s.device, "|", s.inode, "|", s.size, "|", s.modified_ns, "|", s.changed_ns);
     stamp_file_ = cat(folder_, "/stamp-", to_hex(sha256(key.data(), key.size())));
+    environment_ = environment_digest();
   }
 
   Result<std::string> hash(const std::string& path) {
@@ -150,7 +171,7 @@ class Memory {
     return hex;
   }
 
-  /// True when a verdict of this host's ABI is remembered.
+  /// True when a verdict of this host's ABI and environment is remembered.
   bool recall(const std::string& hash, Status* verdict) const {
     if (folder_.empty()) return false;
     const auto json = read_json(verdict_file(hash));
@@ -170,7 +191,7 @@ class Memory {
 
  private:
   std::string verdict_file(const std::string& hash) const {
-    return cat(folder_, "/probe-", OPTIMA_ABI_MAJOR, ".", OPTIMA_ABI_MINOR, "-", hash, ".json");
+    return cat(folder_, "/probe-", OPTIMA_ABI_MAJOR, ".", OPTIMA_ABI_MINOR, "-", hash, "-", environment_, ".json");
   }
   // A crash or a hang may have been the day's fault, of a driver or of a busy machine: good verdicts last, bad ones an hour.
   static bool recent(const std::string& file) {
@@ -186,7 +207,7 @@ class Memory {
     (void)write_file(path, text);
   }
 
-  std::string folder_, stamp_file_;
+  std::string folder_, stamp_file_, environment_;
 };
 
 }  // namespace

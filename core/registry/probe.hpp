@@ -15,8 +15,9 @@ namespace optima {
 int probe_plugin(const char* file);
 
 /// The parent's side. Ok: the file behaved, now or (same hash) earlier. Otherwise a Plugin error with one sentence: it
-/// crashes, hangs, ends the process, or what the child reported. `cache_folder` remembers by hash: good verdicts for ever,
-/// crashes and hangs for an hour, what the child reported (a missing library) not at all.
+/// crashes, hangs, ends the process (with the last line that the child wrote on stderr), or what the child reported. `cache_folder`
+/// remembers by the file's hash and the environment that it may depend on (LD_*, OPTIMA_*, PATH, HOME and what ends in _PATH, _DIR, _HOME or
+/// _ROOT): good verdicts for ever, crashes and hangs for an hour, what the child reported (a missing library) not at all.
 struct ProbeSettings {
   std::string program;
   std::string cache_folder;

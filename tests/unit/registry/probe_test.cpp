@@ -87,6 +87,34 @@ TEST_CASE("verdicts are remembered by the hash of the file") {
   CHECK(scan(folder.path()) == "crashes in query (SIGSEGV)");  // a bad day ends
 }
 
+TEST_CASE("a refusal quotes the last line that the plugin wrote before it died") {
+  CHECK(refusal("last_words") == "crashes in init (SIGABRT); the last it wrote: 'no licence for 'bad''");
+}
+
+TEST_CASE("a verdict holds for the environment it was made in: what loaders and tools are found by") {
+  const PluginFolder folder({"crash_in_query"});
+  const TempFolder cache;
+  const auto remembered = [&] {
+    const auto r = Registry::scan(probing(folder.path(), cache.path()), services());
+    return r->files()[0].refusal.message().find("(seen in the last hour;") != std::string::npos;
+  };
+  CHECK_FALSE(remembered());
+  CHECK(remembered());
+  for (const char* name : {"LD_LIBRARY_PATH", "OPTIMA_TEST_SETTING", "ACME_SDK_ROOT"}) {
+    CAPTURE(name);
+    const char* before = std::getenv(name);
+    const std::string old = before ? before : "";
+    ::setenv(name, (old + ":/nowhere/at/all").c_str(), 1);
+    CHECK_FALSE(remembered());
+    CHECK(remembered());
+    before ? ::setenv(name, old.c_str(), 1) : ::unsetenv(name);
+    CHECK(remembered());
+  }
+  ::setenv("OPTIMATELY_ELSE", "1", 1);  // says nothing of libraries
+  CHECK(remembered());
+  ::unsetenv("OPTIMATELY_ELSE");
+}
+
 TEST_CASE("a missing library is looked for again, because it may have been installed since") {
   const PluginFolder folder({"missing_library"});
   const TempFolder cache;

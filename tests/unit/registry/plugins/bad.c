@@ -36,6 +36,7 @@
 #define DEVICE_SIZE_ZERO 27
 #define MISSING_LIBRARY 28
 #define SINGLE 29
+#define LAST_WORDS 30     /* says why on stderr, and aborts */
 
 #ifndef CASE
 #define CASE FINE
@@ -72,6 +73,7 @@ static int32_t init(const optima_host* host, const optima_option* options, uint3
   (void)host, (void)options, (void)count, (void)status;
   if (CASE == CRASH_IN_INIT) crash();
   if (CASE == EXIT_IN_INIT) exit(0);
+  if (CASE == LAST_WORDS && write(2, "starting\nno licence for 'bad'\n\n", 31) > 0) abort();
   if (CASE == PRINTS && write(1, "{\"ok\":false,\"message\":\"hello\"}\n", 31) < 0) return OPTIMA_IO;
   if (CASE == INIT_FAILS) {
     status->set_text(status->host_data, lit("the licence\nfile is gone."));
