@@ -11,6 +11,8 @@
 namespace optima::detail {
 namespace {
 
+constexpr double kLongestTime = 1e15;  // microseconds, 30 years: sums of such stay numbers
+
 bool fits(const DeviceName& name, const PlanDevice& device) { return name.fits({device.plugin, device.target.kind, device.target.slot}); }
 
 class Finder {
@@ -99,7 +101,7 @@ class Finder {
     for (const NodeCost& cost : *costs) {
       const auto at = node_of.find(cost.node);
       if (at == node_of.end() || cost.microseconds < 0) continue;
-      if (!std::isfinite(cost.microseconds)) ++nonsense;
+      if (!(cost.microseconds <= kLongestTime)) ++nonsense;
       else entry(at->second, d) = {cost.microseconds, "plugin"};
     }
     if (nonsense)

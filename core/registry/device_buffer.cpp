@@ -68,8 +68,10 @@ struct DeviceBuffer::State {
     }
     tensor.mem_kind = OPTIMA_MEM_DEVICE;
     tensor.mem_ordinal = ordinal;
+    const uint64_t bytes = tensor.size;
     OPTIMA_RETURN_IF_ERROR(memory.call("alloc", [&](optima_status* s) { return memory.table.alloc(memory.instance, &tensor, kAlignment, s); }));
     made_ = true;
+    if (tensor.size != bytes) return plugin_error(cat("plugin ", quote(memory.plugin), ": alloc: it gave ", tensor.size, " bytes, wanted ", bytes));
     return {};
   }
 
@@ -87,6 +89,7 @@ struct DeviceBuffer::State {
     if (importer) importer->table.free(importer->instance, &seen);
     importer = by;
     seen = imported;
+    seen.size = tensor.size;
     return &seen;
   }
 

@@ -16,6 +16,7 @@ namespace optima {
 
 namespace {
 
+constexpr int32_t kLastDtype = 63;         // as in manifests: a type of the future is one
 constexpr size_t kLongestBody = 1 << 20;  // bytes of a function body's text
 
 optima_check_request check_request(const optima_graph* graph, std::span<const uint32_t> nodes, const OptionList& options, const optima_device* device, uint64_t memory) {
@@ -58,17 +59,21 @@ struct InferredTypes {
 
   static int32_t set(void* self, uint32_t output, const optima_type* type) {
     return seam::Collected<InferredTypes>::add(self, [&](InferredTypes& all) -> int32_t {
-      const auto broken = [&](const char* what) { return all.misdeed = what, OPTIMA_INVALID_ARGUMENT; };
+      if (!all.misdeed.empty()) return OPTIMA_INVALID_ARGUMENT;  // the first one counts
+      const auto broken = [&](std::string what) { return all.misdeed = std::move(what), OPTIMA_INVALID_ARGUMENT; };
       if (!seam::sane(type, offsetof(optima_type, symbols))) return broken("gave a type of impossible size");
       const optima_type t = seam::known(type);
       if (output >= all.outputs.size()) return broken("gave a type for an output that the node does not have");
       if (t.rank < -1 || t.rank > 64 || (t.rank > 0 && !t.dims)) return broken("gave a type of impossible rank");
+      if (t.dtype < OPTIMA_UNDEFINED || t.dtype > kLastDtype) return broken(cat("gave output ", output, " the dtype ", t.dtype, ", wanted 0..", kLastDtype));
+      for (int32_t d = 0; d < t.rank; ++d)
+        if (t.dims[d] < -1) return broken(cat("gave dim ", d, " of output ", output, " the size ", t.dims[d], ", wanted -1 or more"));
       image::Value& v = all.outputs[output];
       v.kind = t.kind;
       v.dtype = t.dtype;
       v.dims.reset();
       if (t.rank >= 0) v.dims.emplace();
-      for (int32_t d = 0; d < t.rank; ++d) v.dims->push_back({std::max<int64_t>(t.dims[d], -1), t.symbols ? seam::text(t.symbols[d], 256) : std::string()});
+      for (int32_t d = 0; d < t.rank; ++d) v.dims->push_back({t.dims[d], t.symbols ? seam::text(t.symbols[d], 256) : std::string()});
       all.told[output] = true;
       return OPTIMA_OK;
     });
@@ -97,8 +102,7 @@ int32_t add_costs(void* self, const optima_cost* first, uint32_t count) {
     for (; count > 0; --count, first = OPTIMA_NEXT(optima_cost, first)) {
       if (!seam::sane(first, offsetof(optima_cost, flags))) return OPTIMA_INVALID_ARGUMENT;
       const optima_cost c = seam::known(first);
-      const double time = std::isfinite(c.microseconds) ? c.microseconds : -1;
-      costs.push_back({c.node, time, c.device_bytes, (c.flags & 1) != 0});
+      costs.push_back({c.node, c.microseconds, c.device_bytes, (c.flags & 1) != 0});
     }
     return OPTIMA_OK;
   });
@@ -288,16 +292,21 @@ Result<std::vector<image::Value>> FilePlugin::infer(const optima_graph& graph, u
   if (!self->schema().infer) return plugin_error(cat("plugin ", quote(manifest_.id), ": has no optima.schema/1"));
   if (node_index >= graph.image->nodes.count) return internal_error(cat("infer: no node ", node_index, " in the graph"));
   const LentGraph lent(self->blobs(), graph, {});
-  const uint32_t count = optima_get_node(graph.image, node_index)->outputs.count;
+  const optima_node& node = *optima_get_node(graph.image, node_index);
+  const uint32_t count = node.outputs.count;
   seam::Collected<InferredTypes> collected({std::vector<image::Value>(count), std::vector<bool>(count), ""});
   const Status done = self->run("infer", [&](optima_status* s) {
     return self->schema().infer(self->handle(), lent.raw(), node_index, InferredTypes::set, &collected, s);
   });
   InferredTypes types = collected.take();
-  if (!types.misdeed.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it ", types.misdeed));
+  const auto broken = [&](const std::string& misdeed) {
+    return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: for node ", quote(seam::raw_text(optima_string(graph.image, &node.name))), " (",
+                            seam::text(optima_string(graph.image, &node.op_type)), ") it ", misdeed));
+  };
+  if (!types.misdeed.empty()) return broken(types.misdeed);
   OPTIMA_RETURN_IF_ERROR(done);
   for (uint32_t k = 0; k < count; ++k)
-    if (!types.told[k]) return plugin_error(cat("plugin ", quote(manifest_.id), ": infer: it gave no type for output ", k));
+    if (!types.told[k]) return broken(cat("gave no type for output ", k));
   return std::move(types.outputs);
 }
 

@@ -59,12 +59,18 @@ OwnedDevice owned(const optima_device& raw) {
 struct DeviceList {
   std::vector<OwnedDevice> devices;
   std::string misdeed;
+  std::string twice;  // the first that was told again
 
+  static bool same(const OwnedDevice& a, const OwnedDevice& b) {
+    return a.info.kind == b.info.kind && a.is_refused() == b.is_refused() && (a.is_refused() || a.info.ordinal == b.info.ordinal);
+  }
   static int32_t add(void* self, const optima_device* device) {
     return seam::Collected<DeviceList>::add(self, [&](DeviceList& list) -> int32_t {
       if (!seam::sane(device, kDeviceNeeded)) return list.misdeed = "added a device struct of impossible size", OPTIMA_INVALID_ARGUMENT;
       if (list.devices.size() >= kMostDevices) return list.misdeed = "added too many devices", OPTIMA_INVALID_ARGUMENT;
-      list.devices.push_back(owned(seam::known(device)));
+      OwnedDevice one = owned(seam::known(device));
+      if (std::none_of(list.devices.begin(), list.devices.end(), [&](const OwnedDevice& d) { return same(d, one); })) list.devices.push_back(std::move(one));
+      else if (list.twice.empty()) list.twice = one.is_refused() ? one.info.kind : cat(one.info.kind, ":", one.info.ordinal);
       return OPTIMA_OK;
     });
   }
@@ -174,6 +180,7 @@ Result<std::vector<OwnedDevice>> Instance::devices(std::string* why_none) const 
     return plugin_error(cat("plugin ", quote(id_), ": devices: it ", list.misdeed));
   }
   if (code != OPTIMA_OK) return status.as_status(id_, "devices", code);
+  if (!list.twice.empty() && !told_twice_.exchange(true)) seam::misbehaves(id_, cat("devices: told ", list.twice, " twice, the first counts"));
   const bool none = std::all_of(list.devices.begin(), list.devices.end(), [](const OwnedDevice& d) { return d.is_refused(); });
   if (why_none) *why_none = none ? status.text() : "";
   return std::move(list.devices);

@@ -57,7 +57,7 @@ class Instance {
   const void* extension(std::string_view name) const;
   BlobStore& blobs() const { return host_->blobs(); }
 
-  /// Refused kinds are among them. `why_none` is set when no other is.
+  /// Refused kinds are among them. `why_none` is set when no other is. Of a device told twice the first counts.
   Result<std::vector<OwnedDevice>> devices(std::string* why_none) const;
 
   /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code. Only for
@@ -94,6 +94,7 @@ class Instance {
   optima_plugin_api api_{};
   optima_plugin* handle_ = nullptr;
   mutable std::atomic<bool> unusable_ = false;  // it said FATAL
+  mutable std::atomic<bool> told_twice_ = false;  // devices() told one twice, which was logged
   optima_compiler compiler_{};
   optima_runtime runtime_{};
   optima_schema schema_{};

@@ -95,6 +95,7 @@ Status read_identity(const Object& root, Manifest& m) {
   OPTIMA_ASSIGN(m.sanitizer, root.string_or("sanitizer", "none"));
   OPTIMA_RETURN_IF_ERROR(one_of(root, "sanitizer", m.sanitizer, {"none", "address", "thread", "memory"}));
   OPTIMA_ASSIGN(m.priority, root.integer_or("priority", 0));
+  if (m.priority < INT32_MIN || m.priority > INT32_MAX) return bad(root, "priority", std::to_string(m.priority), "a number of 32 bits");
   return {};
 }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr int32_t kHighestRank = 64;
 constexpr size_t kMostBindings = 1 << 16;
 constexpr uint32_t kLargestAlignment = 1 << 21;  // a huge page
+constexpr uint64_t kLargestBuffer = uint64_t{1} << 47;  // bytes that a process can address
 
 struct BindingList {
   std::vector<Binding> all;
@@ -41,6 +42,7 @@ struct BindingList {
     if (raw.rank < -1 || raw.rank > kHighestRank || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
     if ((raw.alignment & (raw.alignment - 1)) != 0 || raw.alignment > kLargestAlignment)
       return cat("gave binding ", quote(b.name), " the alignment ", raw.alignment, ", wanted a power of two up to ", kLargestAlignment);
+    if (raw.min_size > kLargestBuffer) return cat("gave binding ", quote(b.name), " the min_size ", raw.min_size, ", wanted at most ", kLargestBuffer, " bytes");
     b.direction = raw.direction;
     b.dtype = raw.dtype;
     b.unranked = raw.rank < 0;

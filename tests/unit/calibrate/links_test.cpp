@@ -29,7 +29,7 @@ struct MemoryPlugin : FakePlugin {
   std::map<uint64_t, std::vector<uint8_t>> live;
   uint64_t next = 1;
   int copies = 0, imports = 0;
-  bool imports_foreign = true, refuses = false;
+  bool imports_foreign = true, refuses = false, exaggerates = false;
 
   static MemoryPlugin& self(optima_plugin* p) { return *reinterpret_cast<MemoryPlugin*>(p); }
   uint8_t* bytes(const optima_tensor& t) {
@@ -44,6 +44,7 @@ struct MemoryPlugin : FakePlugin {
     }
     tensor->opaque = self(p).next++;
     self(p).live[tensor->opaque].assign(tensor->size, 7);
+    if (self(p).exaggerates) tensor->size = ~uint64_t{0};
     return OPTIMA_OK;
   }
   static void free(optima_plugin* p, const optima_tensor* tensor) { CHECK(self(p).live.erase(tensor->opaque) == 1); }
@@ -136,4 +137,11 @@ TEST_CASE("a plugin that gives no memory is told with its own sentence") {
   CHECK(t.status().kind() == StatusKind::Plugin);
   CHECK(t.status().message().find("link from cpu/CPU:0 to npu/NPU:0") != std::string::npos);
   CHECK(t.status().message().find("no card in the slot") != std::string::npos);
+}
+
+TEST_CASE("memory of another size than wanted is refused, and given back") {
+  MemoryPlugin npu("npu");
+  npu.exaggerates = true;
+  CHECK(DeviceBuffer::make(npu, 0, 100).status().message() == "plugin 'npu': alloc: it gave 18446744073709551615 bytes, wanted 100");
+  CHECK(npu.live.empty());
 }

@@ -140,6 +140,20 @@ TEST_CASE("devices: none with a sentence, impossible structs") {
   CHECK(r.compiler("bad")->devices(nullptr).status().message() == "plugin 'bad': devices: it added a device struct of impossible size");
 }
 
+TEST_CASE("of a device told twice the first counts, which is logged once") {
+  LogTrap log;
+  TrialHost host(OptionValues{{"trial.init", "told twice"}});
+  for (int i = 0; i < 2; ++i) {
+    const auto found = host.plugin->devices(nullptr);
+    REQUIRE(found.ok());
+    REQUIRE(found->size() == 2);
+    CHECK((found->at(0).ordinal == 0 && found->at(0).arch == "t0" && found->at(1).ordinal == 1));
+    CHECK(host.plugin->refused_kinds().size() == 1);
+  }
+  const std::string line = "plugin-misbehaves trial: devices: told TRIAL:0 twice, the first counts";
+  CHECK(std::count(log.lines.begin(), log.lines.end(), line) == 1);
+}
+
 TEST_CASE("a plugin of a single instance is not made twice in a process") {
   const PluginFolder folder({"single"});
   const Registry one = scanned(folder.path()), two = scanned(folder.path());
@@ -160,9 +174,12 @@ TEST_CASE("infer and estimate go through the optional extensions") {
   CHECK((types->at(0).dims->at(0).value == 5 && types->at(0).dims->at(1).value == -1 && types->at(0).dims->at(1).symbol == "n"));
   CHECK(infer("Wrong").status().message() == "plugin 'trial': infer: attribute k is missing");
   CHECK(infer("Wrong").status().kind() == StatusKind::InvalidInput);
-  CHECK(infer("Silent").status().message() == "plugin 'trial': infer: it gave no type for output 0");
-  CHECK(infer("Far").status().message() == "plugin 'trial': infer: it gave a type for an output that the node does not have");
-  CHECK(infer("Deep").status().message() == "plugin 'trial': infer: it gave a type of impossible rank");
+  const std::string who = "plugin 'trial': infer: for node 'node_0' (";
+  CHECK(infer("Silent").status().message() == who + "Silent) it gave no type for output 0");
+  CHECK(infer("Far").status().message() == who + "Far) it gave a type for an output that the node does not have");
+  CHECK(infer("Deep").status().message() == who + "Deep) it gave a type of impossible rank");
+  CHECK(infer("Negative").status().message() == who + "Negative) it gave dim 1 of output 0 the size -7, wanted -1 or more");
+  CHECK(infer("Stray").status().message() == who + "Stray) it gave output 0 the dtype -3, wanted 0..63");
 
   const SampleGraph graph(image::pack(identities(1)));
   const uint32_t nodes[] = {11};

@@ -82,6 +82,7 @@ TEST_CASE("bindings are checked: direction, order, names, rank, shape, alignment
   const std::string who = "plugin 'trial': bindings: it ";
   const auto message = [&](const char* act) { return load(host, act).status().message(); };
   CHECK(message("odd alignment") == who + "gave binding 'y' the alignment 48, wanted a power of two up to 2097152");
+  CHECK(message("huge") == who + "gave binding 'x' the min_size 18446744073709551615, wanted at most 140737488355328 bytes");
   CHECK(message("high rank") == who + "gave binding 'y' the rank 65");
   CHECK(message("null shape") == who + "gave binding 'y' the rank 1");
   CHECK(message("bad direction") == who + "gave binding 'y' the direction 7");

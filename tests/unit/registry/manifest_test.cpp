@@ -80,6 +80,7 @@ TEST_CASE("a mistake in a manifest is named with its place") {
   CHECK(mistake(swapped("\"type\": \"int\"", "\"type\": \"integer\"")) ==
         "note.options[1].type: found 'integer', wanted one of bool int float string enum path bytes list");
   CHECK(mistake(swapped("\"max_nodes\": 9", "\"max_nodes\": -9")) == "note.limits.max_nodes: found -9, wanted 0 or more");
+  CHECK(mistake(swapped("\"priority\": 5", "\"priority\": -9223372036854775808")) == "note.priority: found -9223372036854775808, wanted a number of 32 bits");
   CHECK(mistake("{\"manifest\": 1}") == "note: member 'abi' is missing, wanted an array");
   CHECK(mistake("[]").find("note: found array, wanted an object") == 0);
   CHECK(mistake("{").find("note") == 0);

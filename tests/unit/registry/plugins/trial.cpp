@@ -126,7 +126,14 @@ int32_t devices(optima_plugin* plugin, optima_add_device add, void* data, optima
   old.flags = OPTIMA_DEVICE_REFUSED;
   old.kind = str("OLDTRIAL");
   old.arch = str("the last driver for it was 1.0");
-  return add(data, &old);
+  if (trial.act != "told twice") return add(data, &old);
+  optima_device again{};
+  again.struct_size = sizeof again;
+  again.kind = str("TRIAL");
+  again.arch = str("another");
+  for (const optima_device* d : {&again, &old, &old})
+    if (const int32_t code = add(data, d)) return code;
+  return OPTIMA_OK;
 }
 
 optima_verdict verdict(uint32_t node, uint32_t what, uint32_t reason = OPTIMA_REASON_NONE, std::string_view text = "") {
@@ -335,6 +342,7 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
   if (act == "careless") in.rank = 65;
   if (act == "odd alignment") out.alignment = 48;
   if (act == "high rank") out.rank = 65;
+  if (act == "huge") in.min_size = ~uint64_t{0};
   if (act == "null shape") out.shape = nullptr;
   if (act == "bad direction") out.direction = 7;
   if (act == "no name") out.name = str("");
@@ -403,6 +411,9 @@ int32_t infer(optima_plugin* plugin, const optima_graph* graph, uint32_t node, i
   const optima_str symbols[] = {str(""), str("n")};
   optima_type t{sizeof t, OPTIMA_KIND_TENSOR, OPTIMA_F32, 2, dims, symbols};
   if (op == "Deep") t.rank = 1000;
+  if (op == "Stray") t.dtype = -3;
+  static constexpr int64_t negative[] = {5, -7};
+  if (op == "Negative") t.dims = negative;
   return each(*of(plugin), many(*of(plugin), 1), [&](uint32_t) { return set(data, op == "Far" ? 3 : 0, &t); });
 }
 
