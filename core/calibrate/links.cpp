@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/registry/device_buffer.hpp"
+#include "core/registry/refused.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -44,6 +45,18 @@ void fit_line(const std::vector<Sample>& samples, LinkConfig& link) {
   link.gbytes_per_s = slope > 0 ? 1e-3 / slope : 0;
 }
 
+Status not_here(const DeviceName& name, const std::vector<std::string>& names, const std::vector<const PluginFile*>& refused) {
+  std::vector<const PluginFile*> claims = claiming(refused, name.kind);
+  if (!name.plugin.empty()) claims = of_plugin(claims, name.plugin);
+  return {claims.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,
+          cat("device ", quote(name.text()), " is not on this machine, found ", names.empty() ? "none" : join(names), refused_hint(claims))};
+}
+
+void note_refused(const std::vector<const PluginFile*>& refused, std::vector<std::string>& notes) {
+  for (const PluginFile* file : refused)
+    if (!file->unwanted && !file->manifest.only_when_named) notes.push_back(refused_note(*file));
+}
+
 }  // namespace
 
 Result<std::vector<LocalDevice>> local_devices(const Registry& registry, const std::vector<DeviceName>& wanted, std::vector<std::string>& notes) {
@@ -62,13 +75,15 @@ Result<std::vector<LocalDevice>> local_devices(const Registry& registry, const s
       names.push_back(all.back().name.text());
     }
   }
+  const std::vector<const PluginFile*> refused = refused_files(registry.files(), &Manifest::runtime);
+  if (wanted.empty()) note_refused(refused, notes);
   for (const DeviceName& name : wanted)
     if (std::none_of(all.begin(), all.end(), [&](const LocalDevice& d) { return name.fits(d.name); }))
-      return invalid_input(cat("device ", quote(name.text()), " is not on this machine, found ", names.empty() ? "none" : join(names)));
+      return not_here(name, names, refused);
   for (LocalDevice& device : all)
     if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const DeviceName& name) { return name.fits(device.name); }))
       out.push_back(std::move(device));
-  if (out.empty()) return invalid_input("no plugin has a device on this machine");
+  if (out.empty()) return invalid_input(cat("no plugin has a device on this machine", refused_hint(refused, "might have one")));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "core/compile/write_package.hpp"
 #include "core/placement/placement.hpp"
 #include "core/registry/note_plugin.hpp"
+#include "core/registry/refused.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -109,6 +110,8 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   OPTIMA_RETURN_IF_ERROR(add_costs(request, out));
   out.wishes = planned.wishes.by_node_id;
   out.plugins = registry.compilers();
+  out.refused = refused_files(registry.files(), &Manifest::compiler);
+  out.warn = request.warn;
   for (const auto& support : planned.supports) out.plugins.push_back(support.get());
   out.plugin_order = request.config.plugin_order;
   out.plan_only = request.plan_only;

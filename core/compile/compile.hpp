@@ -38,6 +38,7 @@ struct PlanRequest {
   Config config;
   std::vector<std::string> supports;          ///< manifests without a plugin, paths: read_note_plugin(); plans only
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note
+  std::function<void(const std::string&)> warn;  ///< told, maybe more than once, of a refused plugin file that might have been a candidate; may be empty
 };
 
 /// What the config says of devices and links, and the costs files of the config and then of `files`, as placement takes them.

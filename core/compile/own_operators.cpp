@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/graph/graph.hpp"
+#include "core/registry/refused.hpp"
 #include "core/registry/seam.hpp"
 #include "core/support/text.hpp"
 
@@ -25,13 +26,19 @@ uint32_t index_of(const optima_graph& graph, const optima_node& node) {
   return static_cast<uint32_t>((reinterpret_cast<const char*>(&node) - first) / graph.image->nodes.stride);
 }
 
+bool brings(const Manifest& m, std::string_view domain) { return std::find(m.domains.begin(), m.domains.end(), domain) != m.domains.end(); }
+
 /// Compilers that bring the domain, in the registry's order.
 std::vector<Plugin*> claimants(const Registry& registry, std::string_view domain) {
   std::vector<Plugin*> out = registry.compilers();
-  std::erase_if(out, [&](Plugin* p) {
-    const auto& domains = p->manifest().domains;
-    return std::find(domains.begin(), domains.end(), domain) == domains.end();
-  });
+  std::erase_if(out, [&](Plugin* p) { return !brings(p->manifest(), domain); });
+  return out;
+}
+
+/// Files that would bring it.
+std::vector<const PluginFile*> refused_claimants(const Registry& registry, std::string_view domain) {
+  std::vector<const PluginFile*> out = refused_files(registry.files(), &Manifest::compiler);
+  std::erase_if(out, [&](const PluginFile* f) { return !brings(f->manifest, domain); });
   return out;
 }
 
@@ -140,7 +147,7 @@ class Evaluator {
       if (auto made = by_evaluator(*plugin, graph, node, inputs)) return std::move(*made);
       if (auto made = by_function(*plugin, graph, node, inputs)) return std::move(*made);
     }
-    if (plugins.empty()) nobody(graph, node, cat("no plugin brings domain ", domain));
+    if (plugins.empty()) nobody(graph, node, cat("no plugin brings domain ", domain, refused_hint(refused_claimants(*registry_, domain), "brings it")));
     std::vector<std::string> names;
     for (const Plugin* p : plugins) names.push_back(quote(p->manifest().id));
     nobody(graph, node, cat("plugin ", join(names), " gives neither a function body nor an evaluator for it"));

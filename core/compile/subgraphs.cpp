@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/compile/scopes.hpp"
+#include "core/placement/other_servers.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
 
@@ -107,11 +108,17 @@ class Builder {
     uint32_t blamed = failed.node;
     if (blamed == OPTIMA_NONE && nodes.size() == 1 && subgraph(index).clones.empty()) blamed = scope(index).graph->main().nodes[nodes[0]].id;
     if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
-      return failed.status.within(cat("subgraph ", index, " on ", device(index).full_name));
+      return with_others(device(index), failed.status).within(cat("subgraph ", index, " on ", device(index).full_name));
     const std::lock_guard lock(mutex_);
     if (!add_refusals(scope(index).graph->contents, 0, blamed, device(index).plugin, failed.status.message()))
       return internal_error(cat("subgraph ", index, ": node ", blamed, ", which it has, is not in its graph"));
     return writer_.drop_subgraph(index);
+  }
+
+  // With the names of the other plugins, unless the user named this one.
+  Status with_others(const PlanDevice& on, const Status& why) const {
+    if (on.rule == "named") return why;
+    return {why.kind(), cat(why.message(), other_servers_hint(registry_.compilers(), on.plugin, {"", on.target.kind, on.target.slot}))};
   }
 
   // The node, and the nodes around it: one that went whole with it would be refused for it again. True when the graph has the node.

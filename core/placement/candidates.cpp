@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "core/placement/other_servers.hpp"
+#include "core/registry/refused.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
@@ -22,7 +24,7 @@ class Finder {
   explicit Finder(const PlacementRequest& request) : request_(request) {}
 
   Result<Candidates> run(const Graph& graph) {
-    if (request_.plugins.empty()) return plugin_error("no usable compiler plugin, wanted at least one");
+    if (request_.plugins.empty()) return plugin_error(cat("no usable compiler plugin, wanted at least one", refused_hint(request_.refused, "is one")));
     for (const DeviceName& name : request_.candidates) OPTIMA_RETURN_IF_ERROR(add(name, "--device", true));
     if (request_.require_device) {
       OPTIMA_RETURN_IF_ERROR(add(*request_.require_device, "--require-device", true));
@@ -68,6 +70,8 @@ class Finder {
       for (const DeviceKind& kind : manifest.devices) kinds.push_back(kind.kind);
       return invalid_input(cat("plugin ", quote(name.plugin), " does not serve kind ", quote(name.kind), ", it serves ", join(kinds)));
     }
+    const auto refused = of_plugin(request_.refused, name.plugin);
+    if (!refused.empty()) return plugin_error(cat("no usable plugin ", quote(name.plugin), ", found ", join(ids), refused_hint(refused, "is one")));
     return invalid_input(cat("no plugin ", quote(name.plugin), ", found ", join(ids), nearest_hint(name.plugin, ids)));
   }
 
@@ -85,8 +89,24 @@ class Finder {
     const std::vector<Plugin*> serving = serving_kind(name.kind);
     if (serving.empty())
       for (Plugin* plugin : request_.plugins) OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
-    if (serving.empty()) return invalid_input(cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served()));
+    const auto refused = claiming(request_.refused, name.kind);
+    if (serving.empty())
+      return Status(refused.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,
+                    cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served(), refused_hint(refused)));
+    for (const PluginFile* file : refused)
+      if (rank(file->manifest) < rank(serving[0]->manifest())) warn_of(*file);
     return Server{serving[0], rule_for(serving, name.kind)};
+  }
+
+  // In which order plugins are taken for a plain name: named ones last, then as the registry orders them.
+  std::tuple<bool, std::ptrdiff_t, int64_t, std::string_view> rank(const Manifest& m) const {
+    const std::vector<std::string>& order = request_.plugin_order;
+    return {m.only_when_named, std::find(order.begin(), order.end(), m.id) - order.begin(), -m.priority, m.id};
+  }
+
+  // A file that might have served; what the user left out he knows of.
+  void warn_of(const PluginFile& file) const {
+    if (request_.warn && !file.unwanted) request_.warn(refused_note(file));
   }
 
   std::string rule_for(const std::vector<Plugin*>& serving, const std::string& kind) const {
@@ -127,7 +147,8 @@ class Finder {
         out_.resolved.emplace_back(name, d);
         return make_free(d, free);
       }
-    OPTIMA_RETURN_IF_ERROR(check_slot(name, *server->plugin).within(asked));
+    if (const Status absent = check_slot(name, *server->plugin); !absent.ok())
+      return Status(absent.kind(), cat(absent.message(), other_servers_hint(request_.plugins, server->plugin->manifest().id, name))).within(asked);
     if (out_.devices.size() >= kMostDevices) return invalid_input(cat(asked, ": is one too many, wanted at most ", kMostDevices, " devices"));
     const auto index = static_cast<uint32_t>(out_.devices.size());
     out_.resolved.emplace_back(name, index);
@@ -158,6 +179,8 @@ class Finder {
   }
 
   Status add_present() {
+    for (const PluginFile* file : request_.refused)
+      if (!file->manifest.only_when_named) warn_of(*file);
     for (Plugin* plugin : request_.plugins) {
       if (plugin->manifest().only_when_named) continue;
       std::string why_none;

@@ -26,7 +26,7 @@ struct Candidates {
   std::vector<std::pair<DeviceName, uint32_t>> resolved;  ///< few; in order of first mention
 };
 
-/// InvalidInput for names that nothing serves, Plugin when there is no plugin at all.
+/// InvalidInput for names that nothing serves, Plugin when a refused file would have, or when there is no plugin at all.
 Result<Candidates> find_candidates(const Graph& graph, const PlacementRequest& request);
 
 }  // namespace optima::detail

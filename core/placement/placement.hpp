@@ -3,6 +3,7 @@
 // but If, Loop and Scan, which the host can drive.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,6 +62,9 @@ struct PlacementRequest {
   uint32_t max_subgraphs = 0;                ///< of the plan with those of its bodies; 0 = no limit
   std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
+  std::vector<const PluginFile*> refused;    ///< compilers that are not among them, see refused_files(); for the reasons
+  /// Told of each of `refused` that might have been a candidate; more than once when several graphs are planned. May be empty.
+  std::function<void(const std::string&)> warn;
   std::vector<DeviceSettings> settings;
   std::map<uint32_t, KeptNode> kept;         ///< by node id
   Objective objective = Objective::Parts;
@@ -98,7 +102,7 @@ struct PlacementRequest {
 ///   device's rates, else the roofline model scaled to what was measured of the device; placement.json says which for each node.
 ///
 /// InvalidInput: no cost is known of a device that could take nodes (and how to get one); a device, kind or plugin that does not
-/// exist (what does is listed). Plugin: no usable plugin. Placement: a pin refused (the plugin's sentence, and who would take the
+/// exist (what does is listed). Plugin: no usable plugin, or what is named was refused (which file, and why). Placement: a pin refused (the plugin's sentence, and who would take the
 /// node), a node nobody takes (each device's reason), require_device not met (which nodes), limits that cannot be kept (a
 /// smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);

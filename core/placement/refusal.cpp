@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/placement/advice.hpp"
+#include "core/placement/other_servers.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
@@ -65,7 +66,8 @@ class Refuser {
       left -= nodes.size();
     }
     return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ",
-                               join(why, "; "), left ? cat("; and ", left, " more for other reasons") : ""));
+                               join(why, "; "), left ? cat("; and ", left, " more for other reasons") : "",
+                               other_servers_hint(request_.plugins, candidates_.devices[device].plugin, *request_.require_device)));
   }
 
  private:

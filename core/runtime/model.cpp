@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/model.hpp"
 
+#include "core/registry/refused.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -50,7 +51,10 @@ Result<Plugin*> find_plugin(const RuntimeContext& context, const PackageSubgraph
   if (Plugin* plugin = context.plugins().find(s.plugin)) return plugin;
   std::vector<std::string> found;
   for (const Plugin* p : context.plugins().plugins()) found.push_back(p->manifest().id);
-  return plugin_error(cat("needs the runtime side of plugin ", quote(s.plugin), ", found ", found.empty() ? "none" : join(found)));
+  const std::vector<PluginFile> files = context.plugins().files();
+  const auto refused = of_plugin(refused_files(files, &Manifest::runtime), s.plugin);
+  return plugin_error(cat("needs the runtime side of plugin ", quote(s.plugin), ", found ", found.empty() ? "none" : join(found),
+                          refused_hint(refused, "is one")));
 }
 
 struct Loading {
@@ -123,6 +127,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(RuntimeContext& context, 
     state->events.clear();
     const Status status = Loading{context, options, *state}.variant(v);
     if (status.ok()) {
+      if (!first.ok()) log(LogLevel::Warn, "runtime", cat("package ", quote(state->package.package().model_name), ": a better variant is passed over: ", first.message()));
       describe(*state);
       state->events.insert(state->events.begin(),
                            {ProfileKind::ModelInit, 0, start, now_ns() - start, 0, cat("load ", state->package.package().model_name)});

@@ -118,6 +118,7 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.max_subgraphs = static_cast<uint32_t>(most);
   OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
   out.config = session.config();
+  out.warn = [&session](const std::string& text) { session.warn_once(text); };
   return out;
 }
 

@@ -163,6 +163,10 @@ void Session::print_json(const Json& document) const {
 
 void Session::note(std::string_view line) const { std::cerr << "optima-host: " << line << '\n'; }
 
+void Session::warn_once(const std::string& text) {
+  if (warned_.insert(text).second) note(cat("warning: ", text));
+}
+
 Result<std::string> Session::output_path(const Arguments& arguments, const std::string& option) {
   const std::string path = expand_home(arguments.text(option));
   if (!names_stdout(path)) return path;

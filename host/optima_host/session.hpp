@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,8 @@ class Session {
   Result<std::string> output_path(const Arguments& arguments, const std::string& option);
   /// A line on stderr that the user should see whatever the mode.
   void note(std::string_view line) const;
+  /// The same with "warning: " in front, a text only once.
+  void warn_once(const std::string& text);
 
   /// Set by SIGINT and SIGTERM.
   static const std::atomic<bool>& cancelled();
@@ -58,6 +61,7 @@ class Session {
   OptionValues options_;
   bool json_ = false, text_to_stderr_ = false, terminal_ = false, allow_writable_ = false, log_started_ = false;
   std::optional<Registry> registry_;
+  std::set<std::string> warned_;
 };
 
 }  // namespace optima::host

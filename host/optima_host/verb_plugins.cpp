@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/graph/graph.hpp"
+#include "core/registry/refused.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"
@@ -35,18 +36,27 @@ Json plugin_json(const PluginFile& f) {
   return j;
 }
 
+void print_refused(const Session& session, const Registry& registry) {
+  std::string refused;
+  for (const PluginFile& f : registry.files())
+    if (!f.refusal.ok()) refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
+  if (!refused.empty()) session.print("refused:\n" + refused);
+}
+
 void print_plugins(const Session& session, const Registry& registry) {
   std::vector<std::vector<std::string>> good = {{"plugin", "version", "roles", "devices", "operators", "file"}};
-  std::string refused;
-  for (const PluginFile& f : registry.files()) {
-    const Manifest& m = f.manifest;
-    if (f.refusal.ok())
+  for (const PluginFile& f : registry.files())
+    if (const Manifest& m = f.manifest; f.refusal.ok())
       good.push_back({cat(m.id, m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), cat(m.operators.size()), f.path});
-    else
-      refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
-  }
   session.print(good.size() == 1 ? "no usable plugin\n" : table(good));
-  if (!refused.empty()) session.print("refused:\n" + refused);
+  print_refused(session, registry);
+}
+
+Json refused_json(const Registry& registry) {
+  Json out = Json::array();
+  for (const PluginFile& f : registry.files())
+    if (!f.refusal.ok()) out.push_back({{"path", f.path}, {"reason", f.refusal.message()}});
+  return out;
 }
 
 // Distinct plugins of both roles, by id.
@@ -66,7 +76,7 @@ struct DeviceRows {
   std::map<std::string, std::string> served_by;  // kind -> the plugin that its short name means
 
   void print(const Session& session) const {
-    if (!refused.empty()) session.print("refused:\n" + refused);
+    if (!refused.empty()) session.print("refused kinds:\n" + refused);
     if (!remarks.empty()) session.print("remarks:\n" + remarks);
   }
   void refuse(const std::string& kind, const std::string& plugin, const std::string& device_class, const std::string& why) {
@@ -150,7 +160,8 @@ Status devices_verb(Session& session, const std::vector<std::string>& words) {
   const DeviceRows rows = device_rows(*registry);
   session.print(rows.empty() ? "no device\n" : table(rows.rows));
   rows.print(session);
-  session.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}});
+  print_refused(session, *registry);
+  session.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"refused_files", refused_json(*registry)}});
   return {};
 }
 
@@ -165,7 +176,10 @@ Status ops_verb(Session& session, const std::vector<std::string>& words) {
   if (!plugin) {
     std::vector<std::string> ids;
     for (Plugin* p : registry->compilers()) ids.push_back(p->manifest().id);
-    return invalid_input(cat("no compiler plugin ", quote(id), ", found ", ids.empty() ? "none" : join(ids), nearest_hint(id, ids)));
+    const auto refused = of_plugin(refused_files(registry->files(), &Manifest::compiler), id);
+    const std::string hint = refused.empty() ? nearest_hint(id, ids) : refused_hint(refused, "is one");
+    return {refused.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,
+            cat("no compiler plugin ", quote(id), ", found ", ids.empty() ? "none" : join(ids), hint)};
   }
   std::vector<std::vector<std::string>> rows = {{"operator", "versions", "rank", "inputs", "note"}};
   Json list = Json::array();

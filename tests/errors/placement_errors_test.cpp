@@ -33,6 +33,43 @@ TEST_CASE("a kind that a plugin knows and cannot use here") {
   CHECK(c.error(StatusKind::Plugin) == "device 'NPU:0' (asked by 'a'): kind 'NPU' cannot be used: no driver (says plugin 'fastnpu')");
 }
 
+TEST_CASE("a kind, a plugin or all plugins that would be there, had their files not been refused") {
+  Chain c;
+  PluginFile file;
+  file.path = "/p/libfoo.so";
+  file.manifest.id = "foo";
+  file.manifest.devices = {{"GPU", "gpu", false}};
+  file.refusal = plugin_error("speaks ABI 0.9, this program speaks 0.1");
+  c.request.refused = {&file};
+  c.candidates({"GPU:0"});
+  const std::string reason = " and was refused: speaks ABI 0.9, this program speaks 0.1";
+  CHECK(c.error(StatusKind::Plugin) ==
+        "device 'GPU:0' (asked by --device): no plugin serves kind 'GPU', found NPU (fastnpu), CPU (slowcpu); '/p/libfoo.so' claims it" + reason);
+  c.request.candidates = {*parse_device("CPU:0")};
+  c.wish("b", {"foo/GPU:0"});
+  CHECK(c.error(StatusKind::Plugin) == "device 'foo/GPU:0' (asked by 'b'): no usable plugin 'foo', found fastnpu, slowcpu; '/p/libfoo.so' is one" + reason);
+  c.request.plugins.clear();
+  CHECK(c.error(StatusKind::Plugin) == "no usable compiler plugin, wanted at least one; '/p/libfoo.so' is one" + reason);
+}
+
+TEST_CASE("a plain name that a plugin took which cannot serve it names the others") {
+  Chain c;
+  FakePlugin hog("hog", {"CPU"}, kAllOps), more("more", {"CPU"}, kAllOps);
+  hog.manifest_.devices[0] = {"CPU", "gpu", false};
+  c.request.plugins = {&hog, &c.npu, &c.cpu, &more};
+  c.candidates({"CPU:0"});
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'CPU:0' (asked by --device): plugin 'hog' has no such device, found none; CPU:0 means plugin 'hog', "
+                                             "what others serve is called slowcpu/CPU:0, more/CPU:0");
+  c.request.candidates = {*parse_device("hog/CPU:0")};
+  CHECK(c.error(StatusKind::InvalidInput) == "device 'hog/CPU:0' (asked by --device): plugin 'hog' has no such device, found none");
+  c.request.candidates.clear();
+  hog.manifest_.devices[0].is_virtual = true;
+  hog.manifest_.operators.pop_back();
+  hog.refuse(c.id_of("b"), OPTIMA_REASON_DTYPE, "no");
+  c.request.require_device = *parse_device("CPU:0");
+  CHECK(c.error(StatusKind::Placement).ends_with("; CPU:0 means plugin 'hog', what others serve is called slowcpu/CPU:0, more/CPU:0"));
+}
+
 TEST_CASE("a plugin that is not there") {
   Chain c;
   c.candidates({"CPU:0"});

@@ -107,6 +107,17 @@ TEST_CASE("a node that goes whole is taken from a plugin that refuses something 
   CHECK(c.asked() == kAskedOnce);
 }
 
+TEST_CASE("a plugin that took a plain name and fails names what the others are called") {
+  Compiling c(kBranches, {}, {{"docile.refuse", "!Relu"}});
+  c.request.plan.devices = {"BOTH:0"};
+  CHECK(c.run().status().message() == "subgraph 0 on docile/BOTH:0: plugin 'docile': compile: the tool said no; BOTH:0 means plugin 'docile', "
+                                      "what others serve is called stubborn/BOTH:0");
+  c.request.plan.devices = {"docile/BOTH:0"};
+  CHECK(c.run().status().message() == "subgraph 0 on docile/BOTH:0: plugin 'docile': compile: the tool said no");
+  c.request.plan.devices = {"stubborn/BOTH:0"};
+  CHECK(c.run().ok());
+}
+
 TEST_CASE("a node that everybody refuses in the end is an error and leaves nothing") {
   Compiling c(kBranches, {}, {{"stubborn.refuse", "Relu"}, {"docile.refuse", "Relu"}});
   CHECK(c.run().status().kind() == StatusKind::Placement);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/placement/plan_json.hpp"
 #include "core/placement/validate.hpp"
@@ -564,4 +565,42 @@ TEST_CASE("the same request gives the same bytes") {
   Chain one, two;
   for (Chain* c : {&one, &two}) c->candidates({"NPU:0", "CPU:0"});
   CHECK(to_text(plan_to_json(one.plan())) == to_text(plan_to_json(two.plan())));
+}
+
+TEST_CASE("refused files that might have been candidates are told of when nothing is named, or a plain name that they would have taken") {
+  Chain c;
+  const auto file = [](const std::string& id, const std::string& kind) {
+    PluginFile f;
+    f.path = "/p/" + id + ".so";
+    f.manifest.id = id;
+    f.manifest.devices = {{kind, "gpu", false}};
+    f.refusal = plugin_error("crashes in init (SIGSEGV)");
+    return f;
+  };
+  PluginFile gpu = file("gpus", "GPU"), cpu = file("fastcpu", "CPU"), shy = file("shy", "CPU"), unwanted = file("unwanted", "CPU");
+  shy.manifest.only_when_named = true;
+  unwanted.unwanted = true;
+  c.request.refused = {&gpu, &cpu, &shy, &unwanted};
+  std::set<std::string> told;
+  c.request.warn = [&](const std::string& text) { told.insert(text); };
+  c.cpu.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  const std::string why = ", was refused and takes no part: crashes in init (SIGSEGV)";
+  const std::string of_gpu = "'/p/gpus.so', plugin 'gpus' for GPU" + why, of_cpu = "'/p/fastcpu.so', plugin 'fastcpu' for CPU" + why;
+  (void)c.plan();
+  CHECK(told == std::set<std::string>{of_cpu, of_gpu});
+  told.clear();
+  c.candidates({"CPU:0"});
+  (void)c.plan();
+  CHECK(told == std::set<std::string>{of_cpu});
+  told.clear();
+  cpu.manifest.priority = -1;  // and so it would not have been the one
+  (void)c.plan();
+  CHECK(told.empty());
+  cpu.manifest.priority = 1;
+  c.request.candidates = {*parse_device("slowcpu/CPU:0")};
+  (void)c.plan();
+  CHECK(told.empty());
+  c.request.warn = {};
+  c.request.candidates.clear();
+  (void)c.plan();
 }

@@ -43,6 +43,7 @@ class Stubborn : public sdk::Plugin, public sdk::Compiler {
   static void refuse_in(const sdk::Graph& graph, std::string_view op, const std::string& key) {
     for (uint32_t n = 0; n < graph.size(); ++n) {
       const sdk::Node node = graph[n];
+      if ("!" + std::string(node.op()) == op) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tool said no");
       if (node.op() == op) throw sdk::Error(OPTIMA_UNSUPPORTED, "no " + std::string(op) + " for '" + key + "'", node.id());
       if (node.op() != "If") continue;
       for (const char* branch : {"then_branch", "else_branch"}) refuse_in(node.body(branch), op, key);
