@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
 #include "tests/cli/models.hpp"
