@@ -2,6 +2,7 @@
 // Operators that a plugin brings, in the hands of the real host: what they compute, when they are folded, and with --dim and --shape.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/support/file.hpp"
@@ -160,4 +161,17 @@ TEST_CASE("--dim and --shape are taken for models with own operators, with the p
     CHECK(inspected.code == 0);
     CHECK(has(inspected.out, "f32[4,3]"));
   }
+}
+
+TEST_CASE("operators of a plugin whose file was refused name the file and the reason") {
+  const Models m;
+  const std::string path = m.file("m", "g (float[2,3] x) => (float[2,3] y) { y = test.own.Twice (x) }"), open = m.f / "open";
+  std::filesystem::copy(OPTIMA_BINARY_DIR "/test_plugins/own", open);
+  std::filesystem::permissions(open, std::filesystem::perms::all);
+  const Ran r = run({host_program(), "--plugins", open, "compare", path, path});
+  CAPTURE(r.err);
+  CHECK(r.code != 0);
+  CHECK(has(r.err, "no plugin brings domain test.own; '" + open + "/"));
+  CHECK(has(r.err, "' brings it and was refused: lies in the folder '" + open + "', which is writable by everybody (chmod o-w it)"));
+  CHECK(run({host_program(), "--plugins", open, "--allow-writable-plugins", "compare", path, path}).code == 0);
 }
