@@ -57,6 +57,12 @@ Result<Plugin*> find_plugin(const RuntimeContext& context, const PackageSubgraph
                           refused_hint(refused, "is one")));
 }
 
+Status plugins_present(const RuntimeContext& context, const PackageVariant& v) {
+  for (const PackageSubgraph& s : v.subgraphs)
+    if (s.flow.empty()) OPTIMA_RETURN_IF_ERROR(find_plugin(context, s).status());
+  return {};
+}
+
 struct Loading {
   RuntimeContext& context;
   const LoadOptions& options;
@@ -120,20 +126,21 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(RuntimeContext& context, 
   const uint64_t start = now_ns();
   OPTIMA_RETURN_IF_ERROR(context.plugins().settled());
   auto state = std::unique_ptr<State>(new State{&context, std::move(package), {}, {}, {}, {}, {}, {}});
-  Status first;
+  Status first, missing;  // for another device is what variants are for; without a plugin is not
   for (const PackageVariant& v : state->package.package().variants) {
     state->programs.clear();
     state->subgraphs.clear();
     state->events.clear();
     const Status status = Loading{context, options, *state}.variant(v);
     if (status.ok()) {
-      if (!first.ok()) log(LogLevel::Warn, "runtime", cat("package ", quote(state->package.package().model_name), ": a better variant is passed over: ", first.message()));
+      if (!missing.ok()) log(LogLevel::Warn, "runtime", cat("package ", quote(state->package.package().model_name), ": a better variant ", missing.message()));
       describe(*state);
       state->events.insert(state->events.begin(),
                            {ProfileKind::ModelInit, 0, start, now_ns() - start, 0, cat("load ", state->package.package().model_name)});
       return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(state)));
     }
     if (first.ok()) first = status;
+    if (missing.ok()) missing = plugins_present(context, v);
   }
   return first.within(cat("package ", quote(state->package.package().model_name)));
 }

@@ -98,5 +98,6 @@ TEST_CASE("a package whose plugin was refused names the file, in both programs; 
   }
   const Ran links = run({host_program(), "--plugins", plugins, "calibrate-links", "--device", "X64:0"});
   CHECK(links.code == 5);
+  CHECK(run({host_program(), "--plugins", plugins, "calibrate-links"}).err.find("no plugin has a device on this machine; '" + file + "' might have one and was refused: ") != std::string::npos);
   CHECK(links.err.find("'" + file + "' claims it and was refused: is writable by everybody") != std::string::npos);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/support/log.hpp"
 #include "tests/unit/runtime/fake_plugin.hpp"
 
 using namespace optima;
@@ -60,7 +61,15 @@ TEST_CASE("the first variant whose artifacts are good is taken") {
   b.plugin.programs["other_0"] = b.plugin.programs["subgraph_0"];
   b.plugin.programs["other_1"] = b.plugin.programs["subgraph_1"];
   b.plugin.verdicts["other_1"] = {OPTIMA_COMPAT_WRONG_DEVICE, "no"};
+  std::vector<std::string> told;
+  set_log([&](LogLevel, std::string_view, std::string_view text) { told.emplace_back(text); }, LogLevel::Warn);
   CHECK(b.model().subgraphs()[0].index == 2);
+  CHECK(told.empty());
+  b.package.variants[0].subgraphs[1].plugin = "acme";
+  CHECK(b.load().ok());
+  CHECK(told == std::vector<std::string>{"package 'm': a better variant needs the runtime side of plugin 'acme', found fake"});
+  b.package.variants[0].subgraphs[1].plugin = "fake";
+  set_log({});
   b.plugin.verdicts["subgraph_0"] = {OPTIMA_COMPAT_RECOMPILE, "no"};
   CHECK(b.fail().message() == "package 'm': subgraph 1: plugin fake says that its artifact is for another device: no");
 }
