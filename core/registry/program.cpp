@@ -16,6 +16,7 @@ namespace {
 constexpr int32_t kHighestRank = 64;
 constexpr size_t kMostBindings = 1 << 16;
 constexpr uint32_t kLargestAlignment = 1 << 21;  // a huge page
+constexpr uint64_t kLatestTime = uint64_t{1} << 62;     // ns, 146 years: sums of two stay numbers
 constexpr uint64_t kLargestBuffer = uint64_t{1} << 47;  // bytes that a process can address
 
 struct BindingList {
@@ -150,8 +151,11 @@ class Context final : public ExecutionContext {
     const OneAtATime one(busy_);
     if (!one.free()) return overlap();
     EventList events;
-    OPTIMA_RETURN_IF_ERROR(plugin().run("profile", [&](optima_status* s) { return plugin().profile().read(raw_, add_events, &events, s); }));
-    return events.take();
+    const Status done = plugin().run("profile", [&](optima_status* s) { return plugin().profile().read(raw_, add_events, &events, s); });
+    Events told = events.take();
+    if (!told.misdeed.empty()) return plugin_error(cat("plugin ", quote(plugin().id()), ": profile: it ", told.misdeed));
+    OPTIMA_RETURN_IF_ERROR(done);
+    return std::move(told.all);
   }
 
  private:
@@ -169,15 +173,21 @@ class Context final : public ExecutionContext {
     return internal_error(cat("plugin ", quote(plugin().id()), ": ", call, ": found ", in, " inputs and ", out, " outputs, wanted ", program_->inputs, " and ", outputs()));
   }
 
-  using EventList = seam::Collected<std::vector<PluginEvent>>;
+  struct Events {
+    std::vector<PluginEvent> all;
+    std::string misdeed;
+  };
+  using EventList = seam::Collected<Events>;
   static int32_t add_events(void* self, const optima_event* first, uint32_t count) {
-    return EventList::add(self, [&](std::vector<PluginEvent>& events) -> int32_t {
-      for (; count > 0; --count, first = OPTIMA_NEXT(optima_event, first)) {
-        if (!seam::sane(first, offsetof(optima_event, track))) return OPTIMA_INVALID_ARGUMENT;
+    return EventList::add(self, [&](Events& events) -> int32_t {
+      for (; count > 0 && events.misdeed.empty(); --count, first = OPTIMA_NEXT(optima_event, first)) {
+        if (!seam::sane(first, offsetof(optima_event, track))) return events.misdeed = "told an event of impossible size", OPTIMA_INVALID_ARGUMENT;
         const optima_event e = seam::known(first);
-        events.push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
+        if (e.start_ns > kLatestTime || e.duration_ns > kLatestTime)
+          events.misdeed = cat("told an event of node ", e.node, " that starts at ", e.start_ns, " ns and takes ", e.duration_ns, " ns");
+        events.all.push_back({e.node, seam::text(e.name, 256), e.start_ns, e.duration_ns, e.track});
       }
-      return OPTIMA_OK;
+      return events.misdeed.empty() ? OPTIMA_OK : OPTIMA_INVALID_ARGUMENT;
     });
   }
 

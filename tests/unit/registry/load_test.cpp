@@ -234,6 +234,9 @@ TEST_CASE("submit and profile go through when offered") {
   const auto events = context->read_profile();
   REQUIRE(events.ok());
   CHECK((events->at(0).node == 11 && events->at(0).name == "Identity" && events->at(0).duration_ns == 1));
+  const auto endless = loaded(host, "endless");
+  CHECK(context_of(*endless)->read_profile().status().message() ==
+        "plugin 'trial': profile: it told an event of node 11 that starts at 100 ns and takes 18446744073709551611 ns");
 
   const Registry null = scanned(plugins_folder());
   CHECK(null.runtime("null")->manifest().id == "null");

@@ -448,7 +448,8 @@ int32_t profile_enable(optima_context* context, uint32_t on, optima_status*) { r
 int32_t profile_read(optima_context* context, int32_t (*add)(void*, const optima_event*, uint32_t), void* data, optima_status*) {
   const Trial& trial = *of(context)->program->trial;
   return each(trial, many(trial, 1), [&](uint32_t k) {
-    const optima_event event{sizeof event, 11 + k, str("Identity"), 100, of(context)->profiling, 0, 0};
+    const uint64_t takes = of(context)->program->act == "endless" ? ~uint64_t{0} - 4 : of(context)->profiling;
+    const optima_event event{sizeof event, 11 + k, str("Identity"), 100, takes, 0, 0};
     return add(data, &event, 1);
   });
 }
