@@ -71,7 +71,8 @@ struct DeviceBuffer::State {
     const uint64_t bytes = tensor.size;
     OPTIMA_RETURN_IF_ERROR(memory.call("alloc", [&](optima_status* s) { return memory.table.alloc(memory.instance, &tensor, kAlignment, s); }));
     made_ = true;
-    if (tensor.size != bytes) return plugin_error(cat("plugin ", quote(memory.plugin), ": alloc: it gave ", tensor.size, " bytes, wanted ", bytes));
+    if (tensor.size < bytes) return plugin_error(cat("plugin ", quote(memory.plugin), ": alloc: it gave ", tensor.size, " bytes, wanted ", bytes));
+    tensor.size = bytes;
     return {};
   }
 

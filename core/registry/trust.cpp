@@ -26,7 +26,7 @@ class Walk {
   Status run(const std::string& path) {
     struct stat root{};
     if (lstat("/", &root) != 0) return unreadable("/");
-    owner_of_root_ = root.st_uid, mode_ = root.st_mode;
+    owner_of_root_ = folder_owner_ = root.st_uid, mode_ = root.st_mode;
     put_in_front(path);
     while (!rest_.empty()) {
       const std::string name = rest_.front();
@@ -46,10 +46,16 @@ class Walk {
     if (open && !sticky) return plugin_error(cat(place(folder_), "is writable by everybody (chmod o-w it)"));
     // Nobody changes a link, so its owner matters only where he may put another in its place.
     if (S_ISLNK(s.st_mode)) return open && !trusted(s.st_uid) ? owned_by(s.st_uid, cat("lies behind the link ", quote(next), ", which ")) : follow(next);
-    if (!trusted(s.st_uid)) return owned_by(s.st_uid, S_ISDIR(s.st_mode) ? place(next) : "");
-    if (!S_ISDIR(s.st_mode)) return s.st_mode & S_IWOTH ? plugin_error("is writable by everybody (chmod o-w it)") : Status();
-    folder_ = next, mode_ = s.st_mode;
+    if (!S_ISDIR(s.st_mode)) return file(s);
+    if (open && !trusted(s.st_uid)) return owned_by(s.st_uid, place(next));
+    folder_ = next, mode_ = s.st_mode, folder_owner_ = s.st_uid;
     return {};
+  }
+
+  Status file(const struct stat& s) const {
+    if (!trusted(s.st_uid)) return owned_by(s.st_uid, "");
+    if (!trusted(folder_owner_)) return owned_by(folder_owner_, place(folder_));
+    return s.st_mode & S_IWOTH ? plugin_error("is writable by everybody (chmod o-w it)") : Status();
   }
 
   Status owned_by(uid_t owner, const std::string& what) const {
@@ -66,7 +72,7 @@ class Walk {
     if (!to.is_absolute()) return {};
     struct stat root{};
     if (lstat("/", &root) != 0) return unreadable("/");
-    mode_ = root.st_mode;
+    mode_ = root.st_mode, folder_owner_ = root.st_uid;
     return {};
   }
 
@@ -81,7 +87,7 @@ class Walk {
   static Status unreadable(const std::string& path) { return plugin_error(cat(quote(path), ": ", std::strerror(errno))); }
 
   const uid_t user_;
-  uid_t owner_of_root_ = 0;
+  uid_t owner_of_root_ = 0, folder_owner_ = 0;  // folder_owner_: of folder_
   std::string folder_ = "/";  // without links
   mode_t mode_ = 0;           // of folder_
   std::list<std::string> rest_;

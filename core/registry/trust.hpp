@@ -10,9 +10,10 @@
 
 namespace optima {
 
-/// Ok when nobody but root and `user` may put other bytes behind the absolute path: the file, every folder on the way to it and on the way
-/// of every link belong to one of them (or to whom "/" belongs), and none may be written by everybody; but for a sticky folder (as /tmp),
-/// where only the owner moves an entry. Else a Plugin error with one phrase: what is open, and what closes it. Does not look at groups.
+/// Ok when the file behind the absolute path, and the folder that holds it, belong to root or `user` (or to whom "/" belongs), and neither they nor any
+/// folder on the way, over every link, may be written by everybody; but for a sticky folder (as /tmp), where only the owner moves an entry, who must then
+/// be one of them. Else a Plugin error with one phrase: what is open, and what closes it. Does not look at groups, nor at who owns the folders above: a
+/// tree that somebody lent is common, and its owner cannot make files that are not his.
 Status only_trusted_write(const std::string& path, uid_t user);
 
 }  // namespace optima
