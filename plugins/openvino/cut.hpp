@@ -15,7 +15,7 @@ namespace image = optima::image;
 /// Nodes in the graph's order, each with its bodies. Constants share the blobs of the graph they come from.
 class Cut {
  public:
-  Cut(const optima_graph* from, const std::vector<sdk::Node>& nodes) : from_(from) {
+  Cut(const optima_graph* from, const std::vector<sdk::Node>& nodes) {
     Scope main = scope("query");
     for (const sdk::Node& n : nodes) add(n, main);
     for (uint32_t k = 0; k < from->image->opsets.count; ++k) {
@@ -97,7 +97,6 @@ class Cut {
     graph(in).nodes.push_back(std::move(out));
   }
 
-  const optima_graph* from_;
   image::Contents contents_;
   std::optional<image::Bytes> bytes_;
   optima_graph raw_{};

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <openvino/op/op.hpp>
 #include <openvino/op/parameter.hpp>
 #include <openvino/op/result.hpp>
@@ -41,6 +42,8 @@ struct Running {
   ov::Core core;
   ov::CompiledModel model;
   Meta meta;
+  std::atomic<uint64_t> age{0};
+  int made = 0, failed = 0;
   std::optional<Request> request;
   int64_t dims[1] = {4};
   float x[4] = {1, 2, 3, 4}, y[4] = {};
@@ -53,7 +56,7 @@ struct Running {
     model = core.compile_model(std::make_shared<ov::Model>(ov::ResultVector{std::make_shared<ov::op::v0::Result>(op)}, ov::ParameterVector{input}), "CPU");
     meta.inputs = {{"x", OPTIMA_F32, true, {floats}, {""}}}, meta.outputs = {{"y", OPTIMA_F32, true, {floats}, {""}}};
     const auto* fences = static_cast<const optima_fence_host*>(optima::host_extension(OPTIMA_EXT_FENCE));
-    request.emplace(Making{meta, fences, nullptr, [this](bool) { return model.create_infer_request(); }});
+    request.emplace(Making{meta, fences, nullptr, [this](bool) { return ++made, model.create_infer_request(); }, age, [this] { ++failed, ++age; }});
     for (auto [t, data] : {std::pair(&in, x), std::pair(&out, y)}) {
       t->struct_size = sizeof *t, t->dtype = OPTIMA_F32, t->fd = -1;
       t->rank = 1, t->shape = dims, t->data = data, t->size = sizeof x;
@@ -128,6 +131,8 @@ TEST_CASE("what an operator throws inside OpenVINO is one error of a blocking an
   fails([] { throw 42; }, OPTIMA_DEVICE, "Unexpected exception", "unknown exception inside OpenVINO");  // the first is OpenVINO's word for it
   fails([] { throw std::runtime_error("the reason"); }, OPTIMA_DEVICE, " of type Reference: the reason", " of type Reference: the reason");
   fails([] { throw std::bad_alloc(); }, OPTIMA_MEMORY, "out of memory", "out of memory");
+  CHECK(r.failed == 6);
+  CHECK(r.made == 7);  // the first, and one after each failure, as the program's model is another one then
 }
 
 TEST_CASE("buffers that come again are used again, others are taken, also after a failure and from another thread's run") {
