@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/onnx_io/declared.hpp"
 #include "core/onnx_io/structure.hpp"
 #include "core/support/text.hpp"
 
@@ -106,12 +107,6 @@ void drop_unneeded(GraphProto& g, std::vector<Folded>& folded) {
   g.mutable_node()->Swap(&nodes);
 }
 
-std::string dims_text(const onnx::TensorShapeProto& shape) {
-  std::vector<std::string> parts;
-  for (const auto& d : shape.dim()) parts.push_back(d.has_dim_value() ? std::to_string(d.dim_value()) : d.has_dim_param() ? d.dim_param() : "?");
-  return '[' + join(parts, ",") + ']';
-}
-
 Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
   auto wrong = [&](std::string_view what) { return invalid_input(cat("--shape ", quote(input.name()), ": ", what)); };
   if (!input.type().has_tensor_type()) return wrong("this input is no tensor");
@@ -126,28 +121,24 @@ Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
   return {};
 }
 
-// Shapes that follow from a graph's inputs are forgotten. Element types stay: what foreign operators make only the file knows,
-// when no plugin is there to be asked.
-void forget_types(GraphProto& g) {
-  const auto forget = [](ValueInfoProto& v) {
-    if (v.type().has_tensor_type()) v.mutable_type()->mutable_tensor_type()->clear_shape();
-  };
-  auto* inner = g.mutable_value_info();
-  inner->erase(std::remove_if(inner->begin(), inner->end(), [](const ValueInfoProto& v) { return !v.type().has_tensor_type(); }), inner->end());
-  std::for_each(inner->begin(), inner->end(), forget);
-  std::for_each(g.mutable_output()->begin(), g.mutable_output()->end(), forget);
-  for (auto& node : *g.mutable_node())
-    for_each_body(node, [](GraphProto& body, const std::string&, int) { forget_types(body); });
-}
-
 }  // namespace
 
 void drop_initializer_inputs(GraphProto& graph) {
-  std::unordered_set<std::string> constant;
-  for (const auto& t : graph.initializer()) constant.insert(t.name());
-  for (const auto& t : graph.sparse_initializer()) constant.insert(t.values().name());
+  std::unordered_map<std::string, const google::protobuf::RepeatedField<int64_t>*> constants;
+  for (const auto& t : graph.initializer()) constants[t.name()] = &t.dims();
+  for (const auto& t : graph.sparse_initializer()) constants[t.values().name()] = &t.dims();
+  std::vector<std::string> stale;
   auto* inputs = graph.mutable_input();
-  inputs->erase(std::remove_if(inputs->begin(), inputs->end(), [&](const auto& v) { return constant.count(v.name()) > 0; }), inputs->end());
+  const auto dropped = [&](const ValueInfoProto& v) {
+    const auto constant = constants.find(v.name());
+    if (constant == constants.end()) return false;
+    onnx::TensorShapeProto shape;
+    for (int64_t d : *constant->second) shape.add_dim()->set_dim_value(d);
+    if (v.type().tensor_type().has_shape() && contradict(v.type().tensor_type().shape(), shape)) stale.push_back(stale_text(v.name(), v.type().tensor_type().shape(), shape));
+    return true;
+  };
+  inputs->erase(std::remove_if(inputs->begin(), inputs->end(), dropped), inputs->end());
+  warn_of_stale(stale);
 }
 
 Status cut_model(GraphProto& g, const ImportOptions& options, std::vector<Folded>& folded) {
@@ -202,9 +193,7 @@ Result<bool> set_shapes(GraphProto& g, const ImportOptions& options) {
   for (const auto& [symbol, value] : options.dims)
     if (!used.count(symbol))
       return invalid_input(cat("--dim: no input has a dim ", quote(symbol), symbols.empty() ? ", all dims are fixed" : ", the model has " + join(symbols)));
-  const bool changed = !options.shapes.empty() || !options.dims.empty();
-  if (changed) forget_types(g);
-  return changed;
+  return !options.shapes.empty() || !options.dims.empty();
 }
 
 }  // namespace optima::onnx_io

@@ -7,15 +7,15 @@
 
 namespace optima::onnx_io {
 
-/// Initializers are constants here, also where an old-style model lists them among its inputs.
+/// Initializers are constants here, also where an old-style model lists them among its inputs; of another shape there is a warning.
 void drop_initializer_inputs(onnx::GraphProto& graph);
 
 /// options.inputs/outputs: makes inner values inputs and outputs (types from value_info, so infer first) and drops the nodes
 /// that are not needed any more, which are added to `folded`. Unknown names are InvalidInput with the nearest ones.
 Status cut_model(onnx::GraphProto& graph, const ImportOptions& options, std::vector<Folded>& folded);
 
-/// options.shapes and options.dims on the graph's inputs. True when something changed: inferred types are then dropped, to be
-/// inferred again.
+/// options.shapes and options.dims on the graph's inputs. True when something changed: shapes that the file declares of other values are
+/// then worth nothing.
 Result<bool> set_shapes(onnx::GraphProto& graph, const ImportOptions& options);
 
 }  // namespace optima::onnx_io

@@ -21,11 +21,16 @@ Result<std::vector<image::Value>> ask(const Graph& graph, uint32_t index, const 
   return found;
 }
 
-Status take(image::Graph& g, const image::Node& node, const std::vector<image::Value>& found) {
-  for (size_t k = 0; k < found.size(); ++k)
-    if (node.outputs[k] != OPTIMA_NONE)
-      if (const Status status = refine(g.values[node.outputs[k]], found[k]); !status.ok()) return status.within(cat("node ", quote(node.name), " (", node.op_type, ")"));
-  return {};
+/// Gives the values of which something else was declared.
+Result<std::vector<uint32_t>> take(image::Graph& g, const image::Node& node, const std::vector<image::Value>& found) {
+  std::vector<uint32_t> corrected;
+  for (size_t k = 0; k < found.size(); ++k) {
+    if (node.outputs[k] == OPTIMA_NONE) continue;
+    const Result<bool> other = correct(g.values[node.outputs[k]], found[k]);
+    if (!other.ok()) return other.status().within(cat("node ", quote(node.name), " (", node.op_type, ")"));
+    if (*other) corrected.push_back(node.outputs[k]);
+  }
+  return corrected;
 }
 
 std::string types_of(const image::Graph& g, const std::vector<uint32_t>& values) {
@@ -72,7 +77,7 @@ class Bodies {
     const BodyGraph alone = body_graph(graph_, body);
     OPTIMA_ASSIGN(const std::vector<image::Value> found, ask(alone.graph, n, uses_of(alone.graph), foreign_));
     image::Graph& g = graph_.contents.graphs[body];
-    return take(g, g.nodes[n], found);
+    return take(g, g.nodes[n], found).status();
   }
   /// Runs `change` and notes whether it tells more about the values.
   template <class F>
@@ -90,7 +95,7 @@ class Bodies {
 
 }  // namespace
 
-Status infer_foreign(Graph& graph, uint32_t index, const Uses& uses, const InferForeign& foreign) {
+Result<std::vector<uint32_t>> infer_foreign(Graph& graph, uint32_t index, const Uses& uses, const InferForeign& foreign) {
   OPTIMA_ASSIGN(const std::vector<image::Value> found, ask(graph, index, uses, foreign));
   return take(graph.main(), graph.main().nodes[index], found);
 }

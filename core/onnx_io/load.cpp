@@ -7,6 +7,7 @@
 #include "core/onnx_io/build_graph.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/cut.hpp"
+#include "core/onnx_io/declared.hpp"
 #include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/onnx_io.hpp"
@@ -74,15 +75,15 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   if (model.ir_version() < 8) model.set_ir_version(8);
 
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
-  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::Kept));
   OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
-  (void)reshaped;
-  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+  forget_anonymous_dims(*model.mutable_graph());
+  OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept));
   OPTIMA_RETURN_IF_ERROR(raise_opset(model));
   restore_names(*model.mutable_graph(), names);
-  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Strict));
+  OPTIMA_RETURN_IF_ERROR(infer_at_last(model));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
   OPTIMA_RETURN_IF_ERROR(final_check(model));

@@ -3,6 +3,7 @@
 #include "core/onnx_io/type_inference.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/onnx_io/foreign_types.hpp"
 #include "core/onnx_io/loop_shapes.hpp"
@@ -128,17 +129,19 @@ class TypeInference::State {
     for_each_body(node, [&](uint32_t index) {
       image::Graph& body = graph_.contents.graphs[index];
       for (size_t k = 0; k < kept.size(); ++k) {
-        refine_dims(body.values[body.inputs[2 + k]], kept[k]);
-        if (k < node.outputs.size() && node.outputs[k] != OPTIMA_NONE) refine_dims(graph_.main().values[node.outputs[k]], kept[k]);
+        correct_dims(body.values[body.inputs[2 + k]], kept[k]);
+        if (k >= node.outputs.size() || node.outputs[k] == OPTIMA_NONE) continue;
+        if (correct_dims(graph_.main().values[node.outputs[k]], kept[k])) corrected_.insert(node.outputs[k]);
       }
     });
     proto.Clear();
     return writer_.node(node, names_, proto);
   }
-  static void refine_dims(image::Value& value, const std::optional<std::vector<image::Dim>>& dims) {
+  static bool correct_dims(image::Value& value, const std::optional<std::vector<image::Dim>>& dims) {
     image::Value found = value;
     found.dims = dims;
-    (void)refine(value, found).ok();  // where the model says otherwise, the model stands
+    const Result<bool> other = correct(value, found);
+    return other.ok() && *other;
   }
 
   Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
@@ -154,8 +157,9 @@ class TypeInference::State {
       image::Value found;
       set_type(found, types[k]);
       // Import has checked the model as it was written; where another version of the operator infers otherwise (pooling with
-      // ceil_mode before and since 22), what import found stands.
-      (void)take(node.outputs[k], found).ok();
+      // ceil_mode before and since 22), what import found stands, unless that came of a shape that did not hold.
+      if (behind_corrected(node)) replace(node.outputs[k], found);
+      else (void)take(node.outputs[k], found).ok();
     }
     OPTIMA_RETURN_IF_ERROR(take_bodies(node, proto, names_));
     propagate(node, proto, schema);
@@ -208,6 +212,17 @@ class TypeInference::State {
     return {};
   }
 
+  bool behind_corrected(const image::Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) { return v != OPTIMA_NONE && corrected_.count(v) > 0; });
+  }
+  void replace(uint32_t v, const image::Value& found) {
+    image::Value& value = graph_.main().values[v];
+    if (found.kind != value.kind || found.dtype != value.dtype) return;
+    value.dims = found.dims;
+    corrected_.insert(v);
+    publish(v);
+  }
+
   // The library wrote what it found about values of bodies into the bodies of `proto`.
   Status take_bodies(const image::Node& node, const onnx::NodeProto& proto, const OnnxNames& outside) {
     for (const image::Attr& a : node.attrs) {
@@ -239,7 +254,8 @@ class TypeInference::State {
   Status ask(const image::Node& node) {
     const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](uint32_t v) { return v != OPTIMA_NONE; });
     if (made == node.outputs.end()) return {};
-    OPTIMA_RETURN_IF_ERROR(infer_foreign(graph_, uses_.producer[*made], uses_, foreign_));
+    OPTIMA_ASSIGN(const std::vector<uint32_t> corrected, infer_foreign(graph_, uses_.producer[*made], uses_, foreign_));
+    corrected_.insert(corrected.begin(), corrected.end());
     for (const uint32_t v : node.outputs)
       if (v != OPTIMA_NONE) publish(v);
     return {};
@@ -250,6 +266,7 @@ class TypeInference::State {
   Uses uses_;
   OnnxNames names_;
   OnnxWriter writer_;
+  std::unordered_set<uint32_t> corrected_;  // values of which something else was declared
   si::SymbolTableImpl symbols_;
   std::unordered_map<std::string, int> opsets_;
   std::vector<onnx::TypeProto> types_;      // by value; the maps below point into these

@@ -2,6 +2,7 @@
 // core/onnx_io: types there and back.
 #include "core/onnx_io/types.hpp"
 
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "onnx/defs/data_type_utils.h"
 
@@ -55,6 +56,15 @@ Status refine(image::Value& value, const image::Value& found) {
   }
   value.dims = std::move(dims);
   return {};
+}
+
+Result<bool> correct(image::Value& value, const image::Value& found) {
+  const Status status = refine(value, found);
+  if (status.ok()) return false;
+  if (value.kind != found.kind || value.dtype != found.dtype) return status;
+  log(LogLevel::Warn, "onnx_io", cat("value ", quote(value.name), " is declared ", type_text(value), ", but is ", type_text(found)));
+  value.dims = found.dims;
+  return true;
 }
 
 void set_type(image::Value& value, const onnx::TypeProto& type) {

@@ -16,6 +16,8 @@ void set_type(image::Value& value, const onnx::TypeProto& type);
 onnx::TypeProto to_type(const image::Value& value);
 /// What `found` knows better goes into `value`; on a contradiction nothing does, and InvalidInput says both.
 Status refine(image::Value& value, const image::Value& found);
+/// The same, but dims that contradict are those of `found` from then on, with a warning of the log. True when some did.
+Result<bool> correct(image::Value& value, const image::Value& found);
 /// "seq(tensor(float))".
 std::string type_attribute(const onnx::TypeProto& type);
 

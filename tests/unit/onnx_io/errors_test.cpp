@@ -71,8 +71,8 @@ TEST_CASE("a graph whose values do not fit together is refused with the nodes an
 TEST_CASE("shapes that contradict each other are refused with the node") {
   CHECK(refused_graph("g (float[2] x, float[3] w) => (float[2] y) { y = Add(x, w) }") ==
         "types and shapes do not fit: node 'add_1' (Add): Incompatible dimensions");
-  CHECK(refused_graph("g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }") ==
-        "types and shapes do not fit: node 'relu_1' (Relu): Inferred shape and existing shape differ in dimension 1: (3) vs (4)");
+  CHECK(refused_graph("g (float[2,3] x) => (int64[2,3] y) { y = Relu(x) }") ==
+        "types and shapes do not fit: node 'relu_1' (Relu): Inferred elem type differs from existing elem type: (FLOAT) vs (INT64)");
 }
 
 TEST_CASE("a node that breaks its operator's schema is refused with node and operator") {

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: declared shapes against inferred ones. The library itself lets a declared shape win, or stops.
+#include "core/onnx_io/declared.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/onnx_io/convert.hpp"
+#include "core/onnx_io/structure.hpp"
+#include "core/support/log.hpp"
+#include "core/support/table.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::onnx_io {
+namespace {
+
+using onnx::GraphProto;
+using onnx::TensorShapeProto;
+using onnx::TypeProto;
+using onnx::ValueInfoProto;
+
+// What a sequence or an optional is of, at the bottom.
+TypeProto& innermost(TypeProto& type) {
+  if (type.has_sequence_type() && type.sequence_type().has_elem_type()) return innermost(*type.mutable_sequence_type()->mutable_elem_type());
+  if (type.has_optional_type() && type.optional_type().has_elem_type()) return innermost(*type.mutable_optional_type()->mutable_elem_type());
+  return type;
+}
+
+// Null when there is none.
+TensorShapeProto* shape_of(TypeProto& type) {
+  TypeProto& inner = innermost(type);
+  if (inner.has_tensor_type() && inner.tensor_type().has_shape()) return inner.mutable_tensor_type()->mutable_shape();
+  if (inner.has_sparse_tensor_type() && inner.sparse_tensor_type().has_shape()) return inner.mutable_sparse_tensor_type()->mutable_shape();
+  return nullptr;
+}
+void clear_shape(TypeProto& type) {
+  TypeProto& inner = innermost(type);
+  if (inner.has_tensor_type()) inner.mutable_tensor_type()->clear_shape();
+  if (inner.has_sparse_tensor_type()) inner.mutable_sparse_tensor_type()->clear_shape();
+}
+void set_shape(TypeProto& type, const TensorShapeProto& shape) {
+  TypeProto& inner = innermost(type);
+  if (inner.has_tensor_type()) *inner.mutable_tensor_type()->mutable_shape() = shape;
+  if (inner.has_sparse_tensor_type()) *inner.mutable_sparse_tensor_type()->mutable_shape() = shape;
+}
+
+TypeProto type_of(const onnx::TensorProto& tensor) {
+  TypeProto type;
+  type.mutable_tensor_type()->set_elem_type(tensor.data_type());
+  auto& shape = *type.mutable_tensor_type()->mutable_shape();
+  for (int64_t d : tensor.dims()) shape.add_dim()->set_dim_value(d);
+  return type;
+}
+
+template <class F>
+void for_each_dim(GraphProto& g, F&& f) {
+  for (auto* list : {g.mutable_value_info(), g.mutable_input(), g.mutable_output()})
+    for (ValueInfoProto& v : *list)
+      if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr)
+        for (auto& d : *shape->mutable_dim()) f(d);
+  for (auto& node : *g.mutable_node())
+    for_each_body(node, [&](GraphProto& body, const std::string&, int) { for_each_dim(body, f); });
+}
+
+bool is_loop(const onnx::NodeProto& node) { return node.op_type() == "Loop" && node.domain().empty(); }
+constexpr int kOfTheLoop = 2;  // a Loop's trip count and condition, its body's trip number and condition: they have no size that could be stale
+
+// A graph's values whose shape is the file's fact: the main graph's inputs, and constants.
+class Facts {
+ public:
+  Facts(GraphProto& g, bool is_main) {
+    for (const auto& t : g.initializer()) types_[t.name()] = type_of(t);
+    if (!is_main) return;
+    for (ValueInfoProto& v : *g.mutable_input())
+      if (v.has_type()) types_[v.name()] = v.type();
+  }
+  TypeProto* find(const std::string& name) {
+    const auto it = types_.find(name);
+    return it == types_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, TypeProto> types_;
+};
+
+// The declared shapes of one graph, in the file's order, and of the bodies of its nodes, in theirs.
+struct Shapes {
+  std::vector<std::pair<std::string, TensorShapeProto>> said;
+  std::vector<Shapes> bodies;
+};
+
+// Takes the declared shapes out of a graph.
+class Taking {
+ public:
+  explicit Taking(std::vector<std::string>& stale) : stale_(stale) {}
+
+  Shapes take(GraphProto& main) { return take(main, main.input_size(), true); }
+
+ private:
+  // `kept`: the first inputs keep what is declared of them.
+  Shapes take(GraphProto& g, int kept, bool is_main) {
+    Shapes out;
+    Facts facts(g, is_main);
+    auto* inner = g.mutable_value_info();
+    for (ValueInfoProto& v : *inner) check(v, facts);
+    inner->erase(std::remove_if(inner->begin(), inner->end(), [&](const ValueInfoProto& v) { return facts.find(v.name()); }), inner->end());
+    for (ValueInfoProto& v : *inner) take(v, out);
+    for (int k = kept; k < g.input_size(); ++k) take(*g.mutable_input(k), out);
+    const std::unordered_set<std::string> made = made_in(g);
+    for (ValueInfoProto& v : *g.mutable_output()) {
+      check(v, facts);
+      if (const TypeProto* fact = facts.find(v.name())) *v.mutable_type() = *fact;
+      else if (made.count(v.name())) take(v, out);
+    }
+    for (auto& node : *g.mutable_node())
+      for_each_body(node, [&](GraphProto& body, const std::string&, int) { out.bodies.push_back(take(body, is_loop(node) ? kOfTheLoop : 0, false)); });
+    return out;
+  }
+  static std::unordered_set<std::string> made_in(const GraphProto& g) {
+    std::unordered_set<std::string> names;
+    for (const auto& v : g.input()) names.insert(v.name());
+    for (const auto& node : g.node()) names.insert(node.output().begin(), node.output().end());
+    return names;
+  }
+  void check(ValueInfoProto& v, Facts& facts) {
+    TypeProto* fact = facts.find(v.name());
+    const TensorShapeProto* shape = fact && v.has_type() ? shape_of(*v.mutable_type()) : nullptr;
+    const TensorShapeProto* known = shape ? shape_of(*fact) : nullptr;
+    if (known && contradict(*shape, *known)) stale_.push_back(stale_text(v.name(), *shape, *known));
+  }
+  static void take(ValueInfoProto& v, Shapes& out) {
+    TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr;
+    if (!shape) return;
+    out.said.emplace_back(v.name(), std::move(*shape));
+    clear_shape(*v.mutable_type());
+  }
+
+  std::vector<std::string>& stale_;
+};
+
+// What is known of the values of a graph, and of those around it.
+class Known {
+ public:
+  Known(GraphProto& g, const Known* outer) : outer_(outer) {
+    for (const auto& t : g.initializer()) types_[t.name()] = shape_of(constants_.emplace_back(type_of(t)));
+    for (auto* list : {g.mutable_value_info(), g.mutable_input(), g.mutable_output()})
+      for (ValueInfoProto& v : *list)
+        if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr) types_[v.name()] = shape;
+  }
+  const TensorShapeProto* find(const std::string& name) const {
+    for (const Known* k = this; k; k = k->outer_)
+      if (const auto it = k->types_.find(name); it != k->types_.end()) return it->second;
+    return nullptr;
+  }
+
+ private:
+  const Known* outer_;
+  std::unordered_map<std::string, const TensorShapeProto*> types_;
+  std::deque<TypeProto> constants_;
+};
+
+// Puts declared shapes beside inferred ones: what is left of `Shapes` is what both know.
+class Comparing {
+ public:
+  explicit Comparing(std::vector<std::string>& stale) : stale_(stale) {}
+
+  void compare(GraphProto& g, Shapes& shapes, const Known* outer) {
+    const Known known(g, outer);
+    std::erase_if(shapes.said, [&](auto& said) {
+      const TensorShapeProto* found = known.find(said.first);
+      if (!found) return news_ = true, false;
+      return !join(said.first, said.second, *found);
+    });
+    size_t next = 0;
+    for (auto& node : *g.mutable_node())
+      for_each_body(node, [&](GraphProto& body, const std::string&, int) {
+        Shapes& inside = shapes.bodies[next++];
+        if (is_loop(node)) compare_carried(node, body, inside, known);
+        compare(body, inside, &known);
+      });
+  }
+  /// Something was declared that was not inferred.
+  bool news() const { return news_; }
+
+ private:
+  // False when they contradict each other.
+  bool join(const std::string& name, TensorShapeProto& said, const TensorShapeProto& found) {
+    if (contradict(said, found)) return stale_.push_back(stale_text(name, said, found)), false;
+    for (int k = 0; k < said.dim_size(); ++k) {
+      const auto& better = found.dim(k);
+      const bool named = better.has_dim_param() && !is_anonymous(better.dim_param());
+      if (better.has_dim_value() || named) *said.mutable_dim(k) = better;
+      else news_ |= said.dim(k).has_dim_value() || said.dim(k).has_dim_param();
+    }
+    return true;
+  }
+  // Inference takes a carried value to change its shape from trip to trip, so it never meets what the body declares; the first trip does.
+  // One that is stale says that the body was written for other sizes.
+  void compare_carried(const onnx::NodeProto& loop, const GraphProto& body, Shapes& inside, const Known& known) {
+    std::unordered_map<std::string, const TensorShapeProto*> first;
+    for (int k = kOfTheLoop; k < std::min(loop.input_size(), body.input_size()); ++k) first[body.input(k).name()] = known.find(loop.input(k));
+    for (const auto& [name, said] : inside.said) {
+      const auto trip = first.find(name);
+      if (trip == first.end() || !trip->second || !contradict(said, *trip->second)) continue;
+      stale_.push_back(stale_text(name, said, *trip->second));
+      forget(inside);
+      return;
+    }
+  }
+  static void forget(Shapes& shapes) {
+    shapes.said.clear();
+    for (Shapes& body : shapes.bodies) forget(body);
+  }
+
+  std::vector<std::string>& stale_;
+  bool news_ = false;
+};
+
+// The shapes of a graph from which they were taken become those of `shapes`, and no others.
+void give_back(GraphProto& g, const Shapes& shapes) {
+  std::vector<std::string> ignored;
+  Taking(ignored).take(g);
+  const auto put = [](GraphProto& to, const Shapes& from, const auto& again) -> void {
+    std::unordered_map<std::string, const TensorShapeProto*> said;
+    for (const auto& [name, shape] : from.said) said[name] = &shape;
+    for (auto* list : {to.mutable_value_info(), to.mutable_input(), to.mutable_output()})
+      for (ValueInfoProto& v : *list)
+        if (const auto it = said.find(v.name()); it != said.end() && v.has_type()) set_shape(*v.mutable_type(), *it->second);
+    size_t next = 0;
+    for (auto& node : *to.mutable_node())
+      for_each_body(node, [&](GraphProto& body, const std::string&, int) { again(body, from.bodies[next++], again); });
+  };
+  put(g, shapes, put);
+}
+
+void forget_negative_dims(GraphProto& graph) {
+  for_each_dim(graph, [](auto& d) {
+    if (d.has_dim_value() && d.dim_value() < 0) d.clear_dim_value();
+  });
+}
+
+}  // namespace
+
+bool is_anonymous(std::string_view name) {
+  std::string word;
+  for (char c : name)
+    if (static_cast<unsigned char>(c) > ' ') word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (word.empty() || word == "?" || word == "none" || word == "-1" || word == "unknown") return true;
+  if (!word.starts_with("unk")) return false;
+  const size_t digits = word.find_first_not_of('_', 3);
+  return digits == std::string::npos || word.find_first_not_of("0123456789", digits) == std::string::npos;
+}
+
+void forget_anonymous_dims(GraphProto& graph) {
+  for_each_dim(graph, [](auto& d) {
+    if (d.has_dim_param() && is_anonymous(d.dim_param())) d.clear_dim_param();
+  });
+}
+
+std::string dims_text(const TensorShapeProto& shape) {
+  std::vector<std::string> parts;
+  for (const auto& d : shape.dim()) parts.push_back(d.has_dim_value() ? std::to_string(d.dim_value()) : d.has_dim_param() ? d.dim_param() : "?");
+  return '[' + optima::join(parts, ",") + ']';
+}
+
+bool contradict(const TensorShapeProto& a, const TensorShapeProto& b) {
+  if (a.dim_size() != b.dim_size()) return true;
+  for (int k = 0; k < a.dim_size(); ++k)
+    if (a.dim(k).has_dim_value() && b.dim(k).has_dim_value() && a.dim(k).dim_value() != b.dim(k).dim_value()) return true;
+  return false;
+}
+
+std::string stale_text(const std::string& name, const TensorShapeProto& declared, const TensorShapeProto& found) {
+  return cat("value ", quote(name), " is declared ", dims_text(declared), ", but is ", dims_text(found));
+}
+
+void warn_of_stale(const std::vector<std::string>& stale) {
+  if (!stale.empty()) log(LogLevel::Warn, "onnx_io", cat("declared shapes that do not hold are left out: ", join_few(stale)));
+}
+
+Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
+  GraphProto& graph = *model.mutable_graph();
+  forget_negative_dims(graph);
+  std::vector<std::string> stale;
+  Shapes declared = Taking(stale).take(graph);
+  OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+  if (belief == Belief::Kept) {
+    Comparing comparing(stale);
+    comparing.compare(graph, declared, nullptr);
+    if (comparing.news()) {
+      give_back(graph, declared);
+      OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
+    }
+  }
+  warn_of_stale(stale);
+  return {};
+}
+
+Status infer_at_last(onnx::ModelProto& model) {
+  const Status first = infer_shapes(model, Strictness::Strict);
+  if (first.ok()) return first;
+  onnx::ModelProto bare = model;
+  std::vector<std::string> stale;
+  Taking(stale).take(*bare.mutable_graph());
+  if (!infer_shapes(bare, Strictness::Strict).ok()) return first;
+  log(LogLevel::Warn, "onnx_io", cat("declared shapes do not fit each other and are left out: ", first.message()));
+  model.Swap(&bare);
+  return {};
+}
+
+}  // namespace optima::onnx_io

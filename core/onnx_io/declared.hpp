@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: the shapes that a file declares, and how far they are believed. Private to the room.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/support/status.hpp"
+#include "onnx/onnx_pb.h"
+
+namespace optima::onnx_io {
+
+/// A dim's name that says only that its size is not known: "?", "None", "unknown", "-1", blanks, or "unk__12" as the ONNX library and
+/// tf2onnx number them; case does not matter. Two dims of such a name have nothing to do with each other. Any other name is the model's word.
+bool is_anonymous(std::string_view name);
+
+/// Dims with such names have none from here on, everywhere in the graph.
+void forget_anonymous_dims(onnx::GraphProto& graph);
+
+/// "[batch,4,?]".
+std::string dims_text(const onnx::TensorShapeProto& shape);
+
+/// Both shapes cannot be those of one value: another rank, or another size of a dim.
+bool contradict(const onnx::TensorShapeProto& a, const onnx::TensorShapeProto& b);
+
+/// "value 'x' is declared [3], but is [2,3]".
+std::string stale_text(const std::string& name, const onnx::TensorShapeProto& declared, const onnx::TensorShapeProto& found);
+
+/// One line of the log about such values; none of them: nothing.
+void warn_of_stale(const std::vector<std::string>& stale);
+
+enum class Belief { Kept, Forgotten };
+
+/// Infers types in place, leniently, as if the file declared shapes of its inputs alone. What it declares of other values is then
+/// looked at (Kept): it fills in what is not known otherwise, and where it contradicts what was inferred it is dropped with a warning,
+/// as ONNX Runtime does (value_info, outputs, bodies; what is stale in one dim is dropped as a whole). Element types are always kept.
+/// Sizes below zero are no sizes. A dim takes the name that is inferred, else the one declared.
+Status infer_over_declared(onnx::ModelProto& model, Belief belief);
+
+/// The last inference: a contradiction is InvalidInput, unless it goes away without what infer_over_declared() kept: then that is
+/// dropped, with a warning.
+Status infer_at_last(onnx::ModelProto& model);
+
+}  // namespace optima::onnx_io
