@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "core/passes/drop_dead_nodes.hpp"
+#include "core/passes/drop_identities.hpp"
 #include "core/passes/fold_constants.hpp"
 #include "core/passes/fold_shapes.hpp"
 #include "core/support/text.hpp"
@@ -17,6 +18,7 @@ namespace {
 constexpr std::array kPasses = {
     Pass{"fold_constants", fold_constants},
     Pass{"fold_shapes", fold_shapes},
+    Pass{"drop_identities", drop_identities},
     Pass{"drop_dead_nodes", drop_dead_nodes},
 };
 
