@@ -8,6 +8,7 @@
 
 #include "core/support/blob.hpp"
 #include "core/support/file.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 #include "core/tensor_io/npy.hpp"
@@ -185,6 +186,23 @@ Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, c
     if (sources[i].empty()) return usage_error(cat("input ", quote(wanted[i].name), " is not given, wanted --input ", wanted[i].name, "=FILE or =random"));
     OPTIMA_ASSIGN(Tensor t, load_input(sources[i], wanted[i]));
     out.push_back(std::move(t));
+  }
+  return out;
+}
+
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(const std::string& word) {
+  const auto wrong = [&] { return usage_error(cat("--shape: found ", quote(word), ", wanted NAME=SIZES such as image=1,3,224,224 or image=1x3x224x224")); };
+  const size_t equals = word.rfind('=');
+  if (equals == std::string::npos || equals == 0) return wrong();
+  const std::string sizes = word.substr(equals + 1);
+  std::pair<std::string, std::vector<int64_t>> out(word.substr(0, equals), {});
+  if (sizes.empty() || sizes == "scalar") return out;
+  for (size_t at = 0; at <= sizes.size();) {
+    const size_t end = std::min(sizes.find_first_of(",x", at), sizes.size());
+    const std::optional<int64_t> size = parse_number<int64_t>(sizes.substr(at, end - at));
+    if (!size || *size < 0) return wrong();
+    out.second.push_back(*size);
+    at = end + 1;
   }
   return out;
 }

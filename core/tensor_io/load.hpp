@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/support/json.hpp"
@@ -21,6 +22,10 @@ Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted);
 /// `words` are `NAME=SOURCE`, or `SOURCE` alone for a model of one input or a .npz with all of them. Gives one tensor per
 /// input of the model, in its order. InvalidInput for a name the model does not have, a name given twice, or an input not given.
 Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, const std::vector<TensorInfo>& wanted);
+
+/// A word of --shape: the input's name, the last '=', and sizes of 0 or more with commas or x between them, "image=1,3,224,224" or
+/// "image=1x3x224x224"; nothing or "scalar" is no dims. Usage for anything else.
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(const std::string& word);
 
 /// Gives inputs the sizes that `shapes` tell by name, and dims of one symbol the same size in all inputs. Usage for a name that is no input
 /// (nearest shown) and for sizes that contradict the model's.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/optima_host/model_options.hpp"
 
-#include <sstream>
-
 #include "core/support/file.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/load.hpp"
 #include "host/optima_host/device_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -18,17 +17,6 @@ Result<int64_t> size_of(const std::string& text, const std::string& place) {
   return *n;
 }
 
-Result<std::vector<int64_t>> sizes_of(const std::string& text, const std::string& place) {
-  std::vector<int64_t> out;
-  if (text.empty() || text == "scalar") return out;
-  std::stringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    OPTIMA_ASSIGN(const int64_t n, size_of(part, place));
-    out.push_back(n);
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<std::pair<std::string, std::string>> name_and_value(const std::string& text, std::string_view option) {
@@ -39,7 +27,7 @@ Result<std::pair<std::string, std::string>> name_and_value(const std::string& te
 
 void declare_import(Arguments& arguments) {
   arguments.option("name", "NAME", "name of the package (default: the file's stem)")
-      .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224; repeats")
+      .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224 or image=1x3x224x224; repeats")
       .list("dim", "SYMBOL=N", "value of a symbolic dimension, e.g. batch=1; repeats")
       .list("inputs", "NAMES", "cut the model: these tensors become its inputs; takes commas")
       .list("outputs", "NAMES", "cut the model: these tensors become its outputs; takes commas");
@@ -73,8 +61,8 @@ Result<CostSources> cost_sources(const Session& session, const Arguments& argume
 Result<std::map<std::string, std::vector<int64_t>>> shape_options(const Arguments& arguments) {
   std::map<std::string, std::vector<int64_t>> out;
   for (const std::string& text : arguments.texts("shape")) {
-    OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--shape"));
-    OPTIMA_ASSIGN(out[pair.first], sizes_of(pair.second, "--shape " + pair.first));
+    OPTIMA_ASSIGN(auto shape, parse_shape(text));
+    out[shape.first] = std::move(shape.second);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/load.hpp"
 
 namespace optima::run {
 namespace {
@@ -30,20 +31,9 @@ Status take_list(std::vector<double>& out, const std::string& text, std::string_
   return {};
 }
 
-// NAME=D,D or NAME=DxD, of sizes.
 Status take_shape(CommandLine& l, const std::string& text) {
-  const size_t equals = text.rfind('=');
-  std::vector<int64_t> shape;
-  bool good = equals != std::string::npos && equals > 0;
-  for (size_t at = equals + 1; good && at < text.size();) {
-    const size_t end = std::min(text.find_first_of(",x", at), text.size());
-    const std::optional<int64_t> size = parse_number<int64_t>(text.substr(at, end - at));
-    good = size && *size >= 0 && end + 1 != text.size();
-    if (good) shape.push_back(*size);
-    at = end + 1;
-  }
-  if (!good) return usage_error(cat("found --shape ", quote(text), ", wanted NAME=SIZES with commas or x between them"));
-  l.options.shapes[text.substr(0, equals)] = std::move(shape);
+  OPTIMA_ASSIGN(auto shape, parse_shape(text));
+  l.options.shapes[shape.first] = std::move(shape.second);
   return {};
 }
 
@@ -79,7 +69,7 @@ Status take_task(CommandLine& l, const std::string&) {
 const Row kRows[] = {
     {"--input", "NAME=SOURCE", "an input: .npy, .npz, .pb or raw file, or random[:seed]; repeat for more, NAME= may go when there is one",
      [](CommandLine& l, const std::string& t) { return l.options.inputs.push_back(t), Status(); }},
-    {"--shape", "NAME=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); may be repeated", take_shape},
+    {"--shape", "NAME=D,D,... or DxD...", "sizes of an input where the model leaves them open (default 1 for random inputs); may be repeated", take_shape},
     {"--image", "[NAME=]FILE", "an input from a picture: JPG PNG TGA BMP PSD GIF HDR",
      [](CommandLine& l, const std::string& t) { return l.options.images.push_back(t), Status(); }},
     {"--resize", "SIZE", "of the picture: short side, or WIDTHxHEIGHT (default: the input's size)", take_image_text<&ImageOptions::resize>},

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/support/text.hpp"
 #include "tests/cli/models.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -67,6 +68,24 @@ TEST_CASE("sizes that a model leaves open are shown and can be set") {
   CHECK(wrong.err.find("--shape x: found 4x5, wanted float32 ?x3") != std::string::npos);
   CHECK(host({"run", package, "--input", "random", "--shape", "q=4,3"}).err.find("the model has no input 'q'") != std::string::npos);
   CHECK(run({run_program(), package, "--input", "random", "--shape", "x=4,"}).code == 2);
+}
+
+TEST_CASE("--shape takes commas and x, names with colons, and says what it wants") {
+  const TempFolder f;
+  const std::string model = f.file("named.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+    g (float[n,3] "in:0", float[m] b) => (float[n,3] c, float[m] d) { c = Relu("in:0")  d = Relu(b) })"), package = package_of(f, model);
+  const Json wanted = {{"in:0", {4, 3}}, {"b", {7}}};
+  const std::vector<std::string> sizes = {"--shape", "in:0=4x3", "--shape", "b=7"};
+  const auto with = [&](std::vector<std::string> words) { return words.insert(words.end(), sizes.begin(), sizes.end()), words; };
+  CHECK(shapes(with({host_program(), "--json", "run", package, "--input", "random"})) == wanted);
+  CHECK(shapes(with({run_program(), package, "--json", "--input", "random"})) == wanted);
+  CHECK(host(with({"compile", model, "-o", f / "fixed", "--device", "REF:0"})).code == 0);
+  CHECK(shapes({host_program(), "--json", "run", f / "fixed/named", "--input", "random"}) == wanted);
+  for (const char* bad : {"in:0=4x", "in:0=x3", "in:0=4,,3", "in:0=4*3", "in:0=-4x3", "in:0", "=4x3", "in:0=4 x 3"})
+    for (const Ran& r : {host({"compile", model, "-o", f / "bad", "--shape", bad}), host({"run", package, "--shape", bad}), run({run_program(), package, "--shape", bad})}) {
+      CHECK(r.code == 2);
+      CHECK(r.err.find(cat("--shape: found '", bad, "', wanted NAME=SIZES such as image=1,3,224,224 or image=1x3x224x224")) != std::string::npos);
+    }
 }
 
 TEST_CASE("compare takes sizes that only one side knows from that side") {
