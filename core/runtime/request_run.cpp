@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/runtime/request_state.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 
@@ -51,11 +52,13 @@ Status Request::State::load_inputs() {
     if (s.stage_input) copy(s.own.data(), s.input.data, s.input.size, static_cast<uint32_t>(i));
     has_dynamic |= !s.slot->is_static;
   }
-  return has_dynamic ? check_symbols() : Status();
+  if (has_dynamic && !told_of_symbols) tell_of_symbols();
+  return {};
 }
 
-// Equal symbols of the model's inputs must have equal sizes.
-Status Request::State::check_symbols() const {
+// A name that two inputs of the model give to a size is the model's word. Nothing in the host relies on it, and a plugin that does says so
+// itself: what differs is worth a warning, once.
+void Request::State::tell_of_symbols() {
   std::map<std::string_view, std::pair<int64_t, std::string_view>> sizes;
   for (const uint32_t number : plan.inputs) {
     const SlotState& s = buffers.slots[number];
@@ -63,12 +66,13 @@ Status Request::State::check_symbols() const {
       const std::string& symbol = s.slot->symbols[d];
       if (symbol.empty()) continue;
       const auto [it, fresh] = sizes.emplace(symbol, std::pair(s.dims[d], std::string_view(s.slot->name)));
-      if (!fresh && it->second.first != s.dims[d])
-        return invalid_input(cat("input ", quote(s.slot->name), ": found ", symbol, " = ", s.dims[d], ", wanted ", it->second.first, " as in input ",
-                                 quote(it->second.second)));
+      if (fresh || it->second.first == s.dims[d]) continue;
+      log(LogLevel::Warn, "runtime", cat("input ", quote(s.slot->name), ": found ", symbol, " = ", s.dims[d], ", but ", it->second.first, " in input ", quote(it->second.second),
+                                         "; the model calls them one size, they are taken as two"));
+      told_of_symbols = true;
+      return;
     }
   }
-  return {};
 }
 
 Status Request::State::run_step(size_t k) { return frame.run_step(k, share()); }

@@ -41,6 +41,7 @@ struct Request::State {
   uint32_t number = 0;
   bool has_outputs = false;
   bool profiling = false;
+  bool told_of_symbols = false;
   std::vector<Record> records;
 
   std::atomic<bool> cancel{false};
@@ -62,7 +63,7 @@ struct Request::State {
   Status begin();
   Status end();
   Status load_inputs();
-  Status check_symbols() const;
+  void tell_of_symbols();
   Status run_step(size_t step);
   Status finish_step(size_t step, Status status);
   RunShare share() { return {model.subgraphs(), cancel, profiling, records}; }

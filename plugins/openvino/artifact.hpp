@@ -28,7 +28,7 @@ struct Port {
   int32_t dtype = OPTIMA_UNDEFINED;
   bool ranked = true;
   std::vector<int64_t> dims{};         ///< -1 = not known before the run
-  std::vector<std::string> symbols{};  ///< one per dim, empty = none: equal ones have equal sizes
+  std::vector<std::string> symbols{};  ///< one per dim, empty = none: the model's word, inputs may differ
 };
 
 struct Meta {

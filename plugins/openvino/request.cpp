@@ -121,10 +121,14 @@ void Request::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
 void Request::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
   const Meta& meta = making_.meta;
   const auto dim_of = [&](const std::string& symbol) -> int64_t {
+    int64_t size = -1;
     for (size_t i = 0; i < in.size() && i < meta.inputs.size(); ++i)
-      for (size_t d = 0; d < meta.inputs[i].symbols.size() && d < in[i].shape().size(); ++d)
-        if (meta.inputs[i].symbols[d] == symbol) return in[i].shape()[d];
-    return -1;
+      for (size_t d = 0; d < meta.inputs[i].symbols.size() && d < in[i].shape().size(); ++d) {
+        if (meta.inputs[i].symbols[d] != symbol) continue;
+        if (size >= 0 && size != in[i].shape()[d]) return -1;  // inputs differ in what they call by it
+        size = in[i].shape()[d];
+      }
+    return size;
   };
   for (size_t k = 0; k < meta.outputs.size(); ++k) {
     const Port& p = meta.outputs[k];

@@ -91,13 +91,16 @@ class Run : public sdk::Context {
     for (size_t k = 0; k < out.size(); ++k) give(results[k], out[k]);
   }
 
-  /// Dims that share a symbol with an input's dim are known from it; the rest depends on data.
+  /// Dims that share a symbol with an input's dim are known from it, unless inputs differ in what they call by it; the rest depends on data.
   void output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) override {
     const sdk::Graph graph(&loaded_.graph);
     if (in.size() != graph.input_count() || out.size() != graph.output_count()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
     std::map<std::string_view, int64_t> symbols;
     for (uint32_t k = 0; k < graph.input_count(); ++k)
-      for (uint32_t d = 0; graph.input(k).rank() == in[k].rank() && d < static_cast<uint32_t>(in[k].rank()); ++d) symbols[graph.input(k).symbol(d)] = in[k].dim(d);
+      for (uint32_t d = 0; graph.input(k).rank() == in[k].rank() && d < static_cast<uint32_t>(in[k].rank()); ++d) {
+        const auto [known, fresh] = symbols.try_emplace(graph.input(k).symbol(d), in[k].dim(d));
+        if (!fresh && known->second != in[k].dim(d)) known->second = -1;
+      }
     symbols.erase("");
     for (uint32_t k = 0; k < graph.output_count(); ++k) {
       const sdk::Value v = graph.output(k);

@@ -104,7 +104,7 @@ typedef struct optima_rt_tensor_info {
   int32_t dtype;
   const char* name;
   const int64_t* shape;        /* -1 = known when running */
-  const char* const* symbols;  /* per dimension: dimensions with the same symbol have the same size; "" = none */
+  const char* const* symbols;  /* per dimension: the model's name for its size; "" = none */
   int32_t rank;                /* -1 = known when running; shape and symbols are then null */
   uint32_t reserved;
 } optima_rt_tensor_info;
