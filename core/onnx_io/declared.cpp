@@ -165,13 +165,18 @@ class Known {
 // Puts declared shapes beside inferred ones: what is left of `Shapes` is what both know.
 class Comparing {
  public:
-  explicit Comparing(std::vector<std::string>& stale) : stale_(stale) {}
+  Comparing(GraphProto& main, std::vector<std::string>& stale) : stale_(stale) {
+    for (ValueInfoProto& v : *main.mutable_input())
+      if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr)
+        for (const auto& d : shape->dim())
+          if (d.has_dim_param()) of_inputs_.insert(d.dim_param());
+  }
 
   void compare(GraphProto& g, Shapes& shapes, const Known* outer) {
     const Known known(g, outer);
     std::erase_if(shapes.said, [&](auto& said) {
       const TensorShapeProto* found = known.find(said.first);
-      if (!found) return news_ = true, false;
+      if (!found) return add(said.second), false;
       return !join(said.first, said.second, *found);
     });
     size_t next = 0;
@@ -193,9 +198,19 @@ class Comparing {
       const auto& better = found.dim(k);
       const bool named = better.has_dim_param() && !is_anonymous(better.dim_param());
       if (better.has_dim_value() || named) *said.mutable_dim(k) = better;
-      else news_ |= said.dim(k).has_dim_value() || said.dim(k).has_dim_param();
+      else news_ |= add(*said.mutable_dim(k));
     }
     return true;
+  }
+  void add(TensorShapeProto& said) {
+    news_ = true;
+    for (auto& d : *said.mutable_dim()) add(d);
+  }
+  // True when there is something to add. An input's name on a size that is not inferred from that input is a mere claim, on which a buffer
+  // would be made too small or too large.
+  bool add(TensorShapeProto::Dimension& said) const {
+    if (said.has_dim_param() && of_inputs_.count(said.dim_param())) said.clear_dim_param();
+    return said.has_dim_value() || said.has_dim_param();
   }
   // Inference takes a carried value to change its shape from trip to trip, so it never meets what the body declares; the first trip does.
   // One that is stale says that the body was written for other sizes.
@@ -216,6 +231,7 @@ class Comparing {
   }
 
   std::vector<std::string>& stale_;
+  std::unordered_set<std::string> of_inputs_;  // names of sizes
   bool news_ = false;
 };
 
@@ -288,7 +304,7 @@ Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
   Shapes declared = Taking(stale).take(graph);
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   if (belief == Belief::Kept) {
-    Comparing comparing(stale);
+    Comparing comparing(graph, stale);
     comparing.compare(graph, declared, nullptr);
     if (comparing.news()) {
       give_back(graph, declared);

@@ -2,6 +2,7 @@
 // core/onnx_io: types there and back.
 #include "core/onnx_io/types.hpp"
 
+#include "core/onnx_io/declared.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "onnx/defs/data_type_utils.h"
@@ -52,7 +53,8 @@ Status refine(image::Value& value, const image::Value& found) {
   for (size_t k = 0; k < dims.size(); ++k) {
     const image::Dim& better = (*found.dims)[k];
     if (dims[k].value >= 0 && better.value >= 0 && dims[k].value != better.value) return conflict(value, type_text(found));
-    if (dims[k].value < 0 && (better.value >= 0 || dims[k].symbol.empty())) dims[k] = better;
+    const bool named = is_anonymous(dims[k].symbol) && !better.symbol.empty() && (dims[k].symbol.empty() || !is_anonymous(better.symbol));
+    if (dims[k].value < 0 && (better.value >= 0 || named)) dims[k] = better;
   }
   value.dims = std::move(dims);
   return {};

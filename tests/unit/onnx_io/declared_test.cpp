@@ -116,6 +116,15 @@ TEST_CASE("a declared shape says what cannot be inferred, and its names stand wh
   CHECK(import("g (float[n,4] x) => (int64[2,count] y) { y = NonZero(x) }").type("y") == "i64[2,count]");
 }
 
+// ONNX Runtime gives the rows that there are, and warns.
+TEST_CASE("an output is not taken for as long as an input because both are declared under one name") {
+  CHECK(import("g (float[n,4] x) => (int64[2,n] y) { y = NonZero(x) }").type("y") == "i64[2,unk__0]");
+  CHECK(import("g (float[n,4] x, int64[2] s) => (float[n,4] y) { y = Expand(x, s) }").type("y").starts_with("f32[unk__"));
+  // Followed through arithmetic on shapes it is the input's size.
+  CHECK(import(R"(g (float[n,2,2] x) => (float[n,4] y) <int64[1] four = {4}, int64[1] first = {0}> {
+    s = Shape(x)  n = Gather(s, first)  t = Concat<axis = 0>(n, four)  y = Reshape(x, t) })").type("y") == "f32[n,4]");
+}
+
 TEST_CASE("declared shapes that contradict each other where nothing is inferred are left out") {
   const Imported m = import("g (float[n,4] x) => (int64[2,9] y) <int64[2,7] h> { h = NonZero(x)  y = Neg(h) }");
   CHECK(m.type("y").starts_with("i64[2,unk__"));
