@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "core/support/json.hpp"
 #include "core/support/text.hpp"
@@ -68,6 +69,19 @@ TEST_CASE("sizes that a model leaves open are shown and can be set") {
   CHECK(wrong.err.find("--shape x: found 4x5, wanted float32 ?x3") != std::string::npos);
   CHECK(host({"run", package, "--input", "random", "--shape", "q=4,3"}).err.find("the model has no input 'q'") != std::string::npos);
   CHECK(run({run_program(), package, "--input", "random", "--shape", "x=4,"}).code == 2);
+}
+
+TEST_CASE("inputs whose sizes have one name may differ, with a warning; those whose sizes nobody knows, without") {
+  const TempFolder f;
+  const std::string text = R"(<ir_version: 10, opset_import: ["" : 21]>
+    two (float[n,4] a, float[n,4] b) => (float[n,4] y, float[n,4] z, float[n,4] s) { c = Relu(a)  y = Neg(c)  d = Exp(b)  z = Neg(d)  s = Add(y, z) })";
+  for (const char* name : {"n", "unk__7", "None"}) {
+    const std::string model = f.file("two.onnxtxt", std::regex_replace(text, std::regex("n,4"), cat(name, ",4"))), package = package_of(f, model);
+    const Ran r = host({"compare", model, package, "--shape", "a=1,4", "--shape", "b=5,4"});
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    CHECK((r.err.find("warn: runtime: input 'b': found n = 5, but 1 in input 'a'") != std::string::npos) == (name == std::string("n")));
+  }
 }
 
 TEST_CASE("--shape takes commas and x, names with colons, and says what it wants") {
