@@ -111,17 +111,19 @@ void empty_moved(GraphProto& g) {
     }
 }
 
+template <class T>
+void complete(T& tensor) {
+  if (tensor.elem_type() == onnx::TensorProto::UNDEFINED) tensor.set_elem_type(onnx::TensorProto::FLOAT);
+  tensor.mutable_shape();
+}
 // The checker wants a type with a shape at every end of the model. Behind an operator that the library does not know, inference
 // cannot find one, and the file need not have said it: this check is of structure, so anything will do.
 void complete_ends(GraphProto& g) {
   for (auto* ends : {g.mutable_input(), g.mutable_output()})
     for (auto& end : *ends) {
       auto& type = *end.mutable_type();
-      if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) type.mutable_tensor_type();
-      if (!type.has_tensor_type()) continue;
-      auto& tensor = *type.mutable_tensor_type();
-      if (tensor.elem_type() == onnx::TensorProto::UNDEFINED) tensor.set_elem_type(onnx::TensorProto::FLOAT);
-      tensor.mutable_shape();
+      if (type.has_sparse_tensor_type()) complete(*type.mutable_sparse_tensor_type());
+      else if (type.has_tensor_type() || type.value_case() == onnx::TypeProto::VALUE_NOT_SET) complete(*type.mutable_tensor_type());
     }
 }
 

@@ -303,16 +303,13 @@ Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
   std::vector<std::string> stale;
   Shapes declared = Taking(stale).take(graph);
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
-  if (belief == Belief::Kept) {
-    Comparing comparing(graph, stale);
-    comparing.compare(graph, declared, nullptr);
-    if (comparing.news()) {
-      give_back(graph, declared);
-      OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
-    }
-  }
+  if (belief == Belief::Forgotten) return {};
+  Comparing comparing(graph, stale);
+  comparing.compare(graph, declared, nullptr);
   warn_of_stale(stale);
-  return {};
+  if (!comparing.news()) return {};
+  give_back(graph, declared);
+  return infer_shapes(model, Strictness::Lenient);
 }
 
 Status infer_at_last(onnx::ModelProto& model) {

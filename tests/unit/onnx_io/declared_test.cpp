@@ -189,6 +189,7 @@ TEST_CASE("an output that is an input, or is in a sequence, has the new sizes to
   CHECK(import("g (float[1,3] x) => (float[1,3] x, float[1,3] y) { y = Relu(x) }", {}, with_shape("x", {8, 3})).type("y") == "f32[8,3]");
   const Imported m = import("g (float[1,3] x) => (float[1,3] x, float[1,3] y) { y = Relu(x) }", {}, with_shape("x", {8, 3}));
   CHECK(m.type("x") == "f32[8,3]");
+  CHECK(m.warnings.empty());
   const Imported sequence = import("g (float[1,3] x) => (seq(float[1,3]) y) { y = SequenceConstruct(x) }", {}, with_shape("x", {8, 3}));
   CHECK(sequence.type("y").find("[8,3]") != std::string::npos);
 }
@@ -208,6 +209,9 @@ TEST_CASE("values without a shape are no fault, with --shape or without") {
   CHECK(shaped.type("x") == "f32[2,3]");
   CHECK(shaped.type("w") == "f32[*]");
   CHECK(shaped.type("z").starts_with("i64[2,"));
+  CHECK(import("g (float[2,3] x, float[2] s) => (float[2,3] y) { y = Neg(x) }", [](onnx::GraphProto& g) {
+          g.mutable_input(1)->mutable_type()->mutable_sparse_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+        }, with_shape("x", {4, 3})).type("y") == "f32[4,3]");
   CHECK(import(text, [](onnx::GraphProto& g) { g.mutable_output(0)->clear_type(); }, with_shape("x", {2, 3})).type("y") == "f32[2,3]");
 }
 
