@@ -104,17 +104,12 @@ class Taking {
   Shapes take(GraphProto& g, int kept, bool is_main) {
     Shapes out;
     Facts facts(g, is_main);
-    auto* inner = g.mutable_value_info();
-    for (ValueInfoProto& v : *inner) check(v, facts);
-    inner->erase(std::remove_if(inner->begin(), inner->end(), [&](const ValueInfoProto& v) { return facts.find(v.name()); }), inner->end());
-    for (ValueInfoProto& v : *inner) take(v, out);
+    for (ValueInfoProto& v : *g.mutable_value_info())
+      if (!state(facts, v)) take(v, out);
     for (int k = kept; k < g.input_size(); ++k) take(*g.mutable_input(k), out);
     const std::unordered_set<std::string> made = made_in(g);
-    for (ValueInfoProto& v : *g.mutable_output()) {
-      check(v, facts);
-      if (const TypeProto* fact = facts.find(v.name())) *v.mutable_type() = *fact;
-      else if (made.count(v.name())) take(v, out);
-    }
+    for (ValueInfoProto& v : *g.mutable_output())
+      if (!state(facts, v) && made.count(v.name())) take(v, out);
     for (auto& node : *g.mutable_node())
       for_each_body(node, [&](GraphProto& body, const std::string&, int) { out.bodies.push_back(take(body, is_loop(node) ? kOfTheLoop : 0, false)); });
     return out;
@@ -125,11 +120,16 @@ class Taking {
     for (const auto& node : g.node()) names.insert(node.output().begin(), node.output().end());
     return names;
   }
-  void check(ValueInfoProto& v, Facts& facts) {
+  // False when the value's shape is no fact, else it is stated. Its element type stays as declared: a contradiction there is an error.
+  bool state(Facts& facts, ValueInfoProto& v) {
     TypeProto* fact = facts.find(v.name());
-    const TensorShapeProto* shape = fact && v.has_type() ? shape_of(*v.mutable_type()) : nullptr;
-    const TensorShapeProto* known = shape ? shape_of(*fact) : nullptr;
-    if (known && contradict(*shape, *known)) stale_.push_back(stale_text(v.name(), *shape, *known));
+    if (!fact) return false;
+    if (!v.has_type()) *v.mutable_type() = *fact;
+    const TensorShapeProto *declared = shape_of(*v.mutable_type()), *found = shape_of(*fact);
+    if (declared && found && contradict(*declared, *found)) stale_.push_back(stale_text(v.name(), *declared, *found));
+    if (found) set_shape(*v.mutable_type(), *found);
+    else clear_shape(*v.mutable_type());
+    return true;
   }
   static void take(ValueInfoProto& v, Shapes& out) {
     TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr;
@@ -141,24 +141,27 @@ class Taking {
   std::vector<std::string>& stale_;
 };
 
-// What is known of the values of a graph, and of those around it.
+// The known shapes of the values of a graph, and of those around it.
 class Known {
  public:
   Known(GraphProto& g, const Known* outer) : outer_(outer) {
-    for (const auto& t : g.initializer()) types_[t.name()] = shape_of(constants_.emplace_back(type_of(t)));
+    for (const auto& t : g.initializer()) shapes_[t.name()] = shape_of(constants_.emplace_back(type_of(t)));
     for (auto* list : {g.mutable_value_info(), g.mutable_input(), g.mutable_output()})
       for (ValueInfoProto& v : *list)
-        if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr) types_[v.name()] = shape;
+        if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr) shapes_[v.name()] = shape;
   }
   const TensorShapeProto* find(const std::string& name) const {
-    for (const Known* k = this; k; k = k->outer_)
-      if (const auto it = k->types_.find(name); it != k->types_.end()) return it->second;
-    return nullptr;
+    const TensorShapeProto* found = find_here(name);
+    return found || !outer_ ? found : outer_->find(name);
+  }
+  const TensorShapeProto* find_here(const std::string& name) const {
+    const auto it = shapes_.find(name);
+    return it == shapes_.end() ? nullptr : it->second;
   }
 
  private:
   const Known* outer_;
-  std::unordered_map<std::string, const TensorShapeProto*> types_;
+  std::unordered_map<std::string, const TensorShapeProto*> shapes_;
   std::deque<TypeProto> constants_;
 };
 
@@ -174,11 +177,13 @@ class Comparing {
 
   void compare(GraphProto& g, Shapes& shapes, const Known* outer) {
     const Known known(g, outer);
-    std::erase_if(shapes.said, [&](auto& said) {
-      const TensorShapeProto* found = known.find(said.first);
-      if (!found) return add(said.second), false;
-      return !join(said.first, said.second, *found);
-    });
+    auto said = std::exchange(shapes.said, {});
+    for (auto& [name, shape] : said) {
+      const TensorShapeProto* found = known.find_here(name);
+      if (!found) add(shape);
+      else if (!join(name, shape, *found)) continue;
+      shapes.said.emplace_back(name, std::move(shape));
+    }
     size_t next = 0;
     for (auto& node : *g.mutable_node())
       for_each_body(node, [&](GraphProto& body, const std::string&, int) {

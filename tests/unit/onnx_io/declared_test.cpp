@@ -149,6 +149,7 @@ TEST_CASE("an initializer has the shape that it has, whatever is declared of it"
     CHECK(m.graph.main().inputs.size() == 1);
     CHECK(m.warnings == std::vector<std::string>{left_out("value 'w' is declared [3,2], but is [2]")});
   }
+  CHECK_FALSE(onnx_io::load_text(R"(<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (int64[2] w, float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) })", "t").ok());
   const Imported output = import("g (float[2] x) => (float[5] w, float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }");
   CHECK(output.type("w") == "f32[2]");
   CHECK(output.type("y") == "f32[2]");
