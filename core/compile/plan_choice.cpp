@@ -210,6 +210,9 @@ Result<Resolved> resolve(const PlanChoice& choice, const Graph& graph) {
       out.by_node_id[node.id] = wish_of(*at->second, choice.path);
       entries.erase(at);
     }
+  // Plans that are older than the pass that drops Identity nodes list them.
+  for (const Folded& folded : graph.folded)
+    if (folded.reason == "identity" && entries.erase(folded.name)) out.folded.push_back(cat(quote(folded.name), " (", folded.reason, ")"));
   for (const PlanChoice::Entry& entry : choice.nodes)
     if (entries.count(entry.node))
       return invalid_input(cat(quote(choice.path), ": no node ", quote(entry.node), " in the model", nearest_hint(entry.node, names)));

@@ -108,6 +108,20 @@ TEST_CASE("each mistake in an edited plan is named with its place") {
   CHECK(Followed().error([](Json& j) { j.erase("nodes"); }) == "plan.json: member 'nodes' is missing, wanted an array");
 }
 
+TEST_CASE("an Identity that a plan still lists is told as folded, anything else that is gone is an error") {
+  Followed f;
+  f.document["nodes"].push_back(f.document["nodes"][0]);
+  f.document["nodes"].back()["name"] = "copy";
+  f.graph.folded.push_back({"copy", "Identity", "identity"});
+  const Result<PlanChoice> read = f.choice();
+  REQUIRE(read.ok());
+  const Result<Resolved> wishes = resolve(*read, f.graph);
+  REQUIRE_MESSAGE(wishes.ok(), wishes.status().message());
+  CHECK(wishes->folded == std::vector<std::string>{"'copy' (identity)"});
+  f.graph.folded.back().reason = "dead";
+  CHECK_FALSE(resolve(*read, f.graph).ok());
+}
+
 TEST_CASE("a plan becomes an allocation in few keys, bodies with their node") {
   Followed f;
   Result<PlanChoice> choice = f.choice();
