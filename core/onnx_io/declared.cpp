@@ -168,7 +168,8 @@ class Known {
 // Puts declared shapes beside inferred ones: what is left of `Shapes` is what both know.
 class Comparing {
  public:
-  Comparing(GraphProto& main, std::vector<std::string>& stale) : stale_(stale) {
+  Comparing(GraphProto& main, Belief belief, std::vector<std::string>& stale) : stale_(stale) {
+    if (belief == Belief::KeptWithNames) return;
     for (ValueInfoProto& v : *main.mutable_input())
       if (TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr)
         for (const auto& d : shape->dim())
@@ -309,7 +310,7 @@ Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
   Shapes declared = Taking(stale).take(graph);
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   if (belief == Belief::Forgotten) return {};
-  Comparing comparing(graph, stale);
+  Comparing comparing(graph, belief, stale);
   comparing.compare(graph, declared, nullptr);
   warn_of_stale(stale);
   if (!comparing.news()) return {};

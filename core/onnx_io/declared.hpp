@@ -30,12 +30,13 @@ std::string stale_text(const std::string& name, const onnx::TensorShapeProto& de
 /// One line of the log about such values; none of them: nothing.
 void warn_of_stale(const std::vector<std::string>& stale);
 
-enum class Belief { Kept, Forgotten };
+enum class Belief { Kept, KeptWithNames, Forgotten };
 
 /// Infers types in place, leniently, as if the file declared shapes of its inputs alone. What it declares of other values is then
 /// looked at (Kept): it fills in what is not known otherwise, and where it contradicts what was inferred it is dropped with a warning,
 /// as ONNX Runtime does (value_info, outputs, bodies; what is stale in one dim is dropped as a whole). Element types are always kept.
-/// Sizes below zero are no sizes. A dim takes the name that is inferred, else the one declared unless a size of an input has it.
+/// Sizes below zero are no sizes. A dim takes the name that is inferred, else the one declared unless a size of an input has it (KeptWithNames:
+/// then too, for what the user may still say of it).
 Status infer_over_declared(onnx::ModelProto& model, Belief belief);
 
 /// The last inference: a contradiction is InvalidInput, unless it goes away without what infer_over_declared() kept: then that is

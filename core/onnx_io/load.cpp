@@ -75,7 +75,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   if (model.ir_version() < 8) model.set_ir_version(8);
 
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
-  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::Kept));
+  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::KeptWithNames));
   OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));

@@ -76,8 +76,9 @@ Tensor read(const fs::path& path) {
 }
 
 // Compiles with the options, checks the plan, and compares with the reference.
-void check_split(const TempFolder& f, const std::vector<std::string>& options, size_t subgraphs, const std::vector<std::string>& exactness) {
-  const std::string model = f.file("int8.onnxtxt", int8_model()), package = f / "out/int8";
+void check_split(const TempFolder& f, const std::vector<std::string>& options, size_t subgraphs, const std::vector<std::string>& exactness,
+                 const std::string& text = int8_model()) {
+  const std::string model = f.file("int8.onnxtxt", text), package = f / "out/int8";
   std::vector<std::string> words = {"compile", model, "-o", f / "out", "--force"};
   words.insert(words.end(), options.begin(), options.end());
   const Ran r = host(words);
@@ -107,6 +108,24 @@ TEST_CASE("an int8 model on one device, cut in three, is bit-equal to the whole"
   check_split(f, {"--device", "REF:0", "--pin", "conv2=REF:1"}, 3, {"--at-cuts", "--atol", "0", "--rtol", "0"});
   const Ran explained = host({"explain", f / "out/int8", "dq1"});
   CHECK(explained.out.find("subgraph 2: runs here too, for 'add'") != std::string::npos);
+}
+
+TEST_CASE("Identities around and inside quantized units, and before the output, are gone: the units are as without them") {
+  std::string text = int8_model();
+  const auto insert = [&](const std::string& line, const std::string& instead) {
+    const size_t at = text.find(line);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, line.size(), instead);
+  };
+  insert("[conv2] c2 = Conv<pads = [1, 1, 1, 1]>(r1d, wd2)", "r1i = Identity(r1d)  wd2i = Identity(wd2)  [conv2] c2 = Conv<pads = [1, 1, 1, 1]>(r1i, wd2i)");
+  insert("[q2] c2q = QuantizeLinear(c2, s, z)", "c2i = Identity(c2)  [q2] c2q = QuantizeLinear(c2i, s, z)");
+  insert("[dq3] ad = DequantizeLinear(aq, s, z)", "aqi = Identity(aq)  [dq3] ad = DequantizeLinear(aqi, s, z)");
+  insert("[fc] y = MatMul(fd, wd3)", "[fc] m = MatMul(fd, wd3)  y = Identity(m)");
+  const TempFolder f;
+  check_split(f, {"--device", "REF:0", "--pin", "conv2=REF:1"}, 3, {"--at-cuts", "--atol", "0", "--rtol", "0"}, text);
+  const Result<Json> plan = read_json(f / "out/int8/placement.json");
+  REQUIRE(plan.ok());
+  for (const Json& node : (*plan)["nodes"]) CHECK(node["op"] != "Identity");
 }
 
 TEST_CASE("an int8 model over llvm_cpu and the reference crosses in int8") {

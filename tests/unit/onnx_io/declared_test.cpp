@@ -89,6 +89,13 @@ TEST_CASE("--dim takes a name as the file spells it, also one that names nothing
   CHECK(import("g (float[unk__616,4] x, float[unk__617] z) => (float[unk__616,4] y) { y = Relu(x) }", {}, options).type("y") == "f32[2,4]");
 }
 
+TEST_CASE("--dim takes the name that is declared of a value at which the model is cut") {
+  onnx_io::ImportOptions options;
+  options.inputs = {"h"};
+  options.dims = {{"n", 3}};
+  CHECK(import("g (float[n,4] x) => (int64[2,k] y) <int64[2,n] h> { h = NonZero(x)  y = Neg(h) }", {}, options).type("y") == "i64[2,3]");
+}
+
 // ONNX Runtime loads these with a warning and runs them; it keeps what it inferred.
 TEST_CASE("a declared rank or size that inference contradicts is a warning, in the middle and at an output") {
   const Imported rank = import("g (float[2,3] x) => (float[2,3] y) <float[3] h> { h = Relu(x)  y = Neg(h) }");
