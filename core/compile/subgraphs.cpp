@@ -9,6 +9,7 @@
 
 #include "core/compile/scopes.hpp"
 #include "core/placement/other_servers.hpp"
+#include "core/registry/calls.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
 
@@ -78,6 +79,7 @@ class Builder {
     job.threads = threads_each_;
     job.cancelled = request_.cancelled;
     job.progress = [&, index](double fraction, std::string_view stage) { report(index, fraction, stage); };
+    const seam::ForSubgraph calls_for(index);
     std::variant<Compiled, CompileFailure> outcome = plugin->compile(job);
     if (const auto* failed = std::get_if<CompileFailure>(&outcome)) return refuse(index, *failed);
 

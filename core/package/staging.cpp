@@ -59,17 +59,6 @@ void remove_tree(const std::string& path) {
   fs::remove_all(path, ignored);
 }
 
-// Makes the folder and its parents; `made` gets those that were not there, outermost first, also on failure.
-Status make_folders(const std::string& path, std::vector<std::string>& made) {
-  for (size_t at = 0; at != std::string::npos;) {
-    at = path.find('/', at + 1);
-    const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), 0777) == 0) made.push_back(part);
-    else if (errno != EEXIST && errno != EISDIR) return system_error("cannot create folder", part);
-  }
-  return {};
-}
-
 // "123" or "123-1": the number of a run.
 bool is_run_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789-") == std::string_view::npos;
@@ -138,7 +127,7 @@ Result<Staging> Staging::create(FolderTarget target, FolderKind kind) {
   while (s.out_.size() > 1 && s.out_.back() == '/') s.out_.pop_back();
   s.target_ = cat(s.out_, "/", target.name);
   OPTIMA_RETURN_IF_ERROR(check_existing(s.target_, s.replace_, kind));
-  OPTIMA_RETURN_IF_ERROR(make_folders(s.out_, s.made_));
+  OPTIMA_RETURN_IF_ERROR(s.make_parents());
   remove_leftovers(s.out_, target.name);
   // Again: tidying up may have brought an old folder back.
   OPTIMA_RETURN_IF_ERROR(check_existing(s.target_, s.replace_, kind));
@@ -149,6 +138,17 @@ Result<Staging> Staging::create(FolderTarget target, FolderKind kind) {
 const std::string& Staging::folder() const {
   static const std::string none;
   return folder_ ? folder_->path() : none;
+}
+
+// OUT and its parents, outermost first.
+Status Staging::make_parents() {
+  for (size_t at = 0; at != std::string::npos;) {
+    at = out_.find('/', at + 1);
+    const std::string part = out_.substr(0, at);
+    if (::mkdir(part.c_str(), 0777) == 0) made_.push_back({part, Leftover(Leftover::Kind::EmptyFolder, part)});
+    else if (errno != EEXIST && errno != EISDIR) return system_error("cannot create folder", part);
+  }
+  return {};
 }
 
 Status Staging::make_folder(const std::string& name) {
@@ -197,7 +197,7 @@ Status Staging::publish() {
 
 void Staging::discard() {
   folder_.reset();
-  for (auto made = made_.rbegin(); made != made_.rend(); ++made) ::rmdir(made->c_str());
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) ::rmdir(made->path.c_str());
   made_.clear();
 }
 

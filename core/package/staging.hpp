@@ -42,6 +42,7 @@ class Staging {
 
  private:
   Staging() = default;
+  Status make_parents();
   Status make_folder(const std::string& name);
   Status rename_into_place();
   Status move_aside_and_rename();
@@ -51,7 +52,11 @@ class Staging {
   bool replace_ = false;
   std::string out_, target_;
   std::optional<OwnedFolder> folder_;
-  std::vector<std::string> made_;  // folders that were not there before: OUT and its parents
+  struct MadeFolder {
+    std::string path;
+    Leftover left;
+  };
+  std::vector<MadeFolder> made_;  // folders that were not there before: OUT and its parents
 };
 
 }  // namespace optima

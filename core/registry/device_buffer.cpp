@@ -41,6 +41,9 @@ struct Memory {  // a plugin's table; empty when it has none
     const int32_t code = seam::call(plugin, what, status, [&] { return f(status.raw()); });
     return code == OPTIMA_OK ? Status() : status.as_status(plugin, what, code);
   }
+  void free(optima_tensor& tensor) const {
+    seam::call_end(plugin, "free", [&] { table.free(instance, &tensor); });
+  }
 };
 
 }  // namespace
@@ -54,9 +57,9 @@ struct DeviceBuffer::State {
 
   State(Plugin& plugin, uint64_t bytes) : memory(plugin), tensor(plain_tensor(bytes)) {}
   ~State() {
-    if (importer) importer->table.free(importer->instance, &seen);
+    if (importer) importer->free(seen);
     if (!memory.offered()) std::free(tensor.data);
-    else if (made_) memory.table.free(memory.instance, &tensor);
+    else if (made_) memory.free(tensor);
   }
 
   Status make(uint32_t ordinal) {
@@ -87,7 +90,7 @@ struct DeviceBuffer::State {
     optima_tensor imported = plain_tensor(tensor.size);
     if (!by.table.import || !by.call("import", [&](optima_status* s) { return by.table.import(by.instance, &tensor, &imported, s); }).ok())
       return nullptr;
-    if (importer) importer->table.free(importer->instance, &seen);
+    if (importer) importer->free(seen);
     importer = by;
     seen = imported;
     seen.size = tensor.size;

@@ -38,8 +38,22 @@ Result<std::unique_ptr<HostTable>> HostTable::make(const std::string& plugin_id,
   return table;
 }
 
+HostTable::~HostTable() {
+  if (log_lines_ > kMostLogLines) log(LogLevel::Warn, id_, cat(log_lines_ - kMostLogLines, " more lines of its log were left out"));
+}
+
+// Lines that nobody asked for do not count.
+void HostTable::write_log(int32_t level, optima_str component, optima_str line) {
+  if (!log_takes(level_of(level))) return;
+  const uint64_t number = ++log_lines_;
+  if (number == kMostLogLines + 1) log(LogLevel::Warn, id_, cat("has logged ", kMostLogLines, " lines; more are left out"));
+  if (number > kMostLogLines) return;
+  const std::string part = seam::text(component, 64);
+  log(level_of(level), part.empty() || part == id_ ? id_ : cat(id_, "/", part), seam::text(line));
+}
+
 void HostTable::fill() {
-  using seam::guarded, seam::str, seam::text;
+  using seam::guarded, seam::str;
   raw_.struct_size = sizeof raw_;
   raw_.abi_major = OPTIMA_ABI_MAJOR;
   raw_.abi_minor = OPTIMA_ABI_MINOR;
@@ -50,11 +64,7 @@ void HostTable::fill() {
   raw_.cache_dir = str(cache_);
   raw_.temp_dir = str(temp_folder());
   raw_.log = [](void* self, int32_t level, optima_str component, optima_str line) {
-    (void)guarded([&] {
-      const std::string part = text(component, 64);
-      log(level_of(level), part.empty() || part == of(self).id_ ? of(self).id_ : cat(of(self).id_, "/", part), text(line));
-      return OPTIMA_OK;
-    });
+    (void)guarded([&] { return of(self).write_log(level, component, line), OPTIMA_OK; });
   };
   raw_.get_extension = [](void* self, optima_str id) -> const void* {
     const void* found = nullptr;

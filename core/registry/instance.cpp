@@ -76,6 +76,12 @@ struct DeviceList {
   }
 };
 
+// Constructors of the library run here.
+Result<Library*> loaded(const Instance::Setup& setup, const std::string& id) {
+  const seam::InCall inside(id, "being loaded");
+  return open_library(setup.path, setup.stamp);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Instance>> Instance::make(Setup setup, const std::function<void(const char*)>& step) {
@@ -83,7 +89,7 @@ Result<std::shared_ptr<Instance>> Instance::make(Setup setup, const std::functio
   const std::string who = cat("plugin ", quote(setup.manifest->id));
   self->id_ = setup.manifest->id;
   if (step) step("being loaded");
-  auto library = open_library(setup.path, setup.stamp);
+  auto library = loaded(setup, self->id_);
   if (!library.ok()) return library.status().within(who);
   Library* file = *library;
   OPTIMA_ASSIGN(self->host_, HostTable::make(self->id_, setup.path, std::move(setup.services), std::move(setup.blobs)));
@@ -92,13 +98,13 @@ Result<std::shared_ptr<Instance>> Instance::make(Setup setup, const std::functio
   if (setup.manifest->single_instance && file->instances > 0)
     return plugin_error(cat(who, ": allows one instance in a process, and one is in use"));
   if (step) step("query");
-  auto api = negotiate(file->query, *self->host_->raw(), served_majors());
+  auto api = negotiate(file->query, *self->host_->raw(), served_majors(), self->id_);
   if (!api.ok()) return api.status().within(who);
   OPTIMA_RETURN_IF_ERROR(matches_note(*api, *setup.manifest).within(who));
   self->api_ = *api;
   self->library_ = file;
   if (const Status made = self->init(*setup.manifest, setup.options, step); !made.ok()) {
-    if (self->handle_) self->api_.deinit(self->handle_);
+    if (self->handle_) seam::call_end(self->id_, "deinit", [&] { self->api_.deinit(self->handle_); });
     self->handle_ = nullptr;
     return made;
   }
@@ -126,8 +132,7 @@ Instance::~Instance() {
     return;
   }
   const Gate::Alone alone(library_->gate);
-  seam::CallStatus status;
-  (void)seam::call(id_, "deinit", status, [&] { return api_.deinit(handle_), OPTIMA_OK; });
+  seam::call_end(id_, "deinit", [&] { api_.deinit(handle_); });
   --library_->instances;
 }
 

@@ -69,7 +69,13 @@ class Instance {
     if (code != OPTIMA_OK && status.fatal()) unusable_ = true;
     return code;
   }
-  /// The same, as a Status.
+  /// A call that ends something.
+  template <class F>
+  void end(std::string_view what, F&& function) const {
+    const Gate::Pass pass(library_->gate);
+    seam::call_end(id_, what, std::forward<F>(function));
+  }
+  /// The same as enter(), as a Status.
   template <class F>
   Status run(std::string_view what, F&& function) const {
     OPTIMA_RETURN_IF_ERROR(usable(what));

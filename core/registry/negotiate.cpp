@@ -48,14 +48,14 @@ std::span<const uint32_t> served_majors() {
   return majors;
 }
 
-Result<optima_plugin_api> negotiate(optima_query_fn query, const optima_host& host, std::span<const uint32_t> majors) {
+Result<optima_plugin_api> negotiate(optima_query_fn query, const optima_host& host, std::span<const uint32_t> majors, std::string_view plugin) {
   std::string why;
   for (const uint32_t major : majors) {
     optima_host shown = host;  // lives as long as query: it may not be kept
     shown.abi_major = major;
     seam::CallStatus status;
     const optima_plugin_api* root = nullptr;
-    const int32_t code = seam::call("", "query", status, [&] {
+    const int32_t code = seam::call(plugin, "query", status, [&] {
       root = query(major, &shown, status.raw());
       return OPTIMA_OK;
     });

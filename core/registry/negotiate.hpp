@@ -14,8 +14,9 @@ namespace optima {
 std::span<const uint32_t> served_majors();
 
 /// Asks from the highest major down and gives the root table as this host knows it (abi_major says which was agreed).
-/// Plugin error with one sentence, without the plugin's name: a null answer, wrong versions, a table that cannot be used.
-Result<optima_plugin_api> negotiate(optima_query_fn query, const optima_host& host, std::span<const uint32_t> majors);
+/// Plugin error with one sentence, without the plugin's name: a null answer, wrong versions, a table that cannot be used. `plugin`: who is
+/// called, as its note says.
+Result<optima_plugin_api> negotiate(optima_query_fn query, const optima_host& host, std::span<const uint32_t> majors, std::string_view plugin = "");
 
 /// Whether the note's ABI pairs let this host try at all: "speaks ABI 0.9, this program speaks 0.1".
 Status abi_served(const Manifest& manifest, std::span<const uint32_t> majors);

@@ -22,7 +22,18 @@ Status right_sanitizer(const Manifest& m) {
   return plugin_error(cat("is built with the ", m.sanitizer, " sanitizer, this program with ", own_sanitizer()));
 }
 
+const char* kind_of_file(uint32_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
 }  // namespace
+
+Status is_regular_file(const FileStamp& stamp) {
+  return S_ISREG(stamp.mode) ? Status() : plugin_error(cat("is ", kind_of_file(stamp.mode), ", wanted a regular file"));
+}
 
 Status read_plugin_file(const std::string& path, Manifest& manifest) {
   OPTIMA_ASSIGN(const Blob file, map_file(path));

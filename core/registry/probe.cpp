@@ -228,6 +228,7 @@ Status probe(const std::string& path, const FileStamp& stamp, const ProbeSetting
   OPTIMA_ASSIGN(const std::string hash, memory.hash(path));
   Status verdict;
   if (memory.recall(hash, &verdict)) return verdict;
+  const seam::InCall inside(fs::path(path).filename().string(), "probe");
   const auto outcome = run_child(path, settings);
   if (!outcome.ok()) return outcome.status();
   bool lasting = false;

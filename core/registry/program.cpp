@@ -67,8 +67,7 @@ struct ProgramHandle {
   bool static_shapes = true;
 
   ~ProgramHandle() {
-    seam::CallStatus status;
-    (void)plugin->enter("program_destroy", status, [&] { return plugin->runtime().program_destroy(raw), OPTIMA_OK; });
+    plugin->end("program_destroy", [&] { plugin->runtime().program_destroy(raw); });
   }
 };
 
@@ -92,8 +91,7 @@ class Context final : public ExecutionContext {
  public:
   Context(std::shared_ptr<ProgramHandle> program, optima_context* raw) : program_(std::move(program)), raw_(raw) {}
   ~Context() override {
-    seam::CallStatus status;
-    (void)plugin().enter("context_destroy", status, [&] { return plugin().runtime().context_destroy(raw_), OPTIMA_OK; });
+    plugin().end("context_destroy", [&] { plugin().runtime().context_destroy(raw_); });
   }
 
   Status execute(std::span<const optima_tensor> in, std::span<optima_tensor> out) override {

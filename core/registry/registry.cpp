@@ -56,7 +56,7 @@ Result<Folder> look_into(const fs::path& root) {
     return invalid_input(cat("plugin folder ", quote(root.string()), ": ", fs::exists(root, error) ? "not a folder" : "no such folder"));
   Folder found;
   const auto take = [&](const fs::path& p) {
-    if (is_library_name(p) && !fs::is_directory(p, error)) found.libraries.push_back(p.string());
+    if (is_library_name(p)) found.libraries.push_back(p.string());
     if (p.filename() == "CMakeLists.txt") found.has_sources = true;
   };
   OPTIMA_ASSIGN(const std::vector<fs::path> top, entries(root));
@@ -133,6 +133,7 @@ class Scanner {
 
  private:
   Status judge(PluginFile& file, const FileStamp& stamp) {
+    OPTIMA_RETURN_IF_ERROR(is_regular_file(stamp));
     OPTIMA_RETURN_IF_ERROR(read_plugin_file(file.path, file.manifest));
     const std::string& id = file.manifest.id;
     file.unwanted = !options_.allow.empty() && std::find(options_.allow.begin(), options_.allow.end(), id) == options_.allow.end();

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/registry/calls.hpp"
+#include "core/support/output.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
 
@@ -81,12 +83,21 @@ void misbehaves(std::string_view plugin, std::string_view what);
 void record_exception(std::string_view plugin, std::string_view call, CallStatus& status);
 template <class F>
 int32_t call(std::string_view plugin, std::string_view what, CallStatus& status, F&& function) {
+  const InCall inside(plugin, what);
   try {
     return known_code(std::forward<F>(function)());
   } catch (...) {
     record_exception(plugin, what, status);
     return OPTIMA_INTERNAL;
   }
+}
+
+/// A call that ends something and gives no code: what it throws fails the program at its end, since there is nobody else to tell.
+template <class F>
+void call_end(std::string_view plugin, std::string_view what, F&& function) {
+  CallStatus status;
+  const int32_t code = call(plugin, what, status, [&] { return function(), OPTIMA_OK; });
+  if (code != OPTIMA_OK) fail_at_end(status.as_status(plugin, what, code));
 }
 
 /// A callback's body: what the host throws must not reach the plugin either.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/registry/calls.hpp"
 #include "core/runtime/flow.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
@@ -110,6 +111,7 @@ Status Frame::run_step(size_t k, const RunShare& share) {
   const Step& step = plan.steps[k];
   const uint64_t start = share.profiling ? now_ns() : 0;
   if (!step.flow) {
+    const seam::ForSubgraph calls_for(share.subgraphs[step.subgraph].index);
     Status status = prepare_program(k);
     if (status.ok()) status = contexts_[k]->execute(buffers.steps[k].inputs, buffers.steps[k].outputs);
     return finish_program(k, std::move(status), share, start);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/model.hpp"
 
+#include "core/registry/calls.hpp"
 #include "core/registry/refused.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/support/log.hpp"
@@ -78,6 +79,7 @@ Status Loading::subgraph(const PackageSubgraph& s) {
     state.subgraphs.push_back({s.index, s.device, "", {}});
     return {};
   }
+  const seam::ForSubgraph calls_for(s.index);
   const uint64_t start = now_ns();
   SubgraphInfo info{s.index, s.device, s.plugin, {}};
   OPTIMA_ASSIGN(Plugin* const plugin, find_plugin(context, s));

@@ -86,6 +86,7 @@ std::optional<Status> Request::State::hand_on(size_t k, bool on_pool) {
 }
 
 Status Request::State::submit_step(size_t k) {
+  const seam::ForSubgraph calls_for(model.subgraphs()[plan.steps[k].subgraph].index);
   step_start = profiling ? now_ns() : 0;
   submitted = k;
   if (const Status s = frame.prepare_program(k); !s.ok()) return finish_step(k, s);

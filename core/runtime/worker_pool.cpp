@@ -40,6 +40,7 @@ bool WorkerPool::submit(std::function<void()> job) {
 }
 
 void WorkerPool::work() {
+  mark_own_thread();
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;

@@ -27,6 +27,12 @@ void set_log(LogSink sink, LogLevel least) {
   l.least = least;
 }
 
+bool log_takes(LogLevel level) {
+  Log& l = the_log();
+  const std::lock_guard lock(l.mutex);
+  return l.sink && level >= l.least;
+}
+
 void log(LogLevel level, std::string_view component, std::string_view text) {
   Log& l = the_log();
   const std::lock_guard lock(l.mutex);

@@ -15,6 +15,8 @@ using LogSink = std::function<void(LogLevel level, std::string_view component, s
 
 /// Replaces the process's sink; lines below `least` are dropped. Any thread.
 void set_log(LogSink sink, LogLevel least = LogLevel::Info);
+/// Whether a line of this level goes anywhere.
+bool log_takes(LogLevel level);
 void log(LogLevel level, std::string_view component, std::string_view text);
 
 /// "trace", "debug", "info", "warn", "error", "host-misbehaves", "plugin-misbehaves".

@@ -23,6 +23,8 @@ struct Output {
   Status lost;               // of stdout: the first failure
   bool reader_left = false;  // it was EPIPE
   Status elsewhere;          // the first that lost_output() was told
+  Status unheard;            // the first that fail_at_end() was told
+  int file = STDOUT_FILENO;
 };
 
 Output& output() {
@@ -80,7 +82,7 @@ void put_out(std::string_view text) {
   Output& o = output();
   const std::lock_guard lock(o.mutex);
   if (!o.lost.ok()) return;
-  o.lost = write_all(STDOUT_FILENO, text, "to stdout");
+  o.lost = write_all(o.file, text, "to stdout");
   o.reader_left = !o.lost.ok() && errno == EPIPE;
 }
 
@@ -88,6 +90,12 @@ void lost_output(const Status& why) {
   Output& o = output();
   const std::lock_guard lock(o.mutex);
   if (o.elsewhere.ok()) o.elsewhere = why;
+}
+
+void fail_at_end(const Status& why) {
+  Output& o = output();
+  const std::lock_guard lock(o.mutex);
+  if (o.unheard.ok()) o.unheard = why;
 }
 
 Status out_status() {
@@ -101,6 +109,13 @@ void hold_standard_files() {
     if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);  // the lowest that is free: this one
 }
 
+void keep_stdout() {
+  const int kept = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (kept < 0) return;  // no file to be had: then they share it
+  output().file = kept;
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 int finish_program(Status status, void (*tell)(const Status& status)) {
   const Output& o = output();
   if (o.reader_left && (status.ok() || status.message() == o.lost.message())) {
@@ -108,17 +123,18 @@ int finish_program(Status status, void (*tell)(const Status& status)) {
     std::raise(SIGPIPE);
   }
   if (status.ok()) status = out_status();
+  if (status.ok()) status = o.unheard;
   if (!status.ok()) tell(status);
   return exit_code(status.kind());
 }
 
 Status write_output(const std::string& path, std::string_view bytes) {
-  if (path == kStdout) return put_out(bytes), out_status();
+  if (names_stdout(path)) return put_out(bytes), out_status();
   const std::string expanded = expand_home(path);
   struct stat file, open_file;
   if (::stat(expanded.c_str(), &file) == 0) {
-    if (::fstat(1, &open_file) == 0 && same_file(file, open_file)) return put_out(bytes), out_status();
-    if (::fstat(2, &open_file) == 0 && same_file(file, open_file)) return write_all(2, bytes, quote(path));
+    if (::fstat(output().file, &open_file) == 0 && same_file(file, open_file)) return put_out(bytes), out_status();
+    if (::fstat(STDERR_FILENO, &open_file) == 0 && same_file(file, open_file)) return write_all(STDERR_FILENO, bytes, quote(path));
     if (!S_ISREG(file.st_mode)) return write_through(expanded, bytes);
   }
   OPTIMA_ASSIGN(const std::string target, followed(expanded));

@@ -18,6 +18,8 @@ bool names_stdout(std::string_view path);
 void put_out(std::string_view text);
 /// Remembers output that was lost elsewhere (a log); the first counts. Any thread.
 void lost_output(const Status& why);
+/// Remembers a failure that nobody is left to be told of, of a destructor; the first makes finish_program() fail. Any thread.
+void fail_at_end(const Status& why);
 /// Ok when everything so far arrived; else Io with what was lost and why.
 Status out_status();
 
@@ -30,7 +32,12 @@ Status write_output(const std::string& path, std::string_view bytes);
 /// one of them; writing to such a stdout fails. For the beginning of main().
 void hold_standard_files();
 
-/// The exit code of a program whose work ended with `status`: output that did not arrive turns success into Io. `tell` gets the sentence of
+/// Keeps stdout for put_out() and write_output() alone: from here on whatever else in the process writes to it writes to stderr. After
+/// hold_standard_files(), before there are threads.
+void keep_stdout();
+
+/// The exit code of a program whose work ended with `status`: output that did not arrive turns success into Io, and what
+/// fail_at_end() was told turns it into that. `tell` gets the sentence of
 /// a failure. A reader of stdout that went away (`| head`) is no failure to tell of: the process then ends by SIGPIPE, as is usual.
 int finish_program(Status status, void (*tell)(const Status& status));
 

@@ -96,13 +96,22 @@ Result<std::optional<OwnedFolder>> OwnedFolder::make(std::string path, unsigned 
   return std::optional(OwnedFolder(std::move(path), fd));
 }
 
-OwnedFolder::OwnedFolder(OwnedFolder&& other) noexcept : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
+OwnedFolder::OwnedFolder(std::string path, int lock)
+    : path_(std::move(path)), lock_(lock), left_lock_(Leftover::Kind::File, lock_of(path_)), left_(Leftover::Kind::Tree, path_) {}
+
+OwnedFolder::OwnedFolder(OwnedFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      lock_(std::exchange(other.lock_, -1)),
+      left_lock_(std::move(other.left_lock_)),
+      left_(std::move(other.left_)) {}
 
 OwnedFolder& OwnedFolder::operator=(OwnedFolder&& other) noexcept {
   if (this == &other) return *this;
   discard();
   path_ = std::exchange(other.path_, {});
   lock_ = std::exchange(other.lock_, -1);
+  left_lock_ = std::move(other.left_lock_);
+  left_ = std::move(other.left_);
   return *this;
 }
 
@@ -110,6 +119,8 @@ void OwnedFolder::discard() {
   if (lock_ < 0) return;
   remove_tree(path_);
   drop_lock(std::exchange(lock_, -1), lock_of(path_));
+  left_.forget();
+  left_lock_.forget();
   path_.clear();
 }
 

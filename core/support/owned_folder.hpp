@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/support: folders that are gone when their owner is: with its object, and after a killed process with the next one. Beside each
+// core/support: folders that are gone when their owner is: with its object, and after a killed process with the next one (leftovers.hpp: with a
+// crashed one, too). Beside each
 // lies a lock file, "<folder>.lock", which proves whose it is: it was made together with the folder, is of the same user, says so, and
 // is held while the owner lives. Whatever has no such lock is somebody else's and is left alone.
 #pragma once
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/support/leftovers.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
@@ -27,9 +29,10 @@ class OwnedFolder {
   void discard();
 
  private:
-  OwnedFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  OwnedFolder(std::string path, int lock);
   std::string path_;
   int lock_ = -1;
+  Leftover left_lock_, left_;
 };
 
 /// Removes folders in `parent` that dead owners left, of the names that `wanted` takes (the folder's, without its lock's ending), each

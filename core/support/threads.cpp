@@ -33,7 +33,7 @@ Status run_on_threads(int64_t threads, const std::function<Status()>& work) {
   };
   std::vector<std::thread> others;
   try {
-    for (int64_t i = 1; i < threads; ++i) others.emplace_back(call);
+    for (int64_t i = 1; i < threads; ++i) others.emplace_back([&] { mark_own_thread(), call(); });
   } catch (const std::exception&) {
     // No memory or no thread left: those that run do all the work.
   }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <iostream>
 
+#include "core/registry/guard.hpp"
 #include "core/registry/probe.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
@@ -89,10 +90,8 @@ int main(int count, char** words) {
   hold_standard_files();
   std::signal(SIGPIPE, SIG_IGN);  // writes say so themselves
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then nobody could tell how a child ended
-  try {
-    if (count == 3 && std::string_view(words[1]) == "__probe") return probe_plugin(words[2]);
-    return host::report(host::run(words[0], {words + 1, words + count}));
-  } catch (...) {
-    return host::report(current_failure());
-  }
+  if (count == 3 && std::string_view(words[1]) == "__probe") return probe_plugin(words[2]);
+  keep_stdout();
+  ProcessGuard guard({"optima-host: ", "optima-host: error: "});
+  return guard.end(host::report(guarded([&] { return host::run(words[0], {words + 1, words + count}); })));
 }

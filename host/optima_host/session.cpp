@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -25,31 +22,6 @@
 
 namespace optima::host {
 namespace {
-
-std::atomic<bool> interrupted = false;
-
-// The same signal twice within this time is one request: `timeout` and some terminals send it to the process and to its group.
-constexpr std::int64_t kOneRequestMs = 300;
-std::atomic<std::int64_t> first_signal_ms = 0;
-
-// clock_gettime may be called in a signal handler (POSIX.1-2024, 2.4.3).
-std::int64_t now_ms() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::int64_t>(t.tv_sec) * 1000 + t.tv_nsec / 1'000'000;
-}
-
-// The first signal asks; one that comes later ends the process the default way.
-void on_signal(int number) {
-  std::int64_t none = 0;
-  if (first_signal_ms.compare_exchange_strong(none, now_ms())) {
-    interrupted = true;
-    return;
-  }
-  if (now_ms() - first_signal_ms < kOneRequestMs) return;
-  std::signal(number, SIG_DFL);
-  std::raise(number);
-}
 
 std::string own_path() {
   std::error_code error;
@@ -72,12 +44,7 @@ Result<LogLevel> parse_level(const std::string& text) {
 
 }  // namespace
 
-Session::Session(std::string program) : program_(std::move(program)), terminal_(::isatty(2) == 1) {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-}
-
-const std::atomic<bool>& Session::cancelled() { return interrupted; }
+Session::Session(std::string program) : program_(std::move(program)), terminal_(::isatty(2) == 1) {}
 
 Status Session::apply(const Arguments& arguments) {
   for (const std::string& folder : arguments.texts("plugins")) folders_.push_back(expand_home(folder));
@@ -95,16 +62,19 @@ Status Session::start_log(const Arguments& arguments) {
   if (log_started_ && !given) return {};  // what stood before the verb holds
   log_started_ = true;
   OPTIMA_ASSIGN(const LogLevel least, parse_level(arguments.text("log-level", "warn")));
-  const std::string path = expand_home(arguments.text("log-json"));
+  OPTIMA_ASSIGN(const std::string path, output_path(arguments, "log-json"));
   std::shared_ptr<std::ofstream> file;
-  if (!path.empty()) {
+  if (!path.empty() && path != kStdout) {
     file = std::make_shared<std::ofstream>(path);
     if (!*file) return io_error(cat("cannot create ", quote(path), ": ", std::strerror(errno)));
   }
   set_log(
       [file, path](LogLevel level, std::string_view component, std::string_view text) {
         std::cerr << "optima-host: " << name_of(level) << ": " << component << ": " << text << '\n';
-        if (file && !(*file << to_line(Json{{"level", name_of(level)}, {"component", component}, {"text", text}}) << std::endl))
+        if (path.empty()) return;
+        const std::string line = to_line(Json{{"level", name_of(level)}, {"component", component}, {"text", text}}) + "\n";
+        if (!file) put_out(line);
+        else if (!(*file << line << std::flush))
           lost_output(io_error(cat("cannot write ", quote(path), ": ", std::strerror(errno))));
       },
       least);

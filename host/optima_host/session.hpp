@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/config/config.hpp"
+#include "core/registry/guard.hpp"
 #include "core/registry/registry.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
@@ -49,7 +50,7 @@ class Session {
   void warn_once(const std::string& text);
 
   /// Set by SIGINT and SIGTERM.
-  static const std::atomic<bool>& cancelled();
+  static const std::atomic<bool>& cancelled() { return ProcessGuard::interrupted(); }
 
  private:
   Status start_log(const Arguments& arguments);

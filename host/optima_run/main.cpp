@@ -2,13 +2,12 @@
 // host/optima_run: the small program for the target: command line -> runtime -> exit code.
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 
+#include "core/registry/guard.hpp"
 #include "core/runtime/context.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"
@@ -19,11 +18,6 @@
 namespace {
 
 using namespace optima;
-
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);  // set by a signal handler
-
-void interrupt(int) { interrupted = true; }
 
 void print_line(std::string_view line) { put_out(cat(line, "\n")); }
 void tell_line(std::string_view line) { std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data()); }
@@ -54,7 +48,7 @@ Status run_task(const run::CommandLine& line) {
   OPTIMA_ASSIGN(std::unique_ptr<PluginSource> plugins, scan_plugins(std::move(folders)));
   RuntimeContext context(std::move(plugins));
   RunOptions options = line.options;
-  options.cancelled = [] { return interrupted.load(); };
+  options.cancelled = [] { return ProcessGuard::interrupted().load(); };
   switch (line.task) {
     case run::Task::Bench: return bench_package(context, options, printer);
     case run::Task::Check: return check_package(context, options, printer);
@@ -79,14 +73,9 @@ Status run_program(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   hold_standard_files();
   std::signal(SIGPIPE, SIG_IGN);  // writes say so themselves
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then nobody could tell how a child ended
-  Status status;
-  try {
-    status = run_program(std::vector<std::string>(argv + 1, argv + argc));
-  } catch (...) {
-    status = current_failure();
-  }
-  return finish_program(status, [](const Status& why) { std::fprintf(stderr, "optima-run: %s\n", why.message().c_str()); });
+  keep_stdout();
+  ProcessGuard guard({"optima-run: ", "optima-run: "});
+  const Status status = guarded([&] { return run_program(std::vector<std::string>(argv + 1, argv + argc)); });
+  return guard.end(finish_program(status, [](const Status& why) { std::fprintf(stderr, "optima-run: %s\n", why.message().c_str()); }));
 }
