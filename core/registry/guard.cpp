@@ -127,18 +127,17 @@ void on_end_inside_call() {
 }
 
 std::string exception_text() {
-  if (!std::current_exception()) return "called std::terminate()";
   try {
     throw;
   } catch (const std::exception& e) {
-    return cat("threw an exception that nobody caught: ", seam::one_line(hide_secrets(e.what())));
+    return cat(": ", seam::one_line(hide_secrets(e.what())));
   } catch (...) {
-    return "threw an exception that nobody caught, of an unknown type";
+    return ", of an unknown type";
   }
 }
 
 [[noreturn]] void on_terminate() {
-  if (is_guarded()) end_with(exception_text());
+  if (is_guarded()) std::current_exception() ? end_with("threw an exception that nobody caught", exception_text()) : end_with("called std::terminate()");
   die_of(SIGABRT);
 }
 
@@ -235,10 +234,10 @@ int ProcessGuard::end(int code) {
 
 const std::atomic<bool>& ProcessGuard::interrupted() { return optima::interrupted; }
 
-int ProcessGuard::on_exit_call(int code) {
+int ProcessGuard::on_exit_call(const char* what, int code) {
   if (!is_guarded()) return code;
   if (is_over) return final_code;
-  end_with_exit("called _exit()");
+  end_with_exit(what);
 }
 
 }  // namespace optima

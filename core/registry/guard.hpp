@@ -11,7 +11,7 @@
 namespace optima {
 
 /// Made once, first in main(). Until end(),
-///  - a crash, an abort, exit(), quick_exit(), _exit() (where the program defines it by on_exit_call()) and an exception that nobody catches
+///  - a crash, an abort, exit(), quick_exit(), _exit() (where the program defines it, by on_exit_call()) and an exception that nobody catches
 ///    become one sentence on stderr with plugin, call and subgraph, and exit code 5. On a plugin's own thread the plugin is named when no
 ///    other is inside a call. A fault of the program itself is told, too, and then takes its usual course.
 ///  - the first SIGINT or SIGTERM sets interrupted(); a call into a plugin that does not come back soon is then named on stderr. A second
@@ -32,8 +32,9 @@ class ProcessGuard {
 
   /// Set by SIGINT and SIGTERM.
   static const std::atomic<bool>& interrupted();
-  /// For a program's own _exit(): gives the exit code to end with, unless a plugin called it.
-  static int on_exit_call(int code);
+  /// For a program's own exit() and _exit(): `what` somebody did ("called exit()"), a literal. Gives the exit code to end with; does not
+  /// come back before end().
+  static int on_exit_call(const char* what, int code);
 
  private:
   std::thread watcher_;

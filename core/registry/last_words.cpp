@@ -72,7 +72,7 @@ void begin_to_end() {
 
 void begin_to_exit() { is_exiting = true; }
 
-void end_with(std::string_view what) {
+void end_with(std::string_view what, std::string_view more) {
   begin_to_end();
   Line line;
   seam::RunningCall call;
@@ -83,7 +83,7 @@ void end_with(std::string_view what) {
   else if (own) line.add("the program itself ").add(what).add(", please report it");
   else if (seam::call_of_the_only_plugin(call)) line.add(call).add(": ").add(what).add(" on a thread of its own");
   else line.add("a plugin ").add(what).add(" on a thread of its own");
-  print_error(line);
+  print_error(line.add(more));
   remove_leftovers();
   if (!own) leave(exit_code(StatusKind::Plugin));
 }

@@ -37,9 +37,9 @@ void begin_to_end();
 /// After the program's own work, when only libraries' destructors run.
 void begin_to_exit();
 
-/// Says what somebody did ("crashed (SIGSEGV)") and ends the process with the exit code of a failed plugin, leftovers removed. Comes back
-/// when it was the program itself.
-void end_with(std::string_view what);
+/// Says what somebody did ("crashed (SIGSEGV)"), and `more` at the end, and ends the process with the exit code of a failed plugin, leftovers
+/// removed. Comes back when it was the program itself.
+void end_with(std::string_view what, std::string_view more = "");
 /// Ends the process by a signal that asked for it, leftovers removed.
 [[noreturn]] void end_interrupted(int signal);
 /// Ends it at once: by the signal's usual effect; with an exit code.
