@@ -109,3 +109,36 @@ TEST_CASE("what a killed process leaves among the temporary files is removed by 
   CHECK(entries(t.path()) == 1);
   CHECK(get(t / "optima-notes/thesis.txt") == "years of work");
 }
+
+// What remove_leftovers() does in a signal handler it does here in a child that then ends without destructors.
+TEST_CASE("a process that ends in the middle removes what it remembers, and nothing that is no longer its own") {
+  const TempFolder t;
+  CHECK(in_child(false, [&] {
+    keep_leftovers();
+    static const Leftover parent(Leftover::Kind::EmptyFolder, t / "out"), full(Leftover::Kind::EmptyFolder, t / "full");
+    fs::create_directories(t / "out");
+    put(t / "full/thesis.txt", "years of work");
+    static const auto owned = OwnedFolder::make(t / "out/staging", 0700);
+    static Leftover kept(Leftover::Kind::Tree, t / "kept");
+    put(t / "kept/package", "published");
+    kept.forget();
+    std::string deep = t / "out/staging";
+    for (int i = 0; i < 20; ++i) put((deep += "/" + std::to_string(i)) + "/file", "x");
+    for (int i = 0; i < 300; ++i) put(t / "out/staging/many/file_" + std::to_string(i), "x");
+    fs::create_directory_symlink(t / "full", t / "out/staging/link");
+    remove_leftovers();
+    return owned.ok();
+  }));
+  CHECK_FALSE(fs::exists(t / "out"));
+  CHECK(get(t / "full/thesis.txt") == "years of work");
+  CHECK(get(t / "kept/package") == "published");
+}
+
+TEST_CASE("only a process that asks for it remembers leftovers") {
+  const TempFolder t;
+  CHECK(in_child(false, [&] {
+    static const auto owned = OwnedFolder::make(t / "a", 0700);
+    remove_leftovers();
+    return fs::exists(t / "a");
+  }));
+}
