@@ -186,7 +186,6 @@ void tell_of(const seam::RunningCall& call) {
 }
 
 void watch() {
-  mark_own_thread();
   constexpr int64_t kHour = 3'600'000;
   while (!woken_within(kHour)) {}
   if (is_over) return;
@@ -200,6 +199,24 @@ void watch() {
   if (!woken_within(ProcessGuard::kGraceMs - kOneRequestMs)) end_interrupted(first_signal);
 }
 
+// No signal comes to the thread before it is known for ours. Without a thread, only a second signal ends a call that does not come back.
+std::thread start_watcher() {
+  sigset_t all, usual;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &usual);
+  std::thread watcher;
+  try {
+    watcher = std::thread([usual] {
+      mark_own_thread();
+      ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+      watch();
+    });
+  } catch (const std::exception&) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+  return watcher;
+}
+
 }  // namespace
 
 ProcessGuard::ProcessGuard(const Prefixes& prefixes) {
@@ -211,13 +228,7 @@ ProcessGuard::ProcessGuard(const Prefixes& prefixes) {
   std::set_terminate(on_terminate);
   (void)::on_exit(on_exit_handler, nullptr);
   (void)std::at_quick_exit(on_quick_exit);
-  if (::pipe2(wake, O_CLOEXEC | O_NONBLOCK) == 0) {
-    try {
-      watcher_ = std::thread(watch);
-    } catch (const std::exception&) {
-      // No thread to be had: then only a second signal ends a call that does not come back.
-    }
-  }
+  if (::pipe2(wake, O_CLOEXEC | O_NONBLOCK) == 0) watcher_ = start_watcher();
   take_interrupts(on_interrupt);
 }
 

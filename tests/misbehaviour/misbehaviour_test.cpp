@@ -2,6 +2,7 @@
 // A plugin crashes, hangs, exits, throws or prints inside each call that the programs make. Users read one sentence that names the plugin
 // and the call, never exit code 0, and nothing is left behind.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -275,6 +276,22 @@ TEST_CASE("one signal is enough: after five seconds a plugin that hangs is waite
   CHECK(r.code == 130);
   CHECK(last_line(r.err) == "optima-host: error: interrupted; subgraph 0: plugin 'misbehave': compile did not come back");
   CHECK(place.nothing_is_left());
+}
+
+// It waits for its config, which is a FIFO, and is in no plugin then.
+TEST_CASE("a crash of the program itself is told as such and takes its usual course") {
+  const TempFolder f;
+  const std::string config = f / "config";
+  REQUIRE(::mkfifo(config.c_str(), 0600) == 0);
+  for (const auto& [signal, said] : {std::pair(SIGSEGV, "crashed (SIGSEGV)"), std::pair(SIGABRT, "aborted (SIGABRT)")}) {
+    Started program({host_program(), "--config", config, "plugins"});
+    const int writer = ::open(config.c_str(), O_WRONLY | O_CLOEXEC);
+    program.signal(signal);
+    const Ran r = program.finish();
+    ::close(writer);
+    CHECK(r.code == 128 + signal);
+    CHECK(r.err == cat("optima-host: error: the program itself ", said, ", please report it\n"));
+  }
 }
 
 TEST_CASE("stdout is the program's own, under each of its names") {
