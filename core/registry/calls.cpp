@@ -49,7 +49,7 @@ struct Level {
 
 }  // namespace
 
-// Never freed, for a handler may be reading it; a thread that ends leaves it to the next one.
+// Never freed, for a handler may be reading it; who is done with it leaves it to the next thread or piece of work.
 struct CallRecord {
   CallRecord* next = nullptr;
   std::atomic<bool> taken = true;
@@ -132,6 +132,26 @@ bool read(const CallRecord& record, RunningCall& call) {
 }
 
 }  // namespace
+
+void WorkInPlugin::begin(std::string_view plugin, std::string_view call) {
+  if (!calls_are_recorded.load(std::memory_order_relaxed)) return;
+  end();
+  record_ = free_record();
+  Level& level = record_->levels[0];
+  level.plugin.set(plugin);
+  level.call.set(call);
+  level.subgraph.store(ForSubgraph::current, std::memory_order_relaxed);
+  record_->turn.fetch_add(1, std::memory_order_relaxed);
+  record_->depth.store(1, std::memory_order_release);
+}
+
+void WorkInPlugin::end() {
+  if (!record_) return;
+  record_->depth.store(0, std::memory_order_release);
+  record_->turn.fetch_add(1, std::memory_order_relaxed);
+  record_->taken = false;
+  record_ = nullptr;
+}
 
 CallRecord* InCall::enter(std::string_view plugin, std::string_view call) {
   CallRecord* record = ThreadsRecord::of_this_thread();

@@ -19,7 +19,7 @@ struct RunningCall {
   uint32_t subgraph;  ///< OPTIMA_NONE = of none
 };
 
-struct CallRecord;  // one per thread that calls plugins
+struct CallRecord;  // one per thread that calls plugins, and per work that they carry on
 inline constinit std::atomic<bool> calls_are_recorded = false;
 
 /// This thread is inside a call, to the end of the scope. Calls may nest. A thread's first call allocates, and gives the thread a stack for
@@ -39,6 +39,20 @@ class InCall {
   CallRecord* const record_;
 };
 
+/// Work that a call has given to a plugin's own threads: counts as a call until it is over. Any thread, one at a time.
+class WorkInPlugin {
+ public:
+  WorkInPlugin() = default;
+  ~WorkInPlugin() { end(); }
+  WorkInPlugin(const WorkInPlugin&) = delete;
+  WorkInPlugin& operator=(const WorkInPlugin&) = delete;
+  void begin(std::string_view plugin, std::string_view call);
+  void end();
+
+ private:
+  CallRecord* record_ = nullptr;
+};
+
 /// What this thread calls to the end of the scope, it calls for this subgraph.
 class ForSubgraph {
  public:
@@ -49,6 +63,7 @@ class ForSubgraph {
 
  private:
   friend class InCall;
+  friend class WorkInPlugin;
   inline static constinit thread_local uint32_t current = OPTIMA_NONE;
   const uint32_t outer_;
 };

@@ -96,8 +96,10 @@ Status Request::State::submit_step(size_t k) {
   }
   const optima_fence_point signal = fence->point(++point);
   in_plugin = static_cast<ptrdiff_t>(k);
+  work_in_plugin.begin(model.subgraphs()[plan.steps[k].subgraph].plugin, "submit");
   if (const Status s = frame.context(k).submit(buffers.steps[k].inputs, buffers.steps[k].outputs, {}, signal); !s.ok()) {
     in_plugin = -1;
+    work_in_plugin.end();
     return finish_step(k, s);
   }
   Fence::of(signal)->notify(signal.value, [](void* self, int32_t code) { static_cast<State*>(self)->step_done(code); }, this);
@@ -110,6 +112,7 @@ Status Request::State::submit_step(size_t k) {
 void Request::State::step_done(int32_t code) {
   if ((starting == this || Gate::is_any_held_here()) && model.state_->context->pool().submit([this, code] { step_done(code); })) return;
   in_plugin = -1;
+  work_in_plugin.end();
   Status status;
   if (code == OPTIMA_CANCELLED) status = cancelled();
   else if (code != OPTIMA_OK) status = {seam::kind_of(code), cat("plugin ", quote(model.subgraphs()[plan.steps[submitted].subgraph].plugin), ": submit: ", fence->failure())};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/registry/calls.hpp"
 #include "core/runtime/fence.hpp"
 #include "core/runtime/frame.hpp"
 #include "core/runtime/model_state.hpp"
@@ -36,6 +37,7 @@ struct Request::State {
   uint64_t point = 0;                     // the fence's, of the step submitted last
   size_t submitted = 0;                   // that step
   std::atomic<ptrdiff_t> in_plugin{-1};   // that step while its plugin has it, for cancel
+  seam::WorkInPlugin work_in_plugin;      // the same, for whoever ends the process meanwhile
 
   uint64_t run_start = 0, step_start = 0;
   uint32_t number = 0;

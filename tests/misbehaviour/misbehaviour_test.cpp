@@ -266,6 +266,31 @@ TEST_CASE("compare does not pass when a plugin exits with 0") {
   }
 }
 
+TEST_CASE("work that a plugin carries on on a thread of its own is told like a call") {
+  const Place place;
+  const std::vector<std::string> words = {host_program(), "--plugins", MISBEHAVE_PLUGINS, "compare", place.model(), place.package()};
+  const std::string who = "subgraph 0: plugin 'misbehave': submit";
+  CHECK(run(words, place.environment("behave@submit")).code == 0);
+  for (const auto& [how, said] : {std::pair<std::string, std::string>("crash", ": crashed (SIGSEGV) on a thread of its own"),
+                                  {"exit", ": called exit() on a thread of its own"},
+                                  {"throw", ": threw an exception that nobody caught on a thread of its own: thrown by the plugin"}}) {
+    CAPTURE(how);
+    const Ran r = run(words, place.environment(how + "@submit"));
+    CHECK(r.code == 5);
+    CHECK(r.err == "optima-host: error: " + who + said + "\n");
+    CHECK(place.nothing_is_left());
+  }
+  Started program(words, place.environment("hang@submit"));
+  CHECK(program.comes_to_file(place.told()));
+  program.signal(SIGTERM);
+  CHECK(program.says("interrupted; waiting for " + who));
+  program.signal(SIGTERM);
+  const Ran r = program.finish();
+  CHECK(r.code == 143);
+  CHECK(last_line(r.err) == "optima-host: error: interrupted; " + who + " did not come back");
+  CHECK(place.nothing_is_left());
+}
+
 TEST_CASE("one signal is enough: after five seconds a plugin that hangs is waited for no longer") {
   const Place place;
   const std::vector<std::string> words = place.compile_words();

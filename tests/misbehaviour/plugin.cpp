@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <thread>
 
 #include "optima/abi.h"
+#include "optima/ext/async.h"
 
 namespace {
 
@@ -185,9 +187,25 @@ int32_t execute(optima_context*, const optima_tensor* in, uint32_t, optima_tenso
   return OPTIMA_OK;
 }
 
+// The work is done on a thread of the plugin's own, where it misbehaves.
+int32_t submit(optima_context* context, const optima_tensor* in, uint32_t ni, optima_tensor* out, uint32_t no, const optima_fence_point*, uint32_t,
+               optima_fence_point signal, optima_status*) {
+  std::thread([=] {
+    at("submit");
+    (void)execute(context, in, ni, out, no, nullptr);
+    const auto* fences = static_cast<const optima_fence_host*>(the_host->get_extension(the_host->self, str(OPTIMA_EXT_FENCE)));
+    fences->signal(the_host->self, signal);
+  }).detach();
+  return OPTIMA_OK;
+}
+int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
+
 const void* get_extension(optima_plugin*, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
   static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, nullptr};
+  static constexpr optima_async async = {sizeof async, 0, submit, cancel};
+  const std::string wish = variable("MISBEHAVE");
+  if (optima_str_is(id, OPTIMA_EXT_ASYNC)) return wish.substr(std::min(wish.find('@'), wish.size())) == "@submit" ? &async : nullptr;
   if (optima_str_is(id, OPTIMA_EXT_COMPILER)) return &compiler;
   return optima_str_is(id, OPTIMA_EXT_RUNTIME) ? &runtime : nullptr;
 }
