@@ -29,6 +29,12 @@ if(OPTIMA_SANITIZE)
     # one runtime for programs and plugins, as GCC has it
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-resource-dir OUTPUT_VARIABLE OPTIMA_CLANG_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     add_link_options(-shared-libsan -Wl,-rpath,${OPTIMA_CLANG_FOLDER}/lib/linux)
+    # as GCC says it to the sources
+    if(OPTIMA_SANITIZE STREQUAL "thread")
+      add_compile_definitions(__SANITIZE_THREAD__)
+    else()
+      add_compile_definitions(__SANITIZE_ADDRESS__)
+    endif()
     # function and vptr compare what plugins keep to themselves by design: types of another shared library
     add_compile_options(-fno-sanitize=function,vptr -Wno-deprecated-declarations)  # libstdc++'s own stable_sort calls a deprecated function
   endif()

@@ -88,7 +88,7 @@ class Gatherer {
     const auto per_mib = [](double us_per_byte) { return human_time(us_per_byte * (1 << 20)); };
     out_.fit = cat("fitted to ", samples_.size(), " measured subgraphs: ", human_time(fitted.launch_us), " to start one, ",
                    per_mib(fitted.us_per_byte_in), " for each MiB that comes in from another and ", per_mib(fitted.us_per_byte_out),
-                   " that goes out; off by ", static_cast<int>(fitted.off * 100 + 0.5), " % on average");
+                   " that goes out; off by ", static_cast<int>(std::min(1e9, fitted.off * 100 + 0.5)), " % on average");
   }
 
   std::unordered_map<std::string_view, uint32_t> index_;  // looked up only

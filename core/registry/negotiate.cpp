@@ -6,6 +6,7 @@
 
 #include "core/registry/seam.hpp"
 #include "core/support/text.hpp"
+#include "optima/plugin/sanitizer.hpp"
 
 namespace optima {
 
@@ -98,14 +99,6 @@ Status matches_note(const optima_plugin_api& api, const Manifest& manifest) {
   return {};
 }
 
-std::string_view own_sanitizer() {
-#if defined(__SANITIZE_ADDRESS__)
-  return "address";
-#elif defined(__SANITIZE_THREAD__)
-  return "thread";
-#else
-  return "none";
-#endif
-}
+std::string_view own_sanitizer() { return sdk::kSanitizerName; }
 
 }  // namespace optima

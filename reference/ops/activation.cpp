@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reference/ops: activations, by the formulas of the ONNX operator pages.
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
@@ -13,6 +15,17 @@ double softplus_of(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std
 
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+/// The nearest number of the type.
+template <class W>
+W nearest(double x) {
+  using Limits = std::numeric_limits<W>;
+  if constexpr (std::is_integral_v<W>) {
+    if (!(x > static_cast<double>(Limits::lowest()))) return Limits::lowest();
+    if (x >= static_cast<double>(Limits::max())) return Limits::max();
+  }
+  return static_cast<W>(x);
 }
 
 }  // namespace
@@ -28,7 +41,7 @@ void clip(Call& c) {
     using W = decltype(wide);
     std::vector<W> x = load<W>(c.in(0));
     const auto bound = [&](uint32_t k, const char* name) -> std::vector<W> {
-      if (c.version() < 11) return c.has(name) ? std::vector<W>{static_cast<W>(c.real(name, 0))} : std::vector<W>{};
+      if (c.version() < 11) return c.has(name) ? std::vector<W>{nearest<W>(c.real(name, 0))} : std::vector<W>{};
       if (!c.maybe(k)) return {};
       if (c.in(k).elements() != 1) invalid(std::string(name) + " has shape " + show(c.in(k).dims) + ", must be one element");
       return load<W>(c.in(k));
