@@ -2,6 +2,8 @@
 // core/registry: static checks of one file, in the order in which a person would want to hear of them.
 #include "core/registry/plugin_file.hpp"
 
+#include <sys/stat.h>
+
 #include "core/registry/elf_note.hpp"
 #include "core/registry/negotiate.hpp"
 #include "core/support/text.hpp"

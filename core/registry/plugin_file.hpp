@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/registry/library.hpp"
 #include "core/registry/registry.hpp"
 
 namespace optima {
