@@ -225,10 +225,11 @@ TEST_CASE("a file or a folder of another user is refused") {
   CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which belongs to user 4711, ", wanted));
   chmod(folder.path().c_str(), 01777);  // sticky, but the folder is another's
   CHECK_FALSE(scanned(folder.path()).compiler("bad"));
-  chmod(folder.path().c_str(), 0755);  // only what holds the file counts: trees are lent
-  REQUIRE(fs::create_directory(folder.path() + "/inner"));
-  fs::rename(file, folder.path() + "/inner/fine.so");
-  CHECK(scanned(folder.path()).compiler("bad"));
+  const PluginFolder tree;  // only what holds the file counts: trees are lent
+  const std::string lent = tree.path() + "/lent";
+  tree.add("fine", "lent/inner/fine");
+  REQUIRE(::chown(lent.c_str(), kOther, kOther) == 0);
+  CHECK(scanned(lent + "/inner").compiler("bad"));
   const PluginFolder sticky, target({"fine"});
   const std::string link = sticky.path() + "/link.so";
   fs::create_symlink(target.path() + "/fine.so", link);
