@@ -112,14 +112,13 @@ class Description {
     if (node.op_type == "Loop") out.inputs.resize(std::max<size_t>(out.inputs.size(), 2));
     for (const uint32_t v : node.outputs) out.outputs.push_back(v != OPTIMA_NONE && is_read(scope, v) ? g.values[v].name : "");
     add_scans(node, out);
-    for (const char* name : {"then_branch", "else_branch", "body"})
-      for (size_t s = 1, b = 0; b < scope.plan->bodies.size(); ++b) {
-        const BodyPlan& body = scope.plan->bodies[b];
-        while (scopes_[s].plan != &body.plan) ++s;
-        if (body.node != n || body.name != name) continue;
-        OPTIMA_ASSIGN(FlowBody made, flow_body(scope, scopes_[s], name));
-        out.bodies.push_back(std::move(made));
-      }
+    for (size_t s = 1, b = 0; b < scope.plan->bodies.size(); ++b) {
+      const BodyPlan& body = scope.plan->bodies[b];
+      while (scopes_[s].plan != &body.plan) ++s;
+      if (body.node != n) continue;
+      OPTIMA_ASSIGN(FlowBody made, flow_body(scope, scopes_[s], body.name));
+      out.bodies.push_back(std::move(made));
+    }
     return out;
   }
 

@@ -8,6 +8,12 @@
 namespace optima::detail {
 namespace {
 
+const image::Attr* body_attr(const image::Node& node, std::string_view name) {
+  for (const image::Attr& a : node.attrs)
+    if (a.name == name && a.type == OPTIMA_ATTR_GRAPH) return &a;
+  return nullptr;
+}
+
 class Judge {
  public:
   Judge(const Graph& graph, const image::Node& node) : graph_(graph), node_(node) {}
@@ -27,10 +33,9 @@ class Judge {
     return why;
   }
 
-  const image::Graph* find(std::string_view attr) const {
-    for (const image::Attr& a : node_.attrs)
-      if (a.name == attr && a.type == OPTIMA_ATTR_GRAPH) return &graph_.contents.graphs[a.refs[0]];
-    return nullptr;
+  const image::Graph* find(std::string_view name) const {
+    const image::Attr* attr = body_attr(node_, name);
+    return attr ? &graph_.contents.graphs[attr->refs[0]] : nullptr;
   }
 
  private:
@@ -133,6 +138,11 @@ std::optional<int64_t> scan_trips(const Graph& graph, const image::Node& node) {
 }  // namespace
 
 std::string why_not_driven(const Graph& graph, const image::Node& node) { return Judge(graph, node).run(); }
+
+std::vector<const image::Attr*> bodies_in_order(const image::Node& node) {
+  if (node.op_type == "If") return {body_attr(node, "then_branch"), body_attr(node, "else_branch")};
+  return {body_attr(node, "body")};
+}
 
 std::optional<int64_t> known_trips(const Graph& graph, const image::Node& node) {
   if (node.op_type == "Loop") return loop_trips(graph, node, *Judge(graph, node).find("body"));

@@ -72,11 +72,10 @@ Result<std::vector<BodyPlan>> plan_bodies(const Graph& graph, const PlacementReq
     const image::Node& node = graph.main().nodes[n];
     const PlacementRequest inside = request_for_bodies(graph, node, request);
     const std::optional<int64_t> trips = detail::known_trips(graph, node);
-    for (const image::Attr& attr : node.attrs) {
-      if (!holds_body(attr)) continue;
-      Result<Plan> body = plan_graph(body_graph(graph, attr.refs[0]).graph, inside, budget);
+    for (const image::Attr* attr : detail::bodies_in_order(node)) {
+      Result<Plan> body = plan_graph(body_graph(graph, attr->refs[0]).graph, inside, budget);
       if (!body.ok()) return body.status().within(cat("node ", quote(node.name), ", which the host drives (", why, ")"));
-      out.push_back({n, attr.name, trips.value_or(1), trips.has_value(), std::move(*body)});
+      out.push_back({n, attr->name, trips.value_or(1), trips.has_value(), std::move(*body)});
     }
   }
   return out;

@@ -317,9 +317,9 @@ class Validator {
     const Node& node = main_.nodes[n];
     if (!node.domain.empty() || (node.op_type != "If" && node.op_type != "Loop" && node.op_type != "Scan"))
       return bad("the host drives node ", quote(node.name), " (", node.op_type, "), wanted an If, a Loop or a Scan");
-    std::vector<std::string> wanted, found;
-    for (const image::Attr& attr : node.attrs)
-      if (attr.type == OPTIMA_ATTR_GRAPH) wanted.push_back(attr.name);
+    // Packages number their subgraphs in this order.
+    const std::vector<std::string> wanted = node.op_type == "If" ? std::vector<std::string>{"then_branch", "else_branch"} : std::vector<std::string>{"body"};
+    std::vector<std::string> found;
     for (const BodyPlan& body : plan_.bodies)
       if (body.node == n) found.push_back(body.name);
     if (found != wanted) return bad("node ", quote(node.name), " has plans for its bodies ", join(found), ", wanted ", join(wanted));
