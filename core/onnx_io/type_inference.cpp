@@ -25,13 +25,13 @@ constexpr uint64_t kReadBySchemas = 1024;  // bytes; no operator takes a shape f
 
 class TypeInference::State {
  public:
-  State(Graph& graph, InferForeign foreign)
-      : graph_(graph), foreign_(std::move(foreign)), names_(graph, 0, nullptr),
+  State(Graph& graph, InferForeign foreign, uint32_t index)
+      : graph_(graph), index_(index), foreign_(index == 0 ? std::move(foreign) : InferForeign()), names_(graph, index, nullptr),
         writer_(graph, [this](const image::Constant& c, onnx::TensorProto& t) { return fill(c, t); }, Defaults::Written) {
     for (const auto& [domain, version] : graph.contents.opsets) opsets_[domain] = static_cast<int>(version);
     if (foreign_) uses_ = uses_of(graph);
     know_symbols();
-    const auto& values = graph.main().values;
+    const auto& values = here().values;
     types_.resize(values.size());
     tensors_.resize(values.size());
     for (uint32_t v = 0; v < values.size(); ++v) {
@@ -43,7 +43,7 @@ class TypeInference::State {
   Status infer(const image::Node& node) {
     const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain);
     if (!schema) return foreign_ ? ask(node) : Status();
-    if (!only_tensors(node, graph_.main())) return {};
+    if (!only_tensors(node, here())) return {};
     if (!foreign_) return infer_known(node, *schema);
     // What the library finds in bodies tells more to those who are asked there, and the other way round. It is an error of the node
     // only when nobody has more to tell: half known, the branches of an If differ.
@@ -77,7 +77,7 @@ class TypeInference::State {
   }
 
   void publish_constant(uint32_t v) {
-    const uint32_t index = graph_.main().values[v].constant;
+    const uint32_t index = here().values[v].constant;
     const image::Constant& c = graph_.contents.constants[index];
     if (graph_.blobs[c.blob].size > kReadBySchemas) return;
     if (writer_.tensor(index, tensors_[v]).ok()) data_by_name_[names_.names[v]] = &tensors_[v];
@@ -85,6 +85,9 @@ class TypeInference::State {
   }
 
  private:
+  image::Graph& here() { return graph_.contents.graphs[index_]; }
+  const image::Graph& here() const { return graph_.contents.graphs[index_]; }
+
   Status fill(const image::Constant& c, onnx::TensorProto& t) const {
     if (graph_.blobs[c.blob].size > kReadBySchemas) t.set_data_location(onnx::TensorProto::EXTERNAL);
     else fill_inline(c, graph_.blobs[c.blob], t);
@@ -102,7 +105,7 @@ class TypeInference::State {
   }
 
   void publish(uint32_t v) {
-    types_[v] = to_type(graph_.main().values[v]);
+    types_[v] = to_type(here().values[v]);
     if (types_[v].value_case() != onnx::TypeProto::VALUE_NOT_SET) types_by_name_[names_.names[v]] = &types_[v];
   }
 
@@ -131,7 +134,7 @@ class TypeInference::State {
       for (size_t k = 0; k < kept.size(); ++k) {
         correct_dims(body.values[body.inputs[2 + k]], kept[k]);
         if (k >= node.outputs.size() || node.outputs[k] == OPTIMA_NONE) continue;
-        if (correct_dims(graph_.main().values[node.outputs[k]], kept[k])) corrected_.insert(node.outputs[k]);
+        if (correct_dims(here().values[node.outputs[k]], kept[k])) corrected_.insert(node.outputs[k]);
       }
     });
     proto.Clear();
@@ -176,14 +179,14 @@ class TypeInference::State {
       // No elements are known then, which is no error.
     }
     for (uint32_t v : node.outputs)
-      if (v != OPTIMA_NONE && !is_list(graph_.main().values[v])) shapes_.erase(names_.names[v]);
+      if (v != OPTIMA_NONE && !is_list(here().values[v])) shapes_.erase(names_.names[v]);
   }
   // The library makes one object per element of every list an operator reads, whatever is in it.
   bool may_be_shapes(const image::Node& node) const {
     if (node.op_type == "Shape" || node.op_type == "Size") return true;  // these look at the type alone
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) {
       if (v == OPTIMA_NONE) return true;
-      const image::Value& value = graph_.main().values[v];
+      const image::Value& value = here().values[v];
       const bool integers = value.dtype == OPTIMA_I64 || value.dtype == OPTIMA_I32;
       return !value.dims || value.dims->size() != 1 || (integers && value.dims->front().value <= kLongestShape);
     });
@@ -191,7 +194,7 @@ class TypeInference::State {
   static bool is_list(const image::Value& v) { return v.dims && v.dims->size() <= 1; }
 
   bool inputs_typed(const image::Node& node) const {
-    const auto& values = graph_.main().values;
+    const auto& values = here().values;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) { return v == OPTIMA_NONE || values[v].dtype != OPTIMA_UNDEFINED; });
   }
 
@@ -207,7 +210,7 @@ class TypeInference::State {
   }
 
   Status take(uint32_t v, const image::Value& found) {
-    OPTIMA_RETURN_IF_ERROR(refine(graph_.main().values[v], found));
+    OPTIMA_RETURN_IF_ERROR(refine(here().values[v], found));
     publish(v);
     return {};
   }
@@ -262,6 +265,7 @@ class TypeInference::State {
   }
 
   Graph& graph_;
+  const uint32_t index_;
   InferForeign foreign_;
   Uses uses_;
   OnnxNames names_;
@@ -276,7 +280,7 @@ class TypeInference::State {
   si::DataValueMap shapes_;
 };
 
-TypeInference::TypeInference(Graph& graph, InferForeign foreign) : state_(std::make_unique<State>(graph, std::move(foreign))) {}
+TypeInference::TypeInference(Graph& graph, InferForeign foreign, uint32_t index) : state_(std::make_unique<State>(graph, std::move(foreign), index)) {}
 TypeInference::~TypeInference() = default;
 Status TypeInference::infer(const image::Node& node) { return state_->infer(node); }
 std::optional<std::vector<int64_t>> TypeInference::elements(uint32_t value) const { return state_->elements(value); }

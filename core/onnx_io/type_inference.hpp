@@ -10,11 +10,13 @@
 
 namespace optima::onnx_io {
 
-/// Walks over the nodes of a graph's main graph, in order. Between two calls the caller may give values constants. One thread.
+/// Walks over the nodes of one graph, in order: the main graph or a body. Between two calls the caller may give values constants. One
+/// thread, and one at a time over a Graph: two may give different dims one symbol.
 class TypeInference {
  public:
-  /// `graph` must outlive this and keep its main graph's values (more may be known about them later). Bodies may not change.
-  explicit TypeInference(Graph& graph, InferForeign foreign = {});
+  /// `graph` must outlive this and keep the walked graph's values (more may be known about them later). Bodies of the nodes may not
+  /// change. Of a body (`index`), what it captures has the type it has inside, and foreign operators are not asked about.
+  explicit TypeInference(Graph& graph, InferForeign foreign = {}, uint32_t index = 0);
   ~TypeInference();
 
   /// Infers the outputs of one node (and the values in its bodies) from what is known about its inputs; what is new goes into

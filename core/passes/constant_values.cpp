@@ -138,11 +138,11 @@ void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node) {
     image::Graph& inner = graph.contents.graphs[body];
     std::erase_if(inner.captures, [&](const image::Capture& c) {
       const image::Value& value = outer.values[c.outer];
-      if (value.constant == OPTIMA_NONE) return false;
+      if (value.dtype == OPTIMA_UNDEFINED) return false;
       const std::string name = inner.values[c.inner].name;
       inner.values[c.inner] = value;
       inner.values[c.inner].name = name;
-      return true;
+      return value.constant != OPTIMA_NONE;
     });
   });
 }

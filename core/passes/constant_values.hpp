@@ -19,7 +19,7 @@ void make_constant(Graph& graph, uint32_t index, uint32_t value, int32_t dtype, 
 /// the run; Plugin when the one who brings the operator computes it wrongly.
 Result<bool> compute(Graph& graph, uint32_t index, const image::Node& node, const OwnOperators& own);
 
-/// Bodies of this node that captured what is a constant now have the constant itself.
+/// Bodies of this node know of what they capture what is known of it now; what is a constant they have themselves.
 void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node);
 
 /// Takes the marked nodes out of one graph and notes them in Graph::folded. Values stay: tidy() when all is done.

@@ -2,46 +2,56 @@
 // core/passes: shape arithmetic.
 #include "core/passes/fold_shapes.hpp"
 
+#include <algorithm>
+
 #include "core/onnx_io/type_inference.hpp"
+#include "core/passes/choose_branches.hpp"
 #include "core/passes/constant_values.hpp"
 
 namespace optima::passes {
 namespace {
 
+// One walk over the main graph or a body.
 class ShapeFolder {
  public:
-  ShapeFolder(Graph& graph, const OwnOperators& own) : graph_(graph), own_(own), inference_(graph, own.infer) {}
+  ShapeFolder(Graph& graph, uint32_t index, const OwnOperators& own)
+      : graph_(graph), index_(index), own_(own), inference_(graph, own.infer, index) {}
 
   Status run() {
-    const size_t count = graph_.main().nodes.size();
+    const size_t count = here().nodes.size();
     std::vector<bool> folded(count);
     for (size_t n = 0; n < count; ++n) {
-      const image::Node& node = graph_.main().nodes[n];
-      spread_to_bodies(graph_, 0, node);
-      OPTIMA_RETURN_IF_ERROR(inference_.infer(node));
+      const image::Node& node = here().nodes[n];
+      spread_to_bodies(graph_, index_, node);
+      if (const Status status = inference_.infer(node); !status.ok() && index_ == 0 && !holds_bodies(node)) return status;
       folded[n] = take_known_elements(node);
-      if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, 0, node, own_)); }
+      if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, index_, node, own_)); }
       if (!folded[n]) continue;
       for (uint32_t v : node.outputs)
         if (v != OPTIMA_NONE) inference_.became_constant(v);
     }
-    remove_nodes(graph_, 0, folded, "shape arithmetic");
-    tidy(graph_);
+    remove_nodes(graph_, index_, folded, "shape arithmetic");
     return {};
   }
 
  private:
+  // What does not fit in a body is no error: it may never run. Import has checked what the model itself says of it.
+  static bool holds_bodies(const image::Node& node) {
+    return std::any_of(node.attrs.begin(), node.attrs.end(), [](const image::Attr& a) { return holds_body(a); });
+  }
+  image::Graph& here() { return graph_.contents.graphs[index_]; }
+
   // All outputs of such operators are small integers; those with several (Split) are left to compute().
   bool take_known_elements(const image::Node& node) {
     if (node.outputs.size() != 1 || node.outputs[0] == OPTIMA_NONE) return false;
-    const image::Value& value = graph_.main().values[node.outputs[0]];
+    const image::Value& value = here().values[node.outputs[0]];
     if (value.kind != OPTIMA_KIND_TENSOR || (value.dtype != OPTIMA_I64 && value.dtype != OPTIMA_I32)) return false;
     const auto elements = inference_.elements(node.outputs[0]);
     if (!elements || !value.dims || value.dims->size() > 1) return false;
     const int64_t wanted = value.dims->empty() ? 1 : (*value.dims)[0].value;
     if (wanted != static_cast<int64_t>(elements->size())) return false;
     const std::vector<int64_t> dims = value.dims->empty() ? std::vector<int64_t>{} : std::vector<int64_t>{wanted};
-    make_constant(graph_, 0, node.outputs[0], value.dtype, dims, bytes(*elements, value.dtype));
+    make_constant(graph_, index_, node.outputs[0], value.dtype, dims, bytes(*elements, value.dtype));
     return true;
   }
 
@@ -52,12 +62,22 @@ class ShapeFolder {
   }
 
   Graph& graph_;
+  const uint32_t index_;
   const OwnOperators& own_;
   onnx_io::TypeInference inference_;
 };
 
 }  // namespace
 
-Status fold_shapes(Graph& graph, const OwnOperators& own) { return ShapeFolder(graph, own).run(); }
+Status fold_shapes(Graph& graph, const OwnOperators& own) {
+  bool chosen = true;
+  while (chosen) {  // what is known of one branch alone may decide the next
+    // A body stands behind the graph of its node, so it sees what became known outside.
+    for (uint32_t index = 0; index < graph.contents.graphs.size(); ++index) OPTIMA_RETURN_IF_ERROR(ShapeFolder(graph, index, own).run());
+    chosen = choose_branches(graph);
+    tidy(graph);
+  }
+  return {};
+}
 
 }  // namespace optima::passes

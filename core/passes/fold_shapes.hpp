@@ -7,9 +7,11 @@
 
 namespace optima::passes {
 
-/// Walks the main graph once, inferring types from what is folded on the way. A node whose integers follow from known dims
+/// Walks the main graph and its bodies, inferring types from what is folded on the way. A node whose integers follow from known dims
 /// (Shape, and Gather, Concat, Slice, ... on it) becomes a constant, also where other dims of the same shape are unknown;
-/// what then has only constant inputs is computed as in fold_constants. Values that depended on it get better types. Linear.
+/// what then has only constant inputs is computed as in fold_constants. Values that depended on it get better types. An If whose
+/// condition is known then is the branch that it takes (choose_branches), and the walk is made again. Linear in the graph for each walk;
+/// there are at most as many as Ifs whose conditions depend on each other.
 Status fold_shapes(Graph& graph, const OwnOperators& own = {});
 
 }  // namespace optima::passes
