@@ -139,6 +139,31 @@ TEST_CASE("control flow driven by the host gives ONNX Runtime's answers, with ev
   }
 }
 
+TEST_CASE("one package takes both branches of an If whose results differ in rank, and what follows has the rank of the moment") {
+  const fs::path models = OPTIMA_FLOW_MODELS;
+  for (const std::string rest : {R"("REF:0")", R"(["X64:0", "REF:0"])"}) {
+    const TempFolder f;
+    const std::string package = compile_zoo(f, models / "ranks_then.onnx", {"--alloc", f.file("alloc.json", "{" + kDriven + R"(, "*": )" + rest + "}")});
+    REQUIRE_FALSE(package.empty());
+    CHECK(count_bodies(*read_json(package + "/placement.json")) == 4);
+    for (const char* taken : {"ranks_then.onnx", "ranks_else.onnx"}) {
+      CAPTURE(taken);
+      check_package(models / taken, package);
+      check_package(models / taken, package, {run_program()});
+    }
+  }
+}
+
+TEST_CASE("who compiles for known shapes refuses what has no rank, and the sentence says which option helps") {
+  const fs::path model = fs::path(OPTIMA_FLOW_MODELS) / "ranks_then.onnx";
+  const Ran r = host({"plan", model.string(), "--device", "llvm_cpu/X64:0"});
+  CHECK(r.code == 4);
+  CAPTURE(r.err);
+  CHECK(r.err.find("node 'soft' (Softmax, f32[*] -> f32[*])") != std::string::npos);
+  CHECK(r.err.find("Softmax: input 0 is unknown rank, must be a static shape (DYNAMIC_SHAPE)") != std::string::npos);
+  CHECK(r.err.find("of them when named (--pin 'soft=REF:0')") != std::string::npos);
+}
+
 TEST_CASE("three bodies deep: names, reports, the allocation written back, and the comparison at cuts") {
   const TempFolder f;
   const fs::path model = fs::path(OPTIMA_FLOW_MODELS) / "nested.onnx";

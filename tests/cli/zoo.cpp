@@ -59,11 +59,13 @@ std::string compile_zoo(const TempFolder& folder, const fs::path& model, std::ve
   return (*document)["package"].get<std::string>();
 }
 
-void check_package(const fs::path& model, const std::string& package) {
+void check_package(const fs::path& model, const std::string& package) { check_package(model, package, {host_program(), "run"}); }
+
+void check_package(const fs::path& model, const std::string& package, std::vector<std::string> words) {
   const TempFolder f;
-  std::vector<std::string> words = {"run", package, "-o", f / "got"};
+  words.insert(words.end(), {package, "-o", f / "got"});
   for (const auto& [name, file] : data_of(model, "input_")) words.insert(words.end(), {"--input", name + "=" + file});
-  const Ran r = host(words);
+  const Ran r = run(words);
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   const auto wanted = data_of(model, "output_");

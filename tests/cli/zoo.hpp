@@ -19,6 +19,8 @@ std::string compile_zoo(const TempFolder& folder, const std::filesystem::path& m
 
 /// Runs a package on the inputs beside the model; every output must be within 1e-4 of its scale of ONNX Runtime's. Doctest CHECKs.
 void check_package(const std::filesystem::path& model, const std::string& package);
+/// The same, run by `program`: the words before "PACKAGE -o FOLDER --input ...".
+void check_package(const std::filesystem::path& model, const std::string& package, std::vector<std::string> program);
 
 /// An allocation file that gives the k-th node, in the order of the model, the device `device_of(k)`; an empty one leaves it out.
 std::string allocation_by_number(const TempFolder& folder, const std::filesystem::path& model, const std::function<std::string(size_t)>& device_of);

@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <new>
 
+#include "core/package/reader.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -34,6 +36,16 @@ branches (bool c, float[2,3] x) => (float[2,3] y) {
   [if] y = If(c) <
     then_branch = t () => (float[2,3] u) { [then] u = Neg(p) },
     else_branch = e () => (float[2,3] v) { [else] v = Relu(p) }
+  >
+})";
+
+// The same with its attributes the other way round, as some exporters write them.
+constexpr const char* kElseFirst = R"(<ir_version: 10, opset_import: ["" : 21]>
+branches (bool c, float[2,3] x) => (float[2,3] y) {
+  [before] p = Relu(x)
+  [if] y = If(c) <
+    else_branch = e () => (float[2,3] v) { [else] v = Relu(p) },
+    then_branch = t () => (float[2,3] u) { [then] u = Neg(p) }
   >
 })";
 
@@ -116,6 +128,24 @@ TEST_CASE("a plugin that took a plain name and fails names what the others are c
   CHECK(c.run().status().message() == "subgraph 0 on docile/BOTH:0: plugin 'docile': compile: the tool said no");
   c.request.plan.devices = {"stubborn/BOTH:0"};
   CHECK(c.run().ok());
+}
+
+TEST_CASE("a package holds the branches of an If by name, whichever attribute stands first") {
+  for (const char* model : {kBranches, kElseFirst}) {
+    Compiling c(model, {"if=host"}, {});
+    c.works();
+    const Result<Package> package = open_package(c.folder / "out/model");
+    REQUIRE_MESSAGE(package.ok(), package.status().message());
+    const PackageVariant& variant = package->variants[0];
+    const auto holder = std::find_if(variant.subgraphs.begin(), variant.subgraphs.end(), [](const PackageSubgraph& s) { return !s.flow.empty(); });
+    REQUIRE(holder != variant.subgraphs.end());
+    const std::vector<FlowBody>& bodies = holder->flow[0].bodies;
+    REQUIRE(bodies.size() == 2);
+    CHECK(bodies[0].name == "then_branch");
+    CHECK(bodies[0].outputs == std::vector<std::string>{"u"});
+    CHECK(bodies[1].outputs == std::vector<std::string>{"v"});
+    CHECK(bodies[1].first == bodies[0].first + 1);
+  }
 }
 
 TEST_CASE("a node that everybody refuses in the end is an error and leaves nothing") {

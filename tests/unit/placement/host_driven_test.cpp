@@ -146,6 +146,23 @@ TEST_CASE("plans whose bodies are wrong are not valid") {
   CHECK(verdict([](Plan& p) { p.bodies[0].node = 1; }).find("wanted then_branch, else_branch") != std::string::npos);
 }
 
+TEST_CASE("bodies are planned in one order, whichever attribute of an If stands first") {
+  Branch s;
+  const std::string wanted = to_text(plan_to_json(s.plan()));
+  auto& attrs = s.graph.main().nodes[0].attrs;
+  REQUIRE(attrs[0].name == "then_branch");
+  std::swap(attrs[0], attrs[1]);
+  const Plan plan = s.plan();
+  REQUIRE(plan.bodies.size() == 2);
+  CHECK(plan.bodies[0].name == "then_branch");
+  CHECK(plan.bodies[0].plan.first == 2);
+  CHECK(to_text(plan_to_json(plan)) == wanted);
+  Plan turned = plan;
+  std::swap(turned.bodies[0], turned.bodies[1]);
+  CHECK(validate(turned, s.graph, s.request).message() ==
+        "plan is not valid: node 'if_1' has plans for its bodies else_branch, then_branch, wanted then_branch, else_branch");
+}
+
 TEST_CASE("reports show what the host drives and what runs inside") {
   Branch s;
   const Plan plan = s.plan();
