@@ -8,9 +8,11 @@
 #include <set>
 
 #include "core/graph/names.hpp"
+#include "core/onnx_io/branch_errors.hpp"
 #include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/tensors.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
@@ -210,7 +212,9 @@ Status infer_shapes(ModelProto& model, Strictness strictness) {
   try {
     onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& e) {
-    if (strict) return invalid_input(cat("types and shapes do not fit: ", inference_text(e.what())));
+    if (!strict) return {};
+    if (!only_in_branches(e.what(), model.graph())) return invalid_input(cat("types and shapes do not fit: ", inference_text(e.what())));
+    log(LogLevel::Warn, "onnx_io", cat("types and shapes do not fit in a branch, which may never be taken: ", inference_text(e.what())));
   }
   return {};
 }

@@ -19,7 +19,8 @@ int64_t opset_of(const onnx::ModelProto& model, const std::string& domain);
 Status check_versions(onnx::ModelProto& model);
 /// Every node against its operator's schema at the model's opsets; foreign domains and local functions pass.
 Status check_schemas(const onnx::ModelProto& model);
-/// Infers types in place. Strict: a contradiction is InvalidInput; else what fails stays unknown.
+/// Infers types in place. Strict: a contradiction is InvalidInput, and a warning where all are in branches of Ifs, which may never be
+/// taken; else what fails stays unknown.
 enum class Strictness { Lenient, Strict };
 Status infer_shapes(onnx::ModelProto& model, Strictness strictness);
 /// Local functions become nodes of the graph, except the kept ones; their call nodes go to `folded`.

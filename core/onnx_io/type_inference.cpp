@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/onnx_io/branch_errors.hpp"
 #include "core/onnx_io/foreign_types.hpp"
 #include "core/onnx_io/loop_shapes.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
@@ -151,8 +152,9 @@ class TypeInference::State {
     std::vector<onnx::TypeProto> types;
     try {
       types = output_types(proto, schema);
-    } catch (...) {
+    } catch (const std::exception& e) {
       (void)take_bodies(node, proto, names_).ok();  // what it found before it stopped is true, and may be what others wait for
+      if (only_in_branches(e.what(), graph_, node)) return {};
       throw;
     }
     for (size_t k = 0; k < node.outputs.size(); ++k) {
@@ -219,7 +221,7 @@ class TypeInference::State {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) { return v != OPTIMA_NONE && corrected_.count(v) > 0; });
   }
   void replace(uint32_t v, const image::Value& found) {
-    image::Value& value = graph_.main().values[v];
+    image::Value& value = here().values[v];
     if (found.kind != value.kind || found.dtype != value.dtype) return;
     value.dims = found.dims;
     corrected_.insert(v);

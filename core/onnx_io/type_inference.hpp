@@ -20,7 +20,8 @@ class TypeInference {
   ~TypeInference();
 
   /// Infers the outputs of one node (and the values in its bodies) from what is known about its inputs; what is new goes into
-  /// the graph's values, which never lose what they knew. InvalidInput with the node's name when its inputs cannot be.
+  /// the graph's values, which never lose what they knew. InvalidInput with the node's name when its inputs cannot be; what does not
+  /// fit in a branch of an If alone is no error: the other one may be taken.
   Status infer(const image::Node& node);
 
   /// The elements of an integer tensor of rank 0 or 1 when all follow from known dims ("the shape of x"); else nullopt.

@@ -2,8 +2,6 @@
 // core/passes: shape arithmetic.
 #include "core/passes/fold_shapes.hpp"
 
-#include <algorithm>
-
 #include "core/onnx_io/type_inference.hpp"
 #include "core/passes/choose_branches.hpp"
 #include "core/passes/constant_values.hpp"
@@ -23,7 +21,8 @@ class ShapeFolder {
     for (size_t n = 0; n < count; ++n) {
       const image::Node& node = here().nodes[n];
       spread_to_bodies(graph_, index_, node);
-      if (const Status status = inference_.infer(node); !status.ok() && index_ == 0 && !holds_bodies(node)) return status;
+      // A body may never run with what does not fit; what is wrong with it whatever happens, the node that holds it says.
+      if (const Status status = inference_.infer(node); !status.ok() && index_ == 0) return status;
       folded[n] = take_known_elements(node);
       if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, index_, node, own_)); }
       if (!folded[n]) continue;
@@ -35,10 +34,6 @@ class ShapeFolder {
   }
 
  private:
-  // What does not fit in a body is no error: it may never run. Import has checked what the model itself says of it.
-  static bool holds_bodies(const image::Node& node) {
-    return std::any_of(node.attrs.begin(), node.attrs.end(), [](const image::Attr& a) { return holds_body(a); });
-  }
   image::Graph& here() { return graph_.contents.graphs[index_]; }
 
   // All outputs of such operators are small integers; those with several (Split) are left to compute().

@@ -107,6 +107,7 @@ std::string Advice::option_for(const Offer& offer, const std::vector<uint32_t>& 
 }
 
 std::string sizes_wanted(const Graph& graph, const PlacementRequest& request) {
+  if (request.sizes_of_model) return *request.sizes_of_model;
   std::vector<std::string> dims, shapes;
   for (uint32_t v : graph.main().inputs) {
     const image::Value& input = graph.main().values[v];
@@ -120,7 +121,7 @@ std::string sizes_wanted(const Graph& graph, const PlacementRequest& request) {
       if (dim.symbol.empty()) unnamed = true;
       else if (std::find(dims.begin(), dims.end(), option) == dims.end()) dims.push_back(option);
     }
-    if (unnamed && !request.body) shapes.push_back(cat("--shape ", input.name, "=", join(sizes, ",")));
+    if (unnamed) shapes.push_back(cat("--shape ", input.name, "=", join(sizes, ",")));
   }
   dims.insert(dims.end(), shapes.begin(), shapes.end());
   return dims.empty() ? "" : cat("; fixed sizes would help: ", join_few(dims));

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/placement/advice.hpp"
 #include "core/placement/assemble.hpp"
 #include "core/placement/budget.hpp"
 #include "core/placement/candidates.hpp"
@@ -150,7 +151,7 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
 
 PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request) {
   PlacementRequest out = request;
-  out.body = true;
+  if (!out.sizes_of_model) out.sizes_of_model = detail::sizes_wanted(graph, request);
   if (node.id >= request.wishes.size() || request.wishes[node.id].devices.empty()) return out;
   const auto share = [&](auto&& self, const image::Node& holder, const Wish& given) -> void {
     for_each_body(holder, [&](uint32_t body) {

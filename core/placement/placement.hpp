@@ -76,8 +76,8 @@ struct PlacementRequest {
   std::shared_ptr<PluginAnswers> answers;
   /// Only a plan is wanted: where a plugin cannot be asked (its toolchain is absent), its note alone decides, with a note.
   bool plan_only = false;
-  /// The graph is a body: its inputs are not the model's.
-  bool body = false;
+  /// Set where the graph is a body, whose inputs are not the model's: which sizes of the model's inputs would help, as a part of a message.
+  std::optional<std::string> sizes_of_model;
 };
 
 /// Places every node of the main graph and cuts the graph into subgraphs (objective and guarantees: split.hpp), then has the

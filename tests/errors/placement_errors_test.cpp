@@ -195,6 +195,27 @@ TEST_CASE("a refusal of dynamic shapes names the options that fix the sizes") {
   CHECK(s.error(StatusKind::Placement).ends_with(": no (DTYPE)"));
 }
 
+TEST_CASE("in a body the options are those of the model's inputs, whatever the body calls its own") {
+  Setup s;
+  const uint32_t x = s.value("x", 0, {{-1, ""}, {3, ""}}), c = s.input("c");
+  s.graph.main().inputs = {x, c};
+  const uint32_t h = s.node("first", "Relu", {x});
+  s.graph.main().values[h].dims = {{{-1, "unk__0"}, {-1, ""}}};
+  s.output(s.node("if", "If", {c}));
+  std::erase_if(s.cpu.manifest_.operators, [](const OperatorRow& row) { return row.op == "If"; });
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    const uint32_t body = s.body(branch, {h});
+    s.graph.contents.graphs[body].values[0].dims = s.graph.main().values[h].dims;
+    s.graph.contents.graphs[body].outputs = {s.node(std::string("in_") + branch, "Exp", {0}, body)};
+    s.cpu.refuse(s.id_of(std::string("in_") + branch), OPTIMA_REASON_DYNAMIC_SHAPE, "input 0 is unknown rank, must be a static shape");
+  }
+  s.candidates({"CPU:0"});
+  const std::string message = s.error(StatusKind::Placement);
+  CAPTURE(message);
+  CHECK(message.starts_with("node 'if', which the host drives (nobody takes it whole; CPU:0: operator If is not in the note"));
+  CHECK(message.ends_with("must be a static shape (DYNAMIC_SHAPE); fixed sizes would help: --shape x=N,3"));
+}
+
 TEST_CASE("control flow that nobody takes whole") {
   Setup s;
   const uint32_t x = s.input("x");
