@@ -2,6 +2,7 @@
 #include "layers.hpp"
 
 #include <optional>
+#include <set>
 
 namespace openvino_plugin {
 namespace {
@@ -22,10 +23,19 @@ std::string with_value(std::string_view tag, std::pair<size_t, size_t> at, std::
   return std::string(tag.substr(0, at.first)) + std::string(value) + std::string(tag.substr(at.first + at.second));
 }
 
-std::string renamed_layer(std::string_view tag) {
+using Names = std::set<std::string, std::less<>>;
+
+/// `taken`: names of the layers before. Ids begin again in every body, and branches may hold layers of one name: OpenVINO 2026.4 keeps what it
+/// packs of weights under the layer's name, so that two recurrent operators of one name had one's weights.
+std::string renamed_layer(std::string_view tag, Names& taken) {
+  const auto part = [&](std::pair<size_t, size_t> at) { return std::string(tag.substr(at.first, at.second)); };
   const auto id = value_of(tag, "id"), name = value_of(tag, "name"), type = value_of(tag, "type");
-  if (!id || !name || !type || is_of_the_model(tag.substr(name->first, name->second))) return std::string(tag);
-  return with_value(tag, *name, std::string(tag.substr(type->first, type->second)) + "~" + std::string(tag.substr(id->first, id->second)));
+  if (!id || !name || !type) return std::string(tag);
+  const std::string wanted = unmarked(is_of_the_model(tag.substr(name->first, name->second)) ? part(*name) : part(*type) + "~" + part(*id));
+  std::string made = wanted;
+  const bool is_end = part(*type) == "Parameter" || part(*type) == "Result";  // these keep the names that the model gave them
+  for (int n = 2; !is_end && !taken.insert(made).second; ++n) made = wanted + "~" + std::to_string(n);
+  return with_value(tag, *name, made);
 }
 
 /// "a, b, Concat_14": what is OpenVINO's goes.
@@ -52,10 +62,11 @@ std::string unmarked(std::string text) {
 std::string without_counters(std::string_view topology) {
   std::string out;
   out.reserve(topology.size());
+  Names taken;
   for (size_t at = 0; at < topology.size();) {
     const size_t close = topology.find('>', at), end = close == std::string_view::npos ? topology.size() : close + 1;
     const std::string_view tag = topology.substr(at, end - at);
-    if (tag.find("<layer ") != std::string_view::npos) out += renamed_layer(tag);
+    if (tag.find("<layer ") != std::string_view::npos) out += renamed_layer(tag, taken);
     else if (tag.find("<attribute name=\"fused_names\"") != std::string_view::npos) out += shorter_list(tag);
     else out += tag;
     at = end;

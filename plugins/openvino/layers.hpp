@@ -16,7 +16,8 @@ inline constexpr std::string_view kMark = "~model~";
 std::string unmarked(std::string text);
 
 /// The topology of a blob (OpenVINO's IR, XML) with the marks gone, OpenVINO's own layers named by type and place
-/// ("Reshape~3"), and its own names gone from the lists of fused layers. Text of another form comes back as it is.
+/// ("Reshape~3"), every name but those of inputs and results there once, bodies included ("Reshape~3~2"), and OpenVINO's own names gone from
+/// the lists of fused layers. Text of another form comes back as it is.
 std::string without_counters(std::string_view topology);
 
 }  // namespace openvino_plugin

@@ -4,6 +4,8 @@
 
 #ifdef OPENVINO_PLUGIN
 
+#include <cmath>
+
 using namespace optima;
 using test::FileSink;
 using test::floats;
@@ -14,12 +16,14 @@ namespace {
 
 /// A model from ONNX text, and what the plugin says about every node of its main graph.
 struct Asked {
+  std::optional<Graph> loaded;  // has the bytes of the constants
   std::optional<PackedGraph> packed;
   seam::Verdicts verdicts;
 
   Asked(const seam::Instance& plugin, const std::string& graph) {
-    auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 17]> " + graph, "bodies");
-    REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+    Result<Graph> read = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 17]> " + graph, "bodies");
+    REQUIRE_MESSAGE(read.ok(), read.status().message());
+    loaded.emplace(std::move(*read));
     packed.emplace(pack(*loaded, true));
     std::vector<uint32_t> ids;
     for (const image::Node& n : loaded->main().nodes) ids.push_back(n.id);
@@ -83,6 +87,22 @@ TEST_CASE("If is taken with both branches and what they read outside") {
       y = Add(z, x) })");
   CHECK(m.run({test::f32({2}, {0, -1}), scalar(OPTIMA_BOOL, true)}) == std::vector<float>{1, 0});
   CHECK(m.run({test::f32({2}, {3, -1}), scalar(OPTIMA_BOOL, false)}) == std::vector<float>{0, -1});
+}
+
+TEST_CASE("recurrent operators in both branches keep their own weights, whether their values share a name or not") {
+  for (const std::string name : {"h", "g"}) {
+    const Compiled m("g (float[1,1,1] x, bool c) => (float[1,1,1] y) <float[1,4,1] r = {0, 0, 0, 0}> { z = If(c) <"
+                     "then_branch = t () => (float[1,1,1] a) { w = Constant <value = float[1,4,1] {1, 1, 1, 1}> ()  s, h = LSTM <hidden_size = 1> (x, w, r)  a = Neg(h) },"
+                     "else_branch = e () => (float[1,1,1] b) { w = Constant <value = float[1,4,1] {-2, -2, -2, -2}> ()  s, " + name +
+                     " = LSTM <hidden_size = 1> (x, w, r)  b = Neg(" + name + ") }>  y = Identity(z) }");
+    const auto wanted = [](float w) {
+      const float gate = 1 / (1 + std::exp(-w));
+      return -gate * std::tanh(gate * std::tanh(w));
+    };
+    const reference::Tensor x = test::f32({1, 1, 1}, {1});
+    CHECK(m.run({x, scalar(OPTIMA_BOOL, true)}).at(0) == doctest::Approx(wanted(1)));
+    CHECK(m.run({x, scalar(OPTIMA_BOOL, false)}).at(0) == doctest::Approx(wanted(-2)));
+  }
 }
 
 TEST_CASE("Loop is taken with its body") {
