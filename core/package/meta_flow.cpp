@@ -56,16 +56,17 @@ Result<FlowBody> read_body(const JsonReader& r, const Package& package) {
   return body;
 }
 
-// How many of what the operator wants: `bodies`, formal inputs and outputs of each, and scans.
+// What the operator wants: bodies by their names, in this order, formal inputs and outputs of each, and scans.
 struct Wanted {
-  size_t bodies, inputs, outputs, scan_inputs, scan_outputs;
+  std::vector<std::string> bodies;
+  size_t inputs, outputs, scan_inputs, scan_outputs;
 };
 
 Result<Wanted> wanted_by(const FlowNode& node, const std::string& place) {
   const size_t in = node.inputs.size(), out = node.outputs.size();
-  if (node.op == "If") return Wanted{2, 0, out, 0, 0};
-  if (node.op == "Loop") return Wanted{1, in, out + 1, 0, out - std::min(out, in - std::min<size_t>(in, 2))};
-  if (node.op == "Scan") return Wanted{1, in, out, node.scan_inputs.size(), out - std::min(out, in - std::min(in, node.scan_inputs.size()))};
+  if (node.op == "If") return Wanted{{"then_branch", "else_branch"}, 0, out, 0, 0};
+  if (node.op == "Loop") return Wanted{{"body"}, in, out + 1, 0, out - std::min(out, in - std::min<size_t>(in, 2))};
+  if (node.op == "Scan") return Wanted{{"body"}, in, out, node.scan_inputs.size(), out - std::min(out, in - std::min(in, node.scan_inputs.size()))};
   return invalid_input(cat(place, ".op: found ", quote(node.op), ", wanted If, Loop or Scan"));
 }
 
@@ -86,9 +87,12 @@ Status check_inputs(const FlowNode& node, const std::string& place) {
 Status check_node(const FlowNode& node, const std::string& place) {
   OPTIMA_ASSIGN(const Wanted w, wanted_by(node, place));
   OPTIMA_RETURN_IF_ERROR(check_inputs(node, place));
-  if (node.bodies.size() != w.bodies || node.scan_inputs.size() != w.scan_inputs || node.scan_outputs.size() != w.scan_outputs)
+  if (node.bodies.size() != w.bodies.size() || node.scan_inputs.size() != w.scan_inputs || node.scan_outputs.size() != w.scan_outputs)
     return invalid_input(cat(place, ": found ", node.bodies.size(), " bodies, ", node.scan_inputs.size(), " scanned inputs and ",
-                             node.scan_outputs.size(), " scanned outputs, wanted ", w.bodies, ", ", w.scan_inputs, " and ", w.scan_outputs));
+                             node.scan_outputs.size(), " scanned outputs, wanted ", w.bodies.size(), ", ", w.scan_inputs, " and ", w.scan_outputs));
+  for (size_t b = 0; b < w.bodies.size(); ++b)  // the run loop takes them by their place
+    if (node.bodies[b].name != w.bodies[b])
+      return invalid_input(cat(place, ".bodies[", b, "].name: found ", quote(node.bodies[b].name), ", wanted ", quote(w.bodies[b])));
   for (const FlowBody& body : node.bodies)
     if (body.inputs.size() != w.inputs + body.captures.size() || body.outputs.size() != w.outputs)
       return invalid_input(cat(place, ": body ", quote(body.name), " has ", body.inputs.size(), " inputs and ", body.outputs.size(),

@@ -192,6 +192,50 @@ TEST_CASE("a branch runs one body, and reads what it captures in place") {
   }
 }
 
+TEST_CASE("branches of different rank give their output the rank of the moment") {
+  const auto bench = [](FlowBench& b) {
+    b.in("c", {}, OPTIMA_BOOL);
+    b.out("y", {});
+    b.package.tensors.back().unranked = true;
+    b.tensor("x", {2}).attr = "input";
+    b.package.inputs.push_back("x");
+    b.body("then_branch", {{"seen", {2}}}, {{"t", {2}}}, affine(2, 0), {"x"});
+    b.body("else_branch", {{"seen", {2}}}, {{"e", {1, 2}}}, affine(-1, 0), {"x"});
+    b.finish("If");
+  };
+  FlowBench b;
+  bench(b);
+  const auto request = b.request();
+  CHECK(request->model().outputs()[0].unranked);
+  REQUIRE(request->set_input(1, filled({2})).ok());
+  for (const bool condition : {true, false, true}) {
+    Tensor c = *Tensor::make(OPTIMA_BOOL, {});
+    *c.data = std::byte{condition};
+    REQUIRE(request->set_input(0, c).ok());
+    REQUIRE(request->run().ok());
+    CHECK(request->output(0)->shape == (condition ? std::vector<int64_t>{2} : std::vector<int64_t>{1, 2}));
+    CHECK(values(*request->output(0)) == (condition ? std::vector<float>{2, 4} : std::vector<float>{-1, -2}));
+  }
+}
+
+TEST_CASE("a package whose bodies have other names, or stand the other way round, is refused") {
+  const auto refused = [](const std::string& first, const std::string& second) {
+    FlowBench b;
+    b.in("c", {}, OPTIMA_BOOL);
+    b.out("y", {2});
+    b.tensor("x", {2}).attr = "input";
+    b.package.inputs.push_back("x");
+    b.body(first, {{"seen", {2}}}, {{"t", {2}}}, affine(2, 0), {"x"});
+    b.body(second, {{"seen", {2}}}, {{"e", {2}}}, affine(-1, 0), {"x"});
+    b.finish("If");
+    const auto loaded = b.load();
+    return loaded.ok() ? std::string() : loaded.status().message();
+  };
+  CHECK(refused("then_branch", "else_branch").empty());
+  CHECK(refused("else_branch", "then_branch").ends_with(".bodies[0].name: found 'else_branch', wanted 'then_branch'"));
+  CHECK(refused("then_branch", "then_branch").ends_with(".bodies[1].name: found 'then_branch', wanted 'else_branch'"));
+}
+
 TEST_CASE("a scan runs along several inputs, backwards too, and wants them of one length") {
   FlowBench b;
   b.in("s", {2});
