@@ -3,6 +3,7 @@
 #include "core/onnx_io/type_inference.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "core/onnx_io/branch_errors.hpp"
@@ -98,10 +99,12 @@ class TypeInference::State {
   // A new symbol of the library must not mean a dim that has that name already.
   void know_symbols() {
     onnx::GraphProto known;
+    std::set<std::string_view> seen;
     for (const image::Graph& g : graph_.contents.graphs)
       for (const image::Value& v : g.values)
-        for (const image::Dim& d : v.dims.value_or(std::vector<image::Dim>{}))
-          if (!d.symbol.empty()) known.add_input()->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(d.symbol);
+        for (size_t d = 0; v.dims && d < v.dims->size(); ++d)
+          if (const std::string& symbol = (*v.dims)[d].symbol; !symbol.empty() && seen.insert(symbol).second)
+            known.add_input()->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(symbol);
     symbols_.addFromGraph(known);
   }
 
@@ -148,12 +151,26 @@ class TypeInference::State {
     return other.ok() && *other;
   }
 
+  // An If whose condition is known is inferred as if both branches were the one that it takes; gives the name of the other.
+  std::string drop_other_branch(const image::Node& node, onnx::NodeProto& proto) const {
+    if (node.op_type != "If" || !node.domain.empty() || node.inputs.size() != 1) return "";
+    const std::optional<bool> condition = known_condition(graph_, here().values[node.inputs[0]]);
+    if (!condition) return "";
+    onnx::AttributeProto *then = nullptr, *other = nullptr;
+    for (onnx::AttributeProto& a : *proto.mutable_attribute()) (a.name() == "then_branch" ? then : other) = &a;
+    if (!then || !other) return "";
+    if (!*condition) std::swap(then, other);
+    *other->mutable_g() = then->g();
+    return other->name();
+  }
+
   Status infer(const image::Node& node, onnx::NodeProto& proto, const onnx::OpSchema& schema) {
+    const std::string dropped = drop_other_branch(node, proto);
     std::vector<onnx::TypeProto> types;
     try {
       types = output_types(proto, schema);
     } catch (const std::exception& e) {
-      (void)take_bodies(node, proto, names_).ok();  // what it found before it stopped is true, and may be what others wait for
+      (void)take_bodies(node, proto, names_, dropped).ok();  // what it found before it stopped is true, and may be what others wait for
       if (only_in_branches(e.what(), graph_, node)) return {};
       throw;
     }
@@ -166,7 +183,7 @@ class TypeInference::State {
       if (behind_corrected(node)) replace(node.outputs[k], found);
       else (void)take(node.outputs[k], found).ok();
     }
-    OPTIMA_RETURN_IF_ERROR(take_bodies(node, proto, names_));
+    OPTIMA_RETURN_IF_ERROR(take_bodies(node, proto, names_, dropped));
     propagate(node, proto, schema);
     return {};
   }
@@ -228,10 +245,10 @@ class TypeInference::State {
     publish(v);
   }
 
-  // The library wrote what it found about values of bodies into the bodies of `proto`.
-  Status take_bodies(const image::Node& node, const onnx::NodeProto& proto, const OnnxNames& outside) {
+  // The library wrote what it found about values of bodies into the bodies of `proto`, of which one may not be the node's.
+  Status take_bodies(const image::Node& node, const onnx::NodeProto& proto, const OnnxNames& outside, std::string_view dropped = "") {
     for (const image::Attr& a : node.attrs) {
-      if (!holds_body(a)) continue;
+      if (!holds_body(a) || a.name == dropped) continue;
       for (const auto& written : proto.attribute()) {
         if (written.name() != a.name) continue;
         for (size_t k = 0; k < a.refs.size(); ++k)
@@ -287,6 +304,14 @@ TypeInference::~TypeInference() = default;
 Status TypeInference::infer(const image::Node& node) { return state_->infer(node); }
 std::optional<std::vector<int64_t>> TypeInference::elements(uint32_t value) const { return state_->elements(value); }
 void TypeInference::became_constant(uint32_t value) { state_->publish_constant(value); }
+
+std::optional<bool> known_condition(const Graph& graph, const image::Value& condition) {
+  if (condition.constant == OPTIMA_NONE) return std::nullopt;
+  const image::Constant& c = graph.contents.constants[condition.constant];
+  const Blob& bytes = graph.blobs[c.blob];
+  if (c.dtype != OPTIMA_BOOL || bytes.size != 1) return std::nullopt;
+  return bytes.data[0] != std::byte{0};
+}
 
 bool is_known(const image::Node& node) { return onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain) != nullptr; }
 

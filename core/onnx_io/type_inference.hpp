@@ -21,7 +21,7 @@ class TypeInference {
 
   /// Infers the outputs of one node (and the values in its bodies) from what is known about its inputs; what is new goes into
   /// the graph's values, which never lose what they knew. InvalidInput with the node's name when its inputs cannot be; what does not
-  /// fit in a branch of an If alone is no error: the other one may be taken.
+  /// fit in a branch of an If alone is no error: the other one may be taken. Of an If whose condition is a constant only that counts.
   Status infer(const image::Node& node);
 
   /// The elements of an integer tensor of rank 0 or 1 when all follow from known dims ("the shape of x"); else nullopt.
@@ -34,6 +34,9 @@ class TypeInference {
   class State;
   std::unique_ptr<State> state_;
 };
+
+/// The value of a constant of one bool, which decides an If; else nullopt.
+std::optional<bool> known_condition(const Graph& graph, const image::Value& condition);
 
 /// True for operators that the ONNX library has a schema of, at the node's version.
 bool is_known(const image::Node& node);

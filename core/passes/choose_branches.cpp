@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/onnx_io/type_inference.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::passes {
@@ -53,7 +54,7 @@ class Chooser {
 
   std::optional<Choice> choice_of(const image::Node& node) const {
     if (node.op_type != "If" || !node.domain.empty() || node.inputs.size() != 1) return std::nullopt;
-    const std::optional<bool> condition = known(g_.values[now(node.inputs[0])]);
+    const std::optional<bool> condition = onnx_io::known_condition(graph_, g_.values[now(node.inputs[0])]);
     if (!condition) return std::nullopt;
     uint32_t then = OPTIMA_NONE, other = OPTIMA_NONE;
     for (const image::Attr& a : node.attrs)
@@ -61,14 +62,6 @@ class Chooser {
     if (then == OPTIMA_NONE || other == OPTIMA_NONE) return std::nullopt;
     if (!*condition) std::swap(then, other);
     return has_nodes_for_outputs(node, graph_.contents.graphs[then]) ? std::optional<Choice>({then, other}) : std::nullopt;
-  }
-
-  std::optional<bool> known(const image::Value& condition) const {
-    if (condition.constant == OPTIMA_NONE) return std::nullopt;
-    const image::Constant& c = graph_.contents.constants[condition.constant];
-    const Blob& bytes = graph_.blobs[c.blob];
-    if (c.dtype != OPTIMA_BOOL || bytes.size != 1) return std::nullopt;
-    return bytes.data[0] != std::byte{0};
   }
 
   // Values that a branch makes, each once, and constants.
