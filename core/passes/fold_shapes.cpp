@@ -21,8 +21,9 @@ class ShapeFolder {
     for (size_t n = 0; n < count; ++n) {
       const image::Node& node = here().nodes[n];
       spread_to_bodies(graph_, index_, node);
-      // A body may never run with what does not fit; what is wrong with it whatever happens, the node that holds it says.
-      if (const Status status = inference_.infer(node); !status.ok() && index_ == 0) return status;
+      // Import has checked the model as it is. What only shows now may be in what never runs, or runs all the same (a Range to a list of
+      // one): that is left for the run, as in compute().
+      if (const Status status = inference_.infer(node); !status.ok() && !(onnx_io::is_known(node) && status.kind() == StatusKind::InvalidInput)) return status;
       folded[n] = take_known_elements(node);
       if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, index_, node, own_)); }
       if (!folded[n]) continue;

@@ -11,7 +11,7 @@ namespace optima::passes {
 /// (Shape, and Gather, Concat, Slice, ... on it) becomes a constant, also where other dims of the same shape are unknown;
 /// what then has only constant inputs is computed as in fold_constants. Values that depended on it get better types. An If whose
 /// condition is known then is the branch that it takes (choose_branches), and the walk is made again. Linear in the graph for each walk;
-/// there is one for each level of Ifs in Ifs that are chosen, and one more.
+/// there is one for each level of Ifs in Ifs that are chosen, and one more. Inputs that turn out not to fit are left for the run.
 Status fold_shapes(Graph& graph, const OwnOperators& own = {});
 
 }  // namespace optima::passes
