@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/onnx_io/type_inference.hpp"
+#include "core/passes/constant_values.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::passes {
@@ -81,7 +82,8 @@ class Chooser {
 
   void replace(const image::Node& node, const Choice& choice, std::vector<image::Node>& rest) {
     graph_.folded.push_back({node.name, node.op_type, "constant condition"});
-    forget(choice.other);
+    for (const image::Node& never : graph_.contents.graphs[choice.other].nodes) note_gone(graph_, never, "branch never taken");
+    drop(choice.other);
     image::Graph branch = std::exchange(graph_.contents.graphs[choice.taken], {});
     const std::vector<uint32_t> values = take_values(node, branch);
     for (size_t n = branch.nodes.size(); n-- > 0;) {
@@ -96,13 +98,10 @@ class Chooser {
     any_ = true;
   }
 
-  // The nodes of a branch that never runs.
-  void forget(uint32_t body) {
+  // A branch that never runs, with the bodies in it.
+  void drop(uint32_t body) {
     const image::Graph gone = std::exchange(graph_.contents.graphs[body], {});
-    for (const image::Node& node : gone.nodes) {
-      graph_.folded.push_back({node.name, node.op_type, "branch never taken"});
-      for_each_body(node, [&](uint32_t inner) { forget(inner); });
-    }
+    for (const image::Node& node : gone.nodes) for_each_body(node, [&](uint32_t inner) { drop(inner); });
   }
 
   // By value of the branch: the value of this graph that it is now.

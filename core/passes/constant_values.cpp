@@ -147,11 +147,18 @@ void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node) {
   });
 }
 
+void note_gone(Graph& graph, const image::Node& node, std::string_view reason) {
+  graph.folded.push_back({node.name, node.op_type, std::string(reason)});
+  for_each_body(node, [&](uint32_t body) {
+    for (const image::Node& inner : graph.contents.graphs[body].nodes) note_gone(graph, inner, reason);
+  });
+}
+
 void remove_nodes(Graph& graph, uint32_t index, const std::vector<bool>& marked, std::string_view reason) {
   image::Graph& g = graph.contents.graphs[index];
   size_t kept = 0;
   for (size_t n = 0; n < g.nodes.size(); ++n) {
-    if (marked[n]) graph.folded.push_back({g.nodes[n].name, g.nodes[n].op_type, std::string(reason)});
+    if (marked[n]) note_gone(graph, g.nodes[n], reason);
     else if (kept++ != n) g.nodes[kept - 1] = std::move(g.nodes[n]);
   }
   g.nodes.resize(kept);

@@ -22,7 +22,10 @@ Result<bool> compute(Graph& graph, uint32_t index, const image::Node& node, cons
 /// Bodies of this node know of what they capture what is known of it now; what is a constant they have themselves.
 void spread_to_bodies(Graph& graph, uint32_t index, const image::Node& node);
 
-/// Takes the marked nodes out of one graph and notes them in Graph::folded. Values stay: tidy() when all is done.
+/// Notes a node and those of its bodies in Graph::folded: a wish for one of them names no unknown node.
+void note_gone(Graph& graph, const image::Node& node, std::string_view reason);
+
+/// Takes the marked nodes out of one graph and notes them, with those of their bodies, in Graph::folded. Values stay: tidy() when all is done.
 void remove_nodes(Graph& graph, uint32_t index, const std::vector<bool>& marked, std::string_view reason);
 
 /// Drops values, constants, bytes and bodies that nobody holds any more.
