@@ -28,7 +28,8 @@ if(OPTIMA_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     # one runtime for programs and plugins, as GCC has it
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-resource-dir OUTPUT_VARIABLE OPTIMA_CLANG_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    add_link_options(-shared-libsan -Wl,-rpath,${OPTIMA_CLANG_FOLDER}/lib/linux)
+    add_link_options(-shared-libsan)
+    string(APPEND CMAKE_EXE_LINKER_FLAGS " -Wl,-rpath,${OPTIMA_CLANG_FOLDER}/lib/linux")  # not of plugins: their run paths are tested
     # as GCC says it to the sources
     if(OPTIMA_SANITIZE STREQUAL "thread")
       add_compile_definitions(__SANITIZE_THREAD__)

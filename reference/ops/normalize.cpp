@@ -181,6 +181,7 @@ namespace {
 /// f(row) for every line of elements along `axis`, as a contiguous copy that is written back.
 template <class F>
 void each_line(std::vector<double>& x, const Dims& dims, size_t axis, F&& f) {
+  if (x.empty()) return;
   const int64_t n = dims.empty() ? 1 : dims[axis], inner = dims.empty() ? 1 : count(dims, axis + 1, dims.size()), outer = dims.empty() ? 1 : count(dims, 0, axis);
   std::vector<double> line(static_cast<size_t>(n));
   for (int64_t o = 0; o < outer; ++o)
