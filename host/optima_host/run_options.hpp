@@ -2,9 +2,9 @@
 // host: the options that `run`, `bench` and `compare` share, and a printer that follows --json.
 #pragma once
 
-#include "core/runtime/run_verb.hpp"
 #include "host/optima_host/arguments.hpp"
 #include "host/optima_host/session.hpp"
+#include "host/run_verbs/run_verb.hpp"
 
 namespace optima::host {
 

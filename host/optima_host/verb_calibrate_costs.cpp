@@ -6,7 +6,6 @@
 
 #include "core/compile/compile.hpp"
 #include "core/cost/device_costs.hpp"
-#include "core/runtime/run_verb.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
 #include "core/support/output.hpp"
@@ -16,6 +15,7 @@
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/verbs.hpp"
 #include "host/optima_host/write_costs.hpp"
+#include "host/run_verbs/run_verb.hpp"
 
 namespace optima::host {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/run_verb.hpp"
 #include "core/support/log.hpp"
 #include "core/support/status.hpp"
+#include "host/run_verbs/run_verb.hpp"
 
 namespace optima::run {
 

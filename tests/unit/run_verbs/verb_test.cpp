@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "core/runtime/run_verb.hpp"
 #include "core/tensor_io/npy.hpp"
 #include "core/tensor_io/save.hpp"
+#include "host/run_verbs/run_verb.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/unit/runtime/fake_plugin.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/run_verb.hpp"
+#include "host/run_verbs/run_verb.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/runtime/run_inputs.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 #include "core/tensor_io/load.hpp"
 #include "core/tensor_io/save.hpp"
+#include "host/run_verbs/run_inputs.hpp"
 
 namespace optima {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: what `run`, `bench`, `--check` and `--devices` do, for optima-host and optima-run alike. Knows no command line.
+// host/run_verbs: what `run`, `bench`, `--check` and `--devices` do, for optima-host and optima-run alike. Knows no command line.
 #pragma once
 
 #include <functional>

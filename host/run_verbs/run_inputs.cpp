@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/run_inputs.hpp"
+#include "host/run_verbs/run_inputs.hpp"
 
 #include <algorithm>
 #include <cmath>

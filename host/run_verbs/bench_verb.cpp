@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: how long a package takes.
+// host/run_verbs: how long a package takes.
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/runtime/run_inputs.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
 #include "core/tensor_io/load.hpp"
+#include "host/run_verbs/run_inputs.hpp"
 
 namespace optima {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: is this package good here, and what devices are there.
+// host/run_verbs: is this package good here, and what devices are there.
 #include <nlohmann/json.hpp>
 
-#include "core/runtime/run_inputs.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/compare.hpp"
 #include "core/tensor_io/npy.hpp"
+#include "host/run_verbs/run_inputs.hpp"
 
 namespace optima {
 namespace {

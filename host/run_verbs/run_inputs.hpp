@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: a package opened for a verb, with its inputs. Private to the room.
+// host/run_verbs: a package opened for a verb, with its inputs. Private to the room.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "core/runtime/model.hpp"
 #include "core/runtime/request.hpp"
-#include "core/runtime/run_verb.hpp"
+#include "host/run_verbs/run_verb.hpp"
 
 namespace optima {
 
