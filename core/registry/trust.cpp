@@ -43,11 +43,10 @@ class Walk {
     struct stat s{};
     if (lstat(next.c_str(), &s) != 0) return unreadable(next);
     const bool open = name != ".." && (mode_ & S_IWOTH), sticky = mode_ & S_ISVTX;
-    if (open && !sticky) return plugin_error(cat(place(folder_), "is writable by everybody (chmod o-w it)"));
+    if (open && !sticky && !S_ISDIR(s.st_mode)) return plugin_error(cat(place(folder_), "is writable by everybody (chmod o-w it)"));
     // Nobody changes a link, so its owner matters only where he may put another in its place.
     if (S_ISLNK(s.st_mode)) return open && !trusted(s.st_uid) ? owned_by(s.st_uid, cat("lies behind the link ", quote(next), ", which ")) : follow(next);
     if (!S_ISDIR(s.st_mode)) return file(s);
-    if (open && !trusted(s.st_uid)) return owned_by(s.st_uid, place(next));
     folder_ = next, mode_ = s.st_mode, folder_owner_ = s.st_uid;
     return {};
   }

@@ -10,10 +10,10 @@
 
 namespace optima {
 
-/// Ok when the file behind the absolute path, and the folder that holds it, belong to root or `user` (or to whom "/" belongs), and neither they nor any
-/// folder on the way, over every link, may be written by everybody; but for a sticky folder (as /tmp), where only the owner moves an entry, who must then
-/// be one of them. Else a Plugin error with one phrase: what is open, and what closes it. Does not look at groups, nor at who owns the folders above: a
-/// tree that somebody lent is common, and its owner cannot make files that are not his.
+/// Ok when the file behind the absolute path, and the folder that holds it, belong to root or `user` (or to whom "/" belongs) and may not be written by
+/// everybody; nor may a folder that holds a link on the way. In a sticky folder (as /tmp) only its owner moves an entry, who must then be one of them.
+/// Else a Plugin error with one phrase: what is open, and what closes it. Does not look at groups, nor at the folders above: whoever puts another folder
+/// in one's place cannot make files that are not his.
 Status only_trusted_write(const std::string& path, uid_t user);
 
 }  // namespace optima

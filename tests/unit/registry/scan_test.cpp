@@ -198,14 +198,17 @@ TEST_CASE("a link that leads where everybody may write is refused, and so is one
   CHECK(refusal(scanned(folder.path()), "loop.so").find("Too many levels of symbolic links") != std::string::npos);
 }
 
-TEST_CASE("a folder above the plugin's that everybody may write is refused, but for a sticky one, where only the owner moves an entry") {
+TEST_CASE("a folder above the plugin's may be open to everybody, but not one with a link on the way, unless it is sticky") {
   const PluginFolder folder;
   const std::string file = folder.add("fine", "inner/fine");
-  chmod(folder.path().c_str(), 0777);
-  CHECK(refusal(scanned(folder.path()), "fine.so") == cat("lies in the folder '", folder.path(), "', which is writable by everybody (chmod o-w it)"));
-  chmod(folder.path().c_str(), 01777);
+  chmod(folder.path().c_str(), 0777);  // whoever puts another folder there cannot make a file of ours
   CHECK(scanned(folder.path()).compiler("bad"));
   CHECK(only_trusted_write(file, ::geteuid()).ok());
+  fs::create_directory_symlink("inner", folder.path() + "/link");
+  const std::string over_link = folder.path() + "/link/fine.so";
+  CHECK(only_trusted_write(over_link, ::geteuid()).message() == cat("lies in the folder '", folder.path(), "', which is writable by everybody (chmod o-w it)"));
+  chmod(folder.path().c_str(), 01777);
+  CHECK(only_trusted_write(over_link, ::geteuid()).ok());
 }
 
 TEST_CASE("a file or a folder of another user is refused") {
