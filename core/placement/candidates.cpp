@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/placement/other_servers.hpp"
+#include "core/registry/rank.hpp"
 #include "core/registry/refused.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
@@ -18,6 +19,9 @@ struct Server {
   Plugin* plugin = nullptr;
   std::string rule;
 };
+
+// In which order plugins are taken for a plain name: named ones last, then as the registry orders them.
+auto rank(const Manifest& m, const std::vector<std::string>& order) { return std::tuple(m.only_when_named, rank_of(m, order)); }
 
 class Finder {
  public:
@@ -94,14 +98,8 @@ class Finder {
       return Status(refused.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,
                     cat("no plugin serves kind ", quote(name.kind), ", found ", kinds_served(), refused_hint(refused)));
     for (const PluginFile* file : refused)
-      if (rank(file->manifest) < rank(serving[0]->manifest())) warn_of(*file);
+      if (rank(file->manifest, request_.plugin_order) < rank(serving[0]->manifest(), request_.plugin_order)) warn_of(*file);
     return Server{serving[0], rule_for(serving, name.kind)};
-  }
-
-  // In which order plugins are taken for a plain name: named ones last, then as the registry orders them.
-  std::tuple<bool, std::ptrdiff_t, int64_t, std::string_view> rank(const Manifest& m) const {
-    const std::vector<std::string>& order = request_.plugin_order;
-    return {m.only_when_named, std::find(order.begin(), order.end(), m.id) - order.begin(), -m.priority, m.id};
   }
 
   // A file that might have served; what the user left out he knows of.
@@ -223,10 +221,7 @@ class Finder {
   bool is_first(size_t device) const {
     std::vector<Plugin*> serving = serving_kind(out_.devices[device].target.kind);
     if (!request_.plugin_order.empty())
-      std::stable_sort(serving.begin(), serving.end(), [](const Plugin* a, const Plugin* b) {
-        const Manifest &m = a->manifest(), &n = b->manifest();
-        return std::tuple(m.only_when_named, -m.priority, std::string_view(m.id)) < std::tuple(n.only_when_named, -n.priority, std::string_view(n.id));
-      });
+      std::stable_sort(serving.begin(), serving.end(), [](const Plugin* a, const Plugin* b) { return rank(a->manifest(), {}) < rank(b->manifest(), {}); });
     return serving[0] == out_.plugins[device];
   }
 

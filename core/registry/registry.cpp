@@ -15,6 +15,7 @@
 #include "core/registry/file_plugin.hpp"
 #include "core/registry/plugin_file.hpp"
 #include "core/registry/probe.hpp"
+#include "core/registry/rank.hpp"
 #include "core/registry/trust.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
@@ -192,12 +193,7 @@ std::vector<Plugin*> ordered(const Plugins& plugins, bool Manifest::*role, const
   std::vector<Plugin*> out;
   for (const auto& p : plugins)
     if (p->manifest().*role) out.push_back(p.get());
-  const auto key = [&](const Plugin* p) {
-    const Manifest& m = p->manifest();
-    const auto named = std::find(order.begin(), order.end(), m.id);
-    return std::tuple(named - order.begin(), -m.priority, std::string_view(m.id));
-  };
-  std::stable_sort(out.begin(), out.end(), [&](const Plugin* a, const Plugin* b) { return key(a) < key(b); });
+  std::stable_sort(out.begin(), out.end(), [&](const Plugin* a, const Plugin* b) { return rank_of(a->manifest(), order) < rank_of(b->manifest(), order); });
   return out;
 }
 
