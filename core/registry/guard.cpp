@@ -20,6 +20,7 @@
 #include "core/support/leftovers.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
+#include "optima/plugin/sanitizer.hpp"
 
 namespace optima {
 
@@ -88,20 +89,14 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 }
 
 // A sanitizer's report says more; it needs these signals for itself.
-constexpr bool leaves_crashes_to_sanitizer() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
+constexpr bool kLeavesCrashesToSanitizer = sdk::kSanitizer != OPTIMA_SANITIZER_NONE;
 
 void catch_crashes() {
   struct sigaction action {};
   action.sa_sigaction = on_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&action.sa_mask);
-  for (size_t k = 0; k < std::size(kCrashes) && !leaves_crashes_to_sanitizer(); ++k) ::sigaction(kCrashes[k], &action, &before[k]);
+  for (size_t k = 0; k < std::size(kCrashes) && !kLeavesCrashesToSanitizer; ++k) ::sigaction(kCrashes[k], &action, &before[k]);
 }
 
 // ---- ends

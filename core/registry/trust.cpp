@@ -24,9 +24,8 @@ class Walk {
   explicit Walk(uid_t user) : user_(user) {}
 
   Status run(const std::string& path) {
-    struct stat root{};
-    if (lstat("/", &root) != 0) return unreadable("/");
-    owner_of_root_ = folder_owner_ = root.st_uid, mode_ = root.st_mode;
+    if (lstat("/", &root_) != 0) return unreadable("/");
+    enter("/", root_);
     put_in_front(path);
     while (!rest_.empty()) {
       const std::string name = rest_.front();
@@ -42,19 +41,21 @@ class Walk {
     const std::string next = name == ".." ? fs::path(folder_).parent_path().string() : (fs::path(folder_) / name).string();
     struct stat s{};
     if (lstat(next.c_str(), &s) != 0) return unreadable(next);
-    const bool open = name != ".." && (mode_ & S_IWOTH), sticky = mode_ & S_ISVTX;
-    if (open && !sticky && !S_ISDIR(s.st_mode)) return plugin_error(cat(place(folder_), "is writable by everybody (chmod o-w it)"));
+    if (S_ISDIR(s.st_mode)) return enter(next, s), Status();
+    // What stands in an open folder anybody replaces, in a sticky one its owner alone.
+    const bool open = folder_mode_ & S_IWOTH;
+    if (open && !(folder_mode_ & S_ISVTX)) return open_to_all(place(folder_));
+    if (!S_ISLNK(s.st_mode)) return file(s);
     // Nobody changes a link, so its owner matters only where he may put another in its place.
-    if (S_ISLNK(s.st_mode)) return open && !trusted(s.st_uid) ? owned_by(s.st_uid, cat("lies behind the link ", quote(next), ", which ")) : follow(next);
-    if (!S_ISDIR(s.st_mode)) return file(s);
-    folder_ = next, mode_ = s.st_mode, folder_owner_ = s.st_uid;
-    return {};
+    return open && !trusted(s.st_uid) ? owned_by(s.st_uid, cat("lies behind the link ", quote(next), ", which ")) : follow(next);
   }
+
+  void enter(const std::string& folder, const struct stat& s) { folder_ = folder, folder_mode_ = s.st_mode, folder_owner_ = s.st_uid; }
 
   Status file(const struct stat& s) const {
     if (!trusted(s.st_uid)) return owned_by(s.st_uid, "");
     if (!trusted(folder_owner_)) return owned_by(folder_owner_, place(folder_));
-    return s.st_mode & S_IWOTH ? plugin_error("is writable by everybody (chmod o-w it)") : Status();
+    return s.st_mode & S_IWOTH ? open_to_all("") : Status();
   }
 
   Status owned_by(uid_t owner, const std::string& what) const {
@@ -66,12 +67,8 @@ class Walk {
     std::error_code error;
     const fs::path to = fs::read_symlink(link, error);
     if (error) return plugin_error(cat(quote(link), ": ", error.message()));
-    if (to.is_absolute()) folder_ = "/";
+    if (to.is_absolute()) enter("/", root_);
     put_in_front(to.string());
-    if (!to.is_absolute()) return {};
-    struct stat root{};
-    if (lstat("/", &root) != 0) return unreadable("/");
-    mode_ = root.st_mode, folder_owner_ = root.st_uid;
     return {};
   }
 
@@ -81,14 +78,16 @@ class Walk {
     rest_.splice(rest_.begin(), names);
   }
 
-  bool trusted(uid_t owner) const { return owner == 0 || owner == user_ || owner == owner_of_root_; }
+  bool trusted(uid_t owner) const { return owner == 0 || owner == user_ || owner == root_.st_uid; }
+  static Status open_to_all(const std::string& what) { return plugin_error(cat(what, "is writable by everybody (chmod o-w it)")); }
   std::string place(const std::string& folder) const { return cat("lies", links_ ? ", behind a link," : "", " in the folder ", quote(folder), ", which "); }
   static Status unreadable(const std::string& path) { return plugin_error(cat(quote(path), ": ", std::strerror(errno))); }
 
   const uid_t user_;
-  uid_t owner_of_root_ = 0, folder_owner_ = 0;  // folder_owner_: of folder_
-  std::string folder_ = "/";  // without links
-  mode_t mode_ = 0;           // of folder_
+  struct stat root_{};
+  std::string folder_;  // without links
+  mode_t folder_mode_ = 0;
+  uid_t folder_owner_ = 0;
   std::list<std::string> rest_;
   int links_ = 0;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/support: folders that are gone when their owner is: with its object, and after a killed process with the next one (leftovers.hpp: with a
-// crashed one, too). Beside each
-// lies a lock file, "<folder>.lock", which proves whose it is: it was made together with the folder, is of the same user, says so, and
-// is held while the owner lives. Whatever has no such lock is somebody else's and is left alone.
+// core/support: folders that are gone when their owner is: with its object, with a process that crashes (leftovers.hpp), and after a killed one
+// with the next. Beside each lies a lock file, "<folder>.lock", which proves whose it is: it was made together with the folder, is of the same
+// user, says so, and is held while the owner lives. Whatever has no such lock is somebody else's and is left alone.
 #pragma once
 
 #include <functional>
