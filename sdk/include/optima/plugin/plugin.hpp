@@ -128,7 +128,7 @@ class BindingSink {
  private:
   void put(uint32_t direction, const Binding& b) const {
     const optima_binding raw{sizeof raw, direction, str(b.name), b.dtype, b.unranked ? -1 : static_cast<int32_t>(b.shape.size()), b.shape.data(),
-                             b.min_size, b.mem_kinds, b.alignment, 0};
+                             b.min_size, b.mem_kinds, b.alignment, 0, 0, 0};
     ok(add_(data_, &raw));
   }
   optima_add_binding add_;
