@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "core/registry/guard.hpp"
+#include "core/loader/guard.hpp"
 
 // A sanitizer has its own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

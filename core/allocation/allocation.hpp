@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/graph/graph.hpp"
-#include "core/registry/device.hpp"
+#include "core/backend/device.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the names users give to devices. Knows no plugin.
-#include "core/registry/device.hpp"
+// core/backend: the names users give to devices. Knows no plugin.
+#include "core/backend/device.hpp"
 
 #include <algorithm>
 #include <charconv>

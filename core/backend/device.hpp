@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what users call a device.
+// core/backend: what users call a device.
 #pragma once
 
 #include <cstdint>

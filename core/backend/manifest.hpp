@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the capability note of a plugin, parsed. Format: sdk/manifest.schema.json.
+// core/backend: the capability note of a plugin. Format: sdk/manifest.schema.json.
 #pragma once
 
 #include <array>
@@ -8,8 +8,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "core/support/status.hpp"
 
 namespace optima {
 
@@ -72,8 +70,5 @@ struct Manifest {
 
   const DeviceKind* find_kind(std::string_view kind) const;
 };
-
-/// InvalidInput with the place of the first mistake; unknown members are ignored.
-Result<Manifest> parse_manifest(std::string_view json, std::string_view what);
 
 }  // namespace optima

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: which plugin comes before which.
+// core/backend: which plugin comes before which.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/registry/manifest.hpp"
+#include "core/backend/manifest.hpp"
 
 namespace optima {
 

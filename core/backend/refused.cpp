@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/refused.hpp"
+#include "core/backend/refused.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what refused plugin files would have been, by their notes alone: the reason why nothing serves a device.
+// core/backend: what refused plugin files would have been, by their notes alone: the reason why nothing serves a device.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/backend/plugin_file.hpp"
 
 namespace optima {
 

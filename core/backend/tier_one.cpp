@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: tier 1, row by row; the refusal of the row that came nearest is the answer.
-#include "core/registry/tier_one.hpp"
+// core/backend: tier 1, row by row; the refusal of the row that came nearest is the answer.
+#include "core/backend/tier_one.hpp"
 
 #include <algorithm>
 
-#include "core/registry/seam.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
 
 namespace {
+
+std::string_view text_of(const optima_graph& graph, const optima_text& text) {
+  const optima_str s = optima_string(graph.image, &text);
+  return {s.data, s.size};
+}
 
 struct Refusal {
   uint32_t reason = OPTIMA_REASON_NONE;
@@ -97,8 +101,8 @@ Verdict as_verdict(uint32_t node, Refusal r, const std::string& text) {
 }  // namespace
 
 Verdict judge_by_note(const Manifest& manifest, std::string_view kind, const optima_graph& graph, const optima_node& node) {
-  const std::string op = seam::raw_text(optima_string(graph.image, &node.op_type)), domain = seam::raw_text(optima_string(graph.image, &node.domain));
-  const std::string shown = domain.empty() ? seam::one_line(op) : seam::one_line(domain + "." + op);
+  const std::string op(text_of(graph, node.op_type)), domain(text_of(graph, node.domain));
+  const std::string shown = domain.empty() ? plain_line(op) : plain_line(domain + "." + op);
   Refusal nearest{OPTIMA_REASON_OP, "operator", shown, "an operator of its note"};
   std::string text = cat("operator ", shown, " is not in the note of plugin ", manifest.id);
   for (const OperatorRow& row : manifest.operators) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what a manifest alone says of a node of a graph image. An upper bound of check(), needs no plugin code.
+// core/backend: what a manifest alone says of a node of a graph image. An upper bound of check(), needs no plugin code.
 #pragma once
 
-#include "core/registry/registry.hpp"
+#include "core/backend/manifest.hpp"
+#include "core/backend/verdict.hpp"
 
 namespace optima {
 

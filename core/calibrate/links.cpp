@@ -5,8 +5,8 @@
 #include <chrono>
 #include <map>
 
-#include "core/registry/device_buffer.hpp"
-#include "core/registry/refused.hpp"
+#include "core/calibrate/device_buffer.hpp"
+#include "core/backend/refused.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -59,10 +59,11 @@ void note_refused(const std::vector<const PluginFile*>& refused, std::vector<std
 
 }  // namespace
 
-Result<std::vector<LocalDevice>> local_devices(const Registry& registry, const std::vector<DeviceName>& wanted, std::vector<std::string>& notes) {
+Result<std::vector<LocalDevice>> local_devices(std::span<Backend* const> runtimes, std::span<const PluginFile> files, const std::vector<DeviceName>& wanted,
+                                               std::vector<std::string>& notes) {
   std::vector<LocalDevice> all, out;
   std::vector<std::string> names;
-  for (Plugin* plugin : registry.runtimes()) {
+  for (Backend* plugin : runtimes) {
     std::string why_none;
     const Result<std::vector<DeviceInfo>> present = plugin->devices(&why_none);
     const std::string& id = plugin->manifest().id;
@@ -75,7 +76,7 @@ Result<std::vector<LocalDevice>> local_devices(const Registry& registry, const s
       names.push_back(all.back().name.text());
     }
   }
-  const std::vector<const PluginFile*> refused = refused_files(registry.files(), &Manifest::runtime);
+  const std::vector<const PluginFile*> refused = refused_files(files, &Manifest::runtime);
   if (wanted.empty()) note_refused(refused, notes);
   for (const DeviceName& name : wanted)
     if (std::none_of(all.begin(), all.end(), [&](const LocalDevice& d) { return name.fits(d.name); }))

@@ -3,24 +3,27 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/config/config.hpp"
-#include "core/registry/registry.hpp"
+#include "core/backend/backend.hpp"
+#include "core/backend/plugin_file.hpp"
 
 namespace optima {
 
 /// A device that is here and the plugin that runs it. The plugin is borrowed.
 struct LocalDevice {
   DeviceName name;       ///< with its plugin
-  Plugin* plugin = nullptr;
+  Backend* plugin = nullptr;
   uint32_t ordinal = 0;  ///< as the plugin numbers it
 };
 
 /// Devices that runtimes report on this machine, in their order; of those, the ones named in `wanted` (an empty plugin fits every
 /// plugin). InvalidInput when a name of `wanted` fits none, or none is here; `notes` gets the reasons of plugins that have none.
-Result<std::vector<LocalDevice>> local_devices(const Registry& registry, const std::vector<DeviceName>& wanted, std::vector<std::string>& notes);
+Result<std::vector<LocalDevice>> local_devices(std::span<Backend* const> runtimes, std::span<const PluginFile> files, const std::vector<DeviceName>& wanted,
+                                               std::vector<std::string>& notes);
 
 struct LinkTime {
   LinkConfig link;

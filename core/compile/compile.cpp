@@ -9,8 +9,8 @@
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
 #include "core/placement/placement.hpp"
-#include "core/registry/note_plugin.hpp"
-#include "core/registry/refused.hpp"
+#include "core/loader/note_plugin.hpp"
+#include "core/backend/refused.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -40,7 +40,7 @@ void tell(const ProgressReport& progress, double fraction, std::string_view stag
 Result<Graph> load_graph(const PlanRequest& request, Registry& registry) {
   onnx_io::ImportOptions import = request.import;
   import.infer_foreign = infer_by_plugins(registry);
-  for (Plugin* plugin : registry.compilers())
+  for (Backend* plugin : registry.compilers())
     import.kept_functions.insert(import.kept_functions.end(), plugin->manifest().functions.begin(), plugin->manifest().functions.end());
   OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(request.model, import));
   if (!request.name.empty()) graph.model_name = request.name;
@@ -50,7 +50,7 @@ Result<Graph> load_graph(const PlanRequest& request, Registry& registry) {
 /// What "op:Type" may name in an allocation that serves several models.
 std::vector<std::string> known_operators(const Registry& registry) {
   std::vector<std::string> out = onnx_io::operator_names();
-  for (Plugin* plugin : registry.compilers())
+  for (Backend* plugin : registry.compilers())
     for (const OperatorRow& row : plugin->manifest().operators) out.push_back(row.op);
   return out;
 }
@@ -68,10 +68,10 @@ Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph, 
   return resolve(allocation, graph, pins, known_operators(registry));
 }
 
-Result<std::vector<std::shared_ptr<Plugin>>> read_supports(const PlanRequest& request, const Registry& registry) {
-  std::vector<std::shared_ptr<Plugin>> out;
+Result<std::vector<std::shared_ptr<Backend>>> read_supports(const PlanRequest& request, const Registry& registry) {
+  std::vector<std::shared_ptr<Backend>> out;
   for (const std::string& path : request.supports) {
-    OPTIMA_ASSIGN(std::shared_ptr<Plugin> plugin, read_note_plugin(path));
+    OPTIMA_ASSIGN(std::shared_ptr<Backend> plugin, read_note_plugin(path));
     const std::string& id = plugin->manifest().id;
     const auto same = [&](const auto& other) { return other->manifest().id == id; };
     if (registry.compiler(id) || std::any_of(out.begin(), out.end(), same))

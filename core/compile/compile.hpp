@@ -16,8 +16,8 @@
 #include "core/package/package.hpp"
 #include "core/passes/pipeline.hpp"
 #include "core/placement/answers.hpp"
-#include "core/placement/plan.hpp"
-#include "core/registry/registry.hpp"
+#include "core/plan/plan.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima {
 
@@ -62,7 +62,7 @@ struct Planned {
   Plan plan;
   std::shared_ptr<PluginAnswers> answers = std::make_shared<PluginAnswers>();  ///< so that planning again asks no plugin again
   Timings timings;
-  std::vector<std::shared_ptr<Plugin>> supports;  ///< the manifests of PlanRequest::supports
+  std::vector<std::shared_ptr<Backend>> supports;  ///< the manifests of PlanRequest::supports
 };
 
 /// Model -> graph -> passes -> wishes -> plan. Writes nothing.

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/graph/graph.hpp"
-#include "core/registry/refused.hpp"
-#include "core/registry/seam.hpp"
+#include "core/backend/refused.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -29,9 +29,9 @@ uint32_t index_of(const optima_graph& graph, const optima_node& node) {
 bool brings(const Manifest& m, std::string_view domain) { return std::find(m.domains.begin(), m.domains.end(), domain) != m.domains.end(); }
 
 /// Compilers that bring the domain, in the registry's order.
-std::vector<Plugin*> claimants(const Registry& registry, std::string_view domain) {
-  std::vector<Plugin*> out = registry.compilers();
-  std::erase_if(out, [&](Plugin* p) { return !brings(p->manifest(), domain); });
+std::vector<Backend*> claimants(const Registry& registry, std::string_view domain) {
+  std::vector<Backend*> out = registry.compilers();
+  std::erase_if(out, [&](Backend* p) { return !brings(p->manifest(), domain); });
   return out;
 }
 
@@ -42,7 +42,7 @@ std::vector<const PluginFile*> refused_claimants(const Registry& registry, std::
   return out;
 }
 
-bool is_stateful(const Plugin& plugin, std::string_view domain, std::string_view op) {
+bool is_stateful(const Backend& plugin, std::string_view domain, std::string_view op) {
   const auto& rows = plugin.manifest().operators;
   return std::any_of(rows.begin(), rows.end(), [&](const OperatorRow& row) { return row.stateful && row.domain == domain && row.op == op; });
 }
@@ -141,15 +141,15 @@ class Evaluator {
 
   std::vector<reference::Tensor> operator()(const optima_graph& graph, const optima_node& node, const std::vector<reference::Tensor>& inputs) const {
     const std::string_view domain = text_of(graph, node.domain), op = text_of(graph, node.op_type);
-    const std::vector<Plugin*> plugins = claimants(*registry_, domain);
-    for (Plugin* plugin : plugins) {
+    const std::vector<Backend*> plugins = claimants(*registry_, domain);
+    for (Backend* plugin : plugins) {
       if (!stateful_too_ && is_stateful(*plugin, domain, op)) nobody(graph, node, cat("it is stateful, says plugin ", quote(plugin->manifest().id)));
       if (auto made = by_evaluator(*plugin, graph, node, inputs)) return std::move(*made);
       if (auto made = by_function(*plugin, graph, node, inputs)) return std::move(*made);
     }
     if (plugins.empty()) nobody(graph, node, cat("no plugin brings domain ", domain, refused_hint(refused_claimants(*registry_, domain), "brings it")));
     std::vector<std::string> names;
-    for (const Plugin* p : plugins) names.push_back(quote(p->manifest().id));
+    for (const Backend* p : plugins) names.push_back(quote(p->manifest().id));
     nobody(graph, node, cat("plugin ", join(names), " gives neither a function body nor an evaluator for it"));
   }
 
@@ -160,7 +160,7 @@ class Evaluator {
     throw reference::ForeignError(OPTIMA_UNSUPPORTED, cat("operator ", full_name(graph, node), " has no reference evaluator: ", why));
   }
 
-  static std::optional<Tensors> by_evaluator(Plugin& plugin, const optima_graph& graph, const optima_node& node, const Tensors& inputs) {
+  static std::optional<Tensors> by_evaluator(Backend& plugin, const optima_graph& graph, const optima_node& node, const Tensors& inputs) {
     std::vector<optima_tensor> lent;
     for (const reference::Tensor& t : inputs) lent.push_back(lend(t));
     Outputs outputs(graph, node);
@@ -173,7 +173,7 @@ class Evaluator {
     return outputs.take();
   }
 
-  std::optional<Tensors> by_function(Plugin& plugin, const optima_graph& graph, const optima_node& node, const Tensors& inputs) const {
+  std::optional<Tensors> by_function(Backend& plugin, const optima_graph& graph, const optima_node& node, const Tensors& inputs) const {
     const Result<std::string> text = plugin.function_body(graph, index_of(graph, node));
     if (!text.ok()) failed(text.status());
     if (text->empty()) return std::nullopt;
@@ -231,7 +231,7 @@ class Evaluator {
 
 onnx_io::InferForeign infer_by_plugins(const Registry& registry) {
   return [&registry](const optima_graph& graph, uint32_t node_index) -> Result<std::vector<image::Value>> {
-    for (Plugin* plugin : claimants(registry, text_of(graph, optima_get_node(graph.image, node_index)->domain)))
+    for (Backend* plugin : claimants(registry, text_of(graph, optima_get_node(graph.image, node_index)->domain)))
       if (plugin->has_schema()) return plugin->infer(graph, node_index);
     return std::vector<image::Value>();
   };

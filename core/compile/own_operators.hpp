@@ -5,7 +5,7 @@
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/passes/own_operators.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 #include "reference/reference.hpp"
 
 namespace optima {

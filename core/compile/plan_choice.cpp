@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -6,7 +6,7 @@
 
 #include "core/graph/graph.hpp"
 #include "core/package/writer.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima::detail {
 

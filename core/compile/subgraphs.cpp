@@ -9,7 +9,7 @@
 
 #include "core/compile/scopes.hpp"
 #include "core/placement/other_servers.hpp"
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
 
@@ -65,7 +65,7 @@ class Builder {
     const auto begin = std::chrono::steady_clock::now();
     const PlanDevice& on = device(index);
     if (is_host(on)) return report(index, 1, "driven by the host"), Status();
-    Plugin* plugin = registry_.compiler(on.plugin);
+    Backend* plugin = registry_.compiler(on.plugin);
     if (!plugin) return plugin_error(cat("plugin ", quote(on.plugin), " is gone"));
 
     const Graph piece = extract(*scope(index).graph, subgraph(index).run_nodes(), subgraph(index).inputs, subgraph(index).outputs);
@@ -107,13 +107,16 @@ class Builder {
   Status refuse(uint32_t index, const CompileFailure& failed) {
     if (failed.status.kind() == StatusKind::Cancelled) return cancelled();
     const std::vector<uint32_t>& nodes = subgraph(index).nodes;
-    uint32_t blamed = failed.node;
-    if (blamed == OPTIMA_NONE && nodes.size() == 1 && subgraph(index).clones.empty()) blamed = scope(index).graph->main().nodes[nodes[0]].id;
-    if (failed.code != OPTIMA_UNSUPPORTED || blamed == OPTIMA_NONE)
+    std::vector<std::pair<uint32_t, std::string>> blamed;
+    for (const Verdict& node : failed.refused) blamed.emplace_back(node.node, node.text);
+    if (blamed.empty() && nodes.size() == 1 && subgraph(index).clones.empty())
+      blamed.emplace_back(scope(index).graph->main().nodes[nodes[0]].id, failed.status.message());
+    if (failed.code != OPTIMA_UNSUPPORTED || blamed.empty())
       return with_others(device(index), failed.status).within(cat("subgraph ", index, " on ", device(index).full_name));
     const std::lock_guard lock(mutex_);
-    if (!add_refusals(scope(index).graph->contents, 0, blamed, device(index).plugin, failed.status.message()))
-      return internal_error(cat("subgraph ", index, ": node ", blamed, ", which it has, is not in its graph"));
+    for (const auto& [node, why] : blamed)
+      if (!add_refusals(scope(index).graph->contents, 0, node, device(index).plugin, why))
+        return internal_error(cat("subgraph ", index, ": node ", node, ", which it has, is not in its graph"));
     return writer_.drop_subgraph(index);
   }
 

@@ -115,7 +115,7 @@ class Emitter {
 
   std::string class_of(const PlanDevice& device) const {
     if (is_host(device)) return "cpu";  // see check_body()
-    const Plugin* plugin = registry_.compiler(device.plugin);
+    const Backend* plugin = registry_.compiler(device.plugin);
     for (const auto& support : planned_.supports)
       if (support->manifest().id == device.plugin) plugin = support.get();
     const DeviceKind* kind = plugin ? plugin->manifest().find_kind(device.target.kind) : nullptr;

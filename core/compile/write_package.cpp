@@ -8,7 +8,7 @@
 #include "core/compile/scopes.hpp"
 #include "core/compile/self_test.hpp"
 #include "core/placement/placement.hpp"
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

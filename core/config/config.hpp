@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/device.hpp"
-#include "core/registry/registry.hpp"
+#include "core/backend/device.hpp"
+#include "core/backend/backend.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

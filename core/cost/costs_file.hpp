@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/device.hpp"
+#include "core/backend/device.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

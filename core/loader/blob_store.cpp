@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the table of lent and retained blobs.
-#include "core/registry/blob_store.hpp"
+// core/loader: the table of lent and retained blobs.
+#include "core/loader/blob_store.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: names for the bytes that plugins see, so that a plugin can keep them (host table: blob_retain and friends).
+// core/loader: names for the bytes that plugins see, so that a plugin can keep them (host table: blob_retain and friends).
 #pragma once
 
 #include <atomic>

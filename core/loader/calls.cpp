@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: who is inside which call into which plugin, in words that a signal handler may read. Only where a program guards itself
+// core/loader: who is inside which call into which plugin, in words that a signal handler may read. Only where a program guards itself
 // (guard.hpp); in any other process a call costs one load more.
 #pragma once
 

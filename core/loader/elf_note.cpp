@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the note reader. Every offset comes from the file and is checked before it is followed.
-#include "core/registry/elf_note.hpp"
+// core/loader: the note reader. Every offset comes from the file and is checked before it is followed.
+#include "core/loader/elf_note.hpp"
 
 #include <cstring>
 

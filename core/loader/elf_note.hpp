@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: reads the capability note of an ELF file without loading it. Bytes are hostile. Knows nothing of its content.
+// core/loader: reads the capability note of an ELF file without loading it. Bytes are hostile. Knows nothing of its content.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the calls of a plugin as the other rooms see them. Runtime calls live in program.cpp.
-#include "core/registry/file_plugin.hpp"
+// core/loader: the calls of a plugin as the other rooms see them. Runtime calls live in program.cpp.
+#include "core/loader/file_plugin.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-#include "core/registry/program.hpp"
-#include "core/registry/requests.hpp"
-#include "core/registry/sink.hpp"
-#include "core/registry/verdict_book.hpp"
+#include "core/loader/program.hpp"
+#include "core/loader/requests.hpp"
+#include "core/loader/sink.hpp"
+#include "core/loader/verdict_book.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -50,7 +50,7 @@ optima_progress progress_of(LentJob& job) {
   return p;
 }
 
-CompileFailure failed(Status status, int32_t code = OPTIMA_INTERNAL, uint32_t node = OPTIMA_NONE) { return {std::move(status), code, node}; }
+CompileFailure failed(Status status, int32_t code = OPTIMA_INTERNAL) { return {std::move(status), code, {}}; }
 
 struct InferredTypes {
   std::vector<image::Value> outputs;
@@ -213,7 +213,7 @@ Result<std::optional<OwnedDevice>> FilePlugin::device_to_run_on(const TargetDevi
   return plugin_error(cat("plugin ", quote(manifest_.id), ": device ", device.kind, ":", device.slot, " is not on this machine", reason));
 }
 
-Result<std::vector<Verdict>> FilePlugin::check(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) {
+Result<Answers> FilePlugin::ask(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) {
   OPTIMA_RETURN_IF_ERROR(role(manifest_.compiler, "compiler"));
   OPTIMA_RETURN_IF_ERROR(serves(device));
   OPTIMA_ASSIGN(const auto self, instance());
@@ -228,10 +228,11 @@ Result<std::vector<Verdict>> FilePlugin::check(const optima_graph& graph, std::s
     return self->compiler().check(self->handle(), &request, VerdictBook::report, &book, status.raw());
   });
   if (const std::string damage = book.damage(); !damage.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": check: it ", damage));
-  if (code == OPTIMA_DEPENDENCY) return all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text());
+  if (code == OPTIMA_DEPENDENCY) 
+    return Answers(all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text()));
   if (code != OPTIMA_OK) return status.as_status(manifest_.id, "check", code);
   book.hold_to_note(manifest_, device.kind, graph);
-  return book.finish();
+  return Answers(book.finish());
 }
 
 std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job) {
@@ -279,7 +280,9 @@ CompileFailure FilePlugin::compile_failure(const optima_graph& graph, const seam
   Status said = status.as_status(manifest_.id, "compile", code);
   if (code == OPTIMA_CANCELLED)  // nobody asked for it
     said = plugin_error(cat("plugin ", quote(manifest_.id), ": compile: it gave up although nobody cancelled it"));
-  return failed(std::move(said), code, node);
+  CompileFailure out = failed(std::move(said), code);
+  if (node != OPTIMA_NONE) out.refused.push_back({node, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_OTHER, OPTIMA_NONE, "", "", "", out.status.message()});
+  return out;
 }
 
 bool FilePlugin::has_schema() {
@@ -355,14 +358,14 @@ Result<std::vector<NodeCost>> FilePlugin::estimate(const optima_graph& graph, st
   return list.take();
 }
 
-const void* FilePlugin::extension(std::string_view id, optima_plugin** owner) {
-  const auto self = instance();
-  if (!self.ok()) return nullptr;
-  if (owner) *owner = (*self)->handle();
-  return (*self)->extension(id);
+DeviceAllocator* FilePlugin::memory() {
+  if (!instance().ok()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!memory_ && PluginMemory::is_whole(instance_->memory())) memory_.emplace(manifest_.id, instance_->memory(), instance_->handle());
+  return memory_ ? &*memory_ : nullptr;
 }
 
-Result<Plugin::Compatibility> FilePlugin::check_artifact(const Artifact& artifact, const TargetDevice& device) {
+Result<Backend::Compatibility> FilePlugin::check_artifact(const Artifact& artifact, const TargetDevice& device) {
   OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
   OPTIMA_RETURN_IF_ERROR(serves(device));
   OPTIMA_ASSIGN(const auto self, instance());
@@ -371,13 +374,13 @@ Result<Plugin::Compatibility> FilePlugin::check_artifact(const Artifact& artifac
   return judge_artifact(*self, *lent.raw(), *target.raw());
 }
 
-Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const TargetDevice& device, int64_t threads) {
+Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const TargetDevice& device, const LoadJob& job) {
   OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
   OPTIMA_ASSIGN(const auto self, instance());
   OPTIMA_ASSIGN(const std::optional<OwnedDevice> physical, device_to_run_on(device));
   const LentArtifact lent(self->blobs(), artifact);
   const RequestDevice target(manifest_, device, physical);
-  const OptionList options(options_of("load", threads));
+  const OptionList options(options_of("load", job.threads));
   return load_program(self, *lent.raw(), *target.raw(), options);
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the Plugin behind a usable file. Loads itself on first use.
+// core/loader: the Backend behind a usable file. Loads itself on first use and stays loaded.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <optional>
 
-#include "core/registry/instance.hpp"
+#include "core/loader/instance.hpp"
+#include "core/loader/plugin_memory.hpp"
 
 namespace optima {
 
@@ -29,7 +30,7 @@ struct SharedState {
   std::shared_ptr<const OptionValues> values = std::make_shared<const OptionValues>();
 };
 
-class FilePlugin final : public Plugin {
+class FilePlugin final : public Backend {
  public:
   FilePlugin(Manifest manifest, std::string path, FileStamp stamp, std::shared_ptr<SharedState> shared)
       : manifest_(std::move(manifest)), path_(std::move(path)), stamp_(stamp), shared_(std::move(shared)) {}
@@ -39,16 +40,16 @@ class FilePlugin final : public Plugin {
   std::vector<EffectiveOption> options() const override;
   Result<std::vector<DeviceInfo>> devices(std::string* why_none) override;
   std::vector<RefusedKind> refused_kinds() override;
-  Result<std::vector<Verdict>> check(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
+  Result<Answers> ask(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
   std::variant<Compiled, CompileFailure> compile(const CompileJob& job) override;
   bool has_schema() override;
   Result<std::vector<image::Value>> infer(const optima_graph& graph, uint32_t node_index) override;
   Result<std::string> function_body(const optima_graph& graph, uint32_t node_index) override;
   Result<bool> evaluate(const optima_graph& graph, uint32_t node_index, std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs) override;
   Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
-  const void* extension(std::string_view id, optima_plugin** instance) override;
+  DeviceAllocator* memory() override;
   Result<Compatibility> check_artifact(const Artifact& artifact, const TargetDevice& device) override;
-  Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice& device, int64_t threads) override;
+  Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice& device, const LoadJob& job) override;
 
  private:
   /// The running instance, made on the first call; a failure is kept and given to every later call.
@@ -72,8 +73,9 @@ class FilePlugin final : public Plugin {
   const FileStamp stamp_;
   const std::shared_ptr<SharedState> shared_;
 
-  std::mutex mutex_;  // guards the two below until they are made
+  std::mutex mutex_;  // guards the three below until they are made
   std::shared_ptr<Instance> instance_;
+  std::optional<PluginMemory> memory_;  // of instance_, when it offers it
   Status failure_;
   std::mutex told_mutex_;  // guards the one below
   std::shared_ptr<const Told> told_;

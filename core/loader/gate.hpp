@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: rule T of the seam for one plugin file: [setup] calls alone, all others side by side. Knows no plugin.
+// core/loader: rule T of the seam for one plugin file: [setup] calls alone, all others side by side. Knows no plugin.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the handlers. What they do is async-signal-safe: atomics, bounded texts, system calls.
-#include "core/registry/guard.hpp"
+// core/loader: the handlers. What they do is async-signal-safe: atomics, bounded texts, system calls.
+#include "core/loader/guard.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/secrets.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/secrets.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/leftovers.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
@@ -125,7 +125,7 @@ std::string exception_text() {
   try {
     throw;
   } catch (const std::exception& e) {
-    return cat(": ", seam::one_line(hide_secrets(e.what())));
+    return cat(": ", plain_line(hide_secrets(e.what())));
   } catch (...) {
     return ", of an unknown type";
   }

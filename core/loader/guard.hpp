@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: a program's guard against what its plugins may do to the process. For programs alone: a library must not take its user's
+// core/loader: a program's guard against what its plugins may do to the process. For programs alone: a library must not take its user's
 // signals.
 #pragma once
 
 #include <atomic>
 #include <thread>
 
-#include "core/registry/last_words.hpp"
+#include "core/loader/last_words.hpp"
 
 namespace optima {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the host table's functions.
-#include "core/registry/host_table.hpp"
+// core/loader: the host table's functions.
+#include "core/loader/host_table.hpp"
 
 #include <filesystem>
 
-#include "core/registry/seam.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what the host offers one plugin instance: log, blobs, folders, ONNX bytes. All functions are [any].
+// core/loader: what the host offers one plugin instance: log, blobs, folders, ONNX bytes. All functions are [any].
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <string>
 
-#include "core/registry/blob_store.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/blob_store.hpp"
+#include "core/loader/registry.hpp"
 #include "core/support/owned_folder.hpp"
 
 namespace optima {

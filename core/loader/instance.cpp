@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: birth and end of a plugin instance.
-#include "core/registry/instance.hpp"
+// core/loader: birth and end of a plugin instance.
+#include "core/loader/instance.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "core/registry/negotiate.hpp"
+#include "core/loader/negotiate.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
@@ -26,7 +26,7 @@ std::string shown(const TypedOption& o) {
     case OPTIMA_OPTION_I64: return std::to_string(o.i64);
     case OPTIMA_OPTION_F64: return cat(o.f64);
     case OPTIMA_OPTION_LIST: return join(o.list, ",");
-    default: return seam::one_line(o.text);
+    default: return plain_line(o.text);
   }
 }
 
@@ -160,6 +160,7 @@ Status Instance::fetch_tables(const Manifest& manifest) {
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_ASYNC, async_));
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_COST, cost_));
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_PROFILE, profile_));
+  OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_MEMORY, memory_));
   const auto lacks = [&](const char* table, const char* what) { return plugin_error(cat("plugin ", quote(id_), ": its note promises ", table, ", which lacks ", what)); };
   if (manifest.compiler && !compiler_.check) return lacks(OPTIMA_EXT_COMPILER, "check");
   if (manifest.compiler && !compiler_.compile) return lacks(OPTIMA_EXT_COMPILER, "compile");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: one running plugin: its library, host table, handle and extension tables. Knows no graph.
+// core/loader: one running plugin: its library, host table, handle and extension tables. Knows no graph.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/host_table.hpp"
-#include "core/registry/library.hpp"
-#include "core/registry/manifest.hpp"
-#include "core/registry/options.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/host_table.hpp"
+#include "core/loader/library.hpp"
+#include "core/backend/manifest.hpp"
+#include "core/loader/options.hpp"
+#include "core/loader/seam.hpp"
 #include "optima/ext/cost.h"
+#include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
 #include "optima/ext/schema.h"
 
@@ -54,7 +55,7 @@ class Instance {
   const optima_async& async() const { return async_; }
   const optima_cost_model& cost() const { return cost_; }
   const optima_profile& profile() const { return profile_; }
-  const void* extension(std::string_view name) const;
+  const optima_memory& memory() const { return memory_; }
   BlobStore& blobs() const { return host_->blobs(); }
 
   /// Refused kinds are among them. `why_none` is set when no other is. Of a device told twice the first counts.
@@ -92,6 +93,7 @@ class Instance {
   Status fetch_tables(const Manifest& manifest);
   template <class T>
   Status fetch(const char* name, T& table);
+  const void* extension(std::string_view name) const;
   Status refuse_unusable(std::string_view what) const;
 
   std::string id_;
@@ -107,6 +109,7 @@ class Instance {
   optima_async async_{};
   optima_cost_model cost_{};
   optima_profile profile_{};
+  optima_memory memory_{};
 };
 
 }  // namespace optima

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/last_words.hpp"
+#include "core/loader/last_words.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the one sentence of a process that ends in the middle, and the end. Everything here is async-signal-safe.
+// core/loader: the one sentence of a process that ends in the middle, and the end. Everything here is async-signal-safe.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 
 namespace optima {
 

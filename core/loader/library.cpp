@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the one file that includes Boost.DLL.
-#include "core/registry/library.hpp"
+// core/loader: the one file that includes Boost.DLL.
+#include "core/loader/library.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
 
-#include "core/registry/run_path.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/run_path.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/blob.hpp"
 #include "core/support/text.hpp"
 
@@ -64,7 +64,7 @@ std::string readable_loader_error(std::string_view message, std::string_view pat
   if (starts_with_path()) message.remove_prefix(path.size() + 2);
   constexpr std::string_view kSymbol = "undefined symbol: ";
   if (message.starts_with(kSymbol)) return cat("needs the symbol ", quote(message.substr(kSymbol.size())), ", which nothing provides");
-  return cat("cannot be loaded: ", seam::one_line(message));
+  return cat("cannot be loaded: ", plain_line(message));
 }
 
 Result<Library*> open_library(const std::string& path, const FileStamp& seen) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: shared libraries in this process. Loaded once, never unloaded. Knows neither manifests nor tables.
+// core/loader: shared libraries in this process. Loaded once, never unloaded. Knows neither manifests nor tables.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "core/registry/gate.hpp"
+#include "core/loader/gate.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: version settlement, rules V1-V4 of docs/plugin-abi.md.
-#include "core/registry/negotiate.hpp"
+// core/loader: version settlement, rules V1-V4 of docs/plugin-abi.md.
+#include "core/loader/negotiate.hpp"
 
 #include <cstddef>
 
-#include "core/registry/seam.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/text.hpp"
 #include "optima/plugin/sanitizer.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the first question to a loaded file: which ABI does it speak, and is its root table what its note promised.
+// core/loader: the first question to a loaded file: which ABI does it speak, and is its root table what its note promised.
 #pragma once
 
 #include <span>
 
-#include "core/registry/manifest.hpp"
+#include "core/backend/manifest.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
 

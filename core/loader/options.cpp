@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: options, from text to the seam.
-#include "core/registry/options.hpp"
+// core/loader: options, from text to the seam.
+#include "core/loader/options.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/registry/seam.hpp"
-#include "core/registry/secrets.hpp"
+#include "core/loader/seam.hpp"
+#include "core/loader/secrets.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
 #include "core/support/number.hpp"

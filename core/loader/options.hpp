@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what a user wrote as plugin.key=value, checked against manifests and made typed for the seam.
+// core/loader: what a user wrote as plugin.key=value, checked against manifests and made typed for the seam.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/manifest.hpp"
-#include "core/registry/registry.hpp"
+#include "core/backend/manifest.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima {
 

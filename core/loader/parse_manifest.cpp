@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: reads a manifest strictly: every member that is used is checked, and a mistake is named with its place.
-#include "core/registry/manifest.hpp"
+// core/loader: reads a manifest strictly: every member that is used is checked, and a mistake is named with its place.
+#include "core/loader/parse_manifest.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -261,11 +261,6 @@ Status read_tables(const Object& root, Manifest& m) {
 }
 
 }  // namespace
-
-const DeviceKind* Manifest::find_kind(std::string_view kind) const {
-  const auto it = std::find_if(devices.begin(), devices.end(), [&](const DeviceKind& d) { return d.kind == kind; });
-  return it == devices.end() ? nullptr : &*it;
-}
 
 Result<Manifest> parse_manifest(std::string_view json, std::string_view what) {
   while (!json.empty() && (json.back() == '\0' || json.back() == '\n')) json.remove_suffix(1);  // a note may be padded

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: static checks of one file, in the order in which a person would want to hear of them.
-#include "core/registry/plugin_file.hpp"
+// core/loader: static checks of one file, in the order in which a person would want to hear of them.
+#include "core/loader/plugin_file.hpp"
 
 #include <sys/stat.h>
 
-#include "core/registry/elf_note.hpp"
-#include "core/registry/negotiate.hpp"
+#include "core/loader/elf_note.hpp"
+#include "core/loader/negotiate.hpp"
+#include "core/loader/parse_manifest.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: what can be said of a plugin file without loading it.
+// core/loader: what can be said of a plugin file without loading it.
 #pragma once
 
 #include <string>
 
-#include "core/registry/library.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/library.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima {
 

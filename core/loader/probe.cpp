@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the probe, both sides.
-#include "core/registry/probe.hpp"
+// core/loader: the probe, both sides.
+#include "core/loader/probe.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -17,9 +17,9 @@
 #include <vector>
 #include <nlohmann/json.hpp>
 
-#include "core/registry/instance.hpp"
-#include "core/registry/plugin_file.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/instance.hpp"
+#include "core/loader/plugin_file.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
 #include "core/support/owned_folder.hpp"

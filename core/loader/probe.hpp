@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the first meeting with a plugin file takes place in a throw-away child, where it may crash or hang.
+// core/loader: the first meeting with a plugin file takes place in a throw-away child, where it may crash or hang.
 #pragma once
 
 #include <string>
 
-#include "core/registry/library.hpp"
+#include "core/loader/library.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

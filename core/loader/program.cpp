@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: programs, bindings, contexts, execute.
-#include "core/registry/program.hpp"
+// core/loader: programs, bindings, contexts, execute.
+#include "core/loader/program.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -236,7 +236,6 @@ class Program final : public LoadedProgram {
  public:
   explicit Program(std::shared_ptr<ProgramHandle> handle) : handle_(std::move(handle)) {}
   const std::vector<Binding>& bindings() const override { return handle_->bindings; }
-  optima_program* handle() const override { return handle_->raw; }
 
   Result<std::unique_ptr<ExecutionContext>> create_context() override {
     const Instance& plugin = *handle_->plugin;
@@ -273,8 +272,8 @@ Status read_bindings(ProgramHandle& program) {
 
 }  // namespace
 
-Result<Plugin::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device) {
-  Plugin::Compatibility out;
+Result<Backend::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device) {
+  Backend::Compatibility out;
   seam::Collected<std::string> said;
   optima_compat compat{sizeof compat, OPTIMA_COMPAT_UNKNOWN, &said, [](void* self, optima_str text) {
                          (void)seam::Collected<std::string>::add(self, [&](std::string& all) { return all = seam::text(text), OPTIMA_OK; });

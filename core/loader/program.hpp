@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: loaded artifacts and their contexts: the runtime half of the seam.
+// core/loader: loaded artifacts and their contexts: the runtime half of the seam.
 #pragma once
 
 #include <memory>
 
-#include "core/registry/instance.hpp"
+#include "core/loader/instance.hpp"
 
 namespace optima {
 
 /// check_artifact; numbers that are not known read as UNKNOWN.
-Result<Plugin::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device);
+Result<Backend::Compatibility> judge_artifact(const Instance& plugin, const optima_artifact& artifact, const optima_device& device);
 
 /// load and bindings. The structs may go after the call.
 Result<std::unique_ptr<LoadedProgram>> load_program(std::shared_ptr<Instance> plugin, const optima_artifact& artifact, const optima_device& device,

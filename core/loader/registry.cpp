@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: scanning folders, refusing files, and handing out plugins.
-#include "core/registry/registry.hpp"
+// core/loader: scanning folders, refusing files, and handing out plugins.
+#include "core/loader/registry.hpp"
 
 #include <unistd.h>
 
@@ -12,11 +12,11 @@
 #include <set>
 #include <utility>
 
-#include "core/registry/file_plugin.hpp"
-#include "core/registry/plugin_file.hpp"
-#include "core/registry/probe.hpp"
-#include "core/registry/rank.hpp"
-#include "core/registry/trust.hpp"
+#include "core/loader/file_plugin.hpp"
+#include "core/loader/plugin_file.hpp"
+#include "core/loader/probe.hpp"
+#include "core/backend/rank.hpp"
+#include "core/loader/trust.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
 
@@ -189,16 +189,16 @@ Status Registry::refusal_of(std::string_view id) const {
 namespace {
 
 template <class Plugins>
-std::vector<Plugin*> ordered(const Plugins& plugins, bool Manifest::*role, const std::vector<std::string>& order) {
-  std::vector<Plugin*> out;
+std::vector<Backend*> ordered(const Plugins& plugins, bool Manifest::*role, const std::vector<std::string>& order) {
+  std::vector<Backend*> out;
   for (const auto& p : plugins)
     if (p->manifest().*role) out.push_back(p.get());
-  std::stable_sort(out.begin(), out.end(), [&](const Plugin* a, const Plugin* b) { return rank_of(a->manifest(), order) < rank_of(b->manifest(), order); });
+  std::stable_sort(out.begin(), out.end(), [&](const Backend* a, const Backend* b) { return rank_of(a->manifest(), order) < rank_of(b->manifest(), order); });
   return out;
 }
 
 template <class Plugins>
-Plugin* find(const Plugins& plugins, bool Manifest::*role, std::string_view id) {
+Backend* find(const Plugins& plugins, bool Manifest::*role, std::string_view id) {
   for (const auto& p : plugins)
     if (p->manifest().*role && p->manifest().id == id) return p.get();
   return nullptr;
@@ -206,10 +206,10 @@ Plugin* find(const Plugins& plugins, bool Manifest::*role, std::string_view id) 
 
 }  // namespace
 
-std::vector<Plugin*> Registry::compilers() const { return ordered(state_->plugins, &Manifest::compiler, state_->order); }
-std::vector<Plugin*> Registry::runtimes() const { return ordered(state_->plugins, &Manifest::runtime, state_->order); }
-Plugin* Registry::compiler(std::string_view id) const { return find(state_->plugins, &Manifest::compiler, id); }
-Plugin* Registry::runtime(std::string_view id) const { return find(state_->plugins, &Manifest::runtime, id); }
+std::vector<Backend*> Registry::compilers() const { return ordered(state_->plugins, &Manifest::compiler, state_->order); }
+std::vector<Backend*> Registry::runtimes() const { return ordered(state_->plugins, &Manifest::runtime, state_->order); }
+Backend* Registry::compiler(std::string_view id) const { return find(state_->plugins, &Manifest::compiler, id); }
+Backend* Registry::runtime(std::string_view id) const { return find(state_->plugins, &Manifest::runtime, id); }
 
 Status Registry::set_options(const OptionValues& options) {
   for (const auto& [name, value] : options)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: fills the in-structs of the seam.
-#include "core/registry/requests.hpp"
+// core/loader: fills the in-structs of the seam.
+#include "core/loader/requests.hpp"
 
 namespace optima {
 
@@ -52,14 +52,14 @@ RequestDevice::RequestDevice(const Manifest& manifest, const TargetDevice& targe
   raw_.attr_count = attributes_->size();
 }
 
-std::vector<Blob> LentArtifact::bytes_of(const Plugin::Artifact& artifact) {
+std::vector<Blob> LentArtifact::bytes_of(const Backend::Artifact& artifact) {
   std::vector<Blob> blobs;
   for (const auto* files : {&artifact.files, &artifact.weights})
     for (const ArtifactFile& f : *files) blobs.push_back(f.bytes);
   return blobs;
 }
 
-LentArtifact::LentArtifact(BlobStore& store, const Plugin::Artifact& artifact) : lease_(store.lend(bytes_of(artifact))) {
+LentArtifact::LentArtifact(BlobStore& store, const Backend::Artifact& artifact) : lease_(store.lend(bytes_of(artifact))) {
   const size_t count = artifact.files.size() + artifact.weights.size();
   blobs_.reserve(count);
   names_.reserve(count);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the structs handed in with a call, with everything they point to. Each lives for one call.
+// core/loader: the structs handed in with a call, with everything they point to. Each lives for one call.
 #pragma once
 
 #include <optional>
 #include <span>
 
-#include "core/registry/blob_store.hpp"
-#include "core/registry/instance.hpp"
+#include "core/loader/blob_store.hpp"
+#include "core/loader/instance.hpp"
 
 namespace optima {
 
@@ -39,11 +39,11 @@ class RequestDevice {
 /// An artifact with its blobs lent.
 class LentArtifact {
  public:
-  LentArtifact(BlobStore& store, const Plugin::Artifact& artifact);
+  LentArtifact(BlobStore& store, const Backend::Artifact& artifact);
   const optima_artifact* raw() const { return &raw_; }
 
  private:
-  static std::vector<Blob> bytes_of(const Plugin::Artifact& artifact);
+  static std::vector<Blob> bytes_of(const Backend::Artifact& artifact);
   BlobStore::Lease lease_;
   std::vector<optima_blob> blobs_;
   std::vector<optima_named_blob> names_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/run_path.hpp"
+#include "core/loader/run_path.hpp"
 
 #include <elf.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: where the dynamic loader looks for what a library needs, to say so when it is not there.
+// core/loader: where the dynamic loader looks for what a library needs, to say so when it is not there.
 #pragma once
 
 #include <span>

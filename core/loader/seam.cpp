@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: texts and statuses that come from plugins, made fit for our own messages.
-#include "core/registry/seam.hpp"
+// core/loader: texts and statuses that come from plugins, made fit for our own messages.
+#include "core/loader/seam.hpp"
 
 #include <exception>
 
-#include "core/registry/secrets.hpp"
+#include "core/loader/secrets.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
@@ -15,30 +15,11 @@ std::string raw_text(optima_str s, size_t limit) {
   return std::string(s.data, static_cast<size_t>(std::min<uint64_t>(s.size, limit)));
 }
 
-std::string one_line(std::string_view s) {
-  std::string out;
-  for (size_t at = 0; at < s.size();) {
-    const std::string_view rest = s.substr(at, 200);  // quote() shows that much, and escapes what is no text
-    size_t n = rest.size();
-    if (at + n < s.size())
-      while (n > 0 && (static_cast<unsigned char>(s[at + n]) & 0xC0) == 0x80 && n > 190) --n;
-    std::string piece(rest.substr(0, n));
-    for (char& c : piece)
-      if (c == '\n' || c == '\t' || c == '\r') c = ' ';
-    const std::string quoted = quote(piece);
-    out += quoted.substr(1, quoted.size() - 2);
-    at += n;
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  if (out.size() > 1 && out.back() == '.' && out[out.size() - 2] != '.') out.pop_back();
-  return out;
-}
-
 // Secrets go before the text is cut, or a part of one would stay.
 std::string text(optima_str s, size_t limit) {
   std::string whole = hide_secrets(raw_text(s, limit + longest_secret()));
   if (whole.size() > limit) whole.resize(limit);
-  return one_line(whole);
+  return plain_line(whole);
 }
 
 void CallStatus::reset() {
@@ -107,7 +88,7 @@ void record_exception(std::string_view plugin, std::string_view call, CallStatus
   try {
     throw;
   } catch (const std::exception& e) {
-    what = one_line(hide_secrets(e.what()));
+    what = plain_line(hide_secrets(e.what()));
   } catch (...) {
   }
   misbehaves(plugin, cat(call, " threw across the seam: ", what));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: small words of the seam: strings, sized structs, statuses, calls that may throw although they must not.
+// core/loader: small words of the seam: strings, sized structs, statuses, calls that may throw although they must not.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 #include "core/support/output.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
@@ -22,7 +22,6 @@ inline optima_str str(std::string_view s) { return {s.data(), s.size()}; }
 std::string raw_text(optima_str s, size_t limit = 4096);
 /// The same for people: one line, control bytes and bytes that are no UTF-8 replaced, no full stop at the end, secrets hidden.
 std::string text(optima_str s, size_t limit = 4096);
-std::string one_line(std::string_view s);
 
 /// Largest struct_size that is believed; a table beyond it is damage, not a newer version.
 constexpr uint32_t kLargestStruct = 1 << 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/secrets.hpp"
+#include "core/loader/secrets.hpp"
 
 #include <algorithm>
 #include <atomic>

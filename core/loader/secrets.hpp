@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: values of options that a manifest calls secret: known here so that nothing a plugin says shows them.
+// core/loader: values of options that a manifest calls secret: known here so that nothing a plugin says shows them.
 #pragma once
 
 #include <cstddef>

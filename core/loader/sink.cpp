@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: the sink's callbacks. Every name and number comes from a plugin and is checked.
-#include "core/registry/sink.hpp"
+// core/loader: the sink's callbacks. Every name and number comes from a plugin and is checked.
+#include "core/loader/sink.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -105,7 +105,7 @@ void Sink::fill() {
   raw_.set_format = [](void* p, optima_str id, optima_status* s) -> int32_t {
     return enter(p, s, [&](Sink& k) -> Status {
       const std::string format = seam::raw_text(id);
-      if (format.empty() || format.size() > 128 || format != seam::one_line(format)) return k.broken(cat("gave the format id ", quote(format)));
+      if (format.empty() || format.size() > 128 || format != plain_line(format)) return k.broken(cat("gave the format id ", quote(format)));
       k.result_.format_id = format;
       return {};
     });
@@ -187,7 +187,7 @@ Status Sink::set_compat(const void* record, uint64_t size, optima_str text) {
 
 Status Sink::use_weight(uint32_t blob, const std::string& name) {
   if (blob >= weights_) return broken(cat("uses weight ", blob, ", the graph has ", weights_));
-  if (name.empty() || name.size() > 255 || name != seam::one_line(name)) return broken(cat("gave the weight name ", quote(name)));
+  if (name.empty() || name.size() > 255 || name != plain_line(name)) return broken(cat("gave the weight name ", quote(name)));
   for (const auto& [other, index] : result_.weights)
     if (other == name) return broken(cat("used the weight name ", quote(name), " twice"));
   result_.weights.emplace_back(name, blob);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: where compile puts its files: a staging folder inside the job's, moved into place only when all went well.
+// core/loader: where compile puts its files: a staging folder inside the job's, moved into place only when all went well.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/registry.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/registry.hpp"
+#include "core/loader/seam.hpp"
 
 namespace optima {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: walks a path as the kernel does, one name after another, and looks at each.
-#include "core/registry/trust.hpp"
+// core/loader: walks a path as the kernel does, one name after another, and looks at each.
+#include "core/loader/trust.hpp"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: who may change what a path leads to.
+// core/loader: who may change what a path leads to.
 #pragma once
 
 #include <sys/types.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: rules of check() in docs/plugin-abi.md: exactly one verdict per candidate, never without a reason.
-#include "core/registry/verdict_book.hpp"
+// core/loader: rules of check() in docs/plugin-abi.md: exactly one verdict per candidate, never without a reason.
+#include "core/loader/verdict_book.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "core/registry/seam.hpp"
-#include "core/registry/tier_one.hpp"
+#include "core/loader/seam.hpp"
+#include "core/backend/tier_one.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -33,12 +33,6 @@ Verdict owned(const optima_verdict& raw) {
 }
 
 }  // namespace
-
-std::string_view reason_name(uint32_t reason) {
-  static constexpr std::string_view names[] = {"NONE",   "OP",         "OPSET",  "DTYPE", "RANK",   "DYNAMIC_SHAPE", "ATTRIBUTE", "CONST_REQUIRED",
-                                               "LAYOUT", "SIZE_LIMIT", "MEMORY", "QUANT", "DEVICE", "DEPENDENCY",    "POLICY",    "OTHER"};
-  return names[std::min<uint32_t>(reason, OPTIMA_REASON_OTHER)];
-}
 
 std::vector<Verdict> all_refused(std::span<const uint32_t> nodes, uint32_t reason, const std::string& otherwise, const std::string& said) {
   std::vector<Verdict> verdicts(nodes.size());

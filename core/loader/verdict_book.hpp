@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/registry: collects the verdicts of one check() and mends what breaks the contract. Knows no plugin's code.
+// core/loader: collects the verdicts of one check() and mends what breaks the contract. Knows no plugin's code.
 #pragma once
 
 #include <mutex>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima {
 

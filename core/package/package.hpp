@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/backend/backend.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

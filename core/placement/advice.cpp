@@ -13,7 +13,7 @@ namespace {
 // Full names of devices worth asking that are no candidates.
 std::vector<DeviceName> not_asked(const Candidates& candidates, const PlacementRequest& request) {
   std::vector<DeviceName> out;
-  for (Plugin* plugin : request.plugins) {
+  for (Backend* plugin : request.plugins) {
     std::vector<DeviceName> of_plugin;
     const auto add = [&](const std::string& kind, uint32_t slot) {
       const DeviceName name{plugin->manifest().id, kind, slot};

@@ -3,7 +3,7 @@
 
 namespace optima {
 
-Result<std::vector<DeviceInfo>> PluginAnswers::devices(Plugin& plugin, std::string* why_none) {
+Result<std::vector<DeviceInfo>> PluginAnswers::devices(Backend& plugin, std::string* why_none) {
   auto at = devices_.find(&plugin);
   if (at == devices_.end()) {
     std::string why;
@@ -14,16 +14,16 @@ Result<std::vector<DeviceInfo>> PluginAnswers::devices(Plugin& plugin, std::stri
   return at->second.devices;
 }
 
-Result<std::vector<Verdict>> PluginAnswers::check(Plugin& plugin, const std::string& device, const TargetDevice& target,
+Result<Answers> PluginAnswers::ask(Backend& plugin, const std::string& device, const TargetDevice& target,
                                                   const optima_graph& graph, const std::vector<uint32_t>& nodes) {
   const auto question = std::pair(device, nodes);
   if (const auto known = verdicts_.find(question); known != verdicts_.end()) return known->second;
-  Result<std::vector<Verdict>> said = plugin.check(graph, nodes, target);
+  Result<Answers> said = plugin.ask(graph, nodes, target);
   if (said.status().kind() == StatusKind::Cancelled) return said;
   return verdicts_.emplace(question, std::move(said)).first->second;
 }
 
-Result<std::vector<NodeCost>> PluginAnswers::estimate(Plugin& plugin, const std::string& device, const TargetDevice& target,
+Result<std::vector<NodeCost>> PluginAnswers::estimate(Backend& plugin, const std::string& device, const TargetDevice& target,
                                                       const optima_graph& graph, const std::vector<uint32_t>& nodes) {
   Estimates& known = estimates_[device];
   if (!known.failure.ok()) return known.failure;

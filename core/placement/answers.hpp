@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/backend/backend.hpp"
 
 namespace optima {
 
@@ -15,14 +15,14 @@ namespace optima {
 /// on subgraphs or refusals while compiling take; failures are answers too, except Cancelled. One thread at a time.
 class PluginAnswers {
  public:
-  /// Plugin::devices(); `why_none` as there.
-  Result<std::vector<DeviceInfo>> devices(Plugin& plugin, std::string* why_none);
-  /// Plugin::check() of these nodes of a graph for a device, called `device` in full. Node ids tell the graphs of a model apart.
-  Result<std::vector<Verdict>> check(Plugin& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
+  /// Backend::devices(); `why_none` as there.
+  Result<std::vector<DeviceInfo>> devices(Backend& plugin, std::string* why_none);
+  /// Backend::ask() of these nodes of a graph for a device, called `device` in full. Node ids tell the graphs of a model apart.
+  Result<Answers> ask(Backend& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
                                      const std::vector<uint32_t>& nodes);
-  /// Plugin::estimate() of these nodes, one cost each in that order, unknown where the plugin told none. It is asked about the nodes
+  /// Backend::estimate() of these nodes, one cost each in that order, unknown where the plugin told none. It is asked about the nodes
   /// that no earlier call was about.
-  Result<std::vector<NodeCost>> estimate(Plugin& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
+  Result<std::vector<NodeCost>> estimate(Backend& plugin, const std::string& device, const TargetDevice& target, const optima_graph& graph,
                                          const std::vector<uint32_t>& nodes);
 
  private:
@@ -34,8 +34,8 @@ class PluginAnswers {
     std::map<uint32_t, NodeCost> by_node;
     Status failure;
   };
-  std::map<const Plugin*, Listed> devices_;
-  std::map<std::pair<std::string, std::vector<uint32_t>>, Result<std::vector<Verdict>>> verdicts_;
+  std::map<const Backend*, Listed> devices_;
+  std::map<std::pair<std::string, std::vector<uint32_t>>, Result<Answers>> verdicts_;
   std::map<std::string, Estimates> estimates_;  // by device
 };
 

@@ -21,7 +21,7 @@ void each_graph(const Plan& plan, F&& f) {
 
 Budget::Budget(const PlacementRequest& request) {
   if (request.max_subgraphs) most_[""] = request.max_subgraphs;
-  for (const Plugin* plugin : request.plugins)
+  for (const Backend* plugin : request.plugins)
     if (const uint64_t most = plugin->manifest().limits.max_subgraphs)
       most_[plugin->manifest().id] = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
 }

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "core/placement/other_servers.hpp"
-#include "core/registry/rank.hpp"
-#include "core/registry/refused.hpp"
+#include "core/backend/rank.hpp"
+#include "core/backend/refused.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
@@ -16,7 +16,7 @@ namespace optima::detail {
 namespace {
 
 struct Server {
-  Plugin* plugin = nullptr;
+  Backend* plugin = nullptr;
   std::string rule;
 };
 
@@ -50,13 +50,13 @@ class Finder {
  private:
   std::string kinds_served() const {
     std::vector<std::string> shown;
-    for (const Plugin* plugin : request_.plugins)
+    for (const Backend* plugin : request_.plugins)
       for (const DeviceKind& kind : plugin->manifest().devices) shown.push_back(cat(kind.kind, " (", plugin->manifest().id, ")"));
     return join(shown);
   }
 
   // The sentence of a plugin that knows the kind and cannot use it here; ok when none does.
-  static Status refusal(Plugin& plugin, const std::string& kind) {
+  static Status refusal(Backend& plugin, const std::string& kind) {
     for (const RefusedKind& r : plugin.refused_kinds())
       if (r.kind == kind) return plugin_error(cat("kind ", quote(kind), " cannot be used: ", r.why, " (says plugin ", quote(plugin.manifest().id), ")"));
     return {};
@@ -64,7 +64,7 @@ class Finder {
 
   Result<Server> server_by_name(const DeviceName& name) const {
     std::vector<std::string> ids;
-    for (Plugin* plugin : request_.plugins) {
+    for (Backend* plugin : request_.plugins) {
       const Manifest& manifest = plugin->manifest();
       ids.push_back(manifest.id);
       if (manifest.id != name.plugin) continue;
@@ -79,10 +79,10 @@ class Finder {
     return invalid_input(cat("no plugin ", quote(name.plugin), ", found ", join(ids), nearest_hint(name.plugin, ids)));
   }
 
-  std::vector<Plugin*> serving_kind(const std::string& kind) const {
-    std::vector<Plugin*> out;
+  std::vector<Backend*> serving_kind(const std::string& kind) const {
+    std::vector<Backend*> out;
     for (const bool only_named : {false, true})
-      for (Plugin* plugin : request_.plugins)
+      for (Backend* plugin : request_.plugins)
         if (plugin->manifest().only_when_named == only_named && plugin->manifest().find_kind(kind)) out.push_back(plugin);
     return out;
   }
@@ -90,9 +90,9 @@ class Finder {
   // Plugins come ordered (user's order, priority, id), so the first that serves the kind is the one; the rule says which of
   // these decided.
   Result<Server> server_by_kind(const DeviceName& name) const {
-    const std::vector<Plugin*> serving = serving_kind(name.kind);
+    const std::vector<Backend*> serving = serving_kind(name.kind);
     if (serving.empty())
-      for (Plugin* plugin : request_.plugins) OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
+      for (Backend* plugin : request_.plugins) OPTIMA_RETURN_IF_ERROR(refusal(*plugin, name.kind));
     const auto refused = claiming(request_.refused, name.kind);
     if (serving.empty())
       return Status(refused.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,
@@ -107,7 +107,7 @@ class Finder {
     if (request_.warn && !file.unwanted) request_.warn(refused_note(file));
   }
 
-  std::string rule_for(const std::vector<Plugin*>& serving, const std::string& kind) const {
+  std::string rule_for(const std::vector<Backend*>& serving, const std::string& kind) const {
     if (serving.size() == 1) return cat("the only plugin for ", kind);
     const Manifest &first = serving[0]->manifest(), &second = serving[1]->manifest();
     if (!first.only_when_named && second.only_when_named) return cat("the only plugin for ", kind, " that need not be named");
@@ -118,7 +118,7 @@ class Finder {
   }
 
   // A kind that exists only as hardware needs that hardware here; a virtual one may be compiled for anywhere.
-  Status check_slot(const DeviceName& name, Plugin& plugin) const {
+  Status check_slot(const DeviceName& name, Backend& plugin) const {
     const DeviceKind* kind = plugin.manifest().find_kind(name.kind);
     if (kind->is_virtual || kind->device_class == "cpu") return {};
     std::string why_none;
@@ -163,7 +163,7 @@ class Finder {
     return {};
   }
 
-  TargetDevice target(const DeviceName& name, const Plugin& plugin) const {
+  TargetDevice target(const DeviceName& name, const Backend& plugin) const {
     TargetDevice out;
     out.kind = name.kind;
     out.slot = name.index;
@@ -179,7 +179,7 @@ class Finder {
   Status add_present() {
     for (const PluginFile* file : request_.refused)
       if (!file->manifest.only_when_named) warn_of(*file);
-    for (Plugin* plugin : request_.plugins) {
+    for (Backend* plugin : request_.plugins) {
       if (plugin->manifest().only_when_named) continue;
       std::string why_none;
       Result<std::vector<DeviceInfo>> present = request_.answers->devices(*plugin, &why_none);
@@ -196,7 +196,7 @@ class Finder {
   }
 
   // Under the plain name where that means this plugin, else under the full one.
-  Status add_found(Plugin& plugin, const std::string& kind) {
+  Status add_found(Backend& plugin, const std::string& kind) {
     const Manifest& first = serving_kind(kind)[0]->manifest();
     const bool plain = first.id == plugin.manifest().id;
     const size_t known = out_.devices.size();
@@ -219,9 +219,9 @@ class Finder {
   std::string short_name(size_t device) const { return cat(out_.devices[device].target.kind, ":", out_.devices[device].target.slot); }
 
   bool is_first(size_t device) const {
-    std::vector<Plugin*> serving = serving_kind(out_.devices[device].target.kind);
+    std::vector<Backend*> serving = serving_kind(out_.devices[device].target.kind);
     if (!request_.plugin_order.empty())
-      std::stable_sort(serving.begin(), serving.end(), [](const Plugin* a, const Plugin* b) { return rank(a->manifest(), {}) < rank(b->manifest(), {}); });
+      std::stable_sort(serving.begin(), serving.end(), [](const Backend* a, const Backend* b) { return rank(a->manifest(), {}) < rank(b->manifest(), {}); });
     return serving[0] == out_.plugins[device];
   }
 

@@ -11,7 +11,7 @@ namespace optima::detail {
 /// The devices of a plan with their plugins, and what each wish means in terms of them.
 struct Candidates {
   std::vector<PlanDevice> devices;
-  std::vector<Plugin*> plugins;  ///< by device; null for the host
+  std::vector<Backend*> plugins;  ///< by device; null for the host
   uint64_t free = 0;             ///< devices for nodes without a wish
   uint64_t found = 0;            ///< of those, what is on this machine and nobody named
   std::optional<Wish> required;  ///< --require-device, as the wish of every node

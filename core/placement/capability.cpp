@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/registry/tier_one.hpp"
+#include "core/backend/tier_one.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -35,11 +35,10 @@ class Asker {
     const std::vector<uint32_t> ids = ask_note(device);
     if (ids.empty()) return {};
     const PlanDevice& on = candidates_.devices[device];
-    const Result<std::vector<Verdict>> verdicts =
-        request_.answers->check(*candidates_.plugins[device], on.full_name, on.target, packed_.raw, ids);
-    if (verdicts.status().kind() == StatusKind::Cancelled) return verdicts.status();
-    if (verdicts.ok()) take(device, *verdicts);
-    else take_failure(device, ids, verdicts.status().message());
+    const Result<Answers> said = request_.answers->ask(*candidates_.plugins[device], on.full_name, on.target, packed_.raw, ids);
+    if (said.status().kind() == StatusKind::Cancelled) return said.status();
+    if (said.ok()) take(device, *said);
+    else take_failure(device, ids, said.status().message());
     take_back(device);
     return {};
   }
@@ -75,7 +74,7 @@ class Asker {
     return "";
   }
 
-  void take(uint32_t device, const std::vector<Verdict>& verdicts) {
+  void take(uint32_t device, const Answers& verdicts) {
     std::map<uint32_t, std::vector<uint32_t>> groups;  // by the plugin's number
     for (const Verdict& verdict : verdicts) {
       const auto at = index_of_id_.find(verdict.node);

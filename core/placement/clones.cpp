@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/placement/operators.hpp"
+#include "core/plan/operators.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

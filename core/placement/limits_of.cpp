@@ -44,7 +44,7 @@ class Weigher {
 };
 
 void limit_devices(SplitLimits& out, const Candidates& candidates) {
-  std::vector<const Plugin*> groups;
+  std::vector<const Backend*> groups;
   for (size_t d = 0; d < candidates.devices.size(); ++d) {
     const Limits& note = candidates.limits(d);
     const uint64_t config = candidates.devices[d].target.memory_limit;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/cost/costs_file.hpp"
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 
 namespace optima {
 

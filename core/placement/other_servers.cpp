@@ -5,10 +5,10 @@
 
 namespace optima {
 
-std::string other_servers_hint(std::span<Plugin* const> plugins, const std::string& id, const DeviceName& asked) {
+std::string other_servers_hint(std::span<Backend* const> plugins, const std::string& id, const DeviceName& asked) {
   if (!asked.plugin.empty()) return "";
   std::vector<std::string> others;
-  for (const Plugin* plugin : plugins)
+  for (const Backend* plugin : plugins)
     if (const Manifest& m = plugin->manifest(); m.id != id && m.find_kind(asked.kind)) others.push_back(DeviceName{m.id, asked.kind, asked.index}.text());
   return others.empty() ? "" : cat("; ", asked.text(), " means plugin ", quote(id), ", what others serve is called ", join(others));
 }

@@ -12,7 +12,7 @@
 #include "core/placement/limits_of.hpp"
 #include "core/placement/node_costs.hpp"
 #include "core/placement/units.hpp"
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
@@ -71,7 +71,9 @@ Result<std::vector<BodyPlan>> plan_bodies(const Graph& graph, const PlacementReq
   std::vector<BodyPlan> out;
   for (const auto& [n, why] : host.why) {
     const image::Node& node = graph.main().nodes[n];
-    const PlacementRequest inside = request_for_bodies(graph, node, request);
+    PlacementRequest inside = request;
+    static_cast<PlanTerms&>(inside) = terms_for_bodies(graph, node, request);
+    if (!inside.sizes_of_model) inside.sizes_of_model = detail::sizes_wanted(graph, request);
     const std::optional<int64_t> trips = detail::known_trips(graph, node);
     for (const image::Attr* attr : detail::bodies_in_order(node)) {
       Result<Plan> body = plan_graph(body_graph(graph, attr->refs[0]).graph, inside, budget);
@@ -147,29 +149,6 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
   number_subgraphs(plan, 0);
   OPTIMA_RETURN_IF_ERROR(validate(plan, graph, request));
   return plan;
-}
-
-PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request) {
-  PlacementRequest out = request;
-  if (!out.sizes_of_model) out.sizes_of_model = detail::sizes_wanted(graph, request);
-  if (node.id >= request.wishes.size() || request.wishes[node.id].devices.empty()) return out;
-  const auto share = [&](auto&& self, const image::Node& holder, const Wish& given) -> void {
-    for_each_body(holder, [&](uint32_t body) {
-      for (const image::Node& inner : graph.contents.graphs[body].nodes) {
-        if (out.wishes.size() <= inner.id) out.wishes.resize(size_t{inner.id} + 1);
-        if (Wish& own = out.wishes[inner.id]; own.devices.empty() && !own.host) own = given;
-        self(self, inner, Wish(out.wishes[inner.id]));
-      }
-    });
-  };
-  share(share, node, request.wishes[node.id]);
-  return out;
-}
-
-BodyGraph body_of(const Graph& graph, const BodyPlan& body) {
-  for (const image::Attr& attr : graph.main().nodes[body.node].attrs)
-    if (holds_body(attr) && attr.name == body.name) return body_graph(graph, attr.refs[0]);
-  return {};
 }
 
 std::string allocation_of(const Plan& plan, const Graph& graph) {

@@ -15,8 +15,10 @@
 #include "core/cost/costs_file.hpp"
 #include "core/graph/graph.hpp"
 #include "core/placement/answers.hpp"
-#include "core/placement/plan.hpp"
-#include "core/registry/registry.hpp"
+#include "core/plan/plan.hpp"
+#include "core/plan/terms.hpp"
+#include "core/backend/backend.hpp"
+#include "core/backend/plugin_file.hpp"
 
 namespace optima {
 
@@ -53,14 +55,10 @@ enum class Objective {
 };
 
 /// What is wanted, and who may serve. Plugins are borrowed for the call.
-struct PlacementRequest {
+struct PlacementRequest : PlanTerms {
   /// Devices for nodes without a wish, in order of preference. Empty: of every plugin, in order of plugins, slot 0 of each kind that it
   /// reports on this machine, leaving out plugins that want to be named.
   std::vector<DeviceName> candidates;
-  std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
-  std::optional<DeviceName> require_device;  ///< every node there, or Placement
-  uint32_t max_subgraphs = 0;                ///< of the plan with those of its bodies; 0 = no limit
-  std::vector<Plugin*> plugins;              ///< Registry::compilers(), in its order
   std::vector<std::string> plugin_order;     ///< ids the user put first; for the reasons
   std::vector<const PluginFile*> refused;    ///< compilers that are not among them, see refused_files(); for the reasons
   /// Told of each of `refused` that might have been a candidate; more than once when several graphs are planned. May be empty.
@@ -106,11 +104,6 @@ struct PlacementRequest {
 /// node), a node nobody takes (each device's reason), require_device not met (which nodes), limits that cannot be kept (a
 /// smallest set of nodes that are the cause). Internal: the graph is not what passes leave, or the plan failed validate().
 Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request);
-
-/// What the plans of a node's bodies are asked for: wishes of nodes inside are their own, else those of the node around them.
-PlacementRequest request_for_bodies(const Graph& graph, const image::Node& node, const PlacementRequest& request);
-/// The graph that the plan of a body is about; `graph` is the one that the plan around it is about.
-BodyGraph body_of(const Graph& graph, const BodyPlan& body);
 
 /// The placement in the allocation format: nodes with their devices (a node with clones: a list, its own device first, then theirs),
 /// those that the host drives as "host"; nodes of bodies

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/placement/operators.hpp"
+#include "core/plan/operators.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

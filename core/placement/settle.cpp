@@ -4,7 +4,7 @@
 #include <numeric>
 #include <queue>
 
-#include "core/placement/operators.hpp"
+#include "core/plan/operators.hpp"
 #include "core/placement/quantized.hpp"
 #include "core/placement/refusal.hpp"
 #include "core/placement/units.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/operators.hpp"
+#include "core/plan/operators.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ constexpr uint64_t kFewNumbers = 256;  // bytes
 
 class States {
  public:
-  States(const Graph& graph, std::span<Plugin* const> plugins) : graph_(graph) {
-    for (const Plugin* plugin : plugins)
+  States(const Graph& graph, std::span<Backend* const> plugins) : graph_(graph) {
+    for (const Backend* plugin : plugins)
       for (const OperatorRow& row : plugin->manifest().operators)
         if (row.stateful) marked_.emplace(row.domain, row.op);
   }
@@ -62,7 +62,7 @@ class States {
 
 }  // namespace
 
-std::vector<uint32_t> stateful_nodes(const Graph& graph, std::span<Plugin* const> plugins) {
+std::vector<uint32_t> stateful_nodes(const Graph& graph, std::span<Backend* const> plugins) {
   const States states(graph, plugins);
   std::vector<uint32_t> out;
   for (uint32_t n = 0; n < graph.main().nodes.size(); ++n)

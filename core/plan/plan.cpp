@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 
 #include <algorithm>
 #include <array>

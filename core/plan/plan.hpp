@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/placement: what the splitter answers. Plain data; also read back from plan.json / placement.json.
+// core/plan: what the splitter answers. Plain data; also read back from plan.json / placement.json.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/device.hpp"
-#include "core/registry/registry.hpp"
+#include "core/backend/device.hpp"
+#include "core/backend/manifest.hpp"
+#include "core/backend/target.hpp"
 
 namespace optima {
 

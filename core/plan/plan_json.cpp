@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/support/text.hpp"
+#include "optima/abi.h"
 
 namespace optima {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/placement: plans as placement.json / plan.json. Format: docs/placement-format.md.
+// core/plan: plans as placement.json / plan.json. Format: docs/placement-format.md.
 #pragma once
 
 #include <string>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "core/placement/operators.hpp"
-#include "core/placement/validate_limits.hpp"
+#include "core/plan/operators.hpp"
+#include "core/plan/validate_limits.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -16,8 +16,8 @@ using image::Node;
 
 class Validator {
  public:
-  Validator(const Plan& plan, const Graph& graph, const PlacementRequest& request)
-      : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), request_(request) {}
+  Validator(const Plan& plan, const Graph& graph, const PlanTerms& terms)
+      : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), terms_(terms) {}
 
   Status run() {
     OPTIMA_RETURN_IF_ERROR(nodes());
@@ -29,7 +29,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(devices());
     OPTIMA_RETURN_IF_ERROR(boundaries());
     OPTIMA_RETURN_IF_ERROR(cuts());
-    OPTIMA_RETURN_IF_ERROR(validate_limits(plan_, graph_, request_));
+    OPTIMA_RETURN_IF_ERROR(validate_limits(plan_, graph_, terms_));
     OPTIMA_RETURN_IF_ERROR(tensors());
     OPTIMA_RETURN_IF_ERROR(counts());
     return bodies();
@@ -63,7 +63,7 @@ class Validator {
       const Subgraph& subgraph = plan_.subgraphs[s];
       if (subgraph.nodes.empty()) return bad("subgraph ", s, " is empty");
       if (subgraph.device >= plan_.devices.size()) return bad("subgraph ", s, " is on device ", subgraph.device, " of ", plan_.devices.size());
-      if (s > 0 && plan_.subgraphs[s - 1].device == subgraph.device && !closes_subgraphs(plan_.devices[subgraph.device], request_))
+      if (s > 0 && plan_.subgraphs[s - 1].device == subgraph.device && !closes_subgraphs(plan_.devices[subgraph.device], terms_))
         return bad("subgraphs ", s - 1, " and ", s, " are neighbours on one device");
       for (size_t i = 0; i < subgraph.nodes.size(); ++i) {
         const uint32_t n = subgraph.nodes[i];
@@ -147,7 +147,7 @@ class Validator {
 
   // Stateful nodes keep the model's order and run once.
   Status states() const {
-    const std::vector<uint32_t> stateful = detail::stateful_nodes(graph_, request_.plugins);
+    const std::vector<uint32_t> stateful = detail::stateful_nodes(graph_, terms_.plugins);
     for (size_t i = 0; i < stateful.size(); ++i) {
       const PlacedNode& placed = plan_.nodes[stateful[i]];
       for (uint32_t s = 0; s < plan_.subgraphs.size(); ++s)
@@ -176,7 +176,7 @@ class Validator {
     return {};
   }
   const Wish* wish_of(const Node& node) const {
-    return node.id < request_.wishes.size() && !request_.wishes[node.id].devices.empty() ? &request_.wishes[node.id] : nullptr;
+    return node.id < terms_.wishes.size() && !terms_.wishes[node.id].devices.empty() ? &terms_.wishes[node.id] : nullptr;
   }
 
   // ---- answers and wishes
@@ -187,7 +187,7 @@ class Validator {
       if (placed.answers.size() != plan_.devices.size())
         return bad("node ", quote(placed.name), " has ", placed.answers.size(), " answers, wanted one for each of ", plan_.devices.size(), " devices");
       if (!placed.answers[placed.device].yes) return bad("node ", quote(placed.name), " is on ", plan_.devices[placed.device].name, ", which refused it");
-      if (request_.require_device && !is(*request_.require_device, placed.device)) return bad("node ", quote(placed.name), " is not on the required device");
+      if (terms_.require_device && !is(*terms_.require_device, placed.device)) return bad("node ", quote(placed.name), " is not on the required device");
       if (plan_.devices[placed.device].plugin.empty()) {
         OPTIMA_RETURN_IF_ERROR(driven(n));
         continue;
@@ -208,7 +208,7 @@ class Validator {
   Status wishes(const Node& node, const PlacedNode& placed, bool inner) const {
     const uint32_t rank = placed.quantized_unit.empty() ? 0 : rank_.at(placed.quantized_unit);  // a wish of its unit speaks for a node without or with less
     if (!inner) named_ = rank > 0;
-    if (node.id < request_.wishes.size() && request_.wishes[node.id].host)
+    if (node.id < terms_.wishes.size() && terms_.wishes[node.id].host)
       return bad("node ", quote(node.name), " is on ", plan_.devices[placed.device].name, ", wanted the host");
     if (const Wish* wish = wish_of(node); wish && wish->rank >= rank) {
       const std::vector<DeviceName>& wanted = wish->devices;
@@ -335,8 +335,8 @@ class Validator {
       if (body.plan.first != next) return bad("subgraphs of ", quote(body.name), " are numbered from ", body.plan.first, ", wanted ", next);
       next += static_cast<uint32_t>(count_subgraphs(body.plan));
       const BodyGraph inside = body_of(graph_, body);
-      const PlacementRequest request = request_for_bodies(graph_, main_.nodes[body.node], request_);
-      const Status status = validate(body.plan, inside.graph, request);
+      const PlanTerms terms = terms_for_bodies(graph_, main_.nodes[body.node], terms_);
+      const Status status = validate(body.plan, inside.graph, terms);
       if (!status.ok()) return status.within(cat("body ", quote(body.name), " of node ", quote(main_.nodes[body.node].name)));
     }
     return {};
@@ -346,7 +346,7 @@ class Validator {
   const Plan& plan_;
   const Graph& graph_;
   const image::Graph& main_;
-  const PlacementRequest& request_;
+  const PlanTerms& terms_;
   std::vector<std::vector<uint32_t>> reads_;    // by node
   std::vector<uint32_t> maker_;                 // by value
   std::vector<std::vector<uint32_t>> readers_;  // by value: subgraphs
@@ -358,9 +358,9 @@ class Validator {
 
 }  // namespace
 
-Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request) {
-  OPTIMA_RETURN_IF_ERROR(Validator(plan, graph, request).run());
-  return validate_totals(plan, request);
+Status validate(const Plan& plan, const Graph& graph, const PlanTerms& terms) {
+  OPTIMA_RETURN_IF_ERROR(Validator(plan, graph, terms).run());
+  return validate_totals(plan, terms);
 }
 
 }  // namespace optima

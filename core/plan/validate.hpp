@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/placement: checks a finished plan against the graph, sharing no code with what made it.
+// core/plan: checks a finished plan against the graph, sharing no code with what made it.
 #pragma once
 
-#include "core/placement/placement.hpp"
+#include "core/plan/terms.hpp"
 
 namespace optima {
 
@@ -14,6 +14,6 @@ namespace optima {
 /// close subgraphs; limits kept; cut tensors, bytes and bound right. Else
 /// Internal with the first thing wrong. Nodes that the host drives have a plan for each body, and those are
 /// checked the same way. O(nodes + readers). Runs on every plan, in release builds too.
-Status validate(const Plan& plan, const Graph& graph, const PlacementRequest& request);
+Status validate(const Plan& plan, const Graph& graph, const PlanTerms& terms);
 
 }  // namespace optima

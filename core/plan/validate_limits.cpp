@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/validate_limits.hpp"
+#include "core/plan/validate_limits.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,8 +10,8 @@
 namespace optima {
 namespace {
 
-const Limits* limits_of(const PlanDevice& device, const PlacementRequest& request) {
-  for (const Plugin* plugin : request.plugins)
+const Limits* limits_of(const PlanDevice& device, const PlanTerms& terms) {
+  for (const Backend* plugin : terms.plugins)
     if (plugin->manifest().id == device.plugin) return &plugin->manifest().limits;
   return nullptr;
 }
@@ -20,23 +20,23 @@ bool contains(const std::vector<std::string>& ops, const std::string& op) { retu
 
 class LimitChecker {
  public:
-  LimitChecker(const Plan& plan, const Graph& graph, const PlacementRequest& request)
-      : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), request_(request) {}
+  LimitChecker(const Plan& plan, const Graph& graph, const PlanTerms& terms)
+      : plan_(plan), graph_(graph), main_(graph.contents.graphs[0]), terms_(terms) {}
 
   Status run() const {
     std::map<std::string, uint64_t> per_plugin;
     for (size_t s = 0; s < plan_.subgraphs.size(); ++s) {
       const PlanDevice& device = plan_.devices[plan_.subgraphs[s].device];
       if (device.plugin.empty()) continue;  // the host limits nothing
-      const Limits* limits = limits_of(device, request_);
+      const Limits* limits = limits_of(device, terms_);
       if (!limits) return internal_error(cat("plan is not valid: plugin ", quote(device.plugin), " of subgraph ", s, " was not asked"));
       if (const uint64_t count = ++per_plugin[device.plugin]; limits->max_subgraphs && count > limits->max_subgraphs)
         return over(s, "subgraphs of its plugin", count, limits->max_subgraphs);
       OPTIMA_RETURN_IF_ERROR(sizes(s, *limits, device.target.memory_limit));
       OPTIMA_RETURN_IF_ERROR(ends(s, *limits));
     }
-    if (request_.max_subgraphs && plan_.subgraphs.size() > request_.max_subgraphs)
-      return internal_error(cat("plan is not valid: it has ", plan_.subgraphs.size(), " subgraphs, wanted at most ", request_.max_subgraphs));
+    if (terms_.max_subgraphs && plan_.subgraphs.size() > terms_.max_subgraphs)
+      return internal_error(cat("plan is not valid: it has ", plan_.subgraphs.size(), " subgraphs, wanted at most ", terms_.max_subgraphs));
     return {};
   }
 
@@ -137,31 +137,31 @@ class LimitChecker {
   const Plan& plan_;
   const Graph& graph_;
   const image::Graph& main_;
-  const PlacementRequest& request_;
+  const PlanTerms& terms_;
 };
 
 }  // namespace
 
-Status validate_limits(const Plan& plan, const Graph& graph, const PlacementRequest& request) { return LimitChecker(plan, graph, request).run(); }
+Status validate_limits(const Plan& plan, const Graph& graph, const PlanTerms& terms) { return LimitChecker(plan, graph, terms).run(); }
 
-Status validate_totals(const Plan& plan, const PlacementRequest& request) {
+Status validate_totals(const Plan& plan, const PlanTerms& terms) {
   size_t all = 0;
   std::map<std::string, uint64_t> per_plugin;
   for_each_plan(plan, [&](const Plan& part, const std::string&) {
     all += part.subgraphs.size();
     for (const Subgraph& subgraph : part.subgraphs) ++per_plugin[part.devices[subgraph.device].plugin];
   });
-  if (request.max_subgraphs && all > request.max_subgraphs)
-    return internal_error(cat("plan is not valid: it has ", all, " subgraphs with those of its bodies, wanted at most ", request.max_subgraphs));
-  for (const Plugin* plugin : request.plugins)
+  if (terms.max_subgraphs && all > terms.max_subgraphs)
+    return internal_error(cat("plan is not valid: it has ", all, " subgraphs with those of its bodies, wanted at most ", terms.max_subgraphs));
+  for (const Backend* plugin : terms.plugins)
     if (const uint64_t most = plugin->manifest().limits.max_subgraphs; most && per_plugin[plugin->manifest().id] > most)
       return internal_error(cat("plan is not valid: it has ", per_plugin[plugin->manifest().id], " subgraphs of plugin ",
                                 quote(plugin->manifest().id), " with those of its bodies, wanted at most ", most));
   return {};
 }
 
-bool closes_subgraphs(const PlanDevice& device, const PlacementRequest& request) {
-  const Limits* limits = limits_of(device, request);
+bool closes_subgraphs(const PlanDevice& device, const PlanTerms& terms) {
+  const Limits* limits = limits_of(device, terms);
   return limits && (limits->max_nodes || limits->max_io || limits->memory || limits->connected_only || device.target.memory_limit);
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/report/what_if.hpp"
 #include "core/split/cost_split.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/report/plan_costs.hpp"
 #include "core/split/limits.hpp"
 #include "core/split/split.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

@@ -8,7 +8,7 @@
 
 #include "core/cost/costs_file.hpp"
 #include "core/placement/placement.hpp"
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 

@@ -210,7 +210,7 @@ int32_t optima_rt_context_devices(optima_rt_context* context, void (*add)(void*,
   return guarded(error, [&]() -> Status {
     OPTIMA_RETURN_IF_ERROR(wanted(context && add, "context or add"));
     OPTIMA_RETURN_IF_ERROR(context->context.plugins().settled());
-    for (Plugin* plugin : context->context.plugins().plugins()) {
+    for (Backend* plugin : context->context.plugins().plugins()) {
       std::string why_none;
       const auto devices = plugin->devices(&why_none);
       if (!devices.ok()) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
@@ -19,9 +19,9 @@ class PluginSource {
  public:
   virtual ~PluginSource() = default;
   /// The runtime side of the plugin; null when there is none.
-  virtual Plugin* find(std::string_view id) const = 0;
+  virtual Backend* find(std::string_view id) const = 0;
   /// All runtime sides, in the order of preference.
-  virtual std::vector<Plugin*> plugins() const = 0;
+  virtual std::vector<Backend*> plugins() const = 0;
   /// Every file looked at, the refused ones with their reason.
   virtual std::vector<PluginFile> files() const { return {}; }
   /// Another folder, looked into after the earlier ones; the source's options hold for its plugins. InvalidInput when it is missing or

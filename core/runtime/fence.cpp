@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/registry/seam.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/wait.hpp"
 
 namespace optima {

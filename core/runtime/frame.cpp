@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 #include "core/runtime/flow.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"

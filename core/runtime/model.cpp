@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/model.hpp"
 
-#include "core/registry/calls.hpp"
-#include "core/registry/refused.hpp"
+#include "core/loader/calls.hpp"
+#include "core/backend/refused.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -10,8 +10,8 @@
 namespace optima {
 namespace {
 
-Result<Plugin::Artifact> artifact_of(const PackageReader& reader, const PackageSubgraph& s) {
-  Plugin::Artifact a;
+Result<Backend::Artifact> artifact_of(const PackageReader& reader, const PackageSubgraph& s) {
+  Backend::Artifact a;
   a.format_id = s.format_id;
   a.stem = s.stem;
   a.compat_record = s.compat_record;
@@ -36,8 +36,8 @@ std::string_view verdict_words(uint32_t verdict) {
 }
 
 // OPTIMAL and USABLE pass, the latter with the plugin's advice in `note`.
-Status judge(Plugin& plugin, const Plugin::Artifact& artifact, const PackageSubgraph& s, std::string& note) {
-  OPTIMA_ASSIGN(const Plugin::Compatibility c, plugin.check_artifact(artifact, s.target));
+Status judge(Backend& plugin, const Backend::Artifact& artifact, const PackageSubgraph& s, std::string& note) {
+  OPTIMA_ASSIGN(const Backend::Compatibility c, plugin.check_artifact(artifact, s.target));
   if (c.verdict == OPTIMA_COMPAT_OPTIMAL) return {};
   if (c.verdict == OPTIMA_COMPAT_USABLE) {
     note = c.text.empty() ? "compiling again would make it faster" : c.text;
@@ -48,10 +48,10 @@ Status judge(Plugin& plugin, const Plugin::Artifact& artifact, const PackageSubg
   return c.verdict == OPTIMA_COMPAT_CORRUPT ? invalid_input(message) : plugin_error(message);
 }
 
-Result<Plugin*> find_plugin(const RuntimeContext& context, const PackageSubgraph& s) {
-  if (Plugin* plugin = context.plugins().find(s.plugin)) return plugin;
+Result<Backend*> find_plugin(const RuntimeContext& context, const PackageSubgraph& s) {
+  if (Backend* plugin = context.plugins().find(s.plugin)) return plugin;
   std::vector<std::string> found;
-  for (const Plugin* p : context.plugins().plugins()) found.push_back(p->manifest().id);
+  for (const Backend* p : context.plugins().plugins()) found.push_back(p->manifest().id);
   const std::vector<PluginFile> files = context.plugins().files();
   const auto refused = of_plugin(refused_files(files, &Manifest::runtime), s.plugin);
   return plugin_error(cat("needs the runtime side of plugin ", quote(s.plugin), ", found ", found.empty() ? "none" : join(found),
@@ -82,10 +82,10 @@ Status Loading::subgraph(const PackageSubgraph& s) {
   const seam::ForSubgraph calls_for(s.index);
   const uint64_t start = now_ns();
   SubgraphInfo info{s.index, s.device, s.plugin, {}};
-  OPTIMA_ASSIGN(Plugin* const plugin, find_plugin(context, s));
-  OPTIMA_ASSIGN(Plugin::Artifact artifact, artifact_of(state.package, s));
+  OPTIMA_ASSIGN(Backend* const plugin, find_plugin(context, s));
+  OPTIMA_ASSIGN(Backend::Artifact artifact, artifact_of(state.package, s));
   OPTIMA_RETURN_IF_ERROR(judge(*plugin, artifact, s, info.note));
-  OPTIMA_ASSIGN(std::unique_ptr<LoadedProgram> program, plugin->load(std::move(artifact), s.target, options.threads));
+  OPTIMA_ASSIGN(std::unique_ptr<LoadedProgram> program, plugin->load(std::move(artifact), s.target, {.threads = options.threads}));
   state.programs.push_back(std::move(program));
   state.subgraphs.push_back(std::move(info));
   state.events.push_back({ProfileKind::SubgraphInit, s.index, start, now_ns() - start, 0, cat("load subgraph ", s.index, " on ", s.device)});

@@ -2,7 +2,7 @@
 // core/runtime: plugins from folders, through registries.
 #include <mutex>
 
-#include "core/registry/options.hpp"
+#include "core/loader/options.hpp"
 #include "core/runtime/context.hpp"
 #include "core/runtime/fence.hpp"
 
@@ -12,8 +12,8 @@ namespace {
 class BorrowedPlugins : public PluginSource {
  public:
   explicit BorrowedPlugins(const Registry& registry) : registry_(registry) {}
-  Plugin* find(std::string_view id) const override { return registry_.runtime(id); }
-  std::vector<Plugin*> plugins() const override { return registry_.runtimes(); }
+  Backend* find(std::string_view id) const override { return registry_.runtime(id); }
+  std::vector<Backend*> plugins() const override { return registry_.runtimes(); }
   std::vector<PluginFile> files() const override { return {registry_.files().begin(), registry_.files().end()}; }
 
  private:
@@ -39,17 +39,17 @@ class FolderPlugins : public PluginSource {
     registries_.push_back(std::make_unique<Registry>(std::move(registry)));
     return {};
   }
-  Plugin* find(std::string_view id) const override {
+  Backend* find(std::string_view id) const override {
     const std::lock_guard lock(mutex_);
     for (const auto& r : registries_)
-      if (Plugin* plugin = r->runtime(id)) return plugin;
+      if (Backend* plugin = r->runtime(id)) return plugin;
     return nullptr;
   }
-  std::vector<Plugin*> plugins() const override {
-    std::vector<Plugin*> out;
+  std::vector<Backend*> plugins() const override {
+    std::vector<Backend*> out;
     const std::lock_guard lock(mutex_);
     for (const auto& r : registries_)
-      for (Plugin* plugin : r->runtimes()) out.push_back(plugin);
+      for (Backend* plugin : r->runtimes()) out.push_back(plugin);
     return out;
   }
   std::vector<PluginFile> files() const override {

@@ -2,8 +2,8 @@
 // core/runtime: a request's life beside the caller's thread.
 #include <algorithm>
 
-#include "core/registry/gate.hpp"
-#include "core/registry/seam.hpp"
+#include "core/loader/gate.hpp"
+#include "core/loader/seam.hpp"
 #include "core/runtime/request_state.hpp"
 #include "core/runtime/worker_pool.hpp"
 #include "core/support/log.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 #include "core/runtime/fence.hpp"
 #include "core/runtime/frame.hpp"
 #include "core/runtime/model_state.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/package/reader.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 #include "core/support/blob.hpp"
 
 namespace optima {

@@ -140,4 +140,23 @@ std::string human_time(double microseconds) {
   return text;
 }
 
+std::string plain_line(std::string_view s) {
+  std::string out;
+  for (size_t at = 0; at < s.size();) {
+    const std::string_view rest = s.substr(at, 200);  // quote() shows that much, and escapes what is no text
+    size_t n = rest.size();
+    if (at + n < s.size())
+      while (n > 0 && (static_cast<unsigned char>(s[at + n]) & 0xC0) == 0x80 && n > 190) --n;
+    std::string piece(rest.substr(0, n));
+    for (char& c : piece)
+      if (c == '\n' || c == '\t' || c == '\r') c = ' ';
+    const std::string quoted = quote(piece);
+    out += quoted.substr(1, quoted.size() - 2);
+    at += n;
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  if (out.size() > 1 && out.back() == '.' && out[out.size() - 2] != '.') out.pop_back();
+  return out;
+}
+
 }  // namespace optima

@@ -51,4 +51,7 @@ std::string cat(const T&... parts) {
   return out;
 }
 
+/// Text of others for people: one line, control bytes and bytes that are no UTF-8 replaced, no full stop at the end.
+std::string plain_line(std::string_view s);
+
 }  // namespace optima

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 
 namespace optima::view {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 #include "core/report/what_if.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"

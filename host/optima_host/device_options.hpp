@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/registry/device.hpp"
+#include "core/backend/device.hpp"
 #include "host/optima_host/arguments.hpp"
 
 namespace optima::host {

@@ -5,8 +5,8 @@
 #include <exception>
 #include <iostream>
 
-#include "core/registry/guard.hpp"
-#include "core/registry/probe.hpp"
+#include "core/loader/guard.hpp"
+#include "core/loader/probe.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"

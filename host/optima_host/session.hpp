@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "core/config/config.hpp"
-#include "core/registry/guard.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/guard.hpp"
+#include "core/loader/registry.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 #include "host/optima_host/arguments.hpp"

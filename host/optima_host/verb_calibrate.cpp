@@ -55,7 +55,7 @@ Status calibrate_verb(Session& session, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const std::vector<DeviceName> wanted, device_options(arguments, "device"));
   OPTIMA_ASSIGN(Registry* registry, session.registry());
   std::vector<std::string> notes;
-  OPTIMA_ASSIGN(const std::vector<LocalDevice> devices, local_devices(*registry, wanted, notes));
+  OPTIMA_ASSIGN(const std::vector<LocalDevice> devices, local_devices(registry->runtimes(), registry->files(), wanted, notes));
   for (const std::string& note : notes) session.note(note);
   if (devices.size() < 2) return invalid_input(cat("only ", devices[0].name.text(), " is asked for, wanted two devices or more (--device A,B)"));
   OPTIMA_ASSIGN(const std::vector<LinkTime> times, measure_all(devices));

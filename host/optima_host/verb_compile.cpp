@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/compile/submodels.hpp"
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"

@@ -2,7 +2,7 @@
 // host: `diff`: what differs between two plans.
 #include <nlohmann/json.hpp>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/diff.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"

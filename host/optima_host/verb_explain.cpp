@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "core/report/what_if.hpp"
 #include "core/support/file.hpp"

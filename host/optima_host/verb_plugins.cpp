@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/graph/graph.hpp"
-#include "core/registry/refused.hpp"
+#include "core/backend/refused.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"
@@ -60,10 +60,10 @@ Json refused_json(const Registry& registry) {
 }
 
 // Distinct plugins of both roles, by id.
-std::vector<Plugin*> all_plugins(const Registry& registry) {
-  std::vector<Plugin*> out = registry.runtimes();
-  for (Plugin* c : registry.compilers()) {
-    const auto same = [&](Plugin* p) { return p->manifest().id == c->manifest().id; };
+std::vector<Backend*> all_plugins(const Registry& registry) {
+  std::vector<Backend*> out = registry.runtimes();
+  for (Backend* c : registry.compilers()) {
+    const auto same = [&](Backend* p) { return p->manifest().id == c->manifest().id; };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(c);
   }
   return out;
@@ -96,7 +96,7 @@ struct DeviceRows {
   bool empty() const { return rows.size() == 1; }
 };
 
-void add_devices(Plugin& plugin, DeviceRows& rows) {
+void add_devices(Backend& plugin, DeviceRows& rows) {
   const Manifest& m = plugin.manifest();
   std::string why_none;
   const Result<std::vector<DeviceInfo>> present = plugin.devices(&why_none);
@@ -117,10 +117,10 @@ void add_devices(Plugin& plugin, DeviceRows& rows) {
 DeviceRows device_rows(const Registry& registry) {
   DeviceRows out;
   for (const bool only_when_named : {false, true})
-    for (Plugin* p : registry.compilers().empty() ? registry.runtimes() : registry.compilers())
+    for (Backend* p : registry.compilers().empty() ? registry.runtimes() : registry.compilers())
       if (p->manifest().only_when_named == only_when_named)
         for (const DeviceKind& k : p->manifest().devices) out.served_by.emplace(k.kind, p->manifest().id);
-  for (Plugin* p : all_plugins(registry)) add_devices(*p, out);
+  for (Backend* p : all_plugins(registry)) add_devices(*p, out);
   return out;
 }
 
@@ -172,10 +172,10 @@ Status ops_verb(Session& session, const std::vector<std::string>& words) {
   if (!go) return {};
   OPTIMA_ASSIGN(const Registry* registry, session.registry());
   const std::string id = arguments.text("PLUGIN");
-  Plugin* plugin = registry->compiler(id);
+  Backend* plugin = registry->compiler(id);
   if (!plugin) {
     std::vector<std::string> ids;
-    for (Plugin* p : registry->compilers()) ids.push_back(p->manifest().id);
+    for (Backend* p : registry->compilers()) ids.push_back(p->manifest().id);
     const auto refused = of_plugin(refused_files(registry->files(), &Manifest::compiler), id);
     const std::string hint = refused.empty() ? nearest_hint(id, ids) : refused_hint(refused, "is one");
     return {refused.empty() ? StatusKind::InvalidInput : StatusKind::Plugin,

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"

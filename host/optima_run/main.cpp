@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/registry/guard.hpp"
+#include "core/loader/guard.hpp"
 #include "core/runtime/context.hpp"
 #include "core/support/file.hpp"
 #include "core/support/output.hpp"

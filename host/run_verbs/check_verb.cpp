@@ -64,7 +64,7 @@ Status check_package(RuntimeContext& context, const RunOptions& given, const Run
 Status print_devices(RuntimeContext& context, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"plugin", "device", "id", "arch"}};
   Json devices = Json::array(), refused = Json::array();
-  for (Plugin* plugin : context.plugins().plugins()) {
+  for (Backend* plugin : context.plugins().plugins()) {
     for (const RefusedKind& r : plugin->refused_kinds()) {
       rows.push_back({plugin->manifest().id, cat(r.kind, ": ", r.why)});
       refused.push_back({{"plugin", plugin->manifest().id}, {"kind", r.kind}, {"reason", r.why}});

@@ -215,7 +215,7 @@ TEST_CASE("an interrupted compile leaves nothing and exits with 130") {
   // have the program ignore the signal.
   const TempFolder f;
   std::filesystem::create_directories(f / "plugins");
-  std::filesystem::copy_file(OPTIMA_BINARY_DIR "/tests/unit/registry/plugins/trial.so", f / "plugins/trial.so");
+  std::filesystem::copy_file(OPTIMA_BINARY_DIR "/tests/unit/loader/plugins/trial.so", f / "plugins/trial.so");
   const std::string model = f.file("m.onnxtxt", "<ir_version: 10, opset_import: [\"\" : 21]> g (float[2] x) => (float[2] y) { y = Identity(x) }");
   const Ran r = run({"bash", "-mc", R"("${@:2}" 2>"$1" & until grep -q 'first stage' "$1" || ! kill -0 $!; do sleep 0.05; done; kill -INT $!; wait $!; code=$?; cat "$1" >&2; exit $code)",
                      "bash", f / "err", host_program(), "--plugins", f / "plugins", "compile", model, "-o", f / "out", "--option", "trial.act=cancel"});

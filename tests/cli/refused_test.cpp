@@ -27,7 +27,7 @@ struct Folder {
   Folder() {
     std::filesystem::create_directory(plugins);
     for (const char* name : {"optima_llvm_cpu.so", "optima_llvm_cpu_rt.so"}) std::filesystem::create_symlink(kPlugins + name, plugins + "/" + name);
-    std::filesystem::copy_file(OPTIMA_BINARY_DIR "/tests/unit/registry/plugins/wrong_minor.so", bad);
+    std::filesystem::copy_file(OPTIMA_BINARY_DIR "/tests/unit/loader/plugins/wrong_minor.so", bad);
   }
   Ran host(std::vector<std::string> words) const {
     words.insert(words.begin(), {host_program(), "--plugins", plugins});

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "core/cost/costs_file.hpp"
-#include "core/placement/plan_json.hpp"
-#include "core/placement/validate.hpp"
+#include "core/plan/plan_json.hpp"
+#include "core/plan/validate.hpp"
 #include "core/report/what_if.hpp"
 #include "tests/unit/placement/placing.hpp"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/diff.hpp"
 #include "core/report/report.hpp"
 #include "core/report/what_if.hpp"

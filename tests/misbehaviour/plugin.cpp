@@ -168,8 +168,8 @@ int32_t load(optima_plugin*, const optima_artifact*, const optima_device*, const
 int32_t bindings(optima_program*, optima_add_binding add, void* data, optima_status*) {
   at("bindings");
   static constexpr int64_t shape[] = {4};
-  const optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
-  const optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
+  const optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0, 0, 0};
+  const optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 0, 0, 0, 0};
   if (const int32_t code = add(data, &in)) return code;
   return add(data, &out);
 }

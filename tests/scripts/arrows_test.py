@@ -16,7 +16,7 @@ SYSTEM = ("sys", "asm", "linux", "bits", "netinet", "arpa")
 # By room: libraries of others. Plugins have their vendor's.
 LIBRARIES = {
     "core/allocation": {"nlohmann"}, "core/compile": {"nlohmann"}, "core/config": {"nlohmann", "yaml-cpp"}, "core/cost": {"nlohmann"},
-    "core/onnx_io": {"onnx", "google"}, "core/package": {"nlohmann"}, "core/placement": {"nlohmann"}, "core/registry": {"nlohmann", "boost"},
+    "core/onnx_io": {"onnx", "google"}, "core/package": {"nlohmann"}, "core/placement": {"nlohmann"}, "core/loader": {"nlohmann", "boost"},
     "core/report": {"nlohmann"}, "core/runtime": {"nlohmann"}, "core/split": {"boost"}, "core/support": {"nlohmann"},
     "core/tensor_io": {"nlohmann", "stb"}, "core/view": {"nlohmann"}, "host/optima_host": {"nlohmann", "boost"}, "host/run_verbs": {"nlohmann"},
     "plugins/llvm_cpu": {"llvm"}, "plugins/openvino": {"openvino", "nlohmann"},

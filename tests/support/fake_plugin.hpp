@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/graph/graph.hpp"
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 
 namespace optima::test {
 
 /// Takes the operators of its note; `verdicts` overrides by node id. Everything that runs or compiles is out of reach.
-class FakePlugin : public Plugin {
+class FakePlugin : public Backend {
  public:
   FakePlugin(std::string id, std::vector<std::string> kinds, std::vector<std::string> ops) {
     manifest_.id = std::move(id);
@@ -49,7 +49,7 @@ class FakePlugin : public Plugin {
   const std::string& path() const override { return path_; }
   Result<std::vector<DeviceInfo>> devices(std::string*) override { return present; }
   std::vector<RefusedKind> refused_kinds() override { return refused; }
-  Result<std::vector<Verdict>> check(const optima_graph&, std::span<const uint32_t> nodes, const TargetDevice&) override {
+  Result<Answers> ask(const optima_graph&, std::span<const uint32_t> nodes, const TargetDevice&) override {
     ++checks;
     asked.assign(nodes.begin(), nodes.end());
     if (!failure.ok()) return failure;
@@ -60,13 +60,13 @@ class FakePlugin : public Plugin {
       out.push_back(said != verdicts.end() ? said->second : Verdict{id, OPTIMA_VERDICT_SUPPORTED, OPTIMA_REASON_NONE, OPTIMA_NONE, "", "", "", ""});
     }
     out.insert(out.end(), extra.begin(), extra.end());
-    return out;
+    return Answers(std::move(out));
   }
   std::variant<Compiled, CompileFailure> compile(const CompileJob&) override { return CompileFailure{plugin_error("a fake compiles nothing")}; }
   bool has_schema() override { return false; }
   Result<std::vector<image::Value>> infer(const optima_graph&, uint32_t) override { return plugin_error("a fake infers nothing"); }
   Result<Compatibility> check_artifact(const Artifact&, const TargetDevice&) override { return plugin_error("a fake runs nothing"); }
-  Result<std::unique_ptr<LoadedProgram>> load(Artifact, const TargetDevice&, int64_t) override { return plugin_error("a fake runs nothing"); }
+  Result<std::unique_ptr<LoadedProgram>> load(Artifact, const TargetDevice&, const LoadJob&) override { return plugin_error("a fake runs nothing"); }
 
  private:
   std::string path_ = "/nowhere";

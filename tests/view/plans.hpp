@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/plan.hpp"
+#include "core/plan/plan.hpp"
 
 namespace optima::test {
 

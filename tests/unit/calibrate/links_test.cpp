@@ -9,7 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "core/registry/device_buffer.hpp"
+#include "core/calibrate/device_buffer.hpp"
+#include "core/loader/plugin_memory.hpp"
 #include "optima/ext/memory.h"
 #include "tests/support/fake_plugin.hpp"
 
@@ -66,11 +67,10 @@ struct MemoryPlugin : FakePlugin {
     return OPTIMA_OK;
   }
   MemoryPlugin(std::string id) : FakePlugin(std::move(id), {"NPU"}, {}) {}
-  const void* extension(std::string_view id, optima_plugin** instance) override {
-    static constexpr optima_memory table = {sizeof table, 0, nullptr, alloc, free, import, copy};
-    *instance = reinterpret_cast<optima_plugin*>(this);
-    return id == OPTIMA_EXT_MEMORY ? &table : nullptr;
-  }
+  DeviceAllocator* memory() override { return &memory_; }
+
+ private:
+  PluginMemory memory_{manifest_.id, optima_memory{sizeof(optima_memory), 0, nullptr, alloc, free, import, copy}, reinterpret_cast<optima_plugin*>(this)};
 };
 
 LocalDevice device(FakePlugin& plugin, const std::string& name) { return {*parse_device(plugin.manifest_.id + "/" + name), &plugin, 0}; }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/diff.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/unit/placement/placing.hpp"

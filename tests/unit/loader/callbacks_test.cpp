@@ -2,7 +2,7 @@
 // Host callbacks are [any]: a plugin may call them from several threads during one call. The thread sanitizer looks at these.
 #include <set>
 
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -16,8 +16,8 @@ TrialHost threaded(OptionValues options = {}) {
   return TrialHost(std::move(options));
 }
 
-Plugin::Artifact artifact() {
-  Plugin::Artifact a;
+Backend::Artifact artifact() {
+  Backend::Artifact a;
   a.format_id = "trial.bin/1";
   a.stem = "s";
   a.compat_record.resize(2);
@@ -58,7 +58,7 @@ TEST_CASE("devices, costs, types and compatibility texts that come from many thr
 
 TEST_CASE("bindings and events that come from many threads are all taken") {
   TrialHost host = threaded();
-  const auto program = host.plugin->load(artifact(), kTrial, 1);
+  const auto program = host.plugin->load(artifact(), kTrial, {.threads = 1});
   REQUIRE_MESSAGE(program.ok(), program.status().message());
   std::set<std::string> names;
   for (const Binding& b : (*program)->bindings()) names.insert(b.name);

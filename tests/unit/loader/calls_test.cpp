@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/registry/calls.hpp"
+#include "core/loader/calls.hpp"
 
 using namespace optima::seam;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/tier_one.hpp"
-#include "core/registry/verdict_book.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "core/backend/tier_one.hpp"
+#include "core/loader/verdict_book.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -10,10 +10,10 @@ namespace {
 
 const TargetDevice kTrial{"TRIAL", 0, {}, 0};
 
-Result<std::vector<Verdict>> ask(TrialHost& host, const std::string& act, std::vector<uint32_t> nodes = {11, 12}) {
+Result<Answers> ask(TrialHost& host, const std::string& act, std::vector<uint32_t> nodes = {11, 12}) {
   host.set({{"trial.act", act}});
   const SampleGraph graph(image::pack(identities(2)));
-  return host.plugin->check(graph.raw, nodes, kTrial);
+  return host.plugin->ask(graph.raw, nodes, kTrial);
 }
 
 // Verdicts in short: "yes", or "REASON: text".
@@ -59,9 +59,9 @@ TEST_CASE("a yes outside the note is a refusal") {
   TrialHost host;
   const uint32_t nodes[] = {11};
   const SampleGraph ints(image::pack(identities(1, {2}, OPTIMA_I64)));
-  CHECK(host.plugin->check(ints.raw, nodes, kTrial)->at(0).text == "plugin trial says yes outside its note: Identity: input 0 is dtype 7, must be dtype 1");
+  CHECK(host.plugin->ask(ints.raw, nodes, kTrial)->at(0).text == "plugin trial says yes outside its note: Identity: input 0 is dtype 7, must be dtype 1");
   const SampleGraph other(image::pack(identities(1, {2}, OPTIMA_F32, "Softmax")));
-  CHECK(host.plugin->check(other.raw, nodes, kTrial)->at(0).text == "plugin trial says yes outside its note: operator Softmax is not in the note of plugin trial");
+  CHECK(host.plugin->ask(other.raw, nodes, kTrial)->at(0).text == "plugin trial says yes outside its note: operator Softmax is not in the note of plugin trial");
 }
 
 TEST_CASE("DEPENDENCY is that reason for all nodes; other codes are the call's failure") {
@@ -87,7 +87,7 @@ TEST_CASE("a kind that the plugin does not serve, and a half it does not have, a
   TrialHost host;
   const SampleGraph graph(image::pack(identities(1)));
   const uint32_t nodes[] = {11};
-  CHECK(host.plugin->check(graph.raw, nodes, {"GPU", 0, {}, 0}).status().message() == "plugin 'trial': serves TRIAL, REAL, not 'GPU'");
+  CHECK(host.plugin->ask(graph.raw, nodes, {"GPU", 0, {}, 0}).status().message() == "plugin 'trial': serves TRIAL, REAL, not 'GPU'");
   const PluginFolder folder({"fine"});
   const Registry r = scanned(folder.path());
   CHECK(r.compiler("bad")->check_artifact({}, {"BAD", 0, {}, 0}).status().message() == cat("plugin 'bad': '", folder.path(), "/fine.so' has no runtime half"));
@@ -96,10 +96,10 @@ TEST_CASE("a kind that the plugin does not serve, and a half it does not have, a
 TEST_CASE("structs longer than the host knows are read, tails ignored") {
   const PluginFolder folder({"all_long"});
   const Registry r = scanned(folder.path());
-  Plugin* p = r.compiler("bad");
+  Backend* p = r.compiler("bad");
   const SampleGraph graph(image::pack(identities(2)));
   const uint32_t nodes[] = {11, 12};
-  const auto verdicts = p->check(graph.raw, nodes, {"BAD", 0, {}, 0});
+  const auto verdicts = p->ask(graph.raw, nodes, {"BAD", 0, {}, 0});
   REQUIRE(verdicts.ok());
   CHECK(((*verdicts)[0].verdict == OPTIMA_VERDICT_SUPPORTED && (*verdicts)[1].verdict == OPTIMA_VERDICT_SUPPORTED));
   const auto devices = p->devices(nullptr);
@@ -116,7 +116,7 @@ TEST_CASE("init may fail: every later call says why, the file is asked once") {
   TrialHost host(OptionValues{{"trial.init", "no sdk"}});
   const std::string why = "plugin 'trial': init: the Trial SDK 2.1 is not installed; see trial.example";
   CHECK(host.plugin->devices(nullptr).status().message() == why);
-  CHECK(host.plugin->load({}, kTrial, 0).status().message() == why);
+  CHECK(host.plugin->load({}, kTrial, {}).status().message() == why);
 }
 
 TEST_CASE("devices: a refused kind is told apart from devices") {

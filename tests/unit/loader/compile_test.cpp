@@ -5,8 +5,8 @@
 #include <csignal>
 #include <thread>
 
-#include "core/registry/sink.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "core/loader/sink.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -105,10 +105,10 @@ TEST_CASE("a refusal names the node; a node of another graph is not believed") {
   LogTrap log;
   Compiling c;
   const CompileFailure wide = c.fails("unsupported");
-  CHECK((wide.code == OPTIMA_UNSUPPORTED && wide.node == 12));
+  CHECK((wide.code == OPTIMA_UNSUPPORTED && wide.refused.at(0).node == 12));
   CHECK(wide.status.message() == "plugin 'trial': compile: node is too wide");
   const CompileFailure stranger = c.fails("blames a stranger");
-  CHECK((stranger.code == OPTIMA_UNSUPPORTED && stranger.node == OPTIMA_NONE));
+  CHECK((stranger.code == OPTIMA_UNSUPPORTED && stranger.refused.empty()));
   CHECK(log.has("plugin-misbehaves trial: compile: blames node 4711, which the graph does not have"));
   CHECK(c.message("tool failed") == "plugin 'trial': compile: trialc failed (vendor code 3)");
   CHECK(c.fails("gives up").status.kind() == StatusKind::Plugin);
@@ -218,7 +218,7 @@ TEST_CASE("after a fatal failure the plugin's other calls are refused without ca
   CHECK(c.message("fatal") == "plugin 'trial': compile: the board is gone");
   const std::string unusable = "not called, because the plugin reported a fatal failure before";
   CHECK(c.message("") == cat("plugin 'trial': compile: ", unusable));
-  CHECK(c.host.plugin->load({}, c.job.device, 0).status().message() == cat("plugin 'trial': load: ", unusable));
+  CHECK(c.host.plugin->load({}, c.job.device, {}).status().message() == cat("plugin 'trial': load: ", unusable));
 }
 
 TEST_CASE("an unknown code without a text still gives a sentence") {

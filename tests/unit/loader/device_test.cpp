@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/device.hpp"
+#include "core/backend/device.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/elf_note.hpp"
+#include "core/loader/elf_note.hpp"
 
 #include <random>
 
-#include "core/registry/manifest.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "core/loader/parse_manifest.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/gate.hpp"
+#include "core/loader/gate.hpp"
 
 #include <doctest/doctest.h>
 

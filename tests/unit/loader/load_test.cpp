@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -17,8 +17,8 @@ namespace {
 
 const TargetDevice kTrial{"TRIAL", 0, {}, 0};
 
-Plugin::Artifact artifact() {
-  Plugin::Artifact a;
+Backend::Artifact artifact() {
+  Backend::Artifact a;
   a.format_id = "trial.bin/1";
   a.stem = "s";
   a.files.push_back({"s.bin", Blob::copy("bytes", 5)});
@@ -28,7 +28,7 @@ Plugin::Artifact artifact() {
 
 Result<std::unique_ptr<LoadedProgram>> load(TrialHost& host, const std::string& act, const TargetDevice& device = kTrial) {
   host.set({{"trial.load", act}});
-  return host.plugin->load(artifact(), device, 1);
+  return host.plugin->load(artifact(), device, {.threads = 1});
 }
 
 std::unique_ptr<LoadedProgram> loaded(TrialHost& host, const std::string& act = "") {
@@ -63,7 +63,7 @@ struct Buffer {
 
 TEST_CASE("an artifact is judged without being loaded; unknown verdicts read as UNKNOWN") {
   TrialHost host;
-  Plugin::Artifact a = artifact();
+  Backend::Artifact a = artifact();
   const auto good = host.plugin->check_artifact(a, kTrial);
   REQUIRE(good.ok());
   CHECK((good->verdict == OPTIMA_COMPAT_OPTIMAL && good->text == "fine"));
@@ -124,7 +124,7 @@ TEST_CASE("a device whose plugin failed to list it is asked for again, and its s
   const uint32_t nodes[] = {11};
   const auto seen = [&] {
     checked.set({{"trial.init", "asleep at first"}, {"trial.act", "device"}});
-    return checked.plugin->check(graph.raw, nodes, {"TRIAL", 1, {}, 0})->at(0).text;
+    return checked.plugin->ask(graph.raw, nodes, {"TRIAL", 1, {}, 0})->at(0).text;
   };
   CHECK(seen().find("TRIAL:1 ;") == 0);  // what the config says of it is all there is
   CHECK(seen().find("TRIAL:1 t1 cores=8;") == 0);
@@ -187,9 +187,9 @@ TEST_CASE("blobs that a plugin retained outlive the call; a release too many is 
   std::weak_ptr<const void> bytes;
   auto program = [&] {
     host.set({{"trial.load", "retain"}});
-    Plugin::Artifact a = artifact();
+    Backend::Artifact a = artifact();
     bytes = a.files[0].bytes.keeper;
-    return host.plugin->load(std::move(a), kTrial, 1);
+    return host.plugin->load(std::move(a), kTrial, {.threads = 1});
   }();
   REQUIRE_MESSAGE(program.ok(), program.status().message());
   CHECK(!bytes.expired());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/manifest.hpp"
+#include "core/loader/parse_manifest.hpp"
 
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/negotiate.hpp"
+#include "core/loader/negotiate.hpp"
 
 #include <random>
 
-#include "core/registry/library.hpp"
-#include "core/registry/run_path.hpp"
+#include "core/loader/library.hpp"
+#include "core/loader/run_path.hpp"
 #include "core/support/file.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;

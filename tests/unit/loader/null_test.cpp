@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way through plugins/null: scan, check, compile, load, execute.
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
 
 TEST_CASE("a node goes through plugins/null: found, asked, compiled, judged, loaded, executed") {
   Registry registry = scanned(plugins_folder());
-  Plugin* plugin = registry.compiler("null");
+  Backend* plugin = registry.compiler("null");
   REQUIRE(plugin);
   CHECK(plugin == registry.runtime("null"));
   CHECK(plugin->manifest().only_when_named);
@@ -21,7 +21,7 @@ TEST_CASE("a node goes through plugins/null: found, asked, compiled, judged, loa
   const SampleGraph graph(image::pack(identities(1)));
   const uint32_t nodes[] = {11};
   const TargetDevice target{"NULL", 0, {}, 0};
-  const auto verdicts = plugin->check(graph.raw, nodes, target);
+  const auto verdicts = plugin->ask(graph.raw, nodes, target);
   REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
   CHECK((*verdicts)[0].verdict == OPTIMA_VERDICT_SUPPORTED);
 
@@ -38,7 +38,7 @@ TEST_CASE("a node goes through plugins/null: found, asked, compiled, judged, loa
   CHECK(compiled.files == std::vector<std::string>{"subgraph_0.bin"});
   CHECK(compiled.compat_text == "null.copy revision 1");
 
-  Plugin::Artifact artifact;
+  Backend::Artifact artifact;
   artifact.format_id = compiled.format_id;
   artifact.stem = job.stem;
   auto bytes = map_file(folder.path() + "/subgraph_0.bin");
@@ -48,7 +48,7 @@ TEST_CASE("a node goes through plugins/null: found, asked, compiled, judged, loa
   REQUIRE(judged.ok());
   CHECK(judged->verdict == OPTIMA_COMPAT_OPTIMAL);
 
-  auto program = plugin->load(artifact, target, 1);
+  auto program = plugin->load(artifact, target, {.threads = 1});
   REQUIRE_MESSAGE(program.ok(), program.status().message());
   const auto& bindings = (*program)->bindings();
   REQUIRE(bindings.size() == 2);

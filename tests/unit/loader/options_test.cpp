@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/registry/options.hpp"
+#include "core/loader/options.hpp"
 
-#include "core/registry/seam.hpp"
-#include "core/registry/secrets.hpp"
+#include "core/loader/seam.hpp"
+#include "core/loader/secrets.hpp"
 #include "core/support/sha256.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -23,7 +23,7 @@ std::string seen(TrialHost& host, OptionValues options, const TargetDevice& devi
   host.set(options);
   const SampleGraph graph(image::pack(identities(1)));
   const uint32_t nodes[] = {11};
-  const auto verdicts = host.plugin->check(graph.raw, nodes, device);
+  const auto verdicts = host.plugin->ask(graph.raw, nodes, device);
   REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
   return (*verdicts)[0].text;
 }

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <csignal>
 
-#include "core/registry/probe.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "core/loader/probe.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/registry/registry.hpp"
+#include "core/loader/registry.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "optima/image.hpp"
@@ -112,7 +112,7 @@ struct PluginFolder {
 struct TrialHost {
   PluginFolder folder{{"trial"}};
   Registry registry;
-  Plugin* plugin;
+  Backend* plugin;
   explicit TrialHost(OptionValues options = {}, HostServices host = services()) : registry(scanned(folder.path(), std::move(host))) {
     set(std::move(options));
     plugin = registry.compiler("trial");

@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "core/registry/elf_note.hpp"
-#include "core/registry/trust.hpp"
-#include "tests/unit/registry/sample.hpp"
+#include "core/loader/elf_note.hpp"
+#include "core/loader/trust.hpp"
+#include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
 using namespace optima::test;

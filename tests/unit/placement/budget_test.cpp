@@ -2,7 +2,7 @@
 // Limits on the number of subgraphs count over the main graph and the bodies that the host drives together.
 #include <doctest/doctest.h>
 
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;

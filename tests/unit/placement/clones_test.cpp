@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;

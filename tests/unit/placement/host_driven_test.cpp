@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/placement/measured.hpp"
-#include "core/placement/plan_json.hpp"
-#include "core/placement/validate.hpp"
+#include "core/plan/plan_json.hpp"
+#include "core/plan/validate.hpp"
 #include "core/report/report.hpp"
 #include "tests/unit/placement/placing.hpp"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/placement/measured.hpp"
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "tests/unit/placement/placing.hpp"
 

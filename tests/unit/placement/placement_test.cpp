@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/placement/plan_json.hpp"
-#include "core/placement/validate.hpp"
+#include "core/plan/plan_json.hpp"
+#include "core/plan/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 
 #include <functional>
 #include <nlohmann/json.hpp>

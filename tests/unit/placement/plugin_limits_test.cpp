@@ -2,7 +2,7 @@
 // What plugins declare that a subgraph may be, from their notes to the plan, its reasons, its errors and its validation.
 #include <doctest/doctest.h>
 
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 #include "tests/unit/placement/placing.hpp"
 
 using namespace optima;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/placement/validate.hpp"
+#include "core/plan/validate.hpp"
 
 #include <functional>
 #include <random>

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/placement/placement.hpp"
-#include "core/placement/plan_json.hpp"
+#include "core/plan/plan_json.hpp"
 #include "core/report/report.hpp"
 #include "tests/support/fake_plugin.hpp"
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/registry/gate.hpp"
+#include "core/loader/gate.hpp"
 #include "core/runtime/fence.hpp"
 #include "core/runtime/model.hpp"
 #include "core/runtime/request.hpp"
@@ -32,7 +32,7 @@ struct FakeProgram {
   Gate* gate = nullptr;  // held while it executes asynchronously and signals, as of a plugin that signals inside another call
 };
 
-class FakePlugin : public Plugin {
+class FakePlugin : public Backend {
  public:
   std::map<std::string, FakeProgram> programs;
   std::map<std::string, Compatibility> verdicts;  // by stem; OPTIMAL when absent
@@ -50,7 +50,7 @@ class FakePlugin : public Plugin {
     const auto it = verdicts.find(artifact.stem);
     return it == verdicts.end() ? Compatibility{OPTIMA_COMPAT_OPTIMAL, {}} : it->second;
   }
-  Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice&, int64_t) override;
+  Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice&, const LoadJob&) override;
 
  private:
   Manifest manifest_;
@@ -102,7 +102,7 @@ class FakeLoaded : public LoadedProgram {
   const FakeProgram& program_;
 };
 
-inline Result<std::unique_ptr<LoadedProgram>> FakePlugin::load(Artifact artifact, const TargetDevice&, int64_t) {
+inline Result<std::unique_ptr<LoadedProgram>> FakePlugin::load(Artifact artifact, const TargetDevice&, const LoadJob&) {
   loaded.push_back(artifact.stem);
   return std::unique_ptr<LoadedProgram>(new FakeLoaded(programs.at(artifact.stem)));
 }
@@ -110,8 +110,8 @@ inline Result<std::unique_ptr<LoadedProgram>> FakePlugin::load(Artifact artifact
 class FakeSource : public PluginSource {
  public:
   explicit FakeSource(FakePlugin& plugin) : plugin_(plugin) {}
-  Plugin* find(std::string_view id) const override { return id == "fake" ? &plugin_ : nullptr; }
-  std::vector<Plugin*> plugins() const override { return {&plugin_}; }
+  Backend* find(std::string_view id) const override { return id == "fake" ? &plugin_ : nullptr; }
+  std::vector<Backend*> plugins() const override { return {&plugin_}; }
 
  private:
   FakePlugin& plugin_;

@@ -337,8 +337,8 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
   const std::string& act = of(program)->act;
   static constexpr int64_t known[] = {4}, unknown[] = {-1};
   const int64_t* shape = act.rfind("dynamic", 0) == 0 ? unknown : known;
-  optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0};
-  optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 128, 0};
+  optima_binding in{sizeof in, OPTIMA_INPUT, str("x"), OPTIMA_F32, 1, shape, 0, 1, 0, 0, 0, 0};
+  optima_binding out{sizeof out, OPTIMA_OUTPUT, str("y"), OPTIMA_F32, 1, shape, 0, 1, 128, 0, 0, 0};
   if (act == "careless") in.rank = 65;
   if (act == "odd alignment") out.alignment = 48;
   if (act == "high rank") out.rank = 65;

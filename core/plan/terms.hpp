@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/plan: what a plan has to obey, whoever makes it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/allocation/allocation.hpp"
+#include "core/backend/backend.hpp"
+#include "core/graph/graph.hpp"
+#include "core/plan/plan.hpp"
+
+namespace optima {
+
+/// What the user wants, and who serves. Backends are borrowed for the call.
+struct PlanTerms {
+  std::vector<Wish> wishes;                  ///< by node id; may be shorter than there are nodes
+  std::optional<DeviceName> require_device;  ///< every node there, or Placement
+  uint32_t max_subgraphs = 0;                ///< of the plan with those of its bodies; 0 = no limit
+  std::vector<Backend*> plugins;             ///< Registry::compilers(), in its order
+};
+
+/// What the plans of a node's bodies have to obey: wishes of nodes inside are their own, else those of the node around them.
+PlanTerms terms_for_bodies(const Graph& graph, const image::Node& node, const PlanTerms& terms);
+/// The graph that the plan of a body is about; `graph` is the one that the plan around it is about.
+BodyGraph body_of(const Graph& graph, const BodyPlan& body);
+
+}  // namespace optima
