@@ -138,7 +138,8 @@ struct Thunk {
     }
     if constexpr (std::is_base_of_v<Runtime, P>) {
       static constexpr optima_runtime table = {sizeof(table), 0, T::check_artifact, T::load, T::bindings, T::context_create,
-                                               T::context_destroy, T::program_destroy, T::execute, T::output_shapes};
+                                               T::context_destroy, T::program_destroy, T::execute, T::output_shapes,
+                                               nullptr, nullptr, nullptr};
       if (optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &table;
     }
     if constexpr (std::is_base_of_v<Schema, P>) {

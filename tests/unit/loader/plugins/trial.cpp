@@ -468,7 +468,8 @@ int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
 
 const void* get_extension(optima_plugin*, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
-  static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes};
+  static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes,
+                                             nullptr, nullptr, nullptr};
   static constexpr optima_schema schema = {sizeof schema, 0, infer, function_body, evaluate};
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
