@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/allocation/allocation.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "core/config/yaml.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/graph.hpp"
 #include "core/backend/device.hpp"
+#include "core/graph/graph.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 

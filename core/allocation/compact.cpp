@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/allocation/allocation.hpp"
 #include "core/allocation/names.hpp"
+#include "core/support/json_value.hpp"
 
 namespace optima {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/allocation/allocation.hpp"
 #include "core/allocation/names.hpp"

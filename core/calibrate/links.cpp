@@ -5,8 +5,8 @@
 #include <chrono>
 #include <map>
 
-#include "core/calibrate/device_buffer.hpp"
 #include "core/backend/refused.hpp"
+#include "core/calibrate/device_buffer.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -88,8 +88,8 @@ Result<std::vector<LocalDevice>> local_devices(std::span<Backend* const> runtime
   return out;
 }
 
-Result<LinkTime> measure_link(const LocalDevice& from, const LocalDevice& to, const std::atomic<bool>* cancelled) {
-  LinkTime out;
+Result<MeasuredLink> measure_link(const LocalDevice& from, const LocalDevice& to, const std::atomic<bool>* cancelled) {
+  MeasuredLink out;
   out.link.from = from.name;
   out.link.to = to.name;
   const std::string between = cat("link from ", from.name.text(), " to ", to.name.text());

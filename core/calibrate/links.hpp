@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/config/config.hpp"
 #include "core/backend/backend.hpp"
 #include "core/backend/plugin_file.hpp"
+#include "core/config/config.hpp"
 
 namespace optima {
 
@@ -25,7 +25,7 @@ struct LocalDevice {
 Result<std::vector<LocalDevice>> local_devices(std::span<Backend* const> runtimes, std::span<const PluginFile> files, const std::vector<DeviceName>& wanted,
                                                std::vector<std::string>& notes);
 
-struct LinkTime {
+struct MeasuredLink {
   LinkConfig link;
   bool handed_over = false;   ///< both keep tensors in host memory: a tensor changes hands by its address, nothing moves
   size_t sizes = 0;           ///< sizes that were measured
@@ -33,6 +33,6 @@ struct LinkTime {
 
 /// Latency and bandwidth from one device's memory to another's (optima.memory/1): the fastest of several copies of each of 4 KiB to
 /// 16 MiB, and the line through them with the least sum of squared relative errors. Plugin error when a plugin fails; Cancelled.
-Result<LinkTime> measure_link(const LocalDevice& from, const LocalDevice& to, const std::atomic<bool>* cancelled = nullptr);
+Result<MeasuredLink> measure_link(const LocalDevice& from, const LocalDevice& to, const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace optima

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/backend/refused.hpp"
 #include "core/compile/own_operators.hpp"
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
-#include "core/placement/placement.hpp"
 #include "core/loader/note_plugin.hpp"
-#include "core/backend/refused.hpp"
+#include "core/placement/placement.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -12,12 +12,12 @@
 #include "core/allocation/allocation.hpp"
 #include "core/compile/plan_choice.hpp"
 #include "core/config/config.hpp"
+#include "core/loader/registry.hpp"
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/package/package.hpp"
 #include "core/passes/pipeline.hpp"
 #include "core/placement/answers.hpp"
 #include "core/plan/plan.hpp"
-#include "core/loader/registry.hpp"
 
 namespace optima {
 

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
-#include "core/graph/graph.hpp"
 #include "core/backend/refused.hpp"
+#include "core/graph/graph.hpp"
 #include "core/loader/seam.hpp"
 #include "core/support/text.hpp"
 

@@ -3,9 +3,9 @@
 // must outlive what is given out here. Any thread.
 #pragma once
 
+#include "core/loader/registry.hpp"
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/passes/own_operators.hpp"
-#include "core/loader/registry.hpp"
 #include "reference/reference.hpp"
 
 namespace optima {

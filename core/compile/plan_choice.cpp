@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "core/plan/plan_json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

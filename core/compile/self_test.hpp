@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "core/graph/graph.hpp"
-#include "core/package/writer.hpp"
 #include "core/loader/registry.hpp"
+#include "core/package/writer.hpp"
 
 namespace optima::detail {
 

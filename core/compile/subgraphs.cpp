@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "core/compile/scopes.hpp"
-#include "core/placement/other_servers.hpp"
 #include "core/loader/calls.hpp"
+#include "core/placement/other_servers.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"
 

@@ -2,12 +2,12 @@
 #include "core/compile/submodels.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/package/staging.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 

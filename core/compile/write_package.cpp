@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/compile/scopes.hpp"
 #include "core/compile/self_test.hpp"
 #include "core/placement/placement.hpp"
 #include "core/plan/plan_json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

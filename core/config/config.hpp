@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/backend/device.hpp"
 #include "core/backend/backend.hpp"
+#include "core/backend/device.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/config/config.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

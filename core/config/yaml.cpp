@@ -8,10 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "core/loader/secrets.hpp"
 #include "core/loader/seam.hpp"
+#include "core/loader/secrets.hpp"
 #include "core/support/leftovers.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"

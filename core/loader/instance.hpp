@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/backend/manifest.hpp"
 #include "core/loader/host_table.hpp"
 #include "core/loader/library.hpp"
-#include "core/backend/manifest.hpp"
 #include "core/loader/options.hpp"
 #include "core/loader/seam.hpp"
 #include "optima/ext/cost.h"

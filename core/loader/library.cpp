@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
 #define BOOST_DLL_USE_STD_FS
@@ -84,7 +85,7 @@ Result<Library*> open_library(const std::string& path, const FileStamp& seen) {
   auto library = std::make_unique<Library>();
   library->path = path;
   library->stamp = seen;
-  library->query = reinterpret_cast<optima_query_fn>(dlsym(handle.native(), OPTIMA_QUERY_SYMBOL));
+  if (handle.has(OPTIMA_QUERY_SYMBOL)) library->query = &handle.get<std::remove_pointer_t<optima_query_fn>>(OPTIMA_QUERY_SYMBOL);
   all.handles.push_back(std::move(handle));
   const auto after = stamp_of(path);
   if (!after.ok() || *after != seen) return changed(path);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/loader/note_plugin.hpp"
-#include "core/loader/parse_manifest.hpp"
-
 #include <unordered_map>
 
 #include "core/backend/tier_one.hpp"
+#include "core/loader/note_plugin.hpp"
+#include "core/loader/parse_manifest.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
 

@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "core/loader/seam.hpp"
 #include "core/loader/secrets.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/number.hpp"
 #include "core/support/sha256.hpp"
 #include "core/support/text.hpp"

@@ -3,9 +3,9 @@
 #include "core/loader/parse_manifest.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

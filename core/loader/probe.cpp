@@ -15,13 +15,13 @@
 #include <cstring>
 #include <filesystem>
 #include <vector>
-#include <nlohmann/json.hpp>
 
 #include "core/loader/instance.hpp"
 #include "core/loader/plugin_file.hpp"
 #include "core/loader/seam.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/owned_folder.hpp"
 #include "core/support/sha256.hpp"
 #include "core/support/text.hpp"

@@ -12,10 +12,10 @@
 #include <set>
 #include <utility>
 
+#include "core/backend/rank.hpp"
 #include "core/loader/file_plugin.hpp"
 #include "core/loader/plugin_file.hpp"
 #include "core/loader/probe.hpp"
-#include "core/backend/rank.hpp"
 #include "core/loader/trust.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"

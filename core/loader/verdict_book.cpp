@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/loader/seam.hpp"
 #include "core/backend/tier_one.hpp"
+#include "core/loader/seam.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {

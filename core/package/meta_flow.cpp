@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/package: nodes that the host drives, from model.meta. What the run loop relies on is checked here.
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/package/meta_parts.hpp"
 #include "core/support/text.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/package: the text of model.meta -> Package, everything in it checked. Knows no files.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/package/meta_hash.hpp"
 #include "core/package/meta_parts.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 

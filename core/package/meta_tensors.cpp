@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/package: tensors and pass-through of model.meta, of the main graph and of bodies.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/package/meta_parts.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 

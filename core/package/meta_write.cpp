@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/package: Package -> the text of model.meta. Knows no files.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/package/meta_hash.hpp"
 #include "core/package/package.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/cost/work.hpp"
 #include "core/placement/clones.hpp"
 #include "core/support/text.hpp"
-
-#include "core/cost/work.hpp"
 
 namespace optima::detail {
 namespace {

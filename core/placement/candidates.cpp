@@ -6,9 +6,9 @@
 #include <set>
 #include <tuple>
 
-#include "core/placement/other_servers.hpp"
 #include "core/backend/rank.hpp"
 #include "core/backend/refused.hpp"
+#include "core/placement/other_servers.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
 

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "core/allocation/allocation.hpp"
+#include "core/backend/backend.hpp"
+#include "core/backend/plugin_file.hpp"
 #include "core/cost/costs_file.hpp"
 #include "core/graph/graph.hpp"
 #include "core/placement/answers.hpp"
 #include "core/plan/plan.hpp"
 #include "core/plan/terms.hpp"
-#include "core/backend/backend.hpp"
-#include "core/backend/plugin_file.hpp"
 
 namespace optima {
 

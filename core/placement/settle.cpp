@@ -4,10 +4,10 @@
 #include <numeric>
 #include <queue>
 
-#include "core/plan/operators.hpp"
 #include "core/placement/quantized.hpp"
 #include "core/placement/refusal.hpp"
 #include "core/placement/units.hpp"
+#include "core/plan/operators.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/graph/graph.hpp"
 #include "core/backend/backend.hpp"
+#include "core/graph/graph.hpp"
 
 namespace optima::detail {
 

@@ -2,8 +2,8 @@
 #include "core/plan/plan_json.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "optima/abi.h"
 

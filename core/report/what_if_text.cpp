@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/report/table.hpp"
 #include "core/report/what_if.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/model.hpp"
 
-#include "core/loader/calls.hpp"
 #include "core/backend/refused.hpp"
+#include "core/loader/calls.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"

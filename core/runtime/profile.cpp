@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 
 namespace optima {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/package/reader.hpp"
 #include "core/loader/registry.hpp"
+#include "core/package/reader.hpp"
 #include "core/support/blob.hpp"
 
 namespace optima {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/min_cut/min_cut.hpp"
 #include "core/split/bytes_sweep.hpp"
-#include "core/split/min_cut.hpp"
 
 namespace optima::detail {
 namespace {

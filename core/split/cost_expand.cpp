@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "core/min_cut/min_cut.hpp"
 #include "core/split/cost_view.hpp"
-#include "core/split/min_cut.hpp"
 
 namespace optima::detail {
 namespace {

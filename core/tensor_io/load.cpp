@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/support/blob.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"

@@ -2,11 +2,11 @@
 #include "core/tensor_io/save.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/support/file.hpp"
 #include "core/support/json.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"

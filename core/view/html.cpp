@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/report/report.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/view/flat.hpp"
 #include "core/view/palette.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/view/flat.hpp"
 #include "core/view/palette.hpp"

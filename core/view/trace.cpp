@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/view/view.hpp"
 

@@ -66,15 +66,15 @@ Status run(const std::string& program, const std::vector<std::string>& words) {
   OPTIMA_RETURN_IF_ERROR(globals.parse({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)}));
   if (globals.has("help")) return put_out(overview(globals)), Status();
   if (globals.has("version")) return put_out("optima-host " OPTIMA_VERSION "\n"), Status();
-  Session session(program);
-  OPTIMA_RETURN_IF_ERROR(session.apply(globals));
+  Console console(program);
+  OPTIMA_RETURN_IF_ERROR(console.apply(globals));
   if (at == words.size()) {
-    if (globals.has("plugins")) return plugins_verb(session, {});
+    if (globals.has("plugins")) return plugins_verb(console, {});
     put_out(overview(globals));
     return usage_error("no verb given");
   }
   for (const VerbRow& v : kVerbs)
-    if (v.name == words[at]) return v.run(session, {words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()});
+    if (v.name == words[at]) return v.run(console, {words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()});
   return unknown_verb(words[at]);
 }
 

@@ -50,11 +50,11 @@ void declare_costs(Arguments& arguments) {
   arguments.list("costs", "FILE", "measured costs of 'bench --write-costs': what the plan's nodes take; repeats, a later one wins");
 }
 
-Result<CostSources> cost_sources(const Session& session, const Arguments& arguments) {
+Result<CostSources> cost_sources(const Console& console, const Arguments& arguments) {
   CostSources out;
-  OPTIMA_ASSIGN(out.costs, measured_costs(session.config(), arguments.texts("costs")));
-  out.settings = device_settings(session.config());
-  out.links = link_costs(session.config());
+  OPTIMA_ASSIGN(out.costs, measured_costs(console.session().config(), arguments.texts("costs")));
+  out.settings = device_settings(console.session().config());
+  out.links = link_costs(console.session().config());
   return out;
 }
 
@@ -79,8 +79,8 @@ Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {
   return out;
 }
 
-Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
-  PlanRequest out;
+Result<PlanRequest> plan_request(Console& console, const Arguments& arguments) {
+  PlanRequest out = console.session().plan_request();
   out.model = expand_home(arguments.text("MODEL"));
   out.name = arguments.text("name");
   OPTIMA_ASSIGN(out.import, import_options(arguments));
@@ -104,9 +104,8 @@ Result<PlanRequest> plan_request(Session& session, const Arguments& arguments) {
   out.costs = arguments.texts("costs");
   OPTIMA_ASSIGN(const int64_t most, arguments.integer("max-subgraphs", 0, 1, UINT32_MAX));
   out.max_subgraphs = static_cast<uint32_t>(most);
-  OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
-  out.config = session.config();
-  out.warn = [&session](const std::string& text) { session.warn_once(text); };
+  OPTIMA_RETURN_IF_ERROR(console.session().set_options(arguments.texts("option")));
+  out.warn = [&console](const std::string& text) { console.warn_once(text); };
   return out;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/optima_host/run_options.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/model_options.hpp"
@@ -33,7 +32,7 @@ void declare_run(Arguments& arguments) {
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
 }
 
-Result<RunOptions> run_options(Session& session, const Arguments& arguments) {
+Result<RunOptions> run_options(Console& console, const Arguments& arguments) {
   RunOptions out;
   out.package = expand_home(arguments.text("PACKAGE"));
   out.inputs = arguments.texts("input");
@@ -46,15 +45,15 @@ Result<RunOptions> run_options(Session& session, const Arguments& arguments) {
   out.image.layout = arguments.text("layout");
   out.image.color = arguments.text("color");
   OPTIMA_ASSIGN(out.threads, arguments.integer("threads", 0, 1, 4096));
-  OPTIMA_RETURN_IF_ERROR(session.set_options(arguments.texts("option")));
-  out.cancelled = [] { return Session::cancelled().load(); };
+  OPTIMA_RETURN_IF_ERROR(console.session().set_options(arguments.texts("option")));
+  out.cancelled = [] { return Console::cancelled().load(); };
   return out;
 }
 
-RunPrinter printer_of(const Session& session) {
+RunPrinter printer_of(const Console& console) {
   RunPrinter out;
-  if (session.json()) out.document = [&session](const Json& document) { session.print_json(document); };
-  else out.line = [&session](std::string_view line) { session.print(cat(line, "\n")); };
+  if (console.json()) out.document = [&console](const Json& document) { console.print_json(document); };
+  else out.line = [&console](std::string_view line) { console.print(cat(line, "\n")); };
   return out;
 }
 

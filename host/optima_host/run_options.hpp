@@ -3,14 +3,14 @@
 #pragma once
 
 #include "host/optima_host/arguments.hpp"
-#include "host/optima_host/session.hpp"
+#include "host/optima_host/console.hpp"
 #include "host/run_verbs/run_verb.hpp"
 
 namespace optima::host {
 
 /// --input --image --resize --crop --mean --std --layout --color --threads --option
 void declare_run(Arguments& arguments);
-Result<RunOptions> run_options(Session& session, const Arguments& arguments);
-RunPrinter printer_of(const Session& session);
+Result<RunOptions> run_options(Console& console, const Arguments& arguments);
+RunPrinter printer_of(const Console& console);
 
 }  // namespace optima::host

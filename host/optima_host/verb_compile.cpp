@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `compile` and `plan`.
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/compile/submodels.hpp"
 #include "core/plan/plan_json.hpp"
@@ -15,9 +15,9 @@
 namespace optima::host {
 namespace {
 
-Progress::Style style_of(const Session& session) {
-  if (session.json()) return Progress::Style::Silent;
-  return session.terminal() ? Progress::Style::Bar : Progress::Style::Lines;
+Progress::Style style_of(const Console& console) {
+  if (console.json()) return Progress::Style::Silent;
+  return console.terminal() ? Progress::Style::Bar : Progress::Style::Lines;
 }
 
 Json timings_json(const Timings& t) {
@@ -31,40 +31,40 @@ Json plan_document(const Planned& planned) {
 }
 
 /// `--emit submodels`: no plugin compiles, so what only makes sense for a package is refused.
-Status emit(Session& session, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress) {
+Status emit(Console& console, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress) {
   if (arguments.has("self-test") || arguments.has("jobs")) return usage_error("--self-test and --jobs go with --emit package, found --emit submodels");
   Result<Submodels> done = emit_submodels(request, registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
   progress.clear();
   if (!done.ok()) return done.status();
-  session.print(placement_summary(done->planned.plan));
-  session.print(cat("submodels: ", done->folder, "\n"));
+  console.print(placement_summary(done->planned.plan));
+  console.print(cat("submodels: ", done->folder, "\n"));
   Json document = plan_document(done->planned);
   document["submodels"] = done->folder;
-  session.print_json(document);
+  console.print_json(document);
   return {};
 }
 
 }  // namespace
 
-Status plan_verb(Session& session, const std::vector<std::string>& words) {
+Status plan_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("plan", "Reads a model, asks the plugins, splits it, and says which node goes where and why. Writes no artifact.");
   arguments.positional("MODEL", true, "an ONNX file").option("o,o", "FILE", "write the plan, same schema as placement.json; - is stdout");
   declare_import(arguments);
   declare_placement(arguments);
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
-  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "o"));
-  OPTIMA_ASSIGN(PlanRequest request, plan_request(session, arguments));
+  OPTIMA_ASSIGN(const std::string out, console.output_path(arguments, "o"));
+  OPTIMA_ASSIGN(PlanRequest request, plan_request(console, arguments));
   request.plan_only = true;
-  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  OPTIMA_ASSIGN(Registry* registry, console.session().registry());
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
   if (!out.empty()) OPTIMA_RETURN_IF_ERROR(write_output(out, to_text(plan_to_json(planned.plan))));
-  session.print(placement_summary(planned.plan));
-  if (session.json()) session.print_json(plan_document(planned));
+  console.print(placement_summary(planned.plan));
+  if (console.json()) console.print_json(plan_document(planned));
   return {};
 }
 
-Status compile_verb(Session& session, const std::vector<std::string>& words) {
+Status compile_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("compile", "Splits a model over devices, has every piece compiled by its device's plugin, and writes one package.");
   arguments.positional("MODEL", true, "an ONNX file")
       .option("out,o", "OUT", "folder; the package becomes OUT/<name>")
@@ -74,34 +74,33 @@ Status compile_verb(Session& session, const std::vector<std::string>& words) {
       .flag("force", "replace an existing OUT/<name> of the same kind");
   declare_import(arguments);
   declare_placement(arguments);
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   if (!arguments.has("out")) return usage_error("'compile' wants -o OUT: the folder that gets the package");
-  CompileRequest request;
-  OPTIMA_ASSIGN(request.plan, plan_request(session, arguments));
-  OPTIMA_ASSIGN(Registry* registry, session.registry());
+  OPTIMA_ASSIGN(PlanRequest plan, plan_request(console, arguments));
+  CompileRequest request = console.session().compile_request(std::move(plan));
+  OPTIMA_ASSIGN(Registry* registry, console.session().registry());
   request.out = expand_home(arguments.text("out"));
   request.replace = arguments.has("force");
   request.self_test = arguments.has("self-test");
   OPTIMA_ASSIGN(request.jobs, arguments.integer("jobs", 0, 1, 1024));
-  request.options = session.options();
-  request.cancelled = &Session::cancelled();
+  request.cancelled = &Console::cancelled();
 
-  Progress progress(style_of(session));
+  Progress progress(style_of(console));
   const std::string what = arguments.text("emit", "package");
-  if (what == "submodels") return emit(session, arguments, request, *registry, progress);
+  if (what == "submodels") return emit(console, arguments, request, *registry, progress);
   if (what != "package") return usage_error(cat("--emit: found ", quote(what), ", wanted package or submodels"));
   if (!request.plan.supports.empty()) return usage_error("--support plans only: it goes with 'plan' or --emit submodels");
   Result<Compilation> done = compile_model(request, *registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
   progress.clear();
   if (!done.ok()) return done.status();
-  session.print(placement_summary(done->planned.plan));
-  session.print(cat("package: ", done->package.folder, "\n"));
+  console.print(placement_summary(done->planned.plan));
+  console.print(cat("package: ", done->package.folder, "\n"));
   Json document = plan_document(done->planned);
   document["package"] = done->package.folder;
   document["package_hash"] = done->package.hash;
   document["subgraph_ms"] = done->subgraph_ms;
-  session.print_json(document);
+  console.print_json(document);
   return {};
 }
 

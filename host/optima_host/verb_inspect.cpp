@@ -2,10 +2,10 @@
 // host: `inspect`: what is in a model or a package.
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/package/reader.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
@@ -143,18 +143,18 @@ Result<Findings> inspect_package(const std::string& path) {
 
 }  // namespace
 
-Status inspect_verb(Session& session, const std::vector<std::string>& words) {
+Status inspect_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights) or a package (subgraphs, files, hashes).");
   arguments.positional("PATH", true, "an ONNX file or a package folder");
   declare_import(arguments);
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   const std::string path = expand_home(arguments.text("PATH"));
   std::error_code ignored;
   Result<Findings> found = std::filesystem::is_directory(path, ignored) ? inspect_package(path) : inspect_model(path, arguments);
   if (!found.ok()) return found.status();
-  session.print(found->text);
-  session.print_json(found->json);
+  console.print(found->text);
+  console.print_json(found->json);
   return {};
 }
 

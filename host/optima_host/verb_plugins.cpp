@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `plugins`, `devices`, `ops`: what was found in the plugin folders.
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "core/graph/graph.hpp"
 #include "core/backend/refused.hpp"
+#include "core/graph/graph.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "host/optima_host/verbs.hpp"
@@ -36,20 +36,20 @@ Json plugin_json(const PluginFile& f) {
   return j;
 }
 
-void print_refused(const Session& session, const Registry& registry) {
+void print_refused(const Console& console, const Registry& registry) {
   std::string refused;
   for (const PluginFile& f : registry.files())
     if (!f.refusal.ok()) refused += cat("  ", f.path, ": ", f.refusal.message(), "\n");
-  if (!refused.empty()) session.print("refused:\n" + refused);
+  if (!refused.empty()) console.print("refused:\n" + refused);
 }
 
-void print_plugins(const Session& session, const Registry& registry) {
+void print_plugins(const Console& console, const Registry& registry) {
   std::vector<std::vector<std::string>> good = {{"plugin", "version", "roles", "devices", "operators", "file"}};
   for (const PluginFile& f : registry.files())
     if (const Manifest& m = f.manifest; f.refusal.ok())
       good.push_back({cat(m.id, m.only_when_named ? " (only when named)" : ""), m.version, roles(m), kinds(m), cat(m.operators.size()), f.path});
-  session.print(good.size() == 1 ? "no usable plugin\n" : table(good));
-  print_refused(session, registry);
+  console.print(good.size() == 1 ? "no usable plugin\n" : table(good));
+  print_refused(console, registry);
 }
 
 Json refused_json(const Registry& registry) {
@@ -75,9 +75,9 @@ struct DeviceRows {
   std::string remarks, refused;
   std::map<std::string, std::string> served_by;  // kind -> the plugin that its short name means
 
-  void print(const Session& session) const {
-    if (!refused.empty()) session.print("refused kinds:\n" + refused);
-    if (!remarks.empty()) session.print("remarks:\n" + remarks);
+  void print(const Console& console) const {
+    if (!refused.empty()) console.print("refused kinds:\n" + refused);
+    if (!remarks.empty()) console.print("remarks:\n" + remarks);
   }
   void refuse(const std::string& kind, const std::string& plugin, const std::string& device_class, const std::string& why) {
     refused += cat("  ", kind, " (", plugin, "): ", why, "\n");
@@ -137,40 +137,40 @@ std::string types_text(const std::vector<uint64_t>& sets) {
 
 }  // namespace
 
-Status plugins_verb(Session& session, const std::vector<std::string>& words) {
+Status plugins_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("plugins", "Lists every plugin file found, and what was refused and why.");
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
-  OPTIMA_ASSIGN(const Registry* registry, session.registry());
-  print_plugins(session, *registry);
+  OPTIMA_ASSIGN(const Registry* registry, console.session().registry());
+  print_plugins(console, *registry);
   Json list = Json::array();
   for (const PluginFile& f : registry->files()) list.push_back(plugin_json(f));
   const DeviceRows rows = device_rows(*registry);
-  if (!rows.empty()) session.print("\n" + table(rows.rows));
-  rows.print(session);
-  session.print_json(Json{{"plugins", list}, {"devices", rows.json}, {"refused_kinds", rows.refused_json}});
+  if (!rows.empty()) console.print("\n" + table(rows.rows));
+  rows.print(console);
+  console.print_json(Json{{"plugins", list}, {"devices", rows.json}, {"refused_kinds", rows.refused_json}});
   return {};
 }
 
-Status devices_verb(Session& session, const std::vector<std::string>& words) {
+Status devices_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("devices", "Lists the devices that the plugins serve: present on this machine, or to compile for.");
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
-  OPTIMA_ASSIGN(const Registry* registry, session.registry());
+  OPTIMA_ASSIGN(const Registry* registry, console.session().registry());
   const DeviceRows rows = device_rows(*registry);
-  session.print(rows.empty() ? "no device\n" : table(rows.rows));
-  rows.print(session);
-  print_refused(session, *registry);
-  session.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"refused_files", refused_json(*registry)}});
+  console.print(rows.empty() ? "no device\n" : table(rows.rows));
+  rows.print(console);
+  print_refused(console, *registry);
+  console.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"refused_files", refused_json(*registry)}});
   return {};
 }
 
-Status ops_verb(Session& session, const std::vector<std::string>& words) {
+Status ops_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("ops", "Lists the operators a plugin declares in its manifest, read without loading it.");
   arguments.positional("PLUGIN", true, "a plugin id");
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
-  OPTIMA_ASSIGN(const Registry* registry, session.registry());
+  OPTIMA_ASSIGN(const Registry* registry, console.session().registry());
   const std::string id = arguments.text("PLUGIN");
   Backend* plugin = registry->compiler(id);
   if (!plugin) {
@@ -189,8 +189,8 @@ Status ops_verb(Session& session, const std::vector<std::string>& words) {
     list.push_back({{"domain", r.domain}, {"op", r.op}, {"since_version", {r.since_min, r.since_max}}, {"rank", {r.rank_min, r.rank_max}},
                     {"inputs", types_text(r.inputs)}, {"static_shape", r.static_shape}, {"note", r.note}});
   }
-  session.print(table(rows));
-  session.print_json(Json{{"plugin", id}, {"operators", list}});
+  console.print(table(rows));
+  console.print_json(Json{{"plugin", id}, {"operators", list}});
   return {};
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `view`: a plan as a picture.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/plan/plan_json.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/view/view.hpp"
@@ -30,7 +30,7 @@ Result<std::string> picture_of(const Plan& plan, const std::string& suffix, cons
 
 }  // namespace
 
-Status view_verb(Session& session, const std::vector<std::string>& words) {
+Status view_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("view", "Draws a plan: a page to explore (.html), Graphviz' language (.dot) or its drawing (.svg, .png), or node data for "
                               "Model Explorer (.json).");
   arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
@@ -38,10 +38,10 @@ Status view_verb(Session& session, const std::vector<std::string>& words) {
       .option("trace", "FILE", "a trace of 'run --trace': the page shows it as a timeline")
       .flag("what-if", "the page shows what 'explain --what-if' says");
   declare_costs(arguments);
-  OPTIMA_ASSIGN(const bool go, start(session, arguments, words));
+  OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   if (!arguments.has("out")) return usage_error("'view' wants -o FILE, e.g. -o plan.html");
-  OPTIMA_ASSIGN(const std::string out, session.output_path(arguments, "out"));
+  OPTIMA_ASSIGN(const std::string out, console.output_path(arguments, "out"));
   const std::string suffix = out == kStdout ? ".html" : std::filesystem::path(out).extension().string();
   for (const char* extra : {"trace", "what-if"})
     if (arguments.has(extra) && suffix != ".html")
@@ -53,13 +53,13 @@ Status view_verb(Session& session, const std::vector<std::string>& words) {
     OPTIMA_ASSIGN(extras.trace, view::read_trace(expand_home(arguments.text("trace")), plan));
   }
   if (arguments.has("what-if")) {
-    OPTIMA_ASSIGN(const CostSources given, cost_sources(session, arguments));
+    OPTIMA_ASSIGN(const CostSources given, cost_sources(console, arguments));
     OPTIMA_ASSIGN(extras.what_if, what_if(plan, given));
   }
   OPTIMA_ASSIGN(const std::string picture, picture_of(plan, suffix, extras));
   OPTIMA_RETURN_IF_ERROR(write_output(out, picture));
-  session.print(cat("picture: ", out, " (", human_bytes(picture.size()), ")\n"));
-  session.print_json({{"file", out}, {"bytes", picture.size()}});
+  console.print(cat("picture: ", out, " (", human_bytes(picture.size()), ")\n"));
+  console.print_json({{"file", out}, {"bytes", picture.size()}});
   return {};
 }
 

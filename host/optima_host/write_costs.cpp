@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/optima_host/write_costs.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "core/placement/measured.hpp"
 #include "core/plan/plan_json.hpp"
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 

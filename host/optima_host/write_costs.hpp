@@ -4,18 +4,11 @@
 
 #include <string>
 
-#include "core/placement/measured.hpp"
+#include "core/session/cost_samples.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 
 namespace optima::host {
-
-/// Medians of one measurement of a package, microseconds of a run.
-struct PackageTimes {
-  double whole = 0;
-  std::vector<SubgraphTime> subgraphs;  ///< by number, those of bodies over all their trips
-  double loop = -1;                     ///< the run loop's part for each subgraph; negative without subgraphs
-};
 
 /// Of bench's document. InvalidInput when its subgraphs are not those of the plan; `place` is for messages.
 Result<PackageTimes> read_times(const Plan& plan, const Json& measured, const std::string& place);

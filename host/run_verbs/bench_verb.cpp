@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/support/threads.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host/run_verbs: is this package good here, and what devices are there.
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/support/text.hpp"
 #include "core/tensor_io/compare.hpp"

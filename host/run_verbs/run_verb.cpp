@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/support/file.hpp"
+#include "core/support/json_value.hpp"
 #include "core/support/output.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"

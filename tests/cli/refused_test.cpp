@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugin files that are refused: who plans or runs is told of them, by both programs.
 #include <doctest/doctest.h>
-
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/cost/costs_file.hpp"
 #include "core/plan/plan_json.hpp"
 #include "core/plan/validate.hpp"
 #include "core/report/what_if.hpp"
 #include "tests/unit/placement/placing.hpp"
-
-#include <nlohmann/json.hpp>
-#include <random>
 
 using namespace optima;
 using namespace optima::test;

@@ -79,7 +79,7 @@ LocalDevice device(FakePlugin& plugin, const std::string& name) { return {*parse
 
 TEST_CASE("devices that keep tensors in host memory hand them over: nothing is measured, and that is said") {
   FakePlugin a("a", {"CPU"}, {}), b("b", {"CPU"}, {});
-  const Result<LinkTime> t = measure_link(device(a, "CPU:0"), device(b, "CPU:0"));
+  const Result<MeasuredLink> t = measure_link(device(a, "CPU:0"), device(b, "CPU:0"));
   REQUIRE(t.ok());
   CHECK(t->handed_over);
   CHECK(t->link.latency_us == 0);
@@ -92,7 +92,7 @@ TEST_CASE("copies between host and device memory become a latency and a bandwidt
   FakePlugin cpu("cpu", {"CPU"}, {});
   for (bool to_device : {true, false}) {
     const LocalDevice a = device(npu, "NPU:0"), b = device(cpu, "CPU:0");
-    const Result<LinkTime> t = to_device ? measure_link(b, a) : measure_link(a, b);
+    const Result<MeasuredLink> t = to_device ? measure_link(b, a) : measure_link(a, b);
     REQUIRE(t.ok());
     CHECK_FALSE(t->handed_over);
     CHECK(t->sizes == 4);
@@ -106,7 +106,7 @@ TEST_CASE("copies between host and device memory become a latency and a bandwidt
 
 TEST_CASE("memory of another device is imported once where that is possible, else it goes over host memory") {
   MemoryPlugin a("a"), b("b");
-  const Result<LinkTime> direct = measure_link(device(a, "NPU:0"), device(b, "NPU:0"));
+  const Result<MeasuredLink> direct = measure_link(device(a, "NPU:0"), device(b, "NPU:0"));
   REQUIRE(direct.ok());
   CHECK(b.imports == 4);
   CHECK(b.copies == 36);
@@ -134,7 +134,7 @@ TEST_CASE("a plugin that gives no memory is told with its own sentence") {
   MemoryPlugin npu("npu");
   FakePlugin cpu("cpu", {"CPU"}, {});
   npu.refuses = true;
-  const Result<LinkTime> t = measure_link(device(cpu, "CPU:0"), device(npu, "NPU:0"));
+  const Result<MeasuredLink> t = measure_link(device(cpu, "CPU:0"), device(npu, "NPU:0"));
   CHECK(t.status().kind() == StatusKind::Plugin);
   CHECK(t.status().message().find("link from cpu/CPU:0 to npu/NPU:0") != std::string::npos);
   CHECK(t.status().message().find("no card in the slot") != std::string::npos);

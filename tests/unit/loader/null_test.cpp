@@ -23,7 +23,7 @@ TEST_CASE("a node goes through plugins/null: found, asked, compiled, judged, loa
   const TargetDevice target{"NULL", 0, {}, 0};
   const auto verdicts = plugin->ask(graph.raw, nodes, target);
   REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
-  CHECK((*verdicts)[0].verdict == OPTIMA_VERDICT_SUPPORTED);
+  CHECK(verdicts->at(0).verdict == OPTIMA_VERDICT_SUPPORTED);
 
   const TempFolder folder;
   CompileJob job;

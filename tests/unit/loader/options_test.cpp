@@ -25,7 +25,7 @@ std::string seen(TrialHost& host, OptionValues options, const TargetDevice& devi
   const uint32_t nodes[] = {11};
   const auto verdicts = host.plugin->ask(graph.raw, nodes, device);
   REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
-  return (*verdicts)[0].text;
+  return verdicts->at(0).text;
 }
 
 }  // namespace

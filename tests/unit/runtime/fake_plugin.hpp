@@ -42,7 +42,7 @@ class FakePlugin : public Backend {
   const Manifest& manifest() const override { return manifest_; }
   const std::string& path() const override { return path_; }
   Result<std::vector<DeviceInfo>> devices(std::string*) override { return std::vector<DeviceInfo>{}; }
-  Result<std::vector<Verdict>> check(const optima_graph&, std::span<const uint32_t>, const TargetDevice&) override { return plugin_error("no compiler"); }
+  Result<Answers> ask(const optima_graph&, std::span<const uint32_t>, const TargetDevice&) override { return plugin_error("no compiler"); }
   std::variant<Compiled, CompileFailure> compile(const CompileJob&) override { return CompileFailure{}; }
   bool has_schema() override { return false; }
   Result<std::vector<image::Value>> infer(const optima_graph&, uint32_t) override { return plugin_error("no schema"); }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// host: what all verbs share: global options, configuration, the registry, the log, how results are printed.
+// host: what all verbs share: a session by the global options, the log, how results are printed.
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "core/config/config.hpp"
 #include "core/loader/guard.hpp"
-#include "core/loader/registry.hpp"
+#include "core/session/session.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 #include "host/optima_host/arguments.hpp"
@@ -18,21 +16,16 @@
 namespace optima::host {
 
 /// One run of optima-host. Used by one thread; cancelled() may be read by any.
-class Session {
+class Console {
  public:
-  explicit Session(std::string program);
+  explicit Console(std::string program);
 
   /// Takes the global options out of parsed arguments; given before and after the verb, they add up.
   Status apply(const Arguments& arguments);
 
-  /// The plugins, scanned on first use with the options, order and allow-list of the config.
-  Result<Registry*> registry();
-  /// The file of --config, or an empty one.
-  const Config& config() const { return config_; }
-  /// `plugin.key=value` settings of --option, on top of the config's.
-  Status set_options(const std::vector<std::string>& settings);
-  /// Options by plugin as they are in force, for the package.
-  const OptionValues& options() const { return options_; }
+  /// Config, plugins and their options, as the options say.
+  Session& session() { return session_; }
+  const Session& session() const { return session_; }
 
   bool json() const { return json_; }
   /// True when stderr is a terminal: progress bars instead of lines.
@@ -54,14 +47,10 @@ class Session {
 
  private:
   Status start_log(const Arguments& arguments);
-  std::vector<std::string> default_folders() const;
 
   std::string program_;
-  std::vector<std::string> folders_;
-  Config config_;
-  OptionValues options_;
-  bool json_ = false, text_to_stderr_ = false, terminal_ = false, allow_writable_ = false, log_started_ = false;
-  std::optional<Registry> registry_;
+  Session session_;
+  bool json_ = false, text_to_stderr_ = false, terminal_ = false, log_started_ = false;
   std::set<std::string> warned_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/split: minimum cuts between a source and a sink. The only file of the project that uses Boost.Graph is min_cut.cpp.
+// core/min_cut: minimum cuts between a source and a sink. The only file of the project that uses Boost.Graph is min_cut.cpp.
 #pragma once
 
 #include <cstdint>
