@@ -3,10 +3,11 @@
 #include "core/onnx_io/wire_scan.hpp"
 
 #include <charconv>
-#include <cstring>
+#include <span>
 
 #include "core/onnx_io/tensors.hpp"
 #include "core/support/text.hpp"
+#include "core/support/wire.hpp"
 
 namespace optima::onnx_io {
 namespace {
@@ -31,55 +32,9 @@ Kind child(Kind parent, uint32_t field) {
   }
 }
 
-struct Field {
-  uint32_t number = 0, wire = 0;
-  const uint8_t* start = nullptr;  // of the tag
-  const uint8_t* data = nullptr;   // of the value (behind the length)
-  uint64_t size = 0;
-};
-
-// Steps through the fields of one message. Only the four wire types that proto2 without groups has.
-class Reader {
- public:
-  Reader(const uint8_t* data, uint64_t size) : at_(data), end_(data + size) {}
-
-  bool done() const { return at_ == end_; }
-  bool next(Field& f) {
-    f.start = at_;
-    uint64_t tag = 0;
-    if (!varint(tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return false;
-    f.number = static_cast<uint32_t>(tag >> 3);
-    f.wire = static_cast<uint32_t>(tag & 7);
-    f.data = at_;
-    uint64_t size = 0;
-    switch (f.wire) {
-      case 0: if (!varint(size)) return false; size = 0; break;
-      case 1: size = 8; break;
-      case 5: size = 4; break;
-      case 2: if (!varint(size)) return false; f.data = at_; break;
-      default: return false;
-    }
-    if (size > static_cast<uint64_t>(end_ - at_)) { cut_short_ = true; return false; }
-    at_ += size;
-    f.size = static_cast<uint64_t>(at_ - f.data);
-    return true;
-  }
-  bool varint(uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 70; shift += 7) {
-      if (at_ == end_) { cut_short_ = true; return false; }
-      const uint8_t byte = *at_++;
-      if (shift < 64) value |= static_cast<uint64_t>(byte & 0x7F) << shift;
-      if (!(byte & 0x80)) return true;
-    }
-    return false;
-  }
-  bool cut_short() const { return cut_short_; }
-
- private:
-  const uint8_t *at_, *end_;
-  bool cut_short_ = false;
-};
+std::span<const std::byte> bytes_of(const Blob& blob) { return {blob.data, blob.size}; }
+std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+const std::byte* end_of(const WireField& f) { return f.bytes.data() + f.bytes.size(); }
 
 void put_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
@@ -107,105 +62,103 @@ class Scan {
   Scan(const Blob& file, ExternalData& external) : file_(file), external_(external) {}
 
   Result<SlimModel> run() {
-    OPTIMA_RETURN_IF_ERROR(message(Kind::Model, reinterpret_cast<const uint8_t*>(file_.data), file_.size, 0));
+    OPTIMA_RETURN_IF_ERROR(message(Kind::Model, bytes_of(file_), 0));
     return std::move(out_);
   }
 
  private:
-  Status broken(const Reader& reader, const uint8_t* where) const {
-    const auto at = static_cast<uint64_t>(where - reinterpret_cast<const uint8_t*>(file_.data));
+  uint64_t position(const std::byte* at) const { return static_cast<uint64_t>(at - file_.data); }
+  Status broken(const WireReader& reader, const WireField& f) const {
+    const uint64_t at = position(f.start);
     if (reader.cut_short()) return invalid_input(cat("truncated: the field at byte ", at, " goes past the end of the file or of what it is in"));
     return invalid_input(cat("not an ONNX model: no protobuf field at byte ", at));
   }
 
   // Copies the message to out_, replacing what lies in it. Runs of plain fields are copied as one.
-  Status message(Kind kind, const uint8_t* data, uint64_t size, int depth) {
+  Status message(Kind kind, std::span<const std::byte> bytes, int depth) {
     if (depth > kDeepest) return invalid_input("nested too deeply");
-    Reader reader(data, size);
-    const uint8_t* plain = data;
-    auto copy_plain = [&](const uint8_t* end) { out_.bytes.append(reinterpret_cast<const char*>(plain), static_cast<size_t>(end - plain)); };
+    WireReader reader(bytes);
+    const std::byte* plain = bytes.data();
+    auto copy_plain = [&](const std::byte* end) { out_.bytes += text_of({plain, end}); };
     while (!reader.done()) {
-      Field f;
-      if (!reader.next(f)) return broken(reader, f.start);
+      WireField f;
+      if (!reader.next(f)) return broken(reader, f);
       if (kind == Kind::Model) OPTIMA_RETURN_IF_ERROR(known_model_field(f));
       const bool training = kind == Kind::Model && f.number == 20;  // a second set of weights that inference never reads
-      const Kind inner = f.wire == 2 ? child(kind, f.number) : Kind::Other;
+      const Kind inner = f.type == WireType::Bytes ? child(kind, f.number) : Kind::Other;
       if (inner == Kind::Other && !training) continue;
       copy_plain(f.start);
-      plain = f.data + f.size;
+      plain = end_of(f);
       if (training) continue;
       const size_t start = open_message(out_.bytes, f.number);
-      OPTIMA_RETURN_IF_ERROR(inner == Kind::Tensor ? tensor(f.data, f.size) : message(inner, f.data, f.size, depth + 1));
+      OPTIMA_RETURN_IF_ERROR(inner == Kind::Tensor ? tensor(f.bytes) : message(inner, f.bytes, depth + 1));
       close_message(out_.bytes, start);
     }
-    copy_plain(data + size);
+    copy_plain(bytes.data() + bytes.size());
     return {};
   }
 
-  static Status known_model_field(const Field& f) {
+  static Status known_model_field(const WireField& f) {
     const bool known = (f.number >= 1 && f.number <= 8) || f.number == 14 || f.number == 20 || f.number == 25 || f.number == 26;
     const bool number = f.number == 1 || f.number == 5;
-    if (known && f.wire == (number ? 0u : 2u)) return {};
-    return invalid_input(cat("not an ONNX model: field ", f.number, " of wire type ", f.wire, ", wanted one of a model"));
+    if (known && f.type == (number ? WireType::Varint : WireType::Bytes)) return {};
+    return invalid_input(cat("not an ONNX model: field ", f.number, " of wire type ", static_cast<uint32_t>(f.type), ", wanted one of a model"));
   }
 
   struct TensorFields {
     int32_t dtype = 0;
     std::vector<int64_t> dims;
     std::string name;
-    Field raw, single_packed;  // single_packed: the only float_data or double_data field
+    std::span<const std::byte> raw, single_packed;  // single_packed: the only float_data or double_data field
     uint64_t typed_bytes = 0;
     int packed_count = 0;
     bool external = false, has_raw = false, strings = false;
   };
 
-  Status tensor(const uint8_t* data, uint64_t size) {
+  Status tensor(std::span<const std::byte> bytes) {
     TensorFields t;
-    OPTIMA_RETURN_IF_ERROR(read_tensor(data, size, t));
+    OPTIMA_RETURN_IF_ERROR(read_tensor(bytes, t));
     if (optima_dtype_bits(t.dtype) == 0 && t.dtype != OPTIMA_STRING)
       return invalid_input(cat("tensor ", quote(t.name), ": element type ", t.dtype, ", which is not known"));
-    const auto whole = std::string_view(reinterpret_cast<const char*>(data), size);
+    const std::string_view whole = text_of(bytes);
     if (t.external) return external_tensor(t, whole);
-    if (t.has_raw && t.raw.size > kLargeTensor && !t.strings) return move(t, slice_of(t.raw));
+    if (t.has_raw && t.raw.size() > kLargeTensor && !t.strings) return move(t, slice_of(t.raw));
     if (t.has_raw || t.strings || t.typed_bytes <= kLargeTensor) return copy(whole);
     const bool plain = (t.dtype == OPTIMA_F32 || t.dtype == OPTIMA_F64) && t.packed_count == 1;
-    if (plain && t.single_packed.size == t.typed_bytes) return move(t, slice_of(t.single_packed));
+    if (plain && t.single_packed.size() == t.typed_bytes) return move(t, slice_of(t.single_packed));
     return decoded_tensor(t, whole);
   }
 
-  Status read_tensor(const uint8_t* data, uint64_t size, TensorFields& t) {
-    Reader reader(data, size);
+  Status read_tensor(std::span<const std::byte> bytes, TensorFields& t) {
+    WireReader reader(bytes);
     while (!reader.done()) {
-      Field f;
-      if (!reader.next(f)) return broken(reader, f.start);
-      uint64_t n = 0;
-      if (f.wire == 0) Reader(f.data, f.size).varint(n);
+      WireField f;
+      if (!reader.next(f)) return broken(reader, f);
+      const uint64_t n = f.type == WireType::Varint ? f.value : 0;
       switch (f.number) {
-        case 1: read_dims(f, n, t.dims); break;
+        case 1: read_dims(f, t.dims); break;
         case 2: t.dtype = static_cast<int32_t>(n); break;
         case 4: case 10:  // float_data, double_data: packed, these are the tensor's bytes as they are
-          if (f.wire == 2) t.single_packed = f, ++t.packed_count;
+          if (f.type == WireType::Bytes) t.single_packed = f.bytes, ++t.packed_count;
           [[fallthrough]];
-        case 5: case 7: case 11: t.typed_bytes += f.size; break;
+        case 5: case 7: case 11: t.typed_bytes += f.bytes.size(); break;
         case 6: t.strings = true; break;
-        case 8: t.name.assign(reinterpret_cast<const char*>(f.data), f.size); break;
-        case 9: t.raw = f, t.has_raw = f.wire == 2; break;
+        case 8: t.name = text_of(f.bytes); break;
+        case 9: t.raw = f.bytes, t.has_raw = f.type == WireType::Bytes; break;
         case 14: t.external = n == 1; break;
         default: break;
       }
     }
     return {};
   }
-  static void read_dims(const Field& f, uint64_t n, std::vector<int64_t>& dims) {
-    if (f.wire == 0) dims.push_back(static_cast<int64_t>(n));
-    if (f.wire != 2) return;
-    Reader packed(f.data, f.size);
-    while (!packed.done() && packed.varint(n)) dims.push_back(static_cast<int64_t>(n));
+  static void read_dims(const WireField& f, std::vector<int64_t>& dims) {
+    if (f.type == WireType::Varint) dims.push_back(static_cast<int64_t>(f.value));
+    if (f.type != WireType::Bytes) return;
+    WireReader packed(f.bytes);
+    for (uint64_t n = 0; !packed.done() && packed.varint(n);) dims.push_back(static_cast<int64_t>(n));
   }
 
-  Blob slice_of(const Field& f) const {
-    return slice(file_, static_cast<uint64_t>(f.data - reinterpret_cast<const uint8_t*>(file_.data)), f.size);
-  }
+  Blob slice_of(std::span<const std::byte> bytes) const { return slice(file_, position(bytes.data()), bytes.size()); }
   Status copy(std::string_view whole) {
     out_.bytes += whole;
     return {};
@@ -268,7 +221,7 @@ class Scan {
     for (int64_t d : t.dims) put_varint(out_.bytes, 1 << 3), put_varint(out_.bytes, static_cast<uint64_t>(d));
     put_varint(out_.bytes, 2 << 3), put_varint(out_.bytes, static_cast<uint64_t>(static_cast<int64_t>(t.dtype)));
     put_bytes(out_.bytes, 8, t.name);
-    put_bytes(out_.bytes, 9, std::string_view(reinterpret_cast<const char*>(bytes.data), bytes.size));
+    put_bytes(out_.bytes, 9, text_of(bytes_of(bytes)));
     return {};
   }
 

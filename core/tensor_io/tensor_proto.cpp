@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/support/text.hpp"
+#include "core/support/wire.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
@@ -16,54 +17,6 @@ enum Field : uint32_t {
 };
 constexpr size_t kMostDims = 64;
 
-struct Value {
-  uint32_t field = 0, wire = 0;
-  uint64_t number = 0;                // wire 0, 1 and 5
-  std::span<const std::byte> bytes;   // wire 2
-};
-
-// Protocol-buffer wire format: a varint tag (field << 3 | wire type), then a varint, 8 bytes, length + bytes, or 4 bytes.
-class Wire {
- public:
-  explicit Wire(std::span<const std::byte> bytes) : rest_(bytes) {}
-  bool done() const { return rest_.empty(); }
-
-  bool varint(uint64_t& out) {
-    out = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (rest_.empty()) return false;
-      const auto b = static_cast<uint64_t>(rest_.front());
-      rest_ = rest_.subspan(1);
-      out |= (b & 0x7F) << shift;
-      if (b < 0x80) return true;
-    }
-    return false;
-  }
-  bool fixed(uint64_t& out, size_t n) {
-    if (rest_.size() < n) return false;
-    out = 0;
-    std::memcpy(&out, rest_.data(), n);
-    rest_ = rest_.subspan(n);
-    return true;
-  }
-  bool next(Value& v) {
-    uint64_t tag = 0, length = 0;
-    if (!varint(tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3) return false;
-    v.field = static_cast<uint32_t>(tag >> 3);
-    v.wire = static_cast<uint32_t>(tag & 7);
-    if (v.wire == 0) return varint(v.number);
-    if (v.wire == 1) return fixed(v.number, 8);
-    if (v.wire == 5) return fixed(v.number, 4);
-    if (v.wire != 2 || !varint(length) || length > rest_.size()) return false;
-    v.bytes = rest_.first(length);
-    rest_ = rest_.subspan(length);
-    return true;
-  }
-
- private:
-  std::span<const std::byte> rest_;
-};
-
 struct Parsed {
   std::string name;
   int32_t dtype = OPTIMA_UNDEFINED;
@@ -74,12 +27,12 @@ struct Parsed {
 };
 
 // A repeated scalar comes packed (one run of bytes) or one value at a time.
-bool add_numbers(const Value& v, size_t fixed_size, std::vector<uint64_t>& out) {
-  if (v.wire != 2) {
-    out.push_back(v.number);
+bool add_numbers(const WireField& v, size_t fixed_size, std::vector<uint64_t>& out) {
+  if (v.type != WireType::Bytes) {
+    out.push_back(v.value);
     return true;
   }
-  Wire wire(v.bytes);
+  WireReader wire(v.bytes);
   while (!wire.done()) {
     uint64_t n = 0;
     if (fixed_size ? !wire.fixed(n, fixed_size) : !wire.varint(n)) return false;
@@ -88,21 +41,21 @@ bool add_numbers(const Value& v, size_t fixed_size, std::vector<uint64_t>& out) 
   return true;
 }
 
-bool take(const Value& v, Parsed& p) {
-  switch (v.field) {
+bool take(const WireField& v, Parsed& p) {
+  switch (v.number) {
     case kDims: {
       std::vector<uint64_t> dims;
       if (!add_numbers(v, 0, dims)) return false;
       p.dims.insert(p.dims.end(), dims.begin(), dims.end());
       return p.dims.size() <= kMostDims;
     }
-    case kDataType: p.dtype = static_cast<int32_t>(v.number); return v.wire == 0;
+    case kDataType: p.dtype = static_cast<int32_t>(v.value); return v.type == WireType::Varint;
     case kFloatData: return add_numbers(v, 4, p.words);
     case kDoubleData: return add_numbers(v, 8, p.words);
     case kInt32Data: case kInt64Data: case kUint64Data: return add_numbers(v, 0, p.words);
-    case kName: p.name.assign(reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()); return v.wire == 2;
-    case kRawData: p.raw = v.bytes, p.has_raw = true; return v.wire == 2;
-    case kDataLocation: p.external = v.number == 1; return v.wire == 0;
+    case kName: p.name.assign(reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()); return v.type == WireType::Bytes;
+    case kRawData: p.raw = v.bytes, p.has_raw = true; return v.type == WireType::Bytes;
+    case kDataLocation: p.external = v.value == 1; return v.type == WireType::Varint;
     default: return true;
   }
 }
@@ -130,8 +83,8 @@ Status fill(Tensor& t, const Parsed& p, std::string_view what) {
 
 Result<Tensor> read_tensor_proto(std::span<const std::byte> bytes, std::string_view what) {
   Parsed p;
-  for (Wire wire(bytes); !wire.done();) {
-    Value v;
+  for (WireReader wire(bytes); !wire.done();) {
+    WireField v;
     if (!wire.next(v) || !take(v, p)) return invalid_input(cat(what, ": is not a TensorProto, or is cut off"));
   }
   if (p.external) return invalid_input(cat(what, ": keeps its data in another file, wanted it inside"));
