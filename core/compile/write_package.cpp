@@ -6,6 +6,7 @@
 
 #include "core/compile/scopes.hpp"
 #include "core/compile/self_test.hpp"
+#include "core/flow/node.hpp"
 #include "core/placement/placement.hpp"
 #include "core/plan/plan_json.hpp"
 #include "core/support/json_value.hpp"
@@ -104,14 +105,16 @@ class Description {
     const image::Graph& g = scope.graph->main();
     const image::Node& node = g.nodes[n];
     FlowNode out;
+    const FlowSignature signature = signature_of(node, *flow_op(node));
     out.name = node.name, out.op = node.op_type;
     for (const uint32_t v : node.inputs) {
       OPTIMA_ASSIGN(FlowInput in, flow_input(*scope.graph, v));
       out.inputs.push_back(std::move(in));
     }
-    if (node.op_type == "Loop") out.inputs.resize(std::max<size_t>(out.inputs.size(), 2));
+    out.inputs.resize(signature.inputs);
     for (const uint32_t v : node.outputs) out.outputs.push_back(v != OPTIMA_NONE && is_read(scope, v) ? g.values[v].name : "");
-    add_scans(node, out);
+    FlowScans scans = scans_of(node, signature);
+    out.scan_inputs = std::move(scans.inputs), out.scan_outputs = std::move(scans.outputs);
     for (size_t s = 1, b = 0; b < scope.plan->bodies.size(); ++b) {
       const BodyPlan& body = scope.plan->bodies[b];
       while (scopes_[s].plan != &body.plan) ++s;
@@ -134,25 +137,6 @@ class Description {
     OPTIMA_ASSIGN(in.weight, writer_.add_weight(graph.blobs[constant.blob]));
     in.dtype = constant.dtype, in.shape = constant.dims;
     return in;
-  }
-
-  static void add_scans(const image::Node& node, FlowNode& out) {
-    const auto list = [&](std::string_view name) {
-      for (const image::Attr& a : node.attrs)
-        if (a.name == name) return a.ints;
-      return std::vector<int64_t>();
-    };
-    size_t scanned = 0;
-    for (const image::Attr& a : node.attrs)
-      if (a.name == "num_scan_inputs") scanned = static_cast<size_t>(a.i);
-    const size_t states = node.op_type == "Loop" ? out.inputs.size() - 2 : out.inputs.size() - scanned;
-    const auto scans = [](const std::vector<int64_t>& axes, const std::vector<int64_t>& directions, size_t count) {
-      std::vector<FlowScan> made(count);
-      for (size_t k = 0; k < count; ++k) made[k] = {k < axes.size() ? axes[k] : 0, k < directions.size() && directions[k] != 0};
-      return made;
-    };
-    if (node.op_type == "Scan") out.scan_inputs = scans(list("scan_input_axes"), list("scan_input_directions"), scanned);
-    if (node.op_type != "If") out.scan_outputs = scans(list("scan_output_axes"), list("scan_output_directions"), out.outputs.size() - states);
   }
 
   Result<FlowBody> flow_body(const PlanScope& around, const PlanScope& scope, const std::string& name) {

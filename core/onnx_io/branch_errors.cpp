@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/flow/node.hpp"
 
 namespace optima::onnx_io {
 namespace {
@@ -13,7 +14,7 @@ using Names = std::set<std::string_view>;
 void add_names(const onnx::GraphProto& g, bool in_branch, Names& out) {
   for (const onnx::NodeProto& node : g.node()) {
     if (in_branch) out.insert(node.name());
-    const bool branches = in_branch || (node.op_type() == "If" && node.domain().empty());
+    const bool branches = in_branch || flow_op(node.domain(), node.op_type()) == FlowOp::If;
     for (const onnx::AttributeProto& a : node.attribute()) {
       if (a.has_g()) add_names(a.g(), branches, out);
       for (const onnx::GraphProto& body : a.graphs()) add_names(body, branches, out);
@@ -23,7 +24,7 @@ void add_names(const onnx::GraphProto& g, bool in_branch, Names& out) {
 
 void add_names(const Graph& graph, const image::Node& node, bool in_branch, Names& out) {
   if (in_branch) out.insert(node.name);
-  const bool branches = in_branch || (node.op_type == "If" && node.domain.empty());
+  const bool branches = in_branch || flow_op(node) == FlowOp::If;
   for_each_body(node, [&](uint32_t body) {
     for (const image::Node& inner : graph.contents.graphs[body].nodes) add_names(graph, inner, branches, out);
   });

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/flow/signature.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/structure.hpp"
 #include "core/support/log.hpp"
@@ -65,8 +66,8 @@ void for_each_dim(GraphProto& g, F&& f) {
     for_each_body(node, [&](GraphProto& body, const std::string&, int) { for_each_dim(body, f); });
 }
 
-bool is_loop(const onnx::NodeProto& node) { return node.op_type() == "Loop" && node.domain().empty(); }
-constexpr int kOfTheLoop = 2;  // a Loop's trip count and condition, its body's trip number and condition: they have no size that could be stale
+bool is_loop(const onnx::NodeProto& node) { return flow_op(node.domain(), node.op_type()) == FlowOp::Loop; }
+constexpr int kOfTheLoop = static_cast<int>(kLoopInputsAhead);  // trip count or number and condition: they have no size that could be stale
 
 // A graph's values whose shape is the file's fact: the main graph's inputs, and constants.
 class Facts {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx_io/loop_shapes.hpp"
 
+#include "core/flow/signature.hpp"
 #include "core/onnx_io/types.hpp"
 
 namespace optima::onnx_io {
 namespace {
 
 using Shape = std::optional<std::vector<image::Dim>>;
-constexpr int kBefore = 2;   // a Loop's trip count and condition; its body's trip number and condition
+constexpr int kAhead = static_cast<int>(kLoopInputsAhead), kGivenAhead = static_cast<int>(kLoopOutputsAhead);
 constexpr int kRounds = 16;  // a shape that is not settled by then is not kept
 
 onnx::GraphProto* body_of(onnx::NodeProto& loop) {
@@ -60,16 +61,16 @@ bool survives(Shape& kept, const Shape& found) {
 
 std::vector<Shape> kept_shapes(const onnx::NodeProto& loop, const std::vector<onnx::TypeProto>& initial, const std::function<void(onnx::NodeProto&)>& infer) {
   std::vector<Shape> kept;
-  for (size_t i = kBefore; i < initial.size(); ++i) kept.push_back(shape_of(initial[i]));
+  for (size_t i = kLoopInputsAhead; i < initial.size(); ++i) kept.push_back(shape_of(initial[i]));
   for (int round = 0; round < kRounds; ++round) {
     onnx::NodeProto trip = loop;
     onnx::GraphProto* body = body_of(trip);
     const int carried = static_cast<int>(kept.size());
-    if (!body || body->input_size() != kBefore + carried || body->output_size() < 1 + carried) return {};
-    for (int k = 0; k < carried; ++k) assume(kept[static_cast<size_t>(k)], *body->mutable_input(kBefore + k)->mutable_type());
+    if (!body || body->input_size() != kAhead + carried || body->output_size() < kGivenAhead + carried) return {};
+    for (int k = 0; k < carried; ++k) assume(kept[static_cast<size_t>(k)], *body->mutable_input(kAhead + k)->mutable_type());
     infer(trip);
     bool settled = true;
-    for (int k = 0; k < carried; ++k) settled &= survives(kept[static_cast<size_t>(k)], shape_of(body->output(1 + k).type()));
+    for (int k = 0; k < carried; ++k) settled &= survives(kept[static_cast<size_t>(k)], shape_of(body->output(kGivenAhead + k).type()));
     if (settled) return kept;
   }
   return {};

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "core/flow/node.hpp"
 #include "core/onnx_io/branch_errors.hpp"
 #include "core/onnx_io/foreign_types.hpp"
 #include "core/onnx_io/loop_shapes.hpp"
@@ -61,7 +62,7 @@ class TypeInference::State {
     onnx::NodeProto proto;
     OPTIMA_RETURN_IF_ERROR(writer_.node(node, names_, proto));
     const Status status = guarded(cat("node ", quote(node.name), " (", node.op_type, ")"), [&]() -> Status {
-      if (node.op_type == "Loop" && node.domain.empty()) OPTIMA_RETURN_IF_ERROR(keep_loop_shapes(node, schema, proto));
+      if (flow_op(node) == FlowOp::Loop) OPTIMA_RETURN_IF_ERROR(keep_loop_shapes(node, schema, proto));
       return infer(node, proto, schema);
     });
     return inputs_typed(node) ? status : Status();  // behind an operator that nobody knows, rules fail for want of a type
@@ -136,7 +137,7 @@ class TypeInference::State {
     for_each_body(node, [&](uint32_t index) {
       image::Graph& body = graph_.contents.graphs[index];
       for (size_t k = 0; k < kept.size(); ++k) {
-        correct_dims(body.values[body.inputs[2 + k]], kept[k]);
+        correct_dims(body.values[body.inputs[kLoopInputsAhead + k]], kept[k]);
         if (k >= node.outputs.size() || node.outputs[k] == OPTIMA_NONE) continue;
         if (correct_dims(here().values[node.outputs[k]], kept[k])) corrected_.insert(node.outputs[k]);
       }
@@ -153,8 +154,8 @@ class TypeInference::State {
 
   // An If whose condition is known is inferred as if both branches were the one that it takes; gives the name of the other.
   std::string drop_other_branch(const image::Node& node, onnx::NodeProto& proto) const {
-    if (node.op_type != "If" || !node.domain.empty() || node.inputs.size() != 1) return "";
-    const std::optional<bool> condition = known_condition(graph_, here().values[node.inputs[0]]);
+    if (flow_op(node) != FlowOp::If || node.inputs.size() != 1) return "";
+    const std::optional<bool> condition = known_condition(graph_, here().values[node.inputs[kBranchCondition]]);
     if (!condition) return "";
     onnx::AttributeProto *then = nullptr, *other = nullptr;
     for (onnx::AttributeProto& a : *proto.mutable_attribute()) (a.name() == "then_branch" ? then : other) = &a;
@@ -309,8 +310,8 @@ std::optional<bool> known_condition(const Graph& graph, const image::Value& cond
   if (condition.constant == OPTIMA_NONE) return std::nullopt;
   const image::Constant& c = graph.contents.constants[condition.constant];
   const Blob& bytes = graph.blobs[c.blob];
-  if (c.dtype != OPTIMA_BOOL || bytes.size != 1) return std::nullopt;
-  return bytes.data[0] != std::byte{0};
+  const std::optional<int64_t> value = c.dtype == OPTIMA_BOOL ? flow_scalar(c.dtype, {bytes.data, bytes.size}) : std::nullopt;
+  return value ? std::optional(*value != 0) : std::nullopt;
 }
 
 bool is_known(const image::Node& node) { return onnx::OpSchemaRegistry::Schema(node.op_type, node.since_version, node.domain) != nullptr; }

@@ -56,47 +56,31 @@ Result<FlowBody> read_body(const JsonReader& r, const Package& package) {
   return body;
 }
 
-// What the operator wants: bodies by their names, in this order, formal inputs and outputs of each, and scans.
-struct Wanted {
-  std::vector<std::string> bodies;
-  size_t inputs, outputs, scan_inputs, scan_outputs;
-};
-
-Result<Wanted> wanted_by(const FlowNode& node, const std::string& place) {
-  const size_t in = node.inputs.size(), out = node.outputs.size();
-  if (node.op == "If") return Wanted{{"then_branch", "else_branch"}, 0, out, 0, 0};
-  if (node.op == "Loop") return Wanted{{"body"}, in, out + 1, 0, out - std::min(out, in - std::min<size_t>(in, 2))};
-  if (node.op == "Scan") return Wanted{{"body"}, in, out, node.scan_inputs.size(), out - std::min(out, in - std::min(in, node.scan_inputs.size()))};
-  return invalid_input(cat(place, ".op: found ", quote(node.op), ", wanted If, Loop or Scan"));
-}
-
-// Which inputs must be there: all but a Loop's trip count and condition.
-Status check_inputs(const FlowNode& node, const std::string& place) {
-  const size_t optional = node.op == "Loop" ? 2 : 0, least = node.op == "Loop" ? 2 : 1;
-  const size_t states = node.op == "If" ? 0 : node.inputs.size() - std::min(node.inputs.size(), node.op == "Loop" ? 2 : node.scan_inputs.size());
-  if (node.inputs.size() < least || (node.op == "If" && node.inputs.size() > 1) || node.outputs.size() < states ||
-      (node.op == "Scan" && (node.scan_inputs.empty() || node.scan_inputs.size() > node.inputs.size())))
+Status check_inputs(const FlowNode& node, const FlowSignature& signature, const std::string& place) {
+  if (!signature.fits())
     return invalid_input(cat(place, ": ", node.inputs.size(), " inputs, ", node.scan_inputs.size(), " of them scanned, and ", node.outputs.size(),
                              " outputs fit no ", node.op));
-  for (size_t i = optional; i < node.inputs.size(); ++i)
-    if (node.inputs[i].tensor.empty() && node.inputs[i].weight.empty())
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (!signature.may_lack(i) && node.inputs[i].tensor.empty() && node.inputs[i].weight.empty())
       return invalid_input(cat(place, ".inputs[", i, "]: is null, wanted a tensor"));
   return {};
 }
 
 Status check_node(const FlowNode& node, const std::string& place) {
-  OPTIMA_ASSIGN(const Wanted w, wanted_by(node, place));
-  OPTIMA_RETURN_IF_ERROR(check_inputs(node, place));
-  if (node.bodies.size() != w.bodies.size() || node.scan_inputs.size() != w.scan_inputs || node.scan_outputs.size() != w.scan_outputs)
+  const std::optional<FlowSignature> s = signature_of(node);
+  if (!s) return invalid_input(cat(place, ".op: found ", quote(node.op), ", wanted If, Loop or Scan"));
+  OPTIMA_RETURN_IF_ERROR(check_inputs(node, *s, place));
+  const std::vector<std::string> names = body_names(s->op);
+  if (node.bodies.size() != names.size() || node.scan_inputs.size() != s->scan_inputs || node.scan_outputs.size() != s->scan_outputs)
     return invalid_input(cat(place, ": found ", node.bodies.size(), " bodies, ", node.scan_inputs.size(), " scanned inputs and ",
-                             node.scan_outputs.size(), " scanned outputs, wanted ", w.bodies.size(), ", ", w.scan_inputs, " and ", w.scan_outputs));
-  for (size_t b = 0; b < w.bodies.size(); ++b)  // the run loop takes them by their place
-    if (node.bodies[b].name != w.bodies[b])
-      return invalid_input(cat(place, ".bodies[", b, "].name: found ", quote(node.bodies[b].name), ", wanted ", quote(w.bodies[b])));
+                             node.scan_outputs.size(), " scanned outputs, wanted ", names.size(), ", ", s->scan_inputs, " and ", s->scan_outputs));
+  for (size_t b = 0; b < names.size(); ++b)  // the run loop takes them by their place
+    if (node.bodies[b].name != names[b])
+      return invalid_input(cat(place, ".bodies[", b, "].name: found ", quote(node.bodies[b].name), ", wanted ", quote(names[b])));
   for (const FlowBody& body : node.bodies)
-    if (body.inputs.size() != w.inputs + body.captures.size() || body.outputs.size() != w.outputs)
+    if (body.inputs.size() != s->body_inputs() + body.captures.size() || body.outputs.size() != s->body_outputs())
       return invalid_input(cat(place, ": body ", quote(body.name), " has ", body.inputs.size(), " inputs and ", body.outputs.size(),
-                               " outputs, wanted ", w.inputs + body.captures.size(), " and ", w.outputs));
+                               " outputs, wanted ", s->body_inputs() + body.captures.size(), " and ", s->body_outputs()));
   return {};
 }
 
@@ -139,3 +123,13 @@ Result<std::vector<FlowNode>> read_flow(const JsonReader& r, const Package& pack
 }
 
 }  // namespace optima::detail
+
+namespace optima {
+
+std::optional<FlowSignature> signature_of(const FlowNode& node) {
+  const std::optional<FlowOp> op = flow_op("", node.op);
+  if (!op) return std::nullopt;
+  return FlowSignature::of(*op, node.inputs.size(), node.outputs.size(), node.scan_inputs.size());
+}
+
+}  // namespace optima

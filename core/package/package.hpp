@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend/backend.hpp"
+#include "core/flow/signature.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
@@ -62,12 +63,6 @@ struct FlowInput {
   std::vector<int64_t> shape;  ///< of the constant
 };
 
-/// How a Scan takes slices of an input, or a Loop or Scan puts an output together.
-struct FlowScan {
-  int64_t axis = 0;       ///< may count from the end
-  bool backward = false;  ///< last slice first
-};
-
 /// A body with what the run loop needs: the same as for the main graph, under names of its own.
 struct FlowBody {
   std::string name;                          ///< "body", "then_branch", "else_branch"
@@ -85,8 +80,10 @@ struct FlowNode {
   std::vector<std::string> outputs;             ///< tensors, empty when nobody reads it
   std::vector<FlowScan> scan_inputs;            ///< Scan: of the last inputs
   std::vector<FlowScan> scan_outputs;           ///< Loop, Scan: of the last outputs
-  std::vector<FlowBody> bodies;                 ///< then and else; or the body
+  std::vector<FlowBody> bodies;                 ///< in the order of body_names()
 };
+/// Empty when the host drives no such operator. What the reader has read fits.
+std::optional<FlowSignature> signature_of(const FlowNode& node);
 
 /// One way to run the model.
 struct PackageVariant {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/flow/node.hpp"
 #include "core/onnx_io/type_inference.hpp"
 #include "core/passes/constant_values.hpp"
 #include "core/support/text.hpp"
@@ -54,15 +55,13 @@ class Chooser {
   }
 
   std::optional<Choice> choice_of(const image::Node& node) const {
-    if (node.op_type != "If" || !node.domain.empty() || node.inputs.size() != 1) return std::nullopt;
-    const std::optional<bool> condition = onnx_io::known_condition(graph_, g_.values[now(node.inputs[0])]);
-    if (!condition) return std::nullopt;
-    uint32_t then = OPTIMA_NONE, other = OPTIMA_NONE;
-    for (const image::Attr& a : node.attrs)
-      if (a.type == OPTIMA_ATTR_GRAPH) (a.name == "then_branch" ? then : other) = a.refs[0];
-    if (then == OPTIMA_NONE || other == OPTIMA_NONE) return std::nullopt;
-    if (!*condition) std::swap(then, other);
-    return has_nodes_for_outputs(node, graph_.contents.graphs[then]) ? std::optional<Choice>({then, other}) : std::nullopt;
+    if (flow_op(node) != FlowOp::If || node.inputs.size() != 1) return std::nullopt;
+    const std::optional<bool> condition = onnx_io::known_condition(graph_, g_.values[now(node.inputs[kBranchCondition])]);
+    const std::vector<const image::Attr*> branches = bodies_in_order(node, FlowOp::If);
+    if (!condition || !branches[0] || !branches[1]) return std::nullopt;
+    uint32_t taken = branches[0]->refs[0], other = branches[1]->refs[0];
+    if (!*condition) std::swap(taken, other);
+    return has_nodes_for_outputs(node, graph_.contents.graphs[taken]) ? std::optional<Choice>({taken, other}) : std::nullopt;
   }
 
   // Values that a branch makes, each once, and constants.

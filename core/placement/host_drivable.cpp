@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/placement: what the host can run itself. The signatures are those of ONNX, opset 21 (If, Loop) and 9 to 21 (Scan).
-#include <cstring>
-
+// core/placement: what the host can run itself.
+#include "core/flow/node.hpp"
 #include "core/placement/host_driven.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
 namespace {
 
-const image::Attr* body_attr(const image::Node& node, std::string_view name) {
-  for (const image::Attr& a : node.attrs)
-    if (a.name == name && a.type == OPTIMA_ATTR_GRAPH) return &a;
-  return nullptr;
-}
-
 class Judge {
  public:
   Judge(const Graph& graph, const image::Node& node) : graph_(graph), node_(node) {}
 
   std::string run() {
-    if (!node_.domain.empty() || (node_.op_type != "If" && node_.op_type != "Loop" && node_.op_type != "Scan")) return "it is no If, Loop or Scan";
-    if (std::string why = node_.op_type == "If" ? branches() : body(); !why.empty()) return why;
+    const std::optional<FlowOp> op = flow_op(node_);
+    if (!op) return "it is no If, Loop or Scan";
+    if (std::string why = *op == FlowOp::If ? branches() : body(*op); !why.empty()) return why;
     if (std::string why = carried(graph_.main(), node_.inputs); !why.empty()) return why;
     std::string why = carried(graph_.main(), node_.outputs);
     for_each_body(node_, [&](uint32_t index) {
@@ -33,56 +27,53 @@ class Judge {
     return why;
   }
 
-  const image::Graph* find(std::string_view name) const {
-    const image::Attr* attr = body_attr(node_, name);
-    return attr ? &graph_.contents.graphs[attr->refs[0]] : nullptr;
-  }
-
  private:
+  const image::Graph* graph_of(const image::Attr* attr) const { return attr ? &graph_.contents.graphs[attr->refs[0]] : nullptr; }
+
   std::string branches() const {
     if (node_.inputs.size() != 1) return cat("it has ", node_.inputs.size(), " inputs, wanted 1");
-    for (const char* name : {"then_branch", "else_branch"}) {
-      const image::Graph* branch = find(name);
-      if (!branch) return cat("it has no ", name);
-      if (!branch->inputs.empty() || branch->outputs.size() != node_.outputs.size())
-        return cat("its ", name, " has ", branch->inputs.size(), " inputs and ", branch->outputs.size(), " outputs, wanted 0 and ",
-                   node_.outputs.size());
+    const FlowSignature wanted = signature_of(node_, FlowOp::If);
+    const std::vector<const image::Attr*> attrs = bodies_in_order(node_, FlowOp::If);
+    const std::vector<std::string> names = body_names(FlowOp::If);
+    for (size_t b = 0; b < names.size(); ++b) {
+      const image::Graph* branch = graph_of(attrs[b]);
+      if (!branch) return cat("it has no ", names[b]);
+      if (!matches(*branch, wanted)) return cat("its ", names[b], " has ", counts(*branch, wanted));
     }
     return "";
   }
 
-  std::string body() const {
-    const image::Graph* g = find("body");
+  std::string body(FlowOp op) const {
+    const image::Graph* g = graph_of(bodies_in_order(node_, op)[0]);
     if (!g) return "it has no body";
-    const bool loop = node_.op_type == "Loop";
-    const size_t carried = loop ? node_.inputs.size() - std::min<size_t>(node_.inputs.size(), 2) : 0;
-    const size_t scanned = loop ? 0 : static_cast<size_t>(std::max<int64_t>(0, scan_inputs()));
-    if (!loop && (scanned < 1 || scanned > node_.inputs.size()))
-      return cat("num_scan_inputs is ", scan_inputs(), ", wanted 1 to ", node_.inputs.size());
-    const size_t states = loop ? carried : node_.inputs.size() - scanned;
-    const size_t inputs = loop ? carried + 2 : node_.inputs.size(), outputs = node_.outputs.size() + (loop ? 1 : 0);
-    if (g->inputs.size() != inputs || g->outputs.size() != outputs || node_.outputs.size() < states)
-      return cat("its body has ", g->inputs.size(), " inputs and ", g->outputs.size(), " outputs, wanted ", inputs, " and ", outputs);
-    return slices(*g, states, scanned);
+    const int64_t scanned = scanned_inputs(node_);
+    if (op == FlowOp::Scan && (scanned < 1 || static_cast<uint64_t>(scanned) > node_.inputs.size()))
+      return cat("num_scan_inputs is ", scanned, ", wanted 1 to ", node_.inputs.size());
+    const FlowSignature wanted = signature_of(node_, op);
+    return matches(*g, wanted) && wanted.fits() ? slices(*g, wanted) : cat("its body has ", counts(*g, wanted));
   }
 
-  // Slices must start at whole bytes.
-  std::string slices(const image::Graph& body, size_t states, size_t scanned) const {
-    const auto packed = [](const image::Value& v) { return optima_dtype_bits(v.dtype) % 8 != 0; };
-    for (size_t k = node_.inputs.size() - scanned; k < node_.inputs.size(); ++k)
-      if (node_.inputs[k] != OPTIMA_NONE && packed(graph_.main().values[node_.inputs[k]])) return packed_text(graph_.main().values[node_.inputs[k]]);
-    for (size_t k = node_.outputs.size() - states; k > 0; --k)
-      if (const image::Value& v = body.values[body.outputs[body.outputs.size() - k]]; packed(v)) return packed_text(v);
+  static bool matches(const image::Graph& g, const FlowSignature& wanted) {
+    return g.inputs.size() == wanted.body_inputs() && g.outputs.size() == wanted.body_outputs();
+  }
+  static std::string counts(const image::Graph& g, const FlowSignature& wanted) {
+    return cat(g.inputs.size(), " inputs and ", g.outputs.size(), " outputs, wanted ", wanted.body_inputs(), " and ", wanted.body_outputs());
+  }
+
+  // A scanned input goes by its type outside the body.
+  std::string slices(const image::Graph& body, const FlowSignature& signature) const {
+    for (const FlowRule& rule : signature.rules()) {
+      if (rule.as) continue;
+      const bool in = rule.end.at == FlowEnd::At::BodyInput;
+      const uint32_t v = in ? node_.inputs[rule.end.index] : body.outputs[rule.end.index];
+      if (v == OPTIMA_NONE) continue;
+      const image::Value& value = (in ? graph_.main() : body).values[v];
+      if (!has_whole_bytes(value.dtype)) return packed_text(value);
+    }
     return "";
   }
   static std::string packed_text(const image::Value& v) {
     return cat("scanned value ", quote(v.name), " is ", type_text(v), ", wanted elements of whole bytes");
-  }
-
-  int64_t scan_inputs() const {
-    for (const image::Attr& a : node_.attrs)
-      if (a.name == "num_scan_inputs") return a.i;
-    return 0;
   }
 
   static std::string carried(const image::Graph& g, const std::vector<uint32_t>& values) {
@@ -100,53 +91,42 @@ class Judge {
   const image::Node& node_;
 };
 
-// The value of a constant of one integer or bool.
-std::optional<int64_t> constant_int(const Graph& graph, const image::Graph& g, uint32_t v) {
+// Of a constant trip count or condition.
+std::optional<int64_t> constant_scalar(const Graph& graph, const image::Graph& g, uint32_t v) {
   if (v == OPTIMA_NONE || g.values[v].constant == OPTIMA_NONE) return std::nullopt;
   const image::Constant& c = graph.contents.constants[g.values[v].constant];
   const Blob& blob = graph.blobs[c.blob];
-  if (c.dtype == OPTIMA_BOOL && blob.size == 1) return blob.data[0] != std::byte{0};
-  int64_t value = 0;
-  if (c.dtype != OPTIMA_I64 || blob.size != sizeof value) return std::nullopt;
-  std::memcpy(&value, blob.data, sizeof value);
-  return value;
+  return flow_scalar(c.dtype, {blob.data, blob.size});
 }
 
-std::optional<int64_t> loop_trips(const Graph& graph, const image::Node& node, const image::Graph& body) {
-  const std::optional<int64_t> most = node.inputs.empty() ? std::nullopt : constant_int(graph, graph.main(), node.inputs[0]);
-  const std::optional<int64_t> go = node.inputs.size() < 2 || node.inputs[1] == OPTIMA_NONE ? 1 : constant_int(graph, graph.main(), node.inputs[1]);
-  const bool goes_on = body.outputs[0] == body.inputs[1] || constant_int(graph, body, body.outputs[0]) == 1;
+std::optional<int64_t> loop_trips(const Graph& graph, const image::Node& node) {
+  const image::Graph& body = graph.contents.graphs[bodies_in_order(node, FlowOp::Loop)[0]->refs[0]];
+  const auto input = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : OPTIMA_NONE; };
+  const std::optional<int64_t> most = constant_scalar(graph, graph.main(), input(kTripCount));
+  const std::optional<int64_t> go = input(kLoopCondition) == OPTIMA_NONE ? 1 : constant_scalar(graph, graph.main(), input(kLoopCondition));
+  const uint32_t next = body.outputs[kGoesOnNext];
+  const bool goes_on = next == body.inputs[kGoesOn] || constant_scalar(graph, body, next) == 1;
   if (go && *go == 0) return 0;
   return most && go && goes_on ? std::optional(std::max<int64_t>(0, *most)) : std::nullopt;
 }
 
 std::optional<int64_t> scan_trips(const Graph& graph, const image::Node& node) {
-  size_t scanned = 0;
-  int64_t axis = 0;
-  for (const image::Attr& a : node.attrs) {
-    if (a.name == "num_scan_inputs") scanned = static_cast<size_t>(a.i);
-    if (a.name == "scan_input_axes" && !a.ints.empty()) axis = a.ints[0];
-  }
-  const auto& dims = graph.main().values[node.inputs[node.inputs.size() - scanned]].dims;
+  const FlowSignature signature = signature_of(node, FlowOp::Scan);
+  const auto& dims = graph.main().values[node.inputs[signature.carried]].dims;
   if (!dims) return std::nullopt;
-  const auto rank = static_cast<int64_t>(dims->size());
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank || (*dims)[static_cast<size_t>(axis)].value < 0) return std::nullopt;
-  return (*dims)[static_cast<size_t>(axis)].value;
+  const std::optional<size_t> axis = axis_of(scans_of(node, signature).inputs[0], dims->size());
+  if (!axis || (*dims)[*axis].value < 0) return std::nullopt;
+  return (*dims)[*axis].value;
 }
 
 }  // namespace
 
 std::string why_not_driven(const Graph& graph, const image::Node& node) { return Judge(graph, node).run(); }
 
-std::vector<const image::Attr*> bodies_in_order(const image::Node& node) {
-  if (node.op_type == "If") return {body_attr(node, "then_branch"), body_attr(node, "else_branch")};
-  return {body_attr(node, "body")};
-}
-
 std::optional<int64_t> known_trips(const Graph& graph, const image::Node& node) {
-  if (node.op_type == "Loop") return loop_trips(graph, node, *Judge(graph, node).find("body"));
-  return node.op_type == "Scan" ? scan_trips(graph, node) : std::optional<int64_t>();
+  const std::optional<FlowOp> op = flow_op(node);
+  if (op == FlowOp::Loop) return loop_trips(graph, node);
+  return op == FlowOp::Scan ? scan_trips(graph, node) : std::nullopt;
 }
 
 }  // namespace optima::detail

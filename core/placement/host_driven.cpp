@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "core/flow/node.hpp"
 #include "core/split/split.hpp"
 #include "core/support/text.hpp"
 
@@ -29,7 +30,7 @@ class Decider {
     for (uint32_t n = 0; n < graph_.main().nodes.size(); ++n) {
       const image::Node& node = graph_.main().nodes[n];
       const Wish* wish = any_wish(node);
-      if (wish && wish->host && !is_control_flow(node))
+      if (wish && wish->host && !flow_op(node))
         return invalid_input(cat("node ", quote(node.name), " (", node.op_type, ") is given to the host by ", wish->source,
                                  ", wanted an If, a Loop or a Scan"));
       bool bodies = false;
@@ -41,9 +42,6 @@ class Decider {
   }
 
  private:
-  static bool is_control_flow(const image::Node& node) {
-    return node.domain.empty() && (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
-  }
   const Wish* any_wish(const image::Node& node) const { return node.id < request_.wishes.size() ? &request_.wishes[node.id] : nullptr; }
   const Wish* wish_of(const image::Node& node) const {
     const Wish* wish = any_wish(node);
@@ -137,7 +135,7 @@ class Decider {
     }
   }
   std::string refusal(uint32_t n) const {
-    if (!is_control_flow(graph_.main().nodes[n])) return "runs nothing but If, Loop and Scan";
+    if (!flow_op(graph_.main().nodes[n])) return "runs nothing but If, Loop and Scan";
     const auto why_not = capability_.host.why_not.find(n);
     return why_not == capability_.host.why_not.end() ? "a device takes it whole" : why_not->second;
   }

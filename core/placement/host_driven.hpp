@@ -13,10 +13,6 @@ namespace optima::detail {
 /// InvalidInput: the host is asked to run a node that is no If, Loop or Scan. Placement: it would have to drive one and cannot.
 Status find_host_driven(const Graph& graph, const PlacementRequest& request, Candidates& candidates, Capability& capability);
 
-/// The attributes that hold the bodies of an If, Loop or Scan, in the order in which plans and packages list them whatever the order in
-/// the model: then_branch, else_branch; body. Borrowed from the node; null for one that is not there.
-std::vector<const image::Attr*> bodies_in_order(const image::Node& node);
-
 /// How often the bodies of a node that the host drives run: Loop by a constant trip count when nothing can end it earlier, Scan by a
 /// static length. Empty when it depends on the data.
 std::optional<int64_t> known_trips(const Graph& graph, const image::Node& node);

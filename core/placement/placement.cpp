@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/flow/node.hpp"
 #include "core/placement/advice.hpp"
 #include "core/placement/assemble.hpp"
 #include "core/placement/budget.hpp"
@@ -75,7 +76,7 @@ Result<std::vector<BodyPlan>> plan_bodies(const Graph& graph, const PlacementReq
     static_cast<PlanTerms&>(inside) = terms_for_bodies(graph, node, request);
     if (!inside.sizes_of_model) inside.sizes_of_model = detail::sizes_wanted(graph, request);
     const std::optional<int64_t> trips = detail::known_trips(graph, node);
-    for (const image::Attr* attr : detail::bodies_in_order(node)) {
+    for (const image::Attr* attr : bodies_in_order(node, *flow_op(node))) {
       Result<Plan> body = plan_graph(body_graph(graph, attr->refs[0]).graph, inside, budget);
       if (!body.ok()) return body.status().within(cat("node ", quote(node.name), ", which the host drives (", why, ")"));
       out.push_back({n, attr->name, trips.value_or(1), trips.has_value(), std::move(*body)});

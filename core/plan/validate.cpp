@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/flow/node.hpp"
 #include "core/plan/operators.hpp"
 #include "core/plan/validate_limits.hpp"
 #include "core/support/text.hpp"
@@ -315,10 +316,10 @@ class Validator {
 
   Status driven(uint32_t n) const {
     const Node& node = main_.nodes[n];
-    if (!node.domain.empty() || (node.op_type != "If" && node.op_type != "Loop" && node.op_type != "Scan"))
-      return bad("the host drives node ", quote(node.name), " (", node.op_type, "), wanted an If, a Loop or a Scan");
+    const std::optional<FlowOp> op = flow_op(node);
+    if (!op) return bad("the host drives node ", quote(node.name), " (", node.op_type, "), wanted an If, a Loop or a Scan");
     // Packages number their subgraphs in this order.
-    const std::vector<std::string> wanted = node.op_type == "If" ? std::vector<std::string>{"then_branch", "else_branch"} : std::vector<std::string>{"body"};
+    const std::vector<std::string> wanted = body_names(*op);
     std::vector<std::string> found;
     for (const BodyPlan& body : plan_.bodies)
       if (body.node == n) found.push_back(body.name);

@@ -17,7 +17,7 @@ class Runner {
   Runner(Frame& around, const FlowStep& step, FlowState& state, const RunShare& share) : around_(around), step_(step), state_(state), share_(share) {}
 
   Status branch() {
-    OPTIMA_ASSIGN(const bool condition, boolean(input(0), "condition"));
+    OPTIMA_ASSIGN(const bool condition, boolean(input(kBranchCondition), "condition"));
     const size_t chosen = condition ? 0 : 1;
     Frame& body = *state_.bodies[chosen];
     OPTIMA_RETURN_IF_ERROR(feed_captures(chosen));
@@ -29,25 +29,25 @@ class Runner {
   Status loop() {
     int64_t most = INT64_MAX;
     bool go = true;
-    if (present(0)) {
-      OPTIMA_ASSIGN(most, trip_count(input(0)));
+    if (present(kTripCount)) {
+      OPTIMA_ASSIGN(most, trip_count(input(kTripCount)));
     }
-    if (present(1)) {
-      OPTIMA_ASSIGN(go, boolean(input(1), "condition"));
+    if (present(kLoopCondition)) {
+      OPTIMA_ASSIGN(go, boolean(input(kLoopCondition), "condition"));
     }
-    OPTIMA_RETURN_IF_ERROR(begin(2, step_.inputs.size() - 2));
+    OPTIMA_RETURN_IF_ERROR(begin());
     int64_t trip = 0;
     for (; trip < most && go; ++trip) OPTIMA_RETURN_IF_ERROR(at_trip(trip, loop_trip(trip, go)));
-    return finish(trip, 1);
+    return finish(trip);
   }
 
   Status scan() {
-    const size_t states = step_.inputs.size() - step_.scan_inputs.size();
+    const size_t first = carried_in(signature_.carried);
     int64_t length = -1;
-    for (size_t k = 0; k < step_.scan_inputs.size(); ++k) OPTIMA_RETURN_IF_ERROR(add_slices(k, input(states + k), dtype(states + k), length));
-    OPTIMA_RETURN_IF_ERROR(begin(0, states));
+    for (size_t k = 0; k < signature_.scan_inputs; ++k) OPTIMA_RETURN_IF_ERROR(add_slices(k, input(first + k), dtype(first + k), length));
+    OPTIMA_RETURN_IF_ERROR(begin());
     for (int64_t trip = 0; trip < length; ++trip) OPTIMA_RETURN_IF_ERROR(at_trip(trip, scan_trip(trip)));
-    return finish(length, 0);
+    return finish(length);
   }
 
  private:
@@ -61,14 +61,12 @@ class Runner {
   }
 
   static Result<bool> boolean(const TensorView& v, std::string_view what) {
-    if (v.bytes.size() == 1) return v.bytes[0] != std::byte{0};
+    if (const std::optional<int64_t> value = flow_scalar(OPTIMA_BOOL, v.bytes)) return *value != 0;
     return invalid_input(cat("the ", what, " has shape ", shape_text(v.dims), ", wanted one element"));
   }
   static Result<int64_t> trip_count(const TensorView& v) {
-    int64_t out = 0;
-    if (v.bytes.size() != sizeof out) return invalid_input(cat("the trip count has shape ", shape_text(v.dims), ", wanted one element"));
-    std::memcpy(&out, v.bytes.data(), sizeof out);
-    return out;
+    if (const std::optional<int64_t> value = flow_scalar(OPTIMA_I64, v.bytes)) return *value;
+    return invalid_input(cat("the trip count has shape ", shape_text(v.dims), ", wanted one element"));
   }
 
   Status feed_captures(size_t body) {
@@ -86,9 +84,13 @@ class Runner {
 
   Frame& body() { return *state_.bodies[0]; }
 
-  // `first`: the input that the first carried value starts from.
-  Status begin(size_t first, size_t carried) {
-    for (size_t k = 0; k < carried; ++k) state_.carried[k].view = input(first + k);
+  // The place of carried value k among the inputs of the node and of its body, and among the body's outputs. Behind the last of them
+  // stand what is scanned, and the pieces.
+  size_t carried_in(size_t k) const { return signature_.inputs_ahead + k; }
+  size_t carried_out(size_t k) const { return signature_.outputs_ahead + k; }
+
+  Status begin() {
+    for (size_t k = 0; k < signature_.carried; ++k) state_.carried[k].view = input(carried_in(k));
     for (FlowState::Gathered& g : state_.gathered) g.bytes.clear();
     return feed_captures(0);
   }
@@ -108,24 +110,24 @@ class Runner {
 
   Status loop_trip(const int64_t& trip, bool& go) {
     const uint8_t condition = go;
-    OPTIMA_RETURN_IF_ERROR(feed_scalar(0, &trip, sizeof trip));
-    OPTIMA_RETURN_IF_ERROR(feed_scalar(1, &condition, sizeof condition));
-    OPTIMA_RETURN_IF_ERROR(feed_carried(2));
+    OPTIMA_RETURN_IF_ERROR(feed_scalar(kTripNumber, &trip, sizeof trip));
+    OPTIMA_RETURN_IF_ERROR(feed_scalar(kGoesOn, &condition, sizeof condition));
+    OPTIMA_RETURN_IF_ERROR(feed_carried());
     OPTIMA_RETURN_IF_ERROR(run_body());
-    OPTIMA_ASSIGN(go, boolean(body().view(body().plan.outputs[0]), "condition that the body gives"));
-    return take(1, trip == 0);
+    OPTIMA_ASSIGN(go, boolean(body().view(body().plan.outputs[kGoesOnNext]), "condition that the body gives"));
+    return take(trip == 0);
   }
 
   Status scan_trip(int64_t trip) {
-    OPTIMA_RETURN_IF_ERROR(feed_carried(0));
+    OPTIMA_RETURN_IF_ERROR(feed_carried());
     for (size_t k = 0; k < slicers_.size(); ++k) {
       const bool backward = step_.scan_inputs[k].backward;
       Result<TensorView> slice = slicers_[k].slice(backward ? slicers_[k].length() - 1 - trip : trip, state_.slices[k]);
       if (!slice.ok()) return slice.status();
-      OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[state_.carried.size() + k], *slice));
+      OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[carried_in(signature_.carried + k)], *slice));
     }
     OPTIMA_RETURN_IF_ERROR(run_body());
-    return take(0, trip == 0);
+    return take(trip == 0);
   }
 
   Status run_body() {
@@ -133,20 +135,19 @@ class Runner {
     return body().run(share_);
   }
 
-  Status feed_carried(size_t first) {
-    for (size_t k = 0; k < state_.carried.size(); ++k) OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[first + k], state_.carried[k].view));
+  Status feed_carried() {
+    for (size_t k = 0; k < signature_.carried; ++k) OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[carried_in(k)], state_.carried[k].view));
     return {};
   }
 
-  // The body's outputs from `first` on: carried values, then pieces of scan outputs. Copies come before buffers change hands, for an
-  // output may be an input of the body, or another output.
-  Status take(size_t first, bool is_first_trip) {
+  // What a trip gave. Copies come before buffers change hands, for an output may be an input of the body, or another output.
+  Status take(bool is_first_trip) {
     const std::vector<OutputSource>& outputs = body().plan.outputs;
-    for (size_t k = 0; k < state_.gathered.size(); ++k)
-      OPTIMA_RETURN_IF_ERROR(gather(state_.gathered[k], body().view(outputs[first + state_.carried.size() + k]), k, is_first_trip));
+    for (size_t k = 0; k < signature_.scan_outputs; ++k)
+      OPTIMA_RETURN_IF_ERROR(gather(state_.gathered[k], body().view(outputs[carried_out(signature_.carried + k)]), k, is_first_trip));
     for (const bool hand_over : {false, true})
-      for (size_t k = 0; k < state_.carried.size(); ++k)
-        if (owns(outputs[first + k]) == hand_over) OPTIMA_RETURN_IF_ERROR(carry(state_.carried[k], outputs[first + k]));
+      for (size_t k = 0; k < signature_.carried; ++k)
+        if (owns(outputs[carried_out(k)]) == hand_over) OPTIMA_RETURN_IF_ERROR(carry(state_.carried[k], outputs[carried_out(k)]));
     for (FlowState::Carried& c : state_.carried) {
       std::swap(c.now, c.next);
       c.view = {{c.now.data(), c.view.bytes.size()}, c.dims};
@@ -185,7 +186,7 @@ class Runner {
   // ---- scan inputs and outputs
 
   Status add_slices(size_t k, const TensorView& value, int32_t type, int64_t& length) {
-    OPTIMA_ASSIGN(const Slicer slicer, Slicer::over(value, type, step_.scan_inputs[k].axis));
+    OPTIMA_ASSIGN(const Slicer slicer, Slicer::over(value, type, step_.scan_inputs[k]));
     if (length >= 0 && slicer.length() != length)
       return invalid_input(cat("scan input ", k, " has length ", slicer.length(), ", wanted ", length, " as scan input 0 has"));
     length = slicer.length();
@@ -193,13 +194,12 @@ class Runner {
     return {};
   }
 
-  // `first`: the body's output that the first carried value comes from.
-  Status finish(int64_t trips, size_t first) {
-    const size_t carried = state_.carried.size();
+  Status finish(int64_t trips) {
+    const size_t carried = signature_.carried;
     for (size_t k = 0; k < carried; ++k) OPTIMA_RETURN_IF_ERROR(store(k, state_.carried[k].view));
-    for (size_t k = 0; k < state_.gathered.size(); ++k) {
+    for (size_t k = 0; k < signature_.scan_outputs; ++k) {
       FlowState::Gathered& g = state_.gathered[k];
-      if (trips == 0) g.dims = dims_of_nothing(body().plan.outputs[first + carried + k]);
+      if (trips == 0) g.dims = dims_of_nothing(body().plan.outputs[carried_out(carried + k)]);
       OPTIMA_ASSIGN(const Assembly whole, assemble(g.bytes, g.dims, trips, step_.scan_outputs[k], state_.assembled));
       OPTIMA_RETURN_IF_ERROR(store(carried + k, {whole.bytes, whole.dims}));
     }
@@ -219,16 +219,17 @@ class Runner {
 
   Frame& around_;
   const FlowStep& step_;
+  const FlowSignature& signature_ = step_.signature;
   FlowState& state_;
   const RunShare& share_;
   std::vector<Slicer> slicers_;
 };
 
 Status run_op(const FlowStep& step, Runner runner) {
-  switch (step.op) {
-    case FlowStep::Op::If: return runner.branch();
-    case FlowStep::Op::Loop: return runner.loop();
-    case FlowStep::Op::Scan: return runner.scan();
+  switch (step.signature.op) {
+    case FlowOp::If: return runner.branch();
+    case FlowOp::Loop: return runner.loop();
+    case FlowOp::Scan: return runner.scan();
   }
   return internal_error("an operator that the host does not drive");
 }
@@ -241,9 +242,9 @@ Result<std::unique_ptr<FlowState>> FlowState::create(const FlowStep& step, std::
     state->bodies.push_back(std::make_unique<Frame>(body.plan));
     OPTIMA_RETURN_IF_ERROR(state->bodies.back()->create(programs));
   }
-  state->carried.resize(step.op == FlowStep::Op::If ? 0 : step.outputs.size() - step.scan_outputs.size());
-  state->gathered.resize(step.scan_outputs.size());
-  state->slices.resize(step.scan_inputs.size());
+  state->carried.resize(step.signature.carried);
+  state->gathered.resize(step.signature.scan_outputs);
+  state->slices.resize(step.signature.scan_inputs);
   return state;
 }
 

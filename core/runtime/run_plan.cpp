@@ -151,8 +151,8 @@ Status Builder::add_flow(uint32_t position, const FlowNode& node) {
   step.subgraph = position;
   step.flow = std::make_unique<FlowStep>();
   FlowStep& flow = *step.flow;
-  flow.op = node.op == "If" ? FlowStep::Op::If : node.op == "Loop" ? FlowStep::Op::Loop : FlowStep::Op::Scan;
   flow.name = node.name;
+  flow.signature = *signature_of(node);
   flow.scan_inputs = node.scan_inputs, flow.scan_outputs = node.scan_outputs;
   for (const FlowInput& in : node.inputs) {
     OPTIMA_ASSIGN(OutputSource source, flow_input(in, number));

@@ -72,12 +72,12 @@ struct FlowBodyPlan {
 
 /// A node that the host drives.
 struct FlowStep {
-  enum class Op { If, Loop, Scan } op = Op::If;
   std::string name;
+  FlowSignature signature;
   std::vector<OutputSource> inputs;    ///< one without slot and type: nothing
   std::vector<uint32_t> outputs;       ///< slots; OPTIMA_NONE when nobody reads it
   std::vector<FlowScan> scan_inputs, scan_outputs;
-  std::vector<FlowBodyPlan> bodies;    ///< then and else; or the body
+  std::vector<FlowBodyPlan> bodies;    ///< in the order of body_names()
 };
 
 /// Joins what the package says with what the programs say; `programs` by position in the variant, null where the host drives.

@@ -10,10 +10,10 @@
 namespace optima {
 namespace {
 
-Result<size_t> position(int64_t axis, size_t rank, std::span<const int64_t> dims) {
+Result<size_t> position(const FlowScan& scan, size_t rank, std::span<const int64_t> dims) {
+  if (const std::optional<size_t> found = axis_of(scan, rank)) return *found;
   const auto r = static_cast<int64_t>(rank);
-  if (axis >= -r && axis < r) return static_cast<size_t>(axis < 0 ? axis + r : axis);
-  return invalid_input(cat("scan axis ", axis, " found for shape ", shape_text(dims), ", wanted ", -r, " to ", r - 1));
+  return invalid_input(cat("scan axis ", scan.axis, " found for shape ", shape_text(dims), ", wanted ", -r, " to ", r - 1));
 }
 
 uint64_t product(std::span<const int64_t> dims) {
@@ -28,15 +28,14 @@ Status make_room(Buffer& room, uint64_t bytes) {
 
 }  // namespace
 
-Result<Slicer> Slicer::over(const TensorView& tensor, int32_t dtype, int64_t axis) {
+Result<Slicer> Slicer::over(const TensorView& tensor, int32_t dtype, const FlowScan& scan) {
   Slicer out;
-  OPTIMA_ASSIGN(const size_t at, position(axis, tensor.dims.size(), tensor.dims));
-  const uint32_t bits = optima_dtype_bits(dtype);
-  if (bits % 8 != 0) return invalid_input(cat("a scan input of type ", dtype_name(dtype), ", wanted elements of whole bytes"));
+  OPTIMA_ASSIGN(const size_t at, position(scan, tensor.dims.size(), tensor.dims));
+  if (!has_whole_bytes(dtype)) return invalid_input(cat("a scan input of type ", dtype_name(dtype), ", wanted elements of whole bytes"));
   out.tensor_ = tensor;
   out.length_ = tensor.dims[at];
   out.outer_ = product(tensor.dims.first(at));
-  out.inner_ = product(tensor.dims.subspan(at + 1)) * (bits / 8);
+  out.inner_ = product(tensor.dims.subspan(at + 1)) * (optima_dtype_bits(dtype) / 8);
   out.dims_.assign(tensor.dims.begin(), tensor.dims.end());
   out.dims_.erase(out.dims_.begin() + static_cast<std::ptrdiff_t>(at));
   return out;
@@ -53,7 +52,7 @@ Result<TensorView> Slicer::slice(int64_t at, Buffer& room) const {
 }
 
 Result<Assembly> assemble(std::span<const std::byte> pieces, std::span<const int64_t> dims, int64_t count, const FlowScan& scan, Buffer& room) {
-  OPTIMA_ASSIGN(const size_t at, position(scan.axis, dims.size() + 1, dims));
+  OPTIMA_ASSIGN(const size_t at, position(scan, dims.size() + 1, dims));
   Assembly out{pieces, {dims.begin(), dims.end()}};
   out.dims.insert(out.dims.begin() + static_cast<std::ptrdiff_t>(at), count);
   const uint64_t outer = product(dims.first(at)), n = static_cast<uint64_t>(count);

@@ -11,7 +11,7 @@ namespace optima {
 class Slicer {
  public:
   /// InvalidInput when the tensor has no such axis or its elements are no whole bytes.
-  static Result<Slicer> over(const TensorView& tensor, int32_t dtype, int64_t axis);
+  static Result<Slicer> over(const TensorView& tensor, int32_t dtype, const FlowScan& scan);
   int64_t length() const { return length_; }
   /// Slice number `at`, its dims without the axis: in place where it is one piece of memory, else in `room`. Valid until the
   /// next call. Io when there is no memory.
