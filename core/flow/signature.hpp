@@ -50,7 +50,6 @@ struct FlowEnd {
   /// One of the node's or the body's inputs or outputs, or what the operator itself makes of one.
   enum class At { NodeInput, NodeOutput, BodyInput, BodyOutput, TripCount, Condition } at = At::NodeInput;
   size_t index = 0;  ///< among those; of a trip count and a condition: 0
-  bool operator==(const FlowEnd&) const = default;
 };
 
 /// What must hold for the bytes of `end` to go on as they are.

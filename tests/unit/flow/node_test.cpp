@@ -63,8 +63,8 @@ TEST_CASE("a Scan says how much of it is scanned; a number that cannot be fits n
 
 TEST_CASE("axes and directions are the node's, and axis 0 forward where it says nothing") {
   const image::Node scan = node("Scan", {0, 1, 2}, {3, 4, 5},
-                                {number("num_scan_inputs", 2), ints("scan_input_axes", {-1, 2}), ints("scan_input_directions", {1}), ints("scan_output_axes", {}),
-                                 ints("scan_output_directions", {0, 1})});
+                                {number("num_scan_inputs", 2), ints("scan_input_axes", {-1, 2}), ints("scan_input_directions", {1}),
+                                 ints("scan_output_axes", {}), ints("scan_output_directions", {0, 1})});
   const FlowScans scans = scans_of(scan, signature_of(scan, FlowOp::Scan));
   REQUIRE((scans.inputs.size() == 2 && scans.outputs.size() == 2));
   CHECK((scans.inputs[0].axis == -1 && scans.inputs[0].backward));
