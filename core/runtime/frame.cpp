@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: one graph being run: subgraphs in order. With static shapes nothing here allocates, locks or looks up.
+// core/runtime: one graph being run: its steps' tensors, before and after (run.cpp goes through the steps).
 #include "core/runtime/frame.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "core/loader/calls.hpp"
 #include "core/runtime/flow.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
@@ -99,36 +98,19 @@ TensorView Frame::view(const OutputSource& source) const {
   return {{s.data, s.size}, s.dims};
 }
 
-Status Frame::run(const RunShare& share) {
-  for (size_t k = 0; k < plan.steps.size(); ++k) {
-    if (share.cancel.load(std::memory_order_relaxed)) return cancelled();
-    OPTIMA_RETURN_IF_ERROR(run_step(k, share));
-  }
-  return {};
+Status Frame::execute(size_t k, const RunShare& share) {
+  if (const Step& step = plan.steps[k]; step.flow) return run_flow(*this, *step.flow, *flows_[k], share);
+  return contexts_[k]->execute(buffers.steps[k].inputs, buffers.steps[k].outputs);
 }
 
-Status Frame::run_step(size_t k, const RunShare& share) {
-  const Step& step = plan.steps[k];
-  const uint64_t start = share.profiling ? now_ns() : 0;
-  if (!step.flow) {
-    const seam::ForSubgraph calls_for(share.subgraphs[step.subgraph].index);
-    Status status = prepare_program(k);
-    if (status.ok()) status = contexts_[k]->execute(buffers.steps[k].inputs, buffers.steps[k].outputs);
-    return finish_program(k, std::move(status), share, start);
-  }
-  OPTIMA_RETURN_IF_ERROR(run_flow(*this, *step.flow, *flows_[k], share));
-  if (share.profiling) share.record(ProfileKind::FlowExecute, step.subgraph, start);
-  return {};
-}
-
-Status Frame::finish_program(size_t k, Status status, const RunShare& share, uint64_t start) {
+Status Frame::finish(size_t k, Status status, const RunShare& share, uint64_t start) {
   const Step& step = plan.steps[k];
   if (step.has_dynamic_output) status = status.ok() ? take_outputs(k) : alloc_failure(k, status);
   if (!status.ok()) {
     const SubgraphInfo& info = share.subgraphs[step.subgraph];
-    return status.within(cat("subgraph ", info.index, " on ", info.device));
+    return step.flow ? status : status.within(cat("subgraph ", info.index, " on ", info.device));
   }
-  if (share.profiling) share.record(ProfileKind::SubgraphExecute, step.subgraph, start);
+  if (share.profiling) share.record(step.flow ? ProfileKind::FlowExecute : ProfileKind::SubgraphExecute, step.subgraph, start);
   return {};
 }
 

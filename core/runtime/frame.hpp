@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,20 @@ struct TensorView {
   std::span<const int64_t> dims;
 };
 
+/// How a started run leaves the thread that it is on. The methods give nothing when they have taken the run, which goes on behind the step
+/// given, maybe before they return: the caller touches nothing of it any more. Else they say why not.
+class Relay {
+ public:
+  explicit Relay(bool pool) : on_pool(pool) {}
+  virtual std::optional<Status> to_pool(size_t step) = 0;
+  /// A step of a context that has_async(), prepared at `start`.
+  virtual std::optional<Status> to_plugin(size_t step, uint64_t start) = 0;
+  const bool on_pool;  ///< a plugin's thread, or the one that starts a run, is not ours to compute on
+
+ protected:
+  ~Relay() = default;
+};
+
 struct FlowState;
 
 /// Slots, contexts and the state of driven nodes of one graph. With static shapes, running its subgraphs allocates nothing. Not movable.
@@ -54,16 +69,15 @@ class Frame {
   Status feed(uint32_t slot, const TensorView& value);
   /// Writes the bytes to the slot of a driven node's output. InvalidInput as above.
   Status store(uint32_t slot, const TensorView& value);
-  /// Runs the steps in order; inputs must be there. Cancelled between two of them.
-  Status run(const RunShare& share);
-  /// One of them.
-  Status run_step(size_t step, const RunShare& share);
+  /// Runs the steps from `first` on, in order; inputs must be there. Cancelled between two of them. Without `relay` all of them here; with it,
+  /// nothing when it has taken the run: then the frame may be gone.
+  std::optional<Status> run(size_t first, const RunShare& share, Relay* relay);
+  Status run(const RunShare& share) { return *run(0, share, nullptr); }
 
-  /// A subgraph that somebody else executes: its plugin can do so asynchronously; before; its context; and after, with the outcome.
+  /// Of a step that a plugin is to execute by itself: whether it can, its context, and the end of it, with the plugin's outcome.
   bool has_async(size_t step) const { return step < contexts_.size() && contexts_[step] && contexts_[step]->has_async(); }
-  Status prepare_program(size_t step) { return plan.steps[step].has_dynamic_output ? prepare_outputs(step) : Status(); }
   ExecutionContext& context(size_t step) const { return *contexts_[step]; }
-  Status finish_program(size_t step, Status status, const RunShare& share, uint64_t start);
+  Status finish(size_t step, Status status, const RunShare& share, uint64_t start);
   TensorView view(const OutputSource& source) const;
 
   /// f(context, position of its subgraph), those of bodies included.
@@ -79,6 +93,8 @@ class Frame {
 
  private:
   std::vector<const Frame*> bodies() const;
+  Status prepare(size_t step) { return plan.steps[step].has_dynamic_output ? prepare_outputs(step) : Status(); }
+  Status execute(size_t step, const RunShare& share);
   Status prepare_outputs(size_t step);
   Status alloc_failure(size_t step, const Status& status) const;
   Status take_outputs(size_t step);

@@ -120,14 +120,7 @@ Result<std::vector<Tensor>> Request::cuts() const {
   return out;
 }
 
-Status Request::run() {
-  OPTIMA_RETURN_IF_ERROR(state_->claim());
-  state_->cancel = false;
-  const Status status = state_->run_all();
-  state_->release();
-  return status;
-}
-
+Status Request::run() { return state_->run(); }
 void Request::set_callback(std::function<void(const Status&)> callback) { state_->callback = std::move(callback); }
 Status Request::start() { return state_->start(); }
 Status Request::wait(int64_t timeout_ms) { return state_->wait(timeout_ms); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: the inside of a request: the hot loop and the asynchronous run. Private to the room.
+// core/runtime: the inside of a request: its tensors, its run, its life beside the caller's thread. Private to the room.
 #pragma once
 
 #include <atomic>
@@ -56,36 +56,45 @@ struct Request::State {
   Status outcome;
   std::vector<Record> waits;
 
-  Status take_input(uint32_t slot, Tensor tensor);
-  Tensor output(size_t index) const;
-  std::span<const std::byte> output_bytes(size_t index) const;
-
-  Status run_all();
-  Status run_once();
+  // run.cpp
+  Status run();
+  /// Goes on at `step`, to the end of the run: its outcome, or nothing when a plugin or the pool has taken the run over. Without `relay`
+  /// everything is done here.
+  std::optional<Status> carry(size_t step, Relay* relay);
+  /// The same for a started run that comes to this thread; tells the outcome.
+  void go_on(size_t step, bool on_pool);
   Status begin();
   Status end();
+  RunShare share() { return {model.subgraphs(), cancel, profiling, records}; }
+
+  // request_tensors.cpp
+  Status take_input(uint32_t slot, Tensor tensor);
   Status load_inputs();
   void tell_of_symbols();
-  Status run_step(size_t step);
-  Status finish_step(size_t step, Status status);
-  RunShare share() { return {model.subgraphs(), cancel, profiling, records}; }
   Status store_outputs();
+  Tensor output(size_t index) const;
+  std::span<const std::byte> output_bytes(size_t index) const;
   void copy(std::byte* to, const std::byte* from, uint64_t size, uint32_t index);
-  void record(ProfileKind kind, uint32_t index, uint64_t start) { records.push_back({kind, index, start, now_ns() - start}); }
 
+  // request_async.cpp
+  struct StartedRun final : Relay {
+    StartedRun(State& r, bool pool) : Relay(pool), request(r) {}
+    std::optional<Status> to_pool(size_t step) override;
+    std::optional<Status> to_plugin(size_t step, uint64_t start) override;
+    State& request;
+  };
   Status claim();
   void release();
   Status start();
-  /// Goes on at `step`: nothing when a plugin or the pool has taken the run over, which then calls again, else the run's outcome.
-  std::optional<Status> advance(size_t step, bool on_pool);
-  std::optional<Status> hand_on(size_t step, bool on_pool);
-  Status submit_step(size_t step);
+  std::optional<Status> submit_step(size_t step, uint64_t start);
   void step_done(int32_t code);
-  void go_on(size_t step, bool on_pool);
   void complete(Status status);
   void cancel_run();
   Status wait(int64_t timeout_ms);
   void close();
+
+  // request_events.cpp
+  void record(ProfileKind kind, uint32_t index, uint64_t start) { share().record(kind, index, start); }
   void set_profiling(bool on);
   std::vector<ProfileEvent> take_events();
   void add_layers(std::vector<ProfileEvent>& out);

@@ -7,6 +7,10 @@
 using namespace optima;
 using namespace optima::test;
 
+namespace optima::test {
+uint64_t allocations();  // tests/support/count_allocations.cpp
+}
+
 namespace {
 
 /// in -> a -> b -> c -> out, each 1024 floats, each doubling and adding one.
@@ -52,6 +56,19 @@ TEST_CASE("cut tensors are handed over without a copy: the reader's address is t
   REQUIRE(r->set_input(0, filled({1024})).ok());
   REQUIRE(r->run().ok());
   for (size_t k = 0; k + 1 < 4; ++k) CHECK(r->bound_address(k, false, 0) == r->bound_address(k + 1, true, 0));
+}
+
+TEST_CASE("a run of static shapes allocates nothing") {
+  Chain b;
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->run().ok());
+  const uint64_t before = allocations();
+  bool ok = true;
+  for (int i = 0; i < 100; ++i) ok = r->run().ok() && ok;
+  const uint64_t after = allocations();
+  CHECK(ok);
+  CHECK(after == before);
 }
 
 TEST_CASE("the arena is aligned and smaller than the sum of the cut tensors") {

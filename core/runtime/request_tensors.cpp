@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/runtime: one run of the main graph: inputs in, its frame, outputs out. With static shapes nothing here allocates, locks or looks up.
+// core/runtime: what a request's user gives and gets: inputs into their slots, outputs out of theirs. With static shapes a run allocates nothing here.
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <map>
-#include <new>
 
 #include "core/runtime/request_state.hpp"
 #include "core/support/log.hpp"
@@ -75,10 +73,6 @@ void Request::State::tell_of_symbols() {
   }
 }
 
-Status Request::State::run_step(size_t k) { return frame.run_step(k, share()); }
-
-Status Request::State::finish_step(size_t k, Status status) { return frame.finish_program(k, std::move(status), share(), step_start); }
-
 Status Request::State::store_outputs() {
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const OutputSource& source = plan.outputs[i];
@@ -119,39 +113,6 @@ Tensor Request::State::output(size_t i) const {
   if (direct && s.stage_output) t.data = s.bound;
   if (!direct && copies[i].data) t.data = copies[i].data;
   return t;
-}
-
-// Whatever happens, the caller gets to release the request: a pool thread has nobody to catch for it.
-Status Request::State::run_all() {
-  try {
-    return run_once();
-  } catch (const std::bad_alloc&) {
-    return io_error("out of memory while running");
-  } catch (const std::exception& e) {
-    return internal_error(e.what());
-  }
-}
-
-Status Request::State::begin() {
-  run_start = profiling ? now_ns() : 0;
-  has_outputs = false;
-  return load_inputs();
-}
-
-Status Request::State::end() {
-  OPTIMA_RETURN_IF_ERROR(store_outputs());
-  has_outputs = true;
-  if (profiling) record(ProfileKind::ModelExecute, 0, run_start);
-  return {};
-}
-
-Status Request::State::run_once() {
-  OPTIMA_RETURN_IF_ERROR(begin());
-  for (size_t k = 0; k < plan.steps.size(); ++k) {
-    if (cancel.load(std::memory_order_relaxed)) return cancelled();
-    OPTIMA_RETURN_IF_ERROR(run_step(k));
-  }
-  return end();
 }
 
 }  // namespace optima
