@@ -53,12 +53,25 @@ if(NOT EXISTS ${OPTIMA_DEPS}/parts)
 endif()
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OPTIMA_DEPS}/parts)
 
-# optima_add_room(NAME FILES... [DEPENDS targets...]): one static library per room, includes from the project root.
+# optima_add_room(NAME FILES... [DEPENDS targets...] [WHOLE]): one static library per room, includes from the project root. WHOLE: where GCC
+# builds a release also NAME_whole, the same files for the runtime library, which is linked as a whole (LTO) and so a seventh smaller. One
+# archive cannot serve both: the index that ar makes of objects for LTO names inline functions which the machine code in them lacks.
 function(optima_add_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "WHOLE" "" "DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ROOM_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ROOM_DEPENDS})
+  if(ROOM_WHOLE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT OPTIMA_SANITIZE)
+    add_library(${name}_whole STATIC EXCLUDE_FROM_ALL ${ROOM_UNPARSED_ARGUMENTS})
+    target_include_directories(${name}_whole PUBLIC ${PROJECT_SOURCE_DIR})
+    set_target_properties(${name}_whole PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
+    foreach(other IN LISTS ROOM_DEPENDS)
+      if(TARGET ${other}_whole)
+        set(other ${other}_whole)
+      endif()
+      target_link_libraries(${name}_whole PUBLIC ${other})
+    endforeach()
+  endif()
 endfunction()
 
 # optima_add_test(NAME FILES... [DEPENDS targets...] [LABELS labels...]): one doctest program = one ctest test of that name.

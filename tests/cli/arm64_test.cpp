@@ -54,6 +54,17 @@ TEST_CASE("models compiled on this machine for ARM64:0 give the reference's answ
   check_model(shared_models() + "/version-RFB-320.onnx", "version-RFB-320", {"--input", "random:2"});
 }
 
+TEST_CASE("the target's runtime library is small") {
+  const std::string library = OPTIMA_SOURCE_DIR "/build/arm64/lib/liboptima_runtime.so";
+  if (const std::string why = why_not(); !why.empty()) {
+    MESSAGE("SKIP: " << why);
+    return;
+  }
+  const TempFolder f;
+  REQUIRE(run({"aarch64-linux-gnu-strip", "-o", f / "lib.so", library}).code == 0);
+  CHECK(std::filesystem::file_size(f / "lib.so") < 700000);
+}
+
 TEST_CASE("a package for another architecture is refused by name") {
   const TempFolder f;
   REQUIRE(host({"compile", digits_model(), "-o", f / "out", "--device", "ARM64:0"}).code == 0);

@@ -268,7 +268,7 @@ TEST_CASE("the library's stripped size and idle memory are printed, and bounded 
   const std::string memory = output_of("'" OPTIMA_RUNTIME_FOOTPRINT "' '" + kPlugins + "'");
   std::printf("liboptima_runtime.so: %ju bytes stripped (goal 600 KB); %s", static_cast<uintmax_t>(bytes), memory.c_str());
   CHECK(bytes > 0);
-#ifdef NDEBUG
-  CHECK(bytes < 1000000);
+#if defined(NDEBUG) && !defined(__clang__)  // only GCC links it as a whole
+  CHECK(bytes < 700000);
 #endif
 }
