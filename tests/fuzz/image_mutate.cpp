@@ -8,6 +8,7 @@
 
 #include "tests/fuzz/image_walk.hpp"
 #include "tests/support/sample_images.hpp"
+#include "tests/support/seam_host.hpp"
 
 namespace {
 
@@ -35,6 +36,7 @@ std::vector<optima::image::Bytes> seeds() {
   all.push_back(optima::image::pack(optima::samples::everything()));
   all.push_back(optima::image::pack(optima::samples::scale_shift({2, 4})));
   all.push_back(optima::image::pack(optima::samples::identity({3})));
+  all.push_back(optima::seam::widen(all[0]));
   return all;
 }
 
@@ -57,7 +59,7 @@ int main(int argc, char** argv) {
   std::mt19937_64 random(20261120);
   uint64_t good = 0;
   for (uint64_t k = 0; k < count; ++k) {
-    const optima::image::Bytes& seed = originals[random() % 8 ? 0 : random() % 3];
+    const optima::image::Bytes& seed = originals[random() % 8 ? 0 : random() % originals.size()];
     std::vector<uint8_t> bytes(seed.data(), seed.data() + seed.size());
     mutate(bytes, random);
     good += optima::image::accepted(bytes.data(), bytes.size());

@@ -147,15 +147,16 @@ struct Model {
   std::string verify() const { return image::verify(bytes.data(), bytes.size(), &raw); }
 };
 
-/// The same graph as a newer host would write it: every element is 16 bytes longer than this header knows, tails poisoned.
+/// The same graph as a newer host would write it: the image is 32 and every element 16 bytes longer than this header knows, tails poisoned.
 inline image::Bytes widen(const image::Bytes& old) {
-  optima_image h = *old.image();
+  optima_image h;
+  std::memcpy(&h, old.data(), sizeof h);
   optima_array* arrays[] = {&h.graphs, &h.nodes, &h.values, &h.attrs, &h.constants, &h.captures, &h.opsets, &h.dims, &h.texts, &h.ints, &h.floats, &h.indices};
   uint64_t size = old.size();
   for (const optima_array* a : arrays) size += (uint64_t{a->count} * (a->stride + 16) + 7) / 8 * 8;
   image::Bytes out(size);
-  std::memset(out.data(), 0xAA, size);
-  std::memcpy(out.data(), old.data(), old.size());
+  std::memset(out.data(), 0xA5, size);
+  std::memcpy(out.data(), old.data(), old.size());  // texts stay where they are
   uint64_t at = old.size();
   for (optima_array* a : arrays) {
     for (uint32_t i = 0; i < a->count; ++i)
@@ -164,6 +165,9 @@ inline image::Bytes widen(const image::Bytes& old) {
     a->stride += 16;
     at += (uint64_t{a->count} * a->stride + 7) / 8 * 8;
   }
+  std::memset(out.data() + h.struct_size, 0xA5, 32);  // where the graphs were
+  h.struct_size += 32;
+  ++h.abi_minor;
   h.total_size = size;
   std::memcpy(out.data(), &h, sizeof h);
   return out;

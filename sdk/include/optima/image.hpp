@@ -3,5 +3,6 @@
 #pragma once
 
 #include "optima/image/contents.hpp"
+#include "optima/image/member.hpp"
 #include "optima/image/pack.hpp"
 #include "optima/image/verify.hpp"

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "core/graph/graph.hpp"
+#include "tests/support/seam_host.hpp"
 
 using namespace optima;
 using Indices = std::vector<uint32_t>;
@@ -130,6 +131,17 @@ TEST_CASE("a packed graph verifies beside its blobs and its hash depends on the 
   const float w[] = {1.5f, -3};
   other.blobs[0] = Blob::copy(w, sizeof w);
   CHECK(std::memcmp(a.raw.sha256, pack(other, true).raw.sha256, 32) != 0);
+}
+
+TEST_CASE("an image of a newer host becomes the same graph, and the same image again") {
+  const PackedGraph mine = pack(sample(), true);
+  const image::Bytes wide = seam::widen(mine.bytes);
+  optima_graph newer = mine.raw;
+  newer.image = wide.image();
+  REQUIRE(image::verify(wide.data(), wide.size(), &newer) == "");
+  const PackedGraph again = pack(unpack(newer), false);
+  REQUIRE(again.bytes.size() == mine.bytes.size());
+  CHECK(std::memcmp(again.bytes.data(), mine.bytes.data(), mine.bytes.size()) == 0);
 }
 
 TEST_CASE("a moved packed graph still points at its own image") {

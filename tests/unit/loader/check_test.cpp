@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/backend/tier_one.hpp"
 #include "core/loader/verdict_book.hpp"
+#include "tests/support/seam_host.hpp"
 #include "tests/unit/loader/sample.hpp"
 
 using namespace optima;
@@ -36,6 +37,22 @@ TEST_CASE("verdicts come in the order asked, also when reported from many thread
   CHECK(told(host, "", {12, 11}) == "12 yes | 11 yes");
   CHECK(told(host, "threads") == "11 yes | 12 yes");
   CHECK(told(host, "refuse") == "11 SIZE_LIMIT: input 0 has 6 elements, the limit is 4 | 12 yes");
+}
+
+TEST_CASE("plugins judge a graph whose image is of a newer writer, and notes do") {
+  const uint32_t nodes[] = {11, 12};
+  const auto judged = [&](Backend& plugin, const char* kind, int32_t dtype) {
+    const SampleGraph graph(seam::widen(image::pack(identities(2, {2, 3}, dtype))));
+    const auto verdicts = plugin.ask(graph.raw, nodes, {kind, 0, {}, 0});
+    REQUIRE_MESSAGE(verdicts.ok(), verdicts.status().message());
+    REQUIRE(verdicts->size() == 2);
+    return verdicts->at(1).verdict == OPTIMA_VERDICT_SUPPORTED ? std::string("yes") : verdicts->at(1).text;
+  };
+  TrialHost host;
+  CHECK(judged(*host.plugin, "TRIAL", OPTIMA_F32) == "yes");
+  CHECK(judged(*host.plugin, "TRIAL", OPTIMA_I64) == "plugin trial says yes outside its note: Identity: input 0 is dtype 7, must be dtype 1");
+  const Registry null = scanned(plugins_folder());
+  CHECK(judged(*null.compiler("null"), "NULL", OPTIMA_F32) == "yes");
 }
 
 TEST_CASE("a broken contract of check becomes a refusal that says so, and is logged") {

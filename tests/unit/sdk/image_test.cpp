@@ -71,6 +71,26 @@ TEST_CASE("the verifier names a damaged header or array") {
   CHECK(image::verify(tiny + 4, 8) == "graph image: base is not aligned to 8 bytes (at 0)");
 }
 
+TEST_CASE("a step of zero, below the struct's first minor, not a multiple of 8, or past the end is refused, of each array") {
+  const struct { const char* name; optima_array optima_image::*array; uint32_t least, align; } arrays[] = {
+      {"graphs", &optima_image::graphs, 64, 8},       {"nodes", &optima_image::nodes, 88, 8},       {"values", &optima_image::values, 48, 8},
+      {"attrs", &optima_image::attrs, 72, 8},         {"constants", &optima_image::constants, 24, 8}, {"captures", &optima_image::captures, 8, 8},
+      {"opsets", &optima_image::opsets, 24, 8},       {"dims", &optima_image::dims, 24, 8},         {"texts", &optima_image::texts, 16, 8},
+      {"ints", &optima_image::ints, 8, 8},            {"floats", &optima_image::floats, 8, 8},      {"indices", &optima_image::indices, 4, 4}};
+  for (const auto& a : arrays) {
+    const auto with = [&](uint32_t stride) { return broken([&](optima_image* g) { (g->*a.array).stride = stride; }); };
+    const std::string bad = std::string("graph image: bad step of ") + a.name;
+    CHECK(with(0) == bad);
+    CHECK(with(a.least - a.align) == bad);
+    CHECK(with(a.least + a.align / 2) == bad);
+    CHECK(with(~uint32_t{0} / 8 * 8) == std::string("graph image: array lies outside: ") + a.name);
+    CHECK(broken([&](optima_image* g) { (g->*a.array).offset += 4; }) == std::string("graph image: array lies outside: ") + a.name);
+  }
+  CHECK(broken([](optima_image* g) { g->struct_size = 216; }) == "graph image: bad header size");
+  CHECK(broken([](optima_image* g) { g->struct_size = static_cast<uint32_t>(g->total_size) + 8; }) == "graph image: bad header size");
+  CHECK(broken([](optima_image* g) { g->struct_size += 8; }) == "graph image: array lies outside: graphs");
+}
+
 TEST_CASE("the verifier names a damaged node") {
   CHECK(broken([](optima_image* g) { node(g, 0)->name.size = ~uint64_t{0}; }) == "graph image: node text lies outside");
   CHECK(broken([](optima_image* g) { node(g, 1)->id = node(g, 0)->id; }) == "graph image: node id is not unique");

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "optima/abi.h"
+#include "optima/image/member.hpp"
 
 namespace optima::image {
 namespace detail {
@@ -54,30 +54,34 @@ class Verifier {
 
   bool header() {
     if (reinterpret_cast<uintptr_t>(g_) % 8 != 0) return fail("base is not aligned to 8 bytes", 0);
-    if (size_ < sizeof(optima_image)) return fail("shorter than its header", size_);
+    if (size_ < Least<optima_image>::size) return fail("shorter than its header", size_);
     if (std::memcmp(g_->magic, OPTIMA_IMAGE_MAGIC, 8) != 0) return fail("wrong magic", 0);
     if (g_->abi_major != OPTIMA_ABI_MAJOR) return fail("written for another ABI major", g_->abi_major);
-    if (g_->struct_size < sizeof(optima_image) || g_->struct_size > size_) return fail("bad header size", g_->struct_size);
+    if (g_->struct_size < Least<optima_image>::size || g_->struct_size > size_) return fail("bad header size", g_->struct_size);
     if (g_->total_size != size_) return fail("total_size differs from the size received", g_->total_size);
     return true;
   }
 
-  bool array(const char* name, const optima_array& a, size_t element, size_t align, Pool* pool = nullptr) {
+  bool array(const char* name, const optima_array& a, uint32_t least, uint32_t align, Pool* pool = nullptr) {
     if (pool) *pool = {a.count, a.count};
     if (a.count == 0) return true;
     const uint64_t bytes = uint64_t{a.count} * a.stride;  // 32 x 32 bits: cannot overflow
-    if (a.stride < element || a.stride % align != 0) return fail((std::string("bad step of ") + name).c_str(), a.stride);
+    if (a.stride < least || a.stride % align != 0) return fail((std::string("bad step of ") + name).c_str(), a.stride);
     if (a.offset % 8 != 0 || a.offset < g_->struct_size || a.offset > size_ || bytes > size_ - a.offset)
       return fail((std::string("array lies outside: ") + name).c_str(), a.offset);
     return true;
   }
+  template <class T>
+  bool structs(const char* name, const optima_array& a, Pool* pool = nullptr) {
+    return array(name, a, Least<T>::size, 8, pool);  // 8, since a later member may need it
+  }
+  // An array that came after 0.1 is asked for with member().
   bool arrays() {
-    return array("graphs", g_->graphs, sizeof(optima_image_graph), 8) && array("nodes", g_->nodes, sizeof(optima_node), 8) &&
-           array("values", g_->values, sizeof(optima_value), 8) && array("attrs", g_->attrs, sizeof(optima_attr), 8, &attrs_) &&
-           array("constants", g_->constants, sizeof(optima_constant), 4) &&
-           array("captures", g_->captures, sizeof(optima_capture), 4, &captures_) &&
-           array("opsets", g_->opsets, sizeof(optima_opset), 8) && array("dims", g_->dims, sizeof(optima_dim), 8, &dims_) &&
-           array("texts", g_->texts, sizeof(optima_text), 8, &texts_) && array("ints", g_->ints, 8, 8, &ints_) &&
+    return structs<optima_image_graph>("graphs", g_->graphs) && structs<optima_node>("nodes", g_->nodes) &&
+           structs<optima_value>("values", g_->values) && structs<optima_attr>("attrs", g_->attrs, &attrs_) &&
+           structs<optima_constant>("constants", g_->constants) && structs<optima_capture>("captures", g_->captures, &captures_) &&
+           structs<optima_opset>("opsets", g_->opsets) && structs<optima_dim>("dims", g_->dims, &dims_) &&
+           structs<optima_text>("texts", g_->texts, &texts_) && array("ints", g_->ints, 8, 8, &ints_) &&
            array("floats", g_->floats, 8, 8, &floats_) && array("indices", g_->indices, 4, 4, &indices_);
   }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "optima/image/member.hpp"
 #include "optima/plugin/error.hpp"
 
 namespace optima::sdk {
@@ -63,6 +64,9 @@ class Constant {
   Constant(const optima_graph* graph, uint32_t index) : graph_(graph), raw_(optima_get_constant(graph->image, index)) {}
   explicit operator bool() const { return raw_ != nullptr; }
   const optima_constant& raw() const { return *raw_; }
+  /// A member of raw() that came after 0.1, as member(&optima_constant::x); zero where the host is older than it.
+  template <class M>
+  M member(M optima_constant::*which) const { return image::member(graph_->image->constants, raw_, which); }
   int32_t dtype() const { return raw_->dtype; }
   int32_t rank() const { return raw_->rank; }
   int64_t dim(uint32_t k) const { return *optima_get_int(graph_->image, raw_->dims.first + k); }
@@ -101,6 +105,9 @@ class Value {
       : graph_(graph), raw_(index == OPTIMA_NONE ? nullptr : optima_get_value(graph->image, index)), index_(index) {}
   explicit operator bool() const { return raw_ != nullptr; }
   const optima_value& raw() const { return *raw_; }
+  /// A member of raw() that came after 0.1, as member(&optima_value::x); zero where the host is older than it.
+  template <class M>
+  M member(M optima_value::*which) const { return image::member(graph_->image->values, raw_, which); }
   /// Number in the image; calibration asks by it.
   uint32_t index() const { return index_; }
   std::string_view name() const { return view(optima_string(graph_->image, &raw_->name)); }
@@ -149,6 +156,9 @@ class Attr {
   Attr(const optima_graph* graph, const optima_attr* raw) : graph_(graph), raw_(raw) {}
   explicit operator bool() const { return raw_ != nullptr; }
   const optima_attr& raw() const { return *raw_; }
+  /// A member of raw() that came after 0.1, as member(&optima_attr::x); zero where the host is older than it.
+  template <class M>
+  M member(M optima_attr::*which) const { return image::member(graph_->image->attrs, raw_, which); }
   std::string_view name() const { return view(optima_string(graph_->image, &raw_->name)); }
   int32_t type() const { return raw_->type; }
   /// The schema's default, not written in the model.
@@ -181,6 +191,9 @@ class Node {
   Node(const optima_graph* graph, const optima_node* raw) : graph_(graph), raw_(raw) {}
   explicit operator bool() const { return raw_ != nullptr; }
   const optima_node& raw() const { return *raw_; }
+  /// A member of raw() that came after 0.1, as member(&optima_node::x); zero where the host is older than it.
+  template <class M>
+  M member(M optima_node::*which) const { return image::member(graph_->image->nodes, raw_, which); }
   const optima_graph* graph() const { return graph_; }
   uint32_t id() const { return raw_->id; }
   std::string_view name() const { return view(optima_string(graph_->image, &raw_->name)); }
@@ -253,6 +266,9 @@ class Graph {
   const optima_graph* raw() const { return raw_; }
   const optima_image* image() const { return raw_->image; }
   const optima_image_graph& entry() const { return *graph_; }
+  /// A member of entry() that came after 0.1, as member(&optima_image_graph::x); zero where the host is older than it.
+  template <class M>
+  M member(M optima_image_graph::*which) const { return image::member(image()->graphs, graph_, which); }
   std::string_view name() const { return view(optima_string(image(), &graph_->name)); }
 
   uint32_t size() const { return graph_->nodes.count; }
