@@ -1,63 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/loader: rule T of the seam for one plugin file: [setup] calls alone, all others side by side. Knows no plugin.
+// core/loader: rule T of the seam for one plugin file: [setup] calls one at a time, beside all others. Knows no plugin.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
 #include <mutex>
-#include <shared_mutex>
 
 namespace optima {
 
-/// A shared mutex on which nobody starves: who waits to be alone keeps newcomers out until it had its turn, and those whom it kept out come
-/// in before the next one. A thread that is inside comes in again at once, for it would wait for itself: a plugin that signals a fence
-/// may bring its caller back.
+/// Whose turn it is to set up, and which calls a thread is inside. Only setting up waits, and only for another that sets up.
 class Gate {
-  // What a thread holds, innermost first.
-  class Hold {
-   public:
-    explicit Hold(Gate& gate) : gate_(gate), outer_(innermost) { innermost = this; }
-    ~Hold() { innermost = outer_; }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    friend class Gate;
-    Gate& gate_;
-    const Hold* const outer_;
-  };
-
  public:
-  /// One call beside others, to the end of the scope.
+  /// One call, to the end of the scope. Calls nest, as when a plugin signals a fence and so brings its caller back. Costs two words of the
+  /// thread and waits for nobody.
   class Pass {
    public:
-    explicit Pass(Gate& gate) : gate_(gate), first_(!gate.is_held_here()), hold_(gate) {
-      if (first_) gate_.enter();
-    }
-    ~Pass() {
-      if (first_) gate_.mutex_.unlock_shared();
-    }
+    explicit Pass(const Gate& gate) : gate_(gate), outer_(innermost) { innermost = this; }
+    ~Pass() { innermost = outer_; }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
-    Gate& gate_;
-    const bool first_;
-    const Hold hold_;
+    friend class Gate;
+    const Gate& gate_;
+    const Pass* const outer_;
   };
 
-  /// One call alone, to the end of the scope. Not by a thread for which is_held_here().
-  class Alone {
+  /// One call that sets up, to the end of the scope. Not by a thread for which is_held_here(): it may be setting up itself, or hold what the
+  /// plugin wants for it.
+  class Setup {
    public:
-    explicit Alone(Gate& gate) : gate_(gate), hold_(gate) { gate_.enter_alone(); }
-    ~Alone() { gate_.mutex_.unlock(); }
-    Alone(const Alone&) = delete;
-    Alone& operator=(const Alone&) = delete;
+    explicit Setup(Gate& gate) : pass_(gate), turn_(gate.setup_) {}
+    Setup(const Setup&) = delete;
+    Setup& operator=(const Setup&) = delete;
 
    private:
-    Gate& gate_;
-    const Hold hold_;
+    const Pass pass_;
+    const std::lock_guard<std::mutex> turn_;
   };
 
   Gate() = default;
@@ -66,41 +43,15 @@ class Gate {
 
   /// Whether this thread is inside this gate; inside any.
   bool is_held_here() const {
-    for (const Hold* h = innermost; h; h = h->outer_)
-      if (&h->gate_ == this) return true;
+    for (const Pass* p = innermost; p; p = p->outer_)
+      if (&p->gate_ == this) return true;
     return false;
   }
   static bool is_any_held_here() { return innermost; }
-  /// How many wait to be alone.
-  int waiting() const { return waiting_; }
 
  private:
-  // While nobody waits to be alone, a call costs one load more than the mutex does.
-  void enter() {
-    if (waiting_ > 0) {
-      std::unique_lock lock(door_);
-      changed_.wait(lock, [this, turn = turns_] { return waiting_ == 0 || turns_ != turn; });
-    }
-    mutex_.lock_shared();
-  }
-  void enter_alone() {
-    {
-      const std::lock_guard lock(door_);
-      ++waiting_;
-    }
-    mutex_.lock();
-    const std::lock_guard lock(door_);
-    --waiting_;
-    ++turns_;
-    changed_.notify_all();
-  }
-
-  inline static constinit thread_local const Hold* innermost = nullptr;
-  std::shared_mutex mutex_;
-  std::mutex door_;  // the members below
-  std::condition_variable changed_;
-  std::atomic<int> waiting_ = 0;  // read without it where a stale number does no harm
-  uint64_t turns_ = 0;            // of those that were alone
+  inline static constinit thread_local const Pass* innermost = nullptr;  // of what this thread is inside
+  std::mutex setup_;
 };
 
 }  // namespace optima

@@ -94,7 +94,7 @@ Result<std::shared_ptr<Instance>> Instance::make(Setup setup, const std::functio
   Library* file = *library;
   OPTIMA_ASSIGN(self->host_, HostTable::make(self->id_, setup.path, std::move(setup.services), std::move(setup.blobs)));
   if (file->gate.is_held_here()) return plugin_error(cat(who, ": cannot be started from inside a call into ", quote(setup.path)));
-  const Gate::Alone alone(file->gate);
+  const Gate::Setup setting_up(file->gate);
   if (setup.manifest->single_instance && file->instances > 0)
     return plugin_error(cat(who, ": allows one instance in a process, and one is in use"));
   if (step) step("query");
@@ -126,12 +126,12 @@ Status Instance::init(const Manifest& manifest, const std::vector<TypedOption>& 
 
 Instance::~Instance() {
   if (!handle_) return;
-  if (library_->gate.is_held_here()) {  // it would wait for itself; what the plugin still uses must stay
+  if (library_->gate.is_held_here()) {  // it may be this instance, or one that sets up; what the plugin still uses must stay
     log(LogLevel::HostMisbehaves, id_, "the last owner let go inside a call into the plugin, which is therefore never ended");
     (void)host_.release();
     return;
   }
-  const Gate::Alone alone(library_->gate);
+  const Gate::Setup setting_up(library_->gate);
   seam::call_end(id_, "deinit", [&] { api_.deinit(handle_); });
   --library_->instances;
 }

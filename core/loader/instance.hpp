@@ -27,8 +27,8 @@ struct OwnedDevice {
   bool is_refused() const { return flags & OPTIMA_DEVICE_REFUSED; }  ///< then info.arch is the sentence why
 };
 
-/// Made by init, ended by deinit when the last owner lets go (programs own their instance). Any thread, but for make and the
-/// destructor, which wait until no other call is inside the same plugin file.
+/// Made by init, ended by deinit when the last owner lets go (programs own their instance), so after its last call. Any thread; make and
+/// the destructor wait until no other of them is inside the same plugin file.
 class Instance {
  public:
   struct Setup {
@@ -40,7 +40,7 @@ class Instance {
     std::shared_ptr<BlobStore> blobs;
   };
   /// Loads, negotiates, compares with the note, inits, and fetches the tables of the roles. `step`, when given, is told what
-  /// is about to happen ("query", "init"). Plugin error from inside a call into the same file, which it would wait for.
+  /// is about to happen ("query", "init"). Plugin error from inside a call into the same file.
   static Result<std::shared_ptr<Instance>> make(Setup setup, const std::function<void(const char*)>& step = {});
   ~Instance();
   Instance(const Instance&) = delete;
@@ -61,7 +61,7 @@ class Instance {
   /// Refused kinds are among them. `why_none` is set when no other is. Of a device told twice the first counts.
   Result<std::vector<OwnedDevice>> devices(std::string* why_none) const;
 
-  /// One call into the plugin that is not [setup]: shares the gate, catches what is thrown, gives the plugin's code. Only for
+  /// One call into the plugin that is not [setup]: passes the gate, catches what is thrown, gives the plugin's code. Only for
   /// a plugin that is usable().
   template <class F>
   int32_t enter(std::string_view what, seam::CallStatus& status, F&& function) const {

@@ -26,9 +26,9 @@ struct Library {
   std::string path;
   FileStamp stamp;
   optima_query_fn query = nullptr;
-  /// Rule T: [setup] calls hold it alone, every other call shares it.
+  /// Rule T: every call passes it, [setup] calls one at a time.
   Gate gate;
-  /// Instances alive, for plugins that allow one; guarded by gate.
+  /// Instances alive, for plugins that allow one; guarded by the gate's Setup.
   int instances = 0;
 };
 

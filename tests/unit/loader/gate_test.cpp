@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -18,107 +19,66 @@ struct Latch {
   }
 };
 
-void await_one_waiting(const Gate& gate) {
-  while (gate.waiting() == 0) std::this_thread::yield();
-}
-
 }  // namespace
 
-TEST_CASE("who waits to be alone comes before all who came later") {
+TEST_CASE("who sets up waits for no call, and no call waits for him") {
   Gate gate;
-  Latch leave, entered;
-  std::mutex mutex;
-  std::vector<std::string> order;
-  const auto note = [&](const char* what) {
-    const std::lock_guard lock(mutex);
-    order.emplace_back(what);
-  };
-  std::thread first([&] {
+  Latch entered, leave;
+  std::thread call([&] {
     const Gate::Pass pass(gate);
     entered.open = true;
     leave.wait();
-    note("first");
   });
   entered.wait();
-  std::thread alone([&] {
-    const Gate::Alone self(gate);
-    note("alone");
-  });
-  await_one_waiting(gate);
-  std::vector<std::thread> later;
-  std::atomic<int> came{0};
-  for (int k = 0; k < 4; ++k)
-    later.emplace_back([&] {
-      ++came;
-      const Gate::Pass pass(gate);
-      note("later");
-    });
-  while (came < 4) std::this_thread::yield();
-  for (int k = 0; k < 1000; ++k) std::this_thread::yield();  // time to come in, had they been let in
-  leave.open = true;
-  first.join();
-  alone.join();
-  for (std::thread& t : later) t.join();
-  REQUIRE(order.size() == 6);
-  CHECK(order[0] == "first");
-  CHECK(order[1] == "alone");
+  {
+    const Gate::Setup setting_up(gate);  // while the call is inside
+    std::thread([&] { const Gate::Pass pass(gate); }).join();
+    leave.open = true;
+    call.join();
+  }
+  CHECK_FALSE(gate.is_held_here());
 }
 
-TEST_CASE("steady calls that never leave the gate empty do not keep out who wants to be alone, nor he them") {
+TEST_CASE("one sets up at a time") {
   Gate gate;
-  std::atomic<bool> stop{false};
   std::atomic<int> inside{0}, beside{0};
-  std::vector<std::thread> calls;
-  for (int k = 0; k < 3; ++k)
-    calls.emplace_back([&] {
-      while (!stop) {
-        const Gate::Pass pass(gate);
-        ++inside;
+  int sum = 0;  // no lock of its own
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const Gate::Setup setting_up(gate);
+        beside += ++inside - 1;
         std::this_thread::yield();
-        --inside;
+        ++sum, --inside;
       }
     });
-  for (int k = 0; k < 100; ++k) {
-    const Gate::Alone alone(gate);
-    beside += inside;
-  }
-  stop = true;
-  for (std::thread& t : calls) t.join();
+  for (std::thread& t : threads) t.join();
   CHECK(beside == 0);
+  CHECK(sum == 800);
 }
 
-TEST_CASE("a thread inside comes in again while somebody waits for it to go") {
+TEST_CASE("a thread knows what it is inside, to any depth") {
   Gate gate;
-  Latch again;
-  std::atomic<int> depth{0};
-  std::thread inside([&] {
+  {
+    const Gate::Setup setting_up(gate);
     const Gate::Pass outer(gate);
-    depth = 1;
-    again.wait();
-    const Gate::Pass inner(gate);
-    depth = 2;
+    {
+      const Gate::Pass inner(gate);
+      CHECK(gate.is_held_here());
+    }
     CHECK(gate.is_held_here());
-  });
-  while (depth == 0) std::this_thread::yield();
-  std::thread alone([&] {
-    const Gate::Alone self(gate);
-    CHECK(depth == 2);
-    const Gate::Pass nested(gate);
-    CHECK(Gate::is_any_held_here());
-  });
-  await_one_waiting(gate);
-  again.open = true;
-  inside.join();
-  alone.join();
+    std::thread([&] { CHECK_FALSE(Gate::is_any_held_here()); }).join();
+  }
   CHECK_FALSE(gate.is_held_here());
   CHECK_FALSE(Gate::is_any_held_here());
 }
 
 TEST_CASE("gates of two plugin files know nothing of each other") {
   Gate one, two;
-  const Gate::Pass in_one(one);
+  const Gate::Setup in_one(one);
   CHECK(one.is_held_here());
   CHECK_FALSE(two.is_held_here());
-  const Gate::Alone in_two(two);
+  const Gate::Setup in_two(two);
   CHECK(two.is_held_here());
 }

@@ -267,6 +267,56 @@ TEST_CASE("a plugin file is not started from inside a call into it, and a contex
   CHECK(ran.ok());
 }
 
+TEST_CASE("an instance starts and ends while a call on another one is inside the plugin file") {
+  std::atomic<bool> inside{false}, over{false};
+  HostServices s = services();
+  s.extension = [&](std::string_view) -> const void* {
+    inside = true;
+    while (!over) std::this_thread::yield();
+    return nullptr;
+  };
+  TrialHost host({}, s);
+  const auto program = loaded(host);
+  const auto context = context_of(*program);
+  Buffer x, y;
+  std::thread call([&] { CHECK_FALSE(context->submit({&x.raw, 1}, {&y.raw, 1}, {}, {nullptr, 9}).ok()); });  // this host has no fences
+  while (!inside) std::this_thread::yield();
+  {
+    const Registry second = scanned(host.folder.path());
+    CHECK(second.compiler("trial")->devices(nullptr).ok());
+  }
+  over = true;
+  call.join();
+}
+
+TEST_CASE("instances of one plugin file start and end one at a time, also those of several registries") {
+  std::atomic<int> inside{0}, beside{0}, calls{0}, wrong{0};
+  HostServices s = services();
+  s.extension = [&](std::string_view id) -> const void* {
+    if (id != "test.setup/1") return nullptr;
+    beside += ++inside - 1;
+    for (int k = 0; k < 100; ++k) std::this_thread::yield();
+    --inside, ++calls;
+    return nullptr;
+  };
+  const PluginFolder folder({"trial"});
+  std::vector<Registry> registries;
+  for (int k = 0; k < 4; ++k) {
+    registries.push_back(scanned(folder.path(), s));
+    REQUIRE(registries.back().set_options({{"trial.init", "asks"}}).ok());
+  }
+  std::vector<std::thread> threads;
+  for (Registry& r : registries)
+    threads.emplace_back([&] {
+      wrong += !r.compiler("trial")->devices(nullptr).ok();
+      const Registry ends = std::move(r);
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(calls == 8);
+  CHECK(beside == 0);
+}
+
 TEST_CASE("a second context gets its turn while the first never stops") {
   TrialHost host;
   const auto program = loaded(host);

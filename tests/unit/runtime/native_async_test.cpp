@@ -117,7 +117,7 @@ TEST_CASE("what follows a signal is done outside the call that signalled: the ne
   r->set_callback([&, raw](const Status& s) {
     inside += Gate::is_any_held_here();
     CHECK(s.ok());
-    const Gate::Alone alone(gate);  // as a model that is loaded here wants it
+    const Gate::Setup setting_up(gate);  // as a model that is loaded here wants it
     if (--left > 0) CHECK(raw->start().ok());
   });
   REQUIRE(r->start().ok());

@@ -87,12 +87,17 @@ int32_t init(const optima_host* host, const optima_option* options, uint32_t cou
   const std::string act = option(options, count, "trial.init");
   throw_as(act);
   if (act == "no sdk") return fail(status, OPTIMA_DEPENDENCY, "the Trial SDK 2.1 is not installed; see trial.example");
+  if (act == "asks") (void)host->get_extension(host->self, str("test.setup/1"));
   *plugin = reinterpret_cast<optima_plugin*>(new Trial{host, act});
   host->log(host->self, OPTIMA_LOG_INFO, str("start"), str("temp " + view(host->temp_dir)));
   return OPTIMA_OK;
 }
 
-void deinit(optima_plugin* plugin) { delete of(plugin); }
+void deinit(optima_plugin* plugin) {
+  const Trial& trial = *of(plugin);
+  if (trial.act == "asks") (void)trial.host->get_extension(trial.host->self, str("test.setup/1"));
+  delete of(plugin);
+}
 
 int32_t devices(optima_plugin* plugin, optima_add_device add, void* data, optima_status* status) {
   Trial& trial = *of(plugin);
