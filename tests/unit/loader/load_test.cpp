@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -240,6 +241,37 @@ TEST_CASE("submit and profile go through when offered") {
 
   const Registry null = scanned(plugins_folder());
   CHECK(null.runtime("null")->manifest().id == "null");
+}
+
+TEST_CASE("memory of the device is made, copied to and from, imported and given back, where it is offered") {
+  LogTrap log;
+  TrialHost host(OptionValues{{"trial.init", "memory"}});
+  DeviceAllocator* memory = host.plugin->memory();
+  REQUIRE(memory);
+  {
+    char in[4] = {'o', 'n', 'c', 'e'}, out[4] = {};
+    optima_tensor from{}, to{};
+    from.struct_size = to.struct_size = sizeof from;
+    from.size = to.size = 4;
+    from.data = in, to.data = out;
+    const auto held = memory->allocate(1, 4, 64);
+    REQUIRE_MESSAGE(held.ok(), held.status().message());
+    CHECK((*held)->tensor().mem_kind == OPTIMA_MEM_DEVICE);
+    CHECK((*held)->tensor().mem_ordinal == 1);
+    REQUIRE(memory->copy(from, (*held)->tensor()).ok());
+    const auto seen = memory->import((*held)->tensor());
+    REQUIRE_MESSAGE(seen.ok(), seen.status().message());
+    REQUIRE(memory->copy((*seen)->tensor(), to).ok());
+    CHECK(std::string(out, 4) == "once");
+    CHECK(memory->import(from).status().message() == "plugin 'trial': import: memory of the host is not imported");
+    to.size = 3;
+    CHECK(memory->copy((*held)->tensor(), to).message() == "plugin 'trial': copy: copy of 4 bytes to 3");
+    CHECK(memory->allocate(0, 4, 8192).status().message() == "plugin 'trial': alloc: no alignment beyond a page");
+    CHECK_FALSE(log.has("freed"));
+  }
+  CHECK(std::count_if(log.lines.begin(), log.lines.end(), [](const std::string& l) { return l.find("freed once") != l.npos; }) == 2);
+  const Registry null = scanned(plugins_folder());
+  CHECK(null.compiler("null")->memory() == nullptr);
 }
 
 TEST_CASE("a plugin file is not started from inside a call into it, and a context may be used again from there") {

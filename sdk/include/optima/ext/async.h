@@ -17,7 +17,8 @@ extern "C" {
 typedef struct optima_async {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [object] returns at once; tensors live until `signal` is reached or poisoned, which happens exactly once after OK. */
+  /* [object] returns at once; tensors live until `signal` is reached or poisoned, which happens exactly once after OK. This host
+   * submits when the tensors are there, so wait_count is 0; a plugin honours waits all the same. */
   int32_t (*submit)(optima_context* context, const optima_tensor* in, uint32_t in_count, optima_tensor* out, uint32_t out_count,
                     const optima_fence_point* waits, uint32_t wait_count, optima_fence_point signal, optima_status* status);
   int32_t (*cancel)(optima_context* context, optima_status* status); /* [any] poisons what has not started with CANCELLED */

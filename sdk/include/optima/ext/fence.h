@@ -23,7 +23,8 @@ typedef struct optima_fence_host { /* all [any]; self = optima_host.self */
   void (*poison)(void* self, optima_fence_point point, const optima_status* status, optima_str text); /* all waits fail with it */
   int32_t (*wait)(void* self, optima_fence_point point, uint64_t timeout_ns, optima_status* status);   /* TIMEOUT; 0 = poll */
   int32_t (*notify)(void* self, optima_fence_point point, void (*call)(void* data, int32_t code), void* data);
-  int32_t (*export_fd)(void* self, optima_fence_point point, int32_t* fd, optima_status* status); /* sync file, caller closes */
+  /* Sync file, caller closes; this host answers UNSUPPORTED: its fences live in its memory. */
+  int32_t (*export_fd)(void* self, optima_fence_point point, int32_t* fd, optima_status* status);
   void (*retain)(void* self, optima_fence* fence);
   void (*release)(void* self, optima_fence* fence);
 } optima_fence_host;

@@ -18,6 +18,7 @@
 #include "optima/abi.h"
 #include "optima/ext/async.h"
 #include "optima/ext/cost.h"
+#include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
 #include "optima/ext/schema.h"
 
@@ -459,6 +460,27 @@ int32_t profile_read(optima_context* context, int32_t (*add)(void*, const optima
   });
 }
 
+// What a plugin may do with a point of the host's, and no signal.
+int32_t use_all(const optima_host* host, const optima_fence_host& fences, optima_fence_point point, optima_status* status) {
+  fences.retain(host->self, point.fence);
+  static constexpr auto note = [](void* plugin, int32_t code) {
+    const optima_host* told = of(static_cast<optima_plugin*>(plugin))->host;
+    told->log(told->self, OPTIMA_LOG_INFO, str("fence"), str("told " + std::to_string(code)));
+  };
+  Trial of_this_call{host, ""};
+  if (const int32_t code = fences.notify(host->self, point, note, &of_this_call)) return code;
+  const int32_t polled = fences.wait(host->self, point, 0, status);
+  int32_t fd = -1;
+  const int32_t exported = fences.export_fd(host->self, point, &fd, status);
+  optima_status lost = *status;
+  lost.code = OPTIMA_DEVICE;
+  fences.poison(host->self, point, &lost, str("the link is down"));
+  const int32_t waited = fences.wait(host->self, point, ~uint64_t{0}, status);
+  host->log(host->self, OPTIMA_LOG_INFO, str("fence"), str("polled " + std::to_string(polled) + " exported " + std::to_string(exported) + " waited " + std::to_string(waited)));
+  fences.release(host->self, point.fence);
+  return OPTIMA_OK;
+}
+
 // Runs at once and says so on the fence.
 int32_t submit(optima_context* context, const optima_tensor* in, uint32_t ni, optima_tensor* out, uint32_t no, const optima_fence_point*, uint32_t,
                optima_fence_point signal, optima_status* status) {
@@ -466,12 +488,38 @@ int32_t submit(optima_context* context, const optima_tensor* in, uint32_t ni, op
   const optima_host* host = of(context)->program->trial->host;
   const auto* fences = static_cast<const optima_fence_host*>(host->get_extension(host->self, str(OPTIMA_EXT_FENCE)));
   if (!fences) return fail(status, OPTIMA_UNSUPPORTED, "the host has no fences");
+  if (of(context)->program->act == "every fence") return use_all(host, *fences, signal, status);
   fences->signal(host->self, signal);
   return OPTIMA_OK;
 }
 int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
 
-const void* get_extension(optima_plugin*, optima_str id) {
+// Memory of the device: a handle to bytes.
+std::string* bytes_at(const optima_tensor* t) { return reinterpret_cast<std::string*>(static_cast<uintptr_t>(t->opaque)); }
+int32_t memory_alloc(optima_plugin*, optima_tensor* tensor, uint32_t alignment, optima_status* status) {
+  if (alignment > 4096) return fail(status, OPTIMA_MEMORY, "no alignment beyond a page");
+  tensor->opaque = reinterpret_cast<uintptr_t>(new std::string(tensor->size, '-'));
+  return OPTIMA_OK;
+}
+void memory_free(optima_plugin* plugin, const optima_tensor* tensor) {
+  const optima_host* host = of(plugin)->host;
+  host->log(host->self, OPTIMA_LOG_INFO, str("memory"), str("freed " + *bytes_at(tensor)));
+  delete bytes_at(tensor);
+}
+int32_t memory_import(optima_plugin*, const optima_tensor* foreign, optima_tensor* imported, optima_status* status) {
+  if (foreign->mem_kind != OPTIMA_MEM_DEVICE) return fail(status, OPTIMA_UNSUPPORTED, "memory of the host is not imported");
+  imported->mem_kind = OPTIMA_MEM_DEVICE;
+  imported->opaque = reinterpret_cast<uintptr_t>(new std::string(*bytes_at(foreign)));
+  return OPTIMA_OK;
+}
+int32_t memory_copy(optima_plugin*, const optima_tensor* from, optima_tensor* to, optima_status* status) {
+  if (from->size != to->size) return fail(status, OPTIMA_INVALID_ARGUMENT, "copy of " + std::to_string(from->size) + " bytes to " + std::to_string(to->size));
+  const auto at = [](const optima_tensor* t) { return t->mem_kind == OPTIMA_MEM_HOST ? static_cast<char*>(t->data) : bytes_at(t)->data(); };
+  std::memcpy(at(to), at(from), from->size);
+  return OPTIMA_OK;
+}
+
+const void* get_extension(optima_plugin* plugin, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
   static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes,
                                              nullptr, nullptr, nullptr};
@@ -479,8 +527,10 @@ const void* get_extension(optima_plugin*, optima_str id) {
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
   static constexpr optima_async async = {sizeof async, 0, submit, cancel};
+  static constexpr optima_memory memory = {sizeof memory, 0, nullptr, memory_alloc, memory_free, memory_import, memory_copy};
   const std::pair<const char*, const void*> tables[] = {{OPTIMA_EXT_COMPILER, &compiler}, {OPTIMA_EXT_RUNTIME, &runtime}, {OPTIMA_EXT_SCHEMA, &schema},
-                                                        {OPTIMA_EXT_COST, &cost},         {OPTIMA_EXT_PROFILE, &profile}, {OPTIMA_EXT_ASYNC, &async}};
+                                                        {OPTIMA_EXT_COST, &cost},         {OPTIMA_EXT_PROFILE, &profile}, {OPTIMA_EXT_ASYNC, &async},
+                                                        {OPTIMA_EXT_MEMORY, of(plugin)->act == "memory" ? &memory : nullptr}};
   for (const auto& [name, table] : tables)
     if (optima_str_is(id, name)) return table;
   return nullptr;
