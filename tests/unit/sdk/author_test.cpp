@@ -146,6 +146,50 @@ class CompilerOnly : public sdk::Plugin, public sdk::Compiler {
   void compile(const sdk::CompileRequest&, const sdk::Sink&, const sdk::Progress&) override {}
 };
 
+/// Runs till it is stopped; says which options its context got.
+class Patient : public sdk::Context {
+ public:
+  explicit Patient(std::string options) : options_(std::move(options)) {}
+  void execute(const sdk::Tensors&, const sdk::OutTensors&) override { throw sdk::Error(OPTIMA_INTERNAL, "made with " + options_); }
+  void execute_within(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl& control) override {
+    if (in.size() != 1 || out.size() != 1) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "wanted one of each");
+    if (control.deadline_ns() == 0 && !control.cancelled()) return;
+    for (;;) control.check();
+  }
+
+ private:
+  std::string options_;
+};
+class PatientProgram : public sdk::Program {
+  void bindings(const sdk::BindingSink&) const override {}
+  std::unique_ptr<sdk::Context> context() override { return std::make_unique<Patient>("nothing"); }
+  std::unique_ptr<sdk::Context> context_with(const sdk::Options& options) override {
+    return std::make_unique<Patient>("priority " + std::to_string(options.integer(OPTIMA_OPTION_PRIORITY, 0)));
+  }
+};
+
+class Steerable : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Stoppable, public sdk::ContextOptions {
+ public:
+  explicit Steerable(const sdk::Init&) {}
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return {}; }
+  void check(const sdk::CheckRequest&, const sdk::Reporter&) override {}
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress&) override {
+    std::vector<sdk::Verdict> no;
+    for (uint32_t n = 0; n < request.graph().size(); ++n)
+      no.push_back(sdk::Verdict::refused(request.graph()[n], OPTIMA_REASON_DTYPE, "input 0", "i64", "f32"));
+    if (request.options().boolean("steerable.none", false)) no.clear();
+    sink.refuse({no.data(), no.size()});
+  }
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device&) override {
+    artifact.progress()(0.5, "nobody looks");
+    return {OPTIMA_COMPAT_OPTIMAL, ""};
+  }
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device&, const sdk::Options&) override {
+    artifact.progress()(0.5, "half");
+    return std::make_unique<PatientProgram>();
+  }
+};
+
 template <class P>
 const optima_plugin_api* query_of(uint32_t, const optima_host*, optima_status*) {
   static constexpr optima_plugin_api table = sdk::detail::api<P>(info());
@@ -274,6 +318,79 @@ TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads 
   REQUIRE(trial.compiler().compile(trial.self, &r, &calibrated.raw, &watch.raw, &status.raw) == OPTIMA_OK);
   CHECK(calibrated.meta.at("calibration") == "8");
   CHECK(watch.last == -1);
+}
+
+TEST_CASE("several nodes are refused at once; a host from before that hears of the first") {
+  seam::Host host;
+  const seam::Instance plugin(query_of<Steerable>, host);
+  const seam::Model m(image::pack(samples::everything()));
+  seam::Status status;
+  seam::MemorySink sink;
+  CHECK(seam::compile(plugin, m, kTarget, sink, status) == OPTIMA_UNSUPPORTED);
+  const uint32_t first = optima_get_node(m.raw.image, 0)->id;
+  CHECK(status.raw.node == first);
+  CHECK(status.message == "input 0 is i64, must be f32");
+  std::string told;
+  sink.raw.host_data = &told;
+  sink.raw.refuse = [](void* p, const optima_verdict* v, uint32_t count) -> int32_t {
+    auto& all = *static_cast<std::string*>(p);
+    for (; count > 0; --count, v = OPTIMA_NEXT(optima_verdict, v))
+      all += std::to_string(v->node) + " " + std::to_string(v->verdict) + " " + std::to_string(v->reason) + " " + seam::text(v->found) + ";";
+    return OPTIMA_OK;
+  };
+  CHECK(seam::compile(plugin, m, kTarget, sink, status) == OPTIMA_UNSUPPORTED);
+  std::string wanted;
+  for (uint32_t n = 0; n < m.raw.image->nodes.count; ++n)
+    if (optima_get_node(m.raw.image, n)->graph == 0) wanted += std::to_string(optima_get_node(m.raw.image, n)->id) + " 3 3 i64;";
+  CHECK(told == wanted);
+  sink.raw.refuse = [](void*, const optima_verdict*, uint32_t) -> int32_t { return OPTIMA_MEMORY; };
+  CHECK(seam::compile(plugin, m, kTarget, sink, status) == OPTIMA_MEMORY);
+  optima_option none = seam::option("steerable.none", "");
+  none.type = OPTIMA_OPTION_I64, none.i64 = 1;
+  CHECK(seam::compile(plugin, m, kTarget, sink, status, {none}) == OPTIMA_INTERNAL);
+  CHECK(status.message == "refused no node");
+}
+
+TEST_CASE("contexts get their options, executions what may stop them, loads their progress; without the bases nothing is offered") {
+  seam::Host host;
+  const seam::Instance plugin(query_of<Steerable>, host), plain(query_of<Trial>, host);
+  const optima_runtime& rt = plugin.runtime();
+  CHECK((plain.runtime().context_open == nullptr && plain.runtime().execute_within == nullptr));
+  seam::Artifact artifact(seam::MemorySink(), nullptr);
+  CHECK(seam::compatibility(plugin, artifact, kTarget).first == OPTIMA_COMPAT_OPTIMAL);
+  seam::Watch watch;
+  artifact.raw.progress = &watch.raw;
+  const seam::Program program(plugin, artifact, kTarget);
+  REQUIRE(program.raw);
+  CHECK(watch.last == 0.5);
+  watch.cancel = true;
+  CHECK(seam::Program(plugin, artifact, kTarget).code == OPTIMA_CANCELLED);
+
+  optima_option priority = seam::option(OPTIMA_OPTION_PRIORITY, "");
+  priority.type = OPTIMA_OPTION_I64, priority.i64 = -3;
+  const optima_context_request opening{sizeof opening, 1, &priority};
+  seam::Status status;
+  optima_context* context = nullptr;
+  REQUIRE(rt.context_open(program.raw, &opening, &context, &status.raw) == OPTIMA_OK);
+  seam::Buffer x({1}), y({0});
+  CHECK(rt.execute(context, &x.raw, 1, &y.raw, 1, &status.raw) == OPTIMA_INTERNAL);
+  CHECK(status.message == "made with priority -3");
+
+  optima_execute_request run{};
+  run.struct_size = sizeof run, run.in = &x.raw, run.out = &y.raw, run.in_count = run.out_count = 1;
+  const int before = allocations;
+  const int32_t code = rt.execute_within(context, &run, &status.raw);
+  const int made = allocations - before;
+  CHECK(code == OPTIMA_OK);
+  CHECK(made == 0);
+  run.deadline_ns = 1;
+  CHECK(rt.execute_within(context, &run, &status.raw) == OPTIMA_TIMEOUT);
+  CHECK(status.message == "past its deadline");
+  bool stop = true;
+  run.deadline_ns = 0, run.host_data = &stop;
+  run.cancelled = [](void* p) -> int32_t { return *static_cast<bool*>(p); };
+  CHECK(rt.execute_within(context, &run, &status.raw) == OPTIMA_CANCELLED);
+  rt.context_destroy(context);
 }
 
 TEST_CASE("execute allocates nothing in the layer, honours strides, and makes outputs of unknown shape") {

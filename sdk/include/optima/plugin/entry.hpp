@@ -69,10 +69,22 @@ struct Thunk {
   static int32_t context_create(optima_program* p, optima_context** out, optima_status* s) {
     return guard(s, [&] { give(out, self(p)->context(), "context"); });
   }
+  static int32_t context_open(optima_program* p, const optima_context_request* r, optima_context** out, optima_status* s) {
+    return guard(s, [&] {
+      const optima_context_request q = known(r);
+      give(out, self(p)->context_with(Options(q.options, q.option_count)), "context");
+    });
+  }
   static void context_destroy(optima_context* c) { delete self(c); }
   static void program_destroy(optima_program* p) { delete self(p); }
   static int32_t execute(optima_context* c, const optima_tensor* in, uint32_t ni, optima_tensor* out, uint32_t no, optima_status* s) {
     return guard(s, [&] { self(c)->execute(Tensors(in, ni), OutTensors(out, no)); });
+  }
+  static int32_t execute_within(optima_context* c, const optima_execute_request* r, optima_status* s) {
+    return guard(s, [&] {
+      const optima_execute_request q = known(r);
+      self(c)->execute_within(Tensors(q.in, q.in_count), OutTensors(q.out, q.out_count), RunControl(&q));
+    });
   }
   static int32_t output_shapes(optima_context* c, const optima_tensor* in, uint32_t ni, optima_shape* out, uint32_t no, optima_status* s) {
     return guard(s, [&] { self(c)->output_shapes(Tensors(in, ni), OutShapes(out, no)); });
@@ -139,7 +151,8 @@ struct Thunk {
     if constexpr (std::is_base_of_v<Runtime, P>) {
       static constexpr optima_runtime table = {sizeof(table), 0, T::check_artifact, T::load, T::bindings, T::context_create,
                                                T::context_destroy, T::program_destroy, T::execute, T::output_shapes,
-                                               nullptr, nullptr, nullptr};
+                                               std::is_base_of_v<ContextOptions, P> ? T::context_open : nullptr,
+                                               std::is_base_of_v<Stoppable, P> ? T::execute_within : nullptr, nullptr};
       if (optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &table;
     }
     if constexpr (std::is_base_of_v<Schema, P>) {

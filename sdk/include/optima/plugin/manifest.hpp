@@ -54,7 +54,7 @@ struct DeviceKind {
 struct OptionSpec {
   std::string_view name;     ///< "<plugin id>.<key>"
   std::string_view type;     ///< bool int float string enum path bytes list
-  std::string_view scope;    ///< init compile load
+  std::string_view scope;    ///< init compile load context
   std::string_view def;      ///< default: JSON text for bool, int, float and list; else the text itself
   std::string_view doc;
   bool changes_artifact = false;  ///< another value makes another artifact: part of the cache key

@@ -11,6 +11,7 @@
 // status. Thread rules are those of the function's tag in abi.h, repeated here.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "optima/ext/async.h"
@@ -65,7 +66,7 @@ class Compiler {
   virtual ~Compiler() = default;
   /// Exactly one verdict per candidate; deterministic, without side effects or device. [any]
   virtual void check(const CheckRequest& request, const Reporter& report) = 0;
-  /// Throws UNSUPPORTED with a node when the host should split again. [any]
+  /// Throws UNSUPPORTED with a node, or refuses several by Sink::refuse(), when the host should split again. [any]
   virtual void compile(const CompileRequest& request, const Sink& sink, const Progress& progress) = 0;
 };
 
@@ -85,6 +86,29 @@ class EventSink {
   void* data_;
 };
 
+/// What may end an execution before it is done. Valid during the call; any thread; allocates only when it throws.
+class RunControl {
+ public:
+  explicit RunControl(const optima_execute_request* raw) : raw_(raw) {}
+  /// CLOCK_MONOTONIC, past which the results are not wanted; 0 = none.
+  uint64_t deadline_ns() const { return raw_->deadline_ns; }
+  /// Asked at least every 10 ms, or never.
+  bool cancelled() const { return raw_->cancelled && raw_->cancelled(raw_->host_data) != 0; }
+  bool is_late() const {
+    if (deadline_ns() == 0) return false;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) >= deadline_ns();
+  }
+  /// Throws CANCELLED or TIMEOUT when it is time to stop.
+  void check() const {
+    if (cancelled()) throw Error(OPTIMA_CANCELLED, "cancelled");
+    if (is_late()) throw Error(OPTIMA_TIMEOUT, "past its deadline");
+  }
+
+ private:
+  const optima_execute_request* raw_;
+};
+
 /// One stream of work on a program. One call at a time per context; different contexts in parallel.
 class Context {
  public:
@@ -93,6 +117,10 @@ class Context {
   virtual void execute(const Tensors& in, const OutTensors& out) = 0;
   /// Only needed when a binding has unknown dims.
   virtual void output_shapes(const Tensors&, const OutShapes&) { throw Error(OPTIMA_UNSUPPORTED, "output shapes are static"); }
+
+  // For plugins that derive from Stoppable, in place of execute().
+  /// Stops soon when `control` says so: throws CANCELLED or TIMEOUT, and the next execution is as any other.
+  virtual void execute_within(const Tensors& in, const OutTensors& out, const RunControl& /*control*/) { execute(in, out); }
 
   // For plugins that derive from Async.
   /// Returns at once; tensors live until `signal` is reached or poisoned.
@@ -141,6 +169,8 @@ class Program {
   virtual ~Program() = default;
   virtual void bindings(const BindingSink& add) const = 0;  ///< [any]
   virtual std::unique_ptr<Context> context() = 0;
+  /// For plugins that derive from ContextOptions, in place of context(). Options of scope context, valid for the call.
+  virtual std::unique_ptr<Context> context_with(const Options& /*options*/) { return context(); }
   /// For plugins that derive from Memory: OPTIMA_MEM_* kinds for binding number `binding`, best first. [any]
   virtual std::vector<uint32_t> memory_kinds(uint32_t /*binding*/) const { return {OPTIMA_MEM_HOST}; }
 };
@@ -156,8 +186,21 @@ class Runtime {
   virtual ~Runtime() = default;
   /// Under 50 ms, touches no device memory. [any]
   virtual Compatibility check_artifact(const Artifact& artifact, const Device& device) = 0;
-  /// Agrees with check_artifact: RECOMPILE, WRONG_DEVICE, CORRUPT. Keeps blobs by Host::keep only. [any]
+  /// Agrees with check_artifact: RECOMPILE, WRONG_DEVICE, CORRUPT. Keeps blobs by Host::keep only. What takes long calls
+  /// artifact.progress(). [any]
   virtual std::unique_ptr<Program> load(const Artifact& artifact, const Device& device, const Options& options) = 0;
+};
+
+/// A Runtime's contexts implement execute_within().
+class Stoppable {
+ public:
+  virtual ~Stoppable() = default;
+};
+
+/// A Runtime's programs implement context_with(); without it the host tells users who set an option of scope context that it has no effect.
+class ContextOptions {
+ public:
+  virtual ~ContextOptions() = default;
 };
 
 /// The type of one output, for Schema.

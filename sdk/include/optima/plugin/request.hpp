@@ -37,12 +37,19 @@ class CheckRequest {
   optima_check_request raw_;
 };
 
+namespace detail {
+/// Lives as long as the verdict's strings.
+inline optima_verdict raw(const Verdict& v) {
+  return {sizeof(optima_verdict), v.node, v.verdict, v.reason, v.group, 0, str(v.what), str(v.found), str(v.wanted), str(v.text)};
+}
+}  // namespace detail
+
 /// Takes the verdicts of check(): one per candidate.
 class Reporter {
  public:
   Reporter(optima_report report, void* data) : report_(report), data_(data) {}
   void operator()(const Verdict& v) const {
-    const optima_verdict raw{sizeof raw, v.node, v.verdict, v.reason, v.group, 0, str(v.what), str(v.found), str(v.wanted), str(v.text)};
+    const optima_verdict raw = detail::raw(v);
     ok(report_(data_, &raw, 1));
   }
 
@@ -138,22 +145,32 @@ class Sink {
   void use_weight(const Constant& constant, std::string_view name) const {
     ok(raw_->use_weight(raw_->host_data, constant.blob_index(), str(name), status_));
   }
+  /// Ends compile(), always by an exception: these nodes, made by Verdict::refused(), cannot be compiled here after all. The host takes
+  /// all of them from the device and splits once. A host that knows no such call is told of the first.
+  [[noreturn]] void refuse(Span<const Verdict> nodes) const {
+    if (nodes.empty()) throw Error(OPTIMA_INTERNAL, "refused no node");
+    std::vector<optima_verdict> all;
+    for (const Verdict& v : nodes) all.push_back(detail::raw(v));
+    if (OPTIMA_HAS(raw_, refuse)) ok(raw_->refuse(raw_->host_data, all.data(), static_cast<uint32_t>(all.size())));
+    throw Error(OPTIMA_UNSUPPORTED, nodes[0].text, nodes[0].node);
+  }
 
  private:
   const optima_sink* raw_;
   optima_status* status_;
 };
 
-/// Tells how far compile() is, and stops it when the user cancelled.
+/// Tells how far compile() or load() is, and stops it when the user cancelled. Any thread.
 class Progress {
  public:
+  /// Null: nobody looks, nobody cancels.
   explicit Progress(const optima_progress* raw) : raw_(raw) {}
   /// At least every second. Throws CANCELLED; fraction 0..1, negative = unknown.
   void operator()(double fraction, std::string_view stage) const {
-    raw_->report(raw_->host_data, fraction, str(stage));
+    if (raw_) raw_->report(raw_->host_data, fraction, str(stage));
     if (cancelled()) throw Error(OPTIMA_CANCELLED, "cancelled");
   }
-  bool cancelled() const { return raw_->cancelled(raw_->host_data) != 0; }
+  bool cancelled() const { return raw_ && raw_->cancelled(raw_->host_data) != 0; }
 
  private:
   const optima_progress* raw_;
@@ -174,6 +191,8 @@ class Artifact {
   const optima_blob& file(uint32_t k) const { return *at(raw_.files, k).blob; }
   /// By the name given to Sink::use_weight; 64-byte aligned. Null when absent.
   const optima_blob* weight(std::string_view name) const { return find(raw_.weights, raw_.weight_count, name); }
+  /// Of load(), which calls it at least every second.
+  Progress progress() const { return Progress(raw_.progress); }
 
  private:
   static const optima_named_blob& at(const optima_named_blob* first, uint32_t k) {
