@@ -27,7 +27,7 @@ struct OperatorRow {
 };
 
 struct OptionSchema {
-  std::string name, type, scope, doc;  ///< type: bool int float string enum path bytes list; scope: init compile load
+  std::string name, type, scope, doc;  ///< type: bool int float string enum path bytes list; scope: init compile load context
   std::string default_text;             ///< as JSON text; empty = none
   std::vector<std::string> values;     ///< of an enum
   bool has_min = false, has_max = false;

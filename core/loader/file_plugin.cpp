@@ -10,6 +10,7 @@
 #include "core/loader/requests.hpp"
 #include "core/loader/sink.hpp"
 #include "core/loader/verdict_book.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -32,22 +33,30 @@ optima_check_request check_request(const optima_graph* graph, std::span<const ui
   return r;
 }
 
-using LentJob = seam::Collected<const CompileJob*>;
+template <class Job>
+using LentJob = seam::Collected<const Job*>;
 
-optima_progress progress_of(LentJob& job) {
+/// Of a CompileJob or a LoadJob.
+template <class Job>
+optima_progress progress_of(LentJob<Job>& job) {
   optima_progress p{};
   p.struct_size = sizeof p;
   p.host_data = &job;
   p.report = [](void* self, double fraction, optima_str stage) {
-    (void)LentJob::add(self, [&](const CompileJob* j) {
+    (void)LentJob<Job>::add(self, [&](const Job* j) {
       if (j->progress) j->progress(std::isfinite(fraction) ? std::min(fraction, 1.0) : -1.0, seam::text(stage, 256));
       return OPTIMA_OK;
     });
   };
   p.cancelled = [](void* self) -> int32_t {
-    return LentJob::add(self, [](const CompileJob* j) -> int32_t { return j->cancelled && j->cancelled->load(std::memory_order_relaxed); });
+    return LentJob<Job>::add(self, [](const Job* j) -> int32_t { return j->cancelled && j->cancelled->load(std::memory_order_relaxed); });
   };
   return p;
+}
+
+/// A CANCELLED that nobody asked for.
+Status gave_up(std::string_view plugin, std::string_view call) {
+  return plugin_error(cat("plugin ", quote(plugin), ": ", call, ": it gave up although nobody cancelled it"));
 }
 
 CompileFailure failed(Status status, int32_t code = OPTIMA_INTERNAL) { return {std::move(status), code, {}}; }
@@ -245,9 +254,9 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   const LentGraph lent(self->blobs(), *job.graph, job.blobs);
   const RequestDevice target(manifest_, job.device, present(job.device));
   const OptionList options(options_of("compile", job.threads));
-  Sink sink(manifest_.id, job.folder, job.graph->blob_count);
+  Sink sink(manifest_.id, job.folder, *job.graph);
   if (const Status s = sink.open(); !s.ok()) return failed(s, OPTIMA_IO);
-  LentJob lent_job(&job);
+  LentJob<CompileJob> lent_job(&job);
   const optima_progress progress = progress_of(lent_job);
   optima_compile_request request{};
   request.struct_size = sizeof request;
@@ -265,23 +274,24 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   });
   if (job.cancelled && job.cancelled->load()) return failed(cancelled(), OPTIMA_CANCELLED);
   if (const Status s = sink.failure(); !s.ok()) return failed(s, s.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);
-  if (code != OPTIMA_OK) return compile_failure(*job.graph, status, code);
+  if (code != OPTIMA_OK) return compile_failure(*job.graph, sink.refused(), status, code);
   auto compiled = sink.finish();
   if (!compiled.ok()) return failed(compiled.status(), compiled.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);
   return std::move(*compiled);
 }
 
-CompileFailure FilePlugin::compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const {
-  uint32_t node = status.node();
-  if (node != OPTIMA_NONE && !optima_find_node(graph.image, node)) {
-    seam::misbehaves(manifest_.id, cat("compile: blames node ", node, ", which the graph does not have"));
-    node = OPTIMA_NONE;
+// Who refused by the sink and blames a node besides refused both.
+CompileFailure FilePlugin::compile_failure(const optima_graph& graph, const std::vector<Verdict>& refused, const seam::CallStatus& status, int32_t code) const {
+  CompileFailure out = failed(code == OPTIMA_CANCELLED ? gave_up(manifest_.id, "compile") : status.as_status(manifest_.id, "compile", code), code);
+  for (Verdict v : refused) {
+    const std::string reason = v.reason == OPTIMA_REASON_OTHER ? "" : cat(" (", reason_name(v.reason), ")");
+    v.text = cat("plugin ", quote(manifest_.id), ": compile: ", v.text, reason);
+    out.refused.push_back(std::move(v));
   }
-  Status said = status.as_status(manifest_.id, "compile", code);
-  if (code == OPTIMA_CANCELLED)  // nobody asked for it
-    said = plugin_error(cat("plugin ", quote(manifest_.id), ": compile: it gave up although nobody cancelled it"));
-  CompileFailure out = failed(std::move(said), code);
-  if (node != OPTIMA_NONE) out.refused.push_back({node, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_OTHER, OPTIMA_NONE, "", "", "", out.status.message()});
+  const uint32_t node = status.node();
+  if (node == OPTIMA_NONE || std::any_of(refused.begin(), refused.end(), [&](const Verdict& v) { return v.node == node; })) return out;
+  if (optima_find_node(graph.image, node)) out.refused.push_back({node, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_OTHER, OPTIMA_NONE, "", "", "", out.status.message()});
+  else seam::misbehaves(manifest_.id, cat("compile: blames node ", node, ", which the graph does not have"));
   return out;
 }
 
@@ -369,7 +379,7 @@ Result<Backend::Compatibility> FilePlugin::check_artifact(const Artifact& artifa
   OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
   OPTIMA_RETURN_IF_ERROR(serves(device));
   OPTIMA_ASSIGN(const auto self, instance());
-  const LentArtifact lent(self->blobs(), artifact);
+  const LentArtifact lent(self->blobs(), artifact, nullptr);
   const RequestDevice target(manifest_, device, present(device));
   return judge_artifact(*self, *lent.raw(), *target.raw());
 }
@@ -378,10 +388,25 @@ Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const
   OPTIMA_RETURN_IF_ERROR(role(manifest_.runtime, "runtime"));
   OPTIMA_ASSIGN(const auto self, instance());
   OPTIMA_ASSIGN(const std::optional<OwnedDevice> physical, device_to_run_on(device));
-  const LentArtifact lent(self->blobs(), artifact);
+  LentJob<LoadJob> lent_job(&job);
+  const optima_progress progress = progress_of(lent_job);
+  const LentArtifact lent(self->blobs(), artifact, &progress);
   const RequestDevice target(manifest_, device, physical);
   const OptionList options(options_of("load", job.threads));
-  return load_program(self, *lent.raw(), *target.raw(), options);
+  warn_of_context_options(*self);
+  auto program = load_program(self, *lent.raw(), *target.raw(), options, options_of("context", -1));
+  if (job.cancelled && job.cancelled->load()) return cancelled();
+  if (program.status().kind() == StatusKind::Cancelled) return gave_up(manifest_.id, "load");
+  return program;
+}
+
+// Once, since every load would say the same.
+void FilePlugin::warn_of_context_options(const Instance& plugin) {
+  if (plugin.runtime().context_open || told_of_context_.load(std::memory_order_relaxed)) return;
+  const std::vector<std::string> names = context_options_set(manifest_, *shared_->options());
+  if (names.empty() || told_of_context_.exchange(true)) return;
+  for (const std::string& name : names)
+    log(LogLevel::Warn, manifest_.id, cat("option ", quote(name), " has no effect: plugin ", quote(manifest_.id), " makes contexts without options"));
 }
 
 }  // namespace optima

@@ -2,6 +2,7 @@
 // core/loader: the Backend behind a usable file. Loads itself on first use and stays loaded.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -65,7 +66,8 @@ class FilePlugin final : public Backend {
   Status role(bool has, std::string_view wanted) const;
   Status serves(const TargetDevice& device) const;
   Result<std::optional<OwnedDevice>> device_to_run_on(const TargetDevice& device);
-  CompileFailure compile_failure(const optima_graph& graph, const seam::CallStatus& status, int32_t code) const;
+  CompileFailure compile_failure(const optima_graph& graph, const std::vector<Verdict>& refused, const seam::CallStatus& status, int32_t code) const;
+  void warn_of_context_options(const Instance& plugin);
   std::vector<TypedOption> options_of(std::string_view scope, int64_t threads) const;
 
   const Manifest manifest_;
@@ -79,6 +81,7 @@ class FilePlugin final : public Backend {
   Status failure_;
   std::mutex told_mutex_;  // guards the one below
   std::shared_ptr<const Told> told_;
+  std::atomic<bool> told_of_context_ = false;  // the user knows of options that have no effect
 };
 
 }  // namespace optima

@@ -3,6 +3,7 @@
 #include "core/loader/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -43,6 +44,19 @@ std::string nearest_bound(const OptionSchema& s, double v) {
 }
 
 bool outside(const OptionSchema& s, double v) { return (s.has_min && v < s.min) || (s.has_max && v > s.max); }
+
+constexpr const char* kBitSet = "bits";  // a type that manifests have not: a number of 64 bits, hexadecimal or decimal
+
+Result<TypedOption> parse_bits(const OptionSchema& s, std::string_view text, TypedOption out) {
+  out.type = OPTIMA_OPTION_I64;
+  const bool hex = text.starts_with("0x") || text.starts_with("0X");
+  const std::string_view digits = text.substr(hex ? 2 : 0);
+  uint64_t bits = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, hex ? 16 : 10);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return wrong(s, text, "a bit set of 64 bits, such as 0xf0 or 240");
+  out.i64 = static_cast<int64_t>(bits);
+  return out;
+}
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
@@ -87,24 +101,24 @@ Result<TypedOption> parse_text(const OptionSchema& s, std::string_view text, Typ
   return out;
 }
 
-const OptionSchema& threads_schema() {
-  static const OptionSchema schema = [] {
-    OptionSchema s;
-    s.name = OPTIMA_OPTION_THREADS, s.type = "int", s.scope = "compile", s.doc = "most threads to use, 0 = all";
-    s.default_text = "0", s.has_min = true, s.has_max = true, s.max = 4096;
-    return s;
-  }();
-  return schema;
+OptionSchema own(const char* name, const char* type, const char* scope, const char* doc, const char* default_text) {
+  OptionSchema s;
+  s.name = name, s.type = type, s.scope = scope, s.doc = doc, s.default_text = default_text;
+  return s;
 }
 
-const OptionSchema& deterministic_schema() {
-  static const OptionSchema schema = [] {
-    OptionSchema s;
-    s.name = OPTIMA_OPTION_DETERMINISTIC, s.type = "bool", s.scope = "compile", s.doc = "same input, same bytes";
-    s.default_text = "true", s.changes_artifact = true;
-    return s;
+/// The host's own, for every plugin; scope compile is load's too.
+const std::array<OptionSchema, 4>& own_schemas() {
+  static const std::array<OptionSchema, 4> all = [] {
+    OptionSchema threads = own(OPTIMA_OPTION_THREADS, "int", "compile", "most threads to use, 0 = all", "0");
+    threads.has_min = threads.has_max = true, threads.max = 4096;
+    OptionSchema deterministic = own(OPTIMA_OPTION_DETERMINISTIC, "bool", "compile", "same input, same bytes", "true");
+    deterministic.changes_artifact = true;
+    OptionSchema priority = own(OPTIMA_OPTION_PRIORITY, "int", "context", "among contexts of a device: -100 = last, 100 = first", "0");
+    priority.has_min = priority.has_max = true, priority.min = -100, priority.max = 100;
+    return std::array{threads, deterministic, priority, own(OPTIMA_OPTION_CORES, kBitSet, "context", "bit set of the cores that may work, 0 = all", "0")};
   }();
-  return schema;
+  return all;
 }
 
 bool value_of(const OptionSchema& schema, const OptionValues& values, std::string* text) {
@@ -128,7 +142,8 @@ std::string_view owner_of(std::string_view name, std::span<const Manifest* const
 }
 
 Status unknown_option(const std::string& name, std::span<const Manifest* const> manifests) {
-  std::vector<std::string> names{OPTIMA_OPTION_THREADS, OPTIMA_OPTION_DETERMINISTIC}, ids;
+  std::vector<std::string> names, ids;
+  for (const OptionSchema& s : own_schemas()) names.push_back(s.name);
   for (const Manifest* m : manifests) {
     ids.push_back(m->id);
     for (const OptionSchema& s : m->options) names.push_back(s.name);
@@ -168,6 +183,7 @@ Result<TypedOption> parse_option(const OptionSchema& schema, std::string_view te
   out.name = schema.name;
   if (schema.type == "bool") return parse_bool(schema, text, std::move(out));
   if (schema.type == "bytes") return parse_bytes(schema, text, std::move(out));
+  if (schema.type == kBitSet) return parse_bits(schema, text, std::move(out));
   if (schema.type == "int") {
     out.type = OPTIMA_OPTION_I64;
     const std::optional<int64_t> value = parse_number<int64_t>(text);
@@ -220,26 +236,37 @@ std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view 
   std::vector<TypedOption> out;
   for (const OptionSchema& s : manifest.options)
     if (s.scope == scope) append(out, s, values);
-  if (scope == "init") return out;
-  append(out, threads_schema(), values);
-  if (threads >= 0 && values.find(OPTIMA_OPTION_THREADS) == values.end()) out.back().i64 = threads;
-  append(out, deterministic_schema(), values);
+  for (const OptionSchema& s : own_schemas()) {
+    if (s.scope != (scope == "load" ? "compile" : scope)) continue;
+    append(out, s, values);
+    if (s.name == OPTIMA_OPTION_THREADS && threads >= 0 && values.find(s.name) == values.end()) out.back().i64 = threads;
+  }
+  return out;
+}
+
+std::vector<std::string> context_options_set(const Manifest& manifest, const OptionValues& values) {
+  std::vector<std::string> out;
+  const auto add = [&](const OptionSchema& s) {
+    if (s.scope == "context" && values.find(s.name) != values.end()) out.push_back(s.name);
+  };
+  for (const OptionSchema& s : manifest.options) add(s);
+  for (const OptionSchema& s : own_schemas()) add(s);
   return out;
 }
 
 Status check_options(const OptionValues& values, std::span<const Manifest* const> manifests) {
   for (const auto& [name, text] : values) {
-    const OptionSchema* schema = nullptr;
-    if (name == OPTIMA_OPTION_THREADS) schema = &threads_schema();
-    if (name == OPTIMA_OPTION_DETERMINISTIC) schema = &deterministic_schema();
-    bool known = schema != nullptr;
-    if (schema) OPTIMA_RETURN_IF_ERROR(parse_option(*schema, text).status());
-    for (const Manifest* m : manifests)
-      for (const OptionSchema& s : m->options)
+    bool known = false;
+    const auto check = [&](std::span<const OptionSchema> schemas) -> Status {
+      for (const OptionSchema& s : schemas)
         if (s.name == name) {
           OPTIMA_RETURN_IF_ERROR(parse_option(s, text).status());
           known = true;
         }
+      return {};
+    };
+    OPTIMA_RETURN_IF_ERROR(check(own_schemas()));
+    for (const Manifest* m : manifests) OPTIMA_RETURN_IF_ERROR(check(m->options));
     if (!known) return unknown_option(name, manifests);
   }
   return {};
@@ -264,8 +291,7 @@ std::vector<EffectiveOption> effective_options(const Manifest& manifest, const O
     out.push_back(std::move(e));
   };
   for (const OptionSchema& s : manifest.options) add(s);
-  add(threads_schema());
-  add(deterministic_schema());
+  for (const OptionSchema& s : own_schemas()) add(s);
   return out;
 }
 

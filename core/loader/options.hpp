@@ -43,9 +43,12 @@ class OptionList {
   std::vector<optima_option> raw_;
 };
 
-/// The options one plugin gets in calls of a scope ("init", "compile", "load"): all of its schema that are set or have a
+/// The options one plugin gets in calls of a scope ("init", "compile", "load", "context"): all of its schema that are set or have a
 /// default, then the host's own. `values` were checked before. threads < 0: leave it to optima.threads of `values`.
 std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view scope, const OptionValues& values, int64_t threads);
+
+/// Names of options of scope "context", its own and the host's, that have a value of the user's.
+std::vector<std::string> context_options_set(const Manifest& manifest, const OptionValues& values);
 
 /// Names, types, ranges against all manifests. `refused` explains ids that are known but not usable.
 Status check_options(const OptionValues& values, std::span<const Manifest* const> manifests);

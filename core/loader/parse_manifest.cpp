@@ -228,7 +228,7 @@ Result<OptionSchema> read_option(const Object& o, const Manifest& m) {
   OPTIMA_ASSIGN(option.type, o.string("type"));
   OPTIMA_RETURN_IF_ERROR(one_of(o, "type", option.type, {"bool", "int", "float", "string", "enum", "path", "bytes", "list"}));
   OPTIMA_ASSIGN(option.scope, o.string("scope"));
-  OPTIMA_RETURN_IF_ERROR(one_of(o, "scope", option.scope, {"init", "compile", "load"}));
+  OPTIMA_RETURN_IF_ERROR(one_of(o, "scope", option.scope, {"init", "compile", "load", "context"}));
   OPTIMA_ASSIGN(option.doc, o.string_or("doc", ""));
   OPTIMA_ASSIGN(option.changes_artifact, o.boolean_or("changes_artifact", option.scope == "compile"));
   OPTIMA_ASSIGN(option.secret, o.boolean_or("secret", false));

@@ -18,6 +18,8 @@ constexpr size_t kMostBindings = 1 << 16;
 constexpr uint32_t kLargestAlignment = 1 << 21;  // a huge page
 constexpr uint64_t kLatestTime = uint64_t{1} << 62;     // ns, 146 years: sums of two stay numbers
 constexpr uint64_t kLargestBuffer = uint64_t{1} << 47;  // bytes that a process can address
+constexpr uint64_t kHostMemory = uint64_t{1} << OPTIMA_MEM_HOST;
+constexpr uint64_t kKnownKinds = (uint64_t{2} << OPTIMA_MEM_OPAQUE_FD) - 1;
 
 struct BindingList {
   std::vector<Binding> all;
@@ -28,7 +30,9 @@ struct BindingList {
     return seam::Collected<BindingList>::add(self, [&](BindingList& list) -> int32_t {
       if (!list.misdeed.empty()) return OPTIMA_INVALID_ARGUMENT;  // the first one counts, whatever the plugin makes of its code
       if (!seam::sane(raw, offsetof(optima_binding, min_size))) return list.misdeed = "gave a binding of impossible size", OPTIMA_INVALID_ARGUMENT;
-      list.misdeed = list.take(seam::known(raw));
+      optima_binding known = seam::known(raw);
+      if (!OPTIMA_COVERS(raw, mem_kinds)) known.mem_kinds = kHostMemory;
+      list.misdeed = list.take(known);
       return list.misdeed.empty() ? OPTIMA_OK : OPTIMA_INVALID_ARGUMENT;
     });
   }
@@ -43,6 +47,8 @@ struct BindingList {
     if (raw.rank < -1 || raw.rank > kHighestRank || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
     if ((raw.alignment & (raw.alignment - 1)) != 0 || raw.alignment > kLargestAlignment)
       return cat("gave binding ", quote(b.name), " the alignment ", raw.alignment, ", wanted a power of two up to ", kLargestAlignment);
+    if (!(raw.mem_kinds & kHostMemory))
+      return cat("gave binding ", quote(b.name), " the mem_kinds ", raw.mem_kinds, ", wanted HOST (", kHostMemory, ") among them");
     if (raw.min_size > kLargestBuffer) return cat("gave binding ", quote(b.name), " the min_size ", raw.min_size, ", wanted at most ", kLargestBuffer, " bytes");
     b.direction = raw.direction;
     b.dtype = raw.dtype;
@@ -53,6 +59,7 @@ struct BindingList {
     }
     b.min_size = raw.min_size;
     b.alignment = raw.alignment == 0 ? 64 : raw.alignment;
+    b.mem_kinds = raw.mem_kinds & kKnownKinds;
     all.push_back(std::move(b));
     return "";
   }
@@ -60,8 +67,13 @@ struct BindingList {
 
 // A loaded program's handle; contexts hold it, so that it goes last.
 struct ProgramHandle {
+  ProgramHandle(std::shared_ptr<Instance> p, optima_program* r, std::vector<TypedOption> of_contexts)
+      : plugin(std::move(p)), raw(r), context_options(std::move(of_contexts)) {}
+  ProgramHandle(const ProgramHandle&) = delete;
+
   std::shared_ptr<Instance> plugin;
-  optima_program* raw = nullptr;
+  optima_program* raw;
+  const OptionList context_options;
   std::vector<Binding> bindings;
   size_t inputs = 0;
   bool static_shapes = true;
@@ -104,6 +116,21 @@ class Context final : public ExecutionContext {
       return plugin().runtime().execute(raw_, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), status_.raw());
     });
     return code == OPTIMA_OK ? Status() : status_.as_status(plugin().id(), "execute", code);
+  }
+
+  Status execute_within(std::span<const optima_tensor> in, std::span<optima_tensor> out, const RunControl& control) override {
+    if (!plugin().runtime().execute_within || (control.deadline_ns == 0 && !control.cancelled)) return execute(in, out);
+    if (in.size() != program_->inputs || out.size() != outputs()) return wrong_count("execute", in.size(), out.size());
+    OPTIMA_RETURN_IF_ERROR(plugin().usable("execute"));
+    const OneAtATime one(busy_);
+    if (!one.free()) return overlap();
+    status_.reset();
+    const optima_execute_request request = request_of(in, out, control);
+    const int32_t code = plugin().enter("execute", status_, [&] { return plugin().runtime().execute_within(raw_, &request, status_.raw()); });
+    if (code == OPTIMA_OK) return {};
+    if (code != OPTIMA_CANCELLED) return status_.as_status(plugin().id(), "execute", code);
+    if (is_set(control)) return cancelled();
+    return plugin_error(cat("plugin ", quote(plugin().id()), ": execute: it gave up although nobody cancelled it"));
   }
 
   Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const optima_tensor> in) override {
@@ -160,6 +187,20 @@ class Context final : public ExecutionContext {
   const Instance& plugin() const { return *program_->plugin; }
   size_t outputs() const { return program_->bindings.size() - program_->inputs; }
   const Binding& output(size_t k) const { return program_->bindings[program_->inputs + k]; }
+
+  static bool is_set(const RunControl& control) { return control.cancelled && control.cancelled->load(std::memory_order_relaxed); }
+  static optima_execute_request request_of(std::span<const optima_tensor> in, std::span<optima_tensor> out, const RunControl& control) {
+    optima_execute_request r{};
+    r.struct_size = sizeof r;
+    r.in_count = static_cast<uint32_t>(in.size());
+    r.out_count = static_cast<uint32_t>(out.size());
+    r.in = in.data();
+    r.out = out.data();
+    r.deadline_ns = control.deadline_ns;
+    r.host_data = const_cast<RunControl*>(&control);
+    r.cancelled = [](void* self) -> int32_t { return is_set(*static_cast<const RunControl*>(self)); };
+    return r;
+  }
 
   Status lacks(const char* table) const { return plugin_error(cat("plugin ", quote(plugin().id()), ": has no ", table)); }
   Status overlap() const {
@@ -241,12 +282,20 @@ class Program final : public LoadedProgram {
     const Instance& plugin = *handle_->plugin;
     optima_context* raw = nullptr;
     const std::lock_guard lock(mutex_);  // [object] on the program
-    OPTIMA_RETURN_IF_ERROR(plugin.run("context_create", [&](optima_status* s) { return plugin.runtime().context_create(handle_->raw, &raw, s); }));
-    if (!raw) return plugin_error(cat("plugin ", quote(plugin.id()), ": context_create: said OK and gave no context"));
+    const char* const call = plugin.runtime().context_open ? "context_open" : "context_create";
+    OPTIMA_RETURN_IF_ERROR(plugin.run(call, [&](optima_status* s) { return create(plugin.runtime(), &raw, s); }));
+    if (!raw) return plugin_error(cat("plugin ", quote(plugin.id()), ": ", call, ": said OK and gave no context"));
     return std::unique_ptr<ExecutionContext>(std::make_unique<Context>(handle_, raw));
   }
 
  private:
+  int32_t create(const optima_runtime& runtime, optima_context** context, optima_status* status) const {
+    if (!runtime.context_open) return runtime.context_create(handle_->raw, context, status);
+    const OptionList& options = handle_->context_options;
+    const optima_context_request request{sizeof request, options.size(), options.data()};
+    return runtime.context_open(handle_->raw, &request, context, status);
+  }
+
   std::shared_ptr<ProgramHandle> handle_;
   std::mutex mutex_;
 };
@@ -285,17 +334,15 @@ Result<Backend::Compatibility> judge_artifact(const Instance& plugin, const opti
 }
 
 Result<std::unique_ptr<LoadedProgram>> load_program(std::shared_ptr<Instance> plugin, const optima_artifact& artifact, const optima_device& device,
-                                                    const OptionList& options) {
+                                                    const OptionList& options, std::vector<TypedOption> of_contexts) {
   optima_program* raw = nullptr;
   OPTIMA_RETURN_IF_ERROR(plugin->run("load", [&](optima_status* s) {
     return plugin->runtime().load(plugin->handle(), &artifact, &device, options.data(), options.size(), &raw, s);
   }));
   if (!raw) return plugin_error(cat("plugin ", quote(plugin->id()), ": load: said OK and gave no program"));
-  auto handle = std::make_shared<ProgramHandle>();
-  handle->plugin = std::move(plugin);
-  handle->raw = raw;
+  const auto handle = std::make_shared<ProgramHandle>(std::move(plugin), raw, std::move(of_contexts));
   OPTIMA_RETURN_IF_ERROR(read_bindings(*handle));
-  return std::unique_ptr<LoadedProgram>(std::make_unique<Program>(std::move(handle)));
+  return std::unique_ptr<LoadedProgram>(std::make_unique<Program>(handle));
 }
 
 }  // namespace optima

@@ -59,7 +59,7 @@ std::vector<Blob> LentArtifact::bytes_of(const Backend::Artifact& artifact) {
   return blobs;
 }
 
-LentArtifact::LentArtifact(BlobStore& store, const Backend::Artifact& artifact) : lease_(store.lend(bytes_of(artifact))) {
+LentArtifact::LentArtifact(BlobStore& store, const Backend::Artifact& artifact, const optima_progress* progress) : lease_(store.lend(bytes_of(artifact))) {
   const size_t count = artifact.files.size() + artifact.weights.size();
   blobs_.reserve(count);
   names_.reserve(count);
@@ -77,6 +77,7 @@ LentArtifact::LentArtifact(BlobStore& store, const Backend::Artifact& artifact) 
   raw_.compat = artifact.compat_record.data();
   raw_.compat_size = artifact.compat_record.size();
   raw_.stem = seam::str(artifact.stem);
+  raw_.progress = progress;
 }
 
 }  // namespace optima

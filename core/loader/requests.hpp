@@ -36,10 +36,10 @@ class RequestDevice {
   optima_device raw_{};
 };
 
-/// An artifact with its blobs lent.
+/// An artifact with its blobs lent. `progress` of a load, null for check_artifact; it must outlive this.
 class LentArtifact {
  public:
-  LentArtifact(BlobStore& store, const Backend::Artifact& artifact);
+  LentArtifact(BlobStore& store, const Backend::Artifact& artifact, const optima_progress* progress);
   const optima_artifact* raw() const { return &raw_; }
 
  private:

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/loader/verdict_book.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -46,8 +47,8 @@ bool is_safe_name(std::string_view name) {
   }
 }
 
-Sink::Sink(std::string plugin, const std::string& folder, uint32_t weights)
-    : plugin_(std::move(plugin)), folder_(folder), staging_((fs::path(folder) / kStaging).string()), weights_(weights) {
+Sink::Sink(std::string plugin, const std::string& folder, const optima_graph& graph)
+    : plugin_(std::move(plugin)), folder_(folder), staging_((fs::path(folder) / kStaging).string()), graph_(graph) {
   fill();
 }
 
@@ -123,6 +124,9 @@ void Sink::fill() {
   raw_.use_weight = [](void* p, uint32_t blob, optima_str name, optima_status* s) -> int32_t {
     return enter(p, s, [&](Sink& k) { return k.use_weight(blob, seam::raw_text(name)); });
   };
+  raw_.refuse = [](void* p, const optima_verdict* nodes, uint32_t count) -> int32_t {
+    return enter(p, nullptr, [&](Sink& k) { return k.refuse(nodes, count); });
+  };
 }
 
 Status Sink::broken(std::string_view what) const { return plugin_error(cat("plugin ", quote(plugin_), ": compile: it ", what)); }
@@ -186,7 +190,7 @@ Status Sink::set_compat(const void* record, uint64_t size, optima_str text) {
 }
 
 Status Sink::use_weight(uint32_t blob, const std::string& name) {
-  if (blob >= weights_) return broken(cat("uses weight ", blob, ", the graph has ", weights_));
+  if (blob >= graph_.blob_count) return broken(cat("uses weight ", blob, ", the graph has ", graph_.blob_count));
   if (name.empty() || name.size() > 255 || name != plain_line(name)) return broken(cat("gave the weight name ", quote(name)));
   for (const auto& [other, index] : result_.weights)
     if (other == name) return broken(cat("used the weight name ", quote(name), " twice"));
@@ -194,7 +198,29 @@ Status Sink::use_weight(uint32_t blob, const std::string& name) {
   return {};
 }
 
+Status Sink::refuse(const optima_verdict* nodes, uint32_t count) {
+  for (; count > 0; --count, nodes = OPTIMA_NEXT(optima_verdict, nodes)) {
+    if (!is_readable(nodes)) return broken(cat("refused a node by a verdict of size ", nodes ? nodes->struct_size : 0));
+    OPTIMA_RETURN_IF_ERROR(refuse(seam::known(nodes)));
+  }
+  return {};
+}
+
+// Of a node refused twice the first counts.
+Status Sink::refuse(const optima_verdict& node) {
+  if (node.verdict != OPTIMA_VERDICT_UNSUPPORTED) return broken(cat("refused node ", node.node, " by verdict ", node.verdict, ", wanted UNSUPPORTED"));
+  Verdict v = owned(node);
+  if (v.reason == OPTIMA_REASON_NONE || v.text.empty()) return broken(cat("refused node ", node.node, " without a reason"));
+  if (!optima_find_node(graph_.image, node.node)) {
+    seam::misbehaves(plugin_, cat("compile: refuses node ", node.node, ", which the graph does not have"));
+    return {};
+  }
+  if (refused_ids_.insert(node.node).second) refused_.push_back(std::move(v));
+  return {};
+}
+
 Status Sink::complete() const {
+  if (!refused_.empty()) return broken(cat("refused node ", refused_[0].node, " and then said OK"));
   if (!streams_.empty()) return broken(cat("left the file ", quote(streams_.begin()->second.name), " unclosed"));
   if (result_.format_id.empty()) return broken("set no format id");
   for (const auto& [name, path] : paths_) {

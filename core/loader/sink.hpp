@@ -16,8 +16,8 @@ namespace optima {
 /// One compile's sink. Callbacks from any thread until finish() or the destructor, which drops whatever was not finished.
 class Sink {
  public:
-  /// `weights`: how many blobs the request's graph has.
-  Sink(std::string plugin, const std::string& folder, uint32_t weights);
+  /// `graph`: the request's.
+  Sink(std::string plugin, const std::string& folder, const optima_graph& graph);
   ~Sink();
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -27,6 +27,8 @@ class Sink {
   const optima_sink* raw() const { return &raw_; }
   /// The first failure of a callback, whatever the plugin made of it; ok when there was none.
   Status failure() const;
+  /// The nodes of the graph that were refused, each once, in the order refused. After compile has returned.
+  const std::vector<Verdict>& refused() const { return refused_; }
   /// Checks that all is complete and moves the files into the folder. On failure nothing remains there.
   Result<Compiled> finish();
 
@@ -45,12 +47,14 @@ class Sink {
   Status close(uint64_t stream);
   Status set_compat(const void* record, uint64_t size, optima_str text);
   Status use_weight(uint32_t blob, const std::string& name);
+  Status refuse(const optima_verdict* nodes, uint32_t count);
+  Status refuse(const optima_verdict& node);
   Status complete() const;
   Status move_into_place();
   Status broken(std::string_view what) const;
 
   std::string plugin_, folder_, staging_;
-  uint32_t weights_;
+  const optima_graph& graph_;
   optima_sink raw_{};
   mutable std::mutex mutex_;
   Status failure_;
@@ -59,6 +63,8 @@ class Sink {
   std::set<std::string, std::less<>> names_;
   std::map<std::string, std::string> paths_;  // name -> absolute path given to a tool; node addresses are stable
   bool has_compat_ = false;
+  std::vector<Verdict> refused_;
+  std::set<uint32_t> refused_ids_;
   std::vector<std::string> moved_;
   Compiled result_;
 };

@@ -13,11 +13,13 @@ namespace optima {
 
 namespace {
 
-constexpr size_t kVerdictNeeded = offsetof(optima_verdict, group);
-
 bool is_yes(uint32_t verdict) {
   return verdict == OPTIMA_VERDICT_SUPPORTED || verdict == OPTIMA_VERDICT_ONLY_IN_GROUP || verdict == OPTIMA_VERDICT_PREFER_ELSEWHERE;
 }
+
+}  // namespace
+
+bool is_readable(const optima_verdict* raw) { return seam::sane(raw, offsetof(optima_verdict, group)); }
 
 Verdict owned(const optima_verdict& raw) {
   Verdict v;
@@ -31,8 +33,6 @@ Verdict owned(const optima_verdict& raw) {
   v.text = seam::text(raw.text);
   return v;
 }
-
-}  // namespace
 
 std::vector<Verdict> all_refused(std::span<const uint32_t> nodes, uint32_t reason, const std::string& otherwise, const std::string& said) {
   std::vector<Verdict> verdicts(nodes.size());
@@ -56,7 +56,7 @@ int32_t VerdictBook::report(void* book, const optima_verdict* verdicts, uint32_t
     auto& self = *static_cast<VerdictBook*>(book);
     const std::lock_guard lock(self.mutex_);
     for (; count > 0; --count) {
-      if (!seam::sane(verdicts, kVerdictNeeded)) {
+      if (!is_readable(verdicts)) {
         self.damage_ = cat("reported a verdict of size ", verdicts ? verdicts->struct_size : 0);
         self.complain_once(self.damage_);
         return OPTIMA_INVALID_ARGUMENT;

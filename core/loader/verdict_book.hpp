@@ -12,6 +12,11 @@
 
 namespace optima {
 
+/// Whether a plugin's verdict has a size that can be.
+bool is_readable(const optima_verdict* raw);
+/// A verdict with what it says made fit for our messages, and numbers that are not known mapped. `raw` as by seam::known.
+Verdict owned(const optima_verdict& raw);
+
 /// The same refusal for all; `said` empty = `otherwise`.
 std::vector<Verdict> all_refused(std::span<const uint32_t> nodes, uint32_t reason, const std::string& otherwise, const std::string& said);
 

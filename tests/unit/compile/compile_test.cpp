@@ -30,6 +30,15 @@ cloned (float[1,4] x) => (float[1000,4] y) <int64[2] shape = {1000, 4}> {
 })";
 const std::vector<std::string> kClonedPins = {"grow=DOC:0,STB:0", "a=DOC:0", "b=DOC:0", "s1=STB:0", "s2=STB:0"};
 
+constexpr const char* kThree = R"(<ir_version: 10, opset_import: ["" : 21]>
+three (float[2,3] x) => (float[2,3] y) {
+  [r1] a = Relu(x)
+  [n1] b = Neg(a)
+  [r2] c = Relu(b)
+  [n2] d = Neg(c)
+  [r3] y = Relu(d)
+})";
+
 constexpr const char* kBranches = R"(<ir_version: 10, opset_import: ["" : 21]>
 branches (bool c, float[2,3] x) => (float[2,3] y) {
   [before] p = Relu(x)
@@ -82,6 +91,7 @@ struct Compiling {
     return std::move(done->planned.plan);
   }
   std::string asked() const { return get(folder / "log"); }
+  std::string compiled() const { return get(folder / "log2"); }
 };
 
 std::string devices_of(const Plan& plan) {
@@ -117,6 +127,20 @@ TEST_CASE("a node that goes whole is taken from a plugin that refuses something 
   CHECK(devices_of(plan) == "before=DOC:0 if=DOC:0 ");
   CHECK(plan.notes[0].find("could not compile node 'if': in its body: plugin 'stubborn': compile: no Neg for ''") != std::string::npos);
   CHECK(c.asked() == kAskedOnce);
+}
+
+TEST_CASE("nodes that a plugin refuses together are taken from it in one round, each with its reason") {
+  Compiling one(kThree, {}, {{"stubborn.refuse", "*Relu"}});
+  const Plan plan = one.works();
+  CHECK(devices_of(plan) == "r1=DOC:0 n1=DOC:0 r2=DOC:0 n2=DOC:0 r3=DOC:0 ");
+  for (const char* node : {"r1", "r2", "r3"}) {
+    const std::string wanted = cat("plugin 'stubborn' could not compile node '", node, "': plugin 'stubborn': compile: no room for ", node, " (LAYOUT); placed again");
+    CHECK_MESSAGE(std::count(plan.notes.begin(), plan.notes.end(), wanted) == 1, node);
+    const auto placed = std::find_if(plan.nodes.begin(), plan.nodes.end(), [&](const PlacedNode& n) { return n.name == node; });
+    CHECK(placed->sentence == cat("STB:0 could not compile it: plugin 'stubborn': compile: no room for ", node, " (LAYOUT)"));
+  }
+  CHECK(one.compiled() == "compile stubborn\ncompile docile\n");
+  CHECK(one.asked() == kAskedOnce);
 }
 
 TEST_CASE("a plugin that took a plain name and fails names what the others are called") {

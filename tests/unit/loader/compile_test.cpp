@@ -115,6 +115,39 @@ TEST_CASE("a refusal names the node; a node of another graph is not believed") {
   CHECK(c.message("gives up") == "plugin 'trial': compile: it gave up although nobody cancelled it");
 }
 
+TEST_CASE("several nodes are refused at once, each once and with its reason, the one blamed by the status among them") {
+  LogTrap log;
+  Compiling c;
+  const auto told = [](const CompileFailure& failure) {
+    std::string all;
+    for (const Verdict& v : failure.refused) all += cat(v.node, " ", reason_name(v.reason), " ", v.text, "; ");
+    return all;
+  };
+  const std::string both = "12 DTYPE plugin 'trial': compile: input 0 is i64 (DTYPE); 11 OTHER plugin 'trial': compile: too odd; ";
+  for (const char* act : {"refuses", "refuses twice", "refuses and blames"}) {
+    CAPTURE(act);
+    const CompileFailure failure = c.fails(act);
+    CHECK(failure.code == OPTIMA_UNSUPPORTED);
+    CHECK(told(failure) == both);
+  }
+  CHECK(told(c.fails("refuses a stranger")) == "11 OTHER plugin 'trial': compile: too odd; ");
+  CHECK(log.has("plugin-misbehaves trial: compile: refuses node 4711, which the graph does not have"));
+  CHECK(c.message("refuses and fails") == "plugin 'trial': compile: the tool said no");
+}
+
+TEST_CASE("a refusal without a reason, of another kind, or behind which compile says OK, is the plugin's failure") {
+  Compiling c;
+  const std::string who = "plugin 'trial': compile: it ";
+  for (const auto& [act, what] : {std::pair("refuses and goes on", "refused node 12 and then said OK"),
+                                  std::pair("refuses yes", "refused node 11 by verdict 1, wanted UNSUPPORTED"),
+                                  std::pair("refuses silently", "refused node 11 without a reason"),
+                                  std::pair("refuses nothing", "refused a node by a verdict of size 0")}) {
+    const CompileFailure failure = c.fails(act);
+    CHECK(failure.status.message() == who + what);
+    CHECK((failure.code == OPTIMA_INTERNAL && failure.refused.empty()));
+  }
+}
+
 TEST_CASE("what compile throws becomes a status, and nothing remains") {
   LogTrap log;
   Compiling c;

@@ -90,7 +90,94 @@ TEST_CASE("bindings are checked: direction, order, names, rank, shape, alignment
   CHECK(message("no name") == who + "gave two bindings the name ''");
   CHECK(message("output first") == who + "gave an input after an output");
   CHECK(message("same name") == who + "gave two bindings the name 'x'");
+  CHECK(message("device memory") == who + "gave binding 'x' the mem_kinds 4, wanted HOST (1) among them");
   CHECK(log.has("plugin-misbehaves trial: bindings: gave an input after an output"));
+}
+
+TEST_CASE("kinds of memory are kept as far as they are known; a plugin from before them means the host's") {
+  TrialHost host;
+  CHECK(loaded(host)->bindings()[0].mem_kinds == 1);
+  CHECK(loaded(host, "future memory")->bindings()[0].mem_kinds == 31);
+  CHECK(loaded(host, "short binding")->bindings()[0].mem_kinds == 1);
+}
+
+TEST_CASE("a load tells how far it is, and ends as cancelled when it is") {
+  TrialHost host;
+  std::vector<std::string> stages;
+  std::atomic<bool> stop = false;
+  LoadJob job;
+  job.progress = [&](double fraction, std::string_view stage) {
+    stages.push_back(cat(fraction, " ", stage));
+    if (stage == "waiting") stop = true;
+  };
+  const auto run = [&](const char* act) {
+    host.set({{"trial.load", act}});
+    return host.plugin->load(artifact(), kTrial, job).status();
+  };
+  CHECK(run("tells").ok());
+  CHECK(stages == std::vector<std::string>{"0.5 half of it"});
+  CHECK(run("gives up").message() == "plugin 'trial': load: it gave up although nobody cancelled it");
+  CHECK(run("gives up").kind() == StatusKind::Plugin);
+  job.cancelled = &stop;
+  CHECK(run("waits").kind() == StatusKind::Cancelled);
+  CHECK(stages.back() == "-7 waiting");
+  CHECK(run("").kind() == StatusKind::Cancelled);  // done by a plugin that does not ask
+}
+
+TEST_CASE("contexts are opened with the options of their scope; a plugin that cannot is told of once") {
+  LogTrap log;
+  const OptionValues options = {{"trial.load", "tell options"}, {"optima.priority", "5"}, {"optima.cores", "0xf0"}, {"trial.token", "token-of-contexts"}};
+  Buffer x, y;
+  const auto said = [&](TrialHost& host, OptionValues more) {
+    more.insert(options.begin(), options.end());
+    host.set(std::move(more));
+    const auto program = host.plugin->load(artifact(), kTrial, {.threads = 1});
+    REQUIRE(program.ok());
+    return context_of(**program)->execute({&x.raw, 1}, {&y.raw, 1}).message();
+  };
+  TrialHost host;
+  CHECK(said(host, {{"trial.stream", "own"}}) ==
+        "plugin 'trial': execute: trial.stream=own trial.token=(secret) optima.priority=5 optima.cores=240");
+  CHECK_FALSE(log.has("has no effect"));
+  TrialHost older(OptionValues{{"trial.init", "older"}});
+  for (int i = 0; i < 2; ++i) CHECK(said(older, {{"trial.init", "older"}}) == "plugin 'trial': execute: none");
+  std::vector<std::string> warned;
+  for (const std::string& line : log.lines)
+    if (line.find("has no effect") != line.npos) warned.push_back(line);
+  const auto warning = [](const char* name) { return cat("warn trial: option '", name, "' has no effect: plugin 'trial' makes contexts without options"); };
+  CHECK(warned == std::vector<std::string>{warning("trial.token"), warning("optima.priority"), warning("optima.cores")});
+}
+
+TEST_CASE("an execution is stopped from outside where the plugin can, and runs to its end where it cannot") {
+  TrialHost host;
+  const auto program = loaded(host, "until stopped");
+  const auto context = context_of(*program);
+  Buffer x, y;
+  std::atomic<bool> stop{false};
+  CHECK(context->execute({&x.raw, 1}, {&y.raw, 1}).message() == "plugin 'trial': execute: nobody can stop it");
+  CHECK(context->execute_within({&x.raw, 1}, {&y.raw, 1}, {}).message() == "plugin 'trial': execute: nobody can stop it");
+  const Status late = context->execute_within({&x.raw, 1}, {&y.raw, 1}, {1, &stop});
+  CHECK(late.kind() == StatusKind::Timeout);
+  CHECK(late.message() == "plugin 'trial': execute: 3 of 9 layers were done");
+  std::thread other([&] { stop = true; });
+  CHECK(context->execute_within({&x.raw, 1}, {&y.raw, 1}, {0, &stop}).kind() == StatusKind::Cancelled);
+  other.join();
+  const auto quitter = loaded(host, "gives up in execute");
+  stop = false;
+  const Status gave_up = context_of(*quitter)->execute_within({&x.raw, 1}, {&y.raw, 1}, {0, &stop});
+  CHECK(gave_up.kind() == StatusKind::Plugin);
+  CHECK(gave_up.message() == "plugin 'trial': execute: it gave up although nobody cancelled it");
+
+  TrialHost older(OptionValues{{"trial.init", "older"}});
+  REQUIRE(older.plugin->has_schema());  // it is started, with that option
+  CHECK(loaded(older, "no context")->create_context().status().message() == "plugin 'trial': context_create: the device is busy");
+  older.set({{"trial.init", "older"}, {"trial.load", ""}});
+  const auto plain = older.plugin->load(artifact(), kTrial, {.threads = 1});
+  REQUIRE(plain.ok());
+  x.data = {1, 2, 3, 4};
+  stop = true;
+  CHECK(context_of(**plain)->execute_within({&x.raw, 1}, {&y.raw, 1}, {1, &stop}).ok());
+  CHECK(y.data[3] == 5);
 }
 
 TEST_CASE("load fails with the plugin's sentence and the kind of its code") {
@@ -100,8 +187,8 @@ TEST_CASE("load fails with the plugin's sentence and the kind of its code") {
   CHECK(load(host, "corrupt").status().kind() == StatusKind::InvalidInput);
   CHECK(load(host, "no program").status().message() == "plugin 'trial': load: said OK and gave no program");
   CHECK(load(host, "throw int").status().message() == "plugin 'trial': load: threw an exception across the seam: an exception of an unknown type");
-  CHECK(loaded(host, "no context")->create_context().status().message() == "plugin 'trial': context_create: the device is busy");
-  CHECK(loaded(host, "throw in context")->create_context().status().message().find("plugin 'trial': context_create: threw") == 0);
+  CHECK(loaded(host, "no context")->create_context().status().message() == "plugin 'trial': context_open: the device is busy");
+  CHECK(loaded(host, "throw in context")->create_context().status().message().find("plugin 'trial': context_open: threw") == 0);
 }
 
 TEST_CASE("a slot is run on the device that is there, or refused by name") {
@@ -147,7 +234,8 @@ TEST_CASE("execute computes, and allocates nothing on the way") {
   CHECK(y.data == std::array<float, 4>{2, 3, 4, 5});
   const uint64_t before = allocations();
   bool ok = true;
-  for (int i = 0; i < 100; ++i) ok = ok && context->execute({&x.raw, 1}, {&y.raw, 1}).ok();
+  const std::atomic<bool> stop{false};
+  for (int i = 0; i < 100; ++i) ok = ok && context->execute({&x.raw, 1}, {&y.raw, 1}).ok() && context->execute_within({&x.raw, 1}, {&y.raw, 1}, {~uint64_t{0}, &stop}).ok();
   const uint64_t after = allocations();
   CHECK(ok);
   CHECK(after == before);

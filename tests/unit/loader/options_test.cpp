@@ -41,12 +41,28 @@ TEST_CASE("options are typed by the schema, defaults included, each call its sco
         "trial.tool=/opt/x; trial.unset=-4; optima.threads=2; optima.deterministic=0");
 }
 
+TEST_CASE("options of contexts are theirs alone; a set of cores is hexadecimal or decimal") {
+  TrialHost host;
+  const auto given = [&](const OptionValues& values) {
+    std::string all;
+    for (const TypedOption& o : options_for(host.plugin->manifest(), "context", values, -1))
+      all += cat(o.name, "=", o.type == OPTIMA_OPTION_I64 ? std::to_string(o.i64) : o.text, " ");
+    return all;
+  };
+  CHECK(given({}) == "trial.stream=shared optima.priority=0 optima.cores=0 ");
+  CHECK(given({{"optima.cores", "0xF0"}, {"optima.priority", "-7"}, {"trial.stream", "own"}, {"optima.threads", "3"}}) ==
+        "trial.stream=own optima.priority=-7 optima.cores=240 ");
+  CHECK(given({{"optima.cores", "0xffffffffffffffff"}}) == "trial.stream=shared optima.priority=0 optima.cores=-1 ");
+  CHECK(given({{"optima.cores", "12"}}) == "trial.stream=shared optima.priority=0 optima.cores=12 ");
+  CHECK(context_options_set(host.plugin->manifest(), {{"optima.cores", "1"}, {"trial.level", "1"}}) == std::vector<std::string>{"optima.cores"});
+}
+
 TEST_CASE("a wrong option is refused with what was found and wanted") {
   TrialHost host;
   CHECK(refused(host, "trial.levle", "3") == "unknown option 'trial.levle' (nearest: 'trial.level', 'trial.key', 'trial.load')");
   CHECK(refused(host, "trail.level", "3") == "option 'trail.level': no usable plugin 'trail' (nearest: 'trial')");
   CHECK(refused(host, "level", "3") == "option 'level': wanted plugin.key");
-  CHECK(refused(host, "optima.threds", "3") == "unknown option 'optima.threds' (nearest: 'optima.threads')");
+  CHECK(refused(host, "optima.threds", "3") == "unknown option 'optima.threds' (nearest: 'optima.threads', 'optima.cores')");
   CHECK(refused(host, "trial.level", "12") == "option 'trial.level': found '12', wanted an integer within 0..9 (nearest: 9)");
   CHECK(refused(host, "trial.level", "3x") == "option 'trial.level': found '3x', wanted an integer within 0..9");
   CHECK(refused(host, "trial.unset", "") == "option 'trial.unset': found '', wanted an integer");
@@ -55,6 +71,9 @@ TEST_CASE("a wrong option is refused with what was found and wanted") {
   CHECK(refused(host, "trial.mode", "fats") == "option 'trial.mode': found 'fats', wanted one of fast, small (nearest: 'fast')");
   CHECK(refused(host, "trial.raw", "abc") == "option 'trial.raw': found 'abc', wanted pairs of hexadecimal digits");
   CHECK(refused(host, "optima.threads", "-1") == "option 'optima.threads': found '-1', wanted an integer within 0..4096 (nearest: 0)");
+  CHECK(refused(host, "optima.priority", "101") == "option 'optima.priority': found '101', wanted an integer within -100..100 (nearest: 100)");
+  for (const char* cores : {"0xfg", "-1", "0x", "", "0x1ffffffffffffffff", "1,2"})
+    CHECK(refused(host, "optima.cores", cores) == cat("option 'optima.cores': found '", cores, "', wanted a bit set of 64 bits, such as 0xf0 or 240"));
 }
 
 TEST_CASE("an option of a plugin that was refused says why it was") {
@@ -77,7 +96,7 @@ TEST_CASE("effective options are listed in schema order with their defaults") {
   std::string all;
   for (const EffectiveOption& o : host.plugin->options()) all += cat(o.name, "=", o.value, o.changes_artifact ? "!" : "", o.is_default ? " " : "* ");
   CHECK(all == "trial.init= trial.act=! trial.load= trial.mode=fast! trial.level=3! trial.ratio=0.5 trial.flag=false trial.raw= trial.names=a,b trial.tool= "
-               "optima.threads=0 optima.deterministic=true! ");
+               "trial.stream=shared optima.threads=0 optima.deterministic=true! optima.priority=0 optima.cores=0 ");
 }
 
 TEST_CASE("target options of the config come last and win over what the device says of itself") {
@@ -90,7 +109,7 @@ TEST_CASE("target options of the config come last and win over what the device s
 TEST_CASE("a secret option reaches the plugin and nobody else") {
   TrialHost host;
   const std::string key = "s3cret-licence-9";
-  const OptionValues given = {{"trial.key", key}, {"trial.words", "open-sesame,short"}, {"trial.level", "4"}};
+  const OptionValues given = {{"trial.key", key}, {"trial.words", "open-sesame,short"}, {"trial.level", "4"}, {"trial.token", "token-of-contexts"}};
   const std::string said = seen(host, given);  // the plugin says all that it got
   CHECK(said.find("trial.key=(secret); ") != std::string::npos);
   CHECK(said.find("trial.words=|(secret)|short") != std::string::npos);
@@ -100,8 +119,8 @@ TEST_CASE("a secret option reaches the plugin and nobody else") {
   CHECK(host.registry.public_options(given) == OptionValues{{"trial.level", "4"}});
   for (const EffectiveOption& o : host.plugin->options()) {
     if (o.name == "trial.key") CHECK(o.value == "sha256:" + to_hex(sha256(key.data(), key.size())));
-    if (o.name == "trial.words") CHECK(o.value.empty());
-    CHECK(o.secret == (o.name == "trial.key" || o.name == "trial.words"));
+    if (o.name == "trial.words" || o.name == "trial.token") CHECK(o.value.empty());
+    CHECK(o.secret == (o.name == "trial.key" || o.name == "trial.words" || o.name == "trial.token"));
   }
 }
 

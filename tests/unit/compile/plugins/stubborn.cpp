@@ -30,6 +30,8 @@ class Stubborn : public sdk::Plugin, public sdk::Compiler {
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
     const std::string key(option(request.options(), "key"));
+    if (const std::string file(option(request.options(), "log")); !file.empty()) std::ofstream(file + "2", std::ios::app) << "compile " PLUGIN_ID "\n";
+    refuse_all(request.graph(), option(request.options(), "refuse"), sink);
     log_.warn("the key is " + key);
     progress(0.1, "with key " + key);
     refuse_in(request.graph(), option(request.options(), "refuse"), key);
@@ -40,6 +42,13 @@ class Stubborn : public sdk::Plugin, public sdk::Compiler {
   }
 
  private:
+  // "*Relu": every Relu at once.
+  static void refuse_all(const sdk::Graph& graph, std::string_view op, const sdk::Sink& sink) {
+    std::vector<sdk::Verdict> all;
+    for (uint32_t n = 0; n < graph.size(); ++n)
+      if ("*" + std::string(graph[n].op()) == op) all.push_back(sdk::Verdict::refused(graph[n], OPTIMA_REASON_LAYOUT, "no room for " + std::string(graph[n].name())));
+    if (!all.empty()) sink.refuse({all.data(), all.size()});
+  }
   static void refuse_in(const sdk::Graph& graph, std::string_view op, const std::string& key) {
     for (uint32_t n = 0; n < graph.size(); ++n) {
       const sdk::Node node = graph[n];

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -40,6 +41,7 @@ struct Program {
 struct Context {
   Program* program;
   uint32_t profiling = 0;
+  std::string options = "none";  // it was opened with
 };
 
 Trial* of(optima_plugin* p) { return reinterpret_cast<Trial*>(p); }
@@ -227,6 +229,24 @@ int32_t misuse(const std::string& act, const Writer& w) {
   return -1;
 }
 
+// Refusals by the sink. Gives -1 when the act is none of them.
+int32_t refuse(const std::string& act, const Writer& w) {
+  const optima_sink* k = w.sink;
+  std::vector<optima_verdict> all = {verdict(12, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_DTYPE, "input 0 is i64"),
+                                     verdict(11, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_OTHER, "too odd.")};
+  if (act == "refuses yes") all[1].verdict = OPTIMA_VERDICT_SUPPORTED;
+  if (act == "refuses silently") all[1].text = str("");
+  if (act == "refuses nothing") all[1].struct_size = 0;
+  if (act == "refuses a stranger") all[0].node = 4711;
+  if (act == "refuses twice") all.push_back(verdict(12, OPTIMA_VERDICT_UNSUPPORTED, OPTIMA_REASON_RANK, "said again"));
+  if (act.rfind("refuses", 0) != 0) return -1;
+  const int32_t code = k->refuse(k->host_data, all.data(), static_cast<uint32_t>(all.size()));
+  if (act == "refuses and goes on") return OPTIMA_OK;
+  if (code != OPTIMA_OK) return code;
+  if (act == "refuses and blames") return fail(w.status, OPTIMA_UNSUPPORTED, "node is too wide", 11);
+  return act == "refuses and fails" ? fail(w.status, OPTIMA_TOOL_FAILED, "the tool said no") : OPTIMA_UNSUPPORTED;
+}
+
 int32_t tool(const std::string& act, const Writer& w) {
   optima_str path{};
   if (const int32_t code = w.sink->path(w.sink->host_data, str("deep/tool.out"), &path, w.status)) return code;
@@ -296,6 +316,7 @@ int32_t compile(optima_plugin* plugin, const optima_compile_request* request, co
     return OPTIMA_OK;
   }
   if (const int32_t code = misuse(act, w); code != -1) return code;
+  if (const int32_t code = refuse(act, w); code != -1) return code;
   if (act.rfind("tool", 0) == 0)
     if (const int32_t code = tool(act, w)) return code;
   (void)sink->set_meta(sink->host_data, str("compiler"), str("trial 1"), status);
@@ -312,7 +333,7 @@ const optima_named_blob* file(const optima_artifact* a, uint32_t k) {
 }
 
 int32_t check_artifact(optima_plugin* plugin, const optima_artifact* artifact, const optima_device*, optima_compat* compat, optima_status*) {
-  const bool mine = view(artifact->format_id) == "trial.bin/1";
+  const bool mine = view(artifact->format_id) == "trial.bin/1" && !artifact->progress;
   compat->verdict = mine ? (artifact->compat_size == 2 ? uint32_t{OPTIMA_COMPAT_OPTIMAL} : 99u) : uint32_t{OPTIMA_COMPAT_RECOMPILE};
   return each(*of(plugin), many(*of(plugin), 1), [&](uint32_t) {
     compat->set_text(compat->host_data, str(mine ? "fine" : "format of another revision"));
@@ -327,6 +348,13 @@ int32_t load(optima_plugin* plugin, const optima_artifact* artifact, const optim
   if (act == "corrupt") return fail(status, OPTIMA_CORRUPT, "checksum is wrong");
   if (act == "device") return fail(status, OPTIMA_DEVICE, view(device->kind) + ":" + std::to_string(device->ordinal) + " " + view(device->arch));
   if (act == "no program") return OPTIMA_OK;
+  if (act == "gives up") return OPTIMA_CANCELLED;
+  if (act == "tells") artifact->progress->report(artifact->progress->host_data, 0.5, str("half\nof it"));
+  if (act == "waits") {
+    artifact->progress->report(artifact->progress->host_data, -7, str("waiting"));
+    while (!artifact->progress->cancelled(artifact->progress->host_data)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return OPTIMA_CANCELLED;
+  }
   const optima_host* host = of(plugin)->host;
   auto* made = new Program{of(plugin), act, {}};
   if (act == "retain") {
@@ -348,6 +376,9 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
   if (act == "careless") in.rank = 65;
   if (act == "odd alignment") out.alignment = 48;
   if (act == "high rank") out.rank = 65;
+  if (act == "device memory") in.mem_kinds = 1 << OPTIMA_MEM_DEVICE;
+  if (act == "future memory") in.mem_kinds = ~uint64_t{0};
+  if (act == "short binding") in.struct_size = offsetof(optima_binding, mem_kinds), in.mem_kinds = 0;
   if (act == "huge") in.min_size = ~uint64_t{0};
   if (act == "null shape") out.shape = nullptr;
   if (act == "bad direction") out.direction = 7;
@@ -375,6 +406,15 @@ int32_t context_create(optima_program* program, optima_context** context, optima
   *context = reinterpret_cast<optima_context*>(new Context{of(program)});
   return OPTIMA_OK;
 }
+int32_t context_open(optima_program* program, const optima_context_request* request, optima_context** context, optima_status* status) {
+  if (const int32_t code = context_create(program, context, status)) return code;
+  std::string& all = of(*context)->options = "";
+  for (uint32_t k = 0; k < request->option_count; ++k) {
+    const optima_option& o = request->options[k];
+    all += view(o.name) + "=" + (o.type == OPTIMA_OPTION_I64 ? std::to_string(o.i64) : view(o.str)) + " ";
+  }
+  return OPTIMA_OK;
+}
 void context_destroy(optima_context* context) { delete of(context); }
 void program_destroy(optima_program* program) {
   Program* p = of(program);
@@ -385,6 +425,8 @@ void program_destroy(optima_program* program) {
 int32_t execute(optima_context* context, const optima_tensor* in, uint32_t, optima_tensor* out, uint32_t, optima_status* status) {
   Context* c = of(context);
   const std::string& act = c->program->act;
+  if (act == "tell options") return fail(status, OPTIMA_DEVICE, c->options);
+  if (act == "until stopped") return fail(status, OPTIMA_INTERNAL, "nobody can stop it");
   if (act == "throw in execute") throw std::runtime_error("thrown by execute");
   if (act == "lost") {
     status->flags = OPTIMA_STATUS_DEVICE_LOST;
@@ -397,6 +439,19 @@ int32_t execute(optima_context* context, const optima_tensor* in, uint32_t, opti
   auto* y = static_cast<float*>(out->data);
   for (uint64_t i = 0; i < in->size / sizeof(float); ++i) y[i] = x[i] + 1;
   return OPTIMA_OK;
+}
+
+uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()); }
+
+int32_t execute_within(optima_context* context, const optima_execute_request* r, optima_status* status) {
+  const std::string& act = of(context)->program->act;
+  if (act == "gives up in execute") return OPTIMA_CANCELLED;
+  if (act != "until stopped") return execute(context, r->in, r->in_count, r->out, r->out_count, status);
+  for (;;) {
+    if (r->cancelled(r->host_data)) return OPTIMA_CANCELLED;
+    if (r->deadline_ns != 0 && now_ns() >= r->deadline_ns) return fail(status, OPTIMA_TIMEOUT, "3 of 9 layers were done");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 int32_t output_shapes(optima_context* context, const optima_tensor* in, uint32_t, optima_shape* out, uint32_t, optima_status*) {
@@ -522,7 +577,11 @@ int32_t memory_copy(optima_plugin*, const optima_tensor* from, optima_tensor* to
 const void* get_extension(optima_plugin* plugin, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
   static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes,
-                                             nullptr, nullptr, nullptr};
+                                             context_open, execute_within, nullptr};
+  // Of a plugin that was built before what comes after output_shapes.
+  static constexpr optima_runtime older = {offsetof(optima_runtime, context_open), 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy,
+                                           execute, output_shapes, context_open, execute_within, nullptr};
+  if (of(plugin)->act == "older" && optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &older;
   static constexpr optima_schema schema = {sizeof schema, 0, infer, function_body, evaluate};
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
