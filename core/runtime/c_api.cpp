@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/runtime: the public C API over contexts, models and requests. Nothing throws past here.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -78,11 +79,11 @@ int32_t report(const Status& status, optima_rt_error* error) {
   return code;
 }
 
-// Every fallible function's body runs in here.
-template <class F>
-int32_t guarded(optima_rt_error* error, F&& body) {
+// Every fallible function's body runs in here; `tell`: report or report_run.
+template <class F, class Tell>
+int32_t guarded(optima_rt_error* error, F&& body, Tell&& tell) {
   try {
-    return report(body(), error);
+    return tell(body(), error);
   } catch (const std::bad_alloc&) {
     return report(io_error("out of memory"), error);
   } catch (const std::exception& e) {
@@ -90,6 +91,19 @@ int32_t guarded(optima_rt_error* error, F&& body) {
   } catch (...) {
     return report(internal_error("unknown exception"), error);
   }
+}
+template <class F>
+int32_t guarded(optima_rt_error* error, F&& body) {
+  return guarded(error, std::forward<F>(body), report);
+}
+
+// A run's outcome. Timeout is then the run's, and not that of a wait.
+int32_t report_run(const Status& status, optima_rt_error* error) {
+  const int32_t code = report(status, error);
+  if (code != OPTIMA_RT_TIMEOUT) return code;
+  constexpr uint32_t kCode = offsetof(optima_rt_error, code);
+  if (error && error->struct_size >= kCode + sizeof error->code) error->code = OPTIMA_RT_DEADLINE;
+  return OPTIMA_RT_DEADLINE;
 }
 
 Status wanted(bool there, std::string_view what) { return there ? Status() : usage_error(cat(what, " is null")); }
@@ -112,7 +126,15 @@ void set_log_from(const optima_rt_context_options& o) {
 PackageOptions package_options(const optima_rt_load_options& o) { return {(o.flags & OPTIMA_RT_VERIFY) != 0, text_or_empty(o.cache_folder)}; }
 
 Status finish_load(optima_rt_context* context, PackageReader package, const optima_rt_load_options& o, optima_rt_model** out) {
-  OPTIMA_ASSIGN(std::unique_ptr<LoadedModel> model, LoadedModel::load(context->context, std::move(package), {o.threads}));
+  std::atomic<bool> stop{false};
+  LoadOptions options;
+  options.threads = o.threads;
+  options.cancelled = &stop;
+  if (o.progress)
+    options.progress = [&](double fraction, std::string_view stage) {
+      if (o.progress(o.progress_data, fraction, std::string(stage).c_str()) != 0) stop = true;
+    };
+  OPTIMA_ASSIGN(std::unique_ptr<LoadedModel> model, LoadedModel::load(context->context, std::move(package), options));
   auto handle = std::make_unique<optima_rt_model>();
   for (const auto* infos : {&model->inputs(), &model->outputs()})
     for (const TensorInfo& info : *infos) {
@@ -358,7 +380,7 @@ int32_t optima_rt_request_output(optima_rt_request* r, uint32_t index, optima_rt
 }
 
 int32_t optima_rt_request_run(optima_rt_request* r, optima_rt_error* error) {
-  return guarded(error, [&] { return r->request->run(); });
+  return guarded(error, [&] { return r->request->run(); }, report_run);
 }
 
 void optima_rt_request_set_callback(optima_rt_request* r, void (*callback)(void*, int32_t, const optima_rt_error*), void* data) {
@@ -366,7 +388,7 @@ void optima_rt_request_set_callback(optima_rt_request* r, void (*callback)(void*
   r->request->set_callback([callback, data](const Status& status) {
     optima_rt_error e{};
     e.struct_size = sizeof e;
-    callback(data, report(status, &e), &e);
+    callback(data, report_run(status, &e), &e);
   });
 }
 
@@ -375,10 +397,13 @@ int32_t optima_rt_request_start(optima_rt_request* r, optima_rt_error* error) {
 }
 
 int32_t optima_rt_request_wait(optima_rt_request* r, int64_t timeout_ms, optima_rt_error* error) {
-  return guarded(error, [&] { return r->request->wait(timeout_ms); });
+  bool still_running = false;
+  return guarded(error, [&] { return r->request->wait(timeout_ms, &still_running); },
+                 [&](const Status& status, optima_rt_error* e) { return still_running ? report(status, e) : report_run(status, e); });
 }
 
 void optima_rt_request_cancel(optima_rt_request* r) { r->request->cancel(); }
+void optima_rt_request_set_deadline(optima_rt_request* r, uint64_t ms) { r->request->set_deadline(ms); }
 void optima_rt_request_set_profiling(optima_rt_request* r, int32_t on) { r->request->set_profiling(on != 0); }
 
 void optima_rt_request_profile(optima_rt_request* r, void (*add)(void*, const optima_rt_event*), void* data) {

@@ -131,7 +131,7 @@ class Runner {
   }
 
   Status run_body() {
-    if (share_.cancel.load(std::memory_order_relaxed)) return cancelled();
+    OPTIMA_RETURN_IF_ERROR(share_.stop());
     return body().run(share_);
   }
 

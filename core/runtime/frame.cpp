@@ -98,9 +98,15 @@ TensorView Frame::view(const OutputSource& source) const {
   return {{s.data, s.size}, s.dims};
 }
 
+Status RunShare::stop() const {
+  if (cancel.load(std::memory_order_relaxed)) return cancelled();
+  if (deadline_ns != 0 && now_ns() >= deadline_ns) return {StatusKind::Timeout, "the run did not end before its deadline"};
+  return {};
+}
+
 Status Frame::execute(size_t k, const RunShare& share) {
   if (const Step& step = plan.steps[k]; step.flow) return run_flow(*this, *step.flow, *flows_[k], share);
-  return contexts_[k]->execute(buffers.steps[k].inputs, buffers.steps[k].outputs);
+  return contexts_[k]->execute_within(buffers.steps[k].inputs, buffers.steps[k].outputs, share.control());
 }
 
 Status Frame::finish(size_t k, Status status, const RunShare& share, uint64_t start) {

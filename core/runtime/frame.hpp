@@ -28,7 +28,11 @@ struct RunShare {
   const std::atomic<bool>& cancel;
   const bool& profiling;
   std::vector<Record>& records;
+  uint64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC; 0 = none
 
+  /// Cancelled or Timeout when the run is to stop here.
+  Status stop() const;
+  RunControl control() const { return {deadline_ns, &cancel}; }
   void record(ProfileKind kind, uint32_t index, uint64_t start) const { records.push_back({kind, index, start, now_ns() - start}); }
 };
 
@@ -69,7 +73,7 @@ class Frame {
   Status feed(uint32_t slot, const TensorView& value);
   /// Writes the bytes to the slot of a driven node's output. InvalidInput as above.
   Status store(uint32_t slot, const TensorView& value);
-  /// Runs the steps from `first` on, in order; inputs must be there. Cancelled between two of them. Without `relay` all of them here; with it,
+  /// Runs the steps from `first` on, in order; inputs must be there. Cancelled or Timeout between two of them. Without `relay` all of them here; with it,
   /// nothing when it has taken the run: then the frame may be gone.
   std::optional<Status> run(size_t first, const RunShare& share, Relay* relay);
   Status run(const RunShare& share) { return *run(0, share, nullptr); }

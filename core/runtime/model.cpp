@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/model.hpp"
 
+#include <algorithm>
+
 #include "core/backend/refused.hpp"
 #include "core/loader/calls.hpp"
 #include "core/runtime/model_state.hpp"
@@ -68,12 +70,34 @@ struct Loading {
   RuntimeContext& context;
   const LoadOptions& options;
   LoadedModel::State& state;
+  double told = 0;  // the progress of the variants so far; the next one starts from its beginning, unheard
 
-  Status subgraph(const PackageSubgraph& s);
+  bool is_cancelled() const { return options.cancelled && options.cancelled->load(std::memory_order_relaxed); }
+  void tell(double fraction, std::string_view stage) {
+    if (!options.progress) return;
+    told = std::clamp(fraction, told, 1.0);
+    options.progress(told, stage);
+  }
+  LoadJob job(const PackageSubgraph& s, size_t count);
+
+  Status subgraph(const PackageSubgraph& s, size_t count);
   Status variant(const PackageVariant& v);
 };
 
-Status Loading::subgraph(const PackageSubgraph& s) {
+LoadJob Loading::job(const PackageSubgraph& s, size_t count) {
+  LoadJob job;
+  job.threads = options.threads;
+  job.cancelled = options.cancelled;
+  const double before = static_cast<double>(state.programs.size()), all = static_cast<double>(count);
+  if (options.progress)
+    job.progress = [this, before, all, where = cat("subgraph ", s.index, " on ", s.device)](double fraction, std::string_view stage) {
+      tell((before + std::max(fraction, 0.0)) / all, cat(where, ": ", stage));
+    };
+  return job;
+}
+
+Status Loading::subgraph(const PackageSubgraph& s, size_t count) {
+  if (is_cancelled()) return cancelled();
   if (!s.flow.empty()) {
     state.programs.push_back(nullptr);
     state.subgraphs.push_back({s.index, s.device, "", {}});
@@ -85,15 +109,16 @@ Status Loading::subgraph(const PackageSubgraph& s) {
   OPTIMA_ASSIGN(Backend* const plugin, find_plugin(context, s));
   OPTIMA_ASSIGN(Backend::Artifact artifact, artifact_of(state.package, s));
   OPTIMA_RETURN_IF_ERROR(judge(*plugin, artifact, s, info.note));
-  OPTIMA_ASSIGN(std::unique_ptr<LoadedProgram> program, plugin->load(std::move(artifact), s.target, {.threads = options.threads}));
+  OPTIMA_ASSIGN(std::unique_ptr<LoadedProgram> program, plugin->load(std::move(artifact), s.target, job(s, count)));
   state.programs.push_back(std::move(program));
   state.subgraphs.push_back(std::move(info));
   state.events.push_back({ProfileKind::SubgraphInit, s.index, start, now_ns() - start, 0, cat("load subgraph ", s.index, " on ", s.device)});
+  tell(static_cast<double>(state.programs.size()) / static_cast<double>(count), cat("subgraph ", s.index, " on ", s.device, ": loaded"));
   return {};
 }
 
 Status Loading::variant(const PackageVariant& v) {
-  for (const PackageSubgraph& s : v.subgraphs) OPTIMA_RETURN_IF_ERROR(subgraph(s).within(cat("subgraph ", s.index)));
+  for (const PackageSubgraph& s : v.subgraphs) OPTIMA_RETURN_IF_ERROR(subgraph(s, v.subgraphs.size()).within(cat("subgraph ", s.index)));
   std::vector<LoadedProgram*> programs;
   for (const auto& p : state.programs) programs.push_back(p.get());
   OPTIMA_ASSIGN(state.plan, plan_run(state.package, v, programs, options.keep_cuts));
@@ -128,12 +153,14 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(RuntimeContext& context, 
   const uint64_t start = now_ns();
   OPTIMA_RETURN_IF_ERROR(context.plugins().settled());
   auto state = std::unique_ptr<State>(new State{&context, std::move(package), {}, {}, {}, {}, {}, {}});
+  Loading loading{context, options, *state};
   Status first, missing;  // for another device is what variants are for; without a plugin is not
   for (const PackageVariant& v : state->package.package().variants) {
     state->programs.clear();
     state->subgraphs.clear();
     state->events.clear();
-    const Status status = Loading{context, options, *state}.variant(v);
+    const Status status = loading.variant(v);
+    if (status.kind() == StatusKind::Cancelled) return cancelled();
     if (status.ok()) {
       if (!missing.ok()) log(LogLevel::Warn, "runtime", cat("package ", quote(state->package.package().model_name), ": a better variant ", missing.message()));
       describe(*state);

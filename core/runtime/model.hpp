@@ -2,6 +2,8 @@
 // core/runtime: a package made ready to run: its artifacts checked and loaded by their plugins. Knows no plugin by name.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,9 @@ namespace optima {
 struct LoadOptions {
   int64_t threads = 0;  ///< most threads of one subgraph's execution; 0 = all
   bool keep_cuts = false;  ///< cut tensors keep their bytes until the next run, for Request::cuts(); takes arena_sum() bytes
+  /// How much of the model is loaded, 0..1, never less than before; from any thread, one call at a time; may be empty.
+  std::function<void(double fraction, std::string_view stage)> progress = {};
+  const std::atomic<bool>* cancelled = nullptr;  ///< the load then ends with Cancelled: between subgraphs, or inside one whose plugin asks
 };
 
 /// One subgraph as loaded; without a plugin when the host drives it.
@@ -29,7 +34,7 @@ class LoadedModel {
  public:
   /// Takes the first variant all of whose artifacts are called OPTIMAL or USABLE. Fails with the first variant's reason:
   /// Plugin when a plugin is absent, calls an artifact out of date or of another device, or fails; InvalidInput when it calls it corrupt,
-  /// or when a setting waits for a plugin that did not come.
+  /// or when a setting waits for a plugin that did not come. Cancelled whatever variants are left.
   static Result<std::unique_ptr<LoadedModel>> load(RuntimeContext& context, PackageReader package, const LoadOptions& options = {});
   ~LoadedModel();
 

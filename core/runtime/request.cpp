@@ -6,6 +6,7 @@
 
 #include "core/runtime/request_state.hpp"
 #include "core/support/text.hpp"
+#include "core/support/wait.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
@@ -123,8 +124,9 @@ Result<std::vector<Tensor>> Request::cuts() const {
 Status Request::run() { return state_->run(); }
 void Request::set_callback(std::function<void(const Status&)> callback) { state_->callback = std::move(callback); }
 Status Request::start() { return state_->start(); }
-Status Request::wait(int64_t timeout_ms) { return state_->wait(timeout_ms); }
+Status Request::wait(int64_t timeout_ms, bool* still_running) { return state_->wait(timeout_ms, still_running); }
 void Request::cancel() { state_->cancel_run(); }
+void Request::set_deadline(uint64_t ms) { state_->limit_ns = wait_of_ms(ms) < kLongestWait ? wait_of_ms(ms) : 0; }
 void Request::set_profiling(bool on) { state_->set_profiling(on); }
 std::vector<ProfileEvent> Request::take_events() { return state_->take_events(); }
 

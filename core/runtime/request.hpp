@@ -52,8 +52,11 @@ class Request {
   /// Usage while one is under way.
   Status start();
   /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started.
-  /// Negative = no limit, 0 = only look.
-  Status wait(int64_t timeout_ms);
+  /// Negative = no limit, 0 = only look. A run's outcome may be Timeout, too: `still_running`, where given, tells them apart.
+  Status wait(int64_t timeout_ms, bool* still_running = nullptr);
+  /// Later runs that are not over so many milliseconds after run() or start() end with Timeout: between two subgraphs, or inside one whose
+  /// plugin can stop while it executes; one that a plugin runs asynchronously is waited for. 0 = no limit, as at first.
+  void set_deadline(uint64_t ms);
   /// The run under way ends with Cancelled after the subgraph that is executing (in bodies too), or inside it where its plugin can
   /// stop. Nothing under way: no effect.
   void cancel();

@@ -22,6 +22,7 @@ Status Request::State::claim() {
   if (closing) return cancelled();
   busy = true;
   cancel = false;
+  deadline_ns = limit_ns != 0 ? now_ns() + limit_ns : 0;
   return {};
 }
 
@@ -119,15 +120,16 @@ void Request::State::complete(Status status) {
   changed.notify_all();
 }
 
-Status Request::State::wait(int64_t timeout_ms) {
+Status Request::State::wait(int64_t timeout_ms, bool* still_running) {
   const uint64_t start = now_ns();
   std::unique_lock lock(mutex);
   if (started == 0) return usage_error("the request was never started, wanted a start before a wait");
   if (in_callback == std::this_thread::get_id()) return usage_error("wait was called in the request's own callback");
   const uint64_t wanted = started;
   const uint64_t limit = timeout_ms < 0 ? UINT64_MAX : wait_of_ms(static_cast<uint64_t>(timeout_ms));
-  if (!wait_at_most(changed, lock, limit, [&] { return finished >= wanted; }))
-    return {StatusKind::Timeout, cat("the request was still running after ", timeout_ms, " ms")};
+  const bool over = wait_at_most(changed, lock, limit, [&] { return finished >= wanted; });
+  if (still_running) *still_running = !over;
+  if (!over) return {StatusKind::Timeout, cat("the request was still running after ", timeout_ms, " ms")};
   waits.push_back({ProfileKind::Wait, 0, start, now_ns() - start});
   return outcome;
 }

@@ -47,6 +47,8 @@ struct Request::State {
   std::vector<Record> records;
 
   std::atomic<bool> cancel{false};
+  uint64_t limit_ns = 0;     // of each run; 0 = none
+  uint64_t deadline_ns = 0;  // of this one; CLOCK_MONOTONIC
   std::function<void(const Status&)> callback;
   std::mutex mutex;  // the members below
   std::condition_variable changed;
@@ -65,7 +67,7 @@ struct Request::State {
   void go_on(size_t step, bool on_pool);
   Status begin();
   Status end();
-  RunShare share() { return {model.subgraphs(), cancel, profiling, records}; }
+  RunShare share() { return {model.subgraphs(), cancel, profiling, records, deadline_ns}; }
 
   // request_tensors.cpp
   Status take_input(uint32_t slot, Tensor tensor);
@@ -90,7 +92,7 @@ struct Request::State {
   void step_done(int32_t code);
   void complete(Status status);
   void cancel_run();
-  Status wait(int64_t timeout_ms);
+  Status wait(int64_t timeout_ms, bool* still_running);
   void close();
 
   // request_events.cpp

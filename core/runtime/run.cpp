@@ -40,7 +40,7 @@ Status Request::State::begin() {
 // The one loop: over the steps of the main graph, and over those of a body (flow.cpp), which has no relay.
 std::optional<Status> Frame::run(size_t k, const RunShare& share, Relay* relay) {
   for (; k < plan.steps.size(); ++k) {
-    if (share.cancel.load(std::memory_order_relaxed)) return cancelled();
+    OPTIMA_RETURN_IF_ERROR(share.stop());
     const bool submits = relay && has_async(k);
     if (relay && !submits && !relay->on_pool) return relay->to_pool(k);
     const seam::ForSubgraph calls_for(share.subgraphs[plan.steps[k].subgraph].index);

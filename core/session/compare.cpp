@@ -23,8 +23,9 @@ Status run_till_cancelled(Request& request, const std::atomic<bool>* flag) {
   if (is_set(flag)) return cancelled();
   OPTIMA_RETURN_IF_ERROR(request.start());
   for (;;) {
-    Status status = request.wait(kLookAgainMs);
-    if (status.kind() != StatusKind::Timeout) return status;
+    bool still_running = false;
+    Status status = request.wait(kLookAgainMs, &still_running);
+    if (!still_running) return status;
     if (is_set(flag)) request.cancel();
   }
 }
@@ -137,6 +138,7 @@ Result<CompareSide> open_side(RuntimeContext& context, const Registry& registry,
     LoadOptions load;
     load.keep_cuts = options.at_cuts;
     load.threads = options.threads;
+    load.cancelled = options.cancelled;
     OPTIMA_ASSIGN(side.model, LoadedModel::load(context, std::move(reader), load));
     return side;
   }

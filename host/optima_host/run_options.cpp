@@ -46,7 +46,7 @@ Result<RunOptions> run_options(Console& console, const Arguments& arguments) {
   out.image.color = arguments.text("color");
   OPTIMA_ASSIGN(out.threads, arguments.integer("threads", 0, 1, 4096));
   OPTIMA_RETURN_IF_ERROR(console.session().set_options(arguments.texts("option")));
-  out.cancelled = [] { return Console::cancelled().load(); };
+  out.cancelled = &Console::cancelled();
   return out;
 }
 

@@ -21,7 +21,7 @@ Result<PackageTimes> bench(const CostSample& sample, RuntimeContext& context, in
   RunOptions options;
   options.package = sample.package;
   options.repeat = repeat;
-  options.cancelled = [] { return Console::cancelled().load(); };
+  options.cancelled = &Console::cancelled();
   Json measured;
   RunPrinter printer;
   printer.document = [&](const Json& document) { measured = document; };

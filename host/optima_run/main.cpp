@@ -48,7 +48,7 @@ Status run_task(const run::CommandLine& line) {
   OPTIMA_ASSIGN(std::unique_ptr<PluginSource> plugins, scan_plugins(std::move(folders)));
   RuntimeContext context(std::move(plugins));
   RunOptions options = line.options;
-  options.cancelled = [] { return ProcessGuard::interrupted().load(); };
+  options.cancelled = &ProcessGuard::interrupted();
   switch (line.task) {
     case run::Task::Bench: return bench_package(context, options, printer);
     case run::Task::Check: return check_package(context, options, printer);

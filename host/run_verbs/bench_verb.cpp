@@ -24,7 +24,7 @@ Result<double> timed_run(Request& request) {
   return static_cast<double>(now_ns() - start) / 1e6;
 }
 
-bool is_cancelled(const RunOptions& options) { return options.cancelled && options.cancelled(); }
+bool is_cancelled(const RunOptions& options) { return options.cancelled && *options.cancelled; }
 
 // Runs until caches, clocks and branch predictors have settled; gives the time of one run.
 Result<double> warm_up(Request& request, const RunOptions& options) {

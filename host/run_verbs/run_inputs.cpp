@@ -42,7 +42,10 @@ Result<std::unique_ptr<LoadedModel>> load_for(RuntimeContext& context, const Run
   PackageOptions package_options;
   package_options.verify = options.verify;
   OPTIMA_ASSIGN(PackageReader reader, PackageReader::open(expand_home(options.package), package_options));
-  return LoadedModel::load(context, std::move(reader), {options.threads});
+  LoadOptions load;
+  load.threads = options.threads;
+  load.cancelled = options.cancelled;
+  return LoadedModel::load(context, std::move(reader), load);
 }
 
 Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOptions& options, bool fill_random, const RunPrinter& printer) {

@@ -139,7 +139,7 @@ Result<Outcome> run_repeatedly(Request& request, const RunOptions& options) {
   Outcome o;
   const int64_t runs = std::max<int64_t>(options.repeat, 1);
   for (int64_t i = 0; i < runs; ++i) {
-    if (options.cancelled && options.cancelled()) return cancelled();
+    if (options.cancelled && *options.cancelled) return cancelled();
     request.set_profiling(!options.trace.empty() && i + 1 == runs);
     const uint64_t start = now_ns();
     OPTIMA_RETURN_IF_ERROR(request.run());

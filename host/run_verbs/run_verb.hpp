@@ -2,6 +2,7 @@
 // host/run_verbs: what `run`, `bench`, `--check` and `--devices` do, for optima-host and optima-run alike. Knows no command line.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -35,7 +36,7 @@ struct RunOptions {
   std::string trace;                  ///< Chrome trace of the last run; empty = none
   int64_t concurrency = 1;            ///< bench: requests running at the same time
   bool verify = false;                ///< hash all of the package
-  std::function<bool()> cancelled;    ///< asked between runs; may be empty
+  const std::atomic<bool>* cancelled = nullptr;  ///< asked between runs, and while the package is loaded
 };
 
 /// Loads the package, runs it `repeat` times, prints a table of the outputs (name, type, shape, range), the top classes, and with more than one

@@ -89,7 +89,8 @@ TEST_CASE("run refuses missing inputs and stops when it is interrupted") {
   b.options.inputs.clear();
   CHECK(run_package(b.context, b.options, b.lines()).message() == "input 'in' is not given, wanted --input in=FILE or =random");
   b.options.inputs = {"random:1"};
-  b.options.cancelled = [] { return true; };
+  const std::atomic<bool> interrupted = true;
+  b.options.cancelled = &interrupted;
   CHECK(run_package(b.context, b.options, b.lines()).kind() == StatusKind::Cancelled);
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("the library exports what the header promises and nothing else") {
     if (name.find("__asan") == std::string::npos && name.find("__ubsan") == std::string::npos && name.find("__odr_asan") == std::string::npos) exported.insert(name);
     at = end + 1;
   }
-  CHECK(promised().size() == 31);
+  CHECK(promised().size() == 32);
   CHECK(exported == promised());
 }
 
@@ -142,6 +142,69 @@ TEST_CASE("failures arrive as codes and one sentence") {
   CHECK(text == "input 'in': found shape 3, wanted 2x8");
   CHECK(code_of([&] { request.getOutputTensor("aut"); }, &text) == OPTIMA_RT_INVALID_INPUT);
   CHECK(text == "the model has no output 'aut' (nearest: 'out'), wanted one of out");
+}
+
+TEST_CASE("a load is told subgraph by subgraph, and stopped from there") {
+  Loaded l;
+  std::vector<double> told;
+  l.context.loadModel(l.folder(), [&](double fraction, const char*) { return told.push_back(fraction), true; });
+  REQUIRE(told.size() == 3);
+  CHECK((told[0] > 0.3 && told[1] > 0.6 && told[2] == 1));
+  try {
+    l.context.loadModel(l.folder(), [](double, const char* stage) { return std::string(stage).find("subgraph 1") == std::string::npos; });
+    FAIL("the load went on");
+  } catch (const rt::Error& e) {
+    CHECK(e.code() == OPTIMA_RT_CANCELLED);
+  }
+  optima_rt_load_options older{};
+  older.struct_size = offsetof(optima_rt_load_options, progress);
+  older.progress = [](void*, double, const char*) -> int32_t { return 1; };
+  optima_rt_context* context = nullptr;
+  const char* const folders[] = {kPlugins.c_str()};
+  optima_rt_context_options o{};
+  o.struct_size = sizeof o, o.plugin_folders = folders, o.plugin_folder_count = 1;
+  REQUIRE(optima_rt_context_create(&o, &context, nullptr) == OPTIMA_RT_OK);
+  optima_rt_model* model = nullptr;
+  CHECK(optima_rt_model_load(context, l.folder().c_str(), &older, &model, nullptr) == OPTIMA_RT_OK);
+  optima_rt_model_destroy(model);
+  optima_rt_context_destroy(context);
+}
+
+// The one thread of the context is held by another request's callback until the deadline is over.
+TEST_CASE("a run that is late has a code of its own, by wait, callback and in step; a wait that is over says that the run goes on") {
+  Loaded l;
+  rt::Context context({{kPlugins}, {}, 1, 0});
+  const rt::Model model = context.loadModel(l.folder());
+  rt::InferRequest holder = model.createRequest(), late = model.createRequest();
+  const rt::Tensor in = ramp({2, 8});
+  holder.setInputTensor(0, in), late.setInputTensor(0, in);
+  std::atomic<bool> held{false}, go_on{false};
+  holder.setCallback([&](const std::optional<rt::Error>&) {
+    held = true;
+    while (!go_on) std::this_thread::yield();
+  });
+  std::atomic<int32_t> told{0};
+  late.setCallback([&](const std::optional<rt::Error>& error) { told = error ? error->code() : 0; });
+  holder.infer();
+  while (!held) std::this_thread::yield();
+  late.setDeadline(std::chrono::milliseconds(1));
+  late.infer();
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  CHECK_FALSE(late.wait(std::chrono::milliseconds(0)));
+  go_on = true;
+  const auto code_of = [](auto&& call) {
+    try {
+      call();
+    } catch (const rt::Error& e) {
+      return e.code();
+    }
+    return static_cast<int32_t>(OPTIMA_RT_OK);
+  };
+  CHECK(code_of([&] { late.wait(); }) == OPTIMA_RT_DEADLINE);
+  CHECK(told == OPTIMA_RT_DEADLINE);
+  late.setDeadline(std::chrono::milliseconds(0));
+  CHECK(code_of([&] { late.run(); }) == OPTIMA_RT_OK);
+  holder.wait();
 }
 
 TEST_CASE("an extension folder is looked into after the others, and its devices are listed") {

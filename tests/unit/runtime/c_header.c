@@ -13,7 +13,7 @@ _Static_assert(sizeof(optima_rt_event) == 40, "event");
 _Static_assert(sizeof(optima_rt_file) == 32, "file");
 _Static_assert(sizeof(optima_rt_setting) == 24, "setting");
 _Static_assert(sizeof(optima_rt_context_options) == 56, "context_options");
-_Static_assert(sizeof(optima_rt_load_options) == 24, "load_options");
+_Static_assert(sizeof(optima_rt_load_options) == 40, "load_options");
 _Static_assert(offsetof(optima_rt_tensor, rank) == 40, "tensor.rank");
 
 /* Called from C++ to prove that the library works for C. */

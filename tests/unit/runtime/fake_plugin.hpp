@@ -26,6 +26,8 @@ using Outputs = std::span<optima_tensor>;
 struct FakeProgram {
   std::vector<Binding> bindings;
   std::function<Status(Tensors in, Outputs out)> execute;
+  std::function<Status(const RunControl&)> stops;  // asked before `execute` when there; empty = a plugin that cannot be stopped inside
+  std::function<Status(const LoadJob&)> load;      // may be empty
   std::function<Result<std::vector<std::vector<int64_t>>>(Tensors in)> output_shapes;  // empty = what the bindings say
   bool is_async = false;  // offers optima.async/1: a thread for each run
   std::function<void()> on_cancel = [] {};
@@ -61,6 +63,10 @@ class FakeContext : public ExecutionContext {
  public:
   explicit FakeContext(const FakeProgram& program) : program_(program) {}
   Status execute(Tensors in, Outputs out) override { return program_.execute(in, out); }
+  Status execute_within(Tensors in, Outputs out, const RunControl& control) override {
+    if (program_.stops) OPTIMA_RETURN_IF_ERROR(program_.stops(control));
+    return execute(in, out);
+  }
   Result<std::vector<std::vector<int64_t>>> output_shapes(Tensors in) override {
     if (program_.output_shapes) return program_.output_shapes(in);
     std::vector<std::vector<int64_t>> shapes;
@@ -102,8 +108,9 @@ class FakeLoaded : public LoadedProgram {
   const FakeProgram& program_;
 };
 
-inline Result<std::unique_ptr<LoadedProgram>> FakePlugin::load(Artifact artifact, const TargetDevice&, const LoadJob&) {
+inline Result<std::unique_ptr<LoadedProgram>> FakePlugin::load(Artifact artifact, const TargetDevice&, const LoadJob& job) {
   loaded.push_back(artifact.stem);
+  if (const auto& load = programs.at(artifact.stem).load) OPTIMA_RETURN_IF_ERROR(load(job));
   return std::unique_ptr<LoadedProgram>(new FakeLoaded(programs.at(artifact.stem)));
 }
 
@@ -167,9 +174,9 @@ class Bench {
     files.emplace_back("model.meta", Blob::copy(meta.data(), meta.size()));
     return PackageReader::open(std::move(files));
   }
-  Result<std::unique_ptr<LoadedModel>> load() {
+  Result<std::unique_ptr<LoadedModel>> load(const LoadOptions& options = {}) {
     OPTIMA_ASSIGN(PackageReader r, reader());
-    return LoadedModel::load(context, std::move(r));
+    return LoadedModel::load(context, std::move(r), options);
   }
   const LoadedModel& model() {
     if (!model_) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/support/log.hpp"
+#include "core/support/text.hpp"
 #include "tests/unit/runtime/fake_plugin.hpp"
 
 using namespace optima;
@@ -113,4 +114,41 @@ TEST_CASE("alignment and size that a reader asks for hold for the arena") {
   REQUIRE(r->run().ok());
   CHECK(reinterpret_cast<uintptr_t>(r->bound_address(1, true, 0)) % 4096 == 0);
   CHECK(b.model().arena_bytes() == 10000);
+}
+
+TEST_CASE("progress of a load is that of the whole model, and never goes back") {
+  Two b;
+  std::vector<std::string> told;
+  LoadOptions options;
+  options.progress = [&](double fraction, std::string_view stage) { told.push_back(cat(fraction, " ", stage)); };
+  b.plugin.programs["subgraph_1"].load = [](const LoadJob& job) {
+    job.progress(0.5, "reading");
+    job.progress(-1, "thinking");
+    job.progress(0.25, "back");
+    return Status();
+  };
+  REQUIRE(b.load(options).ok());
+  CHECK(told == std::vector<std::string>{"0.5 subgraph 0 on X64:0: loaded", "0.75 subgraph 1 on X64:0: reading", "0.75 subgraph 1 on X64:0: thinking",
+                                         "0.75 subgraph 1 on X64:0: back", "1 subgraph 1 on X64:0: loaded"});
+}
+
+TEST_CASE("a cancelled load loads nothing more, whatever variants are left") {
+  Two b;
+  b.package.variants.push_back(b.package.variants[0]);
+  for (uint32_t i = 0; i < 2; ++i) b.package.variants[1].subgraphs[i].index = 2 + i;
+  std::atomic<bool> stop{false};
+  LoadOptions options;
+  options.cancelled = &stop;
+  b.plugin.programs["subgraph_0"].load = [&](const LoadJob& job) {
+    CHECK(job.cancelled == &stop);
+    stop = true;
+    return Status();
+  };
+  const Status status = b.load(options).status();
+  CHECK(status.kind() == StatusKind::Cancelled);
+  CHECK(status.message() == "interrupted");
+  CHECK(b.plugin.loaded == std::vector<std::string>{"subgraph_0"});
+  b.plugin.programs["subgraph_0"].load = {};
+  stop = false;
+  CHECK(b.load(options).ok());
 }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/runtime/buffers.hpp"
 #include "tests/unit/runtime/fake_plugin.hpp"
 
 using namespace optima;
@@ -289,4 +290,122 @@ TEST_CASE("profile data has the init kinds always, the run's kinds when asked fo
   REQUIRE(b.model().events().size() == 5);
   CHECK(b.model().events()[0].kind == ProfileKind::ModelInit);
   CHECK(chrome_trace(events).find("\"name\": \"subgraph 1 on X64:0\"") != std::string::npos);
+}
+
+TEST_CASE("a run that is late ends at the next subgraph, with or without threads of its own, and the request runs again") {
+  for (const bool started : {false, true}) {
+    CAPTURE(started);
+    Chain b;
+    std::atomic<bool> slow{true};
+    std::atomic<int> second{0};
+    b.plugin.programs["subgraph_0"].execute = [&](Tensors in, Outputs out) {
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the deadline is 1 ms away
+      return affine(2, 1)(in, out);
+    };
+    b.plugin.programs["subgraph_1"].execute = [&](Tensors in, Outputs out) { return ++second, affine(2, 1)(in, out); };
+    auto r = b.request();
+    REQUIRE(r->set_input(0, filled({1024})).ok());
+    const auto run = [&] {
+      if (!started) return r->run();
+      REQUIRE(r->start().ok());
+      bool still_running = true;
+      const Status outcome = r->wait(-1, &still_running);
+      CHECK_FALSE(still_running);
+      return outcome;
+    };
+    r->set_deadline(1);
+    const Status late = run();
+    CHECK(late.kind() == StatusKind::Timeout);
+    CHECK(late.message() == "the run did not end before its deadline");
+    CHECK(second == 0);
+    CHECK_FALSE(r->output(0).ok());
+    slow = false;
+    for (const uint64_t ms : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {  // none, years, more than a clock can count
+      r->set_deadline(ms);
+      CHECK(run().ok());
+    }
+    CHECK(r->output(0)->as<float>()[7] == chain_value(8, 4));
+  }
+}
+
+TEST_CASE("cancel and deadline reach the inside of a subgraph that can be stopped") {
+  Chain b;
+  std::atomic<bool> entered{false};
+  std::atomic<uint64_t> deadline{1};
+  b.plugin.programs["subgraph_2"].stops = [&](const RunControl& control) {
+    deadline = control.deadline_ns;
+    entered = true;
+    while (!*control.cancelled) std::this_thread::yield();
+    return cancelled();
+  };
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  REQUIRE(r->start().ok());
+  while (!entered) std::this_thread::yield();
+  r->cancel();
+  CHECK(r->wait(-1).kind() == StatusKind::Cancelled);
+  CHECK(deadline == 0);
+  b.plugin.programs["subgraph_2"].stops = [&](const RunControl& control) {
+    deadline = control.deadline_ns;
+    return Status(StatusKind::Timeout, "fake: had enough");
+  };
+  r->set_deadline(uint64_t{1} << 30);
+  const Status late = r->run();
+  CHECK(late.kind() == StatusKind::Timeout);
+  CHECK(late.message() == "subgraph 2 on X64:0: fake: had enough");
+  CHECK(deadline > now_ns());
+}
+
+TEST_CASE("what a binding asks for holds for user buffers, coming in and going out, on whatever thread") {
+  for (const bool is_async : {false, true}) {
+    CAPTURE(is_async);
+    Chain b;
+    FakeProgram &first = b.plugin.programs["subgraph_0"], &last = b.plugin.programs["subgraph_3"];
+    first.bindings[0].alignment = last.bindings[1].alignment = 4096;
+    first.bindings[0].min_size = last.bindings[1].min_size = 8192;
+    first.is_async = last.is_async = is_async;
+    // Both touch all that they asked for.
+    first.execute = [](Tensors in, Outputs out) {
+      for (size_t i = 0; i < 1024; ++i) floats(out[0])[i] = floats(in[0])[i] + static_cast<float*>(in[0].data)[1024 + i];
+      return Status();
+    };
+    last.execute = [](Tensors in, Outputs out) {
+      std::memset(out[0].data, 0, 8192);
+      return affine(2, 1)(in, out);
+    };
+    auto r = b.request();
+    const auto is_good = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 4096 == 0; };
+    const auto run = [&] {
+      if (!is_async) return r->run();
+      REQUIRE(r->start().ok());
+      return r->wait(-1);
+    };
+    Buffer page;
+    REQUIRE(page.reserve(4 * 8192, 4096));
+    std::memset(page.data(), 0, 4 * 8192);
+    auto* const values = reinterpret_cast<float*>(page.data());
+    for (size_t i = 0; i < 8192; ++i) values[i] = i < 2048 ? 3 : 0;
+    // Aligned and too short, long enough and not aligned, neither: each through a copy; and nothing behind them is touched.
+    for (const auto& [at, capacity] : {std::pair<size_t, uint64_t>(0, 4096), {64, 8192}, {64, 4096}}) {
+      std::byte* const user = page.data() + at;
+      std::byte* const result = page.data() + 2 * 8192 + at;
+      std::memset(page.data() + 2 * 8192, 0x55, 2 * 8192);
+      REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, user, 4096)).ok());
+      REQUIRE(r->bind_output(0, result, capacity).ok());
+      REQUIRE(run().ok());
+      CHECK(r->bound_address(0, true, 0) != user);
+      CHECK(is_good(r->bound_address(0, true, 0)));
+      CHECK(r->bound_address(3, false, 0) != result);
+      CHECK(is_good(r->bound_address(3, false, 0)));
+      CHECK(reinterpret_cast<float*>(result)[1023] == chain_value(3, 3));
+      CHECK(result[4096] == std::byte{0x55});
+    }
+    REQUIRE(r->bind_output(0, page.data() + 2 * 8192, 8192).ok());
+    REQUIRE(run().ok());
+    CHECK(r->bound_address(3, false, 0) == page.data() + 2 * 8192);
+    REQUIRE(r->bind_output(0, nullptr, 0).ok());
+    REQUIRE(run().ok());
+    CHECK(is_good(r->bound_address(3, false, 0)));
+    CHECK(r->output(0)->as<float>()[5] == chain_value(3, 3));
+  }
 }

@@ -47,8 +47,9 @@ enum {
   OPTIMA_RT_PLUGIN = 3,        /* a plugin is absent, refuses the artifact, or failed */
   OPTIMA_RT_IO = 4,            /* the system refused: memory, files, threads */
   OPTIMA_RT_CANCELLED = 5,
-  OPTIMA_RT_TIMEOUT = 6,
-  OPTIMA_RT_INTERNAL = 7       /* a bug; also every code that the caller does not know */
+  OPTIMA_RT_TIMEOUT = 6,       /* of a wait: the run goes on */
+  OPTIMA_RT_INTERNAL = 7,      /* a bug; also every code that the caller does not know */
+  OPTIMA_RT_DEADLINE = 8       /* a run did not end in time */
 };
 
 typedef struct optima_rt_error {
@@ -178,6 +179,11 @@ typedef struct optima_rt_load_options {
   uint32_t flags;           /* OPTIMA_RT_VERIFY, OPTIMA_RT_BORROW */
   int64_t threads;          /* most threads of one subgraph's execution; 0 = all */
   const char* cache_folder; /* where checked weights are remembered; null = $XDG_CACHE_HOME/optima, else ~/.cache/optima */
+  /* How much of the model is loaded, 0..1, and what is being done: after each subgraph, and while its plugin loads where the plugin tells. From
+   * any thread, one call at a time; null = none. Non-zero = stop: the load ends with CANCELLED before the next subgraph, or inside one
+   * whose plugin asks. */
+  int32_t (*progress)(void* progress_data, double fraction, const char* stage);
+  void* progress_data;
 } optima_rt_load_options;
 
 /* ------------------------------------------------------------------------------------------------------------ contexts */
@@ -261,8 +267,11 @@ OPTIMA_RT_API void optima_rt_request_set_callback(optima_rt_request* request, vo
 OPTIMA_RT_API int32_t optima_rt_request_start(optima_rt_request* request, optima_rt_error* error);
 /* [any] The outcome of the last started run. Negative = wait without limit, 0 = only look. TIMEOUT: it is still running. */
 OPTIMA_RT_API int32_t optima_rt_request_wait(optima_rt_request* request, int64_t timeout_ms, optima_rt_error* error);
-/* [any] The run under way ends with CANCELLED once the subgraph that is executing is done. */
+/* [any] The run under way ends with CANCELLED once the subgraph that is executing is done, or inside it where its plugin can stop. */
 OPTIMA_RT_API void optima_rt_request_cancel(optima_rt_request* request);
+/* [object] Later runs that are not over so many milliseconds after run or start end with DEADLINE: between two subgraphs, or inside one whose
+ * plugin can stop. 0 = no limit, as at first. */
+OPTIMA_RT_API void optima_rt_request_set_deadline(optima_rt_request* request, uint64_t ms);
 
 /* [object] on != 0: later runs record events. */
 OPTIMA_RT_API void optima_rt_request_set_profiling(optima_rt_request* request, int32_t on);

@@ -233,6 +233,10 @@ class InferRequest {
     return true;
   }
   void cancel() { optima_rt_request_cancel(get()); }
+  /// Later runs that take longer end with Error OPTIMA_RT_DEADLINE; zero or less = no limit.
+  void setDeadline(std::chrono::milliseconds limit) {
+    optima_rt_request_set_deadline(get(), limit.count() > 0 ? static_cast<uint64_t>(limit.count()) : 0);
+  }
   /// Called on a thread of the context after each infer(), with nothing or the failure; must not throw, wait or destroy the request.
   void setCallback(std::function<void(const std::optional<Error>&)> callback) {
     state_->callback = std::move(callback);
@@ -335,11 +339,16 @@ class Context {
     handle_ = detail::ContextHandle(context, optima_rt_context_destroy);
   }
 
+  /// How much is loaded, 0..1, and what is being done; false = stop, and the load throws Error OPTIMA_RT_CANCELLED. Any thread, one call at a
+  /// time; must not throw.
+  using LoadProgress = std::function<bool(double fraction, const char* stage)>;
   /// Loads the package in a folder.
-  Model loadModel(const std::string& path) {
+  Model loadModel(const std::string& path, const LoadProgress& progress = {}) {
     optima_rt_load_options o{};
     o.struct_size = sizeof o;
     o.threads = threads_;
+    if (progress) o.progress = [](void* data, double fraction, const char* stage) -> int32_t { return !(*static_cast<const LoadProgress*>(data))(fraction, stage); };
+    o.progress_data = const_cast<LoadProgress*>(&progress);
     optima_rt_model* model = nullptr;
     detail::call([&](optima_rt_error* e) { return optima_rt_model_load(handle_.get(), path.c_str(), &o, &model, e); });
     // The model's deleter holds the context, so that it goes last.
