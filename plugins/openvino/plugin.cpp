@@ -84,7 +84,10 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, 
   }
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const sdk::Progress progress = artifact.progress();
+    progress(0, "reading");
     const Record record = verify(artifact, present(device));
+    progress(0.1, "OpenVINO takes the blob in");
     return import_program(engine_, host_, artifact, record, engine_.device_name(device), options);
   }
 

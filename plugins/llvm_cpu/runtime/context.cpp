@@ -27,16 +27,16 @@ void check(const Plan::Tensor& want, const sdk::Tensor& have) {
 
 }  // namespace
 
-RunContext::RunContext(const LoadedProgram& program)
+RunContext::RunContext(const LoadedProgram& program, uint64_t cores, int threads)
     : program_(program), arena_(program.plan().arena_bytes + kSlack),
       scratch_stride_((program.plan().scratch_bytes + kHeader + kSlack + 4095) / 4096 * 4096),
-      team_(program.threads()) {
+      team_(threads, {}, cores) {
   scratch_ = Memory(scratch_stride_ * static_cast<uint64_t>(team_.size()));
   args_.resize(program.plan().steps.size());
   for (size_t s = 0; s < args_.size(); ++s) add_step(s);
   team_.start();
-  if (team_.size() < program.threads())
-    program.host().log(OPTIMA_LOG_WARN, "llvm_cpu", "the system gave " + std::to_string(team_.size()) + " of " + std::to_string(program.threads()) + " threads");
+  if (team_.size() < threads)
+    program.host().log(OPTIMA_LOG_WARN, "llvm_cpu", "the system gave " + std::to_string(team_.size()) + " of " + std::to_string(threads) + " threads");
 }
 
 char* RunContext::scratch(int thread) const { return scratch_.data() + static_cast<uint64_t>(thread) * scratch_stride_ + kHeader; }

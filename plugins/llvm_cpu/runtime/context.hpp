@@ -11,7 +11,8 @@ namespace optima::llvm_cpu {
 
 class RunContext : public sdk::Context {
  public:
-  explicit RunContext(const LoadedProgram& program);
+  /// A team of at most `threads`, its helpers on `cores` (bit set, 0 = all).
+  RunContext(const LoadedProgram& program, uint64_t cores, int threads);
 
   void execute(const sdk::Tensors& in, const sdk::OutTensors& out) override;
   void profile(bool on) override;

@@ -101,6 +101,18 @@ int useful_processors(const std::vector<int>& allowed, const std::string& root) 
   return quota ? static_cast<int>(std::min<int64_t>(cores, quota)) : cores;
 }
 
+int count_of(uint64_t cores, const std::vector<int>& allowed) {
+  return static_cast<int>(std::count_if(allowed.begin(), allowed.end(), [&](int p) { return cores == 0 || (p < 64 && (cores >> p & 1)); }));
+}
+
+void stay_on(uint64_t cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int p = 0; p < 64; ++p)
+    if (cores >> p & 1) CPU_SET(static_cast<size_t>(p), &set);
+  (void)sched_setaffinity(0, sizeof set, &set);
+}
+
 int thread_count(int64_t wanted, int useful) { return static_cast<int>(std::clamp<int64_t>(wanted > 0 ? wanted : useful, 1, kMostThreads)); }
 
 }  // namespace optima::llvm_cpu

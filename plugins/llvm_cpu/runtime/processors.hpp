@@ -15,6 +15,11 @@ std::vector<int> allowed_processors();
 /// (version 1 or 2, all levels; parts of a processor count as none). At least 1. Files are read below `root` ("" = the system's own).
 int useful_processors(const std::vector<int>& allowed, const std::string& root = "");
 
+/// How many of `allowed` are in a bit set of processors, of which 0 names all.
+int count_of(uint64_t cores, const std::vector<int>& allowed);
+/// Binds the calling thread to the processors of a bit set. One that the system does not let it have changes nothing.
+void stay_on(uint64_t cores);
+
 /// No team is larger.
 constexpr int kMostThreads = 64;
 /// Threads for a wish: 0 or less = `useful` ones. Never more than kMostThreads.

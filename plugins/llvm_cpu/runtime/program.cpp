@@ -14,6 +14,7 @@
 #include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/runtime/context.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
+#include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/threads.hpp"
 
 namespace optima::llvm_cpu {
@@ -68,7 +69,9 @@ LoadedProgram::LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host
 }
 
 void LoadedProgram::open_kernels(const sdk::Artifact& artifact) {
+  const sdk::Progress progress = artifact.progress();
   for (const std::string& name : plan_.kernels) {
+    progress(0.5 + 0.5 * static_cast<double>(kernels_.size()) / static_cast<double>(plan_.kernels.size()), "opening kernels");
     const optima_blob* blob = artifact.file(name);
     if (!blob) corrupt("kernel file " + name + " is missing");
     const sdk::Elements<char> bytes(*blob);
@@ -85,6 +88,8 @@ void LoadedProgram::open_kernels(const sdk::Artifact& artifact) {
 }
 
 void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
+  const sdk::Progress progress = artifact.progress();
+  progress(0, "packing constants");
   Sources sources(plan_, artifact);
   struct Job {
     const Plan::Constant* constant;
@@ -114,6 +119,7 @@ void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
   std::once_flag once;
   const auto work = [&](int) {
     for (int64_t p; (p = next++) < parts;) try {
+      if (progress.cancelled()) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
       auto job = std::upper_bound(jobs.begin(), jobs.end(), p, [](int64_t part, const Job& j) { return part < j.first; });
       --job;
       pack_part(job->constant->pack, p - job->first, job->from.data, job->from.size, job->scale.empty() ? nullptr : job->scale.data(), constants_.data() + job->offset);
@@ -133,6 +139,14 @@ void LoadedProgram::bindings(const sdk::BindingSink& add) const {
   for (const Plan::Tensor& t : plan_.outputs) add.output({t.name, t.dtype, {t.dims.data(), t.dims.size()}});
 }
 
-std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this); }
+std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this, 0, threads_); }
+
+std::unique_ptr<sdk::Context> LoadedProgram::context_with(const sdk::Options& options) {
+  const auto cores = static_cast<uint64_t>(options.integer(OPTIMA_OPTION_CORES, 0));
+  if (cores == 0) return context();
+  const int usable = count_of(cores, allowed_processors());
+  if (usable == 0) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, OPTIMA_OPTION_CORES " names no processor that this process may run on");
+  return std::make_unique<RunContext>(*this, cores, std::min(threads_, usable));
+}
 
 }  // namespace optima::llvm_cpu

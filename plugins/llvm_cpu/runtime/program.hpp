@@ -23,6 +23,9 @@ class LoadedProgram : public sdk::Program {
 
   void bindings(const sdk::BindingSink& add) const override;
   std::unique_ptr<sdk::Context> context() override;
+  /// Honours optima.cores: helper threads stay on them, and the team is no larger than their number. Throws INVALID_ARGUMENT when none of
+  /// them may be used.
+  std::unique_ptr<sdk::Context> context_with(const sdk::Options& options) override;
 
   const Plan& plan() const { return plan_; }
   KernelFunction kernel(uint32_t k) const { return kernels_[k]; }

@@ -2,6 +2,8 @@
 // llvm_cpu/runtime: see team.hpp.
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
+#include "plugins/llvm_cpu/runtime/processors.hpp"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +65,7 @@ void Team::add(Work work, int parts) { steps_.emplace_back(std::move(work), std:
 
 void Team::start() {
   const auto help = [this](int t) {
+    if (cores_ != 0) stay_on(cores_);
     for (uint32_t inference = 0;;) {
       begun_.wait(inference + 1, kSpinIdle);
       if (stop_) return;

@@ -43,7 +43,8 @@ class Team {
   using Work = std::function<void(int part, int thread)>;
 
   /// spawn: how helpers are made; empty = the system's threads.
-  explicit Team(int threads, Spawn spawn = {}) : threads_(threads), spawn_(std::move(spawn)) {}
+  /// cores: bit set of processors that helpers may run on, 0 = all; the caller's thread stays where it is.
+  explicit Team(int threads, Spawn spawn = {}, uint64_t cores = 0) : threads_(threads), spawn_(std::move(spawn)), cores_(cores) {}
   /// Joins the threads.
   ~Team();
   Team(const Team&) = delete;
@@ -78,6 +79,7 @@ class Team {
   static constexpr uint64_t kSpinStep = 50000, kSpinIdle = 15000;  // ns
   int threads_;
   Spawn spawn_;
+  uint64_t cores_;
   std::deque<Step> steps_;
   Counter begun_;
   std::atomic<bool> stop_{false}, observed_{false};

@@ -84,3 +84,10 @@ TEST_CASE("a wish for threads and none at all have the same upper limit") {
 }
 
 TEST_CASE("this process may run somewhere") { CHECK(useful_processors(allowed_processors()) >= 1); }
+
+TEST_CASE("a bit set of processors counts those of it that may be used; an empty one names all") {
+  CHECK(count_of(0, {0, 1, 70}) == 3);
+  CHECK(count_of(0b110, {0, 1, 70}) == 1);
+  CHECK(count_of(~uint64_t{0}, {0, 63, 64}) == 2);
+  CHECK(count_of(0b100, {0, 1}) == 0);
+}

@@ -9,8 +9,10 @@
 #include <system_error>
 #include <thread>
 
+#include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
+using optima::llvm_cpu::allowed_processors;
 using optima::llvm_cpu::Counter;
 using optima::llvm_cpu::Team;
 
@@ -130,6 +132,28 @@ TEST_CASE("a team works with the threads it gets, also with none") {
     for (int run = 0; run < 20; ++run) team.run();
     CHECK(done == 320);
   }
+}
+
+TEST_CASE("helpers stay on the processors that are asked for, and the caller where it was") {
+  const std::vector<int> allowed = allowed_processors();
+  const int first = allowed.front();
+  if (first > 63) {
+    MESSAGE("SKIP: no processor below 64 to bind to");
+    return;
+  }
+  std::vector<int> of_helper;
+  std::atomic<bool> helped{false};
+  Team team(2, {}, uint64_t{1} << first);
+  // The caller holds its part until a helper has the other one.
+  team.add([&](int, int thread) {
+    if (thread != 0) of_helper = allowed_processors(), helped = true;
+    else while (!helped) std::this_thread::yield();
+  }, 2);
+  team.start();
+  REQUIRE(team.size() == 2);
+  team.run();
+  CHECK(of_helper == std::vector<int>{first});
+  CHECK(allowed_processors() == allowed);
 }
 
 TEST_CASE("threads that cannot be made for want of memory are done without") {
