@@ -212,6 +212,10 @@ TEST_CASE("every way to take the process down is told with the plugin's call, an
       {"_exit@execute", "subgraph 0: " + who + "execute: called _exit()"},
       {"_Exit@execute", "subgraph 0: " + who + "execute: called _exit()"},
       {"crash@bindings", "subgraph 0: " + who + "bindings: crashed (SIGSEGV)"},
+      {"crash@context_open", who + "context_open: crashed (SIGSEGV)"},
+      {"throw@context_open", who + "context_open: threw an exception across the seam: thrown by the plugin"},
+      {"crash@execute_within", "subgraph 0: " + who + "execute: crashed (SIGSEGV)"},
+      {"exit@execute_within", "subgraph 0: " + who + "execute: called exit()"},
       {"exit@program_destroy", who + "program_destroy: called exit()"},
       {"crash@deinit", who + "deinit: crashed (SIGSEGV)"},
       {"throw@deinit", who + "deinit: threw an exception across the seam: thrown by the plugin"},
@@ -300,6 +304,31 @@ TEST_CASE("one signal is enough: after five seconds a plugin that hangs is waite
   const Ran r = program.finish();
   CHECK(r.code == 130);
   CHECK(last_line(r.err) == "optima-host: error: interrupted; subgraph 0: plugin 'misbehave': compile did not come back");
+  CHECK(place.nothing_is_left());
+}
+
+TEST_CASE("Ctrl-C while a plugin loads ends with 130 as soon as the plugin has asked") {
+  const Place place;
+  for (const bool host : {true, false}) {
+    CAPTURE(host);
+    Started program(host ? place.host_words() : place.run_words(), place.environment("obey@load"));
+    REQUIRE(program.comes_to_file(place.told()));
+    program.signal(SIGINT);
+    const Ran r = program.finish();
+    CAPTURE(r.err);
+    CHECK(r.code == 130);
+    CHECK(r.out.empty());
+    CHECK(last_line(r.err) == (host ? "optima-host: error: interrupted" : "optima-run: interrupted"));
+    CHECK(place.nothing_is_left());
+    place.tidy();
+  }
+}
+
+TEST_CASE("refusals without a word are the plugin's failure") {
+  const Place place;
+  const Ran r = run(place.compile_words(), place.environment("refuse@sink"));
+  CHECK(r.code == 5);
+  CHECK(has(last_line(r.err), "plugin 'misbehave': compile: it refused a node by a verdict of size 0"));
   CHECK(place.nothing_is_left());
 }
 

@@ -150,6 +150,10 @@ int32_t compile(optima_plugin*, const optima_compile_request* request, const opt
   if (const int32_t code = sink->open(sink->host_data, str(name), 4, &stream, status)) return code;
   if (const int32_t code = sink->write(sink->host_data, stream, "half", 4, status)) return code;
   at("compile");
+  if (!behaves && variable("MISBEHAVE") == "refuse@sink") {
+    optima_verdict v{};  // says nothing at all
+    return sink->refuse(sink->host_data, &v, UINT32_MAX);
+  }
   if (const int32_t code = sink->close(sink->host_data, stream, status)) return code;
   return sink->set_format(sink->host_data, str("misbehave/1"), status);
 }
@@ -159,8 +163,17 @@ int32_t check_artifact(optima_plugin*, const optima_artifact*, const optima_devi
   return OPTIMA_OK;
 }
 
-int32_t load(optima_plugin*, const optima_artifact*, const optima_device*, const optima_option*, uint32_t, optima_program** program, optima_status*) {
+// "obey@load": until it is cancelled, as a plugin should.
+bool obeys_in_load(const optima_progress* progress) {
+  if (behaves || variable("MISBEHAVE") != "obey@load") return false;
+  ::close(::open(variable("MISBEHAVE_TELL").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  while (!progress->cancelled(progress->host_data)) ::usleep(1000);
+  return true;
+}
+
+int32_t load(optima_plugin*, const optima_artifact* artifact, const optima_device*, const optima_option*, uint32_t, optima_program** program, optima_status*) {
   at("load");
+  if (obeys_in_load(artifact->progress)) return OPTIMA_CANCELLED;
   *program = reinterpret_cast<optima_program*>(&handle);
   return OPTIMA_OK;
 }
@@ -178,6 +191,10 @@ int32_t context_create(optima_program*, optima_context** context, optima_status*
   *context = reinterpret_cast<optima_context*>(&handle);
   return OPTIMA_OK;
 }
+int32_t context_open(optima_program* program, const optima_context_request*, optima_context** context, optima_status* status) {
+  at("context_open");
+  return context_create(program, context, status);
+}
 void context_destroy(optima_context*) { at("context_destroy"); }
 void program_destroy(optima_program*) { at("program_destroy"); }
 
@@ -185,6 +202,11 @@ int32_t execute(optima_context*, const optima_tensor* in, uint32_t, optima_tenso
   at("execute");
   std::memcpy(out->data, in->data, 4 * sizeof(float));
   return OPTIMA_OK;
+}
+
+int32_t execute_within(optima_context* context, const optima_execute_request* r, optima_status* status) {
+  at("execute_within");
+  return execute(context, r->in, r->in_count, r->out, r->out_count, status);
 }
 
 // The work is done on a thread of the plugin's own, where it misbehaves.
@@ -202,7 +224,8 @@ int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
 
 const void* get_extension(optima_plugin*, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
-  static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, nullptr};
+  static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, nullptr,
+                                             context_open, execute_within, nullptr};
   static constexpr optima_async async = {sizeof async, 0, submit, cancel};
   const std::string wish = variable("MISBEHAVE");
   if (optima_str_is(id, OPTIMA_EXT_ASYNC)) return wish.substr(std::min(wish.find('@'), wish.size())) == "@submit" ? &async : nullptr;
