@@ -2,6 +2,7 @@
 // core/loader: programs, bindings, contexts, execute.
 #include "core/loader/program.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <set>
@@ -21,8 +22,17 @@ constexpr uint64_t kLargestBuffer = uint64_t{1} << 47;  // bytes that a process 
 constexpr uint64_t kHostMemory = uint64_t{1} << OPTIMA_MEM_HOST;
 constexpr uint64_t kKnownKinds = (uint64_t{2} << OPTIMA_MEM_OPAQUE_FD) - 1;
 
+bool is_known(const Binding& b) { return !b.unranked && std::find(b.shape.begin(), b.shape.end(), -1) == b.shape.end(); }
+
+std::string shape_of(const Binding& b) {
+  std::vector<std::string> dims;
+  for (const int64_t d : b.shape) dims.push_back(d < 0 ? "?" : std::to_string(d));
+  return b.unranked ? "unknown" : cat("[", join(dims), "]");
+}
+
 struct BindingList {
   std::vector<Binding> all;
+  std::set<uint32_t> aliased;  // inputs
   std::set<std::pair<uint32_t, std::string>> names;
   std::string misdeed;
 
@@ -30,8 +40,7 @@ struct BindingList {
     return seam::Collected<BindingList>::add(self, [&](BindingList& list) -> int32_t {
       if (!list.misdeed.empty()) return OPTIMA_INVALID_ARGUMENT;  // the first one counts, whatever the plugin makes of its code
       if (!seam::sane(raw, offsetof(optima_binding, min_size))) return list.misdeed = "gave a binding of impossible size", OPTIMA_INVALID_ARGUMENT;
-      optima_binding known = seam::known(raw);
-      if (!OPTIMA_COVERS(raw, mem_kinds)) known.mem_kinds = kHostMemory;
+      const optima_binding known = seam::known(raw);
       list.misdeed = list.take(known);
       return list.misdeed.empty() ? OPTIMA_OK : OPTIMA_INVALID_ARGUMENT;
     });
@@ -47,8 +56,6 @@ struct BindingList {
     if (raw.rank < -1 || raw.rank > kHighestRank || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
     if ((raw.alignment & (raw.alignment - 1)) != 0 || raw.alignment > kLargestAlignment)
       return cat("gave binding ", quote(b.name), " the alignment ", raw.alignment, ", wanted a power of two up to ", kLargestAlignment);
-    if (!(raw.mem_kinds & kHostMemory))
-      return cat("gave binding ", quote(b.name), " the mem_kinds ", raw.mem_kinds, ", wanted HOST (", kHostMemory, ") among them");
     if (raw.min_size > kLargestBuffer) return cat("gave binding ", quote(b.name), " the min_size ", raw.min_size, ", wanted at most ", kLargestBuffer, " bytes");
     b.direction = raw.direction;
     b.dtype = raw.dtype;
@@ -59,9 +66,29 @@ struct BindingList {
     }
     b.min_size = raw.min_size;
     b.alignment = raw.alignment == 0 ? 64 : raw.alignment;
-    b.mem_kinds = raw.mem_kinds & kKnownKinds;
+    b.mem_kinds = (raw.mem_kinds & kKnownKinds) | kHostMemory;
+    if (raw.alias != 0)
+      if (std::string wrong = take_alias(b, raw); !wrong.empty()) return wrong;
     all.push_back(std::move(b));
     return "";
+  }
+
+  // The host keeps both in its own memory, wherever else they might lie.
+  std::string take_alias(Binding& b, const optima_binding& raw) {
+    if (b.direction == OPTIMA_INPUT) return cat("gave input ", quote(b.name), " the alias ", raw.alias, ", wanted it of outputs only");
+    if (raw.alias > inputs()) return cat("gave output ", quote(b.name), " the alias ", raw.alias, ", wanted at most ", inputs(), ", the number of inputs");
+    Binding& in = all[raw.alias - 1];
+    const std::string what = cat("gave output ", quote(b.name), " the buffer of input ", quote(in.name));
+    if (in.dtype != b.dtype) return cat(what, ": found dtype ", b.dtype, ", wanted ", in.dtype);
+    if (is_known(in) != is_known(b) || (is_known(b) && in.shape != b.shape)) return cat(what, ": found shape ", shape_of(b), ", wanted ", shape_of(in));
+    if (!aliased.insert(raw.alias).second) return cat(what, ", which another output has");
+    b.alias = raw.alias - 1;
+    b.mem_kinds = in.mem_kinds = kHostMemory;
+    return "";
+  }
+
+  size_t inputs() const {
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Binding& b) { return b.direction == OPTIMA_INPUT; }));
   }
 };
 
@@ -145,6 +172,13 @@ class Context final : public ExecutionContext {
     if (again) OPTIMA_RETURN_IF_ERROR(ask_shapes(in, dims, shapes, &again));
     if (again) return plugin_error(cat("plugin ", quote(plugin().id()), ": output_shapes: it changes its mind about ranks"));
     return dims_within(dims, shapes);
+  }
+
+  Status reset() override {
+    if (!plugin().runtime().reset) return {};
+    const OneAtATime one(busy_);
+    if (!one.free()) return overlap();
+    return plugin().run("reset", [&](optima_status* s) { return plugin().runtime().reset(raw_, s); });
   }
 
   bool has_async() const override { return plugin().async().submit; }
@@ -313,8 +347,7 @@ Status read_bindings(ProgramHandle& program) {
   program.bindings = std::move(list.all);
   for (const Binding& b : program.bindings) {
     program.inputs += b.direction == OPTIMA_INPUT;
-    const bool known = !b.unranked && std::find(b.shape.begin(), b.shape.end(), -1) == b.shape.end();
-    if (b.direction == OPTIMA_OUTPUT && !known) program.static_shapes = false;
+    if (b.direction == OPTIMA_OUTPUT && !is_known(b)) program.static_shapes = false;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include "core/runtime/buffers.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "core/support/text.hpp"
@@ -24,6 +25,7 @@ int32_t allocate_output(void* host_data, const int64_t* dims, int32_t rank) {
       slot.alloc_error = cat("the plugin asked for shape ", shape_text(slot.dims), ", wanted dims from 0 and a size that exists");
       return OPTIMA_INVALID_ARGUMENT;
     }
+    if (slot.guest) slot.outgrown = slot.own;
     if (!slot.place(*bytes)) return OPTIMA_MEMORY;
     slot.allocated = true;
     slot.publish();
@@ -39,13 +41,16 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 62;  // what an allocator rounds 
 
 }  // namespace
 
-bool Buffer::reserve(uint64_t size, uint64_t alignment) {
+bool Buffer::reserve(uint64_t size, uint64_t alignment, uint64_t keep) {
   if (size > kMostBytes) return false;
   if (data_ && size <= capacity_ && alignment <= alignment_) return true;
+  keep = std::min(keep, capacity_);
+  if (keep && size > capacity_) size = std::max(size, capacity_ + capacity_ / 2);
   const std::align_val_t align{alignment};
   const uint64_t bytes = std::max<uint64_t>(size, 1);
   auto* memory = static_cast<std::byte*>(::operator new(bytes, align, std::nothrow));
   if (!memory) return false;
+  if (keep) std::memcpy(memory, data_.get(), keep);
   data_ = std::shared_ptr<std::byte>(memory, [align](std::byte* p) { ::operator delete(p, align); });
   capacity_ = size;
   alignment_ = alignment;
@@ -59,12 +64,26 @@ void SlotState::publish() {
     view->shape = dims.data();
     view->rank = static_cast<int32_t>(dims.size());
   }
+  if (guest) guest->data = data;
+  for (SlotState* tenant : tenants) {
+    tenant->data = data;
+    tenant->publish();
+  }
+}
+
+void SlotState::take_in(SlotState& input, bool is_last) {
+  outgrown = {};
+  room = input.size;
+  holds_input = is_last && input.expendable && input.data && input.data == input.own.data() && slot->home != Slot::Home::Arena;
+  if (!holds_input) return;
+  std::swap(own, input.own);
+  input.given_away = true;
 }
 
 bool SlotState::place(uint64_t bytes) {
-  const uint64_t wanted = std::max(bytes, slot->needed);
+  const uint64_t wanted = std::max({bytes, slot->needed, room});
   size = bytes;
-  stage_output = bound && (bound_capacity < wanted || !is_aligned(bound, slot->alignment));
+  stage_output = bound && (tied || holds_input || bound_capacity < wanted || !is_aligned(bound, slot->alignment));
   if (bound && bound_capacity < bytes) {
     alloc_error = cat("found a bound buffer of ", bound_capacity, " bytes, wanted ", bytes);
     return false;
@@ -73,7 +92,7 @@ bool SlotState::place(uint64_t bytes) {
     data = bound;
     return true;
   }
-  if (!own.reserve(wanted, slot->alignment)) {
+  if (!own.reserve(wanted, slot->alignment, holds_input ? room : 0)) {
     alloc_error = cat("no memory for ", human_bytes(wanted));
     return false;
   }
@@ -87,6 +106,10 @@ RequestBuffers::RequestBuffers(const RunPlan& plan) : slots(plan.slots.size()), 
     slots[i].dims.reserve(kMostDims);
     if (plan.slots[i].is_static) slots[i].dims = plan.slots[i].shape;
     slots[i].size = plan.slots[i].size;
+    slots[i].expendable = plan.slots[i].home != Slot::Home::Input;
+    const bool is_tenant = plan.slots[i].lives_in != OPTIMA_NONE;
+    slots[i].storage = &slots[is_tenant ? plan.slots[i].lives_in : i];
+    if (is_tenant) slots[i].storage->tenants.push_back(&slots[i]);
   }
   for (size_t k = 0; k < steps.size(); ++k) {
     const Step& step = plan.steps[k];
@@ -94,6 +117,7 @@ RequestBuffers::RequestBuffers(const RunPlan& plan) : slots(plan.slots.size()), 
     steps[k].outputs.resize(step.outputs.size());
     for (size_t i = 0; i < step.inputs.size(); ++i) add_view(step.inputs[i], steps[k].inputs[i], false);
     for (size_t i = 0; i < step.outputs.size(); ++i) add_view(step.outputs[i], steps[k].outputs[i], true);
+    for (const Alias& a : step.aliases) slots[step.outputs[a.output]].guest = &steps[k].inputs[a.input];
   }
 }
 
@@ -116,6 +140,7 @@ Status RequestBuffers::allocate() {
   if (!arena_.reserve(plan_.arena_bytes, plan_.arena_alignment)) return io_error(cat("no memory for an arena of ", human_bytes(plan_.arena_bytes)));
   for (SlotState& state : slots) {
     const Slot& slot = *state.slot;
+    if (slot.lives_in != OPTIMA_NONE) continue;  // comes with its storage
     if (slot.home == Slot::Home::Arena) state.data = arena_.data() + slot.offset;
     else if (slot.home == Slot::Home::Output && slot.is_static && !state.place(slot.size))
       return io_error(cat("output ", quote(slot.name), ": ", state.alloc_error));

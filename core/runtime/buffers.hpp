@@ -11,11 +11,11 @@
 
 namespace optima {
 
-/// Grows, never shrinks; bytes are not kept when it grows.
+/// Grows, never shrinks.
 class Buffer {
  public:
-  /// False when there is no memory.
-  bool reserve(uint64_t size, uint64_t alignment);
+  /// When it grows, the first `keep` bytes stay, and it takes some room for the next time. False when there is no memory.
+  bool reserve(uint64_t size, uint64_t alignment, uint64_t keep = 0);
   std::byte* data() const { return data_.get(); }
   uint64_t capacity() const { return capacity_; }
   /// For tensors handed to the user.
@@ -42,10 +42,23 @@ struct SlotState {
   std::string alloc_error;
   std::vector<optima_tensor*> uses;  // every view of it
 
+  // Where outputs live in the buffers of inputs.
+  SlotState* storage = nullptr;      // itself, or the slot that it lives in
+  std::vector<SlotState*> tenants;   // slots that live here
+  optima_tensor* guest = nullptr;    // view of the input that this output replaces, while its step runs
+  uint64_t room = 0;                 // bytes of that input, for which there must be room
+  bool holds_input = false;          // own holds them already
+  Buffer outgrown;                   // own, as it was before the plugin wanted more: it may still read there
+  bool expendable = true;            // what lies in own is for this run, or this trip, only
+  bool given_away = false;           // own went to an output in this run
+  bool tied = false;                 // an input that a model output feeds, or that output: in own, whatever is bound
+
   /// Brings all views up to data, size and dims.
   void publish();
   /// data = a place for `bytes`: the user's where that is possible, else own. False with alloc_error set.
   bool place(uint64_t bytes);
+  /// The output's storage before its step: takes the input's buffer over where it may, else has room for a copy. place() comes next.
+  void take_in(SlotState& input, bool is_last);
 };
 
 /// The seam's view of one subgraph's tensors.

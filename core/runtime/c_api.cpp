@@ -406,6 +406,14 @@ void optima_rt_request_cancel(optima_rt_request* r) { r->request->cancel(); }
 void optima_rt_request_set_deadline(optima_rt_request* r, uint64_t ms) { r->request->set_deadline(ms); }
 void optima_rt_request_set_profiling(optima_rt_request* r, int32_t on) { r->request->set_profiling(on != 0); }
 
+int32_t optima_rt_request_tie(optima_rt_request* r, uint32_t output, uint32_t input, optima_rt_error* error) {
+  return guarded(error, [&] { return r->request->tie(output, input); });
+}
+
+int32_t optima_rt_request_reset(optima_rt_request* r, optima_rt_error* error) {
+  return guarded(error, [&] { return r->request->reset(); });
+}
+
 void optima_rt_request_profile(optima_rt_request* r, void (*add)(void*, const optima_rt_event*), void* data) {
   give_events(r->request->take_events(), add, data);
 }

@@ -136,7 +136,10 @@ class Runner {
   }
 
   Status feed_carried() {
-    for (size_t k = 0; k < signature_.carried; ++k) OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[carried_in(k)], state_.carried[k].view));
+    for (size_t k = 0; k < signature_.carried; ++k) {
+      FlowState::Carried& c = state_.carried[k];
+      OPTIMA_RETURN_IF_ERROR(body().feed(body().plan.inputs[carried_in(k)], c.view, &c.now));
+    }
     return {};
   }
 

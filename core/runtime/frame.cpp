@@ -16,12 +16,6 @@ bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uin
 
 bool is_known(const std::vector<int64_t>& shape) { return std::all_of(shape.begin(), shape.end(), [](int64_t d) { return d >= 0; }); }
 
-bool fits(const Slot& slot, std::span<const int64_t> dims) {
-  bool good = dims.size() <= kMostDims && (slot.unranked || dims.size() == slot.shape.size());
-  for (size_t i = 0; good && !slot.unranked && i < dims.size(); ++i) good = slot.shape[i] < 0 || dims[i] < 0 || slot.shape[i] == dims[i];
-  return good;
-}
-
 // What a plugin says of an output against what the package says.
 Status check_output(const Slot& slot, const std::vector<int64_t>& dims) {
   if (fits(slot, dims)) return {};
@@ -39,6 +33,12 @@ Status check_carried(const Slot& slot, const TensorView& value) {
 }
 
 }  // namespace
+
+bool fits(const Slot& slot, std::span<const int64_t> dims) {
+  bool good = dims.size() <= kMostDims && (slot.unranked || dims.size() == slot.shape.size());
+  for (size_t i = 0; good && !slot.unranked && i < dims.size(); ++i) good = slot.shape[i] < 0 || dims[i] < 0 || slot.shape[i] == dims[i];
+  return good;
+}
 
 Frame::Frame(const RunPlan& p) : plan(p), buffers(p), contexts_(p.steps.size()), flows_(p.steps.size()) {}
 Frame::~Frame() = default;
@@ -62,7 +62,7 @@ std::vector<const Frame*> Frame::bodies() const {
   return out;
 }
 
-Status Frame::feed(uint32_t number, const TensorView& value) {
+Status Frame::feed(uint32_t number, const TensorView& value, Buffer* from) {
   SlotState& s = buffers.slots[number];
   OPTIMA_RETURN_IF_ERROR(check_carried(*s.slot, value));
   const uint64_t size = value.bytes.size(), wanted = std::max(size, s.slot->needed);
@@ -71,10 +71,13 @@ Status Frame::feed(uint32_t number, const TensorView& value) {
     if (!s.own.reserve(wanted, s.slot->alignment)) return io_error(cat("no memory for ", human_bytes(wanted)));
     if (size) std::memcpy(s.own.data(), value.bytes.data(), size);
     std::memset(s.own.data() + size, 0, wanted - size);
+  } else if (from && s.slot->is_adopted && from->data() == value.bytes.data()) {
+    std::swap(s.own, *from);
   }
   s.data = in_place ? const_cast<std::byte*>(value.bytes.data()) : s.own.data();
   s.size = size;
   s.dims.assign(value.dims.begin(), value.dims.end());
+  s.expendable = from != nullptr;
   s.publish();
   return {};
 }
@@ -117,6 +120,39 @@ Status Frame::finish(size_t k, Status status, const RunShare& share, uint64_t st
     return step.flow ? status : status.within(cat("subgraph ", info.index, " on ", info.device));
   }
   if (share.profiling) share.record(step.flow ? ProfileKind::FlowExecute : ProfileKind::SubgraphExecute, step.subgraph, start);
+  return {};
+}
+
+// Inputs change places first, so that outputs that grow keep their bytes.
+Status Frame::prepare(size_t k) {
+  const Step& step = plan.steps[k];
+  for (const Alias& a : step.aliases) buffers.slots[step.outputs[a.output]].storage->take_in(buffers.slots[step.inputs[a.input]], a.is_last);
+  if (step.has_dynamic_output) OPTIMA_RETURN_IF_ERROR(prepare_outputs(k));
+  for (const Alias& a : step.aliases) OPTIMA_RETURN_IF_ERROR(settle_alias(k, a));
+  return {};
+}
+
+// The output has a place, or will get one by alloc; there the input's value lies, and its view says so.
+Status Frame::settle_alias(size_t k, const Alias& a) {
+  const SlotState& in = buffers.slots[plan.steps[k].inputs[a.input]];
+  SlotState& out = buffers.slots[plan.steps[k].outputs[a.output]];
+  SlotState& storage = *out.storage;
+  const bool waits_for_alloc = !out.slot->is_static && !out.allocated;
+  if (storage.slot->home == Slot::Home::Arena) {
+    if (in.size > storage.slot->needed)
+      return plugin_error(cat("output ", quote(out.slot->name), " lives in the buffer of input ", quote(in.slot->name), ": found ", in.size, " bytes, wanted at most ", storage.slot->needed));
+  } else if (waits_for_alloc) {
+    const uint64_t bytes = std::max(in.size, out.slot->needed);
+    if (!out.own.reserve(bytes, out.slot->alignment, out.holds_input ? in.size : 0)) return io_error(cat("no memory for ", human_bytes(bytes)));
+  } else if (storage.slot->is_static) {
+    storage.alloc_error.clear();
+    if (!storage.place(storage.slot->size)) return io_error(cat("output ", quote(storage.slot->name), ": ", storage.alloc_error));
+    storage.publish();
+  }
+  std::byte* const at = waits_for_alloc ? out.own.data() : out.data;
+  if (!storage.holds_input && in.size && at != in.data) std::memmove(at, in.data, in.size);
+  storage.holds_input |= waits_for_alloc;
+  buffers.steps[k].inputs[a.input].data = at;
   return {};
 }
 

@@ -36,6 +36,9 @@ struct RunShare {
   void record(ProfileKind kind, uint32_t index, uint64_t start) const { records.push_back({kind, index, start, now_ns() - start}); }
 };
 
+/// Whether a tensor of these dims may be in the slot; -1 = not known yet.
+bool fits(const Slot& slot, std::span<const int64_t> dims);
+
 /// A tensor's bytes and dims, borrowed.
 struct TensorView {
   std::span<const std::byte> bytes;
@@ -70,7 +73,8 @@ class Frame {
 
   /// Makes the slot show the bytes, in place when they are aligned and long enough for its readers, else a copy. For inputs of
   /// bodies. InvalidInput when the dims are not those the slot promises, or the bytes not as many as they say.
-  Status feed(uint32_t slot, const TensorView& value);
+  /// `from`: for a value of this run only, the buffer that it may lie in: then the slot may keep that and leave another there.
+  Status feed(uint32_t slot, const TensorView& value, Buffer* from = nullptr);
   /// Writes the bytes to the slot of a driven node's output. InvalidInput as above.
   Status store(uint32_t slot, const TensorView& value);
   /// Runs the steps from `first` on, in order; inputs must be there. Cancelled or Timeout between two of them. Without `relay` all of them here; with it,
@@ -97,9 +101,10 @@ class Frame {
 
  private:
   std::vector<const Frame*> bodies() const;
-  Status prepare(size_t step) { return plan.steps[step].has_dynamic_output ? prepare_outputs(step) : Status(); }
+  Status prepare(size_t step);
   Status execute(size_t step, const RunShare& share);
   Status prepare_outputs(size_t step);
+  Status settle_alias(size_t step, const Alias& alias);
   Status alloc_failure(size_t step, const Status& status) const;
   Status take_outputs(size_t step);
 

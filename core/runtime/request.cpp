@@ -121,7 +121,18 @@ Result<std::vector<Tensor>> Request::cuts() const {
   return out;
 }
 
+Status Request::tie(size_t output, size_t input) {
+  OPTIMA_RETURN_IF_ERROR(check_index(output, model().outputs().size(), "output"));
+  OPTIMA_RETURN_IF_ERROR(check_index(input, model().inputs().size(), "input"));
+  return state_->while_idle([&] { return state_->tie(output, input); });
+}
+
+Status Request::reset() {
+  return state_->while_idle([&] { return state_->reset(); });
+}
+
 Status Request::run() { return state_->run(); }
+
 void Request::set_callback(std::function<void(const Status&)> callback) { state_->callback = std::move(callback); }
 Status Request::start() { return state_->start(); }
 Status Request::wait(int64_t timeout_ms, bool* still_running) { return state_->wait(timeout_ms, still_running); }

@@ -42,6 +42,15 @@ class Request {
   /// run or the end of the request. Usage unless the model was loaded with keep_cuts.
   Result<std::vector<Tensor>> cuts() const;
 
+  /// From now on each run finds in the input what the run before left in the output. The state is the request's own memory; it starts
+  /// from what was last set as the input, read again at each start, else from zeros. set_input() starts it again. No copy is made unless
+  /// the output is bound, or is an input or a constant of the model. Ends the outputs of the last run. InvalidInput when type or shape
+  /// differ, Usage when one of them is tied already or a run is under way.
+  Status tie(size_t output, size_t input);
+  /// Tied inputs start again, and plugins forget what runs left in their contexts: the next run is as the first. All are told, the first
+  /// failure counts. Usage while a run is under way.
+  Status reset();
+
   /// Runs here and now. InvalidInput when an input is not set; otherwise the first failing subgraph's Status.
   Status run();
 

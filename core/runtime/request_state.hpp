@@ -13,6 +13,7 @@
 #include "core/runtime/frame.hpp"
 #include "core/runtime/model_state.hpp"
 #include "core/runtime/request.hpp"
+#include "core/support/threads.hpp"
 
 namespace optima {
 
@@ -24,11 +25,22 @@ struct Request::State {
     uint64_t capacity = 0;
   };
 
+  /// An input that an output of the run before feeds.
+  struct Tie {
+    uint32_t input;             // slot; its own buffer holds the state
+    size_t output;              // position
+    bool is_fresh = true;       // the next run starts from the initial contents
+    std::vector<int64_t> dims;  // of the state
+    uint64_t size = 0;
+    Buffer next;                // the new state, of an output whose buffer is not the request's to keep
+  };
+
   const LoadedModel& model;
   const RunPlan& plan;
   Frame frame;  // of the main graph
   RequestBuffers& buffers;
   std::vector<Bound> copies;  // per model output: buffers of outputs that no subgraph writes directly
+  std::vector<Tie> ties;
   struct Release {
     void operator()(Fence* f) const { f->release(); }
   };
@@ -71,12 +83,24 @@ struct Request::State {
 
   // request_tensors.cpp
   Status take_input(uint32_t slot, Tensor tensor);
+  Status stage(SlotState& slot, uint64_t size, uint64_t keep = 0);
   Status load_inputs();
   void tell_of_symbols();
   Status store_outputs();
   Tensor output(size_t index) const;
   std::span<const std::byte> output_bytes(size_t index) const;
   void copy(std::byte* to, const std::byte* from, uint64_t size, uint32_t index);
+
+  // request_ties.cpp
+  Status check_tie(size_t output, size_t input) const;
+  Status tie(size_t output, size_t input);
+  Status load_states();
+  Status load_state(Tie& tie);
+  Status place_next(const Tie& tie);
+  Status keep_states();
+  Status ready_state(Tie& tie);
+  SlotState* owner(const OutputSource& source);
+  Status reset();
 
   // request_async.cpp
   struct StartedRun final : Relay {
@@ -87,6 +111,14 @@ struct Request::State {
   };
   Status claim();
   void release();
+  /// What f() gives; Usage when a run is under way.
+  template <class F>
+  Status while_idle(F&& f) {
+    OPTIMA_RETURN_IF_ERROR(claim());
+    const Status status = guarded(std::forward<F>(f));
+    release();
+    return status;
+  }
   Status start();
   std::optional<Status> submit_step(size_t step, uint64_t start);
   void step_done(int32_t code);

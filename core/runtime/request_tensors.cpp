@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "core/runtime/request_state.hpp"
 #include "core/support/log.hpp"
@@ -18,21 +19,32 @@ bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uin
 
 Status Request::State::take_input(uint32_t number, Tensor tensor) {
   SlotState& s = buffers.slots[number];
-  const bool staged = tensor.size < s.slot->needed || !is_aligned(tensor.data, s.slot->alignment);
-  if (staged) {
-    const uint64_t bytes = std::max(tensor.size, s.slot->needed);
-    if (!s.own.reserve(bytes, s.slot->alignment)) return io_error(cat("no memory for ", human_bytes(bytes)));
-    std::memset(s.own.data() + tensor.size, 0, bytes - tensor.size);
+  if (s.tied) {  // what the state starts from; the last run's outputs stay
+    for (Tie& t : ties) t.is_fresh |= t.input == number;
+    s.input = std::move(tensor);
+    s.has_input = true;
+    return {};
   }
+  const bool staged = tensor.size < s.slot->needed || !is_aligned(tensor.data, s.slot->alignment);
+  if (staged) OPTIMA_RETURN_IF_ERROR(stage(s, tensor.size));
   // An output that shows this input would show the new bytes under the old run's name, in a buffer bound for the old size.
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const OutputSource& o) { return o.slot == number; })) has_outputs = false;
-  s.stage_input = staged;
+  s.stage_input = s.expendable = staged;
   s.data = s.stage_input ? s.own.data() : tensor.data;
   s.size = tensor.size;
   s.dims.assign(tensor.shape.begin(), tensor.shape.end());
   s.input = std::move(tensor);
   s.has_input = true;
   s.publish();
+  return {};
+}
+
+// Bytes of the request's own, which a run may hand on to an output.
+Status Request::State::stage(SlotState& s, uint64_t size, uint64_t keep) {
+  const uint64_t bytes = std::max(size, s.slot->needed);
+  if (!s.own.reserve(bytes, s.slot->alignment, keep)) return io_error(cat("no memory for ", human_bytes(bytes)));
+  std::memset(s.own.data() + size, 0, bytes - size);
+  s.data = s.own.data();
   return {};
 }
 
@@ -46,10 +58,17 @@ Status Request::State::load_inputs() {
   bool has_dynamic = false;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     SlotState& s = buffers.slots[plan.inputs[i]];
-    if (!s.has_input) return invalid_input(cat("input ", quote(s.slot->name), " is not set"));
-    if (s.stage_input) copy(s.own.data(), s.input.data, s.input.size, static_cast<uint32_t>(i));
     has_dynamic |= !s.slot->is_static;
+    if (s.tied) continue;
+    if (!s.has_input) return invalid_input(cat("input ", quote(s.slot->name), " is not set"));
+    if (!s.stage_input) continue;
+    if (std::exchange(s.given_away, false)) {
+      OPTIMA_RETURN_IF_ERROR(stage(s, s.input.size).within(cat("input ", quote(s.slot->name))));
+      s.publish();
+    }
+    copy(s.own.data(), s.input.data, s.input.size, static_cast<uint32_t>(i));
   }
+  OPTIMA_RETURN_IF_ERROR(load_states());
   if (has_dynamic && !told_of_symbols) tell_of_symbols();
   return {};
 }
@@ -108,8 +127,10 @@ Tensor Request::State::output(size_t i) const {
   }
   const SlotState& s = buffers.slots[source.slot];
   t.shape = s.dims;
+  for (const Tie& tie : ties)
+    if (s.data == buffers.slots[tie.input].own.data()) t.keeper = buffers.slots[tie.input].own.keeper();
   if (s.data == s.own.data()) t.keeper = s.own.keeper();
-  else if (s.slot->home == Slot::Home::Input) t.keeper = s.input.keeper;
+  else if (s.slot->home == Slot::Home::Input && !s.tied) t.keeper = s.input.keeper;
   if (direct && s.stage_output) t.data = s.bound;
   if (!direct && copies[i].data) t.data = copies[i].data;
   return t;

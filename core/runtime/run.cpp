@@ -55,6 +55,7 @@ std::optional<Status> Frame::run(size_t k, const RunShare& share, Relay* relay) 
 
 Status Request::State::end() {
   OPTIMA_RETURN_IF_ERROR(store_outputs());
+  OPTIMA_RETURN_IF_ERROR(keep_states());
   has_outputs = true;
   if (profiling) record(ProfileKind::ModelExecute, 0, run_start);
   return {};

@@ -39,6 +39,10 @@ struct Builder {
   Result<FlowBodyPlan> flow_body(const FlowBody& body, uint32_t step);
   Status add_output(const std::string& name);
   Status settle(Slot& slot);
+  bool is_dead_after(uint32_t slot, uint32_t step) const;
+  void settle_aliases(uint32_t step);
+  uint32_t storage_of(uint32_t slot) const;
+  void share_storage();
   Status place();
   Result<RunPlan> run(bool keep_cuts);
 };
@@ -109,6 +113,10 @@ Status Builder::add_step(uint32_t position) {
     if (!is_input) slot.first = number;
     slot.last = number;
     (is_input ? step.inputs : step.outputs).push_back(s);
+    if (is_input || bindings[i].alias == OPTIMA_NONE) continue;
+    if (bindings[i].alias >= subgraph.inputs.size())
+      return plugin_error(cat(place, ": binding ", quote(bindings[i].name), " lives in input number ", bindings[i].alias, ", wanted a number below ", subgraph.inputs.size()));
+    step.aliases.push_back({bindings[i].alias, static_cast<uint32_t>(i - subgraph.inputs.size()), false});
   }
   plan.steps.push_back(std::move(step));
   return {};
@@ -209,11 +217,59 @@ Status Builder::settle(Slot& slot) {
   return {};
 }
 
+// With keep_cuts a cut tensor is read after the run.
+bool Builder::is_dead_after(uint32_t number, uint32_t step) const {
+  const Slot& slot = plan.slots[number];
+  const std::vector<uint32_t>& reads = plan.steps[step].inputs;
+  return slot.last == step && std::count(reads.begin(), reads.end(), number) == 1 && (!plan.keep_cuts || slot.home == Slot::Home::Input) &&
+         std::none_of(plan.outputs.begin(), plan.outputs.end(), [&](const OutputSource& o) { return o.slot == number; });
+}
+
+// An input that has its place in the arena and is dead afterwards is made in its output's place. Any other is moved or copied there in
+// each run, for its bytes are the user's, a constant's or a body's caller's, or of unknown size.
+void Builder::settle_aliases(uint32_t number) {
+  Step& step = plan.steps[number];
+  std::erase_if(step.aliases, [&](Alias& a) {
+    Slot& in = plan.slots[step.inputs[a.input]];
+    Slot& out = plan.slots[step.outputs[a.output]];
+    out.needed = std::max(out.needed, in.needed);
+    out.alignment = std::max(out.alignment, in.alignment);
+    a.is_last = is_dead_after(step.inputs[a.input], number);
+    const bool is_one = a.is_last && in.home == Slot::Home::Arena && out.is_static && out.home != Slot::Home::Input;
+    if (is_one) in.lives_in = step.outputs[a.output];
+    return is_one;
+  });
+}
+
+uint32_t Builder::storage_of(uint32_t slot) const {
+  while (plan.slots[slot].lives_in != OPTIMA_NONE) slot = plan.slots[slot].lives_in;
+  return slot;
+}
+
+// A storage suits, and is alive for, all that live in it.
+void Builder::share_storage() {
+  for (uint32_t i = 0; i < plan.slots.size(); ++i) {
+    Slot& slot = plan.slots[i];
+    if (slot.lives_in == OPTIMA_NONE) continue;
+    slot.lives_in = storage_of(i);
+    Slot& storage = plan.slots[slot.lives_in];
+    storage.needed = std::max(storage.needed, slot.needed);
+    storage.alignment = std::max(storage.alignment, slot.alignment);
+    storage.first = std::min(storage.first, slot.first);
+  }
+  for (const Step& step : plan.steps)
+    for (const Alias& a : step.aliases) {
+      if (!a.is_last) continue;
+      plan.slots[storage_of(step.outputs[a.output])].adopts = step.inputs[a.input];
+      plan.slots[step.inputs[a.input]].is_adopted = true;
+    }
+}
+
 Status Builder::place() {
   std::vector<ArenaItem> items;
   std::vector<Slot*> owners;
   for (Slot& slot : plan.slots) {
-    if (slot.home != Slot::Home::Arena) continue;
+    if (slot.home != Slot::Home::Arena || slot.lives_in != OPTIMA_NONE) continue;
     if (slot.needed > kLargestArena || plan.arena_sum + slot.needed + slot.alignment > kLargestArena)
       return invalid_input(cat("the tensors between subgraphs take ", human_bytes(kLargestArena), " and more, which is absurdly large"));
     const auto last_step = static_cast<uint32_t>(plan.steps.size());
@@ -237,6 +293,8 @@ Result<RunPlan> Builder::run(bool keep_cuts) {
   for (uint32_t i = scope.first; i < scope.first + scope.count; ++i) OPTIMA_RETURN_IF_ERROR(add_step(i));
   for (const std::string& name : scope.outputs) OPTIMA_RETURN_IF_ERROR(add_output(name));
   for (Slot& slot : plan.slots) OPTIMA_RETURN_IF_ERROR(settle(slot));
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) settle_aliases(i);
+  share_storage();
   for (Step& step : plan.steps)
     for (const uint32_t s : step.outputs) step.has_dynamic_output |= !step.flow && !plan.slots[s].is_static;
   OPTIMA_RETURN_IF_ERROR(place());

@@ -32,6 +32,15 @@ struct Slot {
   uint64_t alignment = 64;   ///< strictest of its bindings
   uint64_t offset = 0;       ///< in the arena
   uint32_t first = 0, last = 0;  ///< steps it is alive
+  uint32_t lives_in = OPTIMA_NONE;  ///< slot that it shares its storage with: that of the output that replaces it; both static
+  uint32_t adopts = OPTIMA_NONE;    ///< slot whose buffer it takes over where that is the request's own
+  bool is_adopted = false;          ///< some slot takes this one's buffer over
+};
+
+/// An output that lives in the buffer of an input, where that is to be seen to in each run.
+struct Alias {
+  uint32_t input = 0, output = 0;  ///< positions among the step's
+  bool is_last = false;            ///< nobody reads the input's value afterwards
 };
 
 struct FlowStep;
@@ -39,6 +48,7 @@ struct FlowStep;
 /// A subgraph that a plugin runs, or one node that the host drives.
 struct Step {
   std::vector<uint32_t> inputs, outputs;  ///< slots in binding order; of a driven node: those that it writes
+  std::vector<Alias> aliases;             ///< but for those that the plan made one storage
   bool has_dynamic_output = false;
   uint32_t subgraph = 0;                  ///< position in the variant
   std::unique_ptr<FlowStep> flow;         ///< null: a plugin runs it

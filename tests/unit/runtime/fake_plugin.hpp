@@ -29,6 +29,7 @@ struct FakeProgram {
   std::function<Status(const RunControl&)> stops;  // asked before `execute` when there; empty = a plugin that cannot be stopped inside
   std::function<Status(const LoadJob&)> load;      // may be empty
   std::function<Result<std::vector<std::vector<int64_t>>>(Tensors in)> output_shapes;  // empty = what the bindings say
+  std::function<Status()> on_reset = [] { return Status(); };
   bool is_async = false;  // offers optima.async/1: a thread for each run
   std::function<void()> on_cancel = [] {};
   Gate* gate = nullptr;  // held while it executes asynchronously and signals, as of a plugin that signals inside another call
@@ -75,6 +76,7 @@ class FakeContext : public ExecutionContext {
     return shapes;
   }
 
+  Status reset() override { return program_.on_reset(); }
   bool has_async() const override { return program_.is_async; }
   Status submit(Tensors in, Outputs out, std::span<const optima_fence_point>, optima_fence_point signal) override {
     const std::lock_guard lock(mutex_);

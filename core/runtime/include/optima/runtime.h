@@ -278,6 +278,19 @@ OPTIMA_RT_API void optima_rt_request_set_profiling(optima_rt_request* request, i
 /* [object] Hands over the events since the last call, oldest first; the strings live for each call of `add`. */
 OPTIMA_RT_API void optima_rt_request_profile(optima_rt_request* request, void (*add)(void* data, const optima_rt_event* event), void* data);
 
+/* State: a cache or a recurrent value that goes from run to run.
+ * [object] From now on each run finds in the input what the run before left in the output ("present" feeds "past"). The state is the
+ * request's own memory: it starts from what was last set as the input, which is read again at each start, else from zeros, and setting
+ * the input starts it again. The caller's buffers are never written to but for bound outputs. Nothing is copied unless the output is
+ * bound, or is an input or a constant of the model; a plugin that updates the value in place finds it at one address in every run.
+ * After a run that failed or was cancelled a state that was being updated in place is lost: runs then fail with USAGE until a reset.
+ * Ends the outputs of the last run. INVALID_INPUT: no such number, or type or shape differ; the run fails where that is seen only
+ * then. USAGE: one of them is tied already, or a run is under way. */
+OPTIMA_RT_API int32_t optima_rt_request_tie(optima_rt_request* request, uint32_t output, uint32_t input, optima_rt_error* error);
+/* [object] Tied inputs start again, and plugins forget what runs left in them: the next run is as the first. USAGE: a run is under way.
+ * PLUGIN: one could not; the others and the tied inputs are reset all the same. */
+OPTIMA_RT_API int32_t optima_rt_request_reset(optima_rt_request* request, optima_rt_error* error);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

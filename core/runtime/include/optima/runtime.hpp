@@ -243,6 +243,16 @@ class InferRequest {
     optima_rt_request_set_callback(get(), state_->callback ? &State::finished : nullptr, state_.get());
   }
 
+  /// From now on each run finds in `input` what the run before left in `output`; it starts from what was last set, else from zeros.
+  void tieOutput(const std::string& output_name, const std::string& input_name) { tieOutput(output(output_name), input(input_name)); }
+  void tieOutput(uint32_t output, uint32_t input) {
+    detail::call([&](optima_rt_error* e) { return optima_rt_request_tie(get(), output, input, e); });
+  }
+  /// The next run is as the first: tied inputs start again, plugins forget what runs left in them.
+  void reset() {
+    detail::call([&](optima_rt_error* e) { return optima_rt_request_reset(get(), e); });
+  }
+
   void setProfiling(bool on) { optima_rt_request_set_profiling(get(), on); }
   /// Events since the last call, oldest first.
   std::vector<ProfileEvent> getProfileData() {

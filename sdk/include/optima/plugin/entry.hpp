@@ -86,6 +86,9 @@ struct Thunk {
       self(c)->execute_within(Tensors(q.in, q.in_count), OutTensors(q.out, q.out_count), RunControl(&q));
     });
   }
+  static int32_t reset(optima_context* c, optima_status* s) {
+    return guard(s, [&] { self(c)->reset(); });
+  }
   static int32_t output_shapes(optima_context* c, const optima_tensor* in, uint32_t ni, optima_shape* out, uint32_t no, optima_status* s) {
     return guard(s, [&] { self(c)->output_shapes(Tensors(in, ni), OutShapes(out, no)); });
   }
@@ -152,7 +155,7 @@ struct Thunk {
       static constexpr optima_runtime table = {sizeof(table), 0, T::check_artifact, T::load, T::bindings, T::context_create,
                                                T::context_destroy, T::program_destroy, T::execute, T::output_shapes,
                                                std::is_base_of_v<ContextOptions, P> ? T::context_open : nullptr,
-                                               std::is_base_of_v<Stoppable, P> ? T::execute_within : nullptr, nullptr};
+                                               std::is_base_of_v<Stoppable, P> ? T::execute_within : nullptr, T::reset};
       if (optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &table;
     }
     if constexpr (std::is_base_of_v<Schema, P>) {

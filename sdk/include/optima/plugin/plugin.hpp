@@ -115,6 +115,8 @@ class Context {
   virtual ~Context() = default;
   /// Tensors in the order of the bindings; not kept. Strided tensors must be honoured or refused.
   virtual void execute(const Tensors& in, const OutTensors& out) = 0;
+  /// Forgets what executions left in the context: the next one is as the first. Of a context that keeps state of its own.
+  virtual void reset() {}
   /// Only needed when a binding has unknown dims.
   virtual void output_shapes(const Tensors&, const OutShapes&) { throw Error(OPTIMA_UNSUPPORTED, "output shapes are static"); }
 
@@ -144,6 +146,7 @@ struct Binding {
   uint32_t alignment = 0;         ///< bytes, power of two; 0 = 64
   uint64_t min_size = 0;          ///< bytes the buffer must have; 0 = what dtype and shape say
   uint64_t mem_kinds = 1u << OPTIMA_MEM_HOST;  ///< acceptable, bit set
+  uint32_t alias = OPTIMA_NONE;   ///< of an output: number of the input in whose buffer it lives; in execute both have one address
 };
 
 /// Takes the bindings: graph inputs in order, then outputs in order.
@@ -156,7 +159,7 @@ class BindingSink {
  private:
   void put(uint32_t direction, const Binding& b) const {
     const optima_binding raw{sizeof raw, direction, str(b.name), b.dtype, b.unranked ? -1 : static_cast<int32_t>(b.shape.size()), b.shape.data(),
-                             b.min_size, b.mem_kinds, b.alignment, 0, 0, 0};
+                             b.min_size, b.mem_kinds, b.alignment, 0, b.alias == OPTIMA_NONE ? 0 : b.alias + 1, 0};
     ok(add_(data_, &raw));
   }
   optima_add_binding add_;
