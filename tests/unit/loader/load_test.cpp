@@ -180,6 +180,55 @@ TEST_CASE("an execution is stopped from outside where the plugin can, and runs t
   CHECK(y.data[3] == 5);
 }
 
+TEST_CASE("an output lives in the buffer of an input of its type and size, one output in each, in host memory") {
+  LogTrap log;
+  TrialHost host;
+  CHECK(loaded(host)->bindings()[1].alias == OPTIMA_NONE);
+  CHECK(loaded(host, "alias")->bindings()[1].alias == 0);
+  CHECK(loaded(host, "dynamic alias")->bindings()[1].alias == 0);
+  CHECK(loaded(host, "alias of an older plugin")->bindings()[1].alias == OPTIMA_NONE);
+  CHECK(loaded(host, "alias on the device")->bindings()[1].mem_kinds == uint64_t{1} << OPTIMA_MEM_HOST);
+  const auto anywhere = loaded(host, "alias of any kind");
+  for (const Binding& b : anywhere->bindings()) CHECK(b.mem_kinds == uint64_t{1} << OPTIMA_MEM_HOST);
+  const std::string who = "plugin 'trial': bindings: it gave output 'y' ", buffer = who + "the buffer of input 'x': ";
+  const auto message = [&](const char* act) { return load(host, act).status().message(); };
+  CHECK(message("alias far") == who + "the alias 2, wanted at most 1, the number of inputs");
+  CHECK(message("alias of an input") == "plugin 'trial': bindings: it gave input 'x' the alias 1, wanted it of outputs only");
+  CHECK(message("alias of another type") == buffer + "found dtype 7, wanted 1");
+  CHECK(message("alias of another shape") == buffer + "found shape [5], wanted [4]");
+  CHECK(message("alias of no shape") == buffer + "found shape [?], wanted [4]");
+  CHECK(message("alias of no rank") == buffer + "found shape unknown, wanted [4]");
+  CHECK(message("alias twice") == "plugin 'trial': bindings: it gave output 'z' the buffer of input 'x', which another output has");
+  CHECK(log.has("plugin-misbehaves trial: bindings: gave output 'y' the alias 2"));
+}
+
+TEST_CASE("reset makes a context forget; one of a plugin without it has nothing to forget") {
+  const auto counts = [](ExecutionContext& context) {
+    Buffer x, y;
+    REQUIRE(context.execute({&x.raw, 1}, {&y.raw, 1}).ok());
+    return y.data[0];
+  };
+  LogTrap log;
+  TrialHost host;
+  const auto program = loaded(host, "counts");
+  const auto context = context_of(*program), other = context_of(*program);
+  for (const float run : {1.f, 2.f, 3.f}) CHECK(counts(*context) == run);
+  CHECK(counts(*other) == 1);
+  REQUIRE(context->reset().ok());
+  CHECK(counts(*context) == 1);
+  CHECK(counts(*other) == 2);
+  CHECK(context_of(*loaded(host, "remembers"))->reset().message() == "plugin 'trial': reset: the board does not forget");
+
+  TrialHost older(OptionValues{{"trial.init", "older"}});
+  older.set({{"trial.init", "older"}, {"trial.load", "counts"}});
+  const auto old = older.plugin->load(artifact(), kTrial, {.threads = 1});
+  REQUIRE(old.ok());
+  const auto unforgetting = context_of(**old);
+  CHECK(counts(*unforgetting) == 1);
+  CHECK(unforgetting->reset().ok());
+  CHECK(counts(*unforgetting) == 2);
+}
+
 TEST_CASE("load fails with the plugin's sentence and the kind of its code") {
   LogTrap log;
   TrialHost host;

@@ -42,6 +42,7 @@ struct Context {
   Program* program;
   uint32_t profiling = 0;
   std::string options = "none";  // it was opened with
+  uint32_t runs = 0;
 };
 
 Trial* of(optima_plugin* p) { return reinterpret_cast<Trial*>(p); }
@@ -389,6 +390,17 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
     out.name = in.name;
   }
   if (act == "rank unknown") out.rank = -1;
+  static constexpr int64_t five[] = {5};
+  if (act.rfind("alias", 0) == 0 || act == "dynamic alias") out.alias = 1;
+  if (act == "alias far") out.alias = 2;
+  if (act == "alias of an input") in.alias = 1;
+  if (act == "alias of another type") out.dtype = OPTIMA_I64;
+  if (act == "alias of another shape") out.shape = five;
+  if (act == "alias of no shape") out.shape = unknown;
+  if (act == "alias of no rank") out.rank = -1;
+  if (act == "alias on the device") out.mem_kinds = uint64_t{1} << OPTIMA_MEM_DEVICE;
+  if (act == "alias of any kind") in.mem_kinds = out.mem_kinds = ~uint64_t{0};
+  if (act == "alias of an older plugin") out.alias = 77, out.struct_size = offsetof(optima_binding, alias);
   const Trial& trial = *of(program)->trial;
   const int32_t added = each(trial, many(trial, 1), [&](uint32_t k) {
     optima_binding one = in;
@@ -397,6 +409,8 @@ int32_t bindings(optima_program* program, optima_add_binding add, void* data, op
     return add(data, &one);
   });
   if (added && act != "careless") return added;
+  if (const int32_t code = add(data, &out); code || act != "alias twice") return code;
+  out.name = str("z");
   return add(data, &out);
 }
 
@@ -437,7 +451,14 @@ int32_t execute(optima_context* context, const optima_tensor* in, uint32_t, opti
     if (const int32_t code = out->alloc(out->host_data, in->shape, 1)) return code;
   const auto* x = static_cast<const float*>(in->data);
   auto* y = static_cast<float*>(out->data);
-  for (uint64_t i = 0; i < in->size / sizeof(float); ++i) y[i] = x[i] + 1;
+  const float more = act == "counts" ? static_cast<float>(++c->runs) : 1;
+  for (uint64_t i = 0; i < in->size / sizeof(float); ++i) y[i] = x[i] + more;
+  return OPTIMA_OK;
+}
+
+int32_t reset(optima_context* context, optima_status* status) {
+  if (of(context)->program->act == "remembers") return fail(status, OPTIMA_DEVICE, "the board does not forget");
+  of(context)->runs = 0;
   return OPTIMA_OK;
 }
 
@@ -577,10 +598,10 @@ int32_t memory_copy(optima_plugin*, const optima_tensor* from, optima_tensor* to
 const void* get_extension(optima_plugin* plugin, optima_str id) {
   static constexpr optima_compiler compiler = {sizeof compiler, 0, check, compile};
   static constexpr optima_runtime runtime = {sizeof runtime, 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy, execute, output_shapes,
-                                             context_open, execute_within, nullptr};
+                                             context_open, execute_within, reset};
   // Of a plugin that was built before what comes after output_shapes.
   static constexpr optima_runtime older = {offsetof(optima_runtime, context_open), 0, check_artifact, load, bindings, context_create, context_destroy, program_destroy,
-                                           execute, output_shapes, context_open, execute_within, nullptr};
+                                           execute, output_shapes, context_open, execute_within, reset};
   if (of(plugin)->act == "older" && optima_str_is(id, OPTIMA_EXT_RUNTIME)) return &older;
   static constexpr optima_schema schema = {sizeof schema, 0, infer, function_body, evaluate};
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
