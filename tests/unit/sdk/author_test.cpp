@@ -45,6 +45,7 @@ class DropZeros : public sdk::Context {
     waited_ = waits.size() + signal.value + out.size();
   }
   void cancel() override { throw sdk::Error(OPTIMA_CANCELLED, std::to_string(waited_) + " given up"); }
+  void reset() override { waited_ = 0; }
   void profile(bool on) override { profiling_ = on; }
   void read_profile(const sdk::EventSink& add) override {
     if (profiling_) add("kernel", 10, 5, 3, 1);
@@ -59,7 +60,9 @@ class TrialProgram : public sdk::Program {
   void bindings(const sdk::BindingSink& add) const override {
     const int64_t unknown[] = {-1};
     add.input({"x", OPTIMA_F32, unknown});
-    add.output({"y", OPTIMA_F32, unknown});
+    sdk::Binding y{"y", OPTIMA_F32, unknown};
+    y.alias = 0;
+    add.output(y);
   }
   std::unique_ptr<sdk::Context> context() override { return std::make_unique<DropZeros>(); }
   std::vector<uint32_t> memory_kinds(uint32_t) const override { return {OPTIMA_MEM_DEVICE, OPTIMA_MEM_HOST}; }
@@ -534,7 +537,16 @@ TEST_CASE("schema, cost, profile, async and memory reach the author's methods") 
   REQUIRE(async->submit(context, &x.raw, 1, &y.raw, 1, waits, 2, {nullptr, 40}, &status.raw) == OPTIMA_OK);
   CHECK(async->cancel(context, &status.raw) == OPTIMA_CANCELLED);
   CHECK(status.message == "43 given up");
+  REQUIRE(trial.runtime().reset(context, &status.raw) == OPTIMA_OK);
+  CHECK(async->cancel(context, &status.raw) == OPTIMA_CANCELLED);
+  CHECK(status.message == "0 given up");
   trial.runtime().context_destroy(context);
+
+  std::vector<uint32_t> aliases;
+  REQUIRE(trial.runtime().bindings(program.raw, [](void* p, const optima_binding* b) -> int32_t {
+    return static_cast<std::vector<uint32_t>*>(p)->push_back(b->alias), OPTIMA_OK;
+  }, &aliases, &status.raw) == OPTIMA_OK);
+  CHECK(aliases == std::vector<uint32_t>{0, 1});  // x, and y in x's buffer
 
   const auto* memory = trial.extension<optima_memory>(OPTIMA_EXT_MEMORY);
   uint32_t kinds[1] = {}, count = 1;
