@@ -115,9 +115,11 @@ void Budget::share_out(Plan& plan) const {
   const auto write = [&](auto&& self, Plan& one, bool main) -> void {
     for (const auto& [of, spare] : left) {
       const uint32_t most = count(one, of) + (main ? spare : 0);
-      if (of.empty()) one.max_subgraphs = most;
-      for (PlanDevice& device : one.devices)
-        if (!of.empty() && device.plugin == of) device.limits.max_subgraphs = std::max(most, 1u);
+      SplitLimits& limits = one.question->limits;
+      if (of.empty()) limits.parts = one.max_subgraphs = most;
+      for (size_t d = 0; d < one.devices.size(); ++d)
+        if (!of.empty() && one.devices[d].plugin == of)
+          limits.group_parts[limits.group[d]] = static_cast<uint32_t>(one.devices[d].limits.max_subgraphs = std::max(most, 1u));
     }
     for (BodyPlan& body : one.bodies) self(self, body.plan, false);
   };

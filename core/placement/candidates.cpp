@@ -236,6 +236,13 @@ const Limits& Candidates::limits(size_t device) const {
   return plugins[device] ? plugins[device]->manifest().limits : none;
 }
 
+std::vector<uint32_t> Candidates::listed(const Wish* wish) const {
+  std::vector<uint32_t> out;
+  if (!wish || wish->hard) return out;
+  for (const DeviceName& name : wish->devices) out.push_back(index_of(name));
+  return out;
+}
+
 uint32_t Candidates::index_of(const DeviceName& name) const {
   return std::find_if(resolved.begin(), resolved.end(), [&](const auto& known) { return known.first == name; })->second;
 }

@@ -21,6 +21,8 @@ struct Candidates {
   const Limits& limits(size_t device) const;
   /// The device that a name (of a wish or of the request) stands for. The name must have been resolved before.
   uint32_t index_of(const DeviceName& name) const;
+  /// Devices of a wish of which the first that can is meant, in its order; empty for a pin, or none.
+  std::vector<uint32_t> listed(const Wish* wish) const;
   /// The device of a full name; OPTIMA_NONE when it is not among them.
   uint32_t find(const DeviceName& full_name) const;
   std::vector<std::pair<DeviceName, uint32_t>> resolved;  ///< few; in order of first mention

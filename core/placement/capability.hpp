@@ -18,7 +18,8 @@ struct Group {
 
 /// Which nodes the host drives, and what binds a node with bodies that goes whole to a device.
 struct HostDriven {
-  /// Of a node with bodies: devices that its wish and those of its bodies' nodes leave for it as a whole, and the wish that says so first.
+  /// Of a node with bodies: devices that its wish and those of its bodies' nodes leave for it as a whole (none where they give it to the
+  /// host), and the wish that says so first.
   struct Whole {
     uint64_t limit = 0;
     const Wish* wish = nullptr;  ///< null = nothing

@@ -61,7 +61,7 @@ class Decider {
     join_bodies(node, own, w, asked);
     if (!w.decided) w.limit = candidates_.free;
     if (candidates_.required) w.limit &= mask_of(*candidates_.required);
-    capability_.host.whole[n] = {w.limit, w.wish ? w.wish : candidates_.required ? &*candidates_.required : nullptr};
+    capability_.host.whole[n] = {asked.empty() ? w.limit : 0, w.wish ? w.wish : candidates_.required ? &*candidates_.required : nullptr};
     if (asked.empty() && (w.limit & capability_.yes[n])) return {};
     const std::string why = !asked.empty() ? asked : !w.apart.empty() ? w.apart : nobody(n);
     const std::string why_not = forbidden(node, own, w, !asked.empty());

@@ -23,9 +23,9 @@ class Finder {
         devices_(candidates.devices.size()) {
     for (const image::Node& node : main_.nodes) work_.push_back(work_of(graph, node));
     out_.entries.resize(main_.nodes.size() * devices_);
-    out_.launch.assign(devices_, 0);
-    out_.latency.assign(devices_ * devices_, 0);
-    out_.per_byte.assign(devices_ * devices_, 0);
+    out_.between.launch.assign(devices_, 0);
+    out_.between.latency.assign(devices_ * devices_, 0);
+    out_.between.per_byte.assign(devices_ * devices_, 0);
     boundary_.resize(devices_);
     for (const MeasuredCosts& costs : request.costs)
       if (!costs.model_hash.empty() && costs.model_hash != graph.model_hash)
@@ -62,7 +62,7 @@ class Finder {
     for (const image::Node& node : main_.nodes) names.push_back(node.name);
     const DeviceCosts costs = device_costs(measured, names);
     for (size_t n = 0; n < names.size(); ++n) entry(n, d) = {costs.nodes[n].microseconds, costs.nodes[n].source};
-    out_.launch[d] = std::max(costs.launch_us, 0.0);
+    out_.between.launch[d] = std::max(costs.launch_us, 0.0);
     boundary_[d] = {costs.us_per_byte_in, costs.us_per_byte_out};
     if (!costs.fit.empty()) out_.notes.push_back(cat(device(d).name, ": ", costs.fit));
   }
@@ -122,7 +122,7 @@ class Finder {
   // The config's rates, else those of a typical processor, scaled so that the nodes already known come out right together.
   Status model_rest(uint32_t d) {
     const DeviceSettings given = settings(d);
-    if (given.launch_us > 0) out_.launch[d] = given.launch_us;
+    if (given.launch_us > 0) out_.between.launch[d] = given.launch_us;
     const bool described = given.gflops > 0 || given.gbytes_per_s > 0;
     double known = 0, modelled = 0;
     size_t unknown = 0, first = 0;
@@ -171,11 +171,11 @@ class Finder {
         bool found = from == to || is_host(device(from)) || is_host(device(to));  // the host only hands over
         for (const LinkCost& link : request_.links) {
           if (from == to || !fits(link.from, device(from)) || !fits(link.to, device(to))) continue;
-          out_.latency[from * devices_ + to] = link.latency_us;
-          out_.per_byte[from * devices_ + to] = link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0;
+          out_.between.latency[from * devices_ + to] = link.latency_us;
+          out_.between.per_byte[from * devices_ + to] = link.gbytes_per_s > 0 ? 1e-3 / link.gbytes_per_s : 0;
           found = true;
         }
-        if (from != to) out_.per_byte[from * devices_ + to] += boundary_[from].out + boundary_[to].in;
+        if (from != to) out_.between.per_byte[from * devices_ + to] += boundary_[from].out + boundary_[to].in;
         if (!found) missing.push_back(cat(device(from).name, " to ", device(to).name));
       }
     if (missing.empty()) return;
@@ -205,19 +205,6 @@ class Finder {
 Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
                              const std::vector<BodyPlan>& bodies, const PlacementRequest& request) {
   return Finder(graph, packed, candidates, choices, bodies, request).run();
-}
-
-CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices) {
-  CostTable out{std::vector<double>(choices.units.size() * devices, 0), costs.launch, costs.latency, costs.per_byte};
-  for (size_t u = 0; u < choices.units.size(); ++u)
-    for (uint32_t n : choices.units[u])
-      for (uint32_t d = 0; d < devices; ++d)
-        if (choices.allow[n] >> d & 1) out.compute[u * devices + d] += costs.entries[size_t{n} * devices + d].microseconds;
-  for (const auto& [n, units] : choices.copies)  // each runs the node for itself
-    for (uint32_t u : units)
-      for (uint32_t d = 0; d < devices; ++d)
-        out.compute[size_t{u} * devices + d] += std::max(0.0, costs.entries[size_t{n} * devices + d].microseconds);
-  return out;
 }
 
 }  // namespace optima::detail

@@ -11,14 +11,14 @@
 
 namespace optima::detail {
 
-/// Costs in microseconds, as CostTable's where they are not by node.
+/// Costs in microseconds.
 struct NodeCosts {
   struct Entry {
     double microseconds = -1;  ///< negative = not known
     std::string_view source;   ///< "profile", "share", "given", "fit", "plugin", "roofline", "scaled", "bodies"
   };
   std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
-  std::vector<double> launch, latency, per_byte;
+  CostTable between;           ///< without `compute`
   uint64_t unknown = 0;  ///< devices that nobody named and of which no cost is known: every unit has another
   std::vector<std::string> notes;
 };
@@ -30,14 +30,12 @@ struct NodeCosts {
 Result<NodeCosts> find_costs(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices,
                              const std::vector<BodyPlan>& bodies, const PlacementRequest& request);
 
-/// The splitter's table: a unit costs what its nodes cost together.
-CostTable table_of(const NodeCosts& costs, const Choices& choices, uint32_t devices);
-
 /// The plan of the least estimated time, with estimate and notes; what is known of costs, and what moving a unit elsewhere would
-/// change, goes into the answers of `capability`, the split into `found`; devices left out (NodeCosts::unknown) leave `choices`. Where that plan cannot be cut within the limits, the plan of
-/// the fewest subgraphs that can, with a note; Placement as conflict_error() when there is none.
+/// change, goes into the answers of `capability`, the split into `found`, what starting and moving costs into `question`; devices left out
+/// (NodeCosts::unknown) leave `choices` and `question`. Where that plan cannot be cut within the limits, the plan of the fewest subgraphs
+/// that can, with a note; Placement as conflict_error() when there is none.
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          Choices& choices, SplitProblem problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
-                          const PlacementRequest& request, LimitedSplit& found);
+                          Choices& choices, PlanQuestion& question, const std::vector<BodyPlan>& bodies, const PlacementRequest& request,
+                          LimitedSplit& found);
 
 }  // namespace optima::detail

@@ -95,23 +95,24 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
   budget.refuse(number, candidates, capability);
   OPTIMA_RETURN_IF_ERROR(detail::find_host_driven(graph, request, candidates, capability));
   OPTIMA_ASSIGN(detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
-  const SplitProblem problem = detail::problem_of(graph, uses, candidates, capability, choices);
-  if (!problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
+  PlanQuestion question = detail::question_of(graph, uses, candidates, capability, choices);
+  if (!question.problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
   OPTIMA_ASSIGN(std::vector<BodyPlan> bodies, plan_bodies(graph, request, capability.host, budget));
-  SplitLimits limits = detail::limits_of(graph, candidates, request, choices, problem);
-  budget.limit(number, candidates, limits);
+  question.limits = detail::limits_of(graph, candidates, request, choices, question.problem);
+  budget.limit(number, candidates, question.limits);
   Plan plan;
   LimitedSplit found;
   if (request.objective == Objective::Parts) {
-    found = limits.any() ? split_within(problem, limits) : LimitedSplit{split(problem), {}, {}};
+    const bool limited = question.limits.any();
+    found = limited ? split_within(question.problem, question.limits) : LimitedSplit{split(question.problem), {}, {}};
     if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
-    plan = detail::assemble(graph, uses, candidates, capability, choices, found.split, !limits.any());
+    plan = detail::assemble(graph, uses, candidates, capability, choices, found.split, !limited);
   } else {
-    OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, problem, limits, bodies, request, found));
+    OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, question, bodies, request, found));
   }
-  for (size_t u = 0; u < choices.units.size(); ++u) plan.nodes[choices.units[u][0]].held = limits.unit_bytes[u];
   detail::add_reasons(plan, graph, candidates, request, std::move(capability), choices, found);
   plan.bodies = std::move(bodies);
+  plan.question = std::move(question);
   return plan;
 }
 

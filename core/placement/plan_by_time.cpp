@@ -18,9 +18,8 @@ std::string effect_text(const MoveEffect& effect) {
 
 class Planner {
  public:
-  Planner(const NodeCosts& costs, const Choices& choices, const SplitProblem& problem)
-      : costs_(costs), choices_(choices), problem_(problem), table_(table_of(costs, choices, problem.devices)),
-        split_(split_by_cost(problem, table_)) {}
+  Planner(const NodeCosts& costs, const CostTable& table, const Choices& choices, const SplitProblem& problem)
+      : costs_(costs), table_(table), choices_(choices), problem_(problem), split_(split_by_cost(problem, table)) {}
 
   // The split, kept within limits; then the estimate is that of what was kept.
   LimitedSplit within(const SplitLimits& limits, std::vector<std::string>& notes) {
@@ -43,15 +42,14 @@ class Planner {
     PlanEstimate out{split_.time.compute, split_.time.launch, split_.time.transfer, split_.bound, std::vector<DeviceTime>(problem_.devices)};
     for (uint32_t d = 0; d < problem_.devices; ++d)
       if (std::isfinite(split_.one_device[d])) out.devices[d].alone = split_.one_device[d];
-    for (uint32_t d = 0; d < problem_.devices; ++d) out.devices[d].each_launch = costs_.launch[d];
-    for (uint32_t from = 0; from < problem_.devices; ++from)
-      for (uint32_t to = 0; to < problem_.devices; ++to)
-        if (const size_t link = size_t{from} * problem_.devices + to; costs_.latency[link] > 0 || costs_.per_byte[link] > 0)
-          out.links.push_back({from, to, costs_.latency[link], costs_.per_byte[link]});
-    for (const Subgraph& s : plan.subgraphs) out.devices[s.device].launch += costs_.launch[s.device];
+    const std::vector<PlanTime> times = times_by_device(problem_, table_, split_.devices, split_.part);
+    for (uint32_t d = 0; d < problem_.devices; ++d) {
+      out.devices[d].each_launch = table_.launch[d];
+      out.devices[d].launch = times[d].launch;
+      out.devices[d].transfer = times[d].transfer;
+    }
     for (size_t n = 0; n < plan.nodes.size(); ++n)
       out.devices[plan.nodes[n].device].compute += costs_.entries[n * problem_.devices + plan.nodes[n].device].microseconds;
-    add_transfers(out);
     return out;
   }
 
@@ -86,35 +84,20 @@ class Planner {
     for (uint32_t u = 0; u < problem_.units(); ++u) device.push_back(device_of(u));
     split_.time = time_of(problem_, table_, device);
     split_.time.launch = 0;
-    for (uint32_t d : split_.devices) split_.time.launch += costs_.launch[d];
-  }
-
-  void add_transfers(PlanEstimate& out) const {
-    for (uint32_t u = 0; u < problem_.units(); ++u) {
-      const uint32_t from = split_.devices[split_.part[u]];
-      for (uint32_t t = problem_.first_tensor[u]; t < problem_.first_tensor[u + 1]; ++t) {
-        if (problem_.only_order(t)) continue;
-        uint64_t sent = uint64_t{1} << from;
-        for (uint32_t r = problem_.first_reader[t]; r < problem_.first_reader[t + 1]; ++r) {
-          const uint32_t to = split_.devices[split_.part[problem_.readers[r]]];
-          const size_t link = size_t{from} * problem_.devices + to;
-          const double moving = table_.latency[link] + static_cast<double>(problem_.bytes[t]) * table_.per_byte[link];
-          if (!(sent >> to & 1)) out.devices[to].transfer += moving;
-          sent |= uint64_t{1} << to;
-        }
-      }
-    }
+    for (uint32_t d : split_.devices) split_.time.launch += table_.launch[d];
   }
 
   const NodeCosts& costs_;
+  const CostTable& table_;
   const Choices& choices_;
   const SplitProblem& problem_;
-  const CostTable table_;
   CostSplit split_;
 };
 
 // Units stay away from devices of which no cost is known.
-void leave_out(uint64_t unknown, Choices& choices, SplitProblem& problem, Capability& capability) {
+void leave_out(uint64_t unknown, Choices& choices, PlanQuestion& question, Capability& capability) {
+  SplitProblem& problem = question.problem;
+  for (PlaceRule& rule : question.rules) rule.limit &= ~unknown;
   for (size_t u = 0; u < choices.units.size(); ++u) {
     problem.allow[u] &= ~unknown;
     if (!problem.avoid.empty()) problem.avoid[u] &= ~unknown;
@@ -126,6 +109,12 @@ void leave_out(uint64_t unknown, Choices& choices, SplitProblem& problem, Capabi
           answer.text = "left out, no cost is known of it";
     }
   }
+}
+
+std::vector<double> times_of(const NodeCosts& costs) {
+  std::vector<double> out;
+  for (const NodeCosts::Entry& entry : costs.entries) out.push_back(entry.microseconds);
+  return out;
 }
 
 // Tensors without a size move for nothing but the latency.
@@ -140,14 +129,16 @@ void note_unknown_sizes(Plan& plan) {
 }  // namespace
 
 Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const Uses& uses, const Candidates& candidates, Capability& capability,
-                          Choices& choices, SplitProblem problem, const SplitLimits& limits, const std::vector<BodyPlan>& bodies,
-                          const PlacementRequest& request, LimitedSplit& found) {
+                          Choices& choices, PlanQuestion& question, const std::vector<BodyPlan>& bodies, const PlacementRequest& request,
+                          LimitedSplit& found) {
   OPTIMA_ASSIGN(const NodeCosts costs, find_costs(graph, packed, candidates, choices, bodies, request));
-  leave_out(costs.unknown, choices, problem, capability);
-  if (!table_of(costs, choices, problem.devices).well_formed(problem)) return internal_error("placement: a cost is no time");
-  Planner planner(costs, choices, problem);
+  leave_out(costs.unknown, choices, question, capability);
+  question.between = costs.between;
+  const CostTable table = question.costs(times_of(costs), question.between);
+  if (!table.well_formed(question.problem)) return internal_error("placement: a cost is no time");
+  Planner planner(costs, table, choices, question.problem);
   std::vector<std::string> notes = costs.notes;
-  found = planner.within(limits, notes);
+  found = planner.within(question.limits, notes);
   if (found.conflict) return conflict_error(graph, candidates, request, choices, *found.conflict);
   Plan plan = assemble(graph, uses, candidates, capability, choices, found.split, false);
   plan.estimate = planner.estimate(plan);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "core/placement/units.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
+
+namespace {
 
 SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
   SplitProblem p;
@@ -43,6 +47,40 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
     p.first_tensor.push_back(static_cast<uint32_t>(p.bytes.size()));
   }
   return p;
+}
+
+// Numbers for rules, each once.
+class RuleBook {
+ public:
+  explicit RuleBook(std::vector<PlaceRule>& rules) : rules_(rules) {}
+  uint32_t number(const PlaceRule& rule) {
+    const auto [at, fresh] = numbers_.emplace(rule, static_cast<uint32_t>(rules_.size()));
+    if (fresh) rules_.push_back(rule);
+    return at->second;
+  }
+
+ private:
+  std::vector<PlaceRule>& rules_;
+  std::map<PlaceRule, uint32_t> numbers_;
+};
+
+}  // namespace
+
+PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+  PlanQuestion out;
+  out.unit_of = choices.unit_of;
+  out.copies = choices.copies;
+  RuleBook book(out.rules);
+  out.rule_of.assign(choices.rule.size(), 0);
+  for (const QuantizedRule& unit : choices.quantized_rules) {
+    out.together.push_back({choices.unit_of[unit.op], book.number(unit.rule), unit.nodes});
+    for (uint32_t n : unit.home) out.rule_of[n] = PlanQuestion::kTogether;
+  }
+  std::sort(out.together.begin(), out.together.end(), [](const JudgedTogether& a, const JudgedTogether& b) { return std::tie(a.unit, a.nodes) < std::tie(b.unit, b.nodes); });
+  for (size_t n = 0; n < choices.rule.size(); ++n)
+    if (out.rule_of[n] != PlanQuestion::kTogether) out.rule_of[n] = book.number(choices.rule[n]);
+  out.problem = problem_of(graph, uses, candidates, capability, choices);
+  return out;
 }
 
 std::string node_text(const Graph& graph, const image::Node& node) {

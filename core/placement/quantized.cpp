@@ -124,30 +124,40 @@ Result<uint64_t> QuantizedUnits::limit_of(uint32_t unit, const std::vector<const
 Result<bool> QuantizedUnits::settle(const std::vector<const Wish*>& wish, const std::vector<uint64_t>& limit, const Capability& capability,
                                     const std::vector<uint8_t>& grouped, std::vector<uint64_t>& allow) {
   grouped_ = grouped;
+  rule_.resize(units_.size());
   choose_homes(wish, limit);
   bool any_cut = false;
   for (uint32_t k = 0; k < units_.size(); ++k) {
     if (!whole_[k]) continue;
     const Wish* speaker = nullptr;
     OPTIMA_ASSIGN(const uint64_t wanted, limit_of(k, wish, limit, speaker));
-    uint64_t common = wanted;
+    rule_[k] = {wanted, candidates_.listed(speaker), 0};
+    uint64_t yes = ~uint64_t{0};
     for (uint32_t n : units_[k].nodes)
-      if (holds(k, n)) common &= capability.yes[n];
+      if (holds(k, n)) yes &= capability.yes[n];
+    const uint64_t common = rule_[k].leaves(yes);
     if (common == 0) {
       cut(k, why_nowhere(k, wanted, capability));
       any_cut = true;
       continue;
     }
-    if (speaker && !speaker->hard)
-      for (const DeviceName& name : speaker->devices)
-        if (const uint64_t mask = bit(candidates_.index_of(name)); common & mask) {
-          common = mask;
-          break;
-        }
     for (uint32_t n : units_[k].nodes)
       if (home_[n] == k) allow[n] = common;
   }
   return any_cut;
+}
+
+std::vector<QuantizedRule> QuantizedUnits::rules() const {
+  std::vector<QuantizedRule> out;
+  for (uint32_t k = 0; k < units_.size(); ++k) {
+    if (!whole_[k]) continue;
+    QuantizedRule& unit = out.emplace_back(QuantizedRule{units_[k].op, rule_[k], {}, {}});
+    for (uint32_t n : units_[k].nodes) {
+      if (holds(k, n)) unit.nodes.push_back(n);
+      if (home_[n] == k) unit.home.push_back(n);
+    }
+  }
+  return out;
 }
 
 void QuantizedUnits::cut_all_with(const std::vector<uint8_t>& marked, const std::string& why) {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/placement/candidates.hpp"
-#include "core/placement/capability.hpp"
+#include "core/placement/units.hpp"
 
 namespace optima::detail {
 
@@ -38,6 +37,9 @@ class QuantizedUnits {
   /// Cuts the whole units that hold one of the marked nodes.
   void cut_all_with(const std::vector<uint8_t>& marked, const std::string& why);
 
+  /// Of each whole unit what settle() left it by.
+  std::vector<QuantizedRule> rules() const;
+
   /// Calls f(operator, node, home) for each other node of each whole unit; home = false: this unit runs a copy of it.
   template <class F>
   void each_member(F&& f) const {
@@ -60,6 +62,7 @@ class QuantizedUnits {
   const Candidates& candidates_;
   std::vector<QuantizedUnit> units_;
   std::vector<uint8_t> whole_;       // by unit
+  std::vector<PlaceRule> rule_;      // by unit
   std::vector<uint32_t> home_;       // by node: the unit whose node it is; OPTIMA_NONE = no unit's
   std::vector<uint8_t> grouped_;     // by node
   std::vector<std::string> cut_why_; // in the order they were cut

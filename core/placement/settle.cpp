@@ -38,6 +38,7 @@ class Settler {
       settle_allow();
       OPTIMA_ASSIGN(const bool cut, quantized_.settle(out_.wish, limit_, capability_, grouped(), out_.allow));
       if (cut) continue;
+      out_.quantized_rules = quantized_.rules();
       if (give_up_scattered_groups() || give_up_overlapping_groups()) continue;
       form_units();
       if (cut_units_without_device()) continue;
@@ -67,6 +68,15 @@ class Settler {
   void read_wishes() {
     out_.wish.assign(nodes(), nullptr);
     limit_.assign(nodes(), candidates_.free);
+    find_limits();
+    for (uint32_t n = 0; n < nodes(); ++n) out_.rule.push_back({limit_[n], candidates_.listed(out_.wish[n]), 0});
+    for (const auto& [n, why] : capability_.host.why) {  // unless a device takes it after all
+      const HostDriven::Whole& whole = capability_.host.whole.at(n);
+      out_.rule[n] = {whole.limit, candidates_.listed(whole.wish), bit(capability_.host.device)};
+    }
+  }
+
+  void find_limits() {
     for (uint32_t n = 0; n < nodes(); ++n) {
       if (capability_.host.drives(n)) {
         limit_[n] = bit(capability_.host.device);
@@ -90,15 +100,8 @@ class Settler {
     out_.allow.resize(nodes());
     out_.clone_on.resize(nodes());
     for (uint32_t n = 0; n < nodes(); ++n) {
-      out_.allow[n] = limit_[n] & capability_.yes[n];
+      out_.allow[n] = out_.rule[n].leaves(capability_.yes[n]);
       out_.clone_on[n] = (limit_[n] | kept_clones(graph_.main().nodes[n])) & capability_.yes[n];
-      const Wish* wish = out_.wish[n];
-      if (!wish || wish->hard) continue;
-      for (const DeviceName& name : wish->devices)
-        if (const uint64_t mask = bit(candidates_.index_of(name)); out_.allow[n] & mask) {
-          out_.allow[n] = mask;
-          break;
-        }
     }
   }
 

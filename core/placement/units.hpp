@@ -7,15 +7,25 @@
 #include <vector>
 
 #include "core/placement/capability.hpp"
-#include "core/split/split.hpp"
+#include "core/plan/question.hpp"
 
 namespace optima::detail {
+
+/// What decides where a quantized unit goes that moves as one.
+struct QuantizedRule {
+  uint32_t op = 0;                   ///< the operator it is called after
+  PlaceRule rule;
+  std::vector<uint32_t> nodes;       ///< that it runs, copies among them; ascending
+  std::vector<uint32_t> home;        ///< those that are at home in it
+};
 
 /// Which devices each node may go to, and which nodes move together.
 struct Choices {
   std::vector<uint64_t> allow;             ///< by main graph node
   std::vector<uint64_t> clone_on;          ///< by node: devices that take it and that its wish names, for clones of it
   std::vector<const Wish*> wish;           ///< by node: what decides, null = nothing
+  std::vector<PlaceRule> rule;             ///< by node: what its wish leaves of the devices that take it, where it is judged alone
+  std::vector<QuantizedRule> quantized_rules;  ///< of units that move as one: what is left of them
   std::vector<std::vector<uint32_t>> units;  ///< nodes, ascending; units in a topological order
   std::vector<uint32_t> unit_of;           ///< by node
   std::map<uint32_t, std::vector<uint32_t>> copies;  ///< by node: other units that run it too, for themselves; ascending
@@ -54,7 +64,8 @@ void each_reading_unit(const Uses& uses, const Choices& choices, uint32_t n, uin
 /// refused, a node that nobody takes, required device not met, wishes for the nodes of one unit that exclude each other.
 Result<Choices> settle(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability);
 
-SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices);
+/// What the splitter is asked; limits and costs are still to come.
+PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices);
 
 /// "'conv_1' (Conv, f32[1,3] f32[8,3] -> f32[1,8])" for messages.
 std::string node_text(const Graph& graph, const image::Node& node);

@@ -11,6 +11,7 @@
 #include "core/backend/device.hpp"
 #include "core/backend/manifest.hpp"
 #include "core/backend/target.hpp"
+#include "core/plan/question.hpp"
 
 namespace optima {
 
@@ -71,7 +72,6 @@ struct PlacedNode {
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
   std::optional<uint32_t> after;  ///< index of the stateful node that runs before this one, though no tensor may say so
   std::vector<DeviceAnswer> answers;  ///< by device
-  uint64_t held = 0;      ///< of the first node of those that move as one: bytes that count against a memory limit; 0 where no device has one
 };
 
 /// A tensor that crosses subgraphs.
@@ -83,8 +83,7 @@ struct CutTensor {
   uint64_t bytes = 0;         ///< 0 when the shape is not static
 };
 
-/// A tensor of the main graph that no constant gives: an edge of the graph, so that a plan can be drawn and split again without
-/// its model.
+/// A tensor of the main graph that no constant gives: an edge of the graph, so that a plan can be drawn without its model.
 struct PlanTensor {
   std::string name;
   std::string type;                   ///< "f32[1,64]", as type_text() writes it
@@ -120,18 +119,11 @@ struct DeviceTime {
   std::optional<double> alone;    ///< of the plan that has everything there that may be there, the rest where it is fastest
 };
 
-/// Microseconds that one tensor takes between two devices: `latency` + bytes * `per_byte`.
-struct LinkTime {
-  uint32_t from = 0, to = 0;  ///< devices
-  double latency = 0, per_byte = 0;
-};
-
 /// Estimated microseconds of one run: the sum of its parts, subgraphs one after the other.
 struct PlanEstimate {
   double compute = 0, launch = 0, transfer = 0;
   double bound = 0;                 ///< no plan of these devices is estimated below
   std::vector<DeviceTime> devices;  ///< by device
-  std::vector<LinkTime> links = {};  ///< those that take time
   double total() const { return compute + launch + transfer; }
   /// How far the plan may be off, as a share of the bound.
   double gap() const { return bound > 0 ? total() / bound - 1 : 0; }
@@ -156,6 +148,7 @@ struct Plan {
   uint64_t bytes = 0;                ///< crossing, each tensor once per consumer subgraph
   std::optional<PlanEstimate> estimate;  ///< there when the objective was latency
   std::vector<std::string> notes;    ///< "plugin x could not compile node y: ...; placed again"
+  std::optional<PlanQuestion> question;  ///< what the splitter was asked; none in plans written before it was kept
   std::vector<BodyPlan> bodies;      ///< of nodes that the host drives, by node, then in the order of its attributes
 };
 

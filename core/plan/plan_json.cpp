@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/plan/question_json.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "optima/abi.h"
@@ -75,7 +76,6 @@ Json node_to_json(const Plan& plan, size_t index) {
   }
   out["flops"] = node.flops;
   out["bytes"] = node.bytes;
-  if (node.held) out["held"] = node.held;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
   if (node.after) out["after"] = *node.after;
@@ -92,11 +92,8 @@ Json estimate_to_json(const Plan& plan) {
         {"compute", time.compute}, {"launch", time.launch}, {"each_launch", time.each_launch}, {"transfer", time.transfer}};
     if (time.alone) one["alone"] = *time.alone;
   }
-  Json links = Json::array();
-  for (const LinkTime& link : e.links)
-    links.push_back({{"from", plan.devices[link.from].name}, {"to", plan.devices[link.to].name}, {"latency", link.latency}, {"per_byte", link.per_byte}});
-  return {{"microseconds", e.total()}, {"compute", e.compute},          {"launch", e.launch},        {"transfer", e.transfer},
-          {"bound", e.bound},          {"devices", std::move(devices)}, {"links", std::move(links)}};
+  return {{"microseconds", e.total()}, {"compute", e.compute}, {"launch", e.launch},
+          {"transfer", e.transfer},    {"bound", e.bound},     {"devices", std::move(devices)}};
 }
 
 Json tensor_to_json(const PlanTensor& tensor) {
@@ -132,6 +129,7 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(members());
     OPTIMA_RETURN_IF_ERROR(each("cuts", [this](const JsonReader& at) { return cut(at); }));
     if (root_.has("tensors")) OPTIMA_RETURN_IF_ERROR(each("tensors", [this](const JsonReader& at) { return tensor(at); }));
+    if (root_.has("question")) OPTIMA_RETURN_IF_ERROR(question());
     OPTIMA_ASSIGN(plan_.notes, root_.strings("notes"));
     next_ = plan_.first + static_cast<uint32_t>(plan_.subgraphs.size());
     if (root_.has("bodies")) OPTIMA_RETURN_IF_ERROR(each("bodies", [this](const JsonReader& at) { return body(at); }));
@@ -260,20 +258,6 @@ class PlanReader {
         OPTIMA_ASSIGN(time.alone, amount_or(one, "alone", 0));
       }
     }
-    return at.has("links") ? links(at, out) : Status();
-  }
-
-  Status links(const JsonReader& estimate, PlanEstimate& out) {
-    OPTIMA_ASSIGN(const auto items, estimate.array("links"));
-    for (const JsonReader& at : items) {
-      LinkTime& link = out.links.emplace_back();
-      for (const auto& [key, device] : {std::pair{"from", &link.from}, {"to", &link.to}}) {
-        OPTIMA_ASSIGN(const std::string name, at.string(key));
-        OPTIMA_ASSIGN(*device, device_called(at, name));
-      }
-      OPTIMA_ASSIGN(link.latency, amount_or(at, "latency", 0));
-      OPTIMA_ASSIGN(link.per_byte, amount_or(at, "per_byte", 0));
-    }
     return {};
   }
 
@@ -317,7 +301,6 @@ class PlanReader {
     OPTIMA_RETURN_IF_ERROR(copied(at, out));
     OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
     OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
-    if (at.has("held")) OPTIMA_RETURN_IF_ERROR(number(at, "held", kAny64, out.held));
     if (at.has("after")) OPTIMA_RETURN_IF_ERROR(number(at, "after", plan_.nodes.size(), out.after.emplace()));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
@@ -416,6 +399,12 @@ class PlanReader {
     return {};
   }
 
+  Status question() {
+    OPTIMA_ASSIGN(const JsonReader at, root_.object("question"));
+    OPTIMA_ASSIGN(plan_.question, detail::question_from_json(at, plan_));
+    return {};
+  }
+
   Status body(const JsonReader& at) {
     constexpr int kDeepest = 64;
     if (depth_ == kDeepest) return error(at, cat("bodies inside bodies, wanted at most ", kDeepest, " deep"));
@@ -477,6 +466,7 @@ Json plan_to_json(const Plan& plan) {
   }
   Json& tensors = out["tensors"] = Json::array();
   for (const PlanTensor& tensor : plan.tensors) tensors.push_back(tensor_to_json(tensor));
+  if (plan.question) out["question"] = detail::question_to_json(*plan.question);
   out["notes"] = plan.notes;
   for (const BodyPlan& body : plan.bodies)
     out["bodies"].push_back({{"node", plan.nodes[body.node].name}, {"name", body.name}, {"trips", body.trips}, {"trips_known", body.trips_known},

@@ -8,6 +8,7 @@
 #include "core/flow/node.hpp"
 #include "core/plan/operators.hpp"
 #include "core/plan/validate_limits.hpp"
+#include "core/plan/validate_question.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -33,6 +34,7 @@ class Validator {
     OPTIMA_RETURN_IF_ERROR(validate_limits(plan_, graph_, terms_));
     OPTIMA_RETURN_IF_ERROR(tensors());
     OPTIMA_RETURN_IF_ERROR(counts());
+    OPTIMA_RETURN_IF_ERROR(validate_question(plan_));
     return bodies();
   }
 

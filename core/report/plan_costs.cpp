@@ -37,12 +37,7 @@ void PlanCosts::take_plan(const Plan& plan) {
     for (uint32_t d = 0; d < plan.nodes[n].answers.size(); ++d)
       if (const DeviceAnswer& answer = plan.nodes[n].answers[d]; answer.microseconds >= 0 && !is_host(plan.devices[d]))
         at(n, d) = {answer.microseconds, known_source(answer.cost_source)};
-  if (!plan.estimate) return;
-  for (uint32_t d = 0; d < devices_; ++d) between_.launch[d] = plan.estimate->devices[d].each_launch;
-  for (const LinkTime& link : plan.estimate->links) {
-    between_.latency[link.from * devices_ + link.to] = link.latency;
-    between_.per_byte[link.from * devices_ + link.to] = link.per_byte;
-  }
+  if (plan.estimate) between_ = plan.question->between;
 }
 
 void PlanCosts::take_given(const Plan& plan, const CostSources& given, uint32_t d) {
@@ -84,7 +79,7 @@ void PlanCosts::model_rest(const Plan& plan, const CostSources& given, uint32_t 
   }
 }
 
-// The links of an estimate hold what the edges of subgraphs cost there.
+// Those of the question hold what the edges of subgraphs cost there.
 void PlanCosts::take_links(const Plan& plan, const CostSources& given) {
   if (!plan.estimate) between_.per_byte = edges_;
   for (const LinkCost& link : given.links)

@@ -17,6 +17,7 @@ namespace optima::detail {
 /// (docs/costs-format.md). What the host drives is not in here.
 class PlanCosts {
  public:
+  /// The plan keeps its question.
   PlanCosts(const Plan& plan, const CostSources& given);
 
   struct Time {

@@ -115,27 +115,13 @@ class Asker {
     return static_cast<uint32_t>(std::find_if(plan.devices.begin(), plan.devices.end(), same) - plan.devices.begin());
   }
 
-  // Whether a yes of the device could matter to the node, and to all in its bodies when it goes there whole.
-  bool may_go(size_t at, uint32_t n, const PlanDevice& device) const {
-    const Plan& plan = *scopes_[at].plan;
-    const PlacedNode& node = plan.nodes[n];
-    if (node.asked == kHostDevice) return false;
-    const auto is_it = [&](uint32_t d) { return plan.devices[d].full_name == device.full_name; };
-    const std::vector<uint32_t>& wanted = scopes_[at].replay.wanted_of(n);
-    if (wanted.empty() ? device.only_named : std::none_of(wanted.begin(), wanted.end(), is_it)) return false;
-    for (size_t b = 0; b < plan.bodies.size(); ++b)
-      for (uint32_t inner = 0; plan.bodies[b].node == n && inner < plan.bodies[b].plan.nodes.size(); ++inner)
-        if (!may_go(scopes_[at].bodies[b], inner, device)) return false;
-    return true;
-  }
-
   void find_refusals() {
     for (size_t at = 0; at < scopes_.size(); ++at) {
       const Plan& plan = *scopes_[at].plan;
       for (uint32_t n = 0; n < plan.nodes.size(); ++n)
         for (uint32_t d = 0; d < plan.nodes[n].answers.size(); ++d) {
           const DeviceAnswer& answer = plan.nodes[n].answers[d];
-          if (answer.yes || is_host(plan.devices[d]) || !may_go(at, n, plan.devices[d])) continue;
+          if (answer.yes || is_host(plan.devices[d]) || !scopes_[at].replay.question().may_have(n, d)) continue;
           const size_t device = number_of(plan.devices[d].full_name);
           refused_[{device, plan.nodes[n].op_type, answer.reason}][at].push_back(n);
           refused_[{device, "", ""}][at].push_back(n);
@@ -161,8 +147,8 @@ class Asker {
     if (op.empty() && reason.empty() && alone(number)) return;
     const std::string& device = devices_[number];
     const std::optional<Replay::Found> found = ask(0, &nodes, device);
-    // The plan of now stays possible, unless a wish then sends nodes to the device.
-    const Replay::Found& then = found && (!worse(*found, now) || any_wanted(nodes)) ? *found : now;
+    // The plan of now stays possible, unless the device then must have nodes.
+    const Replay::Found& then = found && (!worse(*found, now) || any_must(nodes)) ? *found : now;
     const Plan& plan = *scopes_[nodes.begin()->first].plan;
     const uint32_t d = index_of(plan, device);
     const PlacedNode& first = plan.nodes[nodes.begin()->second[0]];
@@ -182,10 +168,10 @@ class Asker {
     out_.cases.push_back(std::move(one));
   }
 
-  bool any_wanted(const Nodes& nodes) const {
+  bool any_must(const Nodes& nodes) const {
     for (const auto& [at, list] : nodes)
       for (uint32_t n : list)
-        if (!scopes_[at].replay.wanted_of(n).empty()) return true;
+        if (scopes_[at].replay.question().must_have(n)) return true;
     return false;
   }
 

@@ -243,6 +243,26 @@ bool CostTable::well_formed(const SplitProblem& p) const {
 
 CostSplit split_by_cost(const SplitProblem& problem, const CostTable& costs) { return detail::Search(problem, costs).run(); }
 
+std::vector<PlanTime> times_by_device(const SplitProblem& problem, const CostTable& costs, const std::vector<uint32_t>& devices,
+                                      const std::vector<uint32_t>& part) {
+  const detail::CostView view(problem, costs);
+  std::vector<PlanTime> out(problem.devices);
+  for (uint32_t d : devices) out[d].launch += costs.launch[d];
+  for (uint32_t u = 0; u < view.units(); ++u) {
+    const uint32_t from = devices[part[u]];
+    out[from].compute += costs.compute[size_t{u} * problem.devices + from];
+    view.each_output(u, [&](uint32_t t) {
+      uint64_t sent = uint64_t{1} << from;
+      for (uint32_t r = problem.first_reader[t]; r < problem.first_reader[t + 1]; ++r) {
+        const uint32_t to = devices[part[problem.readers[r]]];
+        if (!(sent >> to & 1)) out[to].transfer += view.move(t, from, to);
+        sent |= uint64_t{1} << to;
+      }
+    });
+  }
+  return out;
+}
+
 PlanTime time_of(const SplitProblem& problem, const CostTable& costs, const std::vector<uint32_t>& device) {
   const detail::CostView view(problem, costs);
   PlanTime time = detail::time_without_launch(view, device);

@@ -61,6 +61,10 @@ struct MoveEffect {
 /// (units * devices * (units + readers) over 1e8), launches and parts are left out.
 std::vector<MoveEffect> effects_of_moves(const SplitProblem& problem, const CostTable& costs, const CostSplit& split);
 
+/// By device: the compute and launches of its parts, and the transfers of tensors that come to it. `devices` is by part, `part` by unit.
+std::vector<PlanTime> times_by_device(const SplitProblem& problem, const CostTable& costs, const std::vector<uint32_t>& devices,
+                                      const std::vector<uint32_t>& part);
+
 /// Time of an assignment (device by unit) cut into the cheapest parts found.
 PlanTime time_of(const SplitProblem& problem, const CostTable& costs, const std::vector<uint32_t>& device);
 

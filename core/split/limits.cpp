@@ -216,6 +216,15 @@ bool SplitLimits::any() const {
          std::any_of(not_last.begin(), not_last.end(), marked);
 }
 
+bool SplitLimits::well_formed(const SplitProblem& p) const {
+  const auto known = [&](uint32_t number) { return number < group_parts.size(); };
+  const auto marks = [&](const std::vector<uint64_t>& by_unit) { return by_unit.empty() || by_unit.size() == p.units(); };
+  return part.size() == p.devices && group.size() == p.devices && std::all_of(group.begin(), group.end(), known) &&
+         unit_nodes.size() == p.units() && unit_bytes.size() == p.units() && marks(not_first) && marks(not_last) &&
+         first_input.size() == size_t{p.units()} + 1 && first_input.front() == 0 && first_input.back() == inputs.size() &&
+         std::is_sorted(first_input.begin(), first_input.end()) && is_output.size() == p.bytes.size() && lone_outputs.size() == p.units();
+}
+
 LimitedSplit split_within(const SplitProblem& problem, const SplitLimits& limits) { return Keeper(problem, limits).run(); }
 
 }  // namespace optima

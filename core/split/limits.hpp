@@ -37,6 +37,8 @@ struct SplitLimits {
 
   /// False when a plain split() is all that is wanted.
   bool any() const;
+  /// True when the arrays fit the problem and each other.
+  bool well_formed(const SplitProblem& problem) const;
 };
 
 enum class LimitKind : uint8_t {

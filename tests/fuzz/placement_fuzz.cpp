@@ -175,6 +175,37 @@ TEST_CASE("what-if of any plan starts from the plan's own number, by the file al
   CHECK(by_time > 100 / kShare);
 }
 
+TEST_CASE("what-if says the number of subgraphs that planning again finds when the device takes those nodes") {
+  Random random(17);
+  int cases = 0, saved = 0;
+  for (int i = 0; i < 200 / kShare; ++i) {
+    Tangle tangle(random);
+    tangle.npu.manifest_.operators.push_back(FakePlugin::row("Exp"));
+    for (uint32_t n = 6 + below(random, 12); n > 0; --n)
+      tangle.npu.refuse(tangle.any_id(random), below(random, 2) ? OPTIMA_REASON_DTYPE : OPTIMA_REASON_ATTRIBUTE, "no");
+    const Result<Plan> plan = make_plan(wished(random, tangle).graph, tangle.request);
+    if (!plan.ok()) continue;
+    const Result<Plan> read = plan_from_json(plan_to_json(*plan), "plan.json");
+    REQUIRE(read.ok());
+    const Result<WhatIfReport> report = what_if(*read);
+    REQUIRE(report.ok());
+    for (const WhatIf& c : report->cases) {
+      if (c.device != "NPU:0" || c.op.empty() || c.reason == "OP") continue;  // what its note lacks is no verdict's to change
+      const std::map<uint32_t, Verdict> before = tangle.npu.verdicts;
+      for (const image::Node& node : tangle.graph.main().nodes)
+        if (node.op_type == c.op && before.count(node.id) && reason_name(before.at(node.id).reason) == c.reason) tangle.npu.verdicts.erase(node.id);
+      const Result<Plan> truth = make_plan(tangle.graph, tangle.request);
+      tangle.npu.verdicts = before;
+      REQUIRE(truth.ok());
+      CHECK(c.subgraphs == count_subgraphs(*truth));
+      ++cases, saved += c.subgraphs < report->subgraphs;
+    }
+  }
+  MESSAGE(cases << " cases, " << saved << " that save subgraphs");
+  CHECK(cases > 200 / kShare);
+  CHECK(saved > 20 / kShare);
+}
+
 TEST_CASE("costs of any size, and plugins that lie, only ever get a valid plan whose time is not below its bound, or a Placement error") {
   Random random(5);
   int plans = 0;

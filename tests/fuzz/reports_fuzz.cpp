@@ -10,7 +10,7 @@
 #include "core/report/report.hpp"
 #include "core/report/what_if.hpp"
 #include "core/view/view.hpp"
-#include "tests/view/plans.hpp"
+#include "tests/unit/placement/placing.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -36,27 +36,46 @@ Json changed(Random& random, const Json& whole) {
   return out;
 }
 
-// A body, a clone, limits, times and a memory limit.
-Plan rich_plan() {
-  Plan plan = made_plan_with_body();
-  clone_for(plan, 1, 3);
-  plan.devices[0].limits.max_nodes = 4, plan.devices[0].limits.memory = 200, plan.devices[1].limits.max_subgraphs = 3;
-  plan.max_subgraphs = 6;
-  for (PlacedNode& node : plan.nodes) {
-    node.held = 16;
-    for (DeviceAnswer& answer : node.answers) answer.microseconds = 2, answer.cost_source = "given";
+// What a plan can hold: a body, a node that two quantized units run, a group, lists, limits of all kinds and times.
+struct Rich : Setup {
+  Rich() {
+    for (FakePlugin* plugin : {&npu, &cpu}) {
+      std::erase_if(plugin->manifest_.operators, [](const OperatorRow& row) { return row.op == "If"; });
+      for (const char* op : {"QuantizeLinear", "DequantizeLinear", "Conv"}) plugin->manifest_.operators.push_back(FakePlugin::row(op));
+    }
+    const uint32_t scale = constant("scale"), zero = constant("zero"), x = input("x");
+    const auto small = [&](uint32_t v) { return graph.main().values[v].dtype = OPTIMA_I8, v; };
+    const uint32_t q = small(node("q", "QuantizeLinear", {x, scale, zero})), dq = node("dq", "DequantizeLinear", {q, scale, zero});
+    for (const std::string side : {"left", "right"}) output(small(node("q_" + side, "QuantizeLinear", {node(side, "Conv", {dq}), scale, zero})));
+    const uint32_t a = node("a", "Relu", {x}), b = node("b", "Exp", {a}), c = node("c", "Relu", {b}), y = node("if_1", "If", {c});
+    for (const std::string branch : {"then_branch", "else_branch"}) {
+      const uint32_t inside = body(branch, {a});
+      graph.contents.graphs[inside].outputs = {node("if_1/" + branch + "/exp", "Exp", {node("if_1/" + branch + "/relu", "Relu", {0}, inside)}, inside)};
+    }
+    output(node("d", "Add", {y, c}));
+    wish("left", {"NPU:0", "CPU:0"}, false);
+    wish("b", {"CPU:0"});
+    npu.refuse(id_of("q_right"), OPTIMA_REASON_DTYPE, "no");
+    npu.group(1, {id_of("c"), id_of("d")});
+    npu.manifest_.limits = {.max_subgraphs = 6, .max_nodes = 6, .max_io = 8, .memory = 400, .connected_only = true, .not_first = {"Neg"}, .not_last = {"Neg"}};
+    request.max_subgraphs = 20;
+    candidates({"NPU:0", "CPU:0"});
+    request.settings = {{request.candidates[0], {}, 1000, 10, 1, 1}, {request.candidates[1], {}, 0, 1, 1, 0}};
+    request.links = {{request.candidates[0], request.candidates[1], 2, 1}, {request.candidates[1], request.candidates[0], 2, 1}};
   }
-  plan.estimate = PlanEstimate{10, 4, 2, 9, {{5, 2, 1, 1, 12.0}, {5, 2, 1, 1, {}}, {0, 0, 0, 0, {}}}, {{0, 1, 0.5, 0.01}, {1, 0, 0.5, 0.01}}};
-  return plan;
-}
+};
 
 }  // namespace
 
 TEST_CASE("plans with changed numbers are refused with a place, or reported and drawn") {
   Random random(3);
   for (const bool by_time : {true, false}) {
-    Plan made = rich_plan();
-    if (!by_time) made.estimate.reset();
+    Rich rich;
+    rich.request.objective = by_time ? Objective::Latency : Objective::Parts;
+    const Plan made = rich.plan();
+    REQUIRE(made.bodies.size() == 2);
+    REQUIRE_FALSE(made.question->copies.empty());
+    REQUIRE(what_if(made)->subgraphs == count_subgraphs(made));
     const Json whole = plan_to_json(made);
     int read = 0;
     for (int i = 0; i < 4000; ++i) {

@@ -55,6 +55,30 @@ TEST_CASE("reading a plan back names the place of each mistake") {
   CHECK(bad([](Json& j) { j["tensors"][1]["from"] = 3; }) == "plan.json.tensors[1]: from: found 3, wanted 0 or more and below 3");
   CHECK(bad([](Json& j) { j["tensors"][1]["to"] = {0}; }) == "plan.json.tensors[1]: to: found node 0, wanted 1 or more and below 3");
   CHECK(bad([](Json& j) { j["tensors"][0].erase("bytes"); }) == "plan.json.tensors[0]: member 'bytes' is missing, wanted an integer");
+  const auto question = [](const std::function<void(Json&)>& damage) {
+    const std::string said = bad([&](Json& j) { damage(j["question"]); });
+    CHECK(said.starts_with("plan.json.question"));
+    return said.substr(std::min(said.size(), std::string("plan.json.question").size()));
+  };
+  CHECK(question([](Json& q) { q = 1; }) == ": found number, wanted an object");
+  CHECK(question([](Json& q) { q.erase("rules"); }) == ": member 'rules' is missing, wanted an array");
+  CHECK(question([](Json& q) { q["rules"][0]["limit"] = 8; }) == ": rules[0]: names a device beyond the 2 of the plan");
+  CHECK(question([](Json& q) { q["rules"][0]["first_of"] = {2}; }) == ": rules[0].first_of[0]: found 2, wanted one below 2");
+  CHECK(question([](Json& q) { q["rule_of"] = {0, 5, 0}; }) == ": rule_of[1]: found 5, wanted one below 2");
+  CHECK(question([](Json& q) { q["rule_of"] = {0}; }) == ": rule_of: found 1 numbers, wanted 3");
+  CHECK(question([](Json& q) { q["units"] = {0, 1, 7}; }) == ": units: found 7, wanted one below 3");
+  CHECK(question([](Json& q) { q["units"] = {0, 2, 2}; }) == ": units: unit 1 of 3 has no node");
+  CHECK(question([](Json& q) { q["allow"] = {1, -1, 1}; }) == ".allow[1]: found -1, wanted a number of 0 or more that fits");
+  CHECK(question([](Json& q) { q["readers"][0] = 4294967296; }) == ".readers[0]: found 4294967296, wanted a number of 0 or more that fits");
+  CHECK(question([](Json& q) { q["readers"][1] = 1; }) == ": units and tensors do not make a graph in topological order");
+  CHECK(question([](Json& q) { q["first_tensor"] = {0, 1, 1000000000, 1000000000}; }) ==
+        ": units and tensors do not make a graph in topological order");
+  CHECK(question([](Json& q) { q["copies"] = Json::array({{{"node", 9}, {"units", {0}}}}); }) == ": copies: found node 9, wanted one below 3");
+  CHECK(question([](Json& q) { q["together"] = Json::array({{{"unit", 9}, {"rule", 0}, {"nodes", {0}}}}); }) == ": together[0]: found unit 9 of 3");
+  CHECK(question([](Json& q) { q["limits"] = {{"parts", -1}, {"part", Json::array()}}; }) ==
+        ".limits: member 'parts' is no number of 0 or more that fits");
+  CHECK(question([](Json& q) { q["limits"] = {{"parts", 1}, {"part", Json::array()}}; }) ==
+        ": limits: they do not fit the units, tensors and devices");
   CHECK(bad([](Json& j) { j["notes"] = "x"; }) == "plan.json.notes: found string, wanted an array of strings");
 }
 

@@ -74,6 +74,30 @@ TEST_CASE("the validator names each kind of broken plan") {
   CHECK(d.verdict([](Plan& p) { p.exact = false; }) == "plan is not valid: minimum and 'exact' disagree");
 }
 
+TEST_CASE("the validator finds a plan that does not keep its question, or another's") {
+  Diamond d;
+  const auto verdict = [&](const std::function<void(PlanQuestion&)>& damage) { return d.verdict([&](Plan& p) { damage(*p.question); }); };
+  CHECK(d.verdict([](Plan& p) { p.question.reset(); }) == "plan is not valid: it does not keep its question");
+  CHECK(verdict([](PlanQuestion& q) { q.unit_of.pop_back(); }) ==
+        "plan is not valid: its question does not fit it: units: found 2, wanted one for each of 3 nodes");
+  CHECK(verdict([](PlanQuestion& q) { q.unit_of[2] = 0, q.problem.nodes = {2, 1, 0}; }) ==
+        "plan is not valid: its question does not fit it: units: unit 2 of 3 has no node");
+  CHECK(verdict([](PlanQuestion& q) { std::swap(q.unit_of[0], q.unit_of[1]); }) ==
+        "plan is not valid: its question has other tensors between units than the plan");
+  CHECK(verdict([](PlanQuestion& q) { q.copies[0] = {1}; }) == "plan is not valid: its question copies node 'a' into other units than the plan");
+  CHECK(verdict([](PlanQuestion& q) { q.problem.bytes[0] = 1; }) == "plan is not valid: its question has other tensors between units than the plan");
+  CHECK(verdict([](PlanQuestion& q) { q.problem.values[0] = SplitProblem::kOrder; }) ==
+        "plan is not valid: its question has other tensors between units than the plan");
+  CHECK(verdict([](PlanQuestion& q) { q.rules[q.rule_of[0]].limit = 1; }) ==
+        "plan is not valid: its question gives the unit of node 'a' other devices than its rules");
+  CHECK(verdict([](PlanQuestion& q) { q.problem.allow[1] = 2; }) ==
+        "plan is not valid: its question gives the unit of node 'b' other devices than its rules");
+  CHECK(verdict([](PlanQuestion& q) { q.rules[q.rule_of[1]].limit = 2, q.rules[q.rule_of[1]].otherwise = 2, q.problem.allow[1] = 2; }) ==
+        "plan is not valid: its question does not let node 'b' go to CPU:0");
+  CHECK(verdict([](PlanQuestion& q) { q.limits.parts = 1, q.limits.group.clear(); }) ==
+        "plan is not valid: its question does not fit it: limits: they do not fit the units, tensors and devices");
+}
+
 TEST_CASE("the validator finds a plan whose parts would wait for each other") {
   Diamond d;  // the trap: both A nodes in one part encloses b
   CHECK(d.verdict([](Plan& p) {

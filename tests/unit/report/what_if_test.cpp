@@ -129,7 +129,8 @@ struct QuantizedNet {
   PlacementRequest request;
   static inline const std::vector<std::string> kOps = {"QuantizeLinear", "DequantizeLinear", "Conv", "Relu"};
 
-  explicit QuantizedNet(const std::vector<std::string>& refused) {
+  // `shared`: one DequantizeLinear more, which two Conv read.
+  explicit QuantizedNet(const std::vector<std::string>& refused, bool shared = false) {
     const uint32_t scale = g.constant("scale"), zero = g.constant("zero");
     const auto quantize = [&](const std::string& name, uint32_t v) {
       const uint32_t out = g.node(name, "QuantizeLinear", {v, scale, zero});
@@ -143,6 +144,10 @@ struct QuantizedNet {
       v = quantize("q" + n, g.node("relu" + n, "Relu", {v}));
     }
     g.output(g.node("dq", "DequantizeLinear", {v, scale, zero}));
+    if (shared) {
+      const uint32_t both = g.node("shared", "DequantizeLinear", {v, scale, zero});
+      for (const char* name : {"left", "right"}) g.output(quantize(std::string("q_") + name, g.node(name, "Conv", {both})));
+    }
     for (const std::string& name : refused) npu.refuse(g.id_of(name), OPTIMA_REASON_ATTRIBUTE, "no");
     request.plugins = {&npu, &cpu};
     request.candidates = {*parse_device("NPU:0"), *parse_device("CPU:0")};
@@ -198,13 +203,54 @@ TEST_CASE("what-if tells the truth of quantized units, with lists, pins and wish
     }
 }
 
-TEST_CASE("a plan without tensors cannot be asked what if, and says what to do") {
+TEST_CASE("a plan that does not keep its question cannot be asked what if, and says what to do") {
   Net net;
   Plan plan = net.plan();
-  plan.tensors.clear();
+  plan.question.reset();
   const Status status = what_if(plan).status();
   CHECK(status.kind() == StatusKind::InvalidInput);
-  CHECK(status.message() == "the plan of 'tiny' lists no tensors, it was written by an older version; write it again with 'plan -o'");
+  CHECK(status.message() ==
+        "the plan of 'tiny' does not keep its question, it was written by an older version; write it again with 'plan -o'");
+  CHECK(explain_node(plan, "Exp_5").ok());
+}
+
+TEST_CASE("a plan whose question does not fit it cannot be asked what if") {
+  Net net;
+  Plan plan = net.plan();
+  plan.question->unit_of.pop_back();
+  const Status status = what_if(plan).status();
+  CHECK(status.kind() == StatusKind::InvalidInput);
+  CHECK(status.message() == "the plan of 'tiny' does not fit its question: units: found 6, wanted one for each of 7 nodes");
+}
+
+TEST_CASE("a node that several quantized units run is taken for all of them") {
+  QuantizedNet before({}, true), after({}, true);
+  for (QuantizedNet* net : {&before, &after}) net->wish("", {"NPU:0", "CPU:0"}, Wish::kEveryRank);
+  before.npu.refuse(before.g.id_of("shared"), OPTIMA_REASON_ATTRIBUTE, "no");
+  const Result<Plan> plan = make_plan(before.g.graph, before.request), truth = make_plan(after.g.graph, after.request);
+  REQUIRE(plan.ok());
+  REQUIRE(truth.ok());
+  REQUIRE(plan->question->copies.size() == 1);
+  REQUIRE(truth->subgraphs.size() == 1);
+  CHECK(plan->subgraphs.size() > 1);
+  CHECK(case_of(report_of(*plan), "NPU:0", "DequantizeLinear").subgraphs == 1);
+}
+
+TEST_CASE("a device that was left out for want of costs stays out of what would be, which is by time") {
+  Net net;
+  net.request.candidates.clear();
+  net.npu.present = {{"NPU", "npu", "", "", "", 0, {}}};
+  net.cpu.present = {{"CPU", "cpu", "", "", "", 0, {}}};
+  net.cpu.manifest_.operators.push_back(FakePlugin::row("Relu"));
+  net.npu.verdicts.erase(net.g.id_of("Exp_5"));
+  net.request.objective = Objective::Latency;
+  net.request.settings = {{*parse_device("CPU:0"), {}, 0, 10, 1, 0}};
+  const Plan plan = net.plan();
+  CHECK(plan.subgraphs.size() == 1);
+  const WhatIfReport report = report_of(plan);
+  CHECK(report.by_time);
+  CHECK(*report.microseconds == doctest::Approx(plan.estimate->total()));
+  CHECK(report.cases.empty());  // of the NPU nothing is known that it could take
 }
 
 TEST_CASE("with the objective latency the time saved is told, from the costs of the plan, and is what the changed plugin really gives") {

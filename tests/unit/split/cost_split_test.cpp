@@ -216,6 +216,12 @@ TEST_CASE("larger DAGs on up to five devices stay legal, above their bound, and 
       CHECK(std::string(wrong_with(legal, p)) == "");
       CHECK(s.bound <= s.time.total());
       for (double whole : s.one_device) CHECK(s.time.total() <= whole);
+      PlanTime sum;
+      for (const PlanTime& one : times_by_device(p, c, s.devices, s.part))
+        sum.compute += one.compute, sum.launch += one.launch, sum.transfer += one.transfer;
+      CHECK(sum.compute == doctest::Approx(s.time.compute));
+      CHECK(sum.launch == doctest::Approx(s.time.launch));
+      CHECK(sum.transfer == doctest::Approx(s.time.transfer));
       const Split fewest = split(p);
       std::vector<uint32_t> device;
       for (uint32_t part : fewest.part) device.push_back(fewest.devices[part]);

@@ -74,6 +74,27 @@ SplitBuilder chain(const std::vector<uint64_t>& allow) {
 
 }  // namespace
 
+TEST_CASE("limits that do not fit their problem are told from those that do") {
+  SplitBuilder b;
+  b.edge(b.add(AB), b.add(A));
+  const SplitProblem p = b.build(2);
+  CHECK(no_limits(p).well_formed(p));
+  const auto broken = [&](auto&& damage) {
+    SplitLimits l = no_limits(p);
+    damage(l);
+    return !l.well_formed(p);
+  };
+  CHECK(broken([](SplitLimits& l) { l.part.pop_back(); }));
+  CHECK(broken([](SplitLimits& l) { l.group[0] = 2; }));
+  CHECK(broken([](SplitLimits& l) { l.unit_nodes.push_back(1); }));
+  CHECK(broken([](SplitLimits& l) { l.unit_bytes.clear(); }));
+  CHECK(broken([](SplitLimits& l) { l.not_first = {1}; }));
+  CHECK(broken([](SplitLimits& l) { l.first_input = {0, 1, 0}; }));
+  CHECK(broken([](SplitLimits& l) { l.inputs = {7}; }));
+  CHECK(broken([](SplitLimits& l) { l.is_output.clear(); }));
+  CHECK(broken([](SplitLimits& l) { l.lone_outputs.clear(); }));
+}
+
 TEST_CASE("without limits the split is the plain one") {
   Random random(1);
   for (const Family& family : kFamilies) {
