@@ -2,9 +2,7 @@
 // core/placement: what each node costs on each device, and where that is known from. Private to the room.
 #pragma once
 
-#include <string_view>
-
-#include "core/cost/work.hpp"
+#include "core/placement/given_costs.hpp"
 #include "core/placement/limits_of.hpp"
 #include "core/placement/units.hpp"
 #include "core/split/cost_split.hpp"
@@ -13,11 +11,7 @@ namespace optima::detail {
 
 /// Costs in microseconds.
 struct NodeCosts {
-  struct Entry {
-    double microseconds = -1;  ///< negative = not known
-    std::string_view source;   ///< "profile", "share", "given", "fit", "plugin", "roofline", "scaled", "bodies"
-  };
-  std::vector<Entry> entries;  ///< node * devices + device; known where Choices::allow has the device
+  std::vector<NodeTime> entries;  ///< node * devices + device; known where Choices::allow has the device
   CostTable between;           ///< without `compute`
   uint64_t unknown = 0;  ///< devices that nobody named and of which no cost is known: every unit has another
   std::vector<std::string> notes;

@@ -57,7 +57,7 @@ class Planner {
     const std::vector<MoveEffect> effects = effects_of_moves(problem_, table_, split_);
     for (size_t n = 0; n < capability.answers.size(); ++n)
       for (uint32_t d = 0; d < problem_.devices; ++d) {
-        const NodeCosts::Entry& cost = costs_.entries[n * problem_.devices + d];
+        const NodeTime& cost = costs_.entries[n * problem_.devices + d];
         DeviceAnswer& answer = capability.answers[n][d];
         if (cost.microseconds < 0) continue;
         answer.microseconds = cost.microseconds;  // of a refusal too where it was measured, for what-if
@@ -113,7 +113,7 @@ void leave_out(uint64_t unknown, Choices& choices, PlanQuestion& question, Capab
 
 std::vector<double> times_of(const NodeCosts& costs) {
   std::vector<double> out;
-  for (const NodeCosts::Entry& entry : costs.entries) out.push_back(entry.microseconds);
+  for (const NodeTime& entry : costs.entries) out.push_back(entry.microseconds);
   return out;
 }
 
