@@ -57,7 +57,9 @@ class Backend {
     return std::vector<NodeCost>{};
   }
 
-  /// optima.door/1, role compiler. What it offers for output `value` of the subgraph's graph 0, best first; nothing when not offered.
+  /// optima.door/1, role compiler. False: it offers and takes none.
+  virtual bool has_doors() { return false; }
+  /// What it offers for output `value` of the subgraph's graph 0, best first; nothing when not offered.
   virtual Result<std::vector<Door>> offer_doors(const optima_graph& /*graph*/, uint32_t /*value*/, const TargetDevice& /*device*/) {
     return std::vector<Door>{};
   }

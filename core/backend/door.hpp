@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,18 @@ struct Door {
   std::vector<int32_t> zero_points;   ///< as many, or empty = all 0
   int32_t scale_axis = -1;            ///< of the tensor's own dims; -1 with one scale
   bool is_usual() const { return dtype == OPTIMA_UNDEFINED; }
+  /// As stored; nullopt when the type has no fixed size, a dim is below 1, or it is over kLargestDoor.
+  std::optional<uint64_t> bytes() const;
   friend bool operator==(const Door&, const Door&) = default;
 };
+
+constexpr uint64_t kLargestDoor = uint64_t{1} << 47;  ///< bytes
+constexpr size_t kLongestLayout = 64;                  ///< bytes of its name
+
+/// What is wrong with a door that is not the usual one, for a tensor of this type and shape: "has rank 65, wanted 0..64". Empty when nothing
+/// is. Of the layout only its name is looked at. Without the tensor: what can be said without it.
+std::string wrong_with(const Door& door);
+std::string wrong_with(const Door& door, int32_t dtype, std::span<const int64_t> shape);
 
 /// The door of an input or an output of a subgraph.
 struct ValueDoor {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/loader/doors.hpp"
 #include "core/loader/program.hpp"
 #include "core/loader/requests.hpp"
 #include "core/loader/sink.hpp"
@@ -31,6 +32,21 @@ optima_check_request check_request(const optima_graph* graph, std::span<const ui
   r.device = device;
   r.memory_limit = memory;
   return r;
+}
+
+optima_door_request door_request(const optima_graph* graph, uint32_t value, const OptionList& options, const optima_device* device) {
+  optima_door_request r{};
+  r.struct_size = sizeof r;
+  r.value = value;
+  r.graph = graph;
+  r.device = device;
+  r.options = options.data();
+  r.option_count = options.size();
+  return r;
+}
+
+std::string value_name(const optima_graph& graph, uint32_t value) {
+  return quote(seam::text(optima_string(graph.image, &optima_get_value(graph.image, value)->name), 256));
 }
 
 template <class Job>
@@ -267,6 +283,9 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   request.memory_limit = job.device.memory_limit;
   request.stem = seam::str(job.stem);
   request.calibration = job.calibration;
+  const LentDoors doors(job.doors);
+  request.doors = doors.data();
+  request.door_count = doors.size();
 
   seam::CallStatus status;
   const int32_t code = self->enter("compile", status, [&] {
@@ -366,6 +385,47 @@ Result<std::vector<NodeCost>> FilePlugin::estimate(const optima_graph& graph, st
   CostList list;
   OPTIMA_RETURN_IF_ERROR(self->run("estimate", [&](optima_status* s) { return self->cost().estimate(self->handle(), &request, add_costs, &list, s); }));
   return list.take();
+}
+
+bool FilePlugin::has_doors() {
+  const auto self = instance();
+  return self.ok() && (*self)->doors().offer && (*self)->doors().take;
+}
+
+Result<std::vector<Door>> FilePlugin::offer_doors(const optima_graph& graph, uint32_t value, const TargetDevice& device) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!has_doors()) return std::vector<Door>{};
+  const LentGraph lent(self->blobs(), graph, {});
+  const RequestDevice target(manifest_, device, present(device));
+  const OptionList options(options_of("compile", -1));
+  const optima_door_request request = door_request(lent.raw(), value, options, target.raw());
+  seam::Collected<OfferedDoors> collected(OfferedDoors::of(graph.image, value));
+  const Status ran =
+      self->run("offer", [&](optima_status* s) { return self->doors().offer(self->handle(), &request, OfferedDoors::add, &collected, s); });
+  OfferedDoors offered = collected.take();
+  if (!offered.misdeed.empty()) {
+    seam::misbehaves(manifest_.id, cat("offer: ", offered.misdeed));
+    return plugin_error(cat("plugin ", quote(manifest_.id), ": offer: for ", value_name(graph, value), " it ", offered.misdeed));
+  }
+  OPTIMA_RETURN_IF_ERROR(ran);
+  return std::move(offered.doors);
+}
+
+Result<bool> FilePlugin::takes_door(const optima_graph& graph, uint32_t value, const Door& door, const TargetDevice& device) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!has_doors()) return false;
+  const LentGraph lent(self->blobs(), graph, {});
+  const RequestDevice target(manifest_, device, present(device));
+  const OptionList options(options_of("compile", -1));
+  const optima_door_request request = door_request(lent.raw(), value, options, target.raw());
+  const optima_door raw = seam_door(door);
+  int32_t taken = 0;
+  OPTIMA_RETURN_IF_ERROR(self->run("take", [&](optima_status* s) { return self->doors().take(self->handle(), &request, &raw, &taken, s); }));
+  if (taken != 0 && taken != 1) {
+    seam::misbehaves(manifest_.id, cat("take: answered ", taken));
+    return plugin_error(cat("plugin ", quote(manifest_.id), ": take: for ", value_name(graph, value), " it answered ", taken, ", wanted 0 or 1"));
+  }
+  return taken == 1;
 }
 
 DeviceAllocator* FilePlugin::memory() {

@@ -48,6 +48,9 @@ class FilePlugin final : public Backend {
   Result<std::string> function_body(const optima_graph& graph, uint32_t node_index) override;
   Result<bool> evaluate(const optima_graph& graph, uint32_t node_index, std::span<const optima_tensor> inputs, std::span<optima_tensor> outputs) override;
   Result<std::vector<NodeCost>> estimate(const optima_graph& graph, std::span<const uint32_t> nodes, const TargetDevice& device) override;
+  bool has_doors() override;
+  Result<std::vector<Door>> offer_doors(const optima_graph& graph, uint32_t value, const TargetDevice& device) override;
+  Result<bool> takes_door(const optima_graph& graph, uint32_t value, const Door& door, const TargetDevice& device) override;
   DeviceAllocator* memory() override;
   Result<Compatibility> check_artifact(const Artifact& artifact, const TargetDevice& device) override;
   Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice& device, const LoadJob& job) override;

@@ -13,6 +13,7 @@
 #include "core/loader/options.hpp"
 #include "core/loader/seam.hpp"
 #include "optima/ext/cost.h"
+#include "optima/ext/door.h"
 #include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
 #include "optima/ext/schema.h"
@@ -56,6 +57,7 @@ class Instance {
   const optima_cost_model& cost() const { return cost_; }
   const optima_profile& profile() const { return profile_; }
   const optima_memory& memory() const { return memory_; }
+  const optima_doors& doors() const { return doors_; }
   BlobStore& blobs() const { return host_->blobs(); }
 
   /// Refused kinds are among them. `why_none` is set when no other is. Of a device told twice the first counts.
@@ -110,6 +112,7 @@ class Instance {
   optima_cost_model cost_{};
   optima_profile profile_{};
   optima_memory memory_{};
+  optima_doors doors_{};
 };
 
 }  // namespace optima

@@ -52,6 +52,14 @@ struct Thunk {
     return guard(s, [&] { self(p)->compile(CompileRequest(r), Sink(k, s), Progress(g)); });
   }
 
+  // optima.door/1
+  static int32_t offer_doors(optima_plugin* p, const optima_door_request* r, optima_add_door add, void* data, optima_status* s) {
+    return guard(s, [&] { self(p)->offer_doors(DoorRequest(r), DoorSink(add, data)); });
+  }
+  static int32_t takes_door(optima_plugin* p, const optima_door_request* r, const optima_door* d, int32_t* taken, optima_status* s) {
+    return guard(s, [&] { *taken = self(p)->takes_door(DoorRequest(r), Door(*d)) ? 1 : 0; });
+  }
+
   // optima.runtime/1
   static int32_t check_artifact(optima_plugin* p, const optima_artifact* a, const optima_device* d, optima_compat* c, optima_status* s) {
     return guard(s, [&] {
@@ -165,6 +173,10 @@ struct Thunk {
     if constexpr (std::is_base_of_v<CostModel, P>) {
       static constexpr optima_cost_model table = {sizeof(table), 0, T::estimate};
       if (optima_str_is(id, OPTIMA_EXT_COST)) return &table;
+    }
+    if constexpr (std::is_base_of_v<Doors, P>) {
+      static constexpr optima_doors table = {sizeof(table), 0, T::offer_doors, T::takes_door};
+      if (optima_str_is(id, OPTIMA_EXT_DOOR)) return &table;
     }
     if constexpr (std::is_base_of_v<Profiler, P>) {
       static constexpr optima_profile table = {sizeof(table), 0, T::profile_enable, T::profile_read};

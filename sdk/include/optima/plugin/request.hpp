@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
+#include "optima/plugin/door.hpp"
 #include "optima/plugin/host.hpp"
 #include "optima/plugin/manifest.hpp"
 
@@ -95,6 +97,13 @@ class CompileRequest {
   /// "subgraph_3": the main file's name without suffix. File contents must not depend on it.
   std::string stem() const { return std::string(view(raw_.stem)); }
   Calibration calibration() const { return Calibration(raw_.calibration); }
+  /// The door that this input or output of the graph goes through; nothing = the usual one. Only plugins that derive from Doors are given any.
+  std::optional<Door> door(const Value& value) const {
+    const optima_value_door* one = raw_.doors;
+    for (uint32_t k = 0; k < raw_.door_count; ++k, one = OPTIMA_NEXT(optima_value_door, one))
+      if (one->value == value.index()) return Door(*one->door);
+    return std::nullopt;
+  }
 
  private:
   optima_compile_request raw_;

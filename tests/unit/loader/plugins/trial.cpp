@@ -19,6 +19,7 @@
 #include "optima/abi.h"
 #include "optima/ext/async.h"
 #include "optima/ext/cost.h"
+#include "optima/ext/door.h"
 #include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
 #include "optima/ext/schema.h"
@@ -320,6 +321,14 @@ int32_t compile(optima_plugin* plugin, const optima_compile_request* request, co
   if (const int32_t code = refuse(act, w); code != -1) return code;
   if (act.rfind("tool", 0) == 0)
     if (const int32_t code = tool(act, w)) return code;
+  const optima_value_door* door = request->doors;
+  for (uint32_t k = 0; k < request->door_count; ++k, door = OPTIMA_NEXT(optima_value_door, door)) {
+    const optima_door& d = *door->door;
+    std::string text = std::to_string(d.dtype) + " " + view(d.layout) + " x";
+    for (int32_t i = 0; i < d.rank; ++i) text += " " + std::to_string(d.shape[i]);
+    for (uint32_t i = 0; i < d.scale_count; ++i) text += " s" + std::to_string(d.scales[i]) + (d.zero_points ? " z" + std::to_string(d.zero_points[i]) : "");
+    (void)sink->set_meta(sink->host_data, str("door of " + std::to_string(door->value)), str(text + " a" + std::to_string(d.scale_axis)), status);
+  }
   (void)sink->set_meta(sink->host_data, str("compiler"), str("trial 1"), status);
   (void)sink->set_compat(sink->host_data, "cc", 2, str("trial chips"), status);
   if (request->graph->blob_count > 0) (void)sink->use_weight(sink->host_data, 0, str("w"), status);
@@ -526,6 +535,57 @@ int32_t estimate(optima_plugin* plugin, const optima_check_request* request, int
   });
 }
 
+// The good offer is i8 with a scale for each element of dim 0, of which there are 2; then f32 in another order.
+int32_t offer_doors(optima_plugin*, const optima_door_request* request, optima_add_door add, void* data, optima_status* status) {
+  const std::string act = option(request->options, request->option_count, "trial.act");
+  throw_as(act);
+  if (act == "offer fails") return fail(status, OPTIMA_TOOL_FAILED, "the layouter is gone");
+  const int64_t shape[] = {2, 3}, turned[] = {3, 2}, zero[] = {2, 0}, vast[] = {int64_t{1} << 40, int64_t{1} << 40}, below[] = {2, -3};
+  float scales[] = {0.5F, 0.25F, 1};
+  const int32_t zeros[] = {0, 0, 0}, points[] = {-128, 7, 1};
+  optima_door d{sizeof d, OPTIMA_I8, str(""), shape, 2, 2, scales, points, 0, 0};
+  if (act == "door size") d.struct_size = 12;
+  if (act == "door dtype") d.dtype = 77;
+  if (act == "door string") d.dtype = OPTIMA_STRING;
+  if (act == "door rank") d.rank = 65;
+  if (act == "door rank below") d.rank = -1;
+  if (act == "door no shape") d.shape = nullptr;
+  if (act == "door zero") d.shape = zero;
+  if (act == "door below") d.shape = below;
+  if (act == "door vast") d.shape = vast;
+  if (act == "door layout long") d.layout = str("0123456789012345678901234567890123456789012345678901234567890123456789");
+  if (act == "door layout null") d.layout = {nullptr, 4};
+  if (act == "door layout odd") d.layout = str("NH\nWC");
+  if (act == "door scales") d.scale_count = 3;
+  if (act == "door scales without") d.scales = nullptr;
+  if (act == "door scales endless") d.scale_count = ~0U;
+  if (act == "door axis") d.scale_axis = 2;
+  if (act == "door one scale") d.scale_count = 1;
+  if (act == "door scale zero") scales[1] = 0;
+  if (act == "door scale nan") scales[0] = __builtin_nanf("");
+  if (act == "door scale endless") scales[0] = 1 / 0.0F;
+  if (act == "door usual") d = {sizeof d, OPTIMA_F32, str(""), shape, 2, 0, nullptr, nullptr, -1, 0};
+  if (act == "door zeros") d.zero_points = zeros;
+  if (act == "doors endless")
+    for (int k = 0; k < 1000; ++k)
+      if (const int32_t code = add(data, &d)) return code;
+  if (act == "door unnoticed") {
+    d.rank = 65;
+    return (void)add(data, &d), OPTIMA_OK;
+  }
+  if (const int32_t code = add(data, &d)) return code;
+  const optima_door other{sizeof other, OPTIMA_F32, str("CN"), turned, 2, 0, nullptr, nullptr, -1, 0};
+  return add(data, &other);
+}
+
+int32_t take_door(optima_plugin*, const optima_door_request* request, const optima_door* door, int32_t* taken, optima_status* status) {
+  const std::string act = option(request->options, request->option_count, "trial.act");
+  throw_as(act);
+  if (act == "take fails") return fail(status, OPTIMA_TOOL_FAILED, "the layouter is gone");
+  *taken = act == "take seven" ? 7 : door->dtype == OPTIMA_I8;
+  return OPTIMA_OK;
+}
+
 int32_t profile_enable(optima_context* context, uint32_t on, optima_status*) { return of(context)->profiling = on, OPTIMA_OK; }
 int32_t profile_read(optima_context* context, int32_t (*add)(void*, const optima_event*, uint32_t), void* data, optima_status*) {
   const Trial& trial = *of(context)->program->trial;
@@ -607,10 +667,11 @@ const void* get_extension(optima_plugin* plugin, optima_str id) {
   static constexpr optima_cost_model cost = {sizeof cost, 0, estimate};
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
   static constexpr optima_async async = {sizeof async, 0, submit, cancel};
+  static constexpr optima_doors doors = {sizeof doors, 0, offer_doors, take_door};
   static constexpr optima_memory memory = {sizeof memory, 0, nullptr, memory_alloc, memory_free, memory_import, memory_copy};
   const std::pair<const char*, const void*> tables[] = {{OPTIMA_EXT_COMPILER, &compiler}, {OPTIMA_EXT_RUNTIME, &runtime}, {OPTIMA_EXT_SCHEMA, &schema},
                                                         {OPTIMA_EXT_COST, &cost},         {OPTIMA_EXT_PROFILE, &profile}, {OPTIMA_EXT_ASYNC, &async},
-                                                        {OPTIMA_EXT_MEMORY, of(plugin)->act == "memory" ? &memory : nullptr}};
+                                                        {OPTIMA_EXT_DOOR, &doors},        {OPTIMA_EXT_MEMORY, of(plugin)->act == "memory" ? &memory : nullptr}};
   for (const auto& [name, table] : tables)
     if (optima_str_is(id, name)) return table;
   return nullptr;
