@@ -5,6 +5,7 @@
 #include "core/package/meta_parts.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/door.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima::detail {
@@ -43,6 +44,13 @@ Result<PackageTensor> read_tensor(const JsonReader& r, std::string name) {
   OPTIMA_ASSIGN(t.attr, r.string("attr"));
   if (t.attr != "input" && t.attr != "output" && t.attr != "intermediate")
     return invalid_input(cat(r.place(), ".attr: found ", quote(t.attr), ", wanted input, output or intermediate"));
+  if (!r.has("door")) return t;
+  OPTIMA_ASSIGN(const JsonReader door, r.object("door"));
+  if (t.attr != "intermediate") return invalid_input(cat(door.place(), ": found one of an ", t.attr, ", wanted none"));
+  if (t.unranked || std::any_of(t.shape.begin(), t.shape.end(), [](int64_t d) { return d < 1; }))
+    return invalid_input(cat(door.place(), ": found one of a tensor of unknown or empty shape, wanted none"));
+  OPTIMA_ASSIGN(t.door, door_from_json(door));
+  if (const std::string wrong = wrong_with(t.door, t.dtype, t.shape); !wrong.empty()) return invalid_input(cat(door.place(), ": the door ", wrong));
   return t;
 }
 

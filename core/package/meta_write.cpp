@@ -7,6 +7,7 @@
 #include "core/support/json.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/door.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
@@ -65,7 +66,11 @@ Json pass_json(const std::vector<PassThrough>& passes) {
 
 Json tensors_json(const std::vector<PackageTensor>& tensors) {
   Json out = Json::object();
-  for (const PackageTensor& t : tensors) append_member(out, t.name, {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}});
+  for (const PackageTensor& t : tensors) {
+    Json one = {{"dtype", dtype_name(t.dtype)}, {"shape", shape_json(t)}, {"attr", t.attr}};
+    if (!t.door.is_usual()) one["door"] = door_to_json(t.door);
+    append_member(out, t.name, std::move(one));
+  }
   return out;
 }
 
@@ -124,11 +129,20 @@ Json variant_json(const PackageVariant& v, int64_t format) {
   return out;
 }
 
+bool has_doors(const std::vector<PackageTensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const PackageTensor& t) { return !t.door.is_usual(); });
+}
+
 int64_t format_of(const Package& package) {
+  int64_t format = has_doors(package.tensors) ? 3 : 1;
   for (const PackageVariant& v : package.variants)
     for (const PackageSubgraph& s : v.subgraphs)
-      if (!s.flow.empty()) return 2;
-  return 1;
+      for (const FlowNode& node : s.flow) {
+        format = std::max<int64_t>(format, 2);
+        for (const FlowBody& body : node.bodies)
+          if (has_doors(body.tensors)) format = 3;
+      }
+  return format;
 }
 
 }  // namespace

@@ -13,8 +13,9 @@
 
 namespace optima {
 
-/// Newest package format this code writes and reads. Format 1 has no nodes that the host drives; a package without any is written as 1.
-constexpr int64_t kPackageFormat = 2;
+/// Newest package format this code writes and reads. A package is written in the oldest that has what is in it: 2 for nodes that the host
+/// drives, 3 for tensors that go through another door than the usual one.
+constexpr int64_t kPackageFormat = 3;
 
 struct PackageTensor {
   std::string name;
@@ -23,6 +24,7 @@ struct PackageTensor {
   std::vector<std::string> symbols;   ///< per dim, empty = none; may be empty as a whole
   bool unranked = false;
   std::string attr;                   ///< "input", "output", "intermediate"
+  Door door = {};                     ///< how it lies between subgraphs; not the usual one: "intermediate" of known shape only
 };
 
 struct PackageFile {

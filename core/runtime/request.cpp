@@ -7,6 +7,7 @@
 #include "core/runtime/request_state.hpp"
 #include "core/support/text.hpp"
 #include "core/support/wait.hpp"
+#include "core/tensor_io/door.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
@@ -107,7 +108,7 @@ Result<Tensor> Request::output(size_t index) const {
   return state_->output(index);
 }
 
-Result<std::vector<Tensor>> Request::cuts() const {
+Result<std::vector<Tensor>> Request::cuts(std::vector<std::string>* unread) const {
   if (!state_->plan.keep_cuts || !state_->has_outputs) return Status(StatusKind::Usage, "the request kept no cut tensors, wanted a model loaded with keep_cuts and a successful run");
   std::vector<Tensor> out;
   for (const Step& step : state_->plan.steps)
@@ -116,6 +117,13 @@ Result<std::vector<Tensor>> Request::cuts() const {
       if (s.slot->home == Slot::Home::Output) continue;
       Tensor t;
       t.name = s.slot->name, t.dtype = s.slot->dtype, t.shape = s.dims, t.data = s.data, t.size = s.size;
+      if (const PackageTensor* own = s.slot->through) {
+        Result<Tensor> read = read_through(t, own->door, own->dtype, own->shape);
+        if (!read.ok() && read.status().kind() != StatusKind::InvalidInput) return read.status();
+        if (!read.ok() && unread) unread->push_back(cat("tensor ", quote(t.name), ": ", read.status().message()));
+        if (!read.ok()) continue;
+        t = std::move(*read);
+      }
       out.push_back(std::move(t));
     }
   return out;

@@ -39,8 +39,9 @@ class Request {
   Result<Tensor> output(size_t index) const;
 
   /// Every tensor between subgraphs of the last successful run, in order of production, without a copy: valid until the next
-  /// run or the end of the request. Usage unless the model was loaded with keep_cuts.
-  Result<std::vector<Tensor>> cuts() const;
+  /// run or the end of the request. One that goes through another door than the usual one is read out of it, into bytes of its own; where it
+  /// cannot be it is left out, and `unread`, unless null, gets a sentence. Usage unless the model was loaded with keep_cuts.
+  Result<std::vector<Tensor>> cuts(std::vector<std::string>* unread = nullptr) const;
 
   /// From now on each run finds in the input what the run before left in the output. The state is the request's own memory; it starts
   /// from what was last set as the input, read again at each start, else from zeros. set_input() starts it again. No copy is made unless

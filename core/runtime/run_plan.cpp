@@ -6,6 +6,7 @@
 
 #include "core/runtime/arena.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/door.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
@@ -32,6 +33,7 @@ struct Builder {
   std::map<std::string_view, uint32_t> by_name;
 
   Result<uint32_t> slot_of(const std::string& name);
+  Result<uint32_t> usual_slot_of(const std::string& name);
   Status merge_binding(Slot& slot, const Binding& binding, const std::string& place);
   Status add_step(uint32_t position);
   Status add_flow(uint32_t position, const FlowNode& node);
@@ -59,10 +61,18 @@ Result<uint32_t> Builder::slot_of(const std::string& name) {
   slot.shape = t->shape;
   slot.symbols = t->symbols;
   slot.unranked = t->unranked;
+  if (!t->door.is_usual()) slot.dtype = t->door.dtype, slot.shape = t->door.shape, slot.symbols.clear(), slot.through = t;
   const auto number = static_cast<uint32_t>(plan.slots.size());
   plan.slots.push_back(std::move(slot));
   by_name[t->name] = number;
   return number;
+}
+
+// Of a tensor that the host itself reads or writes.
+Result<uint32_t> Builder::usual_slot_of(const std::string& name) {
+  OPTIMA_ASSIGN(const uint32_t slot, slot_of(name));
+  if (plan.slots[slot].through) return invalid_input(cat("tensor ", quote(name), " lies as ", door_text(plan.slots[slot].through->door), " where the host reads or writes it, wanted no door"));
+  return slot;
 }
 
 // The more exact of both sides wins; a contradiction means that the artifact is not the package's.
@@ -125,7 +135,7 @@ Status Builder::add_step(uint32_t position) {
 Result<OutputSource> Builder::flow_input(const FlowInput& in, uint32_t step) {
   OutputSource out;
   if (!in.tensor.empty()) {
-    OPTIMA_ASSIGN(out.slot, slot_of(in.tensor));
+    OPTIMA_ASSIGN(out.slot, usual_slot_of(in.tensor));
     plan.slots[out.slot].last = step;
   } else if (!in.weight.empty()) {
     OPTIMA_ASSIGN(out.constant, reader.weight(in.weight));
@@ -142,7 +152,7 @@ Result<FlowBodyPlan> Builder::flow_body(const FlowBody& body, uint32_t step) {
   Builder inside{reader, variant, programs, {body.inputs, body.outputs, body.tensors, body.pass_through, first, body.count}, {}, {}};
   OPTIMA_ASSIGN(out.plan, inside.run(false));
   for (size_t i = 0; i < body.captures.size(); ++i) {
-    OPTIMA_ASSIGN(const uint32_t s, slot_of(body.captures[i]));
+    OPTIMA_ASSIGN(const uint32_t s, usual_slot_of(body.captures[i]));
     Slot& slot = plan.slots[s];
     const Slot& wanted = out.plan.slots[out.plan.inputs[body.inputs.size() - body.captures.size() + i]];
     slot.last = step;
@@ -174,7 +184,7 @@ Status Builder::add_flow(uint32_t position, const FlowNode& node) {
   for (const std::string& name : node.outputs) {
     uint32_t slot = OPTIMA_NONE;
     if (!name.empty()) {
-      OPTIMA_ASSIGN(slot, slot_of(name));
+      OPTIMA_ASSIGN(slot, usual_slot_of(name));
       plan.slots[slot].first = plan.slots[slot].last = number;
       step.outputs.push_back(slot);
     }
@@ -196,7 +206,7 @@ Status Builder::add_output(const std::string& name) {
       return invalid_input(cat("output ", quote(name), ": its constant has ", source.constant.size, " bytes, wanted what its type and shape say"));
   } else {
     const std::string& from = pass != scope.pass_through.end() ? pass->input : name;
-    OPTIMA_ASSIGN(source.slot, slot_of(from));
+    OPTIMA_ASSIGN(source.slot, usual_slot_of(from));
     Slot& slot = plan.slots[source.slot];
     source.is_alias = slot.home == Slot::Home::Input || slot.home == Slot::Home::Output;
     if (!source.is_alias) slot.home = Slot::Home::Output;
@@ -286,7 +296,7 @@ Status Builder::place() {
 Result<RunPlan> Builder::run(bool keep_cuts) {
   plan.keep_cuts = keep_cuts;
   for (const std::string& name : scope.inputs) {
-    OPTIMA_ASSIGN(const uint32_t slot, slot_of(name));
+    OPTIMA_ASSIGN(const uint32_t slot, usual_slot_of(name));
     plan.slots[slot].home = Slot::Home::Input;
     plan.inputs.push_back(slot);
   }

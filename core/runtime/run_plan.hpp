@@ -21,10 +21,11 @@ constexpr size_t kMostDims = 64;
 struct Slot {
   enum class Home { Input, Output, Arena, Dynamic };  ///< user's or request's buffer, arena offset, buffer sized while running
   std::string name;
-  int32_t dtype = OPTIMA_UNDEFINED;
-  std::vector<int64_t> shape;        ///< -1 = dynamic; package and bindings merged
+  int32_t dtype = OPTIMA_UNDEFINED;  ///< as it lies: its door's, where it has one
+  std::vector<int64_t> shape;        ///< likewise; -1 = dynamic; package and bindings merged
   std::vector<std::string> symbols;  ///< per dim
   bool unranked = false;
+  const PackageTensor* through = nullptr;  ///< the package's, where it goes through another door than the usual one
   Home home = Home::Dynamic;
   bool is_static = false;
   uint64_t size = 0;         ///< bytes by shape; 0 unless static

@@ -30,7 +30,8 @@ Status run_till_cancelled(Request& request, const std::atomic<bool>* flag) {
   }
 }
 
-Result<std::vector<Tensor>> run_package_side(const CompareSide& side, const std::vector<Tensor>& inputs, bool cuts, const std::atomic<bool>* flag) {
+Result<std::vector<Tensor>> run_package_side(const CompareSide& side, const std::vector<Tensor>& inputs, bool cuts, std::vector<std::string>& unread,
+                                             const std::atomic<bool>* flag) {
   OPTIMA_ASSIGN(std::unique_ptr<Request> request, Request::create(*side.model));
   for (const Tensor& t : inputs) {
     OPTIMA_ASSIGN(const size_t index, request->input_index(t.name));
@@ -39,7 +40,7 @@ Result<std::vector<Tensor>> run_package_side(const CompareSide& side, const std:
   OPTIMA_RETURN_IF_ERROR(run_till_cancelled(*request, flag));
   std::vector<Tensor> borrowed, out;
   if (cuts) {
-    OPTIMA_ASSIGN(borrowed, request->cuts());
+    OPTIMA_ASSIGN(borrowed, request->cuts(&unread));
   }
   for (size_t i = 0; i < side.model->outputs().size(); ++i) {
     OPTIMA_ASSIGN(Tensor t, request->output(i));
@@ -67,10 +68,10 @@ std::set<std::string> cut_names(const CompareSide& a, const CompareSide& b) {
 }
 
 Result<std::vector<Tensor>> tensors_of(const Registry& registry, const CompareSide& side, const std::vector<Tensor>& inputs,
-                                       const std::set<std::string>& cuts, const std::atomic<bool>* flag) {
+                                       const std::set<std::string>& cuts, std::vector<std::string>& unread, const std::atomic<bool>* flag) {
   if (side.is_folder) return side.outputs;
   Result<std::vector<Tensor>> out = side.graph ? run_reference(*side.graph, inputs, evaluate_by_plugins(registry), cuts, flag)
-                                               : run_package_side(side, inputs, !cuts.empty(), flag);
+                                               : run_package_side(side, inputs, !cuts.empty(), unread, flag);
   if (out.status().kind() == StatusKind::Cancelled) return out.status();
   if (!out.ok()) return out.status().within(side.path);
   return out;
@@ -167,8 +168,10 @@ Result<CompareReport> compare_sides(const Registry& registry, const CompareSide&
                                     const CompareOptions& options) {
   const std::set<std::string> cuts = options.at_cuts ? cut_names(a, b) : std::set<std::string>();
   if (options.at_cuts && cuts.empty()) return usage_error("--at-cuts wants a package on one side at least");
-  OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(registry, a, inputs, cuts, options.cancelled));
-  OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(registry, b, inputs, cuts, options.cancelled));
+  std::vector<std::string> not_compared;
+  if (std::string inside = options.at_cuts ? left_out(a, b) : ""; !inside.empty()) not_compared.push_back(std::move(inside));
+  OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(registry, a, inputs, cuts, not_compared, options.cancelled));
+  OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(registry, b, inputs, cuts, not_compared, options.cancelled));
   CompareReport out;
   for (const std::string& name : order_of(a, b, wanted)) {
     const Tensor *w = find(wanted, name), *g = find(got, name);
@@ -179,7 +182,7 @@ Result<CompareReport> compare_sides(const Registry& registry, const CompareSide&
     if (!c->within && out.first_bad.empty()) out.first_bad = bad_sentence(out.tensors.back());
   }
   if (out.tensors.empty()) return invalid_input(cat(a.path, " and ", b.path, " have no output of the same name"));
-  if (options.at_cuts) out.not_compared = left_out(a, b);
+  out.not_compared = join(not_compared, "; ");
   return out;
 }
 

@@ -74,9 +74,9 @@ TEST_CASE("what is no package is said so") {
 
 TEST_CASE("a newer format is refused with both numbers, before anything else is judged") {
   Sample s;
-  put(s.folder + "/model.meta", "{\"format\": 3, \"everything\": \"else is new\"}");
+  put(s.folder + "/model.meta", "{\"format\": 4, \"everything\": \"else is new\"}");
   CHECK(s.open().kind() == StatusKind::InvalidInput);
-  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 3, wanted 2 or older: a newer optima made it");
+  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 4, wanted 3 or older: a newer optima made it");
 }
 
 TEST_CASE("a flipped byte in model.meta is found") {
@@ -188,7 +188,7 @@ TEST_CASE("absurd numbers in model.meta are refused with their place") {
   check("\"size\": 6", "\"size\": -6", ".variants[0].subgraphs[0].files[0].size: found size -6, wanted 0 to 70368744177664");
   check("\"index\": 1", "\"index\": 7", ".variants[0].subgraphs[1].index: found 7, wanted 1");
   check("\"slot\": 0", "\"slot\": 4294967296", ".variants[0].subgraphs[0].target.slot: found 4294967296, wanted 0 to 4294967295");
-  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1 to 2");
+  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1 to 3");
   check("\"format\": 1", "\"format\": \"1\"", ".format: found string, wanted an integer");
   check("\"shape\": [\n        4\n      ]", "\"shape\": [\n        4611686018427387904, 8\n      ]",
         ".tensors.cut.shape: a tensor of shape 4611686018427387904x8 is absurdly large");
@@ -212,6 +212,42 @@ TEST_CASE("tensors read before they are written, written twice, or never written
   CHECK(message("\"outputs\": [\n            \"out\"\n          ]", "\"outputs\": []") == ".variants[0]: output 'out' of the model is never written");
   CHECK(message("\"output\": \"in\",\n          \"input\": \"in\"", "\"output\": \"in\",\n          \"input\": \"no\"") ==
         ".variants[0].pass_through: 'no' is not an input of the model");
+}
+
+TEST_CASE("a door is read as it was written, in a package of format 3") {
+  Sample s;
+  PackageTensor& cut = s.package.tensors[0];
+  REQUIRE(cut.name == "cut");
+  cut.door.dtype = OPTIMA_I8, cut.door.layout = "N2n", cut.door.shape = {2, 2}, cut.door.scales = {0.1F}, cut.door.zero_points = {-7};
+  s.package.variants[0].main = 2;
+  const std::string meta = write_meta(s.package);
+  CHECK(meta.find("\"format\": 3") != std::string::npos);
+  const Result<Package> back = read_meta(meta, "m");
+  REQUIRE_MESSAGE(back.ok(), back.status().message());
+  CHECK(back->find_tensor("cut")->door == cut.door);
+  CHECK(back->find_tensor("cut")->shape == std::vector<int64_t>{4});
+  CHECK(back->find_tensor("out")->door.is_usual());
+  CHECK(write_meta(*back) == meta);
+}
+
+TEST_CASE("doors that cannot be, and those of inputs and outputs, are refused with their place") {
+  Sample s;
+  const std::string good = get(s.folder + "/model.meta");
+  const auto message = [&](const std::string& attr, const std::string& door) {
+    put(s.folder + "/model.meta", forged(s.folder, "\"attr\": \"" + attr + "\"", "\"attr\": \"" + attr + "\", \"door\": " + door));
+    const std::string out = s.open().message();
+    put(s.folder + "/model.meta", good);
+    return out.empty() ? out : out.substr(out.find("model.meta'") + 11);
+  };
+  const std::string fine = R"({"dtype": "int8", "shape": [4], "scales": [1]})";
+  CHECK(message("intermediate", fine).empty());
+  CHECK(message("output", fine) == ".tensors.out.door: found one of an output, wanted none");
+  CHECK(message("input", fine) == ".tensors.in.door: found one of an input, wanted none");
+  CHECK(message("intermediate", "7") == ".tensors.cut.door: found number, wanted an object");
+  CHECK(message("intermediate", R"({"dtype": "float32", "shape": [4]})") == ".tensors.cut.door: the door is the usual one, wanted another");
+  CHECK(message("intermediate", R"({"dtype": "int8", "shape": [1000000000000000]})") == ".tensors.cut.door: the door stores more than 140737488355328 bytes");
+  CHECK(message("intermediate", R"({"dtype": "int8", "shape": [4], "scales": [1, 2], "scale_axis": 0})") ==
+        ".tensors.cut.door: the door has 2 scales, wanted 0, 1 or 4 (dim 0 of the tensor)");
 }
 
 TEST_CASE("members of a later optima are ignored") {
