@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/backend/refused.hpp"
+#include "core/compile/doors.hpp"
 #include "core/compile/own_operators.hpp"
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
@@ -146,11 +147,12 @@ Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, con
   return make_plan_with(planned.graph, placement, planned.wishes);
 }
 
-/// Compiles until no plugin refuses a node any more; leaves the plan that held.
+/// Compiles until no plugin refuses a node any more; leaves the plan that held, with its doors.
 Result<detail::BuildResult> build(const CompileRequest& request, Planned& planned, Registry& registry, PackageWriter& writer,
                                   const ProgressReport& progress) {
   OPTIMA_ASSIGN(PlacementRequest placement, placement_request(request.plan, planned, registry));
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    OPTIMA_RETURN_IF_ERROR(detail::choose_doors(planned, registry));
     OPTIMA_ASSIGN(detail::BuildResult built, detail::build_subgraphs(request, planned, registry, writer, progress));
     if (built.refusals.empty()) return built;
     for (uint32_t i = 0; i < count_subgraphs(planned.plan); ++i) OPTIMA_RETURN_IF_ERROR(writer.drop_subgraph(i));

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "core/compile/doors.hpp"
 #include "core/compile/scopes.hpp"
 #include "core/loader/calls.hpp"
 #include "core/placement/other_servers.hpp"
@@ -74,6 +75,7 @@ class Builder {
     job.graph = &packed.raw;
     job.blobs = piece.blobs;
     job.device = on.target;
+    job.doors = doors_of(*scope(index).plan, numbered_[index].position, piece.main());
     job.stem = cat("subgraph_", index);
     OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
     job.threads = threads_each_;

@@ -173,6 +173,7 @@ class Description {
         for (const uint32_t v : g.nodes[n].outputs)
           if (v != OPTIMA_NONE && is_read(scope, v)) add(v, "intermediate");
     }
+    for (const CutTensor& cut : scope.plan->cuts) by_name.at(cut.name).door = cut.door;
     std::vector<PackageTensor> out;
     for (auto& [name, tensor] : by_name) out.push_back(std::move(tensor));
     return out;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/backend/device.hpp"
+#include "core/backend/door.hpp"
 #include "core/backend/manifest.hpp"
 #include "core/backend/target.hpp"
 #include "core/plan/question.hpp"
@@ -80,7 +81,13 @@ struct CutTensor {
   uint32_t value = 0;         ///< of the main graph
   uint32_t from = 0;          ///< subgraph
   std::vector<uint32_t> to;   ///< subgraphs, ascending
-  uint64_t bytes = 0;         ///< 0 when the shape is not static
+  uint64_t bytes = 0;         ///< through the usual door; 0 when the shape is not static
+  Door door = {};             ///< chosen while compiling
+
+  /// Bytes through its door.
+  uint64_t stored_bytes() const { return door.is_usual() ? bytes : door.bytes().value_or(0); }
+  /// Subgraphs that would have to convert it from or to the usual door: the one that makes it and those that read it; 0 through the usual.
+  size_t conversions_saved() const { return door.is_usual() ? 0 : 1 + to.size(); }
 };
 
 /// A tensor of the main graph that no constant gives: an edge of the graph, so that a plan can be drawn without its model.

@@ -6,6 +6,7 @@
 #include "core/plan/question_json.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/door.hpp"
 #include "optima/abi.h"
 
 namespace optima {
@@ -112,6 +113,17 @@ Json clones_to_json(const Plan& plan, const Subgraph& subgraph) {
   Json out = Json::array();
   for (const Clone& clone : subgraph.clones)
     out.push_back({{"node", clone.node}, {"name", plan.nodes[clone.node].name}, {"why", name_of(Why::Cloned)}, {"sentence", clone.sentence}});
+  return out;
+}
+
+Json cut_to_json(const Plan& plan, const CutTensor& cut) {
+  Json to = Json::array();
+  for (const uint32_t s : cut.to) to.push_back(plan.first + s);
+  Json out = {{"name", cut.name}, {"value", cut.value}, {"from", plan.first + cut.from}, {"to", std::move(to)}, {"bytes", cut.bytes}};
+  if (cut.door.is_usual()) return out;
+  Json& door = out["door"] = door_to_json(cut.door);
+  door["bytes"] = cut.stored_bytes();
+  door["conversions_saved"] = cut.conversions_saved();
   return out;
 }
 
@@ -376,6 +388,10 @@ class PlanReader {
       if (s <= from || s >= end) return error(at, cat("to: found subgraph ", s, ", wanted one behind ", from, " of ", end));
       out.to.push_back(static_cast<uint32_t>(s - plan_.first));
     }
+    if (at.has("door")) {
+      OPTIMA_ASSIGN(const JsonReader door, at.object("door"));
+      OPTIMA_ASSIGN(out.door, door_from_json(door));
+    }
     plan_.cuts.push_back(std::move(out));
     return {};
   }
@@ -459,11 +475,7 @@ Json plan_to_json(const Plan& plan) {
   Json& nodes = out["nodes"] = Json::array();
   for (size_t n = 0; n < plan.nodes.size(); ++n) nodes.push_back(node_to_json(plan, n));
   Json& cuts = out["cuts"] = Json::array();
-  for (const CutTensor& cut : plan.cuts) {
-    Json to = Json::array();
-    for (const uint32_t s : cut.to) to.push_back(plan.first + s);
-    cuts.push_back({{"name", cut.name}, {"value", cut.value}, {"from", plan.first + cut.from}, {"to", std::move(to)}, {"bytes", cut.bytes}});
-  }
+  for (const CutTensor& cut : plan.cuts) cuts.push_back(cut_to_json(plan, cut));
   Json& tensors = out["tensors"] = Json::array();
   for (const PlanTensor& tensor : plan.tensors) tensors.push_back(tensor_to_json(tensor));
   if (plan.question) out["question"] = detail::question_to_json(*plan.question);

@@ -105,7 +105,8 @@ std::string cuts_of(const Plan& plan, uint32_t subgraph) {
       continue;
     }
     const std::string size = cut.bytes ? human_bytes(cut.bytes) : "unknown size";
-    out += cat("  ", quote(cut.name), ", ", size, reads ? ", from subgraph " : ", to subgraph ");
+    const std::string door = cut.door.is_usual() ? "" : cat(" (", detail::door_of(cut), ")");
+    out += cat("  ", quote(cut.name), ", ", size, door, reads ? ", from subgraph " : ", to subgraph ");
     if (reads) out += cat(plan.first + cut.from);
     for (size_t i = 0; !reads && i < cut.to.size(); ++i) out += cat(i ? ", " : "", plan.first + cut.to[i]);
     out += "\n";

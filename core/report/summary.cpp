@@ -132,6 +132,19 @@ std::string not_as_asked(const Plan& plan) {
   return out;
 }
 
+// Cut tensors that do not go through the usual door, bodies' included.
+std::string doors(const Plan& plan) {
+  constexpr size_t kMostShown = 12;
+  std::string out;
+  size_t count = 0;
+  for_each_plan(plan, [&](const Plan& part, const std::string& body) {
+    for (const CutTensor& cut : part.cuts)
+      if (!cut.door.is_usual() && ++count <= kMostShown)
+        out += cat("cut ", quote(cut.name), body.empty() ? "" : cat(" in ", clean(body)), ": ", detail::door_of(cut), "\n");
+  });
+  return count > kMostShown ? cat(out, "... and ", count - kMostShown, " more\n") : out;
+}
+
 std::string notes(const Plan& plan) {
   std::vector<std::string> said;  // what the main graph's notes say already is not said again of a body
   std::string out;
@@ -148,7 +161,7 @@ std::string notes(const Plan& plan) {
 }  // namespace
 
 std::string placement_summary(const Plan& plan) {
-  return cat(head(plan), estimate(plan), devices(plan), bodies(plan), not_as_asked(plan), notes(plan));
+  return cat(head(plan), estimate(plan), devices(plan), bodies(plan), doors(plan), not_as_asked(plan), notes(plan));
 }
 
 }  // namespace optima

@@ -25,4 +25,7 @@ std::string count_of(size_t count, std::string_view thing);
 /// "a, b, c, ... (12 in all)".
 std::string shortened(const std::vector<std::string>& names, size_t most);
 
+/// "int8[1x3x8x8], 768 bytes -> 192 bytes, no conversion at 2 ends": of a cut tensor that does not go through the usual door.
+std::string door_of(const CutTensor& cut);
+
 }  // namespace optima::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include "core/support/json_value.hpp"
 
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
