@@ -15,8 +15,6 @@
 #include <llvm/TargetParser/Triple.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 
-#include <cinttypes>
-#include <cstdio>
 #include <memory>
 
 #include "optima/plugin/error.hpp"
@@ -33,37 +31,26 @@ namespace {
 
 std::string message(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-/// Adds `kernel`, which calls the template with literals. Returns the template.
-llvm::Function* wrap(llvm::Module& m, const KernelSpec& spec) {
+/// Adds `kernel`, which calls the template with a constant of its literals: optimisation reads it away.
+void wrap(llvm::Module& m, const KernelSpec& spec) {
   llvm::Function* f = m.getFunction(spec.entry);
-  const size_t tail = 4;  // args, u0, u1, scratch
   if (!f) fail(spec, "there is no such template");
-  if (f->arg_size() != spec.literals.size() + tail)
-    fail(spec, std::to_string(spec.literals.size()) + " literals given, wanted " + std::to_string(f->arg_size() - tail));
-  std::vector<llvm::Type*> params;
-  for (const llvm::Argument& a : f->args())
-    if (a.getArgNo() >= spec.literals.size()) params.push_back(a.getType());
+  const uint64_t given = spec.literals.size() * sizeof(int64_t), wanted = f->arg_empty() ? 0 : f->getArg(0)->getDereferenceableBytes();
+  if (given != wanted) fail(spec, "literals of " + std::to_string(given) + " bytes given, wanted " + std::to_string(wanted));
   llvm::LLVMContext& ctx = m.getContext();
+  const std::vector<llvm::Type*> params(f->getFunctionType()->param_begin() + 1, f->getFunctionType()->param_end());
+  const std::vector<uint64_t> bits(spec.literals.begin(), spec.literals.end());
+  llvm::Constant* words = llvm::ConstantDataArray::get(ctx, bits);
+  auto* literals = new llvm::GlobalVariable(m, words->getType(), true, llvm::GlobalValue::PrivateLinkage, words, "literals");
+  literals->setAlignment(llvm::Align(alignof(int64_t)));
   auto* kernel = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(ctx), params, false),
                                         llvm::Function::ExternalLinkage, "kernel", m);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(ctx, "", kernel));
-  std::vector<llvm::Value*> values;
-  for (const llvm::Argument& a : f->args()) {
-    const unsigned i = a.getArgNo();
-    if (i >= spec.literals.size()) {
-      values.push_back(kernel->getArg(i - static_cast<unsigned>(spec.literals.size())));
-    } else if (const float* real = std::get_if<float>(&spec.literals[i])) {
-      if (!a.getType()->isFloatTy()) fail(spec, "literal " + std::to_string(i) + " is a float, the parameter is not");
-      values.push_back(llvm::ConstantFP::get(ctx, llvm::APFloat(*real)));
-    } else {
-      if (!a.getType()->isIntegerTy()) fail(spec, "literal " + std::to_string(i) + " is an integer, the parameter is not");
-      values.push_back(llvm::ConstantInt::getSigned(a.getType(), std::get<int64_t>(spec.literals[i])));
-    }
-  }
+  std::vector<llvm::Value*> values{literals};
+  for (llvm::Argument& a : kernel->args()) values.push_back(&a);
   b.CreateCall(f, values);
   b.CreateRetVoid();
   kernel->addFnAttr(llvm::Attribute::NoUnwind);
-  return f;
 }
 
 /// Hides everything but `kernel` and replaces the build machine's target attributes by the wanted CPU's.
@@ -151,12 +138,7 @@ void check_undefined(const std::string& object, const KernelSpec& spec) {
 
 std::string to_text(const KernelSpec& spec) {
   std::string out = spec.entry + "(";
-  for (size_t i = 0; i < spec.literals.size(); ++i) {
-    char number[40];
-    if (const float* real = std::get_if<float>(&spec.literals[i])) std::snprintf(number, sizeof number, "%af", double(*real));
-    else std::snprintf(number, sizeof number, "%" PRId64, std::get<int64_t>(spec.literals[i]));
-    out += (i ? "," : "") + std::string(number);
-  }
+  for (size_t i = 0; i < spec.literals.size(); ++i) out += (i ? "," : "") + std::to_string(spec.literals[i]);
   return out + ")" + (spec.expression.empty() ? "" : " " + spec.expression);
 }
 

@@ -8,12 +8,12 @@
 
 namespace optima::llvm_cpu {
 
-/// A template of the target's bitcode with literals in place of its leading parameters, optimised for the target's CPU:
+/// A template of the target's bitcode with constants for its literals, optimised for the target's CPU:
 /// the bytes of a relocatable object that defines `kernel` and needs at most memcpy, memmove and memset.
 /// Any thread; own LLVM context. Throws sdk::Error(OPTIMA_INTERNAL) naming the spec when LLVM refuses.
 std::string specialise(const KernelSpec& spec, const Target& target);
 
-/// "k_conv(2,14,1.5f,...)": for messages and as part of the cache key.
+/// "k_conv(2,14,...)", reals as their bits: for messages and as part of the cache key.
 std::string to_text(const KernelSpec& spec);
 
 }  // namespace optima::llvm_cpu

@@ -61,7 +61,7 @@ Draft plan_and_build(const GraphView& graph, const Target& target, bool winograd
     builder.build(draft.specs);
     const size_t before = spilled.size();
     for (const KernelSpec& spec : draft.specs)
-      if (has_tile(spec) && builder.kernel(spec).loops.spills()) spilled.insert(to_text(spec));
+      if (spec.has_tile && builder.kernel(spec).loops.spills()) spilled.insert(to_text(spec));
     if (spilled.size() == before || round == kMostRounds) return draft;
   }
 }

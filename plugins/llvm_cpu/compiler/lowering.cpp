@@ -6,7 +6,6 @@
 
 #include "optima/plugin/manifest.hpp"
 #include "plugins/llvm_cpu/compiler/signature.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
 
 namespace optima::llvm_cpu {
 

@@ -56,8 +56,9 @@ struct Lowering {
   std::string_view domain = "";
 };
 
-/// Rows of one family; each file of lower/ defines one such function and lists it in lower/families.cpp.
+/// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.
 using Family = std::span<const Lowering>;
+std::span<const Family> families();
 /// All rows, sorted by (domain, op, since_min).
 std::span<const Lowering> all_lowerings();
 /// The row for a node, or null.

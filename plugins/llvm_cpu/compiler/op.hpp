@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/compiler: what a lowering hands to the planner. Knows no LLVM and no runtime; plain data, compared by content.
 //
-// A kernel template is an extern "C" always_inline function `k_<family>` in kernels/*.cpp:
-//   void k_family(<int64_t or float literals>, void* const* args, int64_t u0, int64_t u1, char* scratch)
-// Code generation turns its leading parameters into the literals of a KernelSpec. What remains is the signature that every
-// compiled kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the units of work to do, any split of
+// A kernel template is an extern "C" always_inline function `k_<family>` in kernels/*.hpp:
+//   void k_family(const Family& literals, void* const* args, int64_t u0, int64_t u1, char* scratch)
+// Code generation makes the literals of a KernelSpec its first argument. What remains is the signature that every compiled
+// kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the units of work to do, any split of
 // [0, units) over threads must give the same bytes; scratch = Op::scratch_per_thread bytes, 64-byte aligned, not cleared,
 // shared by nobody else during the call. The 64 bytes before scratch are a header of two uint64_t words used: [0] names this
 // step of this inference (set before every call, never 0), [1] belongs to the kernels of the thread: a kernel that prepares
@@ -14,9 +14,10 @@
 // buffers and temporaries lies at least one readable vector.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace optima::llvm_cpu {
@@ -25,20 +26,31 @@ namespace optima::llvm_cpu {
 /// with VL = Target::vector_width; lanes past the last channel hold anything, NaN included.
 enum class Layout : uint8_t { Plain, Blocked };
 
-using Literal = std::variant<int64_t, float>;  ///< a template parameter of type int64_t or float
+/// The words of a template's literals. Does not compile for a struct with padding.
+template <class Literals>
+constexpr auto words_of(const Literals& literals) {
+  return std::bit_cast<std::array<int64_t, sizeof(Literals) / sizeof(int64_t)>>(literals);
+}
 
 /// One kernel, by content: equal specs give one .so file.
 struct KernelSpec {
   std::string entry;              ///< "k_conv"
-  std::vector<Literal> literals;  ///< values of all leading parameters, in order
+  std::vector<int64_t> literals;  ///< the bytes of the template's struct of literals
   std::string expression{};       ///< of element-wise chains (define_expression in codegen/expression.hpp); else empty
+  bool has_tile = false;          ///< its speed hangs on accumulators in registers: the family retries with LowerContext::is_bad
+
+  KernelSpec() = default;
+  /// Literals: a struct of kernels/*.hpp (see kernels/parts/literals.hpp).
+  template <class Literals>
+    requires requires { Literals::entry; }
+  KernelSpec(const Literals& of, std::string text = {}) : entry(Literals::entry), expression(std::move(text)) {
+    [[maybe_unused]] constexpr auto no_padding = words_of(Literals{});
+    const auto words = words_of(of);
+    literals.assign(words.begin(), words.end());
+    has_tile = requires { Literals::has_tile; };
+  }
   bool operator==(const KernelSpec&) const = default;
 };
-
-/// True for kernels whose speed hangs on accumulators in registers; their families retry with LowerContext::is_bad.
-inline bool has_tile(const KernelSpec& spec) {
-  return spec.entry == "k_conv" || spec.entry == "k_pointwise" || spec.entry == "k_winograd";
-}
 
 /// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float.
 struct Pack {

@@ -8,6 +8,7 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
 namespace optima::llvm_cpu {
@@ -166,12 +167,13 @@ class Planner : public LowerContext {
     const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), vl = target_.vector_width;
     if (layout == Layout::Plain && pixels == 1 && (dims[0] == 1 || dims[1] % vl == 0)) return made_[{value, layout}] = source->second;
     Op op;
-    op.kernel = {layout == Layout::Plain ? "k_from_blocked" : "k_to_blocked", {dims[1], pixels}};
+    if (layout == Layout::Plain) op.kernel = k::FromBlocked{.C = dims[1], .P = pixels};
+    else op.kernel = k::ToBlocked{.C = dims[1], .P = pixels};
     Operand to = fresh(value, layout);
     made_[{value, layout}] = to;
     to.written = true;
     op.args = {made_[{value, from}], to};
-    op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + 63) / 64);
+    op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + k::kStrip - 1) / k::kStrip);
     op.work = elements(dims, Layout::Blocked, target_) * 2;
     op.label = layout == Layout::Plain ? "to plain" : "to blocked";
     emit(std::move(op));
@@ -202,9 +204,9 @@ class Planner : public LowerContext {
     buffers_.back().where = Buffer::Output, buffers_.back().number = output;
     to.written = true;
     Op op;
-    op.kernel = {"k_copy_bytes", {static_cast<int64_t>(size)}};
+    op.kernel = k::CopyBytes{.bytes = static_cast<int64_t>(size)};
     op.args = {from, to};
-    op.units = static_cast<int64_t>((size + 4095) / 4096);
+    op.units = (static_cast<int64_t>(size) + k::kCopyPiece - 1) / k::kCopyPiece;
     op.work = static_cast<int64_t>(size / 4);
     op.label = "copy out";
     emit(std::move(op));

@@ -10,10 +10,7 @@
 namespace optima::llvm_cpu {
 namespace {
 
-struct Activation {
-  int64_t act;
-  float lo, hi;
-};
+using k::Activation;
 
 /// A scalar constant operand; `otherwise` when the operand is absent.
 std::optional<float> scalar(const NodeView& n, uint32_t k, float otherwise) {
@@ -24,22 +21,22 @@ std::optional<float> scalar(const NodeView& n, uint32_t k, float otherwise) {
 
 std::optional<Activation> clip(const NodeView& n) {
   const float most = std::numeric_limits<float>::infinity();
-  if (n.since() < 11) return Activation{k::kClip, n.real("min", -most), n.real("max", most)};
+  if (n.since() < 11) return Activation{k::Act::Clip, n.real("min", -most), n.real("max", most)};
   const auto lo = scalar(n, 1, -most), hi = scalar(n, 2, most);
-  return lo && hi ? std::optional<Activation>({k::kClip, *lo, *hi}) : std::nullopt;
+  return lo && hi ? std::optional<Activation>({k::Act::Clip, *lo, *hi}) : std::nullopt;
 }
 
 std::optional<Activation> activation(const NodeView& n) {
   const std::string_view op = n.op();
-  if (op == "Relu") return Activation{k::kRelu, 0, 0};
+  if (op == "Relu") return Activation{k::Act::Relu, 0, 0};
   if (op == "Clip") return clip(n);
-  if (op == "LeakyRelu") return Activation{k::kLeaky, n.real("alpha", 0.01f), 0};
-  if (op == "Sigmoid") return Activation{k::kSigmoid, 0, 0};
-  if (op == "Tanh") return Activation{k::kTanh, 0, 0};
-  if (op == "HardSigmoid") return Activation{k::kHardSigmoid, n.real("alpha", 0.2f), n.real("beta", 0.5f)};
-  if (op == "HardSwish") return Activation{k::kHardSwish, 1.f / 6, 0.5f};
-  if (op == "Gelu") return Activation{n.text("approximate", "none") == "tanh" ? k::kGeluTanh : k::kGelu, 0, 0};
-  if (op == "Mish") return Activation{k::kMish, 0, 0};
+  if (op == "LeakyRelu") return Activation{k::Act::Leaky, n.real("alpha", 0.01f), 0};
+  if (op == "Sigmoid") return Activation{k::Act::Sigmoid, 0, 0};
+  if (op == "Tanh") return Activation{k::Act::Tanh, 0, 0};
+  if (op == "HardSigmoid") return Activation{k::Act::HardSigmoid, n.real("alpha", 0.2f), n.real("beta", 0.5f)};
+  if (op == "HardSwish") return Activation{k::Act::HardSwish, 1.f / 6, 0.5f};
+  if (op == "Gelu") return Activation{n.text("approximate", "none") == "tanh" ? k::Act::GeluTanh : k::Act::Gelu, 0, 0};
+  if (op == "Mish") return Activation{k::Act::Mish, 0, 0};
   return std::nullopt;
 }
 
@@ -84,18 +81,18 @@ bool is_gate(std::span<const NodeView> next, uint32_t current) {
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current, bool normalises) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
-  const bool plain = act == k::kNone && residual == OPTIMA_NONE;
+  const bool plain = act.kind == k::Act::None && residual == OPTIMA_NONE;
   if (normalises && plain && n.input(0) == current && normalises_by_constants(n)) {
     normalisations.push_back(n);
     return 1;
   }
-  if (act == k::kNone && is_gate(next, current)) {
+  if (act.kind == k::Act::None && is_gate(next, current)) {
     const Activation a = *activation(n);
-    act = a.act == k::kSigmoid ? k::kSilu : k::kHardSwish, lo = a.lo, hi = a.hi;
+    act = {a.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish, a.lo, a.hi};
     return 2;
   }
-  if (const auto a = activation(n); a && act == k::kNone && n.input(0) == current && (columns || a->act < k::kGelu)) {
-    act = a->act, lo = a->lo, hi = a->hi;
+  if (const auto a = activation(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
+    act = *a;
     return 1;
   }
   if (columns && plain && bias == OPTIMA_NONE && column_bias(n, current) != OPTIMA_NONE) {
@@ -104,15 +101,15 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current, bool no
   }
   if (n.op() == "Add" && residual == OPTIMA_NONE) {
     residual = partner(n, current);
-    residual_after = act != k::kNone;
+    residual_after = act.kind != k::Act::None;
     return residual != OPTIMA_NONE;
   }
   return 0;
 }
 
-int64_t FusedTail::flags() const {
-  if (residual == OPTIMA_NONE) return 0;
-  return residual_after ? k::kResidualAfter : k::kResidual;
+k::Tail FusedTail::literals(bool biased) const {
+  const int64_t added = residual == OPTIMA_NONE ? 0 : residual_after ? k::kResidualAfter : k::kResidual;
+  return {added | (biased ? k::kBias : 0), act};
 }
 
 bool is_product(const NodeView& node) { return node.op() == "MatMul" || node.op() == "Gemm"; }

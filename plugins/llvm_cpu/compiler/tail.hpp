@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/node.hpp"
-#include "plugins/llvm_cpu/kernels/tail.hpp"
+#include "plugins/llvm_cpu/kernels/parts/tail.hpp"
 
 namespace optima::llvm_cpu {
 
 /// The tail of one node: act(scaled(v) + bias + residual) or act(scaled(v) + bias) + residual.
 struct FusedTail {
   std::vector<NodeView> normalisations;  ///< BatchNormalization with constants, in order; folded into weights and bias
-  int64_t act = k::kNone;
-  float lo = 0, hi = 0;
+  k::Activation act{k::Act::None, 0, 0};
   uint32_t residual = OPTIMA_NONE;  ///< value of the shape of the result
   bool residual_after = false;      ///< the residual is added after the activation
   bool columns = false;             ///< the head is a matrix product: takes a bias per column and Gelu too
@@ -24,8 +23,8 @@ struct FusedTail {
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
   /// taken, 0 to 2. normalises: BatchNormalization is welcome.
   size_t take(std::span<const NodeView> next, uint32_t current, bool normalises);
-  /// Bits of k::Tail without kBias.
-  int64_t flags() const;
+  /// As literals of a kernel; biased: it gets a bias operand.
+  k::Tail literals(bool biased) const;
 };
 
 /// True for the operators whose tail has `columns`.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: operators that only rename bytes.
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {

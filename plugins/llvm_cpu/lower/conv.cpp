@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/lower: Conv: which algorithm, which tile, which constants. Kernels: conv.cpp, pointwise.cpp, depthwise.cpp, winograd.cpp.
+// llvm_cpu/lower: Conv: which algorithm, which tile, which constants. Kernels: conv, pointwise, depthwise, winograd.
 #include <algorithm>
 #include <cmath>
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
-#include "plugins/llvm_cpu/lower/conv_parts.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/window.hpp"
+#include "plugins/llvm_cpu/kernels/conv.hpp"
+#include "plugins/llvm_cpu/kernels/depthwise.hpp"
+#include "plugins/llvm_cpu/kernels/pointwise.hpp"
+#include "plugins/llvm_cpu/kernels/winograd.hpp"
+#include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Everything that the four algorithms share.
 struct Layer {
@@ -23,7 +25,6 @@ struct Layer {
   int64_t vl;
   LowerContext& ctx;
 
-  int64_t tail_bits(bool biased) const { return tail.flags() | (biased ? int64_t{k::kBias} : 0); }
   int64_t work() const { return w.batch * w.out_channels * w.out_pixels() * g.ic / g.diagonal * w.taps(); }
   /// Floats of one image, blocked; 0 for a single image, so that equal layers of other nets share kernels.
   int64_t image(int64_t channels, int64_t pixels) const { return w.batch == 1 ? 0 : divide_up(channels, vl) * vl * pixels; }
@@ -58,9 +59,9 @@ bool is_depthwise(const Layer& l, const NodeView& n) {
 void lower_depthwise(Layer& l, const Folded& folded) {
   const Window& w = l.w;
   const int64_t blocks = divide_up(w.channels, l.vl), width = depthwise_width(l.ctx.target(), w.out[2]);
-  KernelSpec spec{"k_depthwise", {width, l.tail_bits(!folded.bias.empty()), l.tail.act, l.tail.lo, l.tail.hi, blocks, w.in[1],
-                                  w.in[2], w.out[1], w.out[2], w.kernel[1], w.kernel[2], w.stride[1], w.stride[2],
-                                  w.dilation[1], w.dilation[2], w.begin[1], w.begin[2], l.out_image(), l.out_image()}};
+  const k::Depthwise spec{.WT = width, .tail = l.tail.literals(!folded.bias.empty()), .CB = blocks, .H = w.in[1], .W = w.in[2], .OH = w.out[1],
+                          .OW = w.out[2], .KH = w.kernel[1], .KW = w.kernel[2], .SH = w.stride[1], .SW = w.stride[2], .DH = w.dilation[1],
+                          .DW = w.dilation[2], .PT = w.begin[1], .PL = w.begin[2], .out_image = l.out_image(), .res_image = l.out_image()};
   Pack p;
   p.kind = Pack::Channels, p.vector_width = l.vl, p.oc = w.channels, p.kh = w.kernel[1], p.kw = w.kernel[2];
   p.oc_stride = w.taps(), p.kh_stride = w.kernel[2], p.kw_stride = 1;
@@ -68,7 +69,7 @@ void lower_depthwise(Layer& l, const Folded& folded) {
   Op op;
   op.units = w.batch * blocks * w.out[1];
   op.label = "conv depthwise " + describe(w);
-  emit(l, std::move(spec), l.ctx.read(l.in, Layout::Blocked), p, folded, std::move(op));
+  emit(l, spec, l.ctx.read(l.in, Layout::Blocked), p, folded, std::move(op));
 }
 
 void lower_pointwise(Layer& l, const Folded& folded) {
@@ -79,10 +80,10 @@ void lower_pointwise(Layer& l, const Folded& folded) {
     const int64_t icc = input_chunk(l.ctx.target(), w.channels, 1, t.oc_blocks, l.vl), passes = divide_up(P, t.width);
     const int64_t panel_bytes = w.channels * w.out_channels * 4;
     const int64_t tb = panel_bytes <= 128 << 10 ? std::max<int64_t>(1, (24 << 10) / (w.channels * t.width * 4)) : int64_t{1} << 20;
-    return KernelSpec{"k_pointwise", {int64_t{by_tiles}, t.oc_blocks, t.width, icc, tb,
-                                      prefetch_lines(t.oc_blocks, 1, l.vl, passes), l.tail_bits(!folded.bias.empty()), l.tail.act,
-                                      l.tail.lo, l.tail.hi, w.batch, w.channels, P, w.out_channels, l.in_image(), l.out_image(),
-                                      l.out_image()}};
+    return k::Pointwise{.by_tiles = by_tiles, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .TB = tb,
+                        .PF = prefetch_lines(t.oc_blocks, 1, l.vl, passes), .tail = l.tail.literals(!folded.bias.empty()), .N = w.batch,
+                        .IC = w.channels, .P = P, .OC = w.out_channels, .in_image = l.in_image(), .out_image = l.out_image(),
+                        .res_image = l.out_image()};
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, P, 1}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;
@@ -128,9 +129,10 @@ void lower_winograd(Layer& l, const Folded& folded, int64_t m) {
   };
   const auto spec = [&](Tile t) {
     const int64_t pf = prefetch_lines(t.oc_blocks, 1, l.vl, divide_up(std::min(T, block(t)), t.width));
-    return KernelSpec{"k_winograd", {int64_t{by_tiles}, m, t.oc_blocks, t.width, block(t), pf, l.tail_bits(!folded.bias.empty()),
-                                     l.tail.act, l.tail.lo, l.tail.hi, w.channels, w.in[1], w.in[2], w.out_channels, w.out[1],
-                                     w.out[2], w.begin[1], w.begin[2], l.in_image(), l.out_image(), l.out_image()}};
+    return k::Winograd{.by_tiles = by_tiles, .M = m, .OCB = t.oc_blocks, .WT = t.width, .TB = block(t), .PF = pf,
+                       .tail = l.tail.literals(!folded.bias.empty()), .IC = w.channels, .H = w.in[1], .W = w.in[2], .OC = w.out_channels,
+                       .OH = w.out[1], .OW = w.out[2], .PT = w.begin[1], .PL = w.begin[2], .in_image = l.in_image(), .out_image = l.out_image(),
+                       .res_image = l.out_image()};
   };
   const Tile t = choose_tile(l.ctx.target(), {nob, T, 1}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Pack p = dense_pack(w, l.g, l.vl, t.oc_blocks, l.vl);
@@ -154,13 +156,12 @@ void lower_direct(Layer& l, const Folded& folded) {
   const auto spec = [&](Tile t) {
     const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
     const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
-    return KernelSpec{"k_conv", {int64_t{by_rows}, t.oc_blocks, t.width, icc, pf, l.tail_bits(!folded.bias.empty()), l.tail.act,
-                                 l.tail.lo, l.tail.hi, ib, w.batch, l.g.count, l.g.ic, w.in[0], w.in[1], w.in[2], l.g.oc, w.out[0],
-                                 w.out[1], w.out[2], w.kernel[0], w.kernel[1], w.kernel[2], w.stride[0], w.stride[1], w.stride[2],
-                                 w.dilation[0], w.dilation[1], w.dilation[2], w.begin[0], w.begin[1], w.begin[2], in_image,
-                                 l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), l.out_image(),
-                                 l.g.count == 1 ? 0 : l.g.oc * w.out_pixels(), w.out_pixels() * l.vl, out_plane, w.out[2] * l.vl,
-                                 l.vl, l.out_image()}};
+    return k::Conv{.by_rows = by_rows, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
+                   .IB = ib, .N = w.batch, .G = l.g.count, .IC = l.g.ic, .OC = l.g.oc, .in = literal(w.in), .out = literal(w.out),
+                   .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
+                   .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
+                   .out_group = l.g.count == 1 ? 0 : l.g.oc * w.out_pixels(), .out_block = w.out_pixels() * l.vl, .out_plane = out_plane,
+                   .out_row = w.out[2] * l.vl, .out_pixel = l.vl, .res_image = l.out_image()};
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;

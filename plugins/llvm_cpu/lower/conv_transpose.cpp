@@ -6,14 +6,13 @@
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
-#include "plugins/llvm_cpu/lower/conv_parts.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/window.hpp"
+#include "plugins/llvm_cpu/kernels/conv.hpp"
+#include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// auto_pad or output_shape say the output's size; the padding follows from it.
 bool asks_for_size(const NodeView& n) {
@@ -94,12 +93,13 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const auto spec = [&](Tile x) {
     const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
     const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
-    return KernelSpec{"k_conv", {int64_t{by_rows}, x.oc_blocks, x.width, icc, pf, t.tail.flags() | (t.folded.bias.empty() ? 0 : int64_t{k::kBias}), t.tail.act,
-                                 t.tail.lo, t.tail.hi, t.vl, w.batch, t.g.count, ic, w.in[0], w.in[1], w.in[2], t.g.oc, p[0].outputs,
-                                 p[1].outputs, p[2].outputs, kd, kh, kw, int64_t{1}, int64_t{1}, int64_t{1}, p[0].dilation, p[1].dilation,
-                                 p[2].dilation, p[0].begin, p[1].begin, p[2].begin, in_image, t.g.count == 1 ? 0 : t.g.ic * w.in_pixels(),
-                                 image, t.g.count == 1 ? 0 : t.g.oc * w.out_pixels(), w.out_pixels() * t.vl, plane * w.stride[0],
-                                 row * w.stride[1], pixel * w.stride[2], image}};
+    return k::Conv{.by_rows = by_rows, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
+                   .IB = t.vl, .N = w.batch, .G = t.g.count, .IC = ic, .OC = t.g.oc, .in = literal(w.in),
+                   .out = {p[0].outputs, p[1].outputs, p[2].outputs}, .kernel = {kd, kh, kw}, .stride = {1, 1, 1},
+                   .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
+                   .in_image = in_image, .in_group = t.g.count == 1 ? 0 : t.g.ic * w.in_pixels(), .out_image = image,
+                   .out_group = t.g.count == 1 ? 0 : t.g.oc * w.out_pixels(), .out_block = w.out_pixels() * t.vl,
+                   .out_plane = plane * w.stride[0], .out_row = row * w.stride[1], .out_pixel = pixel * w.stride[2], .res_image = image};
   };
   const Tile tile = choose_tile(t.ctx.target(), {nb, p[2].outputs, rows}, [&](Tile x) { return t.ctx.is_bad(spec(x)); });
   const uint64_t at = static_cast<uint64_t>(r[0] * plane + r[1] * row + r[2] * pixel) * sizeof(float);

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "plugins/llvm_cpu/lower/chain.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/chain.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {

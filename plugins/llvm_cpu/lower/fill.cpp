@@ -2,10 +2,11 @@
 // llvm_cpu/lower: Pad, Trilu, Range, ConstantOfShape, Shape, Size.
 #include <algorithm>
 
-#include "plugins/llvm_cpu/lower/copy.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/program.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/gather.hpp"
+#include "plugins/llvm_cpu/kernels/move.hpp"
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 void emit_fill(const Operand& element, const Operand& to, int64_t bytes, int64_t elements, LowerContext& ctx) {
   const int64_t chunk = 8192;
   Op op;
-  op.kernel = {"k_fill", {bytes, elements, chunk}};
+  op.kernel = k::Fill{.bytes = bytes, .count = elements, .chunk = chunk};
   op.args = {element, to};
   op.units = divide_up(elements, chunk);
   op.work = elements;
@@ -95,7 +96,7 @@ void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
     to.written = true;
     const int64_t rows = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner));
     Op op;
-    op.kernel = {"k_gather", {bytes, int64_t{4}, rows, v.outer, v.len, dims[axis], v.inner}};
+    op.kernel = k::Gather{.bytes = bytes, .index_bytes = 4, .rows = rows, .outer = v.outer, .size = v.len, .count = dims[axis], .inner = v.inner};
     op.args = {from, ctx.bytes(raw_bytes(table)), to};
     op.units = count(dims) == 0 ? 0 : divide_up(v.outer * dims[axis], rows);
     op.work = count(dims);
@@ -135,7 +136,7 @@ void lower_trilu(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims d = n.in_dims(0);
   const int64_t rows = d[d.size() - 2], columns = d.back(), diagonal = n.has_input(1) ? std::clamp((*n.graph.integers(n.input(1)))[0], -rows, columns) : 0;
   Op op;
-  op.kernel = {"k_trilu", {element_bytes(n.in_dtype(0)), n.integer("upper", 1), diagonal, rows, columns}};
+  op.kernel = k::Trilu{.bytes = element_bytes(n.in_dtype(0)), .upper = n.integer("upper", 1), .diagonal = diagonal, .rows = rows, .columns = columns};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = columns == 0 ? 0 : count(d) / columns;
   op.work = count(d);
@@ -150,7 +151,7 @@ Refusal check_trilu(const NodeView& n) {
 void lower_range(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   Op op;
-  op.kernel = {"k_range", {int64_t{n.out_dtype(0)}, count(n.out_dims(0))}};
+  op.kernel = k::Range{.dtype = n.out_dtype(0), .count = count(n.out_dims(0))};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(2)), ctx.write(n.output(0))};
   op.units = count(n.out_dims(0)) ? 1 : 0;
   op.work = count(n.out_dims(0));

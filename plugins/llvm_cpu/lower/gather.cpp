@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: Gather, GatherElements, GatherND, ScatterElements, ScatterND, OneHot.
 #include <algorithm>
+#include <utility>
 
-#include "plugins/llvm_cpu/lower/copy.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/program.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/gather.hpp"
+#include "plugins/llvm_cpu/kernels/move.hpp"
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
-
-void fill_eight(std::vector<Literal>& to, Dims dims, int64_t with) {
-  dims.insert(dims.begin(), 8 - dims.size(), with);
-  to.insert(to.end(), dims.begin(), dims.end());
-}
 
 /// Dims of the indices fit in those of data, but on the axis.
 Refusal check_inside(const NodeView& n) {
@@ -30,7 +27,8 @@ void lower_gather(std::span<const NodeView> nodes, LowerContext& ctx) {
   const AxisView v = around(data, axis_at(n.integer("axis", 0), data.size()));
   const int64_t indices = count(n.in_dims(1)), pieces = v.outer * indices, rows = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner));
   Op op;
-  op.kernel = {"k_gather", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), rows, v.outer, v.len, indices, v.inner}};
+  op.kernel = k::Gather{.bytes = element_bytes(n.in_dtype(0)), .index_bytes = element_bytes(n.in_dtype(1)), .rows = rows, .outer = v.outer,
+                        .size = v.len, .count = indices, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = v.inner == 0 ? 0 : divide_up(pieces, rows);
   op.work = pieces * v.inner;
@@ -50,37 +48,43 @@ Refusal check_gather(const NodeView& n) {
   return {};
 }
 
-/// Literals that gather_elements and scatter_elements share: size and step of the axis, dims of the indices, steps elsewhere.
-void along_axis(const NodeView& n, const Dims& indices, std::vector<Literal>& to) {
+/// Size and step of the axis, and the steps of data elsewhere.
+struct Along {
+  int64_t size, step;
+  Dims steps;
+};
+Along along_axis(const NodeView& n) {
   const Dims data = n.in_dims(0);
-  Dims step = row_major(data);
+  Dims steps = row_major(data);
   const size_t axis = axis_at(n.integer("axis", 0), data.size());
-  to.insert(to.end(), {data[axis], step[axis]});
-  step[axis] = 0;
-  fill_eight(to, indices, 1);
-  fill_eight(to, step, 0);
+  const int64_t step = std::exchange(steps[axis], 0);
+  return {data[axis], step, steps};
 }
 
 void lower_gather_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const int64_t chunk = 2048, elements = count(n.in_dims(1));
   Op op;
-  op.kernel = {"k_gather_elements", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), chunk}};
-  along_axis(n, n.in_dims(1), op.kernel.literals);
+  const Along a = along_axis(n);
+  op.kernel = k::GatherElements{.bytes = element_bytes(n.in_dtype(0)), .index_bytes = element_bytes(n.in_dtype(1)), .chunk = chunk, .size = a.size,
+                                .step = a.step, .d = literal<8>(n.in_dims(1), 1), .s = literal<8>(a.steps, 0)};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = divide_up(elements, chunk);
   op.work = elements * 4;
   ctx.emit(std::move(op));
 }
 
-int64_t reduction(const NodeView& n) {
-  constexpr std::string_view kNames[] = {"none", "add", "mul", "max", "min"};
-  return std::find(std::begin(kNames), std::end(kNames), n.text("reduction", "none")) - std::begin(kNames);
+std::optional<k::ScatterOp> reduction(const NodeView& n) {
+  using enum k::ScatterOp;
+  constexpr std::pair<std::string_view, k::ScatterOp> kAll[] = {{"none", Set}, {"add", Add}, {"mul", Mul}, {"max", Max}, {"min", Min}};
+  for (const auto& [name, op] : kAll)
+    if (name == n.text("reduction", "none")) return op;
+  return std::nullopt;
 }
 
 /// The type by which updates are joined: only their size matters when they replace.
 int64_t joined_type(const NodeView& n) {
-  if (reduction(n)) return n.in_dtype(0);
+  if (reduction(n) != k::ScatterOp::Set) return n.in_dtype(0);
   constexpr int64_t kBySize[] = {0, OPTIMA_U8, 0, 0, OPTIMA_I32, 0, 0, 0, OPTIMA_I64};
   return kBySize[element_bytes(n.in_dtype(0))];
 }
@@ -99,18 +103,17 @@ void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
 void lower_scatter_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   Op op;
-  op.kernel = {"k_scatter_elements", {joined_type(n), element_bytes(n.in_dtype(1)), reduction(n)}};
-  along_axis(n, n.in_dims(1), op.kernel.literals);
+  const Along a = along_axis(n);
+  op.kernel = k::ScatterElements{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n), .size = a.size,
+                                 .step = a.step, .d = literal<8>(n.in_dims(1), 1), .s = literal<8>(a.steps, 0)};
   emit_scatter(n, std::move(op), ctx);
 }
 
-/// Dims and steps of data that a tuple of `width` indices names, after `skip` batch dims.
-void tuple_dims(const Dims& data, size_t skip, size_t width, std::vector<Literal>& to) {
-  const Dims step = row_major(data);
-  Dims g(4, 1), p(4, 0);
-  for (size_t i = 0; i < width; ++i) g[i] = data[skip + i], p[i] = step[skip + i];
-  to.insert(to.end(), g.begin(), g.end());
-  to.insert(to.end(), p.begin(), p.end());
+/// Dims, or steps, of data that a tuple of `width` indices names, after `skip` batch dims.
+k::List<4> of_tuple(const Dims& all, size_t skip, size_t width, int64_t fill) {
+  k::List<4> out{fill, fill, fill, fill};
+  for (size_t i = 0; i < width; ++i) out.at[i] = all[skip + i];
+  return out;
 }
 
 int64_t tail_size(const Dims& d, size_t from) { return count(Dims(d.begin() + static_cast<std::ptrdiff_t>(from), d.end())); }
@@ -123,8 +126,9 @@ void lower_gather_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
   const int64_t tuples = count(indices) / std::max<int64_t>(1, indices.back()), each = tuples / std::max<int64_t>(1, batches);
   const int64_t inner = tail_size(data, skip + width);
   Op op;
-  op.kernel = {"k_gather_nd", {element_bytes(n.in_dtype(0)), element_bytes(n.in_dtype(1)), each, tail_size(data, skip), inner, indices.back()}};
-  tuple_dims(data, skip, width, op.kernel.literals);
+  op.kernel = k::GatherNd{.bytes = element_bytes(n.in_dtype(0)), .index_bytes = element_bytes(n.in_dtype(1)), .count = each,
+                          .batch = tail_size(data, skip), .inner = inner, .tuple = indices.back(), .g = of_tuple(data, skip, width, 1),
+                          .p = of_tuple(row_major(data), skip, width, 0)};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = inner == 0 ? 0 : tuples;
   op.work = tuples * inner;
@@ -135,10 +139,11 @@ void lower_gather_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
 void lower_scatter_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims data = n.in_dims(0), indices = n.in_dims(1);
-  const int64_t inner = tail_size(data, static_cast<size_t>(indices.back()));
+  const size_t width = static_cast<size_t>(indices.back());
   Op op;
-  op.kernel = {"k_scatter_nd", {joined_type(n), element_bytes(n.in_dtype(1)), reduction(n), count(indices) / std::max<int64_t>(1, indices.back()), inner, indices.back()}};
-  tuple_dims(data, 0, static_cast<size_t>(indices.back()), op.kernel.literals);
+  op.kernel = k::ScatterNd{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n),
+                           .count = count(indices) / std::max<int64_t>(1, indices.back()), .inner = tail_size(data, width), .tuple = indices.back(),
+                           .g = of_tuple(data, 0, width, 1), .p = of_tuple(row_major(data), 0, width, 0)};
   emit_scatter(n, std::move(op), ctx);
 }
 
@@ -161,8 +166,8 @@ Refusal check_tuple(const NodeView& n) {
 /// Updates replace elements of 1, 4 or 8 bytes; to be joined they must be of a type that templates count with.
 Refusal check_scatter(const NodeView& n) {
   const bool counted = kCounted >> n.in_dtype(0) & 1;
-  if (reduction(n) > 4) return {OPTIMA_REASON_ATTRIBUTE, "reduction", std::string(n.text("reduction", "")), "none, add, mul, max or min"};
-  if (reduction(n) && !counted) return {OPTIMA_REASON_DTYPE, "input 0", "dtype " + std::to_string(n.in_dtype(0)), "f32, f64, i8, u8, i32 or i64"};
+  if (!reduction(n)) return {OPTIMA_REASON_ATTRIBUTE, "reduction", std::string(n.text("reduction", "")), "none, add, mul, max or min"};
+  if (reduction(n) != k::ScatterOp::Set && !counted) return {OPTIMA_REASON_DTYPE, "input 0", "dtype " + std::to_string(n.in_dtype(0)), "f32, f64, i8, u8, i32 or i64"};
   if (n.in_dims(0) != n.out_dims(0)) return wrong_shape(n, 0, to_text(n.out_dims(0)));
   if (n.op() == "ScatterElements") {
     if (const Refusal r = check_axis(n.integer("axis", 0), n.in_dims(0).size())) return r;
@@ -183,7 +188,7 @@ void lower_one_hot(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims out = n.out_dims(0);
   const AxisView v = around(out, axis_at(n.integer("axis", -1), out.size()));
   Op op;
-  op.kernel = {"k_one_hot", {element_bytes(n.out_dtype(0)), element_bytes(n.in_dtype(0)), v.len, v.inner}};
+  op.kernel = k::OneHot{.bytes = element_bytes(n.out_dtype(0)), .index_bytes = element_bytes(n.in_dtype(0)), .depth = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(2)), ctx.write(n.output(0))};
   op.units = count(out) == 0 ? 0 : v.outer;
   op.work = count(out);

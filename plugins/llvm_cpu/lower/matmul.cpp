@@ -4,17 +4,15 @@
 #include <numeric>
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
-#include "plugins/llvm_cpu/lower/dense.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/program.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/lower/parts/dense.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
-// As kernels/matmul.cpp numbers them.
-enum Mode : int64_t { kPacked, kDynamic, kInPlace };
-enum Epilogue : int64_t { kColumnBias = 1, kRowBias = 2, kAddend = 4, kResidualMatrix = 8 };
+using Mode = k::MatmulB;
 
 /// One dim of the batch and how far each operand moves along it.
 struct Batch {
@@ -112,16 +110,15 @@ Pack panels(const Product& p, const Tile& tile, const Target& t) {
 /// Operands of the epilogue: null where there is none.
 struct Tail {
   Operand bias, row_bias, addend, residual;
-  int64_t act = k::kNone;
-  float lo = 0, hi = 0;
+  k::Activation act{k::Act::None, 0, 0};
   int64_t columns = 1;
 };
 
 /// Rows per unit: a share of A that stays in L2, and enough units for all threads.
 int64_t rows_per_unit(const Product& p, const Tile& tile, int64_t others, Mode mode) {
   int64_t rows = std::max<int64_t>(tile.rows, (int64_t{96} << 10) / std::max<int64_t>(1, p.K) / tile.rows * tile.rows);
-  if (mode == kDynamic) rows = std::max<int64_t>(rows, 256 / tile.rows * tile.rows);  // every cut packs the panel again
-  while (rows > 2 * tile.rows && divide_up(p.M, rows) * others < 8 && mode != kDynamic) rows = divide_up(rows / 2, tile.rows) * tile.rows;
+  if (mode == Mode::Dynamic) rows = std::max<int64_t>(rows, 256 / tile.rows * tile.rows);  // every cut packs the panel again
+  while (rows > 2 * tile.rows && divide_up(p.M, rows) * others < 8 && mode != Mode::Dynamic) rows = divide_up(rows / 2, tile.rows) * tile.rows;
   return std::min(rows, divide_up(p.M, tile.rows) * tile.rows);
 }
 
@@ -147,15 +144,16 @@ void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, 
   while (two.size() < 2) two.insert(two.begin(), {1, 0, 0, 0});
   const int64_t vl = ctx.target().vector_width, groups = divide_up(divide_up(p.N, vl), tile.blocks), batches = two[0].size * two[1].size;
   const int64_t rows = rows_per_unit(p, tile, groups * batches, mode);
-  const int64_t ep = (tail.bias.kind ? int64_t{kColumnBias} : 0) | (tail.row_bias.kind ? int64_t{kRowBias} : 0) | (tail.addend.kind ? int64_t{kAddend} : 0) |
-                     (tail.residual.kind ? int64_t{kResidualMatrix} : 0);
-  const int64_t ahead = mode == kPacked ? 4096 : 0;
+  const int64_t epilogue = (tail.bias.kind ? k::kColumnBias : 0) | (tail.row_bias.kind ? k::kRowBias : 0) | (tail.addend.kind ? k::kAddend : 0) |
+                           (tail.residual.kind ? k::kResidualMatrix : 0);
+  const int64_t ahead = mode == Mode::Packed ? 4096 : 0;
   Op op;
-  op.kernel = {"k_matmul", {tile.rows, tile.blocks, rows, int64_t{mode}, ahead, ep, tail.act, p.alpha, tail.lo, tail.hi, p.M, p.N, p.K,
-                            p.sam, p.sak, p.sbk, p.sbn, p.scm, two[1].size, two[0].a, two[1].a, two[0].b, two[1].b, two[0].c, two[1].c}};
+  op.kernel = k::Matmul{.mr = tile.rows, .nb = tile.blocks, .mb = rows, .b = mode, .ahead = ahead, .epilogue = epilogue, .act = tail.act,
+                        .alpha = p.alpha, .M = p.M, .N = p.N, .K = p.K, .sam = p.sam, .sak = p.sak, .sbk = p.sbk, .sbn = p.sbn, .scm = p.scm,
+                        .b1 = two[1].size, .sa0 = two[0].a, .sa1 = two[1].a, .sb0 = two[0].b, .sb1 = two[1].b, .sc0 = two[0].c, .sc1 = two[1].c};
   op.args = {a, b, tail.bias, tail.row_bias, tail.addend, tail.residual, c};
   op.units = batches * divide_up(p.M, rows) * groups;
-  if (mode == kDynamic) op.scratch_per_thread = static_cast<uint64_t>(p.K * tile.blocks * vl) * sizeof(float);
+  if (mode == Mode::Dynamic) op.scratch_per_thread = static_cast<uint64_t>(p.K * tile.blocks * vl) * sizeof(float);
   op.work = batches * p.M * p.N * p.K;
   op.label = "matmul " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N) +
              (batches > 1 ? " *" + std::to_string(batches) : "");
@@ -186,7 +184,7 @@ void take_c(const NodeView& n, const Product& p, Tail& tail, LowerContext& ctx) 
 /// act(v + residual) or act(v) + residual.
 void take_residual(const FusedTail& fused, int64_t elements, Tail& tail, LowerContext& ctx) {
   const Operand residual = ctx.read(fused.residual);
-  if (fused.residual_after || (tail.addend.kind && fused.act == k::kNone)) {
+  if (fused.residual_after || (tail.addend.kind && fused.act.kind == k::Act::None)) {
     tail.residual = residual;
   } else if (!tail.addend.kind) {
     tail.addend = residual;
@@ -226,13 +224,13 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   tail.columns = p.N;
   if (gemm) take_c(n, p, tail, ctx);
   if (fused.bias != OPTIMA_NONE) take_bias(fused, tail, ctx);
-  tail.act = fused.act, tail.lo = fused.lo, tail.hi = fused.hi;
+  tail.act = fused.act;
   if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
   const Tile tile = tile_of(p, ctx.target());
   const int64_t vl = ctx.target().vector_width;
-  Mode mode = n.graph.is_constant(n.input(1)) ? kPacked : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? kInPlace : kDynamic;
-  const Operand a = ctx.read(n.input(0)), b = mode == kPacked ? ctx.packed(n.input(1), panels(p, tile, ctx.target())) : ctx.read(n.input(1));
-  if (mode == kPacked)
+  Mode mode = n.graph.is_constant(n.input(1)) ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
+  const Operand a = ctx.read(n.input(0)), b = mode == Mode::Packed ? ctx.packed(n.input(1), panels(p, tile, ctx.target())) : ctx.read(n.input(1));
+  if (mode == Mode::Packed)
     for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
   const Operand c = ctx.write(nodes.back().output(0));
   if (count(nodes.back().out_dims(0)) == 0) return;
@@ -248,7 +246,7 @@ void emit_dense(int64_t M, int64_t N, int64_t K, const Operand& a, const std::ve
   const Tile tile = tile_of(p, ctx.target());
   Tail tail;
   tail.bias = bias;
-  emit_product(p, a, ctx.bytes(raw_bytes(weights), panels(p, tile, ctx.target())), c, tail, kPacked, tile, ctx);
+  emit_product(p, a, ctx.bytes(raw_bytes(weights), panels(p, tile, ctx.target())), c, tail, Mode::Packed, tile, ctx);
 }
 
 namespace {

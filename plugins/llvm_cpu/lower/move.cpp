@@ -4,11 +4,10 @@
 #include <numeric>
 
 #include "plugins/llvm_cpu/compiler/concat.hpp"
-#include "plugins/llvm_cpu/lower/concat_blocked.hpp"
-#include "plugins/llvm_cpu/lower/copy.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/program.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/concat_blocked.hpp"
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {

@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: see pool_plain.hpp; also LpPool and GlobalLpPool.
-#include "plugins/llvm_cpu/lower/pool_plain.hpp"
+#include "plugins/llvm_cpu/lower/parts/pool_plain.hpp"
 
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
-#include "plugins/llvm_cpu/lower/window.hpp"
+#include "plugins/llvm_cpu/kernels/pool_plain.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
-enum Mode : int64_t { kMax, kAverage, kAverageWithPad, kLp };  // as kernels/pool_plain.cpp numbers them
-
-Mode mode_of(const NodeView& n) {
-  if (n.op() == "MaxPool") return kMax;
-  if (n.op() == "AveragePool") return n.integer("count_include_pad", 0) ? kAverageWithPad : kAverage;
-  return kLp;
-}
-
 void emit_pool(const NodeView& n, const Window& w, LowerContext& ctx) {
   const bool indices = n.op() == "MaxPool" && n.has_output(1);
   Op op;
-  op.kernel = {"k_pool_plain", {int64_t{mode_of(n)}, n.integer("p", 2), int64_t{indices}}};
-  for (const Three* t : {&w.in, &w.out, &w.kernel, &w.stride, &w.dilation, &w.begin, &w.end})
-    op.kernel.literals.insert(op.kernel.literals.end(), t->begin(), t->end());
+  op.kernel = k::PoolPlain{.mode = pool_mode(n), .p = n.integer("p", 2), .has_indices = indices, .in = literal(w.in), .out = literal(w.out),
+                           .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation),
+                           .begin = literal(w.begin), .end = literal(w.end)};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0)), indices ? ctx.write(n.output(1)) : Operand()};
   op.units = w.batch * w.channels * w.out[0] * w.out[1];
   op.work = w.batch * w.channels * w.out_pixels() * w.taps();
@@ -58,6 +50,12 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
+k::PoolMode pool_mode(const NodeView& n) {
+  if (n.op() == "MaxPool" || n.op() == "GlobalMaxPool") return k::PoolMode::Max;
+  if (n.op() == "LpPool" || n.op() == "GlobalLpPool") return k::PoolMode::Lp;
+  return n.integer("count_include_pad", 0) ? k::PoolMode::AverageWithPad : k::PoolMode::Average;
+}
+
 bool needs_plain_pool(const NodeView& n) {
   if (n.op() == "MaxPool") return n.has_output(1);
   return n.integer("ceil_mode", 0) && n.integer("count_include_pad", 0);
@@ -75,6 +73,6 @@ Refusal check_global_pool(const NodeView& n) {
   return n.out_dims(0) == wanted ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text(wanted)};
 }
 
-Family plain_pool_family() { return kRows; }
+Family pool_plain_family() { return kRows; }
 
 }  // namespace optima::llvm_cpu

@@ -2,15 +2,22 @@
 // llvm_cpu/lower: reductions, ArgMax, ArgMin, TopK, CumSum.
 #include <algorithm>
 
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/program.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/reduce.hpp"
+#include "plugins/llvm_cpu/kernels/scan.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr std::string_view kNames[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                                       "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};  // as kernels/reduce.cpp numbers them
+struct Named {
+  std::string_view op;
+  k::ReduceOp number;
+};
+constexpr Named kReductions[] = {
+    {"ReduceSum", k::ReduceOp::Sum}, {"ReduceMean", k::ReduceOp::Mean}, {"ReduceMax", k::ReduceOp::Max}, {"ReduceMin", k::ReduceOp::Min},
+    {"ReduceProd", k::ReduceOp::Prod}, {"ReduceL1", k::ReduceOp::L1}, {"ReduceL2", k::ReduceOp::L2}, {"ReduceSumSquare", k::ReduceOp::SumSquare},
+    {"ReduceLogSum", k::ReduceOp::LogSum}, {"ReduceLogSumExp", k::ReduceOp::LogSumExp}};
 
 /// Up to four kept and four reduced dims, outermost first, filled with 1.
 struct Split {
@@ -47,7 +54,9 @@ Split split(const Dims& dims, const std::vector<bool>& gone) {
   return s;
 }
 
-int64_t number_of(const NodeView& n) { return std::find(std::begin(kNames), std::end(kNames), n.op()) - std::begin(kNames); }
+k::ReduceOp number_of(const NodeView& n) {
+  return std::find_if(std::begin(kReductions), std::end(kReductions), [&](const Named& r) { return r.op == n.op(); })->number;
+}
 
 /// All pixels of each channel of a blocked tensor, as squeeze-and-excite nets ask for: the layout stays.
 bool reduces_pixels(const NodeView& n, const LowerContext& ctx) {
@@ -62,8 +71,8 @@ void lower_pixels(const NodeView& n, LowerContext& ctx) {
   const Dims in = n.in_dims(0);
   const int64_t vl = ctx.target().vector_width, planes = in[0] * divide_up(in[1], vl), pixels = count(in) / (in[0] * in[1]);
   Op op;
-  op.kernel = {"k_reduce", {number_of(n), int64_t{1}, int64_t{1}, planes, vl, int64_t{0}, int64_t{0}, pixels * vl, int64_t{1}, int64_t{1}, int64_t{1},
-                            pixels, int64_t{0}, int64_t{0}, int64_t{0}, vl}};
+  op.kernel = k::Reduce{.op = number_of(n), .dims = {.kept = {1, 1, planes, vl}, .kept_step = {0, 0, pixels * vl, 1}, .gone = {1, 1, 1, pixels},
+                                                      .gone_step = {0, 0, 0, vl}}};
   op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
   op.units = planes;
   op.work = planes * pixels * vl;
@@ -75,20 +84,21 @@ void lower_reduce(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   if (reduces_pixels(n, ctx)) return lower_pixels(n, ctx);
   const Dims dims = n.in_dims(0);
-  const int64_t number = number_of(n), vl = ctx.target().vector_width;
+  const int64_t vl = ctx.target().vector_width;
   Split s = split(dims, reduced(n));
   const bool last = s.last_gone || s.kept.empty();  // vectors run along a reduced dim; then the last kept dim must be 1
   if (last && s.gone.empty()) s.gone = {1}, s.gone_step = {1};
   if (last) s.kept.push_back(1), s.kept_step.push_back(0);
   s.pad();
-  const auto &k = s.kept, &t = s.kept_step, &g = s.gone, &h = s.gone_step;
-  const int64_t outputs = count(k);
+  if (last) s.gone_step[3] = 1;
+  const int64_t outputs = count(s.kept);
+  const k::ReduceDims d{.kept = literal<4>(s.kept, 1), .kept_step = literal<4>(s.kept_step, 0), .gone = literal<4>(s.gone, 1), .gone_step = literal<4>(s.gone_step, 0)};
   Op op;
   if (n.in_dtype(0) == OPTIMA_F32) {
-    op.kernel = {"k_reduce", {number, k[0], k[1], k[2], k[3], t[0], t[1], t[2], g[0], g[1], g[2], g[3], h[0], h[1], h[2], last ? 1 : h[3]}};
-    op.units = last ? outputs : outputs / k[3] * divide_up(k[3], vl);
+    op.kernel = k::Reduce{.op = number_of(n), .dims = d};
+    op.units = last ? outputs : outputs / s.kept[3] * divide_up(s.kept[3], vl);
   } else {
-    op.kernel = {"k_reduce_any", {int64_t{n.in_dtype(0)}, number, k[0], k[1], k[2], k[3], t[0], t[1], t[2], t[3], g[0], g[1], g[2], g[3], h[0], h[1], h[2], h[3]}};
+    op.kernel = k::ReduceAny{.dtype = n.in_dtype(0), .op = number_of(n), .dims = d};
     op.units = outputs;
   }
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
@@ -122,7 +132,7 @@ void lower_arg(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims dims = n.in_dims(0);
   const AxisView v = around(dims, axis_at(n.integer("axis", 0), dims.size()));
   Op op;
-  op.kernel = {"k_arg", {int64_t{n.in_dtype(0)}, int64_t{n.op() == "ArgMin"}, n.integer("select_last_index", 0), v.len, v.inner}};
+  op.kernel = k::Arg{.dtype = n.in_dtype(0), .smallest = n.op() == "ArgMin", .last = n.integer("select_last_index", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = v.outer * (v.inner > 0);
   op.work = count(dims);
@@ -142,7 +152,7 @@ void lower_top(std::span<const NodeView> nodes, LowerContext& ctx) {
     return spare;
   };
   Op op;
-  op.kernel = {"k_top", {int64_t{n.in_dtype(0)}, int64_t{!n.integer("largest", 1)}, out[axis], v.len, v.inner}};
+  op.kernel = k::Top{.dtype = n.in_dtype(0), .smallest = !n.integer("largest", 1), .count = out[axis], .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), room(0, n.in_dtype(0)), room(1, OPTIMA_I64)};
   op.units = count(out) == 0 ? 0 : v.outer * v.inner;
   op.work = count(dims) * 4;
@@ -154,7 +164,7 @@ void lower_cumsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims dims = n.in_dims(0);
   const AxisView v = around(dims, axis_at((*n.graph.integers(n.input(1)))[0], dims.size()));
   Op op;
-  op.kernel = {"k_cumsum", {int64_t{n.in_dtype(0)}, n.integer("exclusive", 0), n.integer("reverse", 0), v.len, v.inner}};
+  op.kernel = k::CumSum{.dtype = n.in_dtype(0), .exclusive = n.integer("exclusive", 0), .reverse = n.integer("reverse", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(dims) == 0 ? 0 : v.outer;
   op.work = count(dims);
@@ -191,8 +201,8 @@ Refusal check_arg(const NodeView& n) {
 Family reduce_family() {
   static const std::vector<Lowering> rows = [] {
     std::vector<Lowering> out;
-    for (const std::string_view name : kNames)
-      out.push_back({name, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, check_reduce, lower_reduce});
+    for (const Named& r : kReductions)
+      out.push_back({r.op, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, check_reduce, lower_reduce});
     for (const std::string_view name : {"ArgMax", "ArgMin"})
       out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, check_arg, lower_arg});
     out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, check_top, lower_top});

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/resize.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -151,7 +151,7 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
     Operand to = axis == axes.back() ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
     to.written = true;
     Op op;
-    op.kernel = {"k_resize", {t.taps, v.len, out[axis], v.inner}};
+    op.kernel = k::Resize{.taps = t.taps, .size = v.len, .length = out[axis], .inner = v.inner};
     op.args = {from, ctx.bytes(raw_bytes(t.index)), ctx.bytes(raw_bytes(t.weight)), to};
     op.units = count(dims) == 0 ? 0 : v.inner > 1 ? v.outer * out[axis] : v.outer;
     op.work = count(dims) * t.taps;

@@ -2,27 +2,28 @@
 // llvm_cpu/lower: LSTM, GRU and RNN: one matrix product for all inputs, then the steps.
 #include <algorithm>
 
-#include "plugins/llvm_cpu/lower/dense.hpp"
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/rnn.hpp"
+#include "plugins/llvm_cpu/lower/parts/dense.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
-enum Kind : int64_t { kRnn, kGru, kLstm };  // as kernels/rnn.cpp numbers them
+using Kind = k::RnnKind;
+using k::Act;
 
-Kind kind_of(const NodeView& n) { return n.op() == "LSTM" ? kLstm : n.op() == "GRU" ? kGru : kRnn; }
+Kind kind_of(const NodeView& n) { return n.op() == "LSTM" ? Kind::Lstm : n.op() == "GRU" ? Kind::Gru : Kind::Rnn; }
 
-/// The number of an activation in kernels/rnn.cpp; -1 when it has none.
-int64_t activation_number(std::string_view name) {
-  constexpr std::string_view kNames[] = {"Tanh", "Sigmoid", "Relu", "HardSigmoid"};
-  const auto at = std::find(std::begin(kNames), std::end(kNames), name);
-  return at == std::end(kNames) ? -1 : at - std::begin(kNames);
+/// None: the kernel has no such activation.
+Act activation_of(std::string_view name) {
+  constexpr std::pair<std::string_view, Act> kAll[] = {{"Tanh", Act::Tanh}, {"Sigmoid", Act::Sigmoid}, {"Relu", Act::Relu}, {"HardSigmoid", Act::HardSigmoid}};
+  const auto at = std::find_if(std::begin(kAll), std::end(kAll), [&](const auto& a) { return a.first == name; });
+  return at == std::end(kAll) ? Act::None : at->second;
 }
 
-/// f, g and h; the same in both directions, or -1.
+/// The same in both directions, or None.
 struct Activations {
-  int64_t f, g, h;
+  Act f, g, h;
 };
 std::vector<std::string_view> texts(const NodeView& n, const char* name) {
   std::vector<std::string_view> out;
@@ -36,14 +37,15 @@ std::vector<std::string_view> texts(const NodeView& n, const char* name) {
 }
 Activations activations_of(const NodeView& n) {
   const Kind kind = kind_of(n);
-  const size_t each = kind == kLstm ? 3 : kind == kGru ? 2 : 1;
-  std::vector<int64_t> numbers = {kind == kRnn ? int64_t{0} : int64_t{1}, 0, 0};
+  const size_t each = kind == Kind::Lstm ? 3 : kind == Kind::Gru ? 2 : 1;
+  std::array<Act, 3> all = {kind == Kind::Rnn ? Act::Tanh : Act::Sigmoid, Act::Tanh, Act::Tanh};
   const auto given = texts(n, "activations");
   for (size_t i = 0; i < given.size(); ++i) {
-    if (i < each) numbers[i] = activation_number(given[i]);
-    else if (activation_number(given[i]) != numbers[i % each]) numbers[i % each] = -1;
+    const Act act = activation_of(given[i]);
+    if (i < each) all[i] = act;
+    else if (act != all[i % each]) all[i % each] = Act::None;
   }
-  return {numbers[0], numbers[1], numbers[2]};
+  return {all[0], all[1], all[2]};
 }
 
 struct Layer {
@@ -53,7 +55,7 @@ struct Layer {
 Layer layer_of(const NodeView& n, int64_t vl) {
   const Dims x = n.in_dims(0), r = n.in_dims(2);
   Layer l{kind_of(n), x[0], x[1], x[2], r[0], r[2], 0, 0, 0};
-  l.gates = l.kind == kLstm ? 4 : l.kind == kGru ? 3 : 1;
+  l.gates = k::rnn_gates(l.kind);
   l.padded = divide_up(l.hidden, vl) * vl;
   l.width = l.gates * l.padded;
   return l;
@@ -89,7 +91,7 @@ std::vector<float> half_of(const Layer& l, const std::vector<float>& b, int64_t 
   return padded_rows(l, out, 1);
 }
 
-bool resets_late(const NodeView& n) { return kind_of(n) == kGru && n.integer("linear_before_reset", 0); }
+bool resets_late(const NodeView& n) { return kind_of(n) == Kind::Gru && n.integer("linear_before_reset", 0); }
 
 void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
@@ -113,10 +115,10 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Activations a = activations_of(n);
   const std::string_view direction = n.text("direction", "forward");
   const int64_t reverse = direction == "bidirectional" ? 2 : direction == "reverse" ? 1 : 0;
-  const bool lstm = l.kind == kLstm;
+  const bool lstm = l.kind == Kind::Lstm;
   Op op;
-  op.kernel = {"k_rnn", {int64_t{l.kind}, int64_t{resets_late(n)}, n.integer("input_forget", 0), reverse, a.f, a.g, a.h, n.real("clip", 0),
-                         l.seq, l.batch, l.dirs, l.hidden}};
+  op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .f = a.f, .g = a.g,
+                     .h = a.h, .clip = n.real("clip", 0), .seq = l.seq, .batch = l.batch, .dirs = l.dirs, .hidden = l.hidden};
   op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2))))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
              optional(5), lstm ? optional(6) : Operand(), optional(4), lstm ? optional(7) : Operand(), result(0), result(1),
              lstm ? result(2) : Operand()};
@@ -129,7 +131,7 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
 
 Refusal check_rnn(const NodeView& n) {
   const Activations a = activations_of(n);
-  if (a.f < 0 || a.g < 0 || a.h < 0) return {OPTIMA_REASON_ATTRIBUTE, "activations", "another one", "Tanh, Sigmoid, Relu or HardSigmoid, equal in both directions"};
+  if (a.f == Act::None || a.g == Act::None || a.h == Act::None) return {OPTIMA_REASON_ATTRIBUTE, "activations", "another one", "Tanh, Sigmoid, Relu or HardSigmoid, equal in both directions"};
   if (n.has("activation_alpha") || n.has("activation_beta")) return {OPTIMA_REASON_ATTRIBUTE, "activation_alpha or activation_beta", "given", "absent"};
   if (n.integer("layout", 0)) return {OPTIMA_REASON_ATTRIBUTE, "layout", "1", "0"};
   const std::string_view direction = n.text("direction", "forward");

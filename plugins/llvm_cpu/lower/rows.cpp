@@ -2,8 +2,9 @@
 // llvm_cpu/lower: Softmax and normalizations.
 #include <algorithm>
 
-#include "plugins/llvm_cpu/lower/families.hpp"
-#include "plugins/llvm_cpu/lower/shapes.hpp"
+#include "plugins/llvm_cpu/kernels/norm.hpp"
+#include "plugins/llvm_cpu/kernels/softmax.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -17,7 +18,7 @@ void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) {
   AxisView v = around(dims, axis_at(n.integer("axis", n.since() < 13 ? 1 : -1), dims.size()));
   if (n.since() < 13) v.len *= v.inner, v.inner = 1;  // the axis and all after it
   Op op;
-  op.kernel = {"k_softmax", {int64_t{n.op() == "LogSoftmax"}, v.len, v.inner}};
+  op.kernel = k::Softmax{.log = n.op() == "LogSoftmax", .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(dims) == 0 ? 0 : v.inner == 1 ? v.outer : v.outer * divide_up(v.inner, ctx.target().vector_width);
   op.work = count(dims) * 8;
@@ -26,11 +27,12 @@ void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
-/// Rows of `len` elements; scale and bias as kernels/norm.cpp counts channels.
+/// Rows of `len` elements; scale and bias as kernels/norm.hpp counts channels.
 void emit_norm(const NodeView& n, bool rms, int64_t rows, int64_t len, int64_t period, int64_t channels, int64_t span, LowerContext& ctx) {
   const bool scale = n.has_input(1), bias = !rms && n.has_input(2);
   Op op;
-  op.kernel = {"k_norm", {int64_t{rms}, int64_t{scale}, int64_t{bias}, n.real("epsilon", 1e-5f), len, period, channels, span}};
+  op.kernel = k::Norm{.rms = rms, .has_scale = scale, .has_bias = bias, .epsilon = n.real("epsilon", 1e-5f), .len = len, .period = period,
+                      .channels = channels, .span = span};
   op.args = {ctx.read(n.input(0)), scale ? ctx.read(n.input(1)) : Operand(), bias ? ctx.read(n.input(2)) : Operand(), ctx.write(n.output(0))};
   op.units = len == 0 ? 0 : rows;
   op.work = rows * len * 4;
@@ -99,7 +101,7 @@ void lower_lp(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims dims = n.in_dims(0);
   const AxisView v = around(dims, axis_at(n.integer("axis", -1), dims.size()));
   Op op;
-  op.kernel = {"k_lp_norm", {n.integer("p", 2), v.len, v.inner}};
+  op.kernel = k::LpNorm{.p = n.integer("p", 2), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(dims) == 0 ? 0 : v.outer * divide_up(v.inner, ctx.target().vector_width);
   op.work = count(dims) * 2;
@@ -116,8 +118,8 @@ void lower_lrn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims d = n.in_dims(0);
   Op op;
-  op.kernel = {"k_lrn", {n.integer("size", 1), n.real("alpha", 1e-4f), n.real("beta", 0.75f), n.real("bias", 1), d[1],
-                         count(d) / std::max<int64_t>(1, d[0] * d[1])}};
+  op.kernel = k::Lrn{.size = n.integer("size", 1), .alpha = n.real("alpha", 1e-4f), .beta = n.real("beta", 0.75f), .bias = n.real("bias", 1),
+                     .channels = d[1], .inner = count(d) / std::max<int64_t>(1, d[0] * d[1])};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(d) == 0 ? 0 : d[0] * d[1];
   op.work = count(d) * (n.integer("size", 1) + 4);

@@ -3,6 +3,8 @@
 #include "plugins/llvm_cpu/codegen/build_kernels.hpp"
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
+#include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "plugins/llvm_cpu/kernels/pointwise.hpp"
 #include "plugins/llvm_cpu/plan/plan.hpp"
 #include "tests/support/process.hpp"
 #include "tests/unit/llvm_cpu/net.hpp"
@@ -156,6 +158,16 @@ TEST_CASE("kernel files need no library and no function but memcpy, memmove and 
   }
 }
 
+namespace {
+
+/// A product over 64 channels.
+cpu::KernelSpec pointwise(int64_t oc_blocks, int64_t width, k::Tail tail, int64_t pixels, int64_t outputs) {
+  return k::Pointwise{.by_tiles = 1, .OCB = oc_blocks, .WT = width, .ICC = 64, .TB = 1 << 20, .PF = 0, .tail = tail, .N = 1, .IC = 64, .P = pixels,
+                      .OC = outputs, .in_image = 0, .out_image = 0, .res_image = 0};
+}
+
+}  // namespace
+
 TEST_CASE("dense kernels are loops of vector multiply-adds that leave the stack alone, for every target") {
   for (const auto& [kind, name] : std::vector<std::pair<const char*, const char*>>{{"X64", "znver4"}, {"X64", "skylake-avx512"}, {"X64", "haswell"}, {"ARM64", "neoverse-n1"}}) {
     CAPTURE(name);
@@ -163,8 +175,7 @@ TEST_CASE("dense kernels are loops of vector multiply-adds that leave the stack 
     const optima::test::TempFolder folder;
     cpu::KernelBuilder builder(target, cpu::Linker::find("", folder.path()), folder.path(), "", 2, [](double) {});
     const int64_t wt = target.registers == 32 ? 8 : 4, vl = target.vector_width;
-    const cpu::KernelSpec spec{"k_pointwise", {int64_t{1}, int64_t{2}, wt, int64_t{64}, int64_t{1} << 20, int64_t{0}, int64_t{1}, int64_t{1}, 0.f, 0.f,
-                                               int64_t{1}, int64_t{64}, wt * 10, 2 * vl, int64_t{0}, int64_t{0}, int64_t{0}}};
+    const cpu::KernelSpec spec = pointwise(2, wt, {k::kBias, {k::Act::Relu, 0, 0}}, wt * 10, 2 * vl);
     builder.build({spec});
     CHECK(builder.kernel(spec).loops.multiply_adds >= 2 * wt);
     CHECK_FALSE(builder.kernel(spec).loops.spills());
@@ -173,14 +184,15 @@ TEST_CASE("dense kernels are loops of vector multiply-adds that leave the stack 
 
 TEST_CASE("a tile with too many accumulators is seen to spill") {
   const cpu::Target target = cpu::make_target("X64", "", "haswell", "");
-  const cpu::KernelSpec spec{"k_pointwise", {int64_t{1}, int64_t{3}, int64_t{8}, int64_t{64}, int64_t{1} << 20, int64_t{0}, int64_t{0}, int64_t{0}, 0.f, 0.f,
-                                             int64_t{1}, int64_t{64}, int64_t{80}, int64_t{24}, int64_t{0}, int64_t{0}, int64_t{0}}};
+  const cpu::KernelSpec spec = pointwise(3, 8, {0, {k::Act::None, 0, 0}}, 80, 24);
   CHECK(cpu::inspect_loops(cpu::specialise(spec, target), target).spills());
 }
 
 TEST_CASE("a template that does not exist or takes other literals is an internal error, not a crash") {
   const cpu::Target target = cpu::make_target("X64", "", "haswell", "");
-  CHECK_THROWS_WITH_AS(cpu::specialise({"k_nothing", {}}, target), "kernel k_nothing(): there is no such template", optima::sdk::Error);
-  CHECK_THROWS_WITH_AS(cpu::specialise({"k_to_blocked", {int64_t{3}}}, target), "kernel k_to_blocked(3): 1 literals given, wanted 2", optima::sdk::Error);
-  CHECK_THROWS_WITH_AS(cpu::specialise({"k_to_blocked", {int64_t{3}, 1.f}}, target), "kernel k_to_blocked(3,0x1p+0f): literal 1 is a float, the parameter is not", optima::sdk::Error);
+  cpu::KernelSpec spec = k::ToBlocked{.C = 3, .P = 4};
+  spec.literals.pop_back();
+  CHECK_THROWS_WITH_AS(cpu::specialise(spec, target), "kernel k_to_blocked(3): literals of 8 bytes given, wanted 16", optima::sdk::Error);
+  spec.entry = "k_nothing";
+  CHECK_THROWS_WITH_AS(cpu::specialise(spec, target), "kernel k_nothing(3): there is no such template", optima::sdk::Error);
 }

@@ -12,7 +12,8 @@
 #include <random>
 #include <vector>
 
-#include "plugins/llvm_cpu/kernels/vec.hpp"
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+#include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
 namespace kernel_test {
 
@@ -115,6 +116,15 @@ double error_of(const Guarded<T>& got, const std::vector<double>& want, double l
 }
 
 using Dims = std::vector<int64_t>;
+template <size_t N>
+k::List<N> literal(const Dims& d) {
+  k::List<N> out;
+  std::copy_n(d.begin(), N, out.at);
+  return out;
+}
+/// One of the values of an enum that counts from 0.
+template <class E>
+E pick_up_to(E last) { return E(pick(0, int64_t(last))); }
 inline int64_t product(const Dims& d) {
   int64_t n = 1;
   for (int64_t x : d) n *= x;

@@ -2,9 +2,9 @@
 // Resizing along an axis, general pooling and recurrent layers against double loops.
 #include "tests/unit/llvm_cpu_kernels/harness.hpp"
 
-#include "plugins/llvm_cpu/kernels/pool_plain.cpp"
-#include "plugins/llvm_cpu/kernels/resize.cpp"
-#include "plugins/llvm_cpu/kernels/rnn.cpp"
+#include "plugins/llvm_cpu/kernels/pool_plain.hpp"
+#include "plugins/llvm_cpu/kernels/resize.hpp"
+#include "plugins/llvm_cpu/kernels/rnn.hpp"
 
 using namespace kernel_test;
 
@@ -15,7 +15,7 @@ TEST_CASE("an axis is resized by its table") {
     const Guarded<int32_t> index = integers<int32_t>(length * taps, 0, size - 1);
     const Guarded<float> got = run<float>(outer * length * inner, inner > 1 ? outer * length : outer, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {const_cast<float*>(in.data()), const_cast<int32_t*>(index.data()), const_cast<float*>(weight.data()), out};
-      k_resize(taps, size, length, inner, args, u0, u1, s);
+      k_resize({.taps = taps, .size = size, .length = length, .inner = inner}, args, u0, u1, s);
     });
     std::vector<double> want;
     for (int64_t o = 0; o < outer; ++o)
@@ -52,14 +52,17 @@ Axis axis(bool used) {
 TEST_CASE("pooling agrees with double loops: any rank, window, stride, dilation, padding, ceil mode") {
   for (int i = 0; i < rounds(600); ++i) {
     const Axis z = axis(i % 3 == 0), y = axis(i % 3 < 2), x = axis(true);
-    const int64_t mode = pick(0, 3), planes = pick(1, 3), p = pick(1, 3);
+    using Mode = k::PoolMode;
+    const Mode mode = pick_up_to(Mode::Lp);
+    const int64_t planes = pick(1, 3), p = pick(1, 3);
     const Guarded<float> in = reals(planes * z.size * y.size * x.size);
     const int64_t outs = planes * z.out * y.out * x.out;
     Guarded<int64_t> where(outs);
     const Guarded<float> got = run<float>(outs, planes * z.out * y.out, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {const_cast<float*>(in.data()), out, where.data()};
-      k_pool_plain(mode, p, mode == 0, z.size, y.size, x.size, z.out, y.out, x.out, z.window, y.window, x.window, z.step, y.step, x.step,
-                   z.dilation, y.dilation, x.dilation, z.pad, y.pad, x.pad, z.pad_end, y.pad_end, x.pad_end, args, u0, u1, s);
+      k_pool_plain({.mode = mode, .p = p, .has_indices = mode == Mode::Max, .in = {z.size, y.size, x.size}, .out = {z.out, y.out, x.out},
+                    .kernel = {z.window, y.window, x.window}, .stride = {z.step, y.step, x.step}, .dilation = {z.dilation, y.dilation, x.dilation},
+                    .begin = {z.pad, y.pad, x.pad}, .end = {z.pad_end, y.pad_end, x.pad_end}}, args, u0, u1, s);
     });
     std::vector<double> want;
     for (int64_t n = 0; n < planes; ++n)
@@ -77,11 +80,11 @@ TEST_CASE("pooling agrees with double loops: any rank, window, stride, dilation,
                   const double e = in[((n * z.size + u) * y.size + v) * x.size + w];
                   ++inside, sum += e, top = std::max(top, e), powers += std::pow(std::fabs(e), double(p));
                 }
-            want.push_back(mode == 0 ? top : mode == 1 ? (inside ? sum / double(inside) : 0) : mode == 2 ? (padded ? sum / double(padded) : 0) : std::pow(powers, 1. / double(p)));
+            want.push_back(mode == Mode::Max ? top : mode == Mode::Average ? (inside ? sum / double(inside) : 0) : mode == Mode::AverageWithPad ? (padded ? sum / double(padded) : 0) : std::pow(powers, 1. / double(p)));
           }
-    INFO("mode " << mode);
+    INFO("mode " << int64_t(mode));
     REQUIRE(error_of(got, want) < 2e-6);
-    if (mode == 0)
+    if (mode == Mode::Max)
       for (int64_t q = 0; q < outs; ++q) REQUIRE((std::isinf(got[q]) || in[where[q]] == got[q]));
   }
 }
@@ -102,9 +105,11 @@ double product(const float* r, int64_t width, int64_t padded, int64_t hidden, in
 
 TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
   for (int i = 0; i < rounds(200); ++i) {
-    const int64_t kind = pick(0, 2), gates = kind == 2 ? 4 : kind == 1 ? 3 : 1, seq = pick(1, 5), batch = pick(1, 3), dirs = pick(1, 2), hidden = pick(1, 20);
+    using Kind = k::RnnKind;
+    const Kind kind = pick_up_to(Kind::Lstm);
+    const int64_t gates = kind == Kind::Lstm ? 4 : kind == Kind::Gru ? 3 : 1, seq = pick(1, 5), batch = pick(1, 3), dirs = pick(1, 2), hidden = pick(1, 20);
     const int64_t padded = k::cdiv(hidden, k::VL) * k::VL, width = gates * padded, reverse = dirs == 2 ? 2 : pick(0, 1), before = pick(0, 1);
-    const bool initial = coin(), lengths = coin(), peepholes = kind == 2 && coin(), hidden_bias = kind == 1 && coin();
+    const bool initial = coin(), lengths = coin(), peepholes = kind == Kind::Lstm && coin(), hidden_bias = kind == Kind::Gru && coin();
     Guarded<float> x = reals(seq * batch * dirs * width), r = reals(dirs * hidden * width, -0.5f, 0.5f), rb = reals(dirs * width);
     Guarded<float> h0 = reals(dirs * batch * hidden), c0 = reals(dirs * batch * hidden), p = reals(dirs * 3 * hidden);
     Guarded<int32_t> len = integers<int32_t>(batch, 1, seq);
@@ -112,7 +117,8 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
     const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * batch, (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
                       lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data()};
-      k_rnn(kind, before, 0, reverse, kind == 0 ? 0 : 1, 0, 0, 0, seq, batch, dirs, hidden, args, u0, u1, s);
+      k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
+             .g = k::Act::Tanh, .h = k::Act::Tanh, .clip = 0, .seq = seq, .batch = batch, .dirs = dirs, .hidden = hidden}, args, u0, u1, s);
     });
     std::vector<double> want(size_t(y.size()), 0), last(size_t(yh.size()));
     for (int64_t d = 0; d < dirs; ++d)
@@ -124,19 +130,19 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
           const int64_t t = reverse >> d & 1 ? n - 1 - q : q;
           const float *in = x.data() + ((t * batch + b) * dirs + d) * width, *rd = r.data() + d * hidden * width;
           Row next(h), cell(c), reset(h);
-          for (int64_t j = 0; j < hidden; ++j) reset[size_t(j)] = kind == 1 ? sigmoid(in[padded + j] + ::product(rd, width, padded, hidden, 1, j, h)) : 0;
+          for (int64_t j = 0; j < hidden; ++j) reset[size_t(j)] = kind == Kind::Gru ? sigmoid(in[padded + j] + ::product(rd, width, padded, hidden, 1, j, h)) : 0;
           Row scaled(h);
           for (int64_t j = 0; j < hidden; ++j) scaled[size_t(j)] *= reset[size_t(j)];
           for (int64_t j = 0; j < hidden; ++j) {
             const auto gate = [&](int64_t g) { return in[g * padded + j] + ::product(rd, width, padded, hidden, g, j, h); };
             const auto peep = [&](int64_t g, double v) { return peepholes ? p[d * 3 * hidden + g * hidden + j] * v : 0; };
-            if (kind == 0) next[size_t(j)] = std::tanh(gate(0));
-            if (kind == 1) {
+            if (kind == Kind::Rnn) next[size_t(j)] = std::tanh(gate(0));
+            if (kind == Kind::Gru) {
               const double z = sigmoid(gate(0)), own = before ? reset[size_t(j)] * (::product(rd, width, padded, hidden, 2, j, h) + (hidden_bias ? rb[d * width + 2 * padded + j] : 0))
                                                               : ::product(rd, width, padded, hidden, 2, j, scaled);
               next[size_t(j)] = (1 - z) * std::tanh(in[2 * padded + j] + own) + z * h[size_t(j)];
             }
-            if (kind == 2) {
+            if (kind == Kind::Lstm) {
               const double old = c[size_t(j)], in_gate = sigmoid(gate(0) + peep(0, old)), forget = sigmoid(gate(2) + peep(2, old));
               cell[size_t(j)] = forget * old + in_gate * std::tanh(gate(3));
               next[size_t(j)] = sigmoid(gate(1) + peep(1, cell[size_t(j)])) * std::tanh(cell[size_t(j)]);
@@ -147,7 +153,7 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
         }
         for (int64_t j = 0; j < hidden; ++j) last[size_t(state + j)] = h[size_t(j)];
       }
-    INFO("kind " << kind << " hidden " << hidden << " before " << before);
+    INFO("kind " << int64_t(kind) << " hidden " << hidden << " before " << before);
     REQUIRE(error_of(y, want, 1) < 4e-6);
     REQUIRE(error_of(yh, last, 1) < 4e-6);
   }

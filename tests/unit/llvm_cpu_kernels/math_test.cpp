@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plugins/llvm_cpu/kernels/math.cpp"
+#include "plugins/llvm_cpu/kernels/functions.hpp"
 
 using kernel_test::rounds;
 

@@ -2,9 +2,9 @@
 // Movers over random shapes, steps and element sizes: every element where it belongs, nothing else touched.
 #include "tests/unit/llvm_cpu_kernels/harness.hpp"
 
-#include "plugins/llvm_cpu/kernels/gather.cpp"
-#include "plugins/llvm_cpu/kernels/move.cpp"
-#include "plugins/llvm_cpu/kernels/scan.cpp"
+#include "plugins/llvm_cpu/kernels/gather.hpp"
+#include "plugins/llvm_cpu/kernels/move.hpp"
+#include "plugins/llvm_cpu/kernels/scan.hpp"
 
 using namespace kernel_test;
 
@@ -15,8 +15,6 @@ Dims eight(const Dims& d, int64_t fill) {
   out.insert(out.end(), d.begin(), d.end());
   return out;
 }
-#define EIGHT(d) d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]
-
 template <class T>
 void copies() {
   for (int i = 0; i < rounds(300); ++i) {
@@ -41,7 +39,7 @@ void copies() {
     const int64_t split = pick(0, 6), units = std::accumulate(d.begin(), d.begin() + split, int64_t{1}, std::multiplies<>());
     const Guarded<T> got = run<T>(m, units, 0, [&](T* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<T*>(from.data()) + first, out};
-      k_move(sizeof(T), split, EIGHT(d), EIGHT(s), EIGHT(t), args, u0, u1, x);
+      k_move({.bytes = int64_t(sizeof(T)), .split = split, .d = literal<8>(d), .s = literal<8>(s), .t = literal<8>(t)}, args, u0, u1, x);
     }, before.data());
     std::vector<T> want = before;
     Dims at(dims.size(), 0);
@@ -69,7 +67,7 @@ TEST_CASE("fill writes all elements and no more") {
     uint16_t value = 513;
     const Guarded<uint16_t> got = run<uint16_t>(n, k::cdiv(n, chunk), 0, [&](uint16_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {&value, out};
-      k_fill(2, n, chunk, args, u0, u1, x);
+      k_fill({.bytes = 2, .count = n, .chunk = chunk}, args, u0, u1, x);
     });
     for (int64_t q = 0; q < n; ++q) REQUIRE(got[q] == 513);
   }
@@ -81,7 +79,7 @@ TEST_CASE("trilu keeps one triangle") {
     const Guarded<int32_t> in = integers<int32_t>(batch * rows * columns, 1, 9);
     const Guarded<int32_t> got = run<int32_t>(in.size(), batch * rows, 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(in.data()), out};
-      k_trilu(4, upper, diagonal, rows, columns, args, u0, u1, x);
+      k_trilu({.bytes = 4, .upper = upper, .diagonal = diagonal, .rows = rows, .columns = columns}, args, u0, u1, x);
     });
     for (int64_t q = 0; q < in.size(); ++q) {
       const int64_t r = q / columns % rows, c = q % columns;
@@ -97,7 +95,7 @@ TEST_CASE("one-hot marks one depth, negative indices count from the end, others 
     float values[] = {-1, 2};
     const Guarded<float> got = run<float>(outer * depth * inner, outer, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int64_t*>(index.data()), values, out};
-      k_one_hot(4, 8, depth, inner, args, u0, u1, x);
+      k_one_hot({.bytes = 4, .index_bytes = 8, .depth = depth, .inner = inner}, args, u0, u1, x);
     });
     for (int64_t q = 0; q < got.size(); ++q) {
       int64_t want = index[q / (depth * inner) * inner + q % inner];
@@ -111,7 +109,7 @@ TEST_CASE("range counts") {
   int64_t start = 5, delta = -2;
   Guarded<int64_t> out(4);
   void* args[] = {&start, &delta, out.data()};
-  k_range(k::kI64, 4, args, 0, 1, nullptr);
+  k_range({.dtype = OPTIMA_I64, .count = 4}, args, 0, 1, nullptr);
   CHECK(std::vector<int64_t>(out.begin(), out.end()) == std::vector<int64_t>{5, 3, 1, -1});
 }
 
@@ -122,7 +120,7 @@ TEST_CASE("gather takes rows, and clamps indices that are out of range") {
     const Guarded<int64_t> index = integers<int64_t>(count, -12, 12);
     const Guarded<float> got = run<float>(outer * count * inner, k::cdiv(outer * count, rows), 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<float*>(data.data()), const_cast<int64_t*>(index.data()), out};
-      k_gather(4, 8, rows, outer, size, count, inner, args, u0, u1, x);
+      k_gather({.bytes = 4, .index_bytes = 8, .rows = rows, .outer = outer, .size = size, .count = count, .inner = inner}, args, u0, u1, x);
     });
     for (int64_t q = 0; q < got.size(); ++q) {
       int64_t at = index[q / inner % count];
@@ -144,14 +142,16 @@ TEST_CASE("gather elements and scatter elements follow their indices on one axis
     const Guarded<int32_t> data = integers<int32_t>(product(dims), 0, 99), updates = integers<int32_t>(product(small), 100, 199);
     const Guarded<int32_t> index = integers<int32_t>(product(small), -dims[axis], dims[axis] - 1);
     const Dims d = eight(small, 1), s = eight(moving, 0);
-    const int64_t chunk = pick(1, 9), op = pick(0, 4);
+    using Op = k::ScatterOp;
+    const Op op = pick_up_to(Op::Min);
+    const int64_t chunk = pick(1, 9);
     const Guarded<int32_t> got = run<int32_t>(product(small), k::cdiv(product(small), chunk), 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(data.data()), const_cast<int32_t*>(index.data()), out};
-      k_gather_elements(4, 4, chunk, dims[axis], step[axis], EIGHT(d), EIGHT(s), args, u0, u1, x);
+      k_gather_elements({.bytes = 4, .index_bytes = 4, .chunk = chunk, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
     });
     const Guarded<int32_t> scattered = run<int32_t>(data.size(), 1, 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(index.data()), const_cast<int32_t*>(updates.data()), out};
-      k_scatter_elements(k::kI32, 4, op, dims[axis], step[axis], EIGHT(d), EIGHT(s), args, u0, u1, x);
+      k_scatter_elements({.dtype = OPTIMA_I32, .index_bytes = 4, .op = op, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
     }, data.data());
     std::vector<int32_t> want(data.data(), data.data() + data.size());
     Dims at(dims.size(), 0);
@@ -162,7 +162,7 @@ TEST_CASE("gather elements and scatter elements follow their indices on one axis
       REQUIRE(got[q] == data[from]);
       int32_t& to = want[size_t(from)];
       const int32_t v = updates[q++];
-      to = op == 0 ? v : op == 1 ? to + v : op == 2 ? int32_t(uint32_t(to) * uint32_t(v)) : op == 3 ? std::max(to, v) : std::min(to, v);
+      to = op == Op::Set ? v : op == Op::Add ? to + v : op == Op::Mul ? int32_t(uint32_t(to) * uint32_t(v)) : op == Op::Max ? std::max(to, v) : std::min(to, v);
     } while (next(at, small));
     REQUIRE(std::equal(want.begin(), want.end(), scattered.data()));
   }
@@ -184,13 +184,14 @@ TEST_CASE("gather ND and scatter ND follow tuples of indices") {
     };
     const Guarded<float> got = run<float>(batches * count * inner, batches * count, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<float*>(data.data()), index.data(), out};
-      k_gather_nd(4, 8, count, batch, inner, tuple, g[0], g[1], g[2], g[3], p[0], p[1], p[2], p[3], args, u0, u1, x);
+      k_gather_nd({.bytes = 4, .index_bytes = 8, .count = count, .batch = batch, .inner = inner, .tuple = tuple, .g = literal<4>(g), .p = literal<4>(p)}, args, u0, u1, x);
     });
     for (int64_t q = 0; q < got.size(); ++q) REQUIRE(got[q] == data[q / inner / count * batch + place(q / inner) + q % inner]);
     const Guarded<float> updates = reals(count * inner);
     const Guarded<float> scattered = run<float>(batch, 1, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {index.data(), const_cast<float*>(updates.data()), out};
-      k_scatter_nd(k::kF32, 8, 1, count, inner, tuple, g[0], g[1], g[2], g[3], p[0], p[1], p[2], p[3], args, u0, u1, x);
+      k_scatter_nd({.dtype = OPTIMA_F32, .index_bytes = 8, .op = k::ScatterOp::Add, .count = count, .inner = inner, .tuple = tuple, .g = literal<4>(g),
+                    .p = literal<4>(p)}, args, u0, u1, x);
     }, data.data());
     std::vector<float> want(data.data(), data.data() + batch);
     for (int64_t q = 0; q < count * inner; ++q) want[size_t(place(q / inner) + q % inner)] += updates[q];
@@ -212,17 +213,17 @@ TEST_CASE("arg, top and cumulative sum agree with plain loops") {
     };
     const Guarded<int64_t> best = run<int64_t>(outer * inner, outer, 0, [&](int64_t* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), out};
-      k_arg(k::kF32, smallest, last, len, inner, args, u0, u1, s);
+      k_arg({.dtype = OPTIMA_F32, .smallest = smallest, .last = last, .len = len, .inner = inner}, args, u0, u1, s);
     });
     Guarded<int64_t> at(outer * count * inner);
     const Guarded<float> top = run<float>(outer * count * inner, outer * inner, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), out, at.data()};
-      k_top(k::kF32, smallest, count, len, inner, args, u0, u1, s);
+      k_top({.dtype = OPTIMA_F32, .smallest = smallest, .count = count, .len = len, .inner = inner}, args, u0, u1, s);
     });
     const int64_t exclusive = pick(0, 1), reverse = pick(0, 1);
     const Guarded<float> sums = run<float>(x.size(), outer, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), out};
-      k_cumsum(k::kF32, exclusive, reverse, len, inner, args, u0, u1, s);
+      k_cumsum({.dtype = OPTIMA_F32, .exclusive = exclusive, .reverse = reverse, .len = len, .inner = inner}, args, u0, u1, s);
     });
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t j = 0; j < inner; ++j) {

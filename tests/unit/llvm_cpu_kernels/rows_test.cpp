@@ -2,9 +2,9 @@
 // Softmax, normalizations and reductions against double-precision loops over random shapes.
 #include "tests/unit/llvm_cpu_kernels/harness.hpp"
 
-#include "plugins/llvm_cpu/kernels/norm.cpp"
-#include "plugins/llvm_cpu/kernels/reduce.cpp"
-#include "plugins/llvm_cpu/kernels/softmax.cpp"
+#include "plugins/llvm_cpu/kernels/norm.hpp"
+#include "plugins/llvm_cpu/kernels/reduce.hpp"
+#include "plugins/llvm_cpu/kernels/softmax.hpp"
 
 using namespace kernel_test;
 
@@ -29,20 +29,23 @@ Guarded<float> softmax(const Guarded<float>& in, bool log, int64_t outer, int64_
   const int64_t units = inner == 1 ? outer : outer * k::cdiv(inner, k::VL);
   return run<float>(in.size(), units, 0, [&](float* out, int64_t u0, int64_t u1, char* scratch) {
     void* args[] = {const_cast<float*>(in.data()), out};
-    k_softmax(log, len, inner, args, u0, u1, scratch);
+    k_softmax({.log = log, .len = len, .inner = inner}, args, u0, u1, scratch);
   });
 }
 
-double naive_reduce(int64_t op, const std::vector<double>& x) {
+using Op = k::ReduceOp;
+
+double naive_reduce(Op op, const std::vector<double>& x) {
   double sum = 0, top = -INFINITY, least = INFINITY, prod = 1, l1 = 0, squares = 0, exps = 0;
   for (double v : x) sum += v, top = std::max(top, v), least = std::min(least, v), prod *= v, l1 += std::fabs(v), squares += v * v;
   for (double v : x) exps += std::exp(v - top);
   const double all[] = {sum, sum / double(x.size()), top, least, prod, l1, std::sqrt(squares), squares, std::log(sum), std::log(exps) + top};
-  return all[op];
+  return all[int64_t(op)];
 }
 
 struct Reduction {
   Dims kept{1, 1, 1, 1}, kept_step{0, 0, 0, 0}, gone{1, 1, 1, 1}, gone_step{0, 0, 0, 0};
+  k::ReduceDims literals() const { return {literal<4>(kept), literal<4>(kept_step), literal<4>(gone), literal<4>(gone_step)}; }
 };
 
 // Dims that alternate between kept and reduced, as a lowering lays them out.
@@ -63,7 +66,7 @@ Reduction random_reduction(Dims& dims, bool last_reduced) {
 }
 
 template <class T>
-std::vector<double> naive(const Reduction& r, int64_t op, const Guarded<T>& in) {
+std::vector<double> naive(const Reduction& r, Op op, const Guarded<T>& in) {
   std::vector<double> out;
   Dims at(4, 0);
   do {
@@ -115,7 +118,7 @@ TEST_CASE("layer, instance, group and RMS normalization agree with double loops"
     const Guarded<float> got = run<float>(rows * len, rows, 0, [&](float* out, int64_t u0, int64_t u1, char* scratch) {
       void* args[] = {const_cast<float*>(x.data()), has_scale ? const_cast<float*>(scale.data()) : nullptr,
                       has_bias ? const_cast<float*>(bias.data()) : nullptr, out};
-      k_norm(rms, has_scale, has_bias, 1e-5f, len, period, per_row, span, args, u0, u1, scratch);
+      k_norm({.rms = rms, .has_scale = has_scale, .has_bias = has_bias, .epsilon = 1e-5f, .len = len, .period = period, .channels = per_row, .span = span}, args, u0, u1, scratch);
     });
     std::vector<double> want;
     for (int64_t r = 0; r < rows; ++r) {
@@ -138,7 +141,7 @@ TEST_CASE("Lp normalization agrees with double loops, zero rows give zero") {
     if (i % 10 == 0) std::fill(x.begin(), x.end(), 0.f);
     const Guarded<float> got = run<float>(x.size(), outer * k::cdiv(inner, k::VL), 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), out};
-      k_lp_norm(p, len, inner, args, u0, u1, s);
+      k_lp_norm({.p = p, .len = len, .inner = inner}, args, u0, u1, s);
     });
     std::vector<double> want(size_t(x.size()));
     for (int64_t o = 0; o < outer; ++o)
@@ -159,7 +162,7 @@ TEST_CASE("LRN agrees with double loops") {
     const Guarded<float> x = reals(n * c * inner);
     const Guarded<float> got = run<float>(x.size(), n * c, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {const_cast<float*>(x.data()), out};
-      k_lrn(size, alpha, beta, bias, c, inner, args, u0, u1, s);
+      k_lrn({.size = size, .alpha = alpha, .beta = beta, .bias = bias, .channels = c, .inner = inner}, args, u0, u1, s);
     });
     std::vector<double> want;
     for (int64_t b = 0; b < n; ++b)
@@ -176,32 +179,29 @@ TEST_CASE("LRN agrees with double loops") {
 TEST_CASE("float reductions over alternating axes agree with double loops") {
   for (int i = 0; i < rounds(600); ++i) {
     const bool last = coin();
-    const int64_t op = pick(0, 9);
+    const Op op = pick_up_to(Op::LogSumExp);
     Dims dims;
     const Reduction r = random_reduction(dims, last);
-    const Guarded<float> in = reals(product(dims), op == 8 ? 0.1f : op == 4 ? 0.8f : -2, op == 4 ? 1.2f : 2);
+    const Guarded<float> in = reals(product(dims), op == Op::LogSum ? 0.1f : op == Op::Prod ? 0.8f : -2, op == Op::Prod ? 1.2f : 2);
     const int64_t outs = product(r.kept), units = last ? outs : outs / r.kept[3] * k::cdiv(r.kept[3], k::VL);
     const Guarded<float> got = run<float>(outs, units, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {const_cast<float*>(in.data()), out};
-      k_reduce(op, r.kept[0], r.kept[1], r.kept[2], r.kept[3], r.kept_step[0], r.kept_step[1], r.kept_step[2], r.gone[0], r.gone[1],
-               r.gone[2], r.gone[3], r.gone_step[0], r.gone_step[1], r.gone_step[2], r.gone_step[3], args, u0, u1, s);
+      k_reduce({.op = op, .dims = r.literals()}, args, u0, u1, s);
     });
-    INFO("op " << op << " last " << last);
-    REQUIRE(error_of(got, naive(r, op, in), op == 4 ? 1 : 1e-1) < (op == 4 ? 2e-5 : 4e-6));
+    INFO("op " << int64_t(op) << " last " << last);
+    REQUIRE(error_of(got, naive(r, op, in), op == Op::Prod ? 1 : 1e-1) < (op == Op::Prod ? 2e-5 : 4e-6));
   }
 }
 
 TEST_CASE("integer reductions are exact") {
   for (int i = 0; i < rounds(200); ++i) {
-    const int64_t ops[] = {0, 2, 3, 4, 5, 7}, op = ops[pick(0, 5)];
+    const Op ops[] = {Op::Sum, Op::Max, Op::Min, Op::Prod, Op::L1, Op::SumSquare}, op = ops[pick(0, 5)];
     Dims dims;
     const Reduction r = random_reduction(dims, coin());
-    const Guarded<int64_t> in = op == 4 ? integers<int64_t>(product(dims), 1, 1) : integers<int64_t>(product(dims), -9, 9);
+    const Guarded<int64_t> in = op == Op::Prod ? integers<int64_t>(product(dims), 1, 1) : integers<int64_t>(product(dims), -9, 9);
     const Guarded<int64_t> got = run<int64_t>(product(r.kept), product(r.kept), 0, [&](int64_t* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {const_cast<int64_t*>(in.data()), out};
-      k_reduce_any(k::kI64, op, r.kept[0], r.kept[1], r.kept[2], r.kept[3], r.kept_step[0], r.kept_step[1], r.kept_step[2],
-                   r.kept_step[3], r.gone[0], r.gone[1], r.gone[2], r.gone[3], r.gone_step[0], r.gone_step[1], r.gone_step[2],
-                   r.gone_step[3], args, u0, u1, s);
+      k_reduce_any({.dtype = OPTIMA_I64, .op = op, .dims = r.literals()}, args, u0, u1, s);
     });
     REQUIRE(error_of(got, naive(r, op, in)) == 0);
   }
@@ -212,6 +212,6 @@ TEST_CASE("log-sum-exp of minus infinity is minus infinity") {
   for (float& x : in) x = -INFINITY;
   Guarded<float> out(1);
   void* args[] = {in.data(), out.data()};
-  k_reduce(9, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 3, 0, 0, 0, 1, args, 0, 1, nullptr);
+  k_reduce({.op = Op::LogSumExp, .dims = {{1, 1, 1, 1}, {0, 0, 0, 0}, {1, 1, 1, 3}, {0, 0, 0, 1}}}, args, 0, 1, nullptr);
   CHECK(out[0] == -INFINITY);
 }

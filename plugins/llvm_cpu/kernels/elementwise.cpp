@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/kernels: any chain of element-wise operators. The loops and the arithmetic are made from KernelSpec::expression
-// by codegen/expression.cpp, which gives k_expression its body; this is only the entry point.
-#include "plugins/llvm_cpu/kernels/vec.hpp"
-
-extern "C" void k_expression(void* const* args, int64_t u0, int64_t u1, char* scratch);
-
-// args and units: as the expression says. operands: how many.
-TEMPLATE(k_elementwise, [[maybe_unused]] int64_t operands) { k_expression(args, u0, u1, scratch); }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: the passage between plain [N][C][P] and blocked [N][CB][P][VL], float.
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
+namespace k {
+
+constexpr int64_t kStrip = 64;       ///< pixels per unit of the passages: both sides of a strip fit L1
+constexpr int64_t kCopyPiece = 4096;  ///< bytes per unit of a copy
+struct ToBlocked {
+  static constexpr char entry[] = "k_to_blocked";
+  int64_t C, P;
+};
+struct FromBlocked {
+  static constexpr char entry[] = "k_from_blocked";
+  int64_t C, P;
+};
+struct CopyBytes {
+  static constexpr char entry[] = "k_copy_bytes";
+  int64_t bytes;
+};
+struct JoinChannels {
+  static constexpr char entry[] = "k_join_channels";
+  int64_t C, at, P, whole_image;
+};
+
+}  // namespace k
+
+#ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/vec.hpp"
+
+namespace k {
+
+/// f(source row of channel l, first pixel, pixels, channels present) for strip u of [0, N * CB * ceil(P / kStrip)).
+struct Strip {
+  idx n, b, p0, pixels, lanes;
+};
+INL Strip strip_at(idx u, idx C, idx P) {
+  const idx strips = cdiv(P, kStrip), CB = cdiv(C, VL), plane = u / strips, p0 = u % strips * kStrip;
+  const idx b = plane % CB;
+  return {plane / CB, b, p0, imin(kStrip, P - p0), imin(VL, C - b * VL)};
+}
+
+}  // namespace k
+
+/// args: plain, blocked. units = N * CB * ceil(P / kStrip). Lanes past C become 0.
+TEMPLATE(k_to_blocked, ToBlocked, l) {
+  using namespace k;
+  ROLL for (idx u = u0; u < u1; u++) {
+    const Strip s = strip_at(u, l.C, l.P);
+    const float* in = (const float*)args[0] + (s.n * l.C + s.b * VL) * l.P + s.p0;
+    float* out = (float*)args[1] + ((s.n * cdiv(l.C, VL) + s.b) * l.P + s.p0) * VL;
+    auto pixels = [&](idx lanes) __attribute__((always_inline)) {
+      ROLL for (idx p = 0; p < s.pixels; p++) {
+        vec v = {};
+        UNROLL for (idx i = 0; i < VL; i++) if (i < lanes) v[i] = in[i * l.P + p];
+        st(out + p * VL, v);
+      }
+    };
+    if (l.C % VL == 0 || s.lanes == VL) pixels(VL);
+    else pixels(l.C % VL);
+  }
+}
+
+/// args: blocked, plain. units as above.
+TEMPLATE(k_from_blocked, FromBlocked, l) {
+  using namespace k;
+  ROLL for (idx u = u0; u < u1; u++) {
+    const Strip s = strip_at(u, l.C, l.P);
+    const float* in = (const float*)args[0] + ((s.n * cdiv(l.C, VL) + s.b) * l.P + s.p0) * VL;
+    float* out = (float*)args[1] + (s.n * l.C + s.b * VL) * l.P + s.p0;
+    ROLL for (idx i = 0; i < s.lanes; i++) ROLL for (idx p = 0; p < s.pixels; p++) out[i * l.P + p] = in[p * VL + i];
+  }
+}
+
+/// args: from, to; units = pieces of kCopyPiece bytes of `bytes`.
+TEMPLATE(k_copy_bytes, CopyBytes, l) {
+  const int64_t from = u0 * k::kCopyPiece, to = u1 * k::kCopyPiece < l.bytes ? u1 * k::kCopyPiece : l.bytes;
+  __builtin_memcpy((char*)args[1] + from, (const char*)args[0] + from, (size_t)(to - from));
+}
+
+/// A blocked tensor becomes channels [at, at + C) of a wider one: args part, whole; the whole's other lanes stay. units =
+/// N * blocks of the whole that are touched, ceil((at + C) / VL) - at / VL. whole_image: floats per image of the whole.
+TEMPLATE(k_join_channels, JoinChannels, l) {
+  using namespace k;
+  const idx s = l.at % VL, blocks = cdiv(l.at + l.C, VL) - l.at / VL, parts = cdiv(l.C, VL);
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx n = u / blocks, o = u % blocks;
+    const float* in = (const float*)args[0] + n * parts * l.P * VL;
+    float* out = (float*)args[1] + n * l.whole_image + (l.at / VL + o) * l.P * VL;
+    // Lanes from s on come from part o, those before from part o - 1; first and last channel bound what is written.
+    const idx first = o == 0 ? s : 0, last = imin(VL, s + l.C - o * VL);
+    ROLL for (idx p = 0; p < l.P; p++) {
+      const vec now = o < parts ? ld(in + (o * l.P + p) * VL) : vec{}, before = o > 0 ? ld(in + ((o - 1) * l.P + p) * VL) : vec{};
+      vec v = ld(out + p * VL);
+      UNROLL for (idx i = 0; i < VL; i++) {
+        const float x = i < s ? before[(i - s + VL) % VL] : now[(i - s + VL) % VL];
+        v[i] = i >= first && i < last ? x : v[i];
+      }
+      st(out + p * VL, v);
+    }
+  }
+}
+#endif

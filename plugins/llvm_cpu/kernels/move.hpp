@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: moving elements of 1, 2, 4 or 8 bytes: strided copies (Transpose, Slice, Concat, Split, Expand, Tile,
+// DepthToSpace...), fill, Trilu, OneHot, Range. Types do not matter here, only sizes.
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
+namespace k {
+
+struct Move {
+  static constexpr char entry[] = "k_move";
+  int64_t bytes, split;
+  List<8> d, s, t;  ///< sizes, steps of source and target in elements
+};
+struct Fill {
+  static constexpr char entry[] = "k_fill";
+  int64_t bytes, count, chunk;
+};
+struct Trilu {
+  static constexpr char entry[] = "k_trilu";
+  int64_t bytes, upper, diagonal, rows, columns;
+};
+struct OneHot {
+  static constexpr char entry[] = "k_one_hot";
+  int64_t bytes, index_bytes, depth, inner;
+};
+struct Range {
+  static constexpr char entry[] = "k_range";
+  int64_t dtype, count;
+};
+
+}  // namespace k
+
+#ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+
+namespace k::move {
+
+template <class T>
+INL void row(idx n, idx s, idx t, const T* from, T* to) {
+  if (s == 1 && t == 1) __builtin_memcpy(to, from, n * sizeof(T));
+  else if (s == 0) for (idx i = 0; i < n; i++) to[i * t] = *from;
+  else ROLL for (idx i = 0; i < n; i++) to[i * t] = from[i * s];
+}
+// d[6] runs along the source, d[7] along the target: square blocks through registers.
+INL void turn(const Move& x, const uint32_t* from, uint32_t* to) {
+  const idx a = x.d[6] / VL * VL, b = x.d[7] / VL * VL;
+  ROLL for (idx i = 0; i < a; i += VL) ROLL for (idx j = 0; j < b; j += VL) {
+    vec r[VL];
+    UNROLL for (idx l = 0; l < VL; l++) r[l] = ld((const float*)from + (j + l) * x.s[7] + i);
+    transpose(r);
+    UNROLL for (idx l = 0; l < VL; l++) st((float*)to + (i + l) * x.t[6] + j, r[l]);
+  }
+  ROLL for (idx i = 0; i < x.d[6]; i++) ROLL for (idx j = i < a ? b : 0; j < x.d[7]; j++) to[i * x.t[6] + j] = from[j * x.s[7] + i];
+}
+template <class T>
+INL void plane(const Move& x, const T* from, T* to) {
+  if (sizeof(T) == 4 && x.s[6] == 1 && x.t[7] == 1 && x.s[7] != 1 && x.d[6] >= VL && x.d[7] >= VL) {
+    turn(x, (const uint32_t*)from, (uint32_t*)to);
+    return;
+  }
+  ROLL for (idx i = 0; i < x.d[6]; i++) row(x.d[7], x.s[7], x.t[7], from + i * x.s[6], to + i * x.t[6]);
+}
+template <int I, class T>
+INL void walk(const Move& x, const T* from, T* to) {
+  if constexpr (I == 6) plane(x, from, to);
+  else if (I < x.split) walk<I + 1>(x, from, to);
+  else ROLL for (idx i = 0; i < x.d[I]; i++) walk<I + 1>(x, from + i * x.s[I], to + i * x.t[I]);
+}
+
+}  // namespace k::move
+
+// target[sum of i*t] = source[sum of i*s] over dims d. args: source, target; units: the product of the first `split`
+// dims (split <= 6). Steps may be 0 or negative.
+TEMPLATE(k_move, Move, l) {
+  using namespace k;
+  with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      idx rest = u, from = 0, to = 0;
+      UNROLL for (int i = 5; i >= 0; i--) if (i < l.split) {
+        from += rest % l.d[i] * l.s[i];
+        to += rest % l.d[i] * l.t[i];
+        rest /= l.d[i];
+      }
+      move::walk<0>(l, (const T*)args[0] + from, (T*)args[1] + to);
+    }
+  });
+}
+
+// args: one element, target; units: ceil(count / chunk).
+TEMPLATE(k_fill, Fill, l) {
+  using namespace k;
+  with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    const T v = *(const T*)args[0];
+    T* to = (T*)args[1];
+    for (idx i = u0 * l.chunk; i < imin(l.count, u1 * l.chunk); i++) to[i] = v;
+  });
+}
+
+// Keeps the elements of matrices on or above (upper) or on or below diagonal `diagonal`; zero elsewhere. args: in, out;
+// units: matrices * rows.
+TEMPLATE(k_trilu, Trilu, l) {
+  using namespace k;
+  with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      const T* from = (const T*)args[0] + u * l.columns;
+      T* to = (T*)args[1] + u * l.columns;
+      const idx edge = imax(0, imin(l.columns, u % l.rows + l.diagonal + (l.upper ? 0 : 1)));
+      for (idx j = 0; j < l.columns; j++) to[j] = (l.upper ? j >= edge : j < edge) ? from[j] : T{};
+    }
+  });
+}
+
+// [outer] indices -> [outer][depth][inner] of off or on. args: indices [outer][inner] (index_bytes 4 or 8), {off, on},
+// out; units: outer. An index outside [-depth, depth) gives no on value.
+TEMPLATE(k_one_hot, OneHot, l) {
+  using namespace k;
+  with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    const T off = ((const T*)args[1])[0], on = ((const T*)args[1])[1];
+    ROLL for (idx u = u0; u < u1; u++) ROLL for (idx d = 0; d < l.depth; d++) ROLL for (idx j = 0; j < l.inner; j++) {
+      const idx i = index_at(args[0], l.index_bytes, u * l.inner + j);
+      ((T*)args[2])[(u * l.depth + d) * l.inner + j] = (i < 0 ? i + l.depth : i) == d ? on : off;
+    }
+  });
+}
+
+// start + i * delta. args: start, delta, out; units: 1.
+TEMPLATE(k_range, Range, l) {
+  using namespace k;
+  with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
+    const T start = *(const T*)args[0], delta = *(const T*)args[1];
+    if (u0 == 0 && u1 > 0) ROLL for (idx i = 0; i < l.count; i++) ((T*)args[2])[i] = (T)(start + (T)i * delta);
+  });
+}
+#endif

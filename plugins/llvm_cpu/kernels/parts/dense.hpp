@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: the one dense micro-kernel; direct convolution, planar stem, 1x1 and Winograd end here.
+//
+// TILE. OCB blocks of VL outputs x WT neighbouring pixels live in registers. Per k step (one input channel, one tap): OCB
+//   vector loads of weights, WT scalar broadcasts, OCB * WT multiply-adds.
+// BARRIER. An empty asm with a memory clobber before every tap. Without it LLVM sees that tap kw+1 of pixel p reads the same
+//   scalar as tap kw of pixel p+1, keeps those broadcasts in registers and spills the accumulators. Inputs must not be
+//   marked noalias: that makes the barrier ineffective.
+// PREFETCH. PF cache lines per input channel of the panel after this one, which directly follows in memory, so that all
+//   tiles that reuse a panel share the work. It must stand after the multiply-adds of a tap; before them LLVM spills.
+// EDGES. No padded copies: L and R say how many input columns a tile hangs over the image; taps there are dropped while
+//   unrolling. Rows: kd and kh are limited.
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/activation.hpp"
+#include "plugins/llvm_cpu/kernels/parts/vec.hpp"
+
+namespace k {
+
+/// Everything about a tile that is literal. IB: inputs per block, VL for blocked input, 1 for planar.
+struct TileShape {
+  idx OCB, WT, KD, KH, KW, S, D, DH, DD, IB, PF;
+  Tail tail;
+  idx sPix, sRow, sPlane, sIB, sOB, sOPix;  // input steps in floats; output step per block and per pixel
+};
+
+/// The taps of a row; long rows, as signal transforms have, in a loop: they would be megabytes of code.
+template <class F>
+INL void each_tap(idx taps, F f) {
+  if (taps <= 32) UNROLL for (idx kw = 0; kw < taps; kw++) f(kw);
+  else ROLL for (idx kw = 0; kw < taps; kw++) f(kw);
+}
+
+/// Input element (channel b*IB+i, tap kd,kh,kw, pixel p) = in[off + b*sIB + i + kd*DD*sPlane + kh*DH*sRow + (p*S+kw*D)*sPix].
+/// ic channels are added; first: start from bias, else from the partial sums in out; last: apply the tail.
+/// pf, pfs: prefetch address and its step (64, or 0 once the next panel is complete). Returns the advanced pf.
+INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh0, idx kh1, bool first, bool last,
+                     const float* in, idx off, const float* w, const float* bias, const float* res, float* out,
+                     const char* pf, idx pfs) {
+  vec acc[32];
+  UNROLL for (idx o = 0; o < t.OCB; o++) UNROLL for (idx p = 0; p < t.WT; p++)
+    acc[o * t.WT + p] = !first ? ld(out + o * t.sOB + p * t.sOPix) : t.tail.bits & kBias ? ld(bias + o * VL) : vec{};
+  ROLL for (idx b = 0; b < ic; b += t.IB) {
+    const idx n = imin(t.IB, ic - b);
+    ROLL for (idx kd = kd0; kd < kd1; kd++) ROLL for (idx kh = kh0; kh < kh1; kh++) {
+      idx a = off + b / t.IB * t.sIB + kd * t.DD * t.sPlane + kh * t.DH * t.sRow;
+      const float* wp = w + (b * t.KD * t.KH + (kd * t.KH + kh) * n) * t.KW * t.OCB * VL;
+      ROLL for (idx i = 0; i < n; i++) {
+        each_tap(t.KW, [&](idx kw) __attribute__((always_inline)) {
+          BARRIER;
+          vec wv[8];
+          UNROLL for (idx o = 0; o < t.OCB; o++) wv[o] = ld(wp + (kw * t.OCB + o) * VL);
+          UNROLL for (idx p = 0; p < t.WT; p++) {
+            if (p * t.S + kw * t.D < L || (t.WT - 1 - p) * t.S + (t.KW - 1 - kw) * t.D < R) continue;  // tap on padding
+            const float x = in[a + (p * t.S + kw * t.D) * t.sPix];
+            UNROLL for (idx o = 0; o < t.OCB; o++) acc[o * t.WT + p] += wv[o] * x;
+          }
+          UNROLL for (idx q = kw; q < t.PF; q += t.KW) __builtin_prefetch(pf + q * pfs, 0, 2);
+        });
+        a++, wp += t.KW * t.OCB * VL, pf += t.PF * pfs;
+      }
+    }
+  }
+  UNROLL for (idx o = 0; o < t.OCB; o++) UNROLL for (idx p = 0; p < t.WT; p++) {
+    const idx at = o * t.sOB + p * t.sOPix;
+    vec v = acc[o * t.WT + p];
+    if (last) v = finish(v, t.tail, res + at);
+    st(out + at, v);
+  }
+  return pf;
+}
+
+/// One row of output cut into left, middle, right and remainder tiles. f(tile number, width, L, R) is called for each.
+/// OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D.
+template <class F>
+INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
+  const idx nt = OW / WT, span = W - 1 + PL - (KW - 1) * D;                    // last column where a whole tap row fits
+  const idx tl = imin(nt, cdiv(imax(0, PL), WT * S));                         // tiles hanging over on the left
+  const idx tr = imax(tl, imin(nt, span < 0 ? 0 : (span + S) / (WT * S)));    // first one over on the right
+  auto over = [&](idx end) __attribute__((always_inline)) { return imax(0, (end - 1) * S - span); };
+  if (tl > 0) f(idx(0), WT, imax(0, PL), over(WT));
+  ROLL for (idx t = 1; t < tl; t++) f(t, WT, PL - t * WT * S, over((t + 1) * WT));  // empty when WT*S >= PL
+  ROLL for (idx t = tl; t < tr; t++) f(t, WT, idx(0), idx(0));
+  ROLL for (idx t = tr; t < nt - 1; t++) f(t, WT, idx(0), over((t + 1) * WT));
+  if (tr < nt) f(nt - 1, WT, idx(0), over(nt * WT));
+  if (OW % WT) f(nt, OW % WT, imax(0, PL - nt * WT * S), over(OW));
+}
+
+}  // namespace k

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: parts of vectors, sums over lanes, and element types that a template gets as a number.
+#pragma once
+#include "optima/abi.h"
+#include "plugins/llvm_cpu/kernels/parts/vec.hpp"
+
+#define METHOD __attribute__((always_inline)) inline
+
+namespace k {
+
+/// The first n lanes from memory, the others `fill`. Reads nothing past them.
+INL vec ld_part(const float* p, idx n, float fill) {
+  if (n >= VL) return ld(p);
+  vec v = splat(fill);
+  UNROLL for (idx l = 0; l < VL; l++) if (l < n) v[l] = p[l];
+  return v;
+}
+INL void st_part(float* p, vec v, idx n) {
+  if (n >= VL) return st(p, v);
+  UNROLL for (idx l = 0; l < VL; l++) if (l < n) p[l] = v[l];
+}
+/// Keeps the first n lanes, the others become `fill`.
+INL vec keep(vec v, idx n, float fill) {
+  UNROLL for (idx l = 0; l < VL; l++) if (l >= n) v[l] = fill;
+  return v;
+}
+/// Lanes joined pairwise, in a fixed order.
+template <class F>
+INL float across(vec v, F join) {
+  float part[VL];
+  UNROLL for (idx l = 0; l < VL; l++) part[l] = v[l];
+  UNROLL for (idx step = VL / 2; step > 0; step /= 2) UNROLL for (idx l = 0; l < step; l++) part[l] = join(part[l], part[l + step]);
+  return part[0];
+}
+INL float lane_sum(vec v) {
+  return across(v, [](float a, float b) __attribute__((always_inline)) { return a + b; });
+}
+INL float lane_max(vec v) {  // NaN wins
+  return across(v, [](float a, float b) __attribute__((always_inline)) { return a > b || a != a ? a : b; });
+}
+/// The larger one; NaN when either is NaN.
+INL vec nan_max(vec a, vec b) { return a != a ? a : vmax(a, b); }
+INL vec nan_min(vec a, vec b) { return a != a ? a : vmin(a, b); }
+
+/// The order of reductions and sorts among elements: NaN is larger than every number.
+template <class T>
+METHOD bool larger(T a, T b) { return a > b || (a != a && b == b); }
+
+/// Calls body(T*) with the C++ type of an element type as optima/abi.h numbers it.
+template <class F>
+INL void with_type(int64_t dtype, F body) {
+  if (dtype == OPTIMA_F32) body((float*)nullptr);
+  else if (dtype == OPTIMA_F64) body((double*)nullptr);
+  else if (dtype == OPTIMA_I32) body((int32_t*)nullptr);
+  else if (dtype == OPTIMA_I64) body((int64_t*)nullptr);
+  else if (dtype == OPTIMA_I8) body((int8_t*)nullptr);
+  else body((uint8_t*)nullptr);
+}
+/// Calls body(T*) with an unsigned type of that many bytes: for kernels that only move elements.
+template <class F>
+INL void with_size(int64_t bytes, F body) {
+  if (bytes == 1) body((uint8_t*)nullptr);
+  else if (bytes == 2) body((uint16_t*)nullptr);
+  else if (bytes == 4) body((uint32_t*)nullptr);
+  else body((uint64_t*)nullptr);
+}
+/// VL rows of VL lanes, transposed in registers.
+INL void transpose(vec* r) {
+  UNROLL for (idx step = 1; step < VL; step *= 2) UNROLL for (idx i = 0; i < VL; i++) {
+    if (i & step) continue;
+    vec a = r[i], b = r[i + step], x = a, y = b;
+    UNROLL for (idx l = 0; l < VL; l++) {
+      if (l & step) x[l] = b[l - step];
+      else y[l] = a[l + step];
+    }
+    r[i] = x, r[i + step] = y;
+  }
+}
+/// An index as ONNX means it: negative ones count from the end; out of range ones go to the nearest end, never outside.
+INL idx wrapped(idx i, idx size) {
+  i = i < 0 ? i + size : i;
+  return imax(0, imin(i, size - 1));
+}
+INL idx index_at(const void* p, int64_t bytes, idx i) { return bytes == 8 ? ((const int64_t*)p)[i] : ((const int32_t*)p)[i]; }
+
+}  // namespace k

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: reductions over any axes. The tensor is cut into up to four kept and four reduced dims; the output is the
+// kept dims in order. One of the two groups ends in the contiguous dim: then vectors run along it.
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
+namespace k {
+
+enum class ReduceOp : int64_t { Sum, Mean, Max, Min, Prod, L1, L2, SumSquare, LogSum, LogSumExp };
+/// Sizes and steps of the dims that stay and of those that go.
+struct ReduceDims {
+  List<4> kept, kept_step, gone, gone_step;
+};
+struct Reduce {
+  static constexpr char entry[] = "k_reduce";
+  ReduceOp op;
+  ReduceDims dims;
+};
+struct ReduceAny {
+  static constexpr char entry[] = "k_reduce_any";
+  int64_t dtype;
+  ReduceOp op;
+  ReduceDims dims;
+};
+
+}  // namespace k
+
+#ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+#include "plugins/llvm_cpu/kernels/parts/math.hpp"
+
+namespace k::reduce {
+
+using enum ReduceOp;
+
+INL float initial(ReduceOp op) { return op == Max || op == LogSumExp ? -kInf : op == Min ? kInf : op == Prod ? 1.f : 0.f; }
+INL vec join(ReduceOp op, vec a, vec x) {
+  if (op == Max || op == LogSumExp) return nan_max(a, x);
+  if (op == Min) return nan_min(a, x);
+  if (op == Prod) return a * x;
+  if (op == L1) return a + vabs(x);
+  if (op == L2 || op == SumSquare) return a + x * x;
+  return a + x;
+}
+INL vec merge(ReduceOp op, vec a, vec b) {  // two partial results
+  return op == L1 || op == L2 || op == SumSquare ? a + b : join(op, a, b);
+}
+INL vec finish(ReduceOp op, vec a, idx n) {
+  if (op == Mean) return a / (float)n;
+  if (op == L2) return vsqrt(a);
+  if (op == LogSum) return vlog(a);
+  return a;
+}
+INL float lanes(ReduceOp op, vec a) {
+  return across(a, [&](float x, float y) __attribute__((always_inline)) { return merge(op, splat(x), splat(y))[0]; });
+}
+// Every combination of the reduced outer dims: body(offset).
+template <class F>
+INL void each(const ReduceDims& d, F body) {
+  ROLL for (idx a = 0; a < d.gone[0]; a++) ROLL for (idx b = 0; b < d.gone[1]; b++) ROLL for (idx c = 0; c < d.gone[2]; c++)
+    body(a * d.gone_step[0] + b * d.gone_step[1] + c * d.gone_step[2]);
+}
+INL idx joined(const ReduceDims& d) { return d.gone[0] * d.gone[1] * d.gone[2] * d.gone[3]; }
+INL idx kept_offset(const ReduceDims& d, idx u) {  // u counts the first three kept dims
+  return u / (d.kept[1] * d.kept[2]) * d.kept_step[0] + u / d.kept[2] % d.kept[1] * d.kept_step[1] + u % d.kept[2] * d.kept_step[2];
+}
+// All elements under one output; f maps an element before joining.
+template <class F>
+INL float one(ReduceOp op, const ReduceDims& d, const float* x, F f) {
+  const idx four = d.gone[3] / (4 * VL) * (4 * VL), full = d.gone[3] / VL * VL, rest = d.gone[3] - full;
+  vec a[4];
+  UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(initial(op));
+  each(d, [&](idx at) __attribute__((always_inline)) {
+    const float* p = x + at;
+    ROLL for (idx j = 0; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(op, a[q], f(ld(p + j + q * VL)));
+    ROLL for (idx j = four; j < full; j += VL) a[0] = join(op, a[0], f(ld(p + j)));
+    if (rest) a[1] = join(op, a[1], keep(f(ld_part(p + full, rest, 0)), rest, initial(op)));
+  });
+  return lanes(op, merge(op, merge(op, a[0], a[1]), merge(op, a[2], a[3])));
+}
+template <class F>
+INL vec lanewise(ReduceOp op, const ReduceDims& d, const float* x, idx n, F f) {
+  vec a = splat(initial(op));
+  each(d, [&](idx at) __attribute__((always_inline)) {
+    ROLL for (idx j = 0; j < d.gone[3]; j++) a = join(op, a, f(ld_part(x + at + j * d.gone_step[3], n, 0)));
+  });
+  return a;
+}
+template <class T>
+struct Wide {
+  using type = int64_t;
+};
+template <>
+struct Wide<float> {
+  using type = float;
+};
+template <>
+struct Wide<double> {
+  using type = double;
+};
+INL vec finite_or_zero(vec m) { return vabs(m) < kInf ? m : vec{}; }
+
+}  // namespace k::reduce
+
+// args: in, out. Contiguous reduced dim (its step is 1): kept[3] == 1, units: the kept dims. Contiguous kept dim (its step is 1 and
+// that of the reduced one is not): units kept[0] * kept[1] * kept[2] * ceil(kept[3] / VL).
+TEMPLATE(k_reduce, Reduce, l) {
+  using namespace k;
+  using namespace k::reduce;
+  const ReduceDims& d = l.dims;
+  const auto plain = [](vec v) __attribute__((always_inline)) { return v; };
+  const float* in = (const float*)args[0];
+  float* out = (float*)args[1];
+  if (d.gone_step[3] == 1) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      const float* x = in + kept_offset(d, u);
+      float v = one(l.op, d, x, plain);
+      if (l.op == LogSumExp) {
+        const vec m = finite_or_zero(splat(v));
+        v = (vlog(splat(one(Sum, d, x, [&](vec e) __attribute__((always_inline)) { return vexp(e - m); }))) + m)[0];
+      }
+      out[u] = finish(l.op, splat(v), joined(d))[0];
+    }
+    return;
+  }
+  const idx parts = cdiv(d.kept[3], VL);
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx row = u / parts, j = u % parts * VL;
+    const auto part = [&](idx n) __attribute__((always_inline)) {
+      const float* x = in + kept_offset(d, row) + j;
+      vec v = lanewise(l.op, d, x, n, plain);
+      if (l.op == LogSumExp) {
+        const vec m = finite_or_zero(v);
+        v = vlog(lanewise(Sum, d, x, n, [&](vec e) __attribute__((always_inline)) { return vexp(e - m); })) + m;
+      }
+      st_part(out + row * d.kept[3] + j, finish(l.op, v, joined(d)), n);
+    };
+    if (j + VL <= d.kept[3]) part(VL);
+    else part(d.kept[3] % VL);
+  }
+}
+
+// The same for integers, which are joined in 64 bits (results keep their low bits, means round towards 0), and double, element
+// by element. units: the kept dims.
+TEMPLATE(k_reduce_any, ReduceAny, l) {
+  using namespace k;
+  using namespace k::reduce;
+  const ReduceDims& d = l.dims;
+  with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      const T* x = (const T*)args[0] + kept_offset(d, u / d.kept[3]) + u % d.kept[3] * d.kept_step[3];
+      using Sum = typename Wide<T>::type;
+      Sum a = l.op == Prod ? 1 : l.op == Max || l.op == Min ? *x : 0;
+      each(d, [&](idx at) __attribute__((always_inline)) {
+        ROLL for (idx j = 0; j < d.gone[3]; j++) {
+          const Sum v = x[at + j * d.gone_step[3]];
+          if (l.op == Max) a = v > a || v != v ? v : a;
+          else if (l.op == Min) a = v < a || v != v ? v : a;
+          else if (l.op == Prod) a = a * v;
+          else if (l.op == L1) a += v < 0 ? -v : v;
+          else if (l.op == SumSquare) a += v * v;
+          else a += v;
+        }
+      });
+      ((T*)args[1])[u] = (T)(l.op == Mean ? a / (Sum)(joined(d)) : a);
+    }
+  });
+}
+#endif

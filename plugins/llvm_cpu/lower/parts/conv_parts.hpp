@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: what convolution and transposed convolution share: groups, packing, folded constants.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Groups as the kernels see them: `diagonal` neighbours are merged until their channels fill whole vectors; the weights
+/// between different merged groups are zero.
+struct Groups {
+  int64_t count = 1, diagonal = 1;
+  int64_t ic = 1, oc = 1;  ///< channels of one merged group
+};
+Groups merge_groups(int64_t groups, int64_t channels, int64_t out_channels, int64_t vector_width);
+
+/// Constants per output channel with BatchNormalization folded in; empty = not needed.
+struct Folded {
+  std::vector<float> scale, bias;
+};
+Folded fold(const NodeView& conv, const std::vector<NodeView>& normalisations, int64_t out_channels);
+
+std::string to_bytes(const std::vector<float>& values);
+/// A bias of `count` * oc values, padded to vectors per group.
+Pack bias_pack(const Groups& groups, int64_t vector_width);
+/// Weights [oc][ic / group][kd][kh][kw] for the dense kernels.
+Pack dense_pack(const Window& w, const Groups& groups, int64_t vector_width, int64_t oc_blocks, int64_t in_block);
+
+/// "64->128 3x3 s2 @56x56"
+std::string describe(const Window& w);
+
+/// Refuses weights for other channel numbers than those of the node's input and output, groups that do not divide them, and
+/// nothing to convolve. Weights are [in][out / group] when `transposed`, else [out][in / group].
+Refusal check_groups(const NodeView& n, bool transposed);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see copy.hpp.
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
+
+#include <algorithm>
+
+#include "plugins/llvm_cpu/kernels/move.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr int64_t kUnit = 8192;  // elements
+
+void swap_dims(Copy& c, size_t a, size_t b) {
+  std::swap(c.dims[a], c.dims[b]);
+  std::swap(c.from[a], c.from[b]);
+  std::swap(c.to[a], c.to[b]);
+}
+
+/// The order of the loops is free: the last dim runs along the target, the one before along the source.
+void order(Copy& c) {
+  const auto last_with = [&](const Dims& steps, size_t end) {
+    for (size_t d = end; d-- > 0;)
+      if (steps[d] == 1) return d;
+    return end;
+  };
+  const size_t n = c.dims.size();
+  if (const size_t d = last_with(c.to, n); d < n) swap_dims(c, d, n - 1);
+  if (n < 2 || c.from[n - 1] == 1) return;
+  if (const size_t d = last_with(c.from, n - 1); d < n - 1) swap_dims(c, d, n - 2);
+}
+
+/// A long dim in two, so that there are units to share: the largest divisor up to a unit.
+void cut(Copy& c, size_t d) {
+  if (c.dims.size() >= 8 || c.dims[d] <= 2 * kUnit) return;
+  int64_t piece = kUnit;
+  while (piece > kUnit / 8 && c.dims[d] % piece) --piece;
+  if (c.dims[d] % piece) return;
+  const auto at = static_cast<std::ptrdiff_t>(d);
+  c.dims.insert(c.dims.begin() + at, c.dims[d] / piece), c.dims[d + 1] = piece;
+  c.from.insert(c.from.begin() + at, c.from[d] * piece), c.to.insert(c.to.begin() + at, c.to[d] * piece);
+}
+
+}  // namespace
+
+Operand moved_by(Operand o, int64_t elements, int64_t bytes) {
+  if (o.kind != Operand::Null) o.offset += static_cast<uint64_t>(elements * bytes);
+  return o;
+}
+
+Copy simplified(const Copy& c) {
+  Copy out;
+  for (size_t d = 0; d < c.dims.size(); ++d) {
+    if (c.dims[d] == 1) continue;
+    if (!out.dims.empty() && out.from.back() == c.from[d] * c.dims[d] && out.to.back() == c.to[d] * c.dims[d]) {
+      out.dims.back() *= c.dims[d], out.from.back() = c.from[d], out.to.back() = c.to[d];
+    } else {
+      out.dims.push_back(c.dims[d]), out.from.push_back(c.from[d]), out.to.push_back(c.to[d]);
+    }
+  }
+  return out;
+}
+
+bool can_copy(const Copy& copy) { return simplified(copy).dims.size() <= 8; }
+
+void emit_copy(const Copy& copy, int64_t bytes, const Operand& from, const Operand& to, const std::string& label, LowerContext& ctx) {
+  if (count(copy.dims) == 0) return;
+  Copy c = simplified(copy);
+  if (!c.dims.empty()) order(c), cut(c, c.dims.size() - 1);
+  while (c.dims.size() < 8) c.dims.insert(c.dims.begin(), 1), c.from.insert(c.from.begin(), 0), c.to.insert(c.to.begin(), 0);
+  int64_t inside = c.dims[6] * c.dims[7], split = 6, units = 1;
+  while (split > 0 && inside * c.dims[static_cast<size_t>(split - 1)] <= kUnit) inside *= c.dims[static_cast<size_t>(--split)];
+  for (int64_t d = 0; d < split; ++d) units *= c.dims[static_cast<size_t>(d)];
+  Op op;
+  op.kernel = k::Move{.bytes = bytes, .split = split, .d = literal<8>(c.dims, 1), .s = literal<8>(c.from, 0), .t = literal<8>(c.to, 0)};
+  op.args = {from, to};
+  op.units = units;
+  op.work = count(copy.dims);
+  op.grain = std::max<int64_t>(1, kUnit / inside);
+  op.label = label;
+  ctx.emit(std::move(op));
+}
+
+}  // namespace optima::llvm_cpu

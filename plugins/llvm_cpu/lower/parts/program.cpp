@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see program.hpp.
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/kernels/elementwise.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr int64_t kUnit = 8192;  // elements of a unit: some tens of KB, microseconds of work
+
+const char* type_name(int32_t dtype) {
+  switch (dtype) {
+    case OPTIMA_F32: return "f32";
+    case OPTIMA_F64: return "f64";
+    case OPTIMA_F16: return "f16";
+    case OPTIMA_BF16: return "bf16";
+    case OPTIMA_I8: return "i8";
+    case OPTIMA_I16: return "i16";
+    case OPTIMA_I32: return "i32";
+    case OPTIMA_I64: return "i64";
+    case OPTIMA_U8: return "u8";
+    case OPTIMA_U16: return "u16";
+    case OPTIMA_U32: return "u32";
+    case OPTIMA_U64: return "u64";
+    case OPTIMA_BOOL: return "bool";
+    default: return nullptr;
+  }
+}
+
+std::string list(const Dims& numbers) {
+  std::string out;
+  for (const int64_t n : numbers) out += (out.empty() ? "" : ",") + std::to_string(n);
+  return out;
+}
+
+bool same(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.index == b.index && a.offset == b.offset && a.written == b.written && a.pack == b.pack && a.scale == b.scale;
+}
+
+bool is_comparison(const std::string& name) {
+  return name == "eq" || name == "lt" || name == "le" || name == "gt" || name == "ge" || name == "isnan";
+}
+
+}  // namespace
+
+bool Program::knows(int32_t dtype) { return type_name(dtype) != nullptr; }
+
+Program::Id Program::made(int32_t dtype) {
+  types_.push_back(dtype);
+  return static_cast<Id>(types_.size() - 1);
+}
+
+size_t Program::argument(const Operand& operand) {
+  for (size_t i = 0; i < args_.size(); ++i)
+    if (same(args_[i], operand)) return i;
+  args_.push_back(operand);
+  return args_.size() - 1;
+}
+
+Program::Id Program::load(const Operand& from, int32_t dtype, const Dims& steps) {
+  const size_t arg = argument(from);
+  for (const Access& a : accesses_)
+    if (!a.is_store && a.arg == arg && a.dtype == dtype && a.steps == steps) return a.value;
+  const Id id = made(dtype);
+  accesses_.push_back({false, arg, dtype, id, steps});
+  lines_.push_back({"", accesses_.size() - 1});
+  return id;
+}
+
+void Program::store(const Operand& to, Id from, const Dims& steps) {
+  accesses_.push_back({true, argument(to), types_[from], from, steps});
+  lines_.push_back({"", accesses_.size() - 1});
+}
+
+Program::Id Program::constant(int32_t dtype, double value) {
+  const bool real = dtype == OPTIMA_F32 || dtype == OPTIMA_F64 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16;
+  char number[40];
+  if (real) std::snprintf(number, sizeof number, "%a", value);
+  else std::snprintf(number, sizeof number, "%" PRId64, static_cast<int64_t>(value));
+  lines_.push_back({"const " + std::string(type_name(dtype)) + " " + number, 0});
+  return made(dtype);
+}
+
+Program::Id Program::apply(const std::string& name, std::vector<Id> operands) {
+  std::string text = name;
+  for (const Id id : operands) text += " " + std::to_string(id);
+  lines_.push_back({text, 0});
+  return made(is_comparison(name) ? OPTIMA_BOOL : types_[operands[name == "where" ? 1 : 0]]);
+}
+
+Program::Id Program::cast(int32_t dtype, Id from) {
+  if (types_[from] == dtype) return from;
+  lines_.push_back({"cast " + std::string(type_name(dtype)) + " " + std::to_string(from), 0});
+  return made(dtype);
+}
+
+/// Dims of size 1 go; neighbours that every operand walks as one become one.
+void Program::merge_dims() {
+  Dims dims;
+  std::vector<Dims> steps(accesses_.size());
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    if (dims_[d] == 1) continue;
+    bool joins = !dims.empty();
+    for (size_t a = 0; a < accesses_.size() && joins; ++a) joins = steps[a].back() == accesses_[a].steps[d] * dims_[d];
+    if (joins) dims.back() *= dims_[d];
+    else dims.push_back(dims_[d]);
+    for (size_t a = 0; a < accesses_.size(); ++a) {
+      if (joins) steps[a].back() = accesses_[a].steps[d];
+      else steps[a].push_back(accesses_[a].steps[d]);
+    }
+  }
+  if (dims.empty()) dims = {1}, steps.assign(accesses_.size(), {1});
+  dims_ = dims;
+  for (size_t a = 0; a < accesses_.size(); ++a) accesses_[a].steps = steps[a];
+}
+
+Op Program::finish(const Target& target) {
+  if (count(dims_) == 0) {
+    Op nothing;
+    nothing.units = 0;
+    return nothing;
+  }
+  merge_dims();
+  const size_t last = dims_.size() - 1;
+  size_t split = last;
+  int64_t inside = dims_[last], units = 1;
+  while (split > 0 && inside * dims_[split - 1] <= kUnit) inside *= dims_[--split];
+  const int64_t chunk = split == last && dims_[last] > 2 * kUnit ? kUnit / target.vector_width * target.vector_width : 0;
+  for (size_t d = 0; d < split; ++d) units *= dims_[d];
+  if (chunk) units *= (dims_[last] + chunk - 1) / chunk;
+
+  std::string text = "loop " + std::to_string(split) + " " + std::to_string(chunk) + " " + list(dims_);
+  for (const Line& line : lines_) {
+    const Access& a = accesses_.empty() ? Access() : accesses_[line.access];
+    if (!line.text.empty()) text += "; " + line.text;
+    else if (a.is_store) text += "; store " + std::to_string(a.arg) + " " + std::to_string(a.value) + " " + list(a.steps);
+    else text += "; load " + std::to_string(a.arg) + " " + type_name(a.dtype) + " " + list(a.steps);
+  }
+  Op op;
+  op.kernel = {k::Elementwise{.operands = static_cast<int64_t>(args_.size())}, text};
+  op.args = args_;
+  op.units = units;
+  op.work = count(dims_) * static_cast<int64_t>(types_.size());
+  return op;
+}
+
+Dims row_major(const Dims& dims) {
+  Dims steps(dims.size(), 1);
+  for (size_t d = dims.size(); d-- > 1;) steps[d - 1] = steps[d] * dims[d];
+  return steps;
+}
+
+Dims broadcast_steps(const Dims& dims, const Dims& space) {
+  const Dims own = row_major(dims);
+  Dims steps(space.size(), 0);
+  for (size_t d = 0; d < dims.size() && d < space.size(); ++d) {
+    const size_t from = dims.size() - 1 - d, to = space.size() - 1 - d;
+    steps[to] = dims[from] == 1 ? 0 : own[from];
+  }
+  return steps;
+}
+
+}  // namespace optima::llvm_cpu

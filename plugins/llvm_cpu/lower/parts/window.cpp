@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see window.hpp.
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
+
+#include <algorithm>
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 24;  // of any attribute: products of two stay far from overflow
+
+Three three(const Dims& dims, int64_t fill) {
+  Three out{fill, fill, fill};
+  for (size_t i = 0; i < dims.size() && i < 3; ++i) out[3 - dims.size() + i] = dims[i];
+  return out;
+}
+
+/// The attribute, or `n` times the default when it is absent or empty.
+Dims list(const NodeView& node, const char* name, size_t n, int64_t otherwise) {
+  Dims out = node.integers(name);
+  if (out.empty()) out.assign(n, otherwise);
+  return out;
+}
+
+Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
+
+}  // namespace
+
+Refusal Window::check_attributes(const NodeView& node) {
+  const size_t n = node.in_dims(0).size() - 2;
+  const auto wrong = [&](const char* name, size_t size, int64_t least) {
+    const Dims v = list(node, name, size, least);
+    return v.size() != size || std::any_of(v.begin(), v.end(), [&](int64_t x) { return x < least || x > kMost; });
+  };
+  const auto refuse = [&](const char* name, size_t size, int64_t least) {
+    return Refusal{OPTIMA_REASON_ATTRIBUTE, name, to_text(node.integers(name)), std::to_string(size) + " numbers of at least " + std::to_string(least)};
+  };
+  for (const char* name : {"kernel_shape", "strides", "dilations"})
+    if (wrong(name, n, 1)) return refuse(name, n, 1);
+  if (wrong("pads", 2 * n, 0)) return refuse("pads", 2 * n, 0);
+  const std::string mode(node.text("auto_pad", "NOTSET"));
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && !mode.empty())
+    return {OPTIMA_REASON_ATTRIBUTE, "auto_pad", mode, "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
+  if (node.out_dims(0).size() != n + 2)
+    return {OPTIMA_REASON_RANK, "rank of output 0", std::to_string(node.out_dims(0).size()), std::to_string(n + 2)};
+  return {};
+}
+
+Refusal Window::check(const NodeView& node, const Dims& kernel, int64_t out_channels) {
+  if (const Refusal r = check_attributes(node)) return r;
+  const Dims in = node.in_dims(0), out = node.out_dims(0);
+  const size_t n = in.size() - 2;
+  if (count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
+  if (kernel.size() != n || std::any_of(kernel.begin(), kernel.end(), [](int64_t k) { return k < 1 || k > kMost; }))
+    return {OPTIMA_REASON_ATTRIBUTE, "kernel", to_text(kernel), std::to_string(n) + " numbers of at least 1"};
+  const Dims stride = list(node, "strides", n, 1), dilation = list(node, "dilations", n, 1), pads = list(node, "pads", 2 * n, 0);
+  const std::string_view mode = node.text("auto_pad", "NOTSET");
+  const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER", explicit_pads = mode == "NOTSET" || mode.empty();
+  bool fits = out[0] == in[0] && out[1] == out_channels;
+  for (size_t i = 0; i < n && fits; ++i) {
+    const int64_t room = in[i + 2] + (explicit_pads ? pads[i] + pads[i + n] : 0) - (kernel[i] - 1) * dilation[i] - 1;
+    if (!same && room < 0) return {OPTIMA_REASON_OTHER, "input 0", to_text(in), "as large as the window"};
+    const int64_t least = same ? (in[i + 2] + stride[i] - 1) / stride[i] : room / stride[i] + 1;
+    const bool one_more = !same && node.integer("ceil_mode", 0) && room % stride[i] != 0;
+    fits = out[i + 2] == least || (one_more && out[i + 2] == least + 1);
+  }
+  return fits ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(out), "what the window makes of " + to_text(in)};
+}
+
+Window Window::of(const NodeView& node, const Dims& kernel) {
+  const Dims in = node.in_dims(0), out = node.out_dims(0);
+  const size_t n = in.size() - 2;
+  Window w;
+  w.batch = in[0], w.channels = in[1], w.out_channels = out[1];
+  w.in = three(spatial(in), 1), w.out = three(spatial(out), 1), w.kernel = three(kernel, 1);
+  w.stride = three(list(node, "strides", n, 1), 1);
+  w.dilation = three(list(node, "dilations", n, 1), 1);
+  const Dims pads = list(node, "pads", 2 * n, 0);
+  w.begin = three(Dims(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n)), 0);
+  w.end = three(Dims(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end()), 0);
+  const std::string_view mode = node.text("auto_pad", "NOTSET");
+  for (size_t i = 3 - n; i < 3 && mode != "NOTSET" && !mode.empty(); ++i) {
+    const int64_t reach = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
+    const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, reach - w.in[i]);
+    w.begin[i] = mode == "SAME_LOWER" ? total - total / 2 : total / 2;
+    w.end[i] = total - w.begin[i];
+  }
+  return w;
+}
+
+}  // namespace optima::llvm_cpu
