@@ -124,7 +124,7 @@ class Nest {
   }
 
   Typed load_one(size_t s) {
-    const Scalar type = e_.statements[s].type;
+    const int32_t type = e_.statements[s].type;
     llvm::Value* v = b_.CreateLoad(memory_type(f_->getContext(), type), address(s, number(0)));
     return ops_.from_memory(b_.CreateVectorSplat(lanes_, v), type);
   }
@@ -175,7 +175,7 @@ class Nest {
   llvm::Function* f_;
   unsigned lanes_;
   std::map<int64_t, llvm::Value*> pointers_;
-  std::map<size_t, Scalar> stored_;
+  std::map<size_t, int32_t> stored_;
   Values offsets_;               // by statement, in elements
   std::vector<Typed> repeated_;  // by statement: one element in all lanes, loaded once per row
 };

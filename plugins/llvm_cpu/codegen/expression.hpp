@@ -8,7 +8,7 @@
 //   load ARG TYPE S0,S1,..        element of operand ARG at the sum of index * step (in elements)
 //   const TYPE NUMBER             C notation, hexadecimal floats welcome
 //   cast TYPE A                   as ONNX Cast; to integers with saturation
-//   NAME A [B [C]]                see expression.cpp; any other name calls e_NAME of kernels/math.cpp
+//   NAME A [B [C]]                an operation of compiler/operation.hpp
 //   store ARG A S0,S1,..          gives no value
 // Statements that give a value are numbered from 0; A, B, C are such numbers. TYPE is f32, i64, ... or bool. f16 and bf16 are
 // computed in f32.
@@ -22,7 +22,7 @@ class Module;
 
 namespace optima::llvm_cpu {
 
-/// Gives the function `k_expression`, which kernels/elementwise.cpp declares and calls, a body that computes `expression`.
+/// Gives the function `k_expression`, which kernels/elementwise.hpp declares and calls, a body that computes `expression`.
 /// Called before anything is optimised. Throws sdk::Error(OPTIMA_INTERNAL) when the text is not an expression.
 void define_expression(llvm::Module& module, std::string_view expression);
 

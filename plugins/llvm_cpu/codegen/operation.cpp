@@ -15,52 +15,52 @@ namespace {
 using llvm::Intrinsic::ID;
 using Values = std::vector<llvm::Value*>;
 
-[[noreturn]] void unknown(const std::string& name) {
-  throw sdk::Error(OPTIMA_INTERNAL, "expression operation " + name + " does not exist for these operands");
+[[noreturn]] void unknown(std::string_view name) {
+  throw sdk::Error(OPTIMA_INTERNAL, "expression operation " + std::string(name) + " does not exist for these operands");
 }
 
 /// Held in a vector of another type than in memory.
-bool is_half(Scalar type) { return type == Scalar::F16 || type == Scalar::Bf16; }
+bool is_half(int32_t type) { return type == OPTIMA_F16 || type == OPTIMA_BF16; }
 
 }  // namespace
 
-bool is_float(Scalar t) { return t == Scalar::F32 || t == Scalar::F64 || is_half(t); }
-bool is_signed(Scalar t) { return t == Scalar::I8 || t == Scalar::I16 || t == Scalar::I32 || t == Scalar::I64; }
+bool is_float(int32_t t) { return t == OPTIMA_F32 || t == OPTIMA_F64 || is_half(t); }
+bool is_signed(int32_t t) { return t == OPTIMA_I8 || t == OPTIMA_I16 || t == OPTIMA_I32 || t == OPTIMA_I64; }
 
-llvm::Type* memory_type(llvm::LLVMContext& c, Scalar t) {
+llvm::Type* memory_type(llvm::LLVMContext& c, int32_t t) {
   switch (t) {
-    case Scalar::F32: return llvm::Type::getFloatTy(c);
-    case Scalar::F64: return llvm::Type::getDoubleTy(c);
-    case Scalar::F16: return llvm::Type::getHalfTy(c);
-    case Scalar::I64: case Scalar::U64: return llvm::Type::getInt64Ty(c);
-    case Scalar::I32: case Scalar::U32: return llvm::Type::getInt32Ty(c);
-    case Scalar::I16: case Scalar::U16: case Scalar::Bf16: return llvm::Type::getInt16Ty(c);
+    case OPTIMA_F32: return llvm::Type::getFloatTy(c);
+    case OPTIMA_F64: return llvm::Type::getDoubleTy(c);
+    case OPTIMA_F16: return llvm::Type::getHalfTy(c);
+    case OPTIMA_I64: case OPTIMA_U64: return llvm::Type::getInt64Ty(c);
+    case OPTIMA_I32: case OPTIMA_U32: return llvm::Type::getInt32Ty(c);
+    case OPTIMA_I16: case OPTIMA_U16: case OPTIMA_BF16: return llvm::Type::getInt16Ty(c);
     default: return llvm::Type::getInt8Ty(c);
   }
 }
 
-llvm::Type* Operations::held_type(Scalar t) const {
-  llvm::Type* element = t == Scalar::Bool ? llvm::Type::getInt1Ty(m_.getContext())
+llvm::Type* Operations::held_type(int32_t t) const {
+  llvm::Type* element = t == OPTIMA_BOOL ? llvm::Type::getInt1Ty(m_.getContext())
                         : is_half(t)      ? llvm::Type::getFloatTy(m_.getContext())
                                           : memory_type(m_.getContext(), t);
   return llvm::FixedVectorType::get(element, lanes_);
 }
 
-Typed Operations::from_memory(llvm::Value* v, Scalar t) {
+Typed Operations::from_memory(llvm::Value* v, int32_t t) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
   const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, lanes); };
-  if (t == Scalar::Bool) return {b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())), t};
-  if (t == Scalar::F16) return {b_.CreateFPExt(v, vector(b_.getFloatTy())), t};
-  if (t == Scalar::Bf16) return {b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, vector(b_.getInt32Ty())), 16), vector(b_.getFloatTy())), t};
+  if (t == OPTIMA_BOOL) return {b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())), t};
+  if (t == OPTIMA_F16) return {b_.CreateFPExt(v, vector(b_.getFloatTy())), t};
+  if (t == OPTIMA_BF16) return {b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, vector(b_.getInt32Ty())), 16), vector(b_.getFloatTy())), t};
   return {v, t};
 }
 
 llvm::Value* Operations::to_memory(Typed v) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(v.value->getType())->getNumElements();
   const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, lanes); };
-  if (v.type == Scalar::Bool) return b_.CreateZExt(v.value, vector(b_.getInt8Ty()));
-  if (v.type == Scalar::F16) return b_.CreateFPTrunc(v.value, vector(b_.getHalfTy()));
-  if (v.type != Scalar::Bf16) return v.value;
+  if (v.type == OPTIMA_BOOL) return b_.CreateZExt(v.value, vector(b_.getInt8Ty()));
+  if (v.type == OPTIMA_F16) return b_.CreateFPTrunc(v.value, vector(b_.getHalfTy()));
+  if (v.type != OPTIMA_BF16) return v.value;
   // To nearest, ties to even; NaN stays NaN.
   llvm::Value* bits = b_.CreateBitCast(v.value, vector(b_.getInt32Ty()));
   const auto word = [&](uint32_t x) { return llvm::ConstantInt::get(bits->getType(), x); };
@@ -70,7 +70,7 @@ llvm::Value* Operations::to_memory(Typed v) {
   return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(v.value, v.value), quiet, rounded), vector(b_.getInt16Ty()));
 }
 
-Typed Operations::constant(Scalar t, const std::string& number) {
+Typed Operations::constant(int32_t t, const std::string& number) {
   llvm::Type* type = held_type(t);
   if (is_float(t)) {
     const double v = std::strtod(number.c_str(), nullptr);
@@ -79,10 +79,10 @@ Typed Operations::constant(Scalar t, const std::string& number) {
   return {llvm::ConstantInt::get(type, static_cast<uint64_t>(std::strtoll(number.c_str(), nullptr, 10)), is_signed(t)), t};
 }
 
-Typed Operations::cast(Typed v, Scalar to) {
+Typed Operations::cast(Typed v, int32_t to) {
   if (v.type == to) return v;
   llvm::Type* type = held_type(to);
-  if (to == Scalar::Bool) {
+  if (to == OPTIMA_BOOL) {
     llvm::Value* zero = llvm::Constant::getNullValue(v.value->getType());
     return {is_float(v.type) ? b_.CreateFCmpUNE(v.value, zero) : b_.CreateICmpNE(v.value, zero), to};
   }
@@ -101,15 +101,15 @@ Typed Operations::cast(Typed v, Scalar to) {
   return {b_.CreateIntCast(v.value, type, is_signed(v.type)), to};
 }
 
-llvm::Value* Operations::call(const std::string& name, const Values& a) {
-  llvm::Function* f = m_.getFunction("e_" + name);
-  if (!f || f->arg_size() != a.size() || f->getReturnType() != a[0]->getType()) unknown(name);
+llvm::Value* Operations::call(Operation o, const Values& a) {
+  llvm::Function* f = m_.getFunction("e_" + std::string(to_text(o)));
+  if (!f || f->arg_size() != a.size() || f->getReturnType() != a[0]->getType()) unknown(to_text(o));
   for (unsigned i = 0; i < a.size(); ++i)
-    if (f->getArg(i)->getType() != a[i]->getType()) unknown(name);
+    if (f->getArg(i)->getType() != a[i]->getType()) unknown(to_text(o));
   return b_.CreateCall(f, a);
 }
 
-llvm::Value* Operations::power(llvm::Value* x, llvm::Value* y, Scalar type) {
+llvm::Value* Operations::power(llvm::Value* x, llvm::Value* y, int32_t type) {
   llvm::Function* f = m_.getFunction(is_float(type) ? "e_power_real" : "e_power_whole");
   if (!f || f->arg_size() != 3) unknown("pow");
   llvm::IRBuilder<> top(&b_.GetInsertBlock()->getParent()->getEntryBlock(), b_.GetInsertBlock()->getParent()->getEntryBlock().begin());
@@ -123,34 +123,34 @@ llvm::Value* Operations::power(llvm::Value* x, llvm::Value* y, Scalar type) {
   return b_.CreateLoad(x->getType(), out);
 }
 
-llvm::Value* Operations::float_op(const std::string& name, const Values& a) {
+llvm::Value* Operations::float_op(Operation o, const Values& a) {
   llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr;
   if (a.size() == 2) {
-    if (name == "add") return b_.CreateFAdd(x, y);
-    if (name == "sub") return b_.CreateFSub(x, y);
-    if (name == "mul") return b_.CreateFMul(x, y);
-    if (name == "div") return b_.CreateFDiv(x, y);
+    if (o == "add"_op) return b_.CreateFAdd(x, y);
+    if (o == "sub"_op) return b_.CreateFSub(x, y);
+    if (o == "mul"_op) return b_.CreateFMul(x, y);
+    if (o == "div"_op) return b_.CreateFDiv(x, y);
     // NaN when either is: the first one's NaN is chosen, the second one's is what a false comparison leaves.
-    if (name == "max") return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOGT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
-    if (name == "min") return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOLT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
+    if (o == "max"_op) return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOGT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
+    if (o == "min"_op) return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOLT(x, y), b_.CreateFCmpUNO(x, x)), x, y);
     // One instruction: the second operand when either is NaN. For limits, x being the limit.
-    if (name == "atleast") return b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y);
-    if (name == "atmost") return b_.CreateSelect(b_.CreateFCmpOLT(x, y), x, y);
-    return call(name, a);
+    if (o == "atleast"_op) return b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y);
+    if (o == "atmost"_op) return b_.CreateSelect(b_.CreateFCmpOLT(x, y), x, y);
+    return call(o, a);
   }
   const auto unary = [&](ID id) { return b_.CreateUnaryIntrinsic(id, x); };
-  if (name == "neg") return b_.CreateFNeg(x);
-  if (name == "abs") return unary(llvm::Intrinsic::fabs);
-  if (name == "sqrt") return unary(llvm::Intrinsic::sqrt);
-  if (name == "floor") return unary(llvm::Intrinsic::floor);
-  if (name == "ceil") return unary(llvm::Intrinsic::ceil);
-  if (name == "round") return unary(llvm::Intrinsic::rint);
-  if (name == "sign") {
+  if (o == "neg"_op) return b_.CreateFNeg(x);
+  if (o == "abs"_op) return unary(llvm::Intrinsic::fabs);
+  if (o == "sqrt"_op) return unary(llvm::Intrinsic::sqrt);
+  if (o == "floor"_op) return unary(llvm::Intrinsic::floor);
+  if (o == "ceil"_op) return unary(llvm::Intrinsic::ceil);
+  if (o == "round"_op) return unary(llvm::Intrinsic::rint);
+  if (o == "sign"_op) {
     llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
     llvm::Value* below = b_.CreateSelect(b_.CreateFCmpOLT(x, zero), llvm::ConstantFP::get(x->getType(), -1), x);
     return b_.CreateSelect(b_.CreateFCmpOGT(x, zero), llvm::ConstantFP::get(x->getType(), 1), below);
   }
-  return call(name, a);
+  return call(o, a);
 }
 
 /// Towards zero; by zero gives zero, and the most negative number by -1 gives itself: nothing traps.
@@ -169,84 +169,85 @@ llvm::Value* Operations::divide(llvm::Value* x, llvm::Value* y, bool with_sign, 
   return b_.CreateSelect(by_zero, zero, out);
 }
 
-llvm::Value* Operations::integer_op(const std::string& name, const Values& a, bool with_sign) {
+llvm::Value* Operations::integer_op(Operation o, const Values& a, bool with_sign) {
   llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr, *zero = llvm::Constant::getNullValue(x->getType());
   const auto pick = [&](ID yes, ID no) { return b_.CreateBinaryIntrinsic(with_sign ? yes : no, x, y); };
   if (a.size() == 1) {
-    if (name == "neg") return b_.CreateNeg(x);
-    if (name == "not") return b_.CreateNot(x);
-    if (name == "abs") return with_sign ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
-    if (name == "sign") {
+    if (o == "neg"_op) return b_.CreateNeg(x);
+    if (o == "not"_op) return b_.CreateNot(x);
+    if (o == "abs"_op) return with_sign ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
+    if (o == "sign"_op) {
       llvm::Value* one = llvm::ConstantInt::get(x->getType(), 1);
       llvm::Value* below = with_sign ? b_.CreateSelect(b_.CreateICmpSLT(x, zero), llvm::Constant::getAllOnesValue(x->getType()), zero) : zero;
       return b_.CreateSelect(with_sign ? b_.CreateICmpSGT(x, zero) : b_.CreateICmpNE(x, zero), one, below);
     }
-    unknown(name);
+    unknown(to_text(o));
   }
-  if (name == "add") return b_.CreateAdd(x, y);
-  if (name == "sub") return b_.CreateSub(x, y);
-  if (name == "mul") return b_.CreateMul(x, y);
-  if (name == "div") return divide(x, y, with_sign, false);
-  if (name == "rem") return divide(x, y, with_sign, true);
-  if (name == "mod") {  // the sign of y
+  if (o == "add"_op) return b_.CreateAdd(x, y);
+  if (o == "sub"_op) return b_.CreateSub(x, y);
+  if (o == "mul"_op) return b_.CreateMul(x, y);
+  if (o == "div"_op) return divide(x, y, with_sign, false);
+  if (o == "rem"_op) return divide(x, y, with_sign, true);
+  if (o == "mod"_op) {  // the sign of y
     llvm::Value* r = divide(x, y, with_sign, true);
     if (!with_sign) return r;
     llvm::Value* wrong = b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, y), zero));
     return b_.CreateSelect(wrong, b_.CreateAdd(r, y), r);
   }
-  if (name == "max" || name == "atleast") return pick(llvm::Intrinsic::smax, llvm::Intrinsic::umax);
-  if (name == "min" || name == "atmost") return pick(llvm::Intrinsic::smin, llvm::Intrinsic::umin);
-  if (name == "shl" || name == "shr") {
+  if (o == "max"_op || o == "atleast"_op) return pick(llvm::Intrinsic::smax, llvm::Intrinsic::umax);
+  if (o == "min"_op || o == "atmost"_op) return pick(llvm::Intrinsic::smin, llvm::Intrinsic::umin);
+  if (o == "shl"_op || o == "shr"_op) {
     llvm::Value* wide = llvm::ConstantInt::get(y->getType(), y->getType()->getScalarSizeInBits());
     llvm::Value* inside = b_.CreateICmpULT(y, wide);
     llvm::Value* by = b_.CreateSelect(inside, y, zero);
-    return b_.CreateSelect(inside, name == "shl" ? b_.CreateShl(x, by) : b_.CreateLShr(x, by), zero);
+    return b_.CreateSelect(inside, o == "shl"_op ? b_.CreateShl(x, by) : b_.CreateLShr(x, by), zero);
   }
-  return logic_op(name, a);
+  return logic_op(o, a);
 }
 
-llvm::Value* Operations::logic_op(const std::string& name, const Values& a) {
-  if (name == "not" && a.size() == 1) return b_.CreateNot(a[0]);
-  if (a.size() != 2) unknown(name);
-  if (name == "and") return b_.CreateAnd(a[0], a[1]);
-  if (name == "or") return b_.CreateOr(a[0], a[1]);
-  if (name == "xor") return b_.CreateXor(a[0], a[1]);
-  unknown(name);
+llvm::Value* Operations::logic_op(Operation o, const Values& a) {
+  if (o == "not"_op && a.size() == 1) return b_.CreateNot(a[0]);
+  if (a.size() != 2) unknown(to_text(o));
+  if (o == "and"_op) return b_.CreateAnd(a[0], a[1]);
+  if (o == "or"_op) return b_.CreateOr(a[0], a[1]);
+  if (o == "xor"_op) return b_.CreateXor(a[0], a[1]);
+  unknown(to_text(o));
 }
 
-llvm::Value* Operations::compare(const std::string& name, llvm::Value* x, llvm::Value* y, Scalar t) {
+llvm::Value* Operations::compare(Operation o, llvm::Value* x, llvm::Value* y, int32_t t) {
   using P = llvm::CmpInst;
   const bool f = is_float(t), s = is_signed(t);
   const auto make = [&](P::Predicate real, P::Predicate with_sign, P::Predicate without) {
     return f ? b_.CreateFCmp(real, x, y) : b_.CreateICmp(s ? with_sign : without, x, y);
   };
-  if (name == "eq") return make(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
-  if (name == "lt") return make(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
-  if (name == "le") return make(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
-  if (name == "gt") return make(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
-  if (name == "ge") return make(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
+  if (o == "eq"_op) return make(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
+  if (o == "lt"_op) return make(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
+  if (o == "le"_op) return make(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
+  if (o == "gt"_op) return make(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
+  if (o == "ge"_op) return make(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
   return nullptr;
 }
 
 Typed Operations::apply(const Statement& s, const std::vector<Typed>& all) {
   Values a;
   for (const uint32_t v : s.values) a.push_back(all[v].value);
-  const Scalar type = all[s.values[0]].type;
+  const int32_t type = all[s.values[0]].type;
   if (s.name == "cast") return cast(all[s.values[0]], s.type);
-  if (s.name == "where") {
-    const Scalar result = all[s.values[1]].type;
-    if (a.size() != 3 || type != Scalar::Bool || result != all[s.values[2]].type) unknown(s.name);
+  const Operation o = *s.operation;
+  if (o == "where"_op) {
+    const int32_t result = all[s.values[1]].type;
+    if (a.size() != 3 || type != OPTIMA_BOOL || result != all[s.values[2]].type) unknown(s.name);
     return {b_.CreateSelect(a[0], a[1], a[2]), result};
   }
   for (const uint32_t v : s.values)
     if (all[v].type != type) unknown(s.name);
   if (a.size() == 2)
-    if (llvm::Value* flag = compare(s.name, a[0], a[1], type)) return {flag, Scalar::Bool};
-  if (a.size() == 1 && is_float(type) && s.name == "isnan") return {b_.CreateFCmpUNO(a[0], a[0]), Scalar::Bool};
-  if (s.name == "pow" && a.size() == 2 && (type == Scalar::I64 || type == Scalar::U64 || type == Scalar::F64)) return {power(a[0], a[1], type), type};
-  if (type == Scalar::Bool) return {logic_op(s.name, a), type};
-  if (is_float(type)) return {float_op(s.name, a), type};
-  return {integer_op(s.name, a, is_signed(type)), type};
+    if (llvm::Value* flag = compare(o, a[0], a[1], type)) return {flag, OPTIMA_BOOL};
+  if (a.size() == 1 && is_float(type) && o == "isnan"_op) return {b_.CreateFCmpUNO(a[0], a[0]), OPTIMA_BOOL};
+  if (o == "pow"_op && a.size() == 2 && (type == OPTIMA_I64 || type == OPTIMA_U64 || type == OPTIMA_F64)) return {power(a[0], a[1], type), type};
+  if (type == OPTIMA_BOOL) return {logic_op(o, a), type};
+  if (is_float(type)) return {float_op(o, a), type};
+  return {integer_op(o, a, is_signed(type)), type};
 }
 
 }  // namespace optima::llvm_cpu

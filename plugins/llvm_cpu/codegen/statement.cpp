@@ -2,11 +2,11 @@
 // llvm_cpu/codegen: see statement.hpp.
 #include "plugins/llvm_cpu/codegen/statement.hpp"
 
-#include <array>
 #include <charconv>
 #include <utility>
 
 #include "optima/plugin/error.hpp"
+#include "optima/plugin/manifest.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -34,14 +34,11 @@ class Reader {
       text.remove_prefix(comma + 1);
     }
   }
-  Scalar type() {
-    static constexpr std::array<std::pair<std::string_view, Scalar>, 13> kTypes = {{
-        {"f32", Scalar::F32}, {"f64", Scalar::F64}, {"f16", Scalar::F16}, {"bf16", Scalar::Bf16}, {"i8", Scalar::I8},
-        {"i16", Scalar::I16}, {"i32", Scalar::I32}, {"i64", Scalar::I64}, {"u8", Scalar::U8}, {"u16", Scalar::U16},
-        {"u32", Scalar::U32}, {"u64", Scalar::U64}, {"bool", Scalar::Bool}}};
+  int32_t type() {
     const std::string_view name = word();
-    for (const auto& [text, type] : kTypes)
-      if (text == name) return type;
+    for (const int32_t type : {OPTIMA_F32, OPTIMA_F64, OPTIMA_F16, OPTIMA_BF16, OPTIMA_I8, OPTIMA_I16, OPTIMA_I32, OPTIMA_I64, OPTIMA_U8, OPTIMA_U16,
+                               OPTIMA_U32, OPTIMA_U64, OPTIMA_BOOL})
+      if (sdk::dtype_name(type) == name) return type;
     fail("the type is unknown");
   }
   uint32_t value(size_t made) {
@@ -74,6 +71,7 @@ Statement read_statement(Reader& r, std::string name, size_t made, size_t rank) 
     s.type = r.type(), s.number = r.word();
   } else {
     if (s.name == "cast") s.type = r.type();
+    else if (s.operation = find_operation(s.name); !s.operation) r.fail("there is no such operation");
     while (!r.done()) s.values.push_back(r.value(made));
     if (s.values.empty() || s.values.size() > 3) r.fail("it needs 1 to 3 values");
   }

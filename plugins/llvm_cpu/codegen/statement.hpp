@@ -7,14 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "optima/abi.h"
+#include "plugins/llvm_cpu/compiler/operation.hpp"
+
 namespace optima::llvm_cpu {
 
-/// Element types inside an expression.
-enum class Scalar : uint8_t { F32, F64, F16, Bf16, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
-
 struct Statement {
-  std::string name;                ///< "load", "store", "const", "cast" or an operation
-  Scalar type = Scalar::F32;       ///< of load, const, cast
+  std::string name;                ///< "load", "store", "const", "cast" or an operation's
+  std::optional<Operation> operation{};
+  int32_t type = OPTIMA_F32;       ///< element type of load, const, cast
   int64_t arg = 0;                 ///< operand of load and store
   std::vector<int64_t> steps{};    ///< of load and store
   std::vector<uint32_t> values{};  ///< what it computes from

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "optima/plugin/manifest.hpp"
-#include "plugins/llvm_cpu/compiler/signature.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -47,7 +46,7 @@ Refusal judge(const NodeView& node) {
   if (!row) return {OPTIMA_REASON_OP, "operator", std::string(node.op()), "one of the plugin's table"};
   const sdk::Verdict v = sdk::judge(tier_one(*row), sdk::Node(node.graph.raw, node.raw));
   if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
-  if (const Refusal r = check_signature(node)) return r;
+  if (const Refusal r = check_signature(row->operands, node)) return r;
   for (uint32_t k = 0; k < node.input_count(); ++k)
     if (k < 32 && (row->const_inputs >> k & 1) && node.has_input(k) && !node.graph.bytes(node.input(k)))
       return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), "not mapped", "a constant with its bytes"};

@@ -13,6 +13,7 @@
 #include "optima/plugin/manifest.hpp"
 #include "plugins/llvm_cpu/compiler/node.hpp"
 #include "plugins/llvm_cpu/compiler/op.hpp"
+#include "plugins/llvm_cpu/compiler/signature.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -49,6 +50,7 @@ struct Lowering {
   std::array<Types, 4> in{}, out{};          ///< per position; the last one set also holds for the rest
   int32_t rank_min = 0, rank_max = 8;        ///< of input 0
   uint32_t const_inputs = 0;                 ///< bit per input that must be constant
+  Signature operands{};
   Refusal (*check)(const NodeView&) = nullptr;  ///< what the row cannot say; runs after it held; null = nothing more
   void (*lower)(std::span<const NodeView>, LowerContext&) = nullptr;
   bool chains = false;                       ///< element-wise: may be fused with neighbours into one kernel

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: the functions of math.hpp under names that element-wise code generation calls (codegen/expression).
+#pragma once
 #include "plugins/llvm_cpu/kernels/parts/math.hpp"
 
 #define UNARY(name) \

@@ -12,11 +12,11 @@ Refusal check_alias(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
-    {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
-    {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
-    {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
-    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_alias, lower_alias},
+    {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
+    {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias},
+    {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
+    {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
+    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias},
 };
 
 }  // namespace

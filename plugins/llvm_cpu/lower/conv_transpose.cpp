@@ -15,10 +15,7 @@ namespace optima::llvm_cpu {
 namespace {
 
 /// auto_pad or output_shape say the output's size; the padding follows from it.
-bool asks_for_size(const NodeView& n) {
-  const std::string_view mode = n.text("auto_pad", "NOTSET");
-  return (mode != "NOTSET" && !mode.empty()) || !n.integers("output_shape").empty();
-}
+bool asks_for_size(const NodeView& n) { return auto_pad(n) != AutoPad::Explicit || !n.integers("output_shape").empty(); }
 
 /// The output before padding is cut off.
 int64_t full_size(const Window& w, size_t i, int64_t extra) {
@@ -27,15 +24,15 @@ int64_t full_size(const Window& w, size_t i, int64_t extra) {
 
 /// Padding that auto_pad or output_shape ask for, from the output's size.
 void set_pads(const NodeView& n, Window& w) {
-  const std::string_view mode = n.text("auto_pad", "NOTSET");
+  const AutoPad mode = *auto_pad(n);
   const size_t rank = n.in_dims(0).size() - 2;
   const Dims extra = n.integers("output_padding");
   if (!asks_for_size(n)) return;
   for (size_t i = 3 - rank; i < 3; ++i) {
     const int64_t more = extra.empty() ? 0 : extra[i - (3 - rank)];
     const int64_t full = full_size(w, i, more);
-    const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, full - w.out[i]);
-    w.begin[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    const int64_t total = mode == AutoPad::Valid ? 0 : std::max<int64_t>(0, full - w.out[i]);
+    w.begin[i] = mode == AutoPad::SameUpper ? total / 2 : total - total / 2;
   }
 }
 
@@ -163,7 +160,7 @@ Refusal check_transposed(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, check_transposed, lower_transposed, false, true},
+    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, true},
 };
 
 }  // namespace

@@ -31,110 +31,97 @@ struct Maker {
   Program& p;
   int32_t type;
   Id num(double v) const { return p.constant(type, v); }
-  Id operator()(const char* name, Id a) const { return p.apply(name, {a}); }
-  Id operator()(const char* name, Id a, Id b) const { return p.apply(name, {a, b}); }
-  Id where(Id c, Id a, Id b) const { return p.apply("where", {c, a, b}); }
+  Id operator()(Operation o, Id a) const { return p.apply(o, {a}); }
+  Id operator()(Operation o, Id a, Id b) const { return p.apply(o, {a, b}); }
+  Id where(Id c, Id a, Id b) const { return p.apply("where"_op, {c, a, b}); }
 };
 Maker maker(Chain& c, Id like) { return {c.program(), c.program().dtype(like)}; }
 
 /// x where x >= 0, else `below`.
-Id unless_negative(const Maker& m, Id x, Id below) { return m.where(m("lt", x, m.num(0)), below, x); }
-Id limited(const Maker& m, Id x, double lo, double hi) { return m("atmost", m.num(hi), m("atleast", m.num(lo), x)); }
+Id unless_negative(const Maker& m, Id x, Id below) { return m.where(m("lt"_op, x, m.num(0)), below, x); }
+Id limited(const Maker& m, Id x, double lo, double hi) { return m("atmost"_op, m.num(hi), m("atleast"_op, m.num(lo), x)); }
 
 // ---- operators that are one operation
 
-constexpr std::pair<std::string_view, const char*> kNames[] = {
-    {"Abs", "abs"}, {"Neg", "neg"}, {"Sqrt", "sqrt"}, {"Floor", "floor"}, {"Ceil", "ceil"}, {"Round", "round"}, {"Sign", "sign"},
-    {"Exp", "exp"}, {"Log", "log"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}, {"Erf", "erf"}, {"Softplus", "softplus"},
-    {"Sin", "sin"}, {"Cos", "cos"}, {"Tan", "tan"}, {"Asin", "asin"}, {"Acos", "acos"}, {"Atan", "atan"}, {"Sinh", "sinh"},
-    {"Cosh", "cosh"}, {"Asinh", "asinh"}, {"Acosh", "acosh"}, {"Atanh", "atanh"}, {"Not", "not"}, {"BitwiseNot", "not"},
-    {"Mish", "mish"}, {"IsNaN", "isnan"}, {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"}, {"And", "and"},
-    {"Or", "or"}, {"Xor", "xor"}, {"BitwiseAnd", "and"}, {"BitwiseOr", "or"}, {"BitwiseXor", "xor"}, {"Equal", "eq"},
-    {"Less", "lt"}, {"LessOrEqual", "le"}, {"Greater", "gt"}, {"GreaterOrEqual", "ge"}, {"Where", "where"}, {"Max", "max"},
-    {"Min", "min"}, {"Sum", "add"}};
-
-const char* name_of(const NodeView& n) {
-  return std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& row) { return row.first == n.op(); })->second;
-}
-Id simple(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(name_of(n), in); }
+Operation operation_of(const NodeView& n);
+Id simple(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(operation_of(n), in); }
 
 /// Any number of operands, joined from the left.
 Id variadic(Chain& c, const NodeView& n, const Ids& in) {
   Id sum = in[0];
-  for (size_t k = 1; k < in.size(); ++k) sum = c.program().apply(name_of(n), {sum, in[k]});
+  for (size_t k = 1; k < in.size(); ++k) sum = c.program().apply(operation_of(n), {sum, in[k]});
   return sum;
 }
-Id mean(Chain& c, const NodeView&, const Ids& in) {
-  Id sum = in[0];
-  for (size_t k = 1; k < in.size(); ++k) sum = c.program().apply("add", {sum, in[k]});
+Id mean(Chain& c, const NodeView& n, const Ids& in) {
+  const Id sum = variadic(c, n, in);
   const Maker m = maker(c, sum);
-  return m("mul", sum, m.num(1.0 / static_cast<double>(in.size())));
+  return m("mul"_op, sum, m.num(1.0 / static_cast<double>(in.size())));
 }
 
 // ---- activations
 
 Id relu(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("atleast", m.num(0), in[0]);
+  return m("atleast"_op, m.num(0), in[0]);
 }
 Id leaky(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return unless_negative(m, in[0], m("mul", in[0], m.num(n.real("alpha", 0.01f))));
+  return unless_negative(m, in[0], m("mul"_op, in[0], m.num(n.real("alpha", 0.01f))));
 }
 Id prelu(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return unless_negative(m, in[0], m("mul", in[0], in[1]));
+  return unless_negative(m, in[0], m("mul"_op, in[0], in[1]));
 }
 Id elu(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return unless_negative(m, in[0], m("mul", m("expm1", in[0]), m.num(n.real("alpha", 1))));
+  return unless_negative(m, in[0], m("mul"_op, m("expm1"_op, in[0]), m.num(n.real("alpha", 1))));
 }
 Id celu(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
   const float alpha = n.real("alpha", 1);
-  return unless_negative(m, in[0], m("mul", m("expm1", m("div", in[0], m.num(alpha))), m.num(alpha)));
+  return unless_negative(m, in[0], m("mul"_op, m("expm1"_op, m("div"_op, in[0], m.num(alpha))), m.num(alpha)));
 }
 Id selu(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  const Id below = m("mul", m("expm1", in[0]), m.num(n.real("alpha", 1.67326319f)));
-  return m("mul", unless_negative(m, in[0], below), m.num(n.real("gamma", 1.05070102f)));
+  const Id below = m("mul"_op, m("expm1"_op, in[0]), m.num(n.real("alpha", 1.67326319f)));
+  return m("mul"_op, unless_negative(m, in[0], below), m.num(n.real("gamma", 1.05070102f)));
 }
 Id thresholded(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m.where(m("gt", in[0], m.num(n.real("alpha", 1))), in[0], m.num(0));
+  return m.where(m("gt"_op, in[0], m.num(n.real("alpha", 1))), in[0], m.num(0));
 }
 Id hard_sigmoid(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return limited(m, m("add", m("mul", in[0], m.num(n.real("alpha", 0.2f))), m.num(n.real("beta", 0.5f))), 0, 1);
+  return limited(m, m("add"_op, m("mul"_op, in[0], m.num(n.real("alpha", 0.2f))), m.num(n.real("beta", 0.5f))), 0, 1);
 }
 Id hard_swish(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("mul", in[0], limited(m, m("add", m("mul", in[0], m.num(1.f / 6)), m.num(0.5)), 0, 1));
+  return m("mul"_op, in[0], limited(m, m("add"_op, m("mul"_op, in[0], m.num(1.f / 6)), m.num(0.5)), 0, 1));
 }
 Id swish(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("mul", in[0], m("sigmoid", m("mul", in[0], m.num(n.real("alpha", 1)))));
+  return m("mul"_op, in[0], m("sigmoid"_op, m("mul"_op, in[0], m.num(n.real("alpha", 1)))));
 }
 Id softsign(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("div", in[0], m("add", m.num(1), m("abs", in[0])));
+  return m("div"_op, in[0], m("add"_op, m.num(1), m("abs"_op, in[0])));
 }
 Id gelu(Chain& c, const NodeView& n, const Ids& in) {
-  return maker(c, in[0])(n.text("approximate", "none") == "tanh" ? "gelu_tanh" : "gelu", in[0]);
+  return maker(c, in[0])(n.text("approximate", "none") == "tanh" ? "gelu_tanh"_op : "gelu"_op, in[0]);
 }
 Id shrink(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
   const double bias = n.real("bias", 0), lambda = n.real("lambd", 0.5f);
-  const Id low = m.where(m("lt", in[0], m.num(-lambda)), m("add", in[0], m.num(bias)), m.num(0));
-  return m.where(m("gt", in[0], m.num(lambda)), m("sub", in[0], m.num(bias)), low);
+  const Id low = m.where(m("lt"_op, in[0], m.num(-lambda)), m("add"_op, in[0], m.num(bias)), m.num(0));
+  return m.where(m("gt"_op, in[0], m.num(lambda)), m("sub"_op, in[0], m.num(bias)), low);
 }
 Id clip(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
   Id v = in[0];
   const float inf = std::numeric_limits<float>::infinity();
   if (n.since() < 11) return limited(m, v, n.real("min", -inf), n.real("max", inf));
-  if (in.size() > 1 && in[1] != kNone) v = m("atleast", in[1], v);
-  if (in.size() > 2 && in[2] != kNone) v = m("atmost", in[2], v);
+  if (in.size() > 1 && in[1] != kNone) v = m("atleast"_op, in[1], v);
+  if (in.size() > 2 && in[2] != kNone) v = m("atmost"_op, in[2], v);
   return v;
 }
 
@@ -142,14 +129,14 @@ Id clip(Chain& c, const NodeView& n, const Ids& in) {
 
 Id reciprocal(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("div", m.num(1), in[0]);
+  return m("div"_op, m.num(1), in[0]);
 }
 Id mod(Chain& c, const NodeView& n, const Ids& in) {
   const int32_t type = c.program().dtype(in[0]);
   const bool real = kReal >> type & 1;
-  return c.program().apply(real || !n.integer("fmod", 0) ? "mod" : "rem", in);
+  return c.program().apply(real || !n.integer("fmod", 0) ? "mod"_op : "rem"_op, in);
 }
-Id shift(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(n.text("direction", "") == "LEFT" ? "shl" : "shr", in); }
+Id shift(Chain& c, const NodeView& n, const Ids& in) { return c.program().apply(n.text("direction", "") == "LEFT" ? "shl"_op : "shr"_op, in); }
 
 constexpr int64_t kMostExponent = 1000000000;
 /// The exponent when it is a number that was folded into the graph.
@@ -167,7 +154,7 @@ Id integer_power(Chain& c, const Ids& in, std::optional<double> e) {
   const bool whole = e ? *e == std::floor(*e) && std::fabs(*e) < kMostExponent : (kWhole >> p.dtype(in[1]) & 1) != 0;
   const bool negative = e || (kSigned >> p.dtype(in[1]) & 1);
   const int32_t type = !whole ? OPTIMA_F64 : negative ? OPTIMA_I64 : OPTIMA_U64;
-  return p.apply("pow", {p.cast(type, in[0]), e ? p.constant(type, *e) : p.cast(type, in[1])});
+  return p.apply("pow"_op, {p.cast(type, in[0]), e ? p.constant(type, *e) : p.cast(type, in[1])});
 }
 Id power(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
@@ -176,23 +163,23 @@ Id power(Chain& c, const NodeView& n, const Ids& in) {
   const auto e = exponent(n);
   if (e == 0.0) return m.num(1);
   if (e == 1.0) return in[0];
-  if (e == 2.0) return m("mul", in[0], in[0]);
-  if (e == 3.0) return m("mul", m("mul", in[0], in[0]), in[0]);
+  if (e == 2.0) return m("mul"_op, in[0], in[0]);
+  if (e == 3.0) return m("mul"_op, m("mul"_op, in[0], in[0]), in[0]);
   const bool real = kReal >> type & 1;
   if (!real) return p.cast(type, integer_power(c, in, e));
-  if (e == 0.5) return m("sqrt", in[0]);
-  if (e == -1.0) return m("div", m.num(1), in[0]);
-  if (e == -0.5) return m("div", m.num(1), m("sqrt", in[0]));
+  if (e == 0.5) return m("sqrt"_op, in[0]);
+  if (e == -1.0) return m("div"_op, m.num(1), in[0]);
+  if (e == -0.5) return m("div"_op, m.num(1), m("sqrt"_op, in[0]));
   const Id by = e ? p.constant(OPTIMA_F32, *e) : p.cast(OPTIMA_F32, in[1]);
-  return p.cast(type, p.apply("pow", {p.cast(OPTIMA_F32, in[0]), by}));
+  return p.cast(type, p.apply("pow"_op, {p.cast(OPTIMA_F32, in[0]), by}));
 }
 Id is_infinite(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
   const double inf = std::numeric_limits<double>::infinity();
-  const Id above = m("eq", in[0], m.num(inf)), below = m("eq", in[0], m.num(-inf));
+  const Id above = m("eq"_op, in[0], m.num(inf)), below = m("eq"_op, in[0], m.num(-inf));
   const bool positive = n.integer("detect_positive", 1), negative = n.integer("detect_negative", 1);
-  if (positive && negative) return m("or", above, below);
-  return positive ? above : negative ? below : m("and", above, below);
+  if (positive && negative) return m("or"_op, above, below);
+  return positive ? above : negative ? below : m("and"_op, above, below);
 }
 
 // ---- types
@@ -209,14 +196,14 @@ Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
   Id x = in[0];
   if (n.has_input(2)) {
     const int32_t exact = n.in_dtype(0) == OPTIMA_I32 ? OPTIMA_I64 : OPTIMA_F32;  // as a float, I32 would lose its low bits
-    x = p.apply("sub", {p.cast(exact, x), p.cast(exact, c.along(n.input(2), axis_of(n)))});
+    x = p.apply("sub"_op, {p.cast(exact, x), p.cast(exact, c.along(n.input(2), axis_of(n)))});
   }
-  return p.apply("mul", {p.cast(OPTIMA_F32, x), c.along(n.input(1), axis_of(n))});
+  return p.apply("mul"_op, {p.cast(OPTIMA_F32, x), c.along(n.input(1), axis_of(n))});
 }
 Id quantize(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
-  Id x = p.apply("round", {p.apply("div", {in[0], c.along(n.input(1), axis_of(n))})});
-  if (n.has_input(2)) x = p.apply("add", {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
+  Id x = p.apply("round"_op, {p.apply("div"_op, {in[0], c.along(n.input(1), axis_of(n))})});
+  if (n.has_input(2)) x = p.apply("add"_op, {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
   return p.cast(n.out_dtype(0), x);
 }
 
@@ -231,7 +218,7 @@ Id batch_norm(Chain& c, const NodeView& n, const Ids& in) {
     shift.push_back(static_cast<float>(bias[i] - mean[i] * f));
   }
   Program& p = c.program();
-  return p.apply("add", {p.apply("mul", {in[0], c.along(factor, 1)}), c.along(shift, 1)});
+  return p.apply("add"_op, {p.apply("mul"_op, {in[0], c.along(factor, 1)}), c.along(shift, 1)});
 }
 
 // ---- refusals
@@ -296,46 +283,55 @@ struct Row {
   std::array<Types, 4> out;
   Emit emit;
   int32_t since_min = 1;
+  Signature operands{};
   Refusal (*check)(const NodeView&) = nullptr;
   uint32_t const_inputs = 0;
+  Operation operation{};  ///< of simple() and the like
 };
+Row unary(std::string_view op, Types types, Operation o, int32_t since) { return {op, {types}, {types}, simple, since, {}, nullptr, 0, o}; }
+Row binary(std::string_view op, Types types, Operation o, int32_t since) { return {op, {types}, {types}, simple, since, {2, 2, kBoth}, nullptr, 0, o}; }
+Row comparison(std::string_view op, Operation o, int32_t since) { return {op, {kNumber}, {kBoolean}, simple, since, {2, 2, kPair}, nullptr, 0, o}; }
+Row joined(std::string_view op, Types types, Emit emit, Operation o) {
+  return {op, {types}, {types}, emit, 8, {1, kMany, kInputs | out_bit(0)}, nullptr, 0, o};
+}
 
 const Row kTable[] = {
-    {"Abs", {kNumber}, {kNumber}, simple, 6}, {"Neg", {kSigned}, {kSigned}, simple, 6}, {"Sign", {kNumber}, {kNumber}, simple, 9},
-    {"Sqrt", {kReal}, {kReal}, simple, 6}, {"Floor", {kReal}, {kReal}, simple, 6}, {"Ceil", {kReal}, {kReal}, simple, 6},
-    {"Round", {kReal}, {kReal}, simple, 11}, {"Exp", {kReal}, {kReal}, simple, 6}, {"Log", {kReal}, {kReal}, simple, 6},
-    {"Tanh", {kReal}, {kReal}, simple, 6}, {"Sigmoid", {kReal}, {kReal}, simple, 6}, {"Erf", {kReal}, {kReal}, simple, 9},
-    {"Softplus", {kReal}, {kReal}, simple, 1}, {"Sin", {kReal}, {kReal}, simple, 7}, {"Cos", {kReal}, {kReal}, simple, 7},
-    {"Tan", {kReal}, {kReal}, simple, 7}, {"Asin", {kReal}, {kReal}, simple, 7}, {"Acos", {kReal}, {kReal}, simple, 7},
-    {"Atan", {kReal}, {kReal}, simple, 7}, {"Sinh", {kReal}, {kReal}, simple, 9}, {"Cosh", {kReal}, {kReal}, simple, 9},
-    {"Asinh", {kReal}, {kReal}, simple, 9}, {"Acosh", {kReal}, {kReal}, simple, 9}, {"Atanh", {kReal}, {kReal}, simple, 9},
-    {"Not", {kBoolean}, {kBoolean}, simple, 1}, {"BitwiseNot", {kWhole}, {kWhole}, simple, 18},
-    {"Mish", {kReal}, {kReal}, simple, 18}, {"IsNaN", {kReal}, {kBoolean}, simple, 9}, {"IsInf", {kReal}, {kBoolean}, is_infinite, 10},
-    {"Add", {kNumber}, {kNumber}, simple, 7}, {"Sub", {kNumber}, {kNumber}, simple, 7}, {"Mul", {kNumber}, {kNumber}, simple, 7},
-    {"Div", {kNumber}, {kNumber}, simple, 7}, {"Mod", {kReal | kWhole}, {kReal | kWhole}, mod, 10, check_mod},
-    {"And", {kBoolean}, {kBoolean}, simple, 7}, {"Or", {kBoolean}, {kBoolean}, simple, 7}, {"Xor", {kBoolean}, {kBoolean}, simple, 7},
-    {"BitwiseAnd", {kWhole}, {kWhole}, simple, 18}, {"BitwiseOr", {kWhole}, {kWhole}, simple, 18},
-    {"BitwiseXor", {kWhole}, {kWhole}, simple, 18},
-    {"BitShift", {kUnsigned}, {kUnsigned}, shift, 11, check_shift}, {"Equal", {kNumber}, {kBoolean}, simple, 7}, {"Less", {kNumber}, {kBoolean}, simple, 7},
-    {"LessOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Greater", {kNumber}, {kBoolean}, simple, 7},
-    {"GreaterOrEqual", {kNumber}, {kBoolean}, simple, 12}, {"Where", {kBoolean, kAll}, {kAll}, simple, 9},
-    {"Max", {kNumber}, {kNumber}, variadic, 8}, {"Min", {kNumber}, {kNumber}, variadic, 8}, {"Sum", {kReal}, {kReal}, variadic, 8},
-    {"Mean", {kReal}, {kReal}, mean, 8}, {"Relu", {kNumber}, {kNumber}, relu, 6}, {"LeakyRelu", {kReal}, {kReal}, leaky, 6},
-    {"PRelu", {kReal}, {kReal}, prelu, 7}, {"Elu", {kReal}, {kReal}, elu, 6}, {"Celu", {kReal}, {kReal}, celu, 12},
-    {"Selu", {kReal}, {kReal}, selu, 6}, {"ThresholdedRelu", {kReal}, {kReal}, thresholded, 10},
-    {"HardSigmoid", {kReal}, {kReal}, hard_sigmoid, 6}, {"HardSwish", {kReal}, {kReal}, hard_swish, 14},
-    {"Swish", {kReal}, {kReal}, swish, 24}, {"Softsign", {kReal}, {kReal}, softsign, 1}, {"Gelu", {kReal}, {kReal}, gelu, 20, check_gelu},
-    {"Shrink", {kReal}, {kReal}, shrink, 9}, {"Clip", {kNumber}, {kNumber}, clip, 6, check_clip}, {"Reciprocal", {kReal}, {kReal}, reciprocal, 6},
-    {"Pow", {kReal | kWhole, kReal | kWhole}, {kReal | kWhole}, power, 7}, {"Cast", {kAll}, {kAll}, cast, 6},
-    {"CastLike", {kAll, kAll}, {kAll}, cast, 15}, {"Dropout", {kReal, kAll, kAll}, {kReal}, same, 7, check_dropout},
-    {"DequantizeLinear", {kSmall | types(OPTIMA_I32), kFloat, kSmall | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, check_quantization},
-    {"QuantizeLinear", {kFloat, kFloat, kSmall}, {kSmall}, quantize, 10, check_quantization},
-    {"BatchNormalization", {kFloat}, {kFloat}, batch_norm, 7, check_batch_norm, 0b11110},
+    unary("Abs", kNumber, "abs"_op, 6), unary("Neg", kSigned, "neg"_op, 6), unary("Sign", kNumber, "sign"_op, 9),
+    unary("Sqrt", kReal, "sqrt"_op, 6), unary("Floor", kReal, "floor"_op, 6), unary("Ceil", kReal, "ceil"_op, 6),
+    unary("Round", kReal, "round"_op, 11), unary("Exp", kReal, "exp"_op, 6), unary("Log", kReal, "log"_op, 6), unary("Tanh", kReal, "tanh"_op, 6),
+    unary("Sigmoid", kReal, "sigmoid"_op, 6), unary("Erf", kReal, "erf"_op, 9), unary("Softplus", kReal, "softplus"_op, 1),
+    unary("Sin", kReal, "sin"_op, 7), unary("Cos", kReal, "cos"_op, 7), unary("Tan", kReal, "tan"_op, 7), unary("Asin", kReal, "asin"_op, 7),
+    unary("Acos", kReal, "acos"_op, 7), unary("Atan", kReal, "atan"_op, 7), unary("Sinh", kReal, "sinh"_op, 9), unary("Cosh", kReal, "cosh"_op, 9),
+    unary("Asinh", kReal, "asinh"_op, 9), unary("Acosh", kReal, "acosh"_op, 9), unary("Atanh", kReal, "atanh"_op, 9),
+    unary("Not", kBoolean, "not"_op, 1), unary("BitwiseNot", kWhole, "not"_op, 18), unary("Mish", kReal, "mish"_op, 18),
+    {"IsNaN", {kReal}, {kBoolean}, simple, 9, {1, 1, 0}, nullptr, 0, "isnan"_op}, {"IsInf", {kReal}, {kBoolean}, is_infinite, 10, {1, 1, 0}},
+    binary("Add", kNumber, "add"_op, 7), binary("Sub", kNumber, "sub"_op, 7), binary("Mul", kNumber, "mul"_op, 7),
+    binary("Div", kNumber, "div"_op, 7), {"Mod", {kReal | kWhole}, {kReal | kWhole}, mod, 10, {2, 2, kBoth}, check_mod},
+    binary("And", kBoolean, "and"_op, 7), binary("Or", kBoolean, "or"_op, 7), binary("Xor", kBoolean, "xor"_op, 7),
+    binary("BitwiseAnd", kWhole, "and"_op, 18), binary("BitwiseOr", kWhole, "or"_op, 18), binary("BitwiseXor", kWhole, "xor"_op, 18),
+    {"BitShift", {kUnsigned}, {kUnsigned}, shift, 11, {2, 2, kBoth}, check_shift}, comparison("Equal", "eq"_op, 7), comparison("Less", "lt"_op, 7),
+    comparison("LessOrEqual", "le"_op, 12), comparison("Greater", "gt"_op, 7), comparison("GreaterOrEqual", "ge"_op, 12),
+    {"Where", {kBoolean, kAll}, {kAll}, simple, 9, {3, 3, in_bit(1) | in_bit(2) | out_bit(0)}, nullptr, 0, "where"_op},
+    joined("Max", kNumber, variadic, "max"_op), joined("Min", kNumber, variadic, "min"_op), joined("Sum", kReal, variadic, "add"_op),
+    joined("Mean", kReal, mean, "add"_op), {"Relu", {kNumber}, {kNumber}, relu, 6}, {"LeakyRelu", {kReal}, {kReal}, leaky, 6},
+    {"PRelu", {kReal}, {kReal}, prelu, 7, {2, 2, kBoth}}, {"Elu", {kReal}, {kReal}, elu, 6}, {"Celu", {kReal}, {kReal}, celu, 12},
+    {"Selu", {kReal}, {kReal}, selu, 6}, {"ThresholdedRelu", {kReal}, {kReal}, thresholded, 10}, {"HardSigmoid", {kReal}, {kReal}, hard_sigmoid, 6},
+    {"HardSwish", {kReal}, {kReal}, hard_swish, 14}, {"Swish", {kReal}, {kReal}, swish, 24}, {"Softsign", {kReal}, {kReal}, softsign, 1},
+    {"Gelu", {kReal}, {kReal}, gelu, 20, {}, check_gelu}, {"Shrink", {kReal}, {kReal}, shrink, 9},
+    {"Clip", {kNumber}, {kNumber}, clip, 6, {1, 3, kInputs | out_bit(0)}, check_clip}, {"Reciprocal", {kReal}, {kReal}, reciprocal, 6},
+    {"Pow", {kReal | kWhole, kReal | kWhole}, {kReal | kWhole}, power, 7, {2, 2}}, {"Cast", {kAll}, {kAll}, cast, 6, {1, 1, 0}},
+    {"CastLike", {kAll, kAll}, {kAll}, cast, 15, {2, 2, in_bit(1) | out_bit(0)}},
+    {"Dropout", {kReal, kAll, kAll}, {kReal}, same, 7, {1, 3, kThrough, 2}, check_dropout},
+    {"DequantizeLinear", {kSmall | types(OPTIMA_I32), kFloat, kSmall | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, {2, 3, in_bit(0) | in_bit(2)}, check_quantization},
+    {"QuantizeLinear", {kFloat, kFloat, kSmall}, {kSmall}, quantize, 10, {2, 3, in_bit(2) | out_bit(0)}, check_quantization},
+    {"BatchNormalization", {kFloat}, {kFloat}, batch_norm, 7, {5, 5, kInputs | kOutputs, 5}, check_batch_norm, 0b11110},
 };
 
 const Row& row_of(const NodeView& n) {
   return *std::find_if(std::begin(kTable), std::end(kTable), [&](const Row& r) { return r.op == n.op(); });
 }
+
+Operation operation_of(const NodeView& n) { return row_of(n).operation; }
 
 /// Inputs that a node's emitter reads by itself.
 bool reads_itself(const NodeView& n, uint32_t k) {
@@ -381,7 +377,7 @@ Family elementwise_family() {
       Lowering row;
       row.op = r.op, row.since_min = r.since_min, row.since_max = 25;
       row.in = r.in, row.out = r.out;
-      row.const_inputs = r.const_inputs, row.check = check_operands;
+      row.const_inputs = r.const_inputs, row.operands = r.operands, row.check = check_operands;
       row.lower = lower_chain, row.chains = true;
       out.push_back(row);
     }

@@ -68,10 +68,17 @@ void pad_with_constant(const NodeView& n, const Padding& p, LowerContext& ctx) {
   emit_copy(c, bytes, moved_by(source, first, bytes), moved_by(target, place, bytes), "pad " + to_text(out), ctx);
 }
 
+enum class PadMode { Constant, Reflect, Edge, Wrap };
+std::optional<PadMode> pad_mode(const NodeView& n) {
+  using enum PadMode;
+  constexpr Named<PadMode> kAll[] = {{"constant", Constant}, {"reflect", Reflect}, {"edge", Edge}, {"wrap", Wrap}};
+  return find_named(kAll, n.text("mode", "constant"));
+}
+
 /// Which element of a dim of size `n` stands at `i`, counted from its start.
-int64_t mirrored(std::string_view mode, int64_t i, int64_t n) {
-  if (mode == "edge") return std::clamp<int64_t>(i, 0, n - 1);
-  if (mode == "wrap") return (i % n + n) % n;
+int64_t mirrored(PadMode mode, int64_t i, int64_t n) {
+  if (mode == PadMode::Edge) return std::clamp<int64_t>(i, 0, n - 1);
+  if (mode == PadMode::Wrap) return (i % n + n) % n;
   if (n == 1) return 0;
   const int64_t period = 2 * (n - 1), at = (i % period + period) % period;
   return at < n ? at : period - at;
@@ -80,7 +87,7 @@ int64_t mirrored(std::string_view mode, int64_t i, int64_t n) {
 /// One dim after the other: rows picked by a table.
 void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
   Dims dims = n.in_dims(0);
-  const std::string_view mode = n.text("mode", "constant");
+  const PadMode mode = *pad_mode(n);
   const int64_t bytes = element_bytes(n.in_dtype(0));
   std::vector<size_t> axes;
   for (size_t d = 0; d < dims.size(); ++d)
@@ -100,7 +107,7 @@ void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
     op.args = {from, ctx.bytes(raw_bytes(table)), to};
     op.units = count(dims) == 0 ? 0 : divide_up(v.outer * dims[axis], rows);
     op.work = count(dims);
-    op.label = "pad " + std::string(mode);
+    op.label = "pad " + std::string(n.text("mode", ""));
     ctx.emit(std::move(op));
     from = to;
     from.written = false;
@@ -110,21 +117,20 @@ void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
 void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Padding p = *padding_of(n);
-  if (n.text("mode", "constant") == "constant") pad_with_constant(n, p, ctx);
+  if (*pad_mode(n) == PadMode::Constant) pad_with_constant(n, p, ctx);
   else pad_by_tables(n, p, ctx);
 }
 
 Refusal check_pad(const NodeView& n) {
   const auto p = padding_of(n);
   if (!p) return {OPTIMA_REASON_CONST_REQUIRED, "pads or axes", "computed or out of range", "constant, two numbers for each of the axes"};
-  const std::string_view mode = n.text("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-    return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode), "constant, reflect, edge or wrap"};
+  const auto mode = pad_mode(n);
+  if (!mode) return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(n.text("mode", "")), "constant, reflect, edge or wrap"};
   if (n.has_input(2) && count(n.in_dims(2)) != 1) return wrong_shape(n, 2, "one element");
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   for (size_t d = 0; d < in.size(); ++d)
     if (out.size() != in.size() || out[d] != in[d] + p->before[d] + p->after[d]) return wrong_shape(n, 0, to_text(out) + " without the pads");
-  if (mode != "constant" && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
+  if (*mode != PadMode::Constant && count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
   if (!can_copy({in, row_major(in), row_major(n.out_dims(0))})) return {OPTIMA_REASON_RANK, "input 0", to_text(in), "at most 8 dims"};
   return {};
 }
@@ -204,12 +210,12 @@ Refusal check_shape(const NodeView& n) {
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, check_pad, lower_pad},
-    {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, check_trilu, lower_trilu},
-    {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, check_range, lower_range},
-    {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, check_constant_of_shape, lower_constant_of_shape},
-    {"Shape", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, check_shape, lower_shape},
-    {"Size", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, check_shape, lower_size},
+    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad},
+    {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, {1, 2}, check_trilu, lower_trilu},
+    {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, {3, 3, kInputs | out_bit(0)}, check_range, lower_range},
+    {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, {1, 1, 0}, check_constant_of_shape, lower_constant_of_shape},
+    {"Shape", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, {1, 1, 0}, check_shape, lower_shape},
+    {"Size", 1, 25, {kBytes}, {kLongs}, 0, 8, 0, {1, 1, 0}, check_shape, lower_size},
 };
 
 }  // namespace

@@ -76,10 +76,8 @@ void lower_gather_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
 
 std::optional<k::ScatterOp> reduction(const NodeView& n) {
   using enum k::ScatterOp;
-  constexpr std::pair<std::string_view, k::ScatterOp> kAll[] = {{"none", Set}, {"add", Add}, {"mul", Mul}, {"max", Max}, {"min", Min}};
-  for (const auto& [name, op] : kAll)
-    if (name == n.text("reduction", "none")) return op;
-  return std::nullopt;
+  constexpr Named<k::ScatterOp> kAll[] = {{"none", Set}, {"add", Add}, {"mul", Mul}, {"max", Max}, {"min", Min}};
+  return find_named(kAll, n.text("reduction", "none"));
 }
 
 /// The type by which updates are joined: only their size matters when they replace.
@@ -204,12 +202,12 @@ Refusal check_one_hot(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Gather", 1, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather},
-    {"GatherElements", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_gather, lower_gather_elements},
-    {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_tuple, lower_gather_nd},
-    {"ScatterElements", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter, lower_scatter_elements},
-    {"ScatterND", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, check_scatter_nd, lower_scatter_nd},
-    {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, check_one_hot, lower_one_hot},
+    {"Gather", 1, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_gather, lower_gather},
+    {"GatherElements", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_gather, lower_gather_elements},
+    {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_tuple, lower_gather_nd},
+    {"ScatterElements", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, {3, 3, in_bit(0) | in_bit(2) | out_bit(0)}, check_scatter, lower_scatter_elements},
+    {"ScatterND", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, {3, 3, in_bit(0) | in_bit(2) | out_bit(0)}, check_scatter_nd, lower_scatter_nd},
+    {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, {3, 3, in_bit(2) | out_bit(0)}, check_one_hot, lower_one_hot},
 };
 
 }  // namespace

@@ -191,7 +191,7 @@ void take_residual(const FusedTail& fused, int64_t elements, Tail& tail, LowerCo
   } else {  // two matrices before the activation: their sum first
     Program both({elements});
     Operand sum = ctx.temporary(static_cast<uint64_t>(elements) * sizeof(float));
-    const auto id = both.apply("add", {both.load(tail.addend, OPTIMA_F32, {1}), both.load(residual, OPTIMA_F32, {1})});
+    const auto id = both.apply("add"_op, {both.load(tail.addend, OPTIMA_F32, {1}), both.load(residual, OPTIMA_F32, {1})});
     Operand to = sum;
     to.written = true;
     both.store(to, id, {1});
@@ -210,7 +210,7 @@ void take_bias(const FusedTail& fused, Tail& tail, LowerContext& ctx) {
   Program both({columns});
   Operand sum = ctx.temporary(static_cast<uint64_t>(columns) * sizeof(float)), to = sum;
   to.written = true;
-  both.store(to, both.apply("add", {both.load(tail.bias, OPTIMA_F32, {1}), both.load(ctx.read(fused.bias), OPTIMA_F32, {1})}), {1});
+  both.store(to, both.apply("add"_op, {both.load(tail.bias, OPTIMA_F32, {1}), both.load(ctx.read(fused.bias), OPTIMA_F32, {1})}), {1});
   ctx.emit(both.finish(ctx.target()));
   tail.bias = sum;
 }
@@ -278,8 +278,8 @@ Refusal check_product(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_product, lower_product, false, true},
-    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, check_product, lower_product, false, true},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, true},
+    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, true},
 };
 
 }  // namespace

@@ -257,14 +257,14 @@ Refusal check_blocks(const NodeView& n) {
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, check_transpose, lower_transpose},
-    {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, check_slice, lower_slice},
-    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_split, lower_split},
-    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, check_concat, lower_concat},
-    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, check_expand, lower_expand},
-    {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, check_tile, lower_tile},
-    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, check_blocks, lower_depth_to_space},
-    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, check_blocks, lower_space_to_depth},
+    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_transpose, lower_transpose},
+    {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {3, 5}, check_slice, lower_slice},
+    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split},
+    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, {1, kMany, kInputs | out_bit(0)}, check_concat, lower_concat},
+    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, {2, 2}, check_expand, lower_expand},
+    {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {2, 2}, check_tile, lower_tile},
+    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_depth_to_space},
+    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_space_to_depth},
 };
 
 }  // namespace

@@ -44,10 +44,10 @@ Refusal check_pool(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, check_pool, lower_pool},
-    {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_pool, lower_pool},
-    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_pool, lower_global},
-    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_pool, lower_global},
+    {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, {1, 1, kThrough, 2}, check_pool, lower_pool},
+    {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_pool, lower_pool},
+    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global},
+    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global},
 };
 
 }  // namespace

@@ -44,8 +44,8 @@ Refusal check_global_lp(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, check_lp, lower_plain_pool},
-    {"GlobalLpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, check_global_lp, lower_global_lp},
+    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_lp, lower_plain_pool},
+    {"GlobalLpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_lp, lower_global_lp},
 };
 
 }  // namespace

@@ -10,11 +10,7 @@
 namespace optima::llvm_cpu {
 namespace {
 
-struct Named {
-  std::string_view op;
-  k::ReduceOp number;
-};
-constexpr Named kReductions[] = {
+constexpr Named<k::ReduceOp> kReductions[] = {
     {"ReduceSum", k::ReduceOp::Sum}, {"ReduceMean", k::ReduceOp::Mean}, {"ReduceMax", k::ReduceOp::Max}, {"ReduceMin", k::ReduceOp::Min},
     {"ReduceProd", k::ReduceOp::Prod}, {"ReduceL1", k::ReduceOp::L1}, {"ReduceL2", k::ReduceOp::L2}, {"ReduceSumSquare", k::ReduceOp::SumSquare},
     {"ReduceLogSum", k::ReduceOp::LogSum}, {"ReduceLogSumExp", k::ReduceOp::LogSumExp}};
@@ -54,9 +50,7 @@ Split split(const Dims& dims, const std::vector<bool>& gone) {
   return s;
 }
 
-k::ReduceOp number_of(const NodeView& n) {
-  return std::find_if(std::begin(kReductions), std::end(kReductions), [&](const Named& r) { return r.op == n.op(); })->number;
-}
+k::ReduceOp reduction_of(const NodeView& n) { return *find_named(kReductions, n.op()); }
 
 /// All pixels of each channel of a blocked tensor, as squeeze-and-excite nets ask for: the layout stays.
 bool reduces_pixels(const NodeView& n, const LowerContext& ctx) {
@@ -71,7 +65,7 @@ void lower_pixels(const NodeView& n, LowerContext& ctx) {
   const Dims in = n.in_dims(0);
   const int64_t vl = ctx.target().vector_width, planes = in[0] * divide_up(in[1], vl), pixels = count(in) / (in[0] * in[1]);
   Op op;
-  op.kernel = k::Reduce{.op = number_of(n), .dims = {.kept = {1, 1, planes, vl}, .kept_step = {0, 0, pixels * vl, 1}, .gone = {1, 1, 1, pixels},
+  op.kernel = k::Reduce{.op = reduction_of(n), .dims = {.kept = {1, 1, planes, vl}, .kept_step = {0, 0, pixels * vl, 1}, .gone = {1, 1, 1, pixels},
                                                       .gone_step = {0, 0, 0, vl}}};
   op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
   op.units = planes;
@@ -95,10 +89,10 @@ void lower_reduce(std::span<const NodeView> nodes, LowerContext& ctx) {
   const k::ReduceDims d{.kept = literal<4>(s.kept, 1), .kept_step = literal<4>(s.kept_step, 0), .gone = literal<4>(s.gone, 1), .gone_step = literal<4>(s.gone_step, 0)};
   Op op;
   if (n.in_dtype(0) == OPTIMA_F32) {
-    op.kernel = k::Reduce{.op = number_of(n), .dims = d};
+    op.kernel = k::Reduce{.op = reduction_of(n), .dims = d};
     op.units = last ? outputs : outputs / s.kept[3] * divide_up(s.kept[3], vl);
   } else {
-    op.kernel = k::ReduceAny{.dtype = n.in_dtype(0), .op = number_of(n), .dims = d};
+    op.kernel = k::ReduceAny{.dtype = n.in_dtype(0), .op = reduction_of(n), .dims = d};
     op.units = outputs;
   }
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
@@ -120,7 +114,8 @@ Refusal check_reduce(const NodeView& n) {
   if (count(n.out_dims(0)) != count(s.kept)) return wrong_shape(n, 0, "the shape of the result without its axes");
   const size_t most_kept = s.last_gone ? 3 : 4;
   if (s.kept.size() > most_kept || s.gone.size() > 4) return {OPTIMA_REASON_RANK, "axes", "alternating too often", "at most 4 runs of reduced dims"};
-  const bool real = n.op() == "ReduceL2" || n.op() == "ReduceLogSum" || n.op() == "ReduceLogSumExp";
+  const k::ReduceOp op = reduction_of(n);
+  const bool real = op == k::ReduceOp::L2 || op == k::ReduceOp::LogSum || op == k::ReduceOp::LogSumExp;
   if (real && n.in_dtype(0) != OPTIMA_F32) return {OPTIMA_REASON_DTYPE, "input 0", "not f32", "f32"};
   return {};
 }
@@ -201,12 +196,12 @@ Refusal check_arg(const NodeView& n) {
 Family reduce_family() {
   static const std::vector<Lowering> rows = [] {
     std::vector<Lowering> out;
-    for (const Named& r : kReductions)
-      out.push_back({r.op, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, check_reduce, lower_reduce});
+    for (const auto& r : kReductions)
+      out.push_back({r.name, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, {1, 2}, check_reduce, lower_reduce});
     for (const std::string_view name : {"ArgMax", "ArgMin"})
-      out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, check_arg, lower_arg});
-    out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, check_top, lower_top});
-    out.push_back({"CumSum", 11, 14, {kCounted, kIndex}, {kCounted}, 1, 8, 0b10, check_axis_constant, lower_cumsum});
+      out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, {1, 1, 0}, check_arg, lower_arg});
+    out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, {2, 2, kThrough, 2, true}, check_top, lower_top});
+    out.push_back({"CumSum", 11, 14, {kCounted, kIndex}, {kCounted}, 1, 8, 0b10, {2, 2}, check_axis_constant, lower_cumsum});
     return out;
   }();
   return rows;

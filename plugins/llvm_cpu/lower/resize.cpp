@@ -16,45 +16,62 @@ struct Table {
   std::vector<float> weight;
 };
 
+enum class Mode { Nearest, Linear, Cubic };
+enum class Coordinates { HalfPixel, Asymmetric, AlignCorners, PytorchHalfPixel, HalfPixelSymmetric, Crop };
+enum class Nearest { RoundPreferFloor, RoundPreferCeil, Floor, Ceil };
+constexpr Named<Mode> kModes[] = {{"nearest", Mode::Nearest}, {"linear", Mode::Linear}, {"cubic", Mode::Cubic}};
+constexpr Named<Coordinates> kCoordinates[] = {
+    {"half_pixel", Coordinates::HalfPixel}, {"asymmetric", Coordinates::Asymmetric}, {"align_corners", Coordinates::AlignCorners},
+    {"pytorch_half_pixel", Coordinates::PytorchHalfPixel}, {"half_pixel_symmetric", Coordinates::HalfPixelSymmetric}, {"tf_crop_and_resize", Coordinates::Crop}};
+constexpr Named<Nearest> kNearest[] = {{"round_prefer_floor", Nearest::RoundPreferFloor}, {"round_prefer_ceil", Nearest::RoundPreferCeil},
+                                       {"floor", Nearest::Floor}, {"ceil", Nearest::Ceil}};
+
+std::string_view mode_text(const NodeView& n) { return n.text("mode", "nearest"); }
+std::string_view coordinates_text(const NodeView& n) { return n.text("coordinate_transformation_mode", "half_pixel"); }
+std::string_view nearest_text(const NodeView& n) { return n.text("nearest_mode", "round_prefer_floor"); }
+
 struct Rule {
-  std::string_view mode, coordinates, nearest;
+  Mode mode;
+  Coordinates coordinates;
+  Nearest nearest;
   double cubic;
   bool exclude_outside, antialias;
 };
 
+/// Requires names that check_resize knows.
 Rule rule_of(const NodeView& n) {
-  return {n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel"), n.text("nearest_mode", "round_prefer_floor"),
+  return {*find_named(kModes, mode_text(n)), *find_named(kCoordinates, coordinates_text(n)), *find_named(kNearest, nearest_text(n)),
           n.real("cubic_coeff_a", -0.75f), n.integer("exclude_outside", 0) != 0, n.integer("antialias", 0) != 0};
 }
 
-bool crops(const Rule& r) { return r.coordinates == "tf_crop_and_resize"; }
+bool crops(const Rule& r) { return r.coordinates == Coordinates::Crop; }
 
 /// Where output i lies among the inputs. scale = output / input, as given; region: of tf_crop_and_resize.
 double coordinate(const Rule& r, int64_t i, int64_t in, int64_t out, double scale, double start, double end) {
   const double x = static_cast<double>(i), length = static_cast<double>(in), resized = static_cast<double>(out);
-  if (r.coordinates == "asymmetric") return x / scale;
-  if (r.coordinates == "align_corners") return out == 1 ? 0 : x * (length - 1) / (resized - 1);
-  if (r.coordinates == "pytorch_half_pixel") return out == 1 ? 0 : (x + 0.5) / scale - 0.5;
-  if (r.coordinates == "half_pixel_symmetric") {
+  if (r.coordinates == Coordinates::Asymmetric) return x / scale;
+  if (r.coordinates == Coordinates::AlignCorners) return out == 1 ? 0 : x * (length - 1) / (resized - 1);
+  if (r.coordinates == Coordinates::PytorchHalfPixel) return out == 1 ? 0 : (x + 0.5) / scale - 0.5;
+  if (r.coordinates == Coordinates::HalfPixelSymmetric) {
     const double whole = scale * length, offset = length / 2 * (1 - resized / whole);
     return offset + (x + 0.5) / scale - 0.5;
   }
-  if (r.coordinates == "tf_crop_and_resize")
+  if (crops(r))
     return out == 1 ? 0.5 * (start + end) * (length - 1) : start * (length - 1) + x * (end - start) * (length - 1) / (resized - 1);
   return (x + 0.5) / scale - 0.5;
 }
 
 int64_t nearest(const Rule& r, double x) {
-  if (r.nearest == "floor") return static_cast<int64_t>(std::floor(x));
-  if (r.nearest == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (r.nearest == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  if (r.nearest == Nearest::Floor) return static_cast<int64_t>(std::floor(x));
+  if (r.nearest == Nearest::Ceil) return static_cast<int64_t>(std::ceil(x));
+  if (r.nearest == Nearest::RoundPreferCeil) return static_cast<int64_t>(std::floor(x + 0.5));
   return static_cast<int64_t>(std::ceil(x - 0.5));
 }
 
 /// The interpolation kernel at distance d: a triangle, or Keys' cubic.
 double kernel_at(const Rule& r, double d) {
   d = std::fabs(d);
-  if (r.mode == "linear") return std::max(0.0, 1 - d);
+  if (r.mode == Mode::Linear) return std::max(0.0, 1 - d);
   const double a = r.cubic;
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
@@ -62,8 +79,8 @@ double kernel_at(const Rule& r, double d) {
 
 /// Adds one output's taps. Shrinking with antialias stretches the kernel.
 void add_taps(const Rule& r, double x, int64_t in, double stretch, int64_t taps, Table& t) {
-  const double reach = (r.mode == "linear" ? 1 : 2) * stretch;
-  const int64_t first = stretch > 1 ? static_cast<int64_t>(std::floor(x - reach)) + 1 : static_cast<int64_t>(std::floor(x)) - (r.mode == "linear" ? 0 : 1);
+  const double reach = (r.mode == Mode::Linear ? 1 : 2) * stretch;
+  const int64_t first = stretch > 1 ? static_cast<int64_t>(std::floor(x - reach)) + 1 : static_cast<int64_t>(std::floor(x)) - (r.mode == Mode::Linear ? 0 : 1);
   std::vector<double> w;
   double sum = 0;
   for (int64_t k = 0; k < taps; ++k) {
@@ -83,10 +100,10 @@ void add_taps(const Rule& r, double x, int64_t in, double stretch, int64_t taps,
 Table table_of(const Rule& r, int64_t in, int64_t out, double scale, double start, double end) {
   Table t;
   const double stretch = r.antialias && scale < 1 ? 1 / scale : 1;
-  if (r.mode != "nearest") t.taps = static_cast<int64_t>(std::ceil((r.mode == "linear" ? 1 : 2) * stretch)) * 2;
+  if (r.mode != Mode::Nearest) t.taps = static_cast<int64_t>(std::ceil((r.mode == Mode::Linear ? 1 : 2) * stretch)) * 2;
   for (int64_t i = 0; i < out; ++i) {
     const double x = coordinate(r, i, in, out, scale, start, end);
-    if (r.mode == "nearest") {
+    if (r.mode == Mode::Nearest) {
       t.index.push_back(static_cast<int32_t>(std::clamp<int64_t>(nearest(r, x), 0, in - 1)));
       t.weight.push_back(1);
     } else {
@@ -156,7 +173,7 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
     op.units = count(dims) == 0 ? 0 : v.inner > 1 ? v.outer * out[axis] : v.outer;
     op.work = count(dims) * t.taps;
     op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner > 1 ? v.inner : out[axis]));
-    op.label = "resize " + std::string(r.mode) + " axis " + std::to_string(axis);
+    op.label = "resize " + std::string(mode_text(n)) + " axis " + std::to_string(axis);
     ctx.emit(std::move(op));
     from = to;
     from.written = false;
@@ -164,16 +181,14 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 Refusal check_resize(const NodeView& n) {
-  const Rule r = rule_of(n);
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
   if (n.in_dims(0).size() != n.out_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
   for (const int64_t a : n.integers("axes"))
     if (const Refusal bad = check_axis(a, n.in_dims(0).size())) return bad;
-  const auto one_of = [](std::string_view x, std::initializer_list<std::string_view> all) { return std::find(all.begin(), all.end(), x) != all.end(); };
-  if (!one_of(r.coordinates, {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"}))
-    return {OPTIMA_REASON_ATTRIBUTE, "coordinate_transformation_mode", std::string(r.coordinates), "one of the operator's page"};
-  if (!one_of(r.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
-    return {OPTIMA_REASON_ATTRIBUTE, "nearest_mode", std::string(r.nearest), "round_prefer_floor, round_prefer_ceil, floor or ceil"};
+  if (!find_named(kCoordinates, coordinates_text(n)))
+    return {OPTIMA_REASON_ATTRIBUTE, "coordinate_transformation_mode", std::string(coordinates_text(n)), "one of the operator's page"};
+  if (!find_named(kNearest, nearest_text(n)))
+    return {OPTIMA_REASON_ATTRIBUTE, "nearest_mode", std::string(nearest_text(n)), "round_prefer_floor, round_prefer_ceil, floor or ceil"};
   for (const uint32_t k : {1u, 2u}) {  // one number per axis, two of the region
     const size_t all = n.integers("axes").empty() ? n.in_dims(0).size() : n.integers("axes").size();
     const auto numbers = n.has_input(k) ? n.graph.floats(n.input(k)) : std::nullopt;
@@ -182,7 +197,8 @@ Refusal check_resize(const NodeView& n) {
       for (const float s : *numbers)
         if (!(s > 0)) return {OPTIMA_REASON_SIZE_LIMIT, "input 2", "not positive", "positive scales"};
   }
-  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(r.mode), "nearest, linear or cubic"};
+  if (!find_named(kModes, mode_text(n))) return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode_text(n)), "nearest, linear or cubic"};
+  const Rule r = rule_of(n);
   if (crops(r)) {
     if (n.has_input(1) && !n.graph.floats(n.input(1))) return needs_constant(1);
     for (const auto& [start, end] : regions_of(n))
@@ -199,7 +215,7 @@ Refusal check_resize(const NodeView& n) {
 
 constexpr Types kAnything = kFloat | kIndex | types(OPTIMA_F16, OPTIMA_F64);
 constexpr Lowering kRows[] = {
-    {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, check_resize, lower_resize},
+    {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, {1, 4}, check_resize, lower_resize},
 };
 
 }  // namespace

@@ -16,9 +16,8 @@ Kind kind_of(const NodeView& n) { return n.op() == "LSTM" ? Kind::Lstm : n.op() 
 
 /// None: the kernel has no such activation.
 Act activation_of(std::string_view name) {
-  constexpr std::pair<std::string_view, Act> kAll[] = {{"Tanh", Act::Tanh}, {"Sigmoid", Act::Sigmoid}, {"Relu", Act::Relu}, {"HardSigmoid", Act::HardSigmoid}};
-  const auto at = std::find_if(std::begin(kAll), std::end(kAll), [&](const auto& a) { return a.first == name; });
-  return at == std::end(kAll) ? Act::None : at->second;
+  constexpr Named<Act> kAll[] = {{"Tanh", Act::Tanh}, {"Sigmoid", Act::Sigmoid}, {"Relu", Act::Relu}, {"HardSigmoid", Act::HardSigmoid}};
+  return find_named(kAll, name).value_or(Act::None);
 }
 
 /// The same in both directions, or None.
@@ -156,9 +155,9 @@ Refusal check_rnn(const NodeView& n) {
 
 constexpr std::array<Types, 4> kMixed = {kFloat, kFloat, kFloat, kFloat | types(OPTIMA_I32)};
 constexpr Lowering kRows[] = {
-    {"LSTM", 1, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
-    {"GRU", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
-    {"RNN", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, check_rnn, lower_rnn},
+    {"LSTM", 1, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 8, kPair | kOutputs, 3, true}, check_rnn, lower_rnn},
+    {"GRU", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 6, kPair | kOutputs, 2, true}, check_rnn, lower_rnn},
+    {"RNN", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 6, kPair | kOutputs, 2, true}, check_rnn, lower_rnn},
 };
 
 }  // namespace

@@ -133,14 +133,14 @@ Refusal check_lrn(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
-    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, check_same, lower_softmax},
-    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, check_layer_norm, lower_layer_norm},
-    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, check_layer_norm, lower_layer_norm},
-    {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, check_instance_norm, lower_instance_norm},
-    {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, check_group_norm, lower_group_norm},
-    {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, check_lp, lower_lp},
-    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, check_lrn, lower_lrn},
+    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax},
+    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax},
+    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm},
+    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_layer_norm, lower_layer_norm},
+    {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_instance_norm, lower_instance_norm},
+    {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_group_norm, lower_group_norm},
+    {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, {}, check_lp, lower_lp},
+    {"LRN", 1, 13, {kFloat}, {kFloat}, 3, 8, 0, {}, check_lrn, lower_lrn},
 };
 
 }  // namespace

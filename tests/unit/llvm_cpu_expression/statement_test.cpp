@@ -28,7 +28,8 @@ TEST_CASE("an expression is its loop and its statements") {
   CHECK(e.statements[0].steps == std::vector<int64_t>{32, 1});
   CHECK(e.statements[1].number == "0x1p-1");
   CHECK(e.statements[2].values == std::vector<uint32_t>{0, 1});
-  CHECK(e.statements[3].type == Scalar::I32);
+  CHECK(e.statements[2].operation == "mul"_op);
+  CHECK(e.statements[3].type == OPTIMA_I32);
   CHECK(e.statements[4].arg == 1);
 }
 
@@ -37,6 +38,7 @@ TEST_CASE("what is no expression is refused with its statement") {
   CHECK(refusal("loop 2 0 4,32") == "expression statement \"loop 2 0 4,32\" cannot be read: units do not fit the dims");
   CHECK(refusal("loop 0 0 4; load 0 f31 1") == "expression statement \"load 0 f31 1\" cannot be read: the type is unknown");
   CHECK(refusal("loop 0 0 4; load 0 f32 1,1") == "expression statement \"load 0 f32 1,1\" cannot be read: it needs one step per dim");
+  CHECK(refusal("loop 0 0 4; load 0 f32 1; plus 0 0") == "expression statement \"plus 0 0\" cannot be read: there is no such operation");
   CHECK(refusal("loop 0 0 4; add 0 1") == "expression statement \"add 0 1\" cannot be read: it uses a value that is not made yet");
   CHECK(refusal("loop 0 0 4; const f32 x y") == "expression statement \"const f32 x y\" cannot be read: it is too long");
   CHECK(refusal("loop 0 0 0") == "expression statement \"loop 0 0 0\" cannot be read: dims must be positive");

@@ -6,7 +6,6 @@
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/planner.hpp"
-#include "plugins/llvm_cpu/compiler/signature.hpp"
 #include "tests/unit/llvm_cpu_fuzz/random_node.hpp"
 
 using namespace optima::llvm_cpu;
@@ -45,13 +44,6 @@ std::string planned(const Built& b, int64_t vector_width, bool& accepted) {
 }
 
 }  // namespace
-
-TEST_CASE("every operator of the table has a signature") {
-  for (const Lowering& row : all_lowerings()) {
-    CAPTURE(std::string(row.op));
-    CHECK(has_signature(row.op));
-  }
-}
 
 TEST_CASE("random nodes of every operator are refused with a sentence or become a plan") {
   for (const Lowering& row : all_lowerings()) {

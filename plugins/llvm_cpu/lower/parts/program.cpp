@@ -13,25 +13,6 @@ namespace {
 
 constexpr int64_t kUnit = 8192;  // elements of a unit: some tens of KB, microseconds of work
 
-const char* type_name(int32_t dtype) {
-  switch (dtype) {
-    case OPTIMA_F32: return "f32";
-    case OPTIMA_F64: return "f64";
-    case OPTIMA_F16: return "f16";
-    case OPTIMA_BF16: return "bf16";
-    case OPTIMA_I8: return "i8";
-    case OPTIMA_I16: return "i16";
-    case OPTIMA_I32: return "i32";
-    case OPTIMA_I64: return "i64";
-    case OPTIMA_U8: return "u8";
-    case OPTIMA_U16: return "u16";
-    case OPTIMA_U32: return "u32";
-    case OPTIMA_U64: return "u64";
-    case OPTIMA_BOOL: return "bool";
-    default: return nullptr;
-  }
-}
-
 std::string list(const Dims& numbers) {
   std::string out;
   for (const int64_t n : numbers) out += (out.empty() ? "" : ",") + std::to_string(n);
@@ -42,13 +23,7 @@ bool same(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.index == b.index && a.offset == b.offset && a.written == b.written && a.pack == b.pack && a.scale == b.scale;
 }
 
-bool is_comparison(const std::string& name) {
-  return name == "eq" || name == "lt" || name == "le" || name == "gt" || name == "ge" || name == "isnan";
-}
-
 }  // namespace
-
-bool Program::knows(int32_t dtype) { return type_name(dtype) != nullptr; }
 
 Program::Id Program::made(int32_t dtype) {
   types_.push_back(dtype);
@@ -82,20 +57,20 @@ Program::Id Program::constant(int32_t dtype, double value) {
   char number[40];
   if (real) std::snprintf(number, sizeof number, "%a", value);
   else std::snprintf(number, sizeof number, "%" PRId64, static_cast<int64_t>(value));
-  lines_.push_back({"const " + std::string(type_name(dtype)) + " " + number, 0});
+  lines_.push_back({"const " + sdk::dtype_name(dtype) + " " + number, 0});
   return made(dtype);
 }
 
-Program::Id Program::apply(const std::string& name, std::vector<Id> operands) {
-  std::string text = name;
+Program::Id Program::apply(Operation operation, std::vector<Id> operands) {
+  std::string text(to_text(operation));
   for (const Id id : operands) text += " " + std::to_string(id);
   lines_.push_back({text, 0});
-  return made(is_comparison(name) ? OPTIMA_BOOL : types_[operands[name == "where" ? 1 : 0]]);
+  return made(compares(operation) ? OPTIMA_BOOL : types_[operands[operation == "where"_op ? 1 : 0]]);
 }
 
 Program::Id Program::cast(int32_t dtype, Id from) {
   if (types_[from] == dtype) return from;
-  lines_.push_back({"cast " + std::string(type_name(dtype)) + " " + std::to_string(from), 0});
+  lines_.push_back({"cast " + sdk::dtype_name(dtype) + " " + std::to_string(from), 0});
   return made(dtype);
 }
 
@@ -139,7 +114,7 @@ Op Program::finish(const Target& target) {
     const Access& a = accesses_.empty() ? Access() : accesses_[line.access];
     if (!line.text.empty()) text += "; " + line.text;
     else if (a.is_store) text += "; store " + std::to_string(a.arg) + " " + std::to_string(a.value) + " " + list(a.steps);
-    else text += "; load " + std::to_string(a.arg) + " " + type_name(a.dtype) + " " + list(a.steps);
+    else text += "; load " + std::to_string(a.arg) + " " + sdk::dtype_name(a.dtype) + " " + list(a.steps);
   }
   Op op;
   op.kernel = {k::Elementwise{.operands = static_cast<int64_t>(args_.size())}, text};

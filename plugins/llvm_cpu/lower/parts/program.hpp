@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
+#include "plugins/llvm_cpu/compiler/operation.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -20,18 +21,15 @@ class Program {
   /// The element of an operand; the same one twice is one load.
   Id load(const Operand& from, int32_t dtype, const Dims& steps);
   Id constant(int32_t dtype, double value);
-  /// An operation of expression.cpp or a function of kernels/functions.hpp. The result has the type of the first operand (where:
+  /// The result has the type of the first operand (where:
   /// of the second), or BOOL for comparisons.
-  Id apply(const std::string& name, std::vector<Id> operands);
+  Id apply(Operation operation, std::vector<Id> operands);
   Id cast(int32_t dtype, Id from);
   void store(const Operand& to, Id from, const Dims& steps);
   int32_t dtype(Id id) const { return types_[id]; }
 
   /// The step: dims merged where all operands allow it, cut into units of some thousand elements.
   Op finish(const Target& target);
-
-  /// True for the types that expressions know.
-  static bool knows(int32_t dtype);
 
  private:
   struct Access {

@@ -28,6 +28,20 @@ inline AxisView around(const Dims& dims, size_t axis) {
 
 inline int64_t element_bytes(int32_t dtype) { return optima_dtype_bits(dtype) / 8; }
 
+/// A mode by the name that an attribute or an operator gives it.
+template <class E>
+struct Named {
+  std::string_view name;
+  E value;
+};
+/// Nothing when no row has the name.
+template <class E, size_t N>
+std::optional<E> find_named(const Named<E> (&rows)[N], std::string_view name) {
+  for (const Named<E>& row : rows)
+    if (row.name == name) return row.value;
+  return std::nullopt;
+}
+
 /// Up to N numbers as a literal, filled up in front.
 template <int N>
 k::List<N> literal(const Dims& numbers, int64_t fill) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+
 namespace optima::llvm_cpu {
 namespace {
 
@@ -26,6 +28,12 @@ Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
 }  // namespace
 
+std::optional<AutoPad> auto_pad(const NodeView& node) {
+  using enum AutoPad;
+  constexpr Named<AutoPad> kAll[] = {{"NOTSET", Explicit}, {"", Explicit}, {"VALID", Valid}, {"SAME_UPPER", SameUpper}, {"SAME_LOWER", SameLower}};
+  return find_named(kAll, node.text("auto_pad", "NOTSET"));
+}
+
 Refusal Window::check_attributes(const NodeView& node) {
   const size_t n = node.in_dims(0).size() - 2;
   const auto wrong = [&](const char* name, size_t size, int64_t least) {
@@ -38,9 +46,7 @@ Refusal Window::check_attributes(const NodeView& node) {
   for (const char* name : {"kernel_shape", "strides", "dilations"})
     if (wrong(name, n, 1)) return refuse(name, n, 1);
   if (wrong("pads", 2 * n, 0)) return refuse("pads", 2 * n, 0);
-  const std::string mode(node.text("auto_pad", "NOTSET"));
-  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER" && !mode.empty())
-    return {OPTIMA_REASON_ATTRIBUTE, "auto_pad", mode, "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
+  if (!auto_pad(node)) return {OPTIMA_REASON_ATTRIBUTE, "auto_pad", std::string(node.text("auto_pad", "")), "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
   if (node.out_dims(0).size() != n + 2)
     return {OPTIMA_REASON_RANK, "rank of output 0", std::to_string(node.out_dims(0).size()), std::to_string(n + 2)};
   return {};
@@ -54,8 +60,8 @@ Refusal Window::check(const NodeView& node, const Dims& kernel, int64_t out_chan
   if (kernel.size() != n || std::any_of(kernel.begin(), kernel.end(), [](int64_t k) { return k < 1 || k > kMost; }))
     return {OPTIMA_REASON_ATTRIBUTE, "kernel", to_text(kernel), std::to_string(n) + " numbers of at least 1"};
   const Dims stride = list(node, "strides", n, 1), dilation = list(node, "dilations", n, 1), pads = list(node, "pads", 2 * n, 0);
-  const std::string_view mode = node.text("auto_pad", "NOTSET");
-  const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER", explicit_pads = mode == "NOTSET" || mode.empty();
+  const AutoPad mode = *auto_pad(node);
+  const bool same = mode == AutoPad::SameUpper || mode == AutoPad::SameLower, explicit_pads = mode == AutoPad::Explicit;
   bool fits = out[0] == in[0] && out[1] == out_channels;
   for (size_t i = 0; i < n && fits; ++i) {
     const int64_t room = in[i + 2] + (explicit_pads ? pads[i] + pads[i + n] : 0) - (kernel[i] - 1) * dilation[i] - 1;
@@ -78,11 +84,11 @@ Window Window::of(const NodeView& node, const Dims& kernel) {
   const Dims pads = list(node, "pads", 2 * n, 0);
   w.begin = three(Dims(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n)), 0);
   w.end = three(Dims(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end()), 0);
-  const std::string_view mode = node.text("auto_pad", "NOTSET");
-  for (size_t i = 3 - n; i < 3 && mode != "NOTSET" && !mode.empty(); ++i) {
+  const AutoPad mode = *auto_pad(node);
+  for (size_t i = 3 - n; i < 3 && mode != AutoPad::Explicit; ++i) {
     const int64_t reach = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-    const int64_t total = mode == "VALID" ? 0 : std::max<int64_t>(0, reach - w.in[i]);
-    w.begin[i] = mode == "SAME_LOWER" ? total - total / 2 : total / 2;
+    const int64_t total = mode == AutoPad::Valid ? 0 : std::max<int64_t>(0, reach - w.in[i]);
+    w.begin[i] = mode == AutoPad::SameLower ? total - total / 2 : total / 2;
     w.end[i] = total - w.begin[i];
   }
   return w;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
 #include "plugins/llvm_cpu/kernels/parts/literals.hpp"
@@ -12,6 +13,10 @@ namespace optima::llvm_cpu {
 /// Depth, height, width; missing ones in front are 1 (padding 0).
 using Three = std::array<int64_t, 3>;
 inline k::Three literal(const Three& t) { return {t[0], t[1], t[2]}; }
+
+enum class AutoPad { Explicit, Valid, SameUpper, SameLower };
+/// Nothing when the attribute has another value.
+std::optional<AutoPad> auto_pad(const NodeView& node);
 
 struct Window {
   int64_t batch = 1, channels = 1, out_channels = 1;
