@@ -30,7 +30,7 @@ class Grouper {
     }
     drop_unused();
     for (size_t i = 0; i < nodes_.size(); ++i)
-      if (!taken_[i] && rows_[i]->tail) with_tail(i);
+      if (!taken_[i] && rows_[i]->tail != Tails::None) with_tail(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->chains) chain(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -88,15 +88,14 @@ class Grouper {
   void with_tail(size_t first) {
     Members members{first};
     FusedTail tail;
-    tail.columns = is_product(nodes_[first]);
-    const bool normalises = nodes_[first].op() == "Conv" || nodes_[first].op() == "ConvTranspose";
+    tail.columns = rows_[first]->tail == Tails::Columns;
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);
       const Members next = followers(current);
       std::vector<NodeView> views;
       for (const size_t i : next) views.push_back(nodes_[i]);
       const size_t most = next.size();
-      const size_t took = tail.take(views, current, normalises);
+      const size_t took = tail.take(views, current);
       if (took == 0 || took != most) break;
       members.insert(members.end(), next.begin(), next.end());
     }

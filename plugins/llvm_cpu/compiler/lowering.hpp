@@ -42,6 +42,9 @@ int64_t elements(const Dims& dims, Layout layout, const Target& target);
 
 class LowerContext;
 
+/// What an operator takes as its tail: as an image of channels does, normalisations too; as a matrix does, a bias per column and Gelu too.
+enum class Tails : uint8_t { None, Channels, Columns };
+
 /// One operator. `lower` gets one node, or, when `chains`, a list of nodes in order of which every value but the last node's
 /// output is used inside the list only. What check() lets through, lower() must be able to do, alone and in any group.
 struct Lowering {
@@ -54,7 +57,7 @@ struct Lowering {
   Refusal (*check)(const NodeView&) = nullptr;  ///< what the row cannot say; runs after it held; null = nothing more
   void (*lower)(std::span<const NodeView>, LowerContext&) = nullptr;
   bool chains = false;                       ///< element-wise: may be fused with neighbours into one kernel
-  bool tail = false;                         ///< takes what follows it as a tail: `lower` gets the node and those of compiler/tail.hpp
+  Tails tail = Tails::None;                  ///< takes what follows it as a tail: `lower` gets the node and those of compiler/tail.hpp
   std::string_view domain = "";
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -78,11 +79,11 @@ bool is_gate(std::span<const NodeView> next, uint32_t current) {
 
 }  // namespace
 
-size_t FusedTail::take(std::span<const NodeView> next, uint32_t current, bool normalises) {
+size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
   const bool plain = act.kind == k::Act::None && residual == OPTIMA_NONE;
-  if (normalises && plain && n.input(0) == current && normalises_by_constants(n)) {
+  if (!columns && plain && n.input(0) == current && normalises_by_constants(n)) {
     normalisations.push_back(n);
     return 1;
   }
@@ -112,14 +113,12 @@ k::Tail FusedTail::literals(bool biased) const {
   return {added | (biased ? k::kBias : 0), act};
 }
 
-bool is_product(const NodeView& node) { return node.op() == "MatMul" || node.op() == "Gemm"; }
-
 FusedTail tail_of(std::span<const NodeView> nodes) {
   FusedTail tail;
-  tail.columns = is_product(nodes[0]);
+  tail.columns = find_lowering(nodes[0])->tail == Tails::Columns;
   uint32_t current = nodes[0].output(0);
   for (size_t at = 1; at < nodes.size();) {
-    const size_t taken = tail.take(nodes.subspan(at), current, true);
+    const size_t taken = tail.take(nodes.subspan(at), current);
     if (!taken) throw sdk::Error(OPTIMA_INTERNAL, "node does not belong to the tail of its group", nodes[at].id());
     at += taken;
     current = nodes[at - 1].output(0);

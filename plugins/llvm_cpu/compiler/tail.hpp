@@ -17,18 +17,15 @@ struct FusedTail {
   k::Activation act{k::Act::None, 0, 0};
   uint32_t residual = OPTIMA_NONE;  ///< value of the shape of the result
   bool residual_after = false;      ///< the residual is added after the activation
-  bool columns = false;             ///< the head is a matrix product: takes a bias per column and Gelu too
+  bool columns = false;             ///< Tails::Columns
   uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first
 
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
-  /// taken, 0 to 2. normalises: BatchNormalization is welcome.
-  size_t take(std::span<const NodeView> next, uint32_t current, bool normalises);
+  /// taken, 0 to 2.
+  size_t take(std::span<const NodeView> next, uint32_t current);
   /// As literals of a kernel; biased: it gets a bias operand.
   k::Tail literals(bool biased) const;
 };
-
-/// True for the operators whose tail has `columns`.
-bool is_product(const NodeView& node);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

@@ -193,7 +193,7 @@ Refusal check_conv(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, true},
+    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels},
 };
 
 }  // namespace

@@ -160,7 +160,7 @@ Refusal check_transposed(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, true},
+    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},
 };
 
 }  // namespace

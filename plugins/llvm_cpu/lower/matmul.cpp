@@ -278,8 +278,8 @@ Refusal check_product(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, true},
-    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, true},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns},
+    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns},
 };
 
 }  // namespace
