@@ -71,6 +71,11 @@ Status Sink::failure() const {
   return failure_;
 }
 
+std::vector<Verdict> Sink::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
 // Runs a callback's body; its failure is told to the plugin and kept, so that it counts even when the plugin ignores it.
 template <class F>
 int32_t Sink::enter(void* self, optima_status* status, F&& body) {
@@ -211,11 +216,9 @@ Status Sink::refuse(const optima_verdict& node) {
   if (node.verdict != OPTIMA_VERDICT_UNSUPPORTED) return broken(cat("refused node ", node.node, " by verdict ", node.verdict, ", wanted UNSUPPORTED"));
   Verdict v = owned(node);
   if (v.reason == OPTIMA_REASON_NONE || v.text.empty()) return broken(cat("refused node ", node.node, " without a reason"));
-  if (!optima_find_node(graph_.image, node.node)) {
-    seam::misbehaves(plugin_, cat("compile: refuses node ", node.node, ", which the graph does not have"));
-    return {};
-  }
-  if (refused_ids_.insert(node.node).second) refused_.push_back(std::move(v));
+  if (!refused_ids_.insert(node.node).second) return {};
+  if (optima_find_node(graph_.image, node.node)) refused_.push_back(std::move(v));
+  else seam::misbehaves(plugin_, cat("compile: refuses node ", node.node, ", which the graph does not have"));
   return {};
 }
 

@@ -27,8 +27,8 @@ class Sink {
   const optima_sink* raw() const { return &raw_; }
   /// The first failure of a callback, whatever the plugin made of it; ok when there was none.
   Status failure() const;
-  /// The nodes of the graph that were refused, each once, in the order refused. After compile has returned.
-  const std::vector<Verdict>& refused() const { return refused_; }
+  /// The nodes of the graph that were refused, each once, in the order refused.
+  std::vector<Verdict> refused() const;
   /// Checks that all is complete and moves the files into the folder. On failure nothing remains there.
   Result<Compiled> finish();
 
@@ -64,7 +64,7 @@ class Sink {
   std::map<std::string, std::string> paths_;  // name -> absolute path given to a tool; node addresses are stable
   bool has_compat_ = false;
   std::vector<Verdict> refused_;
-  std::set<uint32_t> refused_ids_;
+  std::set<uint32_t> refused_ids_;  // strangers among them
   std::vector<std::string> moved_;
   Compiled result_;
 };

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include "core/support/json_value.hpp"
 
+#include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 

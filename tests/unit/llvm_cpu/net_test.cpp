@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/unit/llvm_cpu: whole nets through both halves of the plugin against the reference.
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -142,4 +144,46 @@ TEST_CASE("what the plugin cannot do is refused with the limit and what was foun
   Net unknown;
   unknown.output(unknown.node("Frobnicate", 1, {unknown.input({1})}, {1}));
   CHECK(refusal(unknown) == "operator is Frobnicate, must be one of the plugin's table");
+}
+
+TEST_CASE("a load tells how far it is and ends when it is cancelled; contexts keep to the processors that they are given") {
+  Bench bench;
+  Net net;
+  net.output(net.same("Relu", 14, net.conv(net.input({1, 3, 20, 20}), 8, 3, 1, 1)));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  seam::Artifact artifact(c->sink, c->model.get());
+  bench.write_files(artifact);
+  seam::Watch watch;
+  artifact.raw.progress = &watch.raw;
+  const seam::Program program(*bench.runtime, artifact, seam::device("X64"));
+  REQUIRE(program.code == OPTIMA_OK);
+  CHECK(watch.last >= 0.5);
+  watch.cancel = true;
+  CHECK(seam::Program(*bench.runtime, artifact, seam::device("X64")).code == OPTIMA_CANCELLED);
+
+  const optima_runtime& rt = bench.runtime->runtime();
+  const auto open = [&](int64_t cores, seam::Status& status) {
+    const optima_option option = number_option(OPTIMA_OPTION_CORES, cores);
+    const optima_context_request request{sizeof request, 1, &option};
+    optima_context* context = nullptr;
+    const int32_t code = rt.context_open(program.raw, &request, &context, &status.raw);
+    if (context) rt.context_destroy(context);
+    return code;
+  };
+  seam::Status status;
+  CHECK(open(0, status) == OPTIMA_OK);
+  CHECK(open(-1, status) == OPTIMA_OK);
+  // This thread may run on one processor, and is asked for the next one.
+  cpu_set_t before, one;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  size_t first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const int32_t code = open(int64_t{1} << ((first + 1) % 64), status);
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+  CHECK(code == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "optima.cores names no processor that this process may run on");
 }

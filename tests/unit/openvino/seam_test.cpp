@@ -222,6 +222,21 @@ TEST_CASE("a subgraph compiled again, after another one, gives the same bytes") 
   CHECK(first.files != between.files);
 }
 
+TEST_CASE("a cancelled load ends as cancelled") {
+  OnnxHost host;
+  const seam::Instance plugin(OPENVINO_PLUGIN, host);
+  const Sample s(2);
+  FileSink sink;
+  compile(plugin, s.model, sink);
+  seam::Artifact artifact(sink, nullptr);
+  seam::Watch watch;
+  artifact.raw.progress = &watch.raw;
+  CHECK(seam::Program(plugin, artifact, kTarget).code == OPTIMA_OK);
+  CHECK(watch.last > 0);
+  watch.cancel = true;
+  CHECK(seam::Program(plugin, artifact, kTarget).code == OPTIMA_CANCELLED);
+}
+
 TEST_CASE("a cancelled compile ends as cancelled") {
   OnnxHost host;
   const seam::Instance plugin(OPENVINO_PLUGIN, host);

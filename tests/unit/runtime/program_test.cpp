@@ -52,6 +52,16 @@ TEST_CASE("optima-run's exit codes follow the kind of the failure") {
   CHECK(pickled.err.find("holds pickled Python objects, which are never read; save it as a plain array\n") != std::string::npos);
 }
 
+TEST_CASE("optima-run says once that an option of contexts has no effect, and refuses one that cannot be") {
+  Chain c;
+  const Ran r = c.optima_run({"--input", "random:3", "--option", "optima.cores=0x1"});
+  CHECK(r.code == 0);
+  CHECK(r.err == "warn null: option 'optima.cores' has no effect: plugin 'null' makes contexts without options\n");
+  const Ran wrong = c.optima_run({"--input", "random:3", "--option", "optima.cores=all"});
+  CHECK(wrong.code == 3);
+  CHECK(wrong.err == "optima-run: option 'optima.cores': found 'all', wanted a bit set of 64 bits, such as 0xf0 or 240\n");
+}
+
 TEST_CASE("optima-run stops between runs when it is interrupted") {
   Chain c;
   const Ran r = run({"/bin/sh", "-c", std::string("timeout -s INT 1 '") + OPTIMA_RUN_PROGRAM + "' '" + (c.t / "chain") + "' --plugins '" + kPlugins +

@@ -38,6 +38,7 @@ constexpr sdk::OptionSpec kOptions[] = {{"full.level", "int", "compile", "2", "h
                                         {"full.trace", "bool", "init", "false", "keep events"},
                                         {"full.sizes", "list", "compile", "[1, 2]", "tile sizes", true},
                                         {"full.cache", "path", "init", "", "folder"},
+                                        {"full.stream", "bool", "context", "true", "a queue of its own"},
                                         {"full.key", "string", "init", "", "licence", false, "", 0, 0, true}};
 constexpr sdk::OpsetRange kOpsets[] = {{"", 7, 21}, {"com.acme", 1, 2}};
 
@@ -92,7 +93,7 @@ TEST_CASE("every feature of a plugin's table is in its manifest, and the manifes
                            "\"limits\": {\"max_nodes\": 10, \"connected_only\": true, \"not_first\": [\"Relu\", \"Conv\"]}",
                            "\"min\": 0, \"max\": 3, \"default\": 2", "\"values\": [\"fast\", \"small\"], \"default\": \"fast\"", "\"default\": false",
                            "\"default\": [1, 2]", "\"formats\": [\"full.a/1\", \"full.b/2\"]", "{\"domain\": \"com.acme\", \"min\": 1, \"max\": 2}",
-                           "\"doc\": \"licence\", \"changes_artifact\": false, \"secret\": true}"})
+                           "\"scope\": \"context\", \"default\": true", "\"doc\": \"licence\", \"changes_artifact\": false, \"secret\": true}"})
     CHECK_MESSAGE(manifest.find(part) != std::string::npos, part);
   CHECK(manifest.find("\"rank\": [0, 64], \"static_shape\": false") != std::string::npos);
   check_against_schema(manifest, true);
