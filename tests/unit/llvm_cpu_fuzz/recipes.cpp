@@ -537,7 +537,7 @@ Case random_case(const Lowering& row, uint64_t seed) {
   Case c;
   c.seed = seed, c.op = row.op;
   c.since = random.once_in(6) ? static_cast<int32_t>(random(row.since_min, row.since_max)) : random.of(versions_of(row));
-  c.special = random.once_in(6) && !row.tail;
+  c.special = random.once_in(6) && row.tail == optima::llvm_cpu::Tails::None;
   c.out.resize(1);
   Maker m{c, random, row};
   const auto at = recipes().find(c.op);
