@@ -106,6 +106,20 @@ TEST_CASE("of tensors in the arena the one that is dead afterwards gives its pla
   CHECK(reinterpret_cast<uintptr_t>(r->bound_address(1, false, 0)) % 256 == 0);
 }
 
+TEST_CASE("a storage is taken for as long as any of its tensors is alive") {
+  StateBench b({"in", "a", "b", "c", "d", "out"}, {1024});
+  b.ends({"in"}, {"out"});
+  b.plain({"in"}, {"a"});
+  b.plain({"in"}, {"c"});
+  b.plain({"c"}, {"d"});
+  b.in_place({"a", "d"}, {"b"});
+  b.plain({"b"}, {"out"});
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({1024})).ok());
+  CHECK(ran(*r) == ramp(1024, 4));
+  CHECK(r->bound_address(1, false, 0) != r->bound_address(0, false, 0));
+}
+
 TEST_CASE("a value that is still needed is copied first: for a later subgraph, an output, a second input, and for cut tensors that are kept") {
   StateBench later({"in", "a", "b", "old", "out"});
   later.ends({"in"}, {"out", "old"});
@@ -402,6 +416,18 @@ TEST_CASE("an input that is larger than the output that lives in it has room") {
     CHECK(bound.as<float>()[0] == static_cast<float>(n - 1));
     CHECK(r->bound_address(1, true, 0) == r->bound_address(0, false, 0));  // handed over, not copied
   }
+
+  StateBench copied({"in", "out"}, {-1});
+  copied.ends({"in"}, {"out"});
+  copied.in_place({"in"}, {"out"}, [](Tensors in, Outputs out) {
+    floats(out[0])[0] = floats(in[0]).back();
+    return Status();
+  }).output_shapes = [](Tensors) { return std::vector<std::vector<int64_t>>{{1}}; };
+  r = copied.request();
+  REQUIRE(r->bind_output(0, bound.data, bound.size).ok());
+  REQUIRE(r->set_input(0, filled({1000})).ok());
+  CHECK(ran(*r)[0] == 1000);
+  CHECK(r->bound_address(0, false, 0) != bound.data);
 }
 
 TEST_CASE("an input that does not fit the fixed place of its output is refused, not written beyond it") {
@@ -458,6 +484,7 @@ TEST_CASE("a loop updates what it carries in place from its second trip on, and 
       return is_in_place && (in[3].data != out[1].data || in[2].data != out[2].data || in[4].data != out[3].data) ? plugin_error("two places") : Status();
     });
     if (is_in_place) p.bindings[6].alias = 3, p.bindings[7].alias = 2, p.bindings[8].alias = 4;
+    p.bindings[4].min_size = 64;  // what is captured is copied into the body, once for all trips
     b.package.tensors.resize(outside);
     FlowNode node;
     node.name = "node_1", node.op = "Loop";
