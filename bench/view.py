@@ -6,6 +6,7 @@ does not change much) and peak memory. Also `explain --what-if`, which splits on
   bench/view.py build/release [--limit SECONDS]      the time that `dot` gets per graph, default 120
 """
 import argparse
+import itertools
 import json
 import os
 import random
@@ -54,7 +55,20 @@ def made_plan(count, devices, seed=5):
             "bytes": sum(c["bytes"] * len(c["to"]) for c in cuts),
             "devices": [{"name": d, "full_name": f"plugin/{d}", "plugin": "plugin", "rule": "the only one", "only_named": False, "kind": d.split(":")[0],
                          "slot": 0, "attributes": {}, "memory_limit": 0} for d in devices],
-            "subgraphs": subgraphs, "nodes": nodes, "cuts": cuts, "tensors": tensors, "notes": []}
+            "subgraphs": subgraphs, "nodes": nodes, "cuts": cuts, "tensors": tensors, "question": question(nodes, tensors, devices), "notes": []}
+
+
+def question(nodes, tensors, devices):
+    """What the splitter is asked of nodes that move one by one, without limits: docs/placement-format.md."""
+    read = [t for t in tensors if "from" in t and t["to"]]
+    first_tensor, first_reader = [0] * (len(nodes) + 1), [0]
+    for t in read:
+        first_tensor[t["from"] + 1] = 1
+        first_reader.append(first_reader[-1] + len(t["to"]))
+    return {"rules": [{"limit": 2 ** len(devices) - 1}],
+            "allow": [sum(node["answers"][d]["yes"] << i for i, d in enumerate(devices)) for node in nodes],
+            "readers": [n for t in read for n in sorted(t["to"])], "first_tensor": list(itertools.accumulate(first_tensor)),
+            "first_reader": first_reader, "bytes": [t["bytes"] for t in read], "values": [t["value"] for t in read]}
 
 
 def timed(plan, seed=1):
@@ -65,8 +79,9 @@ def timed(plan, seed=1):
             answer.update(microseconds=rng.randint(1, 100), cost_source="given")
     names = [device["name"] for device in plan["devices"]]
     plan["estimate"] = {"compute": 1, "launch": 1, "transfer": 1, "bound": 1,
-                        "devices": {name: {"compute": 1, "launch": 1, "each_launch": 10, "transfer": 1} for name in names},
-                        "links": [{"from": a, "to": b, "latency": 5, "per_byte": 0.001} for a in names for b in names if a != b]}
+                        "devices": {name: {"compute": 1, "launch": 1, "each_launch": 10, "transfer": 1} for name in names}}
+    pairs = len(names) ** 2
+    plan["question"]["costs"] = {"launch": [10] * len(names), "latency": [5] * pairs, "per_byte": [0.001] * pairs}
     return plan
 
 

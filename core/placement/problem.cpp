@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "core/placement/units.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
-
 namespace {
 
 SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
@@ -76,7 +74,7 @@ PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates&
     out.together.push_back({choices.unit_of[unit.op], book.number(unit.rule), unit.nodes});
     for (uint32_t n : unit.home) out.rule_of[n] = PlanQuestion::kTogether;
   }
-  std::sort(out.together.begin(), out.together.end(), [](const JudgedTogether& a, const JudgedTogether& b) { return std::tie(a.unit, a.nodes) < std::tie(b.unit, b.nodes); });
+  std::stable_sort(out.together.begin(), out.together.end(), [](const auto& a, const auto& b) { return a.unit < b.unit; });
   for (size_t n = 0; n < choices.rule.size(); ++n)
     if (out.rule_of[n] != PlanQuestion::kTogether) out.rule_of[n] = book.number(choices.rule[n]);
   out.problem = problem_of(graph, uses, candidates, capability, choices);

@@ -50,6 +50,8 @@ Status check_rules(const PlanQuestion& q, size_t nodes, uint32_t devices) {
       return bad("rule_of[", n, "]: found ", q.rule_of[n], ", wanted one below ", q.rules.size());
   for (size_t t = 0; t < q.together.size(); ++t) {
     if (q.together[t].unit >= q.problem.units()) return bad("together[", t, "]: found unit ", q.together[t].unit, " of ", q.problem.units());
+    if (t > 0 && q.together[t].unit < q.together[t - 1].unit)
+      return bad("together[", t, "]: found unit ", q.together[t].unit, " behind ", q.together[t - 1].unit);
     if (q.together[t].rule >= q.rules.size()) return bad("together[", t, "]: found rule ", q.together[t].rule, " of ", q.rules.size());
     OPTIMA_RETURN_IF_ERROR(below(cat("together[", t, "].nodes"), q.together[t].nodes, nodes));
   }
@@ -60,8 +62,10 @@ Status check_rules(const PlanQuestion& q, size_t nodes, uint32_t devices) {
 template <class F>
 void each_rule(const PlanQuestion& q, uint32_t node, F&& f) {
   if (q.rule_of[node] != PlanQuestion::kTogether) return f(q.rules[q.rule_of[node]]);
-  for (const JudgedTogether& all : q.together)
-    if (all.unit == q.unit_of[node] && std::binary_search(all.nodes.begin(), all.nodes.end(), node)) f(q.rules[all.rule]);
+  const uint32_t unit = q.unit_of[node];
+  auto all = std::lower_bound(q.together.begin(), q.together.end(), unit, [](const JudgedTogether& one, uint32_t of) { return one.unit < of; });
+  for (; all != q.together.end() && all->unit == unit; ++all)
+    if (std::binary_search(all->nodes.begin(), all->nodes.end(), node)) f(q.rules[all->rule]);
 }
 
 }  // namespace

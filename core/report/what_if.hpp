@@ -45,7 +45,8 @@ struct WhatIfReport {
 /// For every (device, operator, reason) with a refused node, in bodies that the host drives too: the plan made again as if that device
 /// took those nodes, with wishes, objective and limits unchanged. Times are known where the plan or `given` tell what every node takes;
 /// a body counts as often as it has trips (1 when not known), of an If the dearer branch. One run of the splitter each for every graph
-/// that has such a node. InvalidInput when the plan lists no tensors.
+/// that has such a node. InvalidInput when the plan, or one inside it, does not
+/// keep its question.
 Result<WhatIfReport> what_if(const Plan& plan, const CostSources& given = {});
 
 /// The report as a table for people, and as a document.

@@ -183,6 +183,8 @@ TEST_CASE("what-if says the number of subgraphs that planning again finds when t
     tangle.npu.manifest_.operators.push_back(FakePlugin::row("Exp"));
     for (uint32_t n = 6 + below(random, 12); n > 0; --n)
       tangle.npu.refuse(tangle.any_id(random), below(random, 2) ? OPTIMA_REASON_DTYPE : OPTIMA_REASON_ATTRIBUTE, "no");
+    for (uint32_t n = 4; n > 0; --n)
+      if (const uint32_t id = tangle.any_id(random); !tangle.npu.verdicts.count(id)) tangle.cpu.refuse(id, OPTIMA_REASON_OTHER, "no");
     const Result<Plan> plan = make_plan(wished(random, tangle).graph, tangle.request);
     if (!plan.ok()) continue;
     const Result<Plan> read = plan_from_json(plan_to_json(*plan), "plan.json");

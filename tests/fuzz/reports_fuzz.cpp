@@ -57,7 +57,8 @@ struct Rich : Setup {
     wish("b", {"CPU:0"});
     npu.refuse(id_of("q_right"), OPTIMA_REASON_DTYPE, "no");
     npu.group(1, {id_of("c"), id_of("d")});
-    npu.manifest_.limits = {.max_subgraphs = 6, .max_nodes = 6, .max_io = 8, .memory = 400, .connected_only = true, .not_first = {"Neg"}, .not_last = {"Neg"}};
+    npu.manifest_.limits = {.max_subgraphs = 6, .max_nodes = 6, .max_io = 8, .memory = 400, .connected_only = true, .not_first = {"Neg"},
+                            .not_last = {"Neg"}};
     request.max_subgraphs = 20;
     candidates({"NPU:0", "CPU:0"});
     request.settings = {{request.candidates[0], {}, 1000, 10, 1, 1}, {request.candidates[1], {}, 0, 1, 1, 0}};

@@ -75,6 +75,9 @@ TEST_CASE("reading a plan back names the place of each mistake") {
         ": units and tensors do not make a graph in topological order");
   CHECK(question([](Json& q) { q["copies"] = Json::array({{{"node", 9}, {"units", {0}}}}); }) == ": copies: found node 9, wanted one below 3");
   CHECK(question([](Json& q) { q["together"] = Json::array({{{"unit", 9}, {"rule", 0}, {"nodes", {0}}}}); }) == ": together[0]: found unit 9 of 3");
+  CHECK(question([](Json& q) {
+          q["together"] = Json::array({{{"unit", 1}, {"rule", 0}, {"nodes", {1}}}, {{"unit", 0}, {"rule", 0}, {"nodes", {0}}}});
+        }) == ": together[1]: found unit 0 behind 1");
   CHECK(question([](Json& q) { q["limits"] = {{"parts", -1}, {"part", Json::array()}}; }) ==
         ".limits: member 'parts' is no number of 0 or more that fits");
   CHECK(question([](Json& q) { q["limits"] = {{"parts", 1}, {"part", Json::array()}}; }) ==
