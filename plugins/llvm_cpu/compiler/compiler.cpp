@@ -9,7 +9,7 @@
 #include "plugins/llvm_cpu/codegen/build_kernels.hpp"
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
-#include "plugins/llvm_cpu/compiler/planner.hpp"
+#include "plugins/llvm_cpu/compiler/doors.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/present.hpp"
 
@@ -52,9 +52,9 @@ class Workplace {
 };
 
 /// Plans, builds and looks; plans again without the tiles that spilled.
-Draft plan_and_build(const GraphView& graph, const Target& target, bool winograd, KernelBuilder& builder) {
+Draft plan_and_build(const GraphView& graph, const Target& target, PlannerOptions options, KernelBuilder& builder) {
   std::set<std::string> spilled;
-  PlannerOptions options{winograd, [&](const KernelSpec& spec) { return spilled.count(to_text(spec)) != 0; }};
+  options.is_bad = [&](const KernelSpec& spec) { return spilled.count(to_text(spec)) != 0; };
   constexpr int kMostRounds = 4;
   for (int round = 1;; ++round) {
     Draft draft = plan_graph(graph, target, options);
@@ -83,7 +83,25 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
   sink.compat(record, plan.triple.substr(0, plan.triple.find('-')) + " " + plan.cpu);
 }
 
-class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
+PlannerOptions planner_options(const sdk::Options& options) { return {options.boolean("llvm_cpu.winograd", true), {}}; }
+
+/// The inputs and outputs that the host wants blocked.
+std::set<uint32_t> blocked_values(const sdk::CompileRequest& request, const Target& target) {
+  std::set<uint32_t> out;
+  const sdk::Graph graph = request.graph();
+  const auto look = [&](const sdk::Value& value) {
+    const std::optional<sdk::Door> door = request.door(value);
+    if (!door) return;
+    if (door != blocked_door({graph.raw()}, value.index(), target))
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "value " + std::string(value.name()) + " goes through a door '" + door->layout + "' that was neither offered nor taken");
+    out.insert(value.index());
+  };
+  for (uint32_t k = 0; k < graph.input_count(); ++k) look(graph.input(k));
+  for (uint32_t k = 0; k < graph.output_count(); ++k) look(graph.output(k));
+  return out;
+}
+
+class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Doors {
  public:
   explicit LlvmCpuCompiler(const sdk::Init& init) : host_(init.host) {}
 
@@ -93,6 +111,11 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
     for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
   }
 
+  void offer_doors(const sdk::DoorRequest& request, const sdk::DoorSink& offer) override {
+    if (const auto door = useful_door(request)) offer(*door);
+  }
+  bool takes_door(const sdk::DoorRequest& request, const sdk::Door& door) override { return door == useful_door(request); }
+
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
     const sdk::Options options = request.options();
     const Target target = target_of(request.device(), options);
@@ -101,7 +124,9 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
     KernelBuilder builder(target, Linker::find(options.string("llvm_cpu.linker", ""), workplace.path()), workplace.path(),
                           std::string(host_.cache_dir()), static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0))),
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
-    Draft draft = plan_and_build({request.graph().raw()}, target, options.boolean("llvm_cpu.winograd", true), builder);
+    PlannerOptions wanted = planner_options(options);
+    wanted.blocked_outside = blocked_values(request, target);
+    Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
     if (request.memory_limit() && draft.plan.arena_bytes > request.memory_limit())
       throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(draft.plan.arena_bytes) + " bytes of activations, limit is " + std::to_string(request.memory_limit()));
@@ -110,6 +135,16 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler {
   }
 
  private:
+  static std::optional<sdk::Door> useful_door(const sdk::DoorRequest& request) {
+    const sdk::Options options = request.options();
+    if (!options.boolean("llvm_cpu.doors", true)) return std::nullopt;
+    const Target target = target_of(request.device(), options);
+    const GraphView graph{request.graph().raw()};
+    std::optional<sdk::Door> door = blocked_door(graph, request.value().index(), target);
+    if (door && !saves_moves(graph, request.value().index(), target, planner_options(options))) door.reset();
+    return door;
+  }
+
   sdk::Host host_;
 };
 

@@ -60,4 +60,11 @@ int64_t elements(const Dims& dims, Layout layout, const Target& target) {
   return count(padded);
 }
 
+Dims blocked_dims(const Dims& dims, const Target& target) {
+  Dims out = dims;
+  out[1] = (dims[1] + target.vector_width - 1) / target.vector_width;
+  out.push_back(target.vector_width);
+  return out;
+}
+
 }  // namespace optima::llvm_cpu

@@ -39,6 +39,8 @@ struct Target {
 
 /// Floats (elements) that the value occupies in this layout, lanes past the last channel included.
 int64_t elements(const Dims& dims, Layout layout, const Target& target);
+/// [N][ceil(C / VL)][spatial...][VL]. Requires rank 3 to 5.
+Dims blocked_dims(const Dims& dims, const Target& target);
 
 class LowerContext;
 

@@ -117,12 +117,21 @@ class Planner : public LowerContext {
   void take_inputs() {
     for (uint32_t k = 0; k < entry_.inputs.count; ++k) {
       const uint32_t v = *optima_get_index(graph_.image(), entry_.inputs.first + k);
-      const uint64_t size = bytes_of(graph_, v, Layout::Plain, target_);
+      const uint64_t size = bytes_of(graph_, v, outside(v), target_);
       Operand o = temporary(size);
       buffers_.back() = {size, Buffer::Input, k, v};
-      made_[{v, Layout::Plain}] = o;
-      draft_.plan.inputs.push_back({std::string(graph_.name(v)), graph_.dtype(v), graph_.dims(v), size});
+      made_[{v, outside(v)}] = o;
+      draft_.plan.inputs.push_back(tensor_outside(v, size));
     }
+  }
+
+  Layout outside(uint32_t value) const { return options_.blocked_outside.count(value) ? Layout::Blocked : Layout::Plain; }
+
+  /// As the caller has it: kernels read past a blocked one.
+  Plan::Tensor tensor_outside(uint32_t value, uint64_t size) const {
+    Plan::Tensor t{std::string(graph_.name(value)), graph_.dtype(value), graph_.dims(value), size};
+    if (outside(value) == Layout::Blocked) t.dims = blocked_dims(t.dims, target_), t.bytes += kSlack;
+    return t;
   }
 
   Operand buffer_for(uint32_t value, Layout layout) {
@@ -175,6 +184,7 @@ class Planner : public LowerContext {
     op.args = {made_[{value, from}], to};
     op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + k::kStrip - 1) / k::kStrip);
     op.work = elements(dims, Layout::Blocked, target_) * 2;
+    draft_.moved += elements(dims, Layout::Blocked, target_);
     op.label = layout == Layout::Plain ? "to plain" : "to blocked";
     emit(std::move(op));
     return made_[{value, layout}];
@@ -184,10 +194,10 @@ class Planner : public LowerContext {
   void give_outputs() {
     for (uint32_t k = 0; k < entry_.outputs.count; ++k) {
       const uint32_t v = *optima_get_index(graph_.image(), entry_.outputs.first + k);
-      const uint64_t size = bytes_of(graph_, v, Layout::Plain, target_);
+      const uint64_t size = bytes_of(graph_, v, outside(v), target_);
       giving_ = v;
-      draft_.plan.outputs.push_back({std::string(graph_.name(v)), graph_.dtype(v), graph_.dims(v), size});
-      const Operand from = read(v, Layout::Plain);
+      draft_.plan.outputs.push_back(tensor_outside(v, size));
+      const Operand from = read(v, outside(v));
       if (from.kind == Operand::Buffer && from.offset == 0) {
         Buffer& b = buffers_[from.index];
         if (b.where == Buffer::Arena && b.bytes == size) {
@@ -208,6 +218,7 @@ class Planner : public LowerContext {
     op.args = {from, to};
     op.units = (static_cast<int64_t>(size) + k::kCopyPiece - 1) / k::kCopyPiece;
     op.work = static_cast<int64_t>(size / 4);
+    draft_.moved += op.work;
     op.label = "copy out";
     emit(std::move(op));
   }

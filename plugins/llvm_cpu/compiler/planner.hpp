@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace optima::llvm_cpu {
 struct PlannerOptions {
   bool winograd = true;                                 ///< faster, and a little less exact, 3x3 convolutions
   std::function<bool(const KernelSpec&)> is_bad;        ///< a dense kernel that spilled: another tile is wanted
+  std::set<uint32_t> blocked_outside{};                 ///< inputs and outputs of graph 0 that lie blocked in the caller's memory, lanes included
 };
 
 /// A plan whose kernels are still specs, and what else the artifact needs.
@@ -24,6 +26,7 @@ struct Draft {
   std::vector<KernelSpec> specs;
   std::string constants;            ///< the constants file
   std::vector<std::pair<std::string, uint32_t>> weights;  ///< name, index of optima_image.constants
+  int64_t moved = 0;                ///< elements that steps carry from one layout to the other, or out to the caller
 };
 
 /// Plans graph 0. Deterministic. Throws sdk::Error(OPTIMA_UNSUPPORTED, node) like group_nodes.

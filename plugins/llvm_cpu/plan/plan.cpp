@@ -107,7 +107,7 @@ void check_tensor(const Plan::Tensor& t) {
     if (d < 0 || (d && bytes > kMost / static_cast<uint64_t>(d))) corrupt("tensor " + t.name + " has dim " + std::to_string(d));
     bytes *= static_cast<uint64_t>(d);
   }
-  if (bytes != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
+  if (bytes != t.bytes && bytes + kSlack != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
 }
 
 void check_kernel(const std::string& name) {
@@ -164,6 +164,12 @@ void check(const Plan& plan) {
 }
 
 }  // namespace
+
+uint64_t Plan::Tensor::dense_bytes() const {
+  uint64_t all = optima_dtype_bits(dtype) / 8;
+  for (const int64_t d : dims) all *= static_cast<uint64_t>(d);
+  return all;
+}
 
 std::string to_bytes(const Plan& plan) {
   Writer w;

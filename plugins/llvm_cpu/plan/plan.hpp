@@ -18,7 +18,8 @@ struct Plan {
     std::string name;
     int32_t dtype = 0;
     std::vector<int64_t> dims;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;  ///< that its buffer has: what type and dims say, or kSlack more
+    uint64_t dense_bytes() const;  ///< what type and dims say
   };
   /// A pointer that steps take: `source` names where the bytes come from, `packed_bytes` how many they are once arranged.
   struct Constant {

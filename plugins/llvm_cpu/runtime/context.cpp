@@ -19,9 +19,9 @@ int parts_of(const Plan::Step& s, int threads) {
 }
 
 void check(const Plan::Tensor& want, const sdk::Tensor& have) {
-  if (have.dtype() != want.dtype || have.size() < want.bytes)
+  if (have.dtype() != want.dtype || have.size() < want.dense_bytes())
     throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "tensor " + want.name + " has " + std::to_string(have.size()) + " bytes of dtype " + std::to_string(have.dtype()) +
-                                                  ", wanted " + std::to_string(want.bytes) + " of dtype " + std::to_string(want.dtype));
+                                                  ", wanted " + std::to_string(want.dense_bytes()) + " of dtype " + std::to_string(want.dtype));
   if (!have.dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, "tensor " + want.name + " is strided, wanted a dense one");
 }
 

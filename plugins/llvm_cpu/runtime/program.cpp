@@ -135,8 +135,13 @@ void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
 }
 
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {
-  for (const Plan::Tensor& t : plan_.inputs) add.input({t.name, t.dtype, {t.dims.data(), t.dims.size()}});
-  for (const Plan::Tensor& t : plan_.outputs) add.output({t.name, t.dtype, {t.dims.data(), t.dims.size()}});
+  const auto binding = [](const Plan::Tensor& t) {
+    sdk::Binding b{t.name, t.dtype, {t.dims.data(), t.dims.size()}};
+    b.min_size = t.bytes;
+    return b;
+  };
+  for (const Plan::Tensor& t : plan_.inputs) add.input(binding(t));
+  for (const Plan::Tensor& t : plan_.outputs) add.output(binding(t));
 }
 
 std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this, 0, threads_); }

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/doors.hpp"
 #include "plugins/llvm_cpu/compiler/planner.hpp"
 #include "tests/unit/llvm_cpu_fuzz/random_node.hpp"
 
@@ -23,6 +25,26 @@ Target target(int64_t vector_width) {
   return {vector_width == 4 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu", "some", "", vector_width, vector_width == 8 ? 16 : 32, 1};
 }
 
+/// The plan, with the steps that no node answers for as a failure.
+std::string written(Draft draft) {
+  for (size_t k = 0; k < draft.plan.kernels.size(); ++k) draft.plan.kernels[k] = "k" + std::to_string(k) + ".so";
+  draft.plan.triple = "x86_64-unknown-linux-gnu";
+  parse_plan(to_bytes(draft.plan));
+  for (const Plan::Step& s : draft.plan.steps)
+    if (s.node_ids.empty()) return "step " + s.label + " belongs to no node: its time would be nobody's";
+  return "";
+}
+
+/// Every input and output that has a blocked layout.
+std::set<uint32_t> all_blocked(const GraphView& graph, const Target& target) {
+  std::set<uint32_t> out;
+  const optima_image_graph& entry = *optima_get_graph(graph.image(), 0);
+  for (const optima_slice& slice : {entry.inputs, entry.outputs})
+    for (uint32_t k = 0; k < slice.count; ++k)
+      if (const uint32_t v = *optima_get_index(graph.image(), slice.first + k); blocked_door(graph, v, target)) out.insert(v);
+  return out;
+}
+
 /// Empty, or what went wrong. `accepted`: check() let the node through.
 std::string planned(const Built& b, int64_t vector_width, bool& accepted) {
   const GraphView graph{&b.model->raw};
@@ -31,13 +53,9 @@ std::string planned(const Built& b, int64_t vector_width, bool& accepted) {
     const Refusal r = judge(node);
     accepted = !r;
     if (r) return r.what.empty() || r.wanted.empty() ? "a refusal without a sentence" : "";
-    Draft draft = plan_graph(graph, target(vector_width), {true, {}});
-    for (size_t k = 0; k < draft.plan.kernels.size(); ++k) draft.plan.kernels[k] = "k" + std::to_string(k) + ".so";
-    draft.plan.triple = "x86_64-unknown-linux-gnu";
-    parse_plan(to_bytes(draft.plan));
-    for (const Plan::Step& s : draft.plan.steps)
-      if (s.node_ids.empty()) return "step " + s.label + " belongs to no node: its time would be nobody's";
-    return "";
+    const Target on = target(vector_width);
+    if (std::string wrong = written(plan_graph(graph, on, {true, {}})); !wrong.empty()) return wrong;
+    return written(plan_graph(graph, on, {true, {}, all_blocked(graph, on)}));
   } catch (const std::exception& e) {
     return e.what();
   }
