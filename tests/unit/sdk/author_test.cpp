@@ -2,6 +2,7 @@
 // sdk: the author layer seen from the C side: exceptions, missing bases, execute without allocation, every optional table.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -558,4 +559,66 @@ TEST_CASE("schema, cost, profile, async and memory reach the author's methods") 
   CHECK(y.raw.opaque == 1235);
   CHECK(memory->copy(trial.self, &x.raw, &y.raw, &status.raw) == OPTIMA_DEVICE);
   memory->free(trial.self, &x.raw);
+}
+
+namespace {
+
+/// Offers its output with dims turned, takes 8 bits, and writes down what it was given.
+class Turner : public sdk::Plugin, public sdk::Compiler, public sdk::Doors {
+ public:
+  explicit Turner(const sdk::Init&) {}
+  std::vector<sdk::PresentDevice> devices(std::string&) override { return {}; }
+  void check(const sdk::CheckRequest&, const sdk::Reporter&) override {}
+  void offer_doors(const sdk::DoorRequest& request, const sdk::DoorSink& offer) override {
+    std::vector<int64_t> turned = request.value().shape();
+    std::reverse(turned.begin(), turned.end());
+    offer({request.value().dtype(), turned, "CN"});
+  }
+  bool takes_door(const sdk::DoorRequest& request, const sdk::Door& door) override {
+    if (door.shape.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "no scalars from " + std::string(request.device().kind()));
+    return door.dtype == OPTIMA_I8 && door.zero_points == std::vector<int32_t>{3};
+  }
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress&) override {
+    sink.meta("input", request.door(request.graph().input(0)) ? "door" : "usual");
+    const std::optional<sdk::Door> out = request.door(request.graph().output(0));
+    sink.meta("output", out ? out->layout + " " + std::to_string(out->shape[0]) : "usual");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("doors reach the author's methods, and what was agreed reaches compile") {
+  seam::Host host;
+  const seam::Instance turner(query_of<Turner>, host);
+  const seam::Model m(image::pack(samples::identity({2, 4})));
+  seam::Status status;
+  const auto* doors = turner.extension<optima_doors>(OPTIMA_EXT_DOOR);
+  REQUIRE(doors);
+  const optima_image_graph& entry = *optima_get_graph(m.raw.image, 0);
+  optima_door_request r{};
+  r.struct_size = sizeof r, r.graph = &m.raw, r.device = &kTarget, r.value = *optima_get_index(m.raw.image, entry.outputs.first);
+  sdk::Door offered;
+  REQUIRE(doors->offer(turner.self, &r, [](void* p, const optima_door* d) -> int32_t { return *static_cast<sdk::Door*>(p) = sdk::Door(*d), OPTIMA_OK; }, &offered,
+                       &status.raw) == OPTIMA_OK);
+  CHECK(offered == sdk::Door(OPTIMA_F32, {4, 2}, "CN"));
+
+  int32_t taken = 7;
+  sdk::Door eight(OPTIMA_I8, {2, 4});
+  eight.scales = {0.5F}, eight.zero_points = {3};
+  const sdk::Door point(OPTIMA_I8, {});
+  const optima_door raw = eight.raw(), scalar = point.raw();
+  REQUIRE(doors->take(turner.self, &r, &raw, &taken, &status.raw) == OPTIMA_OK);
+  CHECK(taken == 1);
+  const optima_door other = offered.raw();
+  REQUIRE(doors->take(turner.self, &r, &other, &taken, &status.raw) == OPTIMA_OK);
+  CHECK(taken == 0);
+  CHECK(doors->take(turner.self, &r, &scalar, &taken, &status.raw) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message == "no scalars from ACME");
+
+  const optima_value_door agreed{sizeof agreed, r.value, &other};
+  optima_compile_request c{};
+  c.struct_size = sizeof c, c.graph = &m.raw, c.device = &kTarget, c.doors = &agreed, c.door_count = 1;
+  seam::MemorySink sink;
+  REQUIRE(turner.extension<optima_compiler>(OPTIMA_EXT_COMPILER)->compile(turner.self, &c, &sink.raw, nullptr, &status.raw) == OPTIMA_OK);
+  CHECK(sink.meta == decltype(sink.meta){{"input", "usual"}, {"output", "CN 4"}});
 }
