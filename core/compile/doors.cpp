@@ -46,7 +46,8 @@ class Chooser {
       Backend* plugin = registry_.compiler(device(position).plugin);
       return plugin && plugin->has_doors();
     };
-    return cut.bytes > 0 && std::find(outputs.begin(), outputs.end(), cut.value) == outputs.end() && has(cut.from) && std::all_of(cut.to.begin(), cut.to.end(), has);
+    return cut.bytes > 0 && std::find(outputs.begin(), outputs.end(), cut.value) == outputs.end() && has(cut.from) &&
+           std::all_of(cut.to.begin(), cut.to.end(), has);
   }
 
   Status choose(CutTensor& cut) {
@@ -67,7 +68,8 @@ class Chooser {
     const Subgraph& from = plan_.subgraphs[cut.from];
     const Piece& piece = piece_of(cut.from);
     const seam::ForSubgraph calls_for(plan_.first + cut.from);
-    auto offers = registry_.compiler(device(cut.from).plugin)->offer_doors(piece.packed.raw, inside(from.outputs, piece.graph.main().outputs, cut.value), device(cut.from).target);
+    const uint32_t value = inside(from.outputs, piece.graph.main().outputs, cut.value);
+    auto offers = registry_.compiler(device(cut.from).plugin)->offer_doors(piece.packed.raw, value, device(cut.from).target);
     if (!offers.ok()) return offers.status().within(place(cut.from));
     return offers;
   }

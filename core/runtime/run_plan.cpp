@@ -71,8 +71,9 @@ Result<uint32_t> Builder::slot_of(const std::string& name) {
 // Of a tensor that the host itself reads or writes.
 Result<uint32_t> Builder::usual_slot_of(const std::string& name) {
   OPTIMA_ASSIGN(const uint32_t slot, slot_of(name));
-  if (plan.slots[slot].through) return invalid_input(cat("tensor ", quote(name), " lies as ", door_text(plan.slots[slot].through->door), " where the host reads or writes it, wanted no door"));
-  return slot;
+  const PackageTensor* through = plan.slots[slot].through;
+  if (!through) return slot;
+  return invalid_input(cat("tensor ", quote(name), " lies as ", door_text(through->door), " where the host reads or writes it, wanted no door"));
 }
 
 // The more exact of both sides wins; a contradiction means that the artifact is not the package's.

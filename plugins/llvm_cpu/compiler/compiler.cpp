@@ -93,7 +93,8 @@ std::set<uint32_t> blocked_values(const sdk::CompileRequest& request, const Targ
     const std::optional<sdk::Door> door = request.door(value);
     if (!door) return;
     if (door != blocked_door({graph.raw()}, value.index(), target))
-      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "value " + std::string(value.name()) + " goes through a door '" + door->layout + "' that was neither offered nor taken");
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT,
+                       "value " + std::string(value.name()) + " goes through a door '" + door->layout + "' that was neither offered nor taken");
     out.insert(value.index());
   };
   for (uint32_t k = 0; k < graph.input_count(); ++k) look(graph.input(k));

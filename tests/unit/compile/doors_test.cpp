@@ -110,7 +110,8 @@ TEST_CASE("a tensor crosses in 8 bits where its maker offers them and its reader
   CHECK(cut.stored_bytes() == 24);
   CHECK(cut.conversions_saved() == 2);
   CHECK(placement_summary(done.planned.plan).find("cut 't': int8[1x4x2x3], 96 bytes -> 24 bytes, no conversion at 2 ends\n") != std::string::npos);
-  CHECK(explain_node(done.planned.plan, "take")->find("'t', 96 bytes (int8[1x4x2x3], 96 bytes -> 24 bytes, no conversion at 2 ends), from subgraph 0") != std::string::npos);
+  CHECK(explain_node(done.planned.plan, "take")
+            ->find("'t', 96 bytes (int8[1x4x2x3], 96 bytes -> 24 bytes, no conversion at 2 ends), from subgraph 0") != std::string::npos);
 
   const Running run(c);
   CHECK(run.worst() > 0);
@@ -200,7 +201,8 @@ branches (bool c, float[1,4,2,3] x) => (float[1,4,2,3] y) {
     else_branch = e () => (float[1,4,2,3] w) { [else] w = Relu(p) }
   >
 })";
-  Compiling c(kBranches, {"make=MAK:0", "if=host", "if/then_branch/make2=MAK:0", "if/then_branch/take2=TAK:0", "if/else_branch/else=MAK:0"}, {{"maker.offer", "i8"}, {"taker.take", "i8"}, {"maker.take", "i8"}});
+  Compiling c(kBranches, {"make=MAK:0", "if=host", "if/then_branch/make2=MAK:0", "if/then_branch/take2=TAK:0", "if/else_branch/else=MAK:0"},
+              {{"maker.offer", "i8"}, {"taker.take", "i8"}, {"maker.take", "i8"}});
   const Plan plan = c.works().planned.plan;
   for (const CutTensor& cut : plan.cuts) CHECK(cut.door.is_usual());
   REQUIRE(plan.bodies[0].plan.cuts.size() == 1);

@@ -37,7 +37,8 @@ struct Compiling {
   std::optional<Registry> registry;
   Plan plan;
 
-  Compiling(int channels, const std::string& doors, std::vector<std::string> pins = {"conv1=llvm_cpu/X64:0", "relu1=llvm_cpu/X64:0", "conv2=llvm_cpu/X64:1", "relu2=llvm_cpu/X64:1"}) {
+  Compiling(int channels, const std::string& doors,
+            std::vector<std::string> pins = {"conv1=llvm_cpu/X64:0", "relu1=llvm_cpu/X64:0", "conv2=llvm_cpu/X64:1", "relu2=llvm_cpu/X64:1"}) {
     CompileRequest request;
     request.plan.model = folder.file("model.onnxtxt", cnn(channels).c_str());
     request.plan.devices = {"llvm_cpu/X64:0", "llvm_cpu/X64:1"};
