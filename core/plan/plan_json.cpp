@@ -48,6 +48,13 @@ Json tensors_to_json(const std::vector<uint32_t>& values, const std::vector<std:
   return out;
 }
 
+// Bytes that count against a memory limit: told of the first node of those that move as one.
+uint64_t held_by(const Plan& plan, size_t node) {
+  if (!plan.question || plan.nodes[node].unit != node) return 0;
+  const std::vector<uint64_t>& bytes = plan.question->limits.unit_bytes;
+  return bytes.empty() ? 0 : bytes[plan.question->unit_of[node]];
+}
+
 Json node_to_json(const Plan& plan, size_t index) {
   const PlacedNode& node = plan.nodes[index];
   Json answers = Json::object();
@@ -77,10 +84,24 @@ Json node_to_json(const Plan& plan, size_t index) {
   }
   out["flops"] = node.flops;
   out["bytes"] = node.bytes;
+  if (const uint64_t held = held_by(plan, index)) out["held"] = held;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
   if (node.after) out["after"] = *node.after;
   out["answers"] = std::move(answers);
+  return out;
+}
+
+// Those that take time.
+Json links_to_json(const Plan& plan) {
+  Json out = Json::array();
+  if (!plan.question) return out;
+  const CostTable& costs = plan.question->between;
+  const size_t devices = plan.devices.size();
+  for (size_t link = 0; link < costs.latency.size(); ++link)
+    if (link / devices != link % devices && (costs.latency[link] > 0 || costs.per_byte[link] > 0))
+      out.push_back({{"from", plan.devices[link / devices].name}, {"to", plan.devices[link % devices].name}, {"latency", costs.latency[link]},
+                     {"per_byte", costs.per_byte[link]}});
   return out;
 }
 
@@ -93,8 +114,8 @@ Json estimate_to_json(const Plan& plan) {
         {"compute", time.compute}, {"launch", time.launch}, {"each_launch", time.each_launch}, {"transfer", time.transfer}};
     if (time.alone) one["alone"] = *time.alone;
   }
-  return {{"microseconds", e.total()}, {"compute", e.compute}, {"launch", e.launch},
-          {"transfer", e.transfer},    {"bound", e.bound},     {"devices", std::move(devices)}};
+  return {{"microseconds", e.total()}, {"compute", e.compute},          {"launch", e.launch},      {"transfer", e.transfer},
+          {"bound", e.bound},          {"devices", std::move(devices)}, {"links", links_to_json(plan)}};
 }
 
 Json tensor_to_json(const PlanTensor& tensor) {
