@@ -41,7 +41,7 @@ struct Compiling {
             std::vector<std::string> pins = {"conv1=llvm_cpu/X64:0", "relu1=llvm_cpu/X64:0", "conv2=llvm_cpu/X64:1", "relu2=llvm_cpu/X64:1"}) {
     CompileRequest request;
     request.plan.model = folder.file("model.onnxtxt", cnn(channels).c_str());
-    request.plan.devices = {"llvm_cpu/X64:0", "llvm_cpu/X64:1"};
+    request.plan.devices = {"llvm_cpu/X64:0", "llvm_cpu/X64:1", "llvm_cpu/ARM64:0"};
     request.plan.pins = std::move(pins);
     request.out = folder / "out";
     request.options = {{"llvm_cpu.doors", doors}};
@@ -135,4 +135,10 @@ TEST_CASE("where one side would have to convert, the tensor goes through the usu
   // Fewer channels than a vector are not blocked on the way.
   const Compiling narrow(3, "true");
   CHECK(narrow.plan.cuts[0].door.is_usual());
+}
+
+TEST_CASE("targets whose vectors differ in width do not meet") {
+  const Compiling c(32, "true", {"conv1=llvm_cpu/X64:0", "relu1=llvm_cpu/X64:0", "conv2=llvm_cpu/ARM64:0", "relu2=llvm_cpu/ARM64:0"});
+  CHECK(c.plan.cuts[0].door.is_usual());
+  CHECK(c.moves(0) == std::vector<std::string>{"to plain"});
 }

@@ -33,21 +33,21 @@ TEST_CASE("a tensor goes from subgraph to subgraph as its door says") {
   REQUIRE(r->set_input(0, filled({8})).ok());
   REQUIRE(r->run().ok());
   for (size_t i = 0; i < 8; ++i) CHECK(r->output(0)->as<float>()[i] == 2.0F * static_cast<float>(i));
-  CHECK(b.model().arena_bytes() == 64);
+  CHECK(b.model().arena_bytes() == 8);
   CHECK(r->bound_address(0, false, 0) == r->bound_address(1, true, 0));
 }
 
 TEST_CASE("a program whose binding is not what the door says is refused") {
   EightBits b;
   b.plugin.programs["subgraph_1"].bindings[0].shape = {8};
-  CHECK(b.load().status().message() == "subgraph 1 of plugin fake: binding 'cut' has shape 8, wanted 2x4");
+  CHECK(b.load().status().message() == "package 'm': subgraph 1 of plugin fake: binding 'cut' has shape 8, wanted 2x4");
   b.plugin.programs["subgraph_1"].bindings[0] = {OPTIMA_INPUT, "cut", OPTIMA_F32, {2, 4}, false, 0, 64};
-  CHECK(b.load().status().message() == "subgraph 1 of plugin fake: binding 'cut' is float32, wanted int8");
+  CHECK(b.load().status().message() == "package 'm': subgraph 1 of plugin fake: binding 'cut' is float32, wanted int8");
 }
 
 TEST_CASE("a tensor that the host hands on itself has no door") {
   EightBits b;
   b.package.outputs = {"cut"};
   b.package.variants[0].subgraphs.pop_back(), b.package.variants[0].main = 1;
-  CHECK(b.load().status().message() == "tensor 'cut' lies as ROWS int8[2x4] where the host reads or writes it, wanted no door");
+  CHECK(b.load().status().message() == "package 'm': tensor 'cut' lies as ROWS int8[2x4] where the host reads or writes it, wanted no door");
 }
