@@ -123,10 +123,14 @@ Status Frame::finish(size_t k, Status status, const RunShare& share, uint64_t st
   return {};
 }
 
-// Inputs change places first, so that outputs that grow keep their bytes.
+// Inputs change hands first, so that outputs that grow keep their bytes; a plugin that is asked for shapes sees them where they lie.
 Status Frame::prepare(size_t k) {
   const Step& step = plan.steps[k];
-  for (const Alias& a : step.aliases) buffers.slots[step.outputs[a.output]].storage->take_in(buffers.slots[step.inputs[a.input]], a.is_last);
+  for (const Alias& a : step.aliases) {
+    SlotState& in = buffers.slots[step.inputs[a.input]];
+    buffers.slots[step.outputs[a.output]].storage->take_in(in, a.is_last);
+    buffers.steps[k].inputs[a.input].data = in.data;
+  }
   if (step.has_dynamic_output) OPTIMA_RETURN_IF_ERROR(prepare_outputs(k));
   for (const Alias& a : step.aliases) OPTIMA_RETURN_IF_ERROR(settle_alias(k, a));
   return {};
