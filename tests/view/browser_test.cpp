@@ -134,7 +134,7 @@ TEST_CASE("a clone is drawn beside its reader and says whose it is; what if and 
   Plan plan = made_plan(12, 2, 4);
   const uint32_t reader = plan.subgraphs[1].nodes[0];
   clone_for(plan, plan.subgraphs[0].nodes[0], reader);
-  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}, {}};
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}};
   const Json v = see(plan, {eval("items.filter((i) => i.clone).length"),
                             eval("(choose(items.find((i) => i.clone), true), chosen.item.subgraph)"), eval(kPane),
                             eval("document.getElementById('counts').textContent"), eval("document.getElementById('tab-whatif').hidden"),
@@ -215,7 +215,7 @@ TEST_CASE("buttons and hints cover nothing of the graph, and no words are cut of
   for (size_t n = 0; n < plan.nodes.size(); ++n) plan.nodes[n].op_type = ops[n % 3], plan.nodes[n].name = cat("n", n);
   for (PlanTensor& tensor : plan.tensors) tensor.name = cat("t", tensor.value);
   for (PlanDevice& device : plan.devices) device.name = "a_long_plugin/" + device.name, device.full_name = device.name;
-  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60000, 10, 1, 5, 200000.0}, {40000, 10, 2, 5, {}}}, {}};
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60000, 10, 1, 5, 200000.0}, {40000, 10, 2, 5, {}}}};
   const WhatIfReport report{3, 64, 123.0, true, {{"a_long_plugin/KIND1:0", "Conv", "DTYPE", 2, plan.nodes[1].name, "wanted f16", 1, 0, 23.0, "scaled"}}};
   std::vector<view::TraceEvent> trace = {{"ModelExecute", "run", 0, 300, 0, 1000000}};
   for (uint32_t s = 0; s < plan.subgraphs.size(); ++s) trace.push_back({"SubgraphExecute", cat("subgraph ", s), s * 100.0, 100, s, 0});

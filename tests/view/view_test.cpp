@@ -171,7 +171,7 @@ TEST_CASE("estimated times and the rows of what if are in the page where there a
   Plan plan = made_plan(6, 2, 2);
   REQUIRE(view::to_html(plan).ok());
   CHECK_FALSE(data_of(*view::to_html(plan)).contains("time"));
-  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}, {}};
+  plan.estimate = PlanEstimate{100, 20, 3, 90, {{60, 10, 1, 5, 200.0}, {40, 10, 2, 5, {}}}};
   plan.nodes[1].answers[0].microseconds = 12.5;
   plan.nodes[1].answers[0].cost_source = "profile";
   const WhatIfReport report{3, 64, 123.0, true, {{"KIND1:0", "Conv", "DTYPE", 2, plan.nodes[1].name, "wanted f16", 1, 0, 23.0, "scaled"}}};
