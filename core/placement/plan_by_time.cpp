@@ -3,6 +3,7 @@
 
 #include "core/placement/assemble.hpp"
 #include "core/placement/node_costs.hpp"
+#include "core/split/cost_within.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -16,27 +17,11 @@ std::string effect_text(const MoveEffect& effect) {
   return out;
 }
 
-class Planner {
+/// What a split by time says of the plan made of it.
+class Teller {
  public:
-  Planner(const NodeCosts& costs, const CostTable& table, const Choices& choices, const SplitProblem& problem)
-      : costs_(costs), table_(table), choices_(choices), problem_(problem), split_(split_by_cost(problem, table)) {}
-
-  // The split, kept within limits; then the estimate is that of what was kept.
-  LimitedSplit within(const SplitLimits& limits, std::vector<std::string>& notes) {
-    LimitedSplit out;
-    out.split.devices = split_.devices;
-    out.split.part = split_.part;
-    if (limits.any()) {
-      out = split_within(pinned(), limits);
-      if (out.conflict) {
-        out = split_within(problem_, limits);
-        notes.push_back("the fastest plan found cannot be cut within the limits; this is the one of the fewest subgraphs that can");
-      }
-      if (!out.conflict) take(out.split);
-    }
-    out.split.lower_bound = split_.lower_bound;
-    return out;
-  }
+  Teller(const NodeCosts& costs, const CostTable& table, const Choices& choices, const SplitProblem& problem, const CostSplit& split)
+      : costs_(costs), table_(table), choices_(choices), problem_(problem), split_(split) {}
 
   PlanEstimate estimate(const Plan& plan) const {
     PlanEstimate out{split_.time.compute, split_.time.launch, split_.time.transfer, split_.bound, std::vector<DeviceTime>(problem_.devices)};
@@ -70,28 +55,11 @@ class Planner {
   }
 
  private:
-  uint32_t device_of(uint32_t unit) const { return split_.devices[split_.part[unit]]; }
-  SplitProblem pinned() const {
-    SplitProblem out = problem_;
-    out.avoid.clear();
-    for (uint32_t u = 0; u < out.units(); ++u) out.allow[u] = uint64_t{1} << device_of(u);
-    return out;
-  }
-  void take(const Split& kept) {
-    split_.devices = kept.devices;
-    split_.part = kept.part;
-    std::vector<uint32_t> device;
-    for (uint32_t u = 0; u < problem_.units(); ++u) device.push_back(device_of(u));
-    split_.time = time_of(problem_, table_, device);
-    split_.time.launch = 0;
-    for (uint32_t d : split_.devices) split_.time.launch += table_.launch[d];
-  }
-
   const NodeCosts& costs_;
   const CostTable& table_;
   const Choices& choices_;
   const SplitProblem& problem_;
-  CostSplit split_;
+  const CostSplit& split_;
 };
 
 // Units stay away from devices of which no cost is known.
@@ -136,15 +104,18 @@ Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const U
   question.between = costs.between;
   const CostTable table = question.costs(times_of(costs), question.between);
   if (!table.well_formed(question.problem)) return internal_error("placement: a cost is no time");
-  Planner planner(costs, table, choices, question.problem);
+  CostSplitWithin split = split_by_cost_within(question.problem, table, question.limits);
+  found = std::move(split.kept);
   std::vector<std::string> notes = costs.notes;
-  found = planner.within(question.limits, notes);
+  if (split.fell_back)
+    notes.push_back("the fastest plan found cannot be cut within the limits; this is the one of the fewest subgraphs that can");
   if (found.conflict) return conflict_error(graph, candidates, request, choices, *found.conflict);
   Plan plan = assemble(graph, uses, candidates, capability, choices, found.split, false);
-  plan.estimate = planner.estimate(plan);
+  const Teller teller(costs, table, choices, question.problem, split.fastest);
+  plan.estimate = teller.estimate(plan);
   plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
   note_unknown_sizes(plan);
-  planner.answer(capability);
+  teller.answer(capability);
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/split/cost_within.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -76,18 +77,10 @@ std::optional<Split> Replay::fewest(const SplitProblem& problem) const {
   return std::move(found.split);
 }
 
-// As plan_by_time() of core/placement does it.
 std::optional<Split> Replay::fastest(const SplitProblem& problem, const CostTable& table) const {
-  const CostSplit found = split_by_cost(problem, table);
-  Split out;
-  out.devices = found.devices;
-  out.part = found.part;
-  if (!question_->limits.any()) return out;
-  SplitProblem pinned = problem;
-  pinned.avoid.clear();
-  for (uint32_t u = 0; u < problem.units(); ++u) pinned.allow[u] = bit(found.devices[found.part[u]]);
-  const std::optional<Split> within = fewest(pinned);
-  return within ? within : fewest(problem);
+  CostSplitWithin found = split_by_cost_within(problem, table, question_->limits);
+  if (found.kept.conflict) return std::nullopt;
+  return std::move(found.kept.split);
 }
 
 // A cost that is not known is negative.
