@@ -56,6 +56,7 @@ void RunContext::add_step(size_t s) {
   void* const* args = args_[s].data();
   const int64_t units = step.units;
   team_.add([this, kernel, args, units, parts, s](int part, int thread) {
+    if (is_stopped(thread)) return;
     char* mine = scratch(thread);
     *reinterpret_cast<uint64_t*>(mine - kHeader) = run_ << 24 | s;
     kernel(args, units * part / parts, units * (part + 1) / parts, mine);
@@ -75,6 +76,27 @@ void RunContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   }
   ++run_;
   team_.run();
+}
+
+// Helpers only follow: the control is asked by one thread.
+bool RunContext::is_stopped(int thread) {
+  if (thread == 0 && control_ && (control_->cancelled() || control_->is_late())) stop_.store(true, std::memory_order_relaxed);
+  return stop_.load(std::memory_order_relaxed);
+}
+
+void RunContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl& control) {
+  stop_ = false;
+  control_ = &control;
+  try {
+    execute(in, out);
+  } catch (...) {
+    control_ = nullptr;
+    throw;
+  }
+  control_ = nullptr;
+  if (!stop_.exchange(false)) return;
+  if (control.is_late() && !control.cancelled()) throw sdk::Error(OPTIMA_TIMEOUT, "past its deadline");
+  throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
 }
 
 void RunContext::profile(bool on) {

@@ -2,6 +2,7 @@
 // llvm_cpu/runtime: one stream of work: arena, scratch, a team of threads, and the operand pointers of every step.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "plugins/llvm_cpu/runtime/program.hpp"
@@ -15,6 +16,8 @@ class RunContext : public sdk::Context {
   RunContext(const LoadedProgram& program, uint64_t cores, int threads);
 
   void execute(const sdk::Tensors& in, const sdk::OutTensors& out) override;
+  /// Looks before each part that the calling thread does; what is left is then passed over, so that the team comes to its end.
+  void execute_within(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl& control) override;
   void profile(bool on) override;
   void read_profile(const sdk::EventSink& add) override;
 
@@ -32,6 +35,7 @@ class RunContext : public sdk::Context {
   };
   void add_step(size_t s);
   char* scratch(int thread) const;
+  bool is_stopped(int thread);
 
   const LoadedProgram& program_;
   Memory arena_, scratch_;
@@ -40,6 +44,8 @@ class RunContext : public sdk::Context {
   std::vector<Patch> patches_;
   std::vector<Event> events_;
   uint64_t run_ = 0;
+  const sdk::RunControl* control_ = nullptr;  // of the execution under way
+  std::atomic<bool> stop_{false};
   Team team_;  // last: its threads use what stands above
 };
 

@@ -35,7 +35,7 @@ Plan read_plan(const sdk::Artifact& artifact) {
   return parse_plan({bytes.data(), bytes.size()});
 }
 
-class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::ContextOptions {
+class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::ContextOptions, public sdk::Stoppable {
  public:
   explicit LlvmCpuRuntime(const sdk::Init& init) : host_(init.host) {}
 

@@ -187,3 +187,59 @@ TEST_CASE("a load tells how far it is and ends when it is cancelled; contexts ke
   CHECK(code == OPTIMA_INVALID_ARGUMENT);
   CHECK(status.message == "optima.cores names no processor that this process may run on");
 }
+
+TEST_CASE("an execution ends between two parts when it is cancelled or late, and the next one is as any other") {
+  Bench bench;
+  Net net;
+  uint32_t x = net.input({1, 8, 20, 20});
+  for (int i = 0; i < 6; ++i) x = net.same("Relu", 14, net.conv(x, 8, 3, 1, 1));
+  net.output(x);
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  seam::Artifact artifact(c->sink, c->model.get());
+  bench.write_files(artifact);
+  const seam::Program program(*bench.runtime, artifact, seam::device("X64"));
+  REQUIRE(program.code == OPTIMA_OK);
+  const optima_runtime& rt = bench.runtime->runtime();
+  REQUIRE((rt.execute_within != nullptr));
+  seam::Status status;
+  optima_context* context = nullptr;
+  REQUIRE(rt.context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+
+  static constexpr int64_t dims[] = {1, 8, 20, 20};
+  std::vector<float> image(8 * 20 * 20), result(image.size());
+  for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 17) - 8;
+  const auto lend = [](std::vector<float>& values) {
+    optima_tensor raw{};
+    raw.struct_size = sizeof raw;
+    raw.dtype = OPTIMA_F32;
+    raw.rank = 4, raw.shape = dims;
+    raw.data = values.data(), raw.size = values.size() * sizeof(float);
+    raw.fd = -1;
+    return raw;
+  };
+  const optima_tensor in = lend(image);
+  optima_tensor out = lend(result);
+  REQUIRE(rt.execute(context, &in, 1, &out, 1, &status.raw) == OPTIMA_OK);
+  const std::vector<float> wanted = result;
+
+  struct Asked {
+    int calls = 0, stop_at = -1;
+    static int32_t cancelled(void* self) {
+      auto& a = *static_cast<Asked*>(self);
+      return a.stop_at >= 0 && a.calls++ >= a.stop_at;
+    }
+  };
+  const auto run = [&](int stop_at, uint64_t deadline_ns) {
+    Asked asked{0, stop_at};
+    const optima_execute_request request{sizeof request, 1, 1, 0, &in, &out, deadline_ns, &asked, Asked::cancelled};
+    return rt.execute_within(context, &request, &status.raw);
+  };
+  for (int stop_at : {0, 1}) CHECK(run(stop_at, 0) == OPTIMA_CANCELLED);
+  CHECK(run(-1, 1) == OPTIMA_TIMEOUT);
+  CHECK(status.message == "past its deadline");
+  std::fill(result.begin(), result.end(), 0.f);
+  CHECK(run(-1, 0) == OPTIMA_OK);
+  CHECK(result == wanted);
+  rt.context_destroy(context);
+}
