@@ -253,7 +253,7 @@ Result<Answers> FilePlugin::ask(const optima_graph& graph, std::span<const uint3
     return self->compiler().check(self->handle(), &request, VerdictBook::report, &book, status.raw());
   });
   if (const std::string damage = book.damage(); !damage.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": check: it ", damage));
-  if (code == OPTIMA_DEPENDENCY) 
+  if (code == OPTIMA_DEPENDENCY)
     return Answers(all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text()));
   if (code != OPTIMA_OK) return status.as_status(manifest_.id, "check", code);
   book.hold_to_note(manifest_, device.kind, graph);
