@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
 namespace {
-
-constexpr size_t kMostDims = 64;
 
 std::string wrong_layout(const std::string& layout) {
   if (layout.size() > kLongestLayout) return cat("has a layout of ", layout.size(), " bytes, wanted at most ", kLongestLayout);

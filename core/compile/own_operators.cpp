@@ -8,12 +8,11 @@
 #include "core/backend/refused.hpp"
 #include "core/graph/graph.hpp"
 #include "core/loader/seam.hpp"
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
 namespace {
-
-constexpr int32_t kHighestRank = 64;
 
 std::string_view text_of(const optima_graph& graph, const optima_text& t) { return sdk::view(optima_string(graph.image, &t)); }
 
@@ -111,7 +110,7 @@ class Outputs {
       const auto broken = [&](std::string what) { return made.misdeed = std::move(what), OPTIMA_INVALID_ARGUMENT; };
       if (made.called) return broken("called alloc twice");
       made.called = true;
-      if (rank < 0 || rank > kHighestRank || (rank > 0 && !dims)) return broken(cat("wants rank ", rank, ", wanted 0..", kHighestRank));
+      if (rank < 0 || rank > kMostDims || (rank > 0 && !dims)) return broken(cat("wants rank ", rank, ", wanted 0..", kMostDims));
       if (optima_dtype_bits(made.raw->dtype) == 0) return broken(cat("makes elements of dtype ", made.raw->dtype, ", wanted a type of fixed width"));
       void* data = nullptr;
       try {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr size_t kMostOffers = 64;
 constexpr uint32_t kMostScales = 1 << 24;
-constexpr int32_t kMostDims = 64;
 
 // What must hold before the arrays are read; wrong_with() judges the rest.
 std::string wrong_arrays(const optima_door& raw) {

@@ -8,13 +8,13 @@
 #include <set>
 
 #include "core/support/log.hpp"
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
 
 namespace {
 
-constexpr int32_t kHighestRank = 64;
 constexpr size_t kMostBindings = 1 << 16;
 constexpr uint32_t kLargestAlignment = 1 << 21;  // a huge page
 constexpr uint64_t kLatestTime = uint64_t{1} << 62;     // ns, 146 years: sums of two stay numbers
@@ -53,7 +53,7 @@ struct BindingList {
     if (!all.empty() && all.back().direction == OPTIMA_OUTPUT && raw.direction == OPTIMA_INPUT) return "gave an input after an output";
     if (all.size() >= kMostBindings) return "gave too many bindings";
     if (b.name.empty() || !names.emplace(raw.direction, b.name).second) return cat("gave two bindings the name ", quote(b.name));
-    if (raw.rank < -1 || raw.rank > kHighestRank || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
+    if (raw.rank < -1 || raw.rank > kMostDims || (raw.rank > 0 && !raw.shape)) return cat("gave binding ", quote(b.name), " the rank ", raw.rank);
     if ((raw.alignment & (raw.alignment - 1)) != 0 || raw.alignment > kLargestAlignment)
       return cat("gave binding ", quote(b.name), " the alignment ", raw.alignment, ", wanted a power of two up to ", kLargestAlignment);
     if (raw.min_size > kLargestBuffer) return cat("gave binding ", quote(b.name), " the min_size ", raw.min_size, ", wanted at most ", kLargestBuffer, " bytes");
@@ -278,10 +278,10 @@ class Context final : public ExecutionContext {
     }));
     *again = false;
     for (size_t k = 0; k < shapes.size(); ++k) {
-      if (shapes[k].rank < -1 || shapes[k].rank > kHighestRank)
+      if (shapes[k].rank < -1 || shapes[k].rank > kMostDims)
         return plugin_error(cat("plugin ", quote(plugin().id()), ": output_shapes: it gave rank ", shapes[k].rank, " for ", quote(output(k).name)));
       if (shapes[k].rank > static_cast<int32_t>(dims[k].size())) {
-        dims[k].assign(kHighestRank, -1);
+        dims[k].assign(kMostDims, -1);
         *again = true;
       }
     }

@@ -4,14 +4,13 @@
 
 #include "core/package/meta_parts.hpp"
 #include "core/support/json_value.hpp"
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/door.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima::detail {
 namespace {
-
-constexpr size_t kMostDims = 64;
 
 Status read_shape(const JsonReader& r, PackageTensor& t) {
   if (!r.has("shape")) return invalid_input(cat(r.place(), ": member 'shape' is missing, wanted an array or null"));

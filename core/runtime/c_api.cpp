@@ -12,6 +12,7 @@
 #include "core/runtime/model.hpp"
 #include "core/runtime/request.hpp"
 #include "core/support/log.hpp"
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 
 using namespace optima;
@@ -189,7 +190,6 @@ void give_tensor(optima_rt_tensor* to, const Tensor& t) {
   give(to, v);
 }
 
-constexpr int32_t kMostDims = 64;
 Status check_rank(int32_t rank, const int64_t* shape) {
   if (rank < 0 || rank > kMostDims || (rank > 0 && !shape)) return invalid_input(cat("found rank ", rank, ", wanted 0 to ", kMostDims, " with a shape"));
   return {};

@@ -11,11 +11,9 @@
 #include "core/loader/registry.hpp"
 #include "core/package/reader.hpp"
 #include "core/support/blob.hpp"
+#include "core/support/most_dims.hpp"
 
 namespace optima {
-
-/// Highest rank that is carried.
-constexpr size_t kMostDims = 64;
 
 /// A tensor of the package that subgraphs read or write.
 struct Slot {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
 
@@ -12,7 +13,6 @@ namespace optima {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMostDims = 64;
 
 struct TypeRow {
   std::string_view code;  // without the byte order

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/support/most_dims.hpp"
 #include "core/support/text.hpp"
 #include "core/support/wire.hpp"
 #include "core/tensor_io/element.hpp"
@@ -15,7 +16,6 @@ enum Field : uint32_t {
   kDims = 1, kDataType = 2, kFloatData = 4, kInt32Data = 5, kStringData = 6, kInt64Data = 7, kName = 8, kRawData = 9, kDoubleData = 10,
   kUint64Data = 11, kDataLocation = 14
 };
-constexpr size_t kMostDims = 64;
 
 struct Parsed {
   std::string name;
