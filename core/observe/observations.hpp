@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/observe: what was seen of a model's values over representative data. Also in the runtime library: knows no graph and no plugin.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/observe/histogram.hpp"
+#include "core/support/status.hpp"
+#include "core/tensor_io/tensor.hpp"
+
+namespace optima {
+
+/// What to gather of a value besides its histogram.
+struct Tap {
+  std::string value;
+  int channel_axis = -1;   ///< the axis along which channel_* are gathered; -1 = none. Negative axes are not counted from the end
+  bool gram = false;       ///< XᵀX over channels, for second-order rounding: channels² doubles
+};
+
+/// One value. Sums are integers or sums of doubles in sample order per shard, merged in shard order.
+struct ValueStatistics {
+  Histogram histogram;
+  double moving_min = 0, moving_max = 0;    ///< averages over samples of each sample's extremes, weight 0.01 for the new one (first: 1)
+  uint64_t samples = 0;
+  std::vector<double> channel_sum;          ///< by channel; empty unless asked
+  std::vector<float> channel_max;           ///< largest magnitude by channel
+  uint64_t per_channel = 0;                 ///< elements behind each channel_sum
+  std::vector<double> gram;                 ///< row-major, channels x channels; empty unless asked
+  std::string first_bad;                    ///< name of the first sample with NaN or infinity; empty = none
+
+  double channel_mean(size_t channel) const { return per_channel ? channel_sum[channel] / static_cast<double>(per_channel) : 0; }
+};
+
+/// By value name. One thread at a time.
+class Observations {
+ public:
+  explicit Observations(std::vector<Tap> taps = {});
+
+  /// Adds one sample's tensor of the tap. f32, f16, bf16 and f64; InvalidInput for other types, and when the shape lacks the tap's channel
+  /// axis or its channels changed.
+  Status add(size_t tap, const Tensor& tensor, const std::string& sample);
+  /// As if the other's samples had been added after ours. Requires the same taps.
+  void merge(const Observations& other);
+
+  const std::vector<Tap>& taps() const { return taps_; }
+  /// Null when the value was not tapped.
+  const ValueStatistics* find(const std::string& value) const;
+  uint64_t samples = 0;
+
+ private:
+  std::vector<Tap> taps_;
+  std::vector<ValueStatistics> statistics_;
+  std::map<std::string, size_t> by_name_;
+};
+
+}  // namespace optima
