@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/tail.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 class Grouper {
  public:
-  explicit Grouper(const GraphView& graph) : graph_(graph), entry_(*optima_get_graph(graph.image(), 0)) {
+  Grouper(const GraphView& graph, const Target& target) : graph_(graph), target_(target), entry_(*optima_get_graph(graph.image(), 0)) {
     for (uint32_t i = 0; i < entry_.nodes.count; ++i) nodes_.push_back({graph, optima_get_node(graph.image(), entry_.nodes.first + i)});
     for (uint32_t i = 0; i < entry_.outputs.count; ++i) readers_[*optima_get_index(graph.image(), entry_.outputs.first + i)].push_back(kOutside);
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -30,6 +31,9 @@ class Grouper {
     }
     drop_unused();
     for (size_t i = 0; i < nodes_.size(); ++i)
+      if (!taken_[i] && rows_[i]->lower_unit) unit(i);
+    drop_served();
+    for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->tail != Tails::None) with_tail(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->chains) chain(i);
@@ -38,8 +42,10 @@ class Grouper {
     std::stable_sort(found_.begin(), found_.end(), [](const Members& a, const Members& b) { return a.back() < b.back(); });
     std::vector<Group> out;
     for (const Members& members : found_) {
-      out.push_back({rows_[members.front()], {}});
+      const auto unit = units_.find(members.back());
+      out.push_back({rows_[unit == units_.end() ? members.front() : unit->second.anchor], {}});
       for (const size_t i : members) out.back().nodes.push_back(nodes_[i]);
+      if (unit != units_.end()) out.back().unit = unit->second.unit;
     }
     return out;
   }
@@ -85,6 +91,114 @@ class Grouper {
     return all;
   }
 
+  /// A unit that may end here.
+  struct Ending {
+    Unit unit;
+    Members members;  ///< the operator and what follows it
+  };
+
+  UnitInput input_of(uint32_t value) {
+    UnitInput in{value, {}};
+    const auto maker = graph_.maker(value);
+    if (maker && maker->op() == "DequantizeLinear" && maker->domain().empty()) in.codes = codes_of(*maker);
+    return in;
+  }
+
+  /// One step of a unit's tail, or nothing; what it takes is added to the members.
+  std::optional<UnitStep> step(uint32_t current, Members& members) {
+    const Members next = followers(current);
+    if (next.empty() || !nodes_[next[0]].domain().empty()) return std::nullopt;
+    std::vector<NodeView> views;
+    for (const size_t i : next) views.push_back(nodes_[i]);
+    const NodeView& n = views[0];
+    UnitStep s;
+    if (is_gate(views, current)) {
+      s.act = *activation_of(n);
+      s.act.kind = s.act.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish;
+    } else if (next.size() != 1) {
+      return std::nullopt;
+    } else if (const auto act = activation_of(n); act && n.input(0) == current) {
+      s.act = *act;
+    } else if ((n.op() == "Add" || n.op() == "Mul") && n.input(0) != n.input(1) && n.out_dims(0) == graph_.dims(current)) {
+      s.kind = n.op() == "Add" ? UnitStep::Add : UnitStep::Mul;
+      s.other = input_of(n.input(n.input(0) == current ? 1 : 0));
+    } else {
+      return std::nullopt;
+    }
+    members.insert(members.end(), next.begin(), next.end());
+    return s;
+  }
+
+  /// The only reader of a value, when it is of this operator and not taken.
+  std::optional<size_t> sole(uint32_t value, std::string_view op) {
+    const Members next = followers(value);
+    if (next.size() != 1 || nodes_[next[0]].op() != op || nodes_[next[0]].input(0) != value || !codes_of(nodes_[next[0]])) return std::nullopt;
+    return next[0];
+  }
+
+  /// Every way in which the unit around an operator may end, the shortest first.
+  std::vector<Ending> endings(size_t first) {
+    std::vector<Ending> out{{unit_around(nodes_[first]), {first}}};
+    Ending e = out[0];
+    for (uint32_t current = nodes_[first].output(0);;) {
+      if (const auto q = sole(current, "QuantizeLinear")) {
+        e.members.push_back(*q);
+        Ending closed = e;
+        closed.unit.output = codes_of(nodes_[*q]), closed.unit.out = nodes_[*q].output(0);
+        out.push_back(closed);
+        const auto dq = sole(closed.unit.out, "DequantizeLinear");
+        const auto codes = dq ? codes_of(nodes_[*dq]) : std::nullopt;
+        if (!codes || !codes->same_steps(*closed.unit.output)) return out;
+        e.members.push_back(*dq);
+        e.unit.tail.push_back({UnitStep::Requantize, {}, {}, *closed.unit.output});
+        current = nodes_[*dq].output(0);
+      }
+      auto next = step(current, e.members);
+      if (!next) return out;
+      e.unit.tail.push_back(*next);
+      current = e.unit.out = nodes_[e.members.back()].output(0);
+      out.push_back(e);
+    }
+  }
+
+  void unit(size_t first) {
+    const NodeView& n = nodes_[first];
+    for (uint32_t k = 1; k < n.output_count(); ++k)
+      if (n.has_output(k) && !readers(n.output(k)).empty()) return;
+    std::vector<Ending> ways = endings(first);
+    for (auto e = ways.rbegin(); e != ways.rend(); ++e) {
+      const bool reads_codes = std::any_of(e->unit.inputs.begin(), e->unit.inputs.end(), [](const UnitInput& in) { return in.codes.has_value(); });
+      if ((!reads_codes && !e->unit.output) || !rows_[first]->takes_unit(e->unit, target_)) continue;
+      return take_unit(first, *e);
+    }
+  }
+
+  void take_unit(size_t first, Ending& e) {
+    std::sort(e.members.begin(), e.members.end());
+    const auto serve = [&](const UnitInput& in) {
+      if (!in.codes) return;
+      const NodeView dq = *graph_.maker(in.value);
+      if (std::none_of(e.unit.nodes.begin(), e.unit.nodes.end(), [&](const NodeView& n) { return n.raw == dq.raw; })) e.unit.nodes.push_back(dq);
+      for (const size_t m : e.members) served_.insert({in.value, m});
+    };
+    e.unit.nodes.clear();
+    for (const UnitInput& in : e.unit.inputs) serve(in);
+    for (const UnitStep& s : e.unit.tail) serve(s.other);
+    for (const size_t m : e.members) e.unit.nodes.push_back(nodes_[m]);
+    std::sort(e.unit.nodes.begin(), e.unit.nodes.end(), [](const NodeView& a, const NodeView& b) { return a.raw < b.raw; });
+    units_.emplace(e.members.back(), Found{first, std::move(e.unit)});
+    add(e.members);
+  }
+
+  /// Values that only units read, which read the codes behind them.
+  void drop_served() {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (taken_[i] || nodes_[i].op() != "DequantizeLinear" || !nodes_[i].has_output(0)) continue;
+      const std::vector<size_t>& all = readers(nodes_[i].output(0));
+      taken_[i] = std::all_of(all.begin(), all.end(), [&](size_t r) { return r != kOutside && served_.count({nodes_[i].output(0), r}); });
+    }
+  }
+
   void with_tail(size_t first) {
     Members members{first};
     FusedTail tail;
@@ -116,17 +230,25 @@ class Grouper {
 
   static std::string text(const Refusal& r) { return r.what + " is " + r.found + ", must be " + r.wanted; }
 
+  struct Found {
+    size_t anchor;
+    Unit unit;
+  };
+
   GraphView graph_;
+  const Target& target_;
   const optima_image_graph& entry_;
   std::vector<NodeView> nodes_;
   std::map<uint32_t, std::vector<size_t>> readers_;
   std::vector<const Lowering*> rows_;
   std::vector<bool> taken_;
   std::vector<Members> found_;
+  std::map<size_t, Found> units_;                  // by the last of their members
+  std::set<std::pair<uint32_t, size_t>> served_;   // a float value, and a node that reads its codes instead
 };
 
 }  // namespace
 
-std::vector<Group> group_nodes(const GraphView& graph) { return Grouper(graph).run(); }
+std::vector<Group> group_nodes(const GraphView& graph, const Target& target) { return Grouper(graph, target).run(); }
 
 }  // namespace optima::llvm_cpu

@@ -12,10 +12,11 @@ namespace optima::llvm_cpu {
 struct Group {
   const Lowering* lowering = nullptr;
   std::vector<NodeView> nodes;
+  std::optional<Unit> unit{};  ///< set: `lowering->lower_unit` gets it
 };
 
 /// Graph 0 cut into groups, in an order in which every group finds its operands made. Nodes that nothing uses are left out.
 /// Throws sdk::Error(OPTIMA_UNSUPPORTED, node) for a node that judge() refuses.
-std::vector<Group> group_nodes(const GraphView& graph);
+std::vector<Group> group_nodes(const GraphView& graph, const Target& target);
 
 }  // namespace optima::llvm_cpu

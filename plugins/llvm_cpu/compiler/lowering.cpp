@@ -53,9 +53,12 @@ Refusal judge(const NodeView& node) {
   return row->check ? row->check(node) : Refusal();
 }
 
+int64_t last_channels(int64_t channels) { return channels <= 4 ? 4 : (channels + 15) / 16 * 16; }
+
 int64_t elements(const Dims& dims, Layout layout, const Target& target) {
   if (layout == Layout::Plain) return count(dims);
   Dims padded = dims;
+  if (layout == Layout::Last) return dims[1] ? count(dims) / dims[1] * last_channels(dims[1]) : 0;
   padded[1] = (dims[1] + target.vector_width - 1) / target.vector_width * target.vector_width;
   return count(padded);
 }

@@ -14,6 +14,7 @@
 #include "plugins/llvm_cpu/compiler/node.hpp"
 #include "plugins/llvm_cpu/compiler/op.hpp"
 #include "plugins/llvm_cpu/compiler/signature.hpp"
+#include "plugins/llvm_cpu/compiler/unit.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -35,8 +36,11 @@ struct Target {
   int64_t vector_width = 16;  ///< VL: floats per vector
   int64_t registers = 32;     ///< vector registers
   int64_t threads = 1;        ///< for cost estimates only: results never depend on it
+  bool is_arm() const { return triple.starts_with("aarch64"); }
 };
 
+/// Channels of a pixel in Layout::Last, those that hold anything included: 4 up to 4 channels, else whole groups of 16.
+int64_t last_channels(int64_t channels);
 /// Floats (elements) that the value occupies in this layout, lanes past the last channel included.
 int64_t elements(const Dims& dims, Layout layout, const Target& target);
 /// [N][ceil(C / VL)][spatial...][VL]. Requires rank 3 to 5.
@@ -61,6 +65,10 @@ struct Lowering {
   bool chains = false;                       ///< element-wise: may be fused with neighbours into one kernel
   Tails tail = Tails::None;                  ///< takes what follows it as a tail: `lower` gets the node and those of compiler/tail.hpp
   std::string_view domain = "";
+  /// Units on codes. takes_unit: lower_unit can do this one; asked with the longest tail first, then with shorter ones; when it takes none,
+  /// the nodes are lowered one by one, in floats. Both null: the operator has no kernel on codes.
+  bool (*takes_unit)(const Unit&, const Target&) = nullptr;
+  void (*lower_unit)(const Unit&, LowerContext&) = nullptr;
 };
 
 /// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.
@@ -87,6 +95,8 @@ class LowerContext {
 
   /// The layout in which the value exists already (Plain for graph inputs and constants).
   virtual Layout layout(uint32_t value) const = 0;
+  /// Elements from pixel to pixel of the value in Layout::Last: last_channels(), or more where it is a part of a concatenation.
+  virtual int64_t pixel(uint32_t value) const = 0;
   /// A pointer to the value in this layout; emits a conversion when it exists only in the other one. Constants work too.
   virtual Operand read(uint32_t value, Layout layout = Layout::Plain) = 0;
   /// A pointer to where the op puts the value. Once per value, before the emit().

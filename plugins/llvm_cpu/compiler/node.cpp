@@ -2,6 +2,8 @@
 // llvm_cpu/compiler: see node.hpp.
 #include "plugins/llvm_cpu/compiler/node.hpp"
 
+#include <cstring>
+
 #include "optima/plugin/graph.hpp"
 
 namespace optima::llvm_cpu {
@@ -14,6 +16,16 @@ std::vector<T> widened(std::string_view bytes) {
     From v;
     std::memcpy(&v, bytes.data() + at, sizeof v);
     out.push_back(static_cast<T>(v));
+  }
+  return out;
+}
+
+/// Two elements a byte, the first one in the low half.
+std::vector<int32_t> nibbles(std::string_view bytes, int64_t count, bool is_signed) {
+  std::vector<int32_t> out;
+  for (int64_t i = 0; i < count && i / 2 < static_cast<int64_t>(bytes.size()); ++i) {
+    const int32_t bits = static_cast<uint8_t>(bytes[static_cast<size_t>(i / 2)]) >> (i % 2 ? 4 : 0) & 15;
+    out.push_back(is_signed && bits > 7 ? bits - 16 : bits);
   }
   return out;
 }
@@ -65,6 +77,27 @@ std::optional<std::vector<float>> GraphView::floats(uint32_t v) const {
   const auto all = bytes(v);
   if (!all || dtype(v) != OPTIMA_F32) return std::nullopt;
   return widened<float, float>(*all);
+}
+
+std::optional<std::vector<int32_t>> GraphView::small_integers(uint32_t v) const {
+  const auto all = bytes(v);
+  if (!all) return std::nullopt;
+  switch (dtype(v)) {
+    case OPTIMA_U8: return widened<int32_t, uint8_t>(*all);
+    case OPTIMA_I8: return widened<int32_t, int8_t>(*all);
+    case OPTIMA_U16: return widened<int32_t, uint16_t>(*all);
+    case OPTIMA_I16: return widened<int32_t, int16_t>(*all);
+    case OPTIMA_I32: return widened<int32_t, int32_t>(*all);
+    case OPTIMA_U4:
+    case OPTIMA_I4: return nibbles(*all, count(dims(v)), dtype(v) == OPTIMA_I4);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<NodeView> GraphView::maker(uint32_t v) const {
+  const uint32_t index = value(v).producer;
+  if (index == OPTIMA_NONE) return std::nullopt;
+  return NodeView{*this, optima_get_node(image(), index)};
 }
 
 bool GraphView::is_static(uint32_t v) const {

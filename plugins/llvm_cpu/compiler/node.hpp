@@ -18,6 +18,8 @@ int64_t count(const Dims& dims);
 /// "[1,3,224,224]"
 std::string to_text(const Dims& dims);
 
+struct NodeView;
+
 /// The graph behind the node views. Values are named by their index in the image.
 struct GraphView {
   const optima_graph* raw;
@@ -33,6 +35,10 @@ struct GraphView {
   /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT), or nothing.
   std::optional<std::vector<int64_t>> integers(uint32_t v) const;
   std::optional<std::vector<float>> floats(uint32_t v) const;
+  /// The elements of a constant of 8, 16 or 32 bits, or packed in 4, or nothing.
+  std::optional<std::vector<int32_t>> small_integers(uint32_t v) const;
+  /// The node that makes the value, or nothing: an input or a constant.
+  std::optional<NodeView> maker(uint32_t v) const;
   /// Ranked and every dim known.
   bool is_static(uint32_t v) const;
 };

@@ -23,8 +23,9 @@
 namespace optima::llvm_cpu {
 
 /// How a value lies in memory. Plain: row-major as ONNX counts. Blocked: rank 3 to 5 only, [N][ceil(C / VL)][spatial...][VL]
-/// with VL = Target::vector_width; lanes past the last channel hold anything, NaN included.
-enum class Layout : uint8_t { Plain, Blocked };
+/// with VL = Target::vector_width; lanes past the last channel hold anything, NaN included. Last: rank 3 to 5, channels last,
+/// [N][spatial...][LowerContext::pixel()]; elements past the last channel hold anything; 8-bit codes as as_last() has them.
+enum class Layout : uint8_t { Plain, Blocked, Last };
 
 /// The words of a template's literals. Does not compile for a struct with padding.
 template <class Literals>

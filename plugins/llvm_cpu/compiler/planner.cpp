@@ -26,12 +26,13 @@ class Planner : public LowerContext {
       : graph_(graph), target_(target), options_(options), entry_(*optima_get_graph(graph.image(), 0)) {}
 
   Draft run() {
-    const std::vector<Group> groups = group_nodes(graph_);
+    const std::vector<Group> groups = group_nodes(graph_, target_);
     in_place_ = concats_in_place(groups, graph_, target_);
     take_inputs();
     for (const Group& g : groups) {
       group_ = &g;
-      g.lowering->lower(g.nodes, *this);
+      if (g.unit) g.lowering->lower_unit(*g.unit, *this);
+      else g.lowering->lower(g.nodes, *this);
     }
     group_ = nullptr;
     give_outputs();
@@ -45,8 +46,14 @@ class Planner : public LowerContext {
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
   Layout layout(uint32_t value) const override {
-    const auto at = made_.find({value, Layout::Plain});
-    return at == made_.end() && made_.count({value, Layout::Blocked}) ? Layout::Blocked : Layout::Plain;
+    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last})
+      if (made_.count({value, l})) return l;
+    return Layout::Plain;
+  }
+
+  int64_t pixel(uint32_t value) const override {
+    const Dims dims = graph_.dims(value);
+    return last_channels(dims[1]);
   }
 
   Operand read(uint32_t value, Layout layout) override {
@@ -160,6 +167,7 @@ class Planner : public LowerContext {
 
   Operand read_constant(uint32_t value, Layout layout) {
     const Dims dims = graph_.dims(value);
+    if (layout == Layout::Last) return convert_last(value, layout);
     if (layout == Layout::Plain) return made_[{value, layout}] = packed(value, {}, nullptr);
     Pack p;
     p.kind = Pack::Channels, p.vector_width = target_.vector_width;
@@ -168,7 +176,31 @@ class Planner : public LowerContext {
     return made_[{value, layout}] = packed(value, p, nullptr);
   }
 
+  /// From Last to Plain or back: bytes of 8-bit codes may change their sign.
+  Operand convert_last(uint32_t value, Layout layout) {
+    const Operand source = read(value, layout == Layout::Plain ? Layout::Last : Layout::Plain);
+    const Dims dims = graph_.dims(value);
+    const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), bytes = optima_dtype_bits(graph_.dtype(value)) / 8;
+    Operand to = fresh(value, layout);
+    made_[{value, layout}] = to;
+    to.written = true;
+    Op op;
+    const int64_t flip = flips(graph_.dtype(value), target_) ? 0x80 : 0;
+    if (layout == Layout::Plain) op.kernel = k::FromLast{.bytes = bytes, .C = dims[1], .P = pixels, .pixel = pixel(value), .flip = flip};
+    else op.kernel = k::ToLast{.bytes = bytes, .C = dims[1], .P = pixels, .pixel = pixel(value), .flip = flip};
+    op.args = {source, to};
+    op.units = dims[0] * ((pixels + k::kStrip - 1) / k::kStrip);
+    op.work = elements(dims, Layout::Last, target_);
+    draft_.moved += elements(dims, Layout::Last, target_) * bytes / 4;
+    op.label = layout == Layout::Plain ? "from channels last" : "to channels last";
+    emit(std::move(op));
+    return made_[{value, layout}];
+  }
+
   Operand convert(uint32_t value, Layout layout) {
+    if (layout == Layout::Last || (layout == Layout::Plain && !made_.count({value, Layout::Blocked}) && made_.count({value, Layout::Last})))
+      return convert_last(value, layout);
+    if (layout == Layout::Blocked && made_.count({value, Layout::Last}) && !made_.count({value, Layout::Plain})) convert_last(value, Layout::Plain);
     const Layout from = layout == Layout::Plain ? Layout::Blocked : Layout::Plain;
     const auto source = made_.find({value, from});
     if (source == made_.end()) fail("is read before it is made", value);

@@ -27,7 +27,9 @@ std::optional<Activation> clip(const NodeView& n) {
   return lo && hi ? std::optional<Activation>({k::Act::Clip, *lo, *hi}) : std::nullopt;
 }
 
-std::optional<Activation> activation(const NodeView& n) {
+}  // namespace
+
+std::optional<Activation> activation_of(const NodeView& n) {
   const std::string_view op = n.op();
   if (op == "Relu") return Activation{k::Act::Relu, 0, 0};
   if (op == "Clip") return clip(n);
@@ -40,6 +42,8 @@ std::optional<Activation> activation(const NodeView& n) {
   if (op == "Mish") return Activation{k::Act::Mish, 0, 0};
   return std::nullopt;
 }
+
+namespace {
 
 /// The other operand of a binary node that reads `current` once and gives current's shape without broadcasting.
 uint32_t partner(const NodeView& n, uint32_t current) {
@@ -69,15 +73,14 @@ bool normalises_by_constants(const NodeView& n) {
   return true;
 }
 
-/// v * sigmoid(v) and v * hard sigmoid(v), written as two nodes.
+}  // namespace
+
 bool is_gate(std::span<const NodeView> next, uint32_t current) {
   if (next.size() < 2 || next[1].op() != "Mul" || (next[0].op() != "Sigmoid" && next[0].op() != "HardSigmoid")) return false;
   const uint32_t gate = next[0].output(0);
   return next[1].input_count() == 2 && ((next[1].input(0) == current && next[1].input(1) == gate) ||
                                         (next[1].input(1) == current && next[1].input(0) == gate));
 }
-
-}  // namespace
 
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
@@ -88,11 +91,11 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
     return 1;
   }
   if (act.kind == k::Act::None && is_gate(next, current)) {
-    const Activation a = *activation(n);
+    const Activation a = *activation_of(n);
     act = {a.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish, a.lo, a.hi};
     return 2;
   }
-  if (const auto a = activation(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
+  if (const auto a = activation_of(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
     act = *a;
     return 1;
   }

@@ -3,6 +3,7 @@
 // The same rules group the nodes and tell the lowering what the group means.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct FusedTail {
   /// As literals of a kernel; biased: it gets a bias operand.
   k::Tail literals(bool biased) const;
 };
+
+/// The activation that a node is by itself, on its input 0.
+std::optional<k::Activation> activation_of(const NodeView& node);
+/// v * sigmoid(v) or v * hard sigmoid(v) of `current`, written as these two nodes.
+bool is_gate(std::span<const NodeView> next, uint32_t current);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

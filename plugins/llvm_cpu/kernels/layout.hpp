@@ -23,6 +23,15 @@ struct JoinChannels {
   static constexpr char entry[] = "k_join_channels";
   int64_t C, at, P, whole_image;
 };
+/// Elements of `bytes` bytes; `pixel`: elements from pixel to pixel of the channels-last side; `flip` is xored to each byte.
+struct ToLast {
+  static constexpr char entry[] = "k_to_last";
+  int64_t bytes, C, P, pixel, flip;
+};
+struct FromLast {
+  static constexpr char entry[] = "k_from_last";
+  int64_t bytes, C, P, pixel, flip;
+};
 
 }  // namespace k
 
@@ -71,6 +80,46 @@ TEMPLATE(k_from_blocked, FromBlocked, l) {
     float* out = (float*)args[1] + (s.n * l.C + s.b * VL) * l.P + s.p0;
     ROLL for (idx i = 0; i < s.lanes; i++) ROLL for (idx p = 0; p < s.pixels; p++) out[i * l.P + p] = in[p * VL + i];
   }
+}
+
+namespace k {
+
+/// Strips of kStrip pixels of all channels: for (pixel, channel) of strip u, f(plain element, element in channels-last order).
+template <class F>
+INL void last_strip(idx u, idx C, idx P, idx pixel, F f) {
+  const idx strips = cdiv(P, kStrip), n = u / strips, p0 = u % strips * kStrip, p1 = imin(P, p0 + kStrip);
+  for (idx c = 0; c < C; c++)
+    for (idx p = p0; p < p1; p++) f((n * C + c) * P + p, (n * P + p) * pixel + c);
+}
+template <class L, class F>
+INL void last_elements(const L& l, F f) {
+  if (l.bytes == 1) f((unsigned char)l.flip);
+  else if (l.bytes == 2) f((unsigned short)0);
+  else f(0u);
+}
+
+}  // namespace k
+
+/// args: plain, channels last. units = N * ceil(P / kStrip). Elements past C are left as they are.
+TEMPLATE(k_to_last, ToLast, l) {
+  k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
+    using T = decltype(flip);
+    const T* in = (const T*)args[0];
+    T* out = (T*)args[1];
+    ROLL for (int64_t u = u0; u < u1; u++)
+      k::last_strip(u, l.C, l.P, l.pixel, [&](int64_t plain, int64_t last) __attribute__((always_inline)) { out[last] = (T)(in[plain] ^ flip); });
+  });
+}
+
+/// args: channels last, plain. units as above.
+TEMPLATE(k_from_last, FromLast, l) {
+  k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
+    using T = decltype(flip);
+    const T* in = (const T*)args[0];
+    T* out = (T*)args[1];
+    ROLL for (int64_t u = u0; u < u1; u++)
+      k::last_strip(u, l.C, l.P, l.pixel, [&](int64_t plain, int64_t last) __attribute__((always_inline)) { out[plain] = (T)(in[last] ^ flip); });
+  });
 }
 
 /// args: from, to; units = pieces of kCopyPiece bytes of `bytes`.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see unit.hpp.
+#include "plugins/llvm_cpu/compiler/unit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+std::optional<std::vector<int32_t>> zeros(const NodeView& n, size_t count) {
+  if (!n.has_input(2)) return std::vector<int32_t>(count, 0);
+  const auto all = n.graph.small_integers(n.input(2));
+  return all && all->size() == count ? all : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Codes> codes_of(const NodeView& n) {
+  const bool makes = n.op() == "QuantizeLinear";
+  if (!makes && n.op() != "DequantizeLinear") return std::nullopt;
+  const auto scale = n.has_input(1) ? n.graph.floats(n.input(1)) : std::nullopt;
+  if (!scale || scale->empty()) return std::nullopt;
+  for (const float s : *scale)
+    if (!(s > 0) || !std::isfinite(s)) return std::nullopt;
+  const auto zero = zeros(n, scale->size());
+  if (!zero) return std::nullopt;
+  Codes c;
+  c.value = makes ? n.output(0) : n.input(0);
+  c.dtype = n.graph.dtype(c.value), c.scale = *scale, c.zero = *zero;
+  c.block = n.integer("block_size", 0);
+  const auto rank = static_cast<int64_t>(n.in_dims(0).size());
+  const int64_t axis = n.integer("axis", 1);
+  if (c.block || scale->size() > 1) c.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
+  return c;
+}
+
+Unit unit_around(const NodeView& op) {
+  Unit u{op, {}, {}, {}, op.output(0), {}};
+  for (uint32_t k = 0; k < op.input_count(); ++k) {
+    UnitInput in{op.input(k), {}};
+    if (in) {
+      if (const auto maker = op.graph.maker(in.value)) {
+        in.codes = maker->op() == "DequantizeLinear" && maker->domain().empty() ? codes_of(*maker) : std::nullopt;
+        if (in.codes) u.nodes.push_back(*maker);
+      }
+    }
+    u.inputs.push_back(in);
+  }
+  u.nodes.push_back(op);
+  return u;
+}
+
+bool flips(int32_t dtype, const Target& target) { return dtype == (target.is_arm() ? OPTIMA_U8 : OPTIMA_I8); }
+
+Codes as_last(Codes codes, const Target& target) {
+  if (!flips(codes.dtype, target)) return codes;
+  const bool to_signed = codes.dtype == OPTIMA_U8;
+  codes.dtype = to_signed ? OPTIMA_I8 : OPTIMA_U8;
+  for (int32_t& z : codes.zero) z += to_signed ? -128 : 128;
+  return codes;
+}
+
+}  // namespace optima::llvm_cpu

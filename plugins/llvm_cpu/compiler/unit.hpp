@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: a quantized unit: one operator with the DequantizeLinear nodes that it reads, what follows it alone, and the
+// QuantizeLinear at its end, as one kernel on codes sees them. Operators that quantize by themselves (QLinearConv) make units, too.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/node.hpp"
+#include "plugins/llvm_cpu/kernels/parts/tail.hpp"
+
+namespace optima::llvm_cpu {
+
+struct Target;
+struct Lowering;
+
+/// How a value's reals are codes: real = (code - zero) * scale.
+struct Codes {
+  uint32_t value = OPTIMA_NONE;  ///< that holds the codes
+  int32_t dtype = OPTIMA_UNDEFINED;
+  std::vector<float> scale;      ///< one; one per index of `axis`; or, with `block`, row-major over the shape with that axis divided up
+  std::vector<int32_t> zero;     ///< as many as scales
+  int axis = -1;                 ///< -1 = one scale for all
+  int64_t block = 0;
+  bool is_scalar() const { return scale.size() == 1 && block == 0; }
+  bool same_steps(const Codes& o) const { return dtype == o.dtype && scale == o.scale && zero == o.zero && axis == o.axis && block == o.block; }
+};
+/// What a QuantizeLinear makes, or a DequantizeLinear reads; nothing unless scale and zero point are constants that are here, of f32, finite
+/// and above 0.
+std::optional<Codes> codes_of(const NodeView& node);
+
+/// An operand of the operator, or of a step of its tail.
+struct UnitInput {
+  uint32_t value = OPTIMA_NONE;  ///< what the operator reads; OPTIMA_NONE = absent. Not made when it has codes and they serve everybody
+  std::optional<Codes> codes;    ///< of the DequantizeLinear that makes it
+  explicit operator bool() const { return value != OPTIMA_NONE; }
+};
+
+/// What happens to a result, in floats, before it is stored.
+struct UnitStep {
+  enum Kind : uint8_t { Activate, Add, Mul, Requantize } kind = Activate;
+  k::Activation act{k::Act::None, 0, 0};
+  UnitInput other{};  ///< of Add and Mul: broadcasts to the result
+  Codes codes{};      ///< of Requantize: QuantizeLinear, then DequantizeLinear, with both roundings
+};
+
+struct Unit {
+  NodeView op;                    ///< whose attributes count; its operands are `inputs`
+  std::vector<UnitInput> inputs;  ///< by position of the float operator (Conv, MatMul, ...), absent ones included
+  std::vector<UnitStep> tail;
+  std::optional<Codes> output;    ///< none: floats
+  uint32_t out = OPTIMA_NONE;     ///< the value that is stored, codes or floats
+  std::vector<NodeView> nodes;    ///< all that it computes, ascending; a DequantizeLinear may be in several units
+};
+
+/// The unit around `op` as the graph has it without its tail and end: inputs with their codes; out is the operator's output.
+Unit unit_around(const NodeView& op);
+
+/// Codes as they lie in Layout::Last: 8-bit codes are unsigned where the target multiplies unsigned by signed bytes (x86-64), signed where
+/// it multiplies signed ones (AArch64). The other kind lies with its top bit flipped; its zero point moves along. Others lie as they are.
+bool flips(int32_t dtype, const Target& target);
+Codes as_last(Codes codes, const Target& target);
+
+}  // namespace optima::llvm_cpu
