@@ -32,6 +32,9 @@ class Histogram {
   bool operator==(const Histogram&) const = default;
 
  private:
+  void add_chunk(std::span<const float> values);
+  void add_finite_of(std::span<const float> values);
+  void widen(float low, float high);
   void grow(int exponent);
 
   std::array<uint64_t, kBins> bins_{};

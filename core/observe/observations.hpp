@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "core/observe/exact_sum.hpp"
 #include "core/observe/histogram.hpp"
 #include "core/support/status.hpp"
 #include "core/tensor_io/tensor.hpp"
 
 namespace optima {
+
+struct ChannelView;
 
 /// What to gather of a value besides its histogram.
 struct Tap {
@@ -21,7 +24,8 @@ struct Tap {
   bool gram = false;       ///< XᵀX over channels, for second-order rounding: channels² doubles
 };
 
-/// One value. Sums are integers or sums of doubles in sample order per shard, merged in shard order.
+/// One value. Nothing depends on the order of samples or on how they were divided, but moving_*, which follows the order of samples, and gram,
+/// whose doubles are added in the order of adding and merging. Within a tensor sums are of doubles, over tensors they are exact.
 struct ValueStatistics {
   Histogram histogram;
   double moving_min = 0, moving_max = 0;    ///< averages over samples of each sample's extremes, weight 0.01 for the new one (first: 1)
@@ -45,6 +49,9 @@ class Observations {
   Status add(size_t tap, const Tensor& tensor, const std::string& sample);
   /// As if the other's samples had been added after ours. Requires the same taps.
   void merge(const Observations& other);
+  /// Says in which order the samples stand: the i-th that was added is the place[i]-th. Only moving_* follows it. Every tap that was not given
+  /// exactly that many samples is left as it is.
+  void reorder(std::span<const uint64_t> place);
 
   const std::vector<Tap>& taps() const { return taps_; }
   /// Null when the value was not tapped.
@@ -52,8 +59,23 @@ class Observations {
   uint64_t samples = 0;
 
  private:
+  /// Finite extremes of one sample, if it has any.
+  struct SampleRange {
+    bool any = false;
+    float low = 0, high = 0;
+  };
+  /// What the figures of one value are made from.
+  struct Memory {
+    std::vector<SampleRange> extremes;  ///< by sample
+    std::vector<ExactSum> sums;         ///< by channel
+  };
+  Status add_floats(size_t tap, const Tensor& tensor, const std::string& sample);
+  void add_channels(size_t tap, std::span<const float> values, const ChannelView& view);
+  void average(size_t tap, size_t first);
+
   std::vector<Tap> taps_;
   std::vector<ValueStatistics> statistics_;
+  std::vector<Memory> memories_;
   std::map<std::string, size_t> by_name_;
 };
 
