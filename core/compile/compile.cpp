@@ -161,6 +161,41 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
   return plugin_error(cat("gave up after ", kMostAttempts, " splits: plugins keep refusing nodes that they had accepted"));
 }
 
+/// Passes and placement of a graph that was read, or made.
+Result<Planned> plan_read(Planned out, const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+  Stopwatch watch;
+  passes::PassOptions options = request.passes;
+  options.own_operators = own_operators(registry);
+  OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), options));
+  out.timings.passes_ms = watch.lap();
+  tell(progress, 0, "asking the plugins and splitting");
+  if (!request.plan.empty()) {
+    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
+    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
+  } else {
+    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
+  }
+  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
+  OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));
+  out.timings.plan_ms = watch.lap();
+  return out;
+}
+
+/// Every subgraph by its plugin, then the package.
+Result<Compilation> compile_planned(Planned planned, const CompileRequest& request, Registry& registry, const ProgressReport& progress) {
+  Compilation out;
+  out.planned = std::move(planned);
+  Stopwatch watch;
+  OPTIMA_ASSIGN(PackageWriter writer, PackageWriter::create({request.out, out.planned.graph.model_name, request.replace}));
+  OPTIMA_ASSIGN(detail::BuildResult built, build(request, out.planned, registry, writer, progress));
+  for (const detail::BuiltSubgraph& s : built.subgraphs) out.subgraph_ms.push_back(s.ms);
+  out.planned.timings.compile_ms = watch.lap();
+  tell(progress, 1, "writing the package");
+  OPTIMA_ASSIGN(out.package, detail::write_package(request, out.planned, registry, std::move(built), std::move(writer)));
+  out.planned.timings.package_ms = watch.lap();
+  return out;
+}
+
 }  // namespace
 
 std::vector<DeviceSettings> device_settings(const Config& config) {
@@ -192,35 +227,24 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
-  passes::PassOptions options = request.passes;
-  options.own_operators = own_operators(registry);
-  OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), options));
-  out.timings.passes_ms = watch.lap();
-  tell(progress, 0, "asking the plugins and splitting");
-  if (!request.plan.empty()) {
-    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
-    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
-  } else {
-    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
-  }
-  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
-  OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));
-  out.timings.plan_ms = watch.lap();
-  return out;
+  return plan_read(std::move(out), request, registry, progress);
+}
+
+Result<Planned> plan_graph(Graph graph, const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+  Planned out;
+  OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
+  out.graph = std::move(graph);
+  return plan_read(std::move(out), request, registry, progress);
 }
 
 Result<Compilation> compile_model(const CompileRequest& request, Registry& registry, const ProgressReport& progress) {
-  Compilation out;
-  OPTIMA_ASSIGN(out.planned, plan_model(request.plan, registry, progress));
-  Stopwatch watch;
-  OPTIMA_ASSIGN(PackageWriter writer, PackageWriter::create({request.out, out.planned.graph.model_name, request.replace}));
-  OPTIMA_ASSIGN(detail::BuildResult built, build(request, out.planned, registry, writer, progress));
-  for (const detail::BuiltSubgraph& s : built.subgraphs) out.subgraph_ms.push_back(s.ms);
-  out.planned.timings.compile_ms = watch.lap();
-  tell(progress, 1, "writing the package");
-  OPTIMA_ASSIGN(out.package, detail::write_package(request, out.planned, registry, std::move(built), std::move(writer)));
-  out.planned.timings.package_ms = watch.lap();
-  return out;
+  OPTIMA_ASSIGN(Planned planned, plan_model(request.plan, registry, progress));
+  return compile_planned(std::move(planned), request, registry, progress);
+}
+
+Result<Compilation> compile_graph(Graph graph, const CompileRequest& request, Registry& registry, const ProgressReport& progress) {
+  OPTIMA_ASSIGN(Planned planned, plan_graph(std::move(graph), request.plan, registry, progress));
+  return compile_planned(std::move(planned), request, registry, progress);
 }
 
 }  // namespace optima

@@ -67,6 +67,8 @@ struct Planned {
 
 /// Model -> graph -> passes -> wishes -> plan. Writes nothing.
 Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
+/// The same of a graph in memory, which plan_model() may have had before; `model`, `name` and `import` are not read.
+Result<Planned> plan_graph(Graph graph, const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
 
 struct CompileRequest {
   PlanRequest plan;
@@ -87,5 +89,7 @@ struct Compilation {
 /// plan_model, then every subgraph by its plugin, then the package. When a plugin refuses a node while compiling, the node is
 /// taken from it, the graph is split again, and plan.notes says so. On failure nothing remains on disk.
 Result<Compilation> compile_model(const CompileRequest& request, Registry& registry, const ProgressReport& progress = {});
+/// The same after plan_graph(); the package is OUT/<graph.model_name>.
+Result<Compilation> compile_graph(Graph graph, const CompileRequest& request, Registry& registry, const ProgressReport& progress = {});
 
 }  // namespace optima
