@@ -32,6 +32,8 @@ class Samples {
   std::string name(uint64_t sample) const;
   /// The form that was found, for people: "folder of .npz", "SNPE list", ...
   std::string form() const;
+  /// Sizes of the sample's inputs, by headers.
+  Result<std::vector<std::vector<int64_t>>> shapes(uint64_t sample) const;
   /// One tensor per model input, in its order, checked against what the model wants. The same sample gives the same bytes each time.
   Result<std::vector<Tensor>> read(uint64_t sample) const;
   /// Hexadecimal SHA-256 over names and contents of everything that read() would give. Reads all.

@@ -2,6 +2,7 @@
 #include "core/tensor_io/image.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -63,9 +64,9 @@ Status check_color(const std::string& color, int64_t channels) {
   return good ? Status() : usage_error(cat("found --color ", quote(color), ", wanted ", channels == 1 ? "GRAY for one channel" : "RGB or BGR for three channels"));
 }
 
-Result<Size> resized_size(const stb::Pixels& from, const Layout& layout, const ImageOptions& options, const Size& crop) {
+Result<Size> resized_size(const Size& from, const Layout& layout, const ImageOptions& options, const Size& crop) {
   if (options.resize.empty()) {
-    if (!options.crop.empty() && from.width >= crop.width && from.height >= crop.height) return Size{from.width, from.height};
+    if (!options.crop.empty() && from.width >= crop.width && from.height >= crop.height) return from;
     return Size{layout.width > 0 ? static_cast<int>(layout.width) : from.width, layout.height > 0 ? static_cast<int>(layout.height) : from.height};
   }
   OPTIMA_ASSIGN(Size s, parse_size(options.resize, "--resize"));
@@ -74,9 +75,29 @@ Result<Size> resized_size(const stb::Pixels& from, const Layout& layout, const I
   return Size{std::max(1, static_cast<int>(std::lround(from.width * scale))), std::max(1, static_cast<int>(std::lround(from.height * scale)))};
 }
 
-Result<stb::Pixels> crop_middle(stb::Pixels from, const Size& to) {
-  if (to.width > from.width || to.height > from.height)
-    return usage_error(cat("found --crop ", to.width, "x", to.height, " of a picture of ", from.width, "x", from.height, ", wanted a smaller one"));
+// A picture of some size on its way into the input.
+struct Sizes {
+  Size resized, cropped;
+};
+
+Result<Sizes> sizes_of(const Size& from, const Layout& layout, const ImageOptions& options) {
+  Size crop;
+  if (!options.crop.empty()) {
+    OPTIMA_ASSIGN(crop, parse_size(options.crop, "--crop"));
+    if (!crop.height) crop.height = crop.width;
+  }
+  OPTIMA_ASSIGN(const Size size, resized_size(from, layout, options, crop));
+  if (size.width > kLongestSide || size.height > kLongestSide)
+    return usage_error(cat("found a picture of ", size.width, "x", size.height, " after resizing, wanted sides up to ", kLongestSide));
+  if (!crop.width) crop = size;
+  if (crop.width > size.width || crop.height > size.height)
+    return usage_error(cat("found --crop ", crop.width, "x", crop.height, " of a picture of ", size.width, "x", size.height, ", wanted a smaller one"));
+  if ((layout.width > 0 && layout.width != crop.width) || (layout.height > 0 && layout.height != crop.height))
+    return usage_error(cat("the picture is ", crop.width, "x", crop.height, " after --resize and --crop, wanted ", layout.width, "x", layout.height));
+  return Sizes{size, crop};
+}
+
+stb::Pixels crop_middle(const stb::Pixels& from, const Size& to) {
   stb::Pixels out{to.width, to.height, from.channels, {}};
   const auto c = static_cast<size_t>(from.channels);
   const auto left = static_cast<size_t>((from.width - to.width) / 2), top = static_cast<size_t>((from.height - to.height) / 2);
@@ -121,23 +142,36 @@ void write_pixels(Tensor& t, const stb::Pixels& p, const Layout& layout, const I
 Result<stb::Pixels> prepare(const std::string& path, const Layout& layout, const ImageOptions& options, ImageFacts& facts) {
   OPTIMA_ASSIGN(const Blob file, map_file(expand_home(path)));
   OPTIMA_ASSIGN(stb::Pixels pixels, stb::decode_image({file.data, file.size}, static_cast<int>(layout.channels), quote(path)));
+  OPTIMA_ASSIGN(const Sizes sizes, sizes_of({pixels.width, pixels.height}, layout, options));
   facts.width = pixels.width, facts.height = pixels.height;
-  Size crop;
-  if (!options.crop.empty()) {
-    OPTIMA_ASSIGN(crop, parse_size(options.crop, "--crop"));
-    if (!crop.height) crop.height = crop.width;
-  }
-  OPTIMA_ASSIGN(const Size size, resized_size(pixels, layout, options, crop));
-  if (size.width > kLongestSide || size.height > kLongestSide) return usage_error(cat("found a picture of ", size.width, "x", size.height, " after resizing, wanted sides up to ", kLongestSide));
-  if (size.width != pixels.width || size.height != pixels.height) {
-    OPTIMA_ASSIGN(pixels, stb::resize(pixels, size.width, size.height));
+  if (sizes.resized.width != pixels.width || sizes.resized.height != pixels.height) {
+    OPTIMA_ASSIGN(pixels, stb::resize(pixels, sizes.resized.width, sizes.resized.height));
   }
   facts.resized_width = pixels.width, facts.resized_height = pixels.height;
-  if (crop.width) {
-    OPTIMA_ASSIGN(pixels, crop_middle(std::move(pixels), crop));
-  }
+  if (!options.crop.empty()) pixels = crop_middle(pixels, sizes.cropped);
   facts.input_width = pixels.width, facts.input_height = pixels.height;
   return pixels;
+}
+
+/// Where the picture goes, if input and options go together.
+Result<Layout> checked_layout(const TensorInfo& wanted, const ImageOptions& options) {
+  if (wanted.dtype != OPTIMA_F32 && wanted.dtype != OPTIMA_U8)
+    return invalid_input(cat("input ", quote(wanted.name), " is ", dtype_name(wanted.dtype), ", wanted float32 or uint8 for a picture"));
+  if (wanted.dtype == OPTIMA_U8 && !(options.mean.empty() && options.std.empty()))
+    return usage_error(cat("--mean and --std are for float inputs, but input ", quote(wanted.name), " is uint8 and gets the picture's bytes as they are"));
+  OPTIMA_ASSIGN(const Layout layout, layout_of(wanted, options));
+  OPTIMA_RETURN_IF_ERROR(check_color(options.color, layout.channels));
+  OPTIMA_RETURN_IF_ERROR(check_channels(options.mean, layout.channels, "--mean"));
+  OPTIMA_RETURN_IF_ERROR(check_channels(options.std, layout.channels, "--std"));
+  if (std::find(options.std.begin(), options.std.end(), 0.0) != options.std.end()) return usage_error("found 0 in --std, wanted numbers other than 0");
+  return layout;
+}
+
+std::vector<int64_t> shape_of(const TensorInfo& wanted, const Layout& layout, int64_t width, int64_t height) {
+  std::vector<int64_t> out(wanted.shape.size() - 3, 1);
+  const auto axes = layout.channels_first ? std::array{layout.channels, height, width} : std::array{height, width, layout.channels};
+  out.insert(out.end(), axes.begin(), axes.end());
+  return out;
 }
 
 }  // namespace
@@ -155,28 +189,22 @@ Status check_used(const ImageOptions& options, bool any_picture) {
 }
 
 Result<Tensor> load_image(const std::string& path, const TensorInfo& wanted, const ImageOptions& options, ImageFacts* facts) {
-  if (wanted.dtype != OPTIMA_F32 && wanted.dtype != OPTIMA_U8)
-    return invalid_input(cat("input ", quote(wanted.name), " is ", dtype_name(wanted.dtype), ", wanted float32 or uint8 for a picture"));
-  if (wanted.dtype == OPTIMA_U8 && !(options.mean.empty() && options.std.empty()))
-    return usage_error(cat("--mean and --std are for float inputs, but input ", quote(wanted.name), " is uint8 and gets the picture's bytes as they are"));
-  OPTIMA_ASSIGN(const Layout layout, layout_of(wanted, options));
-  OPTIMA_RETURN_IF_ERROR(check_color(options.color, layout.channels));
-  OPTIMA_RETURN_IF_ERROR(check_channels(options.mean, layout.channels, "--mean"));
-  OPTIMA_RETURN_IF_ERROR(check_channels(options.std, layout.channels, "--std"));
-  if (std::find(options.std.begin(), options.std.end(), 0.0) != options.std.end()) return usage_error("found 0 in --std, wanted numbers other than 0");
+  OPTIMA_ASSIGN(const Layout layout, checked_layout(wanted, options));
   ImageFacts own;
   ImageFacts& f = facts ? *facts : own;
   OPTIMA_ASSIGN(const stb::Pixels pixels, prepare(path, layout, options, f));
-  if ((layout.width > 0 && layout.width != pixels.width) || (layout.height > 0 && layout.height != pixels.height))
-    return usage_error(cat("the picture is ", pixels.width, "x", pixels.height, " after --resize and --crop, wanted ", layout.width, "x", layout.height));
-  const std::vector<int64_t> axes = layout.channels_first ? std::vector<int64_t>{layout.channels, pixels.height, pixels.width}
-                                                          : std::vector<int64_t>{pixels.height, pixels.width, layout.channels};
-  std::vector<int64_t> shape(wanted.shape.size() - 3, 1);
-  shape.insert(shape.end(), axes.begin(), axes.end());
-  OPTIMA_ASSIGN(Tensor t, Tensor::make(wanted.dtype, std::move(shape)));
+  OPTIMA_ASSIGN(Tensor t, Tensor::make(wanted.dtype, shape_of(wanted, layout, pixels.width, pixels.height)));
   t.name = wanted.name;
   write_pixels(t, pixels, layout, options, f);
   return t;
+}
+
+Result<std::vector<int64_t>> image_shape(const std::string& path, const TensorInfo& wanted, const ImageOptions& options) {
+  OPTIMA_ASSIGN(const Layout layout, checked_layout(wanted, options));
+  OPTIMA_ASSIGN(const Blob file, map_file(expand_home(path)));
+  OPTIMA_ASSIGN(const auto size, stb::image_size({file.data, file.size}, quote(path)));
+  OPTIMA_ASSIGN(const Sizes sizes, sizes_of({size.first, size.second}, layout, options));
+  return shape_of(wanted, layout, sizes.cropped.width, sizes.cropped.height);
 }
 
 }  // namespace optima

@@ -35,4 +35,7 @@ struct ImageFacts {
 /// InvalidInput when the file is no picture or the input cannot hold one; Usage for options that make no sense.
 Result<Tensor> load_image(const std::string& path, const TensorInfo& wanted, const ImageOptions& options, ImageFacts* facts = nullptr);
 
+/// The shape that load_image() would give, by the file's header and the same rules; errors likewise.
+Result<std::vector<int64_t>> image_shape(const std::string& path, const TensorInfo& wanted, const ImageOptions& options);
+
 }  // namespace optima

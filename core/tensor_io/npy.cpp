@@ -134,9 +134,9 @@ void swap_words(Tensor& t, uint32_t word) {
   for (uint64_t at = 0; at + word <= t.size; at += word) std::reverse(t.data + at, t.data + at + word);
 }
 
-// Column-major to row-major: walks the output in order, the input by strides.
-void copy_fortran(Tensor& to, const std::byte* from, uint64_t element) {
-  std::vector<uint64_t> stride(to.shape.size(), element), at(to.shape.size(), 0);
+// Column-major to row-major: walks the output in order, the input by strides, of which the first dim has `first`.
+void copy_fortran(Tensor& to, const std::byte* from, uint64_t element, uint64_t first) {
+  std::vector<uint64_t> stride(to.shape.size(), first), at(to.shape.size(), 0);
   for (size_t d = 1; d < stride.size(); ++d) stride[d] = stride[d - 1] * static_cast<uint64_t>(to.shape[d - 1]);
   uint64_t offset = 0;
   for (uint64_t done = 0; done < to.size; done += element) {
@@ -207,20 +207,37 @@ Tensor restore_type(Tensor t, int32_t dtype) {
   return t;
 }
 
-Result<Tensor> read_npy(std::span<const std::byte> bytes, std::string_view what) {
+Result<NpyHeader> read_npy_header(std::span<const std::byte> bytes, uint64_t total, std::string_view what) {
   OPTIMA_ASSIGN(const auto parts, split(bytes, what));
-  const auto& [text, data] = parts;
+  const std::string_view text = parts.first;
   Header header;
   if (!HeaderParser(text).parse(header)) return invalid_input(cat(what, ": has a header that cannot be read: ", quote(text.substr(0, 100))));
   OPTIMA_ASSIGN(const TypeRow* const type, type_of(header.descr, what));
   const std::optional<uint64_t> size = byte_size(type->dtype, header.shape);
-  if (!size || data.size() < *size)
-    return invalid_input(cat(what, ": is cut off: found ", data.size(), " bytes of data, wanted ", size ? std::to_string(*size) : "more than there can be", " for ",
+  const uint64_t begin = bytes.size() - parts.second.size();
+  if (!size || total - begin < *size)
+    return invalid_input(cat(what, ": is cut off: found ", total - begin, " bytes of data, wanted ", size ? std::to_string(*size) : "more than there can be", " for ",
                              dtype_name(type->dtype), " ", shape_text(header.shape)));
-  OPTIMA_ASSIGN(Tensor t, Tensor::make(type->dtype, header.shape));
-  if (header.fortran && t.shape.size() > 1) copy_fortran(t, data.data(), optima_dtype_bits(t.dtype) / 8);
-  else if (t.size) std::memcpy(t.data, data.data(), t.size);
-  if (header.descr[0] == '>' && type->word > 1) swap_words(t, type->word);
+  return NpyHeader{type->dtype, std::move(header.shape), header.fortran, header.descr[0] == '>' && type->word > 1 ? type->word : 0, begin};
+}
+
+Result<Tensor> read_npy(std::span<const std::byte> bytes, std::string_view what) {
+  OPTIMA_ASSIGN(const NpyHeader header, read_npy_header(bytes, bytes.size(), what));
+  OPTIMA_ASSIGN(Tensor t, Tensor::make(header.dtype, header.shape));
+  const uint64_t element = optima_dtype_bits(t.dtype) / 8;
+  if (header.fortran && t.shape.size() > 1) copy_fortran(t, bytes.data() + header.data, element, element);
+  else if (t.size) std::memcpy(t.data, bytes.data() + header.data, t.size);
+  if (header.swapped) swap_words(t, header.swapped);
+  return t;
+}
+
+Result<Tensor> read_npy_row(std::span<const std::byte> bytes, const NpyHeader& header, uint64_t row) {
+  OPTIMA_ASSIGN(Tensor t, Tensor::make(header.dtype, {header.shape.begin() + 1, header.shape.end()}));
+  const uint64_t element = optima_dtype_bits(t.dtype) / 8;
+  const std::byte* data = bytes.data() + header.data;
+  if (header.fortran) copy_fortran(t, data + row * element, element, element * static_cast<uint64_t>(header.shape[0]));
+  else if (t.size) std::memcpy(t.data, data + row * t.size, t.size);
+  if (header.swapped) swap_words(t, header.swapped);
   return t;
 }
 

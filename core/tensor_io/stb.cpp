@@ -64,11 +64,25 @@ bool sound_jpeg(std::span<const std::byte> file) {
   return true;
 }
 
-}  // namespace
-
-Result<Pixels> decode_image(std::span<const std::byte> file, int channels, std::string_view what) {
+Status check_file(std::span<const std::byte> file, std::string_view what) {
   if (file.size() > INT32_MAX) return invalid_input(cat(what, ": found ", file.size(), " bytes, wanted a picture under 2 GiB"));
   if (!sound_jpeg(file)) return invalid_input(cat(what, ": is no picture that can be read: a Huffman table of the JPEG has over 256 codes"));
+  return {};
+}
+
+}  // namespace
+
+Result<std::pair<int, int>> image_size(std::span<const std::byte> file, std::string_view what) {
+  OPTIMA_RETURN_IF_ERROR(check_file(file, what));
+  std::pair<int, int> out;
+  int stored = 0;
+  if (!stbi_info_from_memory(reinterpret_cast<const stbi_uc*>(file.data()), static_cast<int>(file.size()), &out.first, &out.second, &stored))
+    return invalid_input(cat(what, ": is no picture that can be read: ", stbi_failure_reason()));
+  return out;
+}
+
+Result<Pixels> decode_image(std::span<const std::byte> file, int channels, std::string_view what) {
+  OPTIMA_RETURN_IF_ERROR(check_file(file, what));
   Pixels out;
   int stored = 0;
   const auto* bytes = reinterpret_cast<const stbi_uc*>(file.data());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/support/status.hpp"
@@ -17,6 +18,9 @@ struct Pixels {
   int width = 0, height = 0, channels = 0;
   std::vector<uint8_t> data;
 };
+
+/// Width and height by the file's header; no pixels. Errors as decode_image().
+Result<std::pair<int, int>> image_size(std::span<const std::byte> file, std::string_view what);
 
 /// JPG PNG TGA BMP PSD GIF (first frame) HDR, converted to `channels` (1 or 3). InvalidInput naming `what`.
 Result<Pixels> decode_image(std::span<const std::byte> file, int channels, std::string_view what);

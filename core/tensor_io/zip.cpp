@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor_io/zip.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -122,15 +123,28 @@ Result<std::vector<ZipMember>> list_zip(std::span<const std::byte> archive, std:
 
 Result<std::vector<std::byte>> unpack(const ZipMember& m, std::string_view what) {
   std::vector<std::byte> out;
+  OPTIMA_ASSIGN(const std::span<const std::byte> bytes, unpack(m, out, what));
+  if (!m.is_deflated) out.assign(bytes.begin(), bytes.end());
+  return out;
+}
+
+Result<std::span<const std::byte>> unpack(const ZipMember& m, std::vector<std::byte>& room, std::string_view what) {
+  std::span<const std::byte> bytes = m.packed;
   if (m.is_deflated) {
     if (m.size > INT32_MAX || m.packed.size() > INT32_MAX)
       return invalid_input(cat(what, ": member ", quote(m.name), " is deflated and over 2 GiB, wanted it stored"));
-    out.resize(m.size);
-    if (stb::inflate(m.packed, out) != m.size) return damaged(what, cat("member ", quote(m.name), " does not unpack"));
-  } else {
-    out.assign(m.packed.begin(), m.packed.end());
+    room.resize(m.size);
+    if (stb::inflate(m.packed, room) != m.size) return damaged(what, cat("member ", quote(m.name), " does not unpack"));
+    bytes = room;
   }
-  if (crc32(out) != m.crc) return damaged(what, cat("member ", quote(m.name), " has a wrong checksum"));
+  if (crc32(bytes) != m.crc) return damaged(what, cat("member ", quote(m.name), " has a wrong checksum"));
+  return bytes;
+}
+
+std::vector<std::byte> unpack_beginning(const ZipMember& m, uint64_t most) {
+  std::vector<std::byte> out(std::min(m.size, most));
+  if (!m.is_deflated) std::copy_n(m.packed.begin(), out.size(), out.begin());
+  else if (m.packed.size() <= INT32_MAX) stb::inflate(m.packed, out);  // stops where `out` is full
   return out;
 }
 

@@ -28,4 +28,10 @@ Result<std::vector<ZipMember>> list_zip(std::span<const std::byte> archive, std:
 /// The member's bytes, size and CRC checked.
 Result<std::vector<std::byte>> unpack(const ZipMember& member, std::string_view what);
 
+/// The same without a copy where the archive has them as they are, else in `room`.
+Result<std::span<const std::byte>> unpack(const ZipMember& member, std::vector<std::byte>& room, std::string_view what);
+
+/// The first bytes of the member, at most `most`, unchecked; of a member that is damaged or packed in large blocks maybe only zeros.
+std::vector<std::byte> unpack_beginning(const ZipMember& member, uint64_t most);
+
 }  // namespace optima

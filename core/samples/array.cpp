@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/samples/array.hpp"
+
+#include "core/support/text.hpp"
+
+namespace optima::samples {
+namespace {
+
+constexpr uint64_t kBeginning = 4096;  // where the header of an array ends, but for the oddest
+
+std::string array_name(const ZipMember& member) {
+  constexpr std::string_view kEnding = ".npy";
+  return member.name.ends_with(kEnding) ? member.name.substr(0, member.name.size() - kEnding.size()) : member.name;
+}
+
+/// The member's position; the end when there is none.
+size_t position_of(const std::vector<ZipMember>& members, const std::string& name) {
+  size_t at = 0;
+  while (at < members.size() && array_name(members[at]) != name) ++at;
+  return at;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Array>> Array::open_npy(const std::string& path) {
+  auto out = std::make_unique<Array>();
+  OPTIMA_ASSIGN(out->file_, map_file(path));
+  out->member_.packed = {out->file_.data, out->file_.size};
+  out->member_.size = out->file_.size;
+  out->what_ = quote(path);
+  OPTIMA_RETURN_IF_ERROR(out->read_header());
+  return out;
+}
+
+Result<std::unique_ptr<Array>> Array::open_npz(const std::string& path, const std::string& name, size_t index, bool only) {
+  auto out = std::make_unique<Array>();
+  OPTIMA_ASSIGN(out->file_, map_file(path));
+  OPTIMA_ASSIGN(const std::vector<ZipMember> members, list_zip({out->file_.data, out->file_.size}, quote(path)));
+  size_t at = position_of(members, name);
+  if (at == members.size() && only && members.size() == 1) at = 0;
+  if (at == members.size()) at = position_of(members, cat("arr_", index));
+  if (at == members.size()) {
+    std::vector<std::string> names;
+    for (const ZipMember& m : members) names.push_back(array_name(m));
+    return invalid_input(cat(quote(path), ": has no array ", quote(name), nearest_hint(name, names), ", found ", names.empty() ? "none" : plain_line(join(names))));
+  }
+  out->member_ = members[at];
+  out->is_member_ = true;
+  out->what_ = cat(quote(path), " array ", quote(members[at].name));
+  OPTIMA_RETURN_IF_ERROR(out->read_header());
+  return out;
+}
+
+Status Array::read_header() {
+  if (!member_.is_deflated) {
+    OPTIMA_ASSIGN(header_, read_npy_header(member_.packed, member_.size, what_));
+    return {};
+  }
+  const std::vector<std::byte> beginning = unpack_beginning(member_, kBeginning);
+  if (Result<NpyHeader> header = read_npy_header(beginning, member_.size, what_); header.ok()) {
+    header_ = std::move(*header);
+    return {};
+  }
+  OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
+  OPTIMA_ASSIGN(header_, read_npy_header(all, all.size(), what_));
+  return {};
+}
+
+Result<std::span<const std::byte>> Array::bytes() const {
+  if (!is_member_) return member_.packed;
+  std::call_once(once_, [this] {
+    Result<std::span<const std::byte>> bytes = unpack(member_, room_, what_);
+    unpacked_ = bytes.status();
+    if (bytes.ok()) bytes_ = *bytes;
+  });
+  if (!unpacked_.ok()) return unpacked_;
+  return bytes_;
+}
+
+Result<Tensor> Array::read() const {
+  OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
+  return read_npy(all, what_);
+}
+
+Result<Tensor> Array::read_row(uint64_t row) const {
+  OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
+  return read_npy_row(all, header_, row);
+}
+
+}  // namespace optima::samples
