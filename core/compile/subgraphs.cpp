@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compile/subgraphs.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -16,11 +14,6 @@
 
 namespace optima::detail {
 namespace {
-
-int64_t allowed_threads() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 std::vector<std::string> names_of(const image::Graph& graph, const std::vector<uint32_t>& values) {
   std::vector<std::string> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/observe: sums of doubles that do not depend on the order of adding. Private to the room.
+// core/observe: sums of doubles that do not depend on the order of adding. For Observations.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ struct ValueStatistics {
   double channel_mean(size_t channel) const { return per_channel ? channel_sum[channel] / static_cast<double>(per_channel) : 0; }
 };
 
-/// By value name. One thread at a time.
+/// By value name. One thread at a time; but different taps may be added to by different threads.
 class Observations {
  public:
   explicit Observations(std::vector<Tap> taps = {});

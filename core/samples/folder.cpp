@@ -39,7 +39,8 @@ class ByInput {
  public:
   ByInput(const std::string& path, const Wanted& wanted) : path_(path), wanted_(wanted) {
     for (const TensorInfo& input : wanted.inputs) folders_.push_back(input.name);
-    folders_ = output_file_names(folders_);
+    folders_ = output_file_names(folders_);  // what names of files cannot hold is put right the same way everywhere
+    for (std::string& name : folders_) name.resize(name.size() - std::string_view(".npy").size());
   }
 
   bool fits(const Listing& listing) const {

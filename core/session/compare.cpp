@@ -9,26 +9,12 @@
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
 #include "core/runtime/request.hpp"
+#include "core/session/run_cancellable.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/save.hpp"
 
 namespace optima {
 namespace {
-
-bool is_set(const std::atomic<bool>* flag) { return flag && *flag; }
-
-// A signal is heard while the request runs; it ends behind the subgraph that its plugin is in, where that cannot stop.
-Status run_till_cancelled(Request& request, const std::atomic<bool>* flag) {
-  constexpr int64_t kLookAgainMs = 50;
-  if (is_set(flag)) return cancelled();
-  OPTIMA_RETURN_IF_ERROR(request.start());
-  for (;;) {
-    bool still_running = false;
-    Status status = request.wait(kLookAgainMs, &still_running);
-    if (!still_running) return status;
-    if (is_set(flag)) request.cancel();
-  }
-}
 
 Result<std::vector<Tensor>> run_package_side(const CompareSide& side, const std::vector<Tensor>& inputs, bool cuts, std::vector<std::string>& unread,
                                              const std::atomic<bool>* flag) {

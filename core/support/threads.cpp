@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/support/threads.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -21,6 +24,11 @@ Status current_failure() {
   } catch (...) {
     return internal_error("unexpected failure without a word, please report it");
   }
+}
+
+int64_t allowed_threads() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
 Status run_on_threads(int64_t threads, const std::function<Status()>& work) {

@@ -28,6 +28,9 @@ inline constinit thread_local bool own_thread = false;
 inline void mark_own_thread() { own_thread = true; }
 inline bool is_own_thread() { return own_thread; }
 
+/// Processors that this process may use, 1 at least.
+int64_t allowed_threads();
+
 /// Calls `work` on this thread and on up to `threads` - 1 more, and comes back when every call has. Threads that cannot be started are
 /// done without, so the calls must share what there is to do. The first failure, as a Status or as an exception.
 Status run_on_threads(int64_t threads, const std::function<Status()>& work);
