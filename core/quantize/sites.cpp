@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/quantize/sites.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "core/quantize/dynamic.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+// Operators that hold no arithmetic on floats worth an encoding, even where everything is to have one.
+bool never_coded(const image::Node& node) {
+  constexpr const char* kNever[] = {"QuantizeLinear", "DequantizeLinear", "Shape", "Size", "Cast", "CastLike", "Constant", "ConstantOfShape", "DynamicQuantizeLinear"};
+  return std::any_of(std::begin(kNever), std::end(kNever), [&](const char* op) { return node.op_type == op; });
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Uses& uses, const QuantizeOptions& options)
+      : graph_(graph), g_(graph.main()), uses_(uses), options_(options), is_output_(g_.values.size()), already_(g_.nodes.size()), why_(g_.nodes.size()) {
+    for (uint32_t v : g_.outputs) is_output_[v] = 1;
+    for (const image::Node& node : g_.nodes) kinds_.push_back(kind_of(graph, node));
+    for (const LeftFloat& left : options.given.left_float) left_by_given_.insert(left.node);
+    s_.transformer = !options.all && is_transformer(graph, uses);
+    s_.quantized.resize(g_.nodes.size());
+    for (std::vector<uint8_t>* by_value : {&s_.inside, &s_.coded, &s_.wide}) by_value->resize(g_.values.size());
+    s_.root.resize(g_.values.size());
+    std::iota(s_.root.begin(), s_.root.end(), 0u);
+  }
+
+  Sites run() {
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) look_at(n);
+    while (!options_.all && demote()) {
+    }
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_inside(n);
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_coded(n);
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) join_moved(n);
+    find_products();
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n)
+      if (!s_.quantized[n] && !why_[n].empty()) s_.left_float.push_back({g_.nodes[n].name, why_[n]});
+    return std::move(s_);
+  }
+
+ private:
+  Kind kind(uint32_t n) const { return kinds_[n]; }
+  bool is_constant(uint32_t v) const { return g_.values[v].constant != OPTIMA_NONE; }
+  uint32_t producer(uint32_t v) const { return uses_.producer[v]; }
+
+  void look_at(uint32_t n) {
+    const image::Node& node = g_.nodes[n];
+    const auto given = options_.by_node.find(node.id);
+    Precision precision = given == options_.by_node.end() ? options_.precision : given->second;
+    if (precision == Precision::Auto) precision = Precision::Int8;
+    if (given == options_.by_node.end() && left_by_given_.contains(node.name)) precision = Precision::F32;
+    s_.precision.push_back(precision);
+    already_[n] = touches_codes(node);
+    bool holds = false;
+    for_each_body(node, [&](uint32_t) { holds = true; });
+    const bool asked = is_static(options_.precision == Precision::Auto ? Precision::Int8 : options_.precision) || is_weights_only(options_.precision);
+    if (holds && asked) why_[n] = cat(node.op_type, ": its bodies are computed in float");
+    if (holds || already_[n]) return;
+    const Kind what = kind(n);
+    if (what == Kind::None && !(options_.all && fills_hole(node))) return;
+    if (precision == Precision::Dynamic && what == Kind::Product && product_of(graph_, n)) why_[n] = why_not_dynamic(graph_, node);
+    if (!is_static(precision)) {
+      const auto why = options_.precision_why.find(node.id);
+      if (asked && !is_weights_only(precision))
+        why_[n] = why != options_.precision_why.end() ? why->second : given != options_.by_node.end() ? cat(name_of(precision), " is wanted for it") : "left float by the encodings given";
+      return;
+    }
+    why_[n] = why_not(n, what);
+    s_.quantized[n] = why_[n].empty();
+    if (what != Kind::Product && what != Kind::Elementwise && what != Kind::Concat && what != Kind::Average) why_[n].clear();
+  }
+
+  // A node of a model that is quantized already keeps what it has.
+  bool touches_codes(const image::Node& node) const {
+    const auto made_by = [&](uint32_t v, const char* op) { return v != OPTIMA_NONE && producer(v) != Uses::kNone && g_.nodes[producer(v)].op_type == op; };
+    const auto read_by = [&](uint32_t v) {
+      return v != OPTIMA_NONE && std::any_of(uses_.consumers[v].begin(), uses_.consumers[v].end(), [&](uint32_t r) { return g_.nodes[r].op_type == "QuantizeLinear"; });
+    };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) { return made_by(v, "DequantizeLinear"); }) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), read_by);
+  }
+
+  bool fills_hole(const image::Node& node) const {
+    return !never_coded(node) && !node.inputs.empty() && node.inputs[0] != OPTIMA_NONE && !node.outputs.empty() && node.outputs[0] != OPTIMA_NONE &&
+           g_.values[node.inputs[0]].dtype == OPTIMA_F32 && g_.values[node.outputs[0]].dtype == OPTIMA_F32;
+  }
+
+  // Empty when the node can compute on codes by what it is.
+  std::string why_not(uint32_t n, Kind what) const {
+    const image::Node& node = g_.nodes[n];
+    for (size_t i : data_inputs(graph_, node))
+      if (g_.values[node.inputs[i]].dtype != OPTIMA_F32) return cat("reads ", short_dtype_name(g_.values[node.inputs[i]].dtype), ", wanted f32");
+    if (what != Kind::Product) return "";
+    if (is_constant(node.inputs[0])) return "its left side is a constant";
+    if (constant_input(graph_, node, 1) != OPTIMA_NONE && !product_of(graph_, n)) return "its weights are of no known form";
+    if (s_.transformer && (node.inputs.size() < 2 || node.inputs[1] == OPTIMA_NONE || !is_constant(node.inputs[1]))) return "a product of two activations in a transformer";
+    return "";
+  }
+
+  // Nodes that are no products compute on codes where codes come in and codes are wanted. True when one of them does not any more.
+  bool demote() {
+    bool any = false;
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) {
+      const Kind what = kind(n);
+      if (!s_.quantized[n] || what == Kind::Product) continue;
+      std::string why = !codes_come(n) ? "what it reads is computed in float" : !codes_wanted(n) ? "whoever reads it computes in float" : "";
+      if (why.empty()) continue;
+      s_.quantized[n] = 0;
+      if (what == Kind::Elementwise || what == Kind::Concat || what == Kind::Average) why_[n] = std::move(why);
+      any = true;
+    }
+    return any;
+  }
+
+  bool codes_come(uint32_t n) const {
+    bool some = false;
+    for (size_t i : data_inputs(graph_, g_.nodes[n])) {
+      const uint32_t v = g_.nodes[n].inputs[i], from = producer(v);
+      if (from == Uses::kNone) continue;  // a constant or an input of the model
+      if (!s_.quantized[from]) return false;
+      // Sums behind a transformer's products feed what computes in float.
+      if (s_.transformer && (g_.nodes[from].op_type == "MatMul" || g_.nodes[from].op_type == "Gemm")) return false;
+      some = true;
+    }
+    return some;
+  }
+
+  bool reads_data(uint32_t reader, uint32_t v) const {
+    const std::vector<size_t> data = data_inputs(graph_, g_.nodes[reader]);
+    return std::any_of(data.begin(), data.end(), [&](size_t i) { return g_.nodes[reader].inputs[i] == v; });
+  }
+
+  bool codes_wanted(uint32_t n) const {
+    for (uint32_t v : g_.nodes[n].outputs) {
+      if (v == OPTIMA_NONE) continue;
+      for (uint32_t r : uses_.consumers[v])
+        if (s_.quantized[r] && reads_data(r, v)) return true;
+    }
+    return false;
+  }
+
+  // Of the output of node n: whether nobody else reads it than the activation or Add that becomes one kernel with it.
+  void find_inside(uint32_t n) {
+    if (!s_.quantized[n] || g_.nodes[n].outputs.size() != 1) return;
+    const uint32_t v = g_.nodes[n].outputs[0];
+    if (v == OPTIMA_NONE || is_output_[v] || uses_.consumers[v].size() != 1) return;
+    const uint32_t r = uses_.consumers[v][0];
+    if (!s_.quantized[r] || (kind(n) != Kind::Product && kind(n) != Kind::Elementwise)) return;
+    const image::Node& reader = g_.nodes[r];
+    if (kind(r) == Kind::Activation) s_.inside[v] = reader.inputs[0] == v;
+    if (reader.op_type != "Add" || reader.inputs[0] == reader.inputs[1] || !sums(n)) return;
+    // Of two that could be summed in one kernel only the one that runs last can.
+    const uint32_t other = reader.inputs[reader.inputs[0] == v ? 1 : 0];
+    s_.inside[v] = 1;
+    if (producer(other) != Uses::kNone && producer(other) < n) s_.inside[other] = 0;
+  }
+
+  // A product, or the Add of its constant bias.
+  bool sums(uint32_t n) const {
+    if (kind(n) == Kind::Product) return true;
+    const image::Node& node = g_.nodes[n];
+    if (node.op_type != "Add" || (!is_constant(node.inputs[0]) && !is_constant(node.inputs[1]))) return false;
+    return s_.inside[node.inputs[is_constant(node.inputs[0]) ? 1 : 0]];
+  }
+
+  void find_coded(uint32_t n) {
+    if (!s_.quantized[n]) return;
+    for (size_t i : data_inputs(graph_, g_.nodes[n])) {
+      const uint32_t v = g_.nodes[n].inputs[i];
+      if (!is_constant(v) && !s_.inside[v]) s_.coded[v] = 1;
+    }
+    if (!options_.all) return;
+    for (uint32_t v : g_.nodes[n].outputs)
+      if (v != OPTIMA_NONE && g_.values[v].dtype == OPTIMA_F32 && !s_.inside[v]) s_.coded[v] = 1;
+  }
+
+  void join_moved(uint32_t n) {
+    const image::Node& node = g_.nodes[n];
+    if (s_.quantized[n] && s_.precision[n] == Precision::A16W8)
+      for (size_t i : data_inputs(graph_, node)) s_.wide[s_.owner(node.inputs[i])] = 1;
+    if (!s_.quantized[n] || kind(n) != Kind::Mover || is_constant(node.inputs[0])) return;
+    const uint32_t root = s_.owner(node.inputs[0]);
+    for (uint32_t v : node.outputs)
+      if (v != OPTIMA_NONE) s_.root[v] = root;  // the graph's order: nothing has it for a root yet
+  }
+
+  void find_products() {
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) {
+      const bool weights = !already_[n] && is_weights_only(s_.precision[n]) && why_[n].empty();
+      if (!s_.quantized[n] && !weights) continue;
+      if (std::optional<Product> p = product_of(graph_, n)) s_.products.push_back(std::move(*p));
+    }
+  }
+
+  const Graph& graph_;
+  const image::Graph& g_;
+  const Uses& uses_;
+  const QuantizeOptions& options_;
+  Sites s_;
+  std::vector<uint8_t> is_output_, already_;  // by value; by node: between DequantizeLinear and QuantizeLinear
+  std::vector<std::string> why_;              // by node
+  std::vector<Kind> kinds_;                   // by node
+  std::set<std::string> left_by_given_;       // names of nodes
+};
+
+}  // namespace
+
+bool is_static(Precision precision) { return precision == Precision::Int8 || precision == Precision::A16W8; }
+bool is_weights_only(Precision precision) { return precision == Precision::W8 || precision == Precision::W4 || precision == Precision::Dynamic; }
+
+uint32_t Sites::owner(uint32_t value) const {
+  while (root[value] != value) value = root[value];
+  return value;
+}
+
+Sites find_sites(const Graph& graph, const Uses& uses, const QuantizeOptions& options) { return Finder(graph, uses, options).run(); }
+
+}  // namespace optima::detail
