@@ -32,6 +32,35 @@ Result<Wish> wish_from(const Json& value) {
   return wish;
 }
 
+struct Said {
+  std::optional<Wish> device;
+  std::optional<Precision> precision;
+};
+
+// A value of the file; `key` for messages.
+Result<Said> said_by(const Json& value, const std::string& key) {
+  Said out;
+  const auto say_device = [&](const Json& device) {
+    Result<Wish> wish = wish_from(device);
+    if (wish.ok()) out.device = std::move(*wish);
+    return wish.status().within(key);
+  };
+  if (!value.is_object()) {
+    OPTIMA_RETURN_IF_ERROR(say_device(value));
+    return out;
+  }
+  const JsonReader at(value, key);
+  OPTIMA_RETURN_IF_ERROR(at.only({"device", "precision"}));
+  if (value.empty()) return invalid_input(cat(key, ": found an empty object, wanted \"device\", \"precision\" or both"));
+  if (at.has("device")) OPTIMA_RETURN_IF_ERROR(say_device(value["device"]));
+  if (!at.has("precision")) return out;
+  OPTIMA_ASSIGN(const std::string name, at.string("precision"));
+  const Result<Precision> precision = precision_named(name);
+  if (!precision.ok()) return invalid_input(cat(key, ": ", precision.status().message()));
+  out.precision = *precision;
+  return out;
+}
+
 // Speaks for more than the node of that name.
 bool is_rule(std::string_view key) { return key.starts_with("op:") || key.find_first_of("*?") != std::string_view::npos; }
 
@@ -60,10 +89,10 @@ Result<Allocation> parse_allocation(const Json& json, const std::string& path) {
   for (const auto& [key, value] : json.get_ref<const Json::object_t&>()) {
     if (key.empty() || key == "op:")
       return invalid_input(cat(quote(path), ": key ", quote(key), " names nothing, wanted a node name, a glob, op:Type or *"));
-    Result<Wish> wish = wish_from(value);
-    if (!wish.ok()) return wish.status().within(cat(quote(path), ": ", quote(key)));
-    wish->source = quote(key);
-    out.entries.emplace_back(key, std::move(*wish));
+    Result<Said> said = said_by(value, quote(key));
+    if (!said.ok()) return said.status().within(quote(path));
+    if (said->device) out.entries.emplace_back(key, std::move(*said->device)).second.source = quote(key);
+    if (said->precision) out.precisions.emplace_back(key, PrecisionWish{said->precision, quote(key)});
   }
   return out;
 }

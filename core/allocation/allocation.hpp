@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "core/backend/device.hpp"
 #include "core/graph/graph.hpp"
+#include "core/quantize/precision.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 
@@ -32,14 +34,26 @@ struct Wish {
   bool same_as(const Wish& other) const { return devices == other.devices && hard == other.hard && host == other.host; }
 };
 
-/// An allocation as read: keys in file order, each once.
+/// What the user wants a node computed in.
+struct PrecisionWish {
+  std::optional<Precision> precision;  ///< empty = nobody said
+  std::string source;                  ///< who said it, for messages: "'conv_*'", "--precision"; empty = nobody
+  uint32_t rank = Wish::kNodeRank;     ///< how specific that is, as Wish::rank
+
+  std::string text() const { return precision ? std::string(name_of(*precision)) : "nothing"; }
+  bool same_as(const PrecisionWish& other) const { return precision == other.precision; }
+};
+
+/// An allocation as read: keys in file order, each once, of which each says a device, a precision, or both.
 struct Allocation {
   std::string path;  ///< for messages
   std::vector<std::pair<std::string, Wish>> entries;
+  std::vector<std::pair<std::string, PrecisionWish>> precisions;
 };
 
 /// One flat object. Keys: exact node name; glob (`*` crosses '/', `?` is one character); `op:Softmax`; `*`. Values:
-/// "KIND:index" or "plugin/KIND:index" (pin), a list of those (the first that can), "host" (control flow alone), "auto".
+/// "KIND:index" or "plugin/KIND:index" (pin), a list of those (the first that can), "host" (control flow alone), "auto"; or an object of
+/// "device", which is one of these, and "precision", either of them optional: what it does not say a less specific key may.
 /// JSON, or YAML by suffix .yaml/.yml, through core/config's reader. InvalidInput for everything wrong with the text.
 Result<Allocation> read_allocation(const std::string& path);
 /// The same from a parsed document; `path` is for messages only.
@@ -50,6 +64,7 @@ Result<std::pair<std::string, Wish>> parse_pin(const std::string& text);
 /// What an allocation and `--pin` mean for one graph.
 struct Resolved {
   std::vector<Wish> by_node_id;     ///< nodes of bodies too
+  std::vector<PrecisionWish> precision_by_node_id;  ///< as many; of the allocation alone
   std::vector<std::string> folded;  ///< names with a device that only hit nodes which were folded away, with the reason
   std::vector<std::string> notes;   ///< op types of the allocation that are not in this model
 };
@@ -66,8 +81,14 @@ Result<Wish> parse_wish(const std::string& text);
 /// The same as a value of the file: a string, or a list of strings.
 Json wish_value(const std::string& text);
 
-/// The allocation of a placement, in the input format: each name with its wish_value(), in the order given.
-std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device);
+/// A node's line of an allocation.
+struct AllocationLine {
+  std::string name;
+  std::string device;          ///< as parse_wish() reads it
+  std::string precision = {};  ///< empty = the file says nothing of it
+};
+/// The allocation of a placement, in the input format: each name with its wish_value(), an object where there is a precision, in the order given.
+std::string allocation_text(const std::vector<AllocationLine>& lines);
 /// `alloc MODEL --default DEV`: every node of the source model with that device: main graph in order, bodies, then what was
 /// folded away. InvalidInput when the device is no device name; no plugin is asked.
 Result<std::string> allocation_template(const Graph& graph, const std::string& device);

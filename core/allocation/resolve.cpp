@@ -13,15 +13,17 @@ namespace {
 using detail::NamedNode;
 using detail::NodeNames;
 
-using Entries = std::vector<std::pair<std::string, Wish>>;
+template <class W>
+using Entries = std::vector<std::pair<std::string, W>>;
 
 bool is_glob(std::string_view key) { return key.find_first_of("*?") != std::string_view::npos; }
 
-// The entries of an allocation sorted by how they match, views into it.
+// The entries of an allocation sorted by how they match, views into it. W: Wish or PrecisionWish.
+template <class W>
 class Rules {
  public:
   /// `place` is for messages.
-  Status add(const Entries& entries, const std::string& place, const NodeNames& names) {
+  Status add(const Entries<W>& entries, const std::string& place, const NodeNames& names) {
     for (const auto& [key, wish] : entries) {
       if (names.find(key)) exact_.emplace(key, &wish);
       else if (key == "*") everything_ = &wish;
@@ -35,7 +37,7 @@ class Rules {
   }
 
   // What decides for the node, with its rank; empty when nothing does. Equally long globs must agree.
-  Result<Wish> decide(const NamedNode& node) {
+  Result<W> decide(const NamedNode& node) {
     if (const auto it = exact_.find(node.name); it != exact_.end()) return ranked(it->second, Wish::kNodeRank);
     const Rule* first = nullptr;
     for (Rule& rule : globs_) {
@@ -49,7 +51,7 @@ class Rules {
     }
     if (first) return ranked(first->wish, Wish::kGlobRank + static_cast<uint32_t>(first->key.size()));
     if (const auto it = by_op_.find(node.op_type); it != by_op_.end()) return ranked(it->second->wish, Wish::kOpRank);
-    return everything_ ? ranked(everything_, Wish::kEveryRank) : Wish();
+    return everything_ ? ranked(everything_, Wish::kEveryRank) : W();
   }
 
   // Whether anything bears the op type counts, not whether the rule came to decide.
@@ -80,24 +82,24 @@ class Rules {
   }
 
  private:
-  static Wish ranked(const Wish* wish, uint32_t rank) {
-    Wish out = *wish;
+  static W ranked(const W* wish, uint32_t rank) {
+    W out = *wish;
     out.rank = rank;
     return out;
   }
 
   struct Rule {
     std::string_view key;
-    const Wish* wish;
+    const W* wish;
     bool used = false;
   };
-  std::unordered_map<std::string_view, const Wish*> exact_;  // these two are looked up only
+  std::unordered_map<std::string_view, const W*> exact_;  // these two are looked up only
   std::unordered_map<std::string_view, Rule*> by_op_;
   std::vector<Rule> globs_, ops_;
-  const Wish* everything_ = nullptr;
+  const W* everything_ = nullptr;
 };
 
-Status check_once(const Entries& pins) {
+Status check_once(const Entries<Wish>& pins) {
   std::set<std::string_view> seen;
   for (const auto& [key, wish] : pins)
     if (!seen.insert(key).second) return invalid_input(cat("--pin: ", quote(key), " appears twice"));
@@ -105,35 +107,52 @@ Status check_once(const Entries& pins) {
 }
 
 // Exact names that hit a folded node.
-void report_folded(const Entries& entries, const NodeNames& names, Resolved& out) {
+void report_folded(const Entries<Wish>& entries, const NodeNames& names, Resolved& out) {
   for (const auto& [key, wish] : entries)
     if (const NamedNode* node = names.find(key); node && node->id == OPTIMA_NONE && !wish.devices.empty())
       out.folded.push_back(cat(quote(key), " (", node->folded_reason, ")"));
 }
 
+// A key may say both a device and a precision: told once.
+void add_new(const Resolved& from, Resolved& to) {
+  for (const auto& [found, told] : {std::pair(&from.folded, &to.folded), std::pair(&from.notes, &to.notes)})
+    for (const std::string& text : *found)
+      if (std::find(told->begin(), told->end(), text) == told->end()) told->push_back(text);
+}
+
 }  // namespace
 
-Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const Entries& pins, std::span<const std::string> operators) {
+Result<Resolved> resolve(const Allocation& allocation, const Graph& graph, const Entries<Wish>& pins, std::span<const std::string> operators) {
   const NodeNames names(graph);
   OPTIMA_RETURN_IF_ERROR(check_once(pins));
-  Rules rules, pin_rules;  // pins are a second allocation, which speaks first
+  Rules<Wish> rules, pin_rules;  // pins are a second allocation, which speaks first
+  Rules<PrecisionWish> precision_rules;
   OPTIMA_RETURN_IF_ERROR(rules.add(allocation.entries, quote(allocation.path), names));
   OPTIMA_RETURN_IF_ERROR(pin_rules.add(pins, "--pin", names));
+  OPTIMA_RETURN_IF_ERROR(precision_rules.add(allocation.precisions, quote(allocation.path), names));
   Resolved out;
   for (const NamedNode& node : names.nodes()) {
     rules.saw(node);
     pin_rules.saw(node);
+    precision_rules.saw(node);
     if (node.id == OPTIMA_NONE) continue;
     if (out.by_node_id.size() <= node.id) out.by_node_id.resize(size_t{node.id} + 1);
     Result<Wish> pin = pin_rules.decide(node), wish = rules.decide(node);
+    Result<PrecisionWish> precision = precision_rules.decide(node);
     if (!wish.ok()) return wish.status().within(quote(allocation.path));
+    if (!precision.ok()) return precision.status().within(quote(allocation.path));
+    out.precision_by_node_id.resize(out.by_node_id.size());
+    out.precision_by_node_id[node.id] = std::move(*precision);
     if (!pin.ok()) return pin.status().within("--pin");
     const bool has_pin = !pin->source.empty();
     if (has_pin) pin->rank += Wish::kPinRank;
     out.by_node_id[node.id] = std::move(has_pin ? *pin : *wish);
   }
-  for (const Entries* entries : {&allocation.entries, &pins}) report_folded(*entries, names, out);
+  for (const Entries<Wish>* entries : {&allocation.entries, &pins}) report_folded(*entries, names, out);
   OPTIMA_RETURN_IF_ERROR(rules.check_useless(quote(allocation.path), names, &operators, out));
+  Resolved unsaid;
+  OPTIMA_RETURN_IF_ERROR(precision_rules.check_useless(quote(allocation.path), names, &operators, unsaid));
+  add_new(unsaid, out);
   OPTIMA_RETURN_IF_ERROR(pin_rules.check_useless("--pin", names, nullptr, out));
   return out;
 }

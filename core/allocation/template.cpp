@@ -6,18 +6,21 @@
 
 namespace optima {
 
-std::string allocation_text(const std::vector<std::pair<std::string, std::string>>& node_to_device) {
+std::string allocation_text(const std::vector<AllocationLine>& lines) {
   Json out = Json::object();
-  for (const auto& [name, device] : node_to_device) append_member(out, name, wish_value(device));
+  for (const AllocationLine& line : lines) {
+    Json device = wish_value(line.device);
+    append_member(out, line.name, line.precision.empty() ? std::move(device) : Json{{"device", std::move(device)}, {"precision", line.precision}});
+  }
   return to_text(out);
 }
 
 Result<std::string> allocation_template(const Graph& graph, const std::string& device) {
   if (device != "auto") OPTIMA_RETURN_IF_ERROR(parse_device(device).status());
   const detail::NodeNames names(graph);
-  std::vector<std::pair<std::string, std::string>> entries;
-  for (const detail::NamedNode& node : names.nodes()) entries.emplace_back(node.name, device);
-  return allocation_text(entries);
+  std::vector<AllocationLine> lines;
+  for (const detail::NamedNode& node : names.nodes()) lines.push_back({std::string(node.name), device});
+  return allocation_text(lines);
 }
 
 }  // namespace optima

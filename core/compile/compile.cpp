@@ -56,19 +56,6 @@ std::vector<std::string> known_operators(const Registry& registry) {
   return out;
 }
 
-Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph, const Registry& registry) {
-  Allocation allocation;
-  if (!request.allocation.empty()) {
-    OPTIMA_ASSIGN(allocation, read_allocation(request.allocation));
-  }
-  std::vector<std::pair<std::string, Wish>> pins;
-  for (const std::string& text : request.pins) {
-    OPTIMA_ASSIGN(auto pin, parse_pin(text));
-    pins.push_back(std::move(pin));
-  }
-  return resolve(allocation, graph, pins, known_operators(registry));
-}
-
 Result<std::vector<std::shared_ptr<Backend>>> read_supports(const PlanRequest& request, const Registry& registry) {
   std::vector<std::shared_ptr<Backend>> out;
   for (const std::string& path : request.supports) {
@@ -80,6 +67,14 @@ Result<std::vector<std::shared_ptr<Backend>>> read_supports(const PlanRequest& r
     out.push_back(std::move(plugin));
   }
   return out;
+}
+
+/// Where the user has no wish.
+void add_wishes(const std::map<uint32_t, Wish>& wishes, Resolved& out) {
+  for (const auto& [id, wish] : wishes) {
+    if (out.by_node_id.size() <= id) out.by_node_id.resize(size_t{id} + 1);
+    if (Wish& said = out.by_node_id[id]; said.devices.empty() && !said.host) said = wish;
+  }
 }
 
 Status add_costs(const PlanRequest& request, PlacementRequest& out) {
@@ -130,11 +125,20 @@ std::vector<std::string> remarks(const Resolved& wishes) {
   return out;
 }
 
+void set_precisions(const std::map<uint32_t, NodePrecision>& precisions, Plan& plan) {
+  for (PlacedNode& node : plan.nodes)
+    if (const auto said = precisions.find(node.node_id); said != precisions.end())
+      node.precision = said->second.precision, node.precision_why = said->second.why;
+  for (BodyPlan& body : plan.bodies) set_precisions(precisions, body.plan);
+}
+
 /// A plan whose notes begin with the remarks.
-Result<Plan> make_plan_with(const Graph& graph, const PlacementRequest& placement, const Resolved& wishes) {
-  OPTIMA_ASSIGN(Plan plan, make_plan(graph, placement));
-  const std::vector<std::string> about = remarks(wishes);
+Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& placement) {
+  OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
+  std::vector<std::string> about = remarks(planned.wishes);
+  about.insert(about.end(), planned.rewriting.notes.begin(), planned.rewriting.notes.end());
   plan.notes.insert(plan.notes.begin(), about.begin(), about.end());
+  set_precisions(planned.rewriting.precisions, plan);
   return plan;
 }
 
@@ -144,7 +148,7 @@ Result<Plan> plan_again(PlacementRequest& placement, const Planned& planned, con
   bool news = false;
   for (const detail::Refusal& r : refusals) news |= placement.compile_refusals.emplace(std::pair(r.node_id, r.plugin), r.text).second;
   if (!news) return plugin_error(cat("plugin ", quote(refusals[0].plugin), " refused a node that it no longer has: ", refusals[0].text));
-  return make_plan_with(planned.graph, placement, planned.wishes);
+  return make_plan_with(planned, placement);
 }
 
 /// Compiles until no plugin refuses a node any more; leaves the plan that held, with its doors.
@@ -161,24 +165,13 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
   return plugin_error(cat("gave up after ", kMostAttempts, " splits: plugins keep refusing nodes that they had accepted"));
 }
 
-/// Passes and placement of a graph that was read, or made.
-Result<Planned> plan_read(Planned out, const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+Status run_passes(const PlanRequest& request, const Registry& registry, Planned& out) {
   Stopwatch watch;
   passes::PassOptions options = request.passes;
   options.own_operators = own_operators(registry);
   OPTIMA_ASSIGN(out.graph, passes::run_passes(std::move(out.graph), options));
   out.timings.passes_ms = watch.lap();
-  tell(progress, 0, "asking the plugins and splitting");
-  if (!request.plan.empty()) {
-    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
-    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
-  } else {
-    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
-  }
-  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
-  OPTIMA_ASSIGN(out.plan, make_plan_with(out.graph, placement, out.wishes));
-  out.timings.plan_ms = watch.lap();
-  return out;
+  return {};
 }
 
 /// Every subgraph by its plugin, then the package.
@@ -220,21 +213,63 @@ Result<std::vector<MeasuredCosts>> measured_costs(const Config& config, const st
   return out;
 }
 
-Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph, const Registry& registry) {
+  Allocation allocation;
+  if (!request.allocation.empty()) {
+    OPTIMA_ASSIGN(allocation, read_allocation(request.allocation));
+  }
+  std::vector<std::pair<std::string, Wish>> pins;
+  for (const std::string& text : request.pins) {
+    OPTIMA_ASSIGN(auto pin, parse_pin(text));
+    pins.push_back(std::move(pin));
+  }
+  return resolve(allocation, graph, pins, known_operators(registry));
+}
+
+Result<Planned> load_source(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
   Planned out;
   Stopwatch watch;
   tell(progress, 0, cat("reading ", request.model));
   OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
-  return plan_read(std::move(out), request, registry, progress);
+  OPTIMA_RETURN_IF_ERROR(run_passes(request, registry, out));
+  return out;
+}
+
+Result<Planned> plan_loaded(const PlanRequest& request, Planned out, Registry& registry) {
+  Stopwatch watch;
+  if (!request.plan.empty()) {
+    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
+    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
+  } else {
+    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
+    add_wishes(out.rewriting.wishes, out.wishes);
+  }
+  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
+  OPTIMA_ASSIGN(out.plan, make_plan_with(out, placement));
+  out.timings.plan_ms = watch.lap();
+  return out;
+}
+
+Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
+  OPTIMA_ASSIGN(Planned loaded, load_source(request, registry, progress));
+  Stopwatch watch;
+  if (request.rewrite) {
+    OPTIMA_RETURN_IF_ERROR(request.rewrite(loaded));
+    loaded.timings.rewrite_ms = watch.lap();
+  }
+  tell(progress, 0, "asking the plugins and splitting");
+  return plan_loaded(request, std::move(loaded), registry);
 }
 
 Result<Planned> plan_graph(Graph graph, const PlanRequest& request, Registry& registry, const ProgressReport& progress) {
   Planned out;
   OPTIMA_ASSIGN(out.supports, read_supports(request, registry));
   out.graph = std::move(graph);
-  return plan_read(std::move(out), request, registry, progress);
+  OPTIMA_RETURN_IF_ERROR(run_passes(request, registry, out));
+  tell(progress, 0, "asking the plugins and splitting");
+  return plan_loaded(request, std::move(out), registry);
 }
 
 Result<Compilation> compile_model(const CompileRequest& request, Registry& registry, const ProgressReport& progress) {

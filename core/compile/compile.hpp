@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,21 @@
 #include "core/plan/plan.hpp"
 
 namespace optima {
+
+/// What a node of the source model is computed in, and why: Plan's precision and precision_why.
+struct NodePrecision {
+  std::string precision, why;
+};
+
+/// What a rewriting of the graph says besides the graph.
+struct Rewriting {
+  std::map<uint32_t, NodePrecision> precisions;  ///< by node id: of all nodes that the source model's graph has left; empty = nobody asked
+  std::map<uint32_t, Wish> wishes;               ///< by node id: where nodes that the user has no wish for should rather go
+  std::vector<std::string> notes;                ///< for Plan::notes
+  std::map<std::string, std::string> files;      ///< for the package: name -> text
+};
+
+struct Planned;
 
 /// What to compile and for which devices. Paths as the user gave them, "~" expanded.
 struct PlanRequest {
@@ -38,6 +54,9 @@ struct PlanRequest {
   Config config;
   std::vector<std::string> supports;          ///< manifests without a plugin, paths: read_note_plugin(); plans only
   bool plan_only = false;                     ///< nothing will be compiled: a plugin that cannot be asked answers by its note
+  /// Called between passes and wishes, may be empty: makes another graph of the one that load_source() gave, and says why in its rewriting.
+  /// Nodes that it keeps keep id and name.
+  std::function<Status(Planned& loaded)> rewrite;
   std::function<void(const std::string&)> warn;  ///< told, maybe more than once, of a refused plugin file that might have been a candidate; may be empty
 };
 
@@ -48,7 +67,7 @@ Result<std::vector<MeasuredCosts>> measured_costs(const Config& config, const st
 
 /// Milliseconds of each step.
 struct Timings {
-  double import_ms = 0, passes_ms = 0, plan_ms = 0, compile_ms = 0, package_ms = 0;
+  double import_ms = 0, passes_ms = 0, rewrite_ms = 0, plan_ms = 0, compile_ms = 0, package_ms = 0;
 };
 
 /// Progress of everything (0..1) with a stage in a few words; called from any thread, one call at a time.
@@ -57,6 +76,7 @@ using ProgressReport = std::function<void(double fraction, std::string_view stag
 /// A model with its plan. Allocation entries that only hit folded nodes or nothing are in plan.notes.
 struct Planned {
   Graph graph;
+  Rewriting rewriting;
   PlanChoice choice;  ///< of PlanRequest::plan
   Resolved wishes;
   Plan plan;
@@ -65,9 +85,16 @@ struct Planned {
   std::vector<std::shared_ptr<Backend>> supports;  ///< the manifests of PlanRequest::supports
 };
 
-/// Model -> graph -> passes -> wishes -> plan. Writes nothing.
+/// What the request's allocation and pins mean for a graph that load_source() gave.
+Result<Resolved> resolve_wishes(const PlanRequest& request, const Graph& graph, const Registry& registry);
+/// Model -> graph -> passes: a Planned without wishes and plan. The request's rewrite is not called.
+Result<Planned> load_source(const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
+/// Wishes -> plan, for a graph with its rewriting that load_source() gave, or another one with answers of its own.
+Result<Planned> plan_loaded(const PlanRequest& request, Planned loaded, Registry& registry);
+/// Model -> graph -> passes -> rewrite -> wishes -> plan. Writes nothing.
 Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
-/// The same of a graph in memory, which plan_model() may have had before; `model`, `name` and `import` are not read.
+
+/// The same of a graph in memory, which plan_model() may have had before; `model`, `name` and `import` are not read, `rewrite` is not called.
 Result<Planned> plan_graph(Graph graph, const PlanRequest& request, Registry& registry, const ProgressReport& progress = {});
 
 struct CompileRequest {

@@ -214,6 +214,7 @@ Result<Package> write_package(const CompileRequest& request, const Planned& plan
   OPTIMA_ASSIGN(Package package, Description(request, planned, registry, built, writer).make());
   OPTIMA_RETURN_IF_ERROR(writer.add_file("placement.json", to_text(plan_to_json(planned.plan))));
   OPTIMA_RETURN_IF_ERROR(writer.add_file("alloc.json", allocation_of(planned.plan, planned.graph)));
+  for (const auto& [name, text] : planned.rewriting.files) OPTIMA_RETURN_IF_ERROR(writer.add_file(name, text));
   Config config = request.plan.config;
   config.plugin_options = registry.public_options(std::move(config.plugin_options));
   OPTIMA_RETURN_IF_ERROR(writer.add_file("optima.yaml", effective_config(config)));

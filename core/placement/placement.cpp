@@ -34,30 +34,30 @@ Status check_all_read(const Graph& graph, const Uses& uses) {
 }
 
 // A body's nodes run where the node that holds it runs.
-void add_bodies(const Graph& graph, const image::Node& holder, const std::string& device, std::vector<std::pair<std::string, std::string>>& out) {
+void add_bodies(const Graph& graph, const image::Node& holder, const std::string& device, std::vector<AllocationLine>& out) {
   for_each_body(holder, [&](uint32_t body) {
     for (const image::Node& inner : graph.contents.graphs[body].nodes) {
-      out.emplace_back(inner.name, device);
+      out.push_back({inner.name, device});
       add_bodies(graph, inner, device, out);
     }
   });
 }
 
 // A node with clones lists its device first, then theirs, each once. What a quantized unit copies follows from the units.
-void add_clones(const Plan& plan, size_t first, std::vector<std::pair<std::string, std::string>>& out) {
+void add_clones(const Plan& plan, size_t first, std::vector<AllocationLine>& out) {
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (const Subgraph& subgraph : plan.subgraphs)
     for (const Clone& clone : subgraph.clones) {
       const PlacedNode& node = plan.nodes[clone.node];
       if (node.copied.empty() && node.device != subgraph.device && seen.emplace(clone.node, subgraph.device).second)
-        out[first + clone.node].second += "," + plan.devices[subgraph.device].name;
+        out[first + clone.node].device += "," + plan.devices[subgraph.device].name;
     }
 }
 
 // Main graph first, then the bodies of nodes that go whole, then the plans of the others.
-void add_plan(const Plan& plan, const Graph& graph, std::vector<std::pair<std::string, std::string>>& out) {
+void add_plan(const Plan& plan, const Graph& graph, std::vector<AllocationLine>& out) {
   const size_t first = out.size();
-  for (const PlacedNode& node : plan.nodes) out.emplace_back(node.name, plan.devices[node.device].name);
+  for (const PlacedNode& node : plan.nodes) out.push_back({node.name, plan.devices[node.device].name, node.precision});
   add_clones(plan, first, out);
   for (uint32_t n = 0; n < plan.nodes.size(); ++n)
     if (const PlanDevice& device = plan.devices[plan.nodes[n].device]; !is_host(device)) add_bodies(graph, graph.main().nodes[n], device.name, out);
@@ -130,6 +130,16 @@ Status keep_budget(const Graph& graph, const PlacementRequest& request, detail::
   return {};
 }
 
+// Where precisions were asked for, the nodes of the model's main graph have one, and those that quantizing put in have none: the source model
+// does not know their names.
+void drop_inserted(const Plan& plan, std::vector<AllocationLine>& lines) {
+  std::set<std::string_view> inserted;
+  for (const PlacedNode& node : plan.nodes)
+    if (node.precision.empty()) inserted.insert(node.name);
+  if (inserted.size() == plan.nodes.size()) return;
+  std::erase_if(lines, [&](const AllocationLine& line) { return inserted.count(line.name) > 0; });
+}
+
 uint32_t number_subgraphs(Plan& plan, uint32_t first) {
   plan.first = first;
   first += static_cast<uint32_t>(plan.subgraphs.size());
@@ -154,10 +164,11 @@ Result<Plan> make_plan(const Graph& graph, const PlacementRequest& request) {
 }
 
 std::string allocation_of(const Plan& plan, const Graph& graph) {
-  std::vector<std::pair<std::string, std::string>> entries;
-  add_plan(plan, graph, entries);
-  for (const Folded& folded : graph.folded) entries.emplace_back(folded.name, "auto");
-  return allocation_text(entries);
+  std::vector<AllocationLine> lines;
+  add_plan(plan, graph, lines);
+  drop_inserted(plan, lines);
+  for (const Folded& folded : graph.folded) lines.push_back({folded.name, "auto"});
+  return allocation_text(lines);
 }
 
 }  // namespace optima

@@ -68,6 +68,8 @@ struct PlacedNode {
   bool as_asked = true;   ///< false when it is not on the first device asked for
   std::vector<uint32_t> wanted;  ///< the devices of `asked`, in the user's order: indices of Plan::devices
   std::string quantized_unit;    ///< the operator whose quantized unit it is in, which moves as one; empty = none
+  std::string precision;         ///< what it is computed in, "int8"; empty = nobody asked, or quantizing put the node in
+  std::string precision_why;     ///< who said so, or why not what was asked, in words; empty with it
   double flops = 0, bytes = 0;   ///< work of one run, see core/cost/work.hpp
   uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending

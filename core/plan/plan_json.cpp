@@ -82,6 +82,10 @@ Json node_to_json(const Plan& plan, size_t index) {
     Json& wanted = out["wanted"] = Json::array();
     for (uint32_t d : node.wanted) wanted.push_back(plan.devices[d].name);
   }
+  if (!node.precision.empty()) {
+    out["precision"] = node.precision;
+    out["precision_why"] = node.precision_why;
+  }
   out["flops"] = node.flops;
   out["bytes"] = node.bytes;
   if (const uint64_t held = held_by(plan, index)) out["held"] = held;
@@ -326,6 +330,8 @@ class PlanReader {
     out.why = *known;
     OPTIMA_ASSIGN(out.sentence, at.string("sentence"));
     OPTIMA_ASSIGN(out.quantized_unit, at.string_or("quantized_unit", ""));
+    OPTIMA_ASSIGN(out.precision, at.string_or("precision", ""));
+    OPTIMA_ASSIGN(out.precision_why, at.string_or("precision_why", ""));
     OPTIMA_ASSIGN(out.asked, at.string_or("asked", ""));
     OPTIMA_ASSIGN(out.as_asked, at.boolean_or("as_asked", true));
     OPTIMA_RETURN_IF_ERROR(wanted(at, out));

@@ -1,35 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/quantize: names of precisions.
-#include <algorithm>
-#include <array>
+#include "core/quantize/precision.hpp"
 
-#include "core/quantize/quantize.hpp"
+#include <array>
+#include <utility>
+
 #include "core/support/text.hpp"
 
 namespace optima {
 namespace {
 
-struct Name {
-  std::string_view name;
-  Precision precision;
-};
-// The first name of each is the one we write.
-constexpr std::array kNames = {Name{"f32", Precision::F32},     Name{"f16", Precision::F16},       Name{"bf16", Precision::BF16}, Name{"int8", Precision::Int8},
-                               Name{"a16w8", Precision::A16W8}, Name{"w8", Precision::W8},         Name{"w4", Precision::W4},     Name{"dynamic", Precision::Dynamic},
-                               Name{"auto", Precision::Auto},   Name{"fp16", Precision::F16},      Name{"int8w16a", Precision::A16W8}};
+// The names that name_of() gives come first.
+constexpr std::array<std::pair<std::string_view, Precision>, 11> kNames = {{
+    {"f32", Precision::F32}, {"f16", Precision::F16}, {"bf16", Precision::BF16}, {"int8", Precision::Int8}, {"a16w8", Precision::A16W8},
+    {"w8", Precision::W8}, {"w4", Precision::W4}, {"dynamic", Precision::Dynamic}, {"auto", Precision::Auto}, {"fp16", Precision::F16},
+    {"int8w16a", Precision::A16W8}}};
 
 }  // namespace
 
 Result<Precision> precision_named(const std::string& name) {
-  for (const Name& known : kNames)
-    if (known.name == name) return known.precision;
-  std::vector<std::string> wanted;
-  for (const Name& known : kNames) wanted.emplace_back(known.name);
-  return usage_error(cat("no precision ", quote(name), ", wanted one of ", join(wanted)));
+  for (const auto& [known, precision] : kNames)
+    if (known == name) return precision;
+  return usage_error(cat("found precision ", quote(name), ", wanted f32, f16, bf16, int8, a16w8, w8, w4, dynamic or auto"));
 }
 
 std::string_view name_of(Precision precision) {
-  return std::find_if(kNames.begin(), kNames.end(), [&](const Name& known) { return known.precision == precision; })->name;
+  for (const auto& [name, known] : kNames)
+    if (known == precision) return name;
+  return "f32";
 }
 
 bool needs_data(Precision precision) { return precision == Precision::Int8 || precision == Precision::A16W8 || precision == Precision::Auto; }

@@ -148,6 +148,7 @@ std::string one_node(const Plan& plan, uint32_t n, const std::string& path, size
                         plan.first + node.subgraph, " of ", subgraphs, path.empty() ? "" : cat(", in body ", quote(path)), "\n");
   out += cat("why: ", clean(node.sentence), " (", name_of(node.why), ")\n");
   if (!node.quantized_unit.empty() && node.quantized_unit != node.name) out += cat("quantized unit: ", quote(node.quantized_unit), "\n");
+  if (!node.precision.empty()) out += cat("precision: ", clean(node.precision), " (", clean(node.precision_why), ")\n");
   out += clones_of(plan, node);
   if (!node.asked.empty()) out += cat("asked for: ", clean(node.asked), "\n");
   if (!is_host(device)) out += cat("plugin: ", clean(device.plugin), ", ", clean(device.rule), "\n");

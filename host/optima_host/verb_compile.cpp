@@ -21,7 +21,9 @@ Progress::Style style_of(const Console& console) {
 }
 
 Json timings_json(const Timings& t) {
-  return {{"import_ms", t.import_ms}, {"passes_ms", t.passes_ms}, {"plan_ms", t.plan_ms}, {"compile_ms", t.compile_ms}, {"package_ms", t.package_ms}};
+  Json out{{"import_ms", t.import_ms}, {"passes_ms", t.passes_ms}, {"plan_ms", t.plan_ms}, {"compile_ms", t.compile_ms}, {"package_ms", t.package_ms}};
+  if (t.rewrite_ms > 0) out["quantize_ms"] = t.rewrite_ms;
+  return out;
 }
 
 Json plan_document(const Planned& planned) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/support/text.hpp"
 #include "tests/support/fake_plugin.hpp"
 
 using namespace optima;
@@ -210,7 +211,7 @@ TEST_CASE("allocations with wrong values name key, found and wanted") {
   const std::string wanted = ", wanted a device as KIND:index, a list of devices, \"host\" or \"auto\"";
   CHECK(parse_error("[]") == "'alloc.json': found array, wanted an object from node names to devices");
   CHECK(parse_error(R"({"a": 3})") == "'alloc.json': 'a': found number" + wanted);
-  CHECK(parse_error(R"({"a": {}})") == "'alloc.json': 'a': found object" + wanted);
+  CHECK(parse_error(R"({"a": true})") == "'alloc.json': 'a': found boolean" + wanted);
   CHECK(parse_error(R"({"a": []})") == "'alloc.json': 'a': found an empty list" + wanted);
   CHECK(parse_error(R"({"a": [3]})") == "'alloc.json': 'a': found number in the list, wanted a device as KIND:index");
   CHECK(parse_error(R"({"a": ["CPU:0", "CPU:0"]})") == "'alloc.json': 'a': device 'CPU:0' appears twice in the list");
@@ -271,4 +272,61 @@ TEST_CASE("damaged allocation files are refused or read, never worse") {
     if (allocation.ok() && resolve(*allocation, m.graph).ok()) ++read;
   }
   CHECK(read > 0);
+}
+
+namespace {
+
+std::string precision_for(const Model& model, const Resolved& r, const std::string& node) {
+  const PrecisionWish& wish = r.precision_by_node_id.at(model.id_of(node));
+  return wish.precision ? cat(wish.text(), " by ", wish.source) : "";
+}
+
+}  // namespace
+
+TEST_CASE("a value may be an object that says a device, a precision, or both") {
+  const Allocation a = parsed(R"({"a": {"device": "HEXAGON:0", "precision": "a16w8"}, "b": {"precision": "fp16"}, "c": {"device": ["A:0", "B:0"]}})");
+  REQUIRE(a.entries.size() == 2);
+  CHECK(a.entries[0].first == "a");
+  CHECK(a.entries[0].second.text() == "HEXAGON:0");
+  CHECK(a.entries[0].second.hard);
+  CHECK(a.entries[1].second.text() == "first of A:0, B:0");
+  REQUIRE(a.precisions.size() == 2);
+  CHECK(a.precisions[0].second.text() == "a16w8");
+  CHECK(a.precisions[0].second.source == "'a'");
+  CHECK(a.precisions[1].first == "b");
+  CHECK(a.precisions[1].second.text() == "f16");
+}
+
+TEST_CASE("a key that says no device leaves that to a less specific one, and likewise of precisions") {
+  const Model m;
+  const Resolved r = resolved(m, R"({"*": {"device": "CPU:0", "precision": "int8"}, "op:Softmax": {"precision": "f32"}, "conv_1": "NPU:0", "block/*": {"device": "CPU:1"}})");
+  CHECK(wish_for(m, r, "block/softmax_1") == "CPU:1");
+  CHECK(precision_for(m, r, "block/softmax_1") == "f32 by 'op:Softmax'");
+  CHECK(wish_for(m, r, "conv_1") == "NPU:0");
+  CHECK(precision_for(m, r, "conv_1") == "int8 by '*'");
+  CHECK(precision_for(m, r, "loop_3/body/conv_9") == "int8 by '*'");
+  const Resolved none = resolved(m, R"({"conv_1": "NPU:0"})");
+  CHECK(precision_for(m, none, "conv_1") == "");
+}
+
+TEST_CASE("what is wrong with an object of device and precision is said") {
+  CHECK(parse_error(R"({"conv_1": {}})") == R"('alloc.json': 'conv_1': found an empty object, wanted "device", "precision" or both)");
+  CHECK(parse_error(R"({"conv_1": {"precision": "int7"}})") ==
+        "'alloc.json': 'conv_1': found precision 'int7', wanted f32, f16, bf16, int8, a16w8, w8, w4, dynamic or auto");
+  CHECK(parse_error(R"({"conv_1": {"precision": 8}})").find("precision") != std::string::npos);
+  CHECK(parse_error(R"({"conv_1": {"presicion": "int8"}})") == "'alloc.json': 'conv_1': unknown member 'presicion' (nearest: 'precision')");
+  CHECK(parse_error(R"({"conv_1": {"device": 3}})").find("found number, wanted a device") != std::string::npos);
+}
+
+TEST_CASE("precisions obey the rules of keys: globs match something, equally long ones agree") {
+  CHECK(resolve_error(R"({"nothing*": {"precision": "int8"}})").find("glob 'nothing*' matches no node") != std::string::npos);
+  CHECK(resolve_error(R"({"con*_1": {"precision": "int8"}, "conv?1": {"precision": "f32"}})")
+            .find("are equally long and disagree on node 'conv_1': int8 and f32") != std::string::npos);
+  CHECK(resolve_error(R"({"conv_7": {"precision": "int8"}})").find("no node 'conv_7' in the model") != std::string::npos);
+}
+
+TEST_CASE("a placement with precisions is written as objects") {
+  CHECK(allocation_text({{"a", "X64:0", "int8"}, {"b", "X64:0,A:1", "f32"}, {"c", "auto"}}) ==
+        "{\n  \"a\": {\n    \"device\": \"X64:0\",\n    \"precision\": \"int8\"\n  },\n  \"b\": {\n    \"device\": [\n      \"X64:0\",\n      \"A:1\"\n    ],\n"
+        "    \"precision\": \"f32\"\n  },\n  \"c\": \"auto\"\n}\n");
 }

@@ -545,6 +545,15 @@ TEST_CASE("a wish for a node of a body binds the whole node") {
 
 // ---- the allocation written back
 
+TEST_CASE("the allocation written back says precisions and leaves out what quantizing put in") {
+  Chain c;
+  c.candidates({"CPU:0"});
+  Plan plan = c.plan();
+  plan.nodes[0].precision = "int8", plan.nodes[2].precision = "f32";
+  CHECK(*parse_json(allocation_of(plan, c.graph), "x") ==
+        Json({{"a", {{"device", "CPU:0"}, {"precision", "int8"}}}, {"c", {{"device", "CPU:0"}, {"precision", "f32"}}}}));
+}
+
 TEST_CASE("the allocation written back gives the same placement again") {
   Chain c;
   c.graph.folded.push_back({"gone", "Add", "constant"});

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "core/placement/placement.hpp"
+#include "core/plan/plan_json.hpp"
+#include "core/support/json_value.hpp"
 #include "tests/support/fake_plugin.hpp"
 
 using namespace optima;
@@ -53,6 +55,17 @@ TEST_CASE("nodes that missed their device for the same reason are counted, with 
   CHECK(placement_summary(*plan).ends_with("not on the device asked for:\n  'e1', 'e2', 'e3' and 2 more" + tail + why));
   plan->nodes[4].sentence = "another";
   CHECK(placement_summary(*plan).ends_with("  'e1', 'e2', 'e3' and 2 more" + tail + "of the first: " + why));
+}
+
+TEST_CASE("explain says what a node is computed in and who said so, and a plan keeps it in its file") {
+  Plan plan = split_plan();
+  CHECK(explain_node(plan, "b")->find("precision") == std::string::npos);
+  CHECK(to_text(plan_to_json(plan)).find("precision") == std::string::npos);
+  plan.nodes[1].precision = "f32", plan.nodes[1].precision_why = "Exp stays float";
+  const Result<Plan> read = plan_from_json(plan_to_json(plan), "plan.json");
+  REQUIRE(read.ok());
+  CHECK(read->nodes[0].precision.empty());
+  CHECK(explain_node(*read, "b")->find("(preferred)\nprecision: f32 (Exp stays float)\n") != std::string::npos);
 }
 
 TEST_CASE("explain shows one node with every device's answer on one screen") {
