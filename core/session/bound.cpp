@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/session/bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/support/number.hpp"
+#include "core/support/text.hpp"
+
+namespace optima {
+namespace {
+
+constexpr size_t kMostAlone = 64;     // units that are quantized one at a time
+constexpr size_t kLayerSamples = 4;   // that tell whose own error is large
+
+struct Sums {
+  double dot = 0, got = 0, wanted = 0, noise = 0;
+};
+
+void add(const Tensor& got, const Tensor& wanted, Sums& s) {
+  const auto a = got.as<float>(), b = wanted.as<float>();
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double x = a[i], y = b[i];
+    s.dot += x * y, s.got += x * x, s.wanted += y * y, s.noise += (x - y) * (x - y);
+  }
+}
+
+Agreement agreement_of(const Sums& s) {
+  Agreement out;
+  const double norms = std::sqrt(s.got) * std::sqrt(s.wanted);
+  out.snr_db = s.noise > 0 ? 10 * std::log10(s.wanted / s.noise) : std::numeric_limits<double>::infinity();
+  out.cosine = norms > 0 ? s.dot / norms : s.got == s.wanted ? 1 : 0;
+  return out;
+}
+
+/// One search: which units stay float.
+class Search {
+ public:
+  Search(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options, Judge& judge,
+         const ProgressReport& progress, const std::atomic<bool>* cancelled)
+      : bound_(bound), plan_(plan), seen_(seen), options_(options), judge_(judge), progress_(progress), cancelled_(cancelled) {}
+
+  Result<BoundedQuantization> run() {
+    OPTIMA_ASSIGN(BoundedQuantization best, leave(0));
+    if (kept(best.agreement)) return best;
+    const Agreement all = best.agreement;
+    OPTIMA_RETURN_IF_ERROR(find_units(best.quantized.graph));
+    OPTIMA_RETURN_IF_ERROR(try_each());
+    size_t low = 0, high = 1;  // the bound is missed with `low` left
+    for (;; low = high, high *= 2) {
+      high = std::min(high, units_.size());
+      OPTIMA_ASSIGN(best, leave(high));
+      if (kept(best.agreement)) break;
+      if (high == units_.size())
+        return invalid_input(cat("--bound ", bound_.text(), ": found ", all.text(), " with all units quantized and ", best.agreement.text(), " with the worst ",
+                                 units_.size(), " of them in float"));
+    }
+    while (high - low > 1) {
+      const size_t middle = low + (high - low) / 2;
+      OPTIMA_ASSIGN(BoundedQuantization fewer, leave(middle));
+      (kept(fewer.agreement) ? high : low) = middle;
+      if (high == middle) best = std::move(fewer);
+    }
+    return best;
+  }
+
+ private:
+  bool kept(const Agreement& found) const { return found.of(bound_.kind) >= bound_.least; }
+  void tell(double fraction, std::string_view stage) const {
+    if (progress_) progress_(fraction, stage);
+  }
+
+  Result<BoundedQuantization> measure(const QuantizeOptions& options) {
+    if (cancelled_ && *cancelled_) return cancelled();
+    BoundedQuantization out;
+    OPTIMA_ASSIGN(out.quantized, quantize_graph(plan_, seen_, options, {}, cancelled_));
+    OPTIMA_ASSIGN(out.agreement, judge_.agreement(out.quantized.graph));
+    return out;
+  }
+
+  Result<BoundedQuantization> leave(size_t count) {
+    tell(0.7, count ? cat("judging with ", count, " of ", units_.size(), " units in float") : "judging");
+    QuantizeOptions options = options_;
+    for (size_t i = 0; i < count; ++i) {
+      options.by_node[units_[i].node_id] = Precision::F32;
+      options.precision_why[units_[i].node_id] = cat("--bound ", bound_.text(), ": ", units_[i].alone.text(), " when it alone is quantized");
+    }
+    OPTIMA_ASSIGN(BoundedQuantization out, measure(options));
+    out.left.assign(units_.begin(), units_.begin() + static_cast<std::ptrdiff_t>(count));
+    return out;
+  }
+
+  Status find_units(const Graph& quantized) {
+    std::map<uint32_t, std::string> names;
+    for (const image::Node& node : quantized.main().nodes) names[node.id] = node.name;
+    for (const uint32_t id : quantized_units(quantized)) units_.push_back({id, names.at(id), {}});
+    if (units_.size() <= kMostAlone) return {};
+    OPTIMA_ASSIGN(const std::vector<LayerFigures> layers, judge_.layers(quantized));
+    const std::map<uint32_t, double> own = own_errors(quantized, layers);
+    std::stable_sort(units_.begin(), units_.end(), [&](const SpentUnit& a, const SpentUnit& b) { return own.at(a.node_id) < own.at(b.node_id); });
+    units_.resize(kMostAlone);
+    return {};
+  }
+
+  // dB of the layer that each unit's result becomes, maybe behind an activation.
+  std::map<uint32_t, double> own_errors(const Graph& quantized, const std::vector<LayerFigures>& layers) const {
+    std::map<std::string, double> by_value;
+    for (const LayerFigures& layer : layers) by_value[layer.value] = layer.own.snr_db;
+    const image::Graph& main = quantized.main();
+    const Uses uses = uses_of(quantized);
+    std::map<uint32_t, double> out;
+    for (const image::Node& node : main.nodes) {
+      uint32_t v = node.outputs.empty() ? OPTIMA_NONE : node.outputs[0];
+      while (v != OPTIMA_NONE && !by_value.count(main.values[v].name) && uses.consumers[v].size() == 1) {
+        const image::Node& reader = main.nodes[uses.consumers[v][0]];
+        v = reader.outputs.empty() ? OPTIMA_NONE : reader.outputs[0];
+      }
+      const auto found = v == OPTIMA_NONE ? by_value.end() : by_value.find(main.values[v].name);
+      out[node.id] = found == by_value.end() ? std::numeric_limits<double>::infinity() : found->second;
+    }
+    return out;
+  }
+
+  Status try_each() {
+    for (size_t i = 0; i < units_.size(); ++i) {
+      tell(0.7 + 0.2 * static_cast<double>(i) / static_cast<double>(units_.size()), cat("unit ", i + 1, " of ", units_.size(), " alone"));
+      QuantizeOptions options = options_;
+      const auto own = options.by_node.find(units_[i].node_id);
+      const Precision precision = own == options.by_node.end() ? options.precision : own->second;
+      options.precision = Precision::F32;
+      options.by_node = {{units_[i].node_id, precision}};
+      OPTIMA_ASSIGN(const BoundedQuantization alone, measure(options));
+      units_[i].alone = alone.agreement;
+    }
+    std::stable_sort(units_.begin(), units_.end(),
+                     [&](const SpentUnit& a, const SpentUnit& b) { return a.alone.of(bound_.kind) < b.alone.of(bound_.kind); });
+    return {};
+  }
+
+  const Bound& bound_;
+  const QuantizePlan& plan_;
+  const Observations& seen_;
+  const QuantizeOptions& options_;
+  Judge& judge_;
+  const ProgressReport& progress_;
+  const std::atomic<bool>* cancelled_;
+  std::vector<SpentUnit> units_;  // the worst first, once each was tried
+};
+
+}  // namespace
+
+std::string Bound::text() const { return cat(kind == Kind::Snr ? "snr=" : "cosine=", least); }
+
+Result<Bound> parse_bound(const std::string& text) {
+  const size_t at = text.find('=');
+  const std::string name = text.substr(0, at);
+  const std::optional<double> least = at == std::string::npos ? std::nullopt : parse_number<double>(text.substr(at + 1));
+  if ((name != "snr" && name != "cosine") || !least || !std::isfinite(*least))
+    return usage_error(cat("--bound: found ", quote(text), ", wanted snr=DB or cosine=C, as in snr=30 or cosine=0.99"));
+  if (name == "cosine" && (*least < -1 || *least > 1)) return usage_error(cat("--bound: found ", quote(text), ", wanted a cosine from -1 to 1"));
+  return Bound{name == "snr" ? Bound::Kind::Snr : Bound::Kind::Cosine, *least};
+}
+
+std::string Agreement::text() const {
+  const std::string db = std::isfinite(snr_db) ? cat(std::round(snr_db * 10) / 10, " dB") : "no difference";
+  return cat(db, ", cosine ", std::round(cosine * 1e5) / 1e5);
+}
+
+Result<Judge> Judge::make(Graph graph, const Samples& samples, std::vector<uint64_t> numbers, const RunnerSettings& settings, Registry& registry) {
+  const image::Graph& main = graph.main();
+  if (std::none_of(main.outputs.begin(), main.outputs.end(), [&](uint32_t v) { return main.values[v].dtype == OPTIMA_F32; }))
+    return invalid_input("--bound wants a model with a float32 output, found none");
+  Judge out(std::move(graph), samples, std::move(numbers), settings, registry);
+  OPTIMA_RETURN_IF_ERROR(out.run_float());
+  return out;
+}
+
+Status Judge::run_float() {
+  OPTIMA_ASSIGN(GraphRunner runner, GraphRunner::make(graph_, settings_, *registry_));
+  for (const uint64_t number : numbers_) {
+    OPTIMA_ASSIGN(const std::vector<Tensor> inputs, samples_->read(number));
+    OPTIMA_ASSIGN(std::vector<Tensor> outputs, runner.run(inputs));
+    wanted_.push_back(std::move(outputs));
+  }
+  return {};
+}
+
+Result<Agreement> Judge::agreement(const Graph& quantized) {
+  OPTIMA_ASSIGN(GraphRunner runner, GraphRunner::make(quantized, settings_, *registry_));
+  std::vector<Sums> sums(graph_.main().outputs.size());
+  for (size_t s = 0; s < numbers_.size(); ++s) {
+    OPTIMA_ASSIGN(const std::vector<Tensor> inputs, samples_->read(numbers_[s]));
+    OPTIMA_ASSIGN(const std::vector<Tensor> outputs, runner.run(inputs));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].dtype == OPTIMA_F32) add(outputs[i], wanted_[s][i], sums[i]);
+  }
+  Agreement worst{std::numeric_limits<double>::infinity(), 1};
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (graph_.main().values[graph_.main().outputs[i]].dtype != OPTIMA_F32) continue;
+    const Agreement one = agreement_of(sums[i]);
+    worst = {std::min(worst.snr_db, one.snr_db), std::min(worst.cosine, one.cosine)};
+  }
+  return worst;
+}
+
+Result<std::vector<LayerFigures>> Judge::layers(const Graph& quantized) {
+  LayersRequest request;
+  request.samples = std::min(numbers_.size(), kLayerSamples);
+  request.read = [this](uint64_t s) { return samples_->read(numbers_[s]); };
+  request.runner = settings_;
+  return compare_layers(graph_, quantized, request, *registry_);
+}
+
+Result<BoundedQuantization> quantize_within(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options,
+                                            Judge& judge, const ProgressReport& progress, const std::atomic<bool>* cancelled) {
+  return Search(bound, plan, seen, options, judge, progress, cancelled).run();
+}
+
+}  // namespace optima

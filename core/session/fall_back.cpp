@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/session/fall_back.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/session/qdq.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::detail {
+namespace {
+
+/// The node, the DequantizeLinears it reads and the QuantizeLinears behind it: indices.
+std::vector<uint32_t> unit_of(const Graph& graph, const Uses& uses, uint32_t n) {
+  const std::vector<image::Node>& nodes = graph.main().nodes;
+  std::vector<uint32_t> out = {n};
+  for (const uint32_t v : nodes[n].inputs)
+    if (v != OPTIMA_NONE && uses.producer[v] != Uses::kNone && is_dequantize(nodes[uses.producer[v]])) out.push_back(uses.producer[v]);
+  for (const uint32_t v : nodes[n].outputs)
+    if (v != OPTIMA_NONE)
+      for (const uint32_t reader : uses.consumers[v])
+        if (is_quantize(nodes[reader])) out.push_back(reader);
+  return out;
+}
+
+uint32_t device_called(const Plan& plan, const std::string& full_name) {
+  for (uint32_t d = 0; d < plan.devices.size(); ++d)
+    if (plan.devices[d].full_name == full_name) return d;
+  return OPTIMA_NONE;
+}
+
+}  // namespace
+
+std::map<uint32_t, std::string> refused_units(const Plan& in_float, const Plan& quantized, const Graph& graph, const std::set<uint32_t>& nodes) {
+  const Uses uses = uses_of(graph);
+  std::map<uint32_t, std::string> home;
+  for (const PlacedNode& node : in_float.nodes) home[node.node_id] = in_float.devices[node.device].full_name;
+  std::map<uint32_t, std::string> out;
+  for (uint32_t n = 0; n < quantized.nodes.size(); ++n) {
+    const uint32_t id = quantized.nodes[n].node_id;
+    const auto at = home.find(id);
+    const uint32_t device = nodes.count(id) && at != home.end() ? device_called(quantized, at->second) : OPTIMA_NONE;
+    if (device == OPTIMA_NONE) continue;
+    const std::vector<uint32_t> unit = unit_of(graph, uses, n);
+    if (unit.size() == 1) continue;  // it stays float anyway
+    for (const uint32_t member : unit)
+      if (const DeviceAnswer& answer = quantized.nodes[member].answers[device]; !answer.yes && !out.count(id))
+        out[id] = cat(quantized.devices[device].name, " refuses ", quote(quantized.nodes[member].name), " of its quantized unit: ", answer.text);
+  }
+  return out;
+}
+
+}  // namespace optima::detail

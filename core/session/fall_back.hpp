@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/session: what a device that takes a node in float says of its quantized unit. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/graph/graph.hpp"
+#include "core/plan/plan.hpp"
+
+namespace optima::detail {
+
+/// Of `nodes` (ids) those of which the device that has them in `in_float` refuses the node itself, a DequantizeLinear that it reads or a
+/// QuantizeLinear behind it in `quantized`, with the device's sentence. Both are plans of the main graph; `graph` is the latter's.
+std::map<uint32_t, std::string> refused_units(const Plan& in_float, const Plan& quantized, const Graph& graph, const std::set<uint32_t>& nodes);
+
+}  // namespace optima::detail
