@@ -257,7 +257,7 @@ Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const
   Stopwatch watch;
   if (request.rewrite) {
     OPTIMA_RETURN_IF_ERROR(request.rewrite(loaded));
-    loaded.timings.rewrite_ms = watch.lap();
+    if (!loaded.rewriting.precisions.empty()) loaded.timings.rewrite_ms = watch.lap();
   }
   tell(progress, 0, "asking the plugins and splitting");
   return plan_loaded(request, std::move(loaded), registry);

@@ -8,6 +8,7 @@
 
 #include "core/config/yaml.hpp"
 #include "core/support/file.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
 namespace optima {
@@ -90,16 +91,9 @@ class Reader {
     return good ? Status() : wrong(at, name, wanted);
   }
   Status byte_count(const YamlNode& at, std::string_view name, uint64_t& out) const {
-    static constexpr std::pair<std::string_view, int> units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-    const char* end = at.text.data() + at.text.size();
-    const auto [stop, problem] = std::from_chars(at.text.data(), end, out);
-    std::string_view unit(stop, static_cast<size_t>(end - stop));
-    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
-    for (const auto& [suffix, shift] : units)
-      if (at.kind == Kind::Scalar && problem == std::errc() && unit == suffix && out <= (UINT64_MAX >> 1 >> shift)) {
-        out <<= shift;
-        return {};
-      }
+    const std::optional<uint64_t> bytes = at.kind == Kind::Scalar ? parse_bytes(at.text) : std::nullopt;
+    if (bytes) out = *bytes;
+    if (bytes) return {};
     return wrong(at, name, "bytes, as 1048576 or 512MiB");
   }
   Status device(const YamlNode& at, std::string_view name, DeviceName& out) const {

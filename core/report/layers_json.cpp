@@ -37,6 +37,7 @@ Result<LayerFigures> layer_from(const JsonReader& at) {
   OPTIMA_ASSIGN(out.saturated, at.number("saturated"));
   OPTIMA_ASSIGN(const JsonReader accumulated, at.object("accumulated"));
   OPTIMA_ASSIGN(out.accumulated, figures_from(accumulated));
+  if (!at.has("own")) return out;
   OPTIMA_ASSIGN(const JsonReader own, at.object("own"));
   OPTIMA_ASSIGN(out.own, figures_from(own));
   return out;
@@ -51,7 +52,7 @@ Json layers_json(const std::vector<LayerFigures>& layers) {
     if (!layer.encoding.empty()) one["encoding"] = layer.encoding;
     one["saturated"] = layer.saturated;
     one["accumulated"] = to_json(layer.accumulated);
-    one["own"] = to_json(layer.own);
+    if (layer.own) one["own"] = to_json(*layer.own);
     list.push_back(std::move(one));
   }
   return {{"format", kFormat}, {"layers", std::move(list)}};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "core/session/error_sums.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
 
@@ -14,26 +15,6 @@ namespace {
 
 constexpr size_t kMostAlone = 64;     // units that are quantized one at a time
 constexpr size_t kLayerSamples = 4;   // that tell whose own error is large
-
-struct Sums {
-  double dot = 0, got = 0, wanted = 0, noise = 0;
-};
-
-void add(const Tensor& got, const Tensor& wanted, Sums& s) {
-  const auto a = got.as<float>(), b = wanted.as<float>();
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double x = a[i], y = b[i];
-    s.dot += x * y, s.got += x * x, s.wanted += y * y, s.noise += (x - y) * (x - y);
-  }
-}
-
-Agreement agreement_of(const Sums& s) {
-  Agreement out;
-  const double norms = std::sqrt(s.got) * std::sqrt(s.wanted);
-  out.snr_db = s.noise > 0 ? 10 * std::log10(s.wanted / s.noise) : std::numeric_limits<double>::infinity();
-  out.cosine = norms > 0 ? s.dot / norms : s.got == s.wanted ? 1 : 0;
-  return out;
-}
 
 /// One search: which units stay float.
 class Search {
@@ -107,7 +88,7 @@ class Search {
   // dB of the layer that each unit's result becomes, maybe behind an activation.
   std::map<uint32_t, double> own_errors(const Graph& quantized, const std::vector<LayerFigures>& layers) const {
     std::map<std::string, double> by_value;
-    for (const LayerFigures& layer : layers) by_value[layer.value] = layer.own.snr_db;
+    for (const LayerFigures& layer : layers) by_value[layer.value] = layer.own->snr_db;
     const image::Graph& main = quantized.main();
     const Uses uses = uses_of(quantized);
     std::map<uint32_t, double> out;
@@ -189,17 +170,17 @@ Status Judge::run_float() {
 
 Result<Agreement> Judge::agreement(const Graph& quantized) {
   OPTIMA_ASSIGN(GraphRunner runner, GraphRunner::make(quantized, settings_, *registry_));
-  std::vector<Sums> sums(graph_.main().outputs.size());
+  std::vector<detail::ErrorSums> sums(graph_.main().outputs.size());
   for (size_t s = 0; s < numbers_.size(); ++s) {
     OPTIMA_ASSIGN(const std::vector<Tensor> inputs, samples_->read(numbers_[s]));
     OPTIMA_ASSIGN(const std::vector<Tensor> outputs, runner.run(inputs));
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].dtype == OPTIMA_F32) add(outputs[i], wanted_[s][i], sums[i]);
+      if (outputs[i].dtype == OPTIMA_F32) sums[i].add(outputs[i].as<float>(), wanted_[s][i].as<float>());
   }
   Agreement worst{std::numeric_limits<double>::infinity(), 1};
   for (size_t i = 0; i < sums.size(); ++i) {
     if (graph_.main().values[graph_.main().outputs[i]].dtype != OPTIMA_F32) continue;
-    const Agreement one = agreement_of(sums[i]);
+    const ErrorFigures one = sums[i].figures();
     worst = {std::min(worst.snr_db, one.snr_db), std::min(worst.cosine, one.cosine)};
   }
   return worst;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "core/session/error_sums.hpp"
 #include "core/session/own_error.hpp"
 #include "core/support/text.hpp"
 
@@ -37,17 +37,14 @@ class Finder {
     const image::Graph& main = wanted.main();
     for (const image::Value& value : main.values)
       if (value.dtype == OPTIMA_F32 && value.constant == OPTIMA_NONE) common_.insert(value.name);
-    for (const image::Node& node : main.nodes)
-      for (const uint32_t v : node.outputs)
-        if (v != OPTIMA_NONE) maker_[main.values[v].name] = &node;
   }
 
   void run() {
     for (const uint32_t v : main_.inputs)
-      if (coded_.count(v)) add(v);
+      if (coded_.count(v)) add(v, nullptr);
     for (const image::Node& node : main_.nodes)
       for (const uint32_t v : node.outputs)
-        if (v != OPTIMA_NONE && is_layer(node, v)) add(v);
+        if (v != OPTIMA_NONE && is_layer(node, v)) add(v, &node);
   }
 
   std::vector<uint32_t> values;       // of the quantized model
@@ -71,12 +68,12 @@ class Finder {
     return !reader.outputs.empty() && coded_.count(reader.outputs[0]) > 0;
   }
 
-  void add(uint32_t v) {
+  void add(uint32_t v, const image::Node* maker) {
     const std::string& name = main_.values[v].name;
     if (main_.values[v].dtype != OPTIMA_F32 || !common_.count(name)) return;
     LayerFigures layer;
     layer.value = name;
-    if (const auto maker = maker_.find(name); maker != maker_.end()) layer.node = maker->second->name, layer.op = maker->second->op_type;
+    if (maker) layer.node = maker->name, layer.op = maker->op_type;
     const auto coded = coded_.find(v);
     if (coded != coded_.end()) layer.encoding = coded->second.encoding;
     low.push_back(coded == coded_.end() ? -std::numeric_limits<double>::infinity() : coded->second.low);
@@ -91,7 +88,6 @@ class Finder {
   const Uses uses_;
   const std::map<uint32_t, CodedValue> coded_;
   std::set<std::string> common_;
-  std::map<std::string, const image::Node*> maker_;
 };
 
 /// The graph with other outputs, each once.
@@ -103,26 +99,6 @@ Graph with_outputs(Graph graph, const std::vector<std::string>& names) {
     if (wanted.count(main.values[v].name)) main.outputs.push_back(v);
   return graph;
 }
-
-struct Sums {
-  double dot = 0, got = 0, wanted = 0, noise = 0;
-
-  void add(const Tensor& g, const Tensor& w) {
-    const auto a = g.as<float>();
-    const auto b = w.as<float>();
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-      const double x = a[i], y = b[i];
-      dot += x * y, got += x * x, wanted += y * y, noise += (x - y) * (x - y);
-    }
-  }
-  ErrorFigures figures() const {
-    ErrorFigures out;
-    const double norms = std::sqrt(got) * std::sqrt(wanted);
-    out.snr_db = noise > 0 ? 10 * std::log10(wanted / noise) : std::numeric_limits<double>::infinity();
-    out.cosine = norms > 0 ? std::clamp(dot / norms, -1.0, 1.0) : got == wanted ? 1 : 0;
-    return out;
-  }
-};
 
 const Tensor* find(const std::vector<Tensor>& tensors, const std::string& name) {
   const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
@@ -191,8 +167,8 @@ class Comparer {
     const Tensor *w = find(wanted, layers_.figures[i].value), *g = find(got, layers_.shown[i]), *o = find(own, apart_layers_[i].name);
     if (!w || !g || !o || w->size != g->size || w->size != o->size)
       return internal_error(cat("layers: value ", quote(layers_.figures[i].value), " is not what it was in another run"));
-    accumulated_[i].add(*g, *w);
-    own_[i].add(*o, *w);
+    accumulated_[i].add(g->as<float>(), w->as<float>());
+    own_[i].add(o->as<float>(), w->as<float>());
     for (const float x : w->as<float>()) saturated_[i] += x < layers_.low[i] || x > layers_.high[i];
     count_[i] += w->size / sizeof(float);
     return {};
@@ -202,7 +178,7 @@ class Comparer {
   const LayersRequest& request_;
   std::vector<GraphRunner> runners_;
   std::vector<detail::Joint> apart_layers_, joints_;
-  std::vector<Sums> accumulated_, own_;
+  std::vector<detail::ErrorSums> accumulated_, own_;
   std::vector<uint64_t> saturated_, count_;
 };
 

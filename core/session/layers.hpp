@@ -8,6 +8,7 @@
 
 #include "core/graph/graph.hpp"
 #include "core/report/layers.hpp"
+#include "core/runtime/model.hpp"
 #include "core/session/graph_runner.hpp"
 #include "core/tensor_io/tensor.hpp"
 
@@ -26,6 +27,10 @@ struct LayersRequest {
 /// In the order in which the quantized model makes them. `quantized` has QuantizeLinear and DequantizeLinear nodes and the names of the float model.
 /// InvalidInput when no layer is common to both; else as the devices that run them say.
 Result<std::vector<LayerFigures>> compare_layers(const Graph& wanted, const Graph& quantized, const LayersRequest& request, Registry& registry);
+
+/// The same of a package, loaded with keep_cuts, which shows what crosses its subgraphs and what it answers: without own errors, nodes and
+/// saturation. What crosses as codes is read by the encodings.json of the package.
+Result<std::vector<LayerFigures>> compare_package_layers(const Graph& wanted, const LoadedModel& package, const LayersRequest& request, Registry& registry);
 
 /// Nodes of the main graph, by id, that read codes and compute: what may stay float for a bound. Ascending.
 std::vector<uint32_t> quantized_units(const Graph& quantized);

@@ -38,7 +38,7 @@ const PrecisionOption* option_for(const std::vector<PrecisionOption>& options, c
 
 ChosenPrecision choose(const PrecisionWish& wish, const PrecisionOption* option) {
   const bool named = wish.precision && wish.rank != Wish::kEveryRank;
-  if (!named && option) return {option->precision, "--precision"};
+  if (!named && option) return {option->precision, option->source};
   return wish.precision ? ChosenPrecision{*wish.precision, wish.source} : ChosenPrecision{};
 }
 

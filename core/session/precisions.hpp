@@ -19,6 +19,7 @@ namespace optima {
 struct PrecisionOption {
   std::optional<DeviceName> device;  ///< of nodes that are placed there; empty = of all
   Precision precision = Precision::F32;
+  std::string source = "--precision";  ///< who says it, for messages
 };
 
 /// `P` or `DEV=P` each. Usage for what is neither, and for a device, or all, that is given twice.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace optima {
@@ -34,6 +36,18 @@ inline std::optional<std::vector<double>> parse_numbers(std::string_view text) {
     at = end + 1;
   }
   return out;
+}
+
+/// "1048576", "512MiB", "1.5" is none: whole numbers of bytes, KiB, MiB, GiB or TiB; nothing for anything else and above 2^63.
+inline std::optional<uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, int> units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  uint64_t count = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  std::string_view unit = text.substr(static_cast<size_t>(stop - text.data()));
+  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  for (const auto& [suffix, shift] : units)
+    if (error == std::errc() && unit == suffix && count <= (UINT64_MAX >> 1 >> shift)) return count << shift;
+  return std::nullopt;
 }
 
 }  // namespace optima

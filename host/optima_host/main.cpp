@@ -23,6 +23,7 @@ struct VerbRow {
 constexpr VerbRow kVerbs[] = {
     {"compile", "a model, all the way to a package", compile_verb},
     {"plan", "a model, up to the plan: which node goes to which device", plan_verb},
+    {"quantize", "a model and representative data, to an int8 model or its encodings", quantize_verb},
     {"run", "a package on inputs or a picture", run_verb},
     {"compare", "two of: model (on the reference), package, output folder", compare_verb},
     {"bench", "how fast a package runs, and where the time goes", bench_verb},

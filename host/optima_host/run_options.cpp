@@ -21,15 +21,30 @@ Result<std::vector<double>> numbers(const Arguments& arguments, const std::strin
 
 void declare_run(Arguments& arguments) {
   arguments.list("input", "NAME=FILE", "an input: .npy, .npz, .pb, raw bytes, or random[:seed]; repeats")
-      .list("image", "[NAME=]FILE", "a picture as input: JPG, PNG, ...")
-      .option("resize", "N|WxH", "resize the picture: short side, or both")
+      .list("image", "[NAME=]FILE", "a picture as input: JPG, PNG, ...");
+  declare_pictures(arguments);
+  arguments.option("threads", "N", "most threads of one subgraph (default: all)")
+      .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+}
+
+void declare_pictures(Arguments& arguments) {
+  arguments.option("resize", "N|WxH", "resize the picture: short side, or both")
       .option("crop", "N|WxH", "cut out its middle")
       .option("mean", "M,M,M", "subtract, after scaling to 0..1; one number or one a channel")
       .option("std", "S,S,S", "divide by, after the mean")
       .option("layout", "NCHW|NHWC", "of the input; default: what its shape says")
-      .option("color", "RGB|BGR|GRAY", "order of the channels; default RGB, GRAY for one channel")
-      .option("threads", "N", "most threads of one subgraph (default: all)")
-      .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+      .option("color", "RGB|BGR|GRAY", "order of the channels; default RGB, GRAY for one channel");
+}
+
+Result<ImageOptions> picture_options(const Arguments& arguments) {
+  ImageOptions out;
+  out.resize = arguments.text("resize");
+  out.crop = arguments.text("crop");
+  OPTIMA_ASSIGN(out.mean, numbers(arguments, "mean"));
+  OPTIMA_ASSIGN(out.std, numbers(arguments, "std"));
+  out.layout = arguments.text("layout");
+  out.color = arguments.text("color");
+  return out;
 }
 
 Result<RunOptions> run_options(Console& console, const Arguments& arguments) {
@@ -38,12 +53,7 @@ Result<RunOptions> run_options(Console& console, const Arguments& arguments) {
   out.inputs = arguments.texts("input");
   out.images = arguments.texts("image");
   OPTIMA_ASSIGN(out.shapes, shape_options(arguments));
-  out.image.resize = arguments.text("resize");
-  out.image.crop = arguments.text("crop");
-  OPTIMA_ASSIGN(out.image.mean, numbers(arguments, "mean"));
-  OPTIMA_ASSIGN(out.image.std, numbers(arguments, "std"));
-  out.image.layout = arguments.text("layout");
-  out.image.color = arguments.text("color");
+  OPTIMA_ASSIGN(out.image, picture_options(arguments));
   OPTIMA_ASSIGN(out.threads, arguments.integer("threads", 0, 1, 4096));
   OPTIMA_RETURN_IF_ERROR(console.session().set_options(arguments.texts("option")));
   out.cancelled = &Console::cancelled();

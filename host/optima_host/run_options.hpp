@@ -8,6 +8,10 @@
 
 namespace optima::host {
 
+/// --resize --crop --mean --std --layout --color
+void declare_pictures(Arguments& arguments);
+Result<ImageOptions> picture_options(const Arguments& arguments);
+
 /// --input --image --resize --crop --mean --std --layout --color --threads --option
 void declare_run(Arguments& arguments);
 Result<RunOptions> run_options(Console& console, const Arguments& arguments);

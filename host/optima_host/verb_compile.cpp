@@ -10,15 +10,11 @@
 #include "core/support/text.hpp"
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/progress.hpp"
+#include "host/optima_host/quantize_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
 namespace optima::host {
 namespace {
-
-Progress::Style style_of(const Console& console) {
-  if (console.json()) return Progress::Style::Silent;
-  return console.terminal() ? Progress::Style::Bar : Progress::Style::Lines;
-}
 
 Json timings_json(const Timings& t) {
   Json out{{"import_ms", t.import_ms}, {"passes_ms", t.passes_ms}, {"plan_ms", t.plan_ms}, {"compile_ms", t.compile_ms}, {"package_ms", t.package_ms}};
@@ -33,9 +29,10 @@ Json plan_document(const Planned& planned) {
 }
 
 /// `--emit submodels`: no plugin compiles, so what only makes sense for a package is refused.
-Status emit(Console& console, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress) {
+Status emit(Console& console, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress,
+            const ProgressReport& report) {
   if (arguments.has("self-test") || arguments.has("jobs")) return usage_error("--self-test and --jobs go with --emit package, found --emit submodels");
-  Result<Submodels> done = emit_submodels(request, registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
+  Result<Submodels> done = emit_submodels(request, registry, report);
   progress.clear();
   if (!done.ok()) return done.status();
   console.print(placement_summary(done->planned.plan));
@@ -53,12 +50,15 @@ Status plan_verb(Console& console, const std::vector<std::string>& words) {
   arguments.positional("MODEL", true, "an ONNX file").option("o,o", "FILE", "write the plan, same schema as placement.json; - is stdout");
   declare_import(arguments);
   declare_placement(arguments);
+  declare_quantization(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
+  OPTIMA_ASSIGN(const QuantizeSettings settings, quantize_settings(console, arguments));
   OPTIMA_ASSIGN(const std::string out, console.output_path(arguments, "o"));
   OPTIMA_ASSIGN(PlanRequest request, plan_request(console, arguments));
   request.plan_only = true;
   OPTIMA_ASSIGN(Registry* registry, console.session().registry());
+  quantize_before_placing(request, settings, *registry);
   OPTIMA_ASSIGN(const Planned planned, plan_model(request, *registry));
   if (!out.empty()) OPTIMA_RETURN_IF_ERROR(write_output(out, to_text(plan_to_json(planned.plan))));
   console.print(placement_summary(planned.plan));
@@ -76,6 +76,7 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
       .flag("force", "replace an existing OUT/<name> of the same kind");
   declare_import(arguments);
   declare_placement(arguments);
+  declare_quantization(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   if (!arguments.has("out")) return usage_error("'compile' wants -o OUT: the folder that gets the package");
@@ -89,11 +90,16 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
   request.cancelled = &Console::cancelled();
 
   Progress progress(style_of(console));
+  OPTIMA_ASSIGN(QuantizeSettings settings, quantize_settings(console, arguments));
+  double before = 0;  // how much of everything quantizing is
+  settings.progress = [&](double f, std::string_view stage) { progress.report((before = 0.5) * f, stage); };
+  const ProgressReport report = [&](double f, std::string_view stage) { progress.report(before + (1 - before) * f, stage); };
+  quantize_before_placing(request.plan, settings, *registry);
   const std::string what = arguments.text("emit", "package");
-  if (what == "submodels") return emit(console, arguments, request, *registry, progress);
+  if (what == "submodels") return emit(console, arguments, request, *registry, progress, report);
   if (what != "package") return usage_error(cat("--emit: found ", quote(what), ", wanted package or submodels"));
   if (!request.plan.supports.empty()) return usage_error("--support plans only: it goes with 'plan' or --emit submodels");
-  Result<Compilation> done = compile_model(request, *registry, [&](double f, std::string_view stage) { progress.report(f, stage); });
+  Result<Compilation> done = compile_model(request, *registry, report);
   progress.clear();
   if (!done.ok()) return done.status();
   console.print(placement_summary(done->planned.plan));

@@ -10,6 +10,7 @@ namespace optima::host {
 using Verb = Status (*)(Console& console, const std::vector<std::string>& words);
 
 Status compile_verb(Console& console, const std::vector<std::string>& words);
+Status quantize_verb(Console& console, const std::vector<std::string>& words);
 Status plan_verb(Console& console, const std::vector<std::string>& words);
 Status run_verb(Console& console, const std::vector<std::string>& words);
 Status compare_verb(Console& console, const std::vector<std::string>& words);
