@@ -78,7 +78,8 @@ class Reader {
  private:
   static bool is_multiply_add(const std::string& text) {
     return (contains(text, "vfmadd") || contains(text, "vfnmadd") || contains(text, "vfmsub") || contains(text, "fmla") ||
-            contains(text, "fmls")) && !contains(text, "ss\t");
+            contains(text, "fmls") || contains(text, "vpdpbusd") || contains(text, "vpmaddwd") || contains(text, "sdot") ||
+            contains(text, "smull")) && !contains(text, "ss\t");
   }
   static bool is_stack(const std::string& text) {
     const bool x86 = contains(text, "(%rsp") && (contains(text, "ymm") || contains(text, "zmm"));

@@ -58,6 +58,12 @@ constexpr const char* kX86[] = {"avx", "avx2", "avx512bf16", "avx512bitalg", "av
                                 "sse4.1", "sse4.2", "tbm", "xop"};
 constexpr const char* kArm[] = {"bf16", "crc", "dotprod", "fp-armv8", "fullfp16", "i8mm", "lse", "neon", "rcpc", "rdm", "sve", "sve2"};
 
+k::Dot dot_of(const Target& t, bool arm) {
+  if (arm) return has(t, "dotprod") ? k::Dot::Signed : k::Dot::Widened;
+  if (t.vector_width == 16) return has(t, "avx512vnni") ? k::Dot::Vnni : k::Dot::Pairs;
+  return has(t, "avxvnni") ? k::Dot::AvxVnni : k::Dot::Pairs;
+}
+
 }  // namespace
 
 HostCpu host_cpu() {
@@ -90,6 +96,7 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
   } else {
     throw sdk::Error(OPTIMA_UNSUPPORTED, "cpu \"" + t.cpu + "\" has no AVX2 and FMA, wanted at least x86-64-v3");
   }
+  t.dot = dot_of(t, arm);
   return t;
 }
 

@@ -22,6 +22,7 @@ class Grouper {
         if (nodes_[i].has_input(k)) readers_[nodes_[i].input(k)].push_back(i);
     rows_.resize(nodes_.size());
     taken_.resize(nodes_.size());
+    known_.resize(nodes_.size());
   }
 
   std::vector<Group> run() {
@@ -29,6 +30,7 @@ class Grouper {
       if (const Refusal r = judge(nodes_[i])) throw sdk::Error(OPTIMA_UNSUPPORTED, text(r), nodes_[i].id());
       rows_[i] = find_lowering(nodes_[i]);
     }
+    drop_known();
     drop_unused();
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->lower_unit) unit(i);
@@ -60,13 +62,22 @@ class Grouper {
     return at == readers_.end() ? none : at->second;
   }
 
+  /// What is known without a run, the planner has as a constant.
+  void drop_known() {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].op() != "DequantizeLinear" || !nodes_[i].has_output(0) || !graph_.is_known(nodes_[i].output(0))) continue;
+      const std::vector<size_t>& all = readers(nodes_[i].output(0));
+      known_[i] = std::find(all.begin(), all.end(), kOutside) == all.end();
+    }
+  }
+
   void drop_unused() {
     for (size_t i = nodes_.size(); i-- > 0;) {
       bool used = false;
       for (uint32_t k = 0; k < nodes_[i].output_count(); ++k)
         for (const size_t r : nodes_[i].has_output(k) ? readers(nodes_[i].output(k)) : std::vector<size_t>())
           used = used || r == kOutside || !taken_[r];
-      taken_[i] = !used;
+      taken_[i] = !used || known_[i];
     }
   }
 
@@ -241,7 +252,7 @@ class Grouper {
   std::vector<NodeView> nodes_;
   std::map<uint32_t, std::vector<size_t>> readers_;
   std::vector<const Lowering*> rows_;
-  std::vector<bool> taken_;
+  std::vector<bool> taken_, known_;
   std::vector<Members> found_;
   std::map<size_t, Found> units_;                  // by the last of their members
   std::set<std::pair<uint32_t, size_t>> served_;   // a float value, and a node that reads its codes instead

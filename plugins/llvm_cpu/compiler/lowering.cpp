@@ -8,6 +8,18 @@
 
 namespace optima::llvm_cpu {
 
+namespace {
+
+/// The position that also holds for the rest.
+size_t last_set(const std::array<Types, 4>& types) {
+  size_t last = 0;
+  for (size_t k = 0; k < types.size(); ++k)
+    if (types[k]) last = k;
+  return last;
+}
+
+}  // namespace
+
 sdk::Op tier_one(const Lowering& row) {
   sdk::Op op;
   op.domain = row.domain, op.name = row.op;
@@ -15,7 +27,9 @@ sdk::Op tier_one(const Lowering& row) {
   std::copy(row.in.begin(), row.in.end(), op.in.begin());
   std::copy(row.out.begin(), row.out.end(), op.out.begin());
   op.ranks[0] = {row.rank_min, row.rank_max};
-  op.const_inputs = row.const_inputs;
+  // Floats may come through a DequantizeLinear of a constant, which the note cannot tell: judge() looks.
+  for (uint32_t k = 0; k < 32; ++k)
+    if (!(row.in[std::min<size_t>(k, last_set(row.in))] >> OPTIMA_F32 & 1)) op.const_inputs |= row.const_inputs & 1u << k;
   return op;
 }
 
@@ -48,8 +62,9 @@ Refusal judge(const NodeView& node) {
   if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
   if (const Refusal r = check_signature(row->operands, node)) return r;
   for (uint32_t k = 0; k < node.input_count(); ++k)
-    if (k < 32 && (row->const_inputs >> k & 1) && node.has_input(k) && !node.graph.bytes(node.input(k)))
-      return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), "not mapped", "a constant with its bytes"};
+    if (k < 32 && (row->const_inputs >> k & 1) && node.has_input(k) && !node.graph.is_known(node.input(k)))
+      return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), node.graph.is_constant(node.input(k)) ? "not mapped" : "computed",
+              node.graph.is_constant(node.input(k)) ? "a constant with its bytes" : "a constant"};
   return row->check ? row->check(node) : Refusal();
 }
 

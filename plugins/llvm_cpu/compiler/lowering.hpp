@@ -15,6 +15,7 @@
 #include "plugins/llvm_cpu/compiler/op.hpp"
 #include "plugins/llvm_cpu/compiler/signature.hpp"
 #include "plugins/llvm_cpu/compiler/unit.hpp"
+#include "plugins/llvm_cpu/kernels/parts/codes.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -36,6 +37,8 @@ struct Target {
   int64_t vector_width = 16;  ///< VL: floats per vector
   int64_t registers = 32;     ///< vector registers
   int64_t threads = 1;        ///< for cost estimates only: results never depend on it
+  k::Dot dot = k::Dot::Pairs;  ///< how it multiplies bytes
+  bool amx = false;            ///< it has AMX tiles of bytes
   bool is_arm() const { return triple.starts_with("aarch64"); }
 };
 

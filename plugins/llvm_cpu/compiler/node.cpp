@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "optima/plugin/graph.hpp"
+#include "plugins/llvm_cpu/compiler/unit.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -74,9 +75,37 @@ std::optional<std::vector<int64_t>> GraphView::integers(uint32_t v) const {
 }
 
 std::optional<std::vector<float>> GraphView::floats(uint32_t v) const {
+  if (dtype(v) != OPTIMA_F32) return std::nullopt;
   const auto all = bytes(v);
-  if (!all || dtype(v) != OPTIMA_F32) return std::nullopt;
-  return widened<float, float>(*all);
+  return all ? std::optional(widened<float, float>(*all)) : dequantized(v);
+}
+
+namespace {
+
+/// The codes of a float value that a DequantizeLinear makes of a constant, or nothing.
+std::optional<Codes> known_codes(const GraphView& g, uint32_t v) {
+  if (g.dtype(v) != OPTIMA_F32 || !g.is_static(v)) return std::nullopt;
+  const auto node = g.maker(v);
+  if (!node || node->op() != "DequantizeLinear" || !node->domain().empty()) return std::nullopt;
+  const auto bytes = g.bytes(node->input(0));
+  const Dims dims = g.dims(v);
+  if (!bytes || g.dims(node->input(0)) != dims || bytes->size() * 8 < static_cast<uint64_t>(count(dims)) * optima_dtype_bits(g.dtype(node->input(0)))) return std::nullopt;
+  const auto codes = codes_of(*node);
+  if (!codes || codes->is_scalar()) return codes;
+  if (codes->axis < 0 || codes->axis >= static_cast<int>(dims.size()) || codes->block < 0) return std::nullopt;
+  const int64_t length = dims[static_cast<size_t>(codes->axis)], block = codes->block;
+  const int64_t wanted = block ? count(dims) / std::max<int64_t>(1, length) * ((length + block - 1) / block) : length;
+  return static_cast<int64_t>(codes->scale.size()) == wanted ? codes : std::nullopt;
+}
+
+}  // namespace
+
+bool GraphView::is_known(uint32_t v) const { return bytes(v) || known_codes(*this, v); }
+
+std::optional<std::vector<float>> GraphView::dequantized(uint32_t v) const {
+  const auto codes = known_codes(*this, v);
+  const auto numbers = codes ? small_integers(codes->value) : std::nullopt;
+  return numbers ? std::optional(real_numbers(*codes, *numbers, dims(v))) : std::nullopt;
 }
 
 std::optional<std::vector<int32_t>> GraphView::small_integers(uint32_t v) const {

@@ -32,9 +32,12 @@ struct GraphView {
   bool is_constant(uint32_t v) const { return value(v).constant != OPTIMA_NONE; }
   /// The bytes of a constant, or nothing: computed, or not mapped (check without the weights).
   std::optional<std::string_view> bytes(uint32_t v) const;
-  /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT), or nothing.
+  /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT, or what a DequantizeLinear makes of constants), or nothing.
   std::optional<std::vector<int64_t>> integers(uint32_t v) const;
   std::optional<std::vector<float>> floats(uint32_t v) const;
+  std::optional<std::vector<float>> dequantized(uint32_t v) const;
+  /// A constant with its bytes, or what a DequantizeLinear makes of such: its elements can be had without a run.
+  bool is_known(uint32_t v) const;
   /// The elements of a constant of 8, 16 or 32 bits, or packed in 4, or nothing.
   std::optional<std::vector<int32_t>> small_integers(uint32_t v) const;
   /// The node that makes the value, or nothing: an input or a constant.

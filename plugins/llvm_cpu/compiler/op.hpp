@@ -53,19 +53,22 @@ struct KernelSpec {
   bool operator==(const KernelSpec&) const = default;
 };
 
-/// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float.
+/// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float, that of Codes and
+/// CodePairs signed bytes.
 struct Pack {
   enum Kind : uint8_t {
     None,       ///< the bytes as they are, any element type
     Dense,      ///< per group [oc group][ic block][kd][kh][ic in block][kw][oc_blocks][VL], short last group; pads with 0
     Winograd,   ///< per position of F(tile x tile, 3x3), oc_blocks as in Dense: U = G g G'
     Channels,   ///< [ceil(oc / VL)][kh * kw][VL]: depthwise weights; with kh = kw = 1 a padded bias
+    Codes,      ///< of signed bytes: [oc group][kd][kh][quads][oc_blocks][VL][4], short last group: quads of a run [kw][in_block]; pads with 0
+    CodePairs,  ///< the same for Dot::Pairs: [oc group][kd][kh][quads][bytes 0 and 2, bytes 1 and 3][oc_blocks][VL][2], 16 bits each
   };
   Kind kind = None;
   int64_t vector_width = 1;
   int64_t oc_blocks = 1;  ///< OCB: blocks of VL outputs per group of rows
-  int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones
-  int64_t tile = 0;       ///< Winograd: 4 or 2
+  int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones; of codes the bytes of a tap, at least ic
+  int64_t tile = 0;       ///< Winograd: 4 or 2; Codes: runs are filled up to a multiple of so many quads
   int64_t groups = 1;     ///< the whole is repeated; source step group_stride
   /// oc x ic is block-diagonal with so many blocks (merged groups), 0 outside them. o and i below then count inside a block,
   /// and diagonal_stride leads from block to block.

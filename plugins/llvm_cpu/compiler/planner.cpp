@@ -45,11 +45,7 @@ class Planner : public LowerContext {
   bool allows_winograd() const override { return options_.winograd; }
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
-  Layout layout(uint32_t value) const override {
-    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last})
-      if (made_.count({value, l})) return l;
-    return Layout::Plain;
-  }
+  Layout layout(uint32_t value) const override { return layout_of(value).value_or(Layout::Plain); }
 
   int64_t pixel(uint32_t value) const override {
     const Dims dims = graph_.dims(value);
@@ -59,6 +55,7 @@ class Planner : public LowerContext {
   Operand read(uint32_t value, Layout layout) override {
     if (const auto at = made_.find({value, layout}); at != made_.end()) return at->second;
     if (graph_.is_constant(value)) return read_constant(value, layout);
+    if (const bool is_made = layout_of(value).has_value(); !is_made && graph_.is_known(value)) return read_constant(value, layout);
     return convert(value, layout);
   }
 
@@ -75,7 +72,13 @@ class Planner : public LowerContext {
   }
 
   Operand packed(uint32_t value, const Pack& pack, const Operand* scale) override {
-    if (!graph_.is_constant(value)) fail("is packed but computed", value);
+    if (!graph_.is_constant(value)) {
+      const auto floats = graph_.dequantized(value);
+      if (!floats) fail("is packed but computed", value);
+      Operand o = bytes({reinterpret_cast<const char*>(floats->data()), floats->size() * sizeof(float)}, pack);
+      if (scale) o.scale = scale->index;
+      return o;
+    }
     Operand o;
     o.kind = Operand::Weight, o.index = graph_.value(value).constant, o.pack = pack;
     if (scale) o.scale = scale->index;
@@ -116,6 +119,12 @@ class Planner : public LowerContext {
     uint32_t value;   // that it was made for, or none
   };
   using Key = std::pair<uint32_t, Layout>;
+
+  std::optional<Layout> layout_of(uint32_t value) const {
+    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last})
+      if (made_.count({value, l})) return l;
+    return std::nullopt;
+  }
 
   [[noreturn]] void fail(const std::string& what, uint32_t value) const {
     throw sdk::Error(OPTIMA_INTERNAL, "value " + std::string(graph_.name(value)) + " " + what, group_ ? group_->nodes[0].id() : OPTIMA_NONE);

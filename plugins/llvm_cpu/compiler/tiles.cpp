@@ -62,6 +62,37 @@ Tile choose_tile(const Target& target, const DenseWork& work, const std::functio
   return best;
 }
 
+namespace {
+
+/// Cycles of one group of four bytes of a tile.
+double codes_step(const Target& t, int64_t oc_blocks, int64_t width) {
+  const double products = static_cast<double>(oc_blocks * width), loads = static_cast<double>(oc_blocks + width);
+  if (t.dot == k::Dot::Pairs) return std::max((products * 4 + static_cast<double>(width) * 2) / 3, loads) + 0.5;  // and an addition each, twice
+  const double per_cycle = t.cpu == "znver4" ? 1 : 2, latency = 5;
+  return std::max({products / per_cycle, loads / 2, latency}) + 0.5;
+}
+
+double codes_row(const Target& t, int64_t oc_blocks, int64_t width, int64_t row) {
+  return static_cast<double>(row / width) * codes_step(t, oc_blocks, width) + (row % width ? codes_step(t, oc_blocks, row % width) : 0);
+}
+
+}  // namespace
+
+Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
+  const int64_t others = target.dot == k::Dot::Pairs ? 3 : target.dot == k::Dot::Widened ? 4 : 1;  // besides accumulators and weights
+  Tile best{1, 1};
+  double least = 0;
+  bool found = false;
+  for (int64_t o = 1; o <= std::min<int64_t>(8, work.oc_blocks); ++o)
+    for (int64_t w = 1; o * w + o + others <= target.registers && w <= 16 && w <= work.row; ++w) {
+      const int64_t full = work.oc_blocks / o, rest = work.oc_blocks % o;
+      const double c = static_cast<double>(full) * codes_row(target, o, w, work.row) + (rest ? codes_row(target, rest, w, work.row) : 0);
+      if ((found && c >= least) || bad({o, w})) continue;
+      best = {o, w}, least = c, found = true;
+    }
+  return best;
+}
+
 int64_t depthwise_width(const Target& target, int64_t row) {
   const int64_t most = target.registers >= 32 ? 8 : 7;
   if (row <= most) return row;

@@ -26,6 +26,9 @@ struct DenseWork {
 /// The tile with the least estimated time among those the CPU's registers hold. Tiles in `bad` spilled and are left out.
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
 
+/// The same for kernels on codes, which fetch a pixel into a register of its own.
+Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
+
 /// Pixels per register tile of a depthwise row.
 int64_t depthwise_width(const Target& target, int64_t row);
 

@@ -37,6 +37,21 @@ std::optional<Codes> codes_of(const NodeView& n) {
   return c;
 }
 
+std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims) {
+  const auto axis = static_cast<size_t>(std::max(codes.axis, 0));
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
+  const int64_t length = axis < dims.size() ? dims[axis] : 1, block = codes.block ? codes.block : 1, steps = (length + block - 1) / block;
+  std::vector<float> out;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<int64_t>(i), outer = at / inner / length, along = at / inner % length;
+    const int64_t step = codes.is_scalar() ? 0 : codes.block ? (outer * steps + along / block) * inner + at % inner : along;
+    const auto s = static_cast<size_t>(step);
+    out.push_back(static_cast<float>(static_cast<double>(numbers[i]) - codes.zero[s]) * codes.scale[s]);
+  }
+  return out;
+}
+
 Unit unit_around(const NodeView& op) {
   Unit u{op, {}, {}, {}, op.output(0), {}};
   for (uint32_t k = 0; k < op.input_count(); ++k) {

@@ -29,6 +29,9 @@ struct Codes {
 /// and above 0.
 std::optional<Codes> codes_of(const NodeView& node);
 
+/// The reals that codes of a value of these dims stand for. Requires as many codes as elements, and scales that fit the dims.
+std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims);
+
 /// An operand of the operator, or of a step of its tail.
 struct UnitInput {
   uint32_t value = OPTIMA_NONE;  ///< what the operator reads; OPTIMA_NONE = absent. Not made when it has codes and they serve everybody

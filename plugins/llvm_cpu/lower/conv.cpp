@@ -9,6 +9,7 @@
 #include "plugins/llvm_cpu/kernels/depthwise.hpp"
 #include "plugins/llvm_cpu/kernels/pointwise.hpp"
 #include "plugins/llvm_cpu/kernels/winograd.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
@@ -193,7 +194,8 @@ Refusal check_conv(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels},
+    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
+     takes_codes_conv, lower_codes_conv},
 };
 
 }  // namespace

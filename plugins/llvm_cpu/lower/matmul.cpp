@@ -5,6 +5,7 @@
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
 #include "plugins/llvm_cpu/lower/parts/dense.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
@@ -228,7 +229,7 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
   const Tile tile = tile_of(p, ctx.target());
   const int64_t vl = ctx.target().vector_width;
-  Mode mode = n.graph.is_constant(n.input(1)) ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
+  Mode mode = n.graph.is_known(n.input(1)) ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
   const Operand a = ctx.read(n.input(0)), b = mode == Mode::Packed ? ctx.packed(n.input(1), panels(p, tile, ctx.target())) : ctx.read(n.input(1));
   if (mode == Mode::Packed)
     for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
@@ -278,8 +279,10 @@ Refusal check_product(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns},
-    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
+     lower_codes_product},
+    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
+     lower_codes_product},
 };
 
 }  // namespace

@@ -16,6 +16,10 @@ constexpr int64_t kMostElements = int64_t{1} << 40;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t blocks(const Pack& p) { return divide_up(p.oc, p.vector_width); }
+bool is_codes(const Pack& p) { return p.kind == Pack::Codes || p.kind == Pack::CodePairs; }
+uint64_t source_element(const Pack& p) { return is_codes(p) ? 1 : sizeof(float); }
+/// Groups of four bytes of a run.
+int64_t quads(const Pack& p) { return divide_up(divide_up(p.kw * p.in_block, 4), p.tile) * p.tile; }
 int64_t positions(const Pack& p) { return p.kind == Pack::Winograd ? (p.tile + 2) * (p.tile + 2) : 1; }
 
 /// Floats of one group.
@@ -25,12 +29,23 @@ int64_t group_floats(const Pack& p) {
   return p.kind == Pack::Winograd ? positions(p) * lanes * p.ic : lanes * p.ic * p.kd * p.kh * p.kw;
 }
 
+uint64_t group_bytes(const Pack& p) {
+  if (!is_codes(p)) return static_cast<uint64_t>(group_floats(p)) * sizeof(float);
+  return static_cast<uint64_t>(blocks(p) * p.vector_width * p.kd * p.kh * quads(p) * (p.kind == Pack::CodePairs ? 8 : 4));
+}
+
 /// Reads the source by the strides, zero outside the diagonal blocks and past the last channel.
 struct Source {
   const Pack& p;
   const char* from;
   const float* scale;
   int64_t g;
+
+  int8_t code(int64_t o, int64_t i, int64_t z, int64_t y, int64_t x) const {
+    if (o >= p.oc || i >= p.ic || x >= p.kw) return 0;
+    const int64_t at = p.offset + g * p.group_stride + o * p.oc_stride + i * p.ic_stride + z * p.kd_stride + y * p.kh_stride + x * p.kw_stride;
+    return static_cast<int8_t>(from[at]);
+  }
 
   float at(int64_t o, int64_t i, int64_t z, int64_t y, int64_t x) const {
     if (o >= p.oc) return 0;
@@ -57,6 +72,27 @@ void dense_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, float* 
         for (int64_t i = b; i < std::min(p.ic, b + p.in_block); ++i)
           for (int64_t x = 0; x < p.kw; ++x)
             for (int64_t o = b0 * vl; o < b1 * vl; ++o) *to++ = s.at(o, i, z, y, x);
+}
+
+/// The same of codes, four bytes of a run side by side; as pairs, bytes 0 and 2 first, then 1 and 3, 16 bits each.
+void codes_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, char* to) {
+  const int64_t vl = p.vector_width;
+  const auto byte = [&](int64_t z, int64_t y, int64_t o, int64_t j) { return s.code(o, j % p.in_block, z, y, j / p.in_block); };
+  for (int64_t z = 0; z < p.kd; ++z)
+    for (int64_t y = 0; y < p.kh; ++y)
+      for (int64_t q = 0; q < quads(p); ++q) {
+        if (p.kind == Pack::Codes) {
+          for (int64_t o = b0 * vl; o < b1 * vl; ++o)
+            for (int64_t j = 0; j < 4; ++j) *to++ = static_cast<char>(byte(z, y, o, q * 4 + j));
+          continue;
+        }
+        for (int64_t odd = 0; odd < 2; ++odd)
+          for (int64_t o = b0 * vl; o < b1 * vl; ++o)
+            for (int64_t j = odd; j < 4; j += 2, to += 2) {
+              const int16_t v = byte(z, y, o, q * 4 + j);
+              std::memcpy(to, &v, sizeof v);
+            }
+      }
 }
 
 /// U = G g G' in double; rows of G for F(4x4) with points {0, 1, -1, 2, -1/2, inf} and for F(2x2).
@@ -92,29 +128,31 @@ void check_extent(const Pack& p, uint64_t source_bytes) {
   reach(p.oc / p.diagonal, p.oc_stride), reach(p.ic / p.diagonal, p.ic_stride);
   reach(p.kd, p.kd_stride), reach(p.kh, p.kh_stride), reach(p.kw, p.kw_stride);
   if (p.ic == 0) return;  // reads nothing
-  if (low < 0 || high >= static_cast<Wide>(source_bytes / sizeof(float)))
+  if (low < 0 || high >= static_cast<Wide>(source_bytes / source_element(p)))
     corrupt("packing reads outside its " + std::to_string(source_bytes) + " bytes");
 }
 
 }  // namespace
 
 uint64_t packed_bytes(const Pack& p, uint64_t source_bytes) {
-  return p.kind == Pack::None ? source_bytes : static_cast<uint64_t>(p.groups * group_floats(p)) * sizeof(float);
+  return p.kind == Pack::None ? source_bytes : static_cast<uint64_t>(p.groups) * group_bytes(p);
 }
 
 void check_pack(const Pack& p, uint64_t source_bytes, uint64_t scale_bytes, uint64_t bytes) {
-  if (p.kind > Pack::Channels) corrupt("packing kind " + std::to_string(p.kind));
+  if (p.kind > Pack::CodePairs) corrupt("packing kind " + std::to_string(p.kind));
   if (p.kind != Pack::None) {
     Wide all = 1;
-    for (const int64_t v : {p.vector_width, p.oc_blocks, p.in_block, p.groups, p.diagonal, p.oc, p.kd, p.kh, p.kw, std::max<int64_t>(p.ic, 1)}) {
+    for (const int64_t v : {p.vector_width, p.oc_blocks, p.in_block, p.groups, p.diagonal, p.oc, p.kd, p.kh, p.kw, std::max<int64_t>(p.ic, 1),
+                            is_codes(p) ? p.tile : 1}) {
       if (v < 1 || v > int64_t{1} << 32) corrupt("packing number " + std::to_string(v));
     }
-    for (const int64_t v : {p.vector_width, p.groups, p.oc, p.kd, p.kh, p.kw, p.ic}) {
+    for (const int64_t v : {p.vector_width, p.groups, p.oc, p.kd, p.kh, p.kw, p.ic, is_codes(p) ? p.in_block : 1}) {
       all *= std::max<int64_t>(v, 1);
       if (all > kMostElements) corrupt("packing is too large");
     }
     if (p.ic < 0 || p.vector_width > 64 || p.oc_blocks > 64 || p.ic % p.diagonal || p.oc % p.diagonal) corrupt("packing does not divide");
-    if (p.kind != Pack::Dense && p.kd != 1) corrupt("packing has depth");
+    if (is_codes(p) && (p.diagonal != 1 || p.tile > 64 || scale_bytes != UINT64_MAX)) corrupt("packing of codes with diagonal " + std::to_string(p.diagonal) + ", tile " + std::to_string(p.tile) + " or a scale");
+    if (p.kind != Pack::Dense && !is_codes(p) && p.kd != 1) corrupt("packing has depth");
     if (p.kind == Pack::Winograd && ((p.tile != 4 && p.tile != 2) || p.kh != 3 || p.kw != 3)) corrupt("packing for an unknown transform");
     if (p.kind == Pack::Channels && p.ic != 1) corrupt("channel packing with inputs");
     check_extent(p, source_bytes);
@@ -136,6 +174,9 @@ void pack_part(const Pack& p, int64_t part, const void* from, uint64_t source_by
   }
   const int64_t per_group = pack_parts(p) / p.groups, g = part / per_group;
   const Source s{p, static_cast<const char*>(from), scale, g};
+  const int64_t b0 = part % per_group * p.oc_blocks, b1 = std::min(blocks(p), b0 + p.oc_blocks);
+  if (is_codes(p))
+    return codes_group(p, b0, b1, s, static_cast<char*>(to) + static_cast<uint64_t>(g) * group_bytes(p) + group_bytes(p) / static_cast<uint64_t>(blocks(p)) * static_cast<uint64_t>(b0));
   float* out = static_cast<float*>(to) + g * group_floats(p);
   if (p.kind == Pack::Channels) {
     for (int64_t b = 0; b < blocks(p); ++b)
@@ -144,7 +185,6 @@ void pack_part(const Pack& p, int64_t part, const void* from, uint64_t source_by
           for (int64_t l = 0; l < p.vector_width; ++l) *out++ = s.at(b * p.vector_width + l, 0, 0, y, x);
     return;
   }
-  const int64_t b0 = part % per_group * p.oc_blocks, b1 = std::min(blocks(p), b0 + p.oc_blocks);
   if (p.kind == Pack::Winograd) return winograd_group(p, b0, b1, s, out);
   dense_group(p, b0, b1, s, out + b0 * p.vector_width * p.ic * p.kd * p.kh * p.kw);
 }

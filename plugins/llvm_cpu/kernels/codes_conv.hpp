@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: convolution and matrix product on codes, any kernel, stride, dilation, groups, batch, in 1 to 3 dimensions.
+//
+// Pixels lie channels last, one after the other: [N][D][H][W][pixel] bytes; a matrix is a row of pixels. Padding is there already (k_codes_pad).
+// A tap's channels, and with dilation 1 those of a whole row of taps, are one run of bytes; a kernel is a few runs. OCB blocks of VL
+// outputs x WT neighbouring pixels live in registers over all runs.
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/codes.hpp"
+#include "plugins/llvm_cpu/kernels/parts/codes_tail.hpp"
+
+namespace k {
+
+struct CodesConv {
+  static constexpr char entry[] = "k_codes_conv";
+  static constexpr bool has_tile = true;
+  Dot dot;
+  int64_t by_tiles, OCB, WT;
+  CodesTail tail;
+  int64_t G, OC;           ///< groups, and output channels of one
+  int64_t float_bias;      ///< there is one
+  int64_t quads;           ///< groups of four bytes of a run
+  Three runs, run_step;    ///< how many, and bytes from one to the next
+  int64_t N;
+  Three out;               ///< outputs; rows of out.w are cut into tiles
+  int64_t in_group, in_image;
+  Three in_step;           ///< input bytes from output to output
+  int64_t out_pixel;       ///< elements from pixel to pixel of the result
+};
+/// Rows of pixels with their padding. Numbers of pixels; `pixel`: bytes of one. begin: padding before; it may be more than `out` needs behind.
+struct CodesPad {
+  static constexpr char entry[] = "k_codes_pad";
+  Three in, out, begin;
+  int64_t pixel;
+};
+/// Rows of `size` bytes become rows of `padded`, each byte xored with `flip`.
+struct CodesRows {
+  static constexpr char entry[] = "k_codes_rows";
+  int64_t size, padded, flip;
+};
+
+}  // namespace k
+
+#ifdef VW  // the template, which only clang compiles
+
+namespace k {
+
+/// Pixels [q, q + wt) of the result, from input byte x on; OB blocks from channel c0 of group g on.
+INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const uint8_t* x, const char* w, idx lane0, idx c0, idx last, idx q) {
+  ivec acc[32];
+  UNROLL for (idx o = 0; o < OB; o++) {
+    const ivec b = *(const ivecu*)((const int32_t*)args[3] + lane0 + o * VL);
+    UNROLL for (idx p = 0; p < wt; p++) acc[o * wt + p] = b;
+  }
+  const idx bytes = l.quads * OB * VL * (l.dot == Dot::Pairs ? 8 : 4);
+  ROLL for (idx d = 0; d < l.runs.d; d++) ROLL for (idx h = 0; h < l.runs.h; h++) ROLL for (idx r = 0; r < l.runs.w; r++) {
+    codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc);
+    w += bytes;
+  }
+  const float* numbers = (const float*)args[5];
+  UNROLL for (idx o = 0; o < OB; o++) {
+    const vec m = ld((const float*)args[2] + lane0 + o * VL);
+    const idx lanes = o == OB - 1 ? last : VL;
+    UNROLL for (idx p = 0; p < wt; p++) {
+      vec v = __builtin_convertvector(acc[o * wt + p], vec) * m;
+      if (l.float_bias) v += ld((const float*)args[4] + lane0 + o * VL);
+      v = codes_steps(v, l.tail, numbers, args + 7, q + p, c0 + o * VL, lanes);
+      codes_end(v, l.tail, numbers, args[6], (q + p) * l.out_pixel + c0 + o * VL, lanes);
+    }
+  }
+}
+
+/// oc group g, counted over the groups of the convolution, tiles [t0, t1).
+INL void codes_tiles(const CodesConv& l, void* const* args, idx g, idx t0, idx t1) {
+  const idx nb = cdiv(l.OC, VL), per = cdiv(nb, l.OCB), cg = g / per, og = g % per, full = nb / l.OCB, T = cdiv(l.out.w, l.WT);
+  const idx lane0 = (cg * nb + og * l.OCB) * VL, c0 = cg * l.OC + og * l.OCB * VL, rest = l.OC - (nb - 1) * VL;
+  const idx all = l.runs.d * l.runs.h * l.runs.w * l.quads * (l.dot == Dot::Pairs ? 8 : 4);  // bytes of weights per output channel
+  const char* w = (const char*)args[1] + lane0 * all;
+  auto group = [&](idx OB, idx last) __attribute__((always_inline)) {
+    ROLL for (idx u = t0; u < t1; u++) {
+      const idx row = u / T, t = u % T, n = row / (l.out.d * l.out.h), z = row / l.out.h % l.out.d, y = row % l.out.h;
+      const uint8_t* x = (const uint8_t*)args[0] + cg * l.in_group + n * l.in_image + z * l.in_step.d + y * l.in_step.h + t * l.WT * l.in_step.w;
+      const idx q = row * l.out.w + t * l.WT;
+      if (l.out.w % l.WT && t == T - 1) codes_tile(l, OB, l.out.w % l.WT, args, x, w, lane0, c0, last, q);
+      else if (l.out.w >= l.WT) codes_tile(l, OB, l.WT, args, x, w, lane0, c0, last, q);
+    }
+  };
+  if (nb % l.OCB && og == full) group(nb % l.OCB, rest);
+  else if (rest < VL && og == per - 1) group(l.OCB, rest);
+  else if (full > 0) group(l.OCB, VL);
+}
+
+}  // namespace k
+
+/// args: in, weights (Pack::Codes), multipliers (float) and bias (int32) and float bias or null per output channel, padded to blocks per
+/// group, numbers of the tail, out, operands of the tail's steps. by_tiles: units = N * OD * OH * ceil(OW / WT) tiles, else oc groups.
+TEMPLATE(k_codes_conv, CodesConv, l) {
+  using namespace k;
+  const idx groups = l.G * cdiv(cdiv(l.OC, VL), l.OCB), tiles = l.N * l.out.d * l.out.h * cdiv(l.out.w, l.WT);
+  if (l.by_tiles) ROLL for (idx g = 0; g < groups; g++) codes_tiles(l, args, g, u0, u1);
+  else ROLL for (idx g = u0; g < u1; g++) codes_tiles(l, args, g, 0, tiles);
+}
+
+/// args: in, the code of zero (one byte), out. units = N * out.d * out.h rows.
+TEMPLATE(k_codes_pad, CodesPad, l) {
+  using namespace k;
+  const int zero = *(const uint8_t*)args[1];
+  const idx row = l.out.w * l.pixel, before = imin(l.begin.w * l.pixel, row), inside = imin(l.in.w * l.pixel, row - before);
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx y = u % l.out.h - l.begin.h, z = u / l.out.h % l.out.d - l.begin.d, n = u / (l.out.h * l.out.d);
+    uint8_t* to = (uint8_t*)args[2] + u * row;
+    if (y < 0 || y >= l.in.h || z < 0 || z >= l.in.d) {
+      __builtin_memset(to, zero, (size_t)row);
+      continue;
+    }
+    __builtin_memset(to, zero, (size_t)before);
+    __builtin_memcpy(to + before, (const uint8_t*)args[0] + ((n * l.in.d + z) * l.in.h + y) * l.in.w * l.pixel, (size_t)inside);
+    __builtin_memset(to + before + inside, zero, (size_t)(row - before - inside));
+  }
+}
+
+/// args: in, out. units = rows. Bytes past a row's end become 0.
+TEMPLATE(k_codes_rows, CodesRows, l) {
+  ROLL for (int64_t u = u0; u < u1; u++) {
+    const uint8_t* in = (const uint8_t*)args[0] + u * l.size;
+    uint8_t* out = (uint8_t*)args[1] + u * l.padded;
+    for (int64_t i = 0; i < l.size; i++) out[i] = in[i] ^ (uint8_t)l.flip;
+    for (int64_t i = l.size; i < l.padded; i++) out[i] = 0;
+  }
+}
+#endif

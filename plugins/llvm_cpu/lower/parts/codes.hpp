@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: what lowerings of units share: which tails kernels on codes do, and a tail's literals, numbers and operands.
+#pragma once
+
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+#include "plugins/llvm_cpu/kernels/parts/codes_tail.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Codes of 8 bits with one scale, which floats hold well.
+bool is_simple(const std::optional<Codes>& codes);
+/// What an input holds, whether the operator reads codes by itself or behind a DequantizeLinear: the codes, or the floats.
+uint32_t stored_value(const UnitInput& input);
+
+/// Kernels store the result of the unit in this layout, with every step of its tail done. Plain: as rows of the last dim.
+bool takes_tail(const Unit& unit, Layout layout);
+
+struct CodesEnd {
+  k::CodesTail literals{};
+  std::vector<float> numbers;
+  std::vector<Operand> operands;  ///< one per step, null where it has none
+  float divisor = 1;              ///< that the result must be divided by before the tail: it works in steps then
+};
+/// The tail of a unit that takes_tail(). Reads the operands of its steps.
+CodesEnd lower_tail(const Unit& unit, Layout layout, LowerContext& ctx);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see codes_conv.hpp.
+#include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/tiles.hpp"
+#include "plugins/llvm_cpu/kernels/codes_conv.hpp"
+#include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// Signed weights of [groups * oc][...] by element steps, as the unit's input 1 has them.
+struct Weights {
+  uint32_t value;      ///< the codes
+  bool flipped;        ///< unsigned around 128: they become signed by a flip
+  std::string_view bytes;
+  int8_t at(int64_t i) const { return static_cast<int8_t>(bytes[static_cast<size_t>(i)] ^ (flipped ? 0x80 : 0)); }
+};
+
+/// Nothing when the codes are computed, of other types, or have a zero point once they are signed.
+std::optional<Weights> weights_of(const Unit& u, int channel_axis) {
+  const auto& codes = u.inputs[1].codes;
+  if (!codes || codes->block || (codes->dtype != OPTIMA_I8 && codes->dtype != OPTIMA_U8)) return std::nullopt;
+  if (!codes->is_scalar() && codes->axis != channel_axis) return std::nullopt;
+  const auto bytes = u.op.graph.bytes(codes->value);
+  const bool flipped = codes->dtype == OPTIMA_U8;
+  if (!bytes || std::any_of(codes->zero.begin(), codes->zero.end(), [&](int32_t z) { return z != (flipped ? 128 : 0); })) return std::nullopt;
+  return Weights{codes->value, flipped, *bytes};
+}
+
+/// The layer as sums over K codes for each of `channels` outputs.
+struct Sums {
+  int64_t channels = 0, K = 0;
+  int64_t oc_stride = 0, k_stride = 0;  ///< in the weights
+};
+
+/// What turns sums into values: float(sum + bias) * scale + real_bias.
+struct Steps {
+  std::vector<float> scale, real_bias;
+  std::vector<int32_t> bias;
+};
+
+/// Codes of a bias whose scale is that of the sums.
+std::optional<std::vector<int32_t>> bias_codes(const Unit& u, const std::vector<float>& steps) {
+  const UnitInput& in = u.inputs[2];
+  if (!in.codes || in.codes->dtype != OPTIMA_I32) return std::nullopt;
+  for (size_t o = 0; o < steps.size(); ++o)
+    if (in.codes->scale[in.codes->scale.size() == 1 ? 0 : o] != steps[o] || in.codes->zero[in.codes->zero.size() == 1 ? 0 : o] != 0) return std::nullopt;
+  auto codes = u.op.graph.small_integers(in.codes->value);
+  return codes && codes->size() == steps.size() ? codes : std::nullopt;
+}
+
+/// Nothing when a sum may leave int32, or the bias is neither codes nor constant.
+std::optional<Steps> steps_of(const Unit& u, const Weights& w, const Sums& sums, const Target& target, float divisor) {
+  const Codes x = as_last(*u.inputs[0].codes, target);
+  const Codes& wc = *u.inputs[1].codes;
+  Steps out;
+  std::vector<float> steps;
+  for (int64_t o = 0; o < sums.channels; ++o) steps.push_back(x.scale[0] * wc.scale[wc.is_scalar() ? 0 : static_cast<size_t>(o)]);
+  std::vector<int32_t> bias(steps.size(), 0);
+  if (u.inputs.size() > 2 && u.inputs[2]) {
+    const auto codes = bias_codes(u, steps);
+    const auto reals = codes ? std::nullopt : u.op.graph.floats(u.inputs[2].value);
+    if (!codes && (!reals || (reals->size() != steps.size() && reals->size() != 1))) return std::nullopt;
+    if (codes) bias = *codes;
+    for (size_t o = 0; reals && o < steps.size(); ++o) out.real_bias.push_back((*reals)[reals->size() == 1 ? 0 : o] / divisor);
+  }
+  for (int64_t o = 0; o < sums.channels; ++o) {
+    int64_t sum = 0, size = 0;
+    for (int64_t k = 0; k < sums.K; ++k) {
+      const int64_t v = w.at(o * sums.oc_stride + k * sums.k_stride);
+      sum += v, size += std::abs(v);
+    }
+    const int64_t b = bias[static_cast<size_t>(o)] - int64_t{x.zero[0]} * sum;
+    if (std::abs(b) + size * 255 > INT32_MAX) return std::nullopt;
+    out.bias.push_back(static_cast<int32_t>(b));
+    out.scale.push_back(steps[static_cast<size_t>(o)] / divisor);
+  }
+  return out;
+}
+
+/// Per channel, padded to whole vectors per group.
+template <class T>
+Operand per_lane(const std::vector<T>& all, int64_t groups, int64_t vl, LowerContext& ctx) {
+  const size_t oc = all.size() / static_cast<size_t>(groups), padded = static_cast<size_t>(divide_up(static_cast<int64_t>(oc), vl) * vl);
+  std::vector<T> out(padded * static_cast<size_t>(groups), T{});
+  for (size_t g = 0; g < static_cast<size_t>(groups); ++g) std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(g * oc), oc, out.begin() + static_cast<std::ptrdiff_t>(g * padded));
+  return ctx.bytes(raw_bytes(out));
+}
+
+Operand packed_weights(const Weights& w, const Pack& pack, LowerContext& ctx) {
+  if (!w.flipped) return ctx.packed(w.value, pack);
+  std::string flipped(w.bytes);
+  for (char& c : flipped) c = static_cast<char>(c ^ 0x80);
+  return ctx.bytes(std::move(flipped), pack);
+}
+
+/// args in, weights, scale, bias, real bias, numbers, out, operands of the tail.
+void emit(const Unit& u, k::CodesConv l, const Operand& in, const Weights& w, Pack pack, const Sums& sums, Layout layout, Op op, LowerContext& ctx) {
+  const CodesEnd end = lower_tail(u, layout, ctx);
+  const Target& t = ctx.target();
+  const Steps steps = *steps_of(u, w, sums, t, end.divisor);
+  const int64_t tiles = l.N * l.out.d * l.out.h;
+  l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
+  const auto spec = [&](Tile x) {
+    k::CodesConv s = l;
+    s.OCB = x.oc_blocks, s.WT = x.width;
+    s.by_tiles = tiles * divide_up(l.out.w, x.width) >= 48;
+    return s;
+  };
+  const int64_t nb = divide_up(l.OC, t.vector_width);
+  const Tile tile = choose_codes_tile(t, {nb, l.out.w, tiles}, [&](Tile x) { return ctx.is_bad(spec(x)); });
+  const k::CodesConv s = spec(tile);
+  pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes;
+  pack.vector_width = t.vector_width, pack.oc_blocks = tile.oc_blocks;
+  op.kernel = s;
+  op.args = {in, packed_weights(w, pack, ctx), per_lane(steps.scale, l.G, t.vector_width, ctx), per_lane(steps.bias, l.G, t.vector_width, ctx),
+             l.float_bias ? per_lane(steps.real_bias, l.G, t.vector_width, ctx) : LowerContext::null(), ctx.bytes(raw_bytes(end.numbers)),
+             ctx.write(u.out, layout)};
+  op.args.insert(op.args.end(), end.operands.begin(), end.operands.end());
+  op.units = s.by_tiles ? tiles * divide_up(l.out.w, s.WT) : l.G * divide_up(nb, s.OCB);
+  op.work = tiles * l.out.w * sums.channels * sums.K / 4;
+  ctx.emit(std::move(op));
+}
+
+Window window_of(const Unit& u) {
+  const Dims weights = u.op.graph.dims(u.inputs[1].codes->value);
+  return Window::of(u.op, Dims(weights.begin() + 2, weights.end()));
+}
+
+Sums conv_sums(const Window& w, int64_t groups) {
+  const int64_t K = w.channels / groups * w.taps();
+  return {w.out_channels, K, K, 1};
+}
+
+/// The input with its padding, as far as taps reach.
+Operand padded(const Operand& in, Window& w, int64_t pixel, int32_t zero, LowerContext& ctx) {
+  const Three none{0, 0, 0};
+  Three reach;
+  for (size_t i = 0; i < 3; ++i) reach[i] = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
+  const bool inside = reach[0] <= w.in[0] && reach[1] <= w.in[1] && reach[2] <= w.in[2];
+  if (w.begin == none && inside) return in;
+  Operand to = ctx.temporary(static_cast<uint64_t>(w.batch * reach[0] * reach[1] * reach[2] * pixel)), out = to;
+  to.written = true;
+  Op op;
+  op.kernel = k::CodesPad{.in = literal(w.in), .out = literal(reach), .begin = literal(w.begin), .pixel = pixel};
+  op.args = {in, ctx.bytes(std::string(1, static_cast<char>(zero))), to};
+  op.units = w.batch * reach[0] * reach[1];
+  op.work = op.units * reach[2] * pixel / 16;
+  op.label = "pad codes " + describe(w);
+  ctx.emit(std::move(op));
+  w.in = reach;
+  return out;
+}
+
+void lower_dense(const Unit& u, Window w, const Operand& in, int64_t pixel, int64_t groups, LowerContext& ctx) {
+  const Weights weights = *weights_of(u, 0);
+  const int64_t ic = w.channels / groups, image = w.in_pixels() * pixel;
+  const bool joined = groups == 1 && w.dilation[2] == 1;  // a row of taps is one run of bytes
+  const int64_t tap = groups == 1 ? pixel : divide_up(ic, 4) * 4, row = w.in[2] * pixel, plane = w.in[1] * row;
+  k::CodesConv l{};
+  l.dot = ctx.target().dot;
+  l.G = groups, l.OC = w.out_channels / groups;
+  l.quads = (joined ? w.kernel[2] * tap : tap) / 4;
+  l.runs = {w.kernel[0], w.kernel[1], joined ? 1 : w.kernel[2]};
+  l.run_step = {w.dilation[0] * plane, w.dilation[1] * row, w.dilation[2] * pixel};
+  l.N = w.batch, l.out = literal(w.out), l.in_group = groups == 1 ? 0 : ic, l.in_image = w.batch == 1 ? 0 : image;
+  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel};
+  const Three one{1, 1, 1};
+  if (w.kernel == one && w.stride == one) {  // pixels follow each other over rows and images
+    l.out = {1, 1, w.batch * w.out_pixels()}, l.N = 1, l.in_image = 0, l.in_step.d = l.in_step.h = 0;
+    l.run_step = {0, 0, 0};
+  }
+  l.out_pixel = ctx.pixel(u.out);
+  Pack p;
+  p.in_block = tap, p.tile = 1, p.groups = groups, p.oc = l.OC, p.ic = ic;
+  p.kd = w.kernel[0], p.kh = joined ? w.kernel[1] : w.kernel[1] * w.kernel[2], p.kw = joined ? w.kernel[2] : 1;
+  p.kw_stride = 1, p.kh_stride = joined ? w.kernel[2] : 1, p.kd_stride = w.kernel[1] * w.kernel[2];
+  p.ic_stride = w.taps(), p.oc_stride = ic * w.taps(), p.group_stride = l.OC * p.oc_stride;
+  Op op;
+  op.label = "conv int8 " + describe(w);
+  emit(u, l, in, weights, p, conv_sums(w, groups), Layout::Last, std::move(op), ctx);
+}
+
+/// The constant matrix of a product: columns are channels.
+struct Product {
+  int64_t M = 1, N = 1, K = 1;
+  Sums sums;
+};
+Product product_of(const Unit& u) {
+  const Dims a = u.op.graph.dims(stored_value(u.inputs[0])), b = u.op.graph.dims(stored_value(u.inputs[1]));
+  const bool transposed = u.op.integer("transB", 0);
+  Product p;
+  p.K = a.back(), p.M = count(a) / p.K, p.N = b[transposed ? 0 : 1];
+  p.sums = {p.N, p.K, transposed ? p.K : 1, transposed ? 1 : p.N};
+  return p;
+}
+
+}  // namespace
+
+bool takes_codes_conv(const Unit& u, const Target& t) {
+  if (!is_simple(u.inputs[0].codes) || !takes_tail(u, Layout::Last)) return false;
+  const auto weights = weights_of(u, 0);
+  if (!weights) return false;
+  const Window w = window_of(u);
+  return steps_of(u, *weights, conv_sums(w, u.op.integer("group", 1)), t, 1).has_value();
+}
+
+void lower_codes_conv(const Unit& u, LowerContext& ctx) {
+  Window w = window_of(u);
+  const uint32_t x = u.inputs[0].codes->value;
+  const int64_t pixel = ctx.pixel(x);
+  const Operand in = padded(ctx.read(x, Layout::Last), w, pixel, as_last(*u.inputs[0].codes, ctx.target()).zero[0], ctx);
+  lower_dense(u, w, in, pixel, u.op.integer("group", 1), ctx);
+}
+
+bool takes_codes_product(const Unit& u, const Target& t) {
+  if (!is_simple(u.inputs[0].codes) || !u.inputs[1].codes || !takes_tail(u, Layout::Plain)) return false;
+  const GraphView& g = u.op.graph;
+  const Dims b = g.dims(stored_value(u.inputs[1])), a = g.dims(stored_value(u.inputs[0]));
+  if (b.size() != 2 || a.size() < 2 || g.dims(u.out).size() != a.size()) return false;
+  if (u.op.integer("transA", 0) || u.op.real("alpha", 1) != 1 || u.op.real("beta", 1) != 1) return false;
+  const auto weights = weights_of(u, u.op.integer("transB", 0) ? 0 : 1);
+  return weights && steps_of(u, *weights, product_of(u).sums, t, 1);
+}
+
+void lower_codes_product(const Unit& u, LowerContext& ctx) {
+  const Product p = product_of(u);
+  const uint32_t x = u.inputs[0].codes->value;
+  const bool flip = flips(u.inputs[0].codes->dtype, ctx.target());
+  const int64_t padded = divide_up(p.K, 4) * 4;
+  Operand in = ctx.read(x);
+  if (flip || padded != p.K) {
+    Operand rows = ctx.temporary(static_cast<uint64_t>(p.M * padded)), to = rows;
+    to.written = true;
+    Op op;
+    op.kernel = k::CodesRows{.size = p.K, .padded = padded, .flip = flip ? 0x80 : 0};
+    op.args = {in, to}, op.units = p.M, op.work = p.M * padded / 16, op.label = "rows of codes";
+    ctx.emit(std::move(op));
+    in = rows;
+  }
+  k::CodesConv l{};
+  l.dot = ctx.target().dot;
+  l.G = 1, l.OC = p.N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, p.M}, l.in_step = {0, 0, padded}, l.out_pixel = p.N;
+  Pack pack;
+  pack.in_block = padded, pack.tile = 1, pack.oc = p.N, pack.ic = p.K, pack.oc_stride = p.sums.oc_stride, pack.ic_stride = p.sums.k_stride;
+  Op op;
+  op.label = "product int8 " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N);
+  emit(u, l, in, *weights_of(u, u.op.integer("transB", 0) ? 0 : 1), pack, p.sums, Layout::Plain, std::move(op), ctx);
+}
+
+}  // namespace optima::llvm_cpu
