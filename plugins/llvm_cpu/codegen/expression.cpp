@@ -21,7 +21,7 @@ class Nest {
   void emit() {
     b_.SetInsertPoint(llvm::BasicBlock::Create(f_->getContext(), "", f_));
     llvm::FastMathFlags contract;
-    contract.setAllowContract();
+    contract.setAllowContract(!e_.strict);
     b_.setFastMathFlags(contract);
     for (const Statement& s : e_.statements)
       if (!s.steps.empty() && !pointers_.count(s.arg))

@@ -5,6 +5,7 @@
 //   loop SPLIT CHUNK D0,D1,..     first; the index space, outermost first. A unit of work is one combination of the first SPLIT
 //                                 dims, and, when CHUNK is not 0 (then SPLIT is all dims but the last), CHUNK elements of the
 //                                 last dim. units = D0 * .. * D(SPLIT-1) * ceil(last / CHUNK or 1)
+//   strict SPLIT CHUNK D0,D1,..   the same, but a product is rounded before something is added to it
 //   load ARG TYPE S0,S1,..        element of operand ARG at the sum of index * step (in elements)
 //   const TYPE NUMBER             C notation, hexadecimal floats welcome
 //   cast TYPE A                   as ONNX Cast; to integers with saturation

@@ -125,6 +125,7 @@ llvm::Value* Operations::power(llvm::Value* x, llvm::Value* y, int32_t type) {
 
 llvm::Value* Operations::float_op(Operation o, const Values& a) {
   llvm::Value *x = a[0], *y = a.size() > 1 ? a[1] : nullptr;
+  if (o == "fma"_op && a.size() == 3) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, a[2]});
   if (a.size() == 2) {
     if (o == "add"_op) return b_.CreateFAdd(x, y);
     if (o == "sub"_op) return b_.CreateFSub(x, y);

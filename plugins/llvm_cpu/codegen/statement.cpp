@@ -90,8 +90,9 @@ Expression read_expression(std::string_view text) {
     Reader r(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
     std::string name(r.word());
-    if (first != (name == "loop")) r.fail("the first statement, and no other, is \"loop\"");
+    if (first != (name == "loop" || name == "strict")) r.fail("the first statement, and no other, is \"loop\" or \"strict\"");
     if (first) {
+      e.strict = name == "strict";
       e.split = r.integer(), e.chunk = r.integer(), e.dims = r.integers();
       const int64_t rank = static_cast<int64_t>(e.dims.size());
       if (e.split < 0 || e.split >= rank || (e.chunk > 0 && e.split != rank - 1) || e.chunk < 0) r.fail("units do not fit the dims");

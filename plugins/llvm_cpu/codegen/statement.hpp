@@ -24,6 +24,7 @@ struct Statement {
 
 struct Expression {
   int64_t split = 0, chunk = 0;
+  bool strict = false;  ///< nothing is contracted
   std::vector<int64_t> dims;
   std::vector<Statement> statements;
 };

@@ -90,6 +90,7 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
     t.vector_width = 4;
   } else if (has(t, "avx512f") && has(t, "avx512vl") && has(t, "avx512bw") && has(t, "avx512dq")) {
     t.vector_width = 16;
+    t.permutes_bytes = has(t, "avx512vbmi");
   } else if (has(t, "avx2") && has(t, "fma")) {
     t.vector_width = 8;
     t.registers = 16;

@@ -38,6 +38,9 @@ class Grouper {
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->tail != Tails::None) with_tail(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
+      if (!taken_[i] && rows_[i]->chains && !absorbable(nodes_[i])) chain(i);
+    drop_served();
+    for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->chains) chain(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i]) add({i});
@@ -46,6 +49,7 @@ class Grouper {
     for (const Members& members : found_) {
       const auto unit = units_.find(members.back());
       out.push_back({rows_[unit == units_.end() ? members.front() : unit->second.anchor], {}});
+      if (unit == units_.end() && rows_[members.front()]->chains) out.back().nodes = absorbed(members);
       for (const size_t i : members) out.back().nodes.push_back(nodes_[i]);
       if (unit != units_.end()) out.back().unit = unit->second.unit;
     }
@@ -227,6 +231,44 @@ class Grouper {
     add(members);
   }
 
+  /// A DequantizeLinear that whatever chain reads it can do by itself: it then reads the codes.
+  static bool absorbable(const NodeView& n) {
+    if (n.op() != "DequantizeLinear" || !n.domain().empty()) return false;
+    const auto codes = codes_of(n);
+    return codes && codes->block == 0;
+  }
+
+  /// The nodes absorbed by a chain, each once, in graph order.
+  std::vector<NodeView> absorbed(const Members& members) {
+    std::vector<NodeView> out;
+    const auto has = [](const std::vector<NodeView>& all, const NodeView& n) {
+      return std::any_of(all.begin(), all.end(), [&](const NodeView& m) { return m.raw == n.raw; });
+    };
+    for (const size_t i : members)
+      for (uint32_t k = 0; k < nodes_[i].input_count(); ++k) {
+        const auto maker = absorbs(members, i, k);
+        if (maker && !has(out, *maker)) out.push_back(*maker);
+      }
+    std::sort(out.begin(), out.end(), [](const NodeView& a, const NodeView& b) { return a.raw < b.raw; });
+    return out;
+  }
+  std::optional<NodeView> absorbs(const Members& members, size_t i, uint32_t k) {
+    const NodeView& n = nodes_[i];
+    const bool alone = n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear" || n.op() == "BatchNormalization" || n.op() == "CastLike" || n.op() == "Dropout";
+    if (!n.has_input(k) || (k > 0 && alone)) return std::nullopt;  // what follows is no operand of the elements
+    const auto maker = graph_.maker(n.input(k));
+    if (!maker || !absorbable(*maker)) return std::nullopt;
+    for (const size_t m : members)
+      if (nodes_[m].raw == maker->raw) return std::nullopt;
+    return fits(graph_.dims(n.input(k)), nodes_[members.back()].out_dims(0)) ? maker : std::nullopt;
+  }
+  /// Broadcasts to.
+  static bool fits(const Dims& from, const Dims& to) {
+    for (size_t d = 1; d <= from.size(); ++d)
+      if (d > to.size() || (from[from.size() - d] != 1 && from[from.size() - d] != to[to.size() - d])) return false;
+    return true;
+  }
+
   void chain(size_t first) {
     Members members{first};
     for (;;) {
@@ -234,9 +276,18 @@ class Grouper {
       const Members next = followers(current);
       if (next.size() != 1 || !rows_[next[0]]->chains || nodes_[members.back()].output_count() != 1) break;
       if (graph_.dims(current) != nodes_[next[0]].out_dims(0)) break;
+      if (absorbable(nodes_[next[0]]) && !goes_on(next[0])) break;  // its readers take the codes
       members.push_back(next[0]);
     }
+    for (const size_t i : members)
+      for (uint32_t k = 0; k < nodes_[i].input_count(); ++k)
+        if (absorbs(members, i, k)) served_.insert({nodes_[i].input(k), i});
     add(members);
+  }
+  /// Whether a chain through this node has another node after it.
+  bool goes_on(size_t i) {
+    const Members next = followers(nodes_[i].output(0));
+    return next.size() == 1 && rows_[next[0]]->chains && nodes_[next[0]].input(0) != OPTIMA_NONE && nodes_[i].out_dims(0) == nodes_[next[0]].out_dims(0);
   }
 
   static std::string text(const Refusal& r) { return r.what + " is " + r.found + ", must be " + r.wanted; }

@@ -39,6 +39,7 @@ struct Target {
   int64_t threads = 1;        ///< for cost estimates only: results never depend on it
   k::Dot dot = k::Dot::Pairs;  ///< how it multiplies bytes
   bool amx = false;            ///< it has AMX tiles of bytes
+  bool permutes_bytes = false;  ///< AVX-512 VBMI
   bool is_arm() const { return triple.starts_with("aarch64"); }
 };
 
@@ -72,6 +73,9 @@ struct Lowering {
   /// the nodes are lowered one by one, in floats. Both null: the operator has no kernel on codes.
   bool (*takes_unit)(const Unit&, const Target&) = nullptr;
   void (*lower_unit)(const Unit&, LowerContext&) = nullptr;
+  /// lower_late can make output 0 in whatever layout its first reader wants, at that time: a node on its own is not lowered before.
+  bool (*is_late)(const NodeView&, const Target&) = nullptr;
+  void (*lower_late)(const NodeView&, Layout, LowerContext&) = nullptr;
 };
 
 /// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.

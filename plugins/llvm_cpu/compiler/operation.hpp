@@ -21,7 +21,7 @@ constexpr std::string_view kOperations[] = {
     "add", "sub", "mul", "div", "rem", "mod", "pow", "max", "min",
     "atleast", "atmost",  // max and min with a limit, the first operand: the second one when either is NaN
     "and", "or", "xor", "shl", "shr", "eq", "lt", "le", "gt", "ge",
-    "where"};
+    "where", "fma"};  // fma: a * b + c, rounded once
 
 constexpr std::optional<Operation> find_operation(std::string_view name) {
   const auto at = std::find(std::begin(kOperations), std::end(kOperations), name);

@@ -31,7 +31,8 @@ class Planner : public LowerContext {
     take_inputs();
     for (const Group& g : groups) {
       group_ = &g;
-      if (g.unit) g.lowering->lower_unit(*g.unit, *this);
+      if (is_late(g)) late_.emplace(g.nodes[0].output(0), &g);
+      else if (g.unit) g.lowering->lower_unit(*g.unit, *this);
       else g.lowering->lower(g.nodes, *this);
     }
     group_ = nullptr;
@@ -45,7 +46,11 @@ class Planner : public LowerContext {
   bool allows_winograd() const override { return options_.winograd; }
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
-  Layout layout(uint32_t value) const override { return layout_of(value).value_or(Layout::Plain); }
+  Layout layout(uint32_t value) const override {
+    if (const auto made = layout_of(value)) return *made;
+    if (const auto at = late_.find(value); at != late_.end()) return layout(at->second->nodes[0].input(0));
+    return Layout::Plain;
+  }
 
   int64_t pixel(uint32_t value) const override {
     const Dims dims = graph_.dims(value);
@@ -56,6 +61,10 @@ class Planner : public LowerContext {
     if (const auto at = made_.find({value, layout}); at != made_.end()) return at->second;
     if (graph_.is_constant(value)) return read_constant(value, layout);
     if (const bool is_made = layout_of(value).has_value(); !is_made && graph_.is_known(value)) return read_constant(value, layout);
+    if (late_.count(value)) {
+      make_late(value, layout);
+      return read(value, layout);
+    }
     return convert(value, layout);
   }
 
@@ -128,6 +137,19 @@ class Planner : public LowerContext {
 
   [[noreturn]] void fail(const std::string& what, uint32_t value) const {
     throw sdk::Error(OPTIMA_INTERNAL, "value " + std::string(graph_.name(value)) + " " + what, group_ ? group_->nodes[0].id() : OPTIMA_NONE);
+  }
+
+  bool is_late(const Group& g) const {
+    return !g.unit && g.nodes.size() == 1 && g.lowering->is_late && g.lowering->is_late(g.nodes[0], target_);
+  }
+
+  /// Lowers what waited for a reader; the step is booked on the node that made it wait.
+  void make_late(uint32_t value, Layout layout) {
+    const Group* const reader = group_;
+    group_ = late_.at(value);
+    late_.erase(value);
+    group_->lowering->lower_late(group_->nodes[0], layout, *this);
+    group_ = reader;
   }
 
   void take_inputs() {
@@ -362,6 +384,7 @@ class Planner : public LowerContext {
   std::vector<Buffer> buffers_;
   std::vector<uint64_t> offsets_;  // in the arena
   std::map<Key, Operand> made_;
+  std::map<uint32_t, const Group*> late_;  // by value: made when somebody reads it
   std::map<uint32_t, Piece> in_place_;
   std::map<uint32_t, Operand> wholes_;
   std::map<std::string, uint32_t> computed_;

@@ -36,10 +36,12 @@ struct FromLast {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/turn.hpp"
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
 namespace k {
 
+static_assert(kStrip == turn::kStrip);
 /// f(source row of channel l, first pixel, pixels, channels present) for strip u of [0, N * CB * ceil(P / kStrip)).
 struct Strip {
   idx n, b, p0, pixels, lanes;
@@ -93,15 +95,23 @@ INL void last_strip(idx u, idx C, idx P, idx pixel, F f) {
 }
 template <class L, class F>
 INL void last_elements(const L& l, F f) {
-  if (l.bytes == 1) f((unsigned char)l.flip);
-  else if (l.bytes == 2) f((unsigned short)0);
+  if (l.bytes == 2) f((unsigned short)0);
   else f(0u);
 }
 
 }  // namespace k
 
-/// args: plain, channels last. units = N * ceil(P / kStrip). Elements past C are left as they are.
+/// args: plain, channels last. units = N * ceil(P / kStrip). Elements past C are left as they are, or become anything.
 TEMPLATE(k_to_last, ToLast, l) {
+  using namespace k;
+  if (l.bytes == 1) {
+    ROLL for (idx u = u0; u < u1; u++)
+      turn::to_last(u, l.C, l.P, l.pixel, (uint8_t*)args[1], [&](idx n, idx c, idx p, idx pixels) __attribute__((always_inline)) {
+        const uint8_t* from = (const uint8_t*)args[0] + (n * l.C + c) * l.P + p;
+        return (pixels == 16 ? turn::load(from) : turn::load_some(from, pixels)) ^ (uint8_t)l.flip;
+      });
+    return;
+  }
   k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
     using T = decltype(flip);
     const T* in = (const T*)args[0];
@@ -113,6 +123,17 @@ TEMPLATE(k_to_last, ToLast, l) {
 
 /// args: channels last, plain. units as above.
 TEMPLATE(k_from_last, FromLast, l) {
+  using namespace k;
+  if (l.bytes == 1) {
+    ROLL for (idx u = u0; u < u1; u++)
+      turn::from_last(u, l.C, l.P, l.pixel, (const uint8_t*)args[0], [&](idx n, idx c, idx p, idx pixels, turn::row v) __attribute__((always_inline)) {
+        uint8_t* to = (uint8_t*)args[1] + (n * l.C + c) * l.P + p;
+        v ^= (uint8_t)l.flip;
+        if (pixels == 16) turn::store(to, v);
+        else turn::store_some(to, v, pixels);
+      });
+    return;
+  }
   k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
     using T = decltype(flip);
     const T* in = (const T*)args[0];

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plugins/llvm_cpu/lower/parts/chain.hpp"
+#include "plugins/llvm_cpu/lower/parts/ends.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -96,7 +97,7 @@ Id hard_sigmoid(Chain& c, const NodeView& n, const Ids& in) {
 }
 Id hard_swish(Chain& c, const NodeView&, const Ids& in) {
   const Maker m = maker(c, in[0]);
-  return m("mul"_op, in[0], limited(m, m("add"_op, m("mul"_op, in[0], m.num(1.f / 6)), m.num(0.5)), 0, 1));
+  return m("mul"_op, in[0], limited(m, m("add"_op, m("mul"_op, in[0], m.num(1.0 / 6)), m.num(0.5)), 0, 1));
 }
 Id swish(Chain& c, const NodeView& n, const Ids& in) {
   const Maker m = maker(c, in[0]);
@@ -191,19 +192,57 @@ size_t axis_of(const NodeView& n) {
   const int64_t axis = n.integer("axis", 1), rank = static_cast<int64_t>(n.in_dims(0).size());
   return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
-Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
+/// The axis as the whole chain counts it.
+size_t axis_in(Chain& c, const NodeView& n, int axis) { return axis < 0 ? 0 : static_cast<size_t>(axis) + c.dims().size() - n.in_dims(0).size(); }
+std::vector<float> as_floats(const std::vector<int32_t>& numbers) { return {numbers.begin(), numbers.end()}; }
+bool is_zero(const std::vector<int32_t>& numbers) { return std::all_of(numbers.begin(), numbers.end(), [](int32_t z) { return z == 0; }); }
+
+/// Scale and zero point, computed or constant.
+Id scale_of(Chain& c, const NodeView& n) { return c.along(n.input(1), axis_of(n)); }
+
+Id dequantize_computed(Chain& c, const NodeView& n, Id x) {
   Program& p = c.program();
-  Id x = in[0];
   if (n.has_input(2)) {
     const int32_t exact = n.in_dtype(0) == OPTIMA_I32 ? OPTIMA_I64 : OPTIMA_F32;  // as a float, I32 would lose its low bits
     x = p.apply("sub"_op, {p.cast(exact, x), p.cast(exact, c.along(n.input(2), axis_of(n)))});
   }
-  return p.apply("mul"_op, {p.cast(OPTIMA_F32, x), c.along(n.input(1), axis_of(n))});
+  return p.apply("mul"_op, {p.cast(OPTIMA_F32, x), scale_of(c, n)});
+}
+Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
+  const auto codes = codes_of(n);
+  Program& p = c.program();
+  p.be_strict();
+  if (!codes || codes->block || (n.in_dtype(0) == OPTIMA_I32 && !is_zero(codes->zero))) return dequantize_computed(c, n, in[0]);
+  const size_t axis = axis_in(c, n, codes->axis);
+  Id x = p.cast(OPTIMA_F32, in[0]);
+  if (!is_zero(codes->zero)) x = p.apply("sub"_op, {x, c.numbers(as_floats(codes->zero), axis)});
+  return p.apply("mul"_op, {x, c.numbers(codes->scale, axis)});
+}
+
+/// Whether quotients by multiplication, as below, are those by division.
+bool has_inverses(const std::vector<float>& scale) {
+  return std::all_of(scale.begin(), scale.end(), [](float s) { return s > 1e-30f && s < 1e30f; });
+}
+/// x / scale: by the inverse, and once more by what that left, which rounds as a division does (Markstein, IBM J. Res. Dev. 34, 1990). The
+/// limits keep infinities out of the difference.
+Id divided(Chain& c, Id x, const std::vector<float>& scale, size_t axis) {
+  const Maker m = maker(c, x);
+  if (!has_inverses(scale)) return m("div"_op, x, c.numbers(scale, axis));
+  std::vector<float> inverse, negative;
+  for (const float s : scale) inverse.push_back(static_cast<float>(1 / static_cast<double>(s))), negative.push_back(-s);
+  const Id by = c.numbers(inverse, axis), q = limited(m, m("mul"_op, x, by), -0x1p24, 0x1p24);
+  const Id left = c.program().apply("fma"_op, {q, c.numbers(negative, axis), x});
+  return c.program().apply("fma"_op, {left, by, q});
 }
 Id quantize(Chain& c, const NodeView& n, const Ids& in) {
   Program& p = c.program();
-  Id x = p.apply("round"_op, {p.apply("div"_op, {in[0], c.along(n.input(1), axis_of(n))})});
-  if (n.has_input(2)) x = p.apply("add"_op, {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
+  p.be_strict();
+  const auto codes = codes_of(n);
+  Id x = codes ? divided(c, in[0], codes->scale, axis_in(c, n, codes->axis)) : p.apply("div"_op, {in[0], scale_of(c, n)});
+  p.end_operator(x);  // the quotient is a float before it becomes an integer
+  x = p.apply("round"_op, {x});
+  if (codes && !is_zero(codes->zero)) x = p.apply("add"_op, {x, c.numbers(as_floats(codes->zero), axis_in(c, n, codes->axis))});
+  else if (!codes && n.has_input(2)) x = p.apply("add"_op, {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
   return p.cast(n.out_dtype(0), x);
 }
 
@@ -363,9 +402,16 @@ void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
     Ids in;
     for (uint32_t k = 0; k < n.input_count(); ++k)
       in.push_back(!n.has_input(k) || reads_itself(n, k) ? kNone : chain.value(n.input(k)));
-    chain.make(n.output(0), row_of(n).emit(chain, n, in));
+    const Id made = row_of(n).emit(chain, n, in);
+    chain.program().end_operator(made);
+    chain.make(n.output(0), made);
   }
   chain.finish(nodes.back().output(0));
+}
+
+/// Codes for a product come channels last at once; else as any chain.
+void lower_late(const NodeView& n, Layout layout, LowerContext& context) {
+  if (!lower_end(n, layout, context)) lower_chain({&n, 1}, context);
 }
 
 }  // namespace
@@ -379,6 +425,7 @@ Family elementwise_family() {
       row.in = r.in, row.out = r.out;
       row.const_inputs = r.const_inputs, row.operands = r.operands, row.check = check_operands;
       row.lower = lower_chain, row.chains = true;
+      if (r.op == "QuantizeLinear" || r.op == "DequantizeLinear") row.is_late = is_end, row.lower_late = lower_late;
       out.push_back(row);
     }
     return out;

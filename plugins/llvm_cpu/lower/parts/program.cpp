@@ -19,6 +19,15 @@ std::string list(const Dims& numbers) {
   return out;
 }
 
+/// In C notation.
+std::string number(int32_t dtype, double value) {
+  const bool real = dtype == OPTIMA_F32 || dtype == OPTIMA_F64 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16;
+  char text[40];
+  if (real) std::snprintf(text, sizeof text, "%a", value);
+  else std::snprintf(text, sizeof text, "%" PRId64, static_cast<int64_t>(value));
+  return text;
+}
+
 bool same(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.index == b.index && a.offset == b.offset && a.written == b.written && a.pack == b.pack && a.scale == b.scale;
 }
@@ -37,41 +46,47 @@ size_t Program::argument(const Operand& operand) {
   return args_.size() - 1;
 }
 
-Program::Id Program::load(const Operand& from, int32_t dtype, const Dims& steps) {
+Program::Id Program::load(const Operand& from, int32_t dtype, const Dims& steps, std::optional<double> known) {
   const size_t arg = argument(from);
   for (const Access& a : accesses_)
     if (!a.is_store && a.arg == arg && a.dtype == dtype && a.steps == steps) return a.value;
   const Id id = made(dtype);
-  accesses_.push_back({false, arg, dtype, id, steps});
-  lines_.push_back({"", accesses_.size() - 1});
+  accesses_.push_back({false, arg, dtype, id, steps, known});
+  lines_.push_back({Line::Load, accesses_.size() - 1});
   return id;
 }
 
 void Program::store(const Operand& to, Id from, const Dims& steps) {
   accesses_.push_back({true, argument(to), types_[from], from, steps});
-  lines_.push_back({"", accesses_.size() - 1});
+  lines_.push_back({Line::Store, accesses_.size() - 1});
 }
 
 Program::Id Program::constant(int32_t dtype, double value) {
-  const bool real = dtype == OPTIMA_F32 || dtype == OPTIMA_F64 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16;
-  char number[40];
-  if (real) std::snprintf(number, sizeof number, "%a", value);
-  else std::snprintf(number, sizeof number, "%" PRId64, static_cast<int64_t>(value));
-  lines_.push_back({"const " + sdk::dtype_name(dtype) + " " + number, 0});
+  lines_.push_back({Line::Constant, 0, dtype, value});
   return made(dtype);
 }
 
 Program::Id Program::apply(Operation operation, std::vector<Id> operands) {
-  std::string text(to_text(operation));
-  for (const Id id : operands) text += " " + std::to_string(id);
-  lines_.push_back({text, 0});
-  return made(compares(operation) ? OPTIMA_BOOL : types_[operands[operation == "where"_op ? 1 : 0]]);
+  const int32_t dtype = compares(operation) ? OPTIMA_BOOL : types_[operands[operation == "where"_op ? 1 : 0]];
+  lines_.push_back({Line::Apply, 0, dtype, 0, operation, std::move(operands)});
+  return made(dtype);
 }
 
 Program::Id Program::cast(int32_t dtype, Id from) {
   if (types_[from] == dtype) return from;
-  lines_.push_back({"cast " + sdk::dtype_name(dtype) + " " + std::to_string(from), 0});
+  lines_.push_back({Line::Cast, 0, dtype, 0, {}, {from}});
   return made(dtype);
+}
+
+std::string Program::text(const Line& line) const {
+  const Access access = line.kind == Line::Load || line.kind == Line::Store ? accesses_[line.access] : Access();
+  std::string out;
+  if (line.kind == Line::Load) out = "load " + std::to_string(access.arg) + " " + sdk::dtype_name(access.dtype) + " " + list(access.steps);
+  else if (line.kind == Line::Store) out = "store " + std::to_string(access.arg) + " " + std::to_string(access.value) + " " + list(access.steps);
+  else if (line.kind == Line::Constant) out = "const " + sdk::dtype_name(line.dtype) + " " + number(line.dtype, line.number);
+  else out = line.kind == Line::Cast ? "cast " + sdk::dtype_name(line.dtype) : std::string(to_text(line.operation));
+  for (const Id id : line.operands) out += " " + std::to_string(id);
+  return out;
 }
 
 /// Dims of size 1 go; neighbours that every operand walks as one become one.
@@ -109,13 +124,8 @@ Op Program::finish(const Target& target) {
   for (size_t d = 0; d < split; ++d) units *= dims_[d];
   if (chunk) units *= (dims_[last] + chunk - 1) / chunk;
 
-  std::string text = "loop " + std::to_string(split) + " " + std::to_string(chunk) + " " + list(dims_);
-  for (const Line& line : lines_) {
-    const Access& a = accesses_.empty() ? Access() : accesses_[line.access];
-    if (!line.text.empty()) text += "; " + line.text;
-    else if (a.is_store) text += "; store " + std::to_string(a.arg) + " " + std::to_string(a.value) + " " + list(a.steps);
-    else text += "; load " + std::to_string(a.arg) + " " + sdk::dtype_name(a.dtype) + " " + list(a.steps);
-  }
+  std::string text = (strict_ ? "strict " : "loop ") + std::to_string(split) + " " + std::to_string(chunk) + " " + list(dims_);
+  for (const Line& line : lines_) text += "; " + this->text(line);
   Op op;
   op.kernel = {k::Elementwise{.operands = static_cast<int64_t>(args_.size())}, text};
   op.args = args_;
