@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/onnx_io/build_graph.hpp"
+#include "core/onnx_io/contributed.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/cut.hpp"
 #include "core/onnx_io/declared.hpp"
@@ -81,7 +82,10 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
   forget_anonymous_dims(*model.mutable_graph());
   OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept));
+  // Once in the model's own opset, for the converter wants types behind these nodes, and once with all the words of the canonical one.
+  OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));
   OPTIMA_RETURN_IF_ERROR(raise_opset(model));
+  OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));
   restore_names(*model.mutable_graph(), names);
   OPTIMA_RETURN_IF_ERROR(infer_at_last(model));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));

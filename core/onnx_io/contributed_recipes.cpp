@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/onnx_io: what each operator of com.microsoft is in ONNX operators, by ONNX Runtime's operator pages (docs/ContribOperators.md there).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/onnx_io/contributed.hpp"
+#include "core/support/text.hpp"
+
+namespace optima::onnx_io {
+namespace {
+
+using Text = std::string;
+using Dims = std::vector<int64_t>;
+constexpr int32_t kF32 = onnx::TensorProto::FLOAT, kU8 = onnx::TensorProto::UINT8, kI8 = onnx::TensorProto::INT8;
+constexpr int32_t kU4 = onnx::TensorProto::UINT4, kI4 = onnx::TensorProto::INT4, kI32 = onnx::TensorProto::INT32;
+
+Text number(double v) {
+  char out[40];
+  std::snprintf(out, sizeof out, "%.9g", v);
+  Text text = out;
+  return text.find_first_of(".en") == Text::npos ? text + ".0" : text;
+}
+Text list(const Dims& v) {
+  Text out = "[";
+  for (size_t k = 0; k < v.size(); ++k) out += cat(k ? ", " : "", v[k]);
+  return out + "]";
+}
+/// A scalar of the type of `like`, a value of floats.
+Text scalar(const Text& name, double value, const Text& like) {
+  return cat(name, "_f = Constant <value = float {", number(value), "}> () ", name, " = CastLike(", name, "_f, ", like, ") ");
+}
+Text int_list(const Text& name, const Dims& v) { return cat(name, " = Constant <value_ints = ", list(v), "> () "); }
+Text permuted(const Text& out, const Text& in, const Dims& perm) { return cat(out, " = Transpose <perm = ", list(perm), "> (", in, ") "); }
+
+/// Channels to the second place, and back to the end.
+Dims channels_first(int rank) {
+  Dims perm{0, rank - 1};
+  for (int64_t d = 1; d + 1 < rank; ++d) perm.push_back(d);
+  return perm;
+}
+Dims channels_last(int rank) {
+  Dims perm{0};
+  for (int64_t d = 2; d < rank; ++d) perm.push_back(d);
+  perm.push_back(1);
+  return perm;
+}
+/// The last two dims exchanged.
+Dims last_two(int rank) {
+  Dims perm;
+  for (int64_t d = 0; d < rank; ++d) perm.push_back(d);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return perm;
+}
+
+bool one_element(const Contributed& n, int input) {
+  const auto d = n.dims(input);
+  return d && std::all_of(d->begin(), d->end(), [](int64_t v) { return v == 1; });
+}
+
+/// QuantizeLinear; where there is no zero point, to the type of the codes that came in.
+Text quantized(const Contributed& n, const Text& out, const Text& x, const Text& scale, const Text& zero, int zero_at, int like) {
+  const bool names_type = !n.has(zero_at) && n.dtype(like) != kU8;
+  return cat(out, " = QuantizeLinear ", names_type ? cat("<output_dtype = ", n.dtype(like), "> (") : "(", x, ", ", scale, ", ", zero, ") ");
+}
+/// False while the codes' type would have to be named, which QuantizeLinear can since opset 21.
+bool can_quantize(const Contributed& n, int zero_at, int like) {
+  return n.has(zero_at) || n.dtype(like) == kU8 || (n.dtype(like) != 0 && n.opset() >= 21);
+}
+
+Text quantize_linear(Contributed& n) {
+  // Per axis from opset 13 on; other than 8 bits from 21 on.
+  const int32_t type = n.has(2) ? n.dtype(2) : kU8;
+  if (n.opset() < 21 && ((type != kU8 && type != kI8) || n.dtype(0) != kF32 || (n.opset() < 13 && !one_element(n, 1)))) return "";
+  return cat("(x, s, z) => (y) { y = QuantizeLinear ", n.opset() < 13 ? "" : "<axis: int = @axis> ", "(x, s, z) }");
+}
+
+Text dequantize_linear(Contributed& n) {
+  const int32_t type = n.dtype(0);
+  if (n.opset() < 21 && ((type != kU8 && type != kI8 && type != kI32) || n.dtype(1) != kF32 || (n.opset() < 13 && !one_element(n, 1)))) return "";
+  return cat("(x, s, z) => (y) { y = DequantizeLinear ", n.opset() < 13 ? "" : "<axis: int = @axis> ", "(x, s, z) }");
+}
+
+/// DequantizeLinear twice, an operator, QuantizeLinear.
+Text two_codes(Contributed& n, const Text& op) {
+  if (!can_quantize(n, 7, 0)) return "";
+  return cat("(A, As, Az, B, Bs, Bz, Cs, Cz) => (C) { a = DequantizeLinear(A, As, Az) b = DequantizeLinear(B, Bs, Bz) c = ", op, "(a, b) ",
+             quantized(n, "C", "c", "Cs", "Cz", 7, 0), "}");
+}
+Text qlinear_add(Contributed& n) { return two_codes(n, "Add"); }
+Text qlinear_mul(Contributed& n) { return two_codes(n, "Mul"); }
+
+Text one_code(Contributed& n, const Text& step) {
+  if (!can_quantize(n, 4, 0)) return "";
+  return cat("(X, Xs, Xz, Ys, Yz) => (Y) { x = DequantizeLinear(X, Xs, Xz) ", step, quantized(n, "Y", "y", "Ys", "Yz", 4, 0), "}");
+}
+Text qlinear_sigmoid(Contributed& n) { return one_code(n, "y = Sigmoid(x) "); }
+Text qlinear_leaky_relu(Contributed& n) { return one_code(n, "y = LeakyRelu <alpha: float = @alpha> (x) "); }
+Text qlinear_softmax(Contributed& n) {
+  const int64_t axis = n.integer("axis", -1), rank = n.rank(0);
+  if (n.integer("opset", 13) >= 13 || axis == -1 || (rank > 0 && axis == rank - 1)) return one_code(n, cat("y = Softmax <axis = ", axis, "> (x) "));
+  // Before opset 13 it is over all dims from the axis on.
+  return one_code(n, cat("f = Flatten <axis = ", axis, "> (x) p = Softmax <axis = -1> (f) d = Shape(x) y = Reshape(p, d) "));
+}
+Text qlinear_reduce_mean(Contributed& n) {
+  const Dims axes = n.integers("axes");
+  const Text mean = "ReduceMean <keepdims: int = @keepdims> ";
+  return one_code(n, axes.empty() ? cat("y = ", mean, "(x) ") : cat(int_list("axes", axes), "y = ", mean, "(x, axes) "));
+}
+
+/// `step` makes y of x, channels second, of a rank that is known when channels come last.
+Text maybe_last(Contributed& n, const Text& op, int rank) {
+  if (n.integer("channels_last", 0) == 0) return one_code(n, cat("y = ", op, "(x) "));
+  if (rank < 3) return "";
+  return one_code(n, cat(permuted("xf", "x", channels_first(rank)), "yf = ", op, "(xf) ", permuted("y", "yf", channels_last(rank))));
+}
+Text qlinear_average_pool(Contributed& n) {
+  const Text op = "AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, count_include_pad: int = @count_include_pad, "
+                  "kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> ";
+  return maybe_last(n, op, static_cast<int>(n.integers("kernel_shape").size()) + 2);
+}
+Text qlinear_global_average_pool(Contributed& n) { return maybe_last(n, "GlobalAveragePool", n.rank(0)); }
+
+Text qlinear_concat(Contributed& n) {
+  const int parts = (n.inputs() - 2) / 3;
+  if (parts < 1 || n.inputs() != 2 + 3 * parts) return "";
+  Text head = "(Ys, Yz", steps, all;
+  for (int k = 0; k < parts; ++k) {
+    head += cat(", X", k, ", S", k, ", Z", k);
+    steps += cat("x", k, " = DequantizeLinear(X", k, ", S", k, ", Z", k, ") ");
+    all += cat(k ? ", x" : "x", k);
+  }
+  return cat(head, ") => (Y) { ", steps, "y = Concat <axis: int = @axis> (", all, ") Y = QuantizeLinear(y, Ys, Yz) }");
+}
+
+Text qlinear_where(Contributed&) {
+  return "(c, X, Xs, Xz, Y, Ys, Yz, Zs, Zz) => (Z) { x = DequantizeLinear(X, Xs, Xz) y = DequantizeLinear(Y, Ys, Yz) z = Where(c, x, y) "
+         "Z = QuantizeLinear(z, Zs, Zz) }";
+}
+
+Text qlinear_conv(Contributed& n) {
+  const Text op = "QLinearConv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group, kernel_shape: ints = @kernel_shape, "
+                  "pads: ints = @pads, strides: ints = @strides> ";
+  const Text head = "(x, xs, xz, w, ws, wz, ys, yz, b) => (y) { ", rest = "xs, xz, w, ws, wz, ys, yz, b) ";
+  if (n.integer("channels_last", 0) == 0) return cat(head, "y = ", op, "(x, ", rest, "}");
+  const int rank = n.rank(3);
+  if (rank < 3) return "";
+  return cat(head, permuted("xf", "x", channels_first(rank)), "yf = ", op, "(xf, ", rest, permuted("y", "yf", channels_last(rank)), "}");
+}
+
+Text q_gemm(Contributed& n) {
+  const bool transposed = n.integer("transB", 0) != 0, biased = n.has(6), scaled = n.real("alpha", 1) != 1;
+  const int bias_rank = n.rank(6);
+  if (biased && bias_rank < 0) return "";
+  const Text axis = one_element(n, 4) ? "" : cat("<axis = ", transposed ? 0 : 1, "> ");
+  if (!axis.empty() && n.opset() < 13) return "";
+  Text out = cat("(A, As, Az, B, Bs, Bz, C, Ys, Yz) => (Y) { a = DequantizeLinear(A, As, Az) b = DequantizeLinear ", axis, "(B, Bs, Bz) ");
+  if (biased) {
+    out += "ab = Mul(As, Bs) ";
+    if (scaled) out += cat("alpha = Constant <value = float {", number(n.real("alpha", 1)), "}> () cs = Mul(ab, alpha) ");
+    out += cat("c = DequantizeLinear ", axis.empty() ? "" : cat("<axis = ", bias_rank - 1, "> "), "(C, ", scaled ? "cs" : "ab", ") ");
+  }
+  const Text y = n.has(7) ? "y" : "Y";
+  out += cat(y, " = Gemm <alpha: float = @alpha, transA: int = @transA, transB: int = @transB> (a, b", biased ? ", c) " : ") ");
+  if (n.has(7)) {
+    if (!can_quantize(n, 8, 0)) return "";
+    out += quantized(n, "Y", "y", "Ys", "Yz", 8, 0);
+  }
+  return out + "}";
+}
+
+/// A product of codes, its scale and a bias, as floats of the type of the scales.
+Text scaled_product(const Contributed& n, int bias) {
+  return cat("i = MatMulInteger(A, B, Az, Bz) f = Cast <to = ", kF32, "> (i) s = Mul(As, Bs) ", n.has(bias) ? "m = Mul(f, s) Y = Add(m, bias) }" : "Y = Mul(f, s) }");
+}
+Text matmul_integer_to_float(Contributed& n) {
+  if (n.dtype(2) != kF32) return "";
+  return "(A, B, As, Bs, Az, Bz, bias) => (Y) { " + scaled_product(n, 6);
+}
+Text dynamic_quantize_matmul(Contributed& n) {
+  return "(X, B, Bs, Bz, bias) => (Y) { A, As, Az = DynamicQuantizeLinear(X) " + scaled_product(n, 4);
+}
+
+Text matmul_integer_16(Contributed&) {
+  return cat("(A, B) => (Y) { a = Cast <to = ", kI32, "> (A) b = Cast <to = ", kI32, "> (B) Y = MatMul(a, b) }");
+}
+Text mul_integer(Contributed& n) {
+  const auto centred = [&](const char* out, const char* x, const char* zero, int zero_at) {
+    const Text widened = cat(n.has(zero_at) ? "w_" : "", out, " = Cast <to = ", kI32, "> (", x, ") ");
+    return n.has(zero_at) ? cat(widened, "z_", out, " = Cast <to = ", kI32, "> (", zero, ") ", out, " = Sub(w_", out, ", z_", out, ") ") : widened;
+  };
+  return cat("(A, Az, B, Bz) => (C) { ", centred("a", "A", "Az", 1), centred("b", "B", "Bz", 3), "C = Mul(a, b) }");
+}
+Text reduce_sum_integer(Contributed& n) {
+  return cat("(X) => (Y) { x = Cast <to = ", kI32, "> (X) ", int_list("axes", n.integers("axes")), "Y = ReduceSum <keepdims: int = @keepdims> (x, axes) }");
+}
+
+/// The nibbles of `rows` rows, each padded to whole bytes, without that padding.
+std::string unpadded(const std::string& bytes, int64_t rows, int64_t per_row) {
+  const int64_t row = (per_row + 1) / 2;
+  std::string out(static_cast<size_t>((rows * per_row + 1) / 2), '\0');
+  for (int64_t r = 0, at = 0; r < rows; ++r)
+    for (int64_t k = 0; k < per_row; ++k, ++at) {
+      const int code = static_cast<unsigned char>(bytes[static_cast<size_t>(r * row + k / 2)]) >> (k % 2 * 4) & 15;
+      out[static_cast<size_t>(at / 2)] = static_cast<char>(out[static_cast<size_t>(at / 2)] | code << (at % 2 * 4));
+    }
+  return out;
+}
+
+/// Y = A * W' + bias, where W [N, K] has codes of 4 or 8 bits in blocks along K. The codes stay where they are in the file: only
+/// their type and shape is said in ONNX's way.
+Text matmul_n_bits(Contributed& n) {
+  const int64_t bits = n.integer("bits", 4), K = n.integer("K", 0), N = n.integer("N", 0), block = n.integer("block_size", 0);
+  if ((bits != 4 && bits != 8) || K < 1 || N < 1 || block < 16 || K > 1 << 28 || N > 1 << 28 || !n.is_constant(1) || n.dtype(1) != kU8) return "";
+  if (n.integer("weight_prepacked", 0) != 0) return "";
+  const int64_t blocks = (K + block - 1) / block, padded = blocks * block;
+  const auto shape = n.dims(1);
+  if (!shape || shape->size() != 3 || *shape != Dims{N, blocks, block * bits / 8}) return "";
+  const int32_t codes = bits == 4 ? kU4 : kU8;
+  const Text weights = n.seen_as("codes", 1, codes, {N, padded});
+  Text zero, steps = cat(int_list("grid", {N, blocks}), "scales = Reshape(S, grid) ");
+  if (!n.has(3)) {
+    zero = n.constant("zeros", codes, {N, blocks}, std::string(static_cast<size_t>(bits == 4 ? (N * blocks + 1) / 2 : N * blocks), bits == 4 ? '\x88' : '\x80'));
+  } else if (n.dtype(3) == kU8) {
+    const auto given = n.bytes(3);
+    if (!given || given->size() != static_cast<size_t>(N * (bits == 4 ? (blocks + 1) / 2 : blocks))) return "";
+    zero = n.constant("zeros", codes, {N, blocks}, bits == 4 ? unpadded(*given, N, blocks) : *given);
+  }
+  const bool by_hand = n.has(4) || zero.empty();
+  if (!by_hand) {
+    steps += cat("w = DequantizeLinear <axis = 1, block_size = ", block, "> (", weights, ", scales, ", zero, ") ");
+  } else {
+    // Zero points that are no codes, or rows that choose their block.
+    Dims index;
+    for (int64_t k = 0; k < padded; ++k) index.push_back(k / block);
+    steps += n.has(4) ? Text("index = Identity(g) ") : int_list("index", index);
+    steps += cat("raw = Cast <to = ", kF32, "> (", weights, ") like = CastLike(raw, S) ");
+    steps += zero.empty() ? Text("zeros_f = Reshape(Z, grid) ") : cat("zeros_i = Cast <to = ", kF32, "> (", zero, ") zeros_f = CastLike(zeros_i, S) ");
+    steps += "zero = Gather <axis = 1> (zeros_f, index) scale = Gather <axis = 1> (scales, index) centred = Sub(like, zero) w = Mul(centred, scale) ";
+    if (n.has(4) && K != padded) return "";
+  }
+  const bool cut = padded != K;
+  if (cut) steps += cat(int_list("from", {0}), int_list("to", {K}), int_list("axis", {1}), "wk = Slice(w, from, to, axis) ");
+  steps += cat("wt = Transpose <perm = [1, 0]> (", cut ? "wk" : "w", ") ", n.has(5) ? "m = MatMul(A, wt) Y = Add(m, bias) }" : "Y = MatMul(A, wt) }");
+  return "(A, B, S, Z, g, bias) => (Y) { " + steps;
+}
+
+/// Rows of a matrix of blocks: codes, scales and zero points are gathered, then dequantized.
+Text gather_block_quantized(Contributed& n) {
+  const int rank = n.rank(0);
+  const int64_t axis = n.integer("quantize_axis", 1);
+  if (rank != 2 || n.rank(1) < 0 || n.integer("gather_axis", 0) != 0 || (axis != 1 && axis != -1)) return "";
+  const int32_t type = n.dtype(0);
+  if (type != kI4 && type != kU4 && !(type == kU8 && n.integer("bits", 4) == 8 && n.has(3))) return "";
+  Text steps = "q = Gather(data, at) s = Gather(scales, at) ";
+  if (n.has(3)) steps += "z = Gather(zeros, at) ";
+  return cat("(data, at, scales, zeros) => (Y) { ", steps, "Y = DequantizeLinear <axis = ", n.rank(1), ", block_size = ", n.integer("block_size", 128), "> (q, s",
+             n.has(3) ? ", z) }" : ") }");
+}
+
+/// W [dirs, I, 4H] and R [dirs, H, 4H] lie the other way round than in LSTM; scales per direction, or per direction and row.
+Text dynamic_quantize_lstm(Contributed& n) {
+  const auto floats = [&](const char* out, const char* x, int x_at, const char* scale, int scale_at, const char* zero) -> Text {
+    const auto dims = n.dims(x_at), scales = n.dims(scale_at);
+    if (!dims || dims->size() != 3 || !scales || scales->empty() || scales->size() > 2) return "";
+    const Text to = cat("= Transpose <perm = [0, 2, 1]> (", out, "t) ");
+    if (scales->size() == 1) return cat(out, "t = DequantizeLinear <axis = 0> (", x, ", ", scale, ", ", zero, ") ", out, to);
+    if ((*dims)[1] < 1) return "";
+    return cat(out, "one = Constant <value_ints = [1]> () ", out, "s = Unsqueeze(", scale, ", ", out, "one) ", out, "z = Unsqueeze(", zero, ", ", out, "one) ", out,
+               "t = DequantizeLinear <axis = 1, block_size = ", (*dims)[1], "> (", x, ", ", out, "s, ", out, "z) ", out, to);
+  };
+  const Text w = floats("w", "W", 1, "Ws", 8, "Wz"), r = floats("r", "R", 2, "Rs", 10, "Rz");
+  if (w.empty() || r.empty()) return "";
+  return cat("(X, W, R, B, lens, h0, c0, P, Ws, Wz, Rs, Rz) => (Y, Yh, Yc) { ", w, r,
+             "Y, Yh, Yc = LSTM <activation_alpha: floats = @activation_alpha, activation_beta: floats = @activation_beta, activations: strings = @activations, "
+             "clip: float = @clip, direction: string = @direction, hidden_size: int = @hidden_size, input_forget: int = @input_forget> "
+             "(X, w, r, B, lens, h0, c0, P) }");
+}
+
+/// -- Attention of one input with joint weights: q, k and v are thirds of qkv = [batch, length, 3 * hidden], which `head` makes.
+struct Thirds {
+  int bias, mask, past;   ///< inputs
+  int64_t hidden = 0;     ///< of all heads
+};
+
+/// What is added to the scores, as "mask"; empty when nothing is, nothing where the form is not known here.
+std::optional<Text> mask_text(const Contributed& n, const Thirds& t, bool& masked) {
+  const Text filter = scalar("filter", n.real("mask_filter_value", -10000.0f), "q");
+  Text out;
+  masked = false;
+  if (n.has(t.mask)) {
+    const int rank = n.rank(t.mask);
+    masked = true;
+    if (rank == 2 || rank == 3) {
+      // 1 = seen, by key or by query and key.
+      out = cat(filter, int_list("mask_axes", rank == 2 ? Dims{1, 2} : Dims{1}), "seen_i = Unsqueeze(M, mask_axes) seen = CastLike(seen_i, q) ");
+      out += scalar("one", 1, "q") + "hidden = Sub(one, seen) mask = Mul(hidden, filter) ";
+    } else if (rank == 1) {
+      // How many keys of each sample there are.
+      const auto dims = n.dims(t.mask), batch = n.dims(0);
+      if (!dims || !batch || (*dims)[0] < 1 || (*dims)[0] != (*batch)[0]) return std::nullopt;
+      out = cat(filter, int_list("mask_axes", {1, 2, 3}), "ends = Unsqueeze(M, mask_axes) key_shape = Shape <start = 2, end = 3> (k) ",
+                "zero_d = Constant <value_int = 0> () one_d = Constant <value_int = 1> () key_count = Squeeze(key_shape) places_l = Range(zero_d, key_count, one_d) ",
+                "places = CastLike(places_l, M) over = GreaterOrEqual(places, ends) ", scalar("nothing", 0, "q"), "mask = Where(over, filter, nothing) ");
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+Text attention_body(const Contributed& n, const Thirds& t) {
+  const int64_t heads = n.integer("num_heads", 0);
+  if (heads < 1 || t.hidden < 1 || t.hidden % heads != 0 || n.integer("do_rotary", 0) != 0 || n.has(t.past) || n.has_output(1) ||
+      n.integer("unidirectional", 0) != 0)
+    return "";
+  bool masked = false;
+  const auto mask = mask_text(n, t, masked);
+  if (!mask) return "";
+  const float given = n.real("scale", 0);
+  const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(t.hidden / heads));
+  Text out = "ql, kl, vl = Split <axis = 2, num_outputs = 3> (qkv) ";
+  out += int_list("by_head", {0, 0, heads, t.hidden / heads});
+  for (const char* each : {"q", "k", "v"})
+    out += cat(each, "h = Reshape(", each, "l, by_head) ", permuted(each, cat(each, "h"), {0, 2, 1, 3}));
+  out += permuted("kt", "k", {0, 1, 3, 2}) + "raw = MatMul(q, kt) " + scalar("factor", scale, "q") + "scores = Mul(raw, factor) " + *mask;
+  if (masked) out += "masked = Add(scores, mask) ";
+  out += cat("p = Softmax <axis = -1> (", masked ? "masked" : "scores", ") o = MatMul(p, v) ", permuted("ot", "o", {0, 2, 1, 3}),
+             int_list("joined", {0, 0, t.hidden}), "Y = Reshape(ot, joined) }");
+  return out;
+}
+
+std::optional<int64_t> third_of(const Contributed& n, int weights) {
+  const auto dims = n.dims(weights);
+  if (!dims || dims->size() != 2 || (*dims)[1] < 3 || (*dims)[1] % 3 != 0) return std::nullopt;
+  return (*dims)[1] / 3;
+}
+
+Text attention(Contributed& n) {
+  const auto hidden = third_of(n, 1);
+  if (!hidden || !n.integers("qkv_hidden_sizes").empty() || n.has(5) || n.has(6)) return "";
+  const Text body = attention_body(n, {2, 3, 4, *hidden});
+  if (body.empty()) return "";
+  return cat("(X, W, B, M, past, bias, past_len) => (Y, present) { ", n.has(2) ? "product = MatMul(X, W) qkv = Add(product, B) " : "qkv = MatMul(X, W) ", body);
+}
+Text q_attention(Contributed& n) {
+  const auto hidden = third_of(n, 1);
+  if (!hidden) return "";
+  const Text body = attention_body(n, {2, 5, 8, *hidden});
+  if (body.empty()) return "";
+  return cat("(X, W, B, Xs, Ws, M, Xz, Wz, past) => (Y, present) { x = DequantizeLinear(X, Xs, Xz) w = DequantizeLinear ", one_element(n, 4) ? "" : "<axis = 1> ",
+             "(W, Ws, Wz) product = MatMul(x, w) qkv = Add(product, B) ", body);
+}
+
+/// -- Operators of floats that ONNX Runtime's optimizer writes.
+Text gelu(Contributed&) { return "(X) => (Y) { Y = Gelu(X) }"; }
+Text bias_gelu(Contributed&) { return "(A, B) => (C) { s = Add(A, B) C = Gelu(s) }"; }
+Text fast_gelu(Contributed& n) {
+  const Text op = "Gelu <approximate = \"tanh\"> ";
+  return n.has(1) ? cat("(X, B) => (Y) { s = Add(X, B) Y = ", op, "(s) }") : cat("(X, B) => (Y) { Y = ", op, "(X) }");
+}
+Text quick_gelu(Contributed& n) {
+  return cat("(X) => (Y) { ", scalar("alpha", n.real("alpha", 1.702f), "X"), "s = Mul(X, alpha) g = Sigmoid(s) Y = Mul(X, g) }");
+}
+
+Text skip_sum(const Contributed& n, int bias, int sum_out) {
+  const Text sum = n.has_output(sum_out) ? "sum" : "s";
+  return n.has(bias) ? cat("both = Add(X, skip) ", sum, " = Add(both, bias) ") : cat(sum, " = Add(X, skip) ");
+}
+Text skip_layer_normalization(Contributed& n) {
+  if (n.has_output(1) || n.has_output(2)) return "";
+  return cat("(X, skip, gamma, beta, bias) => (Y, mean, inverse, sum) { ", skip_sum(n, 4, 3), "Y = LayerNormalization <axis = -1, epsilon = ",
+             number(n.real("epsilon", 1e-12f)), "> (", n.has_output(3) ? "sum" : "s", ", gamma", n.has(3) ? ", beta) }" : ") }");
+}
+Text skip_simplified_layer_normalization(Contributed& n) {
+  if (n.has_output(1) || n.has_output(2)) return "";
+  const Text x = n.has_output(3) ? "sum" : "s";
+  return cat("(X, skip, gamma, bias) => (Y, mean, inverse, sum) { ", skip_sum(n, 3, 3), "square = Mul(", x, ", ", x, ") ", int_list("last", {-1}),
+             "mean_square = ReduceMean(square, last) ", scalar("epsilon", n.real("epsilon", 1e-12f), "X"), "shifted = Add(mean_square, epsilon) root = Sqrt(shifted) ",
+             "normal = Div(", x, ", root) Y = Mul(normal, gamma) }");
+}
+
+Text fused_matmul(Contributed& n) {
+  Text steps, a = "A", b = "B";
+  if (n.integer("transBatchA", 0) != 0 || n.integer("transBatchB", 0) != 0) return "";
+  for (const auto& [flag, name, at] : {std::tuple{"transA", &a, 0}, std::tuple{"transB", &b, 1}}) {
+    if (n.integer(flag, 0) == 0) continue;
+    if (n.rank(at) < 0) return "";
+    if (n.rank(at) < 2) continue;
+    steps += permuted(cat(*name, "t"), *name, last_two(n.rank(at)));
+    *name += "t";
+  }
+  const bool scaled = n.real("alpha", 1) != 1;
+  return cat("(A, B) => (Y) { ", steps, scaled ? "m" : "Y", " = MatMul(", a, ", ", b, ") ",
+             scaled ? scalar("alpha", n.real("alpha", 1), "m") + "Y = Mul(m, alpha) }" : Text("}"));
+}
+
+/// The activation of a fused operator: name and parameters as attributes; empty = not one of those known.
+Text activation(const Text& name, double a, double b, bool has_a, bool has_b) {
+  if (name == "Relu" || name == "Tanh" || name == "Sigmoid" || name == "Softplus" || name == "Softsign") return name;
+  if (name == "LeakyRelu") return cat("LeakyRelu <alpha = ", number(has_a ? a : 0.01), "> ");
+  if (name == "HardSigmoid") return cat("HardSigmoid <alpha = ", number(has_a ? a : 0.2), ", beta = ", number(has_b ? b : 0.5), "> ");
+  return "";
+}
+Text fused_gemm(Contributed& n) {
+  const Text act = activation(n.text("activation", ""), n.real("activation_alpha", 0.01f), n.real("activation_beta", 0.5f), n.real("activation_alpha", -1) != -1,
+                              n.real("activation_beta", -1) != -1);
+  if (act.empty()) return "";
+  return cat("(A, B, C) => (Y) { g = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA, transB: int = @transB> (A, B, C) Y = ", act, "(g) }");
+}
+Text fused_conv(Contributed& n) {
+  const std::vector<float> p = n.reals("activation_params");
+  const Text name = n.text("activation", "");
+  Text last;
+  if (name == "Clip" && p.size() == 2) {
+    last = cat(scalar("low", p[0], "X"), scalar("high", p[1], "X"), "Y = Clip(s, low, high) }");
+  } else if (name.empty()) {
+    last = "Y = Identity(s) }";
+  } else {
+    const Text act = activation(name, p.empty() ? 0 : p[0], p.size() < 2 ? 0 : p[1], !p.empty(), p.size() > 1);
+    if (act.empty()) return "";
+    last = cat("Y = ", act, "(s) }");
+  }
+  return cat("(X, W, B, Z) => (Y) { ", n.has(3) ? "c" : "s",
+             " = Conv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group, kernel_shape: ints = @kernel_shape, pads: ints = @pads, "
+             "strides: ints = @strides> (X, W, B) ",
+             n.has(3) ? "s = Add(c, Z) " : "", last);
+}
+
+constexpr std::array kRecipes{
+    Recipe{"Attention", 2, 18, attention},
+    Recipe{"BiasGelu", 2, 20, bias_gelu},
+    Recipe{"DequantizeLinear", 2, 10, dequantize_linear},
+    Recipe{"DynamicQuantizeLSTM", 3, 21, dynamic_quantize_lstm},
+    Recipe{"DynamicQuantizeMatMul", 3, 11, dynamic_quantize_matmul},
+    Recipe{"FastGelu", 1, 20, fast_gelu},
+    Recipe{"FusedConv", 2, 15, fused_conv},
+    Recipe{"FusedGemm", 2, 11, fused_gemm},
+    Recipe{"FusedMatMul", 2, 15, fused_matmul},
+    Recipe{"GatherBlockQuantized", 3, 21, gather_block_quantized},
+    Recipe{"Gelu", 1, 20, gelu},
+    Recipe{"MatMulInteger16", 2, 10, matmul_integer_16},
+    Recipe{"MatMulIntegerToFloat", 4, 10, matmul_integer_to_float},
+    Recipe{"MatMulNBits", 3, 21, matmul_n_bits},
+    Recipe{"MulInteger", 3, 10, mul_integer},
+    Recipe{"QAttention", 5, 18, q_attention},
+    Recipe{"QGemm", 6, 11, q_gemm},
+    Recipe{"QLinearAdd", 7, 10, qlinear_add},
+    Recipe{"QLinearAveragePool", 4, 11, qlinear_average_pool},
+    Recipe{"QLinearConcat", 5, 10, qlinear_concat},
+    Recipe{"QLinearConv", 8, 10, qlinear_conv},
+    Recipe{"QLinearGlobalAveragePool", 5, 10, qlinear_global_average_pool},
+    Recipe{"QLinearLeakyRelu", 4, 10, qlinear_leaky_relu},
+    Recipe{"QLinearMul", 7, 10, qlinear_mul},
+    Recipe{"QLinearReduceMean", 4, 18, qlinear_reduce_mean},
+    Recipe{"QLinearSigmoid", 4, 10, qlinear_sigmoid},
+    Recipe{"QLinearSoftmax", 5, 13, qlinear_softmax},
+    Recipe{"QLinearWhere", 9, 10, qlinear_where},
+    Recipe{"QuantizeLinear", 2, 10, quantize_linear},
+    Recipe{"QuickGelu", 1, 15, quick_gelu},
+    Recipe{"ReduceSumInteger", 1, 13, reduce_sum_integer},
+    Recipe{"SkipLayerNormalization", 3, 17, skip_layer_normalization},
+    Recipe{"SkipSimplifiedLayerNormalization", 3, 18, skip_simplified_layer_normalization},
+};
+
+}  // namespace
+
+const Recipe* recipe_of(const std::string& op) {
+  const auto at = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const Recipe& r) { return op == r.op; });
+  return at == kRecipes.end() ? nullptr : &*at;
+}
+
+}  // namespace optima::onnx_io

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of com.microsoft; what they compute is compared with ONNX Runtime in tests/conformance.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/onnx_io/onnx_io.hpp"
+#include "core/passes/pipeline.hpp"
+#include "tests/support/onnx_models.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+
+namespace {
+
+Graph load(const std::string& text, const onnx_io::ImportOptions& options = {}) {
+  auto loaded = onnx_io::load_text(text, "t", options);
+  REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+  CHECK(verify(*loaded).message() == "");
+  return std::move(*loaded);
+}
+
+std::vector<std::string> operators(const image::Graph& g) {
+  std::vector<std::string> out;
+  for (const image::Node& n : g.nodes) out.push_back(n.domain.empty() ? n.op_type : n.domain + "." + n.op_type);
+  return out;
+}
+
+using Names = std::vector<std::string>;
+
+constexpr const char* kAdd = R"(<ir_version: 8, opset_import: ["" : 12, "com.microsoft" : 1]>
+  g (uint8[2,3] x) => (uint8[2,3] y) <float s = {0.5}, uint8 z = {3}> { y = com.microsoft.QLinearAdd(x, s, z, x, s, z, s, z) })";
+
+}  // namespace
+
+TEST_CASE("an addition of codes becomes nodes whose names begin with its own") {
+  const Graph g = load(kAdd);
+  CHECK(operators(g.main()) == Names{"DequantizeLinear", "DequantizeLinear", "Add", "QuantizeLinear"});
+  CHECK(g.main().nodes[1].name == "qlinearadd_1/dequantizelinear_2");
+  CHECK(g.main().nodes[3].name == "qlinearadd_1/quantizelinear_1");
+  CHECK(g.main().values[g.main().outputs[0]].name == "y");
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "u8[2,3]");
+  REQUIRE(g.folded.size() == 1);
+  CHECK(g.folded[0].name == "qlinearadd_1");
+  CHECK(g.folded[0].reason == "restated in ONNX operators");
+  CHECK(g.contents.opsets == std::vector<std::pair<std::string, int64_t>>{{"", 21}});
+}
+
+TEST_CASE("a node that becomes one node keeps its name") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+    g (float[2,3] x) => (y) <float s = {0.5}, uint16 z = {3}> { y = com.microsoft.QuantizeLinear(x, s, z) })");
+  REQUIRE(operators(g.main()) == Names{"QuantizeLinear"});
+  CHECK(g.main().nodes[0].name == "quantizelinear_1");
+  CHECK(g.folded.empty());
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "u16[2,3]");
+}
+
+TEST_CASE("an operator that a plugin keeps, or that has no ONNX form, stays a node") {
+  onnx_io::ImportOptions options;
+  options.kept_functions = {{"com.microsoft", "QLinearAdd"}};
+  CHECK(operators(load(kAdd, options).main()) == Names{"com.microsoft.QLinearAdd"});
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 21, "com.microsoft" : 1]> g (float[2] x) => (y) { y = com.microsoft.Novel(x) })");
+  CHECK(operators(g.main()) == Names{"com.microsoft.Novel"});
+  CHECK(g.contents.opsets.size() == 2);
+}
+
+TEST_CASE("types go through such operators before the model is raised to opset 21") {
+  // Softmax of opset 12 can be raised only where the rank of its input is known.
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 12, "com.microsoft" : 1]>
+    g (uint8[2,3,4] x) => (y) <float s = {0.5}, uint8 z = {3}> {
+      a = com.microsoft.QLinearSigmoid(x, s, z, s, z)
+      b = com.microsoft.DequantizeLinear(a, s, z)
+      y = Softmax <axis = 1> (b)
+    })");
+  for (const image::Value& v : g.main().values) CHECK_MESSAGE(v.dtype != OPTIMA_UNDEFINED, v.name);
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "f32[2,3,4]");
+}
+
+TEST_CASE("operators in bodies, and of models that import no opset of ONNX, are restated too") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+    g (bool c, float[2,3] x) => (y) {
+      y = If (c) <then_branch = t () => (float[2,3] a) { a = com.microsoft.QuickGelu(x) }, else_branch = e () => (float[2,3] b) { b = Neg(x) }>
+    })");
+  CHECK(operators(g.contents.graphs.at(1)) == Names{"Constant", "CastLike", "Mul", "Sigmoid", "Mul"});
+  CHECK(operators(load(R"(<ir_version: 8, opset_import: ["com.microsoft" : 1]> g (float[2] x) => (float[2] y) { y = com.microsoft.Gelu(x) })").main()) == Names{"Gelu"});
+}
+
+TEST_CASE("a node without an operand it needs, or with too many, is refused by name") {
+  const auto message = [](const std::string& call) {
+    return std::string(onnx_io::load_text(R"(<ir_version: 8, opset_import: ["" : 21, "com.microsoft" : 1]> g (uint8[2] x, float s) => (y) { y = com.microsoft.)" + call + " }", "t")
+                           .status().message());
+  };
+  CHECK(message("QLinearSigmoid(x, s)") == "node 'qlinearsigmoid_1' (QLinearSigmoid): no input 2, wanted the first 4");
+  CHECK(message("BiasGelu(s, s, s)") == "node 'biasgelu_1' (BiasGelu): 3 inputs and 1 outputs, wanted 2 and 1 at most");
+}
+
+TEST_CASE("weights of 4 bits stay ranges of the mapped file, and blocks of them are dequantized by the product's neighbour") {
+  onnx::ModelProto model = test::graph_model("g (float[2,64] x) => (float[2,64] y) { y = com.microsoft.MatMulNBits <K = 64, N = 64, bits = 4, block_size = 32> (x, w, s) }", 21);
+  auto& domain = *model.add_opset_import();
+  domain.set_domain("com.microsoft"), domain.set_version(1);
+  auto& w = *model.mutable_graph()->add_initializer();
+  w.set_name("w"), w.set_data_type(OPTIMA_U8), w.add_dims(64), w.add_dims(2), w.add_dims(16), w.set_raw_data(std::string(64 * 32, '\x5a'));
+  auto& s = *model.mutable_graph()->add_initializer();
+  s.set_name("s"), s.set_data_type(OPTIMA_F32), s.add_dims(128);
+  for (int k = 0; k < 128; ++k) s.add_float_data(0.25f);
+  test::TempFolder folder;
+  auto loaded = onnx_io::load_model(folder.file("m.onnx", model.SerializeAsString()));
+  REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+  auto folded = passes::run_passes(*loaded);
+  REQUIRE_MESSAGE(folded.ok(), folded.status().message());
+  const image::Graph& g = folded->main();
+  CHECK(operators(g) == Names{"DequantizeLinear", "Transpose", "MatMul"});
+  const image::Value& codes = g.values[g.nodes[0].inputs[0]];
+  CHECK(type_text(codes) == "u4[64,64]");
+  CHECK(folded->blobs[folded->contents.constants[codes.constant].blob].fd >= 0);
+}
+
+TEST_CASE("a mean of codes is one of floats between dequantization and quantization") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g (int8[2,3,4] x) => (y) <float s = {0.5}, int8 z = {3}> { y = com.microsoft.QLinearReduceMean <axes = [1], keepdims = 0> (x, s, z, s, z) })");
+  CHECK(operators(g.main()) == Names{"DequantizeLinear", "Constant", "ReduceMean", "QuantizeLinear"});
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "i8[2,4]");
+}
