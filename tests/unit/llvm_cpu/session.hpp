@@ -55,6 +55,13 @@ class Net {
     graph().nodes.push_back(n);
     return v;
   }
+  /// The same with several outputs, each of these dims and of this type.
+  std::vector<uint32_t> nodes(const std::string& op, int32_t since, const std::vector<uint32_t>& in, const std::vector<std::pair<Dims, int32_t>>& out) {
+    std::vector<uint32_t> made{node(op, since, in, out[0].first, {}, out[0].second)};
+    for (size_t k = 1; k < out.size(); ++k) made.push_back(value(op + std::to_string(k) + "_" + std::to_string(graph().values.size()), out[k].first, out[k].second));
+    graph().nodes.back().outputs = made;
+    return made;
+  }
   void output(uint32_t v) { graph().outputs.push_back(v); }
 
   /// Conv with square kernel and stride, padding on all sides.
@@ -204,6 +211,8 @@ inline Tensors random_inputs(const Compiled& c, uint32_t seed = 7) {
     out.push_back(optima::reference::Tensor::make(v.dtype, dims, &data));
     if (v.dtype == OPTIMA_F32)
       for (int64_t i = 0; i < count(dims); ++i) static_cast<float*>(data)[i] = static_cast<float>(random() % 4096) / 2048 - 1;
+    if (v.dtype == OPTIMA_U8 || v.dtype == OPTIMA_I8)
+      for (int64_t i = 0; i < count(dims); ++i) static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(random());
   }
   return out;
 }

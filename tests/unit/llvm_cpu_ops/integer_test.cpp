@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on integers through both halves of the plugin: sums are exact, codes those of the reference.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+uint32_t byte(Net& net, int v) { return net.constant<uint8_t>({}, {static_cast<uint8_t>(v)}, OPTIMA_U8); }
+uint32_t real(Net& net, float v) { return net.constant<float>({}, {v}, OPTIMA_F32); }
+/// Codes that reach both ends, the largest ones next to each other.
+template <class T>
+std::vector<T> codes(int64_t count) {
+  std::vector<T> out;
+  for (int64_t i = 0; i < count; ++i) out.push_back(static_cast<T>(i % 7 < 3 ? std::numeric_limits<T>::max() : i % 11 < 3 ? std::numeric_limits<T>::min() : i * 37));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("products of bytes are exact sums") {
+  Bench bench;
+  Net net;
+  for (const auto& [a, b, out] : std::vector<std::tuple<Dims, Dims, Dims>>{
+           {{5, 70}, {70, 33}, {5, 33}}, {{1, 3}, {3, 1}, {1, 1}}, {{70}, {70, 20}, {20}}, {{4, 9}, {9}, {4}},
+           {{2, 3, 5, 16}, {3, 16, 8}, {2, 3, 5, 8}}, {{3, 5, 16}, {16, 8}, {3, 5, 8}}, {{2, 1, 5, 16}, {1, 3, 16, 8}, {2, 3, 5, 8}}}) {
+    const uint32_t x = net.input(a, OPTIMA_U8);
+    net.output(net.node("MatMulInteger", 10, {x, net.input(b, OPTIMA_I8)}, out, {}, OPTIMA_I32));
+    net.output(net.node("MatMulInteger", 10, {x, net.constant<uint8_t>(b, codes<uint8_t>(count(b)), OPTIMA_U8), byte(net, 200), byte(net, 255)}, out, {}, OPTIMA_I32));
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("zero points of a product may differ from row to row and from column to column") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({4, 37}, OPTIMA_I8), w = net.constant<int8_t>({37, 19}, codes<int8_t>(37 * 19), OPTIMA_I8);
+  const uint32_t rows = net.constant<int8_t>({4}, {-128, 127, 0, 5}, OPTIMA_I8), columns = net.constant<int8_t>({19}, codes<int8_t>(19), OPTIMA_I8);
+  net.output(net.node("MatMulInteger", 10, {x, w, rows, columns}, {4, 19}, {}, OPTIMA_I32));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("convolutions of bytes are exact sums whatever their window, and padding is the zero point") {
+  Bench bench;
+  Net net;
+  const auto conv = [&](const Dims& x, const Dims& w, const Dims& out, std::vector<optima::image::Attr> attrs) {
+    const uint32_t weights = net.constant<int8_t>(w, codes<int8_t>(count(w)), OPTIMA_I8);
+    const uint32_t zeros = net.constant<int8_t>({w[0]}, codes<int8_t>(w[0]), OPTIMA_I8);
+    net.output(net.node("ConvInteger", 10, {net.input(x, OPTIMA_U8), weights, byte(net, 77), zeros}, out, std::move(attrs), OPTIMA_I32));
+  };
+  conv({2, 6, 9, 11}, {4, 6, 3, 3}, {2, 4, 9, 11}, {Net::ints("pads", {1, 1, 1, 1})});
+  conv({1, 6, 9, 11}, {4, 3, 3, 2}, {1, 4, 5, 4}, {Net::ints("pads", {1, 0, 1, 1}), Net::ints("strides", {2, 3}), Net::integer("group", 2)});
+  conv({1, 4, 9}, {4, 1, 3}, {1, 4, 5}, {Net::ints("dilations", {2}), Net::integer("group", 4)});
+  conv({1, 2, 5, 6, 7}, {3, 2, 2, 3, 3}, {1, 3, 4, 6, 7}, {Net::ints("pads", {0, 1, 1, 0, 1, 1})});
+  matches_reference(bench, net);
+}
+
+TEST_CASE("products and convolutions between codes round as the reference") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({5, 40}, OPTIMA_U8), w = net.constant<int8_t>({40, 12}, codes<int8_t>(40 * 12), OPTIMA_I8);
+  const uint32_t zeros = net.constant<int8_t>({12}, std::vector<int8_t>(12, 0), OPTIMA_I8), scales = net.weights({12}, 0.01f, 0.02f);
+  net.output(net.node("QLinearMatMul", 21, {x, real(net, 0.02f), byte(net, 130), w, scales, zeros, real(net, 0.3f), byte(net, 120)}, {5, 12}, {}, OPTIMA_U8));
+  const uint32_t image = net.input({1, 6, 8, 9}, OPTIMA_U8), k = net.constant<int8_t>({8, 6, 3, 3}, codes<int8_t>(8 * 54), OPTIMA_I8);
+  const uint32_t channels = net.constant<int8_t>({8}, std::vector<int8_t>(8, 0), OPTIMA_I8);
+  const uint32_t bias = net.constant<int32_t>({8}, {5, -3000, 20, 12345, 0, 1, -1, 7}, OPTIMA_I32);
+  net.output(net.node("QLinearConv", 10, {image, real(net, 0.02f), byte(net, 130), k, net.weights({8}, 0.01f, 0.02f), channels, real(net, 0.3f), byte(net, 120), bias},
+                      {1, 8, 8, 9}, {Net::ints("pads", {1, 1, 1, 1})}, OPTIMA_U8));
+  matches_reference(bench, net);
+}
+
+TEST_CASE("codes whose scale follows from the values, of any number of values") {
+  Bench bench;
+  Net net;
+  for (const Dims& dims : {Dims{3, 40000}, {7}, {1, 16384}, {2, 3, 17}}) {
+    const auto made = net.nodes("DynamicQuantizeLinear", 11, {net.input(dims)}, {{dims, OPTIMA_U8}, {{}, OPTIMA_F32}, {{}, OPTIMA_U8}});
+    for (const uint32_t v : made) net.output(v);
+  }
+  matches_reference(bench, net);
+}
