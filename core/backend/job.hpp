@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/backend/calibration.hpp"
 #include "core/backend/door.hpp"
 #include "core/backend/target.hpp"
 #include "core/backend/verdict.hpp"
@@ -46,7 +47,7 @@ struct CompileJob {
   const optima_graph* graph = nullptr;
   /// The bytes behind graph->blobs, element by element, so that the plugin may retain them. Empty: it may only read them.
   std::span<const Blob> blobs = {};
-  const optima_calibration* calibration = nullptr;  ///< or null
+  const Calibration* calibration = nullptr;  ///< or null
   TargetDevice device;
   std::vector<ValueDoor> doors;     ///< by value; those that are not the usual one
   std::string stem;                 ///< "subgraph_3"

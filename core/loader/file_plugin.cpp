@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/loader/calibration.hpp"
 #include "core/loader/doors.hpp"
 #include "core/loader/program.hpp"
 #include "core/loader/requests.hpp"
@@ -282,7 +283,8 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   request.device = target.raw();
   request.memory_limit = job.device.memory_limit;
   request.stem = seam::str(job.stem);
-  request.calibration = job.calibration;
+  LentCalibration calibration(job.calibration, *job.graph);
+  request.calibration = calibration.raw();
   const LentDoors doors(job.doors);
   request.doors = doors.data();
   request.door_count = doors.size();
@@ -293,6 +295,7 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   });
   if (job.cancelled && job.cancelled->load()) return failed(cancelled(), OPTIMA_CANCELLED);
   if (const Status s = sink.failure(); !s.ok()) return failed(s, s.kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);
+  if (const Status s = calibration.failure(); !s.ok()) return failed(s);
   if (code != OPTIMA_OK) return compile_failure(*job.graph, sink.refused(), status, code);
   auto compiled = sink.finish();
   if (!compiled.ok()) return failed(compiled.status(), compiled.status().kind() == StatusKind::Io ? OPTIMA_IO : OPTIMA_INTERNAL);

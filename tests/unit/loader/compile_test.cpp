@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include "core/loader/sink.hpp"
@@ -12,6 +13,24 @@ using namespace optima;
 using namespace optima::test;
 
 namespace {
+
+/// Value 0 has two scales, value 1 an encoding without any and a sample, value 2 nothing.
+struct Known : Calibration {
+  Status broken;
+  uint32_t samples() const override { return 4; }
+  Result<std::optional<SampleValue>> read(uint32_t sample, uint32_t value) const override {
+    if (!broken.ok()) return broken;
+    if (value != 1) return std::optional<SampleValue>();
+    return std::optional(SampleValue{Blob::copy(sample == 0 ? "data" : "else", 4), {4}});
+  }
+  std::optional<ValueCodes> encoding(uint32_t value) const override {
+    static constexpr float scales[] = {0.5F, 0.25F};
+    static constexpr int32_t zero_points[] = {1, 2};
+    if (value == 0) return ValueCodes{OPTIMA_U8, 1, 32, scales, zero_points};
+    if (value == 1) return ValueCodes{OPTIMA_F16, -1, 0, {}, {}};
+    return std::nullopt;
+  }
+};
 
 struct Compiling {
   TrialHost host;
@@ -61,6 +80,30 @@ TEST_CASE("compile writes its files below the folder and tells what they are") {
   CHECK(stages == std::vector<std::string>{"0.25 first stage", "1 done"});
   // What the tool left beside its file is not part of the artifact.
   CHECK(std::distance(fs::recursive_directory_iterator(c.folder.path()), fs::recursive_directory_iterator()) == 3);
+}
+
+TEST_CASE("a plugin reads encodings and samples; it hears NOT_FOUND of values that have none, and of samples that are not there that it asked wrongly") {
+  Compiling c;
+  const Known known;
+  c.job.calibration = &known;
+  const Compiled done = c.works("good");
+  std::map<std::string, std::string> told(done.meta.begin(), done.meta.end());
+  CHECK(told["encoding of 0"] == "type 2 axis 1 block 32 s0.500000 z1 s0.250000 z2");
+  CHECK(told["encoding of 1"] == "type 10 axis -1 block 0");
+  CHECK(told["encoding of 2"] == cat("code ", int{OPTIMA_NOT_FOUND}));
+  CHECK(told["0 of 4, value 0"] == cat("code ", int{OPTIMA_NOT_FOUND}));
+  CHECK(told["0 of 4, value 1"] == "data rank 1 4");
+  CHECK(told["9 of 4, value 1"] == cat("code ", int{OPTIMA_INVALID_ARGUMENT}));
+}
+
+TEST_CASE("data that cannot be read end a compilation, whatever the plugin makes of it") {
+  Compiling c;
+  Known known;
+  known.broken = invalid_input("sample 'a.npz': input 'x' is cut off");
+  c.job.calibration = &known;
+  const CompileFailure failure = c.fails("good");
+  CHECK(failure.status.kind() == StatusKind::InvalidInput);
+  CHECK(failure.status.message() == "sample 'a.npz': input 'x' is cut off");
 }
 
 TEST_CASE("names that leave the folder, or come twice, are refused and nothing remains") {

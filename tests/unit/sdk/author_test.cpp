@@ -97,6 +97,8 @@ class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, pub
     if (request.options().boolean("trial.path", false)) sink.path("b.bin");
     if (request.calibration()) sum_ = request.calibration().read(1, request.graph().input(0)).size;
     sink.meta("calibration", std::to_string(sum_));
+    if (const auto e = request.calibration().encoding(request.graph().input(0)))
+      sink.meta("encoding", std::to_string(e->dtype) + " " + std::to_string(e->axis) + " " + std::to_string(e->scales[1]) + " " + std::to_string(e->zero_points[1]));
   }
   sdk::Compatibility check_artifact(const sdk::Artifact&, const sdk::Device&) override { throw 42; }
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
@@ -282,7 +284,7 @@ TEST_CASE("check reports groups, finds candidates inside bodies, and refuses unk
   CHECK(status.message == "candidate is not in the graph");
 }
 
-TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads calibration data") {
+TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads calibration data and encodings") {
   seam::Host host;
   const seam::Instance trial(query_of<Trial>, host);
   const seam::Model m(image::pack(samples::identity({3})));
@@ -314,6 +316,12 @@ TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads 
         static const int64_t shape[] = {2};
         *data = sample, *size = sizeof sample, *dims = shape, *rank = 1;
         return OPTIMA_OK;
+      },
+      [](void*, uint32_t value, const optima_encoding** out, optima_status*) -> int32_t {
+        static const float scales[] = {0.5F, 0.25F};
+        static const int32_t zero_points[] = {0, -3};
+        static const optima_encoding encoding{sizeof encoding, OPTIMA_I8, 0, 2, 0, scales, zero_points};
+        return value == 0 ? *out = &encoding, OPTIMA_OK : OPTIMA_NOT_FOUND;
       }};
   optima_compile_request r{};
   r.struct_size = sizeof r, r.graph = &m.raw, r.device = &kTarget, r.calibration = &calibration;
@@ -321,6 +329,13 @@ TEST_CASE("compile streams files, passes a full disk and a cancel on, and reads 
   seam::Watch watch;
   REQUIRE(trial.compiler().compile(trial.self, &r, &calibrated.raw, &watch.raw, &status.raw) == OPTIMA_OK);
   CHECK(calibrated.meta.at("calibration") == "8");
+  CHECK(calibrated.meta.at("encoding") == "3 0 0.250000 -3");
+
+  calibration.struct_size = offsetof(optima_calibration, encoding);  // a host from before there were encodings
+  seam::MemorySink older;
+  REQUIRE(trial.compiler().compile(trial.self, &r, &older.raw, &watch.raw, &status.raw) == OPTIMA_OK);
+  CHECK(older.meta.at("calibration") == "8");
+  CHECK(older.meta.count("encoding") == 0);
   CHECK(watch.last == -1);
 }
 

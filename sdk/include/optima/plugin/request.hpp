@@ -60,7 +60,16 @@ class Reporter {
   void* data_;
 };
 
-/// Representative data for quantizers. False when the user gave none.
+/// optima_encoding as a view: real = (code - zero point) * scale.
+struct Encoding {
+  int32_t dtype;                    ///< of the codes; F32, F16 or BF16 = left float, no scales
+  int32_t axis;                     ///< of the value's dims; -1 = one scale, or several of which the user's file did not say along what
+  int64_t block;                    ///< elements along the axis that share a scale; 0 = one scale per index
+  Span<const float> scales;
+  Span<const int32_t> zero_points;  ///< as many as scales
+};
+
+/// Representative data and encodings for quantizers. False when the user gave none.
 class Calibration {
  public:
   struct Sample {
@@ -68,22 +77,34 @@ class Calibration {
     uint64_t size;     ///< bytes
     Span<const int64_t> shape;
   };
-  explicit Calibration(const optima_calibration* raw) : raw_(raw) {}
-  explicit operator bool() const { return raw_ != nullptr; }
-  uint32_t samples() const { return raw_ ? raw_->sample_count : 0; }
+  explicit Calibration(const optima_calibration* raw) : given_(raw != nullptr), raw_(known(raw)) {}
+  explicit operator bool() const { return given_; }
+  uint32_t samples() const { return raw_.sample_count; }
   /// Any value of graph 0 in one sample; NOT_FOUND when the host cannot compute it.
   Sample read(uint32_t sample, const Value& value) const {
     detail::OwnStatus status;
     Sample s{};
     const int64_t* dims = nullptr;
     uint32_t rank = 0;
-    status.check(raw_->read(raw_->host_data, sample, value.index(), &s.data, &s.size, &dims, &rank, &status.raw));
+    status.check(raw_.read(raw_.host_data, sample, value.index(), &s.data, &s.size, &dims, &rank, &status.raw));
     s.shape = {dims, rank};
     return s;
   }
+  /// How a value of graph 0, weights included, is to be coded, until compile returns; nothing when nobody said, or the host is too old to know.
+  std::optional<Encoding> encoding(const Value& value) const {
+    if (!raw_.encoding) return std::nullopt;
+    detail::OwnStatus status;
+    const optima_encoding* found = nullptr;
+    const int32_t code = raw_.encoding(raw_.host_data, value.index(), &found, &status.raw);
+    if (code == OPTIMA_NOT_FOUND) return std::nullopt;
+    status.check(code);
+    const optima_encoding e = known(found);
+    return Encoding{e.dtype, e.axis, e.block, {e.scales, e.scale_count}, {e.zero_points, e.scale_count}};
+  }
 
  private:
-  const optima_calibration* raw_;
+  bool given_;
+  optima_calibration raw_;
 };
 
 class CompileRequest {

@@ -270,6 +270,31 @@ int32_t fill_disk(const Writer& w, bool give_up) {
   return OPTIMA_OK;
 }
 
+// What the host says of values 0 to 2 and of sample 0 and 9, as meta data.
+int32_t calibrate(const optima_calibration* c, const Writer& w) {
+  for (uint32_t value = 0; c && value < 3; ++value) {
+    const optima_encoding* e = nullptr;
+    const int32_t code = c->encoding(c->host_data, value, &e, w.status);
+    std::string text = "code " + std::to_string(code);
+    if (code == OPTIMA_OK) {
+      text = "type " + std::to_string(e->dtype) + " axis " + std::to_string(e->axis) + " block " + std::to_string(e->block);
+      for (uint32_t i = 0; i < e->scale_count; ++i) text += " s" + std::to_string(e->scales[i]) + " z" + std::to_string(e->zero_points[i]);
+    }
+    (void)w.sink->set_meta(w.sink->host_data, str("encoding of " + std::to_string(value)), str(text), w.status);
+  }
+  for (const uint32_t sample : {0U, 9U})
+    for (uint32_t value = 0; c && value < 3; ++value) {
+      const void* data = nullptr;
+      const int64_t* dims = nullptr;
+      uint64_t size = 0;
+      uint32_t rank = 0;
+      const int32_t code = c->read(c->host_data, sample, value, &data, &size, &dims, &rank, w.status);
+      const std::string text = code ? "code " + std::to_string(code) : std::string(static_cast<const char*>(data), size) + " rank " + std::to_string(rank) + " " + std::to_string(dims[0]);
+      (void)w.sink->set_meta(w.sink->host_data, str(std::to_string(sample) + " of " + std::to_string(c->sample_count) + ", value " + std::to_string(value)), str(text), w.status);
+    }
+  return OPTIMA_OK;
+}
+
 int32_t compile(optima_plugin* plugin, const optima_compile_request* request, const optima_sink* sink, const optima_progress* progress, optima_status* status) {
   const std::string act = option(request->options, request->option_count, "trial.act");
   throw_as(act);
@@ -321,6 +346,7 @@ int32_t compile(optima_plugin* plugin, const optima_compile_request* request, co
   if (const int32_t code = refuse(act, w); code != -1) return code;
   if (act.rfind("tool", 0) == 0)
     if (const int32_t code = tool(act, w)) return code;
+  if (const int32_t code = calibrate(request->calibration, w)) return code;
   const optima_value_door* door = request->doors;
   for (uint32_t k = 0; k < request->door_count; ++k, door = OPTIMA_NEXT(optima_value_door, door)) {
     const optima_door& d = *door->door;
