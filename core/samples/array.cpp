@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/samples/array.hpp"
 
+#include <sys/stat.h>
+
 #include "core/support/text.hpp"
 
 namespace optima::samples {
@@ -66,7 +68,16 @@ Status Array::read_header() {
   return {};
 }
 
+// The file stays mapped: what was cut off meanwhile must not be looked at.
+Status Array::check_length() const {
+  struct stat now {};
+  if (file_.fd >= 0 && ::fstat(file_.fd, &now) == 0 && static_cast<uint64_t>(now.st_size) < file_.size)
+    return invalid_input(cat(what_, ": was cut off after it was opened: found ", now.st_size, " bytes, wanted ", file_.size));
+  return {};
+}
+
 Result<std::span<const std::byte>> Array::bytes() const {
+  OPTIMA_RETURN_IF_ERROR(check_length());
   if (!is_member_) return member_.packed;
   std::call_once(once_, [this] {
     Result<std::span<const std::byte>> bytes = unpack(member_, room_, what_);

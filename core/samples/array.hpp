@@ -29,6 +29,7 @@ class Array {
 
  private:
   Status read_header();
+  Status check_length() const;
   Result<std::span<const std::byte>> bytes() const;
 
   Blob file_;

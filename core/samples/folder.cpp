@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 
 #include "core/samples/array.hpp"
 #include "core/samples/files.hpp"
@@ -37,23 +36,24 @@ Result<FileKind> only_kind(const std::string& path, const std::vector<std::strin
 /// One folder of files for each input; the i-th file of each is sample i.
 class ByInput {
  public:
-  ByInput(const std::string& path, const Wanted& wanted) : path_(path), wanted_(wanted) {
+  ByInput(const std::string& path, const Listing& listing, const Wanted& wanted) : path_(path), listing_(listing), wanted_(wanted) {
     for (const TensorInfo& input : wanted.inputs) folders_.push_back(input.name);
-    folders_ = output_file_names(folders_);  // what names of files cannot hold is put right the same way everywhere
-    for (std::string& name : folders_) name.resize(name.size() - std::string_view(".npy").size());
+    const std::vector<std::string> files = output_file_names(folders_);  // what no name of a file can hold is put right the same way everywhere
+    for (size_t i = 0; i < files.size(); ++i)
+      if (!has(folders_[i])) folders_[i] = files[i].substr(0, files[i].size() - std::string_view(".npy").size());
   }
 
-  bool fits(const Listing& listing) const {
-    return std::any_of(folders_.begin(), folders_.end(), [&](const std::string& f) { return has(listing, f); });
+  bool fits() const {
+    return std::any_of(folders_.begin(), folders_.end(), [&](const std::string& f) { return has(f); });
   }
 
-  Result<SourcePtr> open(const Listing& listing) const {
+  Result<SourcePtr> open() const {
     std::vector<FileSample> samples;
     bool pictures = false, arrays = false;
     for (size_t i = 0; i < folders_.size(); ++i) {
       const std::string& input = wanted_.inputs[i].name;
-      if (!has(listing, folders_[i]))
-        return invalid_input(cat("input ", quote(input), " has no data: found folders ", join(listing.folders), " in ", quote(path_), ", wanted ", quote(folders_[i]), ", too"));
+      if (!has(folders_[i]))
+        return invalid_input(cat("input ", quote(input), " has no data: found folders ", join(listing_.folders), " in ", quote(path_), ", wanted ", quote(folders_[i]), ", too"));
       const std::string folder = cat(path_, "/", folders_[i]);
       OPTIMA_ASSIGN(const Listing inside, list_folder(folder));
       OPTIMA_ASSIGN(const FileKind kind, only_kind(folder, inside.files));
@@ -73,11 +73,12 @@ class ByInput {
   }
 
  private:
-  static bool has(const Listing& listing, const std::string& folder) {
-    return std::find(listing.folders.begin(), listing.folders.end(), folder) != listing.folders.end();
+  bool has(const std::string& folder) const {
+    return std::find(listing_.folders.begin(), listing_.folders.end(), folder) != listing_.folders.end();
   }
 
   const std::string& path_;
+  const Listing& listing_;
   const Wanted& wanted_;
   std::vector<std::string> folders_;
 };
@@ -112,7 +113,7 @@ Result<SourcePtr> open_arrays(const std::string& path, const std::vector<std::st
 
 Result<SourcePtr> open_folder(const std::string& path, const Wanted& wanted) {
   OPTIMA_ASSIGN(const Listing listing, list_folder(path));
-  if (const ByInput by_input(path, wanted); by_input.fits(listing)) return by_input.open(listing);
+  if (const ByInput by_input(path, listing, wanted); by_input.fits()) return by_input.open();
   OPTIMA_ASSIGN(const FileKind kind, only_kind(path, listing.files));
   if (kind == FileKind::Npz) return each_a_sample("folder of .npz", path, of_kind(listing.files, kind), wanted);
   if (kind == FileKind::Npy) return open_arrays(path, of_kind(listing.files, kind), wanted);

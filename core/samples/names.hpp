@@ -10,7 +10,7 @@
 
 namespace optima::samples {
 
-/// Runs of digits by their number, all else by bytes; names that are the same so far by bytes: "img2", "img10", "img010".
+/// Runs of digits by their number, all else by bytes; names that are the same so far by bytes: "img2", "img010", "img10".
 bool before(std::string_view a, std::string_view b);
 
 /// What a file is, by its ending.
