@@ -13,7 +13,7 @@ using namespace optima;
 
 namespace {
 
-/// Outputs of nodes, but of those whose only reader is an Add, a Relu or a Clip: there the operators become one.
+/// Outputs of nodes, but of those whose only reader becomes one with them.
 std::vector<Tap> taps_of(const Graph& graph) {
   const image::Graph& main = graph.main();
   const Uses uses = uses_of(graph);
@@ -23,7 +23,7 @@ std::vector<Tap> taps_of(const Graph& graph) {
       if (v == OPTIMA_NONE || main.values[v].dtype != OPTIMA_F32 || main.values[v].constant != OPTIMA_NONE) continue;
       const auto& readers = uses.consumers[v];
       const std::string only = readers.size() == 1 ? main.nodes[readers[0]].op_type : "";
-      if (only != "Add" && only != "Relu" && only != "Clip") out.push_back({main.values[v].name});
+      if (only != "Add" && only != "Relu" && only != "Clip" && only != "BatchNormalization") out.push_back({main.values[v].name});
     }
   return out;
 }
@@ -33,7 +33,7 @@ int fail(const Status& why) { return std::fprintf(stderr, "%s\n", why.message().
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "observe_speed MODEL DATA PLUGINS [THREADS [MEBIBYTES]]\n"), 2;
+  if (argc < 4) return std::fprintf(stderr, "observe_speed MODEL DATA PLUGINS [THREADS [MEBIBYTES [ONE IN]]]\n"), 2;
   Session session({"observe_speed", "0", ""});
   session.add_plugin_folder(argv[3]);
   Result<Registry*> registry = session.registry();
@@ -44,7 +44,9 @@ int main(int argc, char** argv) {
   if (!planned.ok()) return fail(planned.status());
   const Result<Samples> samples = Samples::open(argv[2], input_infos(planned->graph));
   if (!samples.ok()) return fail(samples.status());
-  const std::vector<Tap> taps = taps_of(planned->graph);
+  std::vector<Tap> taps;
+  const std::vector<Tap> all = taps_of(planned->graph);
+  for (size_t i = 0, step = argc > 6 ? std::strtoul(argv[6], nullptr, 10) : 1; i < all.size(); i += step) taps.push_back(all[all.size() - 1 - i]);
   ObserveRequest request;
   request.plan = plan;
   request.threads = argc > 4 ? std::atoi(argv[4]) : 0;
