@@ -4,25 +4,35 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
+#include "optima/abi.h"
 
 namespace optima {
 
 /// real = (code - zero_point) * scale. One scale, one per index of `axis`, or one per block of `block` along `axis`
 /// (scales then row-major over the shape with that axis divided up). f32 steps exactly as ONNX's QuantizeLinear takes them.
 struct Encoding {
-  int32_t dtype = 0;                 ///< OPTIMA_U8, S8, U16, S16, S4, U4; F32, F16 or BF16 = left float, no scale
+  int32_t dtype = 0;                 ///< OPTIMA_U8, I8, U16, I16, I4, U4, I32 (biases); F32, F16 or BF16 = left float, no scale
   std::vector<float> scale;
   std::vector<int32_t> zero_point;   ///< as many as scales
-  int axis = -1;                     ///< -1 = per tensor
+  int axis = -1;                     ///< -1 = per tensor; with several scales: read from a format that names no axis, so the operator's own
   int64_t block = 0;                 ///< 0 = one scale per index of the axis
   float low = 0, high = 0;           ///< range that was observed or asked; informative
   bool operator==(const Encoding&) const = default;
 };
+
+/// Least and largest code of an integer type; nothing for the others.
+struct CodeLimits {
+  int64_t least = 0, largest = 0;
+};
+std::optional<CodeLimits> code_limits(int32_t dtype);
+/// Whether an encoding is one: scales and zero points as many as said, finite and above 0, and codes. InvalidInput that begins with `place`.
+Status check_encoding(const Encoding& encoding, const std::string& place);
 
 /// A node that stays float, and why.
 struct LeftFloat {
@@ -40,7 +50,7 @@ struct Encodings {
   bool operator==(const Encodings&) const = default;
 };
 
-/// `optima.encodings/1`: the whole of it. Same encodings, same text.
+/// `optima.encodings/1`: the whole of it (core/quantize/own_format.hpp). Same encodings, same text.
 Json to_json(const Encodings& encodings);
 /// Any of the formats we read, told apart by content: ours; AIMET/QNN 0.x and 1.0.0; tpu_mlir's calibration table (not JSON). Of foreign ones
 /// what they do not say stays empty. `path` for messages. InvalidInput naming entry, found, wanted.

@@ -10,8 +10,9 @@
 namespace optima {
 
 enum class RangeMethod { Mse, MinMax, Ema, Percentile, Entropy };
-/// Which codes a range becomes. Shared: values never negative are u8 with zero point 0, others u8 with 128. Asymmetric: u8, any zero point
-/// (SNPE's `tf`). Symmetric: s8 with zero point 0.
+/// Which codes a range becomes. Shared: values never negative are u8 with zero point 0, 255 steps; others u8 with 128, 127 steps to the larger end.
+/// Asymmetric: u8, any zero point (SNPE's `tf`). Symmetric: s8 with zero point 0, 127 steps. Code -128 (0 of u8) is nobody's end, but values
+/// half a step and more beyond -127 become it, as QuantizeLinear saturates; mse counts it so.
 enum class Scheme { Shared, Asymmetric, Symmetric };
 /// By name, "mse", "minmax", "ema", "percentile" or "percentile=99.9", "entropy"; Usage.
 struct RangeChoice {
