@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/allocation/allocation.hpp"
+#include "core/compile/calibration.hpp"
 #include "core/compile/plan_choice.hpp"
 #include "core/config/config.hpp"
 #include "core/loader/registry.hpp"
@@ -104,6 +105,7 @@ struct CompileRequest {
   int64_t jobs = 0;         ///< threads to compile with; 0 = all this process may use
   bool self_test = false;   ///< store inputs and the reference's outputs in the package
   OptionValues options;     ///< as given to the registry; written into the package but for secret ones
+  std::shared_ptr<const CalibrationSource> calibration;  ///< for backends that quantize; null = the user gave neither encodings nor data
   const std::atomic<bool>* cancelled = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "core/compile/calibration.hpp"
 #include "core/compile/doors.hpp"
 #include "core/compile/scopes.hpp"
 #include "core/loader/calls.hpp"
@@ -73,6 +74,8 @@ class Builder {
     OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
     job.threads = threads_each_;
     job.cancelled = request_.cancelled;
+    std::optional<SubgraphCalibration> calibration;
+    if (request_.calibration) job.calibration = &calibration.emplace(*request_.calibration, piece.main());
     job.progress = [&, index](double fraction, std::string_view stage) { report(index, fraction, stage); };
     const seam::ForSubgraph calls_for(index);
     std::variant<Compiled, CompileFailure> outcome = plugin->compile(job);

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <new>
 
+#include "core/compile/run_reference.hpp"
 #include "core/package/reader.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -170,6 +172,36 @@ TEST_CASE("a package holds the branches of an If by name, whichever attribute st
     CHECK(bodies[1].outputs == std::vector<std::string>{"v"});
     CHECK(bodies[1].first == bodies[0].first + 1);
   }
+}
+
+TEST_CASE("a plugin reads encodings and data of its subgraph's inputs, which the unsplit model computes where the user did not give them") {
+  Compiling c(kThree, {"r1=STB:0", "n1=DOC:0", "r2=DOC:0", "n2=STB:0", "r3=STB:0"}, {});
+  const Result<Graph> model = onnx_io::load_model(c.request.plan.model);
+  REQUIRE_MESSAGE(model.ok(), model.status().message());
+  auto source = std::make_shared<CalibrationSource>();
+  source->samples = 2;
+  source->inputs = [](uint32_t sample) -> Result<std::vector<Tensor>> {
+    OPTIMA_ASSIGN(Tensor x, Tensor::make(OPTIMA_F32, {2, 3}));
+    std::fill(x.as<float>().begin(), x.as<float>().end(), static_cast<float>(sample) + 1.5F);
+    x.name = "x";
+    return std::vector{x};
+  };
+  source->compute = [&](const std::vector<Tensor>& inputs, const std::set<std::string>& values) { return run_reference(*model, inputs, {}, values); };
+  Encoding codes;
+  codes.dtype = OPTIMA_U8, codes.scale = {0.5F}, codes.zero_point = {128};
+  source->encodings.activations["c"] = codes;
+  c.request.calibration = source;
+  const Result<Compilation> done = c.run();
+  REQUIRE_MESSAGE(done.ok(), done.status().message());
+  std::map<std::string, std::string> told;
+  for (const PackageSubgraph& s : done->package.variants[0].subgraphs) told.insert(s.meta.begin(), s.meta.end());
+  CHECK(told["calibration of x"] == "; 1.500000 of 2 dims, 24 bytes; 2.500000 of 2 dims, 24 bytes");
+  CHECK(told["calibration of a"] == "; 1.500000 of 2 dims, 24 bytes; 2.500000 of 2 dims, 24 bytes");
+  CHECK(told["calibration of c"] == "scale 0.500000 zero point 128; 0.000000 of 2 dims, 24 bytes; 0.000000 of 2 dims, 24 bytes");
+
+  source->inputs = [](uint32_t) -> Result<std::vector<Tensor>> { return invalid_input("sample '0.npz': input 'x' is missing"); };
+  c.request.replace = true;
+  CHECK(c.run().status().message().ends_with("sample '0.npz': input 'x' is missing"));
 }
 
 TEST_CASE("a node that everybody refuses in the end is an error and leaves nothing") {

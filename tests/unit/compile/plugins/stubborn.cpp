@@ -38,6 +38,7 @@ class Stubborn : public sdk::Plugin, public sdk::Compiler {
     sink.format("stubborn/1");
     sink.file(request.stem() + ".bin", "stubborn");
     sink.meta("licence", key);
+    tell(request, sink);
     sink.compat("1", "for " + key);
   }
 
@@ -48,6 +49,21 @@ class Stubborn : public sdk::Plugin, public sdk::Compiler {
     for (uint32_t n = 0; n < graph.size(); ++n)
       if ("*" + std::string(graph[n].op()) == op) all.push_back(sdk::Verdict::refused(graph[n], OPTIMA_REASON_LAYOUT, "no room for " + std::string(graph[n].name())));
     if (!all.empty()) sink.refuse({all.data(), all.size()});
+  }
+  // The calibration of each input: its encoding, and the first element in each sample.
+  static void tell(const sdk::CompileRequest& request, const sdk::Sink& sink) {
+    const sdk::Calibration calibration = request.calibration();
+    for (uint32_t k = 0; calibration && k < request.graph().input_count(); ++k) {
+      const sdk::Value input = request.graph().input(k);
+      std::string text;
+      if (const auto e = calibration.encoding(input)) text = "scale " + std::to_string(e->scales[0]) + " zero point " + std::to_string(e->zero_points[0]);
+      for (uint32_t sample = 0; sample < calibration.samples(); ++sample) {
+        const sdk::Calibration::Sample read = calibration.read(sample, input);
+        text += "; " + std::to_string(*static_cast<const float*>(read.data)) + " of " + std::to_string(read.shape.size()) + " dims, ";
+        text += std::to_string(read.size) + " bytes";
+      }
+      sink.meta("calibration of " + std::string(input.name()), text);
+    }
   }
   static void refuse_in(const sdk::Graph& graph, std::string_view op, const std::string& key) {
     for (uint32_t n = 0; n < graph.size(); ++n) {
