@@ -2,6 +2,7 @@
 #include "core/quantize/activations.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/support/text.hpp"
@@ -39,10 +40,16 @@ class Maker {
         return *given;
       }
     const int bits = sites_.wide[owner] ? 16 : 8;
+    if (is_softmax(owner)) return encoding_of_range(0, 1 - std::ldexp(1.0, -bits), options_.scheme, bits);
     if (const auto range = seen_.divided_range(name(owner))) return encoding_of_range(range->first, range->second, options_.scheme, bits);
     const ValueStatistics* seen = seen_.find(name(owner));
     if (!seen) return invalid_input(cat("value ", quote(name(owner)), " was not observed and has no encoding given"));
     return encode_range(name(owner), *seen, options_.range, options_.scheme, bits);
+  }
+
+  // Its range is known beforehand, and kernels for codes count on steps of 1/256.
+  bool is_softmax(uint32_t owner) const {
+    return std::any_of(g_.nodes.begin(), g_.nodes.end(), [&](const image::Node& n) { return n.op_type == "Softmax" && n.domain.empty() && n.outputs[0] == owner; });
   }
 
   // A float type means that nothing is said of it.

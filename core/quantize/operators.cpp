@@ -25,6 +25,7 @@ constexpr std::array kRows = {
     Row{"Tanh", Kind::Activation},        Row{"HardSigmoid", Kind::Activation}, Row{"HardSwish", Kind::Activation},  Row{"Elu", Kind::Activation},
     Row{"Selu", Kind::Activation},        Row{"Celu", Kind::Activation},        Row{"Softplus", Kind::Activation},   Row{"Softsign", Kind::Activation},
     Row{"Mish", Kind::Activation},        Row{"ThresholdedRelu", Kind::Activation},
+    Row{"Div", Kind::Activation},
 };
 
 std::string text_attr(const image::Node& node, const char* name, const char* otherwise) {
@@ -43,6 +44,12 @@ bool over_picture(const Graph& graph, const image::Node& node) {
   for (int64_t& axis : found) axis += axis < 0 ? 4 : 0;
   std::sort(found.begin(), found.end());
   return found == std::vector<int64_t>{2, 3};
+}
+
+// As exporters write the end of a HardSwish.
+bool divides_by_number(const Graph& graph, const image::Node& node) {
+  const uint32_t by = constant_input(graph, node, 1);
+  return by != OPTIMA_NONE && floats_of(graph, by).size() == 1;
 }
 
 // What is put around must be a code, too: zero is, other numbers need not be.
@@ -69,6 +76,7 @@ Kind kind_of(const Graph& graph, const image::Node& node) {
   const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.op == node.op_type; });
   if (row == kRows.end()) return Kind::None;
   if (row->kind == Kind::Mover && !keeps_range(graph, node)) return Kind::None;
+  if (node.op_type == "Div" && !divides_by_number(graph, node)) return Kind::None;
   if (node.op_type == "ReduceMean" && !over_picture(graph, node)) return Kind::None;
   return row->kind;
 }

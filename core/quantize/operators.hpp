@@ -17,7 +17,7 @@ enum class Kind {
   Concat,
   Average,      ///< AveragePool, GlobalAveragePool, ReduceMean over the picture: a range of its own
   Mover,        ///< its output's numbers are among its input's, or between them: one encoding for both
-  Activation,   ///< a function of one number
+  Activation,   ///< a function of one number; Div by a constant is one
 };
 Kind kind_of(const Graph& graph, const image::Node& node);
 

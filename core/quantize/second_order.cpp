@@ -18,35 +18,32 @@ void damp(std::vector<double>& gram, size_t n) {
   for (size_t i = 0; i < n; ++i) gram[i * n + i] += add;
 }
 
-// In place: gram = R RT with R upper triangular; what is below is not read again.
+// In place: gram = LT L with L lower triangular; what is above is not read again. Whole rows are subtracted, which compilers make vectors of.
 void factor(std::vector<double>& gram, size_t n) {
   for (size_t j = n; j-- > 0;) {
-    const double* rj = row(gram, n, j);
-    double diagonal = rj[j];
-    for (size_t k = j + 1; k < n; ++k) diagonal -= rj[k] * rj[k];
-    const double root = std::sqrt(std::max(diagonal, 1e-300));
+    double* lj = row(gram, n, j);
+    const double root = std::sqrt(std::max(lj[j], 1e-300));
+    for (size_t i = 0; i <= j; ++i) lj[i] /= root;
     for (size_t i = 0; i < j; ++i) {
-      double* ri = row(gram, n, i);
-      double sum = ri[j];
-      for (size_t k = j + 1; k < n; ++k) sum -= ri[k] * rj[k];
-      ri[j] = sum / root;
+      double* rest = row(gram, n, i);
+      const double by = lj[i];
+      for (size_t k = 0; k <= i; ++k) rest[k] -= by * lj[k];
     }
-    row(gram, n, j)[j] = root;
   }
 }
 
-// The inverse of an upper triangle: its rows say how an input's error is spread.
-std::vector<double> inverse(std::vector<double>& r, size_t n) {
+// The inverse of LT, an upper triangle: its rows say how an input's error is spread.
+std::vector<double> inverse(std::vector<double>& l, size_t n) {
   std::vector<double> out(n * n);
   for (size_t i = n; i-- > 0;) {
     double* to = row(out, n, i);
-    const double* from = row(r, n, i);
     to[i] = 1;
     for (size_t k = i + 1; k < n; ++k) {
       const double* other = row(out, n, k);
-      for (size_t j = k; j < n; ++j) to[j] -= from[k] * other[j];
+      const double by = l[k * n + i];
+      for (size_t j = k; j < n; ++j) to[j] -= by * other[j];
     }
-    for (size_t j = i; j < n; ++j) to[j] /= from[i];
+    for (size_t j = i; j < n; ++j) to[j] /= l[i * n + i];
   }
   return out;
 }

@@ -151,9 +151,11 @@ class Finder {
     const uint32_t v = g_.nodes[n].outputs[0];
     if (v == OPTIMA_NONE || is_output_[v] || uses_.consumers[v].size() != 1) return;
     const uint32_t r = uses_.consumers[v][0];
-    if (!s_.quantized[r] || (kind(n) != Kind::Product && kind(n) != Kind::Elementwise)) return;
+    const bool computes = kind(n) == Kind::Product || kind(n) == Kind::Elementwise || kind(n) == Kind::Activation;
+    if (!s_.quantized[r] || !computes) return;
     const image::Node& reader = g_.nodes[r];
     if (kind(r) == Kind::Activation) s_.inside[v] = reader.inputs[0] == v;
+    if (kind(n) == Kind::Activation) return;
     if (reader.op_type != "Add" || reader.inputs[0] == reader.inputs[1] || !sums(n)) return;
     // Of two that could be summed in one kernel only the one that runs last can.
     const uint32_t other = reader.inputs[reader.inputs[0] == v ? 1 : 0];
@@ -177,7 +179,7 @@ class Finder {
     }
     if (!options_.all) return;
     for (uint32_t v : g_.nodes[n].outputs)
-      if (v != OPTIMA_NONE && g_.values[v].dtype == OPTIMA_F32 && !s_.inside[v]) s_.coded[v] = 1;
+      if (v != OPTIMA_NONE && g_.values[v].dtype == OPTIMA_F32 && !s_.inside[v] && (is_output_[v] || !uses_.consumers[v].empty())) s_.coded[v] = 1;
   }
 
   void join_moved(uint32_t n) {

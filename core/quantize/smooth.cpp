@@ -11,7 +11,7 @@
 namespace optima::detail {
 namespace {
 
-constexpr double kStrengths[] = {0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9};
+constexpr double kStrengths[] = {0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9};
 constexpr double kWorthwhile = 0.8;  // of the error without
 constexpr double kPeakToRms = 4;     // of a channel's deviation from its mean, where only the largest magnitude is known
 
@@ -49,6 +49,7 @@ class Smoother {
 
   bool smooth(const Site& site) {
     const Product& first = *site.products[0];
+    codes_ = sites_.wide[sites_.owner(site.value)] ? 65535 : 255;
     for (const Product* p : site.products)
       if (p->inputs != first.inputs || p->input_axis != first.input_axis) return false;
     const std::string name = g_.values[site.value].name;
@@ -117,7 +118,7 @@ class Smoother {
     }
     double total_power = 0;
     for (double p : power) total_power += p;
-    const double step = 2 * most / 255;
+    const double step = 2 * most / codes_;
     double error = 0;
     for (const std::vector<float>& column : columns_)
       for (size_t o = 0; o < column.size() / n; ++o) {
@@ -196,7 +197,8 @@ class Smoother {
   const Sites& sites_;
   Seen& seen_;
   Editor edit_;
-  std::vector<float> largest_;               // of the value being looked at, by channel
+  double codes_ = 255;                       // of the value being looked at
+  std::vector<float> largest_;               // of that value, by channel
   std::vector<double> means_;
   std::vector<float> most_;                  // by input channel: the largest weight of all products
   std::vector<std::vector<float>> columns_;  // by product: magnitudes, outputs x inputs
