@@ -91,7 +91,8 @@ class Story {
     insert_codes(graph_, sites_, coding_, options_);
     OPTIMA_RETURN_IF_ERROR(verify(graph_));
     said(1);
-    return Quantized{std::move(graph_), std::move(encodings_), notes()};
+    std::vector<std::string> said_aloud = notes();
+    return Quantized{std::move(graph_), std::move(encodings_), std::move(said_aloud)};
   }
 
  private:
