@@ -8,6 +8,7 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/kernels/codes_conv.hpp"
+#include "plugins/llvm_cpu/kernels/codes_depthwise.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
@@ -188,6 +189,68 @@ void lower_dense(const Unit& u, Window w, const Operand& in, int64_t pixel, int6
   emit(u, l, in, weights, p, conv_sums(w, groups), Layout::Last, std::move(op), ctx);
 }
 
+/// One channel in, one out; at least five channels, which have pixels of 16.
+bool is_depthwise(const Window& w, int64_t groups) {
+  return groups == w.channels && w.channels == w.out_channels && w.channels > 4 && w.kernel[2] <= 16;
+}
+
+/// The channel in lane i of vector j of a block: see kernels/codes_depthwise.hpp.
+int64_t channel_of(int64_t block, int64_t j, int64_t i, int64_t vl) { return block * vl * 4 + i / 4 * 16 + j * 4 + i % 4; }
+
+template <class T>
+Operand in_lanes(const std::vector<T>& all, int64_t vl, LowerContext& ctx) {
+  std::vector<T> out;
+  const auto channels = static_cast<int64_t>(all.size());
+  for (int64_t b = 0; b < divide_up(channels, vl * 4); ++b)
+    for (int64_t j = 0; j < 4; ++j)
+      for (int64_t i = 0; i < vl; ++i) out.push_back(channel_of(b, j, i, vl) < channels ? all[static_cast<size_t>(channel_of(b, j, i, vl))] : T{});
+  return ctx.bytes(raw_bytes(out));
+}
+
+/// [block][four rows of taps][kernel width][4][VL] quads; for Pairs, 16 bits each, taps 0 and 2 before 1 and 3.
+std::string depthwise_weights(const Weights& weights, const Window& w, const Target& t) {
+  const int64_t vl = t.vector_width, rows = w.kernel[0] * w.kernel[1], taps = w.taps();
+  const bool pairs = t.dot == k::Dot::Pairs;
+  std::string out;
+  const auto add = [&](int64_t channel, int64_t row, int64_t column) {
+    const int8_t v = channel < w.channels && row < rows ? weights.at(channel * taps + row * w.kernel[2] + column) : int8_t{0};
+    out += static_cast<char>(v);
+    if (pairs) out += static_cast<char>(v < 0 ? -1 : 0);
+  };
+  for (int64_t b = 0; b < divide_up(w.channels, vl * 4); ++b)
+    for (int64_t r = 0; r < rows; r += 4)
+      for (int64_t x = 0; x < w.kernel[2]; ++x)
+        for (int64_t odd = 0; odd < (pairs ? 2 : 1); ++odd)
+          for (int64_t j = 0; j < 4; ++j)
+            for (int64_t i = 0; i < vl; ++i)
+              for (int64_t q = odd; q < 4; q += pairs ? 2 : 1) add(channel_of(b, j, i, vl), r + q, x);
+  return out;
+}
+
+void lower_depthwise(const Unit& u, const Window& w, const Operand& in, int64_t pixel, LowerContext& ctx) {
+  const Target& t = ctx.target();
+  const Weights weights = *weights_of(u, 0);
+  const CodesEnd end = lower_tail(u, Layout::Last, ctx);
+  const Steps steps = *steps_of(u, weights, conv_sums(w, w.channels), t, end.divisor);
+  const int64_t row = w.in[2] * pixel, plane = w.in[1] * row;
+  k::CodesDepthwise l{};
+  l.dot = t.dot, l.WT = t.registers >= 32 ? 4 : 2, l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
+  for (const Operand& o : end.operands) l.joins = l.joins || o.kind != Operand::Null;
+  l.C = w.channels, l.N = w.batch, l.out = literal(w.out), l.kernel = literal(w.kernel);
+  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel}, l.tap_step = {w.dilation[0] * plane, w.dilation[1] * row, 0};
+  l.stride = w.stride[2], l.dilation = w.dilation[2], l.pixel = pixel;
+  l.in_image = w.batch == 1 ? 0 : w.in_pixels() * pixel, l.out_pixel = ctx.pixel(u.out);
+  Op op;
+  op.kernel = l;
+  op.args = {in, ctx.bytes(depthwise_weights(weights, w, t)), in_lanes(steps.scale, t.vector_width, ctx), in_lanes(steps.bias, t.vector_width, ctx),
+             l.float_bias ? in_lanes(steps.real_bias, t.vector_width, ctx) : LowerContext::null(), ctx.bytes(raw_bytes(end.numbers)), ctx.write(u.out, Layout::Last)};
+  op.args.insert(op.args.end(), end.operands.begin(), end.operands.end());
+  op.units = w.batch * w.out[0] * w.out[1];
+  op.work = op.units * w.out[2] * w.channels * w.taps() / 4;
+  op.label = "conv int8 depthwise " + describe(w);
+  ctx.emit(std::move(op));
+}
+
 /// The constant matrix of a product: columns are channels.
 struct Product {
   int64_t M = 1, N = 1, K = 1;
@@ -217,7 +280,9 @@ void lower_codes_conv(const Unit& u, LowerContext& ctx) {
   const uint32_t x = u.inputs[0].codes->value;
   const int64_t pixel = ctx.pixel(x);
   const Operand in = padded(ctx.read(x, Layout::Last), w, pixel, as_last(*u.inputs[0].codes, ctx.target()).zero[0], ctx);
-  lower_dense(u, w, in, pixel, u.op.integer("group", 1), ctx);
+  const int64_t groups = u.op.integer("group", 1);
+  if (is_depthwise(w, groups)) lower_depthwise(u, w, in, pixel, ctx);
+  else lower_dense(u, w, in, pixel, groups, ctx);
 }
 
 bool takes_codes_product(const Unit& u, const Target& t) {

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantized units through both halves of the plugin: codes in, codes or floats out, against the reference on the same graph.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+struct Random {
+  std::mt19937 engine;
+  explicit Random(uint32_t seed) : engine(seed) {}
+  int64_t operator()(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine() % static_cast<uint32_t>(high - low + 1)); }
+  int64_t of(std::initializer_list<int64_t> all) { return all.begin()[(*this)(0, static_cast<int64_t>(all.size()) - 1)]; }
+  bool once_in(int64_t n) { return (*this)(1, n) == 1; }
+};
+
+/// A scale with its zero point.
+struct Step {
+  int32_t dtype;
+  float scale;
+  int32_t zero;
+};
+Step any_step(Random& r, float about) {
+  const int32_t dtype = r.once_in(2) ? OPTIMA_U8 : OPTIMA_I8;
+  const int32_t low = dtype == OPTIMA_U8 ? 0 : -128;
+  return {dtype, about * (0.5f + static_cast<float>(r(0, 1000)) / 1000), static_cast<int32_t>(r.once_in(3) ? r.of({low, low + 128, low + 255}) : r(low, low + 255))};
+}
+
+/// A net with quantized values.
+struct CodesNet : Net {
+  explicit CodesNet(uint32_t seed) : Net(seed) {}
+  uint32_t zero_point(const Step& s) {
+    return s.dtype == OPTIMA_U8 ? constant<uint8_t>({}, {static_cast<uint8_t>(s.zero)}, OPTIMA_U8) : constant<int8_t>({}, {static_cast<int8_t>(s.zero)}, OPTIMA_I8);
+  }
+  uint32_t dequantize(uint32_t codes, const Step& s) { return node("DequantizeLinear", 21, {codes, constant<float>({}, {s.scale}, OPTIMA_F32), zero_point(s)}, dims(codes)); }
+  uint32_t quantize(uint32_t x, const Step& s) {
+    return node("QuantizeLinear", 21, {x, constant<float>({}, {s.scale}, OPTIMA_F32), zero_point(s)}, dims(x), {}, s.dtype);
+  }
+  /// Signed codes behind a DequantizeLinear with a scale per index of `axis`; `scales` gets them.
+  uint32_t weights_of_codes(const Dims& d, int64_t axis, Random& r, std::vector<float>& scales, bool extreme = false) {
+    std::vector<int8_t> codes(static_cast<size_t>(llvm_cpu_test::count(d)));
+    for (int8_t& c : codes) c = static_cast<int8_t>(extreme ? 127 : r(-127, 127));
+    const int64_t channels = d[static_cast<size_t>(axis)];
+    scales.clear();
+    for (int64_t i = 0; i < channels; ++i) scales.push_back(0.001f * static_cast<float>(r(1, 30)));
+    return node("DequantizeLinear", 21, {constant<int8_t>(d, codes, OPTIMA_I8), constant<float>({channels}, scales, OPTIMA_F32)}, d, {integer("axis", axis)});
+  }
+  uint32_t bias_of_codes(const std::vector<float>& scales, float x_scale, Random& r) {
+    std::vector<int32_t> codes;
+    std::vector<float> steps;
+    for (const float s : scales) codes.push_back(static_cast<int32_t>(r(-20000, 20000))), steps.push_back(s * x_scale);
+    const Dims d{static_cast<int64_t>(codes.size())};
+    return node("DequantizeLinear", 21, {constant<int32_t>(d, codes, OPTIMA_I32), constant<float>(d, steps, OPTIMA_F32)}, d, {integer("axis", 0)});
+  }
+};
+
+Tensors code_inputs(const Compiled& c, uint32_t seed, int fill = -1) {
+  Tensors in = random_inputs(c, seed);
+  std::mt19937 random(seed);
+  for (auto& t : in)
+    if (t.dtype == OPTIMA_U8 || t.dtype == OPTIMA_I8)
+      for (uint64_t i = 0; i < t.size; ++i) static_cast<uint8_t*>(const_cast<void*>(t.data))[i] = static_cast<uint8_t>(fill < 0 ? random() : static_cast<uint32_t>(fill));
+  return in;
+}
+
+/// How many codes differ from the reference's.
+struct Tally {
+  int64_t codes = 0, off = 0;
+};
+
+int code(const optima::reference::Tensor& t, int64_t i) {
+  return t.dtype == OPTIMA_U8 ? static_cast<const uint8_t*>(t.data)[i] : static_cast<const int8_t*>(t.data)[i];
+}
+
+void compare(const optima::reference::Tensor& got, const optima::reference::Tensor& want, Tally& tally) {
+  if (want.dtype == OPTIMA_F32) {
+    CHECK(error(got, want) <= 1e-5);
+    return;
+  }
+  int worst = 0;
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    const int d = std::abs(code(got, i) - code(want, i));
+    worst = std::max(worst, d), tally.off += d != 0;
+  }
+  tally.codes += want.elements();
+  CHECK(worst <= 1);
+}
+
+bool has_kernel(const Compiled& c, const std::string& family) {
+  return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.rfind(family + "_", 0) == 0; });
+}
+
+/// Compiles, runs on 1 and 3 threads (equal bytes wanted), compares with the reference. `kernel`: must be among the artifact's.
+void check_codes(Bench& bench, Net& net, Tally& tally, const std::string& kernel, uint32_t seed, int fill = -1, const std::vector<optima_option>& options = {}) {
+  const auto c = compile(bench, net, options);
+  INFO(c->status.message);
+  REQUIRE(c->code == OPTIMA_OK);
+  CHECK(has_kernel(*c, kernel));
+  const Tensors in = code_inputs(*c, seed, fill);
+  const Tensors want = optima::reference::run(c->model->raw, in), one = run(bench, *c, in, 1), three = run(bench, *c, in, 3, 2);
+  for (size_t i = 0; i < want.size(); ++i) {
+    CAPTURE(i);
+    compare(one[i], want[i], tally);
+    CHECK(std::memcmp(one[i].data, three[i].data, want[i].size) == 0);
+  }
+}
+
+/// What follows a product: returns the value that leaves the net. `about`: a scale that covers the result.
+uint32_t any_tail(CodesNet& net, Random& r, uint32_t y, float about) {
+  const auto other = [&] {
+    const Step s = any_step(r, about);
+    return net.dequantize(net.input(net.dims(y), s.dtype), s);
+  };
+  if (r.once_in(4)) {
+    const Step s = any_step(r, about);
+    y = net.dequantize(net.quantize(y, s), s);
+  }
+  switch (r(0, 7)) {
+    case 0: y = net.same("Relu", 14, y); break;
+    case 1: y = net.node("Clip", 13, {y, net.constant<float>({}, {0}, OPTIMA_F32), net.constant<float>({}, {about * 60}, OPTIMA_F32)}, net.dims(y)); break;
+    case 2: y = net.add(y, other()); break;
+    case 3: y = net.same("Relu", 14, net.add(other(), y)); break;
+    case 4: y = net.node("Mul", 14, {y, other()}, net.dims(y)); break;
+    case 5: y = net.same("LeakyRelu", 16, y, {Net::real("alpha", 0.125)}); break;
+    case 6: y = net.node("Mul", 14, {y, net.same("Sigmoid", 13, y)}, net.dims(y)); break;
+    default: break;
+  }
+  if (r.once_in(6)) return y;
+  return net.quantize(y, any_step(r, about));
+}
+
+int64_t reach(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
+
+/// A convolution in `rank - 2` dimensions with everything at random.
+uint32_t any_conv(CodesNet& net, Random& r, size_t spatial, bool depthwise) {
+  const int64_t group = depthwise ? r.of({3, 8, 16, 30, 64, 72}) : r.once_in(4) ? r.of({2, 3, 4}) : 1;
+  const int64_t ic = depthwise ? 1 : r.of({1, 3, 4, 5, 16, 17, 40}), oc = depthwise ? 1 : r.of({1, 3, 8, 16, 20, 33, 80});
+  Dims in{r(1, 2), ic * group}, weights{oc * group, ic}, out{in[0], oc * group}, kernel, strides, dilations, begin, end;
+  for (size_t d = 0; d < spatial; ++d) {
+    kernel.push_back(r(1, 4)), strides.push_back(r(1, 3)), dilations.push_back(r.once_in(3) ? r(1, 3) : 1);
+    begin.push_back(r.once_in(2) ? 0 : r(0, kernel[d])), end.push_back(r.once_in(2) ? 0 : r(0, kernel[d]));
+    const int64_t least = std::max<int64_t>(1, reach(kernel[d], dilations[d]) - begin[d] - end[d]);
+    in.push_back(std::max(least, r(1, spatial > 2 ? 6 : 20)));
+    out.push_back((in.back() + begin[d] + end[d] - reach(kernel[d], dilations[d])) / strides[d] + 1);
+    weights.push_back(kernel[d]);
+  }
+  const Step x = any_step(r, 0.02f);
+  std::vector<float> scales;
+  std::vector<uint32_t> operands{net.dequantize(net.input(in, x.dtype), x), net.weights_of_codes(weights, 0, r, scales)};
+  if (r.once_in(3)) operands.push_back(net.weights({oc * group}));
+  else if (r.once_in(2)) operands.push_back(net.bias_of_codes(scales, x.scale, r));
+  begin.insert(begin.end(), end.begin(), end.end());
+  const uint32_t y = net.node("Conv", 11, operands, out, {Net::ints("kernel_shape", kernel), Net::ints("strides", strides), Net::ints("dilations", dilations),
+                                                          Net::ints("pads", begin), Net::integer("group", group)});
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of codes agree with the reference: any kernel, stride, dilation, padding, group, zero point and tail") {
+  Bench bench;
+  Tally tally;
+  for (uint32_t seed = 1; seed <= 120; ++seed) {
+    CAPTURE(seed);
+    Random r(seed);
+    CodesNet net(seed);
+    const uint32_t y = any_conv(net, r, r.once_in(4) ? static_cast<size_t>(r(1, 3)) : 2, seed % 4 == 0);
+    net.output(any_tail(net, r, y, 0.02f));
+    check_codes(bench, net, tally, "codes", seed);
+  }
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
+TEST_CASE("products of codes with constant weights agree with the reference: odd sizes, either type, bias, addends and rank") {
+  Bench bench;
+  Tally tally;
+  for (uint32_t seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    Random r(seed + 1000);
+    CodesNet net(seed);
+    const int64_t K = r.of({1, 3, 4, 16, 30, 64, 257}), N = r.of({1, 2, 15, 16, 17, 48, 130});
+    const bool gemm = r.once_in(2), transposed = gemm && r.once_in(2);
+    const Dims in = gemm || r.once_in(2) ? Dims{r(1, 40), K} : Dims{r(1, 3), r(1, 20), K};
+    Dims out = in;
+    out.back() = N;
+    const Step x = any_step(r, 0.02f);
+    std::vector<float> scales;
+    std::vector<uint32_t> operands{net.dequantize(net.input(in, x.dtype), x), net.weights_of_codes(transposed ? Dims{N, K} : Dims{K, N}, transposed ? 0 : 1, r, scales)};
+    if (gemm && r.once_in(2)) operands.push_back(r.once_in(2) ? net.weights({N}) : net.bias_of_codes(scales, x.scale, r));
+    const uint32_t y = net.node(gemm ? "Gemm" : "MatMul", 13, operands, out, gemm ? std::vector<image::Attr>{Net::integer("transB", transposed)} : std::vector<image::Attr>{});
+    net.output(any_tail(net, r, !gemm && r.once_in(2) ? net.node("Add", 14, {net.weights({N}), y}, out) : y, 0.02f));
+    check_codes(bench, net, tally, "codes", seed);
+  }
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
+TEST_CASE("no sum of codes saturates: the largest activations times the largest weights") {
+  Bench bench;
+  Tally tally;
+  for (const int32_t dtype : {OPTIMA_U8, OPTIMA_I8}) {
+    CAPTURE(dtype);
+    CodesNet net(1);
+    Random r(1);
+    const Step x{dtype, 0.01f, dtype == OPTIMA_U8 ? 0 : -128}, y{OPTIMA_U8, 100.f, 0};
+    std::vector<float> scales;
+    const uint32_t in = net.dequantize(net.input({1, 64, 6, 6}, dtype), x);
+    net.output(net.quantize(net.node("Conv", 11, {in, net.weights_of_codes({32, 64, 3, 3}, 0, r, scales, true)}, {1, 32, 4, 4}), y));
+    net.output(net.node("Conv", 11, {in, net.weights_of_codes({64, 1, 3, 3}, 0, r, scales, true)}, {1, 64, 4, 4}, {Net::integer("group", 64)}));
+    check_codes(bench, net, tally, "codes_conv", 1, dtype == OPTIMA_U8 ? 255 : 127);
+  }
+  CHECK(tally.off == 0);
+}
+
+TEST_CASE("weights that come through DequantizeLinear serve kernels on floats, too") {
+  Bench bench;
+  CodesNet net(3);
+  Random r(3);
+  std::vector<float> scales;
+  const uint32_t x = net.input({1, 24, 9, 9});
+  const uint32_t y = net.node("Conv", 11, {x, net.weights_of_codes({20, 24, 3, 3}, 0, r, scales), net.weights({20})}, {1, 20, 9, 9}, {Net::ints("pads", {1, 1, 1, 1})});
+  net.output(net.node("ConvTranspose", 11, {y, net.weights_of_codes({20, 8, 2, 2}, 1, r, scales)}, {1, 8, 18, 18}, {Net::ints("strides", {2, 2})}));
+  const uint32_t rows = net.input({5, 33});
+  net.output(net.node("MatMul", 13, {rows, net.weights_of_codes({33, 19}, 1, r, scales)}, {5, 19}));
+  matches_reference(bench, net);
+}
