@@ -36,6 +36,8 @@ class Grouper {
       if (!taken_[i] && rows_[i]->lower_unit) unit(i);
     drop_served();
     for (size_t i = 0; i < nodes_.size(); ++i)
+      if (!taken_[i] && rows_[i]->takes_more) sequence(i);
+    for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->tail != Tails::None) with_tail(i);
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->chains && !absorbable(nodes_[i])) chain(i);
@@ -151,22 +153,30 @@ class Grouper {
     return next[0];
   }
 
+  /// Behind codes: goes on in floats where only a DequantizeLinear of the same steps reads them.
+  bool reopen(Ending& e, uint32_t& current) {
+    const auto dq = sole(e.unit.out, "DequantizeLinear");
+    const auto codes = dq ? codes_of(nodes_[*dq]) : std::nullopt;
+    if (!codes || !codes->same_steps(*e.unit.output)) return false;
+    e.members.push_back(*dq);
+    e.unit.tail.push_back({UnitStep::Requantize, {}, {}, *e.unit.output});
+    e.unit.output.reset();
+    current = nodes_[*dq].output(0);
+    return true;
+  }
+
   /// Every way in which the unit around an operator may end, the shortest first.
   std::vector<Ending> endings(size_t first) {
     std::vector<Ending> out{{unit_around(nodes_[first]), {first}}};
     Ending e = out[0];
-    for (uint32_t current = nodes_[first].output(0);;) {
+    uint32_t current = nodes_[first].output(0);
+    if (e.unit.output && !reopen(e, current)) return out;
+    for (;;) {
       if (const auto q = sole(current, "QuantizeLinear")) {
         e.members.push_back(*q);
-        Ending closed = e;
-        closed.unit.output = codes_of(nodes_[*q]), closed.unit.out = nodes_[*q].output(0);
-        out.push_back(closed);
-        const auto dq = sole(closed.unit.out, "DequantizeLinear");
-        const auto codes = dq ? codes_of(nodes_[*dq]) : std::nullopt;
-        if (!codes || !codes->same_steps(*closed.unit.output)) return out;
-        e.members.push_back(*dq);
-        e.unit.tail.push_back({UnitStep::Requantize, {}, {}, *closed.unit.output});
-        current = nodes_[*dq].output(0);
+        e.unit.output = codes_of(nodes_[*q]), e.unit.out = nodes_[*q].output(0);
+        out.push_back(e);
+        if (!reopen(e, current)) return out;
       }
       auto next = step(current, e.members);
       if (!next) return out;
@@ -191,7 +201,7 @@ class Grouper {
   void take_unit(size_t first, Ending& e) {
     std::sort(e.members.begin(), e.members.end());
     const auto serve = [&](const UnitInput& in) {
-      if (!in.codes) return;
+      if (!in.codes || in.codes->value == in.value) return;  // an operator that reads codes by itself
       const NodeView dq = *graph_.maker(in.value);
       if (std::none_of(e.unit.nodes.begin(), e.unit.nodes.end(), [&](const NodeView& n) { return n.raw == dq.raw; })) e.unit.nodes.push_back(dq);
       for (const size_t m : e.members) served_.insert({in.value, m});
@@ -267,6 +277,20 @@ class Grouper {
     for (size_t d = 1; d <= from.size(); ++d)
       if (d > to.size() || (from[from.size() - d] != 1 && from[from.size() - d] != to[to.size() - d])) return false;
     return true;
+  }
+
+  void sequence(size_t first) {
+    constexpr size_t kMost = 6;
+    Members members{first}, best = members;
+    while (members.size() < kMost && nodes_[members.back()].output_count() == 1) {
+      const Members next = followers(nodes_[members.back()].output(0));
+      if (next.size() != 1) break;
+      members.push_back(next[0]);
+      std::vector<NodeView> views;
+      for (const size_t i : members) views.push_back(nodes_[i]);
+      if (rows_[first]->takes_more(views, target_)) best = members;
+    }
+    add(best);
   }
 
   void chain(size_t first) {

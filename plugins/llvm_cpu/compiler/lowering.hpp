@@ -76,6 +76,9 @@ struct Lowering {
   /// lower_late can make output 0 in whatever layout its first reader wants, at that time: a node on its own is not lowered before.
   bool (*is_late)(const NodeView&, const Target&) = nullptr;
   void (*lower_late)(const NodeView&, Layout, LowerContext&) = nullptr;
+  /// These nodes, each the only reader of what the one before it makes, are one step: `lower` gets them all. Asked with two nodes, then with
+  /// more.
+  bool (*takes_more)(std::span<const NodeView>, const Target&) = nullptr;
 };
 
 /// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.

@@ -16,6 +16,39 @@ std::optional<std::vector<int32_t>> zeros(const NodeView& n, size_t count) {
   return all && all->size() == count ? all : std::nullopt;
 }
 
+/// Operands `at`, `at` + 1 and `at` + 2 of an operator that quantizes by itself: codes, scale, zero point.
+std::optional<Codes> own_codes(const NodeView& n, uint32_t value, uint32_t at) {
+  auto scale = n.graph.floats(n.input(at));
+  auto zero = n.graph.small_integers(n.input(at + 1));
+  if (!scale || !zero || scale->empty() || zero->empty()) return std::nullopt;
+  const size_t count = std::max(scale->size(), zero->size());
+  if ((scale->size() != 1 && scale->size() != count) || (zero->size() != 1 && zero->size() != count)) return std::nullopt;
+  if (std::any_of(scale->begin(), scale->end(), [](float s) { return !(s > 0) || !std::isfinite(s); })) return std::nullopt;
+  scale->resize(count, scale->front()), zero->resize(count, zero->front());
+  Codes c;
+  c.value = value, c.dtype = n.graph.dtype(value), c.scale = *scale, c.zero = *zero;
+  return c;
+}
+
+/// QLinearConv and QLinearMatMul as the float operator between DequantizeLinear and QuantizeLinear.
+Unit unit_of_codes(const NodeView& op) {
+  Unit u{op, {}, {}, own_codes(op, op.output(0), 6), op.output(0), {op}};
+  const bool conv = op.op() == "QLinearConv";
+  UnitInput x{op.input(0), own_codes(op, op.input(0), 1)}, w{op.input(3), own_codes(op, op.input(3), 4)};
+  if (w.codes && w.codes->scale.size() > 1) w.codes->axis = conv ? 0 : static_cast<int>(op.in_dims(3).size()) - 1;
+  u.inputs = {x, w};
+  if (!conv || !op.has_input(8)) return u;
+  UnitInput bias{op.input(8), {}};
+  if (x.codes && x.codes->is_scalar() && w.codes) {
+    bias.codes = *w.codes;
+    bias.codes->value = bias.value, bias.codes->dtype = OPTIMA_I32;
+    for (float& s : bias.codes->scale) s *= x.codes->scale[0];
+    std::fill(bias.codes->zero.begin(), bias.codes->zero.end(), 0);
+  }
+  u.inputs.push_back(bias);
+  return u;
+}
+
 }  // namespace
 
 std::optional<Codes> codes_of(const NodeView& n) {
@@ -53,6 +86,7 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
 }
 
 Unit unit_around(const NodeView& op) {
+  if (op.op() == "QLinearConv" || op.op() == "QLinearMatMul") return unit_of_codes(op);
   Unit u{op, {}, {}, {}, op.output(0), {}};
   for (uint32_t k = 0; k < op.input_count(); ++k) {
     UnitInput in{op.input(k), {}};

@@ -35,7 +35,7 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
 /// An operand of the operator, or of a step of its tail.
 struct UnitInput {
   uint32_t value = OPTIMA_NONE;  ///< what the operator reads; OPTIMA_NONE = absent. Not made when it has codes and they serve everybody
-  std::optional<Codes> codes;    ///< of the DequantizeLinear that makes it
+  std::optional<Codes> codes;    ///< of the DequantizeLinear that makes it; with codes->value == value the operator reads them itself
   explicit operator bool() const { return value != OPTIMA_NONE; }
 };
 
@@ -56,7 +56,8 @@ struct Unit {
   std::vector<NodeView> nodes;    ///< all that it computes, ascending; a DequantizeLinear may be in several units
 };
 
-/// The unit around `op` as the graph has it without its tail and end: inputs with their codes; out is the operator's output.
+/// The unit around `op` as the graph has it without its tail and end: inputs with their codes; out is the operator's output. QLinearConv and
+/// QLinearMatMul have their ends with them.
 Unit unit_around(const NodeView& op);
 
 /// Codes as they lie in Layout::Last: 8-bit codes are unsigned where the target multiplies unsigned by signed bytes (x86-64), signed where

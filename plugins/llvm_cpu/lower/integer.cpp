@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "plugins/llvm_cpu/kernels/integer.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
+#include "plugins/llvm_cpu/lower/parts/dynamic_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
@@ -69,6 +71,7 @@ struct Product {
 };
 
 void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
+  if (nodes.size() > 1) return lower_dynamic_product(nodes, ctx);
   const NodeView& n = nodes[0];
   const Places at = places_of(n);
   Product p = Product::of(n);
@@ -187,10 +190,13 @@ Refusal check_dynamic(const NodeView& n) {
 
 constexpr Lowering kRows[] = {
     {"DynamicQuantizeLinear", 11, 11, {kFloat}, {types(OPTIMA_U8), kFloat, types(OPTIMA_U8)}, 0, 8, 0, {1, 1, 0, 3}, check_dynamic, lower_dynamic},
-    {"MatMulInteger", 10, 10, {kByte}, {kSum}, 1, 8, 0, {2, 4, 0}, check_product, lower_product},
+    {"MatMulInteger", 10, 10, {kByte}, {kSum}, 1, 8, 0, {2, 4, 0}, check_product, lower_product, false, Tails::None, "", nullptr, nullptr,
+     takes_dynamic_product},
     {"ConvInteger", 10, 10, {kByte}, {kSum}, 3, 5, 0, {2, 4, 0}, check_conv, lower_conv},
-    {"QLinearMatMul", 10, 21, {kByte, kFloat, kByte, kByte | kFloat}, {kByte}, 1, 8, 0, {8, 8, 0}, check_product, lower_product},
-    {"QLinearConv", 10, 10, {kByte, kFloat, kByte, kByte | kFloat | kSum}, {kByte}, 3, 5, 0, {8, 9, 0}, check_conv, lower_conv},
+    {"QLinearMatMul", 10, 21, {kByte, kFloat, kByte, kByte | kFloat}, {kByte}, 1, 8, 0, {8, 8, 0}, check_product, lower_product,
+     false, Tails::None, "", takes_codes_product, lower_codes_product},
+    {"QLinearConv", 10, 10, {kByte, kFloat, kByte, kByte | kFloat | kSum}, {kByte}, 3, 5, 0, {8, 9, 0}, check_conv, lower_conv,
+     false, Tails::None, "", takes_codes_conv, lower_codes_conv},
 };
 
 }  // namespace

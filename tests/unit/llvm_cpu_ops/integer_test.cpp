@@ -78,3 +78,42 @@ TEST_CASE("codes whose scale follows from the values, of any number of values") 
   }
   matches_reference(bench, net);
 }
+
+namespace {
+
+/// What dynamic quantization makes of a product: X -> codes, product, float, times the scales, plus a bias.
+uint32_t dynamic_product(Net& net, const Dims& in, int64_t N, bool by_column, bool biased, int32_t type) {
+  const int64_t K = in.back();
+  Dims out = in;
+  out.back() = N;
+  const auto x = net.nodes("DynamicQuantizeLinear", 11, {net.input(in)}, {{in, OPTIMA_U8}, {{}, OPTIMA_F32}, {{}, OPTIMA_U8}});
+  const uint32_t w = type == OPTIMA_I8 ? net.constant<int8_t>({K, N}, codes<int8_t>(K * N), type) : net.constant<uint8_t>({K, N}, codes<uint8_t>(K * N), type);
+  const uint32_t zero = type == OPTIMA_I8 ? net.constant<int8_t>({}, {0}, type) : byte(net, 128);
+  const uint32_t sums = net.node("MatMulInteger", 10, {x[0], w, x[2], zero}, out, {}, OPTIMA_I32);
+  const uint32_t real = net.node("Cast", 13, {sums}, out, {Net::integer("to", OPTIMA_F32)});
+  const uint32_t scale = net.node("Mul", 14, {x[1], by_column ? net.weights({N}, 0.01f, 0.02f) : net.weights({1}, 0.01f, 0.02f)}, {by_column ? N : 1});
+  const uint32_t y = net.node("Mul", 14, {real, scale}, out);
+  return biased ? net.node("Add", 14, {y, net.weights({N})}, out) : y;
+}
+
+int kernels(const Compiled& c, std::string_view stem) {
+  int found = 0;
+  for (const auto& [name, bytes] : c.sink.files) found += name.starts_with(stem);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a product whose operand is quantized in the run is one step on codes") {
+  Bench bench;
+  for (const int32_t type : {OPTIMA_I8, OPTIMA_U8}) {
+    Net net;
+    for (const auto& [in, N] : std::vector<std::pair<Dims, int64_t>>{{{5, 64}, 48}, {{2, 7, 33}, 19}, {{1, 128}, 100}, {{60, 16}, 16}})
+      for (const bool by_column : {true, false}) net.output(dynamic_product(net, in, N, by_column, by_column, type));
+    const auto c = compile(bench, net);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(kernels(*c, "integer_product") == 0);
+    CHECK(kernels(*c, "codes_conv") > 0);
+    matches_reference(bench, net);
+  }
+}

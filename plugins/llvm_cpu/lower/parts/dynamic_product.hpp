@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: MatMulInteger with constant weights, whose sums become floats by a scale that is known in the run: what dynamic quantization
+// writes. One product on codes (kernels/codes_conv.hpp), whose multipliers and biases a small step computes before it.
+#pragma once
+
+#include <span>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+/// MatMulInteger, Cast to float, Mul by one scale or one per column, and Add of constants per column, or the first three of them.
+bool takes_dynamic_product(std::span<const NodeView> nodes, const Target& target);
+void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx);
+
+}  // namespace optima::llvm_cpu
