@@ -150,8 +150,8 @@ def cases():
     yield Case("SkipSimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization", [f32(2, 3, 8), f32(2, 3, 8), f32(8)], epsilon=1e-5)
     yield Case("FusedMatMul", "FusedMatMul", [f32(2, 5, 3), f32(2, 4, 5)], transA=1, transB=1, alpha=0.25)
     yield Case("FusedGemm", "FusedGemm", [f32(3, 5), f32(4, 5), f32(4)], transB=1, activation="LeakyRelu", activation_alpha=0.3)
-    yield Case("FusedConv", "FusedConv", [f32(1, 3, 5, 6), f32(4, 3, 3, 3), f32(4), f32(1, 4, 5, 6)], pads=[1, 1, 1, 1], activation="Relu")
-    yield Case("FusedConv_clip", "FusedConv", [f32(1, 3, 5, 6), f32(4, 3, 3, 3), f32(4)], activation="Clip", activation_params=[-1.0, 1.0])
+    yield Case("FusedConv", "FusedConv", [f32(1, 3, 5, 6), Const(f32(4, 3, 3, 3)), Const(f32(4)), f32(1, 4, 5, 6)], pads=[1, 1, 1, 1], activation="Relu")
+    yield Case("FusedConv_clip", "FusedConv", [f32(1, 3, 5, 6), Const(f32(4, 3, 3, 3)), Const(f32(4))], activation="Clip", activation_params=[-1.0, 1.0])
     yield Case("MatMulInteger16", "MatMulInteger16", [random.integers(-300, 300, (3, 8)).astype(np.int16), random.integers(-300, 300, (8, 4)).astype(np.int16)])
     lstm = [f32(4, 2, 8), Const(i8(2, 8, 24)), Const(i8(2, 6, 24)), Const(f32(2, 48, scale=0.1)), None, None, None, None]
     zeros = Const(np.zeros(2, I8))

@@ -218,7 +218,7 @@ class Grouper {
   /// Values that only units read, which read the codes behind them.
   void drop_served() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (taken_[i] || nodes_[i].op() != "DequantizeLinear" || !nodes_[i].has_output(0)) continue;
+      if (taken_[i] || (nodes_[i].op() != "DequantizeLinear" && nodes_[i].op() != "Transpose") || !nodes_[i].has_output(0)) continue;
       const std::vector<size_t>& all = readers(nodes_[i].output(0));
       taken_[i] = std::all_of(all.begin(), all.end(), [&](size_t r) { return r != kOutside && served_.count({nodes_[i].output(0), r}); });
     }

@@ -45,27 +45,36 @@ std::span<const Lowering> all_lowerings() {
   return all;
 }
 
+namespace {
+
+Refusal judge(const Lowering& row, const NodeView& node) {
+  const sdk::Verdict v = sdk::judge(tier_one(row), sdk::Node(node.graph.raw, node.raw));
+  if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
+  if (const Refusal r = check_signature(row.operands, node)) return r;
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (k < 32 && (row.const_inputs >> k & 1) && node.has_input(k) && !node.graph.is_known(node.input(k)))
+      return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), node.graph.is_constant(node.input(k)) ? "not mapped" : "computed",
+              node.graph.is_constant(node.input(k)) ? "a constant with its bytes" : "a constant"};
+  return row.check ? row.check(node) : Refusal();
+}
+
+}  // namespace
+
 const Lowering* find_lowering(const NodeView& node) {
-  const Lowering* nearest = nullptr;
+  const Lowering *nearest = nullptr, *first = nullptr;
   for (const Lowering& row : all_lowerings()) {
     if (row.op != node.op() || row.domain != node.domain()) continue;
     nearest = &row;
-    if (node.since() >= row.since_min && node.since() <= row.since_max) return &row;
+    if (node.since() < row.since_min || node.since() > row.since_max) continue;
+    if (first && !judge(row, node)) return judge(*first, node) ? &row : first;  // several: the first one that takes it
+    if (!first) first = &row;
   }
-  return nearest;
+  return first ? first : nearest;
 }
 
 Refusal judge(const NodeView& node) {
   const Lowering* row = find_lowering(node);
-  if (!row) return {OPTIMA_REASON_OP, "operator", std::string(node.op()), "one of the plugin's table"};
-  const sdk::Verdict v = sdk::judge(tier_one(*row), sdk::Node(node.graph.raw, node.raw));
-  if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
-  if (const Refusal r = check_signature(row->operands, node)) return r;
-  for (uint32_t k = 0; k < node.input_count(); ++k)
-    if (k < 32 && (row->const_inputs >> k & 1) && node.has_input(k) && !node.graph.is_known(node.input(k)))
-      return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), node.graph.is_constant(node.input(k)) ? "not mapped" : "computed",
-              node.graph.is_constant(node.input(k)) ? "a constant with its bytes" : "a constant"};
-  return row->check ? row->check(node) : Refusal();
+  return row ? judge(*row, node) : Refusal{OPTIMA_REASON_OP, "operator", std::string(node.op()), "one of the plugin's table"};
 }
 
 int64_t last_channels(int64_t channels) { return channels <= 4 ? 4 : (channels + 15) / 16 * 16; }

@@ -86,7 +86,7 @@ using Family = std::span<const Lowering>;
 std::span<const Family> families();
 /// All rows, sorted by (domain, op, since_min).
 std::span<const Lowering> all_lowerings();
-/// The row for a node, or null.
+/// The row for a node, or null. Where an operator has several of its version: the first that takes the node, else the first.
 const Lowering* find_lowering(const NodeView& node);
 /// The row as the manifest says it.
 sdk::Op tier_one(const Lowering& row);

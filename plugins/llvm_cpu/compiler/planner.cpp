@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kAlign = 64;
 
 uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
-  return static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(g.dtype(v)) / 8;
+  return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(g.dtype(v)) + 7) / 8;
 }
 
 class Planner : public LowerContext {

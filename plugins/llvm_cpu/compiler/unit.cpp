@@ -85,6 +85,17 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
   return out;
 }
 
+namespace {
+
+/// A constant matrix of codes on its way through DequantizeLinear and Transpose.
+bool is_transposed_matrix(const NodeView& n) {
+  if (n.op() != "Transpose" || !n.domain().empty() || n.in_dims(0).size() != 2 || n.integers("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return false;
+  const auto maker = n.graph.maker(n.input(0));
+  return maker && maker->op() == "DequantizeLinear" && maker->domain().empty() && n.graph.is_constant(maker->input(0));
+}
+
+}  // namespace
+
 Unit unit_around(const NodeView& op) {
   if (op.op() == "QLinearConv" || op.op() == "QLinearMatMul") return unit_of_codes(op);
   Unit u{op, {}, {}, {}, op.output(0), {}};
@@ -93,6 +104,7 @@ Unit unit_around(const NodeView& op) {
     if (in) {
       if (const auto maker = op.graph.maker(in.value)) {
         in.codes = maker->op() == "DequantizeLinear" && maker->domain().empty() ? codes_of(*maker) : std::nullopt;
+        if (k == 1 && op.op() == "MatMul" && is_transposed_matrix(*maker)) in.codes = codes_of(*op.graph.maker(maker->input(0))), in.transposed = in.codes.has_value();
         if (in.codes) u.nodes.push_back(*maker);
       }
     }

@@ -36,6 +36,7 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
 struct UnitInput {
   uint32_t value = OPTIMA_NONE;  ///< what the operator reads; OPTIMA_NONE = absent. Not made when it has codes and they serve everybody
   std::optional<Codes> codes;    ///< of the DequantizeLinear that makes it; with codes->value == value the operator reads them itself
+  bool transposed = false;       ///< the codes are a constant matrix whose Transpose the operator reads
   explicit operator bool() const { return value != OPTIMA_NONE; }
 };
 

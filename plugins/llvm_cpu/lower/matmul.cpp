@@ -5,6 +5,7 @@
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/lower/parts/block_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
 #include "plugins/llvm_cpu/lower/parts/dense.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
@@ -278,9 +279,14 @@ Refusal check_product(const NodeView& n) {
   return {};
 }
 
+bool takes_unit(const Unit& u, const Target& t) { return takes_codes_product(u, t) || takes_block_product(u, t); }
+void lower_unit(const Unit& u, LowerContext& ctx) {
+  if (takes_codes_product(u, ctx.target())) lower_codes_product(u, ctx);
+  else lower_block_product(u, ctx);
+}
+
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
-     lower_codes_product},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit},
     {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
      lower_codes_product},
 };

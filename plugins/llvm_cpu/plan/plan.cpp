@@ -101,12 +101,13 @@ void visit(Io& io, P& plan) {
 
 void check_tensor(const Plan::Tensor& t) {
   const uint64_t bits = optima_dtype_bits(t.dtype);
-  if (bits < 8) corrupt("tensor " + t.name + " has dtype " + std::to_string(t.dtype));
-  uint64_t bytes = bits / 8;
+  if (bits < 8 && bits != 4) corrupt("tensor " + t.name + " has dtype " + std::to_string(t.dtype));
+  uint64_t all = bits;
   for (const int64_t d : t.dims) {
-    if (d < 0 || (d && bytes > kMost / static_cast<uint64_t>(d))) corrupt("tensor " + t.name + " has dim " + std::to_string(d));
-    bytes *= static_cast<uint64_t>(d);
+    if (d < 0 || (d && all > 8 * kMost / static_cast<uint64_t>(d))) corrupt("tensor " + t.name + " has dim " + std::to_string(d));
+    all *= static_cast<uint64_t>(d);
   }
+  const uint64_t bytes = (all + 7) / 8;
   if (bytes != t.bytes && bytes + kSlack != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
 }
 
@@ -166,9 +167,9 @@ void check(const Plan& plan) {
 }  // namespace
 
 uint64_t Plan::Tensor::dense_bytes() const {
-  uint64_t all = optima_dtype_bits(dtype) / 8;
-  for (const int64_t d : dims) all *= static_cast<uint64_t>(d);
-  return all;
+  uint64_t bits = optima_dtype_bits(dtype);
+  for (const int64_t d : dims) bits *= static_cast<uint64_t>(d);
+  return (bits + 7) / 8;
 }
 
 std::string to_bytes(const Plan& plan) {

@@ -286,7 +286,7 @@ void lower_codes_conv(const Unit& u, LowerContext& ctx) {
 }
 
 bool takes_codes_product(const Unit& u, const Target& t) {
-  if (!is_simple(u.inputs[0].codes) || !u.inputs[1].codes || !takes_tail(u, Layout::Plain)) return false;
+  if (!is_simple(u.inputs[0].codes) || !u.inputs[1].codes || u.inputs[1].transposed || !takes_tail(u, Layout::Plain)) return false;
   const GraphView& g = u.op.graph;
   const Dims b = g.dims(stored_value(u.inputs[1])), a = g.dims(stored_value(u.inputs[0]));
   if (b.size() != 2 || a.size() < 2 || g.dims(u.out).size() != a.size()) return false;

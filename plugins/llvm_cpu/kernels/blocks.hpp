@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/kernels: codes with a scale per block, of 4, 8 or 16 bits: quantized and dequantized one by one, and products whose constant matrix
+// is such codes while the other operand is floats. A few rows read the matrix once, at the speed of memory; many rows unpack a panel of it
+// at a time and go on as the product of floats (matmul.hpp).
+#pragma once
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
+namespace k {
+
+/// Elements of [outer][length][inner] and their steps: one for all; one per index of `length` (block 0); or one per block of it, as
+/// [outer][ceil(length / block)][inner].
+struct Blocks {
+  int64_t dtype;   ///< of the codes: U4, I4, U8, I8, U16, I16
+  int64_t single;  ///< one for all
+  int64_t count, length, inner, block;
+};
+struct DequantizeBlocks {
+  static constexpr char entry[] = "k_dequantize_blocks";
+  Blocks of;
+};
+struct QuantizeBlocks {
+  static constexpr char entry[] = "k_quantize_blocks";
+  Blocks of;
+};
+constexpr int64_t kBlocksPiece = 4096;  ///< elements of a unit; even
+
+/// How the codes of a matrix [K][N] lie.
+struct BlockMatrix {
+  int64_t bits, is_signed;  ///< 4 or 8
+  int64_t by_columns;       ///< 1: [N][K], a column after the other, else [K][N]; scales and zero points likewise, K divided by block
+  int64_t block, K, N;      ///< block: along K, all of K at most
+  int64_t has_zeros, zero;  ///< a byte per scale, or this one for all
+};
+/// Few rows; by_columns, block a multiple of VL (of 2 VL with 4 bits), K of block. With 4 bits rows of x are split: even elements, then odd.
+struct BlockRows {
+  static constexpr char entry[] = "k_block_rows";
+  BlockMatrix of;
+  int64_t M, columns;  ///< of a unit
+};
+struct BlockPanels {
+  static constexpr char entry[] = "k_block_panels";
+  static constexpr bool has_tile = true;
+  BlockMatrix of;
+  int64_t M, mr, nb;
+};
+/// Rows of K floats become their even elements, then their odd ones.
+struct SplitPairs {
+  static constexpr char entry[] = "k_split_pairs";
+  int64_t K;
+};
+
+}  // namespace k
+
+#ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+
+namespace k::blocks {
+
+INL int32_t nibble(const void* p, idx i, bool is_signed) {
+  const int32_t v = ((const uint8_t*)p)[i / 2] >> (i % 2 * 4) & 15;
+  return is_signed ? (v ^ 8) - 8 : v;
+}
+INL int32_t code_at(const void* p, idx i, int64_t dtype) {
+  if (dtype == OPTIMA_U4 || dtype == OPTIMA_I4) return nibble(p, i, dtype == OPTIMA_I4);
+  if (dtype == OPTIMA_U8) return ((const uint8_t*)p)[i];
+  if (dtype == OPTIMA_I8) return ((const int8_t*)p)[i];
+  if (dtype == OPTIMA_U16) return ((const uint16_t*)p)[i];
+  return ((const int16_t*)p)[i];
+}
+/// Which step an element has.
+INL idx step_of(const Blocks& b, idx i) {
+  if (b.single) return 0;
+  const idx along = i / b.inner % b.length;
+  return b.block == 0 ? along : (i / b.inner / b.length * cdiv(b.length, b.block) + along / b.block) * b.inner + i % b.inner;
+}
+constexpr INL float lowest(int64_t t) { return t == OPTIMA_I4 ? -8.f : t == OPTIMA_I8 ? -128.f : t == OPTIMA_I16 ? -32768.f : 0.f; }
+constexpr INL float highest(int64_t t) {
+  return t == OPTIMA_U4 ? 15.f : t == OPTIMA_I4 ? 7.f : t == OPTIMA_U8 ? 255.f : t == OPTIMA_I8 ? 127.f : t == OPTIMA_U16 ? 65535.f : 32767.f;
+}
+INL int32_t quantize_one(const Blocks& b, const float* x, const float* scale, const void* zero, idx i) {
+  const idx s = step_of(b, i);
+  float v = __builtin_rintf(x[i] / scale[s]) + (zero ? (float)code_at(zero, s, b.dtype) : 0.f);
+  v = v > lowest(b.dtype) ? v : lowest(b.dtype);  // NaN too
+  return (int32_t)(v < highest(b.dtype) ? v : highest(b.dtype));
+}
+
+INL idx steps_along(const BlockMatrix& m) { return cdiv(m.K, m.block); }
+INL int32_t matrix_code(const BlockMatrix& m, const void* p, idx i) {
+  return m.bits == 4 ? nibble(p, i, m.is_signed) : m.is_signed ? ((const int8_t*)p)[i] : ((const uint8_t*)p)[i];
+}
+INL int32_t zero_of(const BlockMatrix& m, const void* zeros, idx s) {
+  return !m.has_zeros ? (int32_t)m.zero : m.is_signed ? ((const int8_t*)zeros)[s] : ((const uint8_t*)zeros)[s];
+}
+
+typedef uint8_t bytes __attribute__((vector_size(VW)));
+typedef int8_t signed_bytes __attribute__((vector_size(VW)));
+INL ivec wide(const void* p, bool is_signed) {
+  if (is_signed) {
+    signed_bytes b;
+    __builtin_memcpy(&b, p, sizeof b);
+    return __builtin_convertvector(b, ivec);
+  }
+  bytes b;
+  __builtin_memcpy(&b, p, sizeof b);
+  return __builtin_convertvector(b, ivec);
+}
+
+/// Column n of the result, M rows.
+INL void few_rows(const BlockRows& l, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n) {
+  const BlockMatrix& m = l.of;
+  const idx steps = steps_along(m), half = m.K / 2;
+  const char* column = codes + n * m.K * m.bits / 8;
+  vec sum[8];
+  UNROLL for (idx r = 0; r < l.M; r++) sum[r] = vec{};
+  ROLL for (idx s = 0; s < steps; s++) {
+    const int32_t zero = zero_of(m, zeros, n * steps + s);
+    vec part[8];
+    UNROLL for (idx r = 0; r < l.M; r++) part[r] = vec{};
+    if (m.bits == 8) {
+      ROLL for (idx k = s * m.block; k < (s + 1) * m.block; k += VL) {
+        const vec w = __builtin_convertvector(wide(column + k, m.is_signed) - zero, vec);
+        UNROLL for (idx r = 0; r < l.M; r++) part[r] += w * ld(x + r * m.K + k);
+      }
+    } else {
+      ROLL for (idx k = s * m.block / 2; k < (s + 1) * m.block / 2; k += VL) {
+        const ivec both = wide(column + k, false);
+        ivec low = both & 15, high = both >> 4;
+        if (m.is_signed) low = (low ^ 8) - 8, high = (high ^ 8) - 8;
+        const vec even = __builtin_convertvector(low - zero, vec), odd = __builtin_convertvector(high - zero, vec);
+        UNROLL for (idx r = 0; r < l.M; r++) part[r] += even * ld(x + r * m.K + k), part[r] += odd * ld(x + r * m.K + half + k);
+      }
+    }
+    const float scale = scales[n * steps + s];
+    UNROLL for (idx r = 0; r < l.M; r++) sum[r] += part[r] * scale;
+  }
+  UNROLL for (idx r = 0; r < l.M; r++) y[r * m.N + n] = lane_sum(sum[r]);
+}
+
+/// Columns [n0, n0 + cols) as floats: [K][width], 0 behind them.
+INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
+  const idx steps = steps_along(m);
+  ROLL for (idx k = 0; k < m.K; k++) for (idx j = cols; j < width; j++) to[k * width + j] = 0;
+  if (m.by_columns) {
+    ROLL for (idx j = 0; j < cols; j++) ROLL for (idx s = 0; s < steps; s++) {
+      const idx at = (n0 + j) * steps + s, end = imin(m.K, (s + 1) * m.block);
+      const int32_t zero = zero_of(m, zeros, at);
+      const float scale = scales[at];
+      for (idx k = s * m.block; k < end; k++) to[k * width + j] = (float)(matrix_code(m, codes, (n0 + j) * m.K + k) - zero) * scale;
+    }
+    return;
+  }
+  ROLL for (idx k = 0; k < m.K; k++) {
+    const idx s = k / m.block * m.N + n0;
+    for (idx j = 0; j < cols; j++) to[k * width + j] = (float)(matrix_code(m, codes, k * m.N + n0 + j) - zero_of(m, zeros, s + j)) * scales[s + j];
+  }
+}
+
+}  // namespace k::blocks
+
+/// args: codes, scales, zero points (codes of the same type) or null, out. units = pieces of kBlocksPiece.
+TEMPLATE(k_dequantize_blocks, DequantizeBlocks, l) {
+  using namespace k;
+  using namespace k::blocks;
+  ROLL for (idx u = u0; u < u1; u++) ROLL for (idx i = u * kBlocksPiece; i < imin(l.of.count, (u + 1) * kBlocksPiece); i++) {
+    const idx s = step_of(l.of, i);
+    const int32_t zero = args[2] ? code_at(args[2], s, l.of.dtype) : 0;
+    ((float*)args[3])[i] = (float)(code_at(args[0], i, l.of.dtype) - zero) * ((const float*)args[1])[s];
+  }
+}
+
+/// args: x, scales, zero points (codes of the same type) or null, codes. units = pieces of kBlocksPiece.
+TEMPLATE(k_quantize_blocks, QuantizeBlocks, l) {
+  using namespace k;
+  using namespace k::blocks;
+  const float *x = (const float*)args[0], *scales = (const float*)args[1];
+  const bool packed = l.of.dtype == OPTIMA_U4 || l.of.dtype == OPTIMA_I4, halves = l.of.dtype == OPTIMA_U16 || l.of.dtype == OPTIMA_I16;
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx end = imin(l.of.count, (u + 1) * kBlocksPiece);
+    if (packed) {
+      ROLL for (idx i = u * kBlocksPiece; i < end; i += 2) {
+        const int32_t low = quantize_one(l.of, x, scales, args[2], i) & 15, high = i + 1 < end ? quantize_one(l.of, x, scales, args[2], i + 1) & 15 : 0;
+        ((uint8_t*)args[3])[i / 2] = (uint8_t)(low | high << 4);
+      }
+    } else {
+      ROLL for (idx i = u * kBlocksPiece; i < end; i++) {
+        const int32_t v = quantize_one(l.of, x, scales, args[2], i);
+        if (halves) ((uint16_t*)args[3])[i] = (uint16_t)v;
+        else ((uint8_t*)args[3])[i] = (uint8_t)v;
+      }
+    }
+  }
+}
+
+/// args: x, out. units = rows.
+TEMPLATE(k_split_pairs, SplitPairs, l) {
+  ROLL for (int64_t u = u0; u < u1; u++) {
+    const float* __restrict x = (const float*)args[0] + u * l.K;
+    float* __restrict out = (float*)args[1] + u * l.K;
+    for (int64_t i = 0; i < l.K / 2; i++) out[i] = x[2 * i], out[l.K / 2 + i] = x[2 * i + 1];
+  }
+}
+
+/// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = groups of `columns`.
+TEMPLATE(k_block_rows, BlockRows, l) {
+  using namespace k;
+  using namespace k::blocks;
+  const idx end = imin(l.of.N, u1 * l.columns);
+  ROLL for (idx n = u0 * l.columns; n < end; n++) few_rows(l, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n);
+}
+
+/// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = panels of nb vectors of columns. scratch: K * nb * VL floats.
+TEMPLATE(k_block_panels, BlockPanels, l) {
+  using namespace k;
+  using namespace k::blocks;
+  const Matmul s{.mr = l.mr, .nb = l.nb, .mb = l.mr, .b = MatmulB::Packed, .ahead = 0, .epilogue = 0, .act = {Act::None, 0, 0}, .alpha = 1, .M = l.M,
+                 .N = l.of.N, .K = l.of.K, .sam = l.of.K, .sak = 1, .sbk = 0, .sbn = 1, .scm = l.of.N, .b1 = 1, .sa0 = 0, .sa1 = 0, .sb0 = 0, .sb1 = 0,
+                 .sc0 = 0, .sc1 = 0};
+  const idx width = l.nb * VL, blocks = cdiv(l.of.N, VL), panels = cdiv(blocks, l.nb), tail = l.of.N - (blocks - 1) * VL;
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx n0 = u * width;
+    const matmul::Place at{(const float*)args[0], nullptr, nullptr, nullptr, nullptr, (float*)args[4] + n0};
+    float* panel = (float*)scratch;
+    const auto group = [&](idx nb, idx lanes) __attribute__((always_inline)) {
+      unpack(l.of, args[1], (const float*)args[2], args[3], n0, (nb - 1) * VL + lanes, nb * VL, panel);
+      const idx even = l.M / l.mr * l.mr;
+      ROLL for (idx m = 0; m < even; m += l.mr) matmul::tile(l.mr, nb, lanes, s, panel, nb * VL, at, m, false);
+      if (l.M % l.mr) matmul::tile(l.M % l.mr, nb, lanes, s, panel, nb * VL, at, even, false);
+    };
+    if (u < panels - 1) group(l.nb, VL);
+    else group(blocks - (panels - 1) * l.nb, tail);
+  }
+}
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/lower: see block_product.hpp.
+#include "plugins/llvm_cpu/lower/parts/block_product.hpp"
+
+#include <algorithm>
+
+#include "plugins/llvm_cpu/kernels/blocks.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr int64_t kFewRows = 8, kManyRows = 64;
+
+bool is_packed(int32_t dtype) { return dtype == OPTIMA_U4 || dtype == OPTIMA_I4; }
+
+/// The matrix that the codes stand for, without its zero points.
+k::BlockMatrix matrix_of(const Unit& u) {
+  const UnitInput& in = u.inputs[1];
+  const Dims dims = u.op.graph.dims(in.codes->value);
+  const int64_t K = dims[in.transposed ? 1 : 0], N = dims[in.transposed ? 0 : 1];
+  const int32_t type = in.codes->dtype;
+  return {.bits = is_packed(type) ? 4 : 8, .is_signed = type == OPTIMA_I4 || type == OPTIMA_I8, .by_columns = in.transposed,
+          .block = in.codes->block ? std::min(in.codes->block, K) : K, .K = K, .N = N, .has_zeros = 0, .zero = 0};
+}
+
+/// A number per block, as the kernel reads them. One for all is written out.
+template <class T, class V>
+std::vector<T> per_block(const std::vector<V>& given, const k::BlockMatrix& m) {
+  const auto wanted = static_cast<size_t>(m.N * divide_up(m.K, m.block));
+  if (given.size() == 1) return std::vector<T>(wanted, static_cast<T>(given[0]));
+  return {given.begin(), given.end()};
+}
+
+Operand zeros_of(const Codes& codes, k::BlockMatrix& m, LowerContext& ctx) {
+  const auto first = codes.zero.front();
+  m.zero = first;
+  if (std::all_of(codes.zero.begin(), codes.zero.end(), [&](int32_t z) { return z == first; })) return LowerContext::null();
+  m.zero = 0, m.has_zeros = 1;
+  return ctx.bytes(raw_bytes(per_block<int8_t>(codes.zero, m)));
+}
+
+/// Rows of x as k_block_rows reads them.
+Operand pairs_of(const Operand& x, int64_t M, int64_t K, LowerContext& ctx) {
+  Operand split = ctx.temporary(static_cast<uint64_t>(M * K) * sizeof(float)), to = split;
+  to.written = true;
+  Op op;
+  op.kernel = k::SplitPairs{.K = K};
+  op.args = {x, to}, op.units = M, op.work = M * K, op.label = "split pairs";
+  ctx.emit(std::move(op));
+  return split;
+}
+
+}  // namespace
+
+bool takes_block_product(const Unit& u, const Target&) {
+  if (u.op.op() != "MatMul" || u.inputs[0].codes || !u.tail.empty() || u.output || !u.inputs[1].codes) return false;
+  const Codes& c = *u.inputs[1].codes;
+  const GraphView& g = u.op.graph;
+  if ((!is_packed(c.dtype) && c.dtype != OPTIMA_I8 && c.dtype != OPTIMA_U8) || !g.bytes(c.value) || u.op.in_dims(0).size() < 2) return false;
+  const Dims dims = g.dims(c.value);
+  if (dims.size() != 2 || count(dims) == 0 || count(g.dims(u.out)) == 0) return false;
+  if (is_packed(c.dtype) && dims[1] % 2 != 0) return false;  // rows are whole bytes
+  const int along_K = u.inputs[1].transposed ? 1 : 0;
+  // Many rows are faster with floats packed once; at 4 bits their memory would be eight times that of the codes.
+  if (!is_packed(c.dtype) && count(u.op.in_dims(0)) / std::max<int64_t>(1, dims[static_cast<size_t>(along_K)]) > kManyRows) return false;
+  if (c.block) return c.axis == along_K && static_cast<int64_t>(c.scale.size()) == count(dims) / dims[static_cast<size_t>(along_K)] * divide_up(dims[static_cast<size_t>(along_K)], c.block);
+  return c.is_scalar() || (c.axis == 1 - along_K && static_cast<int64_t>(c.scale.size()) == dims[static_cast<size_t>(1 - along_K)]);
+}
+
+void lower_block_product(const Unit& u, LowerContext& ctx) {
+  const Codes& codes = *u.inputs[1].codes;
+  const Target& t = ctx.target();
+  k::BlockMatrix m = matrix_of(u);
+  const Operand zeros = zeros_of(codes, m, ctx), scales = ctx.bytes(raw_bytes(per_block<float>(codes.scale, m)));
+  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, run = m.bits == 4 ? 2 * vl : vl;
+  Operand x = ctx.read(u.inputs[0].value);
+  Op op;
+  if (M <= kFewRows && m.by_columns && m.block % run == 0 && m.K % m.block == 0) {
+    if (m.bits == 4) x = pairs_of(x, M, m.K, ctx);
+    const int64_t columns = std::max<int64_t>(1, (16 << 10) / m.K);
+    op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns};
+    op.units = divide_up(m.N, columns);
+  } else {
+    const int64_t nb = std::min<int64_t>(3, divide_up(m.N, vl)), mr = std::min<int64_t>(M, t.registers >= 32 ? 8 : 4);
+    const k::BlockPanels panels{.of = m, .M = M, .mr = mr, .nb = nb};
+    op.kernel = panels;
+    op.units = divide_up(divide_up(m.N, vl), nb);
+    op.scratch_per_thread = static_cast<uint64_t>(m.K * nb * vl) * sizeof(float);
+  }
+  op.args = {x, ctx.packed(codes.value, {}), scales, zeros, ctx.write(u.out)};
+  op.work = (M + 2) * m.N * m.K;
+  op.label = "product int" + std::to_string(m.bits) + " weights " + std::to_string(M) + "x" + std::to_string(m.K) + "x" + std::to_string(m.N);
+  ctx.emit(std::move(op));
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes with a scale per block, of 4, 8 and 16 bits, and products with matrices of them, through both halves of the plugin.
+#include "tests/unit/llvm_cpu/net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+std::string noise(int64_t bytes) {
+  std::string out;
+  for (int64_t i = 0; i < bytes; ++i) out += static_cast<char>(i * 89 + i / 7);
+  return out;
+}
+uint32_t codes(Net& net, const Dims& dims, int32_t dtype) {
+  const std::string all = noise(count(dims) * optima_dtype_bits(dtype) / 8);
+  return net.constant<char>(dims, {all.begin(), all.end()}, dtype);
+}
+
+struct Matrix {
+  int64_t K, N, block;  ///< block 0: a scale per column
+  int32_t dtype;
+  bool by_columns, zeros;
+};
+/// W [K, N]: dequantized codes, transposed where they lie by columns.
+uint32_t weights(Net& net, const Matrix& m) {
+  const Dims dims = m.by_columns ? Dims{m.N, m.K} : Dims{m.K, m.N};
+  Dims scales = dims;
+  scales[m.by_columns ? 1 : 0] = (m.K + m.block - 1) / std::max<int64_t>(1, m.block);
+  if (m.block == 0) scales = {m.N};
+  const int64_t axis = m.by_columns == (m.block > 0) ? 1 : 0;
+  std::vector<uint32_t> in{codes(net, dims, m.dtype), net.weights(scales, 0.01f, 0.05f)};
+  if (m.zeros) in.push_back(codes(net, scales, m.dtype));
+  std::vector<optima::image::Attr> attrs{Net::integer("axis", axis)};
+  if (m.block) attrs.push_back(Net::integer("block_size", m.block));
+  const uint32_t w = net.node("DequantizeLinear", 21, in, dims, attrs);
+  return m.by_columns ? net.node("Transpose", 21, {w}, {m.K, m.N}, {Net::ints("perm", {1, 0})}) : w;
+}
+
+bool has_kernel(const Compiled& c, std::string_view stem) {
+  return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.starts_with(stem); });
+}
+
+}  // namespace
+
+TEST_CASE("codes of 4 and 16 bits and of blocks become floats") {
+  Bench bench;
+  Net net;
+  for (const int32_t type : {OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8, OPTIMA_U16, OPTIMA_I16}) {
+    const auto add = [&](const Dims& dims, const Dims& scales, std::vector<optima::image::Attr> attrs) {
+      const uint32_t x = codes(net, dims, type), s = net.weights(scales, 0.01f, 0.05f);
+      net.output(net.node("DequantizeLinear", 21, {x, s, codes(net, scales.empty() ? Dims{2} : scales, type)}, dims, attrs));
+      net.output(net.node("DequantizeLinear", 21, {x, s}, dims, attrs));
+    };
+    add({3, 10, 4}, {3, 4, 4}, {Net::integer("axis", 1), Net::integer("block_size", 3)});
+    add({3, 10, 4}, {4}, {Net::integer("axis", -1)});
+    add({70, 100}, {70, 4}, {Net::integer("axis", 1), Net::integer("block_size", 32)});
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("floats become codes of 4 and 16 bits and of blocks") {
+  Bench bench;
+  Net net;
+  for (const int32_t type : {OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8, OPTIMA_U16, OPTIMA_I16}) {
+    const uint32_t x = net.input({6, 40});
+    const auto add = [&](const Dims& scales, std::vector<optima::image::Attr> attrs) {
+      net.output(net.node("QuantizeLinear", 21, {x, net.weights(scales, 0.01f, 0.05f), codes(net, scales, type)}, {6, 40}, attrs, type));
+    };
+    add({6, 3}, {Net::integer("axis", 1), Net::integer("block_size", 16)});
+    add({6}, {Net::integer("axis", 0)});
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("products with matrices of codes, few rows and many, whatever the blocks") {
+  Bench bench;
+  for (const int32_t type : {OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8}) {
+    CAPTURE(type);
+    Net net;
+    for (const bool by_columns : {true, false})
+      for (const bool zeros : {true, false})
+        for (const auto& [K, N, block] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{128, 50, 32}, {96, 20, 16}, {70, 34, 32}, {64, 48, 0}})
+          for (const int64_t M : {1, 3, 8, 20}) net.output(net.node("MatMul", 13, {net.input({1, M, K}), weights(net, {K, N, block, type, by_columns, zeros})}, {1, M, N}));
+    matches_reference(bench, net);
+  }
+}
+
+TEST_CASE("a matrix of 4 bits stays codes in the package, and is read as it lies where rows are few") {
+  Bench bench;
+  for (const int64_t M : {1, 8, 9}) {
+    Net net;
+    net.output(net.node("MatMul", 13, {net.input({M, 128}), weights(net, {128, 64, 32, OPTIMA_U4, true, true})}, {M, 64}));
+    const auto c = compile(bench, net);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(has_kernel(*c, "block_rows") == (M <= 8));
+    CHECK(has_kernel(*c, "block_panels") == (M > 8));
+    for (const auto& [name, bytes] : c->sink.files) CHECK_MESSAGE((!name.ends_with(".constants") || bytes.size() < 128 * 64 / 2), name);
+  }
+}
