@@ -5,7 +5,7 @@
 namespace optima::llvm_cpu {
 
 std::optional<sdk::Door> blocked_door(const GraphView& graph, uint32_t value, const Target& target) {
-  if (graph.value(value).kind != OPTIMA_KIND_TENSOR || graph.dtype(value) != OPTIMA_F32 || !graph.is_static(value)) return std::nullopt;
+  if (graph.value(value).kind != OPTIMA_KIND_TENSOR || graph.stored_dtype(value) != OPTIMA_F32 || !graph.is_static(value)) return std::nullopt;
   const Dims dims = graph.dims(value);
   const int64_t vl = target.vector_width;
   if (dims.size() < 3 || dims.size() > 5 || count(dims) == 0 || dims[1] < vl) return std::nullopt;

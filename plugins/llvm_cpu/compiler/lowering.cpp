@@ -18,14 +18,17 @@ size_t last_set(const std::array<Types, 4>& types) {
   return last;
 }
 
+/// Where a row takes f32 it takes the 16-bit floats: GraphView::dtype() shows them to the lowerings as f32.
+Types with_halves(Types of_row) { return of_row & kFloat ? of_row | types(OPTIMA_F16, OPTIMA_BF16) : of_row; }
+
 }  // namespace
 
 sdk::Op tier_one(const Lowering& row) {
   sdk::Op op;
   op.domain = row.domain, op.name = row.op;
   op.since_min = row.since_min, op.since_max = row.since_max;
-  std::copy(row.in.begin(), row.in.end(), op.in.begin());
-  std::copy(row.out.begin(), row.out.end(), op.out.begin());
+  std::transform(row.in.begin(), row.in.end(), op.in.begin(), with_halves);
+  std::transform(row.out.begin(), row.out.end(), op.out.begin(), with_halves);
   op.ranks[0] = {row.rank_min, row.rank_max};
   // Floats may come through a DequantizeLinear of a constant, which the note cannot tell: judge() looks.
   for (uint32_t k = 0; k < 32; ++k)
@@ -80,7 +83,7 @@ Refusal judge(const NodeView& node) {
 int64_t last_channels(int64_t channels) { return channels <= 4 ? 4 : (channels + 15) / 16 * 16; }
 
 int64_t elements(const Dims& dims, Layout layout, const Target& target) {
-  if (layout == Layout::Plain) return count(dims);
+  if (layout == Layout::Plain || layout == Layout::Narrow) return count(dims);
   Dims padded = dims;
   if (layout == Layout::Last) return dims[1] ? count(dims) / dims[1] * last_channels(dims[1]) : 0;
   padded[1] = (dims[1] + target.vector_width - 1) / target.vector_width * target.vector_width;

@@ -31,11 +31,15 @@ struct Refusal {
   explicit operator bool() const { return reason != 0; }
 };
 
+/// What multiplies pairs of bf16 faster than f32 is multiplied: nothing, vdpbf16ps, or a matrix unit (AMX-BF16).
+enum class Bf16 : uint8_t { None, Dots, Tiles };
+
 /// What the kernels are built for.
 struct Target {
   std::string triple, cpu, features;
   int64_t vector_width = 16;  ///< VL: floats per vector
   int64_t registers = 32;     ///< vector registers
+  Bf16 bf16 = Bf16::None;     ///< how products of bf16 are computed
   int64_t threads = 1;        ///< for cost estimates only: results never depend on it
   k::Dot dot = k::Dot::Pairs;  ///< how it multiplies bytes
   bool amx = false;            ///< it has AMX tiles of bytes
@@ -73,6 +77,8 @@ struct Lowering {
   /// the nodes are lowered one by one, in floats. Both null: the operator has no kernel on codes.
   bool (*takes_unit)(const Unit&, const Target&) = nullptr;
   void (*lower_unit)(const Unit&, LowerContext&) = nullptr;
+  /// Reads input 0 as bf16 (Layout::Narrow, or rounding by itself), which spares rounding it to bf16 before. Null: never.
+  bool (*multiplies_bf16)(const NodeView&, const Target&) = nullptr;
   /// lower_late can make output 0 in whatever layout its first reader wants, at that time: a node on its own is not lowered before.
   bool (*is_late)(const NodeView&, const Target&) = nullptr;
   void (*lower_late)(const NodeView&, Layout, LowerContext&) = nullptr;
@@ -113,6 +119,10 @@ class LowerContext {
   virtual Operand write(uint32_t value, Layout layout = Layout::Plain) = 0;
   /// `out` is the same bytes as `in`, both plain (Reshape and the like): no op.
   virtual void alias(uint32_t out, uint32_t in) = 0;
+  /// A value of bf16 that only kernels read which round it by themselves (Lowering::multiplies_bf16).
+  virtual bool rounded_by_readers(uint32_t value) const = 0;
+  /// `out` is `in` in whatever layouts there are: no op.
+  virtual void rename(uint32_t out, uint32_t in) = 0;
   /// A constant of the graph, rearranged at load. scale: Operand of bytes(), one float per output channel.
   virtual Operand packed(uint32_t constant, const Pack& pack, const Operand* scale = nullptr) = 0;
   /// A constant that the compiler computed (tables, folded bias). Equal contents are stored once.

@@ -6,6 +6,7 @@
 
 #include "optima/plugin/graph.hpp"
 #include "plugins/llvm_cpu/compiler/unit.hpp"
+#include "plugins/llvm_cpu/plan/half.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -74,10 +75,18 @@ std::optional<std::vector<int64_t>> GraphView::integers(uint32_t v) const {
   return std::nullopt;
 }
 
+std::optional<std::vector<float>> floats_of(std::string_view bytes, int32_t dtype) {
+  if (dtype == OPTIMA_F32) return widened<float, float>(bytes);
+  if (!is_half(dtype)) return std::nullopt;
+  std::vector<float> out;
+  for (const uint16_t bits : widened<uint16_t, uint16_t>(bytes)) out.push_back(dtype == OPTIMA_F16 ? from_f16(bits) : from_bf16(bits));
+  return out;
+}
+
 std::optional<std::vector<float>> GraphView::floats(uint32_t v) const {
   if (dtype(v) != OPTIMA_F32) return std::nullopt;
   const auto all = bytes(v);
-  return all ? std::optional(widened<float, float>(*all)) : dequantized(v);
+  return all ? floats_of(*all, stored_dtype(v)) : dequantized(v);
 }
 
 namespace {

@@ -18,7 +18,13 @@ int64_t count(const Dims& dims);
 /// "[1,3,224,224]"
 std::string to_text(const Dims& dims);
 
+/// F16 or BF16.
+constexpr bool is_half(int32_t dtype) { return dtype == OPTIMA_F16 || dtype == OPTIMA_BF16; }
+
 struct NodeView;
+
+/// Elements of type F32, F16 or BF16, or nothing.
+std::optional<std::vector<float>> floats_of(std::string_view bytes, int32_t dtype);
 
 /// The graph behind the node views. Values are named by their index in the image.
 struct GraphView {
@@ -27,12 +33,15 @@ struct GraphView {
   const optima_value& value(uint32_t v) const { return *optima_get_value(image(), v); }
   /// Requires a ranked value; unknown dims are -1.
   Dims dims(uint32_t v) const;
-  int32_t dtype(uint32_t v) const { return value(v).dtype; }
+  /// As the graph says.
+  int32_t stored_dtype(uint32_t v) const { return value(v).dtype; }
+  /// What elements are computed and kept in between the steps: F32 for the 16-bit floats, else what the graph says.
+  int32_t dtype(uint32_t v) const { return is_half(stored_dtype(v)) ? OPTIMA_F32 : stored_dtype(v); }
   std::string_view name(uint32_t v) const;
   bool is_constant(uint32_t v) const { return value(v).constant != OPTIMA_NONE; }
   /// The bytes of a constant, or nothing: computed, or not mapped (check without the weights).
   std::optional<std::string_view> bytes(uint32_t v) const;
-  /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT, or what a DequantizeLinear makes of constants), or nothing.
+  /// The elements of a constant of type INT64 or INT32 (floats: of type FLOAT, FLOAT16 or BFLOAT16, or what a DequantizeLinear makes of constants), or nothing.
   std::optional<std::vector<int64_t>> integers(uint32_t v) const;
   std::optional<std::vector<float>> floats(uint32_t v) const;
   std::optional<std::vector<float>> dequantized(uint32_t v) const;

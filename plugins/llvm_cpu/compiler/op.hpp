@@ -25,7 +25,8 @@ namespace optima::llvm_cpu {
 /// How a value lies in memory. Plain: row-major as ONNX counts. Blocked: rank 3 to 5 only, [N][ceil(C / VL)][spatial...][VL]
 /// with VL = Target::vector_width; lanes past the last channel hold anything, NaN included. Last: rank 3 to 5, channels last,
 /// [N][spatial...][LowerContext::pixel()]; elements past the last channel hold anything; 8-bit codes as as_last() has them.
-enum class Layout : uint8_t { Plain, Blocked, Last };
+/// Narrow: 16-bit floats only, plain, in the graph's own type, as callers have them and products of bf16 read them; in the other layouts they are f32.
+enum class Layout : uint8_t { Plain, Blocked, Last, Narrow };
 
 /// The words of a template's literals. Does not compile for a struct with padding.
 template <class Literals>
@@ -38,6 +39,7 @@ struct KernelSpec {
   std::string entry;              ///< "k_conv"
   std::vector<int64_t> literals;  ///< the bytes of the template's struct of literals
   std::string expression{};       ///< of element-wise chains (define_expression in codegen/expression.hpp); else empty
+  bool in_tiles = false;          ///< runs on a matrix unit, which a machine may hide and a process has to ask for
   bool has_tile = false;          ///< its speed hangs on accumulators in registers: the family retries with LowerContext::is_bad
 
   KernelSpec() = default;
@@ -49,22 +51,26 @@ struct KernelSpec {
     const auto words = words_of(of);
     literals.assign(words.begin(), words.end());
     has_tile = requires { Literals::has_tile; };
+    if constexpr (requires { of.tiles; }) in_tiles = of.tiles != 0;
   }
   bool operator==(const KernelSpec&) const = default;
 };
 
-/// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is float, that of Codes and
-/// CodePairs signed bytes.
+/// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is floats of one of three types, that of
+/// Codes and CodePairs signed bytes.
 struct Pack {
   enum Kind : uint8_t {
-    None,       ///< the bytes as they are, any element type
+    None,       ///< as they are
     Dense,      ///< per group [oc group][ic block][kd][kh][ic in block][kw][oc_blocks][VL], short last group; pads with 0
     Winograd,   ///< per position of F(tile x tile, 3x3), oc_blocks as in Dense: U = G g G'
     Channels,   ///< [ceil(oc / VL)][kh * kw][VL]: depthwise weights; with kh = kw = 1 a padded bias
     Codes,      ///< of signed bytes: [oc group][kd][kh][quads][oc_blocks][VL][4], short last group: quads of a run [kw][in_block]; pads with 0
     CodePairs,  ///< the same for Dot::Pairs: [oc group][kd][kh][quads][bytes 0 and 2, bytes 1 and 3][oc_blocks][VL][2], 16 bits each
+    Pairs,      ///< Dense, but bf16 and two inputs side by side: [oc group][kh][kw][ceil(ic / 2)][oc_blocks][VL][2]
   };
+  enum Source : uint8_t { F32, F16, BF16 };
   Kind kind = None;
+  Source source = F32;    ///< with None, 16-bit floats become f32; F32 then stands for any type that stays as it is
   int64_t vector_width = 1;
   int64_t oc_blocks = 1;  ///< OCB: blocks of VL outputs per group of rows
   int64_t in_block = 1;   ///< inputs per block: VL for blocked activations, 1 for planar ones; of codes the bytes of a tap, at least ic

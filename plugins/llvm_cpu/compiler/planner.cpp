@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t kAlign = 64;
 
 uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
-  return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(g.dtype(v)) + 7) / 8;
+  const int32_t dtype = layout == Layout::Narrow ? g.stored_dtype(v) : g.dtype(v);
+  return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(dtype) + 7) / 8;
 }
 
 class Planner : public LowerContext {
@@ -28,6 +29,7 @@ class Planner : public LowerContext {
   Draft run() {
     const std::vector<Group> groups = group_nodes(graph_, target_);
     in_place_ = concats_in_place(groups, graph_, target_);
+    find_rounded();
     take_inputs();
     for (const Group& g : groups) {
       group_ = &g;
@@ -80,6 +82,14 @@ class Planner : public LowerContext {
     made_[{out, Layout::Plain}] = read(in, Layout::Plain);
   }
 
+  bool rounded_by_readers(uint32_t value) const override { return rounded_.count(value) != 0; }
+
+  void rename(uint32_t out, uint32_t in) override {
+    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last})
+      if (const auto at = made_.find({in, l}); at != made_.end()) made_[{out, l}] = at->second;
+    if (!made_.count({out, layout(out)})) alias(out, in);
+  }
+
   Operand packed(uint32_t value, const Pack& pack, const Operand* scale) override {
     if (!graph_.is_constant(value)) {
       const auto floats = graph_.dequantized(value);
@@ -90,6 +100,8 @@ class Planner : public LowerContext {
     }
     Operand o;
     o.kind = Operand::Weight, o.index = graph_.value(value).constant, o.pack = pack;
+    const int32_t stored = graph_.stored_dtype(value);
+    o.pack.source = stored == OPTIMA_F16 ? Pack::F16 : stored == OPTIMA_BF16 ? Pack::BF16 : Pack::F32;
     if (scale) o.scale = scale->index;
     return o;
   }
@@ -163,11 +175,28 @@ class Planner : public LowerContext {
     }
   }
 
-  Layout outside(uint32_t value) const { return options_.blocked_outside.count(value) ? Layout::Blocked : Layout::Plain; }
+  Layout outside(uint32_t value) const {
+    if (is_half(graph_.stored_dtype(value))) return Layout::Narrow;
+    return options_.blocked_outside.count(value) ? Layout::Blocked : Layout::Plain;
+  }
+
+  /// Values of bf16 that nobody reads but products that round them by themselves.
+  void find_rounded() {
+    std::set<uint32_t> others;
+    for (uint32_t k = 0; k < entry_.outputs.count; ++k) others.insert(*optima_get_index(graph_.image(), entry_.outputs.first + k));
+    for (uint32_t i = 0; i < entry_.nodes.count; ++i) {
+      const NodeView n{graph_, optima_get_node(graph_.image(), entry_.nodes.first + i)};
+      const Lowering& row = *find_lowering(n);
+      const bool rounds = row.multiplies_bf16 && row.multiplies_bf16(n, target_);
+      for (uint32_t k = 0; k < n.input_count(); ++k)
+        if (n.has_input(k)) (rounds && k == 0 ? rounded_ : others).insert(n.input(k));
+    }
+    for (const uint32_t v : others) rounded_.erase(v);
+  }
 
   /// As the caller has it: kernels read past a blocked one.
   Plan::Tensor tensor_outside(uint32_t value, uint64_t size) const {
-    Plan::Tensor t{std::string(graph_.name(value)), graph_.dtype(value), graph_.dims(value), size};
+    Plan::Tensor t{std::string(graph_.name(value)), graph_.stored_dtype(value), graph_.dims(value), size};
     if (outside(value) == Layout::Blocked) t.dims = blocked_dims(t.dims, target_), t.bytes += kSlack;
     return t;
   }
@@ -199,6 +228,11 @@ class Planner : public LowerContext {
   Operand read_constant(uint32_t value, Layout layout) {
     const Dims dims = graph_.dims(value);
     if (layout == Layout::Last) return convert_last(value, layout);
+    if (layout == Layout::Narrow) {
+      Operand as_it_is = packed(value, {}, nullptr);
+      as_it_is.pack.source = Pack::F32;
+      return made_[{value, layout}] = as_it_is;
+    }
     if (layout == Layout::Plain) return made_[{value, layout}] = packed(value, {}, nullptr);
     Pack p;
     p.kind = Pack::Channels, p.vector_width = target_.vector_width;
@@ -228,7 +262,31 @@ class Planner : public LowerContext {
     return made_[{value, layout}];
   }
 
+  /// Between f32 and the graph's 16-bit floats.
+  Operand convert_half(uint32_t value, Layout layout) {
+    const bool narrow = layout == Layout::Narrow;
+    const auto source = made_.find({value, Layout::Narrow});
+    if (!narrow && source == made_.end()) fail("is read before it is made", value);
+    const Operand from = narrow ? read(value, Layout::Plain) : source->second;
+    Operand to = fresh(value, layout);
+    made_[{value, layout}] = to;
+    to.written = true;
+    Op op;
+    const int64_t bf16 = graph_.stored_dtype(value) == OPTIMA_BF16, elements = count(graph_.dims(value));
+    if (narrow) op.kernel = k::Narrow{.bf16 = bf16, .count = elements};
+    else op.kernel = k::Widen{.bf16 = bf16, .count = elements};
+    op.args = {from, to};
+    op.units = (elements + k::kCopyPiece - 1) / k::kCopyPiece;
+    op.work = elements;
+    op.label = std::string(narrow ? "to " : "from ") + (bf16 ? "bf16" : "f16");
+    emit(std::move(op));
+    return made_[{value, layout}];
+  }
+
   Operand convert(uint32_t value, Layout layout) {
+    const bool only_narrow = made_.count({value, Layout::Narrow}) && !made_.count({value, this->layout(value)});
+    if (layout == Layout::Narrow || (layout == Layout::Plain && only_narrow)) return convert_half(value, layout);
+    if (only_narrow) convert_half(value, Layout::Plain);
     if (layout == Layout::Last || (layout == Layout::Plain && !made_.count({value, Layout::Blocked}) && made_.count({value, Layout::Last})))
       return convert_last(value, layout);
     if (layout == Layout::Blocked && made_.count({value, Layout::Last}) && !made_.count({value, Layout::Plain})) convert_last(value, Layout::Plain);
@@ -380,6 +438,7 @@ class Planner : public LowerContext {
   const PlannerOptions& options_;
   const optima_image_graph& entry_;
   const Group* group_ = nullptr;
+  std::set<uint32_t> rounded_;                     // see rounded_by_readers()
   uint32_t giving_ = OPTIMA_NONE;  // the output that is being given
   std::vector<Buffer> buffers_;
   std::vector<uint64_t> offsets_;  // in the arena

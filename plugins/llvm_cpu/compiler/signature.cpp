@@ -32,7 +32,7 @@ Refusal check_operand(const GraphView& g, uint32_t value, const std::string& wha
   const optima_constant& c = *optima_get_constant(g.image(), g.value(value).constant);
   int64_t elements = 1;
   for (uint32_t d = 0; d < c.dims.count; ++d) elements *= *optima_get_int(g.image(), c.dims.first + d);
-  if (c.dtype == g.dtype(value) && elements == count(dims)) return {};
+  if (c.dtype == g.stored_dtype(value) && elements == count(dims)) return {};
   return {OPTIMA_REASON_OTHER, what, "said to be " + to_text(dims), "as its constant, of " + std::to_string(elements) + " elements of dtype " + std::to_string(c.dtype)};
 }
 

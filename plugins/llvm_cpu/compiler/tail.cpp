@@ -90,6 +90,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
     normalisations.push_back(n);
     return 1;
   }
+  if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here
   if (act.kind == k::Act::None && is_gate(next, current)) {
     const Activation a = *activation_of(n);
     act = {a.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish, a.lo, a.hi};

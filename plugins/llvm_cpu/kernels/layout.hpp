@@ -19,6 +19,15 @@ struct CopyBytes {
   static constexpr char entry[] = "k_copy_bytes";
   int64_t bytes;
 };
+/// 16-bit floats of which there are `count`, f16 or bf16, to f32 and back.
+struct Widen {
+  static constexpr char entry[] = "k_widen";
+  int64_t bf16, count;
+};
+struct Narrow {
+  static constexpr char entry[] = "k_narrow";
+  int64_t bf16, count;
+};
 struct JoinChannels {
   static constexpr char entry[] = "k_join_channels";
   int64_t C, at, P, whole_image;
@@ -36,6 +45,7 @@ struct FromLast {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/half.hpp"
 #include "plugins/llvm_cpu/kernels/parts/turn.hpp"
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
@@ -147,6 +157,46 @@ TEMPLATE(k_from_last, FromLast, l) {
 TEMPLATE(k_copy_bytes, CopyBytes, l) {
   const int64_t from = u0 * k::kCopyPiece, to = u1 * k::kCopyPiece < l.bytes ? u1 * k::kCopyPiece : l.bytes;
   __builtin_memcpy((char*)args[1] + from, (const char*)args[0] + from, (size_t)(to - from));
+}
+
+namespace k {
+
+/// f(first element, elements up to VL) for pieces [u0, u1) of kCopyPiece elements of `count`.
+template <class F>
+INL void pieces(idx count, idx u0, idx u1, F f) {
+  const idx end = imin(count, u1 * kCopyPiece), even = end / VL * VL;
+  ROLL for (idx i = u0 * kCopyPiece; i < even; i += VL) f(i, VL);
+  if (even < end) f(even, end - even);
+}
+
+}  // namespace k
+
+/// args: 16-bit floats, f32; units = pieces of kCopyPiece elements of `count`.
+TEMPLATE(k_widen, Widen, l) {
+  using namespace k;
+  const uint16_t* in = (const uint16_t*)args[0];
+  float* out = (float*)args[1];
+  pieces(l.count, u0, u1, [&](idx i, idx n) __attribute__((always_inline)) {
+    if (n == VL) return st(out + i, widened(ld_words(in + i), l.bf16));
+    words v = {};
+    ROLL for (idx j = 0; j < n; j++) v[j] = in[i + j];
+    const vec wide = widened(v, l.bf16);
+    ROLL for (idx j = 0; j < n; j++) out[i + j] = wide[j];
+  });
+}
+
+/// args: f32, 16-bit floats; units as above.
+TEMPLATE(k_narrow, Narrow, l) {
+  using namespace k;
+  const float* in = (const float*)args[0];
+  uint16_t* out = (uint16_t*)args[1];
+  pieces(l.count, u0, u1, [&](idx i, idx n) __attribute__((always_inline)) {
+    if (n == VL) return st_words(out + i, narrowed(ld(in + i), l.bf16));
+    vec v = {};
+    ROLL for (idx j = 0; j < n; j++) v[j] = in[i + j];
+    const words narrow = narrowed(v, l.bf16);
+    ROLL for (idx j = 0; j < n; j++) out[i + j] = narrow[j];
+  });
 }
 
 /// A blocked tensor becomes channels [at, at + C) of a wider one: args part, whole; the whole's other lanes stay. units =

@@ -11,6 +11,7 @@
 #include "plugins/llvm_cpu/kernels/winograd.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/parts/pairs.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
 
@@ -171,6 +172,52 @@ void lower_direct(Layer& l, const Folded& folded) {
   emit(l, spec(t), l.ctx.read(l.in, planar ? Layout::Plain : Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, ib), folded, std::move(op));
 }
 
+/// Images in one group of channels, in whole steps; dots are worth it where Winograd is no rival.
+bool convolves_pairs(const NodeView& n, const Target& t) {
+  if (!are_pairs(n, t) || n.in_dims(0).size() != 4 || n.integer("group", 1) != 1) return false;
+  const Dims weights = n.in_dims(1);
+  return weights[1] % 32 == 0 && weights[0] >= 16 && (t.bf16 == Bf16::Tiles || weights[2] * weights[3] == 1);
+}
+
+/// The input in bf16, channels last, with the borders that windows reach.
+Operand bordered(const Layer& l, int64_t height, int64_t width) {
+  const Window& w = l.w;
+  const Operand from = l.ctx.read(l.in, Layout::Blocked);
+  Operand to = l.ctx.temporary(static_cast<uint64_t>(w.batch * height * width * w.channels) * 2);
+  Op op;
+  op.kernel = k::ToPairs{.C = w.channels, .H = w.in[1], .W = w.in[2], .PT = w.begin[1], .PL = w.begin[2], .HP = height, .WP = width};
+  to.written = true;
+  op.args = {from, to};
+  op.units = w.batch * height;
+  op.work = w.batch * height * width * w.channels;
+  op.label = "to bf16, channels last";
+  l.ctx.emit(std::move(op));
+  to.written = false;
+  return to;
+}
+
+void lower_pairs(Layer& l, const Folded& folded) {
+  const Window& w = l.w;
+  const int64_t height = std::max(w.begin[1] + w.in[1], (w.out[1] - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1);
+  const int64_t width = std::max(w.begin[2] + w.in[2], (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1);
+  const bool one_line = width == w.out[2] && w.stride[1] == 1 && w.kernel[2] == 1;
+  const int64_t pixels = w.out_pixels(), row = width * w.channels;
+  const k::Pairs shape{.tiles = 0, .OCB = 0, .images = w.batch, .lines = one_line ? 1 : w.out[1], .rows = one_line ? pixels : w.out[2], .line_block = 1, .row_block = 1,
+                       .KH = w.kernel[1], .KW = w.kernel[2], .IC = w.channels, .N = w.out_channels, .lanes = l.vl, .in_image = height * row,
+                       .in_line = w.stride[1] * row, .in_row = w.stride[2] * w.channels, .in_tap_y = w.dilation[1] * row, .in_tap_x = w.dilation[2] * w.channels,
+                       .out_image = divide_up(w.out_channels, l.vl) * l.vl * pixels, .out_line = w.out[2] * l.vl, .out_row = l.vl, .out_block = pixels * l.vl,
+                       .bias = 0, .before = 0, .after = 0, .act = l.tail.act};
+  const Pack pack = pairs_pack(w.out_channels, w.channels, w.channels * w.taps(), w.taps(), w.kernel[1], w.kernel[2]);
+  const Operand scale = folded.scale.empty() ? Operand() : l.ctx.bytes(to_bytes(folded.scale));
+  const Operand in = bordered(l, height, width), weights = l.ctx.packed(l.weights, pack, folded.scale.empty() ? nullptr : &scale);
+  const Operand bias = folded.bias.empty() ? Operand() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl));
+  const Operand residual = l.tail.residual == OPTIMA_NONE ? Operand() : l.ctx.read(l.tail.residual, Layout::Blocked);
+  const bool after = l.tail.residual_after;
+  Op op = pairs_op(shape, {in, weights, bias, after ? Operand() : residual, after ? residual : Operand(), l.ctx.write(l.out, Layout::Blocked)}, l.ctx.target());
+  op.label = "conv bf16 " + describe(w);
+  l.ctx.emit(std::move(op));
+}
+
 void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims weights = n.in_dims(1);
@@ -178,6 +225,7 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
           nodes.back().output(0), ctx.target().vector_width, ctx};
   l.g = merge_groups(n.integer("group", 1), l.w.channels, l.w.out_channels, l.vl);
   const Folded folded = fold(n, l.tail.normalisations, l.w.out_channels);
+  if (convolves_pairs(n, ctx.target())) return lower_pairs(l, folded);
   if (is_depthwise(l, n)) return lower_depthwise(l, folded);
   if (is_pointwise(l)) return lower_pointwise(l, folded);
   if (const int64_t m = winograd_size(l)) return lower_winograd(l, folded, m);
@@ -195,7 +243,7 @@ Refusal check_conv(const NodeView& n) {
 
 constexpr Lowering kRows[] = {
     {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
-     takes_codes_conv, lower_codes_conv},
+     takes_codes_conv, lower_codes_conv, convolves_pairs},
 };
 
 }  // namespace

@@ -185,7 +185,11 @@ Id is_infinite(Chain& c, const NodeView& n, const Ids& in) {
 
 // ---- types
 
-Id cast(Chain& c, const NodeView& n, const Ids& in) { return c.program().cast(n.out_dtype(0), in[0]); }
+/// To a 16-bit float: rounded to it, and held as f32.
+Id cast(Chain& c, const NodeView& n, const Ids& in) {
+  Program& p = c.program();
+  return p.cast(n.out_dtype(0), p.cast(n.graph.stored_dtype(n.output(0)), in[0]));
+}
 Id same(Chain&, const NodeView&, const Ids& in) { return in[0]; }
 
 size_t axis_of(const NodeView& n) {
@@ -397,6 +401,9 @@ Refusal check_operands(const NodeView& n) {
 }
 
 void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
+  const NodeView& first = nodes[0];
+  if (nodes.size() == 1 && first.op() == "Cast" && first.in_dtype(0) == OPTIMA_F32 && context.rounded_by_readers(first.output(0)))
+    return context.rename(first.output(0), first.input(0));
   Chain chain(nodes, context);
   for (const NodeView& n : nodes) {
     Ids in;

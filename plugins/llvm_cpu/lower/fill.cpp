@@ -170,13 +170,15 @@ Refusal check_range(const NodeView& n) {
   return n.out_dims(0).size() == 1 ? Refusal() : Refusal{OPTIMA_REASON_RANK, "rank of output 0", std::to_string(n.out_dims(0).size()), "1"};
 }
 
-/// The bytes of attribute `value`, or of one f32 zero; empty when they are not known or of another type than the result.
+/// The bytes of attribute `value`, 16-bit floats as f32, or of one f32 zero; empty when they are not known or of another type than the result.
 std::string fill_value(const NodeView& n) {
   const optima_attr* a = optima_find_attr(n.graph.image(), n.raw, "value");
   if (!a) return std::string(n.out_dtype(0) == OPTIMA_F32 ? 4 : 0, '\0');
-  if (a->type != OPTIMA_ATTR_TENSOR || optima_get_constant(n.graph.image(), a->ref)->dtype != n.out_dtype(0)) return {};
+  if (a->type != OPTIMA_ATTR_TENSOR || optima_get_constant(n.graph.image(), a->ref)->dtype != n.graph.stored_dtype(n.output(0))) return {};
   const optima_blob& blob = *optima_get_blob(n.graph.raw, optima_get_constant(n.graph.image(), a->ref)->blob);
-  return blob.data ? std::string(static_cast<const char*>(blob.data), blob.size) : std::string();
+  const std::string_view bytes(static_cast<const char*>(blob.data), blob.data ? blob.size : 0);
+  if (is_half(n.graph.stored_dtype(n.output(0)))) return raw_bytes(*floats_of(bytes, n.graph.stored_dtype(n.output(0))));
+  return std::string(bytes);
 }
 void lower_constant_of_shape(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];

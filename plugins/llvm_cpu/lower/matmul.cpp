@@ -8,6 +8,7 @@
 #include "plugins/llvm_cpu/lower/parts/block_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
 #include "plugins/llvm_cpu/lower/parts/dense.hpp"
+#include "plugins/llvm_cpu/lower/parts/pairs.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -217,10 +218,32 @@ void take_bias(const FusedTail& fused, Tail& tail, LowerContext& ctx) {
   tail.bias = sum;
 }
 
+Product product_of(const NodeView& n) { return n.op() == "Gemm" ? of_gemm(n) : of_matmul(n); }
+
+/// What kernels/pairs.hpp can do: one matrix, rows that lie in one piece, whole steps of inputs.
+bool multiplies_pairs(const NodeView& n, const Target& t) {
+  if (!are_pairs(n, t)) return false;
+  const Product p = product_of(n);
+  const Dims c = n.has_input(2) ? n.in_dims(2) : Dims();
+  const bool row_bias = c.size() == 2 && c[0] > 1 && c[1] == 1;
+  return p.batch.empty() && p.matrices == 1 && p.sak == 1 && p.alpha == 1 && p.K % 32 == 0 && !row_bias;
+}
+
+void emit_pairs(const NodeView& n, const Product& p, const Tail& tail, uint32_t out, LowerContext& ctx) {
+  const int64_t lanes = (p.N - 1) % 16 + 1;
+  const k::Pairs shape{.tiles = 0, .OCB = 0, .images = 1, .lines = 1, .rows = p.M, .line_block = 1, .row_block = 1, .KH = 1, .KW = 1, .IC = p.K, .N = p.N, .lanes = lanes,
+                       .in_image = 0, .in_line = 0, .in_row = p.sam, .in_tap_y = 0, .in_tap_x = 0, .out_image = 0, .out_line = 0, .out_row = p.scm,
+                       .out_block = 16, .bias = 0, .before = 0, .after = 0, .act = tail.act};
+  const Operand a = ctx.read(n.input(0), Layout::Narrow), b = ctx.packed(n.input(1), pairs_pack(p.N, p.K, p.sbn, p.sbk));
+  Op op = pairs_op(shape, {a, b, tail.bias, tail.addend, tail.residual, ctx.write(out)}, ctx.target());
+  op.label = "matmul bf16 " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N);
+  ctx.emit(std::move(op));
+}
+
 void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const bool gemm = n.op() == "Gemm";
-  Product p = gemm ? of_gemm(n) : of_matmul(n);
+  Product p = product_of(n);
   const FusedTail fused = tail_of(nodes);
   Tail tail;
   tail.columns = p.N;
@@ -228,6 +251,7 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   if (fused.bias != OPTIMA_NONE) take_bias(fused, tail, ctx);
   tail.act = fused.act;
   if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
+  if (multiplies_pairs(n, ctx.target())) return emit_pairs(n, p, tail, nodes.back().output(0), ctx);
   const Tile tile = tile_of(p, ctx.target());
   const int64_t vl = ctx.target().vector_width;
   Mode mode = n.graph.is_known(n.input(1)) ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
@@ -286,9 +310,9 @@ void lower_unit(const Unit& u, LowerContext& ctx) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, multiplies_pairs},
     {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
-     lower_codes_product},
+     lower_codes_product, multiplies_pairs},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/plan/half.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -17,7 +18,7 @@ constexpr int64_t kMostElements = int64_t{1} << 40;
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t blocks(const Pack& p) { return divide_up(p.oc, p.vector_width); }
 bool is_codes(const Pack& p) { return p.kind == Pack::Codes || p.kind == Pack::CodePairs; }
-uint64_t source_element(const Pack& p) { return is_codes(p) ? 1 : sizeof(float); }
+uint64_t source_element(const Pack& p) { return is_codes(p) ? 1 : p.source == Pack::F32 ? sizeof(float) : sizeof(uint16_t); }
 /// Groups of four bytes of a run.
 int64_t quads(const Pack& p) { return divide_up(divide_up(p.kw * p.in_block, 4), p.tile) * p.tile; }
 int64_t positions(const Pack& p) { return p.kind == Pack::Winograd ? (p.tile + 2) * (p.tile + 2) : 1; }
@@ -29,9 +30,24 @@ int64_t group_floats(const Pack& p) {
   return p.kind == Pack::Winograd ? positions(p) * lanes * p.ic : lanes * p.ic * p.kd * p.kh * p.kw;
 }
 
+/// Elements of a whole Pairs, of one group.
+int64_t pair_words(const Pack& p) { return blocks(p) * p.vector_width * p.kh * p.kw * divide_up(p.ic, 2) * 2; }
+
 uint64_t group_bytes(const Pack& p) {
+  if (p.kind == Pack::Pairs) return static_cast<uint64_t>(pair_words(p)) * sizeof(uint16_t);
   if (!is_codes(p)) return static_cast<uint64_t>(group_floats(p)) * sizeof(float);
   return static_cast<uint64_t>(blocks(p) * p.vector_width * p.kd * p.kh * quads(p) * (p.kind == Pack::CodePairs ? 8 : 4));
+}
+
+float element(Pack::Source source, const char* from, int64_t at) {
+  if (source == Pack::F32) {
+    float v;
+    std::memcpy(&v, from + at * static_cast<int64_t>(sizeof v), sizeof v);
+    return v;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from + at * static_cast<int64_t>(sizeof bits), sizeof bits);
+  return source == Pack::F16 ? from_f16(bits) : from_bf16(bits);
 }
 
 /// Reads the source by the strides, zero outside the diagonal blocks and past the last channel.
@@ -57,8 +73,7 @@ struct Source {
       o %= oc, i %= ic, at += block * p.diagonal_stride;
     }
     at += o * p.oc_stride + i * p.ic_stride;
-    float v;
-    std::memcpy(&v, from + at * static_cast<int64_t>(sizeof v), sizeof v);
+    const float v = element(p.source, from, at);
     return scale ? v * scale[channel] : v;
   }
 };
@@ -93,6 +108,18 @@ void codes_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, char* t
               std::memcpy(to, &v, sizeof v);
             }
       }
+}
+
+/// Output blocks [b0, b1) of one oc group in bf16, pairs of inputs side by side; an odd last one is joined by 0.
+void pairs_group(const Pack& p, int64_t b0, int64_t b1, const Source& s, uint16_t* to) {
+  const int64_t vl = p.vector_width;
+  for (int64_t y = 0; y < p.kh; ++y)
+    for (int64_t x = 0; x < p.kw; ++x)
+      for (int64_t i = 0; i < p.ic; i += 2)
+        for (int64_t o = b0 * vl; o < b1 * vl; ++o) {
+          *to++ = to_bf16(s.at(o, i, 0, y, x));
+          *to++ = i + 1 < p.ic ? to_bf16(s.at(o, i + 1, 0, y, x)) : uint16_t{0};
+        }
 }
 
 /// U = G g G' in double; rows of G for F(4x4) with points {0, 1, -1, 2, -1/2, inf} and for F(2x2).
@@ -135,11 +162,13 @@ void check_extent(const Pack& p, uint64_t source_bytes) {
 }  // namespace
 
 uint64_t packed_bytes(const Pack& p, uint64_t source_bytes) {
-  return p.kind == Pack::None ? source_bytes : static_cast<uint64_t>(p.groups) * group_bytes(p);
+  if (p.kind == Pack::None) return p.source == Pack::F32 ? source_bytes : source_bytes / 2 * 4;
+  return static_cast<uint64_t>(p.groups) * group_bytes(p);
 }
 
 void check_pack(const Pack& p, uint64_t source_bytes, uint64_t scale_bytes, uint64_t bytes) {
-  if (p.kind > Pack::CodePairs) corrupt("packing kind " + std::to_string(p.kind));
+  if (p.kind > Pack::Pairs) corrupt("packing kind " + std::to_string(p.kind));
+  if (p.source > Pack::BF16 || (p.source != Pack::F32 && is_codes(p))) corrupt("packing source " + std::to_string(p.source));
   if (p.kind != Pack::None) {
     Wide all = 1;
     for (const int64_t v : {p.vector_width, p.oc_blocks, p.in_block, p.groups, p.diagonal, p.oc, p.kd, p.kh, p.kw, std::max<int64_t>(p.ic, 1),
@@ -153,6 +182,7 @@ void check_pack(const Pack& p, uint64_t source_bytes, uint64_t scale_bytes, uint
     if (p.ic < 0 || p.vector_width > 64 || p.oc_blocks > 64 || p.ic % p.diagonal || p.oc % p.diagonal) corrupt("packing does not divide");
     if (is_codes(p) && (p.diagonal != 1 || p.tile > 64 || scale_bytes != UINT64_MAX)) corrupt("packing of codes with diagonal " + std::to_string(p.diagonal) + ", tile " + std::to_string(p.tile) + " or a scale");
     if (p.kind != Pack::Dense && !is_codes(p) && p.kd != 1) corrupt("packing has depth");
+    if (p.kind == Pack::Pairs && (p.groups != 1 || p.diagonal != 1)) corrupt("pairs in groups");
     if (p.kind == Pack::Winograd && ((p.tile != 4 && p.tile != 2) || p.kh != 3 || p.kw != 3)) corrupt("packing for an unknown transform");
     if (p.kind == Pack::Channels && p.ic != 1) corrupt("channel packing with inputs");
     check_extent(p, source_bytes);
@@ -169,7 +199,9 @@ int64_t pack_parts(const Pack& p) {
 
 void pack_part(const Pack& p, int64_t part, const void* from, uint64_t source_bytes, const float* scale, void* to) {
   if (p.kind == Pack::None) {
-    if (source_bytes) std::memcpy(to, from, source_bytes);
+    if (p.source == Pack::F32 && source_bytes) std::memcpy(to, from, source_bytes);
+    for (uint64_t i = 0; p.source != Pack::F32 && i < source_bytes / 2; ++i)
+      static_cast<float*>(to)[i] = element(p.source, static_cast<const char*>(from), static_cast<int64_t>(i));
     return;
   }
   const int64_t per_group = pack_parts(p) / p.groups, g = part / per_group;
@@ -177,6 +209,7 @@ void pack_part(const Pack& p, int64_t part, const void* from, uint64_t source_by
   const int64_t b0 = part % per_group * p.oc_blocks, b1 = std::min(blocks(p), b0 + p.oc_blocks);
   if (is_codes(p))
     return codes_group(p, b0, b1, s, static_cast<char*>(to) + static_cast<uint64_t>(g) * group_bytes(p) + group_bytes(p) / static_cast<uint64_t>(blocks(p)) * static_cast<uint64_t>(b0));
+  if (p.kind == Pack::Pairs) return pairs_group(p, b0, b1, s, static_cast<uint16_t*>(to) + pair_words(p) / blocks(p) * b0);
   float* out = static_cast<float*>(to) + g * group_floats(p);
   if (p.kind == Pack::Channels) {
     for (int64_t b = 0; b < blocks(p); ++b)

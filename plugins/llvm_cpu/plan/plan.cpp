@@ -71,7 +71,7 @@ class Reader {
 
 template <class Io, class P>
 void visit_pack(Io& io, P& p) {
-  io.number(p.kind);
+  io.number(p.kind), io.number(p.source);
   for (auto* v : {&p.vector_width, &p.oc_blocks, &p.in_block, &p.tile, &p.groups, &p.diagonal, &p.oc, &p.ic, &p.kd, &p.kh, &p.kw,
                   &p.offset, &p.group_stride, &p.diagonal_stride, &p.oc_stride, &p.ic_stride, &p.kd_stride, &p.kh_stride, &p.kw_stride})
     io.number(*v);
@@ -124,7 +124,7 @@ void check_constant(const Plan& plan, const Plan::Constant& c) {
   if (c.scale != UINT32_MAX) {
     if (c.scale >= plan.constants.size()) corrupt("scale constant " + std::to_string(c.scale) + " does not exist");
     const Plan::Constant& scale = plan.constants[c.scale];
-    if (scale.pack.kind != Pack::None || scale.scale != UINT32_MAX) corrupt("a scale constant is itself packed");
+    if (scale.pack.kind != Pack::None || scale.pack.source != Pack::F32 || scale.scale != UINT32_MAX) corrupt("a scale constant is itself packed");
     if (c.pack.kind == Pack::None) corrupt("an unpacked constant has a scale");
   }
   check_pack(c.pack, c.size, c.scale == UINT32_MAX ? UINT64_MAX : plan.constants[c.scale].size, c.packed_bytes);

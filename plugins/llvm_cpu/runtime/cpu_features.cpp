@@ -7,6 +7,10 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#else
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace optima::llvm_cpu {
@@ -19,6 +23,16 @@ struct Feature {
 };
 
 #if defined(__x86_64__)
+/// Bits of CPUID leaf 7, register edx.
+bool in_leaf_7(unsigned bits) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bits) == bits;
+}
+/// The matrix unit's registers are the process's only once it has asked Linux for them (Documentation/arch/x86/xstate.rst).
+bool has_matrix_unit(unsigned bits) {
+  constexpr long kAsk = 0x1023, kTileData = 18;
+  return in_leaf_7(bits) && syscall(SYS_arch_prctl, kAsk, kTileData) == 0;
+}
 #define ASK(llvm_name, gcc_name) {llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; }},
 constexpr Feature kFeatures[] = {
     ASK("sse4.1", "sse4.1") ASK("sse4.2", "sse4.2") ASK("popcnt", "popcnt") ASK("avx", "avx") ASK("avx2", "avx2") ASK("fma", "fma")
@@ -27,7 +41,8 @@ constexpr Feature kFeatures[] = {
     ASK("avx512f", "avx512f") ASK("avx512cd", "avx512cd") ASK("avx512bw", "avx512bw") ASK("avx512dq", "avx512dq")
     ASK("avx512vl", "avx512vl") ASK("avx512ifma", "avx512ifma") ASK("avx512vbmi", "avx512vbmi") ASK("avx512vbmi2", "avx512vbmi2")
     ASK("avx512vnni", "avx512vnni") ASK("avx512bitalg", "avx512bitalg") ASK("avx512vpopcntdq", "avx512vpopcntdq")
-    ASK("avx512bf16", "avx512bf16") ASK("avx512fp16", "avx512fp16")};
+    ASK("avx512bf16", "avx512bf16") ASK("avx512fp16", "avx512fp16")
+    {"amx-tile", [] { return has_matrix_unit(1u << 24); }}, {"amx-bf16", [] { return has_matrix_unit(1u << 24 | 1u << 22); }}};
 #undef ASK
 #elif defined(__aarch64__)
 #define ASK(llvm_name, word, bit) {llvm_name, [] { return (getauxval(word) & bit) != 0; }},

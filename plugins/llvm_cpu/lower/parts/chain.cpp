@@ -217,9 +217,10 @@ Chain::Id Chain::along(uint32_t v, size_t axis) {
 }
 
 void Chain::finish(uint32_t v) {
-  const Operand to = context_.write(v, layout_);
+  const bool narrow = layout_ == Layout::Plain && context_.rounded_by_readers(v);
+  const Operand to = context_.write(v, narrow ? Layout::Narrow : layout_);
   const int32_t dtype = graph_.dtype(v);
-  Id result = made_.at(v);
+  Id result = narrow ? program_.cast(graph_.stored_dtype(v), made_.at(v)) : made_.at(v);
   if (layout_ == Layout::Last && flips(dtype, context_.target())) result = flipped(result, dtype == OPTIMA_U8 ? OPTIMA_I8 : OPTIMA_U8);
   program_.store(to, result, layout_ == Layout::Last ? last_steps(dims_, context_.pixel(v)) : row_major(program_.dims()));
   std::string label;
