@@ -77,14 +77,14 @@ struct Lowering {
   /// the nodes are lowered one by one, in floats. Both null: the operator has no kernel on codes.
   bool (*takes_unit)(const Unit&, const Target&) = nullptr;
   void (*lower_unit)(const Unit&, LowerContext&) = nullptr;
+  /// These nodes, each the only reader of what the one before it makes, are one step: `lower` gets them all. Asked with two nodes, then with
+  /// more.
+  bool (*takes_more)(std::span<const NodeView>, const Target&) = nullptr;
   /// Reads input 0 as bf16 (Layout::Narrow, or rounding by itself), which spares rounding it to bf16 before. Null: never.
   bool (*multiplies_bf16)(const NodeView&, const Target&) = nullptr;
   /// lower_late can make output 0 in whatever layout its first reader wants, at that time: a node on its own is not lowered before.
   bool (*is_late)(const NodeView&, const Target&) = nullptr;
   void (*lower_late)(const NodeView&, Layout, LowerContext&) = nullptr;
-  /// These nodes, each the only reader of what the one before it makes, are one step: `lower` gets them all. Asked with two nodes, then with
-  /// more.
-  bool (*takes_more)(std::span<const NodeView>, const Target&) = nullptr;
 };
 
 /// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.

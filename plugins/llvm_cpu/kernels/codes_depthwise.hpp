@@ -59,7 +59,7 @@ INL void interleave(bvec a, bvec b, bvec c, bvec d, ivec* out) {
 }
 
 /// Four vectors of integers that bytes hold become bytes of channels in their order.
-INL bvec packed(const ivec* v, bool is_signed) {
+INL bvec packed(const ivec* v, [[maybe_unused]] bool is_signed) {
 #ifdef __aarch64__
   bvec out;
   UNROLL for (idx i = 0; i < kBytes; i++) out[i] = (uint8_t)v[i / 4][i % 4];

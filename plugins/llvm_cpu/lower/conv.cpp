@@ -243,7 +243,7 @@ Refusal check_conv(const NodeView& n) {
 
 constexpr Lowering kRows[] = {
     {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
-     takes_codes_conv, lower_codes_conv, convolves_pairs},
+     takes_codes_conv, lower_codes_conv, nullptr, convolves_pairs},
 };
 
 }  // namespace

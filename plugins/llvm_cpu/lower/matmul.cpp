@@ -310,9 +310,9 @@ void lower_unit(const Unit& u, LowerContext& ctx) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, multiplies_pairs},
+    {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, nullptr, multiplies_pairs},
     {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
-     lower_codes_product, multiplies_pairs},
+     lower_codes_product, nullptr, multiplies_pairs},
 };
 
 }  // namespace
