@@ -45,6 +45,7 @@ Result<Encoding> weight_form(const std::string& name, const Product& p, Precisio
   Encoding form;
   if (const auto it = given.weights.find(name); it != given.weights.end() && !it->second.scale.empty()) {
     form = it->second;
+    if (form.axis < 0 && (form.scale.size() > 1 || form.block > 0)) form.axis = form.block > 0 ? p.inner_axis : p.axis;  // of a format that names none
     const bool known_axis = form.axis < static_cast<int>(p.dims.size()) && (form.block == 0 || form.axis >= 0) && form.block >= 0;
     const int64_t wanted = known_axis ? ScaleIndex(p.dims, form.axis, form.block).count() : 0;
     const size_t found = form.scale.size();
