@@ -44,7 +44,8 @@ Result<std::unique_ptr<Array>> Array::open_npz(const std::string& path, const st
   if (at == members.size()) {
     std::vector<std::string> names;
     for (const ZipMember& m : members) names.push_back(array_name(m));
-    return invalid_input(cat(quote(path), ": has no array ", quote(name), nearest_hint(name, names), ", found ", names.empty() ? "none" : plain_line(join(names))));
+    return invalid_input(cat(quote(path), ": has no array ", quote(name), nearest_hint(name, names), ", found ",
+                             names.empty() ? "none" : plain_line(join(names))));
   }
   out->member_ = members[at];
   out->is_member_ = true;

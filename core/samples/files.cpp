@@ -21,7 +21,8 @@ class Files : public Samples::Source {
   bool alike() const override { return false; }
   bool has_pictures() const override {
     const auto is_picture = [](const std::string& path) { return kind_of(path) == FileKind::Picture; };
-    return std::any_of(samples_.begin(), samples_.end(), [&](const FileSample& s) { return std::any_of(s.paths.begin(), s.paths.end(), is_picture); });
+    return std::any_of(samples_.begin(), samples_.end(),
+                       [&](const FileSample& s) { return std::any_of(s.paths.begin(), s.paths.end(), is_picture); });
   }
 
   Result<TensorInfo> describe(uint64_t sample, size_t input) const override {

@@ -27,7 +27,8 @@ Result<FileKind> only_kind(const std::string& path, const std::vector<std::strin
     const std::vector<std::string> found = of_kind(files, kind);
     if (found.empty()) continue;
     if (out != FileKind::Raw)
-      return invalid_input(cat("folder ", quote(path), ": found ", text_of(out), " and ", text_of(kind), " (", quote(found[0]), "), wanted one kind"));
+      return invalid_input(cat("folder ", quote(path), ": found ", text_of(out), " and ", text_of(kind), " (", quote(found[0]),
+                               "), wanted one kind"));
     out = kind;
   }
   return out;
@@ -53,23 +54,27 @@ class ByInput {
     for (size_t i = 0; i < folders_.size(); ++i) {
       const std::string& input = wanted_.inputs[i].name;
       if (!has(folders_[i]))
-        return invalid_input(cat("input ", quote(input), " has no data: found folders ", join(listing_.folders), " in ", quote(path_), ", wanted ", quote(folders_[i]), ", too"));
+        return invalid_input(cat("input ", quote(input), " has no data: found folders ", join(listing_.folders), " in ", quote(path_), ", wanted ",
+                                 quote(folders_[i]), ", too"));
       const std::string folder = cat(path_, "/", folders_[i]);
       OPTIMA_ASSIGN(const Listing inside, list_folder(folder));
       OPTIMA_ASSIGN(const FileKind kind, only_kind(folder, inside.files));
       if (kind != FileKind::Npy && kind != FileKind::Picture)
-        return invalid_input(cat("input ", quote(input), " has no data: found ", inside.files.size(), " files in ", quote(folder), ", wanted .npy or pictures"));
+        return invalid_input(cat("input ", quote(input), " has no data: found ", inside.files.size(), " files in ", quote(folder),
+                                 ", wanted .npy or pictures"));
       const std::vector<std::string> files = of_kind(inside.files, kind);
       if (i == 0) samples.resize(files.size());
       if (files.size() != samples.size())
-        return invalid_input(cat("input ", quote(input), ": found ", files.size(), " samples in ", quote(folder), ", wanted ", samples.size(), " as input ", quote(wanted_.inputs[0].name), " has"));
+        return invalid_input(cat("input ", quote(input), ": found ", files.size(), " samples in ", quote(folder), ", wanted ", samples.size(),
+                                 " as input ", quote(wanted_.inputs[0].name), " has"));
       for (size_t s = 0; s < files.size(); ++s) {
         if (i == 0) samples[s].name = cat(folders_[i], "/", files[s]);
         samples[s].paths.push_back(cat(folder, "/", files[s]));
       }
       (kind == FileKind::Npy ? arrays : pictures) = true;
     }
-    return samples_of_files(cat("a folder an input of ", arrays ? ".npy" : "", arrays && pictures ? " and " : "", pictures ? "pictures" : ""), std::move(samples), wanted_);
+    return samples_of_files(cat("a folder an input of ", arrays ? ".npy" : "", arrays && pictures ? " and " : "", pictures ? "pictures" : ""),
+                            std::move(samples), wanted_);
   }
 
  private:
@@ -91,8 +96,8 @@ SourcePtr each_a_sample(std::string form, const std::string& path, const std::ve
 
 Status check_one_input(const std::string& path, std::string_view what, const Wanted& wanted) {
   if (wanted.inputs.size() == 1) return {};
-  return invalid_input(cat("folder ", quote(path), ": found ", what, " side by side, which are of one input, and a model of ", names_of(wanted.inputs),
-                           ", wanted a folder for each input, or .npz"));
+  return invalid_input(cat("folder ", quote(path), ": found ", what, " side by side, which are of one input, and a model of ",
+                           names_of(wanted.inputs), ", wanted a folder for each input, or .npz"));
 }
 
 /// True when the only .npy of a folder holds samples along its first dim.
@@ -121,7 +126,8 @@ Result<SourcePtr> open_folder(const std::string& path, const Wanted& wanted) {
     if (std::find(listing.files.begin(), listing.files.end(), name) != listing.files.end()) return open_bin_dataset(cat(path, "/", name), wanted);
   OPTIMA_ASSIGN(const std::vector<std::string> pictures, list_pictures(path));
   if (pictures.empty())
-    return invalid_input(cat("folder ", quote(path), " holds no sample: found ", listing.files.size(), " files and ", listing.folders.size(), " folders, wanted ", kForms));
+    return invalid_input(cat("folder ", quote(path), " holds no sample: found ", listing.files.size(), " files and ", listing.folders.size(),
+                             " folders, wanted ", kForms));
   OPTIMA_RETURN_IF_ERROR(check_one_input(path, "pictures", wanted));
   return each_a_sample("folder of pictures", path, pictures, wanted);
 }

@@ -91,7 +91,8 @@ class List {
     FileSample out{files.empty() ? "" : files[0], {}};
     for (size_t i = 0; i < wanted_.inputs.size(); ++i) {
       const std::string& file = files[all_in_one ? 0 : i];
-      if (kind_of(file) == FileKind::Raw) return wrong("input ", quote(wanted_.inputs[i].name), ": found ", quote(file), ", wanted .npz, .npy or a picture");
+      if (kind_of(file) == FileKind::Raw)
+        return wrong("input ", quote(wanted_.inputs[i].name), ": found ", quote(file), ", wanted .npz, .npy or a picture");
       out.paths.push_back(at(file));
     }
     return out;

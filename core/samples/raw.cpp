@@ -100,18 +100,21 @@ Result<std::vector<int64_t>> shape_of_floats(uint64_t bytes, const TensorInfo& w
   }
   const std::optional<uint64_t> size = byte_size(OPTIMA_F32, shape);
   if (wanted.unranked || !size || *size != bytes)
-    return invalid_input(cat(what, ": input ", quote(wanted.name), ": found ", bytes, " bytes, wanted ", size && !wanted.unranked ? std::to_string(*size) : "a number that fits",
+    return invalid_input(cat(what, ": input ", quote(wanted.name), ": found ", bytes, " bytes, wanted ",
+                             size && !wanted.unranked ? std::to_string(*size) : "a number that fits",
                              " of float32 ", wanted.unranked ? "of any shape" : shape_text(wanted.shape)));
   return shape;
 }
 
 Result<Tensor> from_floats(std::span<const std::byte> bytes, const TensorInfo& wanted, std::vector<int64_t> shape, std::string_view what) {
-  if (byte_size(OPTIMA_F32, shape) != bytes.size()) return invalid_input(cat(what, ": found ", bytes.size(), " bytes, wanted as many as when it was opened"));
+  if (byte_size(OPTIMA_F32, shape) != bytes.size())
+    return invalid_input(cat(what, ": found ", bytes.size(), " bytes, wanted as many as when it was opened"));
   OPTIMA_ASSIGN(Tensor out, Tensor::make(wanted.dtype, std::move(shape)));
   const auto bad = fill_any(out, bytes);
   const std::string about = cat(what, ": input ", quote(wanted.name));
   if (!bad) return invalid_input(cat(about, ": found raw float32, wanted ", dtype_name(wanted.dtype), ", which it is not turned into"));
-  if (*bad) return invalid_input(cat(about, ": found ", static_cast<double>(float_at(bytes, **bad)), " at position ", **bad, ", wanted ", dtype_name(wanted.dtype)));
+  if (*bad) return invalid_input(cat(about, ": found ", static_cast<double>(float_at(bytes, **bad)), " at position ", **bad, ", wanted ",
+                                     dtype_name(wanted.dtype)));
   return out;
 }
 
@@ -123,10 +126,12 @@ Result<SourcePtr> open_bin_dataset(const std::string& path, const Wanted& wanted
   if (!shape.empty() && shape[0] < 0) shape[0] = 1;
   const uint64_t row = byte_size(OPTIMA_F32, shape).value_or(0);
   if (input.unranked || row == 0)
-    return invalid_input(cat(what, ": raw float32 for input ", quote(input.name), " of shape ", input.unranked ? "?" : shape_text(input.shape), ", wanted a model of fixed sizes (--shape)"));
+    return invalid_input(cat(what, ": raw float32 for input ", quote(input.name), " of shape ", input.unranked ? "?" : shape_text(input.shape),
+                             ", wanted a model of fixed sizes (--shape)"));
   OPTIMA_ASSIGN(Blob file, map_file(path));
   if (file.size % row != 0)
-    return invalid_input(cat(what, ": input ", quote(input.name), ": found ", file.size, " bytes, wanted a multiple of ", row, " (float32 ", shape_text(shape), ")"));
+    return invalid_input(cat(what, ": input ", quote(input.name), ": found ", file.size, " bytes, wanted a multiple of ", row, " (float32 ",
+                             shape_text(shape), ")"));
   const uint64_t count = wanted.at_most(file.size / row);
   return SourcePtr(std::make_shared<BinDataset>(path, std::move(file), std::move(shape), row, count));
 }

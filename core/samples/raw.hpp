@@ -14,8 +14,8 @@ namespace optima::samples {
 /// The input's shape for that many bytes: one size that the model leaves open follows from them. InvalidInput naming `what` when they do not fit.
 Result<std::vector<int64_t>> shape_of_floats(uint64_t bytes, const TensorInfo& wanted, std::string_view what);
 
-/// Little-endian float32 as the type wanted: floats rounded to nearest; whole numbers and truth values have to be such. The bytes have to be as many as
-/// the shape says. InvalidInput naming `what` and the first value that the type does not hold.
+/// Little-endian float32 as the type wanted: floats rounded to nearest; whole numbers and truth values have to be such. The bytes
+/// have to be as many as the shape says. InvalidInput naming `what` and the first value that the type does not hold.
 Result<Tensor> from_floats(std::span<const std::byte> bytes, const TensorInfo& wanted, std::vector<int64_t> shape, std::string_view what);
 
 }  // namespace optima::samples

@@ -42,7 +42,8 @@ Status check_options(const Wanted& wanted, const Samples::Source& source) {
   for (const auto& [name, options] : wanted.options.pictures) {
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
       return usage_error(cat("options of pictures for ", quote(name), nearest_hint(name, names), ", wanted one of ", join(names)));
-    if (!check_used(options, source.has_pictures()).ok()) return usage_error(cat("options of pictures are given, but the data is a ", source.form(), ", found no picture in it"));
+    if (!check_used(options, source.has_pictures()).ok())
+      return usage_error(cat("options of pictures are given, but the data is a ", source.form(), ", found no picture in it"));
   }
   return {};
 }
@@ -66,8 +67,8 @@ Status check_sample(const std::vector<Tensor>& tensors, const std::vector<Tensor
       if (input.symbols[d].empty()) continue;
       const auto& [size, first] = symbols.try_emplace(input.symbols[d], tensors[i].shape[d], &input).first->second;
       if (size != tensors[i].shape[d])
-        return invalid_input(cat("input ", quote(input.name), ": found ", shape_text(tensors[i].shape), ", wanted dim ", d, " to be ", size, ", as ", quote(input.symbols[d]),
-                                 " is in input ", quote(first->name)));
+        return invalid_input(cat("input ", quote(input.name), ": found ", shape_text(tensors[i].shape), ", wanted dim ", d, " to be ", size, ", as ",
+                                 quote(input.symbols[d]), " is in input ", quote(first->name)));
     }
   }
   return {};

@@ -38,16 +38,19 @@ class Stacked : public Samples::Source {
 Status check_rows(const NpyHeader& header, const TensorInfo& wanted) {
   const size_t rank = header.shape.size(), own = wanted.shape.size();
   const bool may_lack_batch = own > 0 && (wanted.shape[0] == 1 || wanted.shape[0] < 0);
-  if (rank > 0 && (wanted.unranked || rank == own + 1 || (rank == own && may_lack_batch)) && static_cast<uint64_t>(header.shape[0]) < kMostRows) return {};
-  return invalid_input(cat("input ", quote(wanted.name), ": found an array of ", dtype_name(header.dtype), " ", shape_text(header.shape), ", wanted samples along its first dim, each ",
-                           dtype_name(wanted.dtype), " ", wanted.unranked ? "of any shape" : shape_text(wanted.shape)));
+  const bool fits = rank > 0 && (wanted.unranked || rank == own + 1 || (rank == own && may_lack_batch));
+  if (fits && static_cast<uint64_t>(header.shape[0]) < kMostRows) return {};
+  return invalid_input(cat("input ", quote(wanted.name), ": found an array of ", dtype_name(header.dtype), " ", shape_text(header.shape),
+                           ", wanted samples along its first dim, each ", dtype_name(wanted.dtype), " ",
+                           wanted.unranked ? "of any shape" : shape_text(wanted.shape)));
 }
 
 }  // namespace
 
 Result<SourcePtr> open_stacked(const std::string& path, const Wanted& wanted) {
   const bool npz = kind_of(path) == FileKind::Npz, only = wanted.inputs.size() == 1;
-  if (!npz && !only) return invalid_input(cat(quote(path), ": is an array for one input, found a model of ", names_of(wanted.inputs), ", wanted a .npz"));
+  if (!npz && !only)
+    return invalid_input(cat(quote(path), ": is an array for one input, found a model of ", names_of(wanted.inputs), ", wanted a .npz"));
   std::vector<std::unique_ptr<Array>> arrays;
   for (size_t i = 0; i < wanted.inputs.size(); ++i) {
     const TensorInfo& input = wanted.inputs[i];
@@ -56,7 +59,8 @@ Result<SourcePtr> open_stacked(const std::string& path, const Wanted& wanted) {
     OPTIMA_RETURN_IF_ERROR(check_rows((*array)->header(), input).within(quote(path)));
     const int64_t rows = (*array)->header().shape[0], first = arrays.empty() ? rows : arrays[0]->header().shape[0];
     if (rows != first)
-      return invalid_input(cat(quote(path), ": input ", quote(input.name), ": found ", rows, " samples, wanted ", first, " as input ", quote(wanted.inputs[0].name), " has"));
+      return invalid_input(cat(quote(path), ": input ", quote(input.name), ": found ", rows, " samples, wanted ", first, " as input ",
+                               quote(wanted.inputs[0].name), " has"));
     arrays.push_back(std::move(*array));
   }
   const uint64_t count = arrays.empty() ? 0 : wanted.at_most(static_cast<uint64_t>(arrays[0]->header().shape[0]));

@@ -52,13 +52,15 @@ class Watch {
  public:
   Watch(const Graph& graph, const std::vector<Tap>& taps, const Samples& samples, const ObserveRequest& request, Registry& registry,
         const ProgressReport& progress, const Note& note)
-      : taps_(taps), samples_(samples), request_(request), registry_(registry), progress_(progress), note_(note), graphs_(graph, registry), seen_(taps) {}
+      : taps_(taps), samples_(samples), request_(request), registry_(registry), progress_(progress), note_(note),
+        graphs_(graph, registry), seen_(taps) {}
 
   Result<Observations> run(const Graph& graph) {
     OPTIMA_ASSIGN(places_, place_taps(graph, taps_));
     OPTIMA_ASSIGN(const std::vector<OneSize> sizes, by_size(samples_, graphs_.any_open()));
-    if (note_ && sizes.size() > 1) note_(cat("the samples have ", sizes.size(), " sizes (", text_of(sizes[0].shapes), ", ", text_of(sizes[1].shapes), sizes.size() > 2 ? ", ..." : "",
-                                             "): the model is compiled once for each"));
+    if (note_ && sizes.size() > 1)
+      note_(cat("the samples have ", sizes.size(), " sizes (", text_of(sizes[0].shapes), ", ", text_of(sizes[1].shapes),
+                sizes.size() > 2 ? ", ..." : "", "): the model is compiled once for each"));
     std::vector<uint64_t> place;
     for (const OneSize& size : sizes) {
       OPTIMA_RETURN_IF_ERROR(watch(size));
@@ -77,7 +79,8 @@ class Watch {
     if (groups.empty()) groups.emplace_back();  // only inputs are watched
     for (size_t g = 0; g < groups.size(); ++g) {
       part_ = groups.size() > 1 ? cat(", values ", g + 1, " of ", groups.size()) : "";
-      OPTIMA_RETURN_IF_ERROR(watch_group(graph, groups[g], g == 0, size, static_cast<double>(g) / static_cast<double>(groups.size()), static_cast<double>(groups.size())));
+      OPTIMA_RETURN_IF_ERROR(watch_group(graph, groups[g], g == 0, size, static_cast<double>(g) / static_cast<double>(groups.size()),
+                                         static_cast<double>(groups.size())));
     }
     done_ += size.samples.size();
     return {};

@@ -137,9 +137,10 @@ void tell_of(const Plan& plan, const std::vector<std::string>& last, const Note&
     if (std::find(last.begin(), last.end(), plan.devices[node.device].full_name) != last.end()) nodes.push_back(node.name);
   constexpr size_t kMostShown = 3;
   const size_t shown = std::min(kMostShown, nodes.size());
-  if (!nodes.empty())
-    note(cat("watching the model: no device here takes ", join(std::span(nodes).first(shown)), nodes.size() > shown ? cat(" and ", nodes.size() - shown, " more") : "",
-             ", so ", nodes.size() == 1 ? "it runs" : "they run", " on ", join(last), ", which may be slow"));
+  if (nodes.empty()) return;
+  const std::string more = nodes.size() > shown ? cat(" and ", nodes.size() - shown, " more") : "";
+  note(cat("watching the model: no device here takes ", join(std::span(nodes).first(shown)), more, ", so ",
+           nodes.size() == 1 ? "it runs" : "they run", " on ", join(last), ", which may be slow"));
 }
 
 class Maker {
@@ -197,8 +198,8 @@ class Maker {
 
 }  // namespace
 
-Result<std::unique_ptr<TapRunner>> TapRunner::make(const Graph& graph, const ObserveRequest& request, Registry& registry, const ProgressReport& progress,
-                                                   const std::function<void(const std::string&)>& note) {
+Result<std::unique_ptr<TapRunner>> TapRunner::make(const Graph& graph, const ObserveRequest& request, Registry& registry,
+                                                   const ProgressReport& progress, const std::function<void(const std::string&)>& note) {
   return Maker(graph, request, registry, progress, note).make();
 }
 

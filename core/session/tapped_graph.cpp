@@ -49,7 +49,8 @@ Result<TapPlaces> place_taps(const Graph& graph, const std::vector<Tap>& taps) {
   return out;
 }
 
-std::vector<std::vector<TapIndex>> groups_of(const Graph& graph, const std::vector<Tap>& taps, const std::vector<TapIndex>& computed, uint64_t most_bytes) {
+std::vector<std::vector<TapIndex>> groups_of(const Graph& graph, const std::vector<Tap>& taps, const std::vector<TapIndex>& computed,
+                                             uint64_t most_bytes) {
   const auto by_name = values_by_name(graph.main());
   std::vector<std::vector<TapIndex>> out;
   uint64_t held = 0;

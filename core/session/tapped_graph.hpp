@@ -26,7 +26,8 @@ struct TapPlaces {
 Result<TapPlaces> place_taps(const Graph& graph, const std::vector<Tap>& taps);
 
 /// The computed taps in groups whose tensors take at most so many bytes together, one at least in each. Values of unknown size count as none.
-std::vector<std::vector<TapIndex>> groups_of(const Graph& graph, const std::vector<Tap>& taps, const std::vector<TapIndex>& computed, uint64_t most_bytes);
+std::vector<std::vector<TapIndex>> groups_of(const Graph& graph, const std::vector<Tap>& taps, const std::vector<TapIndex>& computed,
+                                             uint64_t most_bytes);
 
 /// A copy whose outputs are these values alone: what nothing of them needs, the passes drop.
 Graph with_outputs(const Graph& graph, const std::vector<Tap>& taps, const std::vector<TapIndex>& group);
