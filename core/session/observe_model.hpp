@@ -24,7 +24,8 @@ struct ObserveRequest {
 };
 
 /// Observations of `taps` over all samples. Never gives up on a device: what no device takes runs on the reference, which `note` is told.
-/// Statistics depend on the samples only by their values: not on their order, on groups, nor on threads.
+/// Statistics depend on the samples alone, not on groups nor on threads, and on the order of samples only as observations.hpp says. InvalidInput for a
+/// value that the graph does not have, and for a sample that cannot be read; Cancelled; else as compile_graph() and Request::run().
 Result<Observations> observe_model(const Graph& graph, const std::vector<Tap>& taps, const Samples& samples, const ObserveRequest& request,
                                    Registry& registry, const ProgressReport& progress, const std::function<void(const std::string&)>& note);
 

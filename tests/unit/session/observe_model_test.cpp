@@ -183,8 +183,9 @@ TEST_CASE("a package with the values as outputs gives the reference's statistics
   CHECK(has(o.stages, "sample 3 of 3, values 4 of 4"));
 }
 
+#ifdef OPTIMA_FAST_PLUGIN  // no sanitizer build has it
+
 TEST_CASE("values and statistics do not depend on the other values that are watched, nor on threads, where operators are fused") {
-#ifdef OPTIMA_FAST_PLUGIN
   Observing o(kNet);
   o.plugin(OPTIMA_FAST_PLUGIN);
   add_net_samples(o);
@@ -199,13 +200,9 @@ TEST_CASE("values and statistics do not depend on the other values that are watc
   o.request.memory = 1;
   o.request.threads = 2;
   check_same(o.seen(kTaps), all, kTaps);
-#else
-  MESSAGE("SKIP: no plugin that fuses is built here");
-#endif
 }
 
 TEST_CASE("where no device takes an operator, it alone runs on what has to be named, and the note names it") {
-#ifdef OPTIMA_FAST_PLUGIN
   Observing o(kOdd);
   o.plugin(OPTIMA_FAST_PLUGIN).plugin(OPTIMA_REFERENCE_PLUGIN);
   for (uint64_t s = 1; s <= 2; ++s) o.sample(cat(s), {noise("x", {1, 8}, s)});
@@ -213,10 +210,9 @@ TEST_CASE("where no device takes an operator, it alone runs on what has to be na
   check_same(o.seen(taps), by_reference(o.graph, taps, o.samples()), taps);
   REQUIRE(o.notes.size() == 1);
   CHECK_MESSAGE(o.notes[0].find("no device here takes odd, so it runs on reference/") != std::string::npos, o.notes[0]);
-#else
-  MESSAGE("SKIP: no plugin besides the reference is built here");
-#endif
 }
+
+#endif
 
 TEST_CASE("samples of several sizes are each compiled for, and averages follow the samples' order all the same") {
   Observing o(kOpen);
