@@ -31,7 +31,7 @@ struct QuantizeOptions {
 /// What must be observed for these options, and a graph whose BatchNormalizations are folded, which is the one to observe and to insert into.
 struct QuantizePlan {
   Graph graph;            ///< float; node names and ids kept, folded ones in Graph::folded
-  std::vector<Tap> taps;  ///< by value name of `graph`; empty when no data is needed
+  std::vector<Tap> taps;  ///< by value name of `graph`; w8, w4 and dynamic do without, but round better with them
 };
 Result<QuantizePlan> plan_quantization(Graph graph, const QuantizeOptions& options);
 

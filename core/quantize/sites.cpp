@@ -29,12 +29,14 @@ class Finder {
     for (std::vector<uint8_t>* by_value : {&s_.inside, &s_.coded, &s_.wide}) by_value->resize(g_.values.size());
     s_.root.resize(g_.values.size());
     std::iota(s_.root.begin(), s_.root.end(), 0u);
+    argument_ = s_.root;
   }
 
   Sites run() {
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) look_at(n);
     while (!options_.all && demote()) {
     }
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_argument(n);
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_inside(n);
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_coded(n);
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) join_moved(n);
@@ -46,6 +48,10 @@ class Finder {
 
  private:
   Kind kind(uint32_t n) const { return kinds_[n]; }
+  bool is_float(uint32_t v) const {
+    const int32_t dtype = v == OPTIMA_NONE ? OPTIMA_UNDEFINED : g_.values[v].dtype;
+    return dtype == OPTIMA_F32 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16 || dtype == OPTIMA_F64;
+  }
   bool is_constant(uint32_t v) const { return g_.values[v].constant != OPTIMA_NONE; }
   uint32_t producer(uint32_t v) const { return uses_.producer[v]; }
 
@@ -59,18 +65,18 @@ class Finder {
     already_[n] = touches_codes(node);
     bool holds = false;
     for_each_body(node, [&](uint32_t) { holds = true; });
-    const bool asked = is_static(options_.precision == Precision::Auto ? Precision::Int8 : options_.precision) || is_weights_only(options_.precision);
-    if (holds && asked) why_[n] = cat(node.op_type, ": its bodies are computed in float");
+    if (holds && (is_static(precision) || is_weights_only(precision))) why_[n] = cat(node.op_type, ": its bodies are computed in float");
     if (holds || already_[n]) return;
     const Kind what = kind(n);
     if (what == Kind::None && !(options_.all && fills_hole(node))) return;
     if (precision == Precision::Dynamic && what == Kind::Product && product_of(graph_, n)) why_[n] = why_not_dynamic(graph_, node);
     if (!is_static(precision)) {
+      if (is_weights_only(precision)) return;
       const auto why = options_.precision_why.find(node.id);
-      if (asked && !is_weights_only(precision))
-        why_[n] = why != options_.precision_why.end() ? why->second : given != options_.by_node.end() ? cat(name_of(precision), " is wanted for it") : "left float by the encodings given";
+      why_[n] = why != options_.precision_why.end() ? why->second : left_by_given_.contains(node.name) ? "left float by the encodings given" : "";
       return;
     }
+    if (!is_float(node.outputs[0])) return;
     why_[n] = why_not(n, what);
     s_.quantized[n] = why_[n].empty();
     if (what != Kind::Product && what != Kind::Elementwise && what != Kind::Concat && what != Kind::Average) why_[n].clear();
@@ -145,16 +151,38 @@ class Finder {
     return false;
   }
 
-  // Of the output of node n: whether nobody else reads it than the activation or Add that becomes one kernel with it.
+  // Of what node n gives: the value whose numbers it is a function of, one by one ("x" of x * sigmoid(x)); itself where there are several.
+  void find_argument(uint32_t n) {
+    if (!s_.quantized[n] || (kind(n) != Kind::Activation && kind(n) != Kind::Elementwise)) return;
+    uint32_t of = OPTIMA_NONE;
+    for (size_t i : data_inputs(graph_, g_.nodes[n])) {
+      const uint32_t v = g_.nodes[n].inputs[i];
+      if (is_constant(v) && floats_of(graph_, v).size() == 1) continue;
+      if (is_constant(v) || (of != OPTIMA_NONE && of != argument_[v])) return;
+      of = argument_[v];
+    }
+    if (of != OPTIMA_NONE) argument_[g_.nodes[n].outputs[0]] = of;
+  }
+
+  // Whether all who read v make functions of the same value of it: one kernel, or one table.
+  bool goes_on(uint32_t v) const {
+    return std::all_of(uses_.consumers[v].begin(), uses_.consumers[v].end(), [&](uint32_t r) {
+      return s_.quantized[r] && reads_data(r, v) && argument_[g_.nodes[r].outputs[0]] == argument_[v];
+    });
+  }
+
+  // Of the output of node n: whether it stays float on its way to those who become one kernel with it.
   void find_inside(uint32_t n) {
     if (!s_.quantized[n] || g_.nodes[n].outputs.size() != 1) return;
     const uint32_t v = g_.nodes[n].outputs[0];
-    if (v == OPTIMA_NONE || is_output_[v] || uses_.consumers[v].size() != 1) return;
-    const uint32_t r = uses_.consumers[v][0];
+    if (v == OPTIMA_NONE || is_output_[v] || uses_.consumers[v].empty()) return;
     const bool computes = kind(n) == Kind::Product || kind(n) == Kind::Elementwise || kind(n) == Kind::Activation;
-    if (!s_.quantized[r] || !computes) return;
+    if (!computes) return;
+    const bool starts = argument_[v] == v;
+    if (goes_on(v) && (!starts || uses_.consumers[v].size() == 1)) s_.inside[v] = 1;
+    if (uses_.consumers[v].size() != 1 || !s_.quantized[uses_.consumers[v][0]]) return;
+    const uint32_t r = uses_.consumers[v][0];
     const image::Node& reader = g_.nodes[r];
-    if (kind(r) == Kind::Activation) s_.inside[v] = reader.inputs[0] == v;
     if (kind(n) == Kind::Activation) return;
     if (reader.op_type != "Add" || reader.inputs[0] == reader.inputs[1] || !sums(n)) return;
     // Of two that could be summed in one kernel only the one that runs last can.
@@ -207,6 +235,7 @@ class Finder {
   Sites s_;
   std::vector<uint8_t> is_output_, already_;  // by value; by node: between DequantizeLinear and QuantizeLinear
   std::vector<std::string> why_;              // by node
+  std::vector<uint32_t> argument_;            // by value: see find_argument()
   std::vector<Kind> kinds_;                   // by node
   std::set<std::string> left_by_given_;       // names of nodes
 };
