@@ -73,6 +73,7 @@ bool keeps_range(const Graph& graph, const image::Node& node) {
 
 Kind kind_of(const Graph& graph, const image::Node& node) {
   if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == OPTIMA_NONE) return Kind::None;
+  if (node.outputs.empty() || node.outputs[0] == OPTIMA_NONE) return Kind::None;
   const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.op == node.op_type; });
   if (row == kRows.end()) return Kind::None;
   if (row->kind == Kind::Mover && !keeps_range(graph, node)) return Kind::None;

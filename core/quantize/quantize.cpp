@@ -43,10 +43,10 @@ std::string_view word(RangeMethod method) {
 Encodings header(const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options) {
   Encodings out;
   out.model_hash = plan.graph.model_hash;
-  out.data_hash = options.given.data_hash;
+  if (seen.samples == 0) out.data_hash = options.given.data_hash;
   out.precision = name_of(options.precision);
   out.scheme = word(options.scheme);
-  out.range = word(options.range.method);
+  out.range = options.range.method == RangeMethod::Percentile ? cat("percentile=", options.range.percentile) : std::string(word(options.range.method));
   out.samples = seen.samples;
   return out;
 }

@@ -94,6 +94,24 @@ TEST_CASE("a concat of ranges alike is a copy, and one of ranges unlike is not")
   }
 }
 
+TEST_CASE("a constant in a concat of codes is codes, too") {
+  const Graph graph = model("float[1,4,6,6] x", "float[1,4,6,6] y", {tensor("w1", {4, 4, 3, 3}, 1), tensor("k", {1, 4, 6, 6}, 2, 0.4f), tensor("w3", {4, 8, 3, 3}, 3)},
+                            "a = Conv " + kPads + "(x, w1)\n c = Concat <axis = 1> (a, k)\n y = Conv " + kPads + "(c, w3)");
+  const Quantized q = quantized(graph, samples_of(kPicture));
+  CHECK(bytes_of(q.graph, "k/q").size() == 4 * 6 * 6);
+  CHECK(quality(graph, q.graph, kPicture) > 30);
+}
+
+TEST_CASE("new nodes have the version that the model's opset has") {
+  const std::string text = cat("<ir_version: 11, opset_import: [\"\" : 23]> g (float[2,4] x) => (float[2,3] y) <", tensor("w", {4, 3}, 1), "> {c = Cast <to = 1> (x)\n y = MatMul (c, w)}");
+  const Result<Graph> graph = onnx_io::load_text(text, "newer");
+  REQUIRE_MESSAGE(graph.ok(), graph.status().message());
+  const Quantized q = quantized(*graph, samples_of(8));
+  for (const image::Node& n : q.graph.main().nodes)
+    if (n.op_type.ends_with("Linear")) CHECK(n.since_version == 23);
+  CHECK(quality(*graph, q.graph, 8) > 35);
+}
+
 TEST_CASE("a HardSwish of single operators has codes at its ends only") {
   const Graph graph = model("float[1,4,6,6] x", "float[1,4,6,6] y", {kThree[0], kThree[1], tensor("three", {}, Numbers{3}), tensor("zero", {}, Numbers{0}), tensor("six", {}, Numbers{6})},
                             "c = Conv " + kPads + "(x, w1)\n a = Add (c, three)\n l = Clip (a, zero, six)\n m = Mul (c, l)\n d = Div (m, six)\n y = Conv " + kPads + "(d, w2)");
