@@ -9,12 +9,13 @@ Each model NAME gives NAME.ts.onnx (TorchScript exporter, opset 17) and NAME.dyn
 a folder NAME.<exporter>.data/ of input_<name>.npy and output_<name>.npy; the outputs are ONNX Runtime's, on one thread with
 its graph optimisations off. A model that exists with its data is not made again. BatchNormalization statistics and weights are
 random too, so that folding them wrongly shows. Of some models int8/NAME.onnx is made besides: quantized to 8 bits in QDQ form
-by onnxruntime.quantization, with the same kind of data folder. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
+by onnxruntime.quantization, with the same kind of data folder; with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
 (SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
 (EfficientNet).
 """
 import logging
 import pathlib
+import subprocess
 import sys
 import warnings
 
@@ -334,7 +335,10 @@ def make(name, exporter, folder):
     (data / "done").touch()
 
 
-QUANTIZED = ("resnet18", "mobilenet_v2")
+QUANTIZED = ("resnet18", "resnet50", "mobilenet_v2", "bert")
+PRODUCTS = ["MatMul", "Gemm"]
+# Of a transformer only what products read is quantized: its sums and normalizations carry outliers.
+ONLY_INPUTS_OF_PRODUCTS = {"bert": {"op_types_to_quantize": PRODUCTS, "extra_options": {"OpTypesToExcludeOutputQuantization": PRODUCTS}}}
 
 
 class Samples(quantization.CalibrationDataReader):
@@ -352,7 +356,26 @@ def make_int8(name, folder):
         return
     data.mkdir(parents=True, exist_ok=True)
     quantization.quantize_static(source, path, Samples(MODELS[name][1]), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
-                                 reduce_range=True, activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8)
+                                 reduce_range=True, activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
+                                 **ONLY_INPUTS_OF_PRODUCTS.get(name, {}))
+    keep_answers(name, path, data)
+
+
+def make_shared(name, folder, host):
+    """The same model by our own `quantize`: scheme `shared`, all of the weights' bits, from the same samples."""
+    path, data, calib = (folder / "int8" / f"{name}.shared.{suffix}" for suffix in ("onnx", "data", "calib"))
+    if (data / "done").exists():
+        return
+    for made in (data, calib):
+        made.mkdir(parents=True, exist_ok=True)
+    for n, sample in enumerate(Samples(MODELS[name][1], 8).left):
+        np.savez(calib / f"{n}.npz", **sample)
+    subprocess.run([host, "quantize", folder / f"{name}.dynamo.onnx", "--calib", calib, "-o", path], check=True)
+    keep_answers(name, path, data)
+
+
+def keep_answers(name, path, data):
+    """ONNX Runtime's answers of a quantized model, beside their inputs."""
     inputs = MODELS[name][1](np.random.default_rng(len(name)))
     for key, value in inputs.items():
         np.save(data / f"input_{key}.npy", value.numpy())
@@ -362,20 +385,35 @@ def make_int8(name, folder):
     (data / "done").touch()
 
 
+def host_of(words):
+    """The program behind --host, which is taken out of the words; None without."""
+    if "--host" not in words:
+        return None
+    at = words.index("--host")
+    if at + 1 == len(words):
+        sys.exit("make_models: --host wants the path of optima-host")
+    del words[at]
+    return words.pop(at)
+
+
 def main():
     logging.disable(logging.WARNING)  # the exporter speaks of packages nobody needs
-    if len(sys.argv) < 2:
+    words = sys.argv[1:]
+    host = host_of(words)
+    if not words:
         sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(words[0])
     folder.mkdir(parents=True, exist_ok=True)
-    unknown = [n for n in sys.argv[2:] if n not in MODELS]
+    unknown = [n for n in words[1:] if n not in MODELS]
     if unknown:
         sys.exit(f"make_models: unknown model {unknown[0]!r}, wanted one of {', '.join(MODELS)}")
-    for name in sys.argv[2:] or MODELS:
+    for name in words[1:] or MODELS:
         for exporter in ("ts", "dynamo"):
             make(name, exporter, folder)
         if name in QUANTIZED:
             make_int8(name, folder)
+        if host and name in QUANTIZED:
+            make_shared(name, folder, host)
 
 
 if __name__ == "__main__":

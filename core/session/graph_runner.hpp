@@ -13,30 +13,30 @@
 
 namespace optima {
 
+class TapRunner;
+
 struct RunnerSettings {
-  PlanRequest plan;      ///< config, costs; where nodes go is free
+  PlanRequest plan;      ///< config, costs, candidates, as ObserveRequest takes them
   int64_t threads = 0;   ///< 0 = all
   const std::atomic<bool>* cancelled = nullptr;
+  std::function<void(const std::string&)> note;  ///< told of nodes that no device here takes; may be empty
 };
 
-/// Compiled by the ordinary planner into a scratch folder that goes with this object; where no device takes the graph, the reference runs it.
-/// One thread at a time. The registry must outlive it.
+/// Compiled and run as the model is watched (observe_model.hpp). One thread at a time. The registry must outlive it.
 class GraphRunner {
  public:
-  static Result<GraphRunner> make(Graph graph, const RunnerSettings& settings, Registry& registry);
+  static Result<GraphRunner> make(const Graph& graph, const RunnerSettings& settings, Registry& registry);
   GraphRunner(GraphRunner&&) noexcept;
   GraphRunner& operator=(GraphRunner&&) noexcept;
   ~GraphRunner();
 
-  /// The graph's outputs in order, with their names, owned. Inputs are found by name.
+  /// The graph's outputs in order, with their names, owned.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  /// Why the reference runs the graph; empty when devices do.
-  const std::string& on_reference() const;
 
  private:
-  struct State;
-  explicit GraphRunner(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  GraphRunner(std::unique_ptr<TapRunner> runner, std::vector<std::string> outputs);
+  std::unique_ptr<TapRunner> runner_;
+  std::vector<std::string> outputs_;
 };
 
 }  // namespace optima

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
 #include "core/session/fall_back.hpp"
 #include "core/session/observe_model.hpp"
@@ -38,6 +39,7 @@ class Story {
   }
 
   Result<Encodings> run() {
+    OPTIMA_RETURN_IF_ERROR(offer_data());
     OPTIMA_RETURN_IF_ERROR(choose());
     const bool any = std::any_of(chosen_.begin(), chosen_.end(), [](const auto& entry) { return !entry.second.source.empty(); });
     if (!any) return Encodings();
@@ -58,6 +60,29 @@ class Story {
     if (settings_.progress) settings_.progress(fraction, stage);
   }
   bool has_data() const { return !settings_.calib.empty() || !settings_.encodings.empty(); }
+
+  // ---- data for backends that quantize themselves, whatever is quantized here
+
+  Status offer_data() const {
+    if (!settings_.calibration) return {};
+    CalibrationSource& out = *settings_.calibration;
+    if (!settings_.encodings.empty()) {
+      OPTIMA_ASSIGN(out.encodings, read_encodings(settings_.encodings));
+    }
+    if (settings_.calib.empty()) return {};
+    OPTIMA_ASSIGN(const Samples samples, Samples::open(settings_.calib, input_infos(loaded_.graph), settings_.samples));
+    out.samples = static_cast<uint32_t>(std::min<uint64_t>(samples.count(), UINT32_MAX));
+    out.inputs = [samples](uint32_t sample) { return samples.read(sample); };
+    out.compute = [graph = loaded_.graph, registry = &registry_, flag = settings_.cancelled](
+                      const std::vector<Tensor>& inputs, const std::set<std::string>& values) -> Result<std::vector<Tensor>> {
+      std::set<std::string> known;
+      for (const image::Value& value : graph.main().values)
+        if (values.count(value.name) && value.constant == OPTIMA_NONE) known.insert(value.name);
+      if (known.empty()) return std::vector<Tensor>();
+      return run_reference(graph, inputs, evaluate_by_plugins(*registry), known, flag);
+    };
+    return {};
+  }
 
   // ---- which precision each node is wanted in
 
@@ -268,6 +293,7 @@ class Story {
     for (std::vector<std::string>* notes : {&notes_, &quantized_.notes})
       loaded_.rewriting.notes.insert(loaded_.rewriting.notes.end(), notes->begin(), notes->end());
     loaded_.rewriting.wishes = wishes_by_device();
+    if (settings_.calibration) settings_.calibration->encodings = encodings;
     loaded_.rewriting.files["encodings.json"] = to_text(to_json(encodings));
     loaded_.graph = std::move(quantized_.graph);
     tell(1, "quantized");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/calibration.hpp"
 #include "core/compile/compile.hpp"
 #include "core/quantize/quantize.hpp"
 #include "core/samples/samples.hpp"
@@ -29,6 +30,7 @@ struct QuantizeSettings {
   uint64_t memory = uint64_t{512} << 20;     ///< bytes of tapped tensors at once
   int64_t threads = 0;                       ///< 0 = all
   bool on_devices = true;                    ///< the graph will be compiled: units that no device takes matter; false = it is written to a file
+  std::shared_ptr<CalibrationSource> calibration;  ///< gets encodings and data, for backends that quantize themselves; may be null
   std::function<void(const std::string&)> note;  ///< told what its user should know; may be empty
   ProgressReport progress;
   const std::atomic<bool>* cancelled = nullptr;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/support/text.hpp"
+#include "core/view/errors.hpp"
 #include "core/view/flat.hpp"
 #include "core/view/palette.hpp"
 #include "core/view/view.hpp"
@@ -29,7 +30,8 @@ std::string size_text(const PlanTensor& tensor) { return cat(tensor.type, tensor
 
 class DotWriter {
  public:
-  explicit DotWriter(const Plan& plan) : flat_(flatten(plan)), plan_(flat_.plan), wiring_(plan_), looks_(looks_of(plan_)) {}
+  DotWriter(const Plan& plan, const std::vector<LayerFigures>& layers)
+      : flat_(flatten(plan)), plan_(flat_.plan), wiring_(plan_), looks_(looks_of(plan_)), errors_(errors_of(layers)) {}
 
   std::string run() {
     out_ = cat("digraph ", text_of(plan_.model_name), " {\n  rankdir=TB; ranksep=0.35; labeljust=l; fontname=\"Helvetica\"; newrank=true; ",
@@ -70,10 +72,14 @@ class DotWriter {
   }
 
   void node(uint32_t n, uint32_t s, const std::string& why, const std::string& inset) {
-    const bool home = plan_.nodes[n].subgraph == s;
-    const std::string_view colour = looks_[plan_.subgraphs[s].device].colour;
-    out_ += cat(inset, "  ", name_of_node(n, s, home), " [label=",
-                two_lines(plan_.nodes[n].op_type, home ? plan_.nodes[n].name : cat("clone of ", plan_.nodes[n].name)), ", tooltip=", text_of(why),
+    const PlacedNode& node = plan_.nodes[n];
+    const bool home = node.subgraph == s;
+    const auto at = errors_.find(node.name);
+    const LayerFigures* error = at == errors_.end() ? nullptr : at->second;
+    const std::string_view colour = error ? error_colour(*error) : looks_[plan_.subgraphs[s].device].colour;
+    const std::string op = error ? cat(node.op_type, "  ", decibels_text(error->accumulated.snr_db)) : node.op_type;
+    const std::string tip = error ? cat(why, "; error: ", error_text(*error)) : why;
+    out_ += cat(inset, "  ", name_of_node(n, s, home), " [label=", two_lines(op, home ? node.name : cat("clone of ", node.name)), ", tooltip=", text_of(tip),
                 ", fillcolor=\"", tint(colour, home ? 0.45 : 0.2), home ? "\"" : "\", style=\"filled,dashed\"", "];\n");
   }
 
@@ -109,11 +115,12 @@ class DotWriter {
   const Plan& plan_;
   const Wiring wiring_;
   const std::vector<Look> looks_;
+  const std::map<std::string_view, const LayerFigures*> errors_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string to_dot(const Plan& plan) { return DotWriter(plan).run(); }
+std::string to_dot(const Plan& plan, const std::vector<LayerFigures>& layers) { return DotWriter(plan, layers).run(); }
 
 }  // namespace optima::view

@@ -5,6 +5,7 @@
 #include "core/report/report.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
+#include "core/view/errors.hpp"
 #include "core/view/flat.hpp"
 #include "core/view/palette.hpp"
 #include "core/view/scene.hpp"
@@ -32,8 +33,8 @@ class Texts {
 // The document that page/data.js reads; keys are short because a big model has many of them.
 class PageData {
  public:
-  PageData(const Plan& plan, const std::vector<TraceEvent>& trace, const WhatIfReport* what_if)
-      : whole_(plan), flat_(flatten(plan)), plan_(flat_.plan), trace_(trace), what_if_(what_if) {}
+  PageData(const Plan& plan, const std::vector<TraceEvent>& trace, const WhatIfReport* what_if, const std::vector<LayerFigures>& layers)
+      : whole_(plan), flat_(flatten(plan)), plan_(flat_.plan), trace_(trace), what_if_(what_if), errors_(errors_of(layers)) {}
 
   Json make() {
     Json out = {{"model", plan_.model_name}, {"hash", plan_.model_hash},        {"summary", placement_summary(whole_)}, {"bytes", plan_.bytes},
@@ -97,6 +98,9 @@ class PageData {
       out.push_back({{"n", node.name}, {"o", texts_.number(node.op_type)}, {"d", node.device}, {"s", node.subgraph},
                      {"w", texts_.number(std::string(name_of(node.why)))}, {"t", texts_.number(node.sentence)},
                      {"q", texts_.number(node.asked)}, {"a", std::move(answers)}});
+      if (!node.precision.empty()) out.back()["p"] = texts_.number(cat(node.precision, " (", node.precision_why, ")"));
+      if (const auto error = errors_.find(node.name); error != errors_.end())
+        out.back()["e"] = {decibels_text(error->second->accumulated.snr_db), error_colour(*error->second), texts_.number(error_text(*error->second))};
     }
     return out;
   }
@@ -166,6 +170,7 @@ class PageData {
   const Plan& plan_;  // flat
   const std::vector<TraceEvent>& trace_;
   const WhatIfReport* what_if_;
+  const std::map<std::string_view, const LayerFigures*> errors_;
   Texts texts_;
 };
 
@@ -191,13 +196,13 @@ std::string escaped_json(const Json& json) {
 
 }  // namespace
 
-Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace, const WhatIfReport* what_if) {
+Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace, const WhatIfReport* what_if, const std::vector<LayerFigures>& layers) {
   if (plan.tensors.empty() && !plan.nodes.empty())
     return invalid_input(cat("the plan of ", quote(plan.model_name),
                              " lists no tensors, it was written by an older version; write it again with 'plan -o'"));
   const std::map<std::string_view, std::string> parts = {{"TITLE", escaped_html(plan.model_name)},
                                                          {"STYLE", std::string(kStyle)},
-                                                         {"DATA", escaped_json(PageData(plan, trace, what_if).make())},
+                                                         {"DATA", escaped_json(PageData(plan, trace, what_if, layers).make())},
                                                          {"SCRIPT", std::string(kScript)}};
   std::string out;
   std::string_view rest = kPage;

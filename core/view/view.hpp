@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/plan/plan.hpp"
+#include "core/report/layers.hpp"
 #include "core/report/what_if.hpp"
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
@@ -26,13 +27,14 @@ Result<std::vector<TraceEvent>> read_trace(const std::string& path, const Plan& 
 
 /// One page that needs nothing else: no network, no other file. The graph in run order and a frame for each body that the host drives,
 /// a colour and a pattern per device and one for tensors, reasons on click, search, cut tensors, estimated times where the plan has
-/// them, a timeline when there is a trace, and what_if()'s rows when given. Names are escaped. InvalidInput when the plan lists no
+/// them, a timeline when there is a trace, what_if()'s rows when given, and on nodes that make a layer of `layers` its error. Names are escaped. InvalidInput when the plan lists no
 /// tensors. Same plan, same bytes.
-Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace = {}, const WhatIfReport* what_if = nullptr);
+Result<std::string> to_html(const Plan& plan, const std::vector<TraceEvent>& trace = {}, const WhatIfReport* what_if = nullptr,
+                            const std::vector<LayerFigures>& layers = {});
 
 /// The same picture in Graphviz' language, a cluster per subgraph, those of a body inside that of the node that holds it; without
-/// tensors listed it has nodes and clusters only.
-std::string to_dot(const Plan& plan);
+/// tensors listed it has nodes and clusters only. Nodes that make a layer are filled by its error.
+std::string to_dot(const Plan& plan, const std::vector<LayerFigures>& layers = {});
 
 /// A node data file of Model Explorer ("custom node data", github.com/google-ai-edge/model-explorer, node_data_builder.py):
 /// node name -> {value: device, bgColor}.

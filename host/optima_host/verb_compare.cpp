@@ -7,7 +7,9 @@
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/save.hpp"
+#include "host/optima_host/compare_layers.hpp"
 #include "host/optima_host/model_options.hpp"
+#include "host/optima_host/quantize_options.hpp"
 #include "host/optima_host/run_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -83,13 +85,20 @@ Status compare_verb(Console& console, const std::vector<std::string>& words) {
   declare_run(arguments);
   arguments.option("atol", "X", "largest absolute error (default: 1e-4 of the output's scale)")
       .option("rtol", "X", "plus this share of the wanted value (default 0)")
-      .flag("at-cuts", "compare every tensor between subgraphs (not those inside bodies) and name the first subgraph out of tolerance");
+      .flag("at-cuts", "compare every tensor between subgraphs (not those inside bodies) and name the first subgraph out of tolerance")
+      .flag("layers", "A is the float model, B the QDQ model or the package made of it: the error of each quantized layer, its own and accumulated");
+  declare_data(arguments);
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   OPTIMA_ASSIGN(const RunOptions given, run_options(console, arguments));
   OPTIMA_ASSIGN(const CompareOptions options, compare_options(arguments));
   OPTIMA_ASSIGN(Registry* registry, console.session().registry());
+  if (arguments.has("layers")) {
+    const auto inputs = [&](const std::vector<TensorInfo>& wanted) { return load_given(given, wanted); };
+    return compare_layers_verb(console, arguments, options, inputs, *registry);
+  }
+  if (arguments.has("calib")) return usage_error("--calib goes with --layers");
   RuntimeContext context(borrow_plugins(*registry));
   OPTIMA_ASSIGN(const CompareSide a, open_side(context, *registry, expand_home(arguments.text("A")), options));
   OPTIMA_ASSIGN(const CompareSide b, open_side(context, *registry, expand_home(arguments.text("B")), options));

@@ -94,6 +94,7 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
   double before = 0;  // how much of everything quantizing is
   settings.progress = [&](double f, std::string_view stage) { progress.report((before = 0.5) * f, stage); };
   const ProgressReport report = [&](double f, std::string_view stage) { progress.report(before + (1 - before) * f, stage); };
+  if (arguments.has("calib") || arguments.has("encodings")) request.calibration = settings.calibration = std::make_shared<CalibrationSource>();
   quantize_before_placing(request.plan, settings, *registry);
   const std::string what = arguments.text("emit", "package");
   if (what == "submodels") return emit(console, arguments, request, *registry, progress, report);

@@ -18,12 +18,13 @@ namespace {
 struct Extras {
   std::vector<view::TraceEvent> trace;
   std::optional<WhatIfReport> what_if;
+  std::vector<LayerFigures> layers;
 };
 
 Result<std::string> picture_of(const Plan& plan, const std::string& suffix, const Extras& extras) {
-  if (suffix == ".html") return view::to_html(plan, extras.trace, extras.what_if ? &*extras.what_if : nullptr);
-  if (suffix == ".dot") return view::to_dot(plan);
-  if (suffix == ".svg" || suffix == ".png") return view::draw(view::to_dot(plan), suffix.substr(1));
+  if (suffix == ".html") return view::to_html(plan, extras.trace, extras.what_if ? &*extras.what_if : nullptr, extras.layers);
+  if (suffix == ".dot") return view::to_dot(plan, extras.layers);
+  if (suffix == ".svg" || suffix == ".png") return view::draw(view::to_dot(plan, extras.layers), suffix.substr(1));
   if (suffix == ".json") return to_text(view::to_model_explorer(plan));
   return usage_error(cat("-o: found suffix ", quote(suffix), ", wanted .html, .dot, .svg, .png or .json"));
 }
@@ -36,6 +37,7 @@ Status view_verb(Console& console, const std::vector<std::string>& words) {
   arguments.positional("PLAN", true, "a package, or a plan.json of 'plan -o'")
       .option("out,o", "FILE", "the picture; its suffix says which kind; - is stdout, as a page")
       .option("trace", "FILE", "a trace of 'run --trace': the page shows it as a timeline")
+      .option("layers", "FILE", "what 'compare --layers --json' printed: nodes are coloured by the error of the layer that they make")
       .flag("what-if", "the page shows what 'explain --what-if' says");
   declare_costs(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
@@ -51,6 +53,10 @@ Status view_verb(Console& console, const std::vector<std::string>& words) {
   Extras extras;
   if (arguments.has("trace")) {
     OPTIMA_ASSIGN(extras.trace, view::read_trace(expand_home(arguments.text("trace")), plan));
+  }
+  if (arguments.has("layers")) {
+    if (suffix == ".json") return usage_error(cat("--layers colours a page or a drawing: wanted -o FILE.html, .dot, .svg or .png, found ", quote(arguments.text("out"))));
+    OPTIMA_ASSIGN(extras.layers, read_layers(expand_home(arguments.text("layers"))));
   }
   if (arguments.has("what-if")) {
     OPTIMA_ASSIGN(const CostSources given, cost_sources(console, arguments));

@@ -6,6 +6,7 @@ const text = (number) => plan.texts[number];
 
 const nodes = plan.nodes.map((n, index) => ({
   index, name: n.n, op: text(n.o), device: n.d, subgraph: n.s, why: text(n.w), sentence: text(n.t), asked: text(n.q),
+  precision: n.p === undefined ? "" : text(n.p), error: n.e === undefined ? null : {short: n.e[0], colour: n.e[1], text: text(n.e[2])},
   answers: n.a.map(([yes, reason, said, time, source]) => ({yes: yes === 1, reason: text(reason), text: text(said), time, source: time === undefined ? "" : text(source)})),
   reads: [], writes: [], clones: [], bodies: [], item: null,
 }));

@@ -215,9 +215,9 @@ function drawItem(item) {
 }
 
 function drawNode(item, x, y) {
-  const ink = inks[item.device], alpha = pen.globalAlpha;
-  if (view.scale < 0.3) {  // too small to read: the device's pattern alone
-    pen.fillStyle = view.scale < 0.12 ? ink.colour : ink.pattern;
+  const ink = inks[item.device], alpha = pen.globalAlpha, error = item.node.error;
+  if (view.scale < 0.3) {  // too small to read: the error's colour, else the device's pattern alone
+    pen.fillStyle = error ? error.colour : view.scale < 0.12 ? ink.colour : ink.pattern;
     pen.fillRect(x, y, item.w, item.h);
     return;
   }
@@ -233,6 +233,7 @@ function drawNode(item, x, y) {
   pen.clip();
   pen.fillStyle = ink.pattern;
   pen.fillRect(x, y, 11, item.h);
+  if (error) { pen.fillStyle = error.colour; pen.fillRect(x + 11, y + item.h - 4, item.w, 4); }
   pen.restore();
   pen.strokeStyle = ink.colour;
   pen.lineWidth = item.clone ? 1.5 : 1;
@@ -241,7 +242,7 @@ function drawNode(item, x, y) {
   pen.setLineDash([]);
   pen.textBaseline = "middle";
   pen.fillStyle = colours.text;
-  pen.fillText(shrunk(item.node.op, item.w - 44, "600 ", 12.5, 7, false), x + 18, y + 13.5);
+  pen.fillText(shrunk(item.node.op + (error ? "  " + error.short : ""), item.w - 44, "600 ", 12.5, 7, false), x + 18, y + 13.5);
   if (view.scale >= 0.5) {
     pen.fillStyle = colours.soft;
     pen.fillText(shrunk((item.clone ? "clone of " : "") + item.node.name, item.w - 28, "", 10.5, 8.5, true), x + 18, y + 28.5);

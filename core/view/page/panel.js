@@ -85,6 +85,8 @@ function fillNode(n, clone) {
     make("p", {}, device(n.device), ", ", link("subgraph " + n.subgraph + " of " + plan.subgraphs.length, () => chooseSubgraph(n.subgraph, true)),
       ...(part.path ? [" in body ", link(part.path, () => enterBody(part))] : [])),
     make("p", {class: "why", style: "border-color:" + plan.devices[n.device].colour}, n.sentence, make("br"), make("span", {class: "soft"}, n.why + (n.asked ? " · asked for " + n.asked : ""))),
+    ...(n.precision ? [make("p", {}, "precision: " + n.precision)] : []),
+    ...(n.error ? [make("p", {class: "why", style: "border-color:" + n.error.colour}, "error: " + n.error.text)] : []),
     ...n.clones.filter((c) => c !== clone).map((c) => make("p", {}, "also in ", link("subgraph " + c.subgraph, () => choose(c.item, true)), ": " + c.sentence)),
     ...(n.bodies.length ? [make("h3", {}, "Bodies, which the host runs"), make("ul", {}, ...n.bodies.map(bodyRow))] : []),
     make("h3", {}, "What each device says"), make("table", {}, headOf("device", "takes it", ...(timed ? ["#time"] : []), "reason"), make("tbody", {}, ...answers)),

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/session/fall_back.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/session/layers.hpp"
+#include "core/session/own_error.hpp"
+#include "core/placement/placement.hpp"
+#include "tests/support/fake_plugin.hpp"
+
+using namespace optima;
+using namespace optima::test;
+
+namespace {
+
+// x/q -> x/dq -> conv -> relu -> conv_out/q -> conv_out/dq -> y, beside a float Exp
+struct Net : GraphBuilder {
+  FakePlugin npu{"npu", {"NPU"}, {"Conv", "Relu", "Exp", "QuantizeLinear", "DequantizeLinear"}},
+      cpu{"cpu", {"CPU"}, {"Conv", "Relu", "Exp", "QuantizeLinear", "DequantizeLinear"}};
+  uint32_t x, conv, relu;
+  Net() {
+    const uint32_t scale = constant("s");
+    x = input("x");
+    conv = node("conv", "Conv", {node("x/dq", "DequantizeLinear", {node("x/q", "QuantizeLinear", {x, scale}), scale})});
+    relu = node("relu", "Relu", {conv});
+    output(node("r/dq", "DequantizeLinear", {node("r/q", "QuantizeLinear", {relu, scale}), scale}));
+    output(node("exp", "Exp", {x}));
+  }
+  Plan placed(bool npu_alone) {
+    PlacementRequest request;
+    request.plugins = {&npu, &cpu};
+    request.candidates = {{"", "NPU", 0}};
+    if (!npu_alone) request.candidates.push_back({"", "CPU", 0});
+    Result<Plan> plan = make_plan(graph, request);
+    INFO(plan.status().message());
+    REQUIRE(plan.ok());
+    return *plan;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a unit whose device refuses one of its codes' nodes falls back, with the device's sentence") {
+  Net net;
+  const Plan in_float = net.placed(true);
+  CHECK(detail::refused_units(in_float, in_float, net.graph, {net.id_of("conv"), net.id_of("exp")}).empty());
+  net.npu.refuse(net.id_of("x/dq"), OPTIMA_REASON_QUANT, "scale 0.3 is no power of two");
+  const auto refused = detail::refused_units(in_float, net.placed(false), net.graph, {net.id_of("conv"), net.id_of("exp")});
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.at(net.id_of("conv")) == "NPU:0 refuses 'x/dq' of its quantized unit: scale 0.3 is no power of two");
+  CHECK(detail::refused_units(in_float, net.placed(false), net.graph, {net.id_of("exp")}).empty());
+}
+
+TEST_CASE("units are the nodes that read codes and compute") {
+  const Net net;
+  CHECK(quantized_units(net.graph) == std::vector<uint32_t>{net.id_of("conv")});
+}
+
+TEST_CASE("a graph taken apart reads the float model's value in front of every quantizer, and rounds what a layer makes once more") {
+  const Net net;
+  const detail::TakenApart apart = detail::take_apart(net.graph, {net.x, net.relu});
+  REQUIRE(verify(apart.graph).ok());
+  const image::Graph& main = apart.graph.main();
+  REQUIRE(apart.joints.size() == 2);
+  CHECK(apart.joints[0].value == "x");
+  CHECK(apart.joints[0].name == "x/float");
+  CHECK(apart.joints[1].value == "relu_out");
+  REQUIRE(main.inputs.size() == 3);
+  REQUIRE(apart.layers.size() == 2);
+  CHECK(apart.layers[1].value == "relu_out");
+  for (const image::Node& node : main.nodes) {
+    if (node.name == "x/q") CHECK(main.values[node.inputs[0]].name == "x/float");
+    if (node.name == "r/q") CHECK(main.values[node.inputs[0]].name == "relu_out/float");
+    if (node.name == "r/q/own") CHECK(main.values[node.inputs[0]].name == "relu_out");
+  }
+  CHECK(main.values[main.outputs[1]].name == apart.layers[1].name);
+}
