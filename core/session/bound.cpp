@@ -137,12 +137,11 @@ std::string Bound::text() const { return cat(kind == Kind::Snr ? "snr=" : "cosin
 Result<Bound> parse_bound(const std::string& text) {
   const size_t at = text.find('=');
   const std::string name = text.substr(0, at);
-  std::optional<double> least;
-  if (at != std::string::npos) least = parse_number<double>(text.substr(at + 1));
-  if ((name != "snr" && name != "cosine") || !least || !std::isfinite(*least))
+  const double least = at == std::string::npos ? NAN : parse_number<double>(text.substr(at + 1)).value_or(NAN);
+  if ((name != "snr" && name != "cosine") || std::isnan(least))
     return usage_error(cat("--bound: found ", quote(text), ", wanted snr=DB or cosine=C, as in snr=30 or cosine=0.99"));
-  if (name == "cosine" && (*least < -1 || *least > 1)) return usage_error(cat("--bound: found ", quote(text), ", wanted a cosine from -1 to 1"));
-  return Bound{name == "snr" ? Bound::Kind::Snr : Bound::Kind::Cosine, *least};
+  if (name == "cosine" && std::fabs(least) > 1) return usage_error(cat("--bound: found ", quote(text), ", wanted a cosine from -1 to 1"));
+  return Bound{name == "snr" ? Bound::Kind::Snr : Bound::Kind::Cosine, least};
 }
 
 std::string Agreement::text() const {

@@ -197,7 +197,7 @@ class Story {
 
   Status quantize_bounded() {
     if (!judged_) return usage_error(cat("--bound ", settings_.bound->text(), " wants --calib: samples to judge on"));
-    const RunnerSettings runner{request_, settings_.threads, settings_.cancelled};
+    const RunnerSettings runner{request_, settings_.threads, settings_.cancelled, settings_.note};
     tell(0.6, "running the float model");
     OPTIMA_ASSIGN(Judge judge, Judge::make(plan_.graph, *judged_, numbers_, runner, registry_));
     OPTIMA_ASSIGN(BoundedQuantization found, quantize_within(*settings_.bound, plan_, seen_, options_, judge, settings_.progress, settings_.cancelled));
