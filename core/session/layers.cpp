@@ -23,12 +23,6 @@ bool computes(const image::Node& node) {
   return !detail::is_quantize(node) && !detail::is_dequantize(node) && std::find(kMovers.begin(), kMovers.end(), node.op_type) == kMovers.end();
 }
 
-bool reads_codes(const Graph& graph, const Uses& uses, const image::Node& node) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) {
-    return v != OPTIMA_NONE && uses.producer[v] != Uses::kNone && detail::is_dequantize(graph.main().nodes[uses.producer[v]]);
-  });
-}
-
 /// Values that stand for layers, and what is known of them without running anything.
 class Finder {
  public:
@@ -58,7 +52,7 @@ class Finder {
   bool is_layer(const image::Node& node, uint32_t v) const {
     if (detail::is_quantize(node) || detail::is_dequantize(node)) return false;
     if (coded_.count(v) || is_output(v)) return true;
-    return reads_codes(quantized_, uses_, node) && computes(node) && !is_inside(v);
+    return detail::reads_codes(quantized_, uses_, node) && computes(node) && !is_inside(v);
   }
 
   // Read by one operator alone whose result is a layer: an activation that one step computes with the product.
@@ -188,7 +182,7 @@ std::vector<uint32_t> quantized_units(const Graph& quantized) {
   const Uses uses = uses_of(quantized);
   std::vector<uint32_t> out;
   for (const image::Node& node : quantized.main().nodes)
-    if (computes(node) && reads_codes(quantized, uses, node)) out.push_back(node.id);
+    if (computes(node) && detail::reads_codes(quantized, uses, node)) out.push_back(node.id);
   std::sort(out.begin(), out.end());
   return out;
 }

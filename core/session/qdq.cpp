@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/session/qdq.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -55,6 +56,23 @@ void describe(const Graph& graph, const image::Node& quantize, CodedValue& out) 
 }
 
 }  // namespace
+
+bool reads_codes(const Graph& graph, const Uses& uses, const image::Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t v) {
+    return v != OPTIMA_NONE && uses.producer[v] != Uses::kNone && is_dequantize(graph.main().nodes[uses.producer[v]]);
+  });
+}
+
+bool computes_on_codes(const Graph& graph, const Uses& uses, uint32_t index) {
+  const image::Node& node = graph.main().nodes[index];
+  if (reads_codes(graph, uses, node) || node.op_type.ends_with("Integer")) return true;
+  if (node.inputs.empty() || node.outputs.empty() || node.inputs[0] == OPTIMA_NONE || node.op_type.ends_with("Normalization") || node.op_type == "Softmax") return false;
+  const uint32_t v = node.inputs[0], maker = uses.producer[v];
+  const auto rounds = [&](uint32_t reader) { return is_quantize(graph.main().nodes[reader]); };
+  const std::vector<uint32_t>& readers = uses.consumers[node.outputs[0]];
+  return maker != Uses::kNone && uses.consumers[v].size() == 1 && std::any_of(readers.begin(), readers.end(), rounds) &&
+         reads_codes(graph, uses, graph.main().nodes[maker]);
+}
 
 bool is_quantize(const image::Node& node) { return node.op_type == "QuantizeLinear"; }
 bool is_dequantize(const image::Node& node) { return node.op_type == "DequantizeLinear"; }

@@ -23,6 +23,12 @@ struct CodedValue {
 /// By value; the first QuantizeLinear counts.
 std::map<uint32_t, CodedValue> coded_values(const Graph& graph, const Uses& uses);
 
+/// Whether it reads what a DequantizeLinear gives.
+bool reads_codes(const Graph& graph, const Uses& uses, const image::Node& node);
+/// Whether the node computes on codes: it reads what a DequantizeLinear gives, or, as an activation, alone reads a node that does and becomes
+/// codes itself. Integer products of `dynamic` count.
+bool computes_on_codes(const Graph& graph, const Uses& uses, uint32_t node);
+
 bool is_quantize(const image::Node& node);
 bool is_dequantize(const image::Node& node);
 

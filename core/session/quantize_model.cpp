@@ -8,6 +8,7 @@
 #include "core/compile/run_reference.hpp"
 #include "core/session/fall_back.hpp"
 #include "core/session/observe_model.hpp"
+#include "core/session/qdq.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
 
@@ -265,7 +266,17 @@ class Story {
 
   // ---- what is said of it
 
+  std::set<uint32_t> computed_on_codes() const {
+    std::set<uint32_t> out;
+    if (quantized_.graph.contents.graphs.empty()) return out;
+    const Uses uses = uses_of(quantized_.graph);
+    for (uint32_t n = 0; n < quantized_.graph.main().nodes.size(); ++n)
+      if (detail::computes_on_codes(quantized_.graph, uses, n)) out.insert(quantized_.graph.main().nodes[n].id);
+    return out;
+  }
+
   void say_precisions(const std::map<std::string, std::string>& left_float) {
+    const std::set<uint32_t> on_codes = computed_on_codes();
     const auto say = [&](const image::Node& node) {
       const auto wanted = chosen_.find(node.id);
       if (wanted == chosen_.end()) return NodePrecision{"f32", "nodes inside bodies stay float"};
@@ -273,6 +284,7 @@ class Story {
         return NodePrecision{"f32", changed->second};
       if (const auto left = left_float.find(node.name); left != left_float.end()) return NodePrecision{"f32", left->second};
       if (wanted->second.source.empty()) return NodePrecision{"f32", "nobody asked for another"};
+      if (!is_float(wanted->second.precision) && !on_codes.count(node.id)) return NodePrecision{"f32", cat(node.op_type, " is computed in float here")};
       const Precision precision = wanted->second.precision == Precision::Auto ? Precision::Int8 : wanted->second.precision;
       return NodePrecision{std::string(name_of(precision)), cat(name_of(wanted->second.precision), " by ", wanted->second.source)};
     };
