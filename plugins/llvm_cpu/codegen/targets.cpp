@@ -52,7 +52,7 @@ std::string without_missing(const Target& t, const HostCpu& host) {
 }
 
 /// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
-constexpr const char* kX86[] = {"avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
+constexpr const char* kX86[] = {"amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
                                 "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
                                 "avx512vpopcntdq", "avxvnni", "bmi", "bmi2", "f16c", "fma", "fma4", "gfni", "lzcnt", "movbe", "popcnt",
                                 "sse4.1", "sse4.2", "tbm", "xop"};
@@ -101,6 +101,7 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
     throw sdk::Error(OPTIMA_UNSUPPORTED, "cpu \"" + t.cpu + "\" has no AVX2 and FMA, wanted at least x86-64-v3");
   }
   t.dot = dot_of(t, arm);
+  t.amx = t.dot == k::Dot::Vnni && has(t, "amx-tile") && has(t, "amx-int8");
   return t;
 }
 

@@ -56,17 +56,11 @@ INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const
     codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc);
     w += bytes;
   }
-  const float* numbers = (const float*)args[5];
-  UNROLL for (idx o = 0; o < OB; o++) {
-    const vec m = ld((const float*)args[2] + lane0 + o * VL);
-    const idx lanes = o == OB - 1 ? last : VL;
-    UNROLL for (idx p = 0; p < wt; p++) {
-      vec v = __builtin_convertvector(acc[o * wt + p], vec) * m;
-      if (l.float_bias) v += ld((const float*)args[4] + lane0 + o * VL);
-      v = codes_steps(v, l.tail, numbers, args + 7, q + p, c0 + o * VL, lanes);
-      codes_end(v, l.tail, numbers, args[6], (q + p) * l.out_pixel + c0 + o * VL, lanes);
-    }
-  }
+  codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, OB, wt, last, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
+    vec v = __builtin_convertvector(acc[o * wt + p], vec) * ld((const float*)args[2] + lane0 + o * VL);
+    if (l.float_bias) v += ld((const float*)args[4] + lane0 + o * VL);
+    return v;
+  });
 }
 
 /// oc group g, counted over the groups of the convolution, tiles [t0, t1).

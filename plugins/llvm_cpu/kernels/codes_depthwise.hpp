@@ -58,22 +58,6 @@ INL void interleave(bvec a, bvec b, bvec c, bvec d, ivec* out) {
   out[2] = zip_halves<0>(high0, high1, halves), out[3] = zip_halves<1>(high0, high1, halves);
 }
 
-/// Four vectors of integers that bytes hold become bytes of channels in their order.
-INL bvec packed(const ivec* v, [[maybe_unused]] bool is_signed) {
-#ifdef __aarch64__
-  bvec out;
-  UNROLL for (idx i = 0; i < kBytes; i++) out[i] = (uint8_t)v[i / 4][i % 4];
-  return out;
-#else
-  ivec low, high, all;
-  asm("vpackssdw %2, %1, %0" : "=" VREG(low) : VREG(v[0]), VREG(v[1]));
-  asm("vpackssdw %2, %1, %0" : "=" VREG(high) : VREG(v[2]), VREG(v[3]));
-  if (is_signed) asm("vpacksswb %2, %1, %0" : "=" VREG(all) : VREG(low), VREG(high));
-  else asm("vpackuswb %2, %1, %0" : "=" VREG(all) : VREG(low), VREG(high));
-  return (bvec)all;
-#endif
-}
-
 /// One output pixel of a block: four vectors of sums of which `lanes` channels, a multiple of 16 or of VL, are stored.
 INL void finish(const CodesDepthwise& l, void* const* args, const ivec* acc, idx block, idx lanes, idx q) {
   const float* numbers = (const float*)args[5];
@@ -84,18 +68,15 @@ INL void finish(const CodesDepthwise& l, void* const* args, const ivec* acc, idx
     if (l.float_bias) v[j] += ld((const float*)args[4] + at);
   }
   const idx c = block * kBytes, at = q * l.out_pixel + c;
+#ifndef __aarch64__
   if (!l.joins && l.tail.stored != Stored::Floats) {
-    const float* end = numbers + l.tail.steps * kStepNumbers;
-    ivec codes[4];
-    UNROLL for (idx j = 0; j < 4; j++) {
-      const vec x = codes_steps(v[j], l.tail, numbers, args + 7, q, c, VL);
-      codes[j] = to_integers(limited(l.tail.in_steps ? x : divided(x, end[0], end[1]), end)) + (int32_t)end[4];
-    }
-    const bvec b = packed(codes, l.tail.stored == Stored::Signed);
+    UNROLL for (idx j = 0; j < 4; j++) v[j] = codes_steps(v[j], l.tail, numbers, args + 7, q, c, VL);
+    const ivec b = four_codes(v, l.tail, numbers);
     uint8_t* out = (uint8_t*)args[6] + at;
     UNROLL for (idx i = 0; i < kBytes / 16; i++) if (i * 16 < lanes) __builtin_memcpy(out + i * 16, (const char*)&b + i * 16, 16);
     return;
   }
+#endif
   float in_order[kBytes];
   UNROLL for (idx j = 0; j < 4; j++) UNROLL for (idx i = 0; i < VL; i++) in_order[i / 4 * 16 + j * 4 + i % 4] = v[j][i];
   UNROLL for (idx k = 0; k < 4; k++) {

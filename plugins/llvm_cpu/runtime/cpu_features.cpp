@@ -23,16 +23,17 @@ struct Feature {
 };
 
 #if defined(__x86_64__)
-/// Bits of CPUID leaf 7, register edx.
-bool in_leaf_7(unsigned bits) {
+/// Tile registers are state that a process must ask the kernel for, once; later threads have it, too.
+bool may_use_tiles() {
+  constexpr int kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool may = syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+  return may;
+}
+bool has_tiles(unsigned bit) {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bits) == bits;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> bit & 1) && may_use_tiles();
 }
-/// The matrix unit's registers are the process's only once it has asked Linux for them (Documentation/arch/x86/xstate.rst).
-bool has_matrix_unit(unsigned bits) {
-  constexpr long kAsk = 0x1023, kTileData = 18;
-  return in_leaf_7(bits) && syscall(SYS_arch_prctl, kAsk, kTileData) == 0;
-}
+
 #define ASK(llvm_name, gcc_name) {llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; }},
 constexpr Feature kFeatures[] = {
     ASK("sse4.1", "sse4.1") ASK("sse4.2", "sse4.2") ASK("popcnt", "popcnt") ASK("avx", "avx") ASK("avx2", "avx2") ASK("fma", "fma")
@@ -42,7 +43,7 @@ constexpr Feature kFeatures[] = {
     ASK("avx512vl", "avx512vl") ASK("avx512ifma", "avx512ifma") ASK("avx512vbmi", "avx512vbmi") ASK("avx512vbmi2", "avx512vbmi2")
     ASK("avx512vnni", "avx512vnni") ASK("avx512bitalg", "avx512bitalg") ASK("avx512vpopcntdq", "avx512vpopcntdq")
     ASK("avx512bf16", "avx512bf16") ASK("avx512fp16", "avx512fp16")
-    {"amx-tile", [] { return has_matrix_unit(1u << 24); }}, {"amx-bf16", [] { return has_matrix_unit(1u << 24 | 1u << 22); }}};
+    {"amx-tile", [] { return has_tiles(24); }}, {"amx-int8", [] { return has_tiles(25); }}, {"amx-bf16", [] { return has_tiles(22); }}};
 #undef ASK
 #elif defined(__aarch64__)
 #define ASK(llvm_name, word, bit) {llvm_name, [] { return (getauxval(word) & bit) != 0; }},

@@ -13,6 +13,7 @@
 
 #include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/runtime/context.hpp"
+#include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/threads.hpp"
@@ -64,6 +65,7 @@ class Sources {
 
 LoadedProgram::LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host host, int threads)
     : plan_(std::move(plan)), host_(host), threads_(threads) {
+  missing_features(plan_.features);  // asks the system for what needs its leave
   pack_constants(artifact);
   open_kernels(artifact);
 }

@@ -23,12 +23,12 @@ enum class Dot : int64_t {
 #ifdef VW
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
-#ifdef __aarch64__
-#define VREG "w"
-#elif VW == 16
+#ifndef VREG  // the constraint of a vector register in assembly
+#if VW == 16
 #define VREG "v"
 #else
 #define VREG "x"
+#endif
 #endif
 
 namespace k {
@@ -70,8 +70,13 @@ INL ivec dot_bytes(Dot dot, ivec acc, ivec x, ivec w) {
     acc += low;
   }
 #else
-  if (dot == Dot::AvxVnni) asm volatile("%{vex%} vpdpbusd %2, %1, %0" : "+" VREG(acc) : VREG(x), VREG(w));
-  else asm volatile("vpdpbusd %2, %1, %0" : "+" VREG(acc) : VREG(x), VREG(w));
+#if VW == 8
+  if (dot == Dot::AvxVnni) {
+    asm volatile("%{vex%} vpdpbusd %2, %1, %0" : "+" VREG(acc) : VREG(x), VREG(w));
+    return acc;
+  }
+#endif
+  asm volatile("vpdpbusd %2, %1, %0" : "+" VREG(acc) : VREG(x), VREG(w));
 #endif
   return acc;
 }

@@ -36,6 +36,7 @@ struct CodesTail {
   CodesStep at[kMostSteps];
   Stored stored;     ///< what is stored
   int64_t in_steps;  ///< the value arrives at the end in steps
+  int64_t natural;   ///< the limits at the end are those of the type, and values in steps stay below 2^30: saturation does it
 };
 
 }  // namespace k
@@ -45,6 +46,14 @@ struct CodesTail {
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
 
 namespace k {
+
+#ifndef VREG  // the constraint of a vector register in assembly
+#if VW == 16
+#define VREG "v"
+#else
+#define VREG "x"
+#endif
+#endif
 
 typedef uint8_t ubytes __attribute__((vector_size(VW)));
 typedef int8_t sbytes __attribute__((vector_size(VW)));
@@ -99,12 +108,77 @@ INL vec codes_steps(vec v, const CodesTail& t, const float* numbers, void* const
   }
   return v;
 }
+#ifndef __aarch64__
+/// Integers of four vectors as saturated bytes: 128-bit lane by lane, four bytes of each vector.
+INL ivec pack_bytes(const ivec* v, ivec zeros, bool is_signed) {
+  ivec low, high, all;
+  asm("vpackssdw %2, %1, %0" : "=" VREG(low) : VREG(v[0]), VREG(v[1]));
+  asm("vpackssdw %2, %1, %0" : "=" VREG(high) : VREG(v[2]), VREG(v[3]));
+  asm("vpaddsw %2, %1, %0" : "=" VREG(low) : VREG(low), VREG(zeros));
+  asm("vpaddsw %2, %1, %0" : "=" VREG(high) : VREG(high), VREG(zeros));
+  if (is_signed) asm("vpacksswb %2, %1, %0" : "=" VREG(all) : VREG(low), VREG(high));
+  else asm("vpackuswb %2, %1, %0" : "=" VREG(all) : VREG(low), VREG(high));
+  return all;
+}
+/// The codes of four vectors of values at the end of a tail that stores codes: 128-bit lane by lane, four of each vector.
+INL ivec four_codes(const vec* v, const CodesTail& t, const float* numbers) {
+  const float* end = numbers + t.steps * kStepNumbers;
+  ivec nearest[4];
+  UNROLL for (idx k = 0; k < 4; k++) {
+    vec x = t.in_steps ? v[k] : divided(v[k], end[0], end[1]);
+    if (!t.natural) x = limited(x, end);
+    asm("vcvtps2dq %1, %0" : "=" VREG(nearest[k]) : VREG(x));
+  }
+  const int32_t zero = (int32_t)end[4];
+  return pack_bytes(nearest, ivec{} + (int32_t)((uint32_t)(zero & 0xFFFF) * 0x10001u), t.stored == Stored::Signed);
+}
+/// The same, vector after vector.
+INL ivec codes_in_order(const vec* v, const CodesTail& t, const float* numbers) {
+  const ivec b = four_codes(v, t, numbers);
+#if VW == 16
+  const ivec out = __builtin_shufflevector(b, b, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#else
+  const ivec out = __builtin_shufflevector(b, b, 0, 4, 1, 5, 2, 6, 3, 7);
+#endif
+  return out;
+}
+#endif
 /// Stores what the steps made: codes or floats, element `at` of out on.
 INL void codes_end(vec v, const CodesTail& t, const float* numbers, void* out, idx at, idx lanes) {
   if (t.stored == Stored::Floats) return st_part((float*)out + at, v, lanes);
   const float* end = numbers + t.steps * kStepNumbers;
   v = limited(t.in_steps ? v : divided(v, end[0], end[1]), end);
   st_codes(out, at, to_integers(v) + (int32_t)end[4], lanes);
+}
+
+/// Stores the values of a tile of OB blocks (the last one of `last` channels) x wt pixels: value(block, pixel) gives each before the steps.
+template <class F>
+INL void codes_finish(const CodesTail& t, const float* numbers, void* const* others, void* out, idx out_pixel, idx OB, idx wt, idx last, idx c0, idx q,
+                      F value) {
+  const auto done = [&](idx o, idx p, idx lanes) __attribute__((always_inline)) { return codes_steps(value(o, p), t, numbers, others, q + p, c0 + o * VL, lanes); };
+  idx first = 0;  // of the blocks that go one by one
+#ifndef __aarch64__
+  const auto fours = [&](idx o, idx g) __attribute__((always_inline)) {  // g blocks of 4 / g pixels
+    UNROLL for (idx p = 0; p < wt; p += 4 / g) {
+      vec v[4];
+      UNROLL for (idx k = 0; k < 4; k++) v[k] = p + k / g < wt ? done(o + k % g, p + k / g, VL) : v[0];
+      const ivec b = codes_in_order(v, t, numbers);
+      UNROLL for (idx k = 0; k < 4 / g; k++)
+        if (p + k < wt) __builtin_memcpy((uint8_t*)out + (q + p + k) * out_pixel + c0 + o * VL, (const char*)&b + k * g * VL, (size_t)(g * VL));
+    }
+  };
+  if (t.stored != Stored::Floats) {
+    const idx full = last < VL ? OB - 1 : OB, by4 = full / 4 * 4, by2 = full / 2 * 2;
+    UNROLL for (idx o = 0; o < by4; o += 4) fours(o, 4);
+    if (by4 < by2) fours(by4, 2);
+    if (by2 < full) fours(by2, 1);
+    first = full;
+  }
+#endif
+  UNROLL for (idx o = first; o < OB; o++) {
+    const idx lanes = o == OB - 1 ? last : VL;
+    UNROLL for (idx p = 0; p < wt; p++) codes_end(done(o, p, lanes), t, numbers, out, (q + p) * out_pixel + c0 + o * VL, lanes);
+  }
 }
 
 }  // namespace k

@@ -137,6 +137,9 @@ class Tail {
     const auto [lo, hi] = limits(codes);
     out_.literals.stored = codes.dtype == OPTIMA_U8 ? k::Stored::Unsigned : k::Stored::Signed;
     out_.literals.in_steps = scaled_;
+    const auto [least, most] = range_of(codes.dtype);
+    const float zero = static_cast<float>(codes.zero[0]);
+    out_.natural = scaled_ && out_.literals.steps == 0 && lo + zero == least && hi + zero == most;
     for (const float v : {codes.scale[0], 1 / codes.scale[0], lo, hi, static_cast<float>(codes.zero[0]), 0.f, 0.f, 0.f}) out_.numbers.push_back(v);
   }
 

@@ -21,6 +21,7 @@ struct CodesEnd {
   k::CodesTail literals{};
   std::vector<float> numbers;
   std::vector<Operand> operands;  ///< one per step, null where it has none
+  bool natural = false;           ///< values arrive at the end in steps, without operands before, and its limits are those of the type
   float divisor = 1;              ///< that the result must be divided by before the tail: it works in steps then
 };
 /// The tail of a unit that takes_tail(). Reads the operands of its steps.

@@ -7,6 +7,7 @@
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
+#include "plugins/llvm_cpu/kernels/codes_amx.hpp"
 #include "plugins/llvm_cpu/kernels/codes_conv.hpp"
 #include "plugins/llvm_cpu/kernels/codes_depthwise.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
@@ -45,6 +46,7 @@ struct Sums {
 struct Steps {
   std::vector<float> scale, real_bias;
   std::vector<int32_t> bias;
+  double most = 0;  ///< no value is larger
 };
 
 /// Codes of a bias whose scale is that of the sums.
@@ -82,6 +84,8 @@ std::optional<Steps> steps_of(const Unit& u, const Weights& w, const Sums& sums,
     if (std::abs(b) + size * 255 > INT32_MAX) return std::nullopt;
     out.bias.push_back(static_cast<int32_t>(b));
     out.scale.push_back(steps[static_cast<size_t>(o)] / divisor);
+    const double real = out.real_bias.empty() ? 0 : std::abs(static_cast<double>(out.real_bias[static_cast<size_t>(o)]));
+    out.most = std::max(out.most, static_cast<double>(std::abs(b) + size * 255) * static_cast<double>(out.scale.back()) + real);
   }
   return out;
 }
@@ -102,32 +106,81 @@ Operand packed_weights(const Weights& w, const Pack& pack, LowerContext& ctx) {
   return ctx.bytes(std::move(flipped), pack);
 }
 
+/// A layer that waits for its tile: the literals that all kernels share, the pack but for its blocks, the sums.
+struct Layer {
+  const Unit& u;
+  k::CodesConv l;
+  Operand in;
+  Weights weights;
+  Pack pack;
+  Sums sums;
+  Layout layout;
+  std::string label;
+  LowerContext& ctx;
+};
+
 /// args in, weights, scale, bias, real bias, numbers, out, operands of the tail.
-void emit(const Unit& u, k::CodesConv l, const Operand& in, const Weights& w, Pack pack, const Sums& sums, Layout layout, Op op, LowerContext& ctx) {
-  const CodesEnd end = lower_tail(u, layout, ctx);
-  const Target& t = ctx.target();
-  const Steps steps = *steps_of(u, w, sums, t, end.divisor);
-  const int64_t tiles = l.N * l.out.d * l.out.h;
-  l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
-  const auto spec = [&](Tile x) {
-    k::CodesConv s = l;
-    s.OCB = x.oc_blocks, s.WT = x.width;
-    s.by_tiles = tiles * divide_up(l.out.w, x.width) >= 48;
+std::vector<Operand> arguments(const Layer& x, const Steps& steps, const CodesEnd& end) {
+  const int64_t vl = x.ctx.target().vector_width;
+  std::vector<Operand> args{x.in, packed_weights(x.weights, x.pack, x.ctx), per_lane(steps.scale, x.l.G, vl, x.ctx), per_lane(steps.bias, x.l.G, vl, x.ctx),
+                            x.l.float_bias ? per_lane(steps.real_bias, x.l.G, vl, x.ctx) : LowerContext::null(), x.ctx.bytes(raw_bytes(end.numbers)),
+                            x.ctx.write(x.u.out, x.layout)};
+  args.insert(args.end(), end.operands.begin(), end.operands.end());
+  return args;
+}
+
+/// Pixels of a tile of AMX; 0 = other kernels do it: few pixels read weights as fast, and groups are narrow.
+int64_t amx_rows(const Target& t, int64_t groups, int64_t row) {
+  const int64_t rows = divide_up(row, divide_up(row, 16));
+  return t.amx && groups == 1 && rows >= 4 ? rows : 0;
+}
+
+Op amx_op(Layer& x, int64_t rows) {
+  const k::CodesConv& l = x.l;
+  const int64_t tiles = l.N * l.out.d * l.out.h * divide_up(l.out.w, rows), nb = divide_up(l.OC, x.ctx.target().vector_width);
+  const k::CodesAmx s{.tail = l.tail, .by_tiles = tiles >= 48, .OC = l.OC, .float_bias = l.float_bias, .quads = divide_up(l.quads, 16) * 16, .runs = l.runs,
+                      .run_step = l.run_step, .N = l.N, .out = l.out, .rows = rows, .in_image = l.in_image, .in_step = l.in_step, .out_pixel = l.out_pixel};
+  x.pack.oc_blocks = k::kAmxBlocks, x.pack.tile = 16;
+  Op op;
+  op.kernel = s;
+  op.units = s.by_tiles ? tiles : divide_up(nb, k::kAmxBlocks);
+  op.grain = s.by_tiles ? 2 : 1;
+  op.scratch_per_thread = k::kAmxScratch;
+  return op;
+}
+
+Op dot_op(Layer& x) {
+  const Target& t = x.ctx.target();
+  const int64_t rows = x.l.N * x.l.out.d * x.l.out.h, nb = divide_up(x.l.OC, t.vector_width);
+  const auto spec = [&](Tile tile) {
+    k::CodesConv s = x.l;
+    s.OCB = tile.oc_blocks, s.WT = tile.width;
+    s.by_tiles = rows * divide_up(x.l.out.w, tile.width) >= 48;
     return s;
   };
-  const int64_t nb = divide_up(l.OC, t.vector_width);
-  const Tile tile = choose_codes_tile(t, {nb, l.out.w, tiles}, [&](Tile x) { return ctx.is_bad(spec(x)); });
+  const Tile tile = choose_codes_tile(t, {nb, x.l.out.w, rows}, [&](Tile y) { return x.ctx.is_bad(spec(y)); });
+  x.pack.oc_blocks = tile.oc_blocks;
   const k::CodesConv s = spec(tile);
-  pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes;
-  pack.vector_width = t.vector_width, pack.oc_blocks = tile.oc_blocks;
+  Op op;
   op.kernel = s;
-  op.args = {in, packed_weights(w, pack, ctx), per_lane(steps.scale, l.G, t.vector_width, ctx), per_lane(steps.bias, l.G, t.vector_width, ctx),
-             l.float_bias ? per_lane(steps.real_bias, l.G, t.vector_width, ctx) : LowerContext::null(), ctx.bytes(raw_bytes(end.numbers)),
-             ctx.write(u.out, layout)};
-  op.args.insert(op.args.end(), end.operands.begin(), end.operands.end());
-  op.units = s.by_tiles ? tiles * divide_up(l.out.w, s.WT) : l.G * divide_up(nb, s.OCB);
-  op.work = tiles * l.out.w * sums.channels * sums.K / 4;
-  ctx.emit(std::move(op));
+  op.units = s.by_tiles ? rows * divide_up(s.out.w, s.WT) : s.G * divide_up(nb, s.OCB);
+  return op;
+}
+
+void emit(Layer x) {
+  const Target& t = x.ctx.target();
+  const CodesEnd end = lower_tail(x.u, x.layout, x.ctx);
+  const Steps steps = *steps_of(x.u, x.weights, x.sums, t, end.divisor);
+  x.l.tail = end.literals, x.l.float_bias = !steps.real_bias.empty();
+  x.l.tail.natural = end.natural && steps.most < 0x1p30;
+  x.pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes;
+  x.pack.vector_width = t.vector_width;
+  const int64_t rows = amx_rows(t, x.l.G, x.l.out.w);
+  Op op = rows ? amx_op(x, rows) : dot_op(x);
+  op.args = arguments(x, steps, end);
+  op.work = x.l.N * x.l.out.d * x.l.out.h * x.l.out.w * x.sums.channels * x.sums.K / 4;
+  op.label = std::move(x.label);
+  x.ctx.emit(std::move(op));
 }
 
 Window window_of(const Unit& u) {
@@ -184,9 +237,7 @@ void lower_dense(const Unit& u, Window w, const Operand& in, int64_t pixel, int6
   p.kd = w.kernel[0], p.kh = joined ? w.kernel[1] : w.kernel[1] * w.kernel[2], p.kw = joined ? w.kernel[2] : 1;
   p.kw_stride = 1, p.kh_stride = joined ? w.kernel[2] : 1, p.kd_stride = w.kernel[1] * w.kernel[2];
   p.ic_stride = w.taps(), p.oc_stride = ic * w.taps(), p.group_stride = l.OC * p.oc_stride;
-  Op op;
-  op.label = "conv int8 " + describe(w);
-  emit(u, l, in, weights, p, conv_sums(w, groups), Layout::Last, std::move(op), ctx);
+  emit({u, l, in, weights, p, conv_sums(w, groups), Layout::Last, "conv int8 " + describe(w), ctx});
 }
 
 /// One channel in, one out; at least five channels, which have pixels of 16.
@@ -235,6 +286,7 @@ void lower_depthwise(const Unit& u, const Window& w, const Operand& in, int64_t 
   const int64_t row = w.in[2] * pixel, plane = w.in[1] * row;
   k::CodesDepthwise l{};
   l.dot = t.dot, l.WT = t.registers >= 32 ? 4 : 2, l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
+  l.tail.natural = end.natural && steps.most < 0x1p30;
   for (const Operand& o : end.operands) l.joins = l.joins || o.kind != Operand::Null;
   l.C = w.channels, l.N = w.batch, l.out = literal(w.out), l.kernel = literal(w.kernel);
   l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel}, l.tap_step = {w.dilation[0] * plane, w.dilation[1] * row, 0};
@@ -299,7 +351,7 @@ void lower_codes_product(const Unit& u, LowerContext& ctx) {
   const Product p = product_of(u);
   const uint32_t x = u.inputs[0].codes->value;
   const bool flip = flips(u.inputs[0].codes->dtype, ctx.target());
-  const int64_t padded = divide_up(p.K, 4) * 4;
+  const int64_t unit = amx_rows(ctx.target(), 1, p.M) ? 64 : 4, padded = divide_up(p.K, unit) * unit;  // nothing is read behind the caller's rows
   Operand in = ctx.read(x);
   if (flip || padded != p.K) {
     Operand rows = ctx.temporary(static_cast<uint64_t>(p.M * padded)), to = rows;
@@ -315,9 +367,8 @@ void lower_codes_product(const Unit& u, LowerContext& ctx) {
   l.G = 1, l.OC = p.N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, p.M}, l.in_step = {0, 0, padded}, l.out_pixel = p.N;
   Pack pack;
   pack.in_block = padded, pack.tile = 1, pack.oc = p.N, pack.ic = p.K, pack.oc_stride = p.sums.oc_stride, pack.ic_stride = p.sums.k_stride;
-  Op op;
-  op.label = "product int8 " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N);
-  emit(u, l, in, *weights_of(u, u.op.integer("transB", 0) ? 0 : 1), pack, p.sums, Layout::Plain, std::move(op), ctx);
+  const std::string label = "product int8 " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N);
+  emit({u, l, in, *weights_of(u, u.op.integer("transB", 0) ? 0 : 1), pack, p.sums, Layout::Plain, label, ctx});
 }
 
 }  // namespace optima::llvm_cpu
