@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -51,6 +52,18 @@ std::string without_missing(const Target& t, const HostCpu& host) {
   return out;
 }
 
+/// "+amx-int8,+amx-tile": what this CPU has, multiplies bytes with, and its name does not promise (virtual machines have names of older ones).
+std::string with_more(const Target& t, const HostCpu& host) {
+  const auto info = subtarget(t);
+  std::string out;
+  for (const char* name : {"amx-int8", "amx-tile"})
+    if (const auto at = host.features.find(name); at != host.features.end() && at->second && !info->checkFeatures(std::string("+") + name))
+      out += (out.empty() ? "+" : ",+") + std::string(name);
+  return out;
+}
+
+std::string joined(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "," + b; }
+
 /// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
 constexpr const char* kX86[] = {"amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
                                 "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
@@ -69,6 +82,8 @@ k::Dot dot_of(const Target& t, bool arm) {
 HostCpu host_cpu() {
   HostCpu host{llvm::sys::getHostCPUName().str(), {}};
   for (const auto& f : llvm::sys::getHostCPUFeatures()) host.features[f.getKey().str()] = f.getValue();
+  for (const char* name : {"amx-tile", "amx-int8"})  // the system may keep them from a process
+    if (const auto at = host.features.find(name); at != host.features.end()) at->second = at->second && has_feature(name);
   return host;
 }
 
@@ -84,8 +99,8 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
   t.cpu = named ? std::string(cpu) : native ? host.name : arm ? "neoverse-n1" : "x86-64-v3";
   if (!subtarget({t.triple, "", ""})->isCPUStringValid(t.cpu))  // asking with the CPU itself would print a warning
     throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "cpu \"" + t.cpu + "\" is unknown for " + t.triple);
-  if (!named && native) t.features = without_missing(t, host);
-  if (!features.empty()) t.features += (t.features.empty() ? "" : ",") + std::string(features);
+  if (!named && native) t.features = joined(without_missing(t, host), with_more(t, host));
+  t.features = joined(t.features, std::string(features));
   if (arm) {
     t.vector_width = 4;
   } else if (has(t, "avx512f") && has(t, "avx512vl") && has(t, "avx512bw") && has(t, "avx512dq")) {

@@ -47,6 +47,26 @@ TEST_CASE("a machine that masks AVX-512 gets code without it, whatever the name 
   CHECK_THROWS_WITH_AS(make_target("X64", "", "", "", host), "cpu \"znver4\" has no AVX2 and FMA, wanted at least x86-64-v3", optima::sdk::Error);
 }
 
+TEST_CASE("a machine with AMX gets code for it, whatever the name of its processor promises, and no other machine does") {
+  if (!is_x86()) return;
+  const HostCpu host{"rocketlake", {{"amx-int8", true}, {"amx-tile", true}}};
+  const Target t = make_target("X64", "", "", "", host);
+  CHECK(t.features == "+amx-int8,+amx-tile");
+  CHECK(t.amx);
+  CHECK(contains(required_features(t), "amx-int8"));
+  CHECK_FALSE(make_target("X64", "", "rocketlake", "", host).amx);
+  CHECK_FALSE(make_target("X64", "", "", "", {"sapphirerapids", {{"amx-int8", false}, {"amx-tile", false}}}).amx);
+}
+
+TEST_CASE("how bytes are multiplied follows from the processor's features") {
+  CHECK(make_target("X64", "", "znver4", "").dot == k::Dot::Vnni);
+  CHECK(make_target("X64", "", "x86-64-v4", "").dot == k::Dot::Pairs);
+  CHECK(make_target("X64", "", "haswell", "").dot == k::Dot::Pairs);
+  CHECK(make_target("X64", "", "alderlake", "").dot == k::Dot::AvxVnni);
+  CHECK(make_target("ARM64", "", "cortex-a53", "").dot == k::Dot::Widened);
+  CHECK(make_target("ARM64", "", "neoverse-n1", "").dot == k::Dot::Signed);
+}
+
 TEST_CASE("a machine that hides nothing changes nothing, and another kind is not this machine") {
   if (!is_x86()) return;
   CHECK(make_target("X64", "", "", "", {"znver4", {{"avx512f", true}}}).vector_width == 16);

@@ -59,7 +59,7 @@ INL ivec ld_quad(const void* p) {
 }
 
 /// acc + the products of four bytes a lane.
-INL ivec dot_bytes(Dot dot, ivec acc, ivec x, ivec w) {
+INL ivec dot_bytes([[maybe_unused]] Dot dot, ivec acc, ivec x, ivec w) {
 #ifdef __aarch64__
   if (dot == Dot::Signed) {
     asm volatile(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(x), "w"(w));
