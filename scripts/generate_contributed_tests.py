@@ -9,6 +9,7 @@ OUT/stamp names the versions and this file's content; with an equal stamp nothin
 """
 import hashlib
 import pathlib
+import shutil
 import sys
 
 import numpy as np
@@ -167,6 +168,7 @@ def main():
     text = f"onnxruntime {ort.__version__} {hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()}\n"
     if stamp.exists() and stamp.read_text() == text:
         return 0
+    shutil.rmtree(out, ignore_errors=True)
     done = 0
     for case in cases():
         case.write(out / case.name)

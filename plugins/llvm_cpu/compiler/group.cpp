@@ -71,7 +71,8 @@ class Grouper {
   /// What is known without a run, the planner has as a constant.
   void drop_known() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].op() != "DequantizeLinear" || !nodes_[i].has_output(0) || !graph_.is_known(nodes_[i].output(0))) continue;
+      const bool makes_floats = nodes_[i].op() == "DequantizeLinear" || nodes_[i].op() == "Transpose";
+      if (!makes_floats || !nodes_[i].has_output(0) || !graph_.is_known(nodes_[i].output(0))) continue;
       const std::vector<size_t>& all = readers(nodes_[i].output(0));
       known_[i] = std::find(all.begin(), all.end(), kOutside) == all.end();
     }

@@ -2,6 +2,7 @@
 // llvm_cpu/compiler: see node.hpp.
 #include "plugins/llvm_cpu/compiler/node.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "optima/plugin/graph.hpp"
@@ -107,11 +108,40 @@ std::optional<Codes> known_codes(const GraphView& g, uint32_t v) {
   return static_cast<int64_t>(codes->scale.size()) == wanted ? codes : std::nullopt;
 }
 
+/// The Transpose of known codes that makes a value, or nothing.
+std::optional<NodeView> known_transpose(const GraphView& g, uint32_t v) {
+  const auto node = g.dtype(v) == OPTIMA_F32 && g.is_static(v) ? g.maker(v) : std::nullopt;
+  if (!node || node->op() != "Transpose" || !node->domain().empty() || !known_codes(g, node->input(0))) return std::nullopt;
+  const Dims from = node->in_dims(0), to = g.dims(v);
+  const std::vector<int64_t> perm = node->integers("perm");
+  if (perm.size() != from.size() || to.size() != from.size()) return std::nullopt;
+  for (size_t d = 0; d < perm.size(); ++d)
+    if (perm[d] < 0 || perm[d] >= static_cast<int64_t>(from.size()) || to[d] != from[static_cast<size_t>(perm[d])] || std::count(perm.begin(), perm.end(), perm[d]) != 1) return std::nullopt;
+  return node;
+}
+
+std::vector<float> transposed(const std::vector<float>& from, const Dims& dims, const std::vector<int64_t>& perm) {
+  Dims steps(dims.size(), 1), at(dims.size(), 0);
+  for (size_t d = dims.size(); d-- > 1;) steps[d - 1] = steps[d] * dims[d];
+  std::vector<float> out;
+  while (out.size() < from.size()) {
+    int64_t where = 0;
+    for (size_t d = 0; d < perm.size(); ++d) where += at[d] * steps[static_cast<size_t>(perm[d])];
+    out.push_back(from[static_cast<size_t>(where)]);
+    for (size_t d = perm.size(); d-- > 0 && ++at[d] == dims[static_cast<size_t>(perm[d])];) at[d] = 0;
+  }
+  return out;
+}
+
 }  // namespace
 
-bool GraphView::is_known(uint32_t v) const { return bytes(v) || known_codes(*this, v); }
+bool GraphView::is_known(uint32_t v) const { return bytes(v) || known_codes(*this, v) || known_transpose(*this, v); }
 
 std::optional<std::vector<float>> GraphView::dequantized(uint32_t v) const {
+  if (const auto transpose = known_transpose(*this, v)) {
+    const auto all = dequantized(transpose->input(0));
+    return all ? std::optional(transposed(*all, transpose->in_dims(0), transpose->integers("perm"))) : std::nullopt;
+  }
   const auto codes = known_codes(*this, v);
   const auto numbers = codes ? small_integers(codes->value) : std::nullopt;
   return numbers ? std::optional(real_numbers(*codes, *numbers, dims(v))) : std::nullopt;

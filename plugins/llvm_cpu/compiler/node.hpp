@@ -45,7 +45,7 @@ struct GraphView {
   std::optional<std::vector<int64_t>> integers(uint32_t v) const;
   std::optional<std::vector<float>> floats(uint32_t v) const;
   std::optional<std::vector<float>> dequantized(uint32_t v) const;
-  /// A constant with its bytes, or what a DequantizeLinear makes of such: its elements can be had without a run.
+  /// A constant with its bytes, or what a DequantizeLinear, and perhaps a Transpose behind it, makes of such: its elements can be had without a run.
   bool is_known(uint32_t v) const;
   /// The elements of a constant of 8, 16 or 32 bits, or packed in 4, or nothing.
   std::optional<std::vector<int32_t>> small_integers(uint32_t v) const;

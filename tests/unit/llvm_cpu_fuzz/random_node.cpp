@@ -51,7 +51,7 @@ bool is_real(int32_t t) { return t == OPTIMA_F32 || t == OPTIMA_F64 || t == OPTI
 Tensor tensor_of(const Operand& o, Random& random, bool special) {
   const int64_t n = elements(o.dims);
   const bool wide = std::any_of(o.dims.begin(), o.dims.end(), [](int64_t d) { return d > 1 << 20; });
-  if (wide || n > 1 << 20 || optima_dtype_bits(o.dtype) < 8 || o.dtype == OPTIMA_STRING || o.dtype == OPTIMA_C64 || o.dtype == OPTIMA_C128)
+  if (wide || n > 1 << 20 || optima_dtype_bits(o.dtype) < 4 || o.dtype == OPTIMA_STRING || o.dtype == OPTIMA_C64 || o.dtype == OPTIMA_C128)
     return Tensor{o.dtype, o.dims, nullptr, nullptr, 0};
   std::vector<double> numbers;
   for (int64_t i = 0; i < n; ++i) {
@@ -263,7 +263,7 @@ void damage(Case& c, Random& random) {
     default: if (Operand* o = any_operand(c, random)) damage_operand(*o, random);
   }
   for (Operand& o : c.in)  // what has no bytes here can be no constant
-    if (elements(o.dims) > 1 << 20 || optima_dtype_bits(o.dtype) < 8 || o.dtype == OPTIMA_STRING || o.dtype >= OPTIMA_C64) o.constant = false;
+    if (elements(o.dims) > 1 << 20 || optima_dtype_bits(o.dtype) < 4 || o.dtype == OPTIMA_STRING || o.dtype >= OPTIMA_C64) o.constant = false;
   for (Operand& o : c.out) o.constant = false;
   c.conv_before = c.conv_before && !c.in.empty() && !c.in[0].absent && !c.in[0].constant && c.in[0].dtype == OPTIMA_F32 && c.in[0].dims.size() >= 3 && c.in[0].dims.size() <= 5 && elements(c.in[0].dims) > 0 && elements(c.in[0].dims) < 4096;
 }

@@ -128,13 +128,50 @@ void quantize(Maker& m) {
   const bool to = m.c.op == "QuantizeLinear";
   const Dims d = m.dims(1, 4);
   const bool along = m.maybe();
-  const int64_t axis = m.axis(d);
-  const Dims scale = along ? Dims{m.size_on(d, axis)} : Dims(static_cast<size_t>(m.random(0, 1)), 1);
+  const int64_t axis = m.axis(d), block = m.c.since >= 21 && m.random.once_in(3) ? m.random(1, 4) : 0;
+  Dims scale = along ? Dims{m.size_on(d, axis)} : Dims(static_cast<size_t>(m.random(0, 1)), 1);
+  if (block) {
+    scale = d;
+    int64_t& cut = scale[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(d.size()) : axis)];
+    cut = (cut + block - 1) / block;
+    m.integer("block_size", block);
+  }
   const int32_t small = m.random.of(m.types_at(2));
   m.add(to ? OPTIMA_F32 : small, d), m.add(OPTIMA_F32, scale, {0.125, 0.25, 0.5}, m.maybe());
   if (m.maybe()) m.add(small, scale, {0, 3, 1}, m.maybe());
   else if (to) m.c.in[1].numbers = {0.125};
-  if (along || m.maybe()) m.integer("axis", axis);
+  if (along || block || m.maybe()) m.integer("axis", axis);
+}
+/// Codes or sums: scales and zero points of one element, or one per row or column.
+void quantities(Maker& m, int32_t type, Dims zeros, bool scaled) {
+  if (scaled) m.add(OPTIMA_F32, m.maybe() ? Dims() : zeros, {0.125, 0.25, 0.5}, m.maybe());
+  m.add(type, m.maybe() ? Dims() : std::move(zeros), {3, 0, 5}, m.maybe());
+}
+void integer_operands(Maker& m, const Dims& x, const Dims& w, int64_t rows, int64_t columns) {
+  const bool scaled = m.c.op.starts_with("QLinear");
+  const int32_t a = m.type(0), b = scaled ? m.random.of(m.types_at(2)) : m.type(1);
+  m.add(a, x);
+  if (!scaled) {
+    m.add(b, w, {}, m.maybe());
+    if (m.maybe()) quantities(m, a, {rows}, false);
+    else if (m.maybe()) m.absent();
+    else return;
+    if (m.maybe()) quantities(m, b, {columns}, false);
+    return;
+  }
+  quantities(m, a, {1}, true);
+  m.add(b, w, {}, m.maybe()), quantities(m, b, {columns}, true), quantities(m, m.random.of(std::vector<int32_t>{OPTIMA_U8, OPTIMA_I8}), {1}, true);
+}
+void dynamic_quantize(Maker& m) {
+  m.add(OPTIMA_F32, m.any_dims());
+  m.c.out.resize(3);
+}
+void integer_product(Maker& m) {
+  const int64_t M = m.random(1, 9), K = m.random(1, 20), N = m.random(1, 20);
+  Dims x{M, K}, w{K, N};
+  if (m.random.once_in(3)) x.insert(x.begin(), m.random(1, 3)), x.insert(x.begin(), m.random(1, 3));
+  if (m.random.once_in(4)) w.insert(w.begin(), x.size() == 4 ? x[1] : m.random(1, 3));
+  integer_operands(m, x, w, m.c.op == "MatMulInteger" ? M : 1, N);
 }
 void batch_norm(Maker& m) {
   const Dims d = m.any_dims(2);
@@ -181,8 +218,13 @@ void conv(Maker& m) {
   x[0] = m.random(1, 2), x[1] = group * in;
   const Dims kernel = window(m, x, small_kernel(m, x.size() - 2));
   w.insert(w.end(), kernel.begin(), kernel.end());
-  m.add(OPTIMA_F32, x), m.add(OPTIMA_F32, w);
-  if (m.maybe()) m.add(OPTIMA_F32, {group * out});
+  if (m.c.op == "Conv" || transposed) {
+    m.add(OPTIMA_F32, x), m.add(OPTIMA_F32, w);
+    if (m.maybe()) m.add(OPTIMA_F32, {group * out});
+  } else {
+    integer_operands(m, x, w, 1, group * out);
+    if (m.c.op == "QLinearConv" && m.maybe()) m.add(OPTIMA_I32, {group * out}, {}, m.maybe());
+  }
   if (m.maybe()) m.ints("kernel_shape", kernel);
   if (group > 1 || m.maybe()) m.integer("group", group);
   if (transposed && m.random.once_in(4)) m.ints("output_padding", Dims(kernel.size(), m.random(0, 1)));
@@ -501,7 +543,7 @@ const std::map<std::string, Recipe>& recipes() {
     give([](Maker& m) { binary(m), m.c.in[1].dims = thinned(m, m.c.in[0].dims); }, {"PRelu"});
     give(variadic, {"Max", "Min", "Sum", "Mean"}), give(divide, {"Div", "Mod"}), give(shift, {"BitShift"}), give(power, {"Pow"}), give(where, {"Where"});
     give(clip, {"Clip"}), give(cast, {"Cast", "CastLike"}), give(quantize, {"QuantizeLinear", "DequantizeLinear"}), give(batch_norm, {"BatchNormalization"});
-    give(dropout, {"Dropout"}), give(conv, {"Conv", "ConvTranspose"}), give(pool, {"MaxPool", "AveragePool", "LpPool"});
+    give(dropout, {"Dropout"}), give(conv, {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"}), give(pool, {"MaxPool", "AveragePool", "LpPool"});
     give(global_pool, {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}), give(along_axis, {"Softmax", "LogSoftmax", "LpNormalization", "LRN", "ArgMax", "ArgMin"});
     give(layer_norm, {"LayerNormalization", "RMSNormalization"}), give(channel_norm, {"InstanceNormalization", "GroupNormalization"});
     give(reduce, {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"});
@@ -510,6 +552,7 @@ const std::map<std::string, Recipe>& recipes() {
     give(blocks, {"DepthToSpace", "SpaceToDepth"}), give(gather, {"Gather", "GatherElements", "ScatterElements"}), give(tuples, {"GatherND", "ScatterND"});
     give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
     give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"});
+    give(integer_product, {"MatMulInteger", "QLinearMatMul"}), give(dynamic_quantize, {"DynamicQuantizeLinear"});
     return r;
   }();
   return all;
