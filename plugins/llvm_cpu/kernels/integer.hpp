@@ -38,14 +38,14 @@ struct DynamicCodes {
   int64_t count;
 };
 constexpr int64_t kRangePiece = 16384;
-/// Multipliers and biases of a product of codes whose scale and zero point are made in the run: one per column, `lanes` of them, the last
-/// ones 0.
+/// Multipliers and biases of a product of codes whose scale and zero point are made in the run: G times one per column, `lanes` of them, the
+/// last ones 0.
 struct DynamicColumns {
   static constexpr char entry[] = "k_dynamic_columns";
   int64_t is_signed;   ///< the zero point
   int64_t shift;       ///< that the codes, and so their zero point, were moved by
   int64_t scale_step;  ///< 1: a scale per column
-  int64_t N, lanes;
+  int64_t G, N, lanes;
 };
 
 }  // namespace k
@@ -194,9 +194,9 @@ TEMPLATE(k_dynamic_columns, DynamicColumns, l) {
   using namespace k::integer;
   if (u0 >= u1) return;
   const int32_t zero = zero_at(args[1], 0, l.is_signed) + (int32_t)l.shift;
-  for (int64_t n = 0; n < l.lanes; n++) {
-    ((float*)args[3])[n] = n < l.N ? ((const float*)args[0])[n * l.scale_step] : 0;
-    ((int32_t*)args[4])[n] = n < l.N ? -zero * ((const int32_t*)args[2])[n] : 0;
+  for (int64_t g = 0; g < l.G; g++) for (int64_t n = 0; n < l.lanes; n++) {
+    ((float*)args[3])[g * l.lanes + n] = n < l.N ? ((const float*)args[0])[(g * l.N + n) * l.scale_step] : 0;
+    ((int32_t*)args[4])[g * l.lanes + n] = n < l.N ? -zero * ((const int32_t*)args[2])[g * l.N + n] : 0;
   }
 }
 #endif

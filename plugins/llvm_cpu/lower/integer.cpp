@@ -90,6 +90,7 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
 }
 
 void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
+  if (nodes.size() > 1) return lower_dynamic_conv(nodes, ctx);
   const NodeView& n = nodes[0];
   const Places at = places_of(n);
   const Dims weights = n.in_dims(at.w);
@@ -192,7 +193,8 @@ constexpr Lowering kRows[] = {
     {"DynamicQuantizeLinear", 11, 11, {kFloat}, {types(OPTIMA_U8), kFloat, types(OPTIMA_U8)}, 0, 8, 0, {1, 1, 0, 3}, check_dynamic, lower_dynamic},
     {"MatMulInteger", 10, 10, {kByte}, {kSum}, 1, 8, 0, {2, 4, 0}, check_product, lower_product, false, Tails::None, "", nullptr, nullptr,
      takes_dynamic_product},
-    {"ConvInteger", 10, 10, {kByte}, {kSum}, 3, 5, 0, {2, 4, 0}, check_conv, lower_conv},
+    {"ConvInteger", 10, 10, {kByte}, {kSum}, 3, 5, 0, {2, 4, 0}, check_conv, lower_conv, false, Tails::None, "", nullptr, nullptr,
+     takes_dynamic_conv},
     {"QLinearMatMul", 10, 21, {kByte, kFloat, kByte, kByte | kFloat}, {kByte}, 1, 8, 0, {8, 8, 0}, check_product, lower_product,
      false, Tails::None, "", takes_codes_product, lower_codes_product},
     {"QLinearConv", 10, 10, {kByte, kFloat, kByte, kByte | kFloat | kSum}, {kByte}, 3, 5, 0, {8, 9, 0}, check_conv, lower_conv,

@@ -117,3 +117,26 @@ TEST_CASE("a product whose operand is quantized in the run is one step on codes"
     matches_reference(bench, net);
   }
 }
+
+TEST_CASE("a convolution whose operand is quantized in the run is one step on codes") {
+  Bench bench;
+  Net net;
+  const auto conv = [&](const Dims& in, const Dims& w, const Dims& out, bool by_channel, std::vector<optima::image::Attr> attrs) {
+    const auto x = net.nodes("DynamicQuantizeLinear", 11, {net.input(in)}, {{in, OPTIMA_U8}, {{}, OPTIMA_F32}, {{}, OPTIMA_U8}});
+    const uint32_t weights = net.constant<int8_t>(w, codes<int8_t>(count(w)), OPTIMA_I8), zero = net.constant<int8_t>({}, {0}, OPTIMA_I8);
+    const uint32_t sums = net.node("ConvInteger", 10, {x[0], weights, x[2], zero}, out, std::move(attrs), OPTIMA_I32);
+    const uint32_t real = net.node("Cast", 13, {sums}, out, {Net::integer("to", OPTIMA_F32)});
+    const Dims channels{w[0], 1, 1};
+    const uint32_t scale = net.node("Mul", 14, {x[1], by_channel ? net.weights(channels, 0.01f, 0.02f) : net.weights({1}, 0.01f, 0.02f)}, by_channel ? channels : Dims{1});
+    const uint32_t y = net.node("Mul", 14, {real, scale}, out);
+    net.output(by_channel ? net.node("Add", 14, {y, net.weights({1, w[0], 1, 1})}, out) : y);
+  };
+  conv({1, 16, 9, 11}, {20, 16, 3, 3}, {1, 20, 9, 11}, true, {Net::ints("pads", {1, 1, 1, 1})});
+  conv({2, 3, 9, 11}, {20, 3, 3, 3}, {2, 20, 5, 6}, true, {Net::ints("pads", {1, 1, 1, 1}), Net::ints("strides", {2, 2})});
+  conv({1, 40, 8, 8}, {33, 40, 1, 1}, {1, 33, 8, 8}, false, {});
+  conv({1, 16, 9, 9}, {24, 8, 3, 3}, {1, 24, 5, 5}, true, {Net::integer("group", 2), Net::ints("dilations", {2, 2})});
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  CHECK(kernels(*c, "integer_conv") == 0);
+  matches_reference(bench, net);
+}

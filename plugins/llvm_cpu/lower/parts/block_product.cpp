@@ -78,7 +78,7 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   Op op;
   if (M <= kFewRows && m.by_columns && m.block % run == 0 && m.K % m.block == 0) {
     if (m.bits == 4) x = pairs_of(x, M, m.K, ctx);
-    const int64_t columns = std::max<int64_t>(1, (16 << 10) / m.K);
+    const int64_t columns = std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
     op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns};
     op.units = divide_up(m.N, columns);
   } else {

@@ -7,7 +7,9 @@
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/kernels/codes_conv.hpp"
 #include "plugins/llvm_cpu/kernels/integer.hpp"
+#include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -49,84 +51,171 @@ Operand rows_of(uint32_t value, int64_t M, int64_t K, int64_t padded, bool flip,
 struct Columns {
   Operand scale, bias;
 };
-Columns columns_of(const NodeView& n, uint32_t scale, const std::string& weights, int64_t K, int64_t N, bool flip, LowerContext& ctx) {
-  const int64_t lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
-  std::vector<int32_t> sums(static_cast<size_t>(N), 0);
-  for (int64_t k = 0; k < K; ++k)
-    for (int64_t c = 0; c < N; ++c) sums[static_cast<size_t>(c)] += static_cast<int8_t>(weights[static_cast<size_t>(k * N + c)]);
-  Columns out{ctx.temporary(static_cast<uint64_t>(lanes) * 4), ctx.temporary(static_cast<uint64_t>(lanes) * 4)};
+/// `sums`: of the weights, per column of each of G groups.
+Columns columns_of(const NodeView& n, uint32_t scale, const std::vector<int32_t>& sums, int64_t G, bool flip, LowerContext& ctx) {
+  const int64_t N = static_cast<int64_t>(sums.size()) / G, lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
+  Columns out{ctx.temporary(static_cast<uint64_t>(G * lanes) * 4), ctx.temporary(static_cast<uint64_t>(G * lanes) * 4)};
   const bool is_signed = n.in_dtype(0) == OPTIMA_I8;
   Op op;
   op.kernel = k::DynamicColumns{.is_signed = is_signed, .shift = !flip ? 0 : is_signed ? 128 : -128, .scale_step = count(n.graph.dims(scale)) > 1 ? 1 : 0,
-                                .N = N, .lanes = lanes};
+                                .G = G, .N = N, .lanes = lanes};
   Operand scale_to = out.scale, bias_to = out.bias;
   scale_to.written = bias_to.written = true;
   op.args = {ctx.read(scale), n.has_input(2) ? ctx.read(n.input(2)) : LowerContext::null(), ctx.bytes(raw_bytes(sums)), scale_to, bias_to};
-  op.work = lanes, op.label = "scales of a product";
+  op.work = G * lanes, op.label = "scales of a product";
   ctx.emit(std::move(op));
   return out;
+}
+
+/// Constants per column, or null.
+Operand bias_of(std::span<const NodeView> nodes, int64_t G, int64_t N, LowerContext& ctx) {
+  if (nodes.size() < 4) return LowerContext::null();
+  std::vector<float> all = *nodes[0].graph.floats(other_input(nodes[3], nodes[2].output(0)));
+  if (all.size() == 1) all.assign(static_cast<size_t>(G * N), all[0]);
+  const int64_t lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
+  std::vector<float> out(static_cast<size_t>(G * lanes), 0);
+  for (int64_t g = 0; g < G; ++g) std::copy_n(all.begin() + g * N, N, out.begin() + g * lanes);
+  return ctx.bytes(raw_bytes(out));
+}
+
+std::string signed_weights(const NodeView& n) {
+  std::string weights(*n.graph.bytes(n.input(1)));
+  if (flips_weights(n))
+    for (char& c : weights) c = static_cast<char>(c ^ 0x80);
+  return weights;
+}
+
+/// The tile, then the step. l lacks it; pack lacks what hangs on it.
+void emit_codes(const NodeView& n, k::CodesConv l, Pack pack, const std::string& weights, const Operand& in, const Columns& columns, const Operand& bias,
+                const Operand& out, Op op, LowerContext& ctx) {
+  const Target& t = ctx.target();
+  const int64_t tiles = l.N * l.out.d * l.out.h, blocks = divide_up(l.OC, t.vector_width);
+  l.dot = t.dot, l.float_bias = bias.kind != Operand::Null;
+  const auto spec = [&](Tile x) {
+    k::CodesConv s = l;
+    s.OCB = x.oc_blocks, s.WT = x.width;
+    s.by_tiles = tiles * divide_up(l.out.w, x.width) >= 48;
+    return s;
+  };
+  const Tile tile = choose_codes_tile(t, {blocks, l.out.w, tiles}, [&](Tile x) { return ctx.is_bad(spec(x)); });
+  const k::CodesConv s = spec(tile);
+  pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes, pack.vector_width = t.vector_width, pack.oc_blocks = tile.oc_blocks, pack.tile = 1;
+  op.kernel = s;
+  op.args = {in, flips_weights(n) ? ctx.bytes(weights, pack) : ctx.packed(n.input(1), pack), columns.scale, columns.bias, bias,
+             ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), out};
+  op.units = s.by_tiles ? tiles * divide_up(l.out.w, s.WT) : l.G * divide_up(blocks, s.OCB);
+  ctx.emit(std::move(op));
+}
+
+/// Cast to float, Mul by a scale, and perhaps Add of constants, behind an operator on integers; `fits` says which operands do.
+template <class F>
+bool is_scaled(std::span<const NodeView> nodes, F fits) {
+  if (nodes.size() < 3 || nodes.size() > 4) return false;
+  const NodeView &n = nodes[0], &cast = nodes[1], &mul = nodes[2];
+  if (cast.op() != "Cast" || cast.out_dtype(0) != OPTIMA_F32 || mul.op() != "Mul" || mul.out_dims(0) != n.out_dims(0)) return false;
+  if (mul.input(0) == mul.input(1) || !fits(other_input(mul, cast.output(0)))) return false;
+  if (nodes.size() == 3) return true;
+  const NodeView& add = nodes[3];
+  if (add.op() != "Add" || add.input(0) == add.input(1) || add.out_dims(0) != n.out_dims(0)) return false;
+  const uint32_t bias = other_input(add, mul.output(0));
+  return fits(bias) && n.graph.floats(bias).has_value();
 }
 
 }  // namespace
 
 bool takes_dynamic_product(std::span<const NodeView> nodes, const Target&) {
   const NodeView& n = nodes[0];
-  const GraphView& g = n.graph;
-  if (nodes.size() < 3 || nodes.size() > 4 || n.op() != "MatMulInteger") return false;
   const Dims a = n.in_dims(0), b = n.in_dims(1);
-  if (a.size() < 2 || b.size() != 2 || b[0] > kMostK || count(n.out_dims(0)) == 0 || !g.bytes(n.input(1)) || !is_centred(n)) return false;
+  if (a.size() < 2 || b.size() != 2 || b[0] > kMostK || count(n.out_dims(0)) == 0 || !n.graph.bytes(n.input(1)) || !is_centred(n)) return false;
   if (n.has_input(2) && count(n.in_dims(2)) != 1) return false;
-  const NodeView &cast = nodes[1], &mul = nodes[2];
-  if (cast.op() != "Cast" || cast.out_dtype(0) != OPTIMA_F32 || mul.op() != "Mul" || mul.out_dims(0) != n.out_dims(0)) return false;
-  if (mul.input(0) == mul.input(1) || !by_column(g, other_input(mul, cast.output(0)), b[1])) return false;
-  if (nodes.size() == 3) return true;
-  const NodeView& add = nodes[3];
-  if (add.op() != "Add" || add.input(0) == add.input(1) || add.out_dims(0) != n.out_dims(0)) return false;
-  const uint32_t bias = other_input(add, mul.output(0));
-  return by_column(g, bias, b[1]) && g.floats(bias).has_value();
+  return is_scaled(nodes, [&](uint32_t v) { return by_column(n.graph, v, b[1]); });
 }
 
 void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Target& t = ctx.target();
   const Dims b = n.in_dims(1);
-  const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = divide_up(K, 4) * 4, blocks = divide_up(N, t.vector_width);
-  std::string weights(*n.graph.bytes(n.input(1)));
-  if (flips_weights(n))
-    for (char& c : weights) c = static_cast<char>(c ^ 0x80);
-  const bool flip = flips(n.in_dtype(0), t);
+  const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = divide_up(K, 4) * 4;
+  const std::string weights = signed_weights(n);
+  std::vector<int32_t> sums(static_cast<size_t>(N), 0);
+  for (size_t i = 0; i < weights.size(); ++i) sums[i % sums.size()] += static_cast<int8_t>(weights[i]);
+  const bool flip = flips(n.in_dtype(0), ctx.target());
   const Operand in = rows_of(n.input(0), M, K, padded, flip, ctx);
-  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), weights, K, N, flip, ctx);
-  Operand bias = LowerContext::null();
-  if (nodes.size() == 4) {
-    std::vector<float> all = *n.graph.floats(other_input(nodes[3], nodes[2].output(0)));
-    if (all.size() == 1) all.assign(static_cast<size_t>(N), all[0]);
-    all.resize(static_cast<size_t>(blocks * t.vector_width), 0);
-    bias = ctx.bytes(raw_bytes(all));
-  }
+  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, 1, flip, ctx);
   k::CodesConv l{};
-  l.dot = t.dot;
-  l.G = 1, l.OC = N, l.float_bias = bias.kind != Operand::Null, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1;
-  l.out = {1, 1, M}, l.in_step = {0, 0, padded}, l.out_pixel = N;
-  const auto spec = [&](Tile x) {
-    k::CodesConv s = l;
-    s.OCB = x.oc_blocks, s.WT = x.width;
-    s.by_tiles = divide_up(M, x.width) >= 48;
-    return s;
-  };
-  const Tile tile = choose_codes_tile(t, {blocks, M, 1}, [&](Tile x) { return ctx.is_bad(spec(x)); });
-  const k::CodesConv s = spec(tile);
+  l.G = 1, l.OC = N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, M}, l.in_step = {0, 0, padded}, l.out_pixel = N;
   Pack pack;
-  pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes, pack.vector_width = t.vector_width, pack.oc_blocks = tile.oc_blocks;
-  pack.in_block = padded, pack.tile = 1, pack.oc = N, pack.ic = K, pack.oc_stride = 1, pack.ic_stride = N;
+  pack.in_block = padded, pack.oc = N, pack.ic = K, pack.oc_stride = 1, pack.ic_stride = N;
   Op op;
-  op.kernel = s;
-  op.args = {in, flips_weights(n) ? ctx.bytes(weights, pack) : ctx.packed(n.input(1), pack), columns.scale, columns.bias, bias,
-             ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), ctx.write(nodes.back().output(0))};
-  op.units = s.by_tiles ? divide_up(M, s.WT) : divide_up(blocks, s.OCB);
   op.work = M * N * K / 4;
   op.label = "dynamic product int8 " + std::to_string(M) + "x" + std::to_string(K) + "x" + std::to_string(N);
+  emit_codes(n, l, pack, weights, in, columns, bias_of(nodes, 1, N, ctx), ctx.write(nodes.back().output(0)), std::move(op), ctx);
+}
+
+namespace {
+
+/// One float, or one per channel.
+bool by_channel(const GraphView& g, uint32_t value, const Dims& result) {
+  if (g.dtype(value) != OPTIMA_F32 || !g.is_static(value)) return false;
+  const Dims dims = g.dims(value);
+  const size_t from_end = result.size() - 1;
+  return count(dims) == 1 || (count(dims) == result[1] && dims.size() >= from_end && dims[dims.size() - from_end] == result[1]);
+}
+
+/// The input with its padding, as far as taps reach: codes of 0 are the zero point of the run.
+Operand padded_codes(const NodeView& n, Window& w, const Operand& in, int64_t pixel, LowerContext& ctx) {
+  Three reach;
+  for (size_t i = 0; i < 3; ++i) reach[i] = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
+  if (w.begin == Three{0, 0, 0} && reach[0] <= w.in[0] && reach[1] <= w.in[1] && reach[2] <= w.in[2]) return in;
+  Operand to = ctx.temporary(static_cast<uint64_t>(w.batch * reach[0] * reach[1] * reach[2] * pixel)), out = to;
+  to.written = true;
+  Op op;
+  op.kernel = k::CodesPad{.in = literal(w.in), .out = literal(reach), .begin = literal(w.begin), .pixel = pixel};
+  op.args = {in, n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0')), to};
+  op.units = w.batch * reach[0] * reach[1], op.work = op.units * reach[2] * pixel / 16, op.label = "pad codes " + describe(w);
   ctx.emit(std::move(op));
+  w.in = reach;
+  return out;
+}
+
+}  // namespace
+
+bool takes_dynamic_conv(std::span<const NodeView> nodes, const Target& t) {
+  const NodeView& n = nodes[0];
+  const Dims w = n.in_dims(1);
+  // Padding is a code as the operand has it, so those that would be flipped on their way stay with the general kernel.
+  if (flips(n.in_dtype(0), t) || !n.graph.bytes(n.input(1)) || !is_centred(n) || count(w) / w[0] > kMostK) return false;
+  if (n.integer("group", 1) != 1 && w[1] < 4) return false;  // depthwise: most of a quad would be padding
+  return is_scaled(nodes, [&](uint32_t v) { return by_channel(n.graph, v, n.out_dims(0)); });
+}
+
+void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims dims = n.in_dims(1);
+  Window w = Window::of(n, {dims.begin() + 2, dims.end()});
+  const int64_t groups = n.integer("group", 1), ic = dims[1], each = ic * w.taps(), pixel = ctx.pixel(n.input(0));
+  const std::string weights = signed_weights(n);
+  std::vector<int32_t> sums(static_cast<size_t>(dims[0]), 0);
+  for (size_t i = 0; i < weights.size(); ++i) sums[i / static_cast<size_t>(each)] += static_cast<int8_t>(weights[i]);
+  const Operand in = padded_codes(n, w, ctx.read(n.input(0), Layout::Last), pixel, ctx);
+  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, groups, false, ctx);
+  const bool joined = groups == 1 && w.dilation[2] == 1;  // a row of taps is one run of bytes
+  const int64_t tap = groups == 1 ? pixel : divide_up(ic, 4) * 4, row = w.in[2] * pixel, plane = w.in[1] * row;
+  const uint32_t out = nodes.back().output(0);
+  k::CodesConv l{};
+  l.G = groups, l.OC = dims[0] / groups, l.quads = (joined ? w.kernel[2] * tap : tap) / 4;
+  l.runs = {w.kernel[0], w.kernel[1], joined ? 1 : w.kernel[2]};
+  l.run_step = {w.dilation[0] * plane, w.dilation[1] * row, w.dilation[2] * pixel};
+  l.N = w.batch, l.out = literal(w.out), l.in_group = groups == 1 ? 0 : ic, l.in_image = w.batch == 1 ? 0 : w.in_pixels() * pixel;
+  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel}, l.out_pixel = ctx.pixel(out);
+  Pack p;
+  p.in_block = tap, p.groups = groups, p.oc = l.OC, p.ic = ic;
+  p.kd = w.kernel[0], p.kh = joined ? w.kernel[1] : w.kernel[1] * w.kernel[2], p.kw = joined ? w.kernel[2] : 1;
+  p.kw_stride = 1, p.kh_stride = joined ? w.kernel[2] : 1, p.kd_stride = w.kernel[1] * w.kernel[2];
+  p.ic_stride = w.taps(), p.oc_stride = each, p.group_stride = l.OC * each;
+  Op op;
+  op.work = count(n.out_dims(0)) * each / 4;
+  op.label = "dynamic conv int8 " + describe(w);
+  emit_codes(n, l, p, weights, in, columns, bias_of(nodes, groups, l.OC, ctx), ctx.write(out, Layout::Last), std::move(op), ctx);
 }
 
 }  // namespace optima::llvm_cpu
