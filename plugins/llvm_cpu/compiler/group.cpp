@@ -245,7 +245,8 @@ class Grouper {
   /// A DequantizeLinear that whatever chain reads it can do by itself: it then reads the codes.
   static bool absorbable(const NodeView& n) {
     if (n.op() != "DequantizeLinear" || !n.domain().empty()) return false;
-    const auto codes = codes_of(n);
+    const Lowering* row = find_lowering(n);
+    const auto codes = row && row->chains ? codes_of(n) : std::nullopt;  // chains load no codes of 4 bits
     return codes && codes->block == 0;
   }
 

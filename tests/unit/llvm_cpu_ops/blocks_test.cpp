@@ -72,6 +72,19 @@ TEST_CASE("floats become codes of 4 and 16 bits and of blocks") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("what follows codes of any width in floats computes with them, and may end in such codes") {
+  Bench bench;
+  Net net;
+  for (const int32_t type : {OPTIMA_U4, OPTIMA_I4, OPTIMA_U16, OPTIMA_I16, OPTIMA_U8}) {
+    const uint32_t scale = net.constant<float>({}, {0.5f}, OPTIMA_F32), x = net.input({4, 10});
+    const uint32_t q = net.node("QuantizeLinear", 21, {net.same("Relu", 14, x), net.weights({4, 2}, 0.1f, 0.2f), codes(net, {4, 2}, type)}, {4, 10},
+                                {Net::integer("axis", 1), Net::integer("block_size", 5)}, type);
+    const uint32_t y = net.node("DequantizeLinear", 21, {codes(net, {4, 10}, type), scale}, {4, 10}), z = net.node("DequantizeLinear", 21, {q, scale}, {4, 10});
+    net.output(net.same("Sigmoid", 13, net.add(y, z)));
+  }
+  matches_reference(bench, net);
+}
+
 TEST_CASE("products with matrices of codes, few rows and many, whatever the blocks") {
   Bench bench;
   for (const int32_t type : {OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8}) {
