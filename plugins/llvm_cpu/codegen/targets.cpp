@@ -52,11 +52,11 @@ std::string without_missing(const Target& t, const HostCpu& host) {
   return out;
 }
 
-/// "+amx-int8,+amx-tile": what this CPU has, multiplies bytes with, and its name does not promise (virtual machines have names of older ones).
+/// "+amx-int8,+amx-tile": what this CPU has, multiplies with, and its name does not promise (virtual machines have names of older ones).
 std::string with_more(const Target& t, const HostCpu& host) {
   const auto info = subtarget(t);
   std::string out;
-  for (const char* name : {"amx-int8", "amx-tile"})
+  for (const char* name : {"amx-bf16", "amx-int8", "amx-tile"})
     if (const auto at = host.features.find(name); at != host.features.end() && at->second && !info->checkFeatures(std::string("+") + name))
       out += (out.empty() ? "+" : ",+") + std::string(name);
   return out;
@@ -65,7 +65,7 @@ std::string with_more(const Target& t, const HostCpu& host) {
 std::string joined(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "," + b; }
 
 /// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
-constexpr const char* kX86[] = {"amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
+constexpr const char* kX86[] = {"amx-bf16", "amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
                                 "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
                                 "avx512vpopcntdq", "avxvnni", "bmi", "bmi2", "f16c", "fma", "fma4", "gfni", "lzcnt", "movbe", "popcnt",
                                 "sse4.1", "sse4.2", "tbm", "xop"};
@@ -82,7 +82,7 @@ k::Dot dot_of(const Target& t, bool arm) {
 HostCpu host_cpu() {
   HostCpu host{llvm::sys::getHostCPUName().str(), {}};
   for (const auto& f : llvm::sys::getHostCPUFeatures()) host.features[f.getKey().str()] = f.getValue();
-  for (const char* name : {"amx-tile", "amx-int8"})  // the system may keep them from a process
+  for (const char* name : {"amx-tile", "amx-int8", "amx-bf16"})  // the system may keep them from a process
     if (const auto at = host.features.find(name); at != host.features.end()) at->second = at->second && has_feature(name);
   return host;
 }

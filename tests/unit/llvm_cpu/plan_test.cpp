@@ -2,11 +2,13 @@
 // tests/unit/llvm_cpu: the plan's bytes are hostile; arenas do not overlap; packing puts every weight where it belongs.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 #include "optima/abi.h"
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/arena.hpp"
+#include "plugins/llvm_cpu/plan/half.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/plan/plan.hpp"
 
@@ -70,6 +72,8 @@ TEST_CASE("every wrong number of a plan is refused by name") {
   CHECK(with([](Plan& p) { p.constants[1].packed_bytes = 8; }) == "constant: packs to 512 bytes, says 8");
   CHECK(with([](Plan& p) { p.constants[1].pack.oc_stride = 9; }) == "constant: packing reads outside its 512 bytes");
   CHECK(with([](Plan& p) { p.constants[1].pack.ic_stride = -1; }) == "constant: packing reads outside its 512 bytes");
+  CHECK(with([](Plan& p) { p.constants[1].pack.source = static_cast<Pack::Source>(3); }) == "constant: packing source 3");
+  CHECK(with([](Plan& p) { p.constants[1].pack.source = Pack::F16; }) == "");  // half of its bytes are left over
   CHECK(with([](Plan& p) { p.constants[0].size = p.constants[0].packed_bytes = 60; }) == "constant: too few scale factors");
   CHECK(with([](Plan& p) { p.arena_bytes = UINT64_MAX; }) == "plan: memory size is out of range");
   CHECK_THROWS_WITH(parse_plan(to_bytes(sample()) + "x"), "plan: bytes after the end");
@@ -147,4 +151,52 @@ TEST_CASE("dense packing puts groups, blocks and merged groups where the kernels
                 CHECK(packed[at++] == want);
               }
   CHECK(at == packed.size());
+}
+
+TEST_CASE("pairs of bf16 lie two inputs side by side, an odd last one beside 0, from every type of source") {
+  Pack p;
+  p.kind = Pack::Pairs, p.vector_width = 4, p.oc_blocks = 2, p.oc = 9, p.ic = 3, p.kh = 1, p.kw = 2;
+  p.kw_stride = 1, p.ic_stride = 2, p.oc_stride = 6;
+  std::vector<float> floats(9 * 6), scale(9, 2.f);
+  std::vector<uint16_t> bf16(floats.size()), f16(floats.size());
+  for (size_t i = 0; i < floats.size(); ++i) {
+    floats[i] = static_cast<float>(i + 1);  // 6 bits, which all types hold
+    bf16[i] = to_bf16(floats[i]);
+    f16[i] = static_cast<uint16_t>((std::ilogb(floats[i]) + 15) << 10 | (static_cast<int>(std::ldexp(floats[i], 10 - std::ilogb(floats[i]))) & 0x3FF));
+  }
+  const auto check_from = [&](Pack::Source source, const void* from, uint64_t each) {
+    p.source = source;
+    const uint64_t bytes = floats.size() * each;
+    check_pack(p, bytes, scale.size() * 4, packed_bytes(p, bytes));
+    CHECK_THROWS(check_pack(p, bytes - 1, UINT64_MAX, packed_bytes(p, bytes)));
+    std::vector<uint16_t> packed(packed_bytes(p, bytes) / 2, 0xFFFF);
+    for (int64_t part = 0; part < pack_parts(p); ++part) pack_part(p, part, from, bytes, scale.data(), packed.data());
+    size_t at = 0;
+    for (int64_t b0 = 0; b0 < 3; b0 += 2)
+      for (int64_t x = 0; x < 2; ++x)
+        for (int64_t i = 0; i < 4; i += 2)
+          for (int64_t o = b0 * 4; o < std::min<int64_t>(3, b0 + 2) * 4; ++o)
+            for (int64_t j = i; j < i + 2; ++j) {
+              const float want = o < 9 && j < 3 ? 2 * floats[static_cast<size_t>(o * 6 + j * 2 + x)] : 0.f;
+              CHECK(from_bf16(packed[at++]) == want);
+            }
+    CHECK(at == packed.size());
+  };
+  check_from(Pack::F32, floats.data(), 4);
+  check_from(Pack::BF16, bf16.data(), 2);
+  check_from(Pack::F16, f16.data(), 2);
+  p.groups = 2;
+  CHECK_THROWS(check_pack(p, floats.size() * 4, UINT64_MAX, packed_bytes(p, 0)));
+}
+
+TEST_CASE("constants of 16-bit floats are widened when nothing else is asked") {
+  Pack p;
+  p.source = Pack::F16;
+  const std::vector<uint16_t> halves{0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00, 0x8000};
+  check_pack(p, 12, UINT64_MAX, 24);
+  CHECK_THROWS(check_pack(p, 12, UINT64_MAX, 12));
+  std::vector<float> wide(6);
+  pack_part(p, 0, halves.data(), 12, nullptr, wide.data());
+  CHECK(wide == std::vector<float>{1, -2, 0x1p-24f, 65504, INFINITY, 0});
+  CHECK(std::signbit(wide[5]));
 }

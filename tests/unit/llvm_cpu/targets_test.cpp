@@ -73,6 +73,20 @@ TEST_CASE("a machine that hides nothing changes nothing, and another kind is not
   CHECK(make_target("ARM64", "", "", "", {"znver4", {{"neon", false}}}).features.empty());
 }
 
+TEST_CASE("a matrix unit is used where the machine has it, whatever its name, and where a named processor has it") {
+  if (!is_x86()) return;
+  const HostCpu blurred{"rocketlake", {{"amx-tile", true}, {"amx-bf16", true}}}, hidden{"sapphirerapids", {{"amx-tile", false}, {"amx-bf16", false}}};
+  CHECK(make_target("X64", "", "", "", blurred).bf16 == Bf16::Tiles);
+  CHECK(matrix_features(make_target("X64", "", "", "", blurred)) == std::vector<std::string>{"amx-bf16", "amx-tile"});
+  CHECK_FALSE(contains(required_features(make_target("X64", "", "", "", blurred)), "amx-tile"));  // of artifacts whose kernels use it only
+  CHECK(make_target("X64", "", "", "", hidden).bf16 == Bf16::None);
+  CHECK(make_target("X64", "", "sapphirerapids", "", hidden).bf16 == Bf16::Tiles);
+  CHECK(make_target("X64", "", "sapphirerapids", "-amx-bf16").bf16 == Bf16::None);
+  CHECK(make_target("X64", "", "znver4", "").bf16 == Bf16::Dots);
+  CHECK(make_target("X64", "", "haswell", "").bf16 == Bf16::None);
+  for (const std::string& name : matrix_features(make_target("X64", "", "sapphirerapids", ""))) CHECK(is_known_feature(name));
+}
+
 TEST_CASE("the machine can be asked for every feature that an artifact may name") {
   if (!is_x86()) return;
   for (const char* cpu : {"znver4", "sapphirerapids", "bdver4", "alderlake", "haswell"})
