@@ -8,6 +8,7 @@
 #include "core/quantize/activations.hpp"
 #include "core/quantize/code_weights.hpp"
 #include "core/quantize/integer_wanted.hpp"
+#include "core/quantize/low_precision.hpp"
 #include "core/quantize/smooth.hpp"
 #include "core/support/text.hpp"
 
@@ -82,20 +83,26 @@ class Story {
 
   Result<Quantized> run() {
     say_float_types(graph_, options_, encodings_);
-    if (!integer_wanted(options_)) return Quantized{std::move(graph_), std::move(encodings_), {}};
+    if (!integer_wanted(options_)) return finish();
     find();
     if (options_.smooth && smooth_products(graph_, uses_, sites_, seen_) > 0) find();
     OPTIMA_ASSIGN(coding_.activations, encode_activations(graph_, sites_, seen_, options_));
     OPTIMA_RETURN_IF_ERROR(code_weights());
     name_encodings(graph_, sites_, coding_, encodings_);
     insert_codes(graph_, sites_, coding_, options_);
-    OPTIMA_RETURN_IF_ERROR(verify(graph_));
-    said(1);
-    std::vector<std::string> said_aloud = notes();
-    return Quantized{std::move(graph_), std::move(encodings_), std::move(said_aloud)};
+    return finish();
   }
 
  private:
+  Result<Quantized> finish() {
+    LowPrecision low = to_low_precision(std::move(graph_), options_);
+    encodings_.left_float.insert(encodings_.left_float.end(), low.left.begin(), low.left.end());
+    OPTIMA_RETURN_IF_ERROR(verify(low.graph));
+    said(1);
+    std::vector<std::string> said_aloud = notes();
+    return Quantized{std::move(low.graph), std::move(encodings_), std::move(said_aloud)};
+  }
+
   void find() {
     uses_ = uses_of(graph_);
     sites_ = find_sites(graph_, uses_, options_);

@@ -18,8 +18,6 @@ namespace {
 constexpr uint64_t kEnoughToHoldOut = 16;  // samples, of which the last quarter then judges a bound
 constexpr uint64_t kMostJudged = 32;
 
-bool is_float(Precision precision) { return precision == Precision::F32 || precision == Precision::F16 || precision == Precision::BF16; }
-
 /// Operators that bring codes of their own.
 bool is_quantized(const Graph& graph) {
   const std::set<std::string_view> quantizers = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"};
@@ -111,8 +109,8 @@ class Story {
   }
 
   bool changes_anything() const {
-    const bool codes = std::any_of(chosen_.begin(), chosen_.end(), [](const auto& entry) { return !is_float(entry.second.precision); });
-    return codes && (has_data() || !is_quantized(loaded_.graph));
+    const bool other = std::any_of(chosen_.begin(), chosen_.end(), [](const auto& entry) { return entry.second.precision != Precision::F32; });
+    return other && (has_data() || !is_quantized(loaded_.graph));
   }
 
   Result<Encodings> as_it_is() {
