@@ -193,7 +193,7 @@ Result<Compilation> compile_planned(Planned planned, const CompileRequest& reque
 
 std::vector<DeviceSettings> device_settings(const Config& config) {
   std::vector<DeviceSettings> out;
-  for (const DeviceConfig& d : config.devices) out.push_back({d.name, d.target, d.memory_limit, d.launch_us, d.gflops, d.gbytes_per_s});
+  for (const DeviceConfig& d : config.devices) out.push_back({d.name, d.target, d.memory_limit, d.launch_us, d.gflops, d.gbytes_per_s, d.gflops_half, d.gops_int8});
   return out;
 }
 

@@ -127,7 +127,7 @@ class Reader {
   }
   Status one_device(const YamlNode& at, DeviceConfig& out) const {
     if (at.kind == Kind::Scalar) return device(at, "device", out.name);
-    OPTIMA_RETURN_IF_ERROR(map(at, "device", {"name", "plugin", "target", "memory_limit", "launch_us", "gflops", "gbytes_per_s"}));
+    OPTIMA_RETURN_IF_ERROR(map(at, "device", {"name", "plugin", "target", "memory_limit", "launch_us", "gflops", "gflops_half", "gops_int8", "gbytes_per_s"}));
     const YamlNode* name = find(at, "name");
     if (!name) return error(at, "device: key 'name' is missing, wanted as KIND:index");
     OPTIMA_RETURN_IF_ERROR(device(*name, "name", out.name));
@@ -143,6 +143,9 @@ class Reader {
     if (const YamlNode* limit = find(at, "memory_limit")) OPTIMA_RETURN_IF_ERROR(byte_count(*limit, "memory_limit", out.memory_limit));
     if (const YamlNode* launch = find(at, "launch_us")) OPTIMA_RETURN_IF_ERROR(number(*launch, "launch_us", "microseconds, 0 or more", out.launch_us));
     if (const YamlNode* rate = find(at, "gflops")) OPTIMA_RETURN_IF_ERROR(number(*rate, "gflops", "1e9 operations per second, 0 or more", out.gflops));
+    if (const YamlNode* rate = find(at, "gflops_half"))
+      OPTIMA_RETURN_IF_ERROR(number(*rate, "gflops_half", "1e9 operations per second, 0 or more", out.gflops_half));
+    if (const YamlNode* rate = find(at, "gops_int8")) OPTIMA_RETURN_IF_ERROR(number(*rate, "gops_int8", "1e9 operations per second, 0 or more", out.gops_int8));
     if (const YamlNode* rate = find(at, "gbytes_per_s")) return number(*rate, "gbytes_per_s", "gigabytes per second, 0 or more", out.gbytes_per_s);
     return {};
   }

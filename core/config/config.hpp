@@ -21,6 +21,8 @@ struct DeviceConfig {
   double launch_us = 0;       ///< cost of starting one subgraph, microseconds
   double gflops = 0;          ///< what it computes at best, 1e9 operations per second; 0 = not known
   double gbytes_per_s = 0;    ///< what its memory moves at best; 0 = not known
+  double gflops_half = 0;     ///< the same of products of f16 and bf16; 0 = as gflops
+  double gops_int8 = 0;       ///< the same of products of 8-bit codes; 0 = four times gflops
 
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };

@@ -35,7 +35,8 @@ void add_device(std::string& out, const DeviceConfig& device) {
   add_options(out, "      ", device.target);
   if (device.memory_limit) out += cat("    memory_limit: ", device.memory_limit, "\n");
   for (const auto& [key, value] :
-       {std::pair{"launch_us", device.launch_us}, std::pair{"gflops", device.gflops}, std::pair{"gbytes_per_s", device.gbytes_per_s}})
+       {std::pair{"launch_us", device.launch_us}, std::pair{"gflops", device.gflops}, std::pair{"gflops_half", device.gflops_half},
+        std::pair{"gops_int8", device.gops_int8}, std::pair{"gbytes_per_s", device.gbytes_per_s}})
     if (value != 0) out += cat("    ", key, ": ", scalar(value), "\n");
 }
 

@@ -37,7 +37,9 @@ const std::map<std::string_view, Class>& classes() {
 
 class Counter {
  public:
-  Counter(const Graph& graph, const image::Node& node, uint32_t index) : graph_(graph), values_(graph.contents.graphs[index].values), node_(node) {}
+  /// `bits`: of each value's elements, where they are not those of its type.
+  Counter(const Graph& graph, const image::Node& node, uint32_t index, const std::map<uint32_t, uint64_t>& bits)
+      : graph_(graph), values_(graph.contents.graphs[index].values), node_(node), bits_(bits) {}
 
   Work run() {
     for (uint32_t v : node_.inputs) read_ += bytes(v), largest_ = std::max(largest_, elements(v));
@@ -45,7 +47,7 @@ class Counter {
     out_.bytes = read_ + written_;
     const auto row = node_.domain.empty() ? classes().find(node_.op_type) : classes().end();
     if (row == classes().end()) out_.flops = largest_;
-    else count(row->second);
+    else count(row->second), out_.arithmetic = arithmetic(row->second);
     for_each_body(node_, [this](uint32_t body) {
       for (const image::Node& inner : graph_.contents.graphs[body].nodes) {
         const Work work = work_of(graph_, inner, body);
@@ -56,6 +58,20 @@ class Counter {
   }
 
  private:
+  Arithmetic arithmetic(Class c) const {
+    if (c != Class::Conv && c != Class::ConvTranspose && c != Class::MatMul && c != Class::Gemm) return Arithmetic::Float;
+    const std::string_view op = node_.op_type;
+    const uint32_t weights = input(op.starts_with("QLinear") ? 3 : 1);
+    if (bits(input(0)) <= 8 && bits(weights) <= 8) return Arithmetic::Int8;
+    return bits(input(0)) == 16 && bits(weights) == 16 && is_float(input(0)) ? Arithmetic::Half : Arithmetic::Float;
+  }
+  bool is_float(uint32_t v) const { return values_[v].dtype == OPTIMA_F16 || values_[v].dtype == OPTIMA_BF16; }
+  uint64_t bits(uint32_t v) const {
+    if (v == OPTIMA_NONE) return 32;
+    const auto given = bits_.find(v);
+    return given != bits_.end() ? given->second : optima_dtype_bits(values_[v].dtype);
+  }
+
   void count(Class c) {
     switch (c) {
       case Class::View: out_.bytes = 0; return;
@@ -88,7 +104,7 @@ class Counter {
     for (const image::Dim& d : *values_[v].dims) product *= size(d);
     return product;
   }
-  double bytes(uint32_t v) { return v == OPTIMA_NONE ? 0 : elements(v) * optima_dtype_bits(values_[v].dtype) / 8.0; }
+  double bytes(uint32_t v) { return v == OPTIMA_NONE ? 0 : elements(v) * static_cast<double>(bits(v)) / 8.0; }
   // At least 1: it divides. Negative counts from the end.
   double dim(uint32_t v, int at) {
     if (v == OPTIMA_NONE || !values_[v].dims || values_[v].dims->empty()) return 1;
@@ -112,13 +128,72 @@ class Counter {
   const Graph& graph_;
   const std::vector<image::Value>& values_;
   const image::Node& node_;
+  const std::map<uint32_t, uint64_t>& bits_;
   double read_ = 0, written_ = 0, largest_ = 0;
   Work out_;
 };
 
+/// Which QuantizeLinear and DequantizeLinear nodes are part of other nodes' work, and how wide the codes are that those touch.
+class Codes {
+ public:
+  explicit Codes(const Graph& graph) : main_(graph.main()), uses_(uses_of(graph)), outside_(main_.values.size()), inside_(main_.nodes.size()) {
+    for (uint32_t v : main_.outputs) outside_[v] = 1;
+    for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
+      if (is(n, "DequantizeLinear")) read(n);
+      else if (is(n, "QuantizeLinear")) written(n);
+    }
+  }
+  bool inside(uint32_t node) const { return inside_[node]; }
+  const std::map<uint32_t, uint64_t>& bits() const { return bits_; }
+
+ private:
+  bool is(uint32_t n, std::string_view op) const { return main_.nodes[n].domain.empty() && main_.nodes[n].op_type == op; }
+  uint64_t width(uint32_t v) const { return optima_dtype_bits(main_.values[v].dtype); }
+
+  void read(uint32_t n) {
+    const uint32_t codes = main_.nodes[n].inputs[0], floats = main_.nodes[n].outputs[0];
+    if (outside_[floats] || uses_.consumers[floats].empty()) return;
+    inside_[n] = 1, bits_[floats] = width(codes);
+  }
+  void written(uint32_t n) {
+    const uint32_t floats = main_.nodes[n].inputs[0], codes = main_.nodes[n].outputs[0];
+    const uint32_t maker = uses_.producer[floats];
+    if (outside_[floats] || maker == Uses::kNone || is(maker, "DequantizeLinear")) return;
+    const std::vector<uint32_t>& all = uses_.consumers[floats];
+    if (!std::all_of(all.begin(), all.end(), [&](uint32_t r) { return is(r, "QuantizeLinear"); })) return;
+    inside_[n] = 1, bits_[floats] = width(codes);
+  }
+
+  const image::Graph& main_;
+  const Uses uses_;
+  std::vector<uint8_t> outside_, inside_;  // by value: an output of the graph; by node
+  std::map<uint32_t, uint64_t> bits_;
+};
+
 }  // namespace
 
-Work work_of(const Graph& graph, const image::Node& node, uint32_t graph_index) { return Counter(graph, node, graph_index).run(); }
+Work work_of(const Graph& graph, const image::Node& node, uint32_t graph_index) {
+  const std::map<uint32_t, uint64_t> as_typed;
+  return Counter(graph, node, graph_index, as_typed).run();
+}
+
+std::vector<Work> works_of(const Graph& graph) {
+  const Codes codes(graph);
+  std::vector<Work> out;
+  for (uint32_t n = 0; n < graph.main().nodes.size(); ++n) {
+    out.push_back(Counter(graph, graph.main().nodes[n], 0, codes.bits()).run());
+    if (codes.inside(n)) out.back().flops = out.back().bytes = 0;
+  }
+  return out;
+}
+
+double compute_rate(const Rates& rates, Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::Int8) return rates.gops_int8 > 0 ? rates.gops_int8 : kInt8Factor * rates.gflops;
+  if (arithmetic == Arithmetic::Half && rates.gflops_half > 0) return rates.gflops_half;
+  return rates.gflops;
+}
+
+double roofline_us(const Work& work, const Rates& rates) { return roofline_us(work, compute_rate(rates, work.arithmetic), rates.gbytes_per_s); }
 
 double roofline_us(const Work& work, double gflops, double gbytes_per_s) {
   const double compute = gflops > 0 ? work.flops / (gflops * 1e3) : 0, moving = gbytes_per_s > 0 ? work.bytes / (gbytes_per_s * 1e3) : 0;

@@ -6,11 +6,15 @@
 
 namespace optima {
 
+/// What a node's multiplications are of. Half: f16 or bf16. Int8: both operands are codes of 8 bits or fewer.
+enum class Arithmetic : uint8_t { Float, Half, Int8 };
+
 /// Work of one run of a node.
 struct Work {
   double flops = 0;  ///< additions, multiplications and comparisons; a transcendental function counts as ten
   double bytes = 0;  ///< read and written, weights included
   bool exact = true; ///< false: a size is not known before running and counted as 1
+  Arithmetic arithmetic = Arithmetic::Float;  ///< of convolutions and matrix products; others count as Float
 
   friend bool operator==(const Work&, const Work&) = default;
 };
@@ -19,11 +23,29 @@ struct Work {
 /// tensor they touch. A body counts once: its trips are not known. Views (Reshape, Flatten, ...) move nothing.
 Work work_of(const Graph& graph, const image::Node& node, uint32_t graph_index = 0);
 
+/// Of every node of the main graph, quantized units as backends run them: an operator that reads a DequantizeLinear reads the codes, one that only
+/// QuantizeLinear nodes read writes codes, and those nodes themselves are part of it and cost nothing. A QuantizeLinear of a value that others read, too,
+/// and one of a graph's input are work of their own, as is a DequantizeLinear that makes a graph's output.
+std::vector<Work> works_of(const Graph& graph);
+
 /// Rates for sharing out measured times: only their ratio counts. A processor of ten operations per byte moved.
 inline constexpr double kTypicalGflops = 100, kTypicalGbytes = 10;
 
 /// The roofline model (S. Williams, A. Waterman, D. Patterson, CACM 52(4), 2009): microseconds of the slower of computing and moving
 /// bytes. A rate of 0 leaves its half out.
 double roofline_us(const Work& work, double gflops, double gbytes_per_s);
+
+/// What a device computes and moves at best; 0 = not known. Of a rate that is not known: f16 and bf16 as f32, int8 kInt8Factor times as fast.
+struct Rates {
+  double gflops = 0;         ///< of f32, 1e9 operations per second
+  double gflops_half = 0;    ///< of products of f16 and bf16
+  double gops_int8 = 0;      ///< of products of 8-bit codes
+  double gbytes_per_s = 0;
+};
+/// Bytes in a vector register over floats in it: what dot products of bytes (VNNI, sdot) give on CPUs, measured 4.0 on Zen 4 and Sapphire Rapids.
+inline constexpr double kInt8Factor = 4;
+/// The rate that counts for this arithmetic.
+double compute_rate(const Rates& rates, Arithmetic arithmetic);
+double roofline_us(const Work& work, const Rates& rates);
 
 }  // namespace optima

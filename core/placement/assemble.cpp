@@ -20,6 +20,7 @@ class Assembler {
 
   void place(const Choices& choices, const Split& split) {
     for (uint32_t device : split.devices) plan_.subgraphs.push_back({device, {}, {}, {}, {}, {}});
+    const std::vector<Work> works = works_of(graph_);
     for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
       const uint32_t part = split.part[choices.unit_of[n]];
       plan_.subgraphs[part].nodes.push_back(n);
@@ -29,8 +30,7 @@ class Assembler {
       placed.op_type = main_.nodes[n].op_type;
       placed.device = split.devices[part];
       placed.subgraph = part;
-      const Work work = work_of(graph_, main_.nodes[n]);
-      placed.flops = work.flops, placed.bytes = work.bytes;
+      placed.flops = works[n].flops, placed.bytes = works[n].bytes;
       placed.unit = choices.units[choices.unit_of[n]][0];
       if (choices.quantized[n] != OPTIMA_NONE) placed.quantized_unit = main_.nodes[choices.quantized[n]].name;
     }

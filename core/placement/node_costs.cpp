@@ -17,11 +17,6 @@ std::vector<std::string_view> names_of(const image::Graph& graph) {
   for (const image::Node& node : graph.nodes) out.push_back(node.name);
   return out;
 }
-std::vector<Work> works_of(const Graph& graph) {
-  std::vector<Work> out;
-  for (const image::Node& node : graph.main().nodes) out.push_back(work_of(graph, node));
-  return out;
-}
 
 class Finder {
  public:

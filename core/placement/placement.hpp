@@ -30,6 +30,8 @@ struct DeviceSettings {
   double launch_us = 0;       ///< starting one subgraph; 0 = as measured, else nothing
   double gflops = 0;          ///< roofline: 1e9 operations per second; 0 = not known
   double gbytes_per_s = 0;    ///< roofline: memory; 0 = not known
+  double gflops_half = 0;     ///< roofline: products of f16 and bf16; 0 = as f32
+  double gops_int8 = 0;       ///< roofline: products of 8-bit codes; 0 = four times f32
 };
 
 /// What moving one tensor between two devices takes, either of which may leave the plugin empty.

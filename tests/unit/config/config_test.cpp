@@ -32,6 +32,8 @@ devices:
     memory_limit: 512MiB
     launch_us: 12.5
     gflops: 500
+    gflops_half: 900
+    gops_int8: 2000
     gbytes_per_s: 25.5
   - slowcpu/CPU:1
 links:
@@ -58,6 +60,8 @@ TEST_CASE("a full config becomes typed data, options keep the text as written") 
   CHECK(c.devices[0].memory_limit == uint64_t{512} << 20);
   CHECK(c.devices[0].launch_us == 12.5);
   CHECK(c.devices[0].gflops == 500);
+  CHECK(c.devices[0].gflops_half == 900);
+  CHECK(c.devices[0].gops_int8 == 2000);
   CHECK(c.devices[0].gbytes_per_s == 25.5);
   CHECK(c.devices[1].name.text() == "slowcpu/CPU:1");
   REQUIRE(c.links.size() == 1);

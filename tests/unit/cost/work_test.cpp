@@ -32,6 +32,12 @@ struct OneNode : GraphBuilder {
   Work work() const { return work_of(graph, node_); }
 };
 
+uint32_t typed(GraphBuilder& b, const std::string& name, int32_t dtype, std::vector<int64_t> sizes) {
+  const uint32_t v = b.value(name, 0, dims(std::move(sizes)));
+  b.graph.main().values[v].dtype = dtype;
+  return v;
+}
+
 }  // namespace
 
 TEST_CASE("convolutions count a multiplication and an addition per weight and output pixel") {
@@ -60,6 +66,43 @@ TEST_CASE("views move nothing, moves compute nothing, everything else has its cl
   OneNode foreign("Conv", {{8}, {2}}, {8});
   foreign.node_.domain = "com.example";
   CHECK(foreign.work().flops == 8);
+}
+
+TEST_CASE("a quantized unit moves codes, multiplies bytes, and its QuantizeLinear and DequantizeLinear are part of it") {
+  GraphBuilder b;
+  const uint32_t x = typed(b, "x", OPTIMA_U8, {1, 8, 4, 4}), w = typed(b, "w", OPTIMA_I8, {16, 8, 1, 1});
+  const uint32_t xf = typed(b, "xf", OPTIMA_F32, {1, 8, 4, 4}), wf = typed(b, "wf", OPTIMA_F32, {16, 8, 1, 1});
+  const uint32_t y = typed(b, "y", OPTIMA_F32, {1, 16, 4, 4}), q = typed(b, "q", OPTIMA_U8, {1, 16, 4, 4}), out = typed(b, "out", OPTIMA_F32, {1, 16, 4, 4});
+  const auto node = [&](const std::string& op, std::vector<uint32_t> in, uint32_t to) {
+    image::Node n;
+    n.op_type = op, n.inputs = std::move(in), n.outputs = {to};
+    b.graph.main().nodes.push_back(n);
+  };
+  node("DequantizeLinear", {x}, xf), node("DequantizeLinear", {w}, wf), node("Conv", {xf, wf}, y), node("QuantizeLinear", {y}, q), node("DequantizeLinear", {q}, out);
+  b.graph.main().inputs = {x}, b.graph.main().outputs = {out};
+  const std::vector<Work> works = works_of(b.graph);
+  CHECK(works[0] == Work{});
+  CHECK(works[1] == Work{});
+  CHECK(works[2] == Work{2.0 * 16 * 16 * 8, 128 + 128 + 256, true, Arithmetic::Int8});
+  CHECK(works[3] == Work{});
+  CHECK(works[4].bytes == 256 + 4 * 256);  // makes the graph's output
+}
+
+TEST_CASE("products of 16-bit floats are told from those of f32") {
+  GraphBuilder b;
+  image::Node n;
+  n.op_type = "MatMul";
+  n.inputs = {typed(b, "a", OPTIMA_BF16, {2, 4}), typed(b, "b", OPTIMA_BF16, {4, 3})}, n.outputs = {typed(b, "c", OPTIMA_BF16, {2, 3})};
+  CHECK(work_of(b.graph, n) == Work{48, 2 * (8 + 12 + 6), true, Arithmetic::Half});
+}
+
+TEST_CASE("a rate of int8 that is not known is four times that of f32, one of 16-bit floats the same") {
+  const Rates rates{10, 0, 0, 0}, given{10, 30, 100, 0};
+  CHECK(roofline_us({4e4, 0, true, Arithmetic::Float}, rates) == 4);
+  CHECK(roofline_us({4e4, 0, true, Arithmetic::Half}, rates) == 4);
+  CHECK(roofline_us({4e4, 0, true, Arithmetic::Int8}, rates) == 1);
+  CHECK(roofline_us({6e4, 0, true, Arithmetic::Half}, given) == 2);
+  CHECK(roofline_us({2e5, 0, true, Arithmetic::Int8}, given) == 2);
 }
 
 TEST_CASE("a size that is not known counts as 1 and is said") {
