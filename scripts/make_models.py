@@ -9,7 +9,9 @@ Each model NAME gives NAME.ts.onnx (TorchScript exporter, opset 17) and NAME.dyn
 a folder NAME.<exporter>.data/ of input_<name>.npy and output_<name>.npy; the outputs are ONNX Runtime's, on one thread with
 its graph optimisations off. A model that exists with its data is not made again. BatchNormalization statistics and weights are
 random too, so that folding them wrongly shows. Of some models int8/NAME.onnx is made besides: quantized to 8 bits in QDQ form
-by onnxruntime.quantization, with the same kind of data folder; with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
+by onnxruntime.quantization, with the same kind of data folder; with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Of some
+half/NAME.f16.onnx and half/NAME.bf16.onnx, whose floats are of that type between casts at their ends, with outputs of ONNX Runtime in f32 for constants
+and inputs rounded to the type. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
 (SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
 (EfficientNet).
 """
@@ -20,6 +22,8 @@ import sys
 import warnings
 
 import numpy as np
+import onnx
+import onnx.numpy_helper
 import onnxruntime
 import torch
 from onnxruntime import quantization
@@ -396,6 +400,86 @@ def host_of(words):
     return words.pop(at)
 
 
+HALVES = ("resnet18", "mobilenet_v2", "bert", "vit_tiny")
+HALF_TYPES = {"f16": onnx.TensorProto.FLOAT16, "bf16": onnx.TensorProto.BFLOAT16}
+LARGEST_F16 = 65504.0
+
+
+def rounded(array, kind):
+    """The nearest numbers of the type, as f32; finite numbers stay finite."""
+    limited = np.clip(array, -LARGEST_F16, LARGEST_F16) if kind == "f16" else array
+    type_ = torch.float16 if kind == "f16" else torch.bfloat16
+    return torch.from_numpy(np.array(limited, np.float32)).to(type_).to(torch.float32).numpy()
+
+
+def half_tensor(tensor, kind):
+    """Of an f32 TensorProto; others are None."""
+    if tensor.data_type != onnx.TensorProto.FLOAT:
+        return None
+    array = rounded(onnx.numpy_helper.to_array(tensor), kind)
+    bits = array.astype(np.float16).view(np.uint16) if kind == "f16" else (array.view(np.uint32) >> 16).astype(np.uint16)
+    return onnx.TensorProto(name=tensor.name, dims=tensor.dims, data_type=HALF_TYPES[kind], raw_data=bits.tobytes())
+
+
+def each_tensor(graph):
+    """Initializers and tensors in attributes, but for the scales of Resize, which are f32 in every type."""
+    scales = {i for n in graph.node if n.op_type == "Resize" for i in n.input[1:3]}
+    for tensor in graph.initializer:
+        if tensor.name not in scales:
+            yield tensor
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR and not scales & set(node.output):
+                yield attribute.t
+
+
+def to_half(model, kind):
+    graph, type_ = model.graph, HALF_TYPES[kind]
+    del graph.value_info[:]
+    for tensor in each_tensor(graph):
+        if (half := half_tensor(tensor, kind)) is not None:
+            tensor.CopyFrom(half)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == onnx.TensorProto.FLOAT:
+                attribute.i = type_
+    floats = {v.name for v in graph.input if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
+    results = {v.name for v in graph.output if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
+    for node in graph.node:
+        node.input[:] = [i + "/half" if i in floats | results else i for i in node.input]
+        node.output[:] = [o + "/half" if o in results else o for o in node.output]
+    nodes = [onnx.helper.make_node("Cast", [i], [i + "/half"], to=type_) for i in sorted(floats)] + list(graph.node)
+    nodes += [onnx.helper.make_node("Cast", [o + "/half"], [o], to=onnx.TensorProto.FLOAT) for o in sorted(results)]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for opset in model.opset_import:
+        if opset.domain == "":
+            opset.version = max(opset.version, 22)  # the first one with convolutions of bf16
+
+
+def make_half(name, kind, folder):
+    source, path, data = folder / f"{name}.dynamo.onnx", folder / "half" / f"{name}.{kind}.onnx", folder / "half" / f"{name}.{kind}.data"
+    if (data / "done").exists():
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    inputs = {k: torch.from_numpy(rounded(v.numpy(), kind)) if v.dtype == torch.float32 else v
+              for k, v in MODELS[name][1](np.random.default_rng(len(name))).items()}
+    model = onnx.load(source)
+    for tensor in each_tensor(model.graph):
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(rounded(onnx.numpy_helper.to_array(tensor), kind), tensor.name))
+    wanted = expected(model.SerializeToString(), inputs)
+    model = onnx.load(source)
+    to_half(model, kind)
+    onnx.save(model, path)
+    for key, value in inputs.items():
+        np.save(data / f"input_{key}.npy", value.numpy())
+    for key, value in wanted.items():
+        np.save(data / f"output_{key}.npy", value)
+        print(f"half/{path.name}: {key} {list(value.shape)} largest {np.abs(value).max():.3g}", flush=True)
+    (data / "done").touch()
+
+
 def main():
     logging.disable(logging.WARNING)  # the exporter speaks of packages nobody needs
     words = sys.argv[1:]
@@ -414,6 +498,10 @@ def main():
             make_int8(name, folder)
         if host and name in QUANTIZED:
             make_shared(name, folder, host)
+
+
+        for kind in HALF_TYPES if name in HALVES else ():
+            make_half(name, kind, folder)
 
 
 if __name__ == "__main__":
