@@ -498,8 +498,6 @@ def main():
             make_int8(name, folder)
         if host and name in QUANTIZED:
             make_shared(name, folder, host)
-
-
         for kind in HALF_TYPES if name in HALVES else ():
             make_half(name, kind, folder)
 
