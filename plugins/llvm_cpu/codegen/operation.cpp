@@ -79,6 +79,17 @@ Typed Operations::constant(int32_t t, const std::string& number) {
   return {llvm::ConstantInt::get(type, static_cast<uint64_t>(std::strtoll(number.c_str(), nullptr, 10)), is_signed(t)), t};
 }
 
+/// To 8 or 16 bits by way of 32, because LLVM takes vectors apart when it saturates to such. NaN becomes 0.
+llvm::Value* Operations::saturated(llvm::Value* x, int32_t to) {
+  const int bits = static_cast<int>(optima_dtype_bits(to)), lowest = is_signed(to) ? -(1 << (bits - 1)) : 0, highest = lowest + (1 << bits) - 1;
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
+  llvm::Value *low = llvm::ConstantFP::get(x->getType(), lowest), *high = llvm::ConstantFP::get(x->getType(), highest);
+  llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(x, low), x, low);
+  inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, high), inside, high);
+  inside = b_.CreateSelect(b_.CreateFCmpORD(x, x), inside, llvm::Constant::getNullValue(x->getType()));
+  return b_.CreateTrunc(b_.CreateFPToSI(inside, llvm::FixedVectorType::get(b_.getInt32Ty(), lanes)), held_type(to));
+}
+
 Typed Operations::cast(Typed v, int32_t to) {
   if (v.type == to) return v;
   llvm::Type* type = held_type(to);
@@ -94,6 +105,7 @@ Typed Operations::cast(Typed v, int32_t to) {
     Typed out{is_signed(v.type) ? b_.CreateSIToFP(v.value, type) : b_.CreateUIToFP(v.value, type), to};
     return is_half(to) ? from_memory(to_memory(out), to) : out;
   }
+  if (is_float(v.type) && optima_dtype_bits(to) < 32) return {saturated(v.value, to), to};
   if (is_float(v.type)) {
     const ID id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return {b_.CreateIntrinsic(id, {type, v.value->getType()}, {v.value}), to};

@@ -34,4 +34,33 @@ std::map<uint32_t, Piece> concats_in_place(const std::vector<Group>& groups, con
   return out;
 }
 
+namespace {
+
+bool joins_pixels(const Unit& u, const Target& target) {
+  const Dims out = u.op.out_dims(0);
+  const int64_t rank = static_cast<int64_t>(out.size()), axis = u.op.integer("axis", 1);
+  if (rank < 3 || rank > 5 || (axis != 1 && axis != 1 - rank)) return false;
+  for (size_t k = 0; k < u.inputs.size(); ++k) {
+    if (k + 1 < u.inputs.size() && u.op.in_dims(static_cast<uint32_t>(k))[1] % 16 != 0) return false;
+    if (!as_last(*u.inputs[k].codes, target).same_steps(as_last(*u.output, target))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::map<uint32_t, Piece> codes_in_place(const std::vector<Group>& groups, const GraphView& graph, const Target& target) {
+  std::map<uint32_t, Piece> out;
+  for (auto g = groups.rbegin(); g != groups.rend(); ++g) {
+    if (!g->unit || g->unit->op.op() != "Concat" || !joins_pixels(*g->unit, target)) continue;
+    uint64_t offset = 0;
+    for (const UnitInput& in : g->unit->inputs) {
+      const uint32_t v = in.codes->value;
+      if (!graph.is_constant(v)) out.try_emplace(v, Piece{g->unit->out, offset});
+      offset += static_cast<uint64_t>(graph.dims(v)[1]);
+    }
+  }
+  return out;
+}
+
 }  // namespace optima::llvm_cpu

@@ -9,7 +9,7 @@
 
 namespace optima::llvm_cpu {
 
-/// A value whose blocked form is part of another value's blocked form.
+/// A value that lies inside another value.
 struct Piece {
   uint32_t whole;
   uint64_t offset;  ///< bytes
@@ -18,6 +18,10 @@ struct Piece {
 /// By value. A piece has a multiple of VL channels (the last one any number), batch 1, is made by one of the groups, and is
 /// part of one whole; a whole may itself be a piece.
 std::map<uint32_t, Piece> concats_in_place(const std::vector<Group>& groups, const GraphView& graph, const Target& target);
+
+/// The same of codes with channels last, where `offset` leads to the piece in every pixel. A piece has a multiple of 16 channels (the last
+/// one any number) and lies with the steps of the whole.
+std::map<uint32_t, Piece> codes_in_place(const std::vector<Group>& groups, const GraphView& graph, const Target& target);
 
 /// True when the concatenation's blocked form can be put together from whole blocks.
 bool joins_blocks(const NodeView& concat, const Target& target);

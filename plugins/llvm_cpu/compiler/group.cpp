@@ -190,7 +190,7 @@ class Grouper {
   void unit(size_t first) {
     const NodeView& n = nodes_[first];
     for (uint32_t k = 1; k < n.output_count(); ++k)
-      if (n.has_output(k) && !readers(n.output(k)).empty()) return;
+      if (n.has_output(k) && !readers(n.output(k)).empty()) return unit_of_many(first);
     std::vector<Ending> ways = endings(first);
     for (auto e = ways.rbegin(); e != ways.rend(); ++e) {
       const bool reads_codes = std::any_of(e->unit.inputs.begin(), e->unit.inputs.end(), [](const UnitInput& in) { return in.codes.has_value(); });
@@ -199,8 +199,25 @@ class Grouper {
     }
   }
 
+  /// Every result is quantized by its only reader. The group stands where the operator does: readers of one result may come before another
+  /// one's QuantizeLinear.
+  void unit_of_many(size_t first) {
+    const NodeView& n = nodes_[first];
+    Ending e{unit_around(n), {}};
+    for (uint32_t k = 0; k < n.output_count(); ++k) {
+      const auto q = n.has_output(k) ? sole(n.output(k), "QuantizeLinear") : std::nullopt;
+      if (!q) return;
+      e.members.push_back(*q);
+      const Codes codes = *codes_of(nodes_[*q]);
+      if (k == 0) e.unit.output = codes, e.unit.out = codes.value;
+      else e.unit.more_outputs.push_back(codes);
+    }
+    e.members.push_back(first);
+    if (rows_[first]->takes_unit(e.unit, target_)) take_unit(first, e);
+  }
+
   void take_unit(size_t first, Ending& e) {
-    std::sort(e.members.begin(), e.members.end());
+    if (e.unit.more_outputs.empty()) std::sort(e.members.begin(), e.members.end());
     const auto serve = [&](const UnitInput& in) {
       if (!in.codes || in.codes->value == in.value) return;  // an operator that reads codes by itself
       const NodeView dq = *graph_.maker(in.value);

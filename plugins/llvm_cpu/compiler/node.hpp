@@ -58,6 +58,8 @@ struct GraphView {
 struct NodeView {
   GraphView graph;
   const optima_node* raw;
+  /// Values that stand for the node's own, by position, when not null: the codes behind its floats. They outlive the view.
+  const std::vector<uint32_t>*ins = nullptr, *outs = nullptr;
 
   uint32_t id() const { return raw->id; }
   std::string_view op() const;
@@ -68,8 +70,8 @@ struct NodeView {
   uint32_t input_count() const { return raw->inputs.count; }
   uint32_t output_count() const { return raw->outputs.count; }
   /// Value index; OPTIMA_NONE when absent or past the end.
-  uint32_t input(uint32_t k) const { return optima_input(graph.image(), raw, k); }
-  uint32_t output(uint32_t k) const { return optima_output(graph.image(), raw, k); }
+  uint32_t input(uint32_t k) const { return ins && k < ins->size() ? (*ins)[k] : optima_input(graph.image(), raw, k); }
+  uint32_t output(uint32_t k) const { return outs && k < outs->size() ? (*outs)[k] : optima_output(graph.image(), raw, k); }
   bool has_input(uint32_t k) const { return input(k) != OPTIMA_NONE; }
   bool has_output(uint32_t k) const { return output(k) != OPTIMA_NONE; }
   /// Requires has_input(k), has_output(k).

@@ -28,7 +28,8 @@ class Planner : public LowerContext {
 
   Draft run() {
     const std::vector<Group> groups = group_nodes(graph_, target_);
-    in_place_ = concats_in_place(groups, graph_, target_);
+    for (const auto& [value, piece] : concats_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Blocked}, piece);
+    for (const auto& [value, piece] : codes_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Last}, piece);
     find_rounded();
     take_inputs();
     for (const Group& g : groups) {
@@ -49,24 +50,23 @@ class Planner : public LowerContext {
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
   Layout layout(uint32_t value) const override {
-    if (const auto made = layout_of(value)) return *made;
-    if (const auto at = late_.find(value); at != late_.end()) return layout(at->second->nodes[0].input(0));
-    return Layout::Plain;
+    const auto at = late_.find(value);
+    return at != late_.end() ? layout(at->second->nodes[0].input(0)) : layout_of(value).value_or(Layout::Plain);
   }
 
   int64_t pixel(uint32_t value) const override {
-    const Dims dims = graph_.dims(value);
-    return last_channels(dims[1]);
+    for (auto at = in_place_.find({value, Layout::Last}); at != in_place_.end(); at = in_place_.find({value, Layout::Last})) value = at->second.whole;
+    return last_channels(graph_.dims(value)[1]);
   }
 
   Operand read(uint32_t value, Layout layout) override {
     if (const auto at = made_.find({value, layout}); at != made_.end()) return at->second;
     if (graph_.is_constant(value)) return read_constant(value, layout);
-    if (const bool is_made = layout_of(value).has_value(); !is_made && graph_.is_known(value)) return read_constant(value, layout);
     if (late_.count(value)) {
       make_late(value, layout);
       return read(value, layout);
     }
+    if (const bool is_made = layout_of(value).has_value(); !is_made && graph_.is_known(value)) return read_constant(value, layout);
     return convert(value, layout);
   }
 
@@ -202,24 +202,23 @@ class Planner : public LowerContext {
   }
 
   Operand buffer_for(uint32_t value, Layout layout) {
-    if (const auto at = in_place_.find(value); layout == Layout::Blocked && at != in_place_.end()) {
-      Operand whole = whole_of(at->second.whole);
+    if (const auto at = in_place_.find({value, layout}); at != in_place_.end()) {
+      Operand whole = whole_of(at->second.whole, layout);
       whole.offset += at->second.offset;
       return whole;
     }
     return fresh(value, layout);
   }
 
-  /// The blocked buffer of a concatenation, made when its first piece is.
-  Operand whole_of(uint32_t value) {
-    const auto at = wholes_.find(value);
+  /// The buffer of a concatenation, made when its first piece is.
+  Operand whole_of(uint32_t value, Layout layout) {
+    const auto at = wholes_.find({value, layout});
     if (at != wholes_.end()) return at->second;
-    return wholes_[value] = buffer_for(value, Layout::Blocked);
+    return wholes_[{value, layout}] = buffer_for(value, layout);
   }
 
   Operand fresh(uint32_t value, Layout layout) {
-    if (layout == Layout::Blocked)
-      if (const auto at = wholes_.find(value); at != wholes_.end()) return at->second;
+    if (const auto at = wholes_.find({value, layout}); at != wholes_.end()) return at->second;
     Operand o = temporary(bytes_of(graph_, value, layout, target_));
     buffers_.back().value = value;
     return o;
@@ -246,11 +245,13 @@ class Planner : public LowerContext {
     const Operand source = read(value, layout == Layout::Plain ? Layout::Last : Layout::Plain);
     const Dims dims = graph_.dims(value);
     const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), bytes = optima_dtype_bits(graph_.dtype(value)) / 8;
-    Operand to = fresh(value, layout);
+    const int64_t flip = flips(graph_.dtype(value), target_) ? 0x80 : 0;
+    const bool alike = pixels == 1 && !flip && (dims[0] == 1 || dims[1] == pixel(value));
+    if (layout == Layout::Plain && alike) return made_[{value, layout}] = source;
+    Operand to = buffer_for(value, layout);  // a piece of codes goes to its place
     made_[{value, layout}] = to;
     to.written = true;
     Op op;
-    const int64_t flip = flips(graph_.dtype(value), target_) ? 0x80 : 0;
     if (layout == Layout::Plain) op.kernel = k::FromLast{.bytes = bytes, .C = dims[1], .P = pixels, .pixel = pixel(value), .flip = flip};
     else op.kernel = k::ToLast{.bytes = bytes, .C = dims[1], .P = pixels, .pixel = pixel(value), .flip = flip};
     op.args = {source, to};
@@ -444,8 +445,8 @@ class Planner : public LowerContext {
   std::vector<uint64_t> offsets_;  // in the arena
   std::map<Key, Operand> made_;
   std::map<uint32_t, const Group*> late_;  // by value: made when somebody reads it
-  std::map<uint32_t, Piece> in_place_;
-  std::map<uint32_t, Operand> wholes_;
+  std::map<Key, Piece> in_place_;
+  std::map<Key, Operand> wholes_;
   std::map<std::string, uint32_t> computed_;
   std::vector<const std::string*> by_number_;
   std::map<uint32_t, uint64_t> stored_;

@@ -98,7 +98,7 @@ bool is_transposed_matrix(const NodeView& n) {
 
 Unit unit_around(const NodeView& op) {
   if (op.op() == "QLinearConv" || op.op() == "QLinearMatMul") return unit_of_codes(op);
-  Unit u{op, {}, {}, {}, op.output(0), {}};
+  Unit u{op, {}, {}, {}, op.output(0), {}, {}};
   for (uint32_t k = 0; k < op.input_count(); ++k) {
     UnitInput in{op.input(k), {}};
     if (in) {

@@ -54,6 +54,7 @@ struct Unit {
   std::vector<UnitStep> tail;
   std::optional<Codes> output;    ///< none: floats
   uint32_t out = OPTIMA_NONE;     ///< the value that is stored, codes or floats
+  std::vector<Codes> more_outputs{};  ///< of an operator with several results, from the second on; its `tail` is empty
   std::vector<NodeView> nodes;    ///< all that it computes, ascending; a DequantizeLinear may be in several units
 };
 

@@ -29,14 +29,10 @@ constexpr int64_t kPixels = 64;  ///< per unit of the blocked ones
 
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
-#include "plugins/llvm_cpu/kernels/parts/math.hpp"
+#include "plugins/llvm_cpu/kernels/parts/quantize.hpp"
 #include "plugins/llvm_cpu/kernels/parts/turn.hpp"
 
 namespace k::ends {
-
-typedef uint8_t codes __attribute__((vector_size(VW)));
-typedef int8_t signed_codes __attribute__((vector_size(VW)));
-typedef uint8_t codesu __attribute__((vector_size(VW), aligned(1), may_alias));
 
 /// Three numbers per channel, or one of each: scale, its inverse, zero point; each kind padded to whole blocks of 16.
 struct Steps {
@@ -47,19 +43,6 @@ struct Steps {
   METHOD vec zero(idx c, bool each) const { return each ? ld(of + 2 * count + c) : splat(of[2 * count]); }
 };
 INL Steps steps_of(const void* arg, bool each, idx C) { return {(const float*)arg, each ? cdiv(C, 16) * 16 : 1}; }
-
-// The quotient as a division rounds it: by the inverse, and once more by what that left. NaN becomes 0.
-INL ivec quantized(vec x, vec scale, vec inverse, vec zero, idx low, idx high) {
-  const vec most = splat(16777216.f), q = vmin(most, vmax(-most, x * inverse));
-  const vec left = __builtin_elementwise_fma(q, -scale, x), ratio = __builtin_elementwise_fma(left, inverse, q);
-  const vec code = vmin(splat((float)high), vmax(splat((float)low), __builtin_elementwise_rint(ratio) + zero));
-  return __builtin_convertvector(code == code ? code : vec{}, ivec);
-}
-INL codes narrow(ivec v) { return __builtin_convertvector(v, codes); }
-INL vec real(codes v, bool with_sign, vec scale, vec zero) {
-  const vec x = with_sign ? __builtin_convertvector((signed_codes)v, vec) : __builtin_convertvector(v, vec);
-  return (x - zero) * scale;
-}
 
 }  // namespace k::ends
 
@@ -75,7 +58,7 @@ TEMPLATE(k_quantize_to_last, QuantizeToLast, l) {
       turn::row out = {};
       UNROLL for (idx i = 0; i < 16; i += VL) {
         const vec x = pixels == 16 ? ld(from + i) : i < pixels ? ld_part(from + i, imin(VL, pixels - i), 0) : vec{};
-        const ends::codes v = ends::narrow(ends::quantized(x, scale, inverse, zero, l.low, l.high));
+        const quantize::codes v = quantize::narrowed(quantize::quantized(x, scale, inverse, zero, l.low, l.high));
         __builtin_memcpy((char*)&out + i, &v, VL);
       }
       return out ^ (uint8_t)l.flip;
@@ -92,7 +75,7 @@ TEMPLATE(k_quantize_blocked, QuantizeBlocked, l) {
     const vec scale = s.scale(c, l.each), inverse = s.inverse(c, l.each), zero = s.zero(c, l.each);
     ROLL for (idx p = first; p < imin(l.P, first + kPixels); p++) {
       const vec x = ld((const float*)args[0] + ((n * blocks + b) * l.P + p) * VL);
-      const ends::codes v = ends::narrow(ends::quantized(x, scale, inverse, zero, l.low, l.high)) ^ (uint8_t)l.flip;
+      const quantize::codes v = quantize::narrowed(quantize::quantized(x, scale, inverse, zero, l.low, l.high)) ^ (uint8_t)l.flip;
       uint8_t* to = (uint8_t*)args[2] + (n * l.P + p) * l.pixel + c;
       if (lanes == VL) __builtin_memcpy(to, &v, VL);
       else __builtin_memcpy(to, &v, 4);  // pixels of 4
@@ -111,9 +94,9 @@ TEMPLATE(k_dequantize_from_last, DequantizeFromLast, l) {
       const vec scale = splat(s.of[at]), zero = splat(s.of[2 * s.count + at]);
       v ^= (uint8_t)l.flip;
       UNROLL for (idx i = 0; i < 16; i += VL) {
-        ends::codes part;
+        quantize::codes part;
         __builtin_memcpy(&part, (const char*)&v + i, VL);
-        const vec x = ends::real(part, l.with_sign, scale, zero);
+        const vec x = quantize::real(part, l.with_sign, scale, zero);
         if (pixels == 16) st(to + i, x);
         else if (i < pixels) st_part(to + i, x, imin(VL, pixels - i));
       }
@@ -130,10 +113,10 @@ TEMPLATE(k_dequantize_to_blocked, DequantizeToBlocked, l) {
     const vec scale = s.scale(c, l.each), zero = s.zero(c, l.each);
     ROLL for (idx p = first; p < imin(l.P, first + kPixels); p++) {
       const uint8_t* from = (const uint8_t*)args[0] + (n * l.P + p) * l.pixel + c;
-      ends::codes v = {};
+      quantize::codes v = {};
       if (lanes == VL) __builtin_memcpy(&v, from, VL);
       else __builtin_memcpy(&v, from, 4);
-      st((float*)args[2] + ((n * blocks + b) * l.P + p) * VL, ends::real(v ^ (uint8_t)l.flip, l.with_sign, scale, zero));
+      st((float*)args[2] + ((n * blocks + b) * l.P + p) * VL, quantize::real(v ^ (uint8_t)l.flip, l.with_sign, scale, zero));
     }
   }
 }

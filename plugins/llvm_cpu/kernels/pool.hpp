@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: pooling of blocked activations in 1 to 3 dimensions, and the passage between plain and blocked.
 #pragma once
-#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+#include "plugins/llvm_cpu/kernels/parts/pool_mode.hpp"
 
 namespace k {
 
-enum class PoolMode : int64_t {
-  Max,
-  Average,         ///< of the taps inside
-  AverageWithPad,  ///< of all taps of the window, or of those on the image and its padding
-  Lp,              ///< in plain layout only
-};
 /// Of a blocked tensor.
 struct Pool {
   static constexpr char entry[] = "k_pool";

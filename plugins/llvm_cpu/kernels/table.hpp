@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: bytes looked up in a table of 256.
 #pragma once
-#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+#include "plugins/llvm_cpu/kernels/parts/lookup.hpp"
 
 namespace k {
 
-enum class Lookup : int64_t {
-  Permute,  ///< two tables of 128 at once: AVX-512 VBMI
-  Shuffle,  ///< sixteen tables of 16; on AArch64 four of 64
-};
 /// Pieces of `piece` bytes of `bytes` in all; `from`, `to`: bytes from piece to piece.
 struct Table {
   static constexpr char entry[] = "k_table";
@@ -19,8 +15,6 @@ struct Table {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
-#include "plugins/llvm_cpu/kernels/parts/lookup.hpp"
-
 // to[i] = table[from[i]]. args: from, table (256 bytes), to; they do not overlap. units: ceil(bytes / piece).
 TEMPLATE(k_table, Table, l) {
   using namespace k;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: operators that only rename bytes.
+#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -12,11 +13,11 @@ Refusal check_alias(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
-    {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias},
-    {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
-    {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias},
-    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias},
+    {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
+    {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
+    {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
+    {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
+    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
 };
 
 }  // namespace

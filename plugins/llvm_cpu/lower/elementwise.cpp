@@ -24,7 +24,7 @@ constexpr Types kNumber = kReal | kWhole | types(OPTIMA_F64);
 constexpr Types kAll = kNumber | kBoolean;
 constexpr Types kSigned = kReal | types(OPTIMA_F64, OPTIMA_I8, OPTIMA_I16, OPTIMA_I32, OPTIMA_I64);
 constexpr Types kUnsigned = types(OPTIMA_U8, OPTIMA_U16, OPTIMA_U32, OPTIMA_U64);
-constexpr Types kSmall = types(OPTIMA_I8, OPTIMA_U8);
+constexpr Types kCodes = types(OPTIMA_I8, OPTIMA_U8, OPTIMA_I16, OPTIMA_U16);
 
 // ---- shorthands
 
@@ -365,8 +365,8 @@ const Row kTable[] = {
     {"Pow", {kReal | kWhole, kReal | kWhole}, {kReal | kWhole}, power, 7, {2, 2}}, {"Cast", {kAll}, {kAll}, cast, 6, {1, 1, 0}},
     {"CastLike", {kAll, kAll}, {kAll}, cast, 15, {2, 2, in_bit(1) | out_bit(0)}},
     {"Dropout", {kReal, kAll, kAll}, {kReal}, same, 7, {1, 3, kThrough, 2}, check_dropout},
-    {"DequantizeLinear", {kSmall | types(OPTIMA_I32), kFloat, kSmall | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, {2, 3, in_bit(0) | in_bit(2)}, check_quantization},
-    {"QuantizeLinear", {kFloat, kFloat, kSmall}, {kSmall}, quantize, 10, {2, 3, in_bit(2) | out_bit(0)}, check_quantization},
+    {"DequantizeLinear", {kCodes | types(OPTIMA_I32), kFloat, kCodes | types(OPTIMA_I32)}, {kFloat}, dequantize, 10, {2, 3, in_bit(0) | in_bit(2)}, check_quantization},
+    {"QuantizeLinear", {kFloat, kFloat, kCodes}, {kCodes}, quantize, 10, {2, 3, in_bit(2) | out_bit(0)}, check_quantization},
     {"BatchNormalization", {kFloat}, {kFloat}, batch_norm, 7, {5, 5, kInputs | kOutputs, 5}, check_batch_norm, 0b11110},
 };
 

@@ -5,8 +5,11 @@
 #include "plugins/llvm_cpu/kernels/gather.hpp"
 #include "plugins/llvm_cpu/kernels/move.hpp"
 #include "plugins/llvm_cpu/lower/parts/copy.hpp"
+#include "plugins/llvm_cpu/lower/parts/last.hpp"
+#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
+#include "plugins/llvm_cpu/lower/parts/table.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -52,12 +55,14 @@ std::optional<Padding> padding_of(const NodeView& n) {
   return p;
 }
 
-void pad_with_constant(const NodeView& n, const Padding& p, LowerContext& ctx) {
-  const Dims in = n.in_dims(0), out = n.out_dims(0), from = row_major(in), to = row_major(out);
+/// `value`: one element, as it lies in the layout, which is plain or channels last.
+void pad_with(const NodeView& n, const Padding& p, const Operand& value, Layout layout, LowerContext& ctx) {
+  const bool last = layout == Layout::Last;
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  const Dims from = last ? last_steps(in, ctx.pixel(n.input(0))) : row_major(in), to = last ? last_steps(out, ctx.pixel(n.output(0))) : row_major(out);
   const int64_t bytes = element_bytes(n.in_dtype(0));
-  const Operand source = ctx.read(n.input(0)), value = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(8, '\0'));
-  const Operand target = ctx.write(n.output(0));
-  emit_fill(value, target, bytes, count(out), ctx);
+  const Operand source = ctx.read(n.input(0), layout), target = ctx.write(n.output(0), layout);
+  emit_fill(value, target, bytes, elements(out, layout, ctx.target()), ctx);
   Copy c{in, from, to};
   int64_t first = 0, place = 0;
   for (size_t d = 0; d < in.size(); ++d) {
@@ -65,7 +70,11 @@ void pad_with_constant(const NodeView& n, const Padding& p, LowerContext& ctx) {
     c.dims[d] = std::max<int64_t>(0, in[d] - cut - std::max<int64_t>(0, -p.after[d]));
     first += cut * from[d], place += std::max<int64_t>(0, p.before[d]) * to[d];
   }
-  emit_copy(c, bytes, moved_by(source, first, bytes), moved_by(target, place, bytes), "pad " + to_text(out), ctx);
+  emit_copy(last ? by_target(c) : c, bytes, moved_by(source, first, bytes), moved_by(target, place, bytes), "pad " + to_text(out), ctx);
+}
+
+void pad_with_constant(const NodeView& n, const Padding& p, LowerContext& ctx) {
+  pad_with(n, p, n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(8, '\0')), Layout::Plain, ctx);
 }
 
 enum class PadMode { Constant, Reflect, Edge, Wrap };
@@ -119,6 +128,28 @@ void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Padding p = *padding_of(n);
   if (*pad_mode(n) == PadMode::Constant) pad_with_constant(n, p, ctx);
   else pad_by_tables(n, p, ctx);
+}
+
+/// What the operator adds, as a number.
+std::optional<float> added(const NodeView& n) {
+  if (!n.has_input(2)) return 0.f;
+  const auto given = n.graph.floats(n.input(2));
+  return given && given->size() == 1 ? std::optional((*given)[0]) : std::nullopt;
+}
+
+bool takes_pad(const Unit& u, const Target& target) {
+  return takes_moved(u, target) && (*pad_mode(u.op) != PadMode::Constant || added(u.op));
+}
+
+void lower_pad_codes(const Unit& u, LowerContext& ctx) {
+  if (*pad_mode(u.op) != PadMode::Constant) return lower_moved(u, ctx);
+  const std::vector<uint32_t> ins{u.inputs[0].codes->value}, outs{u.out};
+  NodeView n = u.op;
+  n.ins = &ins, n.outs = &outs;
+  const bool image = may_be_last(n.graph, u.out) && ctx.layout(ins[0]) == Layout::Last;
+  const bool last = image && ctx.pixel(u.out) == last_channels(n.out_dims(0)[1]);  // else a fill would go over its neighbours
+  const Codes codes = last ? as_last(*u.output, ctx.target()) : *u.output;
+  pad_with(n, *padding_of(n), ctx.bytes(std::string(1, static_cast<char>(code_of(*added(u.op), codes)))), last ? Layout::Last : Layout::Plain, ctx);
 }
 
 Refusal check_pad(const NodeView& n) {
@@ -212,7 +243,7 @@ Refusal check_shape(const NodeView& n) {
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad},
+    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad, false, Tails::None, "", takes_pad, lower_pad_codes},
     {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, {1, 2}, check_trilu, lower_trilu},
     {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, {3, 3, kInputs | out_bit(0)}, check_range, lower_range},
     {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, {1, 1, 0}, check_constant_of_shape, lower_constant_of_shape},

@@ -5,7 +5,10 @@
 
 #include "plugins/llvm_cpu/compiler/concat.hpp"
 #include "plugins/llvm_cpu/lower/parts/concat_blocked.hpp"
+#include "plugins/llvm_cpu/lower/parts/concat_codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/copy.hpp"
+#include "plugins/llvm_cpu/lower/parts/last.hpp"
+#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -18,7 +21,24 @@ struct Reading {
   int64_t first = 0;
 };
 
+/// Codes of an image that lie channels last stay so; a Transpose makes them plain on its way. False where steps do not allow it.
+bool emit_last(const NodeView& n, const Reading& r, LowerContext& ctx) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  const bool plain = n.op() == "Transpose" || !may_be_last(n.graph, n.output(0));
+  if (ctx.layout(n.input(0)) != Layout::Last || element_bytes(n.in_dtype(0)) != 1 || count(in) == 0 || count(out) == 0 || (plain && flips(n.in_dtype(0), ctx.target()))) return false;
+  const int64_t pixel = ctx.pixel(n.input(0));
+  const auto from = to_last(r.copy.from, r.copy.dims, in, pixel);
+  const auto to = plain ? std::optional(r.copy.to) : to_last(r.copy.to, r.copy.dims, out, ctx.pixel(n.output(0)));
+  if (!from || !to) return false;
+  const Copy copy = by_target({r.copy.dims, *from, *to});
+  if (!can_copy(copy)) return false;
+  const Operand source = moved_by(ctx.read(n.input(0), Layout::Last), last_offset(r.first, in, pixel), 1);
+  emit_copy(copy, 1, source, ctx.write(n.output(0), plain ? Layout::Plain : Layout::Last), std::string(n.op()) + " " + to_text(in), ctx);
+  return true;
+}
+
 void emit(const NodeView& n, const Reading& r, LowerContext& ctx) {
+  if (emit_last(n, r, ctx)) return;
   const int64_t bytes = element_bytes(n.in_dtype(0));
   const Operand from = moved_by(ctx.read(n.input(0)), r.first, bytes);
   emit_copy(r.copy, bytes, from, ctx.write(n.output(0)), std::string(n.op()) + " " + to_text(n.in_dims(0)), ctx);
@@ -115,9 +135,23 @@ bool splits_blocks(const NodeView& n, int64_t vl) {
   return true;
 }
 
+void split_last(const NodeView& n, LowerContext& ctx) {
+  const Dims in = n.in_dims(0), from = last_steps(in, ctx.pixel(n.input(0)));
+  const size_t axis = axis_at(n.integer("axis", 0), in.size());
+  const Operand source = ctx.read(n.input(0), Layout::Last);
+  int64_t at = 0;
+  for (uint32_t k = 0; k < n.output_count(); ++k) {
+    const Dims out = n.out_dims(k);
+    const Copy c = by_target({out, from, last_steps(out, ctx.pixel(n.output(k)))});
+    emit_copy(c, 1, moved_by(source, at * from[axis], 1), ctx.write(n.output(k), Layout::Last), "split " + to_text(out), ctx);
+    at += out[axis];
+  }
+}
+
 void lower_split(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const int64_t vl = ctx.target().vector_width, bytes = element_bytes(n.in_dtype(0));
+  if (ctx.layout(n.input(0)) == Layout::Last && may_be_last(n.graph, n.input(0))) return split_last(n, ctx);
   const Layout layout = ctx.layout(n.input(0)) == Layout::Blocked && splits_blocks(n, vl) ? Layout::Blocked : Layout::Plain;
   const size_t axis = axis_at(n.integer("axis", 0), n.in_dims(0).size());
   const auto length = [&](int64_t l) { return layout == Layout::Blocked ? divide_up(l, vl) * vl : l; };
@@ -257,14 +291,14 @@ Refusal check_blocks(const NodeView& n) {
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_transpose, lower_transpose},
-    {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {3, 5}, check_slice, lower_slice},
-    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split},
-    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, {1, kMany, kInputs | out_bit(0)}, check_concat, lower_concat},
-    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, {2, 2}, check_expand, lower_expand},
-    {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {2, 2}, check_tile, lower_tile},
-    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_depth_to_space},
-    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_space_to_depth},
+    {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_transpose, lower_transpose, false, Tails::None, "", takes_moved, lower_moved},
+    {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {3, 5}, check_slice, lower_slice, false, Tails::None, "", takes_moved, lower_moved},
+    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split, false, Tails::None, "", takes_moved, lower_moved},
+    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, {1, kMany, kInputs | out_bit(0)}, check_concat, lower_concat, false, Tails::None, "", takes_concat_codes, lower_concat_codes},
+    {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, {2, 2}, check_expand, lower_expand, false, Tails::None, "", takes_moved, lower_moved},
+    {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {2, 2}, check_tile, lower_tile, false, Tails::None, "", takes_moved, lower_moved},
+    {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_depth_to_space, false, Tails::None, "", takes_moved, lower_moved},
+    {"SpaceToDepth", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_space_to_depth, false, Tails::None, "", takes_moved, lower_moved},
 };
 
 }  // namespace

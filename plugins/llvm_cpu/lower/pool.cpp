@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: pooling of blocked activations.
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
+#include "plugins/llvm_cpu/lower/parts/pool_codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/pool_plain.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
@@ -44,10 +45,10 @@ Refusal check_pool(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, {1, 1, kThrough, 2}, check_pool, lower_pool},
-    {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_pool, lower_pool},
-    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global},
-    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global},
+    {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, {1, 1, kThrough, 2}, check_pool, lower_pool, false, Tails::None, "", takes_pool_codes, lower_pool_codes},
+    {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_pool, lower_pool, false, Tails::None, "", takes_pool_codes, lower_pool_codes},
+    {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global, false, Tails::None, "", takes_pool_codes, lower_pool_codes},
+    {"GlobalMaxPool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global, false, Tails::None, "", takes_pool_codes, lower_pool_codes},
 };
 
 }  // namespace

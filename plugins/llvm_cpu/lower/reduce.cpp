@@ -5,6 +5,7 @@
 #include "plugins/llvm_cpu/kernels/reduce.hpp"
 #include "plugins/llvm_cpu/kernels/scan.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "plugins/llvm_cpu/lower/parts/pool_codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -198,6 +199,8 @@ Family reduce_family() {
     std::vector<Lowering> out;
     for (const auto& r : kReductions)
       out.push_back({r.name, 1, 20, {kCounted, kIndex}, {kCounted}, 0, 8, 0, {1, 2}, check_reduce, lower_reduce});
+    const auto mean = std::find_if(out.begin(), out.end(), [](const Lowering& row) { return row.op == "ReduceMean"; });
+    mean->takes_unit = takes_pool_codes, mean->lower_unit = lower_pool_codes;
     for (const std::string_view name : {"ArgMax", "ArgMin"})
       out.push_back({name, 1, 13, {kCounted}, {types(OPTIMA_I64)}, 1, 8, 0, {1, 1, 0}, check_arg, lower_arg});
     out.push_back({"TopK", 10, 24, {kCounted, kIndex}, {kCounted, types(OPTIMA_I64)}, 1, 8, 0, {2, 2, kThrough, 2, true}, check_top, lower_top});

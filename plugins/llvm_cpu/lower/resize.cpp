@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plugins/llvm_cpu/kernels/pool_codes.hpp"
 #include "plugins/llvm_cpu/kernels/resize.hpp"
+#include "plugins/llvm_cpu/lower/parts/last.hpp"
+#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -180,6 +183,46 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   }
 }
 
+// ---- codes
+
+bool takes_nearest(const Unit& u, const Target& target) {
+  const NodeView& n = u.op;
+  if (!takes_moved(u, target) || rule_of(n).mode != Mode::Nearest || !may_be_last(n.graph, u.out) || count(n.out_dims(0)) == 0) return false;
+  for (const size_t a : axes_to_resize(n.in_dims(0), n.out_dims(0), scales_of(n), crops(rule_of(n))))
+    if (a < 2) return false;
+  return true;
+}
+
+/// For every pixel of the result: the one that it is a copy of.
+std::vector<int32_t> nearest_pixels(const NodeView& n) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  const auto scale = scales_of(n);
+  const auto region = regions_of(n);
+  std::vector<int32_t> all{0};
+  for (size_t d = 2; d < in.size(); ++d) {
+    const Table t = table_of(rule_of(n), in[d], out[d], scale[d], region[d].first, region[d].second);
+    std::vector<int32_t> finer;
+    for (const int32_t row : all)
+      for (const int32_t i : t.index) finer.push_back(row * static_cast<int32_t>(in[d]) + i);
+    all = std::move(finer);
+  }
+  return all;
+}
+
+void lower_nearest(const Unit& u, LowerContext& ctx) {
+  const NodeView& n = u.op;
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  const uint32_t codes = u.inputs[0].codes->value;
+  const int64_t pixels = count(out) / (out[0] * out[1]), run = last_channels(in[1]), rows = std::max<int64_t>(1, 4096 / run);
+  Op op;
+  op.kernel = k::PickPixels{.images = in[0], .size = count(in) / (in[0] * in[1]), .count = pixels, .rows = rows, .run = run, .from = ctx.pixel(codes), .to = ctx.pixel(u.out)};
+  op.args = {ctx.read(codes, Layout::Last), ctx.bytes(raw_bytes(nearest_pixels(n))), ctx.write(u.out, Layout::Last)};
+  op.units = in[0] * divide_up(pixels, rows);
+  op.work = in[0] * pixels * run / 8;
+  op.label = "resize codes " + to_text(out);
+  ctx.emit(std::move(op));
+}
+
 Refusal check_resize(const NodeView& n) {
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
   if (n.in_dims(0).size() != n.out_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
@@ -215,7 +258,8 @@ Refusal check_resize(const NodeView& n) {
 
 constexpr Types kAnything = kFloat | kIndex | types(OPTIMA_F16, OPTIMA_F64);
 constexpr Lowering kRows[] = {
-    {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, {1, 4}, check_resize, lower_resize},
+    {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, {1, 4}, check_resize, lower_resize, false, Tails::None, "", takes_nearest,
+     lower_nearest},
 };
 
 }  // namespace

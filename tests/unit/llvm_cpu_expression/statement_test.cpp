@@ -34,7 +34,9 @@ TEST_CASE("an expression is its loop and its statements") {
 }
 
 TEST_CASE("what is no expression is refused with its statement") {
-  CHECK(refusal("load 0 f32 1") == "expression statement \"load 0 f32 1\" cannot be read: the first statement, and no other, is \"loop\"");
+  CHECK(refusal("load 0 f32 1") == "expression statement \"load 0 f32 1\" cannot be read: the first statement, and no other, is \"loop\" or \"strict\"");
+  CHECK(read_expression("strict 0 0 4; load 0 f32 1").strict);
+  CHECK_FALSE(read_expression("loop 0 0 4; load 0 f32 1").strict);
   CHECK(refusal("loop 2 0 4,32") == "expression statement \"loop 2 0 4,32\" cannot be read: units do not fit the dims");
   CHECK(refusal("loop 0 0 4; load 0 f31 1") == "expression statement \"load 0 f31 1\" cannot be read: the type is unknown");
   CHECK(refusal("loop 0 0 4; load 0 f32 1,1") == "expression statement \"load 0 f32 1,1\" cannot be read: it needs one step per dim");

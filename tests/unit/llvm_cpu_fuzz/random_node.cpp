@@ -113,6 +113,31 @@ uint32_t convolved(Builder& b, uint32_t x, const Dims& dims, Random& random) {
   return y;
 }
 
+/// x as codes; three kinds of steps, so that some are equal. A pool that takes one element leaves codes with channels last.
+struct Coding {
+  double scale, zero;
+  int32_t dtype;
+};
+Coding coding(Random& random) { return random.of(std::vector<Coding>{{0.03125, 128, OPTIMA_U8}, {0.03125, 128, OPTIMA_U8}, {0.02, -5, OPTIMA_I8}, {0.05, 0, OPTIMA_U8}}); }
+uint32_t quantized(Builder& b, uint32_t x, const Dims* dims, const Coding& how, bool back) {
+  const Operand scale{OPTIMA_F32, {}, {how.scale}, true}, zero{how.dtype, {}, {how.zero}, true};
+  Random none(0);
+  const uint32_t s = b.operand(scale, tensor_of(scale, none, false)), z = b.operand(zero, tensor_of(zero, none, false)), q = b.value(back ? OPTIMA_F32 : how.dtype, dims);
+  b.node(back ? "DequantizeLinear" : "QuantizeLinear", 21, {x, s, z}, {q}, {});
+  return q;
+}
+uint32_t coded(Builder& b, uint32_t x, const Dims& dims, Random& random) {
+  const Coding how = coding(random);
+  const uint32_t y = quantized(b, quantized(b, x, &dims, how, false), &dims, how, true);
+  const bool image = dims.size() >= 3 && dims.size() <= 5 && elements(dims) > 0;
+  if (!image || random.once_in(3)) return y;
+  const uint32_t same = b.value(OPTIMA_F32, &dims);
+  image::Attr kernel;
+  kernel.name = "kernel_shape", kernel.type = OPTIMA_ATTR_INTS, kernel.ints = Dims(dims.size() - 2, 1);
+  b.node("MaxPool", 12, {y}, {same}, {kernel});
+  return quantized(b, quantized(b, same, &dims, how, false), &dims, how, true);
+}
+
 }  // namespace
 
 std::string Case::text() const {
@@ -121,7 +146,7 @@ std::string Case::text() const {
   s += ") ->";
   for (const Operand& o : out) s += " " + show(o);
   for (const image::Attr& a : attrs) s += show(a);
-  return s + (special ? " special" : "") + (conv_before ? " behind Conv" : "") + " seed " + std::to_string(seed);
+  return s + (special ? " special" : "") + (conv_before ? " behind Conv" : "") + (coded ? " coded" : "") + " seed " + std::to_string(seed);
 }
 
 Built build(const Case& c, bool judged) {
@@ -135,6 +160,7 @@ Built build(const Case& c, bool judged) {
     }
     in.push_back(b.operand(c.in[k], tensor_of(c.in[k], random, c.special)));
     if (k == 0 && c.conv_before) in[0] = convolved(b, in[0], c.in[0].dims, random);
+    if (c.coded && c.in[k].dtype == OPTIMA_F32 && !c.in[k].constant) in[k] = coded(b, in[k], c.in[k].dims, random);
   }
   for (const Operand& o : c.out) out.push_back(o.absent ? OPTIMA_NONE : b.value(judged ? o.dtype : OPTIMA_UNDEFINED, judged ? &o.dims : nullptr));
   std::vector<image::Attr> attrs = c.attrs;
@@ -142,8 +168,11 @@ Built build(const Case& c, bool judged) {
     if (a.type == OPTIMA_ATTR_TENSOR)
       for (uint32_t& ref : a.refs) ref = b.constant(c.tensors[ref]);
   const uint32_t node = b.node(c.op, c.since, in, out, attrs);
-  for (const uint32_t v : out)
-    if (v != OPTIMA_NONE) b.graph().outputs.push_back(v);
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (out[k] == OPTIMA_NONE) continue;
+    const bool real = c.stored(c.out[k]) != c.out[k].dtype;
+    b.graph().outputs.push_back(real ? quantized(b, out[k], judged ? &c.out[k].dims : nullptr, random.once_in(2) ? Coding{0.03125, 128, OPTIMA_U8} : Coding{0.07, 90, OPTIMA_U8}, false) : out[k]);
+  }
   std::vector<optima_blob> blobs;
   b.built.node = node;
   for (const std::string& bytes : b.built.bytes) blobs.push_back(seam::blob_of(bytes.data(), bytes.size(), blobs.size() + 1));
@@ -153,6 +182,21 @@ Built build(const Case& c, bool judged) {
 }
 
 bool infer_outputs(Case& c, std::vector<Tensor>* results) {
+  if (c.coded) {
+    c.coded = false;
+    const bool can = infer_outputs(c, nullptr);
+    c.coded = true;
+    if (!can) return false;
+    const Built b = build(c);
+    if (!b.model->verify().empty()) return false;
+    try {
+      const std::vector<Tensor> made = optima::reference::run(b.model->raw, b.inputs);
+      if (results) *results = made;
+      return true;
+    } catch (const optima::sdk::Error&) {
+      return false;
+    }
+  }
   for (Operand& o : c.out) o.dtype = OPTIMA_F32;
   const Built b = build(c, false);
   if (!b.model->verify().empty()) return false;

@@ -44,13 +44,16 @@ struct Case {
   std::vector<Tensor> tensors{};  ///< of attributes of type TENSOR, by their refs
   bool special = false;           ///< some numbers are NaN or infinite
   bool conv_before = false;       ///< input 0 is made by a convolution, so that it lies in blocks
+  bool coded = false;             ///< floats go in and out as codes, through QuantizeLinear and DequantizeLinear
   uint64_t seed = 0;
 
+  /// The type of the graph's output.
+  int32_t stored(const Operand& result) const { return coded && result.dtype == OPTIMA_F32 ? static_cast<int32_t>(OPTIMA_U8) : result.dtype; }
   /// "Add-14(f32[2,3], const i64[1]) -> f32[2,3] axis=1 seed 7"
   std::string text() const;
 };
 
-/// A graph of the one node (behind a convolution when asked for), and the tensors that go in.
+/// A graph of the one node (behind a convolution, between codes when asked for), and the tensors that go in.
 struct Built {
   std::unique_ptr<seam::Model> model;
   std::vector<std::string> bytes;

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: a vector of bytes at a time through a table of 256.
 #pragma once
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
+namespace k {
+
+enum class Lookup : int64_t {
+  Permute,  ///< two tables of 128 at once: AVX-512 VBMI
+  Shuffle,  ///< sixteen tables of 16; on AArch64 four of 64
+};
+
+}  // namespace k
+
+#ifdef VW  // vectors, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 #ifdef __aarch64__
 #include <arm_neon.h>
@@ -68,3 +80,4 @@ INL void run(Lookup kind, const uint8_t* table, const uint8_t* in, uint8_t* out,
 }
 
 }  // namespace k::lookup
+#endif

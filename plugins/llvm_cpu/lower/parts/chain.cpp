@@ -43,8 +43,8 @@ Chain::Chain(std::span<const NodeView> nodes, LowerContext& context)
 }
 
 Layout Chain::choose() const {
-  bool blocked = false, last = false, can_block = nodes_.back().out_dtype(0) == OPTIMA_F32, can_last = can_be_last(nodes_.back().output(0));
   if (dims_.size() < 3 || dims_.size() > 5) return Layout::Plain;
+  bool blocked = false, last = false, can_block = nodes_.back().out_dtype(0) == OPTIMA_F32, can_last = can_be_last(nodes_.back().output(0));
   for (const NodeView& n : nodes_)
     for (uint32_t k = 0; k < n.input_count(); ++k) {
       const uint32_t v = n.input(k);

@@ -20,8 +20,8 @@ k::Lookup kind_of(const Target& target) { return target.permutes_bytes ? k::Look
 bool emit_table(const Copy& walk, const Operand& from, const Operand& to, const std::string& table, const std::string& label, LowerContext& ctx) {
   if (count(walk.dims) == 0) return true;
   Copy c = simplified(walk);
-  if (c.dims.empty()) c = {{1}, {1}, {1}};
-  if (c.dims.size() > 2 || c.from.back() != 1 || c.to.back() != 1) return false;
+  if (c.dims.empty() || c.from.back() != 1 || c.to.back() != 1) c.dims.push_back(1), c.from.push_back(1), c.to.push_back(1);
+  if (c.dims.size() > 2) return false;
   const bool rows = c.dims.size() == 2;
   const int64_t piece = rows ? c.dims[1] : std::min(kPiece, c.dims[0]);
   Op op;
@@ -35,16 +35,18 @@ bool emit_table(const Copy& walk, const Operand& from, const Operand& to, const 
   return true;
 }
 
+uint8_t code_of(float real, const Codes& to) {
+  const bool with_sign = to.dtype == OPTIMA_I8;
+  const float ratio = real / to.scale[0];
+  const double wanted = std::nearbyint(static_cast<double>(ratio)) + to.zero[0];
+  return static_cast<uint8_t>(static_cast<int>(std::isnan(ratio) ? 0 : std::fmin(with_sign ? 127 : 255, std::fmax(with_sign ? -128 : 0, wanted))));
+}
+
 std::string requantizing_table(const Codes& from, const Codes& to) {
   std::string out;
-  const bool with_sign = to.dtype == OPTIMA_I8;
   for (int byte = 0; byte < 256; ++byte) {
     const double code = from.dtype == OPTIMA_I8 ? static_cast<double>(static_cast<int8_t>(static_cast<uint8_t>(byte))) : byte;
-    const auto real = static_cast<float>((code - from.zero[0]) * static_cast<double>(from.scale[0]));
-    const float ratio = real / to.scale[0];
-    const double wanted = std::nearbyint(static_cast<double>(ratio)) + to.zero[0];
-    const double stored = std::fmin(with_sign ? 127 : 255, std::fmax(with_sign ? -128 : 0, wanted));
-    out += static_cast<char>(static_cast<uint8_t>(static_cast<int>(stored)));
+    out += static_cast<char>(code_of(static_cast<float>((code - from.zero[0]) * static_cast<double>(from.scale[0])), to));
   }
   return out;
 }

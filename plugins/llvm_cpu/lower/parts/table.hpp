@@ -9,10 +9,12 @@
 
 namespace optima::llvm_cpu {
 
-/// to[..] = table[from[..]] over the walk. False, and nothing emitted, when its innermost run is not contiguous on both sides, or when more
-/// than one dim lies around that.
+/// to[..] = table[from[..]] over the walk. False, and nothing emitted, when more than one dim lies around the
+/// innermost run that is contiguous on both sides.
 bool emit_table(const Copy& walk, const Operand& from, const Operand& to, const std::string& table, const std::string& label, LowerContext& context);
 
+/// The code of a real, by the one scale.
+uint8_t code_of(float real, const Codes& codes);
 /// The table from codes to codes with other steps, as they lie (as_last() where they lie last): DequantizeLinear, then QuantizeLinear.
 std::string requantizing_table(const Codes& from, const Codes& to);
 
