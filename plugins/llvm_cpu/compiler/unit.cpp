@@ -32,7 +32,7 @@ std::optional<Codes> own_codes(const NodeView& n, uint32_t value, uint32_t at) {
 
 /// QLinearConv and QLinearMatMul as the float operator between DequantizeLinear and QuantizeLinear.
 Unit unit_of_codes(const NodeView& op) {
-  Unit u{op, {}, {}, own_codes(op, op.output(0), 6), op.output(0), {op}};
+  Unit u{op, {}, {}, own_codes(op, op.output(0), 6), op.output(0), {}, {op}};
   const bool conv = op.op() == "QLinearConv";
   UnitInput x{op.input(0), own_codes(op, op.input(0), 1)}, w{op.input(3), own_codes(op, op.input(3), 4)};
   if (w.codes && w.codes->scale.size() > 1) w.codes->axis = conv ? 0 : static_cast<int>(op.in_dims(3).size()) - 1;
