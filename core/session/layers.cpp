@@ -188,6 +188,8 @@ std::vector<uint32_t> quantized_units(const Graph& quantized) {
 }
 
 Result<std::vector<LayerFigures>> compare_layers(const Graph& wanted, const Graph& quantized, const LayersRequest& request, Registry& registry) {
+  if (quantized_units(quantized).empty() && detail::coded_values(quantized, uses_of(quantized)).empty())
+    return invalid_input(cat("model ", quote(quantized.model_name), " has no quantized value, wanted what 'quantize' made of the float model"));
   Finder layers(wanted, quantized);
   layers.run();
   if (layers.values.empty()) return invalid_input("the two models have no quantized value in common, wanted the float model and what 'quantize' made of it");

@@ -36,14 +36,26 @@ Result<SampleOptions> sample_options(const Arguments& arguments) {
   return out;
 }
 
+namespace {
+
+Status set_ranges(const Arguments& arguments, QuantizeSettings& out) {
+  const Result<Scheme> scheme = scheme_named(arguments.text("scheme", "shared"));
+  if (!scheme.ok()) return scheme.status().within("--scheme");
+  const Result<RangeChoice> range = range_choice(arguments.text("range", "mse"));
+  if (!range.ok()) return range.status().within("--range");
+  out.scheme = *scheme, out.range = *range;
+  return {};
+}
+
+}  // namespace
+
 Result<QuantizeSettings> quantize_settings(Console& console, const Arguments& arguments) {
   QuantizeSettings out;
   OPTIMA_ASSIGN(out.precisions, parse_precisions(arguments.texts("precision")));
   OPTIMA_ASSIGN(out.samples, sample_options(arguments));
   out.calib = expand_home(arguments.text("calib"));
   out.encodings = expand_home(arguments.text("encodings"));
-  OPTIMA_ASSIGN(out.scheme, scheme_named(arguments.text("scheme", "shared")));
-  OPTIMA_ASSIGN(out.range, range_choice(arguments.text("range", "mse")));
+  OPTIMA_RETURN_IF_ERROR(set_ranges(arguments, out));
   if (arguments.has("bound")) {
     OPTIMA_ASSIGN(out.bound, parse_bound(arguments.text("bound")));
     if (out.calib.empty()) return usage_error(cat("--bound ", out.bound->text(), " wants --calib: samples to judge on"));

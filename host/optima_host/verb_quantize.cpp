@@ -25,7 +25,9 @@ Result<std::vector<Output>> outputs_of(const Arguments& arguments) {
   std::vector<Output> out;
   std::optional<EncodingsFormat> format;
   if (arguments.has("format")) {
-    OPTIMA_ASSIGN(format, encodings_format(arguments.text("format")));
+    const Result<EncodingsFormat> named = encodings_format(arguments.text("format"));
+    if (!named.ok()) return named.status().within("--format");
+    format = *named;
   }
   for (const std::string& given : arguments.texts("out")) {
     const std::string path = expand_home(given), suffix = fs::path(path).extension().string();

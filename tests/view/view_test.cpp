@@ -54,6 +54,22 @@ TEST_CASE("the page holds every node, tensor, subgraph and device, and says what
   CHECK(*page == *view::to_html(plan));
 }
 
+TEST_CASE("nodes that make a layer have its error in the page and in DOT, others keep their look") {
+  Plan plan = made_plan(4, 2, 2);
+  plan.nodes[1].precision = "int8", plan.nodes[1].precision_why = "int8 by --precision";
+  const std::vector<LayerFigures> layers = {{"t", plan.nodes[1].name, "Conv", "u8 0.5 128", 0.25, {25.04, 0.99}, ErrorFigures{41, 0.999}}};
+  const Json data = data_of(*view::to_html(plan, {}, nullptr, layers));
+  CHECK_FALSE(data["nodes"][0].contains("e"));
+  CHECK_FALSE(data["nodes"][0].contains("p"));
+  const Json& error = data["nodes"][1]["e"];
+  CHECK(error[0] == "25.0 dB");
+  CHECK(error[1] == "#e69f00");
+  CHECK(data["texts"][error[2].get<size_t>()] == "25.0 dB from the model's inputs on, 41.0 dB of its own; codes u8 0.5 128; 25 % saturated");
+  CHECK(data["texts"][data["nodes"][1]["p"].get<size_t>()] == "int8 (int8 by --precision)");
+  CHECK(view::to_dot(plan, layers).find(plan.nodes[1].op_type + "  25.0 dB") != std::string::npos);
+  CHECK(view::to_dot(plan).find(" dB") == std::string::npos);
+}
+
 TEST_CASE("the page asks for nothing outside itself") {
   const Result<std::string> page = view::to_html(made_plan(5, 2, 2));
   REQUIRE(page.ok());
