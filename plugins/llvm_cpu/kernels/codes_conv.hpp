@@ -25,6 +25,7 @@ struct CodesConv {
   int64_t in_group, in_image;
   Three in_step;           ///< input bytes from output to output
   int64_t out_pixel;       ///< elements from pixel to pixel of the result
+  int64_t fetch;           ///< the weights of the next group, which directly follow, are fetched while one is used
 };
 /// Rows of pixels with their padding. Numbers of pixels; `pixel`: bytes of one. begin: padding before; it may be more than `out` needs behind.
 struct CodesPad {
@@ -45,7 +46,8 @@ struct CodesRows {
 namespace k {
 
 /// Pixels [q, q + wt) of the result, from input byte x on; OB blocks from channel c0 of group g on.
-INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const uint8_t* x, const char* w, idx lane0, idx c0, idx last, idx q) {
+INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const uint8_t* x, const char* w, idx lane0, idx c0, idx last, idx q, const char*& ahead,
+                    idx line) {
   ivec acc[32];
   UNROLL for (idx o = 0; o < OB; o++) {
     const ivec b = *(const ivecu*)((const int32_t*)args[3] + lane0 + o * VL);
@@ -53,7 +55,7 @@ INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const
   }
   const idx bytes = l.quads * OB * VL * (l.dot == Dot::Pairs ? 8 : 4);
   ROLL for (idx d = 0; d < l.runs.d; d++) ROLL for (idx h = 0; h < l.runs.h; h++) ROLL for (idx r = 0; r < l.runs.w; r++) {
-    codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc);
+    codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc, l.fetch, ahead, line);
     w += bytes;
   }
   codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, OB, wt, last, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
@@ -70,12 +72,15 @@ INL void codes_tiles(const CodesConv& l, void* const* args, idx g, idx t0, idx t
   const idx all = l.runs.d * l.runs.h * l.runs.w * l.quads * (l.dot == Dot::Pairs ? 8 : 4);  // bytes of weights per output channel
   const char* w = (const char*)args[1] + lane0 * all;
   auto group = [&](idx OB, idx last) __attribute__((always_inline)) {
+    const char* ahead = w + OB * VL * all;
+    const char* const end = ahead + OB * VL * all;
     ROLL for (idx u = t0; u < t1; u++) {
+      const idx line = ahead < end ? 64 : 0;
       const idx row = u / T, t = u % T, n = row / (l.out.d * l.out.h), z = row / l.out.h % l.out.d, y = row % l.out.h;
       const uint8_t* x = (const uint8_t*)args[0] + cg * l.in_group + n * l.in_image + z * l.in_step.d + y * l.in_step.h + t * l.WT * l.in_step.w;
       const idx q = row * l.out.w + t * l.WT;
-      if (l.out.w % l.WT && t == T - 1) codes_tile(l, OB, l.out.w % l.WT, args, x, w, lane0, c0, last, q);
-      else if (l.out.w >= l.WT) codes_tile(l, OB, l.WT, args, x, w, lane0, c0, last, q);
+      if (l.out.w % l.WT && t == T - 1) codes_tile(l, OB, l.out.w % l.WT, args, x, w, lane0, c0, last, q, ahead, line);
+      else if (l.out.w >= l.WT) codes_tile(l, OB, l.WT, args, x, w, lane0, c0, last, q, ahead, line);
     }
   };
   if (nb % l.OCB && og == full) group(nb % l.OCB, rest);

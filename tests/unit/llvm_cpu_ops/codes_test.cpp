@@ -252,6 +252,29 @@ TEST_CASE("no sum of codes saturates: the largest activations times the largest 
   CHECK(tally.off == 0);
 }
 
+TEST_CASE("without VNNI a 3x3 convolution between codes is computed in floats, which is faster; with it on codes") {
+  Bench bench;
+  const auto net = [] {
+    CodesNet n(5);
+    Random r(5);
+    const Step x{OPTIMA_U8, 0.02f, 117}, y{OPTIMA_U8, 0.2f, 30};
+    std::vector<float> scales;
+    const uint32_t conv = n.node("Conv", 11, {n.dequantize(n.input({1, 16, 14, 14}, OPTIMA_U8), x), n.weights_of_codes({16, 16, 3, 3}, 0, r, scales)}, {1, 16, 14, 14},
+                                 {Net::ints("pads", {1, 1, 1, 1})});
+    n.output(n.quantize(conv, y));
+    return n;
+  };
+  const auto has = [&](const char* features, const std::string& kernel) {
+    CodesNet n = net();
+    const auto c = compile(bench, n, {seam::option("llvm_cpu.cpu", "x86-64-v3"), seam::option("llvm_cpu.features", features)});
+    REQUIRE(c->code == OPTIMA_OK);
+    return has_kernel(*c, kernel);
+  };
+  CHECK(has("", "winograd"));
+  CHECK_FALSE(has("", "codes_conv"));
+  CHECK(has("+avxvnni", "codes_conv"));
+}
+
 TEST_CASE("weights that come through DequantizeLinear serve kernels on floats, too") {
   Bench bench;
   CodesNet net(3);

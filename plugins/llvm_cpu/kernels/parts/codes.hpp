@@ -94,10 +94,12 @@ INL ivec dot_pairs(ivec acc, ivec x, ivec w) {
 #endif
 
 /// acc[o * WT + p] += sum over `quads` groups of four bytes of pixel p (step bytes after p - 1) times the weights of block o, which lie
-/// [quads][OCB][VL][4] (Pairs: [quads][2][OCB][VL][2] of 16 bits).
-INL void codes_run(Dot dot, idx OCB, idx WT, idx step, const uint8_t* x, const char* w, idx quads, ivec* acc) {
+/// [quads][OCB][VL][4] (Pairs: [quads][2][OCB][VL][2] of 16 bits). With `fetch` a line at `ahead` is fetched into the second
+/// cache each group of four, `line` bytes further every time.
+INL void codes_run(Dot dot, idx OCB, idx WT, idx step, const uint8_t* x, const char* w, idx quads, ivec* acc, bool fetch, const char*& ahead, idx line) {
   ROLL for (idx i = 0; i < quads; i++) {
     ivec wv[16];
+    if (fetch) __builtin_prefetch(ahead, 0, 2), ahead += line;
 #ifndef __aarch64__
     if (dot == Dot::Pairs) {
       UNROLL for (idx odd = 0; odd < 2; odd++) {

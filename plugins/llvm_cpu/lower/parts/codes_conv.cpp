@@ -129,6 +129,9 @@ std::vector<Operand> arguments(const Layer& x, const Steps& steps, const CodesEn
   return args;
 }
 
+/// The weights of the layer are too many for the second cache to hold them beside the pixels: they are fetched ahead.
+bool streams(const Layer& x) { return x.sums.channels * x.sums.K > 1 << 19; }
+
 /// Pixels of a tile of AMX; 0 = other kernels do it: few pixels read weights as fast, and groups are narrow.
 int64_t amx_rows(const Target& t, int64_t groups, int64_t row) {
   const int64_t rows = divide_up(row, divide_up(row, 16));
@@ -139,7 +142,8 @@ Op amx_op(Layer& x, int64_t rows) {
   const k::CodesConv& l = x.l;
   const int64_t tiles = l.N * l.out.d * l.out.h * divide_up(l.out.w, rows), nb = divide_up(l.OC, x.ctx.target().vector_width);
   const k::CodesAmx s{.tail = l.tail, .by_tiles = tiles >= 48, .OC = l.OC, .float_bias = l.float_bias, .quads = divide_up(l.quads, 16) * 16, .runs = l.runs,
-                      .run_step = l.run_step, .N = l.N, .out = l.out, .rows = rows, .in_image = l.in_image, .in_step = l.in_step, .out_pixel = l.out_pixel};
+                      .run_step = l.run_step, .N = l.N, .out = l.out, .rows = rows, .in_image = l.in_image, .in_step = l.in_step, .out_pixel = l.out_pixel,
+                      .fetch = streams(x) && tiles <= 32 ? divide_up(16 * k::kAmxBlocks, divide_up(tiles, 2)) : 0};
   x.pack.oc_blocks = k::kAmxBlocks, x.pack.tile = 16;
   Op op;
   op.kernel = s;
@@ -154,7 +158,7 @@ Op dot_op(Layer& x) {
   const int64_t rows = x.l.N * x.l.out.d * x.l.out.h, nb = divide_up(x.l.OC, t.vector_width);
   const auto spec = [&](Tile tile) {
     k::CodesConv s = x.l;
-    s.OCB = tile.oc_blocks, s.WT = tile.width;
+    s.OCB = tile.oc_blocks, s.WT = tile.width, s.fetch = streams(x);
     s.by_tiles = rows * divide_up(x.l.out.w, tile.width) >= 48;
     return s;
   };
@@ -317,6 +321,14 @@ Product product_of(const Unit& u) {
   return p;
 }
 
+/// Where bytes are multiplied hardly faster than floats, Winograd's transform of floats does a quarter of the work. Measured from 14 x 14 on
+/// (docs/llvm_cpu.md); below that its weights, four times as many bytes, take longer.
+bool floats_are_faster(const Window& w, int64_t groups, const Target& t) {
+  const Three kernel{1, 3, 3}, one{1, 1, 1};
+  if (t.dot != k::Dot::Pairs && t.dot != k::Dot::Widened) return false;
+  return groups == 1 && w.kernel == kernel && w.stride == one && w.dilation == one && w.channels >= 8 && w.out_channels >= t.vector_width && w.out_pixels() >= 196;
+}
+
 }  // namespace
 
 bool takes_codes_conv(const Unit& u, const Target& t) {
@@ -324,6 +336,7 @@ bool takes_codes_conv(const Unit& u, const Target& t) {
   const auto weights = weights_of(u, 0);
   if (!weights) return false;
   const Window w = window_of(u);
+  if (floats_are_faster(w, u.op.integer("group", 1), t)) return false;
   return steps_of(u, *weights, conv_sums(w, u.op.integer("group", 1)), t, 1).has_value();
 }
 
