@@ -127,3 +127,15 @@ TEST_CASE("a convolution of bf16 is of the version that has it") {
   CHECK(f16.graph.main().nodes[1].since_version == 11);
   CHECK(f16.graph.contents.opsets[0].second == 21);
 }
+
+TEST_CASE("quantize_graph makes these casts, without data") {
+  const QuantizeOptions options = all_in(Precision::BF16);
+  const Result<QuantizePlan> plan = plan_quantization(sample(), options);
+  REQUIRE(plan.ok());
+  CHECK(plan->taps.empty());
+  const Result<Quantized> made = quantize_graph(*plan, Observations(plan->taps), options);
+  REQUIRE(made.ok());
+  CHECK(operators_of(made->graph) == "Cast MatMul Cast Relu MatMul Cast MatMul");
+  REQUIRE(made->encodings.left_float.size() == 1);
+  CHECK(made->encodings.left_float[0].node == "MatMul_3");
+}
