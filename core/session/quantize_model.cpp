@@ -264,17 +264,23 @@ class Story {
 
   // ---- what is said of it
 
-  std::set<uint32_t> computed_on_codes() const {
+  std::set<uint32_t> computed_as_wanted() const {
     std::set<uint32_t> out;
     if (quantized_.graph.contents.graphs.empty()) return out;
     const Uses uses = uses_of(quantized_.graph);
     for (uint32_t n = 0; n < quantized_.graph.main().nodes.size(); ++n)
-      if (detail::computes_on_codes(quantized_.graph, uses, n)) out.insert(quantized_.graph.main().nodes[n].id);
+      if (detail::computes_on_codes(quantized_.graph, uses, n) || reads_wanted_half(quantized_.graph.main().nodes[n])) out.insert(quantized_.graph.main().nodes[n].id);
     return out;
+  }
+  bool reads_wanted_half(const image::Node& node) const {
+    const auto wanted = chosen_.find(node.id);
+    if (wanted == chosen_.end() || node.inputs.empty() || node.inputs[0] == OPTIMA_NONE) return false;
+    const int32_t type = quantized_.graph.main().values[node.inputs[0]].dtype;
+    return (wanted->second.precision == Precision::F16 && type == OPTIMA_F16) || (wanted->second.precision == Precision::BF16 && type == OPTIMA_BF16);
   }
 
   void say_precisions(const std::map<std::string, std::string>& left_float) {
-    const std::set<uint32_t> on_codes = computed_on_codes();
+    const std::set<uint32_t> as_wanted = computed_as_wanted();
     const auto say = [&](const image::Node& node) {
       const auto wanted = chosen_.find(node.id);
       if (wanted == chosen_.end()) return NodePrecision{"f32", "nodes inside bodies stay float"};
@@ -282,7 +288,7 @@ class Story {
         return NodePrecision{"f32", changed->second};
       if (const auto left = left_float.find(node.name); left != left_float.end()) return NodePrecision{"f32", left->second};
       if (wanted->second.source.empty()) return NodePrecision{"f32", "nobody asked for another"};
-      if (!is_float(wanted->second.precision) && !on_codes.count(node.id)) return NodePrecision{"f32", cat(node.op_type, " is computed in float here")};
+      if (wanted->second.precision != Precision::F32 && !as_wanted.count(node.id)) return NodePrecision{"f32", cat(node.op_type, " is computed in float here")};
       const Precision precision = wanted->second.precision == Precision::Auto ? Precision::Int8 : wanted->second.precision;
       return NodePrecision{std::string(name_of(precision)), cat(name_of(wanted->second.precision), " by ", wanted->second.source)};
     };
