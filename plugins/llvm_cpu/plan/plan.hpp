@@ -11,7 +11,7 @@
 
 namespace optima::llvm_cpu {
 
-constexpr const char* kFormat = "optima.llvm_cpu/1";
+constexpr const char* kFormat = "optima.llvm_cpu/2";
 
 struct Plan {
   struct Tensor {
