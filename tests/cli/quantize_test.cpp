@@ -222,11 +222,12 @@ TEST_CASE("a bound that int8 keeps costs nothing, and a stricter one leaves unit
   const Json easy = json_of({"quantize", digits_model(), "--calib", kPictures, "-o", f / "q.onnx", "--bound", "snr=10"});
   CHECK(easy["notes"].dump().find("--bound snr=10 is kept: ") != std::string::npos);
   CHECK(easy["notes"].dump().find("with every unit quantized") != std::string::npos);
-  const Json strict = json_of({"quantize", digits_model(), "--calib", kPictures, "-o", f / "strict.onnx", "-o", f / "strict.json", "--bound", "snr=100"});
-  CHECK(strict["notes"].dump().find("stays float for --bound snr=100: ") != std::string::npos);
-  CHECK(strict["nodes"]["int8"].get<int>() < easy["nodes"]["int8"].get<int>());
+  const Json strict = json_of({"quantize", digits_model(), "--calib", kPictures, "-o", f / "strict.onnx", "-o", f / "strict.json", "--bound", "snr=85"});
+  CHECK(strict["notes"].dump().find("stays float for --bound snr=85: ") != std::string::npos);
+  CHECK(strict["nodes"].value("int8", 0) < easy["nodes"].value("int8", 0));
   const Json compared = json_of({"compare", digits_model(), f / "strict.onnx", "--image", digit_picture(5), "--atol", "1"});
-  CHECK(compared["tensors"][0]["snr_db"].get<double>() > 60);
+  const Json& snr = compared["tensors"][0]["snr_db"];
+  CHECK((snr.is_null() || snr.get<double>() > 60));  // null: nothing differs
 }
 
 TEST_CASE("an interrupted quantize ends with 130 and leaves no file") {
