@@ -281,6 +281,8 @@ class Story {
 
   void say_precisions(const std::map<std::string, std::string>& left_float) {
     const std::set<uint32_t> as_wanted = computed_as_wanted();
+    std::set<std::string> folded;
+    for (const Folded& node : quantized_.graph.folded) folded.insert(node.name);
     const auto say = [&](const image::Node& node) {
       const auto wanted = chosen_.find(node.id);
       if (wanted == chosen_.end()) return NodePrecision{"f32", "nodes inside bodies stay float"};
@@ -293,7 +295,8 @@ class Story {
       return NodePrecision{std::string(name_of(precision)), cat(name_of(wanted->second.precision), " by ", wanted->second.source)};
     };
     for (const image::Graph& graph : loaded_.graph.contents.graphs)
-      for (const image::Node& node : graph.nodes) loaded_.rewriting.precisions.emplace(node.id, say(node));
+      for (const image::Node& node : graph.nodes)
+        if (!folded.count(node.name)) loaded_.rewriting.precisions.emplace(node.id, say(node));
   }
 
   Result<Encodings> finish() {

@@ -125,6 +125,21 @@ TEST_CASE("quantize writes a model that answers like the float one, and its enco
   CHECK(compared["tensors"][0]["snr_db"].get<double>() > 30);
 }
 
+TEST_CASE("nodes that quantizing folds away have no precision, and weights alone need no data") {
+  const TempFolder f;
+  const std::string model = f.file("net.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+net (float[1,1,4,4] x) => (float[1,2,4,4] y)
+<float[2,1,1,1] w = {0.5, -0.25}, float[2] one = {1, 1}, float[2] half = {0.5, 0.5}> {
+  [conv] c = Conv(x, w)
+  [norm] n = BatchNormalization(c, one, half, half, one)
+  [exp] y = Exp(n)
+})");
+  const Json document = json_of({"quantize", model, "--precision", "w8", "-o", f / "q.onnx"});
+  CHECK(document["nodes"] == Json({{"f32", 1}, {"w8", 1}}));
+  CHECK(document["samples"] == 0);
+  CHECK(fs::exists(f / "q.onnx"));
+}
+
 TEST_CASE("encodings alone quantize again, and a bad file leaves nothing behind") {
   const TempFolder f;
   good({"quantize", digits_model(), "--encodings", digits_encodings(), "-o", f / "again.json"});
