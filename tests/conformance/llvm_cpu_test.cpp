@@ -37,7 +37,7 @@ bool is_quantized(const std::string& name) {
 }
 /// Types that the plugin does not compute with.
 bool is_refused(const std::string& name) {
-  for (const char* type : {"e4m3fn", "e5m2", "float4e2m1", "int2", "uint2", "float16"})
+  for (const char* type : {"e4m3fn", "e5m2", "float4e2m1", "int2", "uint2"})
     if (name.find(type) != std::string::npos) return true;
   // An odd number of elements of 4 bits, products of 32-bit integers.
   static const std::set<std::string> others{"test_dequantizelinear_int4", "test_dequantizelinear_uint4", "MatMulInteger16"};
