@@ -283,7 +283,8 @@ class Grouper {
   }
   std::optional<NodeView> absorbs(const Members& members, size_t i, uint32_t k) {
     const NodeView& n = nodes_[i];
-    const bool alone = n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear" || n.op() == "BatchNormalization" || n.op() == "CastLike" || n.op() == "Dropout";
+    static const std::set<std::string_view> one{"QuantizeLinear", "DequantizeLinear", "BatchNormalization", "CastLike", "Dropout"};
+    const bool alone = one.count(n.op()) > 0;
     if (!n.has_input(k) || (k > 0 && alone)) return std::nullopt;  // what follows is no operand of the elements
     const auto maker = graph_.maker(n.input(k));
     if (!maker || !absorbable(*maker)) return std::nullopt;

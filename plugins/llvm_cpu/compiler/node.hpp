@@ -59,7 +59,8 @@ struct NodeView {
   GraphView graph;
   const optima_node* raw;
   /// Values that stand for the node's own, by position, when not null: the codes behind its floats. They outlive the view.
-  const std::vector<uint32_t>*ins = nullptr, *outs = nullptr;
+  const std::vector<uint32_t>* ins = nullptr;
+  const std::vector<uint32_t>* outs = nullptr;
 
   uint32_t id() const { return raw->id; }
   std::string_view op() const;

@@ -243,7 +243,8 @@ Refusal check_shape(const NodeView& n) {
 
 constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
-    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad, false, Tails::None, "", takes_pad, lower_pad_codes},
+    {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad,
+     false, Tails::None, "", takes_pad, lower_pad_codes},
     {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, {1, 2}, check_trilu, lower_trilu},
     {"Range", 11, 11, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, {types(OPTIMA_F32, OPTIMA_F64, OPTIMA_I32, OPTIMA_I64)}, 0, 1, 0, {3, 3, kInputs | out_bit(0)}, check_range, lower_range},
     {"ConstantOfShape", 9, 25, {kLongs}, {kBytes}, 1, 1, 0, {1, 1, 0}, check_constant_of_shape, lower_constant_of_shape},

@@ -25,7 +25,8 @@ struct Reading {
 bool emit_last(const NodeView& n, const Reading& r, LowerContext& ctx) {
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   const bool plain = n.op() == "Transpose" || !may_be_last(n.graph, n.output(0));
-  if (ctx.layout(n.input(0)) != Layout::Last || element_bytes(n.in_dtype(0)) != 1 || count(in) == 0 || count(out) == 0 || (plain && flips(n.in_dtype(0), ctx.target()))) return false;
+  if (ctx.layout(n.input(0)) != Layout::Last || element_bytes(n.in_dtype(0)) != 1 || count(in) == 0 || count(out) == 0) return false;
+  if (plain && flips(n.in_dtype(0), ctx.target())) return false;
   const int64_t pixel = ctx.pixel(n.input(0));
   const auto from = to_last(r.copy.from, r.copy.dims, in, pixel);
   const auto to = plain ? std::optional(r.copy.to) : to_last(r.copy.to, r.copy.dims, out, ctx.pixel(n.output(0)));
@@ -293,8 +294,10 @@ constexpr Types kLongs = types(OPTIMA_I64);
 constexpr Lowering kRows[] = {
     {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_transpose, lower_transpose, false, Tails::None, "", takes_moved, lower_moved},
     {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {3, 5}, check_slice, lower_slice, false, Tails::None, "", takes_moved, lower_moved},
-    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split, false, Tails::None, "", takes_moved, lower_moved},
-    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, {1, kMany, kInputs | out_bit(0)}, check_concat, lower_concat, false, Tails::None, "", takes_concat_codes, lower_concat_codes},
+    {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split,
+     false, Tails::None, "", takes_moved, lower_moved},
+    {"Concat", 4, 13, {kBytes}, {kBytes}, 1, 8, 0, {1, kMany, kInputs | out_bit(0)}, check_concat, lower_concat,
+     false, Tails::None, "", takes_concat_codes, lower_concat_codes},
     {"Expand", 8, 13, {kBytes, kLongs}, {kBytes}, 0, 8, 0, {2, 2}, check_expand, lower_expand, false, Tails::None, "", takes_moved, lower_moved},
     {"Tile", 6, 13, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {2, 2}, check_tile, lower_tile, false, Tails::None, "", takes_moved, lower_moved},
     {"DepthToSpace", 1, 13, {kBytes}, {kBytes}, 4, 4, 0, {}, check_blocks, lower_depth_to_space, false, Tails::None, "", takes_moved, lower_moved},

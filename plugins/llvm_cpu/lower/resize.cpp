@@ -215,7 +215,8 @@ void lower_nearest(const Unit& u, LowerContext& ctx) {
   const uint32_t codes = u.inputs[0].codes->value;
   const int64_t pixels = count(out) / (out[0] * out[1]), run = last_channels(in[1]), rows = std::max<int64_t>(1, 4096 / run);
   Op op;
-  op.kernel = k::PickPixels{.images = in[0], .size = count(in) / (in[0] * in[1]), .count = pixels, .rows = rows, .run = run, .from = ctx.pixel(codes), .to = ctx.pixel(u.out)};
+  op.kernel = k::PickPixels{.images = in[0], .size = count(in) / (in[0] * in[1]), .count = pixels, .rows = rows, .run = run,
+                            .from = ctx.pixel(codes), .to = ctx.pixel(u.out)};
   op.args = {ctx.read(codes, Layout::Last), ctx.bytes(raw_bytes(nearest_pixels(n))), ctx.write(u.out, Layout::Last)};
   op.units = in[0] * divide_up(pixels, rows);
   op.work = in[0] * pixels * run / 8;

@@ -118,11 +118,14 @@ struct Coding {
   double scale, zero;
   int32_t dtype;
 };
-Coding coding(Random& random) { return random.of(std::vector<Coding>{{0.03125, 128, OPTIMA_U8}, {0.03125, 128, OPTIMA_U8}, {0.02, -5, OPTIMA_I8}, {0.05, 0, OPTIMA_U8}}); }
+Coding coding(Random& random) {
+  return random.of(std::vector<Coding>{{0.03125, 128, OPTIMA_U8}, {0.03125, 128, OPTIMA_U8}, {0.02, -5, OPTIMA_I8}, {0.05, 0, OPTIMA_U8}});
+}
 uint32_t quantized(Builder& b, uint32_t x, const Dims* dims, const Coding& how, bool back) {
   const Operand scale{OPTIMA_F32, {}, {how.scale}, true}, zero{how.dtype, {}, {how.zero}, true};
   Random none(0);
-  const uint32_t s = b.operand(scale, tensor_of(scale, none, false)), z = b.operand(zero, tensor_of(zero, none, false)), q = b.value(back ? OPTIMA_F32 : how.dtype, dims);
+  const uint32_t s = b.operand(scale, tensor_of(scale, none, false)), z = b.operand(zero, tensor_of(zero, none, false));
+  const uint32_t q = b.value(back ? OPTIMA_F32 : how.dtype, dims);
   b.node(back ? "DequantizeLinear" : "QuantizeLinear", 21, {x, s, z}, {q}, {});
   return q;
 }
@@ -170,8 +173,12 @@ Built build(const Case& c, bool judged) {
   const uint32_t node = b.node(c.op, c.since, in, out, attrs);
   for (size_t k = 0; k < out.size(); ++k) {
     if (out[k] == OPTIMA_NONE) continue;
-    const bool real = c.stored(c.out[k]) != c.out[k].dtype;
-    b.graph().outputs.push_back(real ? quantized(b, out[k], judged ? &c.out[k].dims : nullptr, random.once_in(2) ? Coding{0.03125, 128, OPTIMA_U8} : Coding{0.07, 90, OPTIMA_U8}, false) : out[k]);
+    if (c.stored(c.out[k]) == c.out[k].dtype) {
+      b.graph().outputs.push_back(out[k]);
+      continue;
+    }
+    const Coding how = random.once_in(2) ? Coding{0.03125, 128, OPTIMA_U8} : Coding{0.07, 90, OPTIMA_U8};
+    b.graph().outputs.push_back(quantized(b, out[k], judged ? &c.out[k].dims : nullptr, how, false));
   }
   std::vector<optima_blob> blobs;
   b.built.node = node;

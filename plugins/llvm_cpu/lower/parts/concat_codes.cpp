@@ -26,7 +26,8 @@ Codes lying(const Codes& codes, Layout layout, LowerContext& ctx) { return layou
 
 void emit_part(const Copy& c, const Operand& from, const Operand& to, const Codes& own, const Codes& whole, const std::string& label, LowerContext& ctx) {
   if (own.same_steps(whole)) return emit_copy(c, 1, from, to, label, ctx);
-  if (!emit_table(c, from, to, requantizing_table(own, whole), label, ctx)) throw sdk::Error(OPTIMA_INTERNAL, "a part of a concatenation has gaps in several dims");
+  if (!emit_table(c, from, to, requantizing_table(own, whole), label, ctx)) 
+    throw sdk::Error(OPTIMA_INTERNAL, "a part of a concatenation has gaps in several dims");
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ void lower_concat_codes(const Unit& u, LowerContext& ctx) {
     const Operand place = moved_by(whole, at * to[axis], 1);
     at += dims[axis];
     if (parts[k].kind == Operand::Buffer && parts[k].index == place.index && parts[k].offset == place.offset) continue;
-    emit_part(by_target({dims, steps(codes.value), to}), parts[k], place, lying(codes, layout, ctx), lying(*u.output, layout, ctx), "concat " + to_text(dims), ctx);
+    const Copy walk = by_target({dims, steps(codes.value), to});
+    emit_part(walk, parts[k], place, lying(codes, layout, ctx), lying(*u.output, layout, ctx), "concat " + to_text(dims), ctx);
   }
 }
 

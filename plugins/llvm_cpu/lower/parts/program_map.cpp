@@ -57,7 +57,8 @@ const Binary kBinary[] = {
     {"add"_op, [](double x, double y) { return x + y; }}, {"sub"_op, [](double x, double y) { return x - y; }},
     {"mul"_op, [](double x, double y) { return x * y; }}, {"div"_op, [](double x, double y) { return x / y; }},
     {"pow"_op, [](double x, double y) { return std::pow(x, y); }}, {"mod"_op, [](double x, double y) { return std::fmod(x, y); }},
-    {"max"_op, [](double x, double y) { return std::isnan(x) || x > y ? x : y; }}, {"min"_op, [](double x, double y) { return std::isnan(x) || x < y ? x : y; }},
+    {"max"_op, [](double x, double y) { return std::isnan(x) || x > y ? x : y; }},
+    {"min"_op, [](double x, double y) { return std::isnan(x) || x < y ? x : y; }},
     {"atleast"_op, [](double x, double y) { return x > y ? x : y; }}, {"atmost"_op, [](double x, double y) { return x < y ? x : y; }},
     {"eq"_op, [](double x, double y) { return x == y ? 1.0 : 0.0; }}, {"lt"_op, [](double x, double y) { return x < y ? 1.0 : 0.0; }},
     {"le"_op, [](double x, double y) { return x <= y ? 1.0 : 0.0; }}, {"gt"_op, [](double x, double y) { return x > y ? 1.0 : 0.0; }},
@@ -103,7 +104,8 @@ std::optional<std::string> Program::table(size_t load, size_t store) const {
       if (!is_known(types_[id])) return std::nullopt;
       if (line.kind == Line::Load) made.push_back(line.access == load ? byte_as(from, byte) : *accesses_[line.access].known);
       else if (line.kind == Line::Constant) made.push_back(line.number);
-      else if (line.kind == Line::Cast) made.push_back(is_byte(line.dtype) && is_byte(types_[line.operands[0]]) ? byte_as(line.dtype, a[0]) : cast_to(line.dtype, a[0]));
+      else if (line.kind == Line::Cast && is_byte(line.dtype) && is_byte(types_[line.operands[0]])) made.push_back(byte_as(line.dtype, a[0]));
+      else if (line.kind == Line::Cast) made.push_back(cast_to(line.dtype, a[0]));
       else if (const auto v = applied(line.operation, types_[line.operands[line.operation == "where"_op ? 1 : 0]], a)) made.push_back(*v);
       else return std::nullopt;
       if (ends_.count(id)) made.back() = cast_to(types_[id], made.back());
