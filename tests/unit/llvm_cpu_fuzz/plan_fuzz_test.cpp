@@ -21,8 +21,14 @@ constexpr uint64_t kRounds = 400;  // of every operator
 constexpr uint64_t kRounds = 150;
 #endif
 
+/// Of 16 floats with all that multiplies codes and 16-bit floats, of 8 with nothing of it.
 Target target(int64_t vector_width) {
-  return {vector_width == 4 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu", "some", "", vector_width, vector_width == 8 ? 16 : 32, 1};
+  Target t;
+  t.triple = vector_width == 4 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu", t.cpu = "some";
+  t.vector_width = vector_width, t.registers = vector_width == 8 ? 16 : 32;
+  t.dot = vector_width == 4 ? k::Dot::Signed : vector_width == 16 ? k::Dot::Vnni : k::Dot::Pairs;
+  if (vector_width == 16) t.bf16 = Bf16::Tiles, t.amx = true, t.permutes_bytes = true;
+  return t;
 }
 
 /// The plan, with the steps that no node answers for as a failure.
