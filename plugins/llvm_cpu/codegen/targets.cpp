@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
@@ -65,7 +66,7 @@ std::string with_more(const Target& t, const HostCpu& host) {
 std::string joined(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "," + b; }
 
 /// What the plugin's runtime half can test on the machine (runtime/cpu_features.cpp knows the same names).
-constexpr const char* kX86[] = {"amx-bf16", "amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
+constexpr const char* kX86[] = {"avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw", "avx512cd", "avx512dq", "avx512f",
                                 "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
                                 "avx512vpopcntdq", "avxvnni", "bmi", "bmi2", "f16c", "fma", "fma4", "gfni", "lzcnt", "movbe", "popcnt",
                                 "sse4.1", "sse4.2", "tbm", "xop"};
@@ -120,8 +121,11 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
   return t;
 }
 
-std::vector<std::string> matrix_features(const Target& target) {
-  return target.bf16 == Bf16::Tiles ? std::vector<std::string>{"amx-bf16", "amx-tile"} : std::vector<std::string>();
+std::vector<std::string> matrix_features(const std::vector<KernelSpec>& kernels) {
+  std::set<std::string> out;
+  for (const KernelSpec& k : kernels)
+    if (!k.matrix.empty()) out.insert({std::string(k.matrix), "amx-tile"});
+  return {out.begin(), out.end()};
 }
 
 std::vector<std::string> required_features(const Target& target) {

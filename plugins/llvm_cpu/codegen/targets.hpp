@@ -33,8 +33,8 @@ Target make_target(std::string_view kind, std::string_view triple, std::string_v
 /// Instruction set extensions the target has, as LLVM names them, of those that generated code can contain; sorted.
 std::vector<std::string> required_features(const Target& target);
 
-/// Those of the matrix unit, which only artifacts need whose kernels use it; sorted.
-std::vector<std::string> matrix_features(const Target& target);
+/// Those of matrix units, which only artifacts need whose kernels use them; sorted.
+std::vector<std::string> matrix_features(const std::vector<KernelSpec>& kernels);
 
 std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target);
 

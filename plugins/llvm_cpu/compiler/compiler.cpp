@@ -129,8 +129,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
     wanted.blocked_outside = blocked_values(request, target);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
-    if (std::any_of(draft.specs.begin(), draft.specs.end(), [](const KernelSpec& spec) { return spec.in_tiles; }))
-      for (const std::string& feature : matrix_features(target)) draft.plan.features.push_back(feature);
+    for (const std::string& feature : matrix_features(draft.specs)) draft.plan.features.push_back(feature);
     if (request.memory_limit() && draft.plan.arena_bytes > request.memory_limit())
       throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(draft.plan.arena_bytes) + " bytes of activations, limit is " + std::to_string(request.memory_limit()));
     progress(0.95, "writing");

@@ -39,7 +39,8 @@ struct KernelSpec {
   std::string entry;              ///< "k_conv"
   std::vector<int64_t> literals;  ///< the bytes of the template's struct of literals
   std::string expression{};       ///< of element-wise chains (define_expression in codegen/expression.hpp); else empty
-  bool in_tiles = false;          ///< runs on a matrix unit, which a machine may hide and a process has to ask for
+  /// LLVM's name of the extension of a matrix unit that it runs on, which a machine may hide and a process has to ask for; empty = none.
+  std::string_view matrix{};
   bool has_tile = false;          ///< its speed hangs on accumulators in registers: the family retries with LowerContext::is_bad
 
   KernelSpec() = default;
@@ -51,7 +52,7 @@ struct KernelSpec {
     const auto words = words_of(of);
     literals.assign(words.begin(), words.end());
     has_tile = requires { Literals::has_tile; };
-    if constexpr (requires { of.tiles; }) in_tiles = of.tiles != 0;
+    if constexpr (requires { Literals::matrix; }) matrix = Literals::matrix(of);
   }
   bool operator==(const KernelSpec&) const = default;
 };

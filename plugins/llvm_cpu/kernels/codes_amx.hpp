@@ -12,6 +12,7 @@ namespace k {
 
 struct CodesAmx {
   static constexpr char entry[] = "k_codes_amx";
+  static constexpr const char* matrix(const CodesAmx&) { return "amx-int8"; }
   CodesTail tail;
   int64_t by_tiles;
   int64_t OC, float_bias;

@@ -13,6 +13,7 @@ namespace k {
 
 struct Pairs {
   static constexpr char entry[] = "k_pairs";
+  static constexpr const char* matrix(const Pairs& l) { return l.tiles ? "amx-bf16" : ""; }
   int64_t tiles;                                           ///< 1: TILES, 0: DOTS
   int64_t OCB, images, lines, rows;
   int64_t line_block, row_block;                           ///< per unit; the last unit of a line has what is left, too

@@ -65,6 +65,6 @@ TEST_CASE("nothing is folded for precisions without codes") {
   options.precision = Precision::F16;
   CHECK(count_of(planned(graph, options).graph, "BatchNormalization") == 1);
   const Quantized narrow = quantized(graph, {}, options);
-  CHECK(print(narrow.graph) == print(graph));
+  CHECK(count_of(narrow.graph, "BatchNormalization") == 1);
   CHECK(narrow.encodings.activations.at("y").dtype == OPTIMA_F16);
 }
