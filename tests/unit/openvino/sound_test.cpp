@@ -154,7 +154,8 @@ std::vector<std::string> run_timed(const seam::Program& program, const Tensor& i
 }  // namespace
 
 TEST_CASE("a quantized model's convolutions are computed in 8 bits, with ONNX Runtime's answer") {
-  const std::vector<std::string> paths = models({"/build/models/int8"});
+  std::vector<std::string> paths = models({"/build/models/int8"});
+  std::erase_if(paths, [](const std::string& path) { return !std::filesystem::exists(path.substr(0, path.size() - 5) + ".data/input_image.npy"); });
   if (paths.empty()) MESSAGE("SKIP: no models in build/models/int8 (scripts/make_models.py)");
   test::OnnxHost host;
   host.quiet = true;
