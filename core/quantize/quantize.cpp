@@ -79,7 +79,7 @@ void note_floats(const std::vector<LeftFloat>& left, std::vector<std::string>& n
 class Story {
  public:
   Story(const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options, const std::function<void(double)>& progress, const std::atomic<bool>* cancelled)
-      : plan_(plan), observed_(seen), options_(options), progress_(progress), cancelled_(cancelled), graph_(plan.graph), seen_(seen), encodings_(header(plan, seen, options)) {}
+      : observed_(seen), options_(options), progress_(progress), cancelled_(cancelled), graph_(plan.graph), seen_(seen), encodings_(header(plan, seen, options)) {}
 
   Result<Quantized> run() {
     say_float_types(graph_, options_, encodings_);
@@ -129,7 +129,6 @@ class Story {
     if (progress_) progress_(part);
   }
 
-  const QuantizePlan& plan_;
   const Observations& observed_;
   const QuantizeOptions& options_;
   const std::function<void(double)>& progress_;

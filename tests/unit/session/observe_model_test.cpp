@@ -45,7 +45,7 @@ open (float[1,s] x, float[1,s] m) => (float[1,1] y) {
 })";
 
 // An operator of nobody's in the middle: only the reference evaluates it.
-constexpr const char* kOdd = R"(<ir_version: 10, opset_import: ["" : 21]>
+[[maybe_unused]] constexpr const char* kOdd = R"(<ir_version: 10, opset_import: ["" : 21]>
 odd (float[1,8] x) => (float[1,8] y) {
   [before] a = Relu(x)
   [odd] b = Hardmax(a)
