@@ -271,7 +271,9 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   const LentGraph lent(self->blobs(), *job.graph, job.blobs);
   const RequestDevice target(manifest_, job.device, present(job.device));
   const OptionList options(options_of("compile", job.threads));
-  Sink sink(manifest_.id, job.folder, *job.graph);
+  // Not on the stack: there the next call's status may lie where this one's lock was, which race checkers take for the same lock.
+  const auto kept = std::make_unique<Sink>(manifest_.id, job.folder, *job.graph);
+  Sink& sink = *kept;
   if (const Status s = sink.open(); !s.ok()) return failed(s, OPTIMA_IO);
   LentJob<CompileJob> lent_job(&job);
   const optima_progress progress = progress_of(lent_job);
