@@ -35,6 +35,8 @@ uint32_t Editor::value(const std::string& name, int32_t dtype, std::optional<std
   return static_cast<uint32_t>(graph_.main().values.size()) - 1;
 }
 
+void Editor::rename(uint32_t value, const std::string& name) { graph_.main().values[value].name = fresh(name, values_); }
+
 uint32_t Editor::constant(const std::string& name, int32_t dtype, std::vector<int64_t> dims, const void* data, uint64_t size) {
   const uint32_t made = value(name, dtype, fixed_dims(dims));
   graph_.main().values[made].constant = static_cast<uint32_t>(graph_.contents.constants.size());

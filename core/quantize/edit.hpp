@@ -24,6 +24,8 @@ class Editor {
   uint32_t codes(const std::string& name, int32_t dtype, std::vector<int64_t> dims, std::span<const int32_t> numbers);
   /// Puts other numbers in the place of an f32 constant. Requires as many.
   void replace_floats(uint32_t value, std::span<const float> numbers);
+  /// Another name for a value that is no longer what it was.
+  void rename(uint32_t value, const std::string& name);
   /// A node with a new id, to be put where it belongs. `version` is of the operator.
   image::Node node(const std::string& name, const std::string& op, int version, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
 

@@ -53,6 +53,8 @@ Result<EncodingsFormat> encodings_format(const std::string& name) {
 Result<std::string> write_encodings(const Encodings& encodings, EncodingsFormat format) {
   for (const auto* all : {&encodings.activations, &encodings.weights})
     for (const auto& [name, encoding] : *all) OPTIMA_RETURN_IF_ERROR(check_encoding(encoding, quote(name)));
+  if (format != EncodingsFormat::Optima && !encodings.smoothed.empty())
+    return invalid_input(cat("value ", quote(encodings.smoothed.begin()->first), " is smoothed, which only encodings of format optima can state"));
   if (format != EncodingsFormat::TpuTable) OPTIMA_RETURN_IF_ERROR(check_names(encodings));
   switch (format) {
     case EncodingsFormat::Optima: return to_text(to_json(encodings));

@@ -46,6 +46,9 @@ struct Encodings {
   std::string precision, scheme, range; ///< as asked: "int8", "shared", "mse"
   uint64_t samples = 0;
   std::map<std::string, Encoding> activations, weights;
+  /// Activations whose channels were divided before they were coded, and by what, one number a channel of the axis that products sum over; the
+  /// divided value is named "VALUE/smooth", and the products' weights, which are coded multiplied, undo it.
+  std::map<std::string, std::vector<float>> smoothed;
   std::vector<LeftFloat> left_float;
   bool operator==(const Encodings&) const = default;
 };
@@ -60,7 +63,7 @@ Result<Encodings> read_encodings(const std::string& path);
 enum class EncodingsFormat { Optima, AimetOld, Aimet1, TpuTable };
 /// By name: "optima", "aimet-0.6", "aimet-1.0", "tpu". Usage.
 Result<EncodingsFormat> encodings_format(const std::string& name);
-/// Same encodings, same text. InvalidInput for an encoding that the format cannot state (which one, why).
+/// Same encodings, same text. InvalidInput for an encoding that the format cannot state (which one, why); smoothed values are stated by ours alone.
 Result<std::string> write_encodings(const Encodings& encodings, EncodingsFormat format);
 
 }  // namespace optima

@@ -52,7 +52,7 @@ Encodings header(const QuantizePlan& plan, const Observations& seen, const Quant
   return out;
 }
 
-// Of the graph before insertion, whose names all stay.
+// Of the graph before insertion, but for smoothed values, which have another name.
 void name_encodings(const Graph& graph, const Sites& sites, const Coding& coding, Encodings& out) {
   const image::Graph& g = graph.main();
   for (uint32_t v = 0; v < sites.coded.size(); ++v)
@@ -85,7 +85,7 @@ class Story {
     say_float_types(graph_, options_, encodings_);
     if (!integer_wanted(options_)) return finish();
     find();
-    if (options_.smooth && smooth_products(graph_, uses_, sites_, seen_) > 0) find();
+    OPTIMA_RETURN_IF_ERROR(smooth());
     OPTIMA_ASSIGN(coding_.activations, encode_activations(graph_, sites_, seen_, options_));
     OPTIMA_RETURN_IF_ERROR(code_weights());
     name_encodings(graph_, sites_, coding_, encodings_);
@@ -101,6 +101,13 @@ class Story {
     said(1);
     std::vector<std::string> said_aloud = notes();
     return Quantized{std::move(low.graph), std::move(encodings_), std::move(said_aloud)};
+  }
+
+  Status smooth() {
+    if (!options_.smooth) return {};
+    OPTIMA_ASSIGN(encodings_.smoothed, smooth_products(graph_, uses_, sites_, seen_, options_.given));
+    if (!encodings_.smoothed.empty()) find();
+    return {};
   }
 
   void find() {

@@ -15,6 +15,8 @@ constexpr double kStrengths[] = {0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 
 constexpr double kWorthwhile = 0.8;  // of the error without
 constexpr double kPeakToRms = 4;     // of a channel's deviation from its mean, where only the largest magnitude is known
 
+using Smoothed = std::map<std::string, std::vector<float>>;
+
 // A value and the products that read it.
 struct Site {
   uint32_t value;
@@ -23,13 +25,15 @@ struct Site {
 
 class Smoother {
  public:
-  Smoother(Graph& graph, const Uses& uses, const Sites& sites, Seen& seen) : graph_(graph), g_(graph.main()), uses_(uses), sites_(sites), seen_(seen), edit_(graph) {}
+  Smoother(Graph& graph, const Uses& uses, const Sites& sites, Seen& seen, const Encodings& given)
+      : graph_(graph), g_(graph.main()), uses_(uses), sites_(sites), seen_(seen), given_(given), edit_(graph) {}
 
-  size_t run() {
-    size_t count = 0;
-    for (const Site& site : find()) count += smooth(site);
+  Result<Smoothed> run() {
+    for (const Site& site : find()) OPTIMA_RETURN_IF_ERROR(smooth(site));
+    for (const auto& [value, by] : given_.smoothed)
+      if (!out_.contains(value)) return invalid_input(cat("smoothed value ", quote(value), " of the encodings given is read by no product that is quantized"));
     insert_nodes();
-    return count;
+    return std::move(out_);
   }
 
  private:
@@ -47,22 +51,38 @@ class Smoother {
     return out;
   }
 
-  bool smooth(const Site& site) {
-    const Product& first = *site.products[0];
-    codes_ = sites_.wide[sites_.owner(site.value)] ? 65535 : 255;
-    for (const Product* p : site.products)
-      if (p->inputs != first.inputs || p->input_axis != first.input_axis) return false;
+  Status smooth(const Site& site) {
     const std::string name = g_.values[site.value].name;
+    OPTIMA_ASSIGN(std::vector<float> by, divisors_of(site, name));
+    if (by.empty()) return {};
+    for (const Product* p : site.products) multiply(*p, by);
+    if (fold(site, by)) edit_.rename(site.value, cat(name, "/smooth"));
+    else divide_by_node(site, by);
+    seen_.divide(name, g_.values[g_.nodes[site.products[0]->node].inputs[0]].name, by);
+    out_.emplace(name, std::move(by));
+    return {};
+  }
+
+  // Empty: nothing is to be divided.
+  Result<std::vector<float>> divisors_of(const Site& site, const std::string& name) {
+    const Product& first = *site.products[0];
+    const bool alike = std::all_of(site.products.begin(), site.products.end(),
+                                   [&](const Product* p) { return p->inputs == first.inputs && p->input_axis == first.input_axis; });
+    if (const auto given = given_.smoothed.find(name); given != given_.smoothed.end()) {
+      if (alike && given->second.size() == static_cast<size_t>(first.inputs)) return given->second;
+      return invalid_input(cat("smoothed value ", quote(name), " of the encodings given: found ", given->second.size(), " numbers, wanted ",
+                               alike ? cat(first.inputs, ", one a channel") : "none: its products do not sum over one axis"));
+    }
+    const bool coded = given_.activations.contains(name) || std::any_of(site.products.begin(), site.products.end(), [&](const Product* p) {
+      return given_.weights.contains(g_.values[p->weights].name);
+    });
+    if (!alike || coded) return std::vector<float>();
+    codes_ = sites_.wide[sites_.owner(site.value)] ? 65535 : 255;
     largest_ = seen_.largest(name, first.inputs);
     means_ = seen_.means(name, first.inputs);
-    if (largest_.empty()) return false;
+    if (largest_.empty()) return std::vector<float>();
     measure_weights(site);
-    const std::vector<float> by = best();
-    if (by.empty()) return false;
-    for (const Product* p : site.products) multiply(*p, by);
-    if (fold(site, by)) seen_.divide(name, name, by);
-    else divide_by_node(site, by);
-    return true;
+    return best();
   }
 
   // By input channel: the largest weight, the sum of squares; by output of each product: nothing, scales follow from the largest per output.
@@ -179,7 +199,6 @@ class Smoother {
       before = std::min(before, p->node);
     }
     made_.emplace(before, edit_.node(cat(x.name, "/smooth"), "Mul", 14, {site.value, factor}, {y}));
-    seen_.divide(x.name, g_.values[y].name, by);
   }
 
   void insert_nodes() {
@@ -196,7 +215,9 @@ class Smoother {
   const Uses& uses_;
   const Sites& sites_;
   Seen& seen_;
+  const Encodings& given_;
   Editor edit_;
+  Smoothed out_;
   double codes_ = 255;                       // of the value being looked at
   std::vector<float> largest_;               // of that value, by channel
   std::vector<double> means_;
@@ -207,8 +228,9 @@ class Smoother {
 
 }  // namespace
 
-size_t smooth_products(Graph& graph, const Uses& uses, const Sites& sites, Seen& seen) {
-  return sites.transformer ? Smoother(graph, uses, sites, seen).run() : 0;
+Result<Smoothed> smooth_products(Graph& graph, const Uses& uses, const Sites& sites, Seen& seen, const Encodings& given) {
+  if (!sites.transformer && given.smoothed.empty()) return Smoothed();
+  return Smoother(graph, uses, sites, seen, given).run();
 }
 
 }  // namespace optima::detail

@@ -30,7 +30,7 @@ class Finder {
       : quantized_(quantized), main_(quantized.main()), uses_(uses_of(quantized)), coded_(detail::coded_values(quantized, uses_)) {
     const image::Graph& main = wanted.main();
     for (const image::Value& value : main.values)
-      if (value.dtype == OPTIMA_F32 && value.constant == OPTIMA_NONE) common_.insert(value.name);
+      if (value.dtype == OPTIMA_F32 && value.constant == OPTIMA_NONE) common.insert(value.name);
   }
 
   void run() {
@@ -45,6 +45,7 @@ class Finder {
   std::vector<std::string> shown;     // what readers of each see: the value, or what DequantizeLinear makes of its codes
   std::vector<LayerFigures> figures;
   std::vector<double> low, high;
+  std::set<std::string> common;       // computed values of the float model, by name
 
  private:
   bool is_output(uint32_t v) const { return std::find(main_.outputs.begin(), main_.outputs.end(), v) != main_.outputs.end(); }
@@ -64,7 +65,7 @@ class Finder {
 
   void add(uint32_t v, const image::Node* maker) {
     const std::string& name = main_.values[v].name;
-    if (main_.values[v].dtype != OPTIMA_F32 || !common_.count(name)) return;
+    if (main_.values[v].dtype != OPTIMA_F32 || !common.count(name)) return;
     LayerFigures layer;
     layer.value = name;
     if (maker) layer.node = maker->name, layer.op = maker->op_type;
@@ -81,7 +82,6 @@ class Finder {
   const image::Graph& main_;
   const Uses uses_;
   const std::map<uint32_t, CodedValue> coded_;
-  std::set<std::string> common_;
 };
 
 /// The graph with other outputs, each once.
@@ -106,7 +106,7 @@ class Comparer {
         saturated_(layers.values.size()), count_(layers.values.size()) {}
 
   Status prepare(const Graph& wanted, const Graph& quantized, Registry& registry) {
-    detail::TakenApart apart = detail::take_apart(quantized, layers_.values);
+    detail::TakenApart apart = detail::take_apart(quantized, layers_.values, layers_.common);
     std::vector<std::string> values;
     for (const LayerFigures& layer : layers_.figures) values.push_back(layer.value);
     for (const detail::Joint& joint : apart.joints) values.push_back(joint.value);

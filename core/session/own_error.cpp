@@ -2,13 +2,16 @@
 #include "core/session/own_error.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace optima::detail {
 namespace {
 
 class Cutter {
  public:
-  explicit Cutter(const Graph& quantized) : coded_(coded_values(quantized, uses_of(quantized))) { out_.graph = quantized; }
+  Cutter(const Graph& quantized, const std::set<std::string>& in_float) : coded_(coded_values(quantized, uses_of(quantized))), in_float_(in_float) {
+    out_.graph = quantized;
+  }
 
   TakenApart run(const std::vector<uint32_t>& layers) {
     main().outputs.clear();
@@ -48,19 +51,46 @@ class Cutter {
 
   // All quantizers of a value, wherever they are.
   void read_float(uint32_t value) {
-    const uint32_t input = value_like(value, main().values[value].name + "/float");
+    const uint32_t input = float_of(value);
     for (image::Node& node : main().nodes)
       if (is_quantize(node) && node.inputs[0] == value && !node.name.ends_with("/own")) node.inputs[0] = input;
-    main().inputs.push_back(input);
-    out_.joints.push_back({main().values[value].name, main().values[input].name});
+  }
+
+  // The float model's value; what that model does not make (smoothing's product) is computed from what it makes.
+  uint32_t float_of(uint32_t value) {
+    if (!in_float_.count(main().values[value].name)) {
+      if (const auto maker = maker_of(value); maker != main().nodes.end())
+        for (uint32_t& input : maker->inputs)
+          if (input != OPTIMA_NONE && is_computed(input)) input = float_of(input);
+      return value;
+    }
+    const auto [at, fresh] = inputs_.try_emplace(value, 0);
+    if (!fresh) return at->second;
+    at->second = value_like(value, main().values[value].name + "/float");
+    main().inputs.push_back(at->second);
+    out_.joints.push_back({main().values[value].name, main().values[at->second].name});
+    made_here_.insert(at->second);
+    return at->second;
+  }
+
+  bool is_computed(uint32_t value) const { return out_.graph.main().values[value].constant == OPTIMA_NONE && !made_here_.count(value); }
+
+  std::vector<image::Node>::iterator maker_of(uint32_t value) {
+    return std::find_if(main().nodes.begin(), main().nodes.end(),
+                        [&](const image::Node& node) { return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end(); });
   }
 
   const std::map<uint32_t, CodedValue> coded_;
+  const std::set<std::string>& in_float_;
+  std::map<uint32_t, uint32_t> inputs_;  // by the value that each stands for
+  std::set<uint32_t> made_here_;
   TakenApart out_;
 };
 
 }  // namespace
 
-TakenApart take_apart(const Graph& quantized, const std::vector<uint32_t>& layers) { return Cutter(quantized).run(layers); }
+TakenApart take_apart(const Graph& quantized, const std::vector<uint32_t>& layers, const std::set<std::string>& in_float) {
+  return Cutter(quantized, in_float).run(layers);
+}
 
 }  // namespace optima::detail

@@ -2,6 +2,7 @@
 // core/session: a QDQ graph taken apart: each layer gets the float model's values as inputs. Private to the room.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct TakenApart {
 };
 
 /// Every QuantizeLinear of an activation reads a new input in place of what the layer before made; that is rounded by a pair of its own to become
-/// an output. `layers`: values of the main graph.
-TakenApart take_apart(const Graph& quantized, const std::vector<uint32_t>& layers);
+/// an output. `layers`: values of the main graph; `in_float`: names of the float model's values: a coded value that is none of them is computed
+/// from those in front of it.
+TakenApart take_apart(const Graph& quantized, const std::vector<uint32_t>& layers, const std::set<std::string>& in_float);
 
 }  // namespace optima::detail

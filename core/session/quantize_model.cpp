@@ -145,6 +145,7 @@ class Story {
     }
     options_.scheme = settings_.scheme;
     options_.range = settings_.range;
+    options_.smooth = settings_.smooth;
     if (!settings_.encodings.empty()) {
       OPTIMA_ASSIGN(options_.given, read_encodings(settings_.encodings));
     }

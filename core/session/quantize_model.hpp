@@ -27,6 +27,7 @@ struct QuantizeSettings {
   Scheme scheme = Scheme::Shared;
   RangeChoice range;
   std::optional<Bound> bound;
+  bool smooth = true;                        ///< divide loud channels of a transformer; not for encodings in a format that cannot state it
   uint64_t memory = uint64_t{512} << 20;     ///< bytes of tapped tensors at once
   int64_t threads = 0;                       ///< 0 = all
   bool on_devices = true;                    ///< the graph will be compiled: units that no device takes matter; false = it is written to a file

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `quantize`: a model and representative data become a QDQ model, encodings, or both.
+#include <algorithm>
 #include <filesystem>
 
 #include "core/onnx_io/onnx_io.hpp"
@@ -99,6 +100,7 @@ Status quantize_verb(Console& console, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(settings.threads, arguments.integer("threads", 0, 1, 4096));
   if (settings.precisions.empty()) settings.precisions.push_back({std::nullopt, Precision::Int8, "default"});
   settings.on_devices = false;
+  settings.smooth = std::none_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format && *out.format != EncodingsFormat::Optima; });
   OPTIMA_ASSIGN(const PlanRequest request, plan_request(console, arguments));
   OPTIMA_ASSIGN(Registry* registry, console.session().registry());
   Progress progress(style_of(console));

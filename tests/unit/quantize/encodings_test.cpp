@@ -106,6 +106,7 @@ TEST_CASE("our own format says all of it, and what is written again is the same 
   CHECK(e.weights.at("w") == coded(OPTIMA_I8, {0.1F, 0.2F}, {0, 0}, 0));
   CHECK(e.weights.at("blocks") == coded(OPTIMA_I4, {0.5F, 0.25F, 0.125F, 1}, {0, -1, 0, 7}, 1, 32));
   CHECK(e.weights.at("bias") == coded(OPTIMA_I32, {0.0003937008F, 0.0007874016F}, {0, 0}, 0));
+  CHECK(e.smoothed == std::map<std::string, std::vector<float>>{{"norm", {0.5F, 2.25F}}});
   CHECK(written(e, EncodingsFormat::Optima) == golden("optima.json"));
 }
 
@@ -270,6 +271,10 @@ TEST_CASE("what a format cannot state is not written, and the value is named") {
   odd.weights.clear();
   odd.activations["a\xff"] = coded(OPTIMA_U8, {1}, {0});
   CHECK(cannot(odd, EncodingsFormat::Optima) == "'a\\xff': found bytes that are no UTF-8, wanted text for JSON");
+  Encodings smoothed = one(coded(OPTIMA_U8, {1}, {0}));
+  smoothed.smoothed["n"] = {2, 3};
+  for (const EncodingsFormat format : {EncodingsFormat::Aimet1, EncodingsFormat::AimetOld, EncodingsFormat::TpuTable})
+    CHECK(cannot(smoothed, format) == "value 'n' is smoothed, which only encodings of format optima can state");
   CHECK(cannot(one(coded(OPTIMA_U8, {0}, {0})), EncodingsFormat::Optima) == "'v': found scale 0, wanted a finite number above 0");
 }
 

@@ -43,6 +43,7 @@ TEST_CASE("where others read the normalized value, too, a Mul divides it for the
   const Quantized q = smoothed(graph, true);
   CHECK(count_of(q.graph, "Mul") == 1);
   CHECK(q.encodings.activations.contains("n/smooth"));
+  CHECK(q.encodings.smoothed.at("n").size() == 32);
   CHECK(quality(graph, q.graph, kElements) > quality(graph, smoothed(graph, false).graph, kElements) + 6);
 }
 
@@ -65,4 +66,45 @@ TEST_CASE("what is not worth it is left alone") {
 TEST_CASE("dynamic products are smoothed, too, where data is there") {
   const Graph graph = loud(kAlone);
   CHECK(quality(graph, smoothed(graph, true, Precision::Dynamic).graph, kElements) > quality(graph, smoothed(graph, false, Precision::Dynamic).graph, kElements) + 6);
+}
+
+TEST_CASE("a value that is divided where it is made has another name, as it is another value") {
+  const Quantized q = smoothed(loud(kAlone), true);
+  CHECK(q.encodings.activations.contains("n/smooth"));
+  CHECK_FALSE(q.encodings.activations.contains("n"));
+  CHECK(coded_values(q.graph) == std::vector<std::string>{"n/smooth"});
+}
+
+TEST_CASE("encodings of a smoothed model make the same model once more, without data") {
+  for (const std::string& nodes : {kAlone, kTwo, kResidual}) {
+    const Graph graph = loud(nodes);
+    QuantizeOptions plain, given;
+    plain.correct_bias = given.correct_bias = false;  // which wants data
+    const Quantized first = quantized(graph, samples_of(kElements), plain);
+    given.given = first.encodings;
+    const Quantized again = quantized(graph, {}, given);
+    CHECK(again.encodings.smoothed == first.encodings.smoothed);
+    CHECK(again.encodings.activations == first.encodings.activations);
+    CHECK(answer(again.graph, samples_of(kElements)[0]) == answer(first.graph, samples_of(kElements)[0]));
+  }
+}
+
+TEST_CASE("what has an encoding given is not divided, as that is of the value as it was") {
+  const Graph graph = loud(kAlone);
+  QuantizeOptions options;
+  options.given.activations["n"] = smoothed(graph, false).encodings.activations.at("n");
+  const Quantized q = quantized(graph, samples_of(kElements), options);
+  CHECK(q.encodings.smoothed.empty());
+  CHECK(q.encodings.activations.at("n") == options.given.activations.at("n"));
+}
+
+TEST_CASE("divisors that do not fit the model are refused by name") {
+  const QuantizePlan plan = planned(loud(kAlone));
+  const auto refused = [&](const std::string& value, size_t count) {
+    QuantizeOptions options;
+    options.given.smoothed[value] = Numbers(count, 2);
+    return quantize_graph(plan, observed(plan, samples_of(kElements)), options).status().message();
+  };
+  CHECK(refused("n", 31) == "smoothed value 'n' of the encodings given: found 31 numbers, wanted 32, one a channel");
+  CHECK(refused("m", 32) == "smoothed value 'm' of the encodings given is read by no product that is quantized");
 }

@@ -58,7 +58,7 @@ TEST_CASE("units are the nodes that read codes and compute") {
 
 TEST_CASE("a graph taken apart reads the float model's value in front of every quantizer, and rounds what a layer makes once more") {
   const Net net;
-  const detail::TakenApart apart = detail::take_apart(net.graph, {net.x, net.relu});
+  const detail::TakenApart apart = detail::take_apart(net.graph, {net.x, net.relu}, {"x", "relu_out"});
   REQUIRE(verify(apart.graph).ok());
   const image::Graph& main = apart.graph.main();
   REQUIRE(apart.joints.size() == 2);
@@ -74,4 +74,21 @@ TEST_CASE("a graph taken apart reads the float model's value in front of every q
     if (node.name == "r/q/own") CHECK(main.values[node.inputs[0]].name == "relu_out");
   }
   CHECK(main.values[main.outputs[1]].name == apart.layers[1].name);
+}
+
+TEST_CASE("what the float model does not make, as smoothing's product, is computed from the float model's value in front of it") {
+  GraphBuilder net;
+  const uint32_t scale = net.constant("s"), factor = net.constant("f"), x = net.input("x");
+  const uint32_t exp = net.node("exp", "Exp", {x});
+  const uint32_t smooth = net.node("smooth", "Mul", {exp, factor});
+  net.output(net.node("conv", "Conv", {net.node("dq", "DequantizeLinear", {net.node("q", "QuantizeLinear", {smooth, scale}), scale})}));
+  const detail::TakenApart apart = detail::take_apart(net.graph, {net.graph.main().outputs[0]}, {"x", "exp_out", "conv_out"});
+  REQUIRE(verify(apart.graph).ok());
+  REQUIRE(apart.joints.size() == 1);
+  CHECK(apart.joints[0].value == "exp_out");
+  const image::Graph& main = apart.graph.main();
+  for (const image::Node& node : main.nodes) {
+    if (node.name == "smooth") CHECK(main.values[node.inputs[0]].name == "exp_out/float");
+    if (node.name == "q") CHECK(main.values[node.inputs[0]].name == "smooth_out");
+  }
 }
