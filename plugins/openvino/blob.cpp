@@ -11,9 +11,9 @@
 #include <openvino/op/result.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 
-#include "folder.hpp"
 #include "layers.hpp"
 #include "mend.hpp"
+#include "optima/plugin/folder.hpp"
 #include "query.hpp"
 
 namespace openvino_plugin {
@@ -98,7 +98,7 @@ ov::AnyMap coding_of(const std::string& device, const Switch& final) {
 void make_blob(Engine& engine, const sdk::Host& host, const sdk::Graph& graph, const BlobJob& job, const std::string& path, const sdk::Progress& progress) {
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const std::string lacks = missing_operands(graph[k]); !lacks.empty()) throw sdk::Error(OPTIMA_INVALID_GRAPH, lacks, graph[k].id());
-  const Folder folder(host.temp_dir());
+  const sdk::Folder folder(host.temp_dir(), "onnx");
   progress(0.0, "writing ONNX");
   host.graph_to_onnx(graph, folder.path());
   const auto read = watched(progress, 0.1, "translating", [&] { return engine.core().read_model(folder.path() + "/model.onnx"); });

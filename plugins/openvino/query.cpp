@@ -7,9 +7,9 @@
 #include <openvino/op/parameter.hpp>
 #include <set>
 
-#include "cut.hpp"
-#include "folder.hpp"
 #include "info.hpp"
+#include "optima/plugin/cut.hpp"
+#include "optima/plugin/folder.hpp"
 #include "otherwise.hpp"
 
 namespace openvino_plugin {
@@ -19,8 +19,8 @@ using Outputs = std::map<std::string, ov::Output<ov::Node>, std::less<>>;
 
 /// Some nodes as OpenVINO's model.
 std::shared_ptr<ov::Model> translated(Engine& engine, const sdk::Host& host, const sdk::CheckRequest& request, const std::vector<sdk::Node>& nodes) {
-  const Cut cut(request.graph().raw(), nodes);
-  const Folder folder(host.temp_dir());
+  const sdk::Cut cut(request.graph().raw(), nodes);
+  const sdk::Folder folder(host.temp_dir(), "onnx");
   host.graph_to_onnx(sdk::Graph(cut.raw()), folder.path());
   return guarded(OPTIMA_UNSUPPORTED, "OpenVINO refuses it", [&] { return engine.core().read_model(folder.path() + "/model.onnx"); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/openvino: some nodes of graph 0 as a graph of their own, every value they make an output. Knows the seam only.
+// optima/plugin/cut.hpp: some nodes of graph 0 as a graph of their own, every value they make an output: what a plugin asks its vendor's tools
+// about. Not included by plugin.hpp.
 #pragma once
 
 #include <unordered_map>
@@ -7,25 +8,25 @@
 #include "optima/image.hpp"
 #include "optima/plugin/graph.hpp"
 
-namespace openvino_plugin {
+namespace optima::sdk {
+inline namespace v0_1 {
 
-namespace sdk = optima::sdk;
-namespace image = optima::image;
-
-/// Nodes in the graph's order, each with its bodies. Constants share the blobs of the graph they come from.
+/// Nodes in the graph's order, each with its bodies. Constants share the blobs of the graph they come from, which must outlive this.
+/// Throws what pack() does.
 class Cut {
  public:
-  Cut(const optima_graph* from, const std::vector<sdk::Node>& nodes) {
+  Cut(const optima_graph* from, const std::vector<Node>& nodes) {
     Scope main = scope("query");
-    for (const sdk::Node& n : nodes) add(n, main);
+    for (const Node& n : nodes) add(n, main);
     for (uint32_t k = 0; k < from->image->opsets.count; ++k) {
       const optima_opset& o = *optima_get_opset(from->image, k);
-      contents_.opsets.emplace_back(sdk::view(optima_string(from->image, &o.domain)), o.version);
+      contents_.opsets.emplace_back(view(optima_string(from->image, &o.domain)), o.version);
     }
     bytes_.emplace(image::pack(contents_));
     raw_ = {sizeof raw_, 0, bytes_->image(), from->blobs, from->blob_count, 0, {}};
   }
   Cut(const Cut&) = delete;
+  Cut& operator=(const Cut&) = delete;
   const optima_graph* raw() const { return &raw_; }
 
  private:
@@ -40,13 +41,13 @@ class Cut {
   }
   image::Graph& graph(const Scope& in) { return contents_.graphs[in.graph]; }
 
-  uint32_t constant(const sdk::Constant& c) {
+  uint32_t constant(const Constant& c) {
     contents_.constants.push_back({c.dtype(), c.shape(), c.blob_index()});
     return static_cast<uint32_t>(contents_.constants.size() - 1);
   }
 
   /// What the main graph makes is its output, what it only reads its input; bodies say so themselves.
-  uint32_t value(const sdk::Value& v, bool made_here, Scope& in) {
+  uint32_t value(const Value& v, bool made_here, Scope& in) {
     if (!v) return OPTIMA_NONE;
     const auto [at, fresh] = in.values.try_emplace(v.index(), static_cast<uint32_t>(graph(in).values.size()));
     if (!fresh) return at->second;
@@ -62,7 +63,7 @@ class Cut {
     return at->second;
   }
 
-  uint32_t body(const sdk::Graph& from, Scope& outer) {
+  uint32_t body(const Graph& from, Scope& outer) {
     Scope in = scope(std::string(from.name()));
     for (uint32_t k = 0; k < from.capture_count(); ++k) {
       const uint32_t outside = value(from.captured(k), false, outer);
@@ -74,7 +75,7 @@ class Cut {
     return static_cast<uint32_t>(in.graph);
   }
 
-  image::Attr attribute(const sdk::Attr& a, Scope& in) {
+  image::Attr attribute(const Attr& a, Scope& in) {
     image::Attr out{std::string(a.name()), a.type(), a.raw().flags};
     out.i = a.integer(), out.f = a.real(), out.s = a.string();
     for (uint32_t k = 0; k < a.size(); ++k) {
@@ -89,7 +90,7 @@ class Cut {
     return out;
   }
 
-  void add(const sdk::Node& n, Scope& in) {
+  void add(const Node& n, Scope& in) {
     image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version()};
     for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(value(n.input(k), false, in));
     for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(value(n.output(k), true, in));
@@ -102,4 +103,5 @@ class Cut {
   optima_graph raw_{};
 };
 
-}  // namespace openvino_plugin
+}  // namespace v0_1
+}  // namespace optima::sdk
