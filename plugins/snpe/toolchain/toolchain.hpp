@@ -16,11 +16,33 @@ namespace snpe_plugin {
 
 namespace sdk = optima::sdk;
 
+/// What a route needs whose tools take a float model and quantize it themselves: codes of the model's values, and data for values that have
+/// none. quantized_of() (quantized.hpp) makes it; who calls build() hands it on in Target::quantized, whatever the route.
+struct Quantized {
+  struct Codes {
+    std::string value;            ///< by name, in the float model
+    bool constant = false;
+    int32_t dtype = OPTIMA_U8;    ///< OPTIMA_U8, I8, U16, I16, I4, U4, I32
+    int32_t axis = -1;            ///< with several scales; -1 = one
+    std::vector<float> scales;
+    std::vector<int32_t> zero_points;  ///< as many as scales
+  };
+  std::vector<Codes> codes;       ///< sorted by name
+  bool in_graph = false;          ///< the model itself holds codes: it was quantized by the host or before
+  uint32_t samples = 0;           ///< representative data; 0 = none, or some input of this model cannot be had from it
+  /// Dense bytes of an input of the model in one sample. Throws as Calibration::read(). One thread at a time.
+  std::function<std::string(uint32_t sample, uint32_t input)> read;
+  /// Writes `folder`/model.onnx like the one that build() gets, but in floats: constants are those that their codes stand for, pairs of
+  /// QuantizeLinear and DequantizeLinear are gone but where codes cross the border. Names are kept. Empty where in_graph is false.
+  std::function<void(const std::string& folder)> write_float;
+};
+
 /// What files are made for.
 struct Target {
   std::string kind;               ///< "HEXAGON", "ADRENO", "SNPE_CPU"
   std::vector<const Soc*> socs;   ///< of HEXAGON, in the user's order, at least one; checks and emulated runs are for the first
   std::string precision = "fp16"; ///< what float operators are computed in: "fp16", or "fp32" where the kind can
+  const Quantized* quantized = nullptr;  ///< outlives the call; null: no codes and no data
 };
 
 /// What bounds every call of a tool, and who may end it. The call's own copies live for the call.
