@@ -10,8 +10,6 @@ namespace {
 
 [[noreturn]] void corrupt(const std::string& what) { throw sdk::Error(OPTIMA_CORRUPT, what); }
 
-uint64_t rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
-
 /// Takes words from a text; CORRUPT where it does not go on as it should.
 class Reader {
  public:
@@ -80,41 +78,11 @@ void verify_file(const sdk::Artifact& artifact, const std::string& suffix, uint6
   if (blob->size != size) corrupt("file '" + name + "' has " + std::to_string(blob->size) + " bytes, wanted " + std::to_string(size));
   if (!blob->data && blob->fd < 0) return;  // asked before the bytes are there
   const sdk::Elements<uint8_t> bytes(*blob);
-  Checksum c;
-  c.add(bytes.data(), bytes.size());
-  if (c.value() != sum) corrupt("file '" + name + "' is damaged: its sum is " + hex(c.value()) + ", wanted " + hex(sum));
+  const uint64_t found = sdk::checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).value();
+  if (found != sum) corrupt("file '" + name + "' is damaged: its sum is " + hex(found) + ", wanted " + hex(sum));
 }
 
 }  // namespace
-
-void Checksum::block(const uint8_t* p) {
-  for (int k = 0; k < 4; ++k) {
-    uint64_t w;
-    std::memcpy(&w, p + 8 * k, 8);
-    lanes_[k] = rotate(lanes_[k] ^ w, 29) * 0x9e3779b97f4a7c15u + 0x52dce729u;
-  }
-}
-
-void Checksum::add(const void* data, size_t size) {
-  const auto* p = static_cast<const uint8_t*>(data);
-  for (; size > 0 && size_ % 32 != 0; --size) {
-    rest_[size_++ % 32] = *p++;
-    if (size_ % 32 == 0) block(rest_);
-  }
-  for (; size >= 32; size -= 32, p += 32, size_ += 32) block(p);
-  for (; size > 0; --size) rest_[size_++ % 32] = *p++;
-}
-
-uint64_t Checksum::value() const {
-  Checksum last = *this;
-  if (size_ % 32 != 0) {
-    std::memset(last.rest_ + size_ % 32, 0, 32 - size_ % 32);
-    last.block(last.rest_);
-  }
-  uint64_t h = size_;
-  for (uint64_t lane : last.lanes_) h = (rotate(h ^ lane, 31) ^ lane >> 32) * 0xc2b2ae3d27d4eb4fu;
-  return h ^ h >> 29;
-}
 
 std::string Meta::write() const {
   std::string all = "openvino.meta 2\n";

@@ -2,8 +2,6 @@
 // plugins/openvino: OpenVINO's CPU and GPU devices through the seam. Nothing of OpenVINO's C++ crosses it.
 #include "optima/plugin/plugin.hpp"
 
-#include <fstream>
-
 #include "artifact.hpp"
 #include "blob.hpp"
 #include "engine.hpp"
@@ -18,18 +16,6 @@ Port port_of(const sdk::Value& v) {
   Port p{std::string(v.name()), v.dtype(), v.ranked(), v.shape(), {}};
   for (uint32_t k = 0; k < p.dims.size(); ++k) p.symbols.emplace_back(v.symbol(k));
   return p;
-}
-
-uint64_t sum_of_file(const std::string& path, uint64_t& size) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> buffer(1 << 20);
-  Checksum c;
-  size = 0;
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), file.gcount() > 0) {
-    c.add(buffer.data(), static_cast<size_t>(file.gcount()));
-    size += static_cast<uint64_t>(file.gcount());
-  }
-  return c.value();
 }
 
 /// Without optima.memory/1: the CPU's buffers are host memory, and no GPU was there to try others on. Without optima.cost/1:
@@ -57,16 +43,15 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, 
     Record record{here.openvino, here.device, here.chip, std::string(request.options().string("openvino.precision", "f32"))};
     const std::string blob = sink.path(request.stem() + ".blob");
     make_blob(engine_, host_, graph, {engine_.device_name(request.device()), record.precision, std::string(request.options().string("openvino.cache_dir", ""))}, blob, progress);
-    record.blob_sum = sum_of_file(blob, record.blob_size);
+    const sdk::Checksum sum = sdk::checksum_of_file(blob);
+    record.blob_size = sum.size(), record.blob_sum = sum.value();
 
     Meta meta;
     for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k)));
     for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k)));
     const std::string text = meta.write();
     sink.file(request.stem() + ".meta", text);
-    Checksum c;
-    c.add(text.data(), text.size());
-    record.meta_size = text.size(), record.meta_sum = c.value();
+    record.meta_size = text.size(), record.meta_sum = sdk::checksum_of(text).value();
     sink.format(kFormat);
     sink.compat(record.write(), "OpenVINO " + here.openvino + " for " + (here.chip.empty() ? here.device : here.chip));
   }

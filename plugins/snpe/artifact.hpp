@@ -36,7 +36,7 @@ struct Meta {
   std::vector<Context> contexts;
   std::vector<Port> inputs, outputs;
 
-  std::string write() const;
+  std::string write() const;  ///< UNSUPPORTED where a name is not UTF-8
   static Meta read(std::string_view text);  ///< throws CORRUPT, naming what is wrong
 };
 
@@ -52,8 +52,15 @@ struct Record {
   static Record read(std::string_view text);  ///< throws CORRUPT
 };
 
-/// Throws RECOMPILE, WRONG_DEVICE (another kind, no context for this device's SoC) or CORRUPT; bytes that are there are summed up and a DLC's
-/// and context's beginnings looked at.
+/// A record's line for the file at `path` (IO when it cannot be read), or for bytes at hand.
+Record::File record_file(std::string name, const std::string& path);
+Record::File record_bytes(std::string name, std::string_view bytes);
+
+/// Throws RECOMPILE, WRONG_DEVICE (another kind, no context for this device's SoC, which is its attribute `soc`) or CORRUPT; bytes that are
+/// there are summed up and a DLC's and context's beginnings looked at.
 Record verify(const sdk::Artifact& artifact, const sdk::Device& device);
+
+/// The meta file of an artifact whose bytes verify() accepted; all files that it names are files of the record. Throws CORRUPT.
+Meta read_meta(const sdk::Artifact& artifact, const Record& record);
 
 }  // namespace snpe_plugin

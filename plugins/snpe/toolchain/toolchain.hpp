@@ -100,7 +100,9 @@ struct Port;
 
 /// What a session is opened on: files of an artifact, as paths.
 struct Loadable {
+  std::string kind;            ///< "HEXAGON", "ADRENO", "SNPE_CPU"
   std::string dlc;             ///< the first; routes that run DLCs
+  std::vector<std::string> dlcs;  ///< all of them in run order
   std::string context, wrapper;  ///< of the SoC that is run; may be empty
   const Soc* soc = nullptr;    ///< null: no Hexagon
   const std::vector<Port>* inputs = nullptr;
