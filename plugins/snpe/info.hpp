@@ -20,6 +20,8 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"snpe.root", "path", "init", "", "folder of a SNPE or QAIRT SDK; empty = SNPE_ROOT, then QAIRT_SDK_ROOT", true},
     {"snpe.wheels", "path", "init", "", "Python environment that holds onnxruntime and onnxruntime-qnn; empty = OPTIMA_QUALCOMM, then where scripts/setup puts it", true},
     {"snpe.run_soc", "string", "load", "", "chip to run for; empty = the device's, else the first that the artifact has", false},
+    {"snpe.run_time_limit", "int", "load", "900", "seconds that loading and each run may take; 0 = no limit", false, "", 0, 86400},
+    {"snpe.run_memory_limit", "int", "load", "0", "MiB of address space that a process which runs it may have; 0 = no limit", false, "", 0, 1048576},
     {"snpe.fallback", "bool", "load", "false", "SDK: let the CPU run it where the device is not there", false},
 };
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request.hpp"
+
+namespace snpe_plugin {
+namespace {
+
+uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()); }
+
+std::string show(sdk::Span<const int64_t> dims) {
+  std::string s = "[";
+  for (size_t k = 0; k < dims.size(); ++k) (s += k ? ", " : "") += std::to_string(dims[k]);
+  return s + "]";
+}
+
+void require_fits(const sdk::Tensor& t, const Port& port) {
+  const std::string what = "tensor '" + port.name + "'";
+  const sdk::Span<const int64_t> wanted(port.dims.data(), port.dims.size());
+  if (t.dtype() != port.dtype) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " is " + sdk::dtype_name(t.dtype()) + ", wanted " + sdk::dtype_name(port.dtype));
+  if (t.shape().size() != wanted.size() || !std::equal(wanted.begin(), wanted.end(), t.shape().begin()))
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has shape " + show(t.shape()) + ", wanted " + show(wanted));
+  if (!t.dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " is strided, wanted a dense one");
+  const uint64_t bytes = (static_cast<uint64_t>(t.elements()) * optima_dtype_bits(port.dtype) + 7) / 8;
+  if (t.size() < bytes) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has " + std::to_string(t.size()) + " bytes, wanted " + std::to_string(bytes));
+  if (bytes > 0 && !t.data<void>()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has no memory");
+}
+
+void require_fit(const Meta& meta, const sdk::Tensors& in, const sdk::OutTensors& out) {
+  if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
+  for (size_t k = 0; k < in.size(); ++k) require_fits(in[k], meta.inputs[k]);
+  for (size_t k = 0; k < out.size(); ++k) {
+    const Port& port = meta.outputs[k];
+    if (out[k].wants_alloc()) out[k].alloc({port.dims.data(), port.dims.size()});
+    require_fits(out[k], port);
+  }
+}
+
+}  // namespace
+
+Request::~Request() { making_.give_back(std::move(making_.session)); }
+
+void Request::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* control) {
+  require_fit(making_.meta, in, out);
+  if (control) control->check();
+  const uint64_t began = now_ns();
+  try {
+    making_.session->run(in, out, control);
+  } catch (const sdk::Error& e) {
+    making_.failed(e.text);
+    throw;
+  }
+  if (timed_) take_events(began);
+}
+
+void Request::take_events(uint64_t began_ns) {
+  const uint64_t ended_ns = now_ns();
+  std::vector<Session::Event> told = making_.session->events();
+  if (told.empty()) told.push_back({making_.what, 0, ended_ns - began_ns});
+  for (Session::Event& e : told) events_.push_back({std::move(e.name), began_ns + e.start_ns, e.duration_ns});
+}
+
+void Request::profile(bool on) {
+  making_.session->profile(on);
+  timed_ = on;
+}
+
+void Request::read_profile(const sdk::EventSink& add) {
+  const std::vector<Session::Event> told = std::exchange(events_, {});
+  for (const Session::Event& e : told) add(e.name, e.start_ns, e.duration_ns);
+}
+
+}  // namespace snpe_plugin
