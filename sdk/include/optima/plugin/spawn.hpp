@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // optima/plugin/spawn.hpp: runs a vendor's tool: own environment, own process group, bounded, cancellable, its output as lines.
-// Linux. Plugins start programs through this and never fork. Not included by plugin.hpp.
+// Linux. Plugins start programs through this (talk.hpp: programs that stay) and never fork. Not included by plugin.hpp.
 #pragma once
 
 #include <fcntl.h>
@@ -77,28 +77,37 @@ inline std::string find_program(const std::string& name, const std::vector<std::
 
 namespace detail {
 
-/// A pipe's two ends, closed with it.
-class Pipe {
+/// A descriptor, closed with it.
+class Fd {
  public:
-  Pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) throw Error(OPTIMA_IO, std::string("no pipe: ") + std::strerror(errno));
-    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    other.close();
+    return *this;
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    shut(0);
-    shut(1);
-  }
-  int reader() const { return ends_[0]; }
-  int writer() const { return ends_[1]; }
-  void shut(int end) {
-    if (ends_[end] >= 0) ::close(ends_[end]);
-    ends_[end] = -1;
+  ~Fd() { close(); }
+  int get() const { return fd_; }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
   }
 
  private:
-  int ends_[2] = {-1, -1};
+  int fd_;
+};
+
+/// A pipe whose reader does not wait.
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(OPTIMA_IO, std::string("no pipe: ") + std::strerror(errno));
+    reader = Fd(ends[0]);
+    writer = Fd(ends[1]);
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  }
+  Fd reader, writer;
 };
 
 /// Cuts what a pipe brings into lines.
@@ -143,63 +152,48 @@ class Lines {
   std::string pending_;
 };
 
-/// One running program, from start to end.
-class Child {
+/// A running program in a process group of its own, from start to reaping.
+class Process {
  public:
-  explicit Child(const Command& command) : command_(command), out_lines_(command, false, nullptr), err_lines_(command, true, &ended_.last_error) {
+  using Clock = std::chrono::steady_clock;
+  /// A descriptor of ours and its number in the program.
+  struct File {
+    int ours, theirs;
+  };
+
+  Process() = default;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() { end(); }
+
+  /// Of `command`: program, arguments, environment, folder and memory_limit. The program has the given files and no others, and /dev/null as 0.
+  void start(const Command& command, const std::vector<File>& files) {
     const std::string program = find_program(command.program, command.environment);
     if (program.empty()) throw Error(OPTIMA_DEPENDENCY, "program '" + command.program + "' was not found");
-    start(program);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (pid_ > 0) end_group();  // a callback threw
-  }
-
-  Ended wait() {
-    const auto begin = std::chrono::steady_clock::now();
-    bool out_open = true, err_open = true;
-    while (!has_exited()) {
-      wait_for_output(out_open, err_open);
-      if (out_open) out_open = out_lines_.drain(out_.reader());
-      if (err_open) err_open = err_lines_.drain(err_.reader());
-      const auto now = std::chrono::steady_clock::now();
-      if (command_.cancelled && command_.cancelled()) stop(Ended::How::Cancelled, now);
-      if (command_.time_limit.count() > 0 && now - begin > command_.time_limit) stop(Ended::How::TimedOut, now);
-    }
-    if (out_open) out_lines_.drain(out_.reader());
-    if (err_open) err_lines_.drain(err_.reader());
-    out_lines_.finish();
-    err_lines_.finish();
-    const int status = end_group();
-    if (!stopped_) ended_.how = status == kLost ? Ended::How::Lost : WIFEXITED(status) ? Ended::How::Exited : Ended::How::Signalled;
-    ended_.code = status == kLost ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
-    return ended_;
-  }
-
- private:
-  static constexpr int kLost = -1;
-
-  void start(const std::string& program) {
     std::vector<std::string> words;
     // There is no spawn attribute for limits: the shell sets its own and becomes the program.
-    if (command_.memory_limit > 0)
-      words = {"/bin/sh", "-c", "ulimit -v " + std::to_string(command_.memory_limit / 1024) + " && exec \"$0\" \"$@\""};
+    if (command.memory_limit > 0)
+      words = {"/bin/sh", "-c", "ulimit -v " + std::to_string(command.memory_limit / 1024) + " && exec \"$0\" \"$@\""};
     words.push_back(program);
-    words.insert(words.end(), command_.arguments.begin(), command_.arguments.end());
-    std::vector<std::string> environment = command_.environment;
+    words.insert(words.end(), command.arguments.begin(), command.arguments.end());
+    std::vector<std::string> environment = command.environment;
 
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    if (!command_.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&actions, command_.folder.c_str());
+    if (!command.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
     ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, out_.writer(), 1);
-    ::posix_spawn_file_actions_adddup2(&actions, err_.writer(), 2);
+    // By way of high numbers: one of ours may have the number that another gets.
+    int highest = 2;
+    std::vector<int> high;
+    for (const File& f : files) {
+      highest = std::max(highest, f.theirs);
+      high.push_back(::fcntl(f.ours, F_DUPFD_CLOEXEC, 64));
+      ::posix_spawn_file_actions_adddup2(&actions, high.back() < 0 ? f.ours : high.back(), f.theirs);
+    }
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);  // files others opened without CLOEXEC
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, highest + 1);  // files others opened without CLOEXEC
 #endif
     sigset_t none, usual;
     sigemptyset(&none);
@@ -211,35 +205,27 @@ class Child {
     const int failed = ::posix_spawn(&pid_, words[0].c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
+    for (const int fd : high)
+      if (fd >= 0) ::close(fd);
     if (failed) {
       pid_ = 0;
       throw Error(OPTIMA_TOOL_FAILED, "program '" + program + "' cannot be started: " + std::strerror(failed));
     }
-    out_.shut(1);
-    err_.shut(1);
   }
 
-  static std::vector<char*> pointers(std::vector<std::string>& words) {
-    std::vector<char*> all;
-    for (std::string& w : words) all.push_back(w.data());
-    all.push_back(nullptr);
-    return all;
-  }
+  bool started() const { return pid_ > 0; }
+  bool stopping() const { return stopped_; }
 
-  /// Looks without reaping, so that the group's number stays ours until end_group().
+  /// Looks without reaping, so that the group's number stays ours until end().
   bool has_exited() const {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0) return info.si_pid == pid_;
     return errno == ECHILD;
   }
 
-  void wait_for_output(bool out_open, bool err_open) const {
-    pollfd fds[2] = {{out_open ? out_.reader() : -1, POLLIN, 0}, {err_open ? err_.reader() : -1, POLLIN, 0}};
-    ::poll(fds, 2, 20);
-  }
-
-  /// First asks, a second later insists.
-  void stop(Ended::How why, std::chrono::steady_clock::time_point now) {
+  /// To be called again until it has exited: first asks, a second later insists. The first reason stays.
+  void stop(Ended::How why) {
+    const Clock::time_point now = Clock::now();
     if (!stopped_) {
       stopped_ = true;
       ended_.how = why;
@@ -250,23 +236,73 @@ class Child {
     }
   }
 
-  /// Ends whatever the program left running in its group, and takes its status; kLost when somebody else took it.
-  int end_group() {
+  /// Ends whatever the program left running in its group and itself, and tells how it ended, without last words.
+  Ended end() {
+    if (pid_ <= 0) return ended_;
     ::kill(-pid_, SIGKILL);
     int status = 0;
     pid_t ended;
     while ((ended = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {}
     pid_ = 0;
-    return ended < 0 ? kLost : status;
+    const bool lost = ended < 0;  // somebody else took it
+    if (!stopped_) ended_.how = lost ? Ended::How::Lost : WIFEXITED(status) ? Ended::How::Exited : Ended::How::Signalled;
+    ended_.code = lost ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+    return ended_;
+  }
+
+ private:
+  static std::vector<char*> pointers(std::vector<std::string>& words) {
+    std::vector<char*> all;
+    for (std::string& w : words) all.push_back(w.data());
+    all.push_back(nullptr);
+    return all;
+  }
+
+  Ended ended_;
+  pid_t pid_ = 0;
+  bool stopped_ = false;
+  Clock::time_point stopped_at_{};
+};
+
+/// A program whose output is read until it ends.
+class Child {
+ public:
+  explicit Child(const Command& command) : command_(command), out_lines_(command, false, nullptr), err_lines_(command, true, &last_error_) {
+    process_.start(command, {{out_.writer.get(), 1}, {err_.writer.get(), 2}});
+    out_.writer.close();
+    err_.writer.close();
+  }
+
+  Ended wait() {
+    const auto begin = Process::Clock::now();
+    bool out_open = true, err_open = true;
+    while (!process_.has_exited()) {
+      wait_for_output(out_open, err_open);
+      if (out_open) out_open = out_lines_.drain(out_.reader.get());
+      if (err_open) err_open = err_lines_.drain(err_.reader.get());
+      if (command_.cancelled && command_.cancelled()) process_.stop(Ended::How::Cancelled);
+      if (command_.time_limit.count() > 0 && Process::Clock::now() - begin > command_.time_limit) process_.stop(Ended::How::TimedOut);
+    }
+    if (out_open) out_lines_.drain(out_.reader.get());
+    if (err_open) err_lines_.drain(err_.reader.get());
+    out_lines_.finish();
+    err_lines_.finish();
+    Ended ended = process_.end();
+    ended.last_error = last_error_;
+    return ended;
+  }
+
+ private:
+  void wait_for_output(bool out_open, bool err_open) const {
+    pollfd fds[2] = {{out_open ? out_.reader.get() : -1, POLLIN, 0}, {err_open ? err_.reader.get() : -1, POLLIN, 0}};
+    ::poll(fds, 2, 20);
   }
 
   const Command& command_;
-  Ended ended_;
+  std::string last_error_;
   Pipe out_, err_;
   Lines out_lines_, err_lines_;
-  pid_t pid_ = 0;
-  bool stopped_ = false;
-  std::chrono::steady_clock::time_point stopped_at_{};
+  Process process_;  // last: ended before the pipes are gone, also when a callback threw
 };
 
 }  // namespace detail
