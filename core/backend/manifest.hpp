@@ -45,6 +45,7 @@ struct Limits {  // 0 = none
 struct DeviceKind {
   std::string kind, device_class;  ///< "X64", "cpu"
   bool is_virtual = false;         ///< any index may be compiled for
+  bool quantizes_all = false;      ///< of nodes quantized for it every float tensor is to be codes
 };
 
 struct OpsetRange {

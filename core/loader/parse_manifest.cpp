@@ -128,6 +128,9 @@ Status read_devices(const Object& root, Manifest& m) {
     OPTIMA_RETURN_IF_ERROR(one_of(d, "class", kind.device_class, {"cpu", "gpu", "npu", "tpu", "dsp", "other"}));
     OPTIMA_ASSIGN(const std::vector<std::string> flags, strings_or_none(d, "flags"));
     kind.is_virtual = std::find(flags.begin(), flags.end(), "virtual") != flags.end();
+    OPTIMA_ASSIGN(const std::string quantizes, d.string_or("quantizes", "products"));
+    OPTIMA_RETURN_IF_ERROR(one_of(d, "quantizes", quantizes, {"products", "all"}));
+    kind.quantizes_all = quantizes == "all";
     m.devices.push_back(std::move(kind));
   }
   return {};

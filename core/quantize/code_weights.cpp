@@ -49,7 +49,7 @@ class Coder {
   }
 
   WeightCodes round(const Encoding& form, bool given) const {
-    const bool second_order = options_.second_order && precision() == Precision::W4 && form.dtype == OPTIMA_I4 && !given && may_round_second_order(p_);
+    const bool second_order = options_.second_order && has_small_weights(precision()) && form.dtype == OPTIMA_I4 && !given && may_round_second_order(p_);
     std::vector<double> gram = second_order && uses_.consumers[p_.weights].size() == 1 ? seen_.gram(input_, p_.inputs) : std::vector<double>();
     if (!gram.empty()) return round_second_order(p_, weights_, form, std::move(gram));
     return {form, round_to_nearest(p_, weights_, form)};

@@ -17,6 +17,11 @@ class Inserter {
       : graph_(graph), g_(graph.main()), sites_(sites), coding_(coding), options_(options), edit_(graph), codes_(graph, edit_, out_), dynamic_(graph, edit_, out_),
         codes_of_(g_.values.size(), OPTIMA_NONE), is_output_(g_.values.size()) {
     for (uint32_t v : g_.outputs) is_output_[v] = 1;
+    only_codes_.resize(g_.values.size());
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n)
+      if (sites.filled[n])
+        for (uint32_t v : g_.nodes[n].outputs)
+          if (v != OPTIMA_NONE) only_codes_[v] = sites.coded[v];
     for (const Product& p : sites.products) product_.emplace(p.node, &p);
   }
 
@@ -42,23 +47,30 @@ class Inserter {
   void write(uint32_t n, image::Node& node) {
     const auto weights = coding_.weights.find(n);
     const auto bias = coding_.float_biases.find(n);
+    read_only_codes(node);
     if (weights != coding_.weights.end() && sites_.precision[n] == Precision::Dynamic) {
       dynamic_.write(std::move(node), *product_.at(n), weights->second, bias == coding_.float_biases.end() ? nullptr : &bias->second);
     } else {
-      if (sites_.quantized[n]) read_codes(node);
+      if (sites_.quantized[n]) read_codes(n, node);
       if (weights != coding_.weights.end()) read_weights(n, node, weights->second);
       if (bias != coding_.float_biases.end()) put_bias(node, edit_.floats(bias_name(n, node), {static_cast<int64_t>(bias->second.size())}, bias->second));
-      write_outputs(node);
+      write_outputs(n, node);
     }
   }
 
-  void read_codes(image::Node& node) {
+  // Nobody sees the floats that a filled node makes, wherever he computes.
+  void read_only_codes(image::Node& node) {
+    for (uint32_t& v : node.inputs)
+      if (v != OPTIMA_NONE && v < only_codes_.size() && only_codes_[v]) v = codes_.dequantize(codes_of_[v], name(v), name(sites_.owner(v)), encoding(v));
+  }
+
+  void read_codes(uint32_t n, image::Node& node) {
     const Kind kind = kind_of(graph_, node);
     const uint32_t out = node.outputs[0];
     for (size_t i : data_inputs(graph_, node)) {
       const uint32_t v = node.inputs[i];
       const bool constant = g_.values[v].constant != OPTIMA_NONE;
-      const bool beside = kind == Kind::Concat || (options_.all && kind == Kind::Elementwise);
+      const bool beside = kind == Kind::Concat || (sites_.filled[n] && kind == Kind::Elementwise);
       if (constant && beside) node.inputs[i] = constant_codes(v, kind == Kind::Concat ? out : v);
       if (!constant && coded(v)) node.inputs[i] = codes_.dequantize(codes_of_[v], name(v), name(sites_.owner(v)), encoding(v));
     }
@@ -92,10 +104,10 @@ class Inserter {
   }
 
   // An output of the model that is to be a code keeps its name behind a DequantizeLinear.
-  void write_outputs(image::Node& node) {
+  void write_outputs(uint32_t n, image::Node& node) {
     std::vector<uint32_t> through;
     for (uint32_t& v : node.outputs) {
-      if (!options_.all || !coded(v) || !is_output_[v]) continue;
+      if (!sites_.filled[n] || !coded(v) || !is_output_[v]) continue;
       through.push_back(v);
       v = edit_.value(cat(name(v), "/f32"), OPTIMA_F32, g_.values[v].dims);
     }
@@ -133,6 +145,7 @@ class Inserter {
   DynamicNodes dynamic_;
   std::vector<uint32_t> codes_of_;   // by value
   std::vector<uint8_t> is_output_;   // by value
+  std::vector<uint8_t> only_codes_;  // by value: made by a filled node
   std::map<uint32_t, const Product*> product_;  // by node
 };
 

@@ -34,7 +34,7 @@ class TapList {
 
 void tap_product(const Product& p, Precision precision, bool transformer, const QuantizeOptions& options, TapList& taps) {
   const bool smooth = options.smooth && transformer && !p.windowed && p.groups == 1;
-  const bool gram = precision == Precision::W4 && options.second_order && may_round_second_order(p) && p.inputs <= kMostGram;
+  const bool gram = has_small_weights(precision) && options.second_order && may_round_second_order(p) && p.inputs <= kMostGram;
   if (p.input_axis < 0 || !(options.correct_bias || smooth || gram)) return;
   Tap& tap = taps.of(p.input);
   if (tap.channel_axis >= 0 && tap.channel_axis != p.input_axis) return;  // two readers see channels along different axes: the first has them

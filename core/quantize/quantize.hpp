@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct QuantizeOptions {
   Scheme scheme = Scheme::Shared;
   RangeChoice range;
   bool correct_bias = true, second_order = true /* of 4-bit weights */, smooth = true /* of products */;
-  bool all = false;                               ///< every hole filled: devices whose note says `quantizes: all`
+  bool all = false;                               ///< every hole filled, of all nodes
+  std::set<uint32_t> fill;                        ///< ids of nodes whose holes are filled: those on devices whose note says `quantizes: all`
   Encodings given;                                ///< wins over what is observed, by name
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 // Operators that hold no arithmetic on floats worth an encoding, even where everything is to have one.
 bool never_coded(const image::Node& node) {
-  constexpr const char* kNever[] = {"QuantizeLinear", "DequantizeLinear", "Shape", "Size", "Cast", "CastLike", "Constant", "ConstantOfShape", "DynamicQuantizeLinear"};
+  constexpr const char* kNever[] = {"QuantizeLinear", "DequantizeLinear", "Shape", "Size", "CastLike", "Constant", "ConstantOfShape", "DynamicQuantizeLinear"};
   return std::any_of(std::begin(kNever), std::end(kNever), [&](const char* op) { return node.op_type == op; });
 }
 
@@ -26,6 +26,7 @@ class Finder {
     for (const LeftFloat& left : options.given.left_float) left_by_given_.insert(left.node);
     s_.transformer = !options.all && is_transformer(graph, uses);
     s_.quantized.resize(g_.nodes.size());
+    s_.filled.resize(g_.nodes.size());
     for (std::vector<uint8_t>* by_value : {&s_.inside, &s_.coded, &s_.wide}) by_value->resize(g_.values.size());
     s_.root.resize(g_.values.size());
     std::iota(s_.root.begin(), s_.root.end(), 0u);
@@ -34,7 +35,7 @@ class Finder {
 
   Sites run() {
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) look_at(n);
-    while (!options_.all && demote()) {
+    while (demote()) {
     }
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_argument(n);
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_inside(n);
@@ -68,7 +69,8 @@ class Finder {
     if (holds && (is_static(precision) || is_weights_only(precision))) why_[n] = cat(node.op_type, ": its bodies are computed in float");
     if (holds || already_[n]) return;
     const Kind what = kind(n);
-    if (what == Kind::None && !(options_.all && fills_hole(node))) return;
+    const bool fill = fills(node) && has_hole(node);
+    if (what == Kind::None && !fill) return;
     if (precision == Precision::Dynamic && what == Kind::Product && product_of(graph_, n)) why_[n] = why_not_dynamic(graph_, node);
     if (!is_static(precision)) {
       if (is_weights_only(precision)) return;
@@ -76,9 +78,10 @@ class Finder {
       why_[n] = why != options_.precision_why.end() ? why->second : left_by_given_.contains(node.name) ? "left float by the encodings given" : "";
       return;
     }
-    if (!is_float(node.outputs[0])) return;
-    why_[n] = why_not(n, what);
+    if (!fill && !is_float(node.outputs[0])) return;
+    why_[n] = why_not(n, what, fill);
     s_.quantized[n] = why_[n].empty();
+    s_.filled[n] = fill && s_.quantized[n];
     if (what != Kind::Product && what != Kind::Elementwise && what != Kind::Concat && what != Kind::Average) why_[n].clear();
   }
 
@@ -92,20 +95,23 @@ class Finder {
            std::any_of(node.outputs.begin(), node.outputs.end(), read_by);
   }
 
-  bool fills_hole(const image::Node& node) const {
-    return !never_coded(node) && !node.inputs.empty() && node.inputs[0] != OPTIMA_NONE && !node.outputs.empty() && node.outputs[0] != OPTIMA_NONE &&
-           g_.values[node.inputs[0]].dtype == OPTIMA_F32 && g_.values[node.outputs[0]].dtype == OPTIMA_F32;
+  bool fills(const image::Node& node) const { return options_.all || options_.fill.contains(node.id); }
+
+  // Some tensor that it reads could be codes.
+  bool has_hole(const image::Node& node) const {
+    const auto is_data = [&](uint32_t v) { return v != OPTIMA_NONE && g_.values[v].dtype == OPTIMA_F32 && !is_constant(v); };
+    return !never_coded(node) && !node.outputs.empty() && node.outputs[0] != OPTIMA_NONE && std::any_of(node.inputs.begin(), node.inputs.end(), is_data);
   }
 
   // Empty when the node can compute on codes by what it is.
-  std::string why_not(uint32_t n, Kind what) const {
+  std::string why_not(uint32_t n, Kind what, bool fill) const {
     const image::Node& node = g_.nodes[n];
     for (size_t i : data_inputs(graph_, node))
       if (g_.values[node.inputs[i]].dtype != OPTIMA_F32) return cat("reads ", short_dtype_name(g_.values[node.inputs[i]].dtype), ", wanted f32");
     if (what != Kind::Product) return "";
     if (is_constant(node.inputs[0])) return "its left side is a constant";
     if (constant_input(graph_, node, 1) != OPTIMA_NONE && !product_of(graph_, n)) return "its weights are of no known form";
-    if (s_.transformer && (node.inputs.size() < 2 || node.inputs[1] == OPTIMA_NONE || !is_constant(node.inputs[1]))) return "a product of two activations in a transformer";
+    if (s_.transformer && !fill && (node.inputs.size() < 2 || node.inputs[1] == OPTIMA_NONE || !is_constant(node.inputs[1]))) return "a product of two activations in a transformer";
     return "";
   }
 
@@ -114,7 +120,7 @@ class Finder {
     bool any = false;
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) {
       const Kind what = kind(n);
-      if (!s_.quantized[n] || what == Kind::Product) continue;
+      if (!s_.quantized[n] || what == Kind::Product || s_.filled[n]) continue;
       std::string why = !codes_come(n) ? "what it reads is computed in float" : !codes_wanted(n) ? "whoever reads it computes in float" : "";
       if (why.empty()) continue;
       s_.quantized[n] = 0;
@@ -131,7 +137,7 @@ class Finder {
       if (from == Uses::kNone) continue;  // a constant or an input of the model
       if (!s_.quantized[from]) return false;
       // Sums behind a transformer's products feed what computes in float.
-      if (s_.transformer && (g_.nodes[from].op_type == "MatMul" || g_.nodes[from].op_type == "Gemm")) return false;
+      if (s_.transformer && !s_.filled[from] && (g_.nodes[from].op_type == "MatMul" || g_.nodes[from].op_type == "Gemm")) return false;
       some = true;
     }
     return some;
@@ -179,6 +185,7 @@ class Finder {
     const bool computes = kind(n) == Kind::Product || kind(n) == Kind::Elementwise || kind(n) == Kind::Activation;
     if (!computes) return;
     const bool starts = argument_[v] == v;
+    if (std::any_of(uses_.consumers[v].begin(), uses_.consumers[v].end(), [&](uint32_t r) { return s_.filled[r] != s_.filled[n]; })) return;  // another device
     if (goes_on(v) && (!starts || uses_.consumers[v].size() == 1)) s_.inside[v] = 1;
     if (uses_.consumers[v].size() != 1 || !s_.quantized[uses_.consumers[v][0]]) return;
     const uint32_t r = uses_.consumers[v][0];
@@ -205,19 +212,30 @@ class Finder {
       const uint32_t v = g_.nodes[n].inputs[i];
       if (!is_constant(v) && !s_.inside[v]) s_.coded[v] = 1;
     }
-    if (!options_.all) return;
+    if (!s_.filled[n]) return;
     for (uint32_t v : g_.nodes[n].outputs)
       if (v != OPTIMA_NONE && g_.values[v].dtype == OPTIMA_F32 && !s_.inside[v] && (is_output_[v] || !uses_.consumers[v].empty())) s_.coded[v] = 1;
   }
 
   void join_moved(uint32_t n) {
     const image::Node& node = g_.nodes[n];
-    if (s_.quantized[n] && s_.precision[n] == Precision::A16W8)
+    if (s_.quantized[n] && is_wide(s_.precision[n]))
       for (size_t i : data_inputs(graph_, node)) s_.wide[s_.owner(node.inputs[i])] = 1;
-    if (!s_.quantized[n] || kind(n) != Kind::Mover || is_constant(node.inputs[0])) return;
-    const uint32_t root = s_.owner(node.inputs[0]);
-    for (uint32_t v : node.outputs)
-      if (v != OPTIMA_NONE) s_.root[v] = root;  // the graph's order: nothing has it for a root yet
+    if (s_.quantized[n] && kind(n) == Kind::Mover && !is_constant(node.inputs[0])) {
+      const uint32_t root = s_.owner(node.inputs[0]);
+      for (uint32_t v : node.outputs)
+        if (v != OPTIMA_NONE) s_.root[v] = root;  // the graph's order: nothing has it for a root yet
+    }
+    if (s_.filled[n] && is_wide(s_.precision[n])) widen_ends(node);
+  }
+
+  // Codes of 16 bits that nobody reads as codes: their maker decides.
+  void widen_ends(const image::Node& node) {
+    for (uint32_t v : node.outputs) {
+      if (v == OPTIMA_NONE || !s_.coded[v]) continue;
+      const std::vector<uint32_t>& readers = uses_.consumers[v];
+      if (std::none_of(readers.begin(), readers.end(), [&](uint32_t r) { return s_.quantized[r] && reads_data(r, v); })) s_.wide[s_.owner(v)] = 1;
+    }
   }
 
   void find_products() {
@@ -242,7 +260,9 @@ class Finder {
 
 }  // namespace
 
-bool is_static(Precision precision) { return precision == Precision::Int8 || precision == Precision::A16W8; }
+bool is_static(Precision precision) { return precision == Precision::Int8 || is_wide(precision); }
+bool is_wide(Precision precision) { return precision == Precision::A16W8 || precision == Precision::A16W4; }
+bool has_small_weights(Precision precision) { return precision == Precision::W4 || precision == Precision::A16W4; }
 bool is_weights_only(Precision precision) { return precision == Precision::W8 || precision == Precision::W4 || precision == Precision::Dynamic; }
 
 uint32_t Sites::owner(uint32_t value) const {

@@ -41,6 +41,7 @@ class Smoother {
     std::map<uint32_t, Site> by_value;
     for (const Product& p : sites_.products) {
       const image::Node& node = g_.nodes[p.node];
+      if (sites_.filled[p.node]) continue;  // a Mul or a division before it would be codes, too
       const bool codes_come_in = sites_.quantized[p.node] || sites_.precision[p.node] == Precision::Dynamic;
       if (!codes_come_in || (node.op_type != "MatMul" && node.op_type != "Gemm") || p.input_axis < 0 || uses_.consumers[p.weights].size() != 1) continue;
       Site& site = by_value.try_emplace(p.input, Site{p.input, {}}).first->second;

@@ -57,7 +57,7 @@ Result<Encoding> weight_form(const std::string& name, const Product& p, Precisio
     return form;
   }
   const bool blocks = precision == Precision::W4 && p.inner_axis >= 0 && p.dims[static_cast<size_t>(p.inner_axis)] >= kBlock;
-  form.dtype = blocks ? OPTIMA_I4 : OPTIMA_I8;
+  form.dtype = blocks || precision == Precision::A16W4 ? OPTIMA_I4 : OPTIMA_I8;
   form.axis = blocks ? p.inner_axis : p.axis;
   form.block = blocks ? kBlock : 0;
   return form;

@@ -29,8 +29,8 @@ struct ScaleIndex {
   int64_t axis_size_ = 0, behind_ = 1, block_ = 0, blocks_ = 0, count_ = 1;
 };
 
-/// Which form the weights take, without scales: given, I4 in blocks of 32 along what is summed (W4, where that is 32 or more), else I8 per
-/// output channel. InvalidInput when the given one does not fit the weights.
+/// Which form the weights take, without scales: given, I4 in blocks of 32 along what is summed (W4, where that is 32 or more), I4 per output
+/// channel (A16W4), else I8 per output channel. InvalidInput when the given one does not fit the weights.
 Result<Encoding> weight_form(const std::string& name, const Product& product, Precision precision, const Encodings& given);
 
 /// Scales: the largest magnitude is the largest code. An index whose weights are all 0 gets the step of the largest weight there is.

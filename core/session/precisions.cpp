@@ -70,6 +70,20 @@ std::map<uint32_t, ChosenPrecision> choose_precisions(const Graph& graph, const 
   return out;
 }
 
+std::set<uint32_t> nodes_to_fill(const std::map<uint32_t, ChosenPrecision>& chosen, const Plan& plan,
+                                 const std::function<const Manifest*(const std::string&)>& note_of) {
+  std::vector<bool> wants_all;
+  for (const PlanDevice& device : plan.devices) {
+    const Manifest* note = is_host(device) ? nullptr : note_of(device.plugin);
+    const DeviceKind* kind = note ? note->find_kind(device.target.kind) : nullptr;
+    wants_all.push_back(kind && kind->quantizes_all);
+  }
+  std::set<uint32_t> out;
+  for (const PlacedNode& node : plan.nodes)
+    if (const auto wanted = chosen.find(node.node_id); wanted != chosen.end() && needs_data(wanted->second.precision) && wants_all[node.device]) out.insert(node.node_id);
+  return out;
+}
+
 std::vector<std::string> idle_options(const std::vector<PrecisionOption>& options, const Plan& plan) {
   std::vector<std::string> out;
   for (const PrecisionOption& option : options) {

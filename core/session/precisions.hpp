@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/allocation/allocation.hpp"
+#include "core/backend/manifest.hpp"
 #include "core/graph/graph.hpp"
 #include "core/plan/plan.hpp"
 #include "core/quantize/precision.hpp"
@@ -35,6 +38,11 @@ struct ChosenPrecision {
 /// device, which comes before --precision of all and the allocation's `*`. `plan`: where nodes are in float, null when no option names a device.
 std::map<uint32_t, ChosenPrecision> choose_precisions(const Graph& graph, const Resolved& wishes, const std::vector<PrecisionOption>& options,
                                                       const Plan* plan);
+
+/// Ids of the nodes wanted in static codes (int8, a16w8, a16w4, auto) that `plan` has on a device whose kind's note says `quantizes: all`. `note_of`: by
+/// the plugin's id, null where there is none.
+std::set<uint32_t> nodes_to_fill(const std::map<uint32_t, ChosenPrecision>& chosen, const Plan& plan,
+                                 const std::function<const Manifest*(const std::string&)>& note_of);
 
 /// A sentence for each option whose device has no node in the plan.
 std::vector<std::string> idle_options(const std::vector<PrecisionOption>& options, const Plan& plan);

@@ -44,6 +44,7 @@ class Story {
     if (!any) return Encodings();
     if (!changes_anything()) return as_it_is();
     OPTIMA_RETURN_IF_ERROR(check_data());
+    OPTIMA_RETURN_IF_ERROR(find_fill());
     OPTIMA_RETURN_IF_ERROR(set_options());
     OPTIMA_RETURN_IF_ERROR(observe());
     OPTIMA_RETURN_IF_ERROR(settings_.bound ? quantize_bounded() : quantize());
@@ -133,6 +134,30 @@ class Story {
         if (placed.node_id == node.id) return no_data(wanted, in_float_->devices[placed.device].name);
     }
     return {};
+  }
+
+  // Devices that want codes everywhere can be told only once it is known what is on them.
+  Status find_fill() {
+    if (!settings_.on_devices && !by_device_) return {};
+    const std::vector<Backend*> compilers = registry_.compilers();
+    const auto wants_all = [](const DeviceKind& kind) { return kind.quantizes_all; };
+    const auto some = [&](const Backend* b) { return std::any_of(b->manifest().devices.begin(), b->manifest().devices.end(), wants_all); };
+    if (std::none_of(compilers.begin(), compilers.end(), some)) return {};
+    OPTIMA_RETURN_IF_ERROR(plan_in_float());
+    options_.fill = nodes_to_fill(chosen_, *in_float_, [&](const std::string& plugin) {
+      const Backend* found = registry_.compiler(plugin);
+      return found ? &found->manifest() : nullptr;
+    });
+    say_fill();
+    return {};
+  }
+
+  void say_fill() {
+    std::map<std::string, size_t> count;
+    for (const PlacedNode& node : in_float_->nodes)
+      if (options_.fill.count(node.node_id)) ++count[in_float_->devices[node.device].name];
+    for (const auto& [device, nodes] : count)
+      notes_.push_back(cat(nodes, nodes == 1 ? " node on " : " nodes on ", device, " with codes everywhere, as the note of its plugin wants it"));
   }
 
   // ---- encodings
@@ -247,7 +272,7 @@ class Story {
   // Every node rather on the device that it was given a precision for.
   std::map<uint32_t, Wish> wishes_by_device() const {
     std::map<uint32_t, Wish> out;
-    if (!by_device_) return out;
+    if (!by_device_ && options_.fill.empty()) return out;
     for (const PlacedNode& node : in_float_->nodes) {
       if (is_host(in_float_->devices[node.device])) continue;
       Wish wish;

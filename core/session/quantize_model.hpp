@@ -41,6 +41,7 @@ struct QuantizeSettings {
 /// asks for another precision than float, and where the model is quantized already and no data is given. Gives the encodings, empty then.
 ///
 /// - Where an option names a device, the model is planned in float first, and every node rather stays where that plan has it.
+/// - Of nodes on a device whose kind's note says `quantizes: all` every float tensor becomes codes. Which nodes those are the plan in float says.
 /// - A unit in precision auto that its device refuses becomes float there, and its nodes say why.
 /// - With a bound, as many units stay float as it takes: quantize_within().
 ///

@@ -15,7 +15,7 @@ void declare_data(Arguments& arguments) {
 
 void declare_quantization(Arguments& arguments) {
   arguments
-      .list("precision", "[DEV=]P", "what nodes are computed in, of one device or all: f32, f16, bf16, int8, a16w8, w8, w4, dynamic or auto; repeats")
+      .list("precision", "[DEV=]P", "what nodes are computed in, of one device or all: f32, f16, bf16, int8, a16w8, a16w4, w8, w4, dynamic or auto; repeats")
       .option("encodings", "FILE", "encodings that win over what is observed: ours, AIMET's or a tpu_mlir table")
       .option("scheme", "S", "codes of activations: shared (default), asymmetric or symmetric")
       .option("range", "R", "how ranges are chosen: mse (default), minmax, ema, percentile[=P] or entropy")

@@ -30,7 +30,8 @@ Json plugin_json(const PluginFile& f) {
   if (m.compiler) j["roles"].push_back("compiler");
   if (m.runtime) j["roles"].push_back("runtime");
   j["devices"] = Json::array();
-  for (const DeviceKind& k : m.devices) j["devices"].push_back({{"kind", k.kind}, {"class", k.device_class}, {"virtual", k.is_virtual}});
+  for (const DeviceKind& k : m.devices)
+    j["devices"].push_back({{"kind", k.kind}, {"class", k.device_class}, {"virtual", k.is_virtual}, {"quantizes", k.quantizes_all ? "all" : "products"}});
   j["operators"] = m.operators.size();
   j["only_when_named"] = m.only_when_named;
   return j;

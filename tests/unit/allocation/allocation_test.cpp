@@ -312,7 +312,7 @@ TEST_CASE("a key that says no device leaves that to a less specific one, and lik
 TEST_CASE("what is wrong with an object of device and precision is said") {
   CHECK(parse_error(R"({"conv_1": {}})") == R"('alloc.json': 'conv_1': found an empty object, wanted "device", "precision" or both)");
   CHECK(parse_error(R"({"conv_1": {"precision": "int7"}})") ==
-        "'alloc.json': 'conv_1': found precision 'int7', wanted f32, f16, bf16, int8, a16w8, w8, w4, dynamic or auto");
+        "'alloc.json': 'conv_1': found precision 'int7', wanted f32, f16, bf16, int8, a16w8, a16w4, w8, w4, dynamic or auto");
   CHECK(parse_error(R"({"conv_1": {"precision": 8}})").find("precision") != std::string::npos);
   CHECK(parse_error(R"({"conv_1": {"presicion": "int8"}})") == "'alloc.json': 'conv_1': unknown member 'presicion' (nearest: 'precision')");
   CHECK(parse_error(R"({"conv_1": {"device": 3}})").find("found number, wanted a device") != std::string::npos);

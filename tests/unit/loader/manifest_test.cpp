@@ -9,7 +9,7 @@ using namespace optima::test;
 namespace {
 
 const char* const kGood = R"({"manifest": 1, "abi": [[0, 1]], "id": "acme", "vendor": "Acme", "version": "1.2", "build_id": "b7", "min_host_minor": 1,
- "sanitizer": "none", "roles": ["compiler"], "devices": [{"kind": "NPU9", "class": "npu", "flags": ["virtual"]}], "priority": 5,
+ "sanitizer": "none", "roles": ["compiler"], "devices": [{"kind": "NPU9", "class": "npu", "flags": ["virtual"], "quantizes": "all"}, {"kind": "CPU9"}], "priority": 5,
  "flags": ["only_when_named", "cancel_by_kill", "of_the_future"], "opsets": [{"domain": "", "min": 7, "max": 21}], "domains": ["com.acme"],
  "functions": [{"domain": "f", "name": "Gelu"}], "formats": ["acme.bin/2"], "future": {"a": 1},
  "limits": {"max_nodes": 9, "connected_only": true, "not_first": ["Softmax"]},
@@ -42,6 +42,7 @@ TEST_CASE("a manifest is read whole; unknown members and flags are ignored") {
   CHECK((m->compiler && !m->runtime && m->only_when_named && m->cancel_by_kill && !m->single_instance));
   REQUIRE(m->find_kind("NPU9"));
   CHECK(m->find_kind("NPU9")->is_virtual);
+  CHECK((m->find_kind("NPU9")->quantizes_all && !m->find_kind("CPU9")->quantizes_all));
   CHECK(m->find_kind("X64") == nullptr);
   CHECK(m->priority == 5);
   CHECK(m->opsets.at(0).max == 21);
@@ -69,6 +70,7 @@ TEST_CASE("a mistake in a manifest is named with its place") {
   CHECK(mistake(swapped("[\"compiler\"]", "[]")) == "note.roles: found none, wanted compiler, runtime or both");
   CHECK(mistake(swapped("[\"compiler\"]", "[\"cook\"]")) == "note.roles: found 'cook', wanted one of compiler runtime");
   CHECK(mistake(swapped("\"kind\": \"NPU9\"", "\"kind\": \"npu\"")) == "note.devices[0].kind: found 'npu', wanted upper-case letters, digits and _");
+  CHECK(mistake(swapped("\"quantizes\": \"all\"", "\"quantizes\": \"most\"")) == "note.devices[0].quantizes: found 'most', wanted one of products all");
   CHECK(mistake(swapped("\"since_version\": [1, 11]", "\"since_version\": [11, 1]")) ==
         "note.operators[0].since_version: found [11,1], wanted [low, high] within 1..2147483647");
   CHECK(mistake(swapped("[[1, 10], [1]]", "[[1, 64]]")) == "note.operators[0].inputs[0]: found 64, wanted dtype numbers 1..63");

@@ -141,6 +141,68 @@ TEST_CASE("all fills every hole, and outputs keep their names") {
   CHECK(quality(transformer(), q.graph, 40) > 15);
 }
 
+TEST_CASE("of nodes on a device that wants all, every hole is filled, and others keep to the rules") {
+  const Graph graph = transformer();
+  QuantizeOptions options;
+  options.smooth = false;
+  // The attention with its sum and norm; what comes behind is elsewhere.
+  for (const char* value : {"q", "k", "v", "kt", "a", "p", "o", "r", "n"})
+    for (const image::Node& node : graph.main().nodes)
+      if (graph.main().values[node.outputs[0]].name == value) options.fill.insert(node.id);
+  const Quantized q = quantized(graph, samples_of(40), options);
+  CHECK(coded_values(q.graph) == Names{"x", "q", "k", "v", "kt", "a", "p", "r", "n", "h"});
+  const image::Graph& main = q.graph.main();
+  for (const image::Node& node : main.nodes)
+    if (node.op_type != "QuantizeLinear")
+      for (uint32_t v : node.inputs) CHECK_MESSAGE(main.values[v].name != "n", node.name);  // the float reader of n sees codes, too
+  CHECK_FALSE(q.encodings.activations.contains("y"));
+  CHECK(quality(graph, q.graph, 40) > 15);
+}
+
+TEST_CASE("masks are filled, whole numbers and truths are not") {
+  const Graph graph = model("float[2,4] x, bool[2,4] m, int64[2] i", "float[2,4] y, int64[2] j",
+                            {tensor("w", {4, 4}, 1), tensor("low", {}, Numbers{-4}), "int64[2] one = {1, 1}"},
+                            "a = MatMul (x, w)\n b = Where (m, a, low)\n y = Softmax (b)\n j = Add (i, one)");
+  QuantizeOptions options;
+  options.all = true;
+  for (const char* value : {"x", "a", "b", "y"}) options.given.activations[value] = encoding_of_range(-4, 4, Scheme::Shared, 8);
+  const QuantizePlan plan = planned(graph, options);
+  Result<Quantized> q = quantize_graph(plan, Observations(plan.taps), options);
+  REQUIRE_MESSAGE(q.ok(), q.status().message());
+  CHECK(coded_values(q->graph) == Names{"x", "a", "b", "y/f32"});
+}
+
+TEST_CASE("a comparison on a device that wants all reads codes, as nobody sees the floats") {
+  const Graph graph = model("float[2,4] x", "bool[2,4] y", {tensor("w", {4, 4}, 1), tensor("zero", {}, Numbers{0})}, "a = MatMul (x, w)\n y = Greater (a, zero)");
+  QuantizeOptions options;
+  options.all = true;
+  const Quantized q = quantized(graph, samples_of(8), options);
+  CHECK(coded_values(q.graph) == Names{"x", "a"});
+  CHECK(q.graph.main().values[q.graph.main().nodes.back().inputs[0]].name == "a/dq");
+}
+
+TEST_CASE("where everything has sixteen bits the answers do, too") {
+  QuantizeOptions options;
+  options.all = true;
+  options.precision = Precision::A16W8;
+  const Quantized q = quantized(transformer(), samples_of(40), options);
+  for (const auto& [name, encoding] : q.encodings.activations) CHECK_MESSAGE(encoding.dtype == OPTIMA_U16, name);
+  CHECK(q.encodings.activations.contains("y"));
+  CHECK(quality(transformer(), q.graph, 40) > 30);
+}
+
+TEST_CASE("a16w4 has weights of four bits, a scale for each output, and biases of 32") {
+  const Graph graph = model("float[2,64] x", "float[2,3] y", {tensor("w", {3, 64}, 1), tensor("b", {3}, 2)}, "y = Gemm <transB = 1> (x, w, b)");
+  QuantizeOptions options;
+  options.precision = Precision::A16W4;
+  const Quantized q = quantized(graph, samples_of(128), options);
+  const Encoding& w = q.encodings.weights.at("w");
+  CHECK((w.dtype == OPTIMA_I4 && w.axis == 0 && w.block == 0 && w.scale.size() == 3));
+  CHECK(q.encodings.weights.at("b").dtype == OPTIMA_I32);
+  CHECK(q.encodings.activations.at("x").dtype == OPTIMA_U16);
+  CHECK(quality(graph, q.graph, 128) > 12);
+}
+
 TEST_CASE("bodies stay float, and a sentence says so") {
   const Graph graph = model("bool c, float[2,4] x", "float[2,3] y", {tensor("w", {4, 3}, 1)},
                             "g = MatMul (x, w)\n y = If (c) <then_branch = t () => (float[2,3] a) { a = Neg (g) }, else_branch = e () => (float[2,3] b) { b = MatMul (x, w) }>");

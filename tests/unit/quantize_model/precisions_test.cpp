@@ -62,6 +62,21 @@ TEST_CASE("the allocation's names come before --precision, its star after it") {
   CHECK(net.chosen({}, net.wishes("a", {Precision::W8, "'*'", Wish::kEveryRank})) == "w8('*') f32 f32 ");
 }
 
+TEST_CASE("nodes are filled where their device's note wants it and codes are wanted of them") {
+  Net net;
+  const auto note_of = [&](const std::string& plugin) -> const Manifest* { return plugin == "npu" ? &net.npu.manifest_ : plugin == "cpu" ? &net.cpu.manifest_ : nullptr; };
+  const auto filled = [&](const std::vector<std::string>& words, const Resolved& wishes = {}) {
+    return nodes_to_fill(choose_precisions(net.graph, wishes, *parse_precisions(words), &net.plan), net.plan, note_of);
+  };
+  CHECK(filled({"int8"}).empty());
+  net.npu.manifest_.devices[0].quantizes_all = true;
+  CHECK(filled({"int8"}) == std::set<uint32_t>{net.id_of("a"), net.id_of("c")});
+  CHECK(filled({"NPU:0=a16w4"}) == std::set<uint32_t>{net.id_of("a"), net.id_of("c")});
+  CHECK(filled({"CPU:0=int8"}).empty());
+  CHECK(filled({"w8"}).empty());
+  CHECK(filled({"auto"}, net.wishes("a", {Precision::F32, "'a'"})) == std::set<uint32_t>{net.id_of("c")});
+}
+
 TEST_CASE("an option of a device without nodes is said to have no effect") {
   Net net;
   const auto idle = idle_options(*parse_precisions({"NPU:0=int8", "TPU:0=w4", "f16"}), net.plan);

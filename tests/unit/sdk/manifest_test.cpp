@@ -31,7 +31,7 @@ constexpr sdk::Op relu() {
   op.kinds = "X64 ARM64";
   return op;
 }
-constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"ARM64", "cpu", true}, {"NPU", "npu"}};
+constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"ARM64", "cpu", true}, {"NPU", "npu", false, true}};
 constexpr sdk::Op kOps[] = {conv(), relu()};
 constexpr sdk::OptionSpec kOptions[] = {{"full.level", "int", "compile", "2", "how hard to try", true, "", 0, 3},
                                         {"full.mode", "enum", "load", "fast", "speed or memory", false, "fast small"},
@@ -87,7 +87,7 @@ image::Contents conv_model(std::vector<int64_t> x, std::vector<int64_t> w, bool 
 TEST_CASE("every feature of a plugin's table is in its manifest, and the manifest fits the schema") {
   const std::string manifest = sdk::ManifestWriter().write(full(), true, false);
   for (const char* part : {"\"roles\": [\"compiler\"]", "\"vendor\": \"Ac\\\\me\"", "{\"kind\": \"X64\", \"class\": \"cpu\", \"flags\": [\"virtual\"]}",
-                           "{\"kind\": \"NPU\", \"class\": \"npu\"}", "\"flags\": [\"single_instance\", \"cancel_by_kill\"]", "\"priority\": -5",
+                           "{\"kind\": \"NPU\", \"class\": \"npu\", \"quantizes\": \"all\"}", "\"flags\": [\"single_instance\", \"cancel_by_kill\"]", "\"priority\": -5",
                            "\"inputs\": [[1, 10]]", "\"rank\": [4, 4], \"ranks\": [[4, 4], [4, 4], [1, 1]]", "\"const_inputs\": 6",
                            "\"note\": \"says \\\"hello\\\"\\u000a\"", "\"kinds\": [\"X64\", \"ARM64\"]", "\"flags\": [\"batch_only\", \"needs_layout\", \"stateful\"]",
                            "\"limits\": {\"max_nodes\": 10, \"connected_only\": true, \"not_first\": [\"Relu\", \"Conv\"]}",

@@ -48,6 +48,7 @@ struct DeviceKind {
   std::string_view kind;                ///< "X64"
   std::string_view device_class = "other";  ///< cpu gpu npu tpu dsp other
   bool is_virtual = false;              ///< any index may be compiled for, present or not
+  bool quantizes_all = false;           ///< of quantized nodes every tensor is to be codes, so that none computes in float
 };
 
 /// One option users may set as `--option name=value`.

@@ -64,7 +64,8 @@ class ManifestWriter {
   static std::string range(int32_t min, int32_t max) { return "[" + std::to_string(min) + ", " + std::to_string(max) + "]"; }
 
   static std::string device(const DeviceKind& d) {
-    return "{\"kind\": " + quoted(d.kind) + ", \"class\": " + quoted(d.device_class) + (d.is_virtual ? ", \"flags\": [\"virtual\"]}" : "}");
+    return "{\"kind\": " + quoted(d.kind) + ", \"class\": " + quoted(d.device_class) + (d.is_virtual ? ", \"flags\": [\"virtual\"]" : "") +
+           (d.quantizes_all ? ", \"quantizes\": \"all\"}" : "}");
   }
   static std::string opset(const OpsetRange& o) {
     return "{\"domain\": " + quoted(o.domain) + ", \"min\": " + std::to_string(o.min) + ", \"max\": " + std::to_string(o.max) + "}";
