@@ -24,6 +24,7 @@ struct Quantized {
     bool constant = false;
     int32_t dtype = OPTIMA_U8;    ///< OPTIMA_U8, I8, U16, I16, I4, U4, I32
     int32_t axis = -1;            ///< with several scales; -1 = one
+    int64_t block = 0;            ///< elements along the axis that share a scale; 0 = one scale per index
     std::vector<float> scales;
     std::vector<int32_t> zero_points;  ///< as many as scales
   };
@@ -73,10 +74,15 @@ struct Built {
   std::vector<std::string> dlcs;  ///< one per graph that the tools made of the model, in run order; usually one
   struct Context {
     const Soc* soc;
-    std::string file;     ///< the Hexagon context binary
+    std::string file;     ///< the Hexagon context binary; of the SDK route a DLC that holds one
     std::string wrapper;  ///< what the route needs beside it to run it (an ONNX file with EPContext nodes); empty = nothing
   };
   std::vector<Context> contexts;  ///< one per SoC of HEXAGON, in their order; empty for other kinds
+  /// Tensors at the border that the files call or lay out otherwise than the model does (Port::file_name, Port::layout); usually none.
+  struct Border {
+    std::string name, file_name, layout;
+  };
+  std::vector<Border> borders;
 };
 
 /// A model that is loaded and can be run. One call at a time.
