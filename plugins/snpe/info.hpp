@@ -22,6 +22,8 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"snpe.run_soc", "string", "load", "", "chip to run for; empty = the device's, else the first that the artifact has", false},
     {"snpe.run_time_limit", "int", "load", "900", "seconds that loading and each run may take; 0 = no limit", false, "", 0, 86400},
     {"snpe.run_memory_limit", "int", "load", "0", "MiB of address space that a process which runs it may have; 0 = no limit", false, "", 0, 1048576},
+    {"snpe.performance", "enum", "load", "high_performance", "SDK: what the processor's clocks are set for", false,
+     "balanced high_performance power_saver system_settings sustained_high_performance burst low_power_saver high_power_saver low_balanced extreme_power_saver"},
     {"snpe.fallback", "bool", "load", "false", "SDK: let the CPU run it where the device is not there", false},
 };
 

@@ -62,6 +62,7 @@ class Loaded : public sdk::Program {
     if (!what_.dlcs.empty()) what_.dlc = what_.dlcs[0];
     if (context) what_.context = files_.path(context->file), what_.wrapper = files_.path(context->wrapper), what_.soc = find_soc(context->soc);
     what_.inputs = &meta_.inputs, what_.outputs = &meta_.outputs;
+    what_.performance = options.string("snpe.performance", what_.performance);
     what_.fallback = options.boolean("snpe.fallback", false);
     bounds_.time_limit = std::chrono::seconds(options.integer("snpe.run_time_limit", 900));
     bounds_.memory_limit = static_cast<uint64_t>(options.integer("snpe.run_memory_limit", 0)) << 20;

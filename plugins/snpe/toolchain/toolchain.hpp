@@ -113,6 +113,7 @@ struct Loadable {
   const Soc* soc = nullptr;    ///< null: no Hexagon
   const std::vector<Port>* inputs = nullptr;
   const std::vector<Port>* outputs = nullptr;
+  std::string performance = "high_performance";  ///< SDK route: as snpe-net-run's --perf_profile
   bool fallback = false;       ///< SDK route: the CPU may take it where the device is not there
 };
 
