@@ -50,8 +50,9 @@ class Planner : public LowerContext {
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
   Layout layout(uint32_t value) const override {
-    const auto at = late_.find(value);
-    return at != late_.end() ? layout(at->second->nodes[0].input(0)) : layout_of(value).value_or(Layout::Plain);
+    if (const auto at = late_.find(value); at != late_.end()) return layout(at->second->nodes[0].input(0));
+    const Layout at = found(value).value_or(Layout::Plain);
+    return at == Layout::Narrow ? Layout::Plain : at;
   }
 
   int64_t pixel(uint32_t value) const override {
@@ -66,7 +67,7 @@ class Planner : public LowerContext {
       make_late(value, layout);
       return read(value, layout);
     }
-    if (const bool is_made = layout_of(value).has_value(); !is_made && graph_.is_known(value)) return read_constant(value, layout);
+    if (!found(value) && graph_.is_known(value)) return read_constant(value, layout);
     return convert(value, layout);
   }
 
@@ -141,8 +142,9 @@ class Planner : public LowerContext {
   };
   using Key = std::pair<uint32_t, Layout>;
 
-  std::optional<Layout> layout_of(uint32_t value) const {
-    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last})
+  /// Where it lies already.
+  std::optional<Layout> found(uint32_t value) const {
+    for (const Layout l : {Layout::Plain, Layout::Blocked, Layout::Last, Layout::Narrow})
       if (made_.count({value, l})) return l;
     return std::nullopt;
   }
@@ -240,6 +242,18 @@ class Planner : public LowerContext {
     return made_[{value, layout}] = packed(value, p, nullptr);
   }
 
+  /// Every passage begins or ends Plain.
+  Operand convert(uint32_t value, Layout layout) {
+    const auto from = found(value);
+    if (!from) fail("is read before it is made", value);
+    if (*from != Layout::Plain && layout != Layout::Plain) read(value, Layout::Plain);
+    switch (layout == Layout::Plain ? *from : layout) {
+      case Layout::Narrow: return convert_half(value, layout);
+      case Layout::Last: return convert_last(value, layout);
+      default: return convert_blocked(value, layout);
+    }
+  }
+
   /// From Last to Plain or back: bytes of 8-bit codes may change their sign.
   Operand convert_last(uint32_t value, Layout layout) {
     const Operand source = read(value, layout == Layout::Plain ? Layout::Last : Layout::Plain);
@@ -266,9 +280,7 @@ class Planner : public LowerContext {
   /// Between f32 and the graph's 16-bit floats.
   Operand convert_half(uint32_t value, Layout layout) {
     const bool narrow = layout == Layout::Narrow;
-    const auto source = made_.find({value, Layout::Narrow});
-    if (!narrow && source == made_.end()) fail("is read before it is made", value);
-    const Operand from = narrow ? read(value, Layout::Plain) : source->second;
+    const Operand from = read(value, narrow ? Layout::Plain : Layout::Narrow);
     Operand to = fresh(value, layout);
     made_[{value, layout}] = to;
     to.written = true;
@@ -284,26 +296,19 @@ class Planner : public LowerContext {
     return made_[{value, layout}];
   }
 
-  Operand convert(uint32_t value, Layout layout) {
-    const bool only_narrow = made_.count({value, Layout::Narrow}) && !made_.count({value, this->layout(value)});
-    if (layout == Layout::Narrow || (layout == Layout::Plain && only_narrow)) return convert_half(value, layout);
-    if (only_narrow) convert_half(value, Layout::Plain);
-    if (layout == Layout::Last || (layout == Layout::Plain && !made_.count({value, Layout::Blocked}) && made_.count({value, Layout::Last})))
-      return convert_last(value, layout);
-    if (layout == Layout::Blocked && made_.count({value, Layout::Last}) && !made_.count({value, Layout::Plain})) convert_last(value, Layout::Plain);
-    const Layout from = layout == Layout::Plain ? Layout::Blocked : Layout::Plain;
-    const auto source = made_.find({value, from});
-    if (source == made_.end()) fail("is read before it is made", value);
+  /// From Blocked to Plain or back.
+  Operand convert_blocked(uint32_t value, Layout layout) {
+    const Operand source = read(value, layout == Layout::Plain ? Layout::Blocked : Layout::Plain);
     const Dims dims = graph_.dims(value);
     const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), vl = target_.vector_width;
-    if (layout == Layout::Plain && pixels == 1 && (dims[0] == 1 || dims[1] % vl == 0)) return made_[{value, layout}] = source->second;
+    if (layout == Layout::Plain && pixels == 1 && (dims[0] == 1 || dims[1] % vl == 0)) return made_[{value, layout}] = source;
     Op op;
     if (layout == Layout::Plain) op.kernel = k::FromBlocked{.C = dims[1], .P = pixels};
     else op.kernel = k::ToBlocked{.C = dims[1], .P = pixels};
     Operand to = fresh(value, layout);
     made_[{value, layout}] = to;
     to.written = true;
-    op.args = {made_[{value, from}], to};
+    op.args = {source, to};
     op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + k::kStrip - 1) / k::kStrip);
     op.work = elements(dims, Layout::Blocked, target_) * 2;
     draft_.moved += elements(dims, Layout::Blocked, target_);
