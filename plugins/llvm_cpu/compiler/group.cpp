@@ -22,7 +22,6 @@ class Grouper {
         if (nodes_[i].has_input(k)) readers_[nodes_[i].input(k)].push_back(i);
     rows_.resize(nodes_.size());
     taken_.resize(nodes_.size());
-    known_.resize(nodes_.size());
   }
 
   std::vector<Group> run() {
@@ -30,7 +29,6 @@ class Grouper {
       if (const Refusal r = judge(nodes_[i])) throw sdk::Error(OPTIMA_UNSUPPORTED, text(r), nodes_[i].id());
       rows_[i] = find_lowering(nodes_[i]);
     }
-    drop_known();
     drop_unused();
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->lower_unit) unit(i);
@@ -52,7 +50,7 @@ class Grouper {
       const auto unit = units_.find(members.back());
       out.push_back({rows_[unit == units_.end() ? members.front() : unit->second.anchor], {}});
       if (unit == units_.end() && rows_[members.front()]->chains) out.back().nodes = absorbed(members);
-      for (const size_t i : members) out.back().nodes.push_back(nodes_[i]);
+      for (const NodeView& n : views(members)) out.back().nodes.push_back(n);
       if (unit != units_.end()) out.back().unit = unit->second.unit;
     }
     return out;
@@ -68,14 +66,11 @@ class Grouper {
     return at == readers_.end() ? none : at->second;
   }
 
-  /// What is known without a run, the planner has as a constant.
-  void drop_known() {
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      const bool makes_floats = nodes_[i].op() == "DequantizeLinear" || nodes_[i].op() == "Transpose";
-      if (!makes_floats || !nodes_[i].has_output(0) || !graph_.is_known(nodes_[i].output(0))) continue;
-      const std::vector<size_t>& all = readers(nodes_[i].output(0));
-      known_[i] = std::find(all.begin(), all.end(), kOutside) == all.end();
-    }
+  /// What is known without a run, the planner has as a constant, where it stays inside.
+  bool is_constant(const NodeView& n) {
+    if (!n.has_output(0) || !graph_.is_known(n.output(0))) return false;
+    const std::vector<size_t>& all = readers(n.output(0));
+    return std::find(all.begin(), all.end(), kOutside) == all.end();
   }
 
   void drop_unused() {
@@ -84,8 +79,14 @@ class Grouper {
       for (uint32_t k = 0; k < nodes_[i].output_count(); ++k)
         for (const size_t r : nodes_[i].has_output(k) ? readers(nodes_[i].output(k)) : std::vector<size_t>())
           used = used || r == kOutside || !taken_[r];
-      taken_[i] = !used || known_[i];
+      taken_[i] = !used || is_constant(nodes_[i]);
     }
+  }
+
+  std::vector<NodeView> views(const Members& members) const {
+    std::vector<NodeView> out;
+    for (const size_t i : members) out.push_back(nodes_[i]);
+    return out;
   }
 
   void add(const Members& members) {
@@ -101,12 +102,8 @@ class Grouper {
     if (all.size() > 2) return {};
     for (const size_t r : all)
       if (r == kOutside || taken_[r]) return {};
-    if (all.size() == 2) {  // a gate: the first one's result goes to the second one only
-      if (readers(nodes_[all[0]].output(0)) != std::vector<size_t>{all[1]}) return {};
-    } else if (all.size() == 1) {  // a single follower may begin no gate: its own reader is another step
-      return all;
-    }
-    return all;
+    const bool is_fork = all.size() == 2 && readers(nodes_[all[0]].output(0)) != std::vector<size_t>{all[1]};  // no gate, whose first goes to the second only
+    return is_fork ? Members() : all;
   }
 
   /// A unit that may end here.
@@ -115,31 +112,21 @@ class Grouper {
     Members members;  ///< the operator and what follows it
   };
 
-  UnitInput input_of(uint32_t value) {
-    UnitInput in{value, {}};
-    const auto maker = graph_.maker(value);
-    if (maker && maker->op() == "DequantizeLinear" && maker->domain().empty()) in.codes = codes_of(*maker);
-    return in;
-  }
-
   /// One step of a unit's tail, or nothing; what it takes is added to the members.
   std::optional<UnitStep> step(uint32_t current, Members& members) {
     const Members next = followers(current);
     if (next.empty() || !nodes_[next[0]].domain().empty()) return std::nullopt;
-    std::vector<NodeView> views;
-    for (const size_t i : next) views.push_back(nodes_[i]);
-    const NodeView& n = views[0];
+    const NodeView& n = nodes_[next[0]];
     UnitStep s;
-    if (is_gate(views, current)) {
-      s.act = *activation_of(n);
-      s.act.kind = s.act.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish;
+    if (const auto gate = gate_of(views(next), current)) {
+      s.act = *gate;
     } else if (next.size() != 1) {
       return std::nullopt;
     } else if (const auto act = activation_of(n); act && n.input(0) == current) {
       s.act = *act;
     } else if ((n.op() == "Add" || n.op() == "Mul") && n.input(0) != n.input(1) && n.out_dims(0) == graph_.dims(current)) {
       s.kind = n.op() == "Add" ? UnitStep::Add : UnitStep::Mul;
-      s.other = input_of(n.input(n.input(0) == current ? 1 : 0));
+      s.other = input_of(graph_, n.input(n.input(0) == current ? 1 : 0));
     } else {
       return std::nullopt;
     }
@@ -147,16 +134,16 @@ class Grouper {
     return s;
   }
 
-  /// The only reader of a value, when it is of this operator and not taken.
-  std::optional<size_t> sole(uint32_t value, std::string_view op) {
+  /// The only reader of a value, when it is QuantizeLinear or DequantizeLinear, as `is` says, with codes that are known, and not taken.
+  std::optional<size_t> sole(uint32_t value, bool (*is)(const NodeView&)) {
     const Members next = followers(value);
-    if (next.size() != 1 || nodes_[next[0]].op() != op || nodes_[next[0]].input(0) != value || !codes_of(nodes_[next[0]])) return std::nullopt;
+    if (next.size() != 1 || !is(nodes_[next[0]]) || nodes_[next[0]].input(0) != value || !codes_of(nodes_[next[0]])) return std::nullopt;
     return next[0];
   }
 
   /// Behind codes: goes on in floats where only a DequantizeLinear of the same steps reads them.
   bool reopen(Ending& e, uint32_t& current) {
-    const auto dq = sole(e.unit.out, "DequantizeLinear");
+    const auto dq = sole(e.unit.out, is_dequantize);
     const auto codes = dq ? codes_of(nodes_[*dq]) : std::nullopt;
     if (!codes || !codes->same_steps(*e.unit.output)) return false;
     e.members.push_back(*dq);
@@ -173,7 +160,7 @@ class Grouper {
     uint32_t current = nodes_[first].output(0);
     if (e.unit.output && !reopen(e, current)) return out;
     for (;;) {
-      if (const auto q = sole(current, "QuantizeLinear")) {
+      if (const auto q = sole(current, is_quantize)) {
         e.members.push_back(*q);
         e.unit.output = codes_of(nodes_[*q]), e.unit.out = nodes_[*q].output(0);
         out.push_back(e);
@@ -205,7 +192,7 @@ class Grouper {
     const NodeView& n = nodes_[first];
     Ending e{unit_around(n), {}};
     for (uint32_t k = 0; k < n.output_count(); ++k) {
-      const auto q = n.has_output(k) ? sole(n.output(k), "QuantizeLinear") : std::nullopt;
+      const auto q = n.has_output(k) ? sole(n.output(k), is_quantize) : std::nullopt;
       if (!q) return;
       e.members.push_back(*q);
       const Codes codes = *codes_of(nodes_[*q]);
@@ -220,15 +207,10 @@ class Grouper {
     if (e.unit.more_outputs.empty()) std::sort(e.members.begin(), e.members.end());
     const auto serve = [&](const UnitInput& in) {
       if (!in.codes || in.codes->value == in.value) return;  // an operator that reads codes by itself
-      const NodeView dq = *graph_.maker(in.value);
-      if (std::none_of(e.unit.nodes.begin(), e.unit.nodes.end(), [&](const NodeView& n) { return n.raw == dq.raw; })) e.unit.nodes.push_back(dq);
       for (const size_t m : e.members) served_.insert({in.value, m});
     };
-    e.unit.nodes.clear();
     for (const UnitInput& in : e.unit.inputs) serve(in);
     for (const UnitStep& s : e.unit.tail) serve(s.other);
-    for (const size_t m : e.members) e.unit.nodes.push_back(nodes_[m]);
-    std::sort(e.unit.nodes.begin(), e.unit.nodes.end(), [](const NodeView& a, const NodeView& b) { return a.raw < b.raw; });
     units_.emplace(e.members.back(), Found{first, std::move(e.unit)});
     add(e.members);
   }
@@ -236,9 +218,9 @@ class Grouper {
   /// Values that only units read, which read the codes behind them.
   void drop_served() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (taken_[i] || (nodes_[i].op() != "DequantizeLinear" && nodes_[i].op() != "Transpose") || !nodes_[i].has_output(0)) continue;
+      if (taken_[i] || !nodes_[i].has_output(0)) continue;
       const std::vector<size_t>& all = readers(nodes_[i].output(0));
-      taken_[i] = std::all_of(all.begin(), all.end(), [&](size_t r) { return r != kOutside && served_.count({nodes_[i].output(0), r}); });
+      taken_[i] = !all.empty() && std::all_of(all.begin(), all.end(), [&](size_t r) { return r != kOutside && served_.count({nodes_[i].output(0), r}); });
     }
   }
 
@@ -249,11 +231,8 @@ class Grouper {
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);
       const Members next = followers(current);
-      std::vector<NodeView> views;
-      for (const size_t i : next) views.push_back(nodes_[i]);
-      const size_t most = next.size();
-      const size_t took = tail.take(views, current);
-      if (took == 0 || took != most) break;
+      const size_t took = tail.take(views(next), current);
+      if (took == 0 || took != next.size()) break;
       members.insert(members.end(), next.begin(), next.end());
     }
     add(members);
@@ -261,7 +240,7 @@ class Grouper {
 
   /// A DequantizeLinear that whatever chain reads it can do by itself: it then reads the codes.
   static bool absorbable(const NodeView& n) {
-    if (n.op() != "DequantizeLinear" || !n.domain().empty()) return false;
+    if (!is_dequantize(n)) return false;
     const Lowering* row = find_lowering(n);
     const auto codes = row && row->chains ? codes_of(n) : std::nullopt;  // chains load no codes of 4 bits
     return codes && codes->block == 0;
@@ -283,20 +262,12 @@ class Grouper {
   }
   std::optional<NodeView> absorbs(const Members& members, size_t i, uint32_t k) {
     const NodeView& n = nodes_[i];
-    static const std::set<std::string_view> one{"QuantizeLinear", "DequantizeLinear", "BatchNormalization", "CastLike", "Dropout"};
-    const bool alone = one.count(n.op()) > 0;
-    if (!n.has_input(k) || (k > 0 && alone)) return std::nullopt;  // what follows is no operand of the elements
+    if (!rows_[i]->loads(n, k)) return std::nullopt;
     const auto maker = graph_.maker(n.input(k));
     if (!maker || !absorbable(*maker)) return std::nullopt;
     for (const size_t m : members)
       if (nodes_[m].raw == maker->raw) return std::nullopt;
-    return fits(graph_.dims(n.input(k)), nodes_[members.back()].out_dims(0)) ? maker : std::nullopt;
-  }
-  /// Broadcasts to.
-  static bool fits(const Dims& from, const Dims& to) {
-    for (size_t d = 1; d <= from.size(); ++d)
-      if (d > to.size() || (from[from.size() - d] != 1 && from[from.size() - d] != to[to.size() - d])) return false;
-    return true;
+    return broadcasts(graph_.dims(n.input(k)), nodes_[members.back()].out_dims(0)) ? maker : std::nullopt;
   }
 
   void sequence(size_t first) {
@@ -306,9 +277,7 @@ class Grouper {
       const Members next = followers(nodes_[members.back()].output(0));
       if (next.size() != 1) break;
       members.push_back(next[0]);
-      std::vector<NodeView> views;
-      for (const size_t i : members) views.push_back(nodes_[i]);
-      if (rows_[first]->takes_more(views, target_)) best = members;
+      if (rows_[first]->takes_more(views(members), target_)) best = members;
     }
     add(best);
   }
@@ -347,7 +316,7 @@ class Grouper {
   std::vector<NodeView> nodes_;
   std::map<uint32_t, std::vector<size_t>> readers_;
   std::vector<const Lowering*> rows_;
-  std::vector<bool> taken_, known_;
+  std::vector<bool> taken_;
   std::vector<Members> found_;
   std::map<size_t, Found> units_;                  // by the last of their members
   std::set<std::pair<uint32_t, size_t>> served_;   // a float value, and a node that reads its codes instead

@@ -85,6 +85,9 @@ struct Lowering {
   /// lower_late can make output 0 in whatever layout its first reader wants, at that time: a node on its own is not lowered before.
   bool (*is_late)(const NodeView&, const Target&) = nullptr;
   void (*lower_late)(const NodeView&, Layout, LowerContext&) = nullptr;
+  /// Of a chain: inputs that are no operands of the elements (scales, types), which `lower` reads by itself. Null: none.
+  bool (*reads_itself)(const NodeView&, uint32_t input) = nullptr;
+  bool loads(const NodeView& n, uint32_t input) const { return n.has_input(input) && !(reads_itself && reads_itself(n, input)); }
 };
 
 /// Rows of one family. Each lower/NAME.cpp defines `Family NAME_family()`; the build lists them.

@@ -52,6 +52,15 @@ std::string to_text(const Dims& dims) {
   return out + "]";
 }
 
+bool broadcasts(const Dims& from, const Dims& to) {
+  if (from.size() > to.size()) return false;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const int64_t have = from[from.size() - 1 - d];
+    if (have != 1 && have != to[to.size() - 1 - d]) return false;
+  }
+  return true;
+}
+
 Dims GraphView::dims(uint32_t v) const {
   Dims out;
   const optima_slice& slice = value(v).dims;
@@ -96,7 +105,7 @@ namespace {
 std::optional<Codes> known_codes(const GraphView& g, uint32_t v) {
   if (g.dtype(v) != OPTIMA_F32 || !g.is_static(v)) return std::nullopt;
   const auto node = g.maker(v);
-  if (!node || node->op() != "DequantizeLinear" || !node->domain().empty()) return std::nullopt;
+  if (!node || !is_dequantize(*node)) return std::nullopt;
   const auto bytes = g.bytes(node->input(0));
   const Dims dims = g.dims(v);
   if (!bytes || g.dims(node->input(0)) != dims || bytes->size() * 8 < static_cast<uint64_t>(count(dims)) * optima_dtype_bits(g.dtype(node->input(0)))) return std::nullopt;
@@ -111,7 +120,7 @@ std::optional<Codes> known_codes(const GraphView& g, uint32_t v) {
 /// The Transpose of known codes that makes a value, or nothing.
 std::optional<NodeView> known_transpose(const GraphView& g, uint32_t v) {
   const auto node = g.dtype(v) == OPTIMA_F32 && g.is_static(v) ? g.maker(v) : std::nullopt;
-  if (!node || node->op() != "Transpose" || !node->domain().empty() || !known_codes(g, node->input(0))) return std::nullopt;
+  if (!node || !is_transpose(*node) || !known_codes(g, node->input(0))) return std::nullopt;
   const Dims from = node->in_dims(0), to = g.dims(v);
   const std::vector<int64_t> perm = node->integers("perm");
   if (perm.size() != from.size() || to.size() != from.size()) return std::nullopt;

@@ -17,6 +17,8 @@ using Dims = std::vector<int64_t>;
 int64_t count(const Dims& dims);
 /// "[1,3,224,224]"
 std::string to_text(const Dims& dims);
+/// Every dim is that of `to` (aligned at the end) or 1.
+bool broadcasts(const Dims& from, const Dims& to);
 
 /// F16 or BF16.
 constexpr bool is_half(int32_t dtype) { return dtype == OPTIMA_F16 || dtype == OPTIMA_BF16; }

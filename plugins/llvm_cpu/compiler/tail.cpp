@@ -75,11 +75,15 @@ bool normalises_by_constants(const NodeView& n) {
 
 }  // namespace
 
-bool is_gate(std::span<const NodeView> next, uint32_t current) {
-  if (next.size() < 2 || next[1].op() != "Mul" || (next[0].op() != "Sigmoid" && next[0].op() != "HardSigmoid")) return false;
+std::optional<Activation> gate_of(std::span<const NodeView> next, uint32_t current) {
+  if (next.size() < 2 || next[1].op() != "Mul" || (next[0].op() != "Sigmoid" && next[0].op() != "HardSigmoid")) return std::nullopt;
   const uint32_t gate = next[0].output(0);
-  return next[1].input_count() == 2 && ((next[1].input(0) == current && next[1].input(1) == gate) ||
-                                        (next[1].input(1) == current && next[1].input(0) == gate));
+  const bool gates = next[1].input_count() == 2 && ((next[1].input(0) == current && next[1].input(1) == gate) ||
+                                                    (next[1].input(1) == current && next[1].input(0) == gate));
+  if (!gates) return std::nullopt;
+  Activation a = *activation_of(next[0]);
+  a.kind = a.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish;
+  return a;
 }
 
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
@@ -91,9 +95,8 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
     return 1;
   }
   if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here
-  if (act.kind == k::Act::None && is_gate(next, current)) {
-    const Activation a = *activation_of(n);
-    act = {a.kind == k::Act::Sigmoid ? k::Act::Silu : k::Act::HardSwish, a.lo, a.hi};
+  if (const auto gate = gate_of(next, current); gate && act.kind == k::Act::None) {
+    act = *gate;
     return 2;
   }
   if (const auto a = activation_of(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {

@@ -30,8 +30,8 @@ struct FusedTail {
 
 /// The activation that a node is by itself, on its input 0.
 std::optional<k::Activation> activation_of(const NodeView& node);
-/// v * sigmoid(v) or v * hard sigmoid(v) of `current`, written as these two nodes.
-bool is_gate(std::span<const NodeView> next, uint32_t current);
+/// v * sigmoid(v) or v * hard sigmoid(v) of `current`, written as the first two of these nodes.
+std::optional<k::Activation> gate_of(std::span<const NodeView> next, uint32_t current);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

@@ -32,7 +32,7 @@ std::optional<Codes> own_codes(const NodeView& n, uint32_t value, uint32_t at) {
 
 /// QLinearConv and QLinearMatMul as the float operator between DequantizeLinear and QuantizeLinear.
 Unit unit_of_codes(const NodeView& op) {
-  Unit u{op, {}, {}, own_codes(op, op.output(0), 6), op.output(0), {}, {op}};
+  Unit u{op, {}, {}, own_codes(op, op.output(0), 6), op.output(0)};
   const bool conv = op.op() == "QLinearConv";
   UnitInput x{op.input(0), own_codes(op, op.input(0), 1)}, w{op.input(3), own_codes(op, op.input(3), 4)};
   if (w.codes && w.codes->scale.size() > 1) w.codes->axis = conv ? 0 : static_cast<int>(op.in_dims(3).size()) - 1;
@@ -51,9 +51,13 @@ Unit unit_of_codes(const NodeView& op) {
 
 }  // namespace
 
+bool is_quantize(const NodeView& n) { return n.op() == "QuantizeLinear" && n.domain().empty(); }
+bool is_dequantize(const NodeView& n) { return n.op() == "DequantizeLinear" && n.domain().empty(); }
+bool is_transpose(const NodeView& n) { return n.op() == "Transpose" && n.domain().empty(); }
+
 std::optional<Codes> codes_of(const NodeView& n) {
-  const bool makes = n.op() == "QuantizeLinear";
-  if (!makes && n.op() != "DequantizeLinear") return std::nullopt;
+  const bool makes = is_quantize(n);
+  if (!makes && !is_dequantize(n)) return std::nullopt;
   const auto scale = n.has_input(1) ? n.graph.floats(n.input(1)) : std::nullopt;
   if (!scale || scale->empty()) return std::nullopt;
   for (const float s : *scale)
@@ -69,6 +73,13 @@ std::optional<Codes> codes_of(const NodeView& n) {
   if (c.block || scale->size() > 1) c.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
   return c;
 }
+
+std::optional<Codes> codes_behind(const GraphView& g, uint32_t value) {
+  const auto maker = g.maker(value);
+  return maker && is_dequantize(*maker) ? codes_of(*maker) : std::nullopt;
+}
+
+UnitInput input_of(const GraphView& g, uint32_t value) { return {value, value == OPTIMA_NONE ? std::nullopt : codes_behind(g, value)}; }
 
 std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims) {
   const auto axis = static_cast<size_t>(std::max(codes.axis, 0));
@@ -87,30 +98,22 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
 
 namespace {
 
-/// A constant matrix of codes on its way through DequantizeLinear and Transpose.
-bool is_transposed_matrix(const NodeView& n) {
-  if (n.op() != "Transpose" || !n.domain().empty() || n.in_dims(0).size() != 2 || n.integers("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return false;
-  const auto maker = n.graph.maker(n.input(0));
-  return maker && maker->op() == "DequantizeLinear" && maker->domain().empty() && n.graph.is_constant(maker->input(0));
+/// The codes of a constant matrix on its way through DequantizeLinear and Transpose to a value.
+std::optional<Codes> transposed_codes(const GraphView& g, uint32_t value) {
+  const auto n = value == OPTIMA_NONE ? std::nullopt : g.maker(value);
+  if (!n || !is_transpose(*n) || n->in_dims(0).size() != 2 || n->integers("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return std::nullopt;
+  auto codes = codes_behind(g, n->input(0));
+  return codes && g.is_constant(codes->value) ? codes : std::nullopt;
 }
 
 }  // namespace
 
 Unit unit_around(const NodeView& op) {
   if (op.op() == "QLinearConv" || op.op() == "QLinearMatMul") return unit_of_codes(op);
-  Unit u{op, {}, {}, {}, op.output(0), {}, {}};
-  for (uint32_t k = 0; k < op.input_count(); ++k) {
-    UnitInput in{op.input(k), {}};
-    if (in) {
-      if (const auto maker = op.graph.maker(in.value)) {
-        in.codes = maker->op() == "DequantizeLinear" && maker->domain().empty() ? codes_of(*maker) : std::nullopt;
-        if (k == 1 && op.op() == "MatMul" && is_transposed_matrix(*maker)) in.codes = codes_of(*op.graph.maker(maker->input(0))), in.transposed = in.codes.has_value();
-        if (in.codes) u.nodes.push_back(*maker);
-      }
-    }
-    u.inputs.push_back(in);
-  }
-  u.nodes.push_back(op);
+  Unit u{op, {}, {}, {}, op.output(0)};
+  for (uint32_t k = 0; k < op.input_count(); ++k) u.inputs.push_back(input_of(op.graph, op.input(k)));
+  if (op.op() != "MatMul") return u;
+  if (auto codes = transposed_codes(op.graph, op.input(1))) u.inputs[1].codes = std::move(codes), u.inputs[1].transposed = true;
   return u;
 }
 

@@ -25,9 +25,15 @@ struct Codes {
   bool is_scalar() const { return scale.size() == 1 && block == 0; }
   bool same_steps(const Codes& o) const { return dtype == o.dtype && scale == o.scale && zero == o.zero && axis == o.axis && block == o.block; }
 };
+bool is_quantize(const NodeView& node);
+bool is_dequantize(const NodeView& node);
+bool is_transpose(const NodeView& node);
+
 /// What a QuantizeLinear makes, or a DequantizeLinear reads; nothing unless scale and zero point are constants that are here, of f32, finite
 /// and above 0.
 std::optional<Codes> codes_of(const NodeView& node);
+/// Of the DequantizeLinear that makes a value, the same; nothing when something else makes it.
+std::optional<Codes> codes_behind(const GraphView& graph, uint32_t value);
 
 /// The reals that codes of a value of these dims stand for. Requires as many codes as elements, and scales that fit the dims.
 std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims);
@@ -39,6 +45,8 @@ struct UnitInput {
   bool transposed = false;       ///< the codes are a constant matrix whose Transpose the operator reads
   explicit operator bool() const { return value != OPTIMA_NONE; }
 };
+/// A value, or OPTIMA_NONE, with the codes behind it.
+UnitInput input_of(const GraphView& graph, uint32_t value);
 
 /// What happens to a result, in floats, before it is stored.
 struct UnitStep {
@@ -55,7 +63,6 @@ struct Unit {
   std::optional<Codes> output;    ///< none: floats
   uint32_t out = OPTIMA_NONE;     ///< the value that is stored, codes or floats
   std::vector<Codes> more_outputs{};  ///< of an operator with several results, from the second on; its `tail` is empty
-  std::vector<NodeView> nodes;    ///< all that it computes, ascending; a DequantizeLinear may be in several units
 };
 
 /// The unit around `op` as the graph has it without its tail and end: inputs with their codes; out is the operator's output. QLinearConv and

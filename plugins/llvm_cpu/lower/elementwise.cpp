@@ -431,7 +431,7 @@ Family elementwise_family() {
       row.op = r.op, row.since_min = r.since_min, row.since_max = 25;
       row.in = r.in, row.out = r.out;
       row.const_inputs = r.const_inputs, row.operands = r.operands, row.check = check_operands;
-      row.lower = lower_chain, row.chains = true;
+      row.lower = lower_chain, row.chains = true, row.reads_itself = reads_itself;
       if (r.op == "QuantizeLinear" || r.op == "DequantizeLinear") row.is_late = is_end, row.lower_late = lower_late;
       out.push_back(row);
     }

@@ -45,18 +45,20 @@ Chain::Chain(std::span<const NodeView> nodes, LowerContext& context)
 Layout Chain::choose() const {
   if (dims_.size() < 3 || dims_.size() > 5) return Layout::Plain;
   bool blocked = false, last = false, can_block = nodes_.back().out_dtype(0) == OPTIMA_F32, can_last = can_be_last(nodes_.back().output(0));
-  for (const NodeView& n : nodes_)
+  for (const NodeView& n : nodes_) {
+    const bool quantizes = is_quantize(n) || is_dequantize(n);
+    const Lowering& row = *find_lowering(n);
     for (uint32_t k = 0; k < n.input_count(); ++k) {
       const uint32_t v = n.input(k);
       if (v == OPTIMA_NONE || produced(v) || number(graph_, v)) continue;
-      const bool quantizes = n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear";
       if (quantizes) can_block = false;
       if (quantizes && !codes_of(n)) can_last = false;
-      if (k > 0 && (n.op() == "BatchNormalization" || quantizes)) continue;  // numbers that along() brings into the layout
+      if (!row.loads(n, k)) continue;  // numbers that along() brings into the layout
       can_block = can_block && this->can_block(v), can_last = can_last && can_be_last(v);
       blocked = blocked || (graph_.dims(v) == dims_ && context_.layout(v) == Layout::Blocked);
       last = last || (graph_.dims(v) == dims_ && context_.layout(v) == Layout::Last);
     }
+  }
   return last && can_last ? Layout::Last : blocked && can_block ? Layout::Blocked : Layout::Plain;
 }
 

@@ -27,13 +27,4 @@ Refusal wrong_shape(const NodeView& node, uint32_t input, const std::string& wan
   return {OPTIMA_REASON_OTHER, "input " + std::to_string(input), to_text(node.in_dims(input)), wanted};
 }
 
-bool broadcasts(const Dims& from, const Dims& to) {
-  if (from.size() > to.size()) return false;
-  for (size_t d = 0; d < from.size(); ++d) {
-    const int64_t have = from[from.size() - 1 - d];
-    if (have != 1 && have != to[to.size() - 1 - d]) return false;
-  }
-  return true;
-}
-
 }  // namespace optima::llvm_cpu

@@ -72,7 +72,5 @@ Refusal needs_constant(uint32_t input);
 Refusal check_axis(int64_t axis, size_t rank);
 /// Refuses an operand of another shape than the kernel would read: the graph's shapes are somebody's word.
 Refusal wrong_shape(const NodeView& node, uint32_t input, const std::string& wanted);
-/// Every dim is that of `to` (aligned at the end) or 1.
-bool broadcasts(const Dims& from, const Dims& to);
 
 }  // namespace optima::llvm_cpu
