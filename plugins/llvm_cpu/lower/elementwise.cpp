@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plugins/llvm_cpu/lower/parts/chain.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/ends.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -223,15 +224,11 @@ Id dequantize(Chain& c, const NodeView& n, const Ids& in) {
   return p.apply("mul"_op, {x, c.numbers(codes->scale, axis)});
 }
 
-/// Whether quotients by multiplication, as below, are those by division.
-bool has_inverses(const std::vector<float>& scale) {
-  return std::all_of(scale.begin(), scale.end(), [](float s) { return s > 1e-30f && s < 1e30f; });
-}
 /// x / scale: by the inverse, and once more by what that left, which rounds as a division does (Markstein, IBM J. Res. Dev. 34, 1990). The
 /// limits keep infinities out of the difference.
 Id divided(Chain& c, Id x, const std::vector<float>& scale, size_t axis) {
   const Maker m = maker(c, x);
-  if (!has_inverses(scale)) return m("div"_op, x, c.numbers(scale, axis));
+  if (!have_inverses(scale)) return m("div"_op, x, c.numbers(scale, axis));
   std::vector<float> inverse, negative;
   for (const float s : scale) inverse.push_back(static_cast<float>(1 / static_cast<double>(s))), negative.push_back(-s);
   const Id by = c.numbers(inverse, axis), q = limited(m, m("mul"_op, x, by), -0x1p24, 0x1p24);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/table.hpp"
 
 namespace optima::llvm_cpu {
@@ -13,18 +14,12 @@ namespace {
 /// Dim k of a tensor counted as in a space of `rank` dims (aligned at the end); 1 where it has none.
 int64_t aligned_dim(const Dims& dims, size_t rank, size_t k) { return k + dims.size() < rank ? 1 : dims[k + dims.size() - rank]; }
 
-int64_t element_size(int32_t dtype) { return optima_dtype_bits(dtype) / 8; }
-
 /// The only element of a constant.
 std::optional<double> number(const GraphView& g, uint32_t value) {
   if (!g.is_constant(value) || count(g.dims(value)) != 1) return std::nullopt;
   if (const auto f = g.floats(value)) return (*f)[0];
   if (const auto i = g.integers(value); i && (*i)[0] > -(int64_t{1} << 53) && (*i)[0] < int64_t{1} << 53) return static_cast<double>((*i)[0]);
   return std::nullopt;
-}
-
-std::string bytes_of(const std::vector<float>& numbers) {
-  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)};
 }
 
 /// One number per channel, padded to whole vectors.
@@ -87,7 +82,7 @@ bool Chain::runs_along_channels(uint32_t value) const {
 /// Readable where channels come last: of full rank with all channels, a constant of channels alone, or anything without channels.
 bool Chain::can_be_last(uint32_t value) const {
   const Dims dims = graph_.dims(value);
-  if (element_size(graph_.dtype(value)) > 4) return false;
+  if (element_bytes(graph_.dtype(value)) > 4) return false;
   const int64_t own = aligned_dim(dims, dims_.size(), 1);
   return own == 1 || (dims.size() == dims_.size() && own == dims_[1]) || runs_along_channels(value);
 }
@@ -183,8 +178,8 @@ Chain::Id Chain::flipped(Id id, int32_t dtype) {
 /// One element per channel where channels come last; what lies behind the last one gets the first one's.
 Chain::Id Chain::channel_bytes(const std::string& bytes, int32_t dtype) {
   std::string padded = bytes;
-  const auto whole = static_cast<size_t>(last_channels(dims_[1]) * element_size(dtype));
-  while (padded.size() < whole) padded += bytes.substr(0, static_cast<size_t>(element_size(dtype)));
+  const auto whole = static_cast<size_t>(last_channels(dims_[1]) * element_bytes(dtype));
+  while (padded.size() < whole) padded += bytes.substr(0, static_cast<size_t>(element_bytes(dtype)));
   Dims steps(space().size(), 0);
   steps.back() = 1;
   return program_.load(context_.bytes(padded), dtype, steps);
@@ -192,21 +187,21 @@ Chain::Id Chain::channel_bytes(const std::string& bytes, int32_t dtype) {
 
 Chain::Id Chain::numbers(const std::vector<float>& numbers, size_t axis) {
   if (numbers.size() > 1) return along(numbers, axis);
-  return program_.load(context_.bytes(bytes_of(numbers)), OPTIMA_F32, Dims(space().size(), 0), numbers[0]);
+  return program_.load(context_.bytes(raw_bytes(numbers)), OPTIMA_F32, Dims(space().size(), 0), numbers[0]);
 }
 
 Chain::Id Chain::along(const std::vector<float>& numbers, size_t axis) {
   if (numbers.size() == 1) return program_.constant(OPTIMA_F32, numbers[0]);
   const int64_t vl = context_.target().vector_width;
-  if (layout_ == Layout::Last && axis == 1) return channel_bytes(bytes_of(numbers), OPTIMA_F32);
+  if (layout_ == Layout::Last && axis == 1) return channel_bytes(raw_bytes(numbers), OPTIMA_F32);
   Dims steps(space().size(), 0);
   if (layout_ != Layout::Blocked) {
     steps[layout_ == Layout::Last && axis > 0 ? axis - 1 : axis] = 1;
-    return program_.load(context_.bytes(bytes_of(numbers)), OPTIMA_F32, steps);
+    return program_.load(context_.bytes(raw_bytes(numbers)), OPTIMA_F32, steps);
   }
   if (axis != 1) throw sdk::Error(OPTIMA_INTERNAL, "blocked numbers must run along channels");
   steps[1] = vl, steps.back() = 1;
-  return program_.load(context_.bytes(bytes_of(numbers), channels(static_cast<int64_t>(numbers.size()), vl)), OPTIMA_F32, steps);
+  return program_.load(context_.bytes(raw_bytes(numbers), channels(static_cast<int64_t>(numbers.size()), vl)), OPTIMA_F32, steps);
 }
 
 Chain::Id Chain::along(uint32_t v, size_t axis) {

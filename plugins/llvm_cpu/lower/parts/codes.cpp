@@ -152,8 +152,14 @@ class Tail {
 
 }  // namespace
 
-bool is_simple(const std::optional<Codes>& codes) {
-  return codes && codes->is_scalar() && (codes->dtype == OPTIMA_U8 || codes->dtype == OPTIMA_I8) && codes->scale[0] > 0x1p-60f && codes->scale[0] < 0x1p60f;
+bool is_byte_scalar(const std::optional<Codes>& codes) {
+  return codes && codes->is_scalar() && (codes->dtype == OPTIMA_U8 || codes->dtype == OPTIMA_I8);
+}
+
+bool is_simple(const std::optional<Codes>& codes) { return is_byte_scalar(codes) && codes->scale[0] > 0x1p-60f && codes->scale[0] < 0x1p60f; }
+
+bool have_inverses(const std::vector<float>& scales) {
+  return std::all_of(scales.begin(), scales.end(), [](float s) { return s > 1e-30f && s < 1e30f; });
 }
 
 uint32_t stored_value(const UnitInput& input) { return input.codes ? input.codes->value : input.value; }

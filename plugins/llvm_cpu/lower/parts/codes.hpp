@@ -9,8 +9,12 @@
 
 namespace optima::llvm_cpu {
 
-/// Codes of 8 bits with one scale, which floats hold well.
+/// Codes of 8 bits with one scale.
+bool is_byte_scalar(const std::optional<Codes>& codes);
+/// Those whose scale floats hold well.
 bool is_simple(const std::optional<Codes>& codes);
+/// A division by these scales can be made of multiplications that round as it does: no inverse overflows.
+bool have_inverses(const std::vector<float>& scales);
 /// What an input holds, whether the operator reads codes by itself or behind a DequantizeLinear: the codes, or the floats.
 uint32_t stored_value(const UnitInput& input);
 

@@ -3,8 +3,8 @@
 #include "plugins/llvm_cpu/lower/parts/concat_codes.hpp"
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/last.hpp"
-#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/table.hpp"
@@ -26,7 +26,7 @@ Codes lying(const Codes& codes, Layout layout, LowerContext& ctx) { return layou
 
 void emit_part(const Copy& c, const Operand& from, const Operand& to, const Codes& own, const Codes& whole, const std::string& label, LowerContext& ctx) {
   if (own.same_steps(whole)) return emit_copy(c, 1, from, to, label, ctx);
-  if (!emit_table(c, from, to, requantizing_table(own, whole), label, ctx)) 
+  if (!emit_table(c, from, to, requantizing_table(own, whole), label, ctx))
     throw sdk::Error(OPTIMA_INTERNAL, "a part of a concatenation has gaps in several dims");
 }
 

@@ -4,6 +4,7 @@
 
 #include "plugins/llvm_cpu/kernels/ends.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -60,23 +61,19 @@ void dequantize_last(const NodeView& n, const Codes& codes, Layout layout, Lower
   else emit(k::DequantizeFromLast{m.channels, m.pixels, pixel, with_sign, flip, each}, m, {from, steps, to}, "dequantize to plain", ctx);
 }
 
-bool usual(const std::vector<float>& scale) {
-  return std::all_of(scale.begin(), scale.end(), [](float s) { return s > 1e-30f && s < 1e30f; });
-}
-
 }  // namespace
 
 bool is_end(const NodeView& n, const Target&) {
   const auto codes = codes_of(n);
   const size_t rank = n.in_dims(0).size();
   return codes && codes->block == 0 && (codes->dtype == OPTIMA_U8 || codes->dtype == OPTIMA_I8) && (codes->is_scalar() || codes->axis == 1) && rank >= 3 &&
-         rank <= 5 && usual(codes->scale) && n.graph.dtype(n.op() == "QuantizeLinear" ? n.input(0) : n.output(0)) == OPTIMA_F32;
+         rank <= 5 && have_inverses(codes->scale) && n.graph.dtype(is_quantize(n) ? n.input(0) : n.output(0)) == OPTIMA_F32;
 }
 
 bool lower_end(const NodeView& n, Layout layout, LowerContext& ctx) {
   const Codes codes = *codes_of(n);
   const Layout source = ctx.layout(n.input(0));
-  if (n.op() == "QuantizeLinear") {
+  if (is_quantize(n)) {
     if (layout != Layout::Last || source == Layout::Last) return false;
     quantize_to_last(n, codes, ctx);
   } else {

@@ -2,9 +2,9 @@
 // llvm_cpu/lower: see moved.hpp.
 #include "plugins/llvm_cpu/lower/parts/moved.hpp"
 
-namespace optima::llvm_cpu {
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 
-bool is_byte_scalar(const std::optional<Codes>& c) { return c && c->is_scalar() && (c->dtype == OPTIMA_U8 || c->dtype == OPTIMA_I8); }
+namespace optima::llvm_cpu {
 
 bool takes_moved(const Unit& u, const Target&) {
   if (!u.tail.empty() || !u.output || u.inputs.empty() || !is_byte_scalar(u.inputs[0].codes)) return false;

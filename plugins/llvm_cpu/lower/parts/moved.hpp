@@ -6,8 +6,6 @@
 
 namespace optima::llvm_cpu {
 
-/// One scale for all of an 8-bit value.
-bool is_byte_scalar(const std::optional<Codes>& codes);
 /// DequantizeLinear, the operator, QuantizeLinear with the same steps for all results.
 bool takes_moved(const Unit& unit, const Target& target);
 /// The row's own lowering, on the codes.

@@ -3,8 +3,8 @@
 #include "plugins/llvm_cpu/lower/parts/pool_codes.hpp"
 
 #include "plugins/llvm_cpu/kernels/pool_codes.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/last.hpp"
-#include "plugins/llvm_cpu/lower/parts/moved.hpp"
 #include "plugins/llvm_cpu/lower/parts/pool_plain.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/table.hpp"
@@ -50,7 +50,6 @@ bool means_space(const NodeView& n) {
 
 bool is_max(const NodeView& n) { return n.op() == "MaxPool" || n.op() == "GlobalMaxPool"; }
 k::PoolMode mode_of(const NodeView& n) { return n.op() == "ReduceMean" ? k::PoolMode::Average : pool_mode(n); }
-bool inverts(float scale) { return scale > 1e-30f && scale < 1e30f; }
 
 }  // namespace
 
@@ -58,7 +57,7 @@ bool takes_pool_codes(const Unit& u, const Target&) {
   const NodeView& n = u.op;
   if (!u.tail.empty() || !is_byte_scalar(u.output) || !is_byte_scalar(u.inputs[0].codes) || !may_be_last(n.graph, u.inputs[0].codes->value)) return false;
   if (n.op() == "ReduceMean" && !means_space(n)) return false;
-  if (count(n.in_dims(0)) == 0 || count(n.out_dims(0)) == 0 || !inverts(u.output->scale[0])) return false;
+  if (count(n.in_dims(0)) == 0 || count(n.out_dims(0)) == 0 || !have_inverses(u.output->scale)) return false;
   return all_reach(window_of(n));
 }
 
