@@ -24,7 +24,8 @@ struct Origin {
 struct Folded {
   std::string name;    ///< stable name, as `alloc` lists it
   std::string op_type;
-  std::string reason;  ///< "constant", "shape arithmetic", "identity", "constant condition", "branch never taken", "dead", "not needed for --outputs", "inlined function"
+  std::string reason;  ///< "constant", "shape arithmetic", "identity", "constant condition", "branch never taken", "dead", "not needed for --outputs", "inlined function",
+                       ///< "restated in ONNX operators"
 };
 
 /// A model's graph. contents.graphs[0] is the main graph, the others are bodies (If, Loop, Scan), each behind the graph of
