@@ -30,8 +30,9 @@ struct Quantized {
   };
   std::vector<Codes> codes;       ///< sorted by name
   bool in_graph = false;          ///< the model itself holds codes: it was quantized by the host or before
-  uint32_t samples = 0;           ///< representative data; 0 = none, or some input of this model cannot be had from it
-  /// Dense bytes of an input of the model in one sample. Throws as Calibration::read(). One thread at a time.
+  uint32_t samples = 0;           ///< representative data; 0 = none
+  /// Dense bytes of an input of the model in one sample, of the input's type. Throws NOT_FOUND when it cannot be had from the user's data, and as
+  /// Calibration::read() does. One thread at a time.
   std::function<std::string(uint32_t sample, uint32_t input)> read;
   /// Writes `folder`/model.onnx like the one that build() gets, but in floats: constants are those that their codes stand for, pairs of
   /// QuantizeLinear and DequantizeLinear are gone but where codes cross the border. Names are kept. Empty where in_graph is false.
