@@ -25,7 +25,7 @@ class Talk {
   /// Of one question.
   struct Bounds {
     std::chrono::milliseconds time_limit{0};  ///< 0 = none
-    std::function<bool()> cancelled{};        ///< asked some fifty times a second; true ends the program
+    std::function<bool()> cancelled{};        ///< asked some hundred times a second; true ends the program
     std::string log{};                        ///< a file that the program was told to write to from now on: its last words are there; empty = the first
   };
 
@@ -79,7 +79,7 @@ class Talk {
 
   void wait(bool to_send) const {
     pollfd fd{ours_.get(), static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), 0};
-    ::poll(&fd, 1, 20);
+    ::poll(&fd, 1, 10);
   }
   /// False when the program has closed its end; so does receive().
   bool send(const std::string& out, size_t& sent) {

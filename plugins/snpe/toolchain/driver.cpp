@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace snpe_plugin {
+namespace {
+
+constexpr const char* kName = "onnxruntime-qnn's process";
+
+std::string line_of(const Words& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (&word != &words[0]) line += '\t';
+    for (const char c : word) {
+      if (c == '\\' || c == '\t' || c == '\n') line += '\\';
+      line += c == '\t' ? 't' : c == '\n' ? 'n' : c;
+    }
+  }
+  return line;
+}
+
+Words words_of(std::string_view line) {
+  Words words(1);
+  for (size_t k = 0; k < line.size(); ++k) {
+    if (line[k] == '\t') {
+      words.emplace_back();
+    } else if (line[k] == '\\' && k + 1 < line.size()) {
+      const char c = line[++k];
+      words.back() += c == 't' ? '\t' : c == 'n' ? '\n' : c;
+    } else {
+      words.back() += line[k];
+    }
+  }
+  return words;
+}
+
+int32_t code_of(std::string_view name) {
+  static constexpr std::pair<std::string_view, int32_t> codes[] = {{"UNSUPPORTED", OPTIMA_UNSUPPORTED}, {"DEPENDENCY", OPTIMA_DEPENDENCY},
+                                                                   {"MEMORY", OPTIMA_MEMORY},           {"IO", OPTIMA_IO},
+                                                                   {"CORRUPT", OPTIMA_CORRUPT},         {"TOOL_FAILED", OPTIMA_TOOL_FAILED}};
+  for (const auto& [word, code] : codes)
+    if (word == name) return code;
+  return OPTIMA_INTERNAL;
+}
+
+/// Errors after which people want to read what the tools printed.
+bool tells_of_log(int32_t code) { return code == OPTIMA_TOOL_FAILED || code == OPTIMA_TIMEOUT || code == OPTIMA_MEMORY || code == OPTIMA_INTERNAL; }
+
+sdk::Error with_log(sdk::Error error, const Bounds& bounds) {
+  if (!bounds.log.empty() && tells_of_log(error.code)) error.text += "; what it printed is in " + bounds.log;
+  return error;
+}
+
+sdk::Command command_of(const Start& start) {
+  sdk::Command command;
+  command.program = start.python;
+  command.arguments = {"-I", "-B", start.script};  // nobody's own modules, and none compiled into the installed tree
+  command.environment = sdk::inherited_environment();
+  command.folder = "/";
+  command.memory_limit = start.memory_limit;
+  return command;
+}
+
+}  // namespace
+
+Driver::Driver(const Start& start, const std::string& log) : memory_limit_(start.memory_limit), talk_(kName, command_of(start), log) {}
+
+Words Driver::ask(const Words& question, const Bounds& bounds) {
+  Words line{bounds.log};
+  line.insert(line.end(), question.begin(), question.end());
+  Words answer;
+  try {
+    answer = words_of(talk_.ask(line_of(line), {bounds.time_limit, bounds.cancelled, bounds.log}));
+  } catch (const sdk::Error& e) {
+    throw with_log(e, bounds);
+  }
+  if (answer[0] == "ok") return {answer.begin() + 1, answer.end()};
+  if (answer[0] != "fail" || answer.size() != 3)
+    throw with_log(sdk::Error(OPTIMA_TOOL_FAILED, std::string(kName) + " answered '" + answer[0] + "', wanted ok or fail"), bounds);
+  sdk::Error error(code_of(answer[1]), std::move(answer[2]));
+  if (error.code == OPTIMA_MEMORY && memory_limit_ > 0) error.text += " within its limit of " + std::to_string(memory_limit_ >> 20) + " MiB";
+  throw with_log(std::move(error), bounds);
+}
+
+std::unique_ptr<Driver> Drivers::fresh(const Bounds& bounds) const {
+  return std::make_unique<Driver>(Start{python_, script_, bounds.memory_limit}, bounds.log);
+}
+
+std::unique_ptr<Driver> Drivers::take(uint64_t memory_limit) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(idle_, [](const Idle& i) { return !i.driver->alive(); });
+  const auto at = std::find_if(idle_.begin(), idle_.end(), [&](const Idle& i) { return i.memory_limit == memory_limit; });
+  if (at == idle_.end()) return nullptr;
+  std::unique_ptr<Driver> driver = std::move(at->driver);
+  idle_.erase(at);
+  return driver;
+}
+
+Words Drivers::ask(const Words& question, const Bounds& bounds) {
+  std::unique_ptr<Driver> driver = take(bounds.memory_limit);
+  if (!driver) driver = fresh(bounds);
+  const auto give_back = [&] {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back({bounds.memory_limit, std::move(driver)});
+  };
+  try {
+    Words answer = driver->ask(question, bounds);
+    give_back();
+    return answer;
+  } catch (const sdk::Error&) {
+    if (driver->alive()) give_back();
+    throw;
+  }
+}
+
+}  // namespace snpe_plugin

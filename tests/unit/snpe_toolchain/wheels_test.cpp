@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/snpe: what the wheels take, make and run.
+#include <thread>
+
+#include "tools.hpp"
+
+using namespace optima;
+namespace fs = std::filesystem;
+using test::hexagon;
+
+TEST_CASE("plugins/snpe over the wheels") {
+  if (test::wheels().empty()) MESSAGE("SKIP: the wheels of onnxruntime-qnn are not in .deps/qualcomm; scripts/setup --with qualcomm puts them there");
+}
+
+TEST_SUITE_BEGIN("wheels" * doctest::skip(test::wheels().empty()));
+
+TEST_CASE("a model that is taken whole has all its nodes taken, told by their first outputs") {
+  const test::Tools tools;
+  std::map<std::string, bool> taken;
+  for (const snpe_plugin::Taken& t : tools->assign(test::model("small").folder, hexagon(), tools.bounds())) taken[t.output] = t.taken;
+  CHECK(taken == std::map<std::string, bool>{{"c", true}, {"r", true}, {"p", true}, {"f", true}, {"y", true}});
+}
+
+TEST_CASE("of a model that is not taken whole the node is named with the tools' own reason") {
+  const test::Tools tools;
+  for (const snpe_plugin::Taken& t : tools->assign(test::model("einsum").folder, hexagon(), tools.bounds())) {
+    CHECK(t.taken == (t.output != "e"));
+    CHECK(t.why == (t.output == "e" ? "Einsum requires at least 2 inputs" : ""));
+  }
+}
+
+TEST_CASE("every node of a model of codes is taken, those at its border among them") {
+  const test::Tools tools;
+  const auto answers = tools->assign(test::model("codes").folder, hexagon(), tools.bounds());
+  CHECK(answers.size() == 9);
+  for (const snpe_plugin::Taken& t : answers) CHECK_MESSAGE(t.taken, t.output);
+}
+
+TEST_CASE("models are built and run as ONNX Runtime runs them") {
+  const test::Tools tools;
+  for (const char* name : {"small", "outside", "two", "codes"}) {
+    CAPTURE(name);
+    const test::Model m = test::model(name);
+    const snpe_plugin::Built built = tools->build(m.folder, hexagon(), tools.bounds(), sdk::Progress(nullptr));
+    REQUIRE(built.dlcs.size() == 1);
+    REQUIRE(built.contexts.size() == 1);
+    CHECK(built.contexts[0].soc->name == "sm8550");
+    const auto session = tools->open(test::loadable(built, m), tools.bounds());
+    for (int again = 0; again < 2; ++again) {
+      test::Buffers buffers(m);
+      session->run(buffers.in(), buffers.out(), nullptr);
+      // fp16 keeps 11 bits; a code of the model of codes may round the other way
+      for (size_t k = 0; k < m.out.size(); ++k) CHECK(test::distance(buffers.bytes(k), m.out[k]) < (name == std::string("codes") ? 1.5e-2 : 4e-3));
+    }
+  }
+}
+
+TEST_CASE("a model that is not taken whole is not built, and nothing of it is left") {
+  const test::Tools tools;
+  try {
+    tools->build(test::model("einsum").folder, hexagon(), tools.bounds(), sdk::Progress(nullptr));
+    FAIL("built");
+  } catch (const Error& e) {
+    CHECK(e.code == OPTIMA_UNSUPPORTED);
+    CHECK(e.text == "the tools do not take node 'second' (Einsum): Einsum requires at least 2 inputs");
+  }
+  CHECK(fs::is_empty(tools.work()));
+}
+
+TEST_SUITE_END();
