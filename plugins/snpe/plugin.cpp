@@ -2,30 +2,78 @@
 // plugins/snpe: Qualcomm's Hexagon, Adreno and the CPU runtime of SNPE through the seam.
 #include "optima/plugin/plugin.hpp"
 
+#include "artifact.hpp"
+#include "build.hpp"
 #include "info.hpp"
+#include "program.hpp"
+#include "query.hpp"
 
 namespace snpe_plugin {
 namespace {
 
-class Snpe : public sdk::Plugin, public sdk::Compiler {
- public:
-  explicit Snpe(const sdk::Init& init) : host_(init.host) {}
+/// What an error of verify() means for the artifact.
+sdk::Compatibility compatibility_of(const sdk::Error& e) {
+  if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
+  if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
+  if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
+  throw e;
+}
 
+/// Without optima.memory/1, optima.async/1 and optima.cost/1: the tools run in a process of their own, on host memory, one call at a time,
+/// and an emulator's times say nothing of a device's.
+class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Stoppable, public sdk::Profiler {
+ public:
+  explicit Snpe(const sdk::Init& init) : host_(init.host), tools_(init), answers_(init.host.cache_dir()) {}
+
+  /// Kinds that the tools run here; on this machine's processor, those of the wheels by emulation.
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
-    why_none = "no tools of Qualcomm's: scripts/setup --with qualcomm installs the wheels, SNPE_ROOT or QAIRT_SDK_ROOT names a SDK";
-    return {};
+    std::vector<sdk::PresentDevice> out;
+    const Toolchain* tools = tools_.find(why_none);
+    if (!tools) return out;
+    for (const sdk::DeviceKind& kind : kDevices) {
+      const std::string why = tools->cannot_run(std::string(kind.kind));
+      if (why.empty()) out.push_back(present(kind, tools->facts()));
+      else why_none += (why_none.empty() ? "" : "; ") + why;
+    }
+    return out;
   }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
-    for (const sdk::Node& n : request.nodes()) report(sdk::judge(kInfo.operators, n));
+    for (const sdk::Verdict& v : ask(tools_, host_, answers_, request)) report(v);
   }
 
-  void compile(const sdk::CompileRequest&, const sdk::Sink&, const sdk::Progress&) override {
-    throw sdk::Error(OPTIMA_DEPENDENCY, "no tools of Qualcomm's: scripts/setup --with qualcomm installs the wheels, SNPE_ROOT or QAIRT_SDK_ROOT names a SDK");
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    build(tools_.get(), host_, request, sink, progress);
+  }
+
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
+    try {
+      verify(artifact, device);
+      return {OPTIMA_COMPAT_OPTIMAL, ""};
+    } catch (const sdk::Error& e) {
+      return compatibility_of(e);
+    }
+  }
+
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const Record record = verify(artifact, device);
+    return load_program(tools_.get(), host_, artifact, record, device, options);
   }
 
  private:
+  static sdk::PresentDevice present(const sdk::DeviceKind& kind, const Facts& facts) {
+    sdk::PresentDevice d;
+    d.device_class = kind.device_class == "npu" ? OPTIMA_CLASS_NPU : kind.device_class == "gpu" ? OPTIMA_CLASS_GPU : OPTIMA_CLASS_CPU;
+    d.kind = kind.kind;
+    d.id = "snpe-" + std::string(kind.kind);
+    d.arch = facts.route == "wheels" ? "emulator" : "SNPE";
+    d.driver = facts.version;
+    return d;
+  }
+
   sdk::Host host_;
+  Tools tools_;
+  Answers answers_;
 };
 
 }  // namespace

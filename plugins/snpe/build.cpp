@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build.hpp"
+
+#include "artifact.hpp"
+#include "query.hpp"
+#include "toolchain/quantized.hpp"
+
+namespace snpe_plugin {
+namespace {
+
+void require_fixed(const sdk::Value& v, const std::string& what) {
+  if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
+  for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
+    if (v.dim(k) < 0)
+      throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
+                                               (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
+}
+
+Port port_of(const sdk::Value& v, const std::string& what) {
+  require_fixed(v, what);
+  Port p;
+  p.name = v.name(), p.dtype = v.dtype(), p.dims = v.shape();
+  return p;
+}
+
+std::string soc_list(const Target& target) {
+  std::string all;
+  for (const Soc* s : target.socs) all += (all.empty() ? "" : ",") + std::string(s->name);
+  return all;
+}
+
+/// The files of an artifact, as they are put into the sink.
+class Files {
+ public:
+  Files(const sdk::Sink& sink, std::string stem) : sink_(sink), stem_(std::move(stem)) {}
+  /// Its name in the artifact.
+  std::string add(const std::string& suffix, const std::string& from) {
+    const std::string name = stem_ + suffix, to = sink_.path(name);
+    std::error_code error;
+    if (!std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error) || error)
+      throw sdk::Error(OPTIMA_IO, "file '" + from + "' cannot be copied to '" + to + "': " + error.message());
+    record_.files.push_back(record_file(name, to));
+    return name;
+  }
+  void add_text(const std::string& suffix, const std::string& text) {
+    sink_.file(stem_ + suffix, text);
+    record_.files.push_back(record_bytes(stem_ + suffix, text));
+  }
+  Record& record() { return record_; }
+
+ private:
+  const sdk::Sink& sink_;
+  std::string stem_;
+  Record record_;
+};
+
+void write(const Built& built, Meta& meta, Files& files) {
+  for (size_t k = 0; k < built.dlcs.size(); ++k) meta.dlcs.push_back(files.add((k ? "_" + std::to_string(k) : "") + ".dlc", built.dlcs[k]));
+  for (const Built::Context& c : built.contexts) {
+    const std::string soc(c.soc->name);
+    const std::string file = files.add("." + soc + ".bin", c.file);
+    meta.contexts.push_back({soc, file, c.wrapper.empty() ? "" : files.add("." + soc + ".onnx", c.wrapper)});
+  }
+}
+
+/// As build(); when the tools do not take all of it, the host is told which nodes they leave, if they say.
+Built built_by(Toolchain& tools, const Target& target, const sdk::Graph& graph, const std::string& folder, Task& task, const sdk::Sink& sink, const sdk::Progress& progress) {
+  std::vector<sdk::Verdict> left;
+  try {
+    return task.guarded([&] { return tools.build(folder, target, task.bounds(), progress); });
+  } catch (const sdk::Error& e) {
+    if (e.code != OPTIMA_UNSUPPORTED) throw;
+    progress(-1, "asking which nodes are left");
+    left = task.guarded([&] { return left_out(tools, target, graph, folder, task.bounds()); });
+    if (left.empty()) throw;
+  }
+  sink.refuse({left.data(), left.size()});
+}
+
+}  // namespace
+
+void build(Toolchain& tools, const sdk::Host& host, const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) {
+  const sdk::Graph graph = request.graph();
+  Target target = target_of(request.device(), request.options());
+  if (const std::string why = tools.cannot_compile(target); !why.empty()) throw sdk::Error(OPTIMA_DEPENDENCY, why);
+  Meta meta;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k), "input"));
+  for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k), "output"));
+
+  progress(0, "writing ONNX");
+  Task task(host, request.options(), [&] { return progress.cancelled(); });
+  const std::string folder = task.folder("model");
+  host.graph_to_onnx(graph, folder);
+  const std::unique_ptr<Quantized> quantized = quantized_of(request, host);
+  target.quantized = quantized.get();
+  const Built built = built_by(tools, target, graph, folder, task, sink, progress);
+  progress(0.95, "storing files");
+
+  const Facts& facts = tools.facts();
+  meta.kind = target.kind, meta.route = facts.route, meta.tools = facts.version, meta.precision = target.precision;
+  Files files(sink, request.stem());
+  write(built, meta, files);
+  files.add_text(".meta", meta.write());
+  Record& record = files.record();
+  record.kind = meta.kind, record.route = meta.route, record.tools = meta.tools, record.socs = soc_list(target);
+  sink.format(kFormat);
+  sink.compat(record.write(), target.kind + (record.socs.empty() ? "" : " " + record.socs) + " by " + facts.version);
+}
+
+}  // namespace snpe_plugin

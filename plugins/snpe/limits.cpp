@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limits.hpp"
+
+#include <algorithm>
+
+namespace snpe_plugin {
+namespace {
+
+bool has_output(const sdk::Node& n, uint32_t k) { return k < n.output_count() && n.output(k); }
+
+bool any_is_not(const std::vector<int64_t>& all, int64_t wanted) {
+  return std::any_of(all.begin(), all.end(), [&](int64_t one) { return one != wanted; });
+}
+
+bool is_default_list(const sdk::Node& n, const char* name, std::initializer_list<std::string_view> repeated) {
+  const std::vector<std::string_view> found = n.strings(name);
+  for (size_t k = 0; k < found.size(); ++k)
+    if (found[k] != *(repeated.begin() + static_cast<std::ptrdiff_t>(k % repeated.size()))) return false;
+  return true;
+}
+
+/// A constant of integers with one below zero, or integers that are not known.
+bool may_be_negative(const sdk::Value& v) {
+  if (!v.is_constant()) return true;
+  const sdk::Constant c = v.constant();
+  const auto any = [](const auto& all) { return std::any_of(all.begin(), all.end(), [](auto one) { return one < 0; }); };
+  return c.dtype() == OPTIMA_I64 ? any(c.as<int64_t>()) : c.dtype() != OPTIMA_I32 || any(c.as<int32_t>());
+}
+
+/// Zeros that a pooling adds in front and behind, per spatial dim: those it is told of, or those that the shapes tell.
+struct Padding {
+  std::vector<int64_t> before, behind;
+};
+
+Padding padding_of(const sdk::Node& pool) {
+  const sdk::Value x = pool.input(0), y = pool.output(0);
+  const auto dims = static_cast<uint32_t>(std::max(x.rank(), 2) - 2);
+  const std::vector<int64_t> ones(dims, 1), zeros(2 * dims, 0);
+  const std::vector<int64_t> kernel = pool.integers("kernel_shape", ones), strides = pool.integers("strides", ones), pads = pool.integers("pads", zeros);
+  Padding out;
+  for (uint32_t d = 0; d < dims; ++d) {
+    const int64_t needed = (y.dim(d + 2) - 1) * strides[d] + kernel[d] - x.dim(d + 2);
+    const std::string_view automatic = pool.string("auto_pad", "NOTSET");
+    const int64_t front = automatic == "SAME_UPPER" ? std::max<int64_t>(needed, 0) / 2 : automatic == "SAME_LOWER" ? (std::max<int64_t>(needed, 0) + 1) / 2 : automatic == "VALID" ? 0 : pads[d];
+    out.before.push_back(front), out.behind.push_back(std::max<int64_t>(needed - front, 0));
+  }
+  return out;
+}
+
+/// The emulator reads beyond the image where a window hangs over its border (wrong sums, at times a crash), but for 3x3 windows with one
+/// row and column of padding all round, as Inception has them.
+bool averages_over_the_border(const sdk::Node& pool) {
+  if (!pool.input(0).is_static() || !pool.output(0).is_static()) return false;
+  const Padding p = padding_of(pool);
+  if (!any_is_not(p.before, 0) && !any_is_not(p.behind, 0)) return false;
+  const bool plain = !any_is_not(pool.integers("kernel_shape"), 3) && !any_is_not(p.before, 1) && std::all_of(p.behind.begin(), p.behind.end(), [](int64_t n) { return n <= 1; });
+  return !plain || pool.integer("count_include_pad", 0) != 0 || pool.integer("ceil_mode", 0) != 0 || pool.string("auto_pad", "NOTSET") != "NOTSET";
+}
+
+bool recurs_otherwise(const sdk::Node& n, std::initializer_list<std::string_view> activations) {
+  return !is_default_list(n, "activations", activations) || n.has("clip") || n.has("activation_alpha") || n.has("activation_beta") || n.integer("layout", 0) != 0;
+}
+
+/// `differs` is asked about nodes of the operator.
+struct Rule {
+  std::string_view op;
+  bool (*differs)(const sdk::Node&);
+  const char* what;
+};
+
+/// Of every kind, by the document.
+constexpr Rule kRestrictions[] = {
+    {"ArgMax", [](const sdk::Node& n) { return n.integer("select_last_index", 0) != 0; }, "ArgMax with select_last_index 1"},
+    {"ArgMin", [](const sdk::Node& n) { return n.integer("select_last_index", 0) != 0; }, "ArgMin with select_last_index 1"},
+    {"AveragePool", [](const sdk::Node& n) { return any_is_not(n.integers("dilations"), 1); }, "AveragePool with dilations"},
+    {"BatchNormalization", [](const sdk::Node& n) { return n.integer("training_mode", 0) != 0 || has_output(n, 1); }, "BatchNormalization that trains"},
+    {"GRU", [](const sdk::Node& n) { return recurs_otherwise(n, {"Sigmoid", "Tanh"}); }, "GRU with other activations, clip or layout 1"},
+    {"Gemm", [](const sdk::Node& n) { return n.real("alpha", 1) != 1 || n.real("beta", 1) != 1; }, "Gemm with alpha or beta"},
+    {"GridSample", [](const sdk::Node& n) { return n.string("mode", "linear") == "cubic" || n.string("mode", "linear") == "bicubic"; }, "GridSample with mode cubic"},
+    {"LSTM", [](const sdk::Node& n) { return recurs_otherwise(n, {"Sigmoid", "Tanh", "Tanh"}) || n.integer("input_forget", 0) != 0; }, "LSTM with other activations, clip, input_forget or layout 1"},
+    {"LpNormalization", [](const sdk::Node& n) { return n.integer("p", 2) != 2; }, "LpNormalization with p 1"},
+    {"MaxPool", [](const sdk::Node& n) { return any_is_not(n.integers("dilations"), 1) || has_output(n, 1); }, "MaxPool with dilations or indices"},
+    {"Pad", [](const sdk::Node& n) { return n.string("mode", "constant") == "wrap"; }, "Pad with mode wrap"},
+    {"Resize", [](const sdk::Node& n) { return n.integer("antialias", 0) != 0 || n.integer("exclude_outside", 0) != 0; }, "Resize with antialias or exclude_outside"},
+    {"Resize", [](const sdk::Node& n) { return n.string("keep_aspect_ratio_policy", "stretch") != "stretch"; }, "Resize with keep_aspect_ratio_policy"},
+    {"Resize", [](const sdk::Node& n) { return n.string("coordinate_transformation_mode", "") == "tf_crop_and_resize"; }, "Resize with tf_crop_and_resize"},
+};
+
+/// Of HEXAGON, taken by the tools and computed otherwise.
+constexpr Rule kOtherwise[] = {
+    {"AveragePool", averages_over_the_border, "AveragePool whose windows hang over the image's border"},
+    {"GatherElements", [](const sdk::Node& n) { return may_be_negative(n.input(1)); }, "GatherElements with indices that may be negative"},
+    {"GridSample", [](const sdk::Node& n) { return n.string("mode", "linear") == "nearest"; }, "GridSample with mode nearest"},
+};
+
+bool is_empty(const sdk::Value& v) {
+  if (!v) return false;
+  for (int64_t dim : v.shape())
+    if (dim == 0) return true;
+  return false;
+}
+
+/// Constants without elements are parameters that are not there (of Resize).
+std::string without_elements(const sdk::Node& node) {
+  for (uint32_t k = 0; k < node.output_count(); ++k)
+    if (is_empty(node.output(k))) return "output " + std::to_string(k) + " has no elements, which the tools do not take";
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (is_empty(node.input(k)) && !node.input(k).is_constant()) return "input " + std::to_string(k) + " has no elements, which the tools do not take";
+  return "";
+}
+
+}  // namespace
+
+std::string not_computed(const sdk::Node& node, const Target& target) {
+  for (const Rule& rule : kRestrictions)
+    if (rule.op == node.op() && rule.differs(node)) return std::string(rule.what) + " is not computed by " + target.kind;
+  if (std::string why = without_elements(node); !why.empty()) return why;
+  for (const Rule& rule : kOtherwise)
+    if (target.kind == "HEXAGON" && rule.op == node.op() && rule.differs(node)) return "HEXAGON does not compute " + std::string(rule.what) + " as ONNX does";
+  return "";
+}
+
+}  // namespace snpe_plugin

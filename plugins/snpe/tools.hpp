@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/snpe: the tools of this plugin instance, looked for once, and what a call of them is given.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "log_file.hpp"
+#include "optima/plugin/folder.hpp"
+#include "toolchain/toolchain.hpp"
+
+namespace snpe_plugin {
+
+/// Any thread.
+class Tools {
+ public:
+  explicit Tools(const sdk::Init& init);
+  /// Null when there are none; `why` then says what is missing and the command that installs it.
+  Toolchain* find(std::string& why) const;
+  /// Throws DEPENDENCY with that sentence.
+  Toolchain& get() const;
+
+ private:
+  sdk::Host host_;
+  Wanted wanted_;
+  mutable std::mutex mutex_;
+  mutable bool looked_ = false;
+  mutable std::string why_;
+  mutable std::unique_ptr<Toolchain> found_;
+};
+
+/// Of a check's or compile's device and options: the device's attribute `soc` goes before option snpe.soc. Throws INVALID_ARGUMENT.
+Target target_of(const sdk::Device& device, const sdk::Options& options);
+
+/// One task's private folder and log: gone with it, but for a log that an error names.
+class Task {
+ public:
+  Task(const sdk::Host& host, const sdk::Options& options, std::function<bool()> cancelled);
+  const Bounds& bounds() const { return bounds_; }
+  /// A folder in the private one.
+  std::string folder(const std::string& name) const;
+  /// Runs `f`; an error that names the log keeps it.
+  template <class F>
+  auto guarded(F&& f) {
+    try {
+      return f();
+    } catch (const sdk::Error& e) {
+      log_.keep_if_named(e.text);
+      throw;
+    }
+  }
+
+ private:
+  sdk::Folder work_;
+  LogFile log_;
+  Bounds bounds_;
+};
+
+}  // namespace snpe_plugin
