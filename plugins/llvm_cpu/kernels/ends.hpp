@@ -44,6 +44,18 @@ struct Steps {
 };
 INL Steps steps_of(const void* arg, bool each, idx C) { return {(const float*)arg, each ? cdiv(C, 16) * 16 : 1}; }
 
+/// Units [u0, u1) of kPixels pixels between blocked floats and codes with channels last, block by block: of_block(first channel) gives
+/// f(floats of a pixel, its codes, how many of the codes are there).
+template <class L, class F>
+INL void each_block(const L& l, idx u0, idx u1, F of_block) {
+  const idx strips = cdiv(l.P, kPixels), blocks = cdiv(l.C, VL);
+  ROLL for (idx u = u0; u < u1; u++) ROLL for (idx b = 0; b < blocks; b++) {
+    const idx n = u / strips, first = u % strips * kPixels, c = b * VL, lanes = imin(VL, l.pixel - c);
+    const auto pixel = of_block(c);
+    ROLL for (idx p = first; p < imin(l.P, first + kPixels); p++) pixel(((n * blocks + b) * l.P + p) * VL, (n * l.P + p) * l.pixel + c, lanes);
+  }
+}
+
 }  // namespace k::ends
 
 // args: floats [N][C][P], steps (ends::Steps), codes [N][P][pixel]. units = N * ceil(P / 64).
@@ -69,18 +81,15 @@ TEMPLATE(k_quantize_to_last, QuantizeToLast, l) {
 TEMPLATE(k_quantize_blocked, QuantizeBlocked, l) {
   using namespace k;
   const ends::Steps s = ends::steps_of(args[1], l.each, l.C);
-  const idx strips = cdiv(l.P, kPixels), blocks = cdiv(l.C, VL);
-  ROLL for (idx u = u0; u < u1; u++) ROLL for (idx b = 0; b < blocks; b++) {
-    const idx n = u / strips, first = u % strips * kPixels, c = b * VL, lanes = imin(VL, l.pixel - c);
+  ends::each_block(l, u0, u1, [&](idx c) __attribute__((always_inline)) {
     const vec scale = s.scale(c, l.each), inverse = s.inverse(c, l.each), zero = s.zero(c, l.each);
-    ROLL for (idx p = first; p < imin(l.P, first + kPixels); p++) {
-      const vec x = ld((const float*)args[0] + ((n * blocks + b) * l.P + p) * VL);
+    return [=, &l](idx from, idx to, idx lanes) __attribute__((always_inline)) {
+      const vec x = ld((const float*)args[0] + from);
       const quantize::codes v = quantize::narrowed(quantize::quantized(x, scale, inverse, zero, l.low, l.high)) ^ (uint8_t)l.flip;
-      uint8_t* to = (uint8_t*)args[2] + (n * l.P + p) * l.pixel + c;
-      if (lanes == VL) __builtin_memcpy(to, &v, VL);
-      else __builtin_memcpy(to, &v, 4);  // pixels of 4
-    }
-  }
+      if (lanes == VL) __builtin_memcpy((uint8_t*)args[2] + to, &v, VL);
+      else __builtin_memcpy((uint8_t*)args[2] + to, &v, 4);  // pixels of 4
+    };
+  });
 }
 
 // args: codes [N][P][pixel], steps, floats [N][C][P]. units = N * ceil(P / 64).
@@ -107,17 +116,14 @@ TEMPLATE(k_dequantize_from_last, DequantizeFromLast, l) {
 TEMPLATE(k_dequantize_to_blocked, DequantizeToBlocked, l) {
   using namespace k;
   const ends::Steps s = ends::steps_of(args[1], l.each, l.C);
-  const idx strips = cdiv(l.P, kPixels), blocks = cdiv(l.C, VL);
-  ROLL for (idx u = u0; u < u1; u++) ROLL for (idx b = 0; b < blocks; b++) {
-    const idx n = u / strips, first = u % strips * kPixels, c = b * VL, lanes = imin(VL, l.pixel - c);
+  ends::each_block(l, u0, u1, [&](idx c) __attribute__((always_inline)) {
     const vec scale = s.scale(c, l.each), zero = s.zero(c, l.each);
-    ROLL for (idx p = first; p < imin(l.P, first + kPixels); p++) {
-      const uint8_t* from = (const uint8_t*)args[0] + (n * l.P + p) * l.pixel + c;
+    return [=, &l](idx to, idx from, idx lanes) __attribute__((always_inline)) {
       quantize::codes v = {};
-      if (lanes == VL) __builtin_memcpy(&v, from, VL);
-      else __builtin_memcpy(&v, from, 4);
-      st((float*)args[2] + ((n * blocks + b) * l.P + p) * VL, quantize::real(v ^ (uint8_t)l.flip, l.with_sign, scale, zero));
-    }
-  }
+      if (lanes == VL) __builtin_memcpy(&v, (const uint8_t*)args[0] + from, VL);
+      else __builtin_memcpy(&v, (const uint8_t*)args[0] + from, 4);
+      st((float*)args[2] + to, quantize::real(v ^ (uint8_t)l.flip, l.with_sign, scale, zero));
+    };
+  });
 }
 #endif

@@ -32,7 +32,7 @@ struct JoinChannels {
   static constexpr char entry[] = "k_join_channels";
   int64_t C, at, P, whole_image;
 };
-/// Elements of `bytes` bytes; `pixel`: elements from pixel to pixel of the channels-last side; `flip` is xored to each byte.
+/// Elements of 1, 2 or 4 `bytes`; `pixel`: elements from pixel to pixel of the channels-last side; `flip` is xored to single bytes.
 struct ToLast {
   static constexpr char entry[] = "k_to_last";
   int64_t bytes, C, P, pixel, flip;
@@ -96,17 +96,18 @@ TEMPLATE(k_from_blocked, FromBlocked, l) {
 
 namespace k {
 
-/// Strips of kStrip pixels of all channels: for (pixel, channel) of strip u, f(plain element, element in channels-last order).
-template <class F>
-INL void last_strip(idx u, idx C, idx P, idx pixel, F f) {
-  const idx strips = cdiv(P, kStrip), n = u / strips, p0 = u % strips * kStrip, p1 = imin(P, p0 + kStrip);
-  for (idx c = 0; c < C; c++)
-    for (idx p = p0; p < p1; p++) f((n * C + c) * P + p, (n * P + p) * pixel + c);
-}
-template <class L, class F>
-INL void last_elements(const L& l, F f) {
-  if (l.bytes == 2) f((unsigned short)0);
-  else f(0u);
+/// Elements wider than a byte, of type T, one by one: strips [u0, u1) of kStrip pixels of all channels. Back: from channels last.
+template <class T, bool Back, class L>
+INL void turn_words(const L& l, const void* from, void* to, idx u0, idx u1) {
+  const idx strips = cdiv(l.P, kStrip);
+  ROLL for (idx u = u0; u < u1; u++) {
+    const idx n = u / strips, p0 = u % strips * kStrip, p1 = imin(l.P, p0 + kStrip);
+    for (idx c = 0; c < l.C; c++)
+      for (idx p = p0; p < p1; p++) {
+        const idx plain = (n * l.C + c) * l.P + p, last = (n * l.P + p) * l.pixel + c;
+        ((T*)to)[Back ? plain : last] = ((const T*)from)[Back ? last : plain];
+      }
+  }
 }
 
 }  // namespace k
@@ -114,43 +115,27 @@ INL void last_elements(const L& l, F f) {
 /// args: plain, channels last. units = N * ceil(P / kStrip). Elements past C are left as they are, or become anything.
 TEMPLATE(k_to_last, ToLast, l) {
   using namespace k;
-  if (l.bytes == 1) {
-    ROLL for (idx u = u0; u < u1; u++)
-      turn::to_last(u, l.C, l.P, l.pixel, (uint8_t*)args[1], [&](idx n, idx c, idx p, idx pixels) __attribute__((always_inline)) {
-        const uint8_t* from = (const uint8_t*)args[0] + (n * l.C + c) * l.P + p;
-        return (pixels == 16 ? turn::load(from) : turn::load_some(from, pixels)) ^ (uint8_t)l.flip;
-      });
-    return;
-  }
-  k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
-    using T = decltype(flip);
-    const T* in = (const T*)args[0];
-    T* out = (T*)args[1];
-    ROLL for (int64_t u = u0; u < u1; u++)
-      k::last_strip(u, l.C, l.P, l.pixel, [&](int64_t plain, int64_t last) __attribute__((always_inline)) { out[last] = (T)(in[plain] ^ flip); });
-  });
+  if (l.bytes == 2) return turn_words<uint16_t, false>(l, args[0], args[1], u0, u1);
+  if (l.bytes == 4) return turn_words<uint32_t, false>(l, args[0], args[1], u0, u1);
+  ROLL for (idx u = u0; u < u1; u++)
+    turn::to_last(u, l.C, l.P, l.pixel, (uint8_t*)args[1], [&](idx n, idx c, idx p, idx pixels) __attribute__((always_inline)) {
+      const uint8_t* from = (const uint8_t*)args[0] + (n * l.C + c) * l.P + p;
+      return (pixels == 16 ? turn::load(from) : turn::load_some(from, pixels)) ^ (uint8_t)l.flip;
+    });
 }
 
 /// args: channels last, plain. units as above.
 TEMPLATE(k_from_last, FromLast, l) {
   using namespace k;
-  if (l.bytes == 1) {
-    ROLL for (idx u = u0; u < u1; u++)
-      turn::from_last(u, l.C, l.P, l.pixel, (const uint8_t*)args[0], [&](idx n, idx c, idx p, idx pixels, turn::row v) __attribute__((always_inline)) {
-        uint8_t* to = (uint8_t*)args[1] + (n * l.C + c) * l.P + p;
-        v ^= (uint8_t)l.flip;
-        if (pixels == 16) turn::store(to, v);
-        else turn::store_some(to, v, pixels);
-      });
-    return;
-  }
-  k::last_elements(l, [&](auto flip) __attribute__((always_inline)) {
-    using T = decltype(flip);
-    const T* in = (const T*)args[0];
-    T* out = (T*)args[1];
-    ROLL for (int64_t u = u0; u < u1; u++)
-      k::last_strip(u, l.C, l.P, l.pixel, [&](int64_t plain, int64_t last) __attribute__((always_inline)) { out[plain] = (T)(in[last] ^ flip); });
-  });
+  if (l.bytes == 2) return turn_words<uint16_t, true>(l, args[0], args[1], u0, u1);
+  if (l.bytes == 4) return turn_words<uint32_t, true>(l, args[0], args[1], u0, u1);
+  ROLL for (idx u = u0; u < u1; u++)
+    turn::from_last(u, l.C, l.P, l.pixel, (const uint8_t*)args[0], [&](idx n, idx c, idx p, idx pixels, turn::row v) __attribute__((always_inline)) {
+      uint8_t* to = (uint8_t*)args[1] + (n * l.C + c) * l.P + p;
+      v ^= (uint8_t)l.flip;
+      if (pixels == 16) turn::store(to, v);
+      else turn::store_some(to, v, pixels);
+    });
 }
 
 /// args: from, to; units = pieces of kCopyPiece bytes of `bytes`.

@@ -23,14 +23,6 @@ enum class Dot : int64_t {
 #ifdef VW
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
-#ifndef VREG  // the constraint of a vector register in assembly
-#if VW == 16
-#define VREG "v"
-#else
-#define VREG "x"
-#endif
-#endif
-
 namespace k {
 
 typedef uint8_t bvec __attribute__((vector_size(VW * 4)));    // four bytes a lane

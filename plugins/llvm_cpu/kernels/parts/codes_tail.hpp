@@ -47,14 +47,6 @@ struct CodesTail {
 
 namespace k {
 
-#ifndef VREG  // the constraint of a vector register in assembly
-#if VW == 16
-#define VREG "v"
-#else
-#define VREG "x"
-#endif
-#endif
-
 typedef uint8_t ubytes __attribute__((vector_size(VW)));
 typedef int8_t sbytes __attribute__((vector_size(VW)));
 

@@ -22,6 +22,12 @@
                                                       [[maybe_unused]] char* scratch)
 /// Keeps LLVM from sharing loads across it. See dense.hpp.
 #define BARRIER asm volatile("" ::: "memory")
+/// The constraint of a vector register in assembly.
+#if VW == 16
+#define VREG "v"
+#else
+#define VREG "x"
+#endif
 #pragma clang diagnostic ignored "-Wpass-failed"  // run-time trip counts under UNROLL are fine
 
 namespace k {
