@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "optima/plugin/graph.hpp"
 #include "plugins/llvm_cpu/compiler/unit.hpp"
@@ -59,6 +60,12 @@ bool broadcasts(const Dims& from, const Dims& to) {
     if (have != 1 && have != to[to.size() - 1 - d]) return false;
   }
   return true;
+}
+
+Dims permutation_of(const NodeView& transpose) {
+  Dims perm(transpose.in_dims(0).size());
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  return transpose.integers("perm", perm);
 }
 
 Dims GraphView::dims(uint32_t v) const {
@@ -122,7 +129,7 @@ std::optional<NodeView> known_transpose(const GraphView& g, uint32_t v) {
   const auto node = g.dtype(v) == OPTIMA_F32 && g.is_static(v) ? g.maker(v) : std::nullopt;
   if (!node || !is_transpose(*node) || !known_codes(g, node->input(0))) return std::nullopt;
   const Dims from = node->in_dims(0), to = g.dims(v);
-  const std::vector<int64_t> perm = node->integers("perm");
+  const Dims perm = permutation_of(*node);
   if (perm.size() != from.size() || to.size() != from.size()) return std::nullopt;
   for (size_t d = 0; d < perm.size(); ++d)
     if (perm[d] < 0 || perm[d] >= static_cast<int64_t>(from.size()) || to[d] != from[static_cast<size_t>(perm[d])] || std::count(perm.begin(), perm.end(), perm[d]) != 1) return std::nullopt;
@@ -149,7 +156,7 @@ bool GraphView::is_known(uint32_t v) const { return bytes(v) || known_codes(*thi
 std::optional<std::vector<float>> GraphView::dequantized(uint32_t v) const {
   if (const auto transpose = known_transpose(*this, v)) {
     const auto all = dequantized(transpose->input(0));
-    return all ? std::optional(transposed(*all, transpose->in_dims(0), transpose->integers("perm"))) : std::nullopt;
+    return all ? std::optional(transposed(*all, transpose->in_dims(0), permutation_of(*transpose))) : std::nullopt;
   }
   const auto codes = known_codes(*this, v);
   const auto numbers = codes ? small_integers(codes->value) : std::nullopt;

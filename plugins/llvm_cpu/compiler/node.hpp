@@ -25,6 +25,9 @@ constexpr bool is_half(int32_t dtype) { return dtype == OPTIMA_F16 || dtype == O
 
 struct NodeView;
 
+/// Of a Transpose: for each dim of the result, which one of the input it is; all in reverse where the node says nothing.
+Dims permutation_of(const NodeView& transpose);
+
 /// Elements of type F32, F16 or BF16, or nothing.
 std::optional<std::vector<float>> floats_of(std::string_view bytes, int32_t dtype);
 

@@ -101,7 +101,7 @@ namespace {
 /// The codes of a constant matrix on its way through DequantizeLinear and Transpose to a value.
 std::optional<Codes> transposed_codes(const GraphView& g, uint32_t value) {
   const auto n = value == OPTIMA_NONE ? std::nullopt : g.maker(value);
-  if (!n || !is_transpose(*n) || n->in_dims(0).size() != 2 || n->integers("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return std::nullopt;
+  if (!n || !is_transpose(*n) || n->in_dims(0).size() != 2 || permutation_of(*n) != Dims{1, 0}) return std::nullopt;
   auto codes = codes_behind(g, n->input(0));
   return codes && g.is_constant(codes->value) ? codes : std::nullopt;
 }

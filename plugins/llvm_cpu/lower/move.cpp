@@ -53,11 +53,8 @@ Refusal check_copy(const Copy& c) {
 
 Copy of_transpose(const NodeView& n) {
   const Dims in = n.in_dims(0), step = row_major(in);
-  Dims perm(in.size());
-  std::iota(perm.rbegin(), perm.rend(), 0);
-  perm = n.integers("perm", perm);
   Copy c;
-  for (const int64_t p : perm) c.dims.push_back(in[static_cast<size_t>(p)]), c.from.push_back(step[static_cast<size_t>(p)]);
+  for (const int64_t p : permutation_of(n)) c.dims.push_back(in[static_cast<size_t>(p)]), c.from.push_back(step[static_cast<size_t>(p)]);
   c.to = row_major(c.dims);
   return c;
 }

@@ -110,3 +110,14 @@ TEST_CASE("a matrix of 4 bits stays codes in the package, and is read as it lies
     for (const auto& [name, bytes] : c->sink.files) CHECK_MESSAGE((!name.ends_with(".constants") || bytes.size() < 128 * 64 / 2), name);
   }
 }
+
+TEST_CASE("a constant matrix of codes is known through a Transpose that names no order, too") {
+  Bench bench;
+  Net net;
+  const uint32_t w = net.node("DequantizeLinear", 21, {codes(net, {48, 64}, OPTIMA_I8), net.weights({48}, 0.01f, 0.05f)}, {48, 64}, {Net::integer("axis", 0)});
+  net.output(net.node("MatMul", 13, {net.input({100, 64}), net.node("Transpose", 21, {w}, {64, 48})}, {100, 48}));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  CHECK(std::count_if(c->sink.files.begin(), c->sink.files.end(), [](const auto& f) { return f.first.ends_with(".so"); }) == 1);  // the product
+  matches_reference(bench, net);
+}
