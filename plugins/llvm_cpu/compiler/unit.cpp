@@ -86,13 +86,15 @@ std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& 
   int64_t inner = 1;
   for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
   const int64_t length = axis < dims.size() ? dims[axis] : 1, block = codes.block ? codes.block : 1, steps = (length + block - 1) / block;
-  std::vector<float> out;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const auto at = static_cast<int64_t>(i), outer = at / inner / length, along = at / inner % length;
-    const int64_t step = codes.is_scalar() ? 0 : codes.block ? (outer * steps + along / block) * inner + at % inner : along;
-    const auto s = static_cast<size_t>(step);
-    out.push_back(static_cast<float>(static_cast<double>(numbers[i]) - codes.zero[s]) * codes.scale[s]);
-  }
+  std::vector<float> out(static_cast<size_t>(count(dims)));
+  size_t i = 0;
+  for (int64_t outer = 0; i < out.size(); ++outer)
+    for (int64_t along = 0; along < length; ++along)
+      for (int64_t in = 0; in < inner; ++in, ++i) {
+        const int64_t step = codes.is_scalar() ? 0 : codes.block ? (outer * steps + along / block) * inner + in : along;
+        const auto s = static_cast<size_t>(step);
+        out[i] = static_cast<float>(static_cast<double>(numbers[i]) - codes.zero[s]) * codes.scale[s];
+      }
   return out;
 }
 
