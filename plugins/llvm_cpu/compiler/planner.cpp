@@ -229,6 +229,7 @@ class Planner : public LowerContext {
   Operand read_constant(uint32_t value, Layout layout) {
     const Dims dims = graph_.dims(value);
     if (layout == Layout::Last) return convert_last(value, layout);
+    if (layout == Layout::Narrow && !graph_.is_constant(value)) return convert_half(value, layout);  // dequantized: floats of 32 bits
     if (layout == Layout::Narrow) {
       Operand as_it_is = packed(value, {}, nullptr);
       as_it_is.pack.source = Pack::F32;

@@ -256,3 +256,17 @@ TEST_CASE("products of bf16 take their own kernels where the target has them, an
   CHECK(has_step(*tiles, "amx-bf16"));
   CHECK(!has_step(*dots, "amx-bf16"));
 }
+
+TEST_CASE("codes that are known without a run become bf16 for a product that reads bf16") {
+  for (const auto& options : ways()) {
+    Bench bench;
+    HalfNet net(OPTIMA_BF16);
+    std::vector<int8_t> codes;
+    for (int i = 0; i < 40 * 64; ++i) codes.push_back(static_cast<int8_t>(i * 37 % 251 - 125));
+    const uint32_t scale = net.constant<uint16_t>({}, {optima::llvm_cpu::to_bf16(0x1p-7f)}, OPTIMA_BF16);
+    const uint32_t x = net.op("DequantizeLinear", 21, {net.constant<int8_t>({40, 64}, codes, OPTIMA_I8), scale}, {40, 64});
+    const uint32_t y = net.cast(net.op("MatMul", 13, {x, net.numbers({64, 32}, -.25f, .25f)}, {40, 32}), OPTIMA_F32);
+    net.output(net.add(y, net.input({40, 32})));
+    is_close(bench, net, 2 * step(OPTIMA_BF16), options);
+  }
+}
