@@ -46,6 +46,7 @@ struct DynamicColumns {
   int64_t shift;       ///< that the codes, and so their zero point, were moved by
   int64_t scale_step;  ///< 1: a scale per column
   int64_t G, N, lanes;
+  int64_t interleaved;  ///< 1: in the order of lanes of codes_depthwise.hpp
 };
 
 }  // namespace k
@@ -194,9 +195,10 @@ TEMPLATE(k_dynamic_columns, DynamicColumns, l) {
   using namespace k::integer;
   if (u0 >= u1) return;
   const int32_t zero = zero_at(args[1], 0, l.is_signed) + (int32_t)l.shift;
-  for (int64_t g = 0; g < l.G; g++) for (int64_t n = 0; n < l.lanes; n++) {
-    ((float*)args[3])[g * l.lanes + n] = n < l.N ? ((const float*)args[0])[(g * l.N + n) * l.scale_step] : 0;
-    ((int32_t*)args[4])[g * l.lanes + n] = n < l.N ? -zero * ((const int32_t*)args[2])[g * l.N + n] : 0;
+  for (int64_t g = 0; g < l.G; g++) for (int64_t at = 0; at < l.lanes; at++) {
+    const int64_t i = at % VW, j = at / VW % 4, n = l.interleaved ? at / (VW * 4) * (VW * 4) + i / 4 * 16 + j * 4 + i % 4 : at;
+    ((float*)args[3])[g * l.lanes + at] = n < l.N ? ((const float*)args[0])[(g * l.N + n) * l.scale_step] : 0;
+    ((int32_t*)args[4])[g * l.lanes + at] = n < l.N ? -zero * ((const int32_t*)args[2])[g * l.N + n] : 0;
   }
 }
 #endif

@@ -135,8 +135,13 @@ TEST_CASE("a convolution whose operand is quantized in the run is one step on co
   conv({2, 3, 9, 11}, {20, 3, 3, 3}, {2, 20, 5, 6}, true, {Net::ints("pads", {1, 1, 1, 1}), Net::ints("strides", {2, 2})});
   conv({1, 40, 8, 8}, {33, 40, 1, 1}, {1, 33, 8, 8}, false, {});
   conv({1, 16, 9, 9}, {24, 8, 3, 3}, {1, 24, 5, 5}, true, {Net::integer("group", 2), Net::ints("dilations", {2, 2})});
-  const auto c = compile(bench, net);
-  REQUIRE(c->code == OPTIMA_OK);
-  CHECK(kernels(*c, "integer_conv") == 0);
-  matches_reference(bench, net);
+  conv({1, 40, 9, 11}, {40, 1, 3, 3}, {1, 40, 9, 11}, true, {Net::integer("group", 40), Net::ints("pads", {1, 1, 1, 1})});
+  conv({2, 70, 12, 9}, {70, 1, 5, 3}, {2, 70, 4, 4}, false, {Net::integer("group", 70), Net::ints("strides", {2, 2})});
+  for (const auto& options : std::vector<std::vector<optima_option>>{{}, {seam::option("llvm_cpu.cpu", "haswell")}}) {
+    const auto c = compile(bench, net, options);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(kernels(*c, "integer_conv") == 0);
+    CHECK(kernels(*c, "codes_depthwise") > 0);
+    matches_reference(bench, net, 1e-5, options);
+  }
 }

@@ -8,8 +8,7 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/kernels/codes_amx.hpp"
-#include "plugins/llvm_cpu/kernels/codes_conv.hpp"
-#include "plugins/llvm_cpu/kernels/codes_depthwise.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_window.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
@@ -197,89 +196,10 @@ Sums conv_sums(const Window& w, int64_t groups) {
   return {w.out_channels, K, K, 1};
 }
 
-/// The input with its padding, as far as taps reach.
-Operand padded(const Operand& in, Window& w, int64_t pixel, int32_t zero, LowerContext& ctx) {
-  const Three none{0, 0, 0};
-  Three reach;
-  for (size_t i = 0; i < 3; ++i) reach[i] = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-  const bool inside = reach[0] <= w.in[0] && reach[1] <= w.in[1] && reach[2] <= w.in[2];
-  if (w.begin == none && inside) return in;
-  Operand to = ctx.temporary(static_cast<uint64_t>(w.batch * reach[0] * reach[1] * reach[2] * pixel)), out = to;
-  to.written = true;
-  Op op;
-  op.kernel = k::CodesPad{.in = literal(w.in), .out = literal(reach), .begin = literal(w.begin), .pixel = pixel};
-  op.args = {in, ctx.bytes(std::string(1, static_cast<char>(zero))), to};
-  op.units = w.batch * reach[0] * reach[1];
-  op.work = op.units * reach[2] * pixel / 16;
-  op.label = "pad codes " + describe(w);
-  ctx.emit(std::move(op));
-  w.in = reach;
-  return out;
-}
-
-void lower_dense(const Unit& u, Window w, const Operand& in, int64_t pixel, int64_t groups, LowerContext& ctx) {
-  const Weights weights = *weights_of(u, 0);
-  const int64_t ic = w.channels / groups, image = w.in_pixels() * pixel;
-  const bool joined = groups == 1 && w.dilation[2] == 1;  // a row of taps is one run of bytes
-  const int64_t tap = groups == 1 ? pixel : divide_up(ic, 4) * 4, row = w.in[2] * pixel, plane = w.in[1] * row;
-  k::CodesConv l{};
-  l.dot = ctx.target().dot;
-  l.G = groups, l.OC = w.out_channels / groups;
-  l.quads = (joined ? w.kernel[2] * tap : tap) / 4;
-  l.runs = {w.kernel[0], w.kernel[1], joined ? 1 : w.kernel[2]};
-  l.run_step = {w.dilation[0] * plane, w.dilation[1] * row, w.dilation[2] * pixel};
-  l.N = w.batch, l.out = literal(w.out), l.in_group = groups == 1 ? 0 : ic, l.in_image = w.batch == 1 ? 0 : image;
-  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel};
-  const Three one{1, 1, 1};
-  if (w.kernel == one && w.stride == one) {  // pixels follow each other over rows and images
-    l.out = {1, 1, w.batch * w.out_pixels()}, l.N = 1, l.in_image = 0, l.in_step.d = l.in_step.h = 0;
-    l.run_step = {0, 0, 0};
-  }
-  l.out_pixel = ctx.pixel(u.out);
-  Pack p;
-  p.in_block = tap, p.tile = 1, p.groups = groups, p.oc = l.OC, p.ic = ic;
-  p.kd = w.kernel[0], p.kh = joined ? w.kernel[1] : w.kernel[1] * w.kernel[2], p.kw = joined ? w.kernel[2] : 1;
-  p.kw_stride = 1, p.kh_stride = joined ? w.kernel[2] : 1, p.kd_stride = w.kernel[1] * w.kernel[2];
-  p.ic_stride = w.taps(), p.oc_stride = ic * w.taps(), p.group_stride = l.OC * p.oc_stride;
-  emit({u, l, in, weights, p, conv_sums(w, groups), Layout::Last, "conv int8 " + describe(w), ctx});
-}
-
-/// One channel in, one out; at least five channels, which have pixels of 16.
-bool is_depthwise(const Window& w, int64_t groups) {
-  return groups == w.channels && w.channels == w.out_channels && w.channels > 4 && w.kernel[2] <= 16;
-}
-
-/// The channel in lane i of vector j of a block: see kernels/codes_depthwise.hpp.
-int64_t channel_of(int64_t block, int64_t j, int64_t i, int64_t vl) { return block * vl * 4 + i / 4 * 16 + j * 4 + i % 4; }
-
-template <class T>
-Operand in_lanes(const std::vector<T>& all, int64_t vl, LowerContext& ctx) {
-  std::vector<T> out;
-  const auto channels = static_cast<int64_t>(all.size());
-  for (int64_t b = 0; b < divide_up(channels, vl * 4); ++b)
-    for (int64_t j = 0; j < 4; ++j)
-      for (int64_t i = 0; i < vl; ++i) out.push_back(channel_of(b, j, i, vl) < channels ? all[static_cast<size_t>(channel_of(b, j, i, vl))] : T{});
-  return ctx.bytes(raw_bytes(out));
-}
-
-/// [block][four rows of taps][kernel width][4][VL] quads; for Pairs, 16 bits each, taps 0 and 2 before 1 and 3.
-std::string depthwise_weights(const Weights& weights, const Window& w, const Target& t) {
-  const int64_t vl = t.vector_width, rows = w.kernel[0] * w.kernel[1], taps = w.taps();
-  const bool pairs = t.dot == k::Dot::Pairs;
-  std::string out;
-  const auto add = [&](int64_t channel, int64_t row, int64_t column) {
-    const int8_t v = channel < w.channels && row < rows ? weights.at(channel * taps + row * w.kernel[2] + column) : int8_t{0};
-    out += static_cast<char>(v);
-    if (pairs) out += static_cast<char>(v < 0 ? -1 : 0);
-  };
-  for (int64_t b = 0; b < divide_up(w.channels, vl * 4); ++b)
-    for (int64_t r = 0; r < rows; r += 4)
-      for (int64_t x = 0; x < w.kernel[2]; ++x)
-        for (int64_t odd = 0; odd < (pairs ? 2 : 1); ++odd)
-          for (int64_t j = 0; j < 4; ++j)
-            for (int64_t i = 0; i < vl; ++i)
-              for (int64_t q = odd; q < 4; q += pairs ? 2 : 1) add(channel_of(b, j, i, vl), r + q, x);
-  return out;
+void lower_dense(const Unit& u, const Window& w, const Operand& in, int64_t pixel, int64_t groups, LowerContext& ctx) {
+  CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(u.out));
+  x.literals.dot = ctx.target().dot;
+  emit({u, x.literals, in, *weights_of(u, 0), x.pack, conv_sums(w, groups), Layout::Last, "conv int8 " + describe(w), ctx});
 }
 
 void lower_depthwise(const Unit& u, const Window& w, const Operand& in, int64_t pixel, LowerContext& ctx) {
@@ -287,19 +207,14 @@ void lower_depthwise(const Unit& u, const Window& w, const Operand& in, int64_t 
   const Weights weights = *weights_of(u, 0);
   const CodesEnd end = lower_tail(u, Layout::Last, ctx);
   const Steps steps = *steps_of(u, weights, conv_sums(w, w.channels), t, end.divisor);
-  const int64_t row = w.in[2] * pixel, plane = w.in[1] * row;
-  k::CodesDepthwise l{};
-  l.dot = t.dot, l.WT = t.registers >= 32 ? 4 : 2, l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
+  k::CodesDepthwise l = depthwise_window(w, pixel, ctx.pixel(u.out), t);
+  l.tail = end.literals, l.float_bias = !steps.real_bias.empty();
   l.tail.natural = end.natural && steps.most < 0x1p30;
   for (const Operand& o : end.operands) l.joins = l.joins || o.kind != Operand::Null;
-  l.C = w.channels, l.N = w.batch, l.out = literal(w.out), l.kernel = literal(w.kernel);
-  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel}, l.tap_step = {w.dilation[0] * plane, w.dilation[1] * row, 0};
-  l.stride = w.stride[2], l.dilation = w.dilation[2], l.pixel = pixel;
-  l.in_image = w.batch == 1 ? 0 : w.in_pixels() * pixel, l.out_pixel = ctx.pixel(u.out);
   Op op;
   op.kernel = l;
-  op.args = {in, ctx.bytes(depthwise_weights(weights, w, t)), in_lanes(steps.scale, t.vector_width, ctx), in_lanes(steps.bias, t.vector_width, ctx),
-             l.float_bias ? in_lanes(steps.real_bias, t.vector_width, ctx) : LowerContext::null(), ctx.bytes(raw_bytes(end.numbers)), ctx.write(u.out, Layout::Last)};
+  op.args = {in, ctx.bytes(depthwise_weights(weights.bytes, weights.flipped ? '\x80' : '\0', w, t)), in_lanes(steps.scale, ctx), in_lanes(steps.bias, ctx),
+             l.float_bias ? in_lanes(steps.real_bias, ctx) : LowerContext::null(), ctx.bytes(raw_bytes(end.numbers)), ctx.write(u.out, Layout::Last)};
   op.args.insert(op.args.end(), end.operands.begin(), end.operands.end());
   op.units = w.batch * w.out[0] * w.out[1];
   op.work = op.units * w.out[2] * w.channels * w.taps() / 4;
@@ -344,7 +259,8 @@ void lower_codes_conv(const Unit& u, LowerContext& ctx) {
   Window w = window_of(u);
   const uint32_t x = u.inputs[0].codes->value;
   const int64_t pixel = ctx.pixel(x);
-  const Operand in = padded(ctx.read(x, Layout::Last), w, pixel, as_last(*u.inputs[0].codes, ctx.target()).zero[0], ctx);
+  const Operand zero = ctx.bytes(std::string(1, static_cast<char>(as_last(*u.inputs[0].codes, ctx.target()).zero[0])));
+  const Operand in = with_padding(ctx.read(x, Layout::Last), w, pixel, zero, ctx);
   const int64_t groups = u.op.integer("group", 1);
   if (is_depthwise(w, groups)) lower_depthwise(u, w, in, pixel, ctx);
   else lower_dense(u, w, in, pixel, groups, ctx);

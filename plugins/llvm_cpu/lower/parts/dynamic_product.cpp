@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
-#include "plugins/llvm_cpu/kernels/codes_conv.hpp"
 #include "plugins/llvm_cpu/kernels/integer.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_window.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
-#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
-#include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -51,14 +49,15 @@ Operand rows_of(uint32_t value, int64_t M, int64_t K, int64_t padded, bool flip,
 struct Columns {
   Operand scale, bias;
 };
-/// `sums`: of the weights, per column of each of G groups.
-Columns columns_of(const NodeView& n, uint32_t scale, const std::vector<int32_t>& sums, int64_t G, bool flip, LowerContext& ctx) {
-  const int64_t N = static_cast<int64_t>(sums.size()) / G, lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
+/// `sums`: of the weights, per column of each of G groups. interleaved: in the order of lanes of the depthwise kernel.
+Columns columns_of(const NodeView& n, uint32_t scale, const std::vector<int32_t>& sums, int64_t G, bool flip, bool interleaved, LowerContext& ctx) {
+  const int64_t whole = ctx.target().vector_width * (interleaved ? 4 : 1);
+  const int64_t N = static_cast<int64_t>(sums.size()) / G, lanes = divide_up(N, whole) * whole;
   Columns out{ctx.temporary(static_cast<uint64_t>(G * lanes) * 4), ctx.temporary(static_cast<uint64_t>(G * lanes) * 4)};
   const bool is_signed = n.in_dtype(0) == OPTIMA_I8;
   Op op;
   op.kernel = k::DynamicColumns{.is_signed = is_signed, .shift = !flip ? 0 : is_signed ? 128 : -128, .scale_step = count(n.graph.dims(scale)) > 1 ? 1 : 0,
-                                .G = G, .N = N, .lanes = lanes};
+                                .G = G, .N = N, .lanes = lanes, .interleaved = interleaved};
   Operand scale_to = out.scale, bias_to = out.bias;
   scale_to.written = bias_to.written = true;
   op.args = {ctx.read(scale), n.has_input(2) ? ctx.read(n.input(2)) : LowerContext::null(), ctx.bytes(raw_bytes(sums)), scale_to, bias_to};
@@ -67,11 +66,18 @@ Columns columns_of(const NodeView& n, uint32_t scale, const std::vector<int32_t>
   return out;
 }
 
-/// Constants per column, or null.
-Operand bias_of(std::span<const NodeView> nodes, int64_t G, int64_t N, LowerContext& ctx) {
-  if (nodes.size() < 4) return LowerContext::null();
+/// The constants that the sums get as a bias, one per column or channel, or nothing.
+std::vector<float> column_bias(std::span<const NodeView> nodes, int64_t columns) {
+  if (nodes.size() < 4) return {};
   std::vector<float> all = *nodes[0].graph.floats(other_input(nodes[3], nodes[2].output(0)));
-  if (all.size() == 1) all.assign(static_cast<size_t>(G * N), all[0]);
+  if (all.size() == 1) all.assign(static_cast<size_t>(columns), all[0]);
+  return all;
+}
+
+/// The same per lane of G groups, or null.
+Operand bias_of(std::span<const NodeView> nodes, int64_t G, int64_t N, LowerContext& ctx) {
+  const std::vector<float> all = column_bias(nodes, G * N);
+  if (all.empty()) return LowerContext::null();
   const int64_t lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
   std::vector<float> out(static_cast<size_t>(G * lanes), 0);
   for (int64_t g = 0; g < G; ++g) std::copy_n(all.begin() + g * N, N, out.begin() + g * lanes);
@@ -140,7 +146,7 @@ void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   for (size_t i = 0; i < weights.size(); ++i) sums[i % sums.size()] += static_cast<int8_t>(weights[i]);
   const bool flip = flips(n.in_dtype(0), ctx.target());
   const Operand in = rows_of(n.input(0), M, K, padded, flip, ctx);
-  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, 1, flip, ctx);
+  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, 1, flip, false, ctx);
   k::CodesConv l{};
   l.G = 1, l.OC = N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, M}, l.in_step = {0, 0, padded}, l.out_pixel = N;
   Pack pack;
@@ -161,20 +167,25 @@ bool by_channel(const GraphView& g, uint32_t value, const Dims& result) {
   return count(dims) == 1 || (count(dims) == result[1] && dims.size() >= from_end && dims[dims.size() - from_end] == result[1]);
 }
 
-/// The input with its padding, as far as taps reach: codes of 0 are the zero point of the run.
-Operand padded_codes(const NodeView& n, Window& w, const Operand& in, int64_t pixel, LowerContext& ctx) {
-  Three reach;
-  for (size_t i = 0; i < 3; ++i) reach[i] = (w.out[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-  if (w.begin == Three{0, 0, 0} && reach[0] <= w.in[0] && reach[1] <= w.in[1] && reach[2] <= w.in[2]) return in;
-  Operand to = ctx.temporary(static_cast<uint64_t>(w.batch * reach[0] * reach[1] * reach[2] * pixel)), out = to;
-  to.written = true;
+Window window_of(const NodeView& n) {
+  const Dims weights = n.in_dims(1);
+  return Window::of(n, {weights.begin() + 2, weights.end()});
+}
+
+void emit_depthwise(std::span<const NodeView> nodes, const Window& w, const Operand& in, int64_t pixel, const Columns& columns, LowerContext& ctx) {
+  const Target& t = ctx.target();
+  const uint32_t out = nodes.back().output(0);
+  const std::vector<float> bias = column_bias(nodes, w.channels);
+  k::CodesDepthwise l = depthwise_window(w, pixel, ctx.pixel(out), t);
+  l.float_bias = !bias.empty();
   Op op;
-  op.kernel = k::CodesPad{.in = literal(w.in), .out = literal(reach), .begin = literal(w.begin), .pixel = pixel};
-  op.args = {in, n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0')), to};
-  op.units = w.batch * reach[0] * reach[1], op.work = op.units * reach[2] * pixel / 16, op.label = "pad codes " + describe(w);
+  op.kernel = l;
+  op.args = {in, ctx.bytes(depthwise_weights(signed_weights(nodes[0]), '\0', w, t)), columns.scale, columns.bias,
+             bias.empty() ? LowerContext::null() : in_lanes(bias, ctx), ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), ctx.write(out, Layout::Last)};
+  op.units = w.batch * w.out[0] * w.out[1];
+  op.work = op.units * w.out[2] * w.channels * w.taps() / 4;
+  op.label = "dynamic conv int8 depthwise " + describe(w);
   ctx.emit(std::move(op));
-  w.in = reach;
-  return out;
 }
 
 }  // namespace
@@ -184,38 +195,28 @@ bool takes_dynamic_conv(std::span<const NodeView> nodes, const Target& t) {
   const Dims w = n.in_dims(1);
   // Padding is a code as the operand has it, so those that would be flipped on their way stay with the general kernel.
   if (flips(n.in_dtype(0), t) || !n.graph.bytes(n.input(1)) || !is_centred(n) || count(w) / w[0] > kMostK) return false;
-  if (n.integer("group", 1) != 1 && w[1] < 4) return false;  // depthwise: most of a quad would be padding
+  const int64_t groups = n.integer("group", 1);
+  if (groups != 1 && w[1] < 4 && !is_depthwise(window_of(n), groups)) return false;  // most of a quad would be padding
   return is_scaled(nodes, [&](uint32_t v) { return by_channel(n.graph, v, n.out_dims(0)); });
 }
 
 void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Dims dims = n.in_dims(1);
-  Window w = Window::of(n, {dims.begin() + 2, dims.end()});
-  const int64_t groups = n.integer("group", 1), ic = dims[1], each = ic * w.taps(), pixel = ctx.pixel(n.input(0));
+  Window w = window_of(n);
+  const int64_t groups = n.integer("group", 1), each = w.channels / groups * w.taps(), pixel = ctx.pixel(n.input(0));
   const std::string weights = signed_weights(n);
-  std::vector<int32_t> sums(static_cast<size_t>(dims[0]), 0);
+  std::vector<int32_t> sums(static_cast<size_t>(w.out_channels), 0);
   for (size_t i = 0; i < weights.size(); ++i) sums[i / static_cast<size_t>(each)] += static_cast<int8_t>(weights[i]);
-  const Operand in = padded_codes(n, w, ctx.read(n.input(0), Layout::Last), pixel, ctx);
-  const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, groups, false, ctx);
-  const bool joined = groups == 1 && w.dilation[2] == 1;  // a row of taps is one run of bytes
-  const int64_t tap = groups == 1 ? pixel : divide_up(ic, 4) * 4, row = w.in[2] * pixel, plane = w.in[1] * row;
-  const uint32_t out = nodes.back().output(0);
-  k::CodesConv l{};
-  l.G = groups, l.OC = dims[0] / groups, l.quads = (joined ? w.kernel[2] * tap : tap) / 4;
-  l.runs = {w.kernel[0], w.kernel[1], joined ? 1 : w.kernel[2]};
-  l.run_step = {w.dilation[0] * plane, w.dilation[1] * row, w.dilation[2] * pixel};
-  l.N = w.batch, l.out = literal(w.out), l.in_group = groups == 1 ? 0 : ic, l.in_image = w.batch == 1 ? 0 : w.in_pixels() * pixel;
-  l.in_step = {w.stride[0] * plane, w.stride[1] * row, w.stride[2] * pixel}, l.out_pixel = ctx.pixel(out);
-  Pack p;
-  p.in_block = tap, p.groups = groups, p.oc = l.OC, p.ic = ic;
-  p.kd = w.kernel[0], p.kh = joined ? w.kernel[1] : w.kernel[1] * w.kernel[2], p.kw = joined ? w.kernel[2] : 1;
-  p.kw_stride = 1, p.kh_stride = joined ? w.kernel[2] : 1, p.kd_stride = w.kernel[1] * w.kernel[2];
-  p.ic_stride = w.taps(), p.oc_stride = each, p.group_stride = l.OC * each;
+  const Operand zero = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0'));  // of the run
+  const Operand in = with_padding(ctx.read(n.input(0), Layout::Last), w, pixel, zero, ctx);
+  const uint32_t scale = other_input(nodes[2], nodes[1].output(0)), out = nodes.back().output(0);
+  if (is_depthwise(w, groups)) return emit_depthwise(nodes, w, in, pixel, columns_of(n, scale, sums, 1, false, true, ctx), ctx);
+  const Columns columns = columns_of(n, scale, sums, groups, false, false, ctx);
+  const CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(out));
   Op op;
   op.work = count(n.out_dims(0)) * each / 4;
   op.label = "dynamic conv int8 " + describe(w);
-  emit_codes(n, l, p, weights, in, columns, bias_of(nodes, groups, l.OC, ctx), ctx.write(out, Layout::Last), std::move(op), ctx);
+  emit_codes(n, x.literals, x.pack, weights, in, columns, bias_of(nodes, groups, x.literals.OC, ctx), ctx.write(out, Layout::Last), std::move(op), ctx);
 }
 
 }  // namespace optima::llvm_cpu
