@@ -118,6 +118,15 @@ TEST_CASE("a product whose operand is quantized in the run is one step on codes"
   }
 }
 
+TEST_CASE("a product whose operand is quantized in the run uses a matrix unit where there is one") {
+  Bench bench;
+  Net net;
+  net.output(dynamic_product(net, {16, 128}, 64, true, true, OPTIMA_I8));
+  const auto c = compile(bench, net, {seam::option("llvm_cpu.cpu", "sapphirerapids")});
+  REQUIRE(c->code == OPTIMA_OK);
+  CHECK(kernels(*c, "codes_amx") > 0);
+}
+
 TEST_CASE("a convolution whose operand is quantized in the run is one step on codes") {
   Bench bench;
   Net net;

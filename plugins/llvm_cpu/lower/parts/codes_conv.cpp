@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "optima/plugin/error.hpp"
-#include "plugins/llvm_cpu/compiler/tiles.hpp"
-#include "plugins/llvm_cpu/kernels/codes_amx.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_op.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_window.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
@@ -128,58 +127,13 @@ std::vector<Operand> arguments(const Layer& x, const Steps& steps, const CodesEn
   return args;
 }
 
-/// The weights of the layer are too many for the second cache to hold them beside the pixels: they are fetched ahead.
-bool streams(const Layer& x) { return x.sums.channels * x.sums.K > 1 << 19; }
-
-/// Pixels of a tile of AMX; 0 = other kernels do it: few pixels read weights as fast, and groups are narrow.
-int64_t amx_rows(const Target& t, int64_t groups, int64_t row) {
-  const int64_t rows = divide_up(row, divide_up(row, 16));
-  return t.amx && groups == 1 && rows >= 4 ? rows : 0;
-}
-
-Op amx_op(Layer& x, int64_t rows) {
-  const k::CodesConv& l = x.l;
-  const int64_t tiles = l.N * l.out.d * l.out.h * divide_up(l.out.w, rows), nb = divide_up(l.OC, x.ctx.target().vector_width);
-  const k::CodesAmx s{.tail = l.tail, .by_tiles = tiles >= 48, .OC = l.OC, .float_bias = l.float_bias, .quads = divide_up(l.quads, 16) * 16, .runs = l.runs,
-                      .run_step = l.run_step, .N = l.N, .out = l.out, .rows = rows, .in_image = l.in_image, .in_step = l.in_step, .out_pixel = l.out_pixel,
-                      .fetch = streams(x) && tiles <= 32 ? divide_up(16 * k::kAmxBlocks, divide_up(tiles, 2)) : 0};
-  x.pack.oc_blocks = k::kAmxBlocks, x.pack.tile = 16;
-  Op op;
-  op.kernel = s;
-  op.units = s.by_tiles ? tiles : divide_up(nb, k::kAmxBlocks);
-  op.grain = s.by_tiles ? 2 : 1;
-  op.scratch_per_thread = k::kAmxScratch;
-  return op;
-}
-
-Op dot_op(Layer& x) {
-  const Target& t = x.ctx.target();
-  const int64_t rows = x.l.N * x.l.out.d * x.l.out.h, nb = divide_up(x.l.OC, t.vector_width);
-  const auto spec = [&](Tile tile) {
-    k::CodesConv s = x.l;
-    s.OCB = tile.oc_blocks, s.WT = tile.width, s.fetch = streams(x);
-    s.by_tiles = rows * divide_up(x.l.out.w, tile.width) >= 48;
-    return s;
-  };
-  const Tile tile = choose_codes_tile(t, {nb, x.l.out.w, rows}, [&](Tile y) { return x.ctx.is_bad(spec(y)); });
-  x.pack.oc_blocks = tile.oc_blocks;
-  const k::CodesConv s = spec(tile);
-  Op op;
-  op.kernel = s;
-  op.units = s.by_tiles ? rows * divide_up(s.out.w, s.WT) : s.G * divide_up(nb, s.OCB);
-  return op;
-}
-
 void emit(Layer x) {
   const Target& t = x.ctx.target();
   const CodesEnd end = lower_tail(x.u, x.layout, x.ctx);
   const Steps steps = *steps_of(x.u, x.weights, x.sums, t, end.divisor);
   x.l.tail = end.literals, x.l.float_bias = !steps.real_bias.empty();
   x.l.tail.natural = end.natural && steps.most < 0x1p30;
-  x.pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes;
-  x.pack.vector_width = t.vector_width;
-  const int64_t rows = amx_rows(t, x.l.G, x.l.out.w);
-  Op op = rows ? amx_op(x, rows) : dot_op(x);
+  Op op = codes_op(x.l, x.pack, x.sums.channels * x.sums.K, x.ctx);
   op.args = arguments(x, steps, end);
   op.work = x.l.N * x.l.out.d * x.l.out.h * x.l.out.w * x.sums.channels * x.sums.K / 4;
   op.label = std::move(x.label);
@@ -197,8 +151,7 @@ Sums conv_sums(const Window& w, int64_t groups) {
 }
 
 void lower_dense(const Unit& u, const Window& w, const Operand& in, int64_t pixel, int64_t groups, LowerContext& ctx) {
-  CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(u.out));
-  x.literals.dot = ctx.target().dot;
+  const CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(u.out));
   emit({u, x.literals, in, *weights_of(u, 0), x.pack, conv_sums(w, groups), Layout::Last, "conv int8 " + describe(w), ctx});
 }
 
@@ -280,19 +233,9 @@ void lower_codes_product(const Unit& u, LowerContext& ctx) {
   const Product p = product_of(u);
   const uint32_t x = u.inputs[0].codes->value;
   const bool flip = flips(u.inputs[0].codes->dtype, ctx.target());
-  const int64_t unit = amx_rows(ctx.target(), 1, p.M) ? 64 : 4, padded = divide_up(p.K, unit) * unit;  // nothing is read behind the caller's rows
-  Operand in = ctx.read(x);
-  if (flip || padded != p.K) {
-    Operand rows = ctx.temporary(static_cast<uint64_t>(p.M * padded)), to = rows;
-    to.written = true;
-    Op op;
-    op.kernel = k::CodesRows{.size = p.K, .padded = padded, .flip = flip ? 0x80 : 0};
-    op.args = {in, to}, op.units = p.M, op.work = p.M * padded / 16, op.label = "rows of codes";
-    ctx.emit(std::move(op));
-    in = rows;
-  }
+  const int64_t padded = codes_row(ctx.target(), p.M, p.K);
+  const Operand in = rows_of_codes(ctx.read(x), p.M, p.K, padded, flip, ctx);
   k::CodesConv l{};
-  l.dot = ctx.target().dot;
   l.G = 1, l.OC = p.N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, p.M}, l.in_step = {0, 0, padded}, l.out_pixel = p.N;
   Pack pack;
   pack.in_block = padded, pack.tile = 1, pack.oc = p.N, pack.ic = p.K, pack.oc_stride = p.sums.oc_stride, pack.ic_stride = p.sums.k_stride;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/kernels/integer.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_op.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_window.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 
@@ -30,19 +30,6 @@ bool is_centred(const NodeView& n) {
   if (!n.has_input(3)) return !flips_weights(n);
   const auto zeros = n.graph.small_integers(n.input(3));
   return zeros && std::all_of(zeros->begin(), zeros->end(), [&](int32_t z) { return z == (flips_weights(n) ? 128 : 0); });
-}
-
-/// Rows of bytes as the kernel multiplies them.
-Operand rows_of(uint32_t value, int64_t M, int64_t K, int64_t padded, bool flip, LowerContext& ctx) {
-  const Operand in = ctx.read(value);
-  if (!flip && padded == K) return in;
-  Operand rows = ctx.temporary(static_cast<uint64_t>(M * padded)), to = rows;
-  to.written = true;
-  Op op;
-  op.kernel = k::CodesRows{.size = K, .padded = padded, .flip = flip ? 0x80 : 0};
-  op.args = {in, to}, op.units = M, op.work = M * padded / 16, op.label = "rows of codes";
-  ctx.emit(std::move(op));
-  return rows;
 }
 
 /// Multipliers and biases, padded to whole vectors.
@@ -91,26 +78,15 @@ std::string signed_weights(const NodeView& n) {
   return weights;
 }
 
-/// The tile, then the step. l lacks it; pack lacks what hangs on it.
+/// The step. l lacks its tile; pack lacks what hangs on it.
 void emit_codes(const NodeView& n, k::CodesConv l, Pack pack, const std::string& weights, const Operand& in, const Columns& columns, const Operand& bias,
-                const Operand& out, Op op, LowerContext& ctx) {
-  const Target& t = ctx.target();
-  const int64_t tiles = l.N * l.out.d * l.out.h, blocks = divide_up(l.OC, t.vector_width);
-  l.dot = t.dot, l.float_bias = bias.kind != Operand::Null;
-  const auto spec = [&](Tile x) {
-    k::CodesConv s = l;
-    s.OCB = x.oc_blocks, s.WT = x.width;
-    s.by_tiles = tiles * divide_up(l.out.w, x.width) >= 48;
-    return s;
-  };
-  const Tile tile = choose_codes_tile(t, {blocks, l.out.w, tiles}, [&](Tile x) { return ctx.is_bad(spec(x)); });
-  const k::CodesConv s = spec(tile);
-  pack.kind = t.dot == k::Dot::Pairs ? Pack::CodePairs : Pack::Codes, pack.vector_width = t.vector_width, pack.oc_blocks = tile.oc_blocks, pack.tile = 1;
-  op.kernel = s;
-  op.args = {in, flips_weights(n) ? ctx.bytes(weights, pack) : ctx.packed(n.input(1), pack), columns.scale, columns.bias, bias,
-             ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), out};
-  op.units = s.by_tiles ? tiles * divide_up(l.out.w, s.WT) : l.G * divide_up(blocks, s.OCB);
-  ctx.emit(std::move(op));
+                const Operand& out, int64_t work, std::string label, LowerContext& ctx) {
+  l.float_bias = bias.kind != Operand::Null;
+  Op step = codes_op(l, pack, count(n.in_dims(1)), ctx);
+  step.args = {in, flips_weights(n) ? ctx.bytes(weights, pack) : ctx.packed(n.input(1), pack), columns.scale, columns.bias, bias,
+               ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), out};
+  step.work = work, step.label = std::move(label);
+  ctx.emit(std::move(step));
 }
 
 /// Cast to float, Mul by a scale, and perhaps Add of constants, behind an operator on integers; `fits` says which operands do.
@@ -140,21 +116,19 @@ bool takes_dynamic_product(std::span<const NodeView> nodes, const Target&) {
 void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims b = n.in_dims(1);
-  const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = divide_up(K, 4) * 4;
+  const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = codes_row(ctx.target(), M, K);
   const std::string weights = signed_weights(n);
   std::vector<int32_t> sums(static_cast<size_t>(N), 0);
   for (size_t i = 0; i < weights.size(); ++i) sums[i % sums.size()] += static_cast<int8_t>(weights[i]);
   const bool flip = flips(n.in_dtype(0), ctx.target());
-  const Operand in = rows_of(n.input(0), M, K, padded, flip, ctx);
+  const Operand in = rows_of_codes(ctx.read(n.input(0)), M, K, padded, flip, ctx);
   const Columns columns = columns_of(n, other_input(nodes[2], nodes[1].output(0)), sums, 1, flip, false, ctx);
   k::CodesConv l{};
   l.G = 1, l.OC = N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, M}, l.in_step = {0, 0, padded}, l.out_pixel = N;
   Pack pack;
   pack.in_block = padded, pack.oc = N, pack.ic = K, pack.oc_stride = 1, pack.ic_stride = N;
-  Op op;
-  op.work = M * N * K / 4;
-  op.label = "dynamic product int8 " + std::to_string(M) + "x" + std::to_string(K) + "x" + std::to_string(N);
-  emit_codes(n, l, pack, weights, in, columns, bias_of(nodes, 1, N, ctx), ctx.write(nodes.back().output(0)), std::move(op), ctx);
+  const std::string label = "dynamic product int8 " + std::to_string(M) + "x" + std::to_string(K) + "x" + std::to_string(N);
+  emit_codes(n, l, pack, weights, in, columns, bias_of(nodes, 1, N, ctx), ctx.write(nodes.back().output(0)), M * N * K / 4, label, ctx);
 }
 
 namespace {
@@ -213,10 +187,8 @@ void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   if (is_depthwise(w, groups)) return emit_depthwise(nodes, w, in, pixel, columns_of(n, scale, sums, 1, false, true, ctx), ctx);
   const Columns columns = columns_of(n, scale, sums, groups, false, false, ctx);
   const CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(out));
-  Op op;
-  op.work = count(n.out_dims(0)) * each / 4;
-  op.label = "dynamic conv int8 " + describe(w);
-  emit_codes(n, x.literals, x.pack, weights, in, columns, bias_of(nodes, groups, x.literals.OC, ctx), ctx.write(out, Layout::Last), std::move(op), ctx);
+  emit_codes(n, x.literals, x.pack, weights, in, columns, bias_of(nodes, groups, x.literals.OC, ctx), ctx.write(out, Layout::Last),
+             count(n.out_dims(0)) * each / 4, "dynamic conv int8 " + describe(w), ctx);
 }
 
 }  // namespace optima::llvm_cpu
