@@ -4,6 +4,7 @@
 
 #include "plugins/llvm_cpu/kernels/integer.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_matmul.hpp"
 #include "plugins/llvm_cpu/lower/parts/dynamic_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
@@ -189,6 +190,12 @@ Refusal check_dynamic(const NodeView& n) {
   return {};
 }
 
+bool takes_unit(const Unit& u, const Target& t) { return takes_codes_product(u, t) || takes_codes_matmul(u, t); }
+void lower_unit(const Unit& u, LowerContext& ctx) {
+  if (takes_codes_product(u, ctx.target())) lower_codes_product(u, ctx);
+  else lower_codes_matmul(u, ctx);
+}
+
 constexpr Lowering kRows[] = {
     {"DynamicQuantizeLinear", 11, 11, {kFloat}, {types(OPTIMA_U8), kFloat, types(OPTIMA_U8)}, 0, 8, 0, {1, 1, 0, 3}, check_dynamic, lower_dynamic},
     {"MatMulInteger", 10, 10, {kByte}, {kSum}, 1, 8, 0, {2, 4, 0}, check_product, lower_product, false, Tails::None, "", nullptr, nullptr,
@@ -196,7 +203,7 @@ constexpr Lowering kRows[] = {
     {"ConvInteger", 10, 10, {kByte}, {kSum}, 3, 5, 0, {2, 4, 0}, check_conv, lower_conv, false, Tails::None, "", nullptr, nullptr,
      takes_dynamic_conv},
     {"QLinearMatMul", 10, 21, {kByte, kFloat, kByte, kByte | kFloat}, {kByte}, 1, 8, 0, {8, 8, 0}, check_product, lower_product,
-     false, Tails::None, "", takes_codes_product, lower_codes_product},
+     false, Tails::None, "", takes_unit, lower_unit},
     {"QLinearConv", 10, 10, {kByte, kFloat, kByte, kByte | kFloat | kSum}, {kByte}, 3, 5, 0, {8, 9, 0}, check_conv, lower_conv,
      false, Tails::None, "", takes_codes_conv, lower_codes_conv},
 };

@@ -7,7 +7,9 @@
 #include "plugins/llvm_cpu/kernels/matmul.hpp"
 #include "plugins/llvm_cpu/lower/parts/block_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes_matmul.hpp"
 #include "plugins/llvm_cpu/lower/parts/dense.hpp"
+#include "plugins/llvm_cpu/lower/parts/matrix_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/pairs.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
@@ -17,70 +19,8 @@ namespace {
 
 using Mode = k::MatmulB;
 
-/// One dim of the batch and how far each operand moves along it.
-struct Batch {
-  int64_t size, a, b, c;
-};
-
-/// C[M][N] = A[M][K] B[K][N] for every batch; strides in elements.
-struct Product {
-  int64_t M = 1, N = 1, K = 1;
-  int64_t sam = 0, sak = 1, sbk = 0, sbn = 1, scm = 0;
-  std::vector<Batch> batch;
-  int64_t matrices = 1;  ///< of B
-  float alpha = 1;
-};
-
-Product of_gemm(const NodeView& n) {
-  const Dims a = n.in_dims(0), b = n.in_dims(1);
-  const bool ta = n.integer("transA", 0), tb = n.integer("transB", 0);
-  Product p;
-  p.M = a[ta ? 1 : 0], p.K = a[ta ? 0 : 1], p.N = b[tb ? 0 : 1];
-  p.sam = ta ? 1 : p.K, p.sak = ta ? p.M : 1, p.sbk = tb ? 1 : p.N, p.sbn = tb ? p.K : 1, p.scm = p.N;
-  p.alpha = n.real("alpha", 1);
-  return p;
-}
-
-/// Merges batch dims that all operands walk as one, and the batch into M where B is shared.
-void simplify(Product& p) {
-  std::vector<Batch> merged;
-  for (const Batch& d : p.batch) {
-    if (d.size == 1) continue;
-    if (!merged.empty()) {
-      Batch& last = merged.back();
-      if (last.a == d.a * d.size && last.b == d.b * d.size && last.c == d.c * d.size) {
-        last = {last.size * d.size, d.a, d.b, d.c};
-        continue;
-      }
-    }
-    merged.push_back(d);
-  }
-  while (!merged.empty() && merged.back().b == 0 && merged.back().a == p.M * p.sam && merged.back().c == p.M * p.scm) {
-    p.M *= merged.back().size;
-    merged.pop_back();
-  }
-  p.batch = merged;
-}
-
-Product of_matmul(const NodeView& n) {
-  Dims a = n.in_dims(0), b = n.in_dims(1);
-  if (a.size() == 1) a.insert(a.begin(), 1);
-  if (b.size() == 1) b.push_back(1);
-  Product p;
-  p.M = a[a.size() - 2], p.K = a.back(), p.N = b.back();
-  p.sam = p.K, p.sbk = p.N, p.scm = p.N;
-  const Dims ba(a.begin(), a.end() - 2), bb(b.begin(), b.end() - 2);
-  const size_t rank = std::max(ba.size(), bb.size());
-  Dims space(rank, 1);
-  for (size_t d = 0; d < rank; ++d)
-    for (const Dims* x : {&ba, &bb})
-      if (d + x->size() >= rank && (*x)[d + x->size() - rank] != 1) space[d] = (*x)[d + x->size() - rank];
-  const Dims sa = broadcast_steps(ba, space), sb = broadcast_steps(bb, space), sc = row_major(space);
-  for (size_t d = 0; d < rank; ++d) p.batch.push_back({space[d], sa[d] * p.M * p.K, sb[d] * p.K * p.N, sc[d] * p.M * p.N});
-  p.matrices = count(bb);
-  simplify(p);
-  return p;
-}
+using Product = MatrixProduct;
+using Batch = Product::Batch;
 
 struct Tile {
   int64_t rows, blocks;
@@ -218,8 +158,6 @@ void take_bias(const FusedTail& fused, Tail& tail, LowerContext& ctx) {
   tail.bias = sum;
 }
 
-Product product_of(const NodeView& n) { return n.op() == "Gemm" ? of_gemm(n) : of_matmul(n); }
-
 /// What kernels/pairs.hpp can do: one matrix, rows that lie in one piece, whole steps of inputs.
 bool multiplies_pairs(const NodeView& n, const Target& t) {
   if (!are_pairs(n, t)) return false;
@@ -284,7 +222,7 @@ Refusal check_product(const NodeView& n) {
     return {OPTIMA_REASON_RANK, "input 1", "rank " + std::to_string(rank), gemm ? "rank 2" : "rank 1 or more"};
   for (uint32_t k = 0; k < 2; ++k)
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
-  const Product p = n.op() == "Gemm" ? of_gemm(n) : of_matmul(n);
+  const Product p = product_of(n);
   const Dims b = n.in_dims(1);
   const int64_t rows_of_b = n.op() == "Gemm" ? b[n.integer("transB", 0) ? 1 : 0] : b[b.size() < 2 ? 0 : b.size() - 2];
   for (size_t d = 2; d < std::min(n.in_dims(0).size(), b.size()); ++d)  // batch dims, from the last one
@@ -303,16 +241,17 @@ Refusal check_product(const NodeView& n) {
   return {};
 }
 
-bool takes_unit(const Unit& u, const Target& t) { return takes_codes_product(u, t) || takes_block_product(u, t); }
+bool takes_unit(const Unit& u, const Target& t) { return takes_codes_product(u, t) || takes_codes_matmul(u, t) || takes_block_product(u, t); }
 void lower_unit(const Unit& u, LowerContext& ctx) {
   if (takes_codes_product(u, ctx.target())) lower_codes_product(u, ctx);
+  else if (takes_codes_matmul(u, ctx.target())) lower_codes_matmul(u, ctx);
   else lower_block_product(u, ctx);
 }
 
 constexpr Lowering kRows[] = {
     {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, nullptr, multiplies_pairs},
-    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_codes_product,
-     lower_codes_product, nullptr, multiplies_pairs},
+    {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, nullptr,
+     multiplies_pairs},
 };
 
 }  // namespace

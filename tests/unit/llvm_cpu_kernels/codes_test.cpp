@@ -4,6 +4,7 @@
 
 #include "plugins/llvm_cpu/kernels/codes_conv.hpp"
 #include "plugins/llvm_cpu/kernels/codes_depthwise.hpp"
+#include "plugins/llvm_cpu/kernels/codes_matmul.hpp"
 
 using namespace kernel_test;
 
@@ -83,6 +84,47 @@ TEST_CASE("products of rows of codes agree with loops in every tile") {
           int64_t sum = bias[n];
           for (int64_t q = 0; q < K; ++q) sum += activation(x, m * K + q) * w[n * K + q];
           wrong += stored_code(got, m * N + n) != code_of(static_cast<double>(static_cast<float>(sum) * scale[n]), zero);
+        }
+      CAPTURE(static_cast<int64_t>(dot));
+      REQUIRE(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("products of two computed matrices of codes agree with loops: any steps of the second, batches and zero points") {
+  for (int i = 0; i < rounds(200); ++i) {
+    for (const k::Dot dot : dots()) {
+      const int64_t batches = pick(1, 3), M = pick(1, 20), N = pick(1, 5 * VW), K = pick(1, 9 * VW), quads = (K + 3) / 4, OCB = pick(1, 4), WT = pick(1, 6), vl = VW;
+      const bool by_columns = coin(), flip = coin(), shared = coin(), rows = coin();
+      Guarded<uint8_t> a(batches * M * quads * 4);  // bytes past K count nothing
+      for (uint8_t& x : a) x = static_cast<uint8_t>(pick(0, 255));
+      for (int64_t m = 0; m < batches * M; ++m)
+        for (int64_t q = K; q < quads * 4; ++q) a[m * quads * 4 + q] = 0;
+      const Guarded<uint8_t> b = integers<uint8_t>((shared ? 1 : batches) * K * N, 0, 255);
+      Guarded<int32_t> zeros(k::kProductNumbers), terms(batches * M);
+      zeros[0] = static_cast<int32_t>(pick(-128, 255)), zeros[1] = rows ? static_cast<int32_t>(pick(-128, 127)) : 0;
+      const k::CodesSums sums{.is_signed = !kUnsigned, .K = K, .step = quads * 4};
+      void* sum_args[] = {a.data(), zeros.data(), terms.data()};
+      k_codes_sums(sums, sum_args, 0, batches * M, nullptr);
+      Guarded<float> scale(1), numbers = numbers_of(3);
+      scale[0] = 0.0002f;
+      k::CodesMatmul l{};
+      l.dot = dot, l.OCB = OCB, l.WT = WT, l.mb = WT * pick(1, 3), l.tail = bare(false), l.has_rows = rows, l.M = M, l.N = N, l.quads = quads;
+      l.b = {K, by_columns ? 1 : N, by_columns ? K : 1, flip ? 0x80 : 0}, l.b1 = batches, l.ra1 = M, l.sb1 = shared ? 0 : K * N;
+      const int64_t units = batches * ((M + l.mb - 1) / l.mb) * (((N + vl - 1) / vl + OCB - 1) / OCB), scratch = OCB * vl * (4 + quads * (dot == k::Dot::Pairs ? 8 : 4));
+      const Guarded<uint8_t> got = run<uint8_t>(batches * M * N, units, scratch, [&](uint8_t* out, int64_t u0, int64_t u1, char* s) {
+        void* args[13] = {a.data(), const_cast<uint8_t*>(b.data()), zeros.data(), scale.data(), rows ? terms.data() : nullptr, numbers.data(), out};
+        k_codes_matmul(l, args, u0, u1, s);
+      });
+      int64_t wrong = 0;
+      for (int64_t m = 0; m < batches * M; ++m)
+        for (int64_t n = 0; n < N; ++n) {
+          int64_t sum = 0;
+          for (int64_t q = 0; q < K; ++q) {
+            const uint8_t code = b[m / M * l.sb1 + q * l.b.sbk + n * l.b.sbn] ^ static_cast<uint8_t>(l.b.flip);
+            sum += (activation(a, m * quads * 4 + q) - zeros[0]) * (static_cast<int8_t>(code) - zeros[1]);
+          }
+          wrong += stored_code(got, m * N + n) != code_of(static_cast<double>(static_cast<float>(sum) * scale[0]), 3);
         }
       CAPTURE(static_cast<int64_t>(dot));
       REQUIRE(wrong == 0);

@@ -237,6 +237,71 @@ TEST_CASE("products of codes with constant weights agree with the reference: odd
   few_differ(tally);
 }
 
+TEST_CASE("products of two computed operands of codes agree with the reference: batches that broadcast, either type, any zero point and tail") {
+  Bench bench;
+  Tally tally;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    for (uint32_t seed = 1; seed <= (options.empty() ? 30u : 8u); ++seed) {
+      CAPTURE(seed);
+      Random r(seed + 3000);
+      CodesNet net(seed);
+      const int64_t M = r.of({1, 3, 5, 16, 33, 70, 300}), K = r.of({1, 3, 4, 30, 64, 66, 128, 200}), N = r.of({1, 2, 15, 16, 17, 40, 64, 100});
+      Dims in{M, K}, weights{K, N}, out{M, N};
+      const auto batch = [&](int64_t a, int64_t b) {
+        if (a) in.insert(in.begin(), a);
+        if (b) weights.insert(weights.begin(), b);
+        out.insert(out.begin(), std::max(a, b));
+      };
+      const int64_t heads = r(1, 3), images = r(1, 2);
+      if (r.once_in(2)) batch(heads, r.once_in(3) ? 1 : heads);
+      else if (r.once_in(2)) batch(r.once_in(2) ? 1 : heads, heads);
+      if (out.size() == 3 && r.once_in(2)) batch(images, r.once_in(3) ? 0 : r.once_in(2) ? 1 : images);
+      const float about = 0.01f * std::sqrt(static_cast<float>(K));
+      const Step x = any_step(r, 0.02f), w = r.once_in(3) ? Step{OPTIMA_U8, 0.01f, 128} : any_step(r, 0.02f);
+      const uint32_t y = net.node("MatMul", 13, {net.dequantize(net.input(in, x.dtype), x), net.dequantize(net.input(weights, w.dtype), w)}, out);
+      net.output(any_tail(net, r, r.once_in(3) ? net.node("Mul", 14, {y, net.constant<float>({}, {0.125f}, OPTIMA_F32)}, out) : y, about));
+      check_codes(bench, net, tally, "codes_matmul", seed, -1, options);
+    }
+  });
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
+TEST_CASE("Gemm of two computed operands of codes agrees with the reference: either one transposed, alpha and C") {
+  Bench bench;
+  Tally tally;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    for (uint32_t seed = 1; seed <= (options.empty() ? 16u : 4u); ++seed) {
+      CAPTURE(seed);
+      Random r(seed + 4000);
+      CodesNet net(seed);
+      const int64_t M = r.of({1, 3, 16, 33}), K = r.of({1, 3, 30, 64, 70, 128}), N = r.of({1, 15, 16, 40});
+      const bool ta = r.once_in(2), tb = r.once_in(2);
+      const Step x = any_step(r, 0.02f), w = any_step(r, 0.02f);
+      std::vector<uint32_t> operands{net.dequantize(net.input(ta ? Dims{K, M} : Dims{M, K}, x.dtype), x), net.dequantize(net.input(tb ? Dims{N, K} : Dims{K, N}, w.dtype), w)};
+      if (r.once_in(2)) operands.push_back(r.once_in(2) ? net.weights({N}) : net.input({M, N}));
+      const uint32_t y = net.node("Gemm", 13, operands, {M, N}, {Net::integer("transA", ta), Net::integer("transB", tb), Net::real("alpha", r.once_in(2) ? 1.f : -0.25f)});
+      net.output(any_tail(net, r, y, 0.01f * std::sqrt(static_cast<float>(K))));
+      check_codes(bench, net, tally, "codes_matmul", seed, -1, options);
+    }
+  });
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
+TEST_CASE("products of two computed operands of codes use a matrix unit where there is one and rows are long enough") {
+  Bench bench;
+  const Step x{OPTIMA_U8, 0.02f, 117}, w{OPTIMA_U8, 0.02f, 128};
+  for (const int64_t K : {32, 64}) {
+    CodesNet net(1);
+    net.output(net.node("MatMul", 13, {net.dequantize(net.input({2, 16, K}, OPTIMA_U8), x), net.dequantize(net.input({2, K, 20}, OPTIMA_U8), w)}, {2, 16, 20}));
+    const auto c = compile(bench, net, {seam::option("llvm_cpu.cpu", "sapphirerapids")});
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(has_kernel(*c, "codes_matmul_amx") == (K == 64));
+    CHECK_FALSE(has_kernel(*c, "codes_sums"));  // B's zero point is 0 once its codes are signed
+  }
+}
+
 TEST_CASE("no sum of codes saturates: the largest activations times the largest weights") {
   Bench bench;
   Tally tally;
