@@ -289,6 +289,29 @@ TEST_CASE("Gemm of two computed operands of codes agrees with the reference: eit
   CHECK(tally.off * 100000 <= tally.codes + 100000);
 }
 
+TEST_CASE("Gemm of codes with constant weights takes alpha, beta and a transposed first operand") {
+  Bench bench;
+  Tally tally;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    for (uint32_t seed = 1; seed <= (options.empty() ? 12u : 4u); ++seed) {
+      CAPTURE(seed);
+      Random r(seed + 5000);
+      CodesNet net(seed);
+      const int64_t M = r.of({1, 3, 16, 33}), K = r.of({3, 30, 64, 70}), N = r.of({1, 16, 40});
+      const bool ta = seed % 2 == 0;
+      const Step x = any_step(r, 0.02f);
+      std::vector<float> scales;
+      std::vector<uint32_t> operands{net.dequantize(net.input(ta ? Dims{K, M} : Dims{M, K}, x.dtype), x), net.weights_of_codes({K, N}, 1, r, scales)};
+      if (r.once_in(2)) operands.push_back(r.once_in(2) ? net.weights({N}) : net.bias_of_codes(scales, x.scale, r));
+      const uint32_t y = net.node("Gemm", 13, operands, {M, N}, {Net::integer("transA", ta), Net::real("alpha", r.once_in(3) ? 1.f : -0.25f), Net::real("beta", r.once_in(2) ? 1.f : 0.5f)});
+      net.output(any_tail(net, r, y, 0.02f));
+      check_codes(bench, net, tally, "codes", seed, -1, options);
+    }
+  });
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
 TEST_CASE("products of two computed operands of codes use a matrix unit where there is one and rows are long enough") {
   Bench bench;
   const Step x{OPTIMA_U8, 0.02f, 117}, w{OPTIMA_U8, 0.02f, 128};

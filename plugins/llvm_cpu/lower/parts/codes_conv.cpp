@@ -47,10 +47,14 @@ struct Steps {
   double most = 0;  ///< no value is larger
 };
 
+/// Gemm's factors; other operators have none.
+float alpha_of(const Unit& u) { return u.op.real("alpha", 1); }
+float beta_of(const Unit& u) { return u.op.real("beta", 1); }
+
 /// Codes of a bias whose scale is that of the sums.
 std::optional<std::vector<int32_t>> bias_codes(const Unit& u, const std::vector<float>& steps) {
   const UnitInput& in = u.inputs[2];
-  if (!in.codes || in.codes->dtype != OPTIMA_I32) return std::nullopt;
+  if (!in.codes || in.codes->dtype != OPTIMA_I32 || beta_of(u) != 1) return std::nullopt;
   for (size_t o = 0; o < steps.size(); ++o)
     if (in.codes->scale[in.codes->scale.size() == 1 ? 0 : o] != steps[o] || in.codes->zero[in.codes->zero.size() == 1 ? 0 : o] != 0) return std::nullopt;
   auto codes = u.op.graph.small_integers(in.codes->value);
@@ -63,14 +67,14 @@ std::optional<Steps> steps_of(const Unit& u, const Weights& w, const Sums& sums,
   const Codes& wc = *u.inputs[1].codes;
   Steps out;
   std::vector<float> steps;
-  for (int64_t o = 0; o < sums.channels; ++o) steps.push_back(x.scale[0] * wc.scale[wc.is_scalar() ? 0 : static_cast<size_t>(o)]);
+  for (int64_t o = 0; o < sums.channels; ++o) steps.push_back(x.scale[0] * wc.scale[wc.is_scalar() ? 0 : static_cast<size_t>(o)] * alpha_of(u));
   std::vector<int32_t> bias(steps.size(), 0);
   if (u.inputs.size() > 2 && u.inputs[2]) {
     const auto codes = bias_codes(u, steps);
     const auto reals = codes ? std::nullopt : u.op.graph.floats(u.inputs[2].value);
     if (!codes && (!reals || (reals->size() != steps.size() && reals->size() != 1))) return std::nullopt;
     if (codes) bias = *codes;
-    for (size_t o = 0; reals && o < steps.size(); ++o) out.real_bias.push_back((*reals)[reals->size() == 1 ? 0 : o] / divisor);
+    for (size_t o = 0; reals && o < steps.size(); ++o) out.real_bias.push_back((*reals)[reals->size() == 1 ? 0 : o] * beta_of(u) / divisor);
   }
   for (int64_t o = 0; o < sums.channels; ++o) {
     int64_t sum = 0, size = 0;
@@ -83,7 +87,7 @@ std::optional<Steps> steps_of(const Unit& u, const Weights& w, const Sums& sums,
     out.bias.push_back(static_cast<int32_t>(b));
     out.scale.push_back(steps[static_cast<size_t>(o)] / divisor);
     const double real = out.real_bias.empty() ? 0 : std::abs(static_cast<double>(out.real_bias[static_cast<size_t>(o)]));
-    out.most = std::max(out.most, static_cast<double>(std::abs(b) + size * 255) * static_cast<double>(out.scale.back()) + real);
+    out.most = std::max(out.most, static_cast<double>(std::abs(b) + size * 255) * std::abs(static_cast<double>(out.scale.back())) + real);
   }
   return out;
 }
@@ -184,7 +188,7 @@ Product product_of(const Unit& u) {
   const Dims a = u.op.graph.dims(stored_value(u.inputs[0])), b = u.op.graph.dims(stored_value(u.inputs[1]));
   const bool transposed = u.op.integer("transB", 0);
   Product p;
-  p.K = a.back(), p.M = count(a) / p.K, p.N = b[transposed ? 0 : 1];
+  p.K = u.op.integer("transA", 0) ? a[0] : a.back(), p.M = count(a) / p.K, p.N = b[transposed ? 0 : 1];
   p.sums = {p.N, p.K, transposed ? p.K : 1, transposed ? 1 : p.N};
   return p;
 }
@@ -224,7 +228,6 @@ bool takes_codes_product(const Unit& u, const Target& t) {
   const GraphView& g = u.op.graph;
   const Dims b = g.dims(stored_value(u.inputs[1])), a = g.dims(stored_value(u.inputs[0]));
   if (b.size() != 2 || a.size() < 2 || g.dims(u.out).size() != a.size()) return false;
-  if (u.op.integer("transA", 0) || u.op.real("alpha", 1) != 1 || u.op.real("beta", 1) != 1) return false;
   const auto weights = weights_of(u, u.op.integer("transB", 0) ? 0 : 1);
   return weights && steps_of(u, *weights, product_of(u).sums, t, 1);
 }
@@ -234,7 +237,8 @@ void lower_codes_product(const Unit& u, LowerContext& ctx) {
   const uint32_t x = u.inputs[0].codes->value;
   const bool flip = flips(u.inputs[0].codes->dtype, ctx.target());
   const int64_t padded = codes_row(ctx.target(), p.M, p.K);
-  const Operand in = rows_of_codes(ctx.read(x), p.M, p.K, padded, flip, ctx);
+  const Operand plain = u.op.integer("transA", 0) ? transposed_codes(ctx.read(x), p.M, p.K, ctx) : ctx.read(x);
+  const Operand in = rows_of_codes(plain, p.M, p.K, padded, flip, ctx);
   k::CodesConv l{};
   l.G = 1, l.OC = p.N, l.quads = padded / 4, l.runs = {1, 1, 1}, l.N = 1, l.out = {1, 1, p.M}, l.in_step = {0, 0, padded}, l.out_pixel = p.N;
   Pack pack;

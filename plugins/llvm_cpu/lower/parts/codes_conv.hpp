@@ -9,7 +9,7 @@ namespace optima::llvm_cpu {
 bool takes_codes_conv(const Unit& unit, const Target& target);
 void lower_codes_conv(const Unit& unit, LowerContext& ctx);
 
-/// MatMul, and Gemm with transA = 0, alpha = beta = 1: rows of codes times a constant matrix.
+/// MatMul and Gemm: rows of codes times a constant matrix.
 bool takes_codes_product(const Unit& unit, const Target& target);
 void lower_codes_product(const Unit& unit, LowerContext& ctx);
 
