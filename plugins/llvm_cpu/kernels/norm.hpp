@@ -2,7 +2,7 @@
 // llvm_cpu/kernels: normalizations of contiguous rows (Layer, Instance, Group, RMS), along an axis (Lp) and across channels
 // (LRN).
 #pragma once
-#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+#include "plugins/llvm_cpu/kernels/parts/row_ends.hpp"
 
 namespace k {
 
@@ -11,6 +11,7 @@ struct Norm {
   int64_t rms, has_scale, has_bias;
   double epsilon;
   int64_t len, period, channels, span;
+  RowEnds ends;
 };
 struct LpNorm {
   static constexpr char entry[] = "k_lp_norm";
@@ -31,24 +32,25 @@ struct Lrn {
 
 namespace k::norm {
 
-// Sum over a row of f(element): four running vectors, joined in a fixed order.
-template <class F>
-INL float total(const float* x, idx len, F f) {
+// Sum over a row of f(x(first element, elements)): four running vectors, joined in a fixed order.
+template <class X, class F>
+INL float total(X x, idx len, F f) {
   vec s[4] = {};
   const idx four = len / (4 * VL) * (4 * VL), full = len / VL * VL;
-  ROLL for (idx j = 0; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) s[q] += f(ld(x + j + q * VL));
-  ROLL for (idx j = four; j < full; j += VL) s[0] += f(ld(x + j));
-  if (len > full) s[1] += keep(f(ld_part(x + full, len - full, 0)), len - full, 0);
+  ROLL for (idx j = 0; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) s[q] += f(x(j + q * VL, VL));
+  ROLL for (idx j = four; j < full; j += VL) s[0] += f(x(j, VL));
+  if (len > full) s[1] += keep(f(x(full, len - full)), len - full, 0);
   return lane_sum((s[0] + s[1]) + (s[2] + s[3]));
 }
-// y = (x - mean) * factor * scale + bias; scale and bias advance with j when step is 1, else they are one number.
-INL void apply(const float* x, float* y, idx len, float mean, float factor, const float* scale, const float* bias, idx step) {
+// y(j, elements, (x(j, elements) - mean) * factor * scale + bias); scale and bias advance with j when step is 1, else they are one number.
+template <class X, class Y>
+INL void apply(X x, Y y, idx len, float mean, float factor, const float* scale, const float* bias, idx step) {
   const idx full = len / VL * VL;
   const auto part = [&](idx j, idx n) __attribute__((always_inline)) {
-    vec v = (ld_part(x + j, n, 0) - mean) * factor;
+    vec v = (x(j, n) - mean) * factor;
     if (scale) v *= step ? ld_part(scale + j, n, 0) : splat(*scale);
     if (bias) v += step ? ld_part(bias + j, n, 0) : splat(*bias);
-    st_part(y + j, v, n);
+    y(j, n, v);
   };
   ROLL for (idx j = 0; j < full; j += VL) part(j, VL);
   if (len > full) part(full, len - full);
@@ -57,14 +59,14 @@ INL void apply(const float* x, float* y, idx len, float mean, float factor, cons
 }  // namespace k::norm
 
 // Row r of [rows][len]: mean and variance (rms: mean of squares only), then scale and bias of channel
-// (r % period) * channels + j / span of element j. args: in, scale, bias, out; units: rows.
+// (r % period) * channels + j / span of element j. args: in, scale, bias, out, numbers of the ends or null; units: rows.
 // Layer and RMS: period 1, channels = len, span 1. Instance: period C, channels 1, span len. Group: period G, channels C / G,
 // span H * W.
 TEMPLATE(k_norm, Norm, l) {
   using namespace k;
   ROLL for (idx r = u0; r < u1; r++) {
-    const float* x = (const float*)args[0] + r * l.len;
-    float* y = (float*)args[3] + r * l.len;
+    const auto x = [&](idx j, idx n) __attribute__((always_inline)) { return ld_row(l.ends, (const float*)args[4], args[0], r * l.len + j, n, 0); };
+    const auto y = [&](idx j, idx n, vec v) __attribute__((always_inline)) { st_row(l.ends, (const float*)args[4], args[3], r * l.len + j, v, n); };
     const idx first = r % l.period * l.channels;
     const float* scale = l.has_scale ? (const float*)args[1] + first : nullptr;
     const float* bias = l.has_bias ? (const float*)args[2] + first : nullptr;
@@ -73,7 +75,9 @@ TEMPLATE(k_norm, Norm, l) {
     const float factor = 1.f / __builtin_elementwise_sqrt(square / (float)l.len + (float)l.epsilon);
     if (l.span == 1) norm::apply(x, y, l.len, mean, factor, scale, bias, 1);
     else ROLL for (idx c = 0; c < l.channels; c++)
-      norm::apply(x + c * l.span, y + c * l.span, l.span, mean, factor, scale ? scale + c : nullptr, bias ? bias + c : nullptr, 0);
+      norm::apply([&](idx j, idx n) __attribute__((always_inline)) { return x(c * l.span + j, n); },
+                  [&](idx j, idx n, vec v) __attribute__((always_inline)) { y(c * l.span + j, n, v); },
+                  l.span, mean, factor, scale ? scale + c : nullptr, bias ? bias + c : nullptr, 0);
   }
 }
 
@@ -87,7 +91,7 @@ TEMPLATE(k_lp_norm, LpNorm, l) {
     float* y = (float*)args[1] + at;
     vec s{};
     if (l.inner == 1) {
-      s = splat(norm::total(x, l.len, [&](vec v) __attribute__((always_inline)) { return l.p == 1 ? vabs(v) : v * v; }));
+      s = splat(norm::total([&](idx j, idx n) __attribute__((always_inline)) { return ld_part(x + j, n, 0); }, l.len, [&](vec v) __attribute__((always_inline)) { return l.p == 1 ? vabs(v) : v * v; }));
     } else {
       ROLL for (idx j = 0; j < l.len; j++) {
         const vec v = ld_part(x + j * l.inner, n, 0);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: Softmax and LogSoftmax over one axis of [outer][len][inner].
 //
-// args: in, out (may not overlap). units: outer when inner is 1, else outer * ceil(inner / VL): a unit is one row, or VL
-// neighbouring columns. The largest element is subtracted first.
+// args: in, out (may not overlap), numbers of the ends or null. units: outer when inner is 1, else outer * ceil(inner / VL): a unit is one
+// row, or VL neighbouring columns. The largest element is subtracted first. Codes at the ends only when inner is 1; scratch: len floats
+// when the result is codes.
 #pragma once
-#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+#include "plugins/llvm_cpu/kernels/parts/row_ends.hpp"
 
 namespace k {
 
 struct Softmax {
   static constexpr char entry[] = "k_softmax";
   int64_t log, len, inner;  ///< log: LogSoftmax
+  RowEnds ends;
 };
 
 }  // namespace k
@@ -21,40 +23,45 @@ struct Softmax {
 
 namespace k::softmax {
 
-INL void row(int64_t log, idx len, const float* in, float* out) {
-  const idx full = len / VL * VL, rest = len - full;
+/// exp(x) for x <= 0, 0 where that is no normal number: processors take a hundred times as long for others, and masks make many of them.
+INL vec power(vec x) {
+  const vec least = splat(-87.f), e = vexp(vmax(least, x));
+  return x < least ? vec{} : e;
+}
+
+/// The row from element `at` on. work: where its powers are kept, out itself when that is floats.
+INL void row(const Softmax& l, const float* numbers, const void* in, idx at, float* work, void* out) {
+  const idx full = l.len / VL * VL, rest = l.len - full;
+  const auto x = [&](idx j, idx n, float fill) __attribute__((always_inline)) { return ld_row(l.ends, numbers, in, at + j, n, fill); };
   vec top = splat(-kInf);
-  ROLL for (idx j = 0; j < full; j += VL) top = nan_max(top, ld(in + j));
-  if (rest) top = nan_max(top, ld_part(in + full, rest, -kInf));
+  ROLL for (idx j = 0; j < full; j += VL) top = nan_max(top, x(j, VL, 0));
+  if (rest) top = nan_max(top, x(full, rest, -kInf));
   const vec m = splat(lane_max(top));
   vec sum{};
   ROLL for (idx j = 0; j < full; j += VL) {
-    const vec e = vexp(ld(in + j) - m);
+    const vec e = power(x(j, VL, 0) - m);
     sum += e;
-    if (!log) st(out + j, e);
+    if (!l.log) st(work + j, e);
   }
   if (rest) {
-    const vec e = keep(vexp(ld_part(in + full, rest, 0) - m), rest, 0);
+    const vec e = keep(power(x(full, rest, 0) - m), rest, 0);
     sum += e;
-    if (!log) st_part(out + full, e, rest);
+    if (!l.log) st_part(work + full, e, rest);
   }
   const float total = lane_sum(sum);
-  if (log) {
-    const vec shift = vlog(splat(total));
-    ROLL for (idx j = 0; j < full; j += VL) st(out + j, ld(in + j) - m - shift);
-    if (rest) st_part(out + full, ld_part(in + full, rest, 0) - m - shift, rest);
-  } else {
-    const vec scale = splat(1.f / total);
-    ROLL for (idx j = 0; j < full; j += VL) st(out + j, ld(out + j) * scale);
-    if (rest) st_part(out + full, ld_part(out + full, rest, 0) * scale, rest);
-  }
+  const vec shift = l.log ? vlog(splat(total)) : vec{}, scale = splat(1.f / total);
+  const auto done = [&](idx j, idx n) __attribute__((always_inline)) {
+    st_row(l.ends, numbers, out, at + j, l.log ? x(j, n, 0) - m - shift : ld_part(work + j, n, 0) * scale, n);
+  };
+  ROLL for (idx j = 0; j < full; j += VL) done(j, VL);
+  if (rest) done(full, rest);
 }
 
 INL void columns(int64_t log, idx len, idx step, idx n, const float* in, float* out) {
   vec m = splat(-kInf), sum{};
   ROLL for (idx j = 0; j < len; j++) m = nan_max(m, ld_part(in + j * step, n, 0));
   ROLL for (idx j = 0; j < len; j++) {
-    const vec e = vexp(ld_part(in + j * step, n, 0) - m);
+    const vec e = power(ld_part(in + j * step, n, 0) - m);
     sum += e;
     if (!log) st_part(out + j * step, e, n);
   }
@@ -72,7 +79,8 @@ TEMPLATE(k_softmax, Softmax, l) {
   const float* in = (const float*)args[0];
   float* out = (float*)args[1];
   if (l.inner == 1) {
-    ROLL for (idx u = u0; u < u1; u++) softmax::row(l.log, l.len, in + u * l.len, out + u * l.len);
+    const bool floats = l.ends.out == Stored::Floats;
+    ROLL for (idx u = u0; u < u1; u++) softmax::row(l, (const float*)args[2], args[0], u * l.len, floats ? out + u * l.len : (float*)scratch, args[1]);
     return;
   }
   const idx parts = cdiv(l.inner, VL), last = l.inner - (parts - 1) * VL;

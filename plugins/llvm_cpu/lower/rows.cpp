@@ -4,6 +4,7 @@
 
 #include "plugins/llvm_cpu/kernels/norm.hpp"
 #include "plugins/llvm_cpu/kernels/softmax.hpp"
+#include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -12,14 +13,38 @@ namespace {
 /// Units of rows that are worth handing over.
 int64_t grain(int64_t row) { return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, row)); }
 
-void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) {
-  const NodeView& n = nodes[0];
+/// Where rows come from and go to, as floats or codes.
+struct Ends {
+  Operand in, out, numbers{};
+  k::RowEnds stored{k::Stored::Floats, k::Stored::Floats};
+};
+Ends float_ends(const NodeView& n, LowerContext& ctx) { return {ctx.read(n.input(0)), ctx.write(n.output(0))}; }
+
+k::Stored stored_as(const std::optional<Codes>& codes) {
+  return !codes ? k::Stored::Floats : codes->dtype == OPTIMA_U8 ? k::Stored::Unsigned : k::Stored::Signed;
+}
+Ends ends_of(const Unit& u, LowerContext& ctx) {
+  const auto &from = u.inputs[0].codes, &to = u.output;
+  std::vector<float> numbers(k::kRowNumbers, 0);
+  if (from) numbers[0] = from->scale[0], numbers[1] = static_cast<float>(from->zero[0]);
+  if (to) numbers[2] = to->scale[0], numbers[3] = 1 / to->scale[0], numbers[4] = static_cast<float>(to->zero[0]);
+  return {ctx.read(stored_value(u.inputs[0])), ctx.write(u.out), ctx.bytes(raw_bytes(numbers)), {stored_as(from), stored_as(to)}};
+}
+
+AxisView softmax_view(const NodeView& n) {
   const Dims dims = n.in_dims(0);
   AxisView v = around(dims, axis_at(n.integer("axis", n.since() < 13 ? 1 : -1), dims.size()));
   if (n.since() < 13) v.len *= v.inner, v.inner = 1;  // the axis and all after it
+  return v;
+}
+
+void emit_softmax(const NodeView& n, const Ends& ends, LowerContext& ctx) {
+  const Dims dims = n.in_dims(0);
+  const AxisView v = softmax_view(n);
   Op op;
-  op.kernel = k::Softmax{.log = n.op() == "LogSoftmax", .len = v.len, .inner = v.inner};
-  op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
+  op.kernel = k::Softmax{.log = n.op() == "LogSoftmax", .len = v.len, .inner = v.inner, .ends = ends.stored};
+  op.args = {ends.in, ends.out, ends.numbers};
+  if (ends.stored.out != k::Stored::Floats) op.scratch_per_thread = static_cast<uint64_t>(v.len) * sizeof(float);
   op.units = count(dims) == 0 ? 0 : v.inner == 1 ? v.outer : v.outer * divide_up(v.inner, ctx.target().vector_width);
   op.work = count(dims) * 8;
   op.grain = v.inner == 1 ? grain(v.len * 4) : 1;
@@ -27,13 +52,15 @@ void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) {
   ctx.emit(std::move(op));
 }
 
+void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) { emit_softmax(nodes[0], float_ends(nodes[0], ctx), ctx); }
+
 /// Rows of `len` elements; scale and bias as kernels/norm.hpp counts channels.
-void emit_norm(const NodeView& n, bool rms, int64_t rows, int64_t len, int64_t period, int64_t channels, int64_t span, LowerContext& ctx) {
+void emit_norm(const NodeView& n, const Ends& ends, bool rms, int64_t rows, int64_t len, int64_t period, int64_t channels, int64_t span, LowerContext& ctx) {
   const bool scale = n.has_input(1), bias = !rms && n.has_input(2);
   Op op;
   op.kernel = k::Norm{.rms = rms, .has_scale = scale, .has_bias = bias, .epsilon = n.real("epsilon", 1e-5f), .len = len, .period = period,
-                      .channels = channels, .span = span};
-  op.args = {ctx.read(n.input(0)), scale ? ctx.read(n.input(1)) : Operand(), bias ? ctx.read(n.input(2)) : Operand(), ctx.write(n.output(0))};
+                      .channels = channels, .span = span, .ends = ends.stored};
+  op.args = {ends.in, scale ? ctx.read(n.input(1)) : Operand(), bias ? ctx.read(n.input(2)) : Operand(), ends.out, ends.numbers};
   op.units = len == 0 ? 0 : rows;
   op.work = rows * len * 4;
   op.grain = grain(len * 2);
@@ -41,18 +68,31 @@ void emit_norm(const NodeView& n, bool rms, int64_t rows, int64_t len, int64_t p
   ctx.emit(std::move(op));
 }
 
-void lower_layer_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
-  const NodeView& n = nodes[0];
+void emit_layer_norm(const NodeView& n, const Ends& ends, LowerContext& ctx) {
   const Dims dims = n.in_dims(0);
   const AxisView v = around(dims, axis_at(n.integer("axis", -1), dims.size()));
   const int64_t len = v.len * v.inner;
-  emit_norm(n, n.op() == "RMSNormalization", v.outer, len, 1, len, 1, ctx);
+  emit_norm(n, ends, n.op() == "RMSNormalization", v.outer, len, 1, len, 1, ctx);
+}
+void lower_layer_norm(std::span<const NodeView> nodes, LowerContext& ctx) { emit_layer_norm(nodes[0], float_ends(nodes[0], ctx), ctx); }
+
+/// Softmax of rows and layer normalization between codes of one scale; scale and bias are floats.
+bool takes_unit(const Unit& u, const Target&) {
+  const auto fits = [](const std::optional<Codes>& codes) { return !codes || is_simple(codes); };
+  if (!u.tail.empty() || !fits(u.inputs[0].codes) || !fits(u.output)) return false;
+  for (size_t k = 1; k < u.inputs.size(); ++k)
+    if (u.inputs[k].codes && !u.op.graph.is_known(u.inputs[k].value)) return false;
+  return !u.op.op().ends_with("Softmax") || softmax_view(u.op).inner == 1;
+}
+void lower_unit(const Unit& u, LowerContext& ctx) {
+  if (u.op.op().ends_with("Softmax")) emit_softmax(u.op, ends_of(u, ctx), ctx);
+  else emit_layer_norm(u.op, ends_of(u, ctx), ctx);
 }
 
 void lower_instance_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims d = nodes[0].in_dims(0);
   const int64_t space = count(d) / std::max<int64_t>(1, d[0] * d[1]);
-  emit_norm(nodes[0], false, d[0] * d[1], space, d[1], 1, space, ctx);
+  emit_norm(nodes[0], float_ends(nodes[0], ctx), false, d[0] * d[1], space, d[1], 1, space, ctx);
 }
 
 void lower_group_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
@@ -60,7 +100,7 @@ void lower_group_norm(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Dims d = n.in_dims(0);
   const int64_t groups = n.integer("num_groups", 1), each = d[1] / groups, space = count(d) / std::max<int64_t>(1, d[0] * d[1]);
   // A span of 1 means that scales are read as vectors, which with one element per channel they are.
-  emit_norm(n, false, d[0] * groups, each * space, groups, each, space, ctx);
+  emit_norm(n, float_ends(n, ctx), false, d[0] * groups, each * space, groups, each, space, ctx);
 }
 
 /// The result has the operand's shape, and the axis is one of it.
@@ -133,10 +173,10 @@ Refusal check_lrn(const NodeView& n) {
 }
 
 constexpr Lowering kRows[] = {
-    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax},
-    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax},
-    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm},
-    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_layer_norm, lower_layer_norm},
+    {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
+    {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
+    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm, false, Tails::None, "", takes_unit, lower_unit},
+    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_layer_norm, lower_layer_norm, false, Tails::None, "", takes_unit, lower_unit},
     {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_instance_norm, lower_instance_norm},
     {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_group_norm, lower_group_norm},
     {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, {}, check_lp, lower_lp},

@@ -10,6 +10,8 @@ using namespace kernel_test;
 
 namespace {
 
+constexpr k::RowEnds kFloats{k::Stored::Floats, k::Stored::Floats};
+
 std::vector<double> naive_softmax(const Guarded<float>& in, bool log, int64_t outer, int64_t len, int64_t inner) {
   std::vector<double> out(static_cast<size_t>(in.size()));
   for (int64_t o = 0; o < outer; ++o)
@@ -28,8 +30,8 @@ std::vector<double> naive_softmax(const Guarded<float>& in, bool log, int64_t ou
 Guarded<float> softmax(const Guarded<float>& in, bool log, int64_t outer, int64_t len, int64_t inner) {
   const int64_t units = inner == 1 ? outer : outer * k::cdiv(inner, k::VL);
   return run<float>(in.size(), units, 0, [&](float* out, int64_t u0, int64_t u1, char* scratch) {
-    void* args[] = {const_cast<float*>(in.data()), out};
-    k_softmax({.log = log, .len = len, .inner = inner}, args, u0, u1, scratch);
+    void* args[] = {const_cast<float*>(in.data()), out, nullptr};
+    k_softmax({.log = log, .len = len, .inner = inner, .ends = kFloats}, args, u0, u1, scratch);
   });
 }
 
@@ -101,6 +103,39 @@ TEST_CASE("softmax of masked rows ignores minus infinity") {
   }
 }
 
+TEST_CASE("softmax gives 0 where no normal number would do") {
+  for (const int64_t inner : {1, 3}) {
+    Guarded<float> in(20 * inner);
+    for (int64_t i = 0; i < 20 * inner; ++i) in[i] = i / inner == 7 ? 0.f : i / inner == 8 ? -1e9f : -95.f;
+    const Guarded<float> out = softmax(in, false, 1, 20, inner);
+    for (int64_t i = 0; i < 20 * inner; ++i) CHECK(out[i] == (i / inner == 7 ? 1.f : 0.f));
+  }
+}
+
+TEST_CASE("softmax between codes agrees with double loops") {
+  for (int i = 0; i < rounds(200); ++i) {
+    const int64_t rows = pick(1, 5), len = pick(1, 70);
+    const bool from = coin(), to = !from || coin(), log = coin();
+    const Guarded<uint8_t> codes = integers<uint8_t>(rows * len, 0, 255);
+    Guarded<float> in = reals(rows * len, -8, 8), numbers(k::kRowNumbers);
+    numbers[0] = 0.05f, numbers[1] = 117, numbers[2] = log ? 0.06f : 1.f / 255, numbers[3] = 1 / numbers[2], numbers[4] = log ? 200 : 0;
+    if (from) for (int64_t j = 0; j < in.size(); ++j) in[j] = (static_cast<float>(codes[j]) - numbers[1]) * numbers[0];
+    const k::Softmax l{.log = log, .len = len, .inner = 1, .ends = {from ? k::Stored::Unsigned : k::Stored::Floats, to ? k::Stored::Unsigned : k::Stored::Floats}};
+    const Guarded<uint8_t> got = run<uint8_t>(rows * len * (to ? 1 : 4), rows, to ? len * 4 : 0, [&](uint8_t* out, int64_t u0, int64_t u1, char* scratch) {
+      void* args[] = {from ? static_cast<void*>(const_cast<uint8_t*>(codes.data())) : in.data(), out, numbers.data()};
+      k_softmax(l, args, u0, u1, scratch);
+    });
+    const std::vector<double> want = naive_softmax(in, log, rows, len, 1);
+    for (size_t j = 0; j < want.size(); ++j) {
+      float real = 0;
+      if (!to) std::memcpy(&real, got.data() + j * 4, sizeof real);
+      const double code = std::min(255., std::max(0., std::nearbyint(want[j] / numbers[2]) + numbers[4]));
+      const double off = to ? std::abs(code - got[static_cast<int64_t>(j)]) : std::abs(static_cast<double>(real) - want[j]) * 3e4;
+      REQUIRE(off <= 1);
+    }
+  }
+}
+
 TEST_CASE("softmax of a row with NaN is NaN") {
   Guarded<float> in = reals(20);
   in[3] = NAN;
@@ -117,8 +152,8 @@ TEST_CASE("layer, instance, group and RMS normalization agree with double loops"
     const Guarded<float> x = reals(rows * len, -1, 3), scale = reals(period * per_row), bias = reals(period * per_row);
     const Guarded<float> got = run<float>(rows * len, rows, 0, [&](float* out, int64_t u0, int64_t u1, char* scratch) {
       void* args[] = {const_cast<float*>(x.data()), has_scale ? const_cast<float*>(scale.data()) : nullptr,
-                      has_bias ? const_cast<float*>(bias.data()) : nullptr, out};
-      k_norm({.rms = rms, .has_scale = has_scale, .has_bias = has_bias, .epsilon = 1e-5f, .len = len, .period = period, .channels = per_row, .span = span}, args, u0, u1, scratch);
+                      has_bias ? const_cast<float*>(bias.data()) : nullptr, out, nullptr};
+      k_norm({.rms = rms, .has_scale = has_scale, .has_bias = has_bias, .epsilon = 1e-5f, .len = len, .period = period, .channels = per_row, .span = span, .ends = kFloats}, args, u0, u1, scratch);
     });
     std::vector<double> want;
     for (int64_t r = 0; r < rows; ++r) {

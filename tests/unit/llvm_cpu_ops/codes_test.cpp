@@ -325,6 +325,36 @@ TEST_CASE("products of two computed operands of codes use a matrix unit where th
   }
 }
 
+TEST_CASE("Softmax and layer normalization read and write codes by themselves") {
+  Bench bench;
+  Tally tally;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    for (uint32_t seed = 1; seed <= 4; ++seed) {
+      CAPTURE(seed);
+      Random r(seed + 6000);
+      for (const char* op : {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization"}) {
+        CAPTURE(op);
+        CodesNet net(seed);
+        const std::string name = op;
+        const Dims dims{r(1, 3), r(1, 9), r.of({1, 5, 16, 33, 64})};
+        const bool from_codes = seed % 2 == 0, to_codes = !from_codes || seed == 4;
+        const Step x = any_step(r, 0.03f), y = any_step(r, name == "Softmax" ? 0.004f : 0.02f);
+        const uint32_t in = from_codes ? net.dequantize(net.input(dims, x.dtype), x) : net.input(dims);
+        std::vector<uint32_t> operands{in};
+        if (!name.ends_with("Softmax")) operands.push_back(net.weights({dims[2]}));
+        if (name == "LayerNormalization") operands.push_back(net.weights({dims[2]}));
+        const uint32_t out = net.node(op, name.ends_with("Softmax") ? 13 : name == "LayerNormalization" ? 17 : 23, operands, dims, {Net::integer("axis", -1)});
+        net.output(to_codes ? net.quantize(out, y) : out);
+        check_codes(bench, net, tally, name.ends_with("Softmax") ? "softmax" : "norm", seed, -1, options);
+        const auto c = compile(bench, net, options);
+        CHECK_FALSE(has_kernel(*c, "elementwise"));  // no step before or behind it
+      }
+    }
+  });
+  MESSAGE(tally.off << " of " << tally.codes << " codes differ by a step");
+  CHECK(tally.off * 100000 <= tally.codes + 100000);
+}
+
 TEST_CASE("no sum of codes saturates: the largest activations times the largest weights") {
   Bench bench;
   Tally tally;
