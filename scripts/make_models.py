@@ -9,7 +9,7 @@ Each model NAME gives NAME.ts.onnx (TorchScript exporter, opset 17) and NAME.dyn
 a folder NAME.<exporter>.data/ of input_<name>.npy and output_<name>.npy; the outputs are ONNX Runtime's, on one thread with
 its graph optimisations off. A model that exists with its data is not made again. BatchNormalization statistics and weights are
 random too, so that folding them wrongly shows. Of some models int8/NAME.onnx is made besides: quantized to 8 bits in QDQ form
-by onnxruntime.quantization, with the same kind of data folder; with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Of some
+by onnxruntime.quantization, with the same kind of data folder (of `encoder` only that); with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Of some
 half/NAME.f16.onnx and half/NAME.bf16.onnx, whose floats are of that type between casts at their ends, with outputs of ONNX Runtime in f32 for constants
 and inputs rounded to the type. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
 (SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
@@ -19,6 +19,7 @@ import logging
 import pathlib
 import subprocess
 import sys
+import tempfile
 import warnings
 
 import numpy as np
@@ -280,6 +281,7 @@ MODELS = {
     "unet": (UNet, lambda rng: image(rng, 128)),
     "efficientnet": (efficientnet, image),
     "bilstm": (BiLSTM, lambda rng: tokens(rng, 2000, 48, False)),
+    "encoder": (lambda: Bert(384, 12, 6, 1000), lambda rng: tokens(rng, 1000, 128, True)),
 }
 
 
@@ -340,9 +342,10 @@ def make(name, exporter, folder):
 
 
 QUANTIZED = ("resnet18", "resnet50", "mobilenet_v2", "bert")
+ONLY_QUANTIZED = ("encoder",)  # the size of small sentence encoders; its float file is not kept
 PRODUCTS = ["MatMul", "Gemm"]
 # Of a transformer only what products read is quantized: its sums and normalizations carry outliers.
-ONLY_INPUTS_OF_PRODUCTS = {"bert": {"op_types_to_quantize": PRODUCTS, "extra_options": {"OpTypesToExcludeOutputQuantization": PRODUCTS}}}
+ONLY_INPUTS_OF_PRODUCTS = dict.fromkeys(("bert", "encoder"), {"op_types_to_quantize": PRODUCTS, "extra_options": {"OpTypesToExcludeOutputQuantization": PRODUCTS}})
 
 
 class Samples(quantization.CalibrationDataReader):
@@ -355,14 +358,23 @@ class Samples(quantization.CalibrationDataReader):
 
 def make_int8(name, folder):
     """8-bit weights per channel and 8-bit activations; 7 of the weights' bits used, so that no kernel's 16-bit sums overflow."""
-    source, path, data = folder / f"{name}.dynamo.onnx", folder / "int8" / f"{name}.onnx", folder / "int8" / f"{name}.data"
+    path, data = folder / "int8" / f"{name}.onnx", folder / "int8" / f"{name}.data"
     if (data / "done").exists():
         return
     data.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as passing:
+        source = folder / f"{name}.dynamo.onnx"
+        if name in ONLY_QUANTIZED:
+            make(name, "dynamo", pathlib.Path(passing))
+            source = pathlib.Path(passing) / source.name
+        quantize_statically(name, source, path)
+    keep_answers(name, path, data)
+
+
+def quantize_statically(name, source, path):
     quantization.quantize_static(source, path, Samples(MODELS[name][1]), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
                                  reduce_range=True, activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
                                  **ONLY_INPUTS_OF_PRODUCTS.get(name, {}))
-    keep_answers(name, path, data)
 
 
 def make_shared(name, folder, host):
@@ -492,9 +504,9 @@ def main():
     if unknown:
         sys.exit(f"make_models: unknown model {unknown[0]!r}, wanted one of {', '.join(MODELS)}")
     for name in words[1:] or MODELS:
-        for exporter in ("ts", "dynamo"):
+        for exporter in ("ts", "dynamo") if name not in ONLY_QUANTIZED else ():
             make(name, exporter, folder)
-        if name in QUANTIZED:
+        if name in QUANTIZED + ONLY_QUANTIZED:
             make_int8(name, folder)
         if host and name in QUANTIZED:
             make_shared(name, folder, host)
