@@ -210,8 +210,9 @@ class Verdicts:
                     else:
                         self.reasons.setdefault(k, "")
             elif reason and failed:
+                text = one_line(re.sub(r"\.?\s*\S+ node `\S+` will not be assigned to QNN EP", "", reason[1]))
                 for k in members:
-                    self.reasons[k] = self.reasons[k] or one_line(reason[1])
+                    self.reasons[k] = self.reasons[k] or text
 
 
 @contextlib.contextmanager
@@ -227,7 +228,7 @@ def overheard(work, log):
         with open(path, errors="replace") as said:
             heard.append(re.sub(r"\x1b\[[0-9;]*m", "", said.read()))
         os.unlink(path)
-        quiet = [l for l in heard[0].splitlines() if not re.match(r"\S+ \S+ \[[VI]:|\s", l)]
+        quiet = [line for line in heard[0].splitlines() if line and not re.match(r"\S+ \S+ \[[VI]:|\s", line)]
         if quiet:
             os.write(2, ("\n".join(quiet) + "\n").encode())
 
@@ -258,11 +259,15 @@ def ask_nodes(tools, model, soc, arch, precision, work, log):
     return answers
 
 
+def says_fallback(error):
+    return "fallback to CPU" in str(error)
+
+
 def refuse_with_nodes(tools, model, soc, arch, precision, work, log, error):
     """The nodes that the tools leave, by name; the tools' own words where they leave none."""
     said = one_line(error)
     left = []
-    if "fallback to CPU" in said:
+    if says_fallback(error):
         answers = ask_nodes(tools, model, soc, arch, precision, work, log)
         left = [model.describe(k) + (f": {why}" if why else "") for k, (taken, why) in enumerate(answers) if not taken]
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
@@ -282,11 +287,16 @@ def assign(tools, folder, soc, arch, precision, work, log):
         model.close()
 
 
-def require_room(folder):
-    """The tools do not tell when a disk is full."""
+def require_room(folder, wanted=1, said=""):
+    """The tools do not tell when a disk is full, and may have taken back what filled it."""
     space = os.statvfs(folder)
-    if space.f_bavail == 0:
-        raise Failure("IO", f"no space is left in '{folder}'")
+    left = space.f_bavail * space.f_frsize
+    if left < wanted:
+        raise Failure("IO", f"no space in '{folder}': {left} bytes are left" + (f" ({said})" if said else ""))
+
+
+def size_of(folder):
+    return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
 
 
 def whole_zip(path):
@@ -306,7 +316,8 @@ def dlc(tools, folder, soc, arch, precision, out, work, log):
         try:
             tools.session(MODEL, tools.container(made), WHOLE)
         except Exception as e:
-            require_room(made)
+            if not says_fallback(e):
+                require_room(made, 4 * size_of(model.folder), one_line(e))
             refuse_with_nodes(tools, model, soc, arch, precision, work, log, e)
         require_room(made)
         files = sorted(glob.glob(os.path.join(made, "*.dlc")), key=lambda f: int(re.search(r"_(\d+)\.dlc$", f)[1]))
@@ -335,7 +346,8 @@ def context(tools, folder, soc, arch, precision, out, work, log):
         try:
             tools.session(MODEL, tools.hexagon(soc, arch, precision), entries)
         except Exception as e:
-            require_room(made)
+            if not says_fallback(e):
+                require_room(made, 4 * size_of(model.folder), one_line(e))
             refuse_with_nodes(tools, model, soc, arch, precision, work, log, e)
         require_room(made)
         binaries = glob.glob(os.path.join(made, "*.bin"))
@@ -359,6 +371,7 @@ class Opened:
     def __init__(self, tools, binary, wrapper, soc, arch, work, ports):
         self.tools, self.work = tools, work
         self.folder = os.path.join(work, "open")
+        shutil.rmtree(self.folder, ignore_errors=True)  # of a driver that died
         os.mkdir(self.folder)
         os.symlink(os.path.realpath(wrapper), os.path.join(self.folder, CONTEXT + ".onnx"))
         os.symlink(os.path.realpath(binary), os.path.join(self.folder, CONTEXT + "_qnn.bin"))

@@ -38,7 +38,7 @@ TEST_CASE("every node of a model of codes is taken, those at its border among th
 
 TEST_CASE("models are built and run as ONNX Runtime runs them") {
   const test::Tools tools;
-  for (const char* name : {"small", "outside", "two", "codes"}) {
+  for (const std::string name : {"small", "outside", "two", "codes"}) {
     CAPTURE(name);
     const test::Model m = test::model(name);
     const snpe_plugin::Built built = tools->build(m.folder, hexagon(), tools.bounds(), sdk::Progress(nullptr));
@@ -50,7 +50,7 @@ TEST_CASE("models are built and run as ONNX Runtime runs them") {
       test::Buffers buffers(m);
       session->run(buffers.in(), buffers.out(), nullptr);
       // fp16 keeps 11 bits; a code of the model of codes may round the other way
-      for (size_t k = 0; k < m.out.size(); ++k) CHECK(test::distance(buffers.bytes(k), m.out[k]) < (name == std::string("codes") ? 1.5e-2 : 4e-3));
+      for (size_t k = 0; k < m.out.size(); ++k) CHECK(test::distance(buffers.bytes(k), m.out[k]) < (name == "codes" ? 1.5e-2 : 4e-3));
     }
   }
 }
@@ -65,6 +65,25 @@ TEST_CASE("a model that is not taken whole is not built, and nothing of it is le
     CHECK(e.text == "the tools do not take node 'second' (Einsum): Einsum requires at least 2 inputs");
   }
   CHECK(fs::is_empty(tools.work()));
+}
+
+TEST_CASE("a build has the same bytes alone, after others, and beside one for another chip") {
+  const test::Tools tools;
+  const std::string folder = test::model("small").folder;
+  const auto build = [&](const std::string& socs) { return tools->build(folder, hexagon(socs), tools.bounds(), sdk::Progress(nullptr)); };
+  const auto bytes = [](const snpe_plugin::Built& b, size_t k) { return test::get(b.contexts.at(k).file) + test::get(b.contexts.at(k).wrapper); };
+  const snpe_plugin::Built first = build("sm8550"), second = build("sm8650");
+  const snpe_plugin::Built both = build("sm8650,sm8550");
+  REQUIRE(both.contexts.size() == 2);
+  CHECK(bytes(both, 0) == bytes(second, 0));
+  CHECK(bytes(both, 1) == bytes(first, 0));
+  CHECK(bytes(first, 0) != bytes(second, 0));
+  snpe_plugin::Built beside[2];
+  std::thread other([&] { beside[0] = build("sm8550"); });
+  beside[1] = build("sm8650");
+  other.join();
+  CHECK(bytes(beside[0], 0) == bytes(first, 0));
+  CHECK(bytes(beside[1], 0) == bytes(second, 0));
 }
 
 TEST_SUITE_END();
