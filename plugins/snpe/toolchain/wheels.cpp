@@ -125,7 +125,7 @@ std::string default_folder() {
 std::string environment(const Wanted& wanted, std::string& why) {
   const char* variable = std::getenv("OPTIMA_QUALCOMM");
   std::string folder = !wanted.wheels.empty() ? wanted.wheels : variable ? variable : "";
-  const std::string from = !wanted.wheels.empty() ? " (option snpe.wheels)" : !folder.empty() ? " (variable OPTIMA_QUALCOMM)" : "";
+  const std::string from = folder.empty() ? "" : " (of snpe.wheels or OPTIMA_QUALCOMM)";
   if (folder.empty()) folder = default_folder();
   if (folder.empty()) why = std::string("no Python environment with onnxruntime and onnxruntime-qnn is named: ") + kInstall + ", snpe.wheels or OPTIMA_QUALCOMM names another";
   else if (!fs::is_directory(folder)) why = "folder '" + folder + "'" + from + " is not there: " + kInstall;

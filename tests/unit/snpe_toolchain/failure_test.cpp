@@ -71,9 +71,9 @@ std::string missing(const std::string& wheels) {
 
 TEST_CASE("what is missing of the wheels is named, and what installs them") {
   const test::TempFolder f;
-  CHECK(missing(f / "none") == "wheels: folder '" + f / "none" + "' (option snpe.wheels) is not there: scripts/setup --with qualcomm installs them");
+  CHECK(missing(f / "none") == "wheels: folder '" + f / "none" + "' (of snpe.wheels or OPTIMA_QUALCOMM) is not there: scripts/setup --with qualcomm installs them");
   CHECK(missing(f.path()) ==
-        "wheels: folder '" + f.path() + "' (option snpe.wheels) holds no bin/python: wanted a Python environment, scripts/setup --with qualcomm installs them");
+        "wheels: folder '" + f.path() + "' (of snpe.wheels or OPTIMA_QUALCOMM) holds no bin/python: wanted a Python environment, scripts/setup --with qualcomm installs them");
   fs::create_directory(f / "bin");
   fs::create_symlink("/usr/bin/python3", f / "bin/python");
   const std::string bare = missing(f.path());
@@ -88,9 +88,28 @@ TEST_CASE("what is missing of the wheels is named, and what installs them") {
 TEST_CASE("variable OPTIMA_QUALCOMM names the wheels where no option does") {
   const test::TempFolder f;
   ::setenv("OPTIMA_QUALCOMM", (f / "elsewhere").c_str(), 1);
-  CHECK(holds(missing(""), "folder '" + f / "elsewhere" + "' (variable OPTIMA_QUALCOMM) is not there"));
-  CHECK(holds(missing(f / "said"), "folder '" + f / "said" + "' (option snpe.wheels) is not there"));
+  CHECK(holds(missing(""), "folder '" + f / "elsewhere" + "' (of snpe.wheels or OPTIMA_QUALCOMM) is not there"));
+  CHECK(holds(missing(f / "said"), "folder '" + f / "said" + "' (of snpe.wheels or OPTIMA_QUALCOMM) is not there"));
   ::unsetenv("OPTIMA_QUALCOMM");
+}
+
+TEST_CASE("where no route is whole, each says what it lacks") {
+  const test::BareHost host;
+  const test::TempFolder f;
+  const auto why = [&](const std::string& route, const std::string& root) {
+    snpe_plugin::Wanted wanted;
+    wanted.route = route, wanted.plugin_dir = SNPE_DRIVER_DIR, wanted.wheels = f / "none", wanted.sdk_root = root;
+    std::string text;
+    CHECK_FALSE(snpe_plugin::find_toolchain(wanted, host.host(), text));
+    return text;
+  };
+  const std::string both = why("auto", f / "sdk");
+  CHECK(holds(both, "SDK: "));
+  CHECK(holds(both, f / "sdk"));
+  CHECK(holds(both, "; wheels: folder '" + f / "none" + "'"));
+  CHECK(holds(why("auto", ""), "SNPE_ROOT"));
+  CHECK_FALSE(holds(why("sdk", f / "sdk"), "wheels: "));
+  CHECK_FALSE(holds(why("wheels", f / "sdk"), "SDK: "));
 }
 
 TEST_SUITE_BEGIN("wheels" * doctest::skip(test::wheels().empty()));
