@@ -200,6 +200,21 @@ class Asking {
   int count_ = 0;
 };
 
+/// By node, the node that the tools take with it and others as one.
+std::unordered_map<const optima_node*, sdk::Node> groups(const sdk::Graph& graph, const std::vector<sdk::Node>& nodes, const std::vector<Answer>& said) {
+  std::unordered_map<const optima_node*, sdk::Node> of;
+  const std::vector<Piece> pieces = pieces_of(graph, nodes);
+  for (size_t k = 0; k < pieces.size(); ++k)
+    for (const sdk::Node& n : pieces[k].nodes)
+      if (pieces[k].as_one && said[k].taken) of.emplace(&n.raw(), pieces[k].asked);
+  return of;
+}
+
+void only_in_group(sdk::Verdict& v, const sdk::Node& asked) {
+  v.verdict = OPTIMA_VERDICT_ONLY_IN_GROUP, v.reason = OPTIMA_REASON_OTHER, v.group = asked.id();
+  v.text = "taken only with " + std::string(asked.op()) + " '" + std::string(asked.name()) + "', as one operator";
+}
+
 }  // namespace
 
 std::vector<sdk::Verdict> ask(const Tools& tools, const sdk::Host& host, Answers& answers, const sdk::CheckRequest& request) {
@@ -219,9 +234,12 @@ std::vector<sdk::Verdict> ask(const Tools& tools, const sdk::Host& host, Answers
     return out;
   }
   const std::vector<Answer> said = Asking(*found, target, host, answers, request)(open);
-  for (size_t k = 0; k < open.size(); ++k)
+  const std::unordered_map<const optima_node*, sdk::Node> group = groups(request.graph(), open, said);
+  for (size_t k = 0; k < open.size(); ++k) {
     out.push_back(said[k].taken ? sdk::Verdict::supported(open[k])
                                 : sdk::Verdict::refused(open[k], OPTIMA_REASON_OTHER, no_sentence(said[k].why, found->facts(), target)));
+    if (const auto at = group.find(&open[k].raw()); at != group.end()) only_in_group(out.back(), at->second);
+  }
   return out;
 }
 

@@ -32,16 +32,45 @@ class Finder {
   Piece around(const sdk::Node& op) const {
     Piece piece{op, {op}};
     if (is(op, "DequantizeLinear") || is(op, "QuantizeLinear")) return piece;
+    if (is(op, "Erf") && add_gelu(piece)) return in_order(std::move(piece));
     for (uint32_t k = 0; k < op.input_count(); ++k)
       if (const sdk::Node from = op.input(k) ? op.input(k).producer() : sdk::Node(); from && is(from, "DequantizeLinear") && has(from)) piece.nodes.push_back(from);
     if (piece.nodes.size() > 1) add_way_out(piece);
+    return in_order(std::move(piece));
+  }
+
+ private:
+  static Piece in_order(Piece piece) {
     std::sort(piece.nodes.begin(), piece.nodes.end(), [](const sdk::Node& a, const sdk::Node& b) { return &a.raw() < &b.raw(); });
     const auto same = [](const sdk::Node& a, const sdk::Node& b) { return &a.raw() == &b.raw(); };
     piece.nodes.erase(std::unique(piece.nodes.begin(), piece.nodes.end(), same), piece.nodes.end());
     return piece;
   }
 
- private:
+  /// The node of the operator that alone reads the other's result; false when there is none.
+  sdk::Node only_reader(const sdk::Node& n, std::string_view op) const {
+    if (!n || outputs_.count(n.output(0).index())) return {};
+    const std::vector<sdk::Node> all = readers(n);
+    return all.size() == 1 && is(all[0], op) && has(all[0]) ? all[0] : sdk::Node();
+  }
+
+  static bool has_constant(const sdk::Node& n) { return n.input(0).is_constant() || n.input(1).is_constant(); }
+
+  /// x / sqrt(2) -> Erf -> + 1 -> * x -> * 0.5, or x * 0.5 in place of the last two.
+  bool add_gelu(Piece& piece) const {
+    const sdk::Node scale = piece.asked.input(0).producer(), plus = only_reader(piece.asked, "Add"), times = only_reader(plus, "Mul");
+    if (!scale || !has(scale) || !(is(scale, "Div") || is(scale, "Mul")) || !has_constant(scale) || !times || !has_constant(plus)) return false;
+    if (!only_reader(scale, "Erf")) return false;
+    sdk::Node half = only_reader(times, "Mul");
+    for (uint32_t k = 0; k < 2 && !(half && has_constant(half)); ++k) {
+      half = times.input(k).producer();
+      if (half && !(is(half, "Mul") && has(half))) half = {};
+    }
+    if (!half || !has_constant(half)) return false;
+    piece.nodes.insert(piece.nodes.end(), {scale, plus, times, half});
+    return piece.as_one = true;
+  }
+
   bool has(const sdk::Node& n) const { return among_.count(&n.raw()) > 0; }
 
   std::vector<sdk::Node> readers(const sdk::Node& n) const {

@@ -16,10 +16,12 @@ namespace sdk = optima::sdk;
 struct Piece {
   sdk::Node asked;
   std::vector<sdk::Node> nodes;
+  bool as_one = false;  ///< the tools make one operator of them and do not take `asked` otherwise
 };
 
 /// A piece per node, by the graph's own values: DequantizeLinear nodes that the operator reads, and where it reads one, what follows
-/// up to the QuantizeLinear nodes (Conv, Relu, QuantizeLinear). Only nodes among `nodes`, which are in the graph's order, are taken in.
+/// up to the QuantizeLinear nodes (Conv, Relu, QuantizeLinear). An Erf comes with the nodes that make it a Gelu: the tools know no other.
+/// Only nodes among `nodes`, which are in the graph's order, are taken in.
 std::vector<Piece> pieces_of(const sdk::Graph& graph, const std::vector<sdk::Node>& nodes);
 
 /// All that the tools look at, names left out: operators, versions, attributes, types, shapes, values of small constants. Pieces of
