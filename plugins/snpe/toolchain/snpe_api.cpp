@@ -248,7 +248,7 @@ class SnpeSession : public Session {
     require(f_.Snpe_SNPEBuilder_SetRuntimeProcessorOrder(builder.get(), order.get()), "does not take the runtime");
     require(f_.Snpe_SNPEBuilder_SetUseUserSuppliedBuffers(builder.get(), 1), "does not take buffers of ours");
     require(f_.Snpe_SNPEBuilder_SetPerformanceProfile(builder.get(), profile_of(what.performance)), "does not take performance profile " + what.performance);
-    if (names_outputs) require(f_.Snpe_SNPEBuilder_SetOutputTensors(builder.get(), names.get()), "does not take the outputs");
+    if (names_outputs && f_.Snpe_SNPEBuilder_SetOutputTensors(builder.get(), names.get()) != 0) fail(f_, OPTIMA_CORRUPT, "does not take the outputs");
     Handle built(f_.Snpe_SNPEBuilder_Build(builder.get()), f_.Snpe_SNPE_Delete);
     if (!built) fail(f_, OPTIMA_DEVICE, "cannot load the network");
     return built;
