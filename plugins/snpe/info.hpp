@@ -9,7 +9,7 @@ namespace snpe_plugin {
 inline constexpr std::string_view kFormatId = "snpe.dlc/1";  ///< artifact.hpp's kFormat: the manifest's program is C++17
 
 /// HEXAGON is virtual: files for it are made where there is none. An ADRENO or SNPE_CPU is only compiled for through a SDK.
-inline constexpr sdk::DeviceKind kDevices[] = {{"HEXAGON", "npu", true}, {"ADRENO", "gpu", true}, {"SNPE_CPU", "cpu", true}};
+inline constexpr sdk::DeviceKind kDevices[] = {{"HEXAGON", "npu", true, true}, {"ADRENO", "gpu", true}, {"SNPE_CPU", "cpu", true}};
 
 inline constexpr sdk::OptionSpec kOptions[] = {
     {"snpe.soc", "list", "compile", "[\"sm8550\"]", "chips that HEXAGON files are made for, comma between; checks are for the first", true},
