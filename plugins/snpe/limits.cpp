@@ -19,12 +19,21 @@ bool is_default_list(const sdk::Node& n, const char* name, std::initializer_list
   return true;
 }
 
-/// A constant of integers with one below zero, or integers that are not known.
-bool may_be_negative(const sdk::Value& v) {
-  if (!v.is_constant()) return true;
-  const sdk::Constant c = v.constant();
-  const auto any = [](const auto& all) { return std::any_of(all.begin(), all.end(), [](auto one) { return one < 0; }); };
-  return c.dtype() == OPTIMA_I64 ? any(c.as<int64_t>()) : c.dtype() != OPTIMA_I32 || any(c.as<int32_t>());
+/// Indices that may be negative; those of a constant the tools put right themselves.
+bool unknown_indices(const sdk::Value& v) { return !v.is_constant(); }
+
+/// Where each output element takes its input element from is exact for these alone.
+bool resizes_to_other_neighbours(const sdk::Node& n) {
+  if (n.string("mode", "nearest") != "nearest") return false;
+  const std::string_view from = n.string("coordinate_transformation_mode", "half_pixel"), round = n.string("nearest_mode", "round_prefer_floor");
+  if (from == "asymmetric") return round != "floor";
+  const bool ceil = round == "round_prefer_ceil", floor = round == "round_prefer_floor";
+  if (ceil && (from == "half_pixel" || from == "align_corners")) return false;
+  if (!(ceil || floor) || !(from == "half_pixel" || from == "pytorch_half_pixel")) return true;
+  const std::vector<int64_t> x = n.input(0).shape(), y = n.output(0).shape();
+  for (size_t k = 0; k < x.size() && k < y.size(); ++k)  // whole multiples have no element halfway between two
+    if (x[k] <= 0 || y[k] % x[k] != 0) return true;
+  return false;
 }
 
 /// Zeros that a pooling adds in front and behind, per spatial dim: those it is told of, or those that the shapes tell.
@@ -89,8 +98,14 @@ constexpr Rule kRestrictions[] = {
 /// Of HEXAGON, taken by the tools and computed otherwise.
 constexpr Rule kOtherwise[] = {
     {"AveragePool", averages_over_the_border, "AveragePool whose windows hang over the image's border"},
-    {"GatherElements", [](const sdk::Node& n) { return may_be_negative(n.input(1)); }, "GatherElements with indices that may be negative"},
+    {"Gather", [](const sdk::Node& n) { return unknown_indices(n.input(1)) && n.input(1).dtype() == OPTIMA_I32; }, "Gather by i32 indices that are computed, which may be negative,"},
+    {"GatherElements", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "GatherElements by indices that are computed, which may be negative,"},
     {"GridSample", [](const sdk::Node& n) { return n.string("mode", "linear") == "nearest"; }, "GridSample with mode nearest"},
+    {"OneHot", [](const sdk::Node& n) { return unknown_indices(n.input(0)); }, "OneHot of indices that are computed, which may be negative,"},
+    {"Pad", [](const sdk::Node& n) { return n.string("mode", "constant") == "edge"; }, "Pad with mode edge"},
+    {"Resize", resizes_to_other_neighbours, "Resize with mode nearest by this nearest_mode and coordinate_transformation_mode"},
+    {"ScatterElements", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterElements by indices that are computed, which may be negative,"},
+    {"ScatterND", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterND by indices that are computed, which may be negative,"},
 };
 
 bool is_empty(const sdk::Value& v) {
