@@ -140,8 +140,8 @@ WHOLE = {"session.disable_cpu_ep_fallback": "1"}
 
 
 class Model:
-    """folder/model.onnx under names of our own, n0, n1, ...: the tools want names that differ and tell about nodes by them. In a private folder
-    of `work`, which is the working folder while this lives."""
+    """folder/model.onnx with each node named by its first output: the tools want names that differ, tell about nodes by them, and keep them in
+    their files. In a private folder of `work`, which is the working folder while this lives."""
 
     def __init__(self, folder, work):
         import onnx
@@ -150,10 +150,13 @@ class Model:
         if not os.path.exists(path):
             raise Failure("IO", f"file '{path}' is not there")
         proto = onnx.load(path, load_external_data=False)
-        self.nodes = []
-        for k, node in enumerate(proto.graph.node):
-            self.nodes.append((node.name, node.op_type, next((o for o in node.output if o), "")))
-            node.name = f"n{k}"
+        self.nodes = [(node.name, node.op_type, next((o for o in node.output if o), "")) for node in proto.graph.node]
+        names = [output for _, _, output in self.nodes]
+        if any(moved(name) != name or not name.isprintable() for name in names):
+            names = [f"n{k}" for k in range(len(names))]  # theirs could not be told from what the tools make of names
+        self.index = {name: k for k, name in enumerate(names)}
+        for node, name in zip(proto.graph.node, names):
+            node.name = name
         self.folder = os.path.join(work, "model")
         os.mkdir(self.folder)
         try:
@@ -177,37 +180,38 @@ class Model:
         os.chdir("/")
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def find(self, name):
+        """The number of a node that the tools speak of; None of one that they made."""
+        return self.index.get(moved(name))
+
     def describe(self, k):
         name, op, output = self.nodes[k]
         return f"node '{name or output}' ({op})"
 
 
-def index_of(name):
-    """Of a node that the tools speak of: n7, n7_token_2 (moved to another layout), n7/duplicated (a reader's own copy)."""
-    found = re.match(r"n(\d+)(?=$|_token_|/|_)", name)
-    return int(found[1]) if found else None
+def moved(name):
+    """The name that a node had before the tools moved it to another layout (x_token_2) or gave a reader its own copy (x/duplicated)."""
+    return re.sub(r"(_token_\d+|/duplicated(_\w+)?)+$", "", name)
 
 
 class Verdicts:
     """What the provider's own check said, from its log: "Validation FAILED for 1 nodes in OrtNodeUnit (MaxPool) :", then a line for each
     node with its name, then perhaps REASON."""
 
-    def __init__(self, text):
-        self.passed, self.reasons = set(), {}
+    def __init__(self, model, text):
+        self.reasons = {}
         members, failed = [], False
         for line in text.splitlines():
             head = re.search(r"Validation (PASSED|FAILED) for \d+ nodes in OrtNodeUnit", line)
-            member = re.match(r"\s*Operator type: .* Node name: (\S+)", line)
+            member = re.match(r"\s*Operator type: \S+ Node name: (.*) Node index: \d+", line)
             reason = re.match(r"\s*REASON : (.*)", line)
             if head:
                 members, failed = [], head[1] == "FAILED"
             elif member:
-                k = index_of(member[1])
+                k = model.find(member[1])
                 if k is not None:
                     members.append(k)
-                    if not failed:
-                        self.passed.add(k)
-                    else:
+                    if failed:
                         self.reasons.setdefault(k, "")
             elif reason and failed:
                 text = one_line(re.sub(r"\.?\s*\S+ node `\S+` will not be assigned to QNN EP", "", reason[1]))
@@ -247,10 +251,10 @@ def ask_nodes(tools, model, soc, arch, precision, work, log):
                 tools.ort.set_default_logger_severity(3)
     except Exception as e:
         raise Failure("UNSUPPORTED", one_line(e))
-    verdicts = Verdicts(said())
+    verdicts = Verdicts(model, said())
     here, elsewhere = set(), set()
     for provider, names in parts:
-        (here if "QNN" in provider else elsewhere).update(index_of(n) for n in names)
+        (here if "QNN" in provider else elsewhere).update(model.find(n) for n in names)
     answers = []
     for k in range(len(model.nodes)):
         # what is in neither was taken into another node, unless its check failed
@@ -376,6 +380,7 @@ class Opened:
         os.symlink(os.path.realpath(wrapper), os.path.join(self.folder, CONTEXT + ".onnx"))
         os.symlink(os.path.realpath(binary), os.path.join(self.folder, CONTEXT + "_qnn.bin"))
         self.options = tools.hexagon(soc, arch, "fp16")
+        self.clocks = None
         self.session = self.load(self.options)
         self.buffer = self.map(ports)
         self.inputs = self.views(self.session.get_inputs(), [p for p in ports if p[0] == "i"], "input")
@@ -424,7 +429,16 @@ class Opened:
             views.append((name, numpy.frombuffer(self.buffer, dtype, elements, offset).reshape(value.shape)))
         return views
 
+    def profile(self, on):
+        """The provider has clocks for a session's whole life only."""
+        if bool(self.clocks) == on:
+            return
+        self.session = None
+        self.clocks = Clocks(os.path.join(self.folder, "clocks.csv")) if on else None
+        self.session = self.load({**self.options, **(self.clocks.options() if on else {})})
+
     def run(self):
+        """What the clocks said: name, start and duration in nanoseconds, of each node."""
         names = [name for name, _ in self.outputs]
         try:
             results = self.session.run(names, dict(self.inputs))
@@ -434,6 +448,38 @@ class Opened:
             if result.shape != view.shape or result.dtype != view.dtype:
                 raise Failure("TOOL_FAILED", f"output '{name}' came as {result.dtype}{list(result.shape)}, wanted {view.dtype}{list(view.shape)}")
             view[...] = result
+        return self.clocks.events() if self.clocks else []
+
+
+class Clocks:
+    """The provider's own, in a file that it appends to: cycles of each node in order, then the microseconds that they took together."""
+
+    def __init__(self, path):
+        self.path, self.read = path, 0
+
+    def options(self):
+        return {"profiling_level": "detailed", "profiling_file_path": self.path}
+
+    def events(self):
+        with open(self.path, errors="replace") as file:
+            file.seek(self.read)
+            rows = [line.rstrip("\n").split(",", 6) for line in file]
+        self.read = os.path.getsize(self.path)
+        events, nodes, start = [], [], 0
+        for row in rows:
+            if len(row) < 7 or not row[2].isdigit():
+                continue
+            _, kind, value, unit, _, _, name = row
+            if kind == "NODE" and unit == "CYCLES":
+                nodes.append((moved(re.sub(r":?\s*OpId_\d+( \(cycles\))?$", "", name)), int(value)))
+            elif unit == "US" and name == "Accelerator (execute) time":
+                total = sum(cycles for _, cycles in nodes)
+                for node, cycles in nodes:
+                    duration = int(value) * 1000 * cycles // total if total else 0
+                    events += [node, start, duration]
+                    start += duration
+                nodes = []
+        return events
 
 
 class Driver:
@@ -458,12 +504,17 @@ class Driver:
     def run(self):
         if self.opened is None:
             raise Failure("INTERNAL", "nothing is open")
-        self.opened.run()
+        return self.opened.run()
+
+    def profile(self, on):
+        if self.opened is None:
+            raise Failure("INTERNAL", "nothing is open")
+        self.opened.profile(on == "1")
         return []
 
     def answer(self, log, verb, *words):
         print_to(log)
-        if verb in ("hello", "open", "run"):
+        if verb in ("hello", "open", "run", "profile"):
             return getattr(self, verb)(*words)
         call = {"assign": assign, "dlc": dlc, "context": context}.get(verb)
         if call is None:

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "artifact.hpp"
 #include "optima/plugin/folder.hpp"
@@ -67,7 +68,7 @@ class Emulated : public Session {
     for (size_t k = 0; k < in.size(); ++k) copy(tensors_->data() + inputs_[k].offset, in[k].data<char>(), inputs_[k].bytes);
     try {
       if (!driver_ || !driver_->alive()) start(bounds);
-      driver_->ask({"run"}, bounds);
+      take_events(driver_->ask({"run"}, bounds));
     } catch (const sdk::Error& e) {
       if (e.code == OPTIMA_CANCELLED && stop) stop->check();  // late is no cancel
       throw;
@@ -75,8 +76,12 @@ class Emulated : public Session {
     for (size_t k = 0; k < out.size(); ++k) copy(out[k].data<char>(), tensors_->data() + outputs_[k].offset, outputs_[k].bytes);
   }
 
-  void profile(bool) override {}
-  std::vector<Event> events() override { return {}; }
+  void profile(bool on) override {
+    if (on == profiled_) return;
+    profiled_ = on;
+    if (driver_ && driver_->alive()) driver_->ask({"profile", on ? "1" : "0"}, bounds_);
+  }
+  std::vector<Event> events() override { return std::exchange(events_, {}); }
 
  private:
   static Place place(const Port& port, uint64_t& end) {
@@ -98,10 +103,16 @@ class Emulated : public Session {
       }
     try {
       driver_->ask(words, bounds);
+      if (profiled_) driver_->ask({"profile", "1"}, bounds);
     } catch (const sdk::Error&) {
       driver_.reset();
       throw;
     }
+  }
+
+  /// Name, start, duration, ...
+  void take_events(const Words& words) {
+    for (size_t k = 0; k + 2 < words.size(); k += 3) events_.push_back({words[k], std::stoull(words[k + 1]), std::stoull(words[k + 2])});
   }
 
   Drivers& drivers_;
@@ -111,6 +122,8 @@ class Emulated : public Session {
   sdk::Folder work_;
   std::vector<Place> inputs_, outputs_;
   std::unique_ptr<Mapped> tensors_;
+  bool profiled_ = false;
+  std::vector<Event> events_;
   std::unique_ptr<Driver> driver_;  // last: ended before its folder is gone
 };
 

@@ -67,6 +67,34 @@ TEST_CASE("a model that is not taken whole is not built, and nothing of it is le
   CHECK(fs::is_empty(tools.work()));
 }
 
+TEST_CASE("a run with clocks tells its nodes by the model's names, and one without tells none") {
+  const test::Tools tools;
+  const test::Model m = test::model("small");
+  const auto session = tools->open(test::loadable(tools->build(m.folder, hexagon(), tools.bounds(), sdk::Progress(nullptr)), m), tools.bounds());
+  const auto run = [&] {
+    test::Buffers buffers(m);
+    session->run(buffers.in(), buffers.out(), nullptr);
+    CHECK(test::distance(buffers.bytes(0), m.out[0]) < 4e-3);
+    return session->events();
+  };
+  CHECK(run().empty());
+  session->profile(true);
+  for (int again = 0; again < 2; ++again) {
+    const std::vector<snpe_plugin::Session::Event> events = run();
+    std::map<std::string, uint64_t> durations;
+    uint64_t end = 0;
+    for (const auto& e : events) {
+      CHECK(e.start_ns == end);
+      end = e.start_ns + e.duration_ns;
+      durations[e.name] += e.duration_ns;
+    }
+    for (const char* name : {"r", "p", "f", "y"}) CHECK_MESSAGE(durations.count(name) == 1, name);
+    CHECK(durations["p"] > 0);
+  }
+  session->profile(false);
+  CHECK(run().empty());
+}
+
 TEST_CASE("a build has the same bytes alone, after others, and beside one for another chip") {
   const test::Tools tools;
   const std::string folder = test::model("small").folder;
