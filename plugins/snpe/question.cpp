@@ -30,6 +30,11 @@ class Finder {
   }
 
   Piece around(const sdk::Node& op) const {
+    if (const sdk::Node user = served_by(op)) {
+      Piece whole = around(user);
+      whole.asked = op;
+      if (std::any_of(whole.nodes.begin(), whole.nodes.end(), [&](const sdk::Node& n) { return &n.raw() == &op.raw(); })) return whole;
+    }
     Piece piece{op, {op}};
     if (is(op, "DequantizeLinear") || is(op, "QuantizeLinear")) return piece;
     if (is(op, "Erf") && add_gelu(piece)) return in_order(std::move(piece));
@@ -40,6 +45,23 @@ class Finder {
   }
 
  private:
+  /// The operator that a node brings codes to or takes them from, by whose side alone the tools know it: DequantizeLinear of weights is nothing to
+  /// them without the product. False for other nodes and where there is none.
+  sdk::Node served_by(const sdk::Node& n) const {
+    if (is(n, "DequantizeLinear"))
+      for (const sdk::Node& reader : readers(n))
+        if (has(reader) && !is(reader, "QuantizeLinear")) return reader;
+    if (!is(n, "QuantizeLinear")) return {};
+    sdk::Node from = n.input(0).producer();
+    for (int steps = 0; from && steps < 4; ++steps) {
+      if (!has(from) || is(from, "DequantizeLinear")) return {};
+      for (uint32_t k = 0; k < from.input_count(); ++k)
+        if (const sdk::Node before = from.input(k) ? from.input(k).producer() : sdk::Node(); before && is(before, "DequantizeLinear") && has(before)) return from;
+      from = from.input(0) ? from.input(0).producer() : sdk::Node();
+    }
+    return {};
+  }
+
   static Piece in_order(Piece piece) {
     std::sort(piece.nodes.begin(), piece.nodes.end(), [](const sdk::Node& a, const sdk::Node& b) { return &a.raw() < &b.raw(); });
     const auto same = [](const sdk::Node& a, const sdk::Node& b) { return &a.raw() == &b.raw(); };
