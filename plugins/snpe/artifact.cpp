@@ -158,6 +158,11 @@ void verify_file(const sdk::Artifact& artifact, const Record::File& file) {
   look_at_beginning(file.name, {bytes.data(), bytes.size()});
 }
 
+/// '*' at the beginning of a name is the artifact's stem: the bytes of its files do not depend on it.
+void name_stem(std::string& name, const sdk::Artifact& artifact) {
+  if (name.starts_with('*')) name.replace(0, 1, artifact.stem());
+}
+
 bool has_file(const Record& record, const std::string& name) {
   return std::any_of(record.files.begin(), record.files.end(), [&](const Record::File& f) { return f.name == name; });
 }
@@ -248,7 +253,8 @@ Record::File record_bytes(std::string name, std::string_view bytes) { return {st
 
 Record verify(const sdk::Artifact& artifact, const sdk::Device& device) {
   if (artifact.format() != kFormat) throw sdk::Error(OPTIMA_RECOMPILE, "artifact has format " + shown(artifact.format()) + ", wanted " + std::string(kFormat));
-  const Record r = Record::read(artifact.compat());
+  Record r = Record::read(artifact.compat());
+  for (Record::File& f : r.files) name_stem(f.name, artifact);
   if (r.kind != device.kind()) throw sdk::Error(OPTIMA_WRONG_DEVICE, "files were made for " + r.kind + ", wanted " + std::string(device.kind()));
   verify_soc(r, device);
   for (const Record::File& f : r.files) verify_file(artifact, f);
@@ -260,6 +266,8 @@ Record verify(const sdk::Artifact& artifact, const sdk::Device& device) {
 Meta read_meta(const sdk::Artifact& artifact, const Record& record) {
   const sdk::Elements<char> bytes(*artifact.file(std::string(artifact.stem()) + ".meta"));
   Meta m = Meta::read({bytes.data(), bytes.size()});
+  for (std::string& dlc : m.dlcs) name_stem(dlc, artifact);
+  for (Meta::Context& c : m.contexts) name_stem(c.file, artifact), name_stem(c.wrapper, artifact);
   if (m.kind != record.kind) bad_meta("has kind " + m.kind + ", the compat record " + record.kind);
   const auto need = [&](const std::string& name) {
     if (!name.empty() && !has_file(record, name)) bad_meta("names '" + name + "', which is no file of the artifact");

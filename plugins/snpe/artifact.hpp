@@ -5,6 +5,7 @@
 //   <stem>.<soc>.bin           a Hexagon context binary per SoC
 //   <stem>.<soc>.onnx          what the wheels' route needs to run it: an ONNX file with EPContext nodes
 //   <stem>.meta                JSON: ports, files, route, SoCs
+// In the meta file and the record '*' at the beginning of a file's name is the stem, of which no byte of an artifact tells.
 #pragma once
 
 #include "optima/plugin/plugin.hpp"

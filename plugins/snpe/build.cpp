@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.hpp"
 
+#include <fstream>
+
 #include "artifact.hpp"
+#include "dlc/check.hpp"
+#include "dlc/normal.hpp"
 #include "query.hpp"
 #include "toolchain/quantized.hpp"
 
@@ -29,22 +33,22 @@ std::string soc_list(const Target& target) {
   return all;
 }
 
-/// The files of an artifact, as they are put into the sink.
+/// The files of an artifact, as they are put into the sink. In its texts a name begins with '*' in place of the stem, of which no byte may tell.
 class Files {
  public:
   Files(const sdk::Sink& sink, std::string stem) : sink_(sink), stem_(std::move(stem)) {}
-  /// Its name in the artifact.
+  /// Its name in the artifact's texts.
   std::string add(const std::string& suffix, const std::string& from) {
-    const std::string name = stem_ + suffix, to = sink_.path(name);
+    const std::string to = sink_.path(stem_ + suffix);
     std::error_code error;
     if (!std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error) || error)
       throw sdk::Error(OPTIMA_IO, "file '" + from + "' cannot be copied to '" + to + "': " + error.message());
-    record_.files.push_back(record_file(name, to));
-    return name;
+    record_.files.push_back(record_file("*" + suffix, to));
+    return "*" + suffix;
   }
   void add_text(const std::string& suffix, const std::string& text) {
     sink_.file(stem_ + suffix, text);
-    record_.files.push_back(record_bytes(stem_ + suffix, text));
+    record_.files.push_back(record_bytes("*" + suffix, text));
   }
   Record& record() { return record_; }
 
@@ -61,6 +65,23 @@ void write(const Built& built, Meta& meta, Files& files) {
     const std::string file = files.add("." + soc + ".bin", c.file);
     meta.contexts.push_back({soc, file, c.wrapper.empty() ? "" : files.add("." + soc + ".onnx", c.wrapper)});
   }
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw sdk::Error(OPTIMA_IO, "file '" + path + "' cannot be read");
+  return bytes;
+}
+
+/// Freed of times, and found to hold what was asked for.
+void finish(const Built& built, const Meta& meta) {
+  std::vector<Dlc> dlcs;
+  for (const std::string& path : built.dlcs) {
+    normalize(path);
+    dlcs.push_back(read_dlc(bytes_of(path)));
+  }
+  if (!dlcs.empty()) check_ports(dlcs, meta.inputs, meta.outputs);
 }
 
 /// As build(); when the tools do not take all of it, the host is told which nodes they leave, if they say.
@@ -95,6 +116,7 @@ void build(Toolchain& tools, const sdk::Host& host, const sdk::CompileRequest& r
   target.quantized = quantized.get();
   const Built built = built_by(tools, target, graph, folder, task, sink, progress);
   progress(0.95, "storing files");
+  finish(built, meta);
 
   const Facts& facts = tools.facts();
   meta.kind = target.kind, meta.route = facts.route, meta.tools = facts.version, meta.precision = target.precision;
