@@ -24,7 +24,7 @@ class Maker {
       encodings_.emplace(owner, std::move(made));
     }
     for (uint32_t n = 0; n < g_.nodes.size(); ++n)
-      if (sites_.quantized[n] && kind_of(graph_, g_.nodes[n]) == Kind::Concat) share(g_.nodes[n]);
+      if (sites_.quantized[n] && !sites_.filled[n] && kind_of(graph_, g_.nodes[n]) == Kind::Concat) share(g_.nodes[n]);
     return std::move(encodings_);
   }
 

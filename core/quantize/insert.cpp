@@ -47,7 +47,7 @@ class Inserter {
   void write(uint32_t n, image::Node& node) {
     const auto weights = coding_.weights.find(n);
     const auto bias = coding_.float_biases.find(n);
-    read_only_codes(node);
+    read_only_codes(n, node);
     if (weights != coding_.weights.end() && sites_.precision[n] == Precision::Dynamic) {
       dynamic_.write(std::move(node), *product_.at(n), weights->second, bias == coding_.float_biases.end() ? nullptr : &bias->second);
     } else {
@@ -59,9 +59,18 @@ class Inserter {
   }
 
   // Nobody sees the floats that a filled node makes, wherever he computes.
-  void read_only_codes(image::Node& node) {
+  void read_only_codes(uint32_t n, image::Node& node) {
     for (uint32_t& v : node.inputs)
-      if (v != OPTIMA_NONE && v < only_codes_.size() && only_codes_[v]) v = codes_.dequantize(codes_of_[v], name(v), name(sites_.owner(v)), encoding(v));
+      if (v != OPTIMA_NONE && v < only_codes_.size() && only_codes_[v]) v = numbers_of(n, v);
+  }
+
+  // The numbers of a coded value for one reader. Nodes of one GELU share them, as their device knows it by that.
+  uint32_t numbers_of(uint32_t n, uint32_t v) {
+    const auto read = [&] { return codes_.dequantize(codes_of_[v], name(v), name(sites_.owner(v)), encoding(v)); };
+    if (sites_.gelu[n] == 0) return read();
+    const auto [at, fresh] = shared_.try_emplace({sites_.gelu[n], v}, OPTIMA_NONE);
+    if (fresh) at->second = read();
+    return at->second;
   }
 
   void read_codes(uint32_t n, image::Node& node) {
@@ -70,19 +79,19 @@ class Inserter {
     for (size_t i : data_inputs(graph_, node)) {
       const uint32_t v = node.inputs[i];
       const bool constant = g_.values[v].constant != OPTIMA_NONE;
-      const bool beside = kind == Kind::Concat || (sites_.filled[n] && kind == Kind::Elementwise);
-      if (constant && beside) node.inputs[i] = constant_codes(v, kind == Kind::Concat ? out : v);
-      if (!constant && coded(v)) node.inputs[i] = codes_.dequantize(codes_of_[v], name(v), name(sites_.owner(v)), encoding(v));
+      const bool beside = kind == Kind::Concat || (sites_.filled[n] && sites_.gelu[n] == 0 && kind == Kind::Elementwise);
+      if (constant && beside) node.inputs[i] = constant_codes(v, kind == Kind::Concat ? out : v, is_wide(sites_.precision[n]) ? 16 : 8);
+      if (!constant && coded(v)) node.inputs[i] = numbers_of(n, v);
     }
   }
 
   // A constant among activations: with the Concat's encoding, so that it is a copy, else with one of its own.
-  uint32_t constant_codes(uint32_t v, uint32_t like) {
+  uint32_t constant_codes(uint32_t v, uint32_t like, int bits) {
     const std::vector<float> numbers = floats_of(graph_, v);
     if (numbers.empty()) return v;
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     WeightCodes w;
-    w.encoding = coded(like) ? encoding(like) : encoding_of_range(static_cast<double>(*low), static_cast<double>(*high), options_.scheme, 8);
+    w.encoding = coded(like) ? encoding(like) : encoding_of_range(static_cast<double>(*low), static_cast<double>(*high), options_.scheme, bits);
     for (float x : numbers) w.codes.push_back(nearest_code(x, w.encoding.scale[0], w.encoding.zero_point[0], w.encoding.dtype));
     return codes_.constant(name(v), dims_of(graph_, v), w);
   }
@@ -147,6 +156,7 @@ class Inserter {
   std::vector<uint8_t> is_output_;   // by value
   std::vector<uint8_t> only_codes_;  // by value: made by a filled node
   std::map<uint32_t, const Product*> product_;  // by node
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> shared_;  // by GELU and value
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/quantize/dynamic.hpp"
+#include "core/quantize/gelu.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -27,6 +28,7 @@ class Finder {
     s_.transformer = !options.all && is_transformer(graph, uses);
     s_.quantized.resize(g_.nodes.size());
     s_.filled.resize(g_.nodes.size());
+    s_.gelu.resize(g_.nodes.size());
     for (std::vector<uint8_t>* by_value : {&s_.inside, &s_.coded, &s_.wide}) by_value->resize(g_.values.size());
     s_.root.resize(g_.values.size());
     std::iota(s_.root.begin(), s_.root.end(), 0u);
@@ -38,7 +40,8 @@ class Finder {
     while (demote()) {
     }
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_argument(n);
-    for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_inside(n);
+    for (uint32_t n = 0; n < g_.nodes.size(); ++n) s_.filled[n] ? find_inside_filled(n) : find_inside(n);
+    find_filled_gelus();
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) find_coded(n);
     for (uint32_t n = 0; n < g_.nodes.size(); ++n) join_moved(n);
     find_products();
@@ -196,6 +199,32 @@ class Finder {
     const uint32_t other = reader.inputs[reader.inputs[0] == v ? 1 : 0];
     s_.inside[v] = 1;
     if (producer(other) != Uses::kNone && producer(other) < n) s_.inside[other] = 0;
+  }
+
+  // Where everything is codes a function of codes is one operator of the device's, with its own encodings at both ends. Only what saturating to
+  // the codes of 0 and above does anyway goes into the operator before it.
+  void find_inside_filled(uint32_t n) {
+    if (g_.nodes[n].outputs.size() != 1 || options_.scheme == Scheme::Symmetric) return;
+    const uint32_t v = g_.nodes[n].outputs[0];
+    const bool computes = kind(n) == Kind::Product || kind(n) == Kind::Elementwise || kind(n) == Kind::Average;
+    if (!computes || is_output_[v] || uses_.consumers[v].size() != 1) return;
+    const uint32_t r = uses_.consumers[v][0];
+    s_.inside[v] = s_.filled[r] && (g_.nodes[r].op_type == "Relu" || clips_from_zero(g_.nodes[r]));
+  }
+
+  bool clips_from_zero(const image::Node& node) const {
+    const uint32_t least = node.op_type == "Clip" ? constant_input(graph_, node, 1) : OPTIMA_NONE;
+    return least != OPTIMA_NONE && floats_of(graph_, least) == std::vector<float>{0};
+  }
+
+  void find_filled_gelus() {
+    uint32_t number = 0;
+    for (const Gelu& gelu : find_gelus(graph_, uses_)) {
+      if (!std::all_of(gelu.nodes.begin(), gelu.nodes.end(), [&](uint32_t n) { return s_.filled[n]; })) continue;
+      ++number;
+      for (uint32_t n : gelu.nodes) s_.gelu[n] = number;
+      for (uint32_t v : gelu.inside) s_.inside[v] = 1;
+    }
   }
 
   // A product, or the Add of its constant bias.

@@ -15,6 +15,7 @@ struct Sites {
   std::vector<Precision> precision;   ///< by node, as asked; Int8 for Auto
   std::vector<uint8_t> quantized;     ///< by node: reads codes of its data, static scales
   std::vector<uint8_t> filled;        ///< by node: quantized, and every float tensor around it is codes
+  std::vector<uint32_t> gelu;         ///< by node: 0, or the number of the GELU of several filled nodes that it is part of: floats inside, one read of its input
   std::vector<uint8_t> inside;        ///< by value: stays float between a node and the activation or Add that alone reads it
   std::vector<uint8_t> coded;         ///< by value, no constant: some quantized node reads its codes
   std::vector<uint32_t> root;         ///< by value: whose encoding it has; itself unless only movement is between them

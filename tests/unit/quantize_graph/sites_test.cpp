@@ -134,7 +134,7 @@ TEST_CASE("all fills every hole, and outputs keep their names") {
   const Quantized q = quantized(transformer(), samples_of(40), options);
   const Names coded = coded_values(q.graph);
   const std::set<std::string> names(coded.begin(), coded.end());
-  for (const std::string value : {"x", "q", "kt", "p", "r", "n", "e", "h"}) CHECK_MESSAGE(names.contains(value), value);
+  for (const std::string value : {"x", "q", "kt", "p", "o", "r", "n", "fb", "h"}) CHECK_MESSAGE(names.contains(value), value);
   CHECK(q.graph.main().values[q.graph.main().outputs[0]].name == "y");
   CHECK(q.encodings.activations.contains("y"));
   CHECK(q.encodings.activations.at("p").scale[0] == doctest::Approx(1.0 / 256));
@@ -150,7 +150,7 @@ TEST_CASE("of nodes on a device that wants all, every hole is filled, and others
     for (const image::Node& node : graph.main().nodes)
       if (graph.main().values[node.outputs[0]].name == value) options.fill.insert(node.id);
   const Quantized q = quantized(graph, samples_of(40), options);
-  CHECK(coded_values(q.graph) == Names{"x", "q", "k", "v", "kt", "a", "p", "r", "n", "h"});
+  CHECK(coded_values(q.graph) == Names{"x", "q", "k", "v", "kt", "a", "p", "o", "r", "n", "h"});
   const image::Graph& main = q.graph.main();
   for (const image::Node& node : main.nodes)
     if (node.op_type != "QuantizeLinear")
@@ -289,4 +289,70 @@ TEST_CASE("few samples are noted, and cancelling ends the work") {
   CHECK(q->notes[0] == "ranges come from 2 samples, wanted at least 8");
   const std::atomic<bool> stop{true};
   CHECK(quantize_graph(plan, seen, {}, {}, &stop).status().kind() == StatusKind::Cancelled);
+}
+
+TEST_CASE("where every hole is filled a function has codes at both ends, but a Relu or a Clip from 0 goes into what is before it") {
+  const Graph graph = model("float[2,4] x", "float[2,4] y",
+                            {tensor("w", {4, 4}, 1), tensor("zero", {}, Numbers{0}), tensor("six", {}, Numbers{6}), tensor("low", {}, Numbers{-1})},
+                            "a = MatMul (x, w)\n b = Relu (a)\n c = MatMul (b, w)\n d = Add (c, x)\n e = Clip (d, zero, six)\n"
+                            "f = MatMul (e, w)\n g2 = Clip (f, low, six)\n h = MatMul (g2, w)\n y = Sigmoid (h)");
+  QuantizeOptions options;
+  options.all = true;
+  CHECK(coded_values(quantized(graph, samples_of(8), options).graph) == Names{"x", "b", "c", "e", "f", "g2", "h", "y/f32"});
+  options.scheme = Scheme::Symmetric;  // 0 is no end of the codes: a Relu computes
+  CHECK(coded_values(quantized(graph, samples_of(8), options).graph) == Names{"x", "a", "b", "c", "d", "e", "f", "g2", "h", "y/f32"});
+}
+
+TEST_CASE("a GELU of several nodes is filled as one: floats inside, and one read of its input") {
+  for (const char* products : {"m = Mul (x2, s)\n y = Mul (m, half)", "m = Mul (s, half)\n y = Mul (m, x2)", "m = Mul (x2, half)\n y = Mul (m, s)"}) {
+    const Graph graph = model("float[2,4] x", "float[2,4] y", {tensor("w", {4, 4}, 1), tensor("root", {}, Numbers{1.41421354f}), tensor("one", {}, Numbers{1}), tensor("half", {}, Numbers{0.5f})},
+                              cat("x2 = MatMul (x, w)\n d = Div (x2, root)\n e = Erf (d)\n s = Add (e, one)\n", products));
+    QuantizeOptions options;
+    options.all = true;
+    const Quantized q = quantized(graph, samples_of(8), options);
+    CHECK(coded_values(q.graph) == Names{"x", "x2", "y/f32"});
+    const image::Graph& main = q.graph.main();
+    std::set<uint32_t> reads;
+    for (const image::Node& node : main.nodes)
+      if (node.op_type == "Div" || node.op_type == "Mul")
+        for (uint32_t v : node.inputs)
+          if (main.values[v].name.starts_with("x2/dq")) reads.insert(v);
+    CHECK(reads.size() == 1);
+    CHECK(std::none_of(main.values.begin(), main.values.end(), [](const image::Value& v) { return v.name == "half/q" || v.name == "one/q"; }));
+    CHECK(quality(graph, q.graph, 8) > 25);
+  }
+}
+
+TEST_CASE("another number than GELU's, or another reader inside, is no GELU") {
+  const auto coded = [](const char* number, const char* outputs) {
+    const Graph graph = model("float[2,4] x", outputs, {tensor("root", {}, Numbers{1.41421354f}), cat("float one = {", number, "}"), tensor("half", {}, Numbers{0.5f})},
+                              "d = Div (x, root)\n e = Erf (d)\n s = Add (e, one)\n m = Mul (x, s)\n y = Mul (m, half)");
+    QuantizeOptions options;
+    options.all = true;
+    return coded_values(quantized(graph, samples_of(8), options).graph);
+  };
+  CHECK(coded("1", "float[2,4] y") == Names{"x", "y/f32"});
+  CHECK(coded("2", "float[2,4] y").size() == 6);
+  CHECK(coded("1", "float[2,4] y, float[2,4] e").size() == 6);
+}
+
+TEST_CASE("where every hole is filled a Concat's inputs keep their own encodings") {
+  const Graph graph = model("float[2,4] x", "float[2,8] y", {tensor("w", {4, 4}, 1)}, "a = MatMul (x, w)\n b = Relu (a)\n y = Concat <axis = 1> (b, x)");
+  QuantizeOptions options;
+  options.all = true;
+  const Quantized q = quantized(graph, samples_of(8), options);
+  CHECK(q.encodings.activations.at("b").zero_point[0] == 0);  // so that its Relu stays what the codes do anyway
+  CHECK(q.encodings.activations.at("y").zero_point[0] == 128);
+}
+
+TEST_CASE("constants beside activations of sixteen bits have sixteen") {
+  const Graph graph = model("float[2,4] x", "float[2,4] y", {tensor("c", {4}, 1)}, "y = Add (x, c)");
+  QuantizeOptions options;
+  options.all = true;
+  options.precision = Precision::A16W8;
+  const Quantized q = quantized(graph, samples_of(8), options);
+  const std::vector<image::Value>& values = q.graph.main().values;
+  const auto codes = std::find_if(values.begin(), values.end(), [](const image::Value& v) { return v.name == "c/q"; });
+  REQUIRE(codes != values.end());
+  CHECK(codes->dtype == OPTIMA_U16);
 }
