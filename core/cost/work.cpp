@@ -2,11 +2,14 @@
 #include "core/cost/work.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
 namespace optima {
 namespace {
+
+constexpr std::string_view kArithmetics[] = {"float", "half", "int8"};
 
 enum class Class { View, Move, MovePart, Conv, ConvTranspose, MatMul, Gemm, Recurrent, Pool, Reduce, Curve, Norm };
 
@@ -171,6 +174,12 @@ class Codes {
 };
 
 }  // namespace
+
+std::string_view name_of(Arithmetic arithmetic) { return kArithmetics[static_cast<size_t>(arithmetic)]; }
+std::optional<Arithmetic> arithmetic_named(std::string_view name) {
+  const auto* at = std::find(std::begin(kArithmetics), std::end(kArithmetics), name);
+  return at == std::end(kArithmetics) ? std::nullopt : std::optional(static_cast<Arithmetic>(at - std::begin(kArithmetics)));
+}
 
 Work work_of(const Graph& graph, const image::Node& node, uint32_t graph_index) {
   const std::map<uint32_t, uint64_t> as_typed;

@@ -2,12 +2,18 @@
 // core/cost: how much work a node is, from its operator and its static shapes. Knows ONNX operators by class; no plugin, no device.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "core/graph/graph.hpp"
 
 namespace optima {
 
 /// What a node's multiplications are of. Half: f16 or bf16. Int8: both operands are codes of 8 bits or fewer.
 enum class Arithmetic : uint8_t { Float, Half, Int8 };
+/// "float", "half", "int8", as plans have it.
+std::string_view name_of(Arithmetic arithmetic);
+std::optional<Arithmetic> arithmetic_named(std::string_view name);
 
 /// Work of one run of a node.
 struct Work {
@@ -47,5 +53,7 @@ inline constexpr double kInt8Factor = 4;
 /// The rate that counts for this arithmetic.
 double compute_rate(const Rates& rates, Arithmetic arithmetic);
 double roofline_us(const Work& work, const Rates& rates);
+/// Of a device of which nothing is known: kTypicalGflops, kTypicalGbytes.
+inline constexpr Rates kTypicalRates{kTypicalGflops, 0, 0, kTypicalGbytes};
 
 }  // namespace optima

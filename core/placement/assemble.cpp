@@ -30,7 +30,7 @@ class Assembler {
       placed.op_type = main_.nodes[n].op_type;
       placed.device = split.devices[part];
       placed.subgraph = part;
-      placed.flops = works[n].flops, placed.bytes = works[n].bytes;
+      placed.work = works[n];
       placed.unit = choices.units[choices.unit_of[n]][0];
       if (choices.quantized[n] != OPTIMA_NONE) placed.quantized_unit = main_.nodes[choices.quantized[n]].name;
     }

@@ -64,17 +64,17 @@ CostTable GivenCosts::between(const CostTable* known) const {
 
 bool GivenCosts::model_rest(uint32_t device, const std::function<bool(size_t)>& wanted, std::vector<NodeTime>& times) const {
   const DeviceSettings given = settings_of(device);
-  const Rates rates{given.gflops, given.gflops_half, given.gops_int8, given.gbytes_per_s}, typical{kTypicalGflops, 0, 0, kTypicalGbytes};
+  const Rates rates{given.gflops, given.gflops_half, given.gops_int8, given.gbytes_per_s};
   const bool described = given.gflops > 0 || given.gbytes_per_s > 0;
   const auto time = [&](size_t n) -> NodeTime& { return times[n * devices_.size() + device]; };
   double known = 0, modelled = 0;
   for (size_t n = work_.size(); n-- > 0;)
-    if (time(n).microseconds >= 0) known += time(n).microseconds, modelled += roofline_us(work_[n], typical);
+    if (time(n).microseconds >= 0) known += time(n).microseconds, modelled += roofline_us(work_[n], kTypicalRates);
   if (!described && modelled == 0) return false;
   for (size_t n = 0; n < work_.size(); ++n) {
     if (time(n).microseconds >= 0 || !wanted(n)) continue;
     if (described) time(n) = {roofline_us(work_[n], rates), "roofline"};
-    else time(n) = {roofline_us(work_[n], typical) * known / modelled, "scaled"};
+    else time(n) = {roofline_us(work_[n], kTypicalRates) * known / modelled, "scaled"};
   }
   return true;
 }

@@ -8,7 +8,7 @@
 namespace optima {
 namespace {
 
-double share_of(const PlacedNode& node) { return roofline_us({node.flops, node.bytes, true}, kTypicalGflops, kTypicalGbytes); }
+double share_of(const PlacedNode& node) { return roofline_us(node.work, kTypicalRates); }
 
 // By the plugin's profile; returns what starting the subgraph took.
 double add_told(const Plan& plan, const Subgraph& subgraph, const SubgraphTime& time, MeasuredDevice& out) {

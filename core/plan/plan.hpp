@@ -12,6 +12,7 @@
 #include "core/backend/door.hpp"
 #include "core/backend/manifest.hpp"
 #include "core/backend/target.hpp"
+#include "core/cost/work.hpp"
 #include "core/plan/question.hpp"
 
 namespace optima {
@@ -70,7 +71,7 @@ struct PlacedNode {
   std::string quantized_unit;    ///< the operator whose quantized unit it is in, which moves as one; empty = none
   std::string precision;         ///< what it is computed in, "int8"; empty = nobody asked, or quantizing put the node in
   std::string precision_why;     ///< who said so, or why not what was asked, in words; empty with it
-  double flops = 0, bytes = 0;   ///< work of one run, see core/cost/work.hpp
+  Work work;                     ///< of one run
   uint32_t unit = 0;      ///< index of the first node of those that move as one with it; its own index when it moves alone
   std::vector<uint32_t> copied;  ///< first nodes of other units that run it too wherever they go (a shared DequantizeLinear); ascending
   std::optional<uint32_t> after;  ///< index of the stateful node that runs before this one, though no tensor may say so

@@ -86,8 +86,9 @@ Json node_to_json(const Plan& plan, size_t index) {
     out["precision"] = node.precision;
     out["precision_why"] = node.precision_why;
   }
-  out["flops"] = node.flops;
-  out["bytes"] = node.bytes;
+  out["flops"] = node.work.flops;
+  out["bytes"] = node.work.bytes;
+  if (node.work.arithmetic != Arithmetic::Float) out["arithmetic"] = name_of(node.work.arithmetic);
   if (const uint64_t held = held_by(plan, index)) out["held"] = held;
   if (node.unit != index) out["unit"] = node.unit;
   if (!node.copied.empty()) out["copied"] = node.copied;
@@ -338,12 +339,21 @@ class PlanReader {
     out.unit = static_cast<uint32_t>(plan_.nodes.size());
     if (at.has("unit")) OPTIMA_RETURN_IF_ERROR(number(at, "unit", plan_.nodes.size(), out.unit));
     OPTIMA_RETURN_IF_ERROR(copied(at, out));
-    OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
-    OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
+    OPTIMA_RETURN_IF_ERROR(work(at, out.work));
     if (at.has("after")) OPTIMA_RETURN_IF_ERROR(number(at, "after", plan_.nodes.size(), out.after.emplace()));
     OPTIMA_RETURN_IF_ERROR(answers(at, out));
     plan_.subgraphs[out.subgraph].nodes.push_back(static_cast<uint32_t>(plan_.nodes.size()));
     plan_.nodes.push_back(std::move(out));
+    return {};
+  }
+
+  static Status work(const JsonReader& at, Work& out) {
+    OPTIMA_ASSIGN(out.flops, amount_or(at, "flops", 0));
+    OPTIMA_ASSIGN(out.bytes, amount_or(at, "bytes", 0));
+    OPTIMA_ASSIGN(const std::string arithmetic, at.string_or("arithmetic", std::string(name_of(Arithmetic::Float))));
+    const std::optional<Arithmetic> known = arithmetic_named(arithmetic);
+    if (!known) return error(at, cat("arithmetic: ", quote(arithmetic), " is not known, wanted float, half or int8"));
+    out.arithmetic = *known;
     return {};
   }
 

@@ -18,7 +18,7 @@ std::string_view known_source(std::string_view source) {
 PlanCosts::PlanCosts(const Plan& plan, const CostSources& given) : devices_(plan.devices.size()), times_(plan.nodes.size() * devices_) {
   std::vector<std::string_view> names;
   std::vector<Work> work;
-  for (const PlacedNode& node : plan.nodes) names.push_back(node.name), work.push_back({node.flops, node.bytes, true});
+  for (const PlacedNode& node : plan.nodes) names.push_back(node.name), work.push_back(node.work);
   const GivenCosts costs(plan.devices, names, work, given.costs, given.settings, given.links);
   between_ = costs.between(plan.estimate ? &plan.question->between : nullptr);
   take_plan(plan);

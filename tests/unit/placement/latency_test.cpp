@@ -267,6 +267,25 @@ TEST_CASE("what a cut costs on either side of it is found from runs of different
   CHECK(mentions(plan.notes, "NPU:0: fitted to 3 measured subgraphs: "));
 }
 
+TEST_CASE("a measured time is shared out by the work that the estimate counts: products of codes are four times as fast, of 16-bit floats as floats") {
+  Timed t;
+  t.describe("CPU:0", 1, 1, 3);
+  t.describe("NPU:0", 2, 2, 5);
+  Plan plan = t.plan();
+  REQUIRE(plan.subgraphs.size() == 1);
+  const auto shares = [&](Arithmetic first) {
+    for (PlacedNode& node : plan.nodes) node.work = {4e9, 0, true};
+    plan.nodes[0].work.arithmetic = first;
+    const Result<Plan> back = plan_from_json(plan_to_json(plan), "plan.json");
+    INFO(back.status().message());
+    REQUIRE(back.ok());
+    return measured_costs(*back, {{90, {}}}, 0.5).devices.at(0).nodes;
+  };
+  CHECK(shares(Arithmetic::Int8).at("a").microseconds == doctest::Approx(10));
+  CHECK(shares(Arithmetic::Int8).at("b").microseconds == doctest::Approx(40));
+  CHECK(shares(Arithmetic::Half).at("a").microseconds == doctest::Approx(30));
+}
+
 TEST_CASE("a measured subgraph's time goes to the nodes that the profile names and to the launch, without a profile by roofline shares") {
   Timed t;
   t.describe("CPU:0", 1, 1, 3);

@@ -46,6 +46,7 @@ TEST_CASE("reading a plan back names the place of each mistake") {
   CHECK(bad([](Json& j) { j["nodes"][0]["subgraph"] = 5; }) == "plan.json.nodes[0]: subgraph: found 5, wanted 0 or more and below 2");
   CHECK(bad([](Json& j) { j["nodes"][0]["device"] = "CPU:0"; }) == "plan.json.nodes[0]: device 'CPU:0' is not that of subgraph 0");
   CHECK(bad([](Json& j) { j["nodes"][0]["why"] = "because"; }) == "plan.json.nodes[0]: why: 'because' is not known");
+  CHECK(bad([](Json& j) { j["nodes"][0]["arithmetic"] = "odd"; }) == "plan.json.nodes[0]: arithmetic: 'odd' is not known, wanted float, half or int8");
   CHECK(bad([](Json& j) { j["nodes"][0]["answers"].erase("CPU:0"); }) == "plan.json.nodes[0].answers: member 'CPU:0' is missing, wanted an object");
   CHECK(bad([](Json& j) { j["nodes"].erase(0); }) == "plan.json: no node is in subgraph 0");
   CHECK(bad([](Json& j) { j["cuts"][0]["from"] = 2; }) == "plan.json.cuts[0]: from: found 2, wanted 0 or more and below 2");
