@@ -16,41 +16,61 @@ namespace {
 constexpr size_t kMostAlone = 64;     // units that are quantized one at a time
 constexpr size_t kLayerSamples = 4;   // that tell whose own error is large
 
-/// One search: which units stay float.
+/// One search: which units become a16w8 and which stay float.
 class Search {
  public:
-  Search(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options, Judge& judge,
+  Search(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options, const std::set<uint32_t>& wide, Judge& judge,
          const ProgressReport& progress, const std::atomic<bool>* cancelled)
-      : bound_(bound), plan_(plan), seen_(seen), options_(options), judge_(judge), progress_(progress), cancelled_(cancelled) {}
+      : bound_(bound), plan_(plan), seen_(seen), options_(options), wide_(wide), judge_(judge), progress_(progress), cancelled_(cancelled) {}
 
   Result<BoundedQuantization> run() {
-    OPTIMA_ASSIGN(BoundedQuantization best, leave(0));
+    OPTIMA_ASSIGN(BoundedQuantization best, leave(0, 0));
     if (kept(best.agreement)) return best;
     const Agreement all = best.agreement;
     OPTIMA_RETURN_IF_ERROR(find_units(best.quantized.graph));
     OPTIMA_RETURN_IF_ERROR(try_each());
-    size_t low = 0, high = 1;  // the bound is missed with `low` left
-    for (;; low = high, high *= 2) {
-      high = std::min(high, units_.size());
-      OPTIMA_ASSIGN(best, leave(high));
-      if (kept(best.agreement)) break;
-      if (high == units_.size())
-        return invalid_input(cat("--bound ", bound_.text(), ": found ", all.text(), " with all units quantized and ", best.agreement.text(), " with the worst ",
-                                 units_.size(), " of them in float"));
+    if (!wide_.empty()) {
+      OPTIMA_ASSIGN(Found found, least(1, units_.size(), [&](size_t k) { return leave(0, k); }));
+      if (kept(found.best.agreement)) return std::move(found.best);
     }
-    while (high - low > 1) {
-      const size_t middle = low + (high - low) / 2;
-      OPTIMA_ASSIGN(BoundedQuantization fewer, leave(middle));
-      (kept(fewer.agreement) ? high : low) = middle;
-      if (high == middle) best = std::move(fewer);
-    }
-    return best;
+    OPTIMA_ASSIGN(Found found, least(1, units_.size(), [&](size_t k) { return leave(k, wide_.empty() ? 0 : units_.size() - k); }));
+    if (!kept(found.best.agreement))
+      return invalid_input(cat("--bound ", bound_.text(), ": found ", all.text(), " with all units quantized and ", found.best.agreement.text(),
+                               " with the worst ", units_.size(), " of them in float"));
+    if (wide_.empty() || found.count == units_.size()) return std::move(found.best);
+    const size_t floats = found.count;
+    OPTIMA_ASSIGN(Found fewer, least(0, units_.size() - floats, [&](size_t k) { return leave(floats, k); }));
+    return std::move(fewer.best);
   }
 
  private:
   bool kept(const Agreement& found) const { return found.of(bound_.kind) >= bound_.least; }
   void tell(double fraction, std::string_view stage) const {
     if (progress_) progress_(fraction, stage);
+  }
+
+  struct Found {
+    BoundedQuantization best;
+    size_t count = 0;
+  };
+
+  /// The least count from `first` to `most` that keeps the bound, where more never is worse; `most` where none does.
+  template <class Leave>
+  Result<Found> least(size_t first, size_t most, const Leave& leave_some) {
+    Found found;
+    size_t low = first, high = std::min(first, most);  // below `low` the bound is missed
+    for (;; low = high + 1, high = std::min(std::max<size_t>(high * 2, 1), most)) {
+      OPTIMA_ASSIGN(found.best, leave_some(high));
+      if (kept(found.best.agreement) || high == most) break;
+    }
+    found.count = high;
+    while (kept(found.best.agreement) && low < found.count) {
+      const size_t middle = low + (found.count - low) / 2;
+      OPTIMA_ASSIGN(BoundedQuantization fewer, leave_some(middle));
+      if (kept(fewer.agreement)) found = {std::move(fewer), middle};
+      else low = middle + 1;
+    }
+    return found;
   }
 
   Result<BoundedQuantization> measure(const QuantizeOptions& options) {
@@ -61,15 +81,19 @@ class Search {
     return out;
   }
 
-  Result<BoundedQuantization> leave(size_t count) {
-    tell(0.7, count ? cat("judging with ", count, " of ", units_.size(), " units in float") : "judging");
+  /// The worst `floats` in float, the next `wides` with 16-bit activations.
+  Result<BoundedQuantization> leave(size_t floats, size_t wides) {
+    const size_t spent = floats + wides;
+    tell(0.7, spent ? cat("judging with ", spent, " of ", units_.size(), " units in float or a16w8") : "judging");
     QuantizeOptions options = options_;
-    for (size_t i = 0; i < count; ++i) {
-      options.by_node[units_[i].node_id] = Precision::F32;
-      options.precision_why[units_[i].node_id] = cat("--bound ", bound_.text(), ": ", units_[i].alone.text(), " when it alone is quantized");
+    std::vector<SpentUnit> left(units_.begin(), units_.begin() + static_cast<std::ptrdiff_t>(spent));
+    for (size_t i = 0; i < spent; ++i) {
+      if (i >= floats && wide_.contains(left[i].node_id)) left[i].instead = Precision::A16W8;
+      options.by_node[left[i].node_id] = left[i].instead;
+      options.precision_why[left[i].node_id] = cat("--bound ", bound_.text(), ": ", left[i].alone.text(), " when it alone is quantized");
     }
     OPTIMA_ASSIGN(BoundedQuantization out, measure(options));
-    out.left.assign(units_.begin(), units_.begin() + static_cast<std::ptrdiff_t>(count));
+    out.left = std::move(left);
     return out;
   }
 
@@ -124,6 +148,7 @@ class Search {
   const QuantizePlan& plan_;
   const Observations& seen_;
   const QuantizeOptions& options_;
+  const std::set<uint32_t>& wide_;
   Judge& judge_;
   const ProgressReport& progress_;
   const std::atomic<bool>* cancelled_;
@@ -195,8 +220,8 @@ Result<std::vector<LayerFigures>> Judge::layers(const Graph& quantized) {
 }
 
 Result<BoundedQuantization> quantize_within(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options,
-                                            Judge& judge, const ProgressReport& progress, const std::atomic<bool>* cancelled) {
-  return Search(bound, plan, seen, options, judge, progress, cancelled).run();
+                                            const std::set<uint32_t>& wide, Judge& judge, const ProgressReport& progress, const std::atomic<bool>* cancelled) {
+  return Search(bound, plan, seen, options, wide, judge, progress, cancelled).run();
 }
 
 }  // namespace optima

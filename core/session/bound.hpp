@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,12 @@ class Judge {
   std::vector<std::vector<Tensor>> wanted_;  // by sample
 };
 
-/// A unit that stayed float, and what the answers are when it alone is quantized.
+/// A unit that is not what was wanted of it, and what the answers are when it alone is quantized as wanted.
 struct SpentUnit {
   uint32_t node_id = 0;
   std::string node;
   Agreement alone;
+  Precision instead = Precision::F32;  ///< or A16W8
 };
 
 struct BoundedQuantization {
@@ -66,9 +68,11 @@ struct BoundedQuantization {
   std::vector<SpentUnit> left;  ///< the worst first
 };
 
-/// Quantizes within a bound. When all units together miss it, each is quantized alone (of more than 64 those whose layer's own error is largest), and
-/// the worst k stay float: k doubles until the bound is kept, then the least such k below is searched. InvalidInput when all of them as float miss it.
+/// Quantizes within a bound. When all units together miss it, each is quantized alone (of more than 64 those whose layer's own error is largest).
+/// The worst k of them become a16w8, those that `wide` (node ids) does not hold float: k doubles until the bound is kept, then the least such k below
+/// is searched. Where no k keeps it, the worst become float, the others a16w8, and then as few of those as do. InvalidInput when all of them as float
+/// miss it.
 Result<BoundedQuantization> quantize_within(const Bound& bound, const QuantizePlan& plan, const Observations& seen, const QuantizeOptions& options,
-                                            Judge& judge, const ProgressReport& progress, const std::atomic<bool>* cancelled);
+                                            const std::set<uint32_t>& wide, Judge& judge, const ProgressReport& progress, const std::atomic<bool>* cancelled);
 
 }  // namespace optima

@@ -7,6 +7,7 @@
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
 #include "core/session/fall_back.hpp"
+#include "core/session/layers.hpp"
 #include "core/session/observe_model.hpp"
 #include "core/session/qdq.hpp"
 #include "core/support/json_value.hpp"
@@ -139,14 +140,15 @@ class Story {
   // Devices that want codes everywhere can be told only once it is known what is on them.
   Status find_fill() {
     if (!settings_.on_devices && !by_device_) return {};
-    const std::vector<Backend*> compilers = registry_.compilers();
+    std::vector<Backend*> compilers = registry_.compilers();
+    for (const auto& support : loaded_.supports) compilers.push_back(support.get());
     const auto wants_all = [](const DeviceKind& kind) { return kind.quantizes_all; };
     const auto some = [&](const Backend* b) { return std::any_of(b->manifest().devices.begin(), b->manifest().devices.end(), wants_all); };
     if (std::none_of(compilers.begin(), compilers.end(), some)) return {};
     OPTIMA_RETURN_IF_ERROR(plan_in_float());
-    options_.fill = nodes_to_fill(chosen_, *in_float_, [&](const std::string& plugin) {
-      const Backend* found = registry_.compiler(plugin);
-      return found ? &found->manifest() : nullptr;
+    options_.fill = nodes_to_fill(chosen_, *in_float_, [&](const std::string& plugin) -> const Manifest* {
+      const auto found = std::find_if(compilers.begin(), compilers.end(), [&](const Backend* b) { return b->manifest().id == plugin; });
+      return found == compilers.end() ? nullptr : &(*found)->manifest();
     });
     say_fill();
     return {};
@@ -225,17 +227,40 @@ class Story {
     const RunnerSettings runner{request_, settings_.threads, settings_.cancelled, settings_.note};
     tell(0.6, "running the float model");
     OPTIMA_ASSIGN(Judge judge, Judge::make(plan_.graph, *judged_, numbers_, runner, registry_));
-    OPTIMA_ASSIGN(BoundedQuantization found, quantize_within(*settings_.bound, plan_, seen_, options_, judge, settings_.progress, settings_.cancelled));
+    OPTIMA_ASSIGN(const std::set<uint32_t> wide, units_that_may_be_wide());
+    OPTIMA_ASSIGN(BoundedQuantization found,
+                  quantize_within(*settings_.bound, plan_, seen_, options_, wide, judge, settings_.progress, settings_.cancelled));
     notes_.push_back(cat("--bound ", settings_.bound->text(), " is kept: ", found.agreement.text(), " on ", numbers_.size(), " samples",
                          found.left.empty() ? ", with every unit quantized" : ""));
     for (const SpentUnit& unit : found.left) {
-      options_.by_node[unit.node_id] = Precision::F32;
+      options_.by_node[unit.node_id] = unit.instead;
       options_.precision_why[unit.node_id] = cat("--bound ", settings_.bound->text(), ": ", unit.alone.text(), " when it alone is quantized");
-      notes_.push_back(cat("node ", quote(unit.node), " stays float for --bound ", settings_.bound->text(), ": ", unit.alone.text(),
-                           " when it alone is quantized"));
+      notes_.push_back(cat("node ", quote(unit.node), unit.instead == Precision::F32 ? " stays float" : " has 16-bit activations", " for --bound ",
+                           settings_.bound->text(), ": ", unit.alone.text(), " when it alone is quantized"));
     }
     quantized_ = std::move(found.quantized);
     return {};
+  }
+
+  // Units of 8 bits whose device takes them with 16-bit activations: all are made so and the devices are asked.
+  Result<std::set<uint32_t>> units_that_may_be_wide() {
+    QuantizeOptions wide = options_;
+    std::set<uint32_t> changed;
+    for (auto& [id, precision] : wide.by_node)
+      if (precision == Precision::Int8 || precision == Precision::Auto) precision = Precision::A16W8, changed.insert(id);
+    if (changed.empty()) return changed;
+    if (const Status planned = plan_in_float(); !planned.ok()) {
+      if (planned.kind() == StatusKind::Cancelled) return planned;
+      return std::set<uint32_t>();  // where the model is to be compiled, the plan that follows says what is wrong
+    }
+    OPTIMA_ASSIGN(const Quantized made, quantize_graph(plan_, seen_, wide, {}, settings_.cancelled));
+    OPTIMA_ASSIGN(const std::optional<Plan> plan, plan_quantized(made.graph));
+    std::set<uint32_t> out;
+    if (!plan) return out;
+    const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, *plan, made.graph, changed);
+    for (const uint32_t id : quantized_units(made.graph))
+      if (changed.contains(id) && !refused.contains(id)) out.insert(id);
+    return out;
   }
 
   // ---- devices
@@ -249,8 +274,9 @@ class Story {
         if (wanted.precision == Precision::Auto && options_.by_node[id] == Precision::Auto) free.insert(id);
       if (free.empty()) return {};
       OPTIMA_RETURN_IF_ERROR(plan_in_float());
-      OPTIMA_ASSIGN(const Plan plan, plan_quantized());
-      const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, plan, quantized_.graph, free);
+      OPTIMA_ASSIGN(const std::optional<Plan> plan, plan_quantized(quantized_.graph));
+      if (!plan) return {};
+      const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, *plan, quantized_.graph, free);
       if (refused.empty()) return {};
       for (const auto& [id, why] : refused) options_.by_node[id] = Precision::F32, options_.precision_why[id] = why;
       OPTIMA_RETURN_IF_ERROR(quantize());
@@ -258,15 +284,16 @@ class Story {
     return {};
   }
 
-  Result<Plan> plan_quantized() const {
+  // None where nobody takes some node: the plan that follows says which.
+  Result<std::optional<Plan>> plan_quantized(const Graph& graph) const {
     Planned copy;
     copy.supports = loaded_.supports;
-    copy.graph = quantized_.graph;
+    copy.graph = graph;
     copy.rewriting.wishes = wishes_by_device();
     Result<Planned> planned = plan_loaded(request_, std::move(copy), registry_);
-    if (planned.ok()) return std::move(planned->plan);
+    if (planned.ok()) return std::optional(std::move(planned->plan));
     if (planned.status().kind() != StatusKind::Placement) return planned.status();
-    return *in_float_;  // nobody takes some node: the plan that follows says which
+    return std::optional<Plan>();
   }
 
   // Every node rather on the device that it was given a precision for.
@@ -313,7 +340,7 @@ class Story {
       const auto wanted = chosen_.find(node.id);
       if (wanted == chosen_.end()) return NodePrecision{"f32", "nodes inside bodies stay float"};
       if (const auto changed = options_.precision_why.find(node.id); options_.by_node.count(node.id) && options_.by_node.at(node.id) != wanted->second.precision)
-        return NodePrecision{"f32", changed->second};
+        return NodePrecision{std::string(name_of(options_.by_node.at(node.id))), changed->second};
       if (const auto left = left_float.find(node.name); left != left_float.end()) return NodePrecision{"f32", left->second};
       if (wanted->second.source.empty()) return NodePrecision{"f32", "nobody asked for another"};
       if (wanted->second.precision != Precision::F32 && !as_wanted.count(node.id)) return NodePrecision{"f32", cat(node.op_type, " is computed in float here")};

@@ -24,15 +24,20 @@ std::string number(double value, const char* format) {
   return text;
 }
 
-void print(const Console& console, const std::string& a, const std::string& b, uint64_t samples, const std::vector<LayerFigures>& layers) {
+constexpr const char* kOfPackage = "of a package only what crosses its subgraphs and its answers can be seen, the rest is inside artifacts: compare with the "
+                                   "QDQ model of 'quantize' for every layer";
+
+/// `seen`: what of the second side could be compared at all; empty = every layer.
+void print(const Console& console, const std::string& a, const std::string& b, uint64_t samples, const std::vector<LayerFigures>& layers, const std::string& seen) {
   std::vector<std::vector<std::string>> rows = {{"value", "node", "codes", "saturated", "own snr (dB)", "own cosine", "snr (dB)", "cosine"}};
   for (const LayerFigures& l : layers)
     rows.push_back({quote(l.value), l.node.empty() ? "-" : cat(quote(l.node), " (", l.op, ")"), l.encoding.empty() ? "float" : l.encoding,
                     number(100 * l.saturated, "%.3g %%"), l.own ? number(l.own->snr_db, "%.1f") : "-", l.own ? number(l.own->cosine, "%.6f") : "-",
                     number(l.accumulated.snr_db, "%.1f"), number(l.accumulated.cosine, "%.6f")});
-  console.print(table(rows));
+  console.print(cat(table(rows), seen.empty() ? "" : cat("note: ", seen, "\n")));
   Json document = layers_json(layers);
   document["a"] = a, document["b"] = b, document["samples"] = samples;
+  if (!seen.empty()) document["note"] = seen;
   console.print_json(document);
 }
 
@@ -79,7 +84,8 @@ Status compare_layers_verb(Console& console, const Arguments& arguments, const C
   request.progress = [&](double fraction, std::string_view stage) { progress.report(fraction, stage); };
   OPTIMA_RETURN_IF_ERROR(set_samples(arguments, wanted, given, samples, request));
   Result<std::vector<LayerFigures>> layers = std::vector<LayerFigures>();
-  if (std::filesystem::is_directory(b, ignored)) {
+  const bool package = std::filesystem::is_directory(b, ignored);
+  if (package) {
     RuntimeContext context(borrow_plugins(registry));
     CompareOptions with_cuts = options;
     with_cuts.at_cuts = true;
@@ -92,7 +98,7 @@ Status compare_layers_verb(Console& console, const Arguments& arguments, const C
   }
   progress.clear();
   OPTIMA_RETURN_IF_ERROR(layers.status());
-  print(console, a, b, request.samples, *layers);
+  print(console, a, b, request.samples, *layers, package ? kOfPackage : "");
   return {};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// host: progress of long work on stderr: one redrawn line on a terminal, a line per stage elsewhere, nothing with --json.
+// host: progress of long work on stderr: one redrawn line on a terminal, a line per stage elsewhere (of long counts about
+// ten), nothing with --json.
 #pragma once
 
 #include <map>

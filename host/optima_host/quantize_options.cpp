@@ -19,7 +19,7 @@ void declare_quantization(Arguments& arguments) {
       .option("encodings", "FILE", "encodings that win over what is observed: ours, AIMET's or a tpu_mlir table")
       .option("scheme", "S", "codes of activations: shared (default), asymmetric or symmetric")
       .option("range", "R", "how ranges are chosen: mse (default), minmax, ema, percentile[=P] or entropy")
-      .option("bound", "snr=DB|cosine=C", "leave as many units in float as the answers need for that")
+      .option("bound", "snr=DB|cosine=C", "as many units with 16-bit activations, or in float, as the answers need for that")
       .option("calib-memory", "BYTES", "most bytes of watched values at once, as 512MiB (default); with less, more passes over the data");
   declare_data(arguments);
   declare_pictures(arguments);

@@ -86,7 +86,8 @@ Status compare_verb(Console& console, const std::vector<std::string>& words) {
   arguments.option("atol", "X", "largest absolute error (default: 1e-4 of the output's scale)")
       .option("rtol", "X", "plus this share of the wanted value (default 0)")
       .flag("at-cuts", "compare every tensor between subgraphs (not those inside bodies) and name the first subgraph out of tolerance")
-      .flag("layers", "A is the float model, B the QDQ model or the package made of it: the error of each quantized layer, its own and accumulated");
+      .flag("layers", "A is the float model, B the QDQ model or the package made of it: the error of each quantized layer, its own and accumulated; of a "
+            "package only of what crosses its subgraphs and of its answers");
   declare_data(arguments);
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));

@@ -51,6 +51,32 @@ void fails(const std::vector<std::string>& words, int code, const std::string& s
   CHECK(r.err.find(sentence) != std::string::npos);
 }
 
+/// Of the first product's inputs one is a hundred times as large as the others, so that 8 bits are too few; codes lose nothing of its weights.
+constexpr const char* kOutliers = R"(<ir_version: 10, opset_import: ["" : 21]>
+net (float[1,4] x) => (float[1,4] y)
+<float[4,4] w = {0.01, 0, 0, 0, 0, 1.27, -1.27, 0.5, 0, 0.25, 1, 1.27, 0, 1, -0.75, -1}, float[4,4] v = {1.27, 0, 0, 0, 0, 1.27, 0, 0, 0, 0, 1.27, 0, 0, 0, 0, 1.27}> {
+  [loud] a = MatMul(x, w)
+  [calm] y = MatMul(a, v)
+})";
+
+/// Stacked samples of it.
+std::string outliers_in(const TempFolder& f, int samples = 32) {
+  std::vector<float> numbers;
+  for (int s = 0; s < samples; ++s)
+    for (int i = 0; i < 4; ++i) numbers.push_back(static_cast<float>((s * 31 + i * 17) % 41 - 20) / 20 * (i == 0 ? 100 : 1));
+  Result<Tensor> stacked = Tensor::make(OPTIMA_F32, {samples, 1, 4});
+  REQUIRE(stacked.ok());
+  std::copy(numbers.begin(), numbers.end(), stacked->as<float>().begin());
+  return f.file("x.npy", write_npy(*stacked));
+}
+
+/// A device on paper that takes products in floats and in codes of 8 bits.
+constexpr const char* kEightBits = R"({"manifest": 1, "abi": [[0, 1]], "id": "paper", "vendor": "nobody", "version": "1", "build_id": "1", "roles": ["compiler"],
+  "devices": [{"kind": "NPU9", "class": "npu"}], "options": [], "operators": [
+  {"op": "MatMul", "domain": "", "since_version": [1, 99], "inputs": [[1]], "outputs": [[1]], "rank": [0, 8]},
+  {"op": "QuantizeLinear", "domain": "", "since_version": [1, 99], "inputs": [[1], [1], [2, 3]], "outputs": [[2, 3]], "rank": [0, 8]},
+  {"op": "DequantizeLinear", "domain": "", "since_version": [1, 99], "inputs": [[2, 3], [1], [2, 3]], "outputs": [[1]], "rank": [0, 8]}]})";
+
 /// The digits model quantized once for all tests.
 const std::string& quantized_digits() {
   static const TempFolder folder;
@@ -158,14 +184,16 @@ TEST_CASE("compile quantizes before it places: the plan says what each node is c
   const TempFolder f;
   good({"compile", digits_model(), "-o", f / "out", "--device", "REF:0", "--precision", "int8", "--calib", kPictures});
   const Json plan = file_of(f / "out/digits/placement.json");
-  size_t codes = 0, floats = 0;
+  size_t codes = 0, floats = 0, products = 0;
   for (const Json& node : plan["nodes"]) {
     if (!node.contains("precision")) continue;
     codes += node["precision"] == "int8" && node["precision_why"] == "int8 by --precision";
+    products += node.value("arithmetic", "float") == "int8";
     floats += node["precision"] == "f32" && node["precision_why"] != "";
   }
   CHECK(codes > 3);
   CHECK(floats > 0);
+  CHECK(products > 0);  // what estimates and shares of measured times count by
   const Json allocation = file_of(f / "out/digits/alloc.json");
   for (const auto& [name, value] : allocation.items()) CHECK(name.find("/dq") == std::string::npos);
   CHECK(file_of(f / "out/digits/encodings.json")["activations"] == file_of(digits_encodings())["activations"]);
@@ -230,6 +258,10 @@ TEST_CASE("layers of a package are what crosses its subgraphs and its answers") 
   REQUIRE(layers["layers"].size() == 1);
   CHECK_FALSE(layers["layers"][0].contains("own"));
   CHECK(layers["layers"][0]["accumulated"]["snr_db"].get<double>() > 25);
+  CHECK(layers["note"].get<std::string>().find("of a package only what crosses its subgraphs and its answers can be seen") == 0);
+  const std::string text = good({"compare", digits_model(), f / "out/digits", "--layers", "--image", digit_picture(2)}).out;
+  CHECK(text.find("note: of a package only what crosses its subgraphs") != std::string::npos);
+  CHECK(good({"compare", digits_model(), quantized_digits(), "--layers", "--image", digit_picture(2)}).out.find("note: of a package") == std::string::npos);
 }
 
 TEST_CASE("a bound that int8 keeps costs nothing, and a stricter one leaves units in float and says what each costs") {
@@ -243,6 +275,37 @@ TEST_CASE("a bound that int8 keeps costs nothing, and a stricter one leaves unit
   const Json compared = json_of({"compare", digits_model(), f / "strict.onnx", "--image", digit_picture(5), "--atol", "1"});
   const Json& snr = compared["tensors"][0]["snr_db"];
   CHECK((snr.is_null() || snr.get<double>() > 60));  // null: nothing differs
+}
+
+TEST_CASE("a bound takes 16-bit activations first where the device does, and floats where it does not") {
+  const TempFolder f;
+  const std::string model = f.file("net.onnxtxt", kOutliers), data = outliers_in(f);
+  const std::vector<std::string> words = {"quantize", model, "--calib", data, "-o", f / "q.onnx", "--bound", "snr=30"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return json_of(all);
+  };
+  const Json wide = with({"--device", "REF:0"});
+  CHECK(wide["nodes"].value("a16w8", 0) == 1);
+  CHECK(wide["nodes"].value("int8", 0) == 1);
+  CHECK(wide["notes"].dump().find("node 'loud' has 16-bit activations for --bound snr=30: ") != std::string::npos);
+  CHECK(wide["notes"].dump().find("stays float") == std::string::npos);
+  const Json narrow = with({"--support", f.file("note.json", kEightBits), "--device", "NPU9:0"});
+  CHECK(narrow["nodes"].value("f32", 0) == 1);
+  CHECK(narrow["nodes"].value("int8", 0) == 1);
+  CHECK(narrow["notes"].dump().find("node 'loud' stays float for --bound snr=30: ") != std::string::npos);
+}
+
+TEST_CASE("without a terminal a count of samples is about ten lines") {
+  const TempFolder f;
+  const std::string model = f.file("net.onnxtxt", kOutliers);
+  const std::string err = good({"quantize", model, "--calib", outliers_in(f, 70), "-o", f / "q.onnx", "--device", "REF:0"}).err;
+  size_t lines = 0;
+  for (size_t at = err.find("sample "); at != std::string::npos; at = err.find("sample ", at + 1)) ++lines;
+  CHECK(lines == 11);
+  CHECK(err.find("sample 1 of 70\n") != std::string::npos);
+  CHECK(err.find("sample 70 of 70\n") != std::string::npos);
 }
 
 TEST_CASE("an interrupted quantize ends with 130 and leaves no file") {
