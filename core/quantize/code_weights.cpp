@@ -7,6 +7,7 @@
 #include "core/quantize/correct_bias.hpp"
 #include "core/quantize/edit.hpp"
 #include "core/quantize/second_order.hpp"
+#include "core/quantize/tpu_names.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -23,7 +24,7 @@ class Coder {
   Status run(Coding& coding) {
     if (std::any_of(weights_.begin(), weights_.end(), [](float w) { return !std::isfinite(w); }))
       return invalid_input(cat("weights ", quote(name_), " hold NaN or infinity, wanted finite numbers"));
-    OPTIMA_ASSIGN(Encoding form, weight_form(name_, p_, precision(), options_.given));
+    OPTIMA_ASSIGN(Encoding form, weight_form(given_name(), p_, precision(), options_.given));
     const Encoding* input = codes_in(coding);
     const bool given = !form.scale.empty();
     if (!given) {
@@ -40,6 +41,13 @@ class Coder {
 
  private:
   Precision precision() const { return sites_.precision[p_.node]; }
+
+  // A calibration table of tpu_mlir has another name for weights.
+  std::string given_name() const {
+    if (options_.given.weights.empty() || options_.given.weights.contains(name_)) return name_;
+    std::string theirs = tpu_weight_name(graph_, uses_, p_.node);
+    return options_.given.weights.contains(theirs) ? theirs : name_;
+  }
 
   // The encoding of the left side where the bias can have its step: weights without a zero point.
   const Encoding* codes_in(const Coding& coding) const {

@@ -177,7 +177,7 @@ Result<std::string> write_tpu_table(const Encodings& encodings) {
   }
   std::string weights;
   for (const auto& [name, e] : encodings.weights) {
-    if (is_float(e)) continue;
+    if (is_float(e) || e.dtype == OPTIMA_I32) continue;  // biases follow from their products' steps
     OPTIMA_ASSIGN(const std::string line, weight_line(name, e));
     weights += line;
   }

@@ -5,7 +5,7 @@
 // the ends for asymmetric quantization; `#` opens a comment. The compiler takes threshold / 127 as the step, and threshold / 255 of values whose
 // min is not negative, so the table states what scheme Shared makes: u8 with zero point 0, or 128 (the codes of i8 with 0). Sophgo's quantization-aware
 // training (sophgo_mq) adds `#weight_scale` and below it `NAME COUNT SCALE.. COUNT ZERO_POINT..`, which names no axis, and `#int4_th` above
-// thresholds of 4-bit values, which are refused.
+// thresholds of 4-bit values, which are refused. tpuc-opt 1.30.2 reads `#weight_scale` (tried by hand): codes and biases come out by those scales.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ namespace optima::detail {
 
 /// Activations are u8. Errors name the line.
 Result<Encodings> parse_tpu_table(const std::string& text, const std::string& path);
-/// Activations of 8 bits in the form above, and weights of i8 with zero point 0; floats are what has no line. Numbers have nine digits, which is
+/// Activations of 8 bits in the form above, and weights of i8 with zero point 0; floats and biases are what has no line. Names of weights are taken as
+/// they are (tpu_names.hpp). Numbers have nine digits, which is
 /// what an f32 needs.
 Result<std::string> write_tpu_table(const Encodings& encodings);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/onnx_io/onnx_io.hpp"
+#include "core/quantize/tpu_names.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
@@ -46,7 +47,8 @@ Status write_outputs(const std::vector<Output>& outputs, const Graph& graph, con
   for (const Output& output : outputs) {
     texts.emplace_back();
     if (!output.format) continue;
-    OPTIMA_ASSIGN(texts.back(), write_encodings(encodings, *output.format));
+    const bool table = output.format == EncodingsFormat::TpuTable;
+    OPTIMA_ASSIGN(texts.back(), write_encodings(table ? with_tpu_names(encodings, graph) : encodings, *output.format));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const fs::path path = fs::absolute(outputs[i].path);

@@ -2,6 +2,7 @@
 // Codes of weights and biases.
 #include <numeric>
 
+#include "core/quantize/tpu_names.hpp"
 #include "tests/unit/quantize_graph/harness.hpp"
 
 using namespace optima;
@@ -226,4 +227,28 @@ TEST_CASE("weights that are no numbers are an error that names them") {
   graph.blobs[graph.contents.constants[graph.main().values[graph.main().nodes[0].inputs[1]].constant].blob] = Blob::copy(numbers, sizeof numbers);
   const Status status = quantize_graph(planned(graph, with(Precision::W8)), Observations(), with(Precision::W8)).status();
   CHECK(status.message() == "weights 'w' hold NaN or infinity, wanted finite numbers");
+}
+
+TEST_CASE("a calibration table of tpu_mlir calls weights after what is made with them, leaves biases out, and quantizes to the same codes again") {
+  const Graph graph = model("float[1,4,5,5] x", "float[1,3] y", {tensor("w", {6, 4, 3, 3}, 1), tensor("b", {6}, 2), tensor("v", {54, 3}, 3)},
+                            "c = Conv (x, w, b)\n r = Relu (c)\n f = Flatten (r)\n y = Gemm (f, v)");
+  QuantizeOptions options;
+  options.correct_bias = false;
+  const Quantized q = quantized(graph, samples_of(100), options);
+  const Encodings named = with_tpu_names(q.encodings, q.graph);
+  CHECK(named.weights.contains("r_weight"));
+  CHECK(named.weights.contains("y_weight"));
+  CHECK_FALSE(named.weights.contains("w"));
+  const Result<std::string> table = write_encodings(named, EncodingsFormat::TpuTable);
+  REQUIRE_MESSAGE(table.ok(), table.status().message());
+  CHECK(table->find("\nr_weight 6 ") != std::string::npos);
+  CHECK(table->find("\nb ") == std::string::npos);
+  const Result<Encodings> back = parse_encodings(*table, "table");
+  REQUIRE_MESSAGE(back.ok(), back.status().message());
+  options.given = *back;
+  for (auto& [name, encoding] : options.given.weights)
+    for (float& scale : encoding.scale) scale *= 2;  // told apart from scales that are chosen anew
+  const Quantized again = quantized(graph, samples_of(100), options);
+  CHECK(again.encodings.activations.at("x").scale == q.encodings.activations.at("x").scale);
+  for (const char* weights : {"w", "v"}) CHECK(again.encodings.weights.at(weights).scale[1] == 2 * q.encodings.weights.at(weights).scale[1]);
 }
