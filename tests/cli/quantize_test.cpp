@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
+#include "core/tensor_io/npy.hpp"
 #include "tests/cli/models.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
