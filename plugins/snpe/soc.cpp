@@ -66,7 +66,7 @@ std::vector<const Soc*> parse_socs(std::string_view list) {
     const Soc* soc = find_soc(word);
     if (!soc) {
       const std::string near = nearest(word);
-      throw optima::sdk::Error(OPTIMA_INVALID_ARGUMENT, "snpe.soc is '" + std::string(word) + "'" + (near.empty() ? "" : ", did you mean " + near + "?") + ", wanted one of " + soc_names());
+      throw optima::sdk::Error(OPTIMA_INVALID_ARGUMENT, "snpe.soc is '" + std::string(word) + "'" + (near.empty() ? "" : " (did you mean " + near + "?)") + ", wanted one of " + soc_names());
     }
     if (std::find(socs.begin(), socs.end(), soc) == socs.end()) socs.push_back(soc);
   }
