@@ -137,13 +137,14 @@ Record::File file_of(std::string_view line) {
   return f;
 }
 
-/// What a file of this suffix begins with: a DLC is a zip; the words that open a context binary of QAIRT 2.51 are 2 and 3, most significant
-/// byte first; the wrapper is a protobuf message whose first field is the number 1 (ONNX's ir_version).
+/// What a file of this suffix begins with: a DLC is a zip, as is what a SDK prepares for a SoC; the words that open a context binary of QAIRT
+/// 2.51 are 2 and 3, most significant byte first; the wrapper is a protobuf message whose first field is the number 1 (ONNX's ir_version).
 void look_at_beginning(const std::string& name, std::string_view bytes) {
   const auto ends = [&](std::string_view suffix) { return name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0; };
   const auto small_word = [&](size_t at) { return bytes[at] == 0 && bytes[at + 1] == 0; };
-  if (ends(".dlc") && bytes.substr(0, 4) != std::string_view("PK\3\4", 4)) corrupt("file '" + name + "' is no DLC: it does not begin as a zip does");
-  if (ends(".bin") && (bytes.size() < 8 || !small_word(0) || !small_word(4))) corrupt("file '" + name + "' is no Hexagon context binary");
+  const bool zip = bytes.substr(0, 4) == std::string_view("PK\3\4", 4);
+  if (ends(".dlc") && !zip) corrupt("file '" + name + "' is no DLC: it does not begin as a zip does");
+  if (ends(".bin") && !zip && (bytes.size() < 8 || !small_word(0) || !small_word(4))) corrupt("file '" + name + "' is no Hexagon context binary");
   if (ends(".onnx") && bytes.substr(0, 1) != "\x08") corrupt("file '" + name + "' is no ONNX file");
 }
 

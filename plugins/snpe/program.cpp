@@ -95,9 +95,10 @@ class Loaded : public sdk::Program {
       std::unique_ptr<Session> session = tools_.open(what_, bounds);
       *opening = false;
       return session;
-    } catch (const sdk::Error& e) {
+    } catch (sdk::Error& e) {
       *opening = false;
       failed(e.text);
+      if (e.code == OPTIMA_TIMEOUT) e.code = OPTIMA_TOOL_FAILED;  // nobody waits with a limit of his own
       throw;
     }
   }

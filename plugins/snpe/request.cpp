@@ -44,8 +44,9 @@ void Request::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk:
   const uint64_t began = now_ns();
   try {
     making_.session->run(in, out, control);
-  } catch (const sdk::Error& e) {
+  } catch (sdk::Error& e) {
     making_.failed(e.text);
+    if (e.code == OPTIMA_TIMEOUT && !(control && control->is_late())) e.code = OPTIMA_TOOL_FAILED;  // the tools' limit, not the caller's
     throw;
   }
   if (timed_) take_events(began);

@@ -181,15 +181,22 @@ int profile_of(const std::string& word) {
   return static_cast<int>(at - std::begin(words));
 }
 
+/// What a SDK prepared for the SoC is a DLC too, and has no wrapper beside it; a context binary of the wheels' has, and is nothing to SNPE.
+std::vector<std::string> dlcs_of(const Loadable& what) {
+  if (!what.context.empty() && what.wrapper.empty()) return {what.context};
+  if (what.dlcs.empty()) throw sdk::Error(OPTIMA_CORRUPT, "artifact has no DLC, which SNPE runs");
+  return what.dlcs;
+}
+
 class SnpeSession : public Session {
  public:
   SnpeSession(const Functions& f, const Loadable& what) : f_(f) {
     inputs_ = *what.inputs, outputs_ = *what.outputs;
-    if (what.dlcs.empty()) throw sdk::Error(OPTIMA_CORRUPT, "artifact has no DLC, which SNPE runs");
     for (const Port& p : inputs_) add_port(p, false);
     for (const Port& p : outputs_) add_port(p, true);
     const std::vector<int> runtimes = runtimes_for(what);
-    for (const std::string& dlc : what.dlcs) networks_.push_back(open(dlc, what, runtimes));
+    const std::vector<std::string> dlcs = dlcs_of(what);
+    for (const std::string& dlc : dlcs) networks_.push_back(open(dlc, what, runtimes, dlcs.size() == 1));
     for (const auto& [name, place] : places_)
       if (!place.seen) throw sdk::Error(OPTIMA_CORRUPT, "SNPE's network has no tensor '" + name + "', the meta file has");
   }
@@ -226,11 +233,11 @@ class SnpeSession : public Session {
     throw sdk::Error(OPTIMA_WRONG_DEVICE, "SNPE " + version_of(f_) + " finds no " + what.kind + " here; snpe.fallback=true lets its CPU runtime stand in");
   }
 
-  Network open(const std::string& dlc, const Loadable& what, const std::vector<int>& runtimes) {
+  Network open(const std::string& dlc, const Loadable& what, const std::vector<int>& runtimes, bool alone) {
     Network n;
     n.container = Handle(f_.Snpe_DlContainer_Open(dlc.c_str()), f_.Snpe_DlContainer_Delete);
     if (!n.container) fail(f_, OPTIMA_CORRUPT, "cannot open '" + dlc + "'");
-    n.snpe = build(n.container, what, runtimes, what.dlcs.size() == 1);
+    n.snpe = build(n.container, what, runtimes, alone);
     n.inputs = map_of(n, f_.Snpe_SNPE_GetInputTensorNames(n.snpe.get()), false);
     n.outputs = map_of(n, f_.Snpe_SNPE_GetOutputTensorNames(n.snpe.get()), true);
     return n;

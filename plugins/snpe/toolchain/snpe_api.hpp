@@ -6,8 +6,8 @@
 
 namespace snpe_plugin {
 
-/// A session over `library` (a path of libSNPE.so, or its bare name for the loader's own search). All of what.dlcs are run in order; tensors
-/// between them are matched by name, those at the border by Port::file_name, and Port::layout says how they lie.
+/// A session over `library` (a path of libSNPE.so, or its bare name for the loader's own search). What is run is what.context where it has no
+/// wrapper (a DLC that a SDK prepared for the SoC), else all of what.dlcs in order; tensors between them are matched by name, those at the border by Port::file_name, and Port::layout says how they lie.
 /// The runtime is the one of what.kind: the DSP of HEXAGON (never another unless what.fallback), the GPU, the CPU.
 /// Buffers: f32, f16 and integers as they are; u8 and u16 codes with the network's own encoding where it has one there.
 /// The API cannot end a run: cancelled and late ones are thrown after the run's end, and their outputs are not to be used.

@@ -21,6 +21,7 @@ namespace {
 struct Asked {
   Facts facts{"wheels", "stand-in tools of the tests", "/nowhere"};
   std::string cannot_run, fail_open, fail_run;  // sentences; empty: it does. %LOG is the log's path
+  int32_t code = OPTIMA_TOOL_FAILED;            // of those
   int opened = 0;
   std::atomic<int> alive{0}, timed{0};
   Loadable what;
@@ -46,7 +47,7 @@ class StandInSession : public Session {
   ~StandInSession() override { --asked_.alive; }
   void run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* stop) override {
     if (stop) stop->check();
-    if (!asked_.fail_run.empty()) throw sdk::Error(OPTIMA_TOOL_FAILED, with_log(asked_.fail_run, asked_.bounds.log));
+    if (!asked_.fail_run.empty()) throw sdk::Error(asked_.code, with_log(asked_.fail_run, asked_.bounds.log));
     for (size_t k = 0; k < in.size(); ++k)
       for (int64_t e = 0; e < in[k].elements(); ++e) out[k].data<float>()[e] = in[k].data<float>()[e] + static_cast<float>(number_);
     if (timed_) events_ = asked_.events;
@@ -76,7 +77,7 @@ class StandInTools : public Toolchain {
     asked_.what = what, asked_.bounds = bounds;
     asked_.context_bytes = bytes_of(what.context);
     if (bounds.cancelled()) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
-    if (!asked_.fail_open.empty()) throw sdk::Error(OPTIMA_TOOL_FAILED, with_log(asked_.fail_open, bounds.log));
+    if (!asked_.fail_open.empty()) throw sdk::Error(asked_.code, with_log(asked_.fail_open, bounds.log));
     return std::make_unique<StandInSession>(asked_, asked_.opened++);
   }
 
@@ -284,6 +285,17 @@ TEST_CASE("a failed load or run brings the tools' sentence, and the log that it 
   context.reset(), program.reset();
   CHECK(std::filesystem::exists(run.asked.bounds.log));
   std::filesystem::remove(run.asked.bounds.log);
+}
+
+TEST_CASE("the tools' own time limit is their failure, not the caller's deadline") {
+  Loading open;
+  open.asked.fail_open = "took longer than its time limit", open.asked.code = OPTIMA_TIMEOUT;
+  CHECK(open.error().code == OPTIMA_TOOL_FAILED);
+  Loading run;
+  const auto program = run.load();
+  const auto context = program->context();
+  run.asked.fail_run = "took longer than its time limit", run.asked.code = OPTIMA_TIMEOUT;
+  CHECK(Run().error(*context).code == OPTIMA_TOOL_FAILED);
 }
 
 TEST_CASE("a stop reaches the session, and a cancelled load says so") {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "plugins/snpe/artifact.hpp"
+#include "plugins/snpe/toolchain/runtime_only.hpp"
 #include "plugins/snpe/toolchain/snpe_api.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -261,6 +262,51 @@ TEST_CASE("a library that is not there, or is another one, is a dependency that 
   CHECK(error_with("/nowhere/libSNPE.so").find("SNPE's library cannot be opened: /nowhere/libSNPE.so") == 0);
   CHECK(error_with("libm.so.6") == "SNPE's library 'libm.so.6' has no function Snpe_Util_GetLibraryVersion, wanted SNPE 2.x");
   CHECK(snpe_version(STAND_IN_SNPE) == "stand-in of the tests, no SNPE");
+}
+
+TEST_CASE("what a SDK prepared for the chip is run in place of the DLC, and what the wheels prepared is not") {
+  Case c;
+  channels_net(c);
+  c.what.context = c.folder / "context.bin";
+  std::ofstream(c.what.context) << "STAND-IN\ninput x f32 1,2,3,4\noutput y f32 1,2,3,4\ncompute y add x x\n";
+  std::vector<float> x(24, 3), y(24);
+  run(*c.open(), c, x, y);
+  CHECK(y[3] == 6);
+  c.what.wrapper = "wrapper.onnx";
+  run(*c.open(), c, x, y);
+  CHECK(y[3] == 12);
+}
+
+TEST_CASE("a runtime without tools is found below the folder that is named, whatever else lies there") {
+  const optima::test::TempFolder folder;
+  Wanted wanted;
+  wanted.sdk_root = folder.path();
+  std::string why;
+  CHECK_FALSE(find_snpe_runtime(wanted, why));
+  CHECK(why == "'" + folder.path() + "/lib' holds no libSNPE.so");
+  folder.file("lib/aarch64-another-machine/libSNPE.so", "no library of this machine");
+  CHECK_FALSE(find_snpe_runtime(wanted, why));
+  CHECK(why.find("SNPE's library cannot be opened: " + folder.path() + "/lib/aarch64-another-machine/libSNPE.so") == 0);
+  std::filesystem::create_directories(folder / "lib/this-machine");
+  std::filesystem::create_symlink(STAND_IN_SNPE, folder / "lib/this-machine/libSNPE.so");
+  const auto tools = find_snpe_runtime(wanted, why);
+  REQUIRE(tools);
+  CHECK(tools->facts().route == "sdk");
+  CHECK(tools->facts().version == "SNPE stand-in of the tests, no SNPE");
+  CHECK(tools->cannot_run("HEXAGON") == "");
+  Target target;
+  target.kind = "HEXAGON";
+  CHECK(tools->cannot_compile(target) == "SNPE stand-in of the tests, no SNPE is here without its tools, which make files for HEXAGON: wanted a whole SDK (SNPE_ROOT), or "
+                                         "scripts/setup --with qualcomm");
+  CHECK_THROWS_AS(tools->build("", target, {}, sdk::Progress(nullptr)), sdk::Error);
+  CHECK_THROWS_AS(tools->assign("", target, {}), sdk::Error);
+  const Said lacks("SNPE_STAND_IN_LACKS", "dsp");
+  CHECK(tools->cannot_run("HEXAGON").find("finds no HEXAGON here") != std::string::npos);
+  Case c;
+  channels_net(c);
+  std::vector<float> x(24, 3), y(24);
+  run(*tools->open(c.what, {}), c, x, y);
+  CHECK(y[3] == 12);
 }
 
 TEST_CASE("types that SNPE has no buffers for are refused by name") {

@@ -2,7 +2,7 @@
 // tests: a stand-in for libSNPE.so, and it says so in its version: no SDK of Qualcomm's can be had in a test. It has the C API that
 // plugins/snpe calls, is strict about every argument, counts the handles that live, and computes small networks that a text file describes:
 //
-//   STAND-IN
+//   STAND-IN                           perhaps behind the first four bytes of a zip, as a DLC has them
 //   input NAME CODING d0,d1,…          CODING: f32, f16, i32, or u8:ZERO:STEP (codes of one scale)
 //   output NAME CODING d0,d1,…
 //   compute OUT channels IN            OUT = relu(IN * (1 + index along the last dim))
@@ -195,7 +195,7 @@ Tensor tensor_of(const std::string& coding, const std::string& dims, bool is_out
 bool read(const char* path, Description& d) {
   std::ifstream file(path);
   std::string line;
-  if (!std::getline(file, line) || line != "STAND-IN") return false;
+  if (!std::getline(file, line) || (line != "STAND-IN" && line != "PK\3\4STAND-IN")) return false;
   while (std::getline(file, line)) {
     std::istringstream words(line);
     std::string verb, name, a, b;
