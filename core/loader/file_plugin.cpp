@@ -21,6 +21,7 @@ namespace {
 
 constexpr int32_t kLastDtype = 63;         // as in manifests: a type of the future is one
 constexpr size_t kLongestBody = 1 << 20;  // bytes of a function body's text
+constexpr size_t kLongestDescription = size_t{64} << 20;
 
 optima_check_request check_request(const optima_graph* graph, std::span<const uint32_t> nodes, const OptionList& options, const optima_device* device, uint64_t memory) {
   optima_check_request r{};
@@ -116,6 +117,21 @@ struct BodyText {
       body.told = true;
       if (text.size > kLongestBody) return body.misdeed = cat("gave a text of ", text.size, " bytes, wanted at most ", kLongestBody), OPTIMA_INVALID_ARGUMENT;
       body.text = seam::raw_text(text, kLongestBody);
+      return OPTIMA_OK;
+    });
+  }
+};
+
+struct Description {
+  std::string json, misdeed;
+  bool told = false;
+
+  static int32_t set(void* self, optima_str text) {
+    return seam::Collected<Description>::add(self, [&](Description& d) -> int32_t {
+      if (d.told) return d.misdeed = "gave two descriptions of one file", OPTIMA_INVALID_ARGUMENT;
+      d.told = true;
+      if (text.size > kLongestDescription) return d.misdeed = cat("gave a description of ", text.size, " bytes, wanted at most ", kLongestDescription), OPTIMA_INVALID_ARGUMENT;
+      d.json = seam::raw_text(text, kLongestDescription);
       return OPTIMA_OK;
     });
   }
@@ -463,6 +479,24 @@ Result<std::unique_ptr<LoadedProgram>> FilePlugin::load(Artifact artifact, const
   if (job.cancelled && job.cancelled->load()) return cancelled();
   if (program.status().kind() == StatusKind::Cancelled) return gave_up(manifest_.id, "load");
   return program;
+}
+
+Result<std::optional<std::string>> FilePlugin::describe(const ArtifactFile& file) {
+  OPTIMA_ASSIGN(const auto self, instance());
+  if (!self->describer().describe) return std::optional<std::string>();
+  OPTIMA_RETURN_IF_ERROR(self->usable("describe"));
+  const LentFile lent(self->blobs(), file);
+  seam::Collected<Description> collected;
+  seam::CallStatus status;
+  const int32_t code = self->enter("describe", status, [&] {
+    return self->describer().describe(self->handle(), lent.raw(), Description::set, &collected, status.raw());
+  });
+  Description made = collected.take();
+  if (!made.misdeed.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": describe: it ", made.misdeed));
+  if (code == OPTIMA_NOT_FOUND) return std::optional<std::string>();
+  if (code != OPTIMA_OK) return status.as_status(manifest_.id, "describe", code);
+  if (!made.told) return plugin_error(cat("plugin ", quote(manifest_.id), ": describe: it said OK and gave nothing"));
+  return std::optional(std::move(made.json));
 }
 
 // Once, since every load would say the same.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/backend/describer.hpp"
 #include "core/loader/instance.hpp"
 #include "core/loader/plugin_memory.hpp"
 
@@ -31,7 +32,7 @@ struct SharedState {
   std::shared_ptr<const OptionValues> values = std::make_shared<const OptionValues>();
 };
 
-class FilePlugin final : public Backend {
+class FilePlugin final : public Backend, public Describer {
  public:
   FilePlugin(Manifest manifest, std::string path, FileStamp stamp, std::shared_ptr<SharedState> shared)
       : manifest_(std::move(manifest)), path_(std::move(path)), stamp_(stamp), shared_(std::move(shared)) {}
@@ -54,6 +55,7 @@ class FilePlugin final : public Backend {
   DeviceAllocator* memory() override;
   Result<Compatibility> check_artifact(const Artifact& artifact, const TargetDevice& device) override;
   Result<std::unique_ptr<LoadedProgram>> load(Artifact artifact, const TargetDevice& device, const LoadJob& job) override;
+  Result<std::optional<std::string>> describe(const ArtifactFile& file) override;
 
  private:
   /// The running instance, made on the first call; a failure is kept and given to every later call.

@@ -162,6 +162,7 @@ Status Instance::fetch_tables(const Manifest& manifest) {
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_PROFILE, profile_));
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_MEMORY, memory_));
   OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_DOOR, doors_));
+  OPTIMA_RETURN_IF_ERROR(fetch(OPTIMA_EXT_DESCRIBE, describer_));
   const auto lacks = [&](const char* table, const char* what) { return plugin_error(cat("plugin ", quote(id_), ": its note promises ", table, ", which lacks ", what)); };
   if (manifest.compiler && !compiler_.check) return lacks(OPTIMA_EXT_COMPILER, "check");
   if (manifest.compiler && !compiler_.compile) return lacks(OPTIMA_EXT_COMPILER, "compile");

@@ -13,6 +13,7 @@
 #include "core/loader/options.hpp"
 #include "core/loader/seam.hpp"
 #include "optima/ext/cost.h"
+#include "optima/ext/describe.h"
 #include "optima/ext/door.h"
 #include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
@@ -58,6 +59,7 @@ class Instance {
   const optima_profile& profile() const { return profile_; }
   const optima_memory& memory() const { return memory_; }
   const optima_doors& doors() const { return doors_; }
+  const optima_describer& describer() const { return describer_; }
   BlobStore& blobs() const { return host_->blobs(); }
 
   /// Refused kinds are among them. `why_none` is set when no other is. Of a device told twice the first counts.
@@ -113,6 +115,7 @@ class Instance {
   optima_profile profile_{};
   optima_memory memory_{};
   optima_doors doors_{};
+  optima_describer describer_{};
 };
 
 }  // namespace optima

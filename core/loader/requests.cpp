@@ -80,4 +80,7 @@ LentArtifact::LentArtifact(BlobStore& store, const Backend::Artifact& artifact, 
   raw_.progress = progress;
 }
 
+LentFile::LentFile(BlobStore& store, const ArtifactFile& file)
+    : lease_(store.lend(std::vector<Blob>{file.bytes})), blob_(seam_blob(file.bytes, lease_.id(0))), raw_{sizeof raw_, 0, seam::str(file.name), &blob_} {}
+
 }  // namespace optima

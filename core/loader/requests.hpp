@@ -50,4 +50,16 @@ class LentArtifact {
   optima_artifact raw_{};
 };
 
+/// A describe request with its file lent.
+class LentFile {
+ public:
+  LentFile(BlobStore& store, const ArtifactFile& file);
+  const optima_describe_request* raw() const { return &raw_; }
+
+ private:
+  BlobStore::Lease lease_;
+  optima_blob blob_;
+  optima_describe_request raw_;
+};
+
 }  // namespace optima

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host: `inspect`: what is in a model or a package.
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "core/package/reader.hpp"
+#include "core/session/describe.hpp"
 #include "core/support/file.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/table.hpp"
@@ -125,8 +127,44 @@ void add_subgraphs(Findings& out, const Package& package) {
   out.json["subgraphs"] = list;
 }
 
-Result<Findings> inspect_package(const std::string& path) {
-  OPTIMA_ASSIGN(const Package package, open_package(path));
+/// The plugins, looked for when they are wanted; null when that fails, which is no reason not to say the rest.
+using Plugins = std::function<const Registry*()>;
+
+/// What plugins say of a subgraph's files; those of which none says anything are left out. A plugin that is not here says nothing.
+Result<Json> described(const Plugins& plugins, const PackageReader& reader, const PackageSubgraph& s) {
+  Json files = Json::array();
+  for (const PackageFile& f : s.files) {
+    const Registry* registry = plugins();
+    if (!registry) break;
+    OPTIMA_ASSIGN(const Blob bytes, reader.artifact(s.index, f.name));
+    OPTIMA_ASSIGN(std::optional<Json> said, describe_file(*registry, f.name, bytes, s.plugin));
+    if (said) files.push_back({{"file", f.name}, {"description", std::move(*said)}});
+  }
+  return files;
+}
+
+/// The one-line form, for lists: what is neither list nor object.
+std::string in_short(const Json& description) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : description.items())
+    if (!value.is_object() && !value.is_array()) parts.push_back(cat(plain_line(key), " ", value.is_string() ? plain_line(value.get<std::string>()) : to_line(value)));
+  return join(parts);
+}
+
+Status add_files(Findings& out, const Plugins& plugins, const PackageReader& reader) {
+  const Package& package = reader.package();
+  for (size_t k = 0; k < package.variants[0].subgraphs.size(); ++k) {
+    const PackageSubgraph& s = package.variants[0].subgraphs[k];
+    OPTIMA_ASSIGN(Json files, described(plugins, reader, s));
+    for (const Json& f : files) out.text += cat("Subgraph_", s.index, "/", f.at("file").get<std::string>(), ": ", in_short(f.at("description")), "\n");
+    if (!files.empty()) out.json["subgraphs"][k]["described"] = std::move(files);
+  }
+  return {};
+}
+
+Result<Findings> inspect_package(const std::string& path, const Plugins& plugins) {
+  OPTIMA_ASSIGN(const PackageReader reader, PackageReader::open(path));
+  const Package& package = reader.package();
   Findings out;
   out.fact("package", package.model_name);
   out.fact("package sha256", package.hash);
@@ -138,20 +176,69 @@ Result<Findings> inspect_package(const std::string& path) {
   add_tensors(out, "inputs", package, package.inputs);
   add_tensors(out, "outputs", package, package.outputs);
   add_subgraphs(out, package);
+  OPTIMA_RETURN_IF_ERROR(add_files(out, plugins, reader));
   return out;
+}
+
+/// Subgraph_<i> of a package: every file, with all that its plugin says of it.
+Result<Findings> inspect_subgraph(const PackageReader& reader, const PackageSubgraph& s, const Plugins& plugins) {
+  Findings out;
+  out.fact("subgraph", s.index, std::to_string(s.index));
+  out.fact("device", s.device);
+  out.fact("plugin", cat(s.plugin, " ", s.plugin_version));
+  out.fact("format", s.format_id);
+  OPTIMA_ASSIGN(const Json files, described(plugins, reader, s));
+  out.json["files"] = Json::array();
+  for (const PackageFile& f : s.files) {
+    out.text += cat(f.name, ": ", human_bytes(f.size), "\n");
+    out.json["files"].push_back({{"file", f.name}, {"bytes", f.size}});
+    for (const Json& d : files) {
+      if (d.at("file") != f.name) continue;
+      out.text += description_text(d.at("description"));
+      out.json["files"].back()["description"] = d.at("description");
+    }
+  }
+  return out;
+}
+
+Result<Findings> inspect_folder(const std::string& path, const Plugins& plugins) {
+  const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
+  const std::filesystem::path sub = folder.has_filename() ? folder : folder.parent_path();  // "Subgraph_0/" as "Subgraph_0"
+  std::error_code ignored;
+  if (!sub.filename().string().starts_with("Subgraph_") || std::filesystem::exists(sub / "model.meta", ignored)) return inspect_package(path, plugins);
+  OPTIMA_ASSIGN(const PackageReader reader, PackageReader::open((sub / "..").string()));
+  for (const PackageSubgraph& s : reader.package().variants[0].subgraphs)
+    if (cat("Subgraph_", s.index) == sub.filename().string() && s.flow.empty()) return inspect_subgraph(reader, s, plugins);
+  return invalid_input(cat(quote(path), ": the package beside it has no such subgraph"));
+}
+
+/// A file that is no model may be one that a plugin knows. Without any the model's own error stands.
+Result<Findings> inspect_file(const std::string& path, const Arguments& arguments, const Plugins& plugins) {
+  Result<Findings> model = inspect_model(path, arguments);
+  if (model.ok()) return model;
+  const Result<Blob> bytes = map_file(path);
+  const Registry* registry = bytes.ok() ? plugins() : nullptr;
+  if (!registry) return model;
+  OPTIMA_ASSIGN(const std::optional<Json> said, describe_file(*registry, std::filesystem::path(path).filename().string(), *bytes));
+  if (!said) return model;
+  return Findings{description_text(*said), *said};
 }
 
 }  // namespace
 
 Status inspect_verb(Console& console, const std::vector<std::string>& words) {
-  Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights) or a package (subgraphs, files, hashes).");
-  arguments.positional("PATH", true, "an ONNX file or a package folder");
+  Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights), a package (subgraphs, files, hashes), one of its subgraphs, or a file that a plugin knows.");
+  arguments.positional("PATH", true, "an ONNX file, a package folder, a Subgraph_<i> of one, or a plugin's file");
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   const std::string path = expand_home(arguments.text("PATH"));
   std::error_code ignored;
-  Result<Findings> found = std::filesystem::is_directory(path, ignored) ? inspect_package(path) : inspect_model(path, arguments);
+  const Plugins plugins = [&]() -> const Registry* {
+    const Result<Registry*> registry = console.session().registry();
+    return registry.ok() ? *registry : nullptr;
+  };
+  Result<Findings> found = std::filesystem::is_directory(path, ignored) ? inspect_folder(path, plugins) : inspect_file(path, arguments, plugins);
   if (!found.ok()) return found.status();
   console.print(found->text);
   console.print_json(found->json);

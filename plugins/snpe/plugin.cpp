@@ -4,6 +4,7 @@
 
 #include "artifact.hpp"
 #include "build.hpp"
+#include "dlc/describe.hpp"
 #include "info.hpp"
 #include "program.hpp"
 #include "query.hpp"
@@ -21,7 +22,7 @@ sdk::Compatibility compatibility_of(const sdk::Error& e) {
 
 /// Without optima.memory/1, optima.async/1 and optima.cost/1: the tools run in a process of their own, on host memory, one call at a time,
 /// and an emulator's times say nothing of a device's.
-class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Stoppable, public sdk::Profiler {
+class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Describer, public sdk::Stoppable, public sdk::Profiler {
  public:
   explicit Snpe(const sdk::Init& init) : host_(init.host), tools_(init), answers_(init.host.cache_dir()) {}
 
@@ -58,6 +59,11 @@ class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, publ
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
     const Record record = verify(artifact, device);
     return load_program(tools_.get(), host_, artifact, record, device, options);
+  }
+
+  std::optional<std::string> describe(std::string_view name, const optima_blob& file) override {
+    const sdk::Elements<uint8_t> bytes(file);
+    return describe_file(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
  private:

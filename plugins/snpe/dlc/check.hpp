@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "../artifact.hpp"
 #include "dlc.hpp"
+#include "plugins/snpe/artifact.hpp"
 
 namespace snpe_plugin {
 

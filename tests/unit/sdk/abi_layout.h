@@ -3,6 +3,7 @@
 #include "optima/abi.h"
 #include "optima/ext/async.h"
 #include "optima/ext/cost.h"
+#include "optima/ext/describe.h"
 #include "optima/ext/door.h"
 #include "optima/ext/fence.h"
 #include "optima/ext/memory.h"
@@ -363,6 +364,15 @@ OPTIMA_SIZE(optima_cost_model, 16);
 OPTIMA_AT(optima_cost_model, struct_size, 0);
 OPTIMA_AT(optima_cost_model, reserved, 4);
 OPTIMA_AT(optima_cost_model, estimate, 8);
+OPTIMA_SIZE(optima_describe_request, 32);
+OPTIMA_AT(optima_describe_request, struct_size, 0);
+OPTIMA_AT(optima_describe_request, reserved, 4);
+OPTIMA_AT(optima_describe_request, name, 8);
+OPTIMA_AT(optima_describe_request, file, 24);
+OPTIMA_SIZE(optima_describer, 16);
+OPTIMA_AT(optima_describer, struct_size, 0);
+OPTIMA_AT(optima_describer, reserved, 4);
+OPTIMA_AT(optima_describer, describe, 8);
 OPTIMA_SIZE(optima_door_request, 40);
 OPTIMA_AT(optima_door_request, struct_size, 0);
 OPTIMA_AT(optima_door_request, value, 4);

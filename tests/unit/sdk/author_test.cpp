@@ -69,7 +69,7 @@ class TrialProgram : public sdk::Program {
   std::vector<uint32_t> memory_kinds(uint32_t) const override { return {OPTIMA_MEM_DEVICE, OPTIMA_MEM_HOST}; }
 };
 
-class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Schema, public sdk::CostModel,
+class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Schema, public sdk::CostModel, public sdk::Describer,
               public sdk::Profiler, public sdk::Async, public sdk::Memory {
  public:
   explicit Trial(const sdk::Init& init) : host_(init.host) { throw_as(init.options.string("trial.throw", "")); }
@@ -121,6 +121,11 @@ class Trial : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, pub
   }
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
     return {{sizeof(optima_cost), request.nodes()[0].id(), 12.5, 64, 0, 0}};
+  }
+  std::optional<std::string> describe(std::string_view name, const optima_blob& file) override {
+    if (name != "a.trial") return std::nullopt;
+    if (file.size == 0) throw sdk::Error(OPTIMA_CORRUPT, "file is empty");
+    return "{\"bytes\": " + std::to_string(file.size) + "}";
   }
   void alloc(optima_tensor& t, uint32_t) override { t.opaque = 1234; }
   void release(const optima_tensor&) override {}
@@ -245,7 +250,7 @@ TEST_CASE("a base left out is a null extension") {
   seam::Host host;
   const seam::Instance p(query_of<CompilerOnly>, host);
   CHECK(p.extension<void>(OPTIMA_EXT_COMPILER) != nullptr);
-  for (const char* id : {OPTIMA_EXT_RUNTIME, OPTIMA_EXT_SCHEMA, OPTIMA_EXT_COST, OPTIMA_EXT_PROFILE, OPTIMA_EXT_ASYNC, OPTIMA_EXT_MEMORY, "com.acme.x/1"})
+  for (const char* id : {OPTIMA_EXT_RUNTIME, OPTIMA_EXT_SCHEMA, OPTIMA_EXT_COST, OPTIMA_EXT_DESCRIBE, OPTIMA_EXT_PROFILE, OPTIMA_EXT_ASYNC, OPTIMA_EXT_MEMORY, "com.acme.x/1"})
     CHECK(p.extension<void>(id) == nullptr);
 }
 
@@ -502,6 +507,26 @@ TEST_CASE("options are typed, and the last of a name wins") {
   CHECK(sdk::Options(&list, 1).list("d").size() == 2);
   CHECK(o.list("absent").size() == 0);
   CHECK_THROWS_WITH_AS((void)o.integer("c", 0), "option 'c' has type 3, wanted an integer", Error);
+}
+
+TEST_CASE("a file is described, or is none of the plugin's, or damaged") {
+  seam::Host host;
+  const seam::Instance trial(query_of<Trial>, host);
+  const auto* describer = trial.extension<optima_describer>(OPTIMA_EXT_DESCRIBE);
+  seam::Status status;
+  std::string json;
+  const auto set = [](void* p, optima_str s) -> int32_t { return *static_cast<std::string*>(p) = seam::text(s), OPTIMA_OK; };
+  const auto described = [&](const char* name, uint64_t size) {
+    optima_blob blob{};
+    blob.struct_size = sizeof blob, blob.data = "abcd", blob.size = size, blob.fd = -1;
+    const optima_describe_request request{sizeof request, 0, seam::str(name), &blob};
+    return describer->describe(trial.self, &request, set, &json, &status.raw);
+  };
+  CHECK(described("a.trial", 4) == OPTIMA_OK);
+  CHECK(json == "{\"bytes\": 4}");
+  CHECK(described("b.trial", 4) == OPTIMA_NOT_FOUND);
+  CHECK(described("a.trial", 0) == OPTIMA_CORRUPT);
+  CHECK(status.message == "file is empty");
 }
 
 TEST_CASE("schema, cost, profile, async and memory reach the author's methods") {

@@ -121,6 +121,14 @@ struct Thunk {
       if (!costs.empty()) ok(add(data, costs.data(), static_cast<uint32_t>(costs.size())));
     });
   }
+  static int32_t describe(optima_plugin* p, const optima_describe_request* r, int32_t (*set_json)(void*, optima_str), void* data, optima_status* s) {
+    return guard(s, [&] {
+      const optima_describe_request q = known(r);
+      const std::optional<std::string> json = self(p)->describe(view(q.name), *q.file);
+      if (!json) throw Error(OPTIMA_NOT_FOUND, "not a kind of file of this plugin");
+      ok(set_json(data, str(*json)));
+    });
+  }
   static int32_t profile_enable(optima_context* c, uint32_t on, optima_status* s) {
     return guard(s, [&] { self(c)->profile(on != 0); });
   }
@@ -173,6 +181,10 @@ struct Thunk {
     if constexpr (std::is_base_of_v<CostModel, P>) {
       static constexpr optima_cost_model table = {sizeof(table), 0, T::estimate};
       if (optima_str_is(id, OPTIMA_EXT_COST)) return &table;
+    }
+    if constexpr (std::is_base_of_v<Describer, P>) {
+      static constexpr optima_describer table = {sizeof(table), 0, T::describe};
+      if (optima_str_is(id, OPTIMA_EXT_DESCRIBE)) return &table;
     }
     if constexpr (std::is_base_of_v<Doors, P>) {
       static constexpr optima_doors table = {sizeof(table), 0, T::offer_doors, T::takes_door};

@@ -13,9 +13,11 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "optima/ext/async.h"
 #include "optima/ext/cost.h"
+#include "optima/ext/describe.h"
 #include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
 #include "optima/ext/schema.h"
@@ -251,6 +253,15 @@ class CostModel {
   virtual ~CostModel() = default;
   /// One entry per candidate it knows; node OPTIMA_NONE = the request as one subgraph. [any]
   virtual std::vector<optima_cost> estimate(const CheckRequest& request) = 0;
+};
+
+/// optima.describe/1
+class Describer {
+ public:
+  virtual ~Describer() = default;
+  /// What is in a file, as the text of a JSON object (optima/ext/describe.h says how it is shown); nothing for a kind of file that this
+  /// plugin does not write. Throws CORRUPT. The bytes are hostile. Needs neither device nor vendor tools. [any]
+  virtual std::optional<std::string> describe(std::string_view name, const optima_blob& file) = 0;
 };
 
 /// optima.profile/1: contexts implement profile() and read_profile().

@@ -19,6 +19,7 @@
 #include "optima/abi.h"
 #include "optima/ext/async.h"
 #include "optima/ext/cost.h"
+#include "optima/ext/describe.h"
 #include "optima/ext/door.h"
 #include "optima/ext/memory.h"
 #include "optima/ext/profile.h"
@@ -656,6 +657,18 @@ int32_t submit(optima_context* context, const optima_tensor* in, uint32_t ni, op
 }
 int32_t cancel(optima_context*, optima_status*) { return OPTIMA_OK; }
 
+// Files "*.trial": their bytes are the description.
+int32_t describe(optima_plugin* plugin, const optima_describe_request* request, int32_t (*set_json)(void*, optima_str), void* data, optima_status* status) {
+  const std::string name(request->name.data, request->name.size);
+  if (name.size() < 6 || name.substr(name.size() - 6) != ".trial") return fail(status, OPTIMA_NOT_FOUND, "no .trial");
+  if (request->file->size == 0) return fail(status, OPTIMA_CORRUPT, "file '" + name + "' is empty");
+  if (of(plugin)->act == "describes nothing") return OPTIMA_OK;
+  const optima_str json = {static_cast<const char*>(request->file->data), request->file->size};
+  if (of(plugin)->act == "describes twice") set_json(data, json);
+  if (of(plugin)->act == "describes at length") return set_json(data, {json.data, uint64_t{1} << 40});
+  return set_json(data, json);
+}
+
 // Memory of the device: a handle to bytes.
 std::string* bytes_at(const optima_tensor* t) { return reinterpret_cast<std::string*>(static_cast<uintptr_t>(t->opaque)); }
 int32_t memory_alloc(optima_plugin*, optima_tensor* tensor, uint32_t alignment, optima_status* status) {
@@ -694,10 +707,12 @@ const void* get_extension(optima_plugin* plugin, optima_str id) {
   static constexpr optima_profile profile = {sizeof profile, 0, profile_enable, profile_read};
   static constexpr optima_async async = {sizeof async, 0, submit, cancel};
   static constexpr optima_doors doors = {sizeof doors, 0, offer_doors, take_door};
+  static constexpr optima_describer describer = {sizeof describer, 0, describe};
   static constexpr optima_memory memory = {sizeof memory, 0, nullptr, memory_alloc, memory_free, memory_import, memory_copy};
   const std::pair<const char*, const void*> tables[] = {{OPTIMA_EXT_COMPILER, &compiler}, {OPTIMA_EXT_RUNTIME, &runtime}, {OPTIMA_EXT_SCHEMA, &schema},
                                                         {OPTIMA_EXT_COST, &cost},         {OPTIMA_EXT_PROFILE, &profile}, {OPTIMA_EXT_ASYNC, &async},
-                                                        {OPTIMA_EXT_DOOR, &doors},        {OPTIMA_EXT_MEMORY, of(plugin)->act == "memory" ? &memory : nullptr}};
+                                                        {OPTIMA_EXT_DOOR, &doors},        {OPTIMA_EXT_DESCRIBE, &describer},
+                                                        {OPTIMA_EXT_MEMORY, of(plugin)->act == "memory" ? &memory : nullptr}};
   for (const auto& [name, table] : tables)
     if (optima_str_is(id, name)) return table;
   return nullptr;
