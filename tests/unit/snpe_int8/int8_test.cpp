@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// `compile --device HEXAGON:0 --precision int8`: every model is taken whole by Qualcomm's tools and keeps its answers on their emulator.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/support/json.hpp"
+#include "core/tensor_io/image.hpp"
+#include "core/tensor_io/npy.hpp"
+#include "tests/cli/models.hpp"
+#include "tests/support/onnx_models.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kSamples = 32;
+constexpr double kLeastCosine = 0.99;
+
+bool has_wheels() {
+  const bool there = fs::exists(OPTIMA_SOURCE_DIR "/.deps/qualcomm/bin/python");
+  if (!there) MESSAGE("SKIP: Qualcomm's wheels are not in .deps/qualcomm; scripts/setup --with qualcomm puts them there");
+  return there;
+}
+
+using Numbers = std::vector<float>;
+
+/// Sums of twelve even numbers, the same everywhere.
+Numbers normal(size_t count, uint32_t seed, double deviation = 1) {
+  std::mt19937 random(seed);
+  Numbers out(count);
+  for (float& x : out) {
+    double sum = -6;
+    for (int k = 0; k < 12; ++k) sum += static_cast<double>(random()) / 4294967296.0;
+    x = static_cast<float>(sum * deviation);
+  }
+  return out;
+}
+
+Tensor tensor(const std::vector<int64_t>& dims, const Numbers& numbers) {
+  Result<Tensor> out = Tensor::make(OPTIMA_F32, dims);
+  REQUIRE(out.ok());
+  std::copy(numbers.begin(), numbers.end(), out->as<float>().data());
+  return *out;
+}
+
+/// A folder of samples, and one more that no range comes from.
+struct Data {
+  std::string samples, judge;
+};
+Data data(const TempFolder& f, const std::vector<int64_t>& dims) {
+  size_t count = 1;
+  for (int64_t d : dims) count *= static_cast<size_t>(d);
+  Data out;
+  for (uint32_t k = 0; k <= kSamples; ++k) out.judge = f.file((k == kSamples ? "judge/" : "samples/") + std::to_string(100 + k) + ".npy", write_npy(tensor(dims, normal(count, k + 1))));
+  out.samples = f / "samples";
+  return out;
+}
+
+/// Windows of the group photo at several sizes, as the face detector takes them: (x - 127) / 128.
+Data faces(const TempFolder& f) {
+  constexpr int64_t kHeight = 240, kWidth = 320;
+  int number = 100;
+  Data out;
+  for (const int64_t width : {320, 360, 400, 480, 560, 640, 720, 800}) {
+    const int64_t height = width * 3 / 4, windows = width == kWidth ? 1 : 5;
+    ImageOptions options;
+    options.resize = std::to_string(width) + "x" + std::to_string(height);
+    options.mean = {127.0 / 255}, options.std = {128.0 / 255};
+    const Result<Tensor> whole = load_image(shared_models() + "/group.jpg", TensorInfo{"input", OPTIMA_F32, {1, 3, height, width}, {}, false}, options);
+    REQUIRE(whole.ok());
+    for (int64_t k = 0; k < windows; ++k) {
+      const int64_t x = windows > 1 ? (width - kWidth) * k / (windows - 1) : 0, y = (height - kHeight) * (k % 3) / 2;
+      Result<Tensor> part = Tensor::make(OPTIMA_F32, {1, 3, kHeight, kWidth});
+      REQUIRE(part.ok());
+      for (int64_t c = 0; c < 3; ++c)
+        for (int64_t row = 0; row < kHeight; ++row)
+          std::copy_n(whole->as<float>().data() + (c * height + y + row) * width + x, kWidth, part->as<float>().data() + (c * kHeight + row) * kWidth);
+      out.judge = f.file((width == 560 ? "judge/" : "samples/") + std::to_string(number++) + ".npy", write_npy(*part));
+    }
+  }
+  out.judge = fs::directory_iterator(f / "judge")->path();
+  out.samples = f / "samples";
+  return out;
+}
+
+std::string numbers_text(const Numbers& numbers) {
+  std::string out;
+  for (float x : numbers) out += (out.empty() ? "" : ",") + std::to_string(x);
+  return "{" + out + "}";
+}
+
+/// A GRU over 8 steps with a product behind it.
+std::string gru(const TempFolder& f) {
+  const std::string text = "g (float[8,1,12] x) => (float[8,1,5] y) <float[1,48,12] w = " + numbers_text(normal(48 * 12, 1, 0.25)) + ", float[1,48,16] r = " +
+                           numbers_text(normal(48 * 16, 2, 0.2)) + ", float[1,96] b = " + numbers_text(normal(96, 3, 0.1)) + ", int64[1] axis = {1}, float[16,5] v = " +
+                           numbers_text(normal(80, 4, 0.3)) + "> { h = GRU <hidden_size = 16, linear_before_reset = 1> (x, w, r, b) s = Squeeze (h, axis) y = MatMul (s, v) }";
+  return f.file("gru.onnx", graph_model(text, 17).SerializeAsString());
+}
+
+Ran good(const std::vector<std::string>& words) {
+  Ran r = host(words);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return r;
+}
+
+std::string compiled(const TempFolder& f, const std::string& model, std::vector<std::string> words) {
+  words.insert(words.begin(), {"compile", model, "-o", f / "out"});
+  good(words);
+  for (const auto& entry : fs::directory_iterator(f / "out")) return entry.path();
+  return {};
+}
+
+/// Least cosine of the outputs against those of the float model.
+double cosine(const std::string& model, const std::string& package, const std::string& input) {
+  const Ran r = good({"--json", "compare", model, package, "--input", input, "--atol", "1000"});
+  const Result<Json> document = parse_json(r.out, "compare --json");
+  REQUIRE(document.ok());
+  double least = 1;
+  for (const Json& t : (*document)["tensors"])
+    if (!t["cosine"].is_null()) least = std::min(least, t["cosine"].get<double>());
+  return least;
+}
+
+void keeps_its_answers(const TempFolder& f, const std::string& name, const std::string& model, const Data& data, const std::string& precision = "int8") {
+  CAPTURE(name);
+  const std::string package = compiled(f, model, {"--require-device", "HEXAGON:0", "--precision", precision, "--calib", data.samples});
+  const Result<Json> placed = read_json(package + "/placement.json");
+  REQUIRE(placed.ok());
+  CHECK((*placed)["subgraphs"].size() == 1);
+  const double reached = cosine(model, package, data.judge);
+  MESSAGE(name << " " << precision << " on HEXAGON:0: cosine " << reached << " against the float model");
+  CHECK(reached >= kLeastCosine);
+}
+
+void finds_nine(const std::string& package) {
+  const Ran r = run({OPTIMA_BINARY_DIR "/bin/detect_faces", package, shared_models() + "/group.jpg", OPTIMA_BINARY_DIR "/lib/optima/plugins"});
+  CAPTURE(r.err);
+  CHECK(r.out.find("\n9 faces\n") != std::string::npos);
+}
+
+bool has_faces() {
+  if (shared_models().empty()) MESSAGE("SKIP: ../shared/models is not here");
+  return !shared_models().empty();
+}
+
+/// Of build/models.
+void check_zoo(const std::string& name, const std::vector<int64_t>& dims) {
+  if (!has_wheels()) return;
+  const std::string model = OPTIMA_SOURCE_DIR "/build/models/" + name + ".ts.onnx";
+  if (!fs::exists(model)) {
+    MESSAGE("SKIP: build/models is empty; scripts/make_models.py fills it");
+    return;
+  }
+  const TempFolder f;
+  keeps_its_answers(f, name, model, data(f, dims));
+}
+
+}  // namespace
+
+TEST_CASE("the face detector in int8 keeps its answers and its nine faces") {
+  if (!has_wheels() || !has_faces()) return;
+  const TempFolder f;
+  keeps_its_answers(f, "face detector", shared_models() + "/version-RFB-320.onnx", faces(f));
+  finds_nine(fs::directory_iterator(f / "out")->path());
+}
+
+TEST_CASE("the digits in int8, in 16-bit activations and with 4-bit weights keep their answers") {
+  if (!has_wheels()) return;
+  for (const char* precision : {"int8", "a16w8", "a16w4"}) {
+    const TempFolder f;
+    keeps_its_answers(f, "digits", digits_model(), data(f, {1, 1, 32, 32}), precision);
+  }
+}
+
+TEST_CASE("a GRU in int8 keeps its answers") {
+  if (!has_wheels()) return;
+  const TempFolder f;
+  keeps_its_answers(f, "GRU", gru(f), data(f, {8, 1, 12}));
+}
+
+TEST_CASE("ResNet-18 in int8 keeps its answers") { check_zoo("resnet18", {1, 3, 224, 224}); }
+TEST_CASE("MobileNetV2 in int8 keeps its answers") { check_zoo("mobilenet_v2", {1, 3, 224, 224}); }
+TEST_CASE("ViT-tiny in int8 keeps its answers, attention, normalizations and GELU included") { check_zoo("vit_tiny", {1, 3, 224, 224}); }
+
+TEST_CASE("the face detector split over HEXAGON, llvm_cpu and openvino in int8 hands codes over and finds nine faces") {
+  if (!has_wheels() || !has_faces()) return;
+  if (!has_openvino()) {
+    MESSAGE("SKIP: " << kNoOpenvino);
+    return;
+  }
+  const TempFolder f;
+  const Data samples = faces(f);
+  const std::string model = shared_models() + "/version-RFB-320.onnx", devices = "HEXAGON:0,llvm_cpu/X64:0,openvino/X64:0";
+  good({"--json", "plan", model, "--device", "llvm_cpu/X64:0", "-o", f / "plan.json"});
+  const Result<Json> plan = read_json(f / "plan.json");
+  REQUIRE(plan.ok());
+  Json allocation = Json::object();
+  size_t convolutions = 0;
+  for (const Json& n : (*plan)["nodes"])
+    if (n["op"] == "Conv") {
+      allocation[n["name"].get<std::string>()] = convolutions < 12 ? "HEXAGON:0" : convolutions < 24 ? "llvm_cpu/X64:0" : "openvino/X64:0";
+      ++convolutions;
+    }
+  const std::string package = compiled(f, model, {"--device", devices, "--alloc", f.file("a.json", allocation.dump()), "--precision", "int8", "--calib", samples.samples});
+  const Result<Json> placed = read_json(package + "/placement.json");
+  REQUIRE(placed.ok());
+  size_t codes = 0;
+  for (const Json& cut : (*placed)["cuts"])
+    for (const Json& t : (*placed)["tensors"])
+      codes += t["name"] == cut["name"] && t["type"].get<std::string>().starts_with("u8[") ? 1 : 0;
+  CHECK(codes > 0);
+  CHECK(cosine(model, package, samples.judge) >= kLeastCosine);
+  finds_nine(package);
+}
+
+TEST_CASE("int8 for HEXAGON without data says how many samples and how to give them") {
+  const Ran r = host({"compile", digits_model(), "--device", "HEXAGON:0", "--precision", "int8", "-o", "nowhere"});
+  CHECK(r.code == 3);
+  CHECK(r.err.find("int8 wanted on HEXAGON:0 by --precision, no representative data: give --calib (50 to 100 samples), --encodings, or a quantized model") != std::string::npos);
+}
