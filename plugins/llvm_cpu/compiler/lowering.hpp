@@ -116,7 +116,7 @@ class LowerContext {
   virtual Layout layout(uint32_t value) const = 0;
   /// Elements from pixel to pixel of the value in Layout::Last: last_channels(), or more where it is a part of a concatenation.
   virtual int64_t pixel(uint32_t value) const = 0;
-  /// A pointer to the value in this layout; emits a conversion when it exists only in the other one. Constants work too.
+  /// A pointer to the value in this layout; emits a conversion, or two by way of plain, when it exists only in another one. Constants work too.
   virtual Operand read(uint32_t value, Layout layout = Layout::Plain) = 0;
   /// A pointer to where the op puts the value. Once per value, before the emit().
   virtual Operand write(uint32_t value, Layout layout = Layout::Plain) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/kernels: the passage between plain [N][C][P] and blocked [N][CB][P][VL], float.
+// llvm_cpu/kernels: the passages from plain [N][C][P] and back: to blocked [N][CB][P][VL], float; to channels last [N][P][pixel]; to 16-bit floats.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/literals.hpp"
 
