@@ -2,8 +2,8 @@
 // llvm_cpu/kernels: Softmax and LogSoftmax over one axis of [outer][len][inner].
 //
 // args: in, out (may not overlap), numbers of the ends or null. units: outer when inner is 1, else outer * ceil(inner / VL): a unit is one
-// row, or VL neighbouring columns. The largest element is subtracted first. Codes at the ends only when inner is 1; scratch: len floats
-// when the result is codes.
+// row, or VL neighbouring columns. The largest element is subtracted first; powers too small to be normal numbers, of which masks make many,
+// are 0. Codes at the ends only when inner is 1; scratch: len floats when the result is codes.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/row_ends.hpp"
 
@@ -23,12 +23,6 @@ struct Softmax {
 
 namespace k::softmax {
 
-/// exp(x) for x <= 0, 0 where that is no normal number: processors take a hundred times as long for others, and masks make many of them.
-INL vec power(vec x) {
-  const vec least = splat(-87.f), e = vexp(vmax(least, x));
-  return x < least ? vec{} : e;
-}
-
 /// The row from element `at` on. work: where its powers are kept, out itself when that is floats.
 INL void row(const Softmax& l, const float* numbers, const void* in, idx at, float* work, void* out) {
   const idx full = l.len / VL * VL, rest = l.len - full;
@@ -39,12 +33,12 @@ INL void row(const Softmax& l, const float* numbers, const void* in, idx at, flo
   const vec m = splat(lane_max(top));
   vec sum{};
   ROLL for (idx j = 0; j < full; j += VL) {
-    const vec e = power(x(j, VL, 0) - m);
+    const vec e = vexp_flushed(x(j, VL, 0) - m);
     sum += e;
     if (!l.log) st(work + j, e);
   }
   if (rest) {
-    const vec e = keep(power(x(full, rest, 0) - m), rest, 0);
+    const vec e = keep(vexp_flushed(x(full, rest, 0) - m), rest, 0);
     sum += e;
     if (!l.log) st_part(work + full, e, rest);
   }
@@ -61,7 +55,7 @@ INL void columns(int64_t log, idx len, idx step, idx n, const float* in, float* 
   vec m = splat(-kInf), sum{};
   ROLL for (idx j = 0; j < len; j++) m = nan_max(m, ld_part(in + j * step, n, 0));
   ROLL for (idx j = 0; j < len; j++) {
-    const vec e = power(ld_part(in + j * step, n, 0) - m);
+    const vec e = vexp_flushed(ld_part(in + j * step, n, 0) - m);
     sum += e;
     if (!log) st_part(out + j * step, e, n);
   }
