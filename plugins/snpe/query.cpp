@@ -60,9 +60,16 @@ sdk::Verdict judge(const sdk::Node& n, const Target& target) {
   return v;
 }
 
+/// Without what it says after its reason of names that are only a question's: "...by QNN EP.Erf node `y/3` will not be assigned to QNN EP".
+std::string without_names(std::string why) {
+  const size_t tail = why.find("` will not be assigned to QNN EP");
+  const size_t end = tail == why.npos ? why.npos : why.rfind('.', tail);
+  return end == why.npos ? why : why.substr(0, end);
+}
+
 std::string no_sentence(const std::string& why, const Facts& facts, const Target& target) {
   const std::string who = target.kind + (target.socs.empty() ? "" : " " + std::string(target.socs[0]->name)) + " by " + facts.version;
-  return why.empty() ? "not taken for " + who + ", which gives no reason" : why;
+  return why.empty() ? "not taken for " + who + ", which gives no reason" : without_names(why);
 }
 
 /// Errors of the tools that are about what they were asked, not about the tools.

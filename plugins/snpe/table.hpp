@@ -99,7 +99,6 @@ inline constexpr sdk::Op kOperators[] = {
     unary(kEvery, "MaxPool", 12, 22),
     row(kHexagonOnly, "Mean", 13, 13, {kFloat}, {kFloat}),
     row(kEvery, "Min", 13, 13, {kNumber}, {kNumber}),
-    unary(kHexagonOnly, "Mish", 18, 22),
     row(kCpuOnly, "Mod", 13, 13, {kNumber}, {kNumber}),
     row(kEvery, "Mul", 13, 14, {kNumber}, {kNumber}),
     unary(kEvery, "Neg", 13, 13, kNumber),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
 #include "core/tensor_io/load.hpp"
@@ -25,11 +26,6 @@ bool has_wheels() {
   if (fs::exists(OPTIMA_SOURCE_DIR "/.deps/qualcomm/bin/python")) return true;
   MESSAGE("SKIP: the wheels of onnxruntime-qnn are not in .deps/qualcomm; scripts/setup --with qualcomm puts them there");
   return false;
-}
-
-Ran host(std::vector<std::string> words) {
-  words.insert(words.begin(), OPTIMA_BINARY_DIR "/bin/optima-host");
-  return run(words);
 }
 
 Ran good(const std::vector<std::string>& words) {
