@@ -256,6 +256,7 @@ TEST_CASE("both programs run a package for HEXAGON, and a trace has its run") {
   std::ifstream file(trace);
   const std::string events{std::istreambuf_iterator<char>(file), {}};
   CHECK(events.find("\"LayerExecute\"") != std::string::npos);
+  CHECK(events.find("/widen/widen.2/Relu") != std::string::npos);  // a node of the model
   const Ran by_host = test::host({"run", package, "--image", image, "--top", "1"});
   CHECK(by_host.code == 0);
   CHECK(by_host.out.find("top of probability  index  value\n                    3      ") != std::string::npos);
