@@ -46,6 +46,11 @@ std::string_view trimmed(std::string_view s) {
 
 }  // namespace
 
+const Soc* find_soc(int model) {
+  const auto at = std::find_if(std::begin(kSocs), std::end(kSocs), [&](const Soc& s) { return s.model == model; });
+  return at == std::end(kSocs) ? nullptr : at;
+}
+
 const Soc* find_soc(std::string_view name) {
   const auto at = std::find_if(std::begin(kSocs), std::end(kSocs), [&](const Soc& s) { return s.name == name; });
   return at == std::end(kSocs) ? nullptr : at;

@@ -17,6 +17,8 @@ struct Soc {
 
 /// Null when there is none of that name.
 const Soc* find_soc(std::string_view name);
+/// By its number. Null when there is none.
+const Soc* find_soc(int model);
 /// "sm8350 (v68), sm8450 (v69), …", for messages.
 std::string soc_names();
 /// "sm8550,sm8650" in its order, each once. INVALID_ARGUMENT names the word, the nearest names and all of them.

@@ -6,7 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "context.hpp"
 #include "dlc.hpp"
+#include "plugins/snpe/soc.hpp"
 
 namespace snpe_plugin {
 namespace {
@@ -90,11 +92,26 @@ Json json_of(const Dlc& d) {
   return out;
 }
 
+std::string soc_text(int32_t model) {
+  const Soc* soc = find_soc(model);
+  return soc ? std::string(soc->name) : "not told";
+}
+
+Json json_of(const HexagonContext& c) {
+  Json out = {{"kind", "Hexagon context"}, {"tools", c.build}, {"SoC", soc_text(c.soc_model)}, {"SoC number", c.soc_model}, {"bytes", c.size}, {"code bytes", c.code_size}};
+  out["graphs"] = Json::array();
+  for (const DlcGraph& g : c.graphs) out["graphs"].push_back({{"name", g.name}, {"inputs", ports(g, &DlcTensor::is_input)}, {"outputs", ports(g, &DlcTensor::is_output)}});
+  return out;
+}
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 }  // namespace
 
 std::optional<std::string> describe_file(std::string_view name, std::string_view bytes) {
-  if (!ends_with(name, ".dlc")) return std::nullopt;
-  return json_of(read_dlc(bytes)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (ends_with(name, ".dlc")) return text_of(json_of(read_dlc(bytes)));
+  if (ends_with(name, ".bin") && is_context(bytes)) return text_of(json_of(read_context(bytes)));
+  return std::nullopt;
 }
 
 }  // namespace snpe_plugin

@@ -14,12 +14,12 @@ constexpr uint64_t kTableCost = 16;  // no table that a writer makes takes less:
 }
 
 Flat::Flat(std::string_view bytes, std::string name, std::string_view identifier) : bytes_(bytes), name_(std::move(name)), left_(2 * bytes.size() + 64) {
-  if (bytes_.size() < 8 || bytes_.substr(4, 4) != identifier)
-    throw sdk::Error(OPTIMA_CORRUPT, "part '" + name_ + "' of the DLC is no FlatBuffer '" + std::string(identifier) + "'");
+  if (bytes_.size() < 8 || (!identifier.empty() && bytes_.substr(4, 4) != identifier))
+    throw sdk::Error(OPTIMA_CORRUPT, "part '" + name_ + "' is no FlatBuffer '" + std::string(identifier) + "'");
 }
 
 void Flat::damaged(const char* what, uint64_t at) const {
-  throw sdk::Error(OPTIMA_CORRUPT, "part '" + name_ + "' of the DLC is damaged: " + what + " at byte " + std::to_string(at));
+  throw sdk::Error(OPTIMA_CORRUPT, "part '" + name_ + "' is damaged: " + what + " at byte " + std::to_string(at));
 }
 
 template <class T>

@@ -16,7 +16,8 @@ class FlatTable;
 /// A buffer and how much may still be read of it: vectors whose entries all lead to one table would otherwise multiply. Outlives its tables.
 class Flat {
  public:
-  /// `name`: of the part, for messages. Throws CORRUPT when it has not this identifier ("NETD"), as all of the readers below throw it.
+  /// `name`: of the part, for messages. Throws CORRUPT when it has not this identifier ("NETD"; empty = it has none), as all of the readers
+  /// below throw it.
   Flat(std::string_view bytes, std::string name, std::string_view identifier);
   FlatTable root() const;
 

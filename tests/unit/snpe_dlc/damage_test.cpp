@@ -43,7 +43,7 @@ TEST_CASE("Files that are no DLC are refused with a sentence") {
   CHECK(refused(zip({stored("a", "b")})) == "file is a zip file but no DLC: it has neither part 'model' nor 'model.params'");
   CHECK(refused(zip({stored("model", "")})) == "");  // nothing is in it, which is no damage
   CHECK(refused(zip({stored("model", "short")})) == "part 'model' of the DLC does not begin as a model does");
-  CHECK(refused(zip({stored("model", std::string("\xD5\x0A\x04\0\0\0\0\0\0\0\0\0XXXX", 16))})) == "part 'model' of the DLC is no FlatBuffer 'NETD'");
+  CHECK(refused(zip({stored("model", std::string("\xD5\x0A\x04\0\0\0\0\0\0\0\0\0XXXX", 16))})) == "part 'model' is no FlatBuffer 'NETD'");
   CHECK(refused(zip({stored("model", "a"), stored("model", "b")})) == "zip file has part 'model' twice");
 }
 
@@ -70,8 +70,8 @@ TEST_CASE("Directories that lie are refused") {
 
 TEST_CASE("Tables that lead out of their part, or all to one place, are refused") {
   const std::string model = model_of("float");
-  CHECK(model_refused(with(model, 8, {0xff, 0xff, 0xff, 0x7f})) == "part 'model' of the DLC is damaged: an offset leads out of it at byte 0");
-  CHECK(model_refused(model.substr(0, 40)).find("part 'model' of the DLC is damaged: ") == 0);
+  CHECK(model_refused(with(model, 8, {0xff, 0xff, 0xff, 0x7f})) == "part 'model' is damaged: an offset leads out of it at byte 0");
+  CHECK(model_refused(model.substr(0, 40)).find("part 'model' is damaged: ") == 0);
   // A list of 200000 graphs, each entry the same one: what it refers to is more than it holds.
   std::string many = model.substr(0, 8) + std::string(200000 * 4 + 64, '\0');
   const auto put = [&](size_t at, uint32_t n) { std::memcpy(many.data() + 8 + at, &n, sizeof n); };
