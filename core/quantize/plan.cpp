@@ -44,6 +44,8 @@ void tap_product(const Product& p, Precision precision, bool transformer, const 
 
 }  // namespace
 
+bool wants_wide_activations(const Graph& graph) { return is_transformer(graph, uses_of(graph)); }
+
 Result<QuantizePlan> plan_quantization(Graph graph, const QuantizeOptions& options) {
   QuantizePlan plan{std::move(graph), {}};
   if (!integer_wanted(options)) return plan;

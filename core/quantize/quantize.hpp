@@ -30,6 +30,9 @@ struct QuantizeOptions {
   Encodings given;                                ///< wins over what is observed, by name
 };
 
+/// True for a model with attention or normalization of layers: where everything is codes, 8 bits leave its activations nothing.
+bool wants_wide_activations(const Graph& graph);
+
 /// What must be observed for these options, and a graph whose BatchNormalizations are folded, which is the one to observe and to insert into.
 struct QuantizePlan {
   Graph graph;            ///< float; node names and ids kept, folded ones in Graph::folded

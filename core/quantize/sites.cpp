@@ -258,13 +258,10 @@ class Finder {
     if (s_.filled[n] && is_wide(s_.precision[n])) widen_ends(node);
   }
 
-  // Codes of 16 bits that nobody reads as codes: their maker decides.
+  // Products have codes of one width at both ends there, whoever reads them.
   void widen_ends(const image::Node& node) {
-    for (uint32_t v : node.outputs) {
-      if (v == OPTIMA_NONE || !s_.coded[v]) continue;
-      const std::vector<uint32_t>& readers = uses_.consumers[v];
-      if (std::none_of(readers.begin(), readers.end(), [&](uint32_t r) { return s_.quantized[r] && reads_data(r, v); })) s_.wide[s_.owner(v)] = 1;
-    }
+    for (uint32_t v : node.outputs)
+      if (v != OPTIMA_NONE && s_.coded[v]) s_.wide[s_.owner(v)] = 1;
   }
 
   void find_products() {

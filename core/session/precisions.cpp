@@ -84,6 +84,19 @@ std::set<uint32_t> nodes_to_fill(const std::map<uint32_t, ChosenPrecision>& chos
   return out;
 }
 
+std::set<uint32_t> nodes_to_widen(const std::set<uint32_t>& filled, const Plan& plan, const std::function<const Manifest*(const std::string&)>& note_of) {
+  const auto has_wide_codes = [](const OperatorRow& row) {
+    return row.domain.empty() && row.op == "QuantizeLinear" && !row.outputs.empty() && (row.outputs[0] >> OPTIMA_U16 & 1) != 0;
+  };
+  std::set<uint32_t> out;
+  for (const PlacedNode& node : plan.nodes) {
+    if (!filled.count(node.node_id)) continue;
+    const Manifest* note = note_of(plan.devices[node.device].plugin);
+    if (note && std::any_of(note->operators.begin(), note->operators.end(), has_wide_codes)) out.insert(node.node_id);
+  }
+  return out;
+}
+
 std::vector<std::string> idle_options(const std::vector<PrecisionOption>& options, const Plan& plan) {
   std::vector<std::string> out;
   for (const PrecisionOption& option : options) {

@@ -44,6 +44,9 @@ std::map<uint32_t, ChosenPrecision> choose_precisions(const Graph& graph, const 
 std::set<uint32_t> nodes_to_fill(const std::map<uint32_t, ChosenPrecision>& chosen, const Plan& plan,
                                  const std::function<const Manifest*(const std::string&)>& note_of);
 
+/// Of `filled`, those that `plan` has on a device of a plugin whose note has a QuantizeLinear to u16.
+std::set<uint32_t> nodes_to_widen(const std::set<uint32_t>& filled, const Plan& plan, const std::function<const Manifest*(const std::string&)>& note_of);
+
 /// A sentence for each option whose device has no node in the plan.
 std::vector<std::string> idle_options(const std::vector<PrecisionOption>& options, const Plan& plan);
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kEnoughToHoldOut = 16;  // samples, of which the last quarter then judges a bound
 constexpr uint64_t kMostJudged = 32;
+constexpr std::string_view kWhyWide = "8 bits leave attention and normalization nothing where everything is codes";
 
 /// Operators that bring codes of their own.
 bool is_quantized(const Graph& graph) {
@@ -146,12 +147,20 @@ class Story {
     const auto some = [&](const Backend* b) { return std::any_of(b->manifest().devices.begin(), b->manifest().devices.end(), wants_all); };
     if (std::none_of(compilers.begin(), compilers.end(), some)) return {};
     OPTIMA_RETURN_IF_ERROR(plan_in_float());
-    options_.fill = nodes_to_fill(chosen_, *in_float_, [&](const std::string& plugin) -> const Manifest* {
+    const auto note_of = [&](const std::string& plugin) -> const Manifest* {
       const auto found = std::find_if(compilers.begin(), compilers.end(), [&](const Backend* b) { return b->manifest().id == plugin; });
       return found == compilers.end() ? nullptr : &(*found)->manifest();
-    });
+    };
+    options_.fill = nodes_to_fill(chosen_, *in_float_, note_of);
     say_fill();
+    if (wants_wide_activations(loaded_.graph)) widen(nodes_to_widen(options_.fill, *in_float_, note_of));
     return {};
+  }
+
+  void widen(const std::set<uint32_t>& able) {
+    for (const uint32_t id : able)
+      if (chosen_.at(id).precision == Precision::Int8) wide_.insert(id);
+    if (!wide_.empty()) notes_.push_back(cat(wide_.size(), wide_.size() == 1 ? " of them has" : " of them have", " 16-bit activations: ", kWhyWide));
   }
 
   void say_fill() {
@@ -170,6 +179,7 @@ class Story {
       options_.by_node[id] = wanted.precision;
       if (!wanted.source.empty()) options_.precision_why[id] = wanted.source;
     }
+    for (const uint32_t id : wide_) options_.by_node[id] = Precision::A16W8, options_.precision_why[id] = cat("int8 by ", chosen_.at(id).source, "; ", kWhyWide);
     options_.scheme = settings_.scheme;
     options_.range = settings_.range;
     options_.smooth = settings_.smooth;
@@ -377,6 +387,7 @@ class Story {
   const QuantizeSettings& settings_;
   Registry& registry_;
   bool by_device_ = false;
+  std::set<uint32_t> wide_;  // ids of nodes with 16-bit activations where int8 was asked for
   std::optional<Plan> in_float_;
   std::map<uint32_t, ChosenPrecision> chosen_;
   QuantizeOptions options_;

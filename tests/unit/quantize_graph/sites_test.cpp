@@ -356,3 +356,14 @@ TEST_CASE("constants beside activations of sixteen bits have sixteen") {
   REQUIRE(codes != values.end());
   CHECK(codes->dtype == OPTIMA_U16);
 }
+
+TEST_CASE("what a filled node of 16-bit activations makes has 16 bits, though its reader elsewhere has 8") {
+  const Graph graph = model("float[2,4] x", "float[2,4] y", {tensor("w", {4, 4}, 1), tensor("v", {4, 4}, 2)}, "a = MatMul (x, w)\n y = MatMul (a, v)");
+  QuantizeOptions options;
+  options.fill = {graph.main().nodes[0].id};
+  options.by_node = {{graph.main().nodes[0].id, Precision::A16W8}};
+  const Quantized q = quantized(graph, samples_of(8), options);
+  CHECK(q.encodings.activations.at("x").dtype == OPTIMA_U16);
+  CHECK(q.encodings.activations.at("a").dtype == OPTIMA_U16);
+  CHECK_FALSE(q.encodings.activations.contains("y"));
+}

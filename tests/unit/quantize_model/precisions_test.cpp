@@ -77,6 +77,20 @@ TEST_CASE("nodes are filled where their device's note wants it and codes are wan
   CHECK(filled({"auto"}, net.wishes("a", {Precision::F32, "'a'"})) == std::set<uint32_t>{net.id_of("c")});
 }
 
+TEST_CASE("of nodes that are filled those get 16-bit activations whose plugin's note has such codes") {
+  Net net;
+  const auto note_of = [&](const std::string& plugin) -> const Manifest* { return plugin == "npu" ? &net.npu.manifest_ : plugin == "cpu" ? &net.cpu.manifest_ : nullptr; };
+  const std::set<uint32_t> filled{net.id_of("a")};
+  CHECK(nodes_to_widen(filled, net.plan, note_of).empty());
+  OperatorRow row;
+  row.op = "QuantizeLinear", row.outputs = {uint64_t{1} << OPTIMA_U8};
+  net.npu.manifest_.operators.push_back(row);
+  CHECK(nodes_to_widen(filled, net.plan, note_of).empty());
+  net.npu.manifest_.operators.back().outputs[0] |= uint64_t{1} << OPTIMA_U16;
+  CHECK(nodes_to_widen(filled, net.plan, note_of) == filled);
+  CHECK(nodes_to_widen({net.id_of("b")}, net.plan, note_of).empty());
+}
+
 TEST_CASE("an option of a device without nodes is said to have no effect") {
   Net net;
   const auto idle = idle_options(*parse_precisions({"NPU:0=int8", "TPU:0=w4", "f16"}), net.plan);
