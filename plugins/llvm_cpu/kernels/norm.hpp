@@ -91,7 +91,8 @@ TEMPLATE(k_lp_norm, LpNorm, l) {
     float* y = (float*)args[1] + at;
     vec s{};
     if (l.inner == 1) {
-      s = splat(norm::total([&](idx j, idx n) __attribute__((always_inline)) { return ld_part(x + j, n, 0); }, l.len, [&](vec v) __attribute__((always_inline)) { return l.p == 1 ? vabs(v) : v * v; }));
+      s = splat(norm::total([&](idx j, idx n) __attribute__((always_inline)) { return ld_part(x + j, n, 0); }, l.len,
+                            [&](vec v) __attribute__((always_inline)) { return l.p == 1 ? vabs(v) : v * v; }));
     } else {
       ROLL for (idx j = 0; j < l.len; j++) {
         const vec v = ld_part(x + j * l.inner, n, 0);

@@ -55,7 +55,8 @@ void emit_softmax(const NodeView& n, const Ends& ends, LowerContext& ctx) {
 void lower_softmax(std::span<const NodeView> nodes, LowerContext& ctx) { emit_softmax(nodes[0], float_ends(nodes[0], ctx), ctx); }
 
 /// Rows of `len` elements; scale and bias as kernels/norm.hpp counts channels.
-void emit_norm(const NodeView& n, const Ends& ends, bool rms, int64_t rows, int64_t len, int64_t period, int64_t channels, int64_t span, LowerContext& ctx) {
+void emit_norm(const NodeView& n, const Ends& ends, bool rms, int64_t rows, int64_t len, int64_t period, int64_t channels, int64_t span,
+               LowerContext& ctx) {
   const bool scale = n.has_input(1), bias = !rms && n.has_input(2);
   Op op;
   op.kernel = k::Norm{.rms = rms, .has_scale = scale, .has_bias = bias, .epsilon = n.real("epsilon", 1e-5f), .len = len, .period = period,
@@ -175,8 +176,10 @@ Refusal check_lrn(const NodeView& n) {
 constexpr Lowering kRows[] = {
     {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
     {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
-    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm, false, Tails::None, "", takes_unit, lower_unit},
-    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_layer_norm, lower_layer_norm, false, Tails::None, "", takes_unit, lower_unit},
+    {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm,
+     false, Tails::None, "", takes_unit, lower_unit},
+    {"RMSNormalization", 23, 23, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_layer_norm, lower_layer_norm,
+     false, Tails::None, "", takes_unit, lower_unit},
     {"InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_instance_norm, lower_instance_norm},
     {"GroupNormalization", 21, 21, {kFloat}, {kFloat}, 3, 8, 0, {3, 3, kInputs | out_bit(0)}, check_group_norm, lower_group_norm},
     {"LpNormalization", 1, 22, {kFloat}, {kFloat}, 1, 8, 0, {}, check_lp, lower_lp},

@@ -278,7 +278,8 @@ TEST_CASE("Gemm of two computed operands of codes agrees with the reference: eit
       const int64_t M = r.of({1, 3, 16, 33}), K = r.of({1, 3, 30, 64, 70, 128}), N = r.of({1, 15, 16, 40});
       const bool ta = r.once_in(2), tb = r.once_in(2);
       const Step x = any_step(r, 0.02f), w = any_step(r, 0.02f);
-      std::vector<uint32_t> operands{net.dequantize(net.input(ta ? Dims{K, M} : Dims{M, K}, x.dtype), x), net.dequantize(net.input(tb ? Dims{N, K} : Dims{K, N}, w.dtype), w)};
+      std::vector<uint32_t> operands{net.dequantize(net.input(ta ? Dims{K, M} : Dims{M, K}, x.dtype), x),
+                                     net.dequantize(net.input(tb ? Dims{N, K} : Dims{K, N}, w.dtype), w)};
       if (r.once_in(2)) operands.push_back(r.once_in(2) ? net.weights({N}) : net.input({M, N}));
       const uint32_t y = net.node("Gemm", 13, operands, {M, N}, {Net::integer("transA", ta), Net::integer("transB", tb), Net::real("alpha", r.once_in(2) ? 1.f : -0.25f)});
       net.output(any_tail(net, r, y, 0.01f * std::sqrt(static_cast<float>(K))));
@@ -303,7 +304,8 @@ TEST_CASE("Gemm of codes with constant weights takes alpha, beta and a transpose
       std::vector<float> scales;
       std::vector<uint32_t> operands{net.dequantize(net.input(ta ? Dims{K, M} : Dims{M, K}, x.dtype), x), net.weights_of_codes({K, N}, 1, r, scales)};
       if (r.once_in(2)) operands.push_back(r.once_in(2) ? net.weights({N}) : net.bias_of_codes(scales, x.scale, r));
-      const uint32_t y = net.node("Gemm", 13, operands, {M, N}, {Net::integer("transA", ta), Net::real("alpha", r.once_in(3) ? 1.f : -0.25f), Net::real("beta", r.once_in(2) ? 1.f : 0.5f)});
+      const uint32_t y = net.node("Gemm", 13, operands, {M, N},
+                                  {Net::integer("transA", ta), Net::real("alpha", r.once_in(3) ? 1.f : -0.25f), Net::real("beta", r.once_in(2) ? 1.f : 0.5f)});
       net.output(any_tail(net, r, y, 0.02f));
       check_codes(bench, net, tally, "codes", seed, -1, options);
     }
