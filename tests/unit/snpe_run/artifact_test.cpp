@@ -162,6 +162,21 @@ TEST_CASE("a meta file that names files which the record does not have is corrup
   CHECK(error_of([&] { s.read_meta(s.verify()); }, OPTIMA_CORRUPT) == "meta file has kind ADRENO, the compat record HEXAGON");
 }
 
+TEST_CASE("a star at the beginning of a file's name is the stem") {
+  Sample s;
+  const auto starred = [](std::string name) { return replaced(std::move(name), "subgraph_0", "*"); };
+  s.meta.dlcs[0] = starred(s.meta.dlcs[0]);
+  for (Meta::Context& c : s.meta.contexts) c.file = starred(c.file), c.wrapper = starred(c.wrapper);
+  s.sink.files["subgraph_0.meta"] = s.meta.write();
+  Record r = s.record();
+  for (Record::File& f : r.files) f.name = starred(f.name);
+  s.sink.compat = r.write();
+  CHECK(s.sink.compat.find("subgraph_0") == std::string::npos);
+  const Meta m = s.read_meta(s.verify());
+  CHECK(m.dlcs[0] == "subgraph_0.dlc");
+  CHECK(m.contexts[1].wrapper == "subgraph_0.sm8650.onnx");
+}
+
 TEST_CASE("asked before the bytes are there, names and sizes are enough") {
   const Sample s;
   seam::Artifact artifact(s.sink, nullptr);
