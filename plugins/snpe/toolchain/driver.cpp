@@ -53,11 +53,18 @@ sdk::Error with_log(sdk::Error error, const Bounds& bounds) {
   return error;
 }
 
+/// Ours without what would have Python load other modules, and without what moves its memory: files of the tools differ with it.
+std::vector<std::string> environment() {
+  std::vector<std::string> all = sdk::inherited_environment({"PYTHONHASHSEED=0"});
+  std::erase_if(all, [](const std::string& e) { return (e.starts_with("PYTHON") && !e.starts_with("PYTHONHASHSEED=")) || e.starts_with("MALLOC_"); });
+  return all;
+}
+
 sdk::Command command_of(const Start& start) {
   sdk::Command command;
   command.program = start.python;
-  command.arguments = {"-I", "-B", start.script};  // nobody's own modules, and none compiled into the installed tree
-  command.environment = sdk::inherited_environment();
+  command.arguments = {"-s", "-P", "-B", start.script};  // nobody's own modules, and none compiled into the installed tree
+  command.environment = environment();
   command.folder = "/";
   command.memory_limit = start.memory_limit;
   return command;

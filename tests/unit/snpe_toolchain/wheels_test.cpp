@@ -95,6 +95,15 @@ TEST_CASE("a run with clocks tells its nodes by the model's names, and one witho
   CHECK(run().empty());
 }
 
+TEST_CASE("processes of the tools have neither random addresses nor random hashes, with which files of large models differ") {
+  const test::Tools tools;
+  const std::vector<int> processes = test::children();  // the one that told its version
+  REQUIRE(processes.size() == 1);
+  const std::string proc = "/proc/" + std::to_string(processes[0]);
+  CHECK((std::stoul(test::get(proc + "/personality"), nullptr, 16) & 0x0040000) != 0);
+  CHECK(test::get(proc + "/environ").find(std::string("PYTHONHASHSEED=0\0", 17)) != std::string::npos);
+}
+
 TEST_CASE("a build has the same bytes alone, after others, and beside one for another chip") {
   const test::Tools tools;
   const std::string folder = test::model("small").folder;
