@@ -22,6 +22,12 @@ bool is_default_list(const sdk::Node& n, const char* name, std::initializer_list
 /// Indices that may be negative; those of a constant the tools put right themselves.
 bool unknown_indices(const sdk::Value& v) { return !v.is_constant(); }
 
+/// By itself it is right; the emulator leaves out a Cast from floats and back, and neighbours are not known here.
+bool floats_to_integers(const sdk::Node& cast) {
+  const auto is_float = [](int32_t dtype) { return dtype == OPTIMA_F32 || dtype == OPTIMA_F16; };
+  return is_float(cast.input(0).dtype()) && !is_float(cast.output(0).dtype()) && cast.output(0).dtype() != OPTIMA_BOOL;
+}
+
 /// Where each output element takes its input element from is exact for these alone.
 bool resizes_to_other_neighbours(const sdk::Node& n) {
   if (n.string("mode", "nearest") != "nearest") return false;
@@ -98,6 +104,7 @@ constexpr Rule kRestrictions[] = {
 /// Of HEXAGON, taken by the tools and computed otherwise.
 constexpr Rule kOtherwise[] = {
     {"AveragePool", averages_over_the_border, "AveragePool whose windows hang over the image's border"},
+    {"Cast", floats_to_integers, "Cast of floats to integers, which comes to nothing before a Cast back,"},
     {"Gather", [](const sdk::Node& n) { return unknown_indices(n.input(1)) && n.input(1).dtype() == OPTIMA_I32; }, "Gather by i32 indices that are computed, which may be negative,"},
     {"GatherElements", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "GatherElements by indices that are computed, which may be negative,"},
     {"GridSample", [](const sdk::Node& n) { return n.string("mode", "linear") == "nearest"; }, "GridSample with mode nearest"},
