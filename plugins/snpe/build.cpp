@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "artifact.hpp"
+#include "borders.hpp"
 #include "dlc/check.hpp"
 #include "dlc/normal.hpp"
 #include "query.hpp"
@@ -115,6 +116,8 @@ void build(Toolchain& tools, const sdk::Host& host, const sdk::CompileRequest& r
   const std::unique_ptr<Quantized> quantized = quantized_of(request, host);
   target.quantized = quantized.get();
   const Built built = built_by(tools, target, graph, folder, task, sink, progress);
+  name_borders(built.borders, meta.inputs);
+  name_borders(built.borders, meta.outputs);
   progress(0.95, "storing files");
   finish(built, meta);
 

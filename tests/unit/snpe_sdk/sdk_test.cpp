@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "borders.hpp"
 #include "tests/support/onnx_models.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "toolchain/sdk.hpp"
@@ -233,6 +234,10 @@ TEST_CASE("a tensor that lies or is called otherwise in the DLC is told, and one
   REQUIRE(built.borders.size() == 2);
   CHECK((built.borders[0].name == "x" && built.borders[0].file_name == "" && built.borders[0].layout == "NHWC"));
   CHECK((built.borders[1].name == "a/b" && built.borders[1].file_name == "a_b" && built.borders[1].layout == ""));
+  std::vector<Port> ports(3);
+  ports[0].name = "a/b", ports[1].name = "x", ports[2].name = "other";
+  name_borders(built.borders, ports);
+  CHECK((ports[0].file_name == "a_b" && ports[0].layout == "" && ports[1].file_name == "" && ports[1].layout == "NHWC" && ports[2].layout == ""));
   test::put(sdk.root + "/info", "| Input Name | Dimensions |\n| x | 1,4,3 |\n");
   CHECK(sdk.error(hexagon(), OPTIMA_TOOL_FAILED) == "the DLC's tensor 'x' has shape 1x4x3, wanted 1x4x3x2");
 }
