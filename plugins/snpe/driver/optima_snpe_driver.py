@@ -22,6 +22,7 @@ import zipfile
 
 CHANNEL = 3
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
+NEAR = 160 << 20       # their largest library takes 106 MiB at once
 MODEL = "model.onnx"   # relative on purpose: the tools name graphs by a hash of the path that they were given
 CONTEXT = "context"    # the wrapper says CONTEXT_qnn.bin wherever the file lies later
 
@@ -48,6 +49,16 @@ def one_line(text):
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ", "", text.strip())
     text = re.sub(r"^\S+\.(cc|h):\d+ \S+( \S+\(.*?\))? ", "", text)
     return re.sub(r"\s+", " ", text).strip().rstrip(".")[:1000]
+
+
+def short_of_memory():
+    """Whether we are near our limit. The tools say anything then: that a library does not load, that they do not take a node."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return False
+    with open("/proc/self/status") as status:
+        peak = int(re.search(r"VmPeak:\s*(\d+)", status.read())[1]) << 10
+    return limit - peak < NEAR
 
 
 class Channel:
@@ -286,6 +297,9 @@ def ask_nodes(tools, model, soc, arch, precision, work, log):
                 tools.ort.set_default_logger_severity(3)
     except Exception as e:
         raise Failure("UNSUPPORTED", one_line(e))
+    down = re.search(r"QNN SetupBackend failed (.*)", said())
+    if down:
+        raise Failure("TOOL_FAILED", "the tools do not start: " + one_line(down[1]))
     verdicts = Verdicts(model, said())
     here, elsewhere = set(), set()
     for provider, names in parts:
@@ -295,6 +309,8 @@ def ask_nodes(tools, model, soc, arch, precision, work, log):
         # what is in neither was taken into another node, unless its check failed
         taken = k in here and k not in elsewhere or k not in here and k not in elsewhere and k not in verdicts.reasons
         answers.append((taken, "" if taken else verdicts.reasons.get(k, "")))
+    if not all(taken for taken, _ in answers) and short_of_memory():
+        raise MemoryError
     return answers
 
 
@@ -564,7 +580,8 @@ class Driver:
             try:
                 self.channel.answer("ok", *self.answer(log, verb, *words))
             except Failure as e:
-                self.channel.answer("fail", e.code, e.text)
+                code, text = (e.code, e.text) if e.code == "IO" or not short_of_memory() else ("MEMORY", "out of memory")
+                self.channel.answer("fail", code, text)
             except MemoryError:
                 self.channel.answer("fail", "MEMORY", "out of memory")
             except OSError as e:

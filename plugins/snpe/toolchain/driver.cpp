@@ -60,6 +60,18 @@ std::vector<std::string> environment() {
   return all;
 }
 
+/// Whether the last words of a process that died tell of missing memory.
+bool died_of_memory(const sdk::Error& e) {
+  if (e.code != OPTIMA_TOOL_FAILED) return false;
+  for (const char* words : {"std::bad_alloc", "MemoryError", "Cannot allocate memory"})
+    if (e.text.find(words) != std::string::npos) return true;
+  return false;
+}
+
+sdk::Error out_of_memory(uint64_t limit) {
+  return {OPTIMA_MEMORY, std::string(kName) + " ran out of memory" + (limit > 0 ? " within its limit of " + std::to_string(limit >> 20) + " MiB" : "")};
+}
+
 sdk::Command command_of(const Start& start) {
   sdk::Command command;
   command.program = start.python;
@@ -81,14 +93,13 @@ Words Driver::ask(const Words& question, const Bounds& bounds) {
   try {
     answer = words_of(talk_.ask(line_of(line), {bounds.time_limit, bounds.cancelled, bounds.log}));
   } catch (const sdk::Error& e) {
-    throw with_log(e, bounds);
+    throw with_log(died_of_memory(e) ? out_of_memory(memory_limit_) : e, bounds);
   }
   if (answer[0] == "ok") return {answer.begin() + 1, answer.end()};
   if (answer[0] != "fail" || answer.size() != 3)
     throw with_log(sdk::Error(OPTIMA_TOOL_FAILED, std::string(kName) + " answered '" + answer[0] + "', wanted ok or fail"), bounds);
-  sdk::Error error(code_of(answer[1]), std::move(answer[2]));
-  if (error.code == OPTIMA_MEMORY && memory_limit_ > 0) error.text += " within its limit of " + std::to_string(memory_limit_ >> 20) + " MiB";
-  throw with_log(std::move(error), bounds);
+  const int32_t code = code_of(answer[1]);
+  throw with_log(code == OPTIMA_MEMORY ? out_of_memory(memory_limit_) : sdk::Error(code, std::move(answer[2])), bounds);
 }
 
 std::unique_ptr<Driver> Drivers::fresh(const Bounds& bounds) const {
