@@ -121,11 +121,13 @@ Quantized::Codes FloatGraph::codes_of(const sdk::Node& n) const {
   const auto scales = n.input(1).constant().as<float>();
   out.scales.assign(scales.begin(), scales.begin() + n.input(1).constant().elements());
   out.zero_points = n.input(2) ? numbers(n, n.input(2).constant()) : std::vector<int32_t>(out.scales.size());
-  if (out.zero_points.size() != out.scales.size()) unknown_form(n, std::to_string(out.zero_points.size()) + " zero points for " + std::to_string(out.scales.size()) + " scales");
+  if (out.zero_points.size() != out.scales.size())
+    unknown_form(n, std::to_string(out.zero_points.size()) + " zero points for " + std::to_string(out.scales.size()) + " scales");
   const int32_t rank = n.input(0).rank();
   const int64_t axis = n.integer("axis", 1);
   if (n.input(1).rank() > 0) out.axis = static_cast<int32_t>(axis < 0 ? axis + rank : axis);
-  if (n.input(1).rank() > 0 && (out.axis < 0 || out.axis >= rank)) unknown_form(n, "axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
+  if (n.input(1).rank() > 0 && (out.axis < 0 || out.axis >= rank))
+    unknown_form(n, "axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank));
   out.block = n.integer("block_size", 0);
   return out;
 }
@@ -217,7 +219,8 @@ void FloatGraph::add(const sdk::Node& n, std::string_view op) {
   for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(n.output(k) ? value(n.output(k).index()) : OPTIMA_NONE);
   for (uint32_t k = 0; same && k < n.attr_count(); ++k) {
     const sdk::Attr a = n.attr(k);
-    if (a.type() == OPTIMA_ATTR_GRAPH || a.type() == OPTIMA_ATTR_GRAPHS) throw sdk::Error(OPTIMA_UNSUPPORTED, std::string(n.op()) + " '" + std::string(n.name()) + "' has a body", n.id());
+    if (a.type() == OPTIMA_ATTR_GRAPH || a.type() == OPTIMA_ATTR_GRAPHS)
+      throw sdk::Error(OPTIMA_UNSUPPORTED, std::string(n.op()) + " '" + std::string(n.name()) + "' has a body", n.id());
     out.attrs.push_back(attribute(a));
   }
   contents_.graphs[0].nodes.push_back(std::move(out));

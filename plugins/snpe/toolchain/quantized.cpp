@@ -15,7 +15,8 @@ void add_given(const sdk::CompileRequest& request, Quantized& out) {
     const sdk::Value v = graph.value(k);
     const std::optional<sdk::Encoding> e = given.encoding(v);
     if (!e || e->scales.empty()) continue;  // floats have no scales
-    out.codes.push_back({std::string(v.name()), v.is_constant(), e->dtype, e->axis, e->block, {e->scales.begin(), e->scales.end()}, {e->zero_points.begin(), e->zero_points.end()}});
+    out.codes.push_back({std::string(v.name()), v.is_constant(), e->dtype, e->axis, e->block, {e->scales.begin(), e->scales.end()},
+                         {e->zero_points.begin(), e->zero_points.end()}});
   }
   std::sort(out.codes.begin(), out.codes.end(), [](const Quantized::Codes& a, const Quantized::Codes& b) { return a.value < b.value; });
 }

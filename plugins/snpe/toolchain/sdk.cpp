@@ -115,7 +115,8 @@ class SdkToolchain : public Toolchain {
   ToolEnd dry_run(const Source& source, const Target& target, const Bounds& bounds, bool with_target) const {
     ToolCall call = converter_call(source, target, "");
     call.arguments.insert(call.arguments.end(), {"--dry_run", "info"});
-    if (with_target && !tools_.qairt && !target.socs.empty()) call.arguments.insert(call.arguments.end(), {"--validation_target", runtime_of(target), std::string(target.socs[0]->name)});
+    if (with_target && !tools_.qairt && !target.socs.empty())
+      call.arguments.insert(call.arguments.end(), {"--validation_target", runtime_of(target), std::string(target.socs[0]->name)});
     call.product.clear();
     call.sentences.clear();
     return call_tool(tools_, call, bounds);
@@ -135,7 +136,8 @@ class SdkToolchain : public Toolchain {
   }
 
   static bool is_about(const std::string& line, const OnnxNames::Node& node) {
-    return names_it(line, node.name) || names_it(line, node.op) || std::any_of(node.outputs.begin(), node.outputs.end(), [&](const std::string& o) { return names_it(line, o); });
+    return names_it(line, node.name) || names_it(line, node.op) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), [&](const std::string& o) { return names_it(line, o); });
   }
 
   static std::string runtime_of(const Target& target) { return target.kind == "HEXAGON" ? "dsp" : target.kind == "ADRENO" ? "gpu" : "cpu"; }
@@ -195,7 +197,8 @@ class SdkToolchain : public Toolchain {
   }
 
   static bool keeps_codes(const Source& source) {
-    return std::any_of(source.names.nodes.begin(), source.names.nodes.end(), [](const OnnxNames::Node& n) { return n.op == "QuantizeLinear" || n.op == "DequantizeLinear"; });
+    return std::any_of(source.names.nodes.begin(), source.names.nodes.end(),
+                       [](const OnnxNames::Node& n) { return n.op == "QuantizeLinear" || n.op == "DequantizeLinear"; });
   }
 
   std::string convert(const Source& source, const Target& target, const Bounds& bounds) const {

@@ -47,7 +47,8 @@ std::vector<float> floats_of(const std::string& bytes, const OnnxNames::Port& po
     case OPTIMA_U16: return floats_from<uint16_t>(bytes);
     case OPTIMA_I8: return floats_from<int8_t>(bytes);
     case OPTIMA_U8: case OPTIMA_BOOL: return floats_from<uint8_t>(bytes);
-    default: throw sdk::Error(OPTIMA_UNSUPPORTED, "input '" + port.name + "' has dtype " + std::to_string(port.dtype) + ", wanted one that representative data can be written in");
+    default:
+      throw sdk::Error(OPTIMA_UNSUPPORTED, "input '" + port.name + "' has dtype " + std::to_string(port.dtype) + ", wanted one that representative data can be written in");
   }
 }
 
@@ -107,7 +108,8 @@ std::string write_input_list(const std::string& folder, const Quantized& data, c
   if (data.samples == 0 || !data.read || model.inputs.empty()) return {};
   if (has_blank(folder)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "'" + folder + "' holds blanks, which an input_list of SNPE cannot state");
   for (const OnnxNames::Port& p : model.inputs)
-    if (model.inputs.size() > 1 && has_blank(p.name)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + p.name + "' holds blanks, which an input_list of SNPE cannot state");
+    if (model.inputs.size() > 1 && has_blank(p.name))
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + p.name + "' holds blanks, which an input_list of SNPE cannot state");
   std::error_code failed;
   std::filesystem::create_directory(folder + "/data", failed);
   std::string lines;
