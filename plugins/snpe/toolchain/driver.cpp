@@ -53,9 +53,10 @@ sdk::Error with_log(sdk::Error error, const Bounds& bounds) {
   return error;
 }
 
-/// Ours without what would have Python load other modules, and without what moves its memory: files of the tools differ with it.
+/// Ours without what would have Python load other modules, and without what moves its memory: files of the tools differ with it. Memory is
+/// zero when it is had: the tools write some of it as it was, which would show what was there before (this environment, say).
 std::vector<std::string> environment() {
-  std::vector<std::string> all = sdk::inherited_environment({"PYTHONHASHSEED=0"});
+  std::vector<std::string> all = sdk::inherited_environment({"PYTHONHASHSEED=0", "GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"});
   std::erase_if(all, [](const std::string& e) { return (e.starts_with("PYTHON") && !e.starts_with("PYTHONHASHSEED=")) || e.starts_with("MALLOC_"); });
   return all;
 }
