@@ -7,6 +7,7 @@
 #include "borders.hpp"
 #include "dlc/check.hpp"
 #include "dlc/normal.hpp"
+#include "optima/plugin/meta_keys.hpp"
 #include "query.hpp"
 #include "toolchain/quantized.hpp"
 
@@ -128,6 +129,8 @@ void build(Toolchain& tools, const sdk::Host& host, const sdk::CompileRequest& r
   files.add_text(".meta", meta.write());
   Record& record = files.record();
   record.kind = meta.kind, record.route = meta.route, record.tools = meta.tools, record.socs = soc_list(target);
+  // fp16 has 11 bits, and its errors add up over layers: what real nets are held to on the emulator
+  if (meta.precision == "fp16") sink.meta(sdk::kMetaTolerance, "0.01");
   sink.format(kFormat);
   sink.compat(record.write(), target.kind + (record.socs.empty() ? "" : " " + record.socs) + " by " + facts.version);
 }

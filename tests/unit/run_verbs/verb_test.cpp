@@ -118,6 +118,23 @@ TEST_CASE("check runs the self-test and says where it differs") {
   CHECK(status.message() == "self-test output 'out': found max-abs 4, wanted at most 0.0012");
 }
 
+TEST_CASE("the self-test is held to what the least exact plugin says of itself, within reason") {
+  OnDisk b;
+  b.write(2.01f);
+  CHECK(check_package(b.context, b.options, b.lines()).message() == "self-test output 'out': found max-abs 0.04, wanted at most 0.000804");
+  b.package.variants[0].subgraphs[0].meta = {{"optima.tolerance", "0.01"}};
+  b.write(2.01f);
+  CHECK(check_package(b.context, b.options, b.lines()).ok());
+  b.write(3);
+  CHECK(check_package(b.context, b.options, b.lines()).message() == "self-test output 'out': found max-abs 4, wanted at most 0.12");
+  b.package.variants[0].subgraphs[0].meta = {{"optima.tolerance", "1e9"}};
+  b.write(3);
+  CHECK(check_package(b.context, b.options, b.lines()).message() == "self-test output 'out': found max-abs 4, wanted at most 1.2");
+  b.package.variants[0].subgraphs[0].meta = {{"optima.tolerance", "nan"}};
+  b.write(2.01f);
+  CHECK_FALSE(check_package(b.context, b.options, b.lines()).ok());
+}
+
 TEST_CASE("devices lists plugins without one with their reason") {
   OnDisk b;
   REQUIRE(print_devices(b.context, b.lines()).ok());
