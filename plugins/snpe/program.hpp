@@ -3,7 +3,7 @@
 #pragma once
 
 #include "artifact.hpp"
-#include "toolchain/toolchain.hpp"
+#include "plugins/snpe/toolchain/toolchain.hpp"
 
 namespace snpe_plugin {
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "artifact.hpp"
-#include "toolchain/toolchain.hpp"
+#include "plugins/snpe/toolchain/toolchain.hpp"
 
 namespace snpe_plugin {
 
