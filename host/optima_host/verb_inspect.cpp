@@ -190,13 +190,15 @@ Result<Findings> inspect_subgraph(const PackageReader& reader, const PackageSubg
   OPTIMA_ASSIGN(const Json files, described(plugins, reader, s));
   out.json["files"] = Json::array();
   for (const PackageFile& f : s.files) {
-    out.text += cat(f.name, ": ", human_bytes(f.size), "\n");
+    Json text = Json::object();
+    text[f.name] = human_bytes(f.size);
     out.json["files"].push_back({{"file", f.name}, {"bytes", f.size}});
     for (const Json& d : files) {
       if (d.at("file") != f.name) continue;
-      out.text += description_text(d.at("description"));
+      text[f.name] = d.at("description");
       out.json["files"].back()["description"] = d.at("description");
     }
+    out.text += description_text(text);
   }
   return out;
 }
