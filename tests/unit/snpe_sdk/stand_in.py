@@ -62,8 +62,8 @@ def behave(mode, given):
     if mode == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if mode == "hang":
-        os.system("sleep 60 & echo $! > '%s'" % os.path.join(ROOT, "sleeper"))
-        time.sleep(60)
+        os.system("sleep 600 & echo $! > '%s'" % os.path.join(ROOT, "sleeper"))
+        time.sleep(600)
     if mode == "noise":
         for k in range(6000):
             print("noise", k, "x" * 40, file=sys.stderr if k % 2 else sys.stdout)
