@@ -134,12 +134,23 @@ class Asking {
     return at == by_output.end() ? Answer{true, ""} : at->second;
   }
 
+  /// The sentence on a node that computes floats, for a chip that cannot; about codes around a node the tools are asked.
+  std::string no_floats(const Piece& piece) const {
+    const auto chip = std::find_if(target_.socs.begin(), target_.socs.end(), [](const Soc* s) { return !s->floats; });
+    if (chip == target_.socs.end() || piece.nodes.size() > 1 || piece.asked.op() == "DequantizeLinear") return "";
+    for (uint32_t k = 0; k < piece.asked.output_count(); ++k)
+      if (const sdk::Value v = piece.asked.output(k); v && (v.dtype() == OPTIMA_F32 || v.dtype() == OPTIMA_F16))
+        return std::string((*chip)->name) + " computes no floats, wanted a quantized model (--precision int8 --calib DATA) or another chip (snpe.soc)";
+    return "";
+  }
+
   std::vector<Answer> apart(const std::vector<sdk::Node>& nodes) {
     const std::vector<Piece> pieces = pieces_of(graph_, nodes);
     std::vector<std::string> questions;
     std::vector<size_t> open;
     for (size_t k = 0; k < pieces.size(); ++k) {
       questions.push_back(whom_ + signature(pieces[k]));
+      if (const std::string why = no_floats(pieces[k]); !why.empty()) answers_.keep(questions[k], {false, why});
       const bool asked = std::find(questions.begin(), questions.end() - 1, questions[k]) != questions.end() - 1;
       if (!asked && !answers_.find(questions[k])) open.push_back(k);
     }

@@ -8,8 +8,9 @@
 namespace snpe_plugin {
 namespace {
 
+/// Each number was tried: onnxruntime-qnn 2.7.0 prepares a context for it (an unknown number is refused) and emulates it.
 constexpr Soc kSocs[] = {
-    {"sm8350", 30, 68}, {"sm8450", 36, 69}, {"sm8475", 42, 69}, {"sm8550", 43, 73}, {"sm8650", 57, 75}, {"sm8750", 69, 79}, {"qcm6490", 93, 68},
+    {"sm8350", 30, 68}, {"sm8450", 36, 69}, {"sm8475", 42, 69}, {"sm8550", 43, 73}, {"sm8650", 57, 75}, {"sm8750", 69, 79}, {"qcm6490", 93, 68, false},
 };
 
 /// Letters to insert, drop or change to make one of the other.

@@ -13,6 +13,7 @@ struct Soc {
   std::string_view name;  ///< "sm8550"
   int model;              ///< of `soc_model`
   int arch;               ///< Hexagon tensor processor: 68 = v68
+  bool floats = true;     ///< it computes fp16; without, quantized models are all it takes (the tools say so of it)
 };
 
 /// Null when there is none of that name.

@@ -41,6 +41,25 @@ Json json_of(const std::string& text) {
   return std::move(*document);
 }
 
+/// A GRU of a sequence of 8, both ways, with a projection behind it; weights of a small pattern.
+std::string gru_model() {
+  const auto numbers = [](int count, int step) {
+    std::string all;
+    for (int k = 0; k < count; ++k) all += (k ? ", " : "") + std::to_string(((k * step) % 17 - 8) * 0.05);
+    return all;
+  };
+  return R"(<ir_version: 10, opset_import: ["" : 21]>
+gru (float[8,1,5] x) => (float[8,1,3] scores)
+<float[2,12,5] w = {)" + numbers(120, 7) + "}, float[2,12,4] r = {" + numbers(96, 5) + "}, float[2,24] b = {" + numbers(48, 3) + "}, float[8,3] p = {" + numbers(24, 11) + R"(},
+ int64[3] s = {8, 1, 8}>
+{
+  y = GRU<hidden_size = 4, direction = "bidirectional", linear_before_reset = 1>(x, w, r, b)
+  t = Transpose<perm = [0, 2, 1, 3]>(y)
+  f = Reshape(t, s)
+  scores = MatMul(f, p)
+})";
+}
+
 struct Model {
   std::string name, path;
   std::string data;  ///< folder with input_NAME.npy and ONNX Runtime's output_NAME.npy; empty: the reference tells what is wanted
@@ -122,7 +141,9 @@ TEST_CASE("models are whole on HEXAGON in fp16 and give ONNX Runtime's answers o
   if (!has_wheels()) return;
   const TempFolder f;
   std::printf("%-16s %10s\n", "whole", "apart");
-  for (const Model& m : models({"mobilenet_v2", "resnet18", "vit_tiny", "bilstm"})) {
+  std::vector<Model> all = models({"mobilenet_v2", "resnet18", "vit_tiny", "bilstm"});
+  all.push_back({"gru", f.file("gru.onnxtxt", gru_model()), ""});
+  for (const Model& m : all) {
     CAPTURE(m.name);
     const std::string package = compiled(f, m, m.name, {"--require-device", "HEXAGON:0"});
     const double found = apart(f, m, package);
@@ -168,6 +189,30 @@ TEST_CASE("compiling twice gives the same files, whatever the package is called"
     CHECK(get(entry.path()) == get(two + "/Subgraph_0/" + entry.path().filename().string()));
   }
   CHECK(files == 6);  // a DLC, its meta file, and a context with its wrapper for each chip
+}
+
+TEST_CASE("a chip without floats takes no float model, and says what it takes") {
+  if (!has_wheels()) return;
+  const TempFolder f;
+  const Ran r = host({"compile", digits_model(), "-o", f / "out", "--device", "HEXAGON:0", "--option", "snpe.soc=sm8550,qcm6490"});
+  CHECK(r.code == 4);
+  CHECK_MESSAGE(r.err.find("qcm6490 computes no floats, wanted a quantized model") != std::string::npos, r.err);
+
+  const std::string quantized = OPTIMA_SOURCE_DIR "/build/models/int8/resnet18.onnx";
+  if (!fs::exists(quantized)) {
+    MESSAGE("SKIP: no models in build/models/int8 (scripts/make_models.py)");
+    return;
+  }
+  good({"--json", "plan", quantized, "--device", "HEXAGON:0,X64:0", "--option", "snpe.soc=qcm6490", "-o", f / "plan.json"});
+  const Result<Json> plan = read_json(f / "plan.json");
+  REQUIRE(plan.ok());
+  int convolutions = 0;
+  for (const Json& n : (*plan)["nodes"]) {
+    if (n["op"] != "Conv") continue;
+    ++convolutions;
+    CHECK_MESSAGE(n["answers"]["HEXAGON:0"]["yes"] == true, n.dump());
+  }
+  CHECK(convolutions == 20);
 }
 
 TEST_CASE("a chip that is not known is refused with its neighbours, and a size that is open with the option that fixes it") {
