@@ -229,7 +229,8 @@ Result<Findings> inspect_file(const std::string& path, const Arguments& argument
 }  // namespace
 
 Status inspect_verb(Console& console, const std::vector<std::string>& words) {
-  Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights), a package (subgraphs, files, hashes), one of its subgraphs, or a file that a plugin knows.");
+  Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights), a package (subgraphs, files, hashes), one of its "
+                      "subgraphs, or a file that a plugin knows.");
   arguments.positional("PATH", true, "an ONNX file, a package folder, a Subgraph_<i> of one, or a plugin's file");
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));

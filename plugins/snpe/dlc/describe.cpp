@@ -98,9 +98,11 @@ std::string soc_text(int32_t model) {
 }
 
 Json json_of(const HexagonContext& c) {
-  Json out = {{"kind", "Hexagon context"}, {"tools", c.build}, {"SoC", soc_text(c.soc_model)}, {"SoC number", c.soc_model}, {"bytes", c.size}, {"code bytes", c.code_size}};
+  Json out = {{"kind", "Hexagon context"}, {"tools", c.build},  {"SoC", soc_text(c.soc_model)}, {"SoC number", c.soc_model},
+              {"bytes", c.size},           {"code bytes", c.code_size}};
   out["graphs"] = Json::array();
-  for (const DlcGraph& g : c.graphs) out["graphs"].push_back({{"name", g.name}, {"inputs", ports(g, &DlcTensor::is_input)}, {"outputs", ports(g, &DlcTensor::is_output)}});
+  for (const DlcGraph& g : c.graphs)
+    out["graphs"].push_back({{"name", g.name}, {"inputs", ports(g, &DlcTensor::is_input)}, {"outputs", ports(g, &DlcTensor::is_output)}});
   return out;
 }
 

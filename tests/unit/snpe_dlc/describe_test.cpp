@@ -30,7 +30,8 @@ TEST_CASE("A DLC is described with its makers, parts, ports, operators and scale
   CHECK(g.at("outputs") == Json::parse(R"([{"name": "y", "type": "float32", "dims": [1, 3, 5, 5]}])"));
   CHECK(g.at("operators").at(0) == Json::parse(R"({"operator": "Conv2d", "nodes": 1})"));
   for (const Json& t : g.at("tensors")) {
-    if (t.at("name") == "xq") CHECK(t == Json::parse(R"({"name": "xq", "role": "between", "type": "ufixed8", "dims": [1, 2, 5, 5], "scale": 0.02, "offset": -128, "bits": 8})"));
+    if (t.at("name") == "xq")
+      CHECK(t == Json::parse(R"({"name": "xq", "role": "between", "type": "ufixed8", "dims": [1, 2, 5, 5], "scale": 0.02, "offset": -128, "bits": 8})"));
     if (t.at("name") == "wi") CHECK(t.at("scale") == Json::parse("[0.05, 0.06, 0.07]"));
     if (t.at("name") == "wi") CHECK(t.at("axis") == 3);
   }

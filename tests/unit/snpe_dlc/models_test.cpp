@@ -115,7 +115,7 @@ Dlc made_of(const std::string& model, const std::string& path) {
 
 }  // namespace
 
-// Not among them: models with LSTM, of whose DLCs libQnnSystem 2.51 aborts ("Attribute 'hidden_size' not present"), as the wheels wrote them.
+// Not among them: models with LSTM or GRU, of whose DLCs libQnnSystem 2.51 aborts ("Attribute 'hidden_size' not present"), as the wheels wrote them.
 TEST_CASE("DLCs of float models say of their ports what libQnnSystem says, made normal or not") {
   if (!has_wheels()) return;
   const optima::test::TempFolder folder;
