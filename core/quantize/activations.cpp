@@ -40,16 +40,25 @@ class Maker {
         return *given;
       }
     const int bits = sites_.wide[owner] ? 16 : 8;
-    if (is_softmax(owner)) return encoding_of_range(0, 1 - std::ldexp(1.0, -bits), options_.scheme, bits);
+    if (is_made_by(owner, "Softmax")) return encoding_of_range(0, 1 - std::ldexp(1.0, -bits), options_.scheme, bits);
+    if (bits == 16 && is_made_by(owner, "Sigmoid")) return whole_range(-16, 0);
+    if (bits == 16 && is_made_by(owner, "Tanh")) return whole_range(-15, 32768);
     if (const auto range = seen_.divided_range(name(owner))) return encoding_of_range(range->first, range->second, options_.scheme, bits);
     const ValueStatistics* seen = seen_.find(name(owner));
     if (!seen) return invalid_input(cat("value ", quote(name(owner)), " was not observed and has no encoding given"));
     return encode_range(name(owner), *seen, options_.range, options_.scheme, bits);
   }
 
-  // Its range is known beforehand, and kernels for codes count on steps of 1/256.
-  bool is_softmax(uint32_t owner) const {
-    return std::any_of(g_.nodes.begin(), g_.nodes.end(), [&](const image::Node& n) { return n.op_type == "Softmax" && n.domain.empty() && n.outputs[0] == owner; });
+  // Of Softmax, Sigmoid and Tanh the range is known beforehand, and kernels count on it: for 8-bit codes of Softmax on steps of 1/256, for 16-bit ones of
+  // the others on all codes being used (onnxruntime-qnn puts these steps in place of any others).
+  bool is_made_by(uint32_t owner, std::string_view op) const {
+    return std::any_of(g_.nodes.begin(), g_.nodes.end(), [&](const image::Node& n) { return n.op_type == op && n.domain.empty() && n.outputs[0] == owner; });
+  }
+
+  // 16-bit codes with steps of a power of two.
+  static Encoding whole_range(int exponent, int32_t zero) {
+    const float step = std::ldexp(1.0F, exponent);
+    return {OPTIMA_U16, {step}, {zero}, -1, 0, static_cast<float>(-zero) * step, static_cast<float>(65535 - zero) * step};
   }
 
   // A float type means that nothing is said of it.

@@ -76,6 +76,18 @@ bool recurs_otherwise(const sdk::Node& n, std::initializer_list<std::string_view
   return !is_default_list(n, "activations", activations) || n.has("clip") || n.has("activation_alpha") || n.has("activation_beta") || n.integer("layout", 0) != 0;
 }
 
+/// 16-bit codes of these two have steps that use all codes, whatever QuantizeLinear says: others would be read wrong at a border.
+bool has_other_steps(const sdk::Node& quantize) {
+  if (!quantize.output(0) || quantize.output(0).dtype() != OPTIMA_U16) return false;
+  const sdk::Node maker = quantize.input(0).producer();
+  const bool sigmoid = maker && maker.domain().empty() && maker.op() == "Sigmoid", tanh = maker && maker.domain().empty() && maker.op() == "Tanh";
+  if (!sigmoid && !tanh) return false;
+  const sdk::Value scale = quantize.input(1), zero = quantize.input(2);
+  if (!scale.is_constant() || scale.constant().elements() != 1 || scale.dtype() != OPTIMA_F32 || !zero || !zero.is_constant() || zero.constant().elements() != 1) return true;
+  const float step = sigmoid ? 0x1p-16F : 0x1p-15F;
+  return scale.constant().as<float>()[0] < step || scale.constant().as<float>()[0] > step || zero.constant().as<uint16_t>()[0] != (sigmoid ? 0 : 32768);
+}
+
 /// `differs` is asked about nodes of the operator.
 struct Rule {
   std::string_view op;
@@ -110,6 +122,7 @@ constexpr Rule kOtherwise[] = {
     {"GridSample", [](const sdk::Node& n) { return n.string("mode", "linear") == "nearest"; }, "GridSample with mode nearest"},
     {"OneHot", [](const sdk::Node& n) { return unknown_indices(n.input(0)); }, "OneHot of indices that are computed, which may be negative,"},
     {"Pad", [](const sdk::Node& n) { return n.string("mode", "constant") == "edge"; }, "Pad with mode edge"},
+    {"QuantizeLinear", has_other_steps, "16-bit codes of Sigmoid with other steps than 1/65536 from 0, or of Tanh with others than 1/32768 around 32768,"},
     {"Resize", resizes_to_other_neighbours, "Resize with mode nearest by this nearest_mode and coordinate_transformation_mode"},
     {"ScatterElements", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterElements by indices that are computed, which may be negative,"},
     {"ScatterND", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterND by indices that are computed, which may be negative,"},
