@@ -43,10 +43,10 @@ std::optional<Answer> Answers::find(const std::string& question) {
   return stored;
 }
 
-void Answers::keep(const std::string& question, const Answer& answer) {
+void Answers::keep(const std::string& question, const Answer& answer, bool lasting) {
   const std::string key = key_of(question);
   const std::lock_guard lock(mutex_);
-  if (known_.emplace(key, answer).second) write(key, answer);
+  if (known_.emplace(key, answer).second && lasting) write(key, answer);
 }
 
 std::optional<Answer> Answers::read(const std::string& key) const {

@@ -24,7 +24,8 @@ class Answers {
   /// `folder`: the host's cache, empty = none.
   explicit Answers(std::string_view folder);
   std::optional<Answer> find(const std::string& question);
-  void keep(const std::string& question, const Answer& answer);
+  /// `lasting`: also for processes to come. Not where a tool died or was late, which may have been the machine's doing.
+  void keep(const std::string& question, const Answer& answer, bool lasting = true);
 
  private:
   std::string path(const std::string& key) const { return folder_ + "/" + key; }

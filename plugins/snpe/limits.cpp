@@ -56,7 +56,9 @@ Padding padding_of(const sdk::Node& pool) {
   for (uint32_t d = 0; d < dims; ++d) {
     const int64_t needed = (y.dim(d + 2) - 1) * strides[d] + kernel[d] - x.dim(d + 2);
     const std::string_view automatic = pool.string("auto_pad", "NOTSET");
-    const int64_t front = automatic == "SAME_UPPER" ? std::max<int64_t>(needed, 0) / 2 : automatic == "SAME_LOWER" ? (std::max<int64_t>(needed, 0) + 1) / 2 : automatic == "VALID" ? 0 : pads[d];
+    int64_t front = automatic == "VALID" ? 0 : pads[d];
+    if (automatic == "SAME_UPPER") front = std::max<int64_t>(needed, 0) / 2;
+    if (automatic == "SAME_LOWER") front = (std::max<int64_t>(needed, 0) + 1) / 2;
     out.before.push_back(front), out.behind.push_back(std::max<int64_t>(needed - front, 0));
   }
   return out;

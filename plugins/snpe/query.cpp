@@ -175,7 +175,7 @@ class Asking {
       }
     } catch (const sdk::Error& e) {
       if (!is_answer(e)) throw;
-      if (open.size() == 1) return answers_.keep(questions[open[0]], {false, one_line(e.text)});
+      if (open.size() == 1) return answers_.keep(questions[open[0]], {false, one_line(e.text)}, e.code == OPTIMA_UNSUPPORTED);
       const auto middle = open.begin() + static_cast<std::ptrdiff_t>(open.size() / 2);
       ask_apart(pieces, questions, {open.begin(), middle});
       ask_apart(pieces, questions, {middle, open.end()});

@@ -23,7 +23,8 @@ namespace {
 
 constexpr double kApart = 1e-2;  // of an output's scale: what fp16 may be away from f32
 
-/// Rounding is asked about numbers away from where it jumps, since fp16 moves its input. In `text` a name ends in '$', for the case's number: X and Z are inputs of type `input`, Y is the output of type `what`, [case$] names the node.
+/// In `text` a name ends in '$', for the case's number: X and Z are inputs of type `input`, Y is the output of type `what`, [case$] names the
+/// node. Rounding is asked about numbers away from where it jumps, since fp16 moves its input.
 struct Case {
   const char* input;
   const char* text;
