@@ -29,7 +29,7 @@ constexpr std::string_view kYes = "yes\n", kNo = "no ";
 Answers::Answers(std::string_view folder) {
   if (folder.empty()) return;
   std::error_code error;
-  const std::string own = std::string(folder) + "/snpe";
+  const std::string own = std::string(folder) + "/answers";
   std::filesystem::create_directories(own, error);
   if (!error) folder_ = own;
 }

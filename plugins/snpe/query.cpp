@@ -150,13 +150,16 @@ class Asking {
     std::vector<size_t> open;
     for (size_t k = 0; k < pieces.size(); ++k) {
       questions.push_back(whom_ + signature(pieces[k]));
-      if (const std::string why = no_floats(pieces[k]); !why.empty()) answers_.keep(questions[k], {false, why});
+      if (!no_floats(pieces[k]).empty()) continue;
       const bool asked = std::find(questions.begin(), questions.end() - 1, questions[k]) != questions.end() - 1;
       if (!asked && !answers_.find(questions[k])) open.push_back(k);
     }
     ask_apart(pieces, questions, open);
     std::vector<Answer> out;
-    for (const std::string& q : questions) out.push_back(*answers_.find(q));
+    for (size_t k = 0; k < pieces.size(); ++k) {
+      const std::string why = no_floats(pieces[k]);
+      out.push_back(why.empty() ? *answers_.find(questions[k]) : Answer{false, why});
+    }
     return out;
   }
 
