@@ -92,6 +92,7 @@ Built built_by(Toolchain& tools, const Target& target, const sdk::Graph& graph, 
   try {
     return task.guarded([&] { return tools.build(folder, target, task.bounds(), progress); });
   } catch (const sdk::Error& e) {
+    if (e.code == OPTIMA_TIMEOUT) throw sdk::Error(OPTIMA_TOOL_FAILED, e.text);  // our own limit of the tools: the host asked for none
     if (e.code != OPTIMA_UNSUPPORTED) throw;
     progress(-1, "asking which nodes are left");
     left = task.guarded([&] { return left_out(tools, target, graph, folder, task.bounds()); });

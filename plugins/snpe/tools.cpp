@@ -28,7 +28,7 @@ std::string soc_list(const sdk::Options& options) {
 
 Tools::Tools(const sdk::Init& init)
     : host_(init.host),
-      wanted_{first_said({std::string(init.options.string("snpe.wheels", "")), of_environment("OPTIMA_QUALCOMM")}),
+      wanted_{std::string(init.options.string("snpe.wheels", "")),
               first_said({std::string(init.options.string("snpe.root", "")), of_environment("SNPE_ROOT"), of_environment("QAIRT_SDK_ROOT")}),
               std::string(init.host.plugin_dir()), std::string(init.options.string("snpe.route", "auto"))} {}
 
