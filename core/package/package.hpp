@@ -120,6 +120,10 @@ std::string weight_path(std::string_view sha256);
 /// The naming rule of docs/package-format.md; InvalidInput saying what is wrong with the name.
 Status check_file_name(std::string_view name);
 
+/// How far its answers may lie from exact ones, as a share of an output's scale: what the plugin that computes least exactly says of itself
+/// (sdk::kMetaTolerance); 1e-4 where none says so, 0.1 at most.
+double tolerance_of(const Package& package);
+
 /// model.meta's text, its own hash filled in. Requires tensors in name order; the same package gives the same bytes.
 std::string write_meta(const Package& package);
 /// The other way, every member, name, size and reference checked. InvalidInput with the place of the first mistake; a newer

@@ -158,11 +158,14 @@ Result<CompareReport> compare_sides(const Registry& registry, const CompareSide&
   if (std::string inside = options.at_cuts ? left_out(a, b) : ""; !inside.empty()) not_compared.push_back(std::move(inside));
   OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(registry, a, inputs, cuts, not_compared, options.cancelled));
   OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(registry, b, inputs, cuts, not_compared, options.cancelled));
+  Tolerance tolerance = options.tolerance;
+  for (const CompareSide* side : {&a, &b})
+    if (side->model) tolerance.share = std::max(tolerance.share, tolerance_of(side->model->package()));
   CompareReport out;
   for (const std::string& name : order_of(a, b, wanted)) {
     const Tensor *w = find(wanted, name), *g = find(got, name);
     if (!w || !g) continue;
-    Result<Comparison> c = compare_tensors(*g, *w, options.tolerance);
+    Result<Comparison> c = compare_tensors(*g, *w, tolerance);
     if (!c.ok()) return c.status().within(quote(name));
     out.tensors.push_back({name, made_by(a, b, name), *c});
     if (!c->within && out.first_bad.empty()) out.first_bad = bad_sentence(out.tensors.back());

@@ -11,8 +11,6 @@
 namespace optima {
 namespace {
 
-constexpr double kDefaultShareOfScale = 1e-4;
-
 double largest(const Tensor& t, uint64_t n) {
   double out = 0;
   for (uint64_t i = 0; i < n; ++i)
@@ -59,7 +57,7 @@ Result<Comparison> compare_tensors(const Tensor& got, const Tensor& wanted, cons
   Comparison c;
   c.count = element_count(wanted.shape).value_or(0);
   c.scale = largest(wanted, c.count);
-  c.atol = tolerance.atol >= 0 ? tolerance.atol : kDefaultShareOfScale * (c.scale > 0 ? c.scale : 1);
+  c.atol = tolerance.atol >= 0 ? tolerance.atol : tolerance.share * (c.scale > 0 ? c.scale : 1);
   c.rtol = tolerance.rtol;
   Sums s;
   for (uint64_t i = 0; i < c.count; ++i) add(element_as_double(got, i), element_as_double(wanted, i), c, s);

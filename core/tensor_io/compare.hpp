@@ -12,8 +12,9 @@ namespace optima {
 
 /// An element is within tolerance when |got - wanted| <= atol + rtol * |wanted|.
 struct Tolerance {
-  double atol = -1;  ///< negative = the default: 1e-4 times the scale (largest finite |wanted|, 1 when that is 0)
+  double atol = -1;  ///< negative = `share` times the scale (largest finite |wanted|, 1 when that is 0)
   double rtol = 0;
+  double share = 1e-4;
 };
 
 struct Comparison {

@@ -83,7 +83,7 @@ Status compare_verb(Console& console, const std::vector<std::string>& words) {
                       "A is what is wanted. Exit code 6 when a tensor is out of tolerance.");
   arguments.positional("A", true, "a model, a package, or a folder that 'run -o' wrote").positional("B", true, "the same");
   declare_run(arguments);
-  arguments.option("atol", "X", "largest absolute error (default: 1e-4 of the output's scale)")
+  arguments.option("atol", "X", "largest absolute error (default: 1e-4 of the output's scale, or the share that a package's least exact plugin says of itself)")
       .option("rtol", "X", "plus this share of the wanted value (default 0)")
       .flag("at-cuts", "compare every tensor between subgraphs (not those inside bodies) and name the first subgraph out of tolerance")
       .flag("layers", "A is the float model, B the QDQ model or the package made of it: the error of each quantized layer, its own and accumulated; of a "

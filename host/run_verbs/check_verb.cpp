@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // host/run_verbs: is this package good here, and what devices are there.
 #include "core/support/json_value.hpp"
-
-#include <algorithm>
-#include <cstdlib>
-
 #include "core/support/text.hpp"
 #include "core/tensor_io/compare.hpp"
 #include "core/tensor_io/npy.hpp"
 #include "host/run_verbs/run_inputs.hpp"
-#include "optima/plugin/meta_keys.hpp"
 
 namespace optima {
 namespace {
@@ -18,22 +13,6 @@ Result<Tensor> self_test_tensor(const LoadedModel& model, std::string_view kind,
   const std::string name = cat("self_test/", kind, "_", k, ".npy");
   OPTIMA_ASSIGN(const Blob bytes, model.reader().file(name));
   return read_npy({bytes.data, bytes.size}, name);
-}
-
-Result<Comparison> compare_within(const Tensor& got, const Tensor& wanted, double share) {
-  OPTIMA_ASSIGN(const Comparison c, compare_tensors(got, wanted));
-  return compare_tensors(got, wanted, {share * (c.scale > 0 ? c.scale : 1), 0});
-}
-
-/// What the plugin that computes least exactly says of itself, as a share of an output's scale.
-double share_of_scale(const Package& package) {
-  constexpr double kLeast = 1e-4, kMost = 0.1;
-  double share = kLeast;
-  for (const PackageVariant& variant : package.variants)
-    for (const PackageSubgraph& s : variant.subgraphs)
-      for (const auto& [key, value] : s.meta)
-        if (key == sdk::kMetaTolerance) share = std::max(share, std::min(std::strtod(value.c_str(), nullptr), kMost));
-  return share;
 }
 
 // The worst output decides; each gets a line.
@@ -49,7 +28,7 @@ Status self_test(const LoadedModel& model, const RunPrinter& printer, Json& repo
     OPTIMA_ASSIGN(const Tensor got, request->output(i));
     OPTIMA_ASSIGN(Tensor wanted, self_test_tensor(model, "output", i));
     wanted.name = got.name;
-    OPTIMA_ASSIGN(const Comparison c, compare_within(got, wanted, share_of_scale(model.package())));
+    OPTIMA_ASSIGN(const Comparison c, compare_tensors(got, wanted, {.share = tolerance_of(model.package())}));
     if (printer.line) printer.line(cat("self-test output ", got.name, ": ", to_line(c)));
     report.push_back({{"output", got.name}, {"max_abs", c.max_abs}, {"cosine", c.cosine}, {"share_within", c.share_within}, {"within", c.within}});
     if (!c.within && outcome.ok())

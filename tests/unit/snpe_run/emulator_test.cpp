@@ -260,6 +260,8 @@ TEST_CASE("both programs run a package for HEXAGON, and a trace has its run") {
   CHECK(events.find("/widen/widen.2/Relu") != std::string::npos);  // a node of the model
   const Ran checked = test::run({test::run_program(), package, "--check"}, own_cache);
   CHECK_MESSAGE(checked.code == 0, checked.err);
+  const Ran compared = test::run({test::host_program(), "compare", OPTIMA_SOURCE_DIR "/examples/digits/digits.onnx", package, "--image", image}, own_cache);
+  CHECK_MESSAGE(compared.code == 0, compared.err);
   const Ran by_host = test::run({test::host_program(), "run", package, "--image", image, "--top", "1"}, own_cache);
   CHECK(by_host.code == 0);
   CHECK(by_host.out.find("top of probability  index  value\n                    3      ") != std::string::npos);

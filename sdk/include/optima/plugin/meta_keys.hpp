@@ -5,8 +5,8 @@
 namespace optima::sdk {
 inline namespace v0_1 {
 
-/// How far results may lie from exact ones, as a share of an output's largest element: what --check holds a package's self-test to, the
-/// largest of its subgraphs. A number's text, above 1e-4 (which holds without it) and up to 0.1. For processors that compute floats in less than f32.
+/// How far results may lie from exact ones, as a share of an output's largest element: what --check holds a package's self-test to and
+/// compare a package without --atol, the largest of its subgraphs. A number's text, above 1e-4 (which holds without it) and up to 0.1. For processors that compute floats in less than f32.
 inline constexpr const char* kMetaTolerance = "optima.tolerance";
 
 }  // namespace v0_1
