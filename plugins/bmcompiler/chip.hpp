@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler: the chips that files can be made for. Sources: the tools' own list of processors (tpuc-opt --help) and what each
+// compiled on the version that scripts/setup installs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bmcompiler_plugin {
+
+/// What runs a chip's files, on a device and on this machine's emulator.
+enum class Runner {
+  Bmrt,   ///< libbmlib and libbmrt; the emulator is a libcmodel_<chip>.so in the driver's place
+  Tpuv7,  ///< libtpuv7_rt and libtpuv7_modelrt
+  Cvi,    ///< libcviruntime: .cvimodel files
+};
+
+struct Chip {
+  std::string_view name;      ///< "bm1684x", as the tools take it
+  std::string_view in_files;  ///< "BM1684X", as a bmodel names it
+  std::string_view modes;     ///< of F32 F16 BF16 INT8, space between: what floats and codes can be computed in
+  Runner runner;
+  std::string_view emulator;  ///< library in the tools' folder lib; empty = none
+  std::string_view suffix = ".bmodel";
+  bool symmetric_only = false;  ///< codes have no zero points
+
+  bool has_mode(std::string_view mode) const;
+};
+
+/// Null when there is none of that name.
+const Chip* find_chip(std::string_view name);
+/// "bm1684x, bm1684, …", for messages.
+std::string chip_names();
+/// INVALID_ARGUMENT names the word, the nearest name and all of them; of BM1682 it says that only the tools of before (bmnet*) make its files.
+const Chip& parse_chip(std::string_view name);
+
+}  // namespace bmcompiler_plugin

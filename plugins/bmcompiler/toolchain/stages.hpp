@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler/toolchain: from a Top module to a bmodel in four calls.
+#pragma once
+
+#include "plugins/bmcompiler/chip.hpp"
+#include "tools.hpp"
+
+namespace bmcompiler_plugin {
+
+/// What is compiled: files in Bounds::work, by name.
+struct Job {
+  const Chip* chip = nullptr;
+  std::string mode = "F32";         ///< F32, F16, BF16, INT8
+  std::string module = "top.mlir";  ///< Top dialect; its weight file is named in it
+  std::string calibration;          ///< tpuc-opt's calibration table; empty = none (INT8 wants one)
+  std::string precisions;           ///< its table of nodes that are computed in another mode; empty = none
+  bool asymmetric = false;          ///< codes with zero points, from the table's min and max
+  bool dynamic = false;             ///< the first dim is a most, runs may have less
+  std::string result = "compilation.bmodel";
+};
+
+/// The words of each call, in order. The script that compiles a graph by itself holds the same words.
+struct Stage {
+  std::string name;  ///< "top", "lowering", "tpu", "codegen": progress and errors say it
+  std::vector<std::string> words;
+};
+std::vector<Stage> stages_of(const Job& job);
+
+/// Runs them; `result` is then in bounds.work, freed of the time of day so that one model gives one file. Throws as tpuc_opt().
+void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress);
+
+/// The text of compile_to_graph_ir_<i>.py: Python of the standard library alone that runs `job` in the folder it lies in and leaves the same
+/// bytes. The tools are those of TPUC_ROOT.
+std::string compile_script(const Job& job, const Facts& tools);
+
+}  // namespace bmcompiler_plugin

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler/toolchain: where the compiler lies and one call of it. Knows no graph.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optima/plugin/plugin.hpp"
+
+namespace bmcompiler_plugin {
+
+namespace sdk = optima::sdk;
+
+/// Of tools that are whole.
+struct Facts {
+  std::string root;     ///< holds bin/tpuc-opt and lib/
+  std::string version;  ///< "tpu_mlir 1.30.2": the wheel's, else what tpuc-opt --version says
+};
+
+/// The tools of this plugin instance, looked for once: option bmcompiler.root, TPUC_ROOT, OPTIMA_SOPHON, then the place that scripts/setup
+/// --with sophon unpacks to. Any thread.
+class Tools {
+ public:
+  explicit Tools(const sdk::Init& init);
+  /// Null when there are none; `why` then names what is missing and the command that installs it.
+  const Facts* find(std::string& why) const;
+  /// Throws DEPENDENCY with that sentence.
+  const Facts& get() const;
+
+ private:
+  std::optional<Facts> look(std::string& why) const;
+  std::string named_;  // by the option; empty = not said
+  mutable std::mutex mutex_;
+  mutable bool looked_ = false;
+  mutable std::string why_;
+  mutable std::optional<Facts> found_;
+};
+
+/// What bounds each call of a tool.
+struct Bounds {
+  std::chrono::milliseconds time_limit{0};  ///< 0 = none
+  uint64_t memory_limit = 0;                ///< bytes of address space of a child; 0 = none
+  std::string work;                         ///< a private folder, the tools' working directory; of the caller
+  std::string log;                          ///< takes all that the tools print, appended; errors name it
+  std::function<bool()> cancelled;          ///< asked some fifty times a second
+};
+
+/// One call: bin/tpuc-opt with these words in bounds.work, TPUC_ROOT set, no libc of the wheel's. Throws
+///   UNSUPPORTED  it aborted on what it was given (assertion, "not supported", exit status 134 or 255): its own sentence, one line
+///   TOOL_FAILED  any other end: signal, exit status, time limit (TIMEOUT is for limits of the host)
+///   CANCELLED, DEPENDENCY, IO
+void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const Bounds& bounds);
+
+}  // namespace bmcompiler_plugin
