@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include "log_file.hpp"
 #include "optima/plugin/folder.hpp"
+#include "optima/plugin/log_file.hpp"
 #include "request.hpp"
 
 namespace snpe_plugin {
@@ -131,7 +131,7 @@ class Loaded : public sdk::Program {
   Meta meta_;
   Files files_;
   sdk::Folder work_;
-  LogFile log_;
+  sdk::LogFile log_{"snpe"};
   Loadable what_;
   Bounds bounds_;
   std::mutex mutex_;

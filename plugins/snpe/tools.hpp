@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
-#include "log_file.hpp"
 #include "optima/plugin/folder.hpp"
+#include "optima/plugin/log_file.hpp"
 #include "toolchain/toolchain.hpp"
 
 namespace snpe_plugin {
@@ -52,7 +52,7 @@ class Task {
 
  private:
   sdk::Folder work_;
-  LogFile log_;
+  sdk::LogFile log_{"snpe"};
   Bounds bounds_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/snpe: the file that takes all that the tools print. It outlives its object only where an error sent the user to it.
+// optima/plugin/log_file.hpp: the file that takes all that a vendor's tools print. It outlives its object only where an error sent the user to
+// it. Not included by plugin.hpp.
 #pragma once
 
 #include <fcntl.h>
@@ -7,20 +8,23 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "optima/plugin/error.hpp"
 
-namespace snpe_plugin {
+namespace optima::sdk {
+inline namespace v0_1 {
 
 /// A new, empty file in the system's folder for temporary files: the host's own is gone when the user comes to read it. Throws IO.
 class LogFile {
  public:
-  LogFile() {
+  /// `stem`: of its name, "snpe".
+  explicit LogFile(std::string_view stem) {
     std::error_code error;
     std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    path_ = (error ? "/tmp" : folder.string()) + "/optima-snpe-XXXXXX.log";
+    path_ = (error ? "/tmp" : folder.string()) + "/optima-" + std::string(stem) + "-XXXXXX.log";
     const int fd = ::mkostemps(path_.data(), 4, O_CLOEXEC);
-    if (fd < 0) throw optima::sdk::Error(OPTIMA_IO, "no log file '" + path_ + "' can be made");
+    if (fd < 0) throw Error(OPTIMA_IO, "no log file '" + path_ + "' can be made");
     ::close(fd);
   }
   LogFile(const LogFile&) = delete;
@@ -37,4 +41,5 @@ class LogFile {
   bool kept_ = false;
 };
 
-}  // namespace snpe_plugin
+}  // namespace v0_1
+}  // namespace optima::sdk
