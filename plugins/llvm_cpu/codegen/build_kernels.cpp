@@ -29,6 +29,17 @@ std::string hash(std::string_view bytes) {
   return llvm::toHex(digest, true);
 }
 
+/// Of the templates for this target; half a megabyte, so once in a process.
+const std::string& hash_of_templates(const Target& target) {
+  static std::mutex mutex;
+  static std::map<const char*, std::string> known;  // by where they lie, which is for good
+  const std::string_view bitcode = kernel_bitcode(target.triple.substr(0, target.triple.find('-')), target.vector_width);
+  const std::lock_guard lock(mutex);
+  std::string& out = known[bitcode.data()];
+  if (out.empty()) out = hash(bitcode);
+  return out;
+}
+
 /// A cache file: this header, then the shared object. Its own hash guards against a torn or foreign file.
 struct CacheHeader {
   char magic[8];
@@ -75,9 +86,8 @@ KernelBuilder::KernelBuilder(Target target, Linker linker, std::string temp_dir,
       threads_(thread_count(threads, useful_processors(allowed_processors()))), progress_(std::move(progress)) {}
 
 std::string KernelBuilder::key_of(const KernelSpec& spec) const {
-  const std::string_view bitcode = kernel_bitcode(target_.triple.substr(0, target_.triple.find('-')), target_.vector_width);
   return hash(to_text(spec) + "\n" + target_.triple + "\n" + target_.cpu + "\n" + target_.features + "\n" + linker_.version +
-              "\n" LLVM_VERSION "\n" + hash(bitcode));
+              "\n" LLVM_VERSION "\n" + hash_of_templates(target_));
 }
 
 Kernel KernelBuilder::make(const KernelSpec& spec, const std::string& key) const {

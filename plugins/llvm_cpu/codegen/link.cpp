@@ -2,11 +2,14 @@
 // llvm_cpu/codegen: see link.hpp.
 #include "plugins/llvm_cpu/codegen/link.hpp"
 
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Program.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "optima/plugin/error.hpp"
@@ -52,6 +55,25 @@ Outcome run(const std::vector<llvm::StringRef>& argv, const std::string& log) {
   return {status, text.empty() ? why : text};
 }
 
+/// What the program says about itself, asked once in a process for as long as the file stays the same: asking takes as long as linking.
+Outcome version_of(const std::string& path, const std::string& temp_dir) {
+  struct Known {
+    llvm::sys::TimePoint<> changed;
+    uint64_t size;
+    Outcome version;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Known> known;
+  const std::lock_guard lock(mutex);
+  llvm::sys::fs::file_status now;
+  const bool there = !llvm::sys::fs::status(path, now);
+  if (const auto at = known.find(path); there && at != known.end() && at->second.changed == now.getLastModificationTime() && at->second.size == now.getSize())
+    return at->second.version;
+  Outcome version = run({path, "--version"}, temp_dir + "/linker_version.txt");
+  if (there && version.status == 0) known.insert_or_assign(path, Known{now.getLastModificationTime(), now.getSize(), version});
+  return version;
+}
+
 }  // namespace
 
 Linker Linker::find(std::string_view option, const std::string& temp_dir) {
@@ -64,7 +86,7 @@ Linker Linker::find(std::string_view option, const std::string& temp_dir) {
       }
   if (path.empty())
     throw sdk::Error(OPTIMA_DEPENDENCY, "neither ld.lld-19 nor ld.lld is on PATH; install the package lld-19 or set the option llvm_cpu.linker");
-  const Outcome v = run({path, "--version"}, temp_dir + "/linker_version.txt");
+  const Outcome v = version_of(path, temp_dir);
   if (v.status != 0)
     throw sdk::Error(OPTIMA_DEPENDENCY, "linker \"" + path + "\" does not run: " + v.text + "; install the package lld-19 or set the option llvm_cpu.linker");
   return {path, v.text};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/codegen: see specialise.hpp. Steps: load lazily, wrap, retarget, keep what is reached, optimise, emit, look.
+// llvm_cpu/codegen: see specialise.hpp. Steps: load lazily, wrap, keep what is reached, retarget, optimise, emit, look.
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -53,22 +53,6 @@ void wrap(llvm::Module& m, const KernelSpec& spec) {
   kernel->addFnAttr(llvm::Attribute::NoUnwind);
 }
 
-/// Hides everything but `kernel` and replaces the build machine's target attributes by the wanted CPU's.
-void retarget(llvm::Module& m, const Target& target) {
-  for (llvm::Function& fn : m) {
-    if (fn.isDeclaration() && !fn.isMaterializable()) continue;
-    if (fn.getName() != "kernel") fn.setLinkage(llvm::GlobalValue::InternalLinkage), fn.setComdat(nullptr);
-    for (const char* name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "prefer-vector-width"})
-      fn.removeFnAttr(name);
-    fn.addFnAttr("target-cpu", target.cpu);
-    if (!target.features.empty()) fn.addFnAttr("target-features", target.features);
-    if (target.vector_width == 16) {
-      fn.addFnAttr("min-legal-vector-width", "512");
-      fn.addFnAttr("prefer-vector-width", "512");
-    }
-  }
-}
-
 /// Reads the bodies that the roots reach and drops the rest: most of the module is other kernels.
 void materialise(llvm::Module& m, const KernelSpec& spec) {
   std::vector<llvm::Function*> todo{m.getFunction("kernel")};
@@ -86,11 +70,28 @@ void materialise(llvm::Module& m, const KernelSpec& spec) {
           if (llvm::Function* callee = call->getCalledFunction()) todo.push_back(callee);
   }
   for (llvm::Function& fn : llvm::make_early_inc_range(m))
-    if (fn.isMaterializable()) fn.deleteBody(), fn.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    if (fn.isMaterializable()) fn.deleteBody(), fn.setLinkage(llvm::GlobalValue::ExternalLinkage), fn.setComdat(nullptr);
   if (auto error = m.materializeAll()) fail(spec, message(std::move(error)));
   std::string why;
   llvm::raw_string_ostream os(why);
   if (llvm::verifyModule(m, &os)) fail(spec, why);
+}
+
+/// Hides everything but `kernel` and replaces the build machine's target attributes by the wanted CPU's. Of what is kept only: attributes
+/// of a thousand templates take longer than a small kernel.
+void retarget(llvm::Module& m, const Target& target) {
+  for (llvm::Function& fn : m) {
+    if (fn.isDeclaration()) continue;
+    if (fn.getName() != "kernel") fn.setLinkage(llvm::GlobalValue::InternalLinkage), fn.setComdat(nullptr);
+    for (const char* name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "prefer-vector-width"})
+      fn.removeFnAttr(name);
+    fn.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty()) fn.addFnAttr("target-features", target.features);
+    if (target.vector_width == 16) {
+      fn.addFnAttr("min-legal-vector-width", "512");
+      fn.addFnAttr("prefer-vector-width", "512");
+    }
+  }
 }
 
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
@@ -155,8 +156,8 @@ std::string specialise(const KernelSpec& spec, const Target& target) {
   m.setDataLayout(machine->createDataLayout());
   wrap(m, spec);
   if (!spec.expression.empty()) define_expression(m, spec.expression);
-  retarget(m, target);
   materialise(m, spec);
+  retarget(m, target);
   optimise(m, *machine);
   std::string object = emit(m, *machine, spec);
   check_undefined(object, spec);
