@@ -76,14 +76,24 @@ std::string bytes_of(const std::string& path) {
   return bytes;
 }
 
-/// Freed of times, and found to hold what was asked for.
-void finish(const Built& built, const Meta& meta) {
-  std::vector<Dlc> dlcs;
-  for (const std::string& path : built.dlcs) {
+/// A DLC of the tools, freed of times; one that is not whole is a failure of theirs.
+Dlc finished(const std::string& path) {
+  try {
     normalize(path);
-    dlcs.push_back(read_dlc(bytes_of(path)));
+    return read_dlc(bytes_of(path));
+  } catch (const sdk::Error& e) {
+    if (e.code != OPTIMA_CORRUPT) throw;
+    throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a DLC '" + path.substr(path.rfind('/') + 1) + "' that cannot be read: " + e.text);
   }
-  if (!dlcs.empty()) check_ports(dlcs, meta.inputs, meta.outputs);
+}
+
+/// All that is a DLC is found to hold what was asked for; a SDK's files for a chip are DLCs too.
+void finish(const Built& built, const Meta& meta, bool of_sdk) {
+  std::vector<Dlc> dlcs;
+  for (const std::string& path : built.dlcs) dlcs.push_back(finished(path));
+  if (!dlcs.empty()) check_ports(dlcs, meta.inputs, meta.outputs, of_sdk);
+  for (const Built::Context& c : built.contexts)
+    if (c.wrapper.empty()) check_ports({finished(c.file)}, meta.inputs, meta.outputs, of_sdk);
 }
 
 /// As build(); when the tools do not take all of it, the host is told which nodes they leave, if they say.
@@ -121,9 +131,9 @@ void build(Toolchain& tools, const sdk::Host& host, const sdk::CompileRequest& r
   name_borders(built.borders, meta.inputs);
   name_borders(built.borders, meta.outputs);
   progress(0.95, "storing files");
-  finish(built, meta);
-
   const Facts& facts = tools.facts();
+  finish(built, meta, facts.route == "sdk");
+
   meta.kind = target.kind, meta.route = facts.route, meta.tools = facts.version, meta.precision = target.precision;
   Files files(sink, request.stem());
   write(built, meta, files);

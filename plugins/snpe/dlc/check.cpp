@@ -12,9 +12,11 @@ namespace {
 const std::string& name_in_file(const Port& p) { return p.file_name.empty() ? p.name : p.file_name; }
 
 /// Types that a tensor of ours may have in the file. Codes are integers to the model and "fixed" to the tools; 64-bit integers are 32-bit ones to most of these.
-std::vector<int32_t> types_of(int32_t dtype) {
+std::vector<int32_t> types_of(int32_t dtype, bool of_sdk) {
   switch (dtype) {
-    case OPTIMA_F32: return {0x0232};
+    case OPTIMA_F32:
+      if (of_sdk) return {0x0232, 0x0216, 0x0308, 0x0316, 0x0408, 0x0416};
+      return {0x0232};
     case OPTIMA_F16: return {0x0216};
     case OPTIMA_F64: return {0x0264};
     case OPTIMA_I8: return {0x0008, 0x0308};
@@ -49,11 +51,11 @@ std::string text(const std::vector<int32_t>& types) {
   return out;
 }
 
-void check_port(const char* what, const Port& p, const DlcTensor& t) {
+void check_port(const char* what, const Port& p, const DlcTensor& t, bool of_sdk) {
   const std::string who = std::string(what) + " '" + p.name + "' of the DLC ";
   const std::vector<int64_t> dims = dims_in_file(p);
   if (t.dims != dims) failed(who + "has dims " + text(t.dims) + ", wanted " + text(dims));
-  const std::vector<int32_t> types = types_of(p.dtype);
+  const std::vector<int32_t> types = types_of(p.dtype, of_sdk);
   if (!types.empty() && std::count(types.begin(), types.end(), t.type) == 0) failed(who + "is " + type_name(t.type) + ", wanted " + text(types));
 }
 
@@ -74,11 +76,11 @@ struct Border {
   }
 };
 
-void check_inputs(Tensors given, const std::vector<Port>& wanted) {
+void check_inputs(Tensors given, const std::vector<Port>& wanted, bool of_sdk) {
   for (const Port& p : wanted) {
     const auto at = given.find(name_in_file(p));
     if (at == given.end()) continue;  // nothing reads it
-    check_port("input", p, *at->second);
+    check_port("input", p, *at->second, of_sdk);
     given.erase(at);
   }
   if (!given.empty()) failed("the DLC has an input '" + given.begin()->first + "', which the subgraph has not");
@@ -86,14 +88,14 @@ void check_inputs(Tensors given, const std::vector<Port>& wanted) {
 
 }  // namespace
 
-void check_ports(const std::vector<Dlc>& dlcs, const std::vector<Port>& inputs, const std::vector<Port>& outputs) {
+void check_ports(const std::vector<Dlc>& dlcs, const std::vector<Port>& inputs, const std::vector<Port>& outputs, bool of_sdk) {
   if (std::any_of(dlcs.begin(), dlcs.end(), [](const Dlc& d) { return d.graphs.empty(); })) return;
   const Border border(dlcs);
-  check_inputs(border.inputs, inputs);
+  check_inputs(border.inputs, inputs, of_sdk);
   for (const Port& p : outputs) {
     const auto at = border.outputs.find(name_in_file(p));
     if (at == border.outputs.end()) failed("the DLC has no output '" + name_in_file(p) + "', which the subgraph has");
-    check_port("output", p, *at->second);
+    check_port("output", p, *at->second, of_sdk);
   }
 }
 

@@ -13,11 +13,12 @@ namespace fs = std::filesystem;
 
 class RuntimeOnly : public Toolchain {
  public:
-  RuntimeOnly(std::string library, const std::string& version, std::string root) : library_(std::move(library)), facts_{"sdk", "SNPE " + version, std::move(root)} {}
+  RuntimeOnly(std::string library, const std::string& version, std::string root, std::string lacks)
+      : library_(std::move(library)), lacks_(std::move(lacks)), facts_{"sdk", "SNPE " + version, std::move(root)} {}
 
   const Facts& facts() const override { return facts_; }
   std::string cannot_compile(const Target& target) const override {
-    return facts_.version + " is here without its tools, which make files for " + target.kind + ": wanted a whole SDK (SNPE_ROOT), or scripts/setup --with qualcomm";
+    return facts_.version + " is here without its tools, which make files for " + target.kind + (lacks_.empty() ? "" : " (" + lacks_ + ")") + ": wanted a whole SDK (SNPE_ROOT), or scripts/setup --with qualcomm";
   }
   std::string cannot_run(const std::string& kind) const override {
     return snpe_has(library_, kind) ? "" : facts_.version + " finds no " + kind + " here; snpe.fallback=true lets its CPU runtime stand in";
@@ -27,7 +28,7 @@ class RuntimeOnly : public Toolchain {
   std::unique_ptr<Session> open(const Loadable& what, const Bounds& bounds) override { return open_snpe(library_, what, bounds); }
 
  private:
-  std::string library_;
+  std::string library_, lacks_;
   Facts facts_;
 };
 
@@ -47,13 +48,13 @@ std::vector<std::string> libraries_in(const std::string& root) {
 
 }  // namespace
 
-std::unique_ptr<Toolchain> find_snpe_runtime(const Wanted& wanted, std::string& why) {
+std::unique_ptr<Toolchain> find_snpe_runtime(const Wanted& wanted, const std::string& lacks, std::string& why) {
   const bool named = !wanted.sdk_root.empty();
   const std::vector<std::string> all = named ? libraries_in(wanted.sdk_root) : std::vector<std::string>{"libSNPE.so"};
   why = all.empty() ? "'" + wanted.sdk_root + "/lib' holds no libSNPE.so" : "";
   for (const std::string& library : all) {
     try {
-      return std::make_unique<RuntimeOnly>(library, snpe_version(library), wanted.sdk_root);
+      return std::make_unique<RuntimeOnly>(library, snpe_version(library), wanted.sdk_root, lacks);
     } catch (const sdk::Error& e) {
       why = e.text;
     }

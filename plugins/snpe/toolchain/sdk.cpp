@@ -55,7 +55,7 @@ std::string first_refusal(const std::vector<std::string>& lines) {
 struct Source {
   std::string model;  ///< path
   OnnxNames names;
-  std::string overrides, input_list;  ///< paths; empty = none
+  std::string overrides;  ///< path; empty = none
   bool quantize = false;
   BitWidths widths;
 };
@@ -91,14 +91,14 @@ class SdkToolchain : public Toolchain {
     progress(0.1, "converting");
     Built out;
     out.dlcs.push_back(convert(source, target, bounds));
+    out.borders = read_borders(source.names, out.dlcs[0], bounds);
     if (source.quantize) {
       progress(0.4, "quantizing");
-      out.dlcs[0] = quantize(source, out.dlcs[0], bounds);
+      out.dlcs[0] = quantize(source, write_input_list(bounds.work, *target.quantized, source.names, out.borders), out.dlcs[0], bounds);
     }
-    out.borders = read_borders(source.names, out.dlcs[0], bounds);
     for (size_t k = 0; k < target.socs.size() && target.kind == "HEXAGON"; ++k) {
       progress(0.6 + 0.4 * static_cast<double>(k) / static_cast<double>(target.socs.size()), "preparing for " + std::string(target.socs[k]->name));
-      out.contexts.push_back({target.socs[k], prepare(source, out.dlcs[0], *target.socs[k], bounds), ""});
+      out.contexts.push_back({target.socs[k], prepare(source, out, *target.socs[k], bounds), ""});
     }
     return out;
   }
@@ -156,7 +156,6 @@ class SdkToolchain : public Toolchain {
     out.widths = widths_of(q->codes);
     out.overrides = bounds.work + "/overrides.json";
     std::ofstream(out.overrides) << overrides_json(q->codes);
-    out.input_list = write_input_list(bounds.work, *q, out.names);
     return out;
   }
 
@@ -212,13 +211,13 @@ class SdkToolchain : public Toolchain {
 
   // ---- the quantizer
 
-  std::string quantize(const Source& source, const std::string& dlc, const Bounds& bounds) const {
+  std::string quantize(const Source& source, const std::string& input_list, const std::string& dlc, const Bounds& bounds) const {
     ToolCall call;
     call.program = tools_.quantizer;
     call.product = bounds.work + "/quantized.dlc";
     call.arguments = {"--input_dlc", dlc, "--output_dlc", call.product};
     const auto add = [&](std::initializer_list<std::string> words) { call.arguments.insert(call.arguments.end(), words); };
-    if (!source.input_list.empty()) add({"--input_list", source.input_list});
+    if (!input_list.empty()) add({"--input_list", input_list});
     else add({tools_.qairt ? "--enable_float_fallback" : "--float_fallback"});  // what no encoding is known of stays float
     if (!tools_.qairt) add({"--override_params"});
     add({"--act_bitwidth", std::to_string(source.widths.activations), "--weights_bitwidth", std::to_string(source.widths.weights), "--bias_bitwidth", "32"});
@@ -229,11 +228,16 @@ class SdkToolchain : public Toolchain {
     return require(call, bounds);
   }
 
-  std::string prepare(const Source& source, const std::string& dlc, const Soc& soc, const Bounds& bounds) const {
+  /// The outputs' names are those of the DLC: others than a run asks for would be refused then.
+  std::string prepare(const Source& source, const Built& built, const Soc& soc, const Bounds& bounds) const {
+    std::vector<std::string> outputs = output_names(source.names);
+    for (std::string& name : outputs)
+      for (const Built::Border& b : built.borders)
+        if (b.name == name && !b.file_name.empty()) name = b.file_name;
     ToolCall call;
     call.program = tools_.preparer;
     call.product = bounds.work + "/" + std::string(soc.name) + ".dlc";
-    call.arguments = {"--input_dlc", dlc, "--output_dlc", call.product, "--htp_socs", std::string(soc.name), "--set_output_tensors", joined(output_names(source.names))};
+    call.arguments = {"--input_dlc", built.dlcs[0], "--output_dlc", call.product, "--htp_socs", std::string(soc.name), "--set_output_tensors", joined(outputs)};
     return require(call, bounds);
   }
 

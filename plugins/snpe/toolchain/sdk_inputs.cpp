@@ -59,8 +59,24 @@ void write_raw(const std::string& path, const std::vector<float>& numbers) {
   if (!file) throw sdk::Error(OPTIMA_IO, "'" + path + "' cannot be written");
 }
 
+/// [N, C, H, W] as [N, H, W, C].
+std::vector<float> channels_last(const std::vector<float>& from, const std::vector<int64_t>& dims) {
+  const auto channels = static_cast<size_t>(dims.at(1)), pixels = static_cast<size_t>(dims.at(2) * dims.at(3)), image = channels * pixels;
+  std::vector<float> to(from.size());
+  for (size_t k = 0; k < to.size(); ++k) to[k] = from[k / image * image + k % channels * pixels + k % image / channels];
+  return to;
+}
+
+/// As the DLC has the input.
+Built::Border border_of(const OnnxNames::Port& port, const std::vector<Built::Border>& borders) {
+  const auto at = std::find_if(borders.begin(), borders.end(), [&](const Built::Border& b) { return b.name == port.name; });
+  Built::Border out = at == borders.end() ? Built::Border{port.name, "", ""} : *at;
+  if (out.file_name.empty()) out.file_name = port.name;
+  return out;
+}
+
 /// The line of one sample, its files written; empty when an input cannot be had.
-std::string write_sample(const std::string& folder, const Quantized& data, const OnnxNames& model, uint32_t sample) {
+std::string write_sample(const std::string& folder, const Quantized& data, const OnnxNames& model, const std::vector<Built::Border>& borders, uint32_t sample) {
   std::string line;
   for (uint32_t k = 0; k < model.inputs.size(); ++k) {
     std::string bytes;
@@ -71,8 +87,10 @@ std::string write_sample(const std::string& folder, const Quantized& data, const
       throw;
     }
     const std::string path = folder + "/" + std::to_string(sample) + "_" + std::to_string(k) + ".raw";
-    write_raw(path, floats_of(bytes, model.inputs[k]));
-    line += (line.empty() ? "" : " ") + (model.inputs.size() > 1 ? model.inputs[k].name + ":=" : std::string()) + path;
+    const Built::Border border = border_of(model.inputs[k], borders);
+    const std::vector<float> numbers = floats_of(bytes, model.inputs[k]);
+    write_raw(path, border.layout == "NHWC" ? channels_last(numbers, model.inputs[k].dims) : numbers);
+    line += (line.empty() ? "" : " ") + (model.inputs.size() > 1 ? border.file_name + ":=" : std::string()) + path;
   }
   return line;
 }
@@ -104,17 +122,17 @@ BitWidths widths_of(const std::vector<Quantized::Codes>& codes) {
   return out;
 }
 
-std::string write_input_list(const std::string& folder, const Quantized& data, const OnnxNames& model) {
+std::string write_input_list(const std::string& folder, const Quantized& data, const OnnxNames& model, const std::vector<Built::Border>& borders) {
   if (data.samples == 0 || !data.read || model.inputs.empty()) return {};
   if (has_blank(folder)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "'" + folder + "' holds blanks, which an input_list of SNPE cannot state");
   for (const OnnxNames::Port& p : model.inputs)
-    if (model.inputs.size() > 1 && has_blank(p.name))
+    if (model.inputs.size() > 1 && has_blank(border_of(p, borders).file_name))
       throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + p.name + "' holds blanks, which an input_list of SNPE cannot state");
   std::error_code failed;
   std::filesystem::create_directory(folder + "/data", failed);
   std::string lines;
   for (uint32_t s = 0; s < data.samples; ++s) {
-    const std::string line = write_sample(folder + "/data", data, model, s);
+    const std::string line = write_sample(folder + "/data", data, model, borders, s);
     if (line.empty()) return {};
     lines += line + "\n";
   }

@@ -20,9 +20,9 @@ struct BitWidths {
 BitWidths widths_of(const std::vector<Quantized::Codes>& codes);
 
 /// Writes the samples into a new folder `folder`/data and gives the path of an input_list.txt for them: a line a sample, `NAME:=PATH` where there are
-/// several inputs. Files are dense little-endian float32, whatever the input's type, in the model's layout, as the tools take them without
-/// --use_native_input_files. Empty when there is no sample, or an input cannot be had. Throws IO, and INVALID_ARGUMENT for names and
-/// folders with blanks, which the form cannot state.
-std::string write_input_list(const std::string& folder, const Quantized& data, const OnnxNames& model);
+/// several inputs. Files are dense little-endian float32, whatever the input's type, as the tools take them without --use_native_input_files; names
+/// and layouts are the DLC's (80-63442-2, "Input list"), which `borders` tell where they are not the model's. Empty when there is no sample, or an
+/// input cannot be had. Throws IO, and INVALID_ARGUMENT for names and folders with blanks, which the form cannot state.
+std::string write_input_list(const std::string& folder, const Quantized& data, const OnnxNames& model, const std::vector<Built::Border>& borders = {});
 
 }  // namespace snpe_plugin

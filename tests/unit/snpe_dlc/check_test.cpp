@@ -56,6 +56,16 @@ TEST_CASE("Codes, 64-bit integers and scalars lie in the file as the tools have 
         "input 'a' of the DLC is ufixed8, wanted int8 or sfixed8");
 }
 
+TEST_CASE("Floats may be halves or codes in a file that SNPE's runtime runs, and nothing else") {
+  const Dlc d = dlc({{"x", 0x0216, 0, {1}, {}}, {"y", 0x0408, 1, {1}, {}}, {"z", 0x0032, 1, {1}, {}}});
+  const auto of = [&](const Port& z, bool of_sdk) {
+    return said([&] { check_ports({d}, {{"x", OPTIMA_F32, {1}, "", ""}}, {{"y", OPTIMA_F32, {1}, "", ""}, z}, of_sdk); });
+  };
+  CHECK(of({"z", OPTIMA_I32, {1}, "", ""}, true) == "");
+  CHECK(of({"z", OPTIMA_I32, {1}, "", ""}, false) == "input 'x' of the DLC is float16, wanted float32");
+  CHECK(of({"z", OPTIMA_F32, {1}, "", ""}, true) == "output 'z' of the DLC is int32, wanted float32 or float16 or sfixed8 or sfixed16 or ufixed8 or ufixed16");
+}
+
 TEST_CASE("DLCs in a row hand on what is between them, and one that is not read passes") {
   const Dlc first = dlc({{"x", 0x0232, 0, {1}, {}}, {"q", 0x0232, 1, {1}, {}}}), second = dlc({{"q", 0x0232, 0, {1}, {}}, {"y", 0x0232, 1, {1}, {}}});
   const Port x{"x", OPTIMA_F32, {1}, "", ""}, y{"y", OPTIMA_F32, {1}, "", ""};

@@ -282,21 +282,21 @@ TEST_CASE("a runtime without tools is found below the folder that is named, what
   Wanted wanted;
   wanted.sdk_root = folder.path();
   std::string why;
-  CHECK_FALSE(find_snpe_runtime(wanted, why));
+  CHECK_FALSE(find_snpe_runtime(wanted, "", why));
   CHECK(why == "'" + folder.path() + "/lib' holds no libSNPE.so");
   folder.file("lib/aarch64-another-machine/libSNPE.so", "no library of this machine");
-  CHECK_FALSE(find_snpe_runtime(wanted, why));
+  CHECK_FALSE(find_snpe_runtime(wanted, "", why));
   CHECK(why.find("SNPE's library cannot be opened: " + folder.path() + "/lib/aarch64-another-machine/libSNPE.so") == 0);
   std::filesystem::create_directories(folder / "lib/this-machine");
   std::filesystem::create_symlink(STAND_IN_SNPE, folder / "lib/this-machine/libSNPE.so");
-  const auto tools = find_snpe_runtime(wanted, why);
+  const auto tools = find_snpe_runtime(wanted, "the tools are not here", why);
   REQUIRE(tools);
   CHECK(tools->facts().route == "sdk");
   CHECK(tools->facts().version == "SNPE stand-in of the tests, no SNPE");
   CHECK(tools->cannot_run("HEXAGON") == "");
   Target target;
   target.kind = "HEXAGON";
-  CHECK(tools->cannot_compile(target) == "SNPE stand-in of the tests, no SNPE is here without its tools, which make files for HEXAGON: wanted a whole SDK (SNPE_ROOT), or "
+  CHECK(tools->cannot_compile(target) == "SNPE stand-in of the tests, no SNPE is here without its tools, which make files for HEXAGON (the tools are not here): wanted a whole SDK (SNPE_ROOT), or "
                                          "scripts/setup --with qualcomm");
   CHECK_THROWS_AS(tools->build("", target, {}, sdk::Progress(nullptr)), sdk::Error);
   CHECK_THROWS_AS(tools->assign("", target, {}), sdk::Error);

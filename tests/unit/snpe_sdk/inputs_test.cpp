@@ -77,3 +77,23 @@ TEST_CASE("samples become raw float32 files, whatever the input's type, and a li
   model.inputs = {{"my x", OPTIMA_F32, {2}}, {"i", OPTIMA_I64, {2}}};
   CHECK_THROWS_WITH_AS(write_input_list(folder.path(), data, model), "input 'my x' holds blanks, which an input_list of SNPE cannot state", sdk::Error);
 }
+
+TEST_CASE("samples lie and are called as the DLC has its inputs") {
+  const test::TempFolder folder;
+  OnnxNames model;
+  model.inputs = {{"a/x", OPTIMA_F32, {2, 3, 1, 2}}, {"y", OPTIMA_F32, {2}}};
+  Quantized data;
+  data.samples = 1;
+  data.read = [](uint32_t, uint32_t input) {
+    std::vector<float> all(input == 0 ? 12 : 2);
+    for (size_t k = 0; k < all.size(); ++k) all[k] = static_cast<float>(k);
+    return std::string(reinterpret_cast<const char*>(all.data()), all.size() * sizeof(float));
+  };
+  const std::string path = write_input_list(folder.path(), data, model, {{"a/x", "a_x", "NHWC"}});
+  CHECK(test::get(path) == "a_x:=" + (folder / "data/0_0.raw") + " y:=" + (folder / "data/0_1.raw") + "\n");
+  const std::string bytes = test::get(folder / "data/0_0.raw");
+  std::vector<float> found(12);
+  REQUIRE(bytes.size() == found.size() * sizeof(float));
+  std::memcpy(found.data(), bytes.data(), bytes.size());
+  CHECK(found == std::vector<float>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
+}

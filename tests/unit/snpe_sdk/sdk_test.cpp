@@ -184,9 +184,9 @@ TEST_CASE("a model of codes goes as floats with overrides and data to be quantiz
   const Built built = sdk.build(target);
   CHECK(sdk.calls() == Lines{"snpe-onnx-to-dlc --input_network W/float/model.onnx --output_path W/float.dlc --out_node y --quantization_overrides W/overrides.json "
                              "--float_bitwidth 16 --preserve_io layout",
+                             "snpe-dlc-info -i W/float.dlc",
                              "snpe-dlc-quant --input_dlc W/float.dlc --output_dlc W/quantized.dlc --input_list W/input_list.txt --override_params --act_bitwidth 8 "
                              "--weights_bitwidth 8 --bias_bitwidth 32",
-                             "snpe-dlc-info -i W/quantized.dlc",
                              "snpe-dlc-graph-prepare --input_dlc W/quantized.dlc --output_dlc W/sm8550.dlc --htp_socs sm8550 --set_output_tensors y"});
   const nlohmann::json dlc = nlohmann::json::parse(test::get(built.dlcs.at(0)));
   CHECK(dlc["samples"] == nlohmann::json::parse("[[96],[96]]"));
@@ -200,7 +200,7 @@ TEST_CASE("without data what has no encoding stays float") {
   Target target = hexagon();
   target.quantized = &q;
   sdk.build(target);
-  CHECK(sdk.calls().at(1) == "snpe-dlc-quant --input_dlc W/float.dlc --output_dlc W/quantized.dlc --float_fallback --override_params --act_bitwidth 8 "
+  CHECK(sdk.calls().at(2) == "snpe-dlc-quant --input_dlc W/float.dlc --output_dlc W/quantized.dlc --float_fallback --override_params --act_bitwidth 8 "
                              "--weights_bitwidth 8 --bias_bitwidth 32");
 }
 
@@ -214,9 +214,9 @@ TEST_CASE("the tools of QAIRT come first, with their own flags") {
   sdk.build(target);
   CHECK(sdk.calls() == Lines{"qairt-converter --input_network W/float/model.onnx --output_path W/float.dlc --out_tensor_node y --quantization_overrides W/overrides.json "
                              "--float_bitwidth 16 --target_backend HTP",
+                             "snpe-dlc-info -i W/float.dlc",
                              "qairt-quantizer --input_dlc W/float.dlc --output_dlc W/quantized.dlc --input_list W/input_list.txt --act_bitwidth 16 "
                              "--weights_bitwidth 4 --bias_bitwidth 32 --use_per_channel_quantization --use_per_row_quantization --preserve_io_datatype",
-                             "snpe-dlc-info -i W/quantized.dlc",
                              "snpe-dlc-graph-prepare --input_dlc W/quantized.dlc --output_dlc W/sm8550.dlc --htp_socs sm8550 --set_output_tensors y"});
 }
 
@@ -233,6 +233,7 @@ TEST_CASE("a tensor that lies or is called otherwise in the DLC is told, and one
   test::put(sdk.root + "/info", "stand-in\n| Input Name | Dimensions | Type |\n| x | 1,3,2,4 | Float_32 |\n-----\n| Output Name | Dimensions | Type |\n| a_b | 1,4,3,2 | Float_32 |\n");
   const Built built = sdk.build(hexagon());
   REQUIRE(built.borders.size() == 2);
+  CHECK(sdk.calls().back().ends_with("--set_output_tensors a_b"));  // as a run asks for it
   CHECK((built.borders[0].name == "x" && built.borders[0].file_name == "" && built.borders[0].layout == "NHWC"));
   CHECK((built.borders[1].name == "a/b" && built.borders[1].file_name == "a_b" && built.borders[1].layout == ""));
   std::vector<Port> ports(3);
@@ -277,7 +278,7 @@ TEST_CASE("the old quantizer is known by what it says") {
   Target target = hexagon();
   target.quantized = &q;
   sdk.build(target);
-  CHECK(sdk.calls().at(1).starts_with("snpe-dlc-quantize --input_dlc "));
+  CHECK(sdk.calls().at(2).starts_with("snpe-dlc-quantize --input_dlc "));
   sdk.mode("snpe-dlc-quantize", "silent");
   CHECK(sdk.error(target, OPTIMA_TOOL_FAILED).starts_with("snpe-dlc-quantize ended well, but never said \"Writing quantized model\" (command: "));
 }

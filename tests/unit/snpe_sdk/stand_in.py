@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for the programs of Qualcomm's SDK, which cannot be had without an account. Called by the name of one of them it checks that its
 environment and its flags are those that the public documents state (80-63442-2 Rev BL, "Tools"; 80-63442-10), reads what it is to read, and
-writes a file that says what it was made of. $SNPE_ROOT/mode.NAME tells it to fail in one of the ways that tools fail in."""
+writes a file that says what it was made of. $SNPE_ROOT/mode.NAME tells it to fail in one of the ways that tools fail in. Where $SNPE_ROOT/true_form holds
+the lines PYTHON and SCRIPT, files have the true form: that script (true_form.py) makes them with the wheels."""
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -92,6 +94,17 @@ def made_of(given):
     return out
 
 
+def make_true(given, product, mode):
+    made = subprocess.run([*read("true_form").split("\n")[:2], TOOL, json.dumps(given), ROOT])
+    if made.returncode != 0:
+        sys.exit(made.returncode)
+    if mode == "half":
+        os.truncate(product[0], os.path.getsize(product[0]) // 2)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if mode == "truncated":
+        os.truncate(product[0], os.path.getsize(product[0]) // 2)
+
+
 def main():
     check_environment()
     if sys.argv[1:] == ["--version"]:
@@ -102,12 +115,14 @@ def main():
     given = check_flags(sys.argv[1:])
     mode = read("mode." + TOOL).strip()
     behave(mode, given)
-    if TOOL == "snpe-dlc-info":
+    product = given.get("--output_path") or given.get("--output_dlc")
+    if read("true_form") and "--dry_run" not in given and mode not in ("no file", "empty"):
+        make_true(given, product, mode)
+    elif TOOL == "snpe-dlc-info":
         json.load(open(given["-i"][0]))
         print(read("info"))
         return
-    product = given.get("--output_path") or given.get("--output_dlc")
-    if product and mode != "no file":
+    elif product and mode != "no file":
         with open(product[0], "w") as file:
             if mode != "empty":
                 json.dump(made_of(given), file)
