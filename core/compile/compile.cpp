@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/backend/refused.hpp"
+#include "core/compile/ask.hpp"
 #include "core/compile/doors.hpp"
 #include "core/compile/own_operators.hpp"
 #include "core/compile/subgraphs.hpp"
@@ -133,6 +134,17 @@ void set_precisions(const std::map<uint32_t, NodePrecision>& precisions, Plan& p
 }
 
 /// A plan whose notes begin with the remarks.
+Status find_wishes(const PlanRequest& request, Planned& out, Registry& registry) {
+  if (!request.plan.empty()) {
+    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
+    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
+    return {};
+  }
+  OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
+  add_wishes(out.rewriting.wishes, out.wishes);
+  return {};
+}
+
 Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& placement) {
   OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
   std::vector<std::string> about = remarks(planned.wishes);
@@ -239,17 +251,20 @@ Result<Planned> load_source(const PlanRequest& request, Registry& registry, cons
 
 Result<Planned> plan_loaded(const PlanRequest& request, Planned out, Registry& registry) {
   Stopwatch watch;
-  if (!request.plan.empty()) {
-    OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
-    OPTIMA_ASSIGN(out.wishes, resolve(out.choice, out.graph));
-  } else {
-    OPTIMA_ASSIGN(out.wishes, resolve_wishes(request, out.graph, registry));
-    add_wishes(out.rewriting.wishes, out.wishes);
-  }
+  OPTIMA_RETURN_IF_ERROR(find_wishes(request, out, registry));
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
   OPTIMA_ASSIGN(out.plan, make_plan_with(out, placement));
   out.timings.plan_ms = watch.lap();
   return out;
+}
+
+Result<AskedDevices> ask_loaded(const PlanRequest& request, Planned loaded, Registry& registry) {
+  OPTIMA_RETURN_IF_ERROR(find_wishes(request, loaded, registry));
+  OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, loaded, registry));
+  const Result<Plan> plan = make_plan(loaded.graph, placement);
+  if (plan.ok()) return answers_of(*plan);
+  if (plan.status().kind() != StatusKind::Placement) return plan.status();
+  return ask_devices(loaded.graph, placement);
 }
 
 Result<Planned> plan_model(const PlanRequest& request, Registry& registry, const ProgressReport& progress) {

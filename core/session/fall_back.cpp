@@ -23,29 +23,29 @@ std::vector<uint32_t> unit_of(const Graph& graph, const Uses& uses, uint32_t n) 
   return out;
 }
 
-uint32_t device_called(const Plan& plan, const std::string& full_name) {
-  for (uint32_t d = 0; d < plan.devices.size(); ++d)
-    if (plan.devices[d].full_name == full_name) return d;
+uint32_t device_called(const AskedDevices& asked, const std::string& full_name) {
+  for (uint32_t d = 0; d < asked.devices.size(); ++d)
+    if (asked.devices[d].full_name == full_name) return d;
   return OPTIMA_NONE;
 }
 
 }  // namespace
 
-std::map<uint32_t, std::string> refused_units(const Plan& in_float, const Plan& quantized, const Graph& graph, const std::set<uint32_t>& nodes) {
+std::map<uint32_t, std::string> refused_units(const Plan& in_float, const AskedDevices& quantized, const Graph& graph, const std::set<uint32_t>& nodes) {
   const Uses uses = uses_of(graph);
   std::map<uint32_t, std::string> home;
   for (const PlacedNode& node : in_float.nodes) home[node.node_id] = in_float.devices[node.device].full_name;
   std::map<uint32_t, std::string> out;
-  for (uint32_t n = 0; n < quantized.nodes.size(); ++n) {
-    const uint32_t id = quantized.nodes[n].node_id;
+  for (uint32_t n = 0; n < quantized.answers.size(); ++n) {
+    const uint32_t id = graph.main().nodes[n].id;
     const auto at = home.find(id);
     const uint32_t device = nodes.count(id) && at != home.end() ? device_called(quantized, at->second) : OPTIMA_NONE;
     if (device == OPTIMA_NONE) continue;
     const std::vector<uint32_t> unit = unit_of(graph, uses, n);
     if (unit.size() == 1) continue;  // it stays float anyway
     for (const uint32_t member : unit)
-      if (const DeviceAnswer& answer = quantized.nodes[member].answers[device]; !answer.yes && !out.count(id))
-        out[id] = cat(quantized.devices[device].name, " refuses ", quote(quantized.nodes[member].name), " of its quantized unit: ", answer.text);
+      if (const DeviceAnswer& answer = quantized.answers[member][device]; !answer.yes && !out.count(id))
+        out[id] = cat(quantized.devices[device].name, " refuses ", quote(graph.main().nodes[member].name), " of its quantized unit: ", answer.text);
   }
   return out;
 }

@@ -8,12 +8,13 @@
 #include <string>
 
 #include "core/graph/graph.hpp"
+#include "core/placement/ask_devices.hpp"
 #include "core/plan/plan.hpp"
 
 namespace optima::detail {
 
 /// Of `nodes` (ids) those of which the device that has them in `in_float` refuses the node itself, a DequantizeLinear that it reads or a
-/// QuantizeLinear behind it in `quantized`, with the device's sentence. Both are plans of the main graph; `graph` is the latter's.
-std::map<uint32_t, std::string> refused_units(const Plan& in_float, const Plan& quantized, const Graph& graph, const std::set<uint32_t>& nodes);
+/// QuantizeLinear behind it in `quantized`, with the device's sentence. Both are of the main graph; `graph` is the latter's.
+std::map<uint32_t, std::string> refused_units(const Plan& in_float, const AskedDevices& quantized, const Graph& graph, const std::set<uint32_t>& nodes);
 
 }  // namespace optima::detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/compile/ask.hpp"
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
 #include "core/session/fall_back.hpp"
@@ -264,10 +265,9 @@ class Story {
       return std::set<uint32_t>();  // where the model is to be compiled, the plan that follows says what is wrong
     }
     OPTIMA_ASSIGN(const Quantized made, quantize_graph(plan_, seen_, wide, {}, settings_.cancelled));
-    OPTIMA_ASSIGN(const std::optional<Plan> plan, plan_quantized(made.graph));
+    OPTIMA_ASSIGN(const AskedDevices asked, ask_quantized(made.graph));
     std::set<uint32_t> out;
-    if (!plan) return out;
-    const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, *plan, made.graph, changed);
+    const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, asked, made.graph, changed);
     for (const uint32_t id : quantized_units(made.graph))
       if (changed.contains(id) && !refused.contains(id)) out.insert(id);
     return out;
@@ -284,9 +284,8 @@ class Story {
         if (wanted.precision == Precision::Auto && options_.by_node[id] == Precision::Auto) free.insert(id);
       if (free.empty()) return {};
       OPTIMA_RETURN_IF_ERROR(plan_in_float());
-      OPTIMA_ASSIGN(const std::optional<Plan> plan, plan_quantized(quantized_.graph));
-      if (!plan) return {};
-      const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, *plan, quantized_.graph, free);
+      OPTIMA_ASSIGN(const AskedDevices asked, ask_quantized(quantized_.graph));
+      const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, asked, quantized_.graph, free);
       if (refused.empty()) return {};
       for (const auto& [id, why] : refused) options_.by_node[id] = Precision::F32, options_.precision_why[id] = why;
       OPTIMA_RETURN_IF_ERROR(quantize());
@@ -294,16 +293,13 @@ class Story {
     return {};
   }
 
-  // None where nobody takes some node: the plan that follows says which.
-  Result<std::optional<Plan>> plan_quantized(const Graph& graph) const {
+  // Also where nobody takes some node, so that there is no plan.
+  Result<AskedDevices> ask_quantized(const Graph& graph) const {
     Planned copy;
     copy.supports = loaded_.supports;
     copy.graph = graph;
     copy.rewriting.wishes = wishes_by_device();
-    Result<Planned> planned = plan_loaded(request_, std::move(copy), registry_);
-    if (planned.ok()) return std::optional(std::move(planned->plan));
-    if (planned.status().kind() != StatusKind::Placement) return planned.status();
-    return std::optional<Plan>();
+    return ask_loaded(request_, std::move(copy), registry_);
   }
 
   // Every node rather on the device that it was given a precision for.

@@ -26,12 +26,15 @@ struct Net : GraphBuilder {
     output(node("r/dq", "DequantizeLinear", {node("r/q", "QuantizeLinear", {relu, scale}), scale}));
     output(node("exp", "Exp", {x}));
   }
+  PlacementRequest request(bool npu_alone) {
+    PlacementRequest out;
+    out.plugins = {&npu, &cpu};
+    out.candidates = {{"", "NPU", 0}};
+    if (!npu_alone) out.candidates.push_back({"", "CPU", 0});
+    return out;
+  }
   Plan placed(bool npu_alone) {
-    PlacementRequest request;
-    request.plugins = {&npu, &cpu};
-    request.candidates = {{"", "NPU", 0}};
-    if (!npu_alone) request.candidates.push_back({"", "CPU", 0});
-    Result<Plan> plan = make_plan(graph, request);
+    Result<Plan> plan = make_plan(graph, request(npu_alone));
     INFO(plan.status().message());
     REQUIRE(plan.ok());
     return *plan;
@@ -43,12 +46,26 @@ struct Net : GraphBuilder {
 TEST_CASE("a unit whose device refuses one of its codes' nodes falls back, with the device's sentence") {
   Net net;
   const Plan in_float = net.placed(true);
-  CHECK(detail::refused_units(in_float, in_float, net.graph, {net.id_of("conv"), net.id_of("exp")}).empty());
+  CHECK(detail::refused_units(in_float, answers_of(in_float), net.graph, {net.id_of("conv"), net.id_of("exp")}).empty());
   net.npu.refuse(net.id_of("x/dq"), OPTIMA_REASON_QUANT, "scale 0.3 is no power of two");
-  const auto refused = detail::refused_units(in_float, net.placed(false), net.graph, {net.id_of("conv"), net.id_of("exp")});
+  const auto refused = detail::refused_units(in_float, answers_of(net.placed(false)), net.graph, {net.id_of("conv"), net.id_of("exp")});
   REQUIRE(refused.size() == 1);
   CHECK(refused.at(net.id_of("conv")) == "NPU:0 refuses 'x/dq' of its quantized unit: scale 0.3 is no power of two");
-  CHECK(detail::refused_units(in_float, net.placed(false), net.graph, {net.id_of("exp")}).empty());
+  CHECK(detail::refused_units(in_float, answers_of(net.placed(false)), net.graph, {net.id_of("exp")}).empty());
+}
+
+TEST_CASE("a unit falls back also where its device is the only one, so that there is no plan") {
+  Net net;
+  const Plan in_float = net.placed(true);
+  net.npu.refuse(net.id_of("r/q"), OPTIMA_REASON_QUANT, "no codes here");
+  CHECK(make_plan(net.graph, net.request(true)).status().kind() == StatusKind::Placement);
+  const Result<AskedDevices> asked = ask_devices(net.graph, net.request(true));
+  REQUIRE_MESSAGE(asked.ok(), asked.status().message());
+  REQUIRE(asked->devices.size() == 1);
+  REQUIRE(asked->answers.size() == net.graph.main().nodes.size());
+  const auto refused = detail::refused_units(in_float, *asked, net.graph, {net.id_of("conv"), net.id_of("relu"), net.id_of("exp")});
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.at(net.id_of("relu")) == "NPU:0 refuses 'r/q' of its quantized unit: no codes here");
 }
 
 TEST_CASE("units are the nodes that read codes and compute") {
