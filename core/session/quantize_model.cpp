@@ -285,7 +285,8 @@ class Story {
       if (free.empty()) return {};
       OPTIMA_RETURN_IF_ERROR(plan_in_float());
       OPTIMA_ASSIGN(const AskedDevices asked, ask_quantized(quantized_.graph));
-      const std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, asked, quantized_.graph, free);
+      std::map<uint32_t, std::string> refused = detail::refused_units(*in_float_, asked, quantized_.graph, free);
+      if (refused.empty()) refused = detail::stranded_units(asked, quantized_.graph, free);
       if (refused.empty()) return {};
       for (const auto& [id, why] : refused) options_.by_node[id] = Precision::F32, options_.precision_why[id] = why;
       OPTIMA_RETURN_IF_ERROR(quantize());

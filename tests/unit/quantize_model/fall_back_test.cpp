@@ -68,6 +68,22 @@ TEST_CASE("a unit falls back also where its device is the only one, so that ther
   CHECK(refused.at(net.id_of("relu")) == "NPU:0 refuses 'r/q' of its quantized unit: no codes here");
 }
 
+TEST_CASE("what is next to a node that nobody takes falls back too, codes between them or not") {
+  Net net;
+  const std::set<uint32_t> free = {net.id_of("conv"), net.id_of("relu"), net.id_of("exp")};
+  const auto stranded = [&] { return detail::stranded_units(*ask_devices(net.graph, net.request(true)), net.graph, free); };
+  CHECK(stranded().empty());
+  net.npu.refuse(net.id_of("r/dq"), OPTIMA_REASON_QUANT, "no codes here");
+  const auto behind = stranded();
+  REQUIRE(behind.size() == 1);
+  CHECK(behind.at(net.id_of("relu")) == "NPU:0 refuses 'r/dq' beside it: no codes here");
+  net.npu.refuse(net.id_of("x/q"), OPTIMA_REASON_QUANT, "nor here");
+  const auto both = stranded();
+  CHECK(both.size() == 2);
+  CHECK(both.at(net.id_of("conv")) == "NPU:0 refuses 'x/q' beside it: nor here");
+  CHECK(detail::stranded_units(*ask_devices(net.graph, net.request(false)), net.graph, free).empty());  // the CPU takes them
+}
+
 TEST_CASE("units are the nodes that read codes and compute") {
   const Net net;
   CHECK(quantized_units(net.graph) == std::vector<uint32_t>{net.id_of("conv")});
