@@ -74,18 +74,32 @@ function(optima_add_room name)
   endif()
 endfunction()
 
-# optima_add_test(NAME FILES... [DEPENDS targets...] [LABELS labels...]): one doctest program = one ctest test of that name.
-# doctest's main() is in tests/support/main.cpp. Tests run in the build folder; OPTIMA_SOURCE_DIR names the project.
-function(optima_add_test name)
-  cmake_parse_arguments(TEST "" "" "DEPENDS;LABELS" ${ARGN})
-  add_executable(${name} ${TEST_UNPARSED_ARGUMENTS} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${TEST_DEPENDS})
+# The object that every test program links: made where the first of them is, the others know it.
+function(optima_add_test_main)
+  if(NOT TARGET optima_test_main)
+    add_library(optima_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+    optima_test_options(optima_test_main)
+  endif()
+endfunction()
+
+# Flags of what tests: optima_test_options(TARGET).
+function(optima_test_options name)
   if(OPTIMA_SANITIZE)
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)  # what is tested is checked, not what tests it: a third of the build time
   else()
     target_compile_options(${name} PRIVATE -O1)  # two thirds of the time -O3 takes to build; what is tested keeps its own level
   endif()
+endfunction()
+
+# optima_add_test(NAME FILES... [DEPENDS targets...] [LABELS labels...]): one doctest program = one ctest test of that name.
+# doctest's main() is in tests/support/main.cpp, compiled once for all. Tests run in the build folder; OPTIMA_SOURCE_DIR names the project.
+function(optima_add_test name)
+  cmake_parse_arguments(TEST "" "" "DEPENDS;LABELS" ${ARGN})
+  optima_add_test_main()
+  add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE optima_test_main ${TEST_DEPENDS})
+  optima_test_options(${name})
   target_compile_definitions(${name} PRIVATE OPTIMA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OPTIMA_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
