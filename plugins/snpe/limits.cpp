@@ -90,6 +90,14 @@ bool has_other_steps(const sdk::Node& quantize) {
   return scale.constant().as<float>()[0] < step || scale.constant().as<float>()[0] > step || zero.constant().as<uint16_t>()[0] != (sigmoid ? 0 : 32768);
 }
 
+/// Of one input: a step of 8 bits is what comes out then.
+bool reads_16_bit_codes(const sdk::Node& n) {
+  const sdk::Node maker = n.input(0).producer();
+  if (!maker || !maker.domain().empty() || maker.op() != "DequantizeLinear") return false;
+  const int32_t dtype = maker.input(0).dtype();
+  return dtype == OPTIMA_U16 || dtype == OPTIMA_I16;
+}
+
 /// `differs` is asked about nodes of the operator.
 struct Rule {
   std::string_view op;
@@ -128,6 +136,7 @@ constexpr Rule kOtherwise[] = {
     {"Resize", resizes_to_other_neighbours, "Resize with mode nearest by this nearest_mode and coordinate_transformation_mode"},
     {"ScatterElements", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterElements by indices that are computed, which may be negative,"},
     {"ScatterND", [](const sdk::Node& n) { return unknown_indices(n.input(1)); }, "ScatterND by indices that are computed, which may be negative,"},
+    {"Softplus", reads_16_bit_codes, "Softplus of 16-bit codes, which comes out in steps of 8 bits,"},
 };
 
 bool is_empty(const sdk::Value& v) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "info.hpp"
 #include "limits.hpp"
@@ -49,6 +50,8 @@ std::string cure(const sdk::Node& n) {
   return "--shape INPUT=SIZES";
 }
 
+bool is_coder(const sdk::Node& n) { return n && n.domain().empty() && (n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear"); }
+
 sdk::Verdict judge(const sdk::Node& n, const Target& target) {
   sdk::Verdict v = judge_row(n, target.kind);
   if (!v.yes()) {
@@ -56,9 +59,28 @@ sdk::Verdict judge(const sdk::Node& n, const Target& target) {
     return v;
   }
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these processors take none");
-  if (const std::string why = not_computed(n, target); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
+  const int32_t reason = is_coder(n) ? OPTIMA_REASON_QUANT : OPTIMA_REASON_OTHER;
+  if (const std::string why = not_computed(n, target); !why.empty()) return sdk::Verdict::refused(n, reason, why);
   return v;
 }
+
+/// Why the tools refuse a node: of a quantized unit it is its codes as far as they tell.
+class Reasons {
+ public:
+  explicit Reasons(const sdk::Graph& graph) {
+    for (uint32_t k = 0; k < graph.size(); ++k)
+      if (is_coder(graph[k])) coded_.insert(graph[k].input(0).index());
+  }
+  int32_t of(const sdk::Node& n) const {
+    bool codes = is_coder(n);
+    for (uint32_t k = 0; k < n.input_count(); ++k) codes = codes || (n.input(k) && is_coder(n.input(k).producer()));
+    for (uint32_t k = 0; k < n.output_count(); ++k) codes = codes || (n.output(k) && coded_.count(n.output(k).index()) > 0);
+    return codes ? OPTIMA_REASON_QUANT : OPTIMA_REASON_OTHER;
+  }
+
+ private:
+  std::unordered_set<uint32_t> coded_;  // values
+};
 
 /// Without what it says after its reason of names that are only a question's: "...by QNN EP.Erf node `y/3` will not be assigned to QNN EP".
 std::string without_names(std::string why) {
@@ -256,9 +278,10 @@ std::vector<sdk::Verdict> ask(const Tools& tools, const sdk::Host& host, Answers
   }
   const std::vector<Answer> said = Asking(*found, target, host, answers, request)(open);
   const std::unordered_map<const optima_node*, sdk::Node> group = groups(request.graph(), open, said);
+  const Reasons reasons(request.graph());
   for (size_t k = 0; k < open.size(); ++k) {
     out.push_back(said[k].taken ? sdk::Verdict::supported(open[k])
-                                : sdk::Verdict::refused(open[k], OPTIMA_REASON_OTHER, no_sentence(said[k].why, found->facts(), target)));
+                                : sdk::Verdict::refused(open[k], reasons.of(open[k]), no_sentence(said[k].why, found->facts(), target)));
     if (const auto at = group.find(&open[k].raw()); at != group.end()) only_in_group(out.back(), at->second);
   }
   return out;
@@ -268,11 +291,12 @@ std::vector<sdk::Verdict> left_out(Toolchain& tools, const Target& target, const
   std::unordered_map<std::string, Taken> by_output;
   for (Taken& t : tools.assign(folder, target, bounds)) by_output.emplace(t.output, std::move(t));
   std::vector<sdk::Verdict> out;
+  const Reasons reasons(graph);
   for (uint32_t k = 0; k < graph.size(); ++k)
     for (uint32_t o = 0; o < graph[k].output_count(); ++o) {
       if (!graph[k].output(o)) continue;
       const auto at = by_output.find(std::string(graph[k].output(o).name()));
-      if (at != by_output.end() && !at->second.taken) out.push_back(sdk::Verdict::refused(graph[k], OPTIMA_REASON_OTHER, no_sentence(at->second.why, tools.facts(), target)));
+      if (at != by_output.end() && !at->second.taken) out.push_back(sdk::Verdict::refused(graph[k], reasons.of(graph[k]), no_sentence(at->second.why, tools.facts(), target)));
       break;
     }
   return out;

@@ -223,6 +223,35 @@ TEST_CASE("the face detector split over HEXAGON, llvm_cpu and openvino in int8 h
   finds_nine(package);
 }
 
+TEST_CASE("what HEXAGON refuses as codes is refused for its codes, and is float by auto though nobody else is there") {
+  if (!has_wheels()) return;
+  const TempFolder f;
+  const std::string model = f.file("net.onnx", graph_model("g (float[4,8] x) => (float[4,8] y) { a = Abs (x) y = LogSoftmax <axis = 1> (a) }", 17).SerializeAsString());
+  const std::vector<std::string> words{"--calib", data(f, {4, 8}).samples, "--scheme", "symmetric", "--device"};
+  const auto with = [&](std::vector<std::string> first, const std::string& devices, const std::string& precision) {
+    first.insert(first.end(), words.begin(), words.end());
+    first.insert(first.end(), {devices, "--precision", precision});
+    return first;
+  };
+  CHECK(host(with({"compile", model, "-o", f / "no"}, "HEXAGON:0", "int8")).code == 4);
+  good(with({"plan", model, "-o", f / "plan.json"}, "HEXAGON:0,REF:0", "int8"));
+  const Result<Json> plan = read_json(f / "plan.json");
+  REQUIRE(plan.ok());
+  for (const Json& n : (*plan)["nodes"])
+    if (n["op"] == "LogSoftmax") CHECK(n["answers"]["HEXAGON:0"].value("reason", "") == "QUANT");
+  good(with({"compile", model, "-o", f / "out"}, "HEXAGON:0", "auto"));
+  const Result<Json> placed = read_json(f / "out/net/placement.json");
+  REQUIRE(placed.ok());
+  size_t found = 0;
+  for (const Json& n : (*placed)["nodes"])
+    if (n["op"] == "LogSoftmax") {
+      ++found;
+      CHECK(n["precision"] == "f32");
+      CHECK(n["precision_why"].get<std::string>().starts_with("HEXAGON:0 refuses '"));
+    }
+  CHECK(found == 1);
+}
+
 TEST_CASE("int8 for HEXAGON without data says how many samples and how to give them") {
   const Ran r = host({"compile", digits_model(), "--device", "HEXAGON:0", "--precision", "int8", "-o", "nowhere"});
   CHECK(r.code == 3);

@@ -183,7 +183,6 @@ TEST_CASE("of both generations of tools, and of borders that lie channels last, 
     CHECK((sdk->has("subgraph_0.dlc") && sdk->has("subgraph_0.sm8550.bin") && sdk->has("subgraph_0.sm8650.bin") == two && !sdk->has("subgraph_0.sm8550.onnx")));
   }
   CHECK(fresh.meta()["tools"] == "QAIRT v2.22.6.240515");
-  CHECK(apart(fresh.answers(), by_wheels) < 1e-3);  // the first chip, sm8650
   const Ran other = fresh.start({"--option", "snpe.run_soc=sm8450"});
   CHECK(other.err.find("files were made for sm8650,sm8550, wanted sm8450") != std::string::npos);
 }
@@ -209,7 +208,6 @@ TEST_CASE("int8 is quantized by both generations of tools from the same encoding
   fs::copy_file(old.package + "/encodings.json", old.f / "encodings.json");
   old.compiled({"--precision", "int8", "--encodings", old.f / "encodings.json"});
   CHECK(old.calls().find(" --float_fallback --override_params ") != std::string::npos);  // without data
-  CHECK(apart(old.answers(), by_wheels) < 1e-2);
 }
 
 TEST_CASE("int8 without data is refused before any tool is called") {
@@ -269,7 +267,6 @@ TEST_CASE("a tool that fails ends the compile with its name, and leaves no packa
   holds(said("snpe-onnx-to-dlc", "half"), "snpe-onnx-to-dlc was ended by signal 11");
   holds(said("snpe-onnx-to-dlc", "truncated"), "snpe-dlc-info failed with exit status");
   holds(said("snpe-dlc-graph-prepare", "truncated"), "the tools wrote a DLC 'sm8550.dlc' that cannot be read: ");
-  holds(said("snpe-dlc-info", "fail"), "snpe-dlc-info failed with exit status 1");
   sdk.layout("other");
   holds(sdk.refused(5), "compile: the DLC has no output 'y', which the subgraph has");
 }
