@@ -28,7 +28,7 @@ if(OPTIMA_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     # one runtime for programs and plugins, as GCC has it
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-resource-dir OUTPUT_VARIABLE OPTIMA_CLANG_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    add_link_options(-shared-libsan)
+    add_link_options(-shared-libsan -fuse-ld=lld)  # bfd takes many times as long for what sanitizers make of objects
     string(APPEND CMAKE_EXE_LINKER_FLAGS " -Wl,-rpath,${OPTIMA_CLANG_FOLDER}/lib/linux")  # not of plugins: their run paths are tested
     # as GCC says it to the sources
     if(OPTIMA_SANITIZE STREQUAL "thread")
