@@ -96,7 +96,8 @@ std::string Linker::link(std::string_view object, const std::string& temp_dir, c
   const std::string in = temp_dir + "/" + stem + ".o", out = temp_dir + "/" + stem + ".so";
   const Removed removed_in{in}, removed_out{out};
   write(in, object);
-  const Outcome r = run({path, "-shared", "-s", "--hash-style=gnu", "--build-id=none", "-z", "noexecstack", "-z", "now",
+  // one thread: a kernel is linked before a second one has started
+  const Outcome r = run({path, "--threads=1", "-shared", "-s", "--hash-style=gnu", "--build-id=none", "-z", "noexecstack", "-z", "now",
                          "-o", out, in}, temp_dir + "/" + stem + ".log");
   if (r.status != 0) throw sdk::Error(OPTIMA_TOOL_FAILED, path + ": " + r.text);
   return read(out);
