@@ -9,6 +9,7 @@
 // In the meta file and the record '*' at the beginning of a file's name is the stem, of which no byte of an artifact tells.
 #pragma once
 
+#include "bmodel/bmodel.hpp"
 #include "chip.hpp"
 #include "optima/plugin/plugin.hpp"
 
@@ -48,6 +49,9 @@ struct Record {
 };
 Record::File record_file(std::string name, const std::string& path);  ///< IO
 Record::File record_bytes(std::string name, std::string_view bytes);
+
+/// The ports of a model with one network are those of the meta file: names, types and sizes of each, in the file's own. Throws CORRUPT.
+void check_ports(const Bmodel& model, const Meta& meta);
 
 /// Throws RECOMPILE, WRONG_DEVICE (another chip than the device's attribute `chip`) or CORRUPT; the bmodel is read and its ports are
 /// compared with the meta file's.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chip.hpp"
+
+#include <algorithm>
+
+#include "optima/plugin/error.hpp"
+
+namespace bmcompiler_plugin {
+namespace {
+
+namespace sdk = optima::sdk;
+
+constexpr Chip kChips[] = {
+    {"bm1684x", "BM1684X", "F32 F16 BF16 INT8", Runner::Bmrt, "libcmodel_bm1684x.so"},
+    {"bm1684", "BM1684", "F32 INT8", Runner::Bmrt, "libcmodel_bm1684.so", ".bmodel", true},
+    {"bm1688", "BM1688", "F32 F16 BF16 INT8", Runner::Bmrt, "libcmodel_bm1688.so"},
+    {"bm1690", "BM1690", "F32 F16 BF16 INT8", Runner::Tpuv7, "libtpuv7_emulator.so"},
+    {"cv186x", "CV186X", "F32 F16 BF16 INT8", Runner::Bmrt, "libcmodel_bm1688.so"},
+    {"cv183x", "cv183x", "BF16 INT8", Runner::Cvi, "libcvicmodel.so", ".cvimodel", true},
+};
+
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t k = 0; k < row.size(); ++k) row[k] = k;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t before = row[0];
+    row[0] = i;
+    for (size_t k = 1; k <= b.size(); ++k) {
+      const size_t changed = before + (a[i - 1] != b[k - 1]);
+      before = row[k];
+      row[k] = std::min({changed, row[k] + 1, row[k - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view nearest(std::string_view name) {
+  return std::min_element(std::begin(kChips), std::end(kChips), [&](const Chip& a, const Chip& b) { return distance(a.name, name) < distance(b.name, name); })->name;
+}
+
+}  // namespace
+
+bool Chip::has_mode(std::string_view mode) const {
+  for (std::string_view rest = modes; !rest.empty();) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, end) == mode) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+const Chip* find_chip(std::string_view name) {
+  const auto at = std::find_if(std::begin(kChips), std::end(kChips), [&](const Chip& c) { return c.name == name; });
+  return at == std::end(kChips) ? nullptr : at;
+}
+
+std::string chip_names() {
+  std::string all;
+  for (const Chip& c : kChips) all += (all.empty() ? "" : ", ") + std::string(c.name);
+  return all;
+}
+
+const Chip& parse_chip(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  if (const Chip* chip = find_chip(lower)) return *chip;
+  if (lower == "bm1682") throw sdk::Error(OPTIMA_DEPENDENCY, "chip 'bm1682' is made files for by SOPHON's earlier tools alone (bmneto), which are not here; wanted one of " + chip_names());
+  throw sdk::Error(OPTIMA_INVALID_ARGUMENT,
+                   "chip '" + std::string(name) + "' is not known, did you mean " + std::string(nearest(lower)) + "? wanted one of " + chip_names());
+}
+
+}  // namespace bmcompiler_plugin

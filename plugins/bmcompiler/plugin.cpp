@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler: SOPHON's TPUs through the seam.
+#include "optima/plugin/plugin.hpp"
+
+#include "artifact.hpp"
+#include "bmodel/bmodel.hpp"
+#include "build.hpp"
+#include "info.hpp"
+#include "program.hpp"
+#include "query.hpp"
+#include "task.hpp"
+
+namespace bmcompiler_plugin {
+namespace {
+
+/// What an error of verify() means for the artifact.
+sdk::Compatibility compatibility_of(const sdk::Error& e) {
+  if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
+  if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
+  if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
+  throw e;
+}
+
+bool ends_with(std::string_view text, std::string_view end) { return text.size() >= end.size() && text.substr(text.size() - end.size()) == end; }
+
+/// Without optima.memory/1, optima.async/1 and optima.cost/1: a model runs in a process of its own, on host memory, one call at a time, and an
+/// emulator's times say nothing of a device's.
+class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Describer, public sdk::Stoppable, public sdk::Profiler {
+ public:
+  explicit Bmcompiler(const sdk::Init& init) : host_(init.host), tools_(init) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present_devices(tools_, why_none); }
+
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    const Chip& chip = chip_of(request.device(), request.options());
+    for (const sdk::Node& n : request.nodes()) report(judge(n, chip));
+  }
+
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override { build(tools_, host_, request, sink, progress); }
+
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
+    try {
+      verify(artifact, device);
+      return {OPTIMA_COMPAT_OPTIMAL, ""};
+    } catch (const sdk::Error& e) {
+      return compatibility_of(e);
+    }
+  }
+
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const Record record = verify(artifact, device);
+    return load_program(tools_, std::string(host_.plugin_dir()), host_, artifact, record, device, options);
+  }
+
+  std::optional<std::string> describe(std::string_view name, const optima_blob& file) override {
+    if (!ends_with(name, ".bmodel")) return std::nullopt;
+    const sdk::Elements<uint8_t> bytes(file);
+    return bmcompiler_plugin::describe(read_bmodel({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
+
+ private:
+  sdk::Host host_;
+  Tools tools_;
+};
+
+}  // namespace
+}  // namespace bmcompiler_plugin
+
+OPTIMA_PLUGIN(bmcompiler_plugin::Bmcompiler, bmcompiler_plugin::kInfo)
