@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler over real models, by the programs that users run: whole on a TPU in F32 and split over several devices, on the emulators.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/support/json.hpp"
+#include "tests/cli/models.hpp"
+#include "tests/support/packaged_models.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kApart = 1e-4;  // of an output's scale
+
+const std::string kTools = OPTIMA_SOURCE_DIR "/.deps/sophon";
+
+bool has_tools() {
+  if (fs::exists(kTools + "/bin/tpuc-opt")) return true;
+  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
+  return false;
+}
+
+std::vector<std::string> for_chip(const std::string& chip, std::vector<std::string> words) {
+  words.insert(words.end(), {"--option", "bmcompiler.chip=" + chip});
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("models are whole on a TPU in F32 and give ONNX Runtime's answers on the emulators of two chips") {
+  if (!has_tools()) return;
+  const TempFolder f;
+  std::printf("%-16s %-8s %10s\n", "whole", "chip", "apart");
+  for (const ModelFile& m : model_files({"mobilenet_v2", "resnet18", "vit_tiny"}))
+    for (const std::string chip : {"bm1684x", "bm1684"}) {
+      CAPTURE(m.name);
+      CAPTURE(chip);
+      const std::string package = compiled(f, m, m.name + chip, for_chip(chip, {"--require-device", "TPU:0"}));
+      const double found = apart(f, m, package);
+      std::printf("%-16s %-8s %10.2e\n", m.name.c_str(), chip.c_str(), found);
+      CHECK(found <= kApart);
+    }
+}
+
+TEST_CASE("models are split over TPU and processors by name, and keep their answers") {
+  if (!has_tools()) return;
+  const TempFolder f;
+  std::vector<std::string> devices{"TPU:0", "llvm_cpu/X64:0"};
+  if (has_openvino()) devices.push_back("openvino/X64:0");
+  else MESSAGE("SKIP: " << kNoOpenvino);
+  std::string list;
+  for (const std::string& d : devices) list += (list.empty() ? "" : ",") + d;
+  std::printf("%-16s %10s\n", "split", "apart");
+  for (const ModelFile& m : model_files({"resnet18"})) {
+    CAPTURE(m.name);
+    const std::string package = compiled(f, m, m.name, {"--device", list, "--alloc", in_parts(f, m, "Conv", devices)});
+    const Result<Json> placed = read_json(package + "/placement.json");
+    REQUIRE(placed.ok());
+    for (const std::string& device : devices)
+      CHECK_MESSAGE(std::any_of((*placed)["subgraphs"].begin(), (*placed)["subgraphs"].end(), [&](const Json& s) { return device.ends_with(s["device"].get<std::string>()); }), device);
+    const double found = apart(f, m, package);
+    std::printf("%-16s %10.2e\n", m.name.c_str(), found);
+    CHECK(found <= kApart);
+  }
+}
+
+TEST_CASE("compiling twice gives the same files, whatever the package is called, and so does the script beside them alone") {
+  if (!has_tools()) return;
+  const TempFolder f;
+  const ModelFile m{"digits", digits_model(), ""};
+  const std::string one = compiled(f, m, "one", {"--require-device", "TPU:0"});
+  const std::string two = compiled(f, m, "two", {"--require-device", "TPU:0", "--name", "other"});
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(one + "/Subgraph_0")) {
+    CAPTURE(entry.path().string());
+    ++files;
+    CHECK(get(entry.path()) == get(two + "/Subgraph_0/" + entry.path().filename().string()));
+  }
+  CHECK(files == 5);  // bmodel, module, weights, script, meta file
+}
+
+TEST_CASE("compiles for two chips at once do not disturb each other") {
+  if (!has_tools()) return;
+  const TempFolder f;
+  const ModelFile m{"digits", digits_model(), ""};
+  const std::vector<std::string> chips{"bm1684x", "bm1684"};
+  std::vector<std::string> alone;
+  for (const std::string& chip : chips) alone.push_back(get(compiled(f, m, "alone_" + chip, for_chip(chip, {"--require-device", "TPU:0"})) + "/Subgraph_0/subgraph_0.bmodel"));
+  std::vector<Ran> ran(chips.size());
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < chips.size(); ++k)
+    threads.emplace_back([&, k] { ran[k] = host(for_chip(chips[k], {"compile", m.path, "-o", f / ("beside_" + chips[k]), "--require-device", "TPU:0"})); });
+  for (std::thread& t : threads) t.join();
+  for (size_t k = 0; k < chips.size(); ++k) {
+    CAPTURE(ran[k].err);
+    REQUIRE(ran[k].code == 0);
+    const std::string package = fs::directory_iterator(f / ("beside_" + chips[k]))->path();
+    CHECK(get(package + "/Subgraph_0/subgraph_0.bmodel") == alone[k]);
+  }
+}
+
+TEST_CASE("a chip that is not known is refused with its neighbour, one of the past by name, and a size that is open with the option that fixes it") {
+  const TempFolder f;
+  const auto refused = [&](const std::string& chip) { return host(for_chip(chip, {"compile", digits_model(), "-o", f / "out", "--device", "TPU:0"})); };
+  const Ran unknown = refused("bm1694x");
+  CHECK(unknown.code != 0);
+  CHECK_MESSAGE(unknown.err.find("chip 'bm1694x' is not known, did you mean bm1684x?") != std::string::npos, unknown.err);
+  const Ran past = refused("BM1682");
+  CHECK(past.code != 0);
+  CHECK_MESSAGE(past.err.find("bm1682") != std::string::npos, past.err);
+  const std::string open = f.file("open.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> open (float[batch,4] x) => (float[batch,4] y) { y = Relu(x) })");
+  const Ran size = host({"compile", open, "-o", f / "out2", "--device", "TPU:0"});
+  CHECK(size.code != 0);
+  CHECK_MESSAGE(size.err.find("--dim batch=N") != std::string::npos, size.err);
+}
