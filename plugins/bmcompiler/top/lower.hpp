@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "module.hpp"
 #include "optima/plugin/plugin.hpp"
@@ -13,6 +14,12 @@
 namespace bmcompiler_plugin::top {
 
 namespace sdk = optima::sdk;
+
+/// How an input or output lies in the compiled file.
+struct Port {
+  std::string name;            ///< location of it in the module
+  int32_t dtype;               ///< OPTIMA_F32, OPTIMA_I32
+};
 
 /// What a module is made of so far: values of the graph by their index. Constants become weights where they are first read.
 class Lowering {
@@ -29,7 +36,8 @@ class Lowering {
   /// A constant's numbers, whatever its type. Throws UNSUPPORTED when `v` is no constant.
   static std::vector<int64_t> integers(const sdk::Value& v);
   static std::vector<float> floats(const sdk::Value& v);
-  /// Location, shape and element type of a node's output `k`: what an operator writes.
+  /// Location, shape and element type of a node's output `k`: what an operator writes. A scalar has the one dim 1, for the dialect has no rank
+  /// 0; numbers are floats, whatever the graph has them as. Type "none" for an output that the node leaves out.
   Result result(const sdk::Node& node, uint32_t k = 0);
   /// A location for an operator in between, not the graph's: "<first output>/<what>", unique.
   std::string inner(const sdk::Node& node, std::string_view what);
@@ -38,13 +46,27 @@ class Lowering {
 
   /// Writes operator `op` with one output, which is output 0 of `node`.
   void emit(const sdk::Node& node, std::string_view op, const std::vector<Value>& operands, const Attributes& attributes);
+  /// Writes an operator in between, `what` behind its name, with this shape.
+  Value between(const sdk::Node& node, std::string_view what, const std::vector<int64_t>& dims, std::string_view op, const std::vector<Value>& operands,
+                const Attributes& attributes);
+
+  /// The next argument, and the next result.
+  Port enter(const sdk::Value& v);
+  Port leave(const sdk::Value& v);
 
  private:
   const sdk::Graph& graph_;
   const Chip& chip_;
   Module module_;
   std::map<uint32_t, Value> values_;
+  std::set<uint32_t> left_;  // values that no further output may be: arguments, weights, outputs
 };
+
+/// Dims in a module: those of the value, 1 for a scalar.
+std::vector<int64_t> dims_of(const sdk::Value& v);
+/// For Row::refuses of operators that compute with floats: empty, or the sentence about the first operand or output of another type. Integers
+/// would be floats in a module, right up to 16777216 only and without wrapping around.
+std::string wants_floats(const sdk::Node& node);
 
 /// How one ONNX operator is written.
 struct Row {
@@ -71,15 +93,12 @@ const Row* find_row(std::string_view domain, std::string_view op);
 /// emulator computes otherwise than ONNX (limits.cpp holds those, with figures).
 std::string cannot_lower(const sdk::Node& node, const Chip& chip);
 
-/// How an input or output lies in the compiled file.
-struct Port {
-  std::string name;            ///< location of it in the module
-  int32_t dtype;               ///< OPTIMA_F32, OPTIMA_I32
-};
 struct Lowered {
   Module module;
   std::vector<Port> inputs, outputs;  ///< in the graph's order
 };
+/// In limits.cpp: empty, or what this chip's emulator computes otherwise than ONNX says, with the figure.
+std::string limit_of(const sdk::Node& node, const Chip& chip);
 /// The whole graph, nodes in order. Throws UNSUPPORTED naming the node, as `"conv1" (Conv): …`, for what cannot_lower() refuses.
 Lowered lower(const sdk::Graph& graph, const Chip& chip);
 

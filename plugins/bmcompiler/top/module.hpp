@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,7 @@ class Attributes {
 struct Result {
   std::string name;            ///< its location: unique in the module; errors and tables of the tools use it
   std::vector<int64_t> dims;   ///< fixed
-  std::string type = "f32";    ///< element type, "f32", "si32", …
+  std::string type = "f32";    ///< element type, "f32", "si32", …; "none" = an output that is not asked for
 };
 
 /// Arrays of weights, as NumPy's npz (zip without compression, .npy inside, times set to 1980).
@@ -54,6 +55,7 @@ class Module {
  public:
   explicit Module(std::string name) : name_(std::move(name)) {}
   Value none() const { return {}; }
+  /// The next argument. One of integers (type si32) is floats inside of the module, as the tools' own importer has it.
   Value input(const Result& what);
   Value weight(Weight what);
   Value weight(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values);
@@ -61,28 +63,31 @@ class Module {
   Value op(std::string_view op, const std::vector<Value>& operands, const Attributes& attributes, const Result& result);
   std::vector<Value> op(std::string_view op, const std::vector<Value>& operands, const Attributes& attributes, const std::vector<Result>& results);
   void output(Value v);
-  /// `name`, or with a number behind it where it is taken.
+  /// `name`, or with a number behind it where it is taken; the answer is taken then.
   std::string unique(const std::string& name);
 
   /// The whole module; `weight_file` is named in it.
   std::string text(std::string_view weight_file) const;
   const std::deque<Weight>& weights() const { return weights_; }
+  /// The location of a value.
+  const std::string& name(Value v) const { return values_.at(v.id).name; }
   /// Locations of all operators and inputs, in order.
   const std::vector<std::string>& locations() const { return locations_; }
 
  private:
   struct Typed {
-    std::string ssa, type;
+    std::string ssa, type, name;
   };
   std::string name_, body_;
-  std::vector<Typed> values_{{"%none", "none"}};
+  std::vector<Typed> values_{{"%none", "none", ""}};
   std::vector<std::string> arguments_;  // types of %arg0, …
   std::vector<Value> outputs_;
   std::deque<Weight> weights_;
-  std::vector<std::string> locations_, taken_;
+  std::vector<std::string> locations_;
+  std::set<std::string> taken_;
 };
 
-/// The bytes of an npz of these weights.
+/// The bytes of an npz of these weights; UNSUPPORTED from 4 GiB on.
 std::string npz(const std::deque<Weight>& weights);
 
 }  // namespace bmcompiler_plugin::top

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower.hpp"
+
+namespace bmcompiler_plugin::top {
+namespace {
+
+constexpr int64_t kExact = 1 << 24;  // every integer up to here is a float
+
+[[noreturn]] void unsupported(const std::string& text) { throw sdk::Error(OPTIMA_UNSUPPORTED, text); }
+
+std::string shown(const sdk::Value& v) { return "'" + std::string(v.name()) + "'"; }
+
+sdk::Constant constant_of(const sdk::Value& v) {
+  if (!v || !v.is_constant()) unsupported((v ? "operand " + shown(v) : std::string("operand")) + " is computed, wanted a constant");
+  return v.constant();
+}
+
+template <class To, class From>
+std::vector<To> converted(const sdk::Constant& c) {
+  const auto elements = c.as<From>();
+  return std::vector<To>(elements.begin(), elements.begin() + c.elements());
+}
+
+template <class To>
+std::vector<To> numbers(const sdk::Constant& c, const sdk::Value& v) {
+  switch (c.dtype()) {
+    case OPTIMA_F32: return converted<To, float>(c);
+    case OPTIMA_F64: return converted<To, double>(c);
+    case OPTIMA_I64: return converted<To, int64_t>(c);
+    case OPTIMA_I32: return converted<To, int32_t>(c);
+    case OPTIMA_I16: return converted<To, int16_t>(c);
+    case OPTIMA_U16: return converted<To, uint16_t>(c);
+    case OPTIMA_I8: return converted<To, int8_t>(c);
+    case OPTIMA_U8:
+    case OPTIMA_BOOL: return converted<To, uint8_t>(c);
+    default: unsupported("constant " + shown(v) + " is of " + sdk::dtype_name(c.dtype()) + ", wanted f32 or integers");
+  }
+}
+
+bool is_integer(int32_t dtype) { return dtype == OPTIMA_I32 || dtype == OPTIMA_I64; }
+
+/// What no family has a form for: types, open and empty shapes.
+std::string bad_value(const sdk::Value& v) {
+  if (v.dtype() != OPTIMA_F32 && v.dtype() != OPTIMA_BOOL && !is_integer(v.dtype()))
+    return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32, i32, i64 or bool";
+  if (!v.is_static()) return "value " + shown(v) + " has a dim that is not known";
+  if (v.elements() == 0) return "value " + shown(v) + " has no elements";
+  if (v.rank() > 8) return "value " + shown(v) + " has rank " + std::to_string(v.rank()) + ", wanted 8 or less";
+  return {};
+}
+
+std::string bad_values(const sdk::Node& node) {
+  for (uint32_t k = 0; k < node.input_count(); ++k)
+    if (const sdk::Value v = node.input(k); v && !v.is_constant())
+      if (std::string why = bad_value(v); !why.empty()) return why;
+  for (uint32_t k = 0; k < node.output_count(); ++k)
+    if (const sdk::Value v = node.output(k); v)
+      if (std::string why = bad_value(v); !why.empty()) return why;
+  return {};
+}
+
+std::string spoken(const sdk::Node& node) { return "\"" + std::string(node.name()) + "\" (" + std::string(node.op()) + "): "; }
+
+void write(Lowering& to, const sdk::Node& node) {
+  if (const std::string why = cannot_lower(node, to.chip()); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, spoken(node) + why, node.id());
+  try {
+    find_row(node.domain(), node.op())->write(to, node);
+  } catch (const sdk::Error& e) {
+    if (e.node != OPTIMA_NONE) throw;
+    throw sdk::Error(e.code, spoken(node) + e.text, node.id());
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> dims_of(const sdk::Value& v) {
+  std::vector<int64_t> dims = v.shape();
+  if (dims.empty()) dims.push_back(1);
+  return dims;
+}
+
+std::string wants_floats(const sdk::Node& node) {
+  for (uint32_t k = 0; k < node.input_count() + node.output_count(); ++k) {
+    const sdk::Value v = k < node.input_count() ? node.input(k) : node.output(k - node.input_count());
+    if (v && v.dtype() != OPTIMA_F32) return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32: these chips compute " + std::string(node.op()) + " with floats";
+  }
+  return {};
+}
+
+Lowering::Lowering(const sdk::Graph& graph, const Chip& chip) : graph_(graph), chip_(chip), module_("subgraph") {
+  for (uint32_t k = 0; k < graph.value_count(); ++k) module_.unique(std::string(graph.value(k).name()));  // so that no name in between takes one
+}
+
+Value Lowering::read(const sdk::Value& v) {
+  if (!v) return module_.none();
+  if (const auto known = values_.find(v.index()); known != values_.end()) return known->second;
+  const sdk::Constant c = constant_of(v);
+  if (is_integer(c.dtype()))
+    for (const int64_t n : integers(v))
+      if (n > kExact || n < -kExact) unsupported("constant " + shown(v) + " holds " + std::to_string(n) + ", wanted integers up to 16777216, that floats hold");
+  std::vector<int64_t> dims = c.shape();
+  if (dims.empty()) dims.push_back(1);
+  const Value made = module_.weight(std::string(v.name()), dims, floats(v));
+  left_.insert(made.id);
+  return values_[v.index()] = made;
+}
+
+Value Lowering::reshaped(Value v, const std::vector<int64_t>& dims, const std::string& name) {
+  return module_.op("Reshape", {v}, Attributes().i64s("shape", dims).i64("flatten_start_dim", -1), {module_.unique(name), dims});
+}
+
+std::vector<int64_t> Lowering::integers(const sdk::Value& v) { return numbers<int64_t>(constant_of(v), v); }
+std::vector<float> Lowering::floats(const sdk::Value& v) { return numbers<float>(constant_of(v), v); }
+
+Result Lowering::result(const sdk::Node& node, uint32_t k) {
+  const sdk::Value v = node.output(k);
+  if (!v) return {"", {}, "none"};
+  return {std::string(v.name()), dims_of(v)};
+}
+
+std::string Lowering::inner(const sdk::Node& node, std::string_view what) {
+  uint32_t k = 0;
+  while (k < node.output_count() && !node.output(k)) ++k;
+  const std::string name = k < node.output_count() ? std::string(node.output(k).name()) : std::string(node.name());
+  return module_.unique(name + "/" + std::string(what));
+}
+
+void Lowering::set(const sdk::Node& node, uint32_t k, Value v) {
+  if (const sdk::Value out = node.output(k); out) values_[out.index()] = v;
+}
+
+void Lowering::emit(const sdk::Node& node, std::string_view op, const std::vector<Value>& operands, const Attributes& attributes) {
+  set(node, 0, module_.op(op, operands, attributes, result(node)));
+}
+
+Value Lowering::between(const sdk::Node& node, std::string_view what, const std::vector<int64_t>& dims, std::string_view op,
+                        const std::vector<Value>& operands, const Attributes& attributes) {
+  return module_.op(op, operands, attributes, Result{inner(node, what), dims});
+}
+
+Port Lowering::enter(const sdk::Value& v) {
+  if (const std::string why = bad_value(v); !why.empty()) unsupported("input: " + why);
+  const bool integers = is_integer(v.dtype());
+  const Value made = module_.input({std::string(v.name()), dims_of(v), integers ? "si32" : "f32"});
+  left_.insert(made.id);
+  values_[v.index()] = made;
+  return {std::string(v.name()), integers ? OPTIMA_I32 : OPTIMA_F32};
+}
+
+Port Lowering::leave(const sdk::Value& v) {
+  Value out = read(v);
+  if (!left_.insert(out.id).second)  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
+    out = module_.op("MulConst", {out}, Attributes().f64("const_val", 1).flag("do_relu", false).f64("relu_limit", -1).flag("is_scalar", false),
+                     {module_.unique(module_.name(out) + "/copy"), dims_of(v)});
+  module_.output(out);
+  return {module_.name(out), OPTIMA_F32};
+}
+
+const Row* find_row(std::string_view domain, std::string_view op) {
+  if (!domain.empty()) return nullptr;
+  for (const auto family : {convolutions, pools, pointwise, moves, reductions, indexing, products, norms, recurrent, resizing})
+    for (const Row& row : family())
+      if (row.op == op) return &row;
+  return nullptr;
+}
+
+std::string cannot_lower(const sdk::Node& node, const Chip& chip) {
+  const Row* row = find_row(node.domain(), node.op());
+  if (!row) return "these chips' tools have no form of this operator";
+  if (std::string why = bad_values(node); !why.empty()) return why;
+  if (row->refuses)
+    if (std::string why = row->refuses(node, chip); !why.empty()) return why;
+  return limit_of(node, chip);
+}
+
+Lowered lower(const sdk::Graph& graph, const Chip& chip) {
+  Lowering to(graph, chip);
+  std::vector<Port> inputs, outputs;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) inputs.push_back(to.enter(graph.input(k)));
+  for (uint32_t k = 0; k < graph.size(); ++k) write(to, graph[k]);
+  for (uint32_t k = 0; k < graph.output_count(); ++k) outputs.push_back(to.leave(graph.output(k)));
+  return {std::move(to.module()), std::move(inputs), std::move(outputs)};
+}
+
+}  // namespace bmcompiler_plugin::top
