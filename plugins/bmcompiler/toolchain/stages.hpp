@@ -16,6 +16,7 @@ struct Job {
   std::string precisions;           ///< its table of nodes that are computed in another mode; empty = none
   bool asymmetric = false;          ///< codes with zero points, from the table's min and max
   bool dynamic = false;             ///< the first dim is a most, runs may have less
+  uint32_t cores = 1;               ///< that one run of the file uses; bm1688 has 2, bm1690 has 8
   std::string result = "compilation.bmodel";
 };
 
@@ -23,6 +24,7 @@ struct Job {
 struct Stage {
   std::string name;  ///< "top", "lowering", "tpu", "codegen": progress and errors say it
   std::vector<std::string> words;
+  std::string product;  ///< the file that it writes
 };
 std::vector<Stage> stages_of(const Job& job);
 

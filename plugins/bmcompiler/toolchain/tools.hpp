@@ -49,10 +49,15 @@ struct Bounds {
   std::function<bool()> cancelled;          ///< asked some fifty times a second
 };
 
+/// What every call of a tool has for its environment, and nothing else of ours: the number of threads and the locale move no byte of a file
+/// then, and no other libraries are loaded. `work` takes temporary files.
+std::vector<std::string> environment_of(const std::string& root, const std::string& work);
+
 /// One call: bin/tpuc-opt with these words in bounds.work, TPUC_ROOT set, no libc of the wheel's. Throws
-///   UNSUPPORTED  it aborted on what it was given (assertion, "not supported", exit status 134 or 255): its own sentence, one line
-///   TOOL_FAILED  any other end: signal, exit status, time limit (TIMEOUT is for limits of the host)
-///   CANCELLED, DEPENDENCY, IO
+///   UNSUPPORTED  it aborted on what it was given (assertion, "not supported", signal 6, exit status 134 or 255): its own sentence, one line,
+///                behind `"name" (Operator): ` where it says which operator it had in hand
+///   TOOL_FAILED  any other end: signal, exit status, memory limit, time limit (TIMEOUT is for limits of the host); names the log
+///   CANCELLED, DEPENDENCY, IO (a full disk, of which the tools say nothing)
 void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const Bounds& bounds);
 
 }  // namespace bmcompiler_plugin

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/stages.hpp"
+
+#include <filesystem>
+
+namespace bmcompiler_plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A pass with settings is one word: no shell comes between.
+std::string pass(const std::string& name, const std::string& settings) { return "--" + name + "=" + settings; }
+const char* said(bool on) { return on ? "True" : "False"; }
+
+Stage top(const Job& job) { return {"top", {job.module, "--shape-infer", "--canonicalize", "--extra-optimize", "-o", "stage_top.mlir"}, "stage_top.mlir"}; }
+
+Stage lowering(const Job& job) {
+  Stage s{"lowering", {"stage_top.mlir"}, "stage_tpu.mlir"};
+  s.words.push_back(pass("processor-assign", "chip=" + std::string(job.chip->name) + " mode=" + job.mode + " num_device=1 num_core=" + std::to_string(job.cores) +
+                                                 " addr_mode=auto"));
+  if (!job.calibration.empty()) s.words.push_back(pass("import-calibration-table", "file=" + job.calibration + " asymmetric=" + said(job.asymmetric)));
+  s.words.push_back("--processor-top-optimize");
+  s.words.push_back(pass("convert-top-to-tpu", (job.precisions.empty() ? "" : "qtable=" + job.precisions + " ") +
+                                                   std::string("weightFileName=stage_tpu.npz asymmetric=") + said(job.asymmetric)));
+  s.words.insert(s.words.end(), {"--canonicalize", "--weight-fold", "-o", s.product});
+  return s;
+}
+
+Stage tpu(const Job& job) {
+  return {"tpu",
+          {"stage_tpu.mlir", "--mlir-disable-threading", "--strip-io-quant", "--processor-tpu-optimize", "--dev-parallel", "--weight-reorder",
+           job.dynamic ? pass("subnet-divide", "dynamic=True") : "--subnet-divide", "--op-reorder", "--topo-sort", pass("layer-group", "opt=2"), "--affine-opt",
+           "--core-parallel", "--after-layergroup-weight-reorder", "--address-assign", "-o", "stage_final.mlir"},
+          "stage_final.mlir"};
+}
+
+/// A .cvimodel's writer aborts ("version set error") unless it is told a version of its format.
+Stage codegen(const Job& job) {
+  const bool cvi = job.chip->runner == Runner::Cvi;
+  return {"codegen",
+          {"stage_final.mlir", pass("codegen", "model_file=" + job.result + " bmodel_only=True" + (cvi ? " model_version=latest" : "")), "-o", "/dev/null"},
+          job.result};
+}
+
+void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
+  const std::string product = bounds.work + "/" + stage.product;
+  std::error_code ignored;
+  fs::remove(product, ignored);
+  try {
+    tpuc_opt(tools, stage.words, bounds);
+  } catch (sdk::Error& e) {
+    if (e.code == OPTIMA_UNSUPPORTED || e.code == OPTIMA_TOOL_FAILED) e.text += " (stage " + stage.name + ")";
+    throw;
+  }
+  const bool there = fs::is_regular_file(product, ignored);
+  if (!there || fs::file_size(product, ignored) == 0)
+    throw sdk::Error(OPTIMA_TOOL_FAILED, "tpuc-opt ended well, but '" + stage.product + "' is " + (there ? "empty" : "not there") + "; what it printed is in " +
+                                             bounds.log + " (stage " + stage.name + ")");
+}
+
+}  // namespace
+
+std::vector<Stage> stages_of(const Job& job) { return {top(job), lowering(job), tpu(job), codegen(job)}; }
+
+void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
+  const std::vector<Stage> stages = stages_of(job);
+  for (size_t k = 0; k < stages.size(); ++k) {
+    progress(static_cast<double>(k) / static_cast<double>(stages.size()), stages[k].name);
+    run(tools, stages[k], bounds);
+  }
+}
+
+}  // namespace bmcompiler_plugin
