@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "toolchain/undated.hpp"
+
 namespace bmcompiler_plugin {
 namespace {
 
@@ -68,6 +70,7 @@ void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, co
     progress(static_cast<double>(k) / static_cast<double>(stages.size()), stages[k].name);
     run(tools, stages[k], bounds);
   }
+  undate(bounds.work + "/" + job.result);
 }
 
 }  // namespace bmcompiler_plugin

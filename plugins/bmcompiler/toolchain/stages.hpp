@@ -32,7 +32,8 @@ std::vector<Stage> stages_of(const Job& job);
 void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress);
 
 /// The text of compile_to_graph_ir_<i>.py: Python of the standard library alone that runs `job` in the folder it lies in and leaves the same
-/// bytes. The tools are those of TPUC_ROOT.
+/// bytes. The tools are those of TPUC_ROOT. Named <stem>.compile.py it reads <stem>.mlir, .npz, .calib, .qtable and writes <stem>.bmodel;
+/// named otherwise the stem is "compilation". A file that is not there under its stem is looked for under the job's name of it.
 std::string compile_script(const Job& job, const Facts& tools);
 
 }  // namespace bmcompiler_plugin

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/stages.hpp"
+
+namespace bmcompiler_plugin {
+namespace {
+
+/// What follows the tables; words of its own are the compile's, of which stages_of() tells.
+constexpr const char* kBody = R"PY(
+
+def fail(sentence):
+    sys.exit(f"{os.path.basename(__file__)}: {sentence}")
+
+
+def tools():
+    """The folder with bin/tpuc-opt."""
+    for variable in ("TPUC_ROOT", "OPTIMA_SOPHON"):
+        named = os.environ.get(variable)
+        for root in [named, os.path.join(named, "tpu_mlir")] if named else []:
+            if os.access(os.path.join(root, "bin", "tpuc-opt"), os.X_OK):
+                return os.path.abspath(root)
+        if named:
+            fail(f"{variable} is '{named}', which holds no bin/tpuc-opt")
+    fail(f"TPUC_ROOT is not set: wanted the folder of {TOOLS}")
+
+
+def environment(root, work):
+    """All that a tool sees, so that nothing else moves a byte of its files."""
+    names = {"TPUC_ROOT": root, "PATH": "/usr/bin:/bin", "HOME": work, "TMPDIR": work, "LC_ALL": "C", "TZ": "UTC", "OMP_NUM_THREADS": "4"}
+    if os.path.exists(os.path.join(root, "lib", "third_party", "libc.so.6")):  # another system's, with which nothing starts here
+        with open("/proc/self/maps") as maps:
+            libc = [line.split()[-1] for line in maps if "/libc.so.6" in line or "/libc-2." in line]
+        names["LD_LIBRARY_PATH"] = os.path.dirname(libc[0]) if libc else "/lib/x86_64-linux-gnu"
+    return names
+
+
+def undated(data):
+    """The file with the time of compilation set to 1980: it is field 2 of the root of the file's FlatBuffer."""
+    cvi = data[:8] == b"CviModel"
+    base, time = (48, b"1980-01-01 00:00:00") if cvi else (64, b"Tue Jan  1 00:00:00 1980\n")
+    table = base + struct.unpack_from("<I", data, base)[0]
+    fields = table - struct.unpack_from("<i", data, table)[0]
+    at = table + struct.unpack_from("<H", data, fields + 8)[0]
+    text = at + struct.unpack_from("<I", data, at)[0]
+    if struct.unpack_from("<I", data, text)[0] != len(time):
+        fail("the tools wrote a file with no time of compilation where one is wanted")
+    data = data[:text + 4] + time + data[text + 4 + len(time):]
+    return data[:14] + hashlib.md5(data[48:]).digest() + data[30:] if cvi else data
+
+
+def inputs(here, stem):
+    """Files of the compile: the name it wants, the file that has it."""
+    found = {}
+    for suffix, name in INPUTS:
+        path = os.path.join(here, stem + suffix)
+        path = path if os.path.exists(path) else os.path.join(here, name)
+        if not os.path.exists(path):
+            fail(f"'{path}' is not there")
+        found[name] = path
+    with open(found[INPUTS[0][1]]) as module:
+        weights = re.search(r'module\.weight_file = "([^"]*)"', module.read())
+    path = os.path.join(here, stem + ".npz")
+    if weights:
+        found[weights[1]] = path if os.path.exists(path) else os.path.join(here, weights[1])
+    return found
+
+
+def main():
+    here, own = os.path.split(os.path.abspath(__file__))
+    stem = own[:-len(".compile.py")] if own.endswith(".compile.py") else "compilation"
+    root = tools()
+    with tempfile.TemporaryDirectory() as work:
+        for name, path in inputs(here, stem).items():
+            shutil.copyfile(path, os.path.join(work, name))
+        for name, product, words in STAGES:
+            end = subprocess.run([os.path.join(root, "bin", "tpuc-opt"), *words], cwd=work, env=environment(root, work), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            made = os.path.join(work, product)
+            if end.returncode != 0 or not os.path.exists(made) or os.path.getsize(made) == 0:
+                sys.stderr.buffer.write(end.stdout)
+                fail(f"tpuc-opt failed at stage {name}, exit status {end.returncode}")
+        with open(os.path.join(work, RESULT), "rb") as file:
+            data = undated(file.read())
+    with open(os.path.join(here, stem + os.path.splitext(RESULT)[1]), "wb") as file:
+        file.write(data)
+
+
+if __name__ == "__main__":
+    main()
+)PY";
+
+std::string quoted(std::string_view word) {
+  std::string out = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out = "[";
+  for (const std::string& w : words) out += (out.size() > 1 ? ", " : "") + quoted(w);
+  return out + "]";
+}
+
+}  // namespace
+
+std::string compile_script(const Job& job, const Facts& tools) {
+  std::string out =
+      "#!/usr/bin/env python3\n"
+      "# Compiles the module beside it for " + std::string(job.chip->name) + " in mode " + job.mode + ", with the tools of TPUC_ROOT, and writes " +
+      std::string(job.chip->suffix) + " beside it.\n"
+      "import hashlib, os, re, shutil, struct, subprocess, sys, tempfile\n\n"
+      "TOOLS = " + quoted(tools.version) + "  # with others the file has other bytes\n"
+      "RESULT = " + quoted(job.result) + "\n"
+      "# What the module is called beside this script, <stem of this script> and the first word, and in the compile.\n"
+      "INPUTS = [(\".mlir\", " + quoted(job.module) + ")";
+  if (!job.calibration.empty()) out += ", (\".calib\", " + quoted(job.calibration) + ")";
+  if (!job.precisions.empty()) out += ", (\".qtable\", " + quoted(job.precisions) + ")";
+  out += "]\nSTAGES = [  # name, the file that it writes, the words of tpuc-opt\n";
+  for (const Stage& s : stages_of(job)) out += "    (" + quoted(s.name) + ", " + quoted(s.product) + ", " + listed(s.words) + "),\n";
+  return out + "]\n" + kBody;
+}
+
+}  // namespace bmcompiler_plugin
