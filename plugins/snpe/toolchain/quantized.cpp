@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "toolchain/float_graph.hpp"
+#include "optima/plugin/float_graph.hpp"
 
 namespace snpe_plugin {
 namespace {
@@ -35,12 +35,12 @@ void add_samples(const sdk::CompileRequest& request, Quantized& out) {
 std::unique_ptr<Quantized> quantized_of(const sdk::CompileRequest& request, const sdk::Host& host) {
   const optima_graph* raw = request.raw().graph;
   auto out = std::make_unique<Quantized>();
-  const FloatGraph floats(raw);
+  const sdk::FloatGraph floats(raw);
   out->in_graph = floats.held_codes();
   if (out->in_graph) {
     out->codes = floats.codes();
     out->write_float = [raw, host](const std::string& folder) {
-      FloatGraph same(raw);
+      sdk::FloatGraph same(raw);
       host.graph_to_onnx(sdk::Graph(same.raw()), folder);
     };
   } else if (request.calibration()) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "optima/plugin/float_graph.hpp"
 #include "optima/plugin/plugin.hpp"
 #include "soc.hpp"
 
@@ -19,15 +20,7 @@ namespace sdk = optima::sdk;
 /// What a route needs whose tools take a float model and quantize it themselves: codes of the model's values, and data for values that have
 /// none. quantized_of() (quantized.hpp) makes it; who calls build() hands it on in Target::quantized, whatever the route.
 struct Quantized {
-  struct Codes {
-    std::string value;            ///< by name, in the float model
-    bool constant = false;
-    int32_t dtype = OPTIMA_U8;    ///< OPTIMA_U8, I8, U16, I16, I4, U4, I32
-    int32_t axis = -1;            ///< with several scales; -1 = one
-    int64_t block = 0;            ///< elements along the axis that share a scale; 0 = one scale per index
-    std::vector<float> scales;
-    std::vector<int32_t> zero_points;  ///< as many as scales
-  };
+  using Codes = sdk::FloatGraph::Codes;  ///< values by their names in the float model
   std::vector<Codes> codes;       ///< sorted by name
   bool in_graph = false;          ///< the model itself holds codes: it was quantized by the host or before
   uint32_t samples = 0;           ///< representative data; 0 = none

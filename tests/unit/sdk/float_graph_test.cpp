@@ -6,12 +6,12 @@
 
 #include "core/graph/graph.hpp"
 #include "core/onnx_io/onnx_io.hpp"
+#include "optima/plugin/float_graph.hpp"
 #include "tests/support/onnx_models.hpp"
 #include "tests/support/temp_folder.hpp"
-#include "toolchain/float_graph.hpp"
 
 using namespace optima;
-using namespace snpe_plugin;
+using sdk::FloatGraph;
 
 namespace {
 
@@ -75,9 +75,9 @@ TEST_CASE("pairs of codes go, coded weights are floats, and names stay") {
   CHECK(f.nodes() == Lines{"Gemm(x,w,b)->h", "Relu(h)->r", "Tanh(r)->y"});
   CHECK(f.constant("w") == std::vector<float>{1, -1.25f, 3, 31.5f});
   CHECK(f.constant("b") == std::vector<float>{0.75f, -0.125f});
-  const std::vector<Quantized::Codes> codes = f.made.codes();
+  const std::vector<FloatGraph::Codes> codes = f.made.codes();
   Lines names;
-  for (const Quantized::Codes& c : codes) names.push_back((c.constant ? "constant " : "") + c.value);
+  for (const FloatGraph::Codes& c : codes) names.push_back((c.constant ? "constant " : "") + c.value);
   CHECK(names == Lines{"constant b", "r", "constant w", "x", "y"});
   CHECK((codes[1].dtype == OPTIMA_U8 && codes[1].scales == std::vector<float>{0.25f} && codes[1].zero_points == std::vector<int32_t>{0} && codes[1].axis == -1));
   CHECK((codes[2].dtype == OPTIMA_I8 && codes[2].scales == std::vector<float>{0.5f, 0.25f} && codes[2].zero_points == std::vector<int32_t>{0, 1} && codes[2].axis == 1));
