@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
+#include "pieces.hpp"
+
+namespace bmcompiler_plugin::top {
+namespace {
+
+constexpr uint32_t kLengths = 4, kState = 5, kCell = 6, kPeepholes = 7;
+
+std::string lower_case(std::string_view text) {
+  std::string s(text);
+  for (char& c : s) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return s;
+}
+
+/// Other functions than ONNX's defaults, in turns of one direction.
+std::string other_activation(const sdk::Node& node, const std::vector<std::string_view>& usual) {
+  const std::vector<std::string_view> given = node.strings("activations");
+  for (size_t k = 0; k < given.size(); ++k)
+    if (lower_case(given[k]) != usual[k % usual.size()]) return "activation \"" + std::string(given[k]) + "\" at place " + std::to_string(k) + ", wanted \"" + std::string(usual[k % usual.size()]) + "\"";
+  return {};
+}
+
+std::string refuses_cell(const sdk::Node& node, const std::vector<std::string_view>& usual) {
+  for (const uint32_t k : {1u, 2u, 3u})
+    if (std::string why = wants_constant(node, k, "weight"); !why.empty()) return why;
+  if (std::string why = other_activation(node, usual); !why.empty()) return why;
+  if (node.has("clip")) return "clip is set, wanted no bound";
+  if (node.integer("layout", 0) != 0) return "layout is 1, wanted 0";
+  if (const sdk::Value lengths = node.input(kLengths); lengths) {
+    if (!lengths.is_constant()) return "sequence_lens is computed, wanted whole sequences";
+    for (const int64_t n : Lowering::integers(lengths))
+      if (n != dims_of(node.input(0))[0]) return "sequence_lens has " + std::to_string(n) + ", wanted whole sequences of " + std::to_string(dims_of(node.input(0))[0]);
+  }
+  return {};
+}
+std::string refuses_lstm(const sdk::Node& node, const Chip&) {
+  if (node.input(kPeepholes)) return "it has peepholes, wanted none";
+  if (node.integer("input_forget", 0) != 0) return "input_forget is set, wanted gates of their own";
+  return refuses_cell(node, {"sigmoid", "tanh", "tanh"});
+}
+std::string refuses_gru(const sdk::Node& node, const Chip& chip) {
+  if (node.integer("linear_before_reset", 0) == 0) return "linear_before_reset is 0, wanted 1: the tools compute 0 as if it were 1, off by 1.5";
+  if (chip.name == "bm1684" && node.string("direction", "forward") == "bidirectional") return "direction is \"bidirectional\": this chip's emulator is off by 2, wanted one direction";
+  return refuses_cell(node, {"sigmoid", "tanh"});
+}
+
+/// A state that is not given begins with zeros.
+Piece state(Pieces& make, const sdk::Node& node, uint32_t k, const std::vector<int64_t>& dims) {
+  return node.input(k) ? make.read(k) : make.weight(dims, std::vector<float>(static_cast<size_t>(product(dims)), 0.0f));
+}
+
+/// Both cells: backwards alone is forwards over the turned sequence.
+void write_cell(Lowering& to, const sdk::Node& node) {
+  Pieces make(to, node);
+  const bool lstm = node.op() == "LSTM", backwards = node.string("direction", "forward") == "reverse", both = node.string("direction", "forward") == "bidirectional";
+  Piece x = make.read(0);
+  const int64_t hidden = dims_of(node.input(2)).back();
+  const std::vector<int64_t> states{both ? 2 : 1, x.dims[1], hidden}, sequence{x.dims[0], states[0], x.dims[1], hidden};
+  if (backwards) x = make.flipped(x, 0);
+  std::vector<Value> operands{x.value, to.read(node.input(1)), to.read(node.input(2)), to.read(node.input(3))};
+  const bool begun = node.input(kState) || (lstm && node.input(kCell));
+  for (uint32_t k = kState; k < (lstm ? kPeepholes : kCell); ++k) operands.push_back(begun ? state(make, node, k, states).value : to.module().none());
+  if (lstm) operands.push_back(to.module().none());
+  Attributes a = Attributes().i64("hidden_size", hidden).flag("bidirectional", both);
+  if (!lstm) a.flag("linear_before_reset", true);
+  a.flag("batch_first", false);
+  std::vector<Result> results{{to.inner(node, "sequence"), sequence}, {to.inner(node, "state"), states}};
+  if (lstm) results.push_back({to.inner(node, "cell"), states});
+  const std::vector<Value> made = to.module().op(node.op(), operands, a, results);
+  for (uint32_t k = 0; k < made.size(); ++k) {
+    if (!node.output(k)) continue;
+    const Piece out{made[k], results[k].dims};
+    make.finish(k == 0 && backwards ? make.flipped(out, 0) : out, k);
+  }
+}
+
+constexpr Row kRows[] = {
+    {"LSTM", refuses_lstm, write_cell},
+    {"GRU", refuses_gru, write_cell},
+};
+
+}  // namespace
+
+sdk::Span<const Row> recurrent() { return kRows; }
+
+}  // namespace bmcompiler_plugin::top
