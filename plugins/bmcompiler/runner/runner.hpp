@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +46,10 @@ class Running {
   /// model was not compiled for.
   virtual void run(const std::string& net, const std::vector<Plane>& inputs, const std::vector<Plane>& outputs, const sdk::RunControl* stop) = 0;
 };
-/// Starts it and loads the model. Throws DEPENDENCY for a runtime that is not there, TOOL_FAILED for a model that it does not take.
-std::unique_ptr<Running> open_model(const Opening& what);
+/// Starts it and loads the model. Throws DEPENDENCY for a runtime that is not there, TOOL_FAILED for a model that it does not take, CANCELLED.
+/// `cancelled`: asked while this call lasts.
+std::unique_ptr<Running> open_model(const Opening& what, const std::function<bool()>& cancelled = {});
+/// The chips of the devices that the runtime of `what` (without a model) finds, by name; "" for one that is not known. Throws as open_model().
+std::vector<std::string> device_chips(const Opening& what);
 
 }  // namespace bmcompiler_plugin
