@@ -150,8 +150,8 @@ Port Lowering::enter(const sdk::Value& v) {
 Port Lowering::leave(const sdk::Value& v) {
   Value out = read(v);
   if (!left_.insert(out.id).second)  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
-    out = module_.op("MulConst", {out}, Attributes().f64("const_val", 1).flag("do_relu", false).f64("relu_limit", -1).flag("is_scalar", false),
-                     {module_.unique(module_.name(out) + "/copy"), dims_of(v)});
+    out = module_.op("Tile", {out}, Attributes().i64s("tile", std::vector<int64_t>(dims_of(v).size(), 1)),
+                     {module_.unique(module_.name(out) + "/copy"), dims_of(v)});  // what else copies, the tools drop
   module_.output(out);
   return {module_.name(out), OPTIMA_F32};
 }

@@ -49,19 +49,11 @@ void write_round(Lowering& to, const sdk::Node& node) {
   c.last().add(nearest, even);
 }
 
-Value hyperbolic(Chain& c, Value x, bool sum) {
-  const Value up = c.op("Exp", {x}), down = c.op("Exp", {c.mul(x, -1)});
-  return c.mul(sum ? c.add(up, down) : c.sub(up, down), 0.5);
-}
-void write_cosh(Lowering& to, const sdk::Node& node) {
+void write_hyperbolic(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  const Value twice = hyperbolic(c, to.read(node.input(0)), true);
-  c.last().mul(twice, 1);
-}
-void write_sinh(Lowering& to, const sdk::Node& node) {
-  Chain c(to, node);
-  const Value twice = hyperbolic(c, to.read(node.input(0)), false);
-  c.last().mul(twice, 1);
+  const Value x = to.read(node.input(0)), up = c.op("Exp", {x}), down = c.op("Exp", {c.mul(x, -1)});
+  const Value twice = node.op() == "Cosh" ? c.add(up, down) : c.sub(up, down);
+  c.last().mul(twice, 0.5);
 }
 void write_tan(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
@@ -69,21 +61,20 @@ void write_tan(Lowering& to, const sdk::Node& node) {
   c.last().div(above, below);
 }
 
-/// Abramowitz and Stegun 7.1.26: 1 - (a1 t + ... + a5 t^5) exp(-x^2), t = 1 / (1 + p |x|), at most 1.5e-7 away.
+/// Abramowitz and Stegun 7.1.26: 1 - (a1 t + ... + a5 t^5) exp(-x^2), t = 1 / (1 + p |x|), at most 1.5e-7 away. The size of it, for |x|.
 Value erf(Chain& c, Value x) {
   constexpr std::array<double, 5> kA = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
   const Value t = c.inverse(c.add(c.mul(c.op("Abs", {x}), 0.3275911), 1));
   Value sum = c.add(c.mul(t, kA[0]), kA[1]);
   for (size_t k = 2; k < kA.size(); ++k) sum = c.add(c.mul(sum, t), kA[k]);
   const Value tail = c.op("Exp", {c.mul(c.mul(x, x), -1)});
-  const Value size = c.add(c.mul(c.mul(c.mul(sum, t), tail), -1), 1);
-  return c.mul(c.op("Sign", {x}), size);
+  return c.add(c.mul(c.mul(c.mul(sum, t), tail), -1), 1);
 }
 void write_erf(Lowering& to, const sdk::Node& node) {
   if (to.chip().name != "bm1684") return to.emit(node, "Erf", {to.read(node.input(0))}, {});
   Chain c(to, node);
-  const Value y = erf(c, to.read(node.input(0)));
-  c.last().mul(y, 1);
+  const Value x = to.read(node.input(0)), size = erf(c, x), sign = c.op("Sign", {x});
+  c.last().mul(sign, size);
 }
 
 /// Of numbers from -1 to 1: a minimax polynomial of odd degrees, at most 6e-9 away (fitted by Remez' exchange in double precision).
@@ -107,19 +98,19 @@ void write_atan(Lowering& to, const sdk::Node& node) {
   c.last().mul(sign, all);
 }
 
-/// 2 atan(x / (1 + sqrt(1 - x^2))).
+/// Half of it: atan(x / (1 + sqrt(1 - x^2))).
 Value arcsine(Chain& c, Value x) {
   const Value other = c.op("Sqrt", {c.least(c.mul(c.add(x, 1), c.add(c.mul(x, -1), 1)), 0)});
-  return c.mul(arctangent(c, c.mul(x, c.inverse(c.add(other, 1)))), 2);
+  return arctangent(c, c.mul(x, c.inverse(c.add(other, 1))));
 }
 void write_asin(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  const Value y = arcsine(c, to.read(node.input(0)));
-  c.last().mul(y, 1);
+  const Value half = arcsine(c, to.read(node.input(0)));
+  c.last().mul(half, 2);
 }
 void write_acos(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  const Value y = c.mul(arcsine(c, to.read(node.input(0))), -1);
+  const Value y = c.mul(arcsine(c, to.read(node.input(0))), -2);
   c.last().add(y, std::numbers::pi / 2);
 }
 /// ln(|x| + sqrt(x^2 + 1)) with x's sign.
@@ -151,21 +142,30 @@ void write_sigmoid(Lowering& to, const sdk::Node& node) {
 void write_leaky_relu(Lowering& to, const sdk::Node& node) {
   to.emit(node, "LeakyRelu", {to.read(node.input(0))}, Attributes().f64("alpha", node.real("alpha", 0.01)).text("round_mode", kHalfAway));
 }
-Value elu(Chain& c, Value x, double alpha) { return c.op("Elu", {x}, Attributes().f64("alpha", alpha)); }
+/// gain (max(x, 0) + alpha (exp(min(x, 0)) - 1)). The dialect's own operator is right on bm1684x alone: bm1684 takes alpha for 1.
+void write_elu_of(Chain& c, Value x, const Chip& chip, double alpha, double gain) {
+  if (chip.name == "bm1684x") {
+    if (gain == 1) c.last();
+    const Value y = c.op("Elu", {x}, Attributes().f64("alpha", alpha));
+    if (gain != 1) c.last().mul(y, gain);
+    return;
+  }
+  const Value low = c.mul(c.add(c.op("Exp", {c.most(x, 0)}), -1), alpha * gain), high = c.mul(c.least(x, 0), gain);
+  c.last().add(low, high);
+}
 void write_elu(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  elu(c.last(), to.read(node.input(0)), node.real("alpha", 1));
+  write_elu_of(c, to.read(node.input(0)), to.chip(), node.real("alpha", 1), 1);
 }
 void write_selu(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  const Value y = elu(c, to.read(node.input(0)), node.real("alpha", 1.67326319217681884765625));
-  c.last().mul(y, node.real("gamma", 1.05070102214813232421875));
+  write_elu_of(c, to.read(node.input(0)), to.chip(), node.real("alpha", 1.67326319217681884765625), node.real("gamma", 1.05070102214813232421875));
 }
+/// Of x / alpha, times alpha.
 void write_celu(Lowering& to, const sdk::Node& node) {
   const double alpha = node.real("alpha", 1);
   Chain c(to, node);
-  const Value y = elu(c, c.mul(to.read(node.input(0)), 1 / alpha), 1);
-  c.last().mul(y, alpha);
+  write_elu_of(c, c.mul(to.read(node.input(0)), 1 / alpha), to.chip(), 1, alpha);
 }
 void write_hard_sigmoid(Lowering& to, const sdk::Node& node) {
   to.emit(node, "HardSigmoid", {to.read(node.input(0))}, Attributes().f64("alpha", node.real("alpha", 0.2)).f64("beta", node.real("beta", 0.5)));
@@ -192,7 +192,7 @@ void write_gelu(Lowering& to, const sdk::Node& node) {
   if (node.string("approximate", "none") == "tanh")
     inside = c.op("Tanh", {c.mul(c.add(x, c.mul(c.mul(c.mul(x, x), x), 0.044715)), std::sqrt(2 / std::numbers::pi))});
   else
-    inside = erf(c, c.mul(x, 1 / std::numbers::sqrt2));
+    inside = c.mul(c.op("Sign", {x}), erf(c, c.mul(x, 1 / std::numbers::sqrt2)));
   const Value half = c.mul(x, 0.5), one = c.add(inside, 1);
   c.last().mul(half, one);
 }
@@ -256,13 +256,6 @@ void write_mean(Lowering& to, const sdk::Node& node) {
   c.last().mul(sum, 1.0 / node.input_count());
 }
 
-/// Without equal: of integers, floats hold those that are small; what they are is not known.
-std::string refuses_comparison(const sdk::Node& node, const Chip&) {
-  for (uint32_t k = 0; k < 2; ++k)
-    if (const sdk::Value v = node.input(k); v.dtype() != OPTIMA_F32 && v.dtype() != OPTIMA_BOOL)
-      return "operands are of " + sdk::dtype_name(v.dtype()) + ", wanted f32: these chips compare floats, which hold integers up to 16777216";
-  return {};
-}
 void write_comparison(Lowering& to, const sdk::Node& node) {
   const size_t rank = dims_of(node.output(0)).size();
   const std::string_view mode = node.op() == "Xor" ? "NotEqual" : node.op();
@@ -270,14 +263,21 @@ void write_comparison(Lowering& to, const sdk::Node& node) {
 }
 void write_not(Lowering& to, const sdk::Node& node) { Chain(to, node).last().compare(to.read(node.input(0)), "Equal", 0); }
 
-std::string refuses_where(const sdk::Node& node, const Chip&) {
-  if (node.input(1).dtype() != OPTIMA_F32) return "operands are of " + sdk::dtype_name(node.input(1).dtype()) + ", wanted f32";
-  return {};
+/// One constant number: the only form of a choice that bm1684 has.
+std::optional<float> number(const sdk::Value& v) {
+  if (!v.is_constant() || v.elements() != 1) return {};
+  return Lowering::floats(v)[0];
+}
+std::string refuses_where(const sdk::Node& node, const Chip& chip) {
+  if (chip.name != "bm1684" || number(node.input(1)) || number(node.input(2))) return {};
+  return "none of the two to choose from is a constant number, bm1684 takes one";
 }
 void write_where(Lowering& to, const sdk::Node& node) {
   const size_t rank = dims_of(node.output(0)).size();
-  to.emit(node, "Where", {raised(to, node, node.input(0), rank), raised(to, node, node.input(1), rank), raised(to, node, node.input(2), rank)},
-          Attributes().flag("x_is_const", false).flag("y_is_const", false).f64("x_const_val", 0).f64("y_const_val", 0));
+  const std::optional<float> x = number(node.input(1)), y = number(node.input(2));
+  const Value none = to.module().none(), choice = raised(to, node, node.input(0), rank);
+  to.emit(node, "Where", {choice, x ? none : raised(to, node, node.input(1), rank), y ? none : raised(to, node, node.input(2), rank)},
+          Attributes().flag("x_is_const", x.has_value()).flag("y_is_const", y.has_value()).f64("x_const_val", x.value_or(0)).f64("y_const_val", y.value_or(0)));
 }
 
 /// A float to an integer loses what is behind the point; all else is the same float.
@@ -312,16 +312,22 @@ std::string refuses_pow(const sdk::Node& node, const Chip&) {
 }
 /// By products and a root.
 void write_pow(Lowering& to, const sdk::Node& node) {
-  const float e = *exponent(node);
+  const float e = *exponent(node), size = std::abs(e);
   Chain c(to, node);
-  Value y = to.read(node.input(0));
   const Value x = raised(to, node, node.input(0), c.shape().size());
-  y = x;
-  if (std::abs(e) == 0.5f) y = c.op("Sqrt", {x});
-  else
-    for (int k = 1; k < static_cast<int>(std::abs(e)); ++k) y = c.mul(y, x);
-  c.last();
-  e < 0 ? c.inverse(y) : c.mul(y, 1);
+  if (e == 1) return to.set(node, 0, x);
+  const bool turns = e < 0;
+  const int factors = static_cast<int>(size);
+  Value y = x;
+  for (int k = 1; k < factors; ++k) {
+    if (!turns && k + 1 == factors) c.last();
+    y = c.mul(y, x);
+  }
+  if (size == 0.5f) {
+    if (!turns) c.last();
+    y = c.op("Sqrt", {x});
+  }
+  if (turns) c.last().inverse(y);
 }
 
 std::string refuses_prelu(const sdk::Node& node, const Chip&) { return wants_floats(node); }
@@ -351,21 +357,21 @@ constexpr Row kRows[] = {
     {"Celu", floats_only, write_celu},
     {"Clip", refuses_clip, write_clip},
     {"Cos", floats_only, write_plain},
-    {"Cosh", floats_only, write_cosh},
+    {"Cosh", floats_only, write_hyperbolic},
     {"Div", floats_only, write_binary},
     {"Elu", floats_only, write_elu},
-    {"Equal", refuses_comparison, write_comparison},
+    {"Equal", nullptr, write_comparison},
     {"Erf", floats_only, write_erf},
     {"Exp", floats_only, write_plain},
     {"Floor", floats_only, write_floor},
     {"Gelu", floats_only, write_gelu},
-    {"Greater", refuses_comparison, write_comparison},
-    {"GreaterOrEqual", refuses_comparison, write_comparison},
+    {"Greater", nullptr, write_comparison},
+    {"GreaterOrEqual", nullptr, write_comparison},
     {"HardSigmoid", floats_only, write_hard_sigmoid},
     {"HardSwish", floats_only, write_plain},
     {"LeakyRelu", floats_only, write_leaky_relu},
-    {"Less", refuses_comparison, write_comparison},
-    {"LessOrEqual", refuses_comparison, write_comparison},
+    {"Less", nullptr, write_comparison},
+    {"LessOrEqual", nullptr, write_comparison},
     {"Log", floats_only, write_plain},
     {"Max", floats_only, write_binary},
     {"Mean", floats_only, write_mean},
@@ -385,7 +391,7 @@ constexpr Row kRows[] = {
     {"Sigmoid", floats_only, write_sigmoid},
     {"Sign", floats_only, write_plain},
     {"Sin", floats_only, write_plain},
-    {"Sinh", floats_only, write_sinh},
+    {"Sinh", floats_only, write_hyperbolic},
     {"Softplus", floats_only, write_plain},
     {"Softsign", floats_only, write_plain},
     {"Sqrt", floats_only, write_plain},

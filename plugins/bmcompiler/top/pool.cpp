@@ -24,10 +24,11 @@ bool counts_beyond(const sdk::Node& node) {
   return false;
 }
 
-std::string refuses_pool(const sdk::Node& node, const Chip&) {
+std::string refuses_pool(const sdk::Node& node, const Chip& chip) {
   if (node.output(1)) return "indices are wanted, these chips give the largest numbers alone";
   if (std::string why = wants_floats(node); !why.empty()) return why;
   if (const int32_t rank = node.input(0).rank(); rank < 3 || rank > 5) return "input has rank " + std::to_string(rank) + ", wanted 3 to 5";
+  if (chip.name == "bm1684" && node.input(0).rank() == 5) return "bm1684 computes pools of three dims wrongly (0.23 to 0.5 of the numbers' size)";
   for (const int64_t d : node.integers("dilations"))
     if (d != 1) return "windows have a dilation of " + std::to_string(d) + ", wanted 1";
   const Window w = window_of(node, kernel_of(node));

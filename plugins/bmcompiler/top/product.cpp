@@ -39,14 +39,24 @@ Value spread(Chain& c, Value v, Dims dims, const Dims& batch) {
   return c.shape(wide).op("Tile", {v}, Attributes().i64s("tile", times));
 }
 
-/// Batches of matrices [batch, m, k] by [batch, k, n] as one product of three dims; a right side without batches is one matrix.
-Value batched(Chain& c, Value a, Dims left, Value b, Dims right) {
+/// The product, of dims `made`, as the node's output. The tools drop an operator that changes nothing, and its name.
+void end(Chain& c, const Dims& made, Value a, Value b, const Dims& out) {
+  c.shape(made);
+  if (made == out) c.last();
+  const Value y = c.op("MatMul", {a, b, Value{}}, product(false));
+  if (made != out) c.last().reshape(y, out);
+}
+
+/// Batches of matrices [batch, m, k] by [batch, k, n] as one product of three dims; a right side without batches is one matrix. The result has
+/// `out`'s dims.
+void batched(Chain& c, Value a, Dims left, Value b, Dims right, const Dims& out) {
   const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
   if (right.size() == 2 || count(right) == k * n) {
     if (right.size() != 2) b = c.reshape(b, {k, n});
-    Dims out = left;
-    out.back() = n;
-    return c.shape(out).op("MatMul", {a, b, Value{}}, product(false));
+    Dims made = left;
+    made.back() = n;
+    end(c, made, a, b, out);
+    return;
   }
   while (left.size() < right.size()) left.insert(left.begin(), 1);
   while (right.size() < left.size()) right.insert(right.begin(), 1);
@@ -57,9 +67,7 @@ Value batched(Chain& c, Value a, Dims left, Value b, Dims right) {
   const int64_t all = count(batch);
   a = c.reshape(a, {all, m, k});
   b = c.reshape(b, {all, k, n});
-  const Value y = c.shape({all, m, n}).op("MatMul", {a, b, Value{}}, product(false));
-  batch.push_back(m), batch.push_back(n);
-  return c.reshape(y, batch);
+  end(c, {all, m, n}, a, b, out);
 }
 
 void write_matmul(Lowering& to, const sdk::Node& node) {
@@ -78,8 +86,7 @@ void write_matmul(Lowering& to, const sdk::Node& node) {
     c.shape(out).last().op("MatMul", {a, b, to.module().none()}, product(false));
     return;
   }
-  const Value y = batched(c, a, left, b, right);
-  c.last().reshape(y, out);
+  batched(c, a, left, b, right, out);
 }
 
 std::vector<float> scaled(std::vector<float> v, double by) {
@@ -207,13 +214,15 @@ void write_einsum(Lowering& to, const sdk::Node& node) {
   const int64_t b = product_of(batch), m = product_of(rows), k = product_of(summed), n = product_of(columns);
   const Value left = arranged(node.input(0), e.left, batch + rows + summed, {b, m, k});
   const Value right = arranged(node.input(1), e.right, batch + summed + columns, {b, k, n});
-  Value y = c.shape({b, m, n}).op("MatMul", {left, right, to.module().none()}, product(false));
   const std::string have = batch + rows + columns;
   Dims named, order, out;
   for (const char ch : have) named.push_back(size[ch]);
   for (const char ch : e.out) order.push_back(static_cast<int64_t>(have.find(ch)));
-  if (have != e.out) y = c.permute(c.reshape(y, named), named, order);
-  c.last().reshape(y, dims_of(node.output(0)));
+  const Dims result = dims_of(node.output(0));
+  if (have == e.out) return end(c, {b, m, n}, left, right, result);
+  const Value y = c.shape({b, m, n}).op("MatMul", {left, right, to.module().none()}, product(false));
+  const Value apart = c.reshape(y, named);
+  c.last().permute(apart, named, order);
 }
 
 constexpr Row kRows[] = {{"Einsum", refuses_einsum, write_einsum}, {"Gemm", floats_only, write_gemm}, {"MatMul", floats_only, write_matmul}};
