@@ -35,8 +35,8 @@ struct Bmodel {
 
 /// Throws CORRUPT, saying what was found and wanted: magic, sizes of the header, verified FlatBuffer, blobs inside the file.
 Bmodel read_bmodel(std::string_view bytes);
-/// The same file with its time of compilation set to a constant; IO, CORRUPT.
-void normalize(const std::string& path);
+/// Throws CORRUPT unless a .cvimodel file's header is whole and for this chip ("cv183x"): magic "CviModel", size of its table, chip at 30.
+void require_cvimodel(std::string_view bytes, std::string_view chip);
 /// The text of a JSON object for `inspect`.
 std::string describe(const Bmodel& model);
 
