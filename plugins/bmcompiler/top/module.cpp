@@ -92,6 +92,7 @@ Value Module::input(const Result& what) {
   arguments_.push_back(outside);
   body_ += "    " + values_.back().ssa + " = \"top.Input\"(" + argument + ") : (" + outside + ") -> " + inside + location({what});
   locations_.push_back(what.name), taken_.insert(what.name);
+  operations_.push_back({"Input", {}, {v}});
   return v;
 }
 
@@ -101,6 +102,7 @@ Value Module::weight(Weight what) {
   body_ += "    " + values_.back().ssa + " = \"top.Weight\"() : () -> " + values_.back().type + location({{what.name, {}}});
   taken_.insert(what.name);
   weights_.push_back(std::move(what));
+  operations_.push_back({"Weight", {}, {v}});
   return v;
 }
 
@@ -127,6 +129,9 @@ std::vector<Value> Module::op(std::string_view op, const std::vector<Value>& ope
     if (results[k].type == "none") continue;
     locations_.push_back(results[k].name), taken_.insert(results[k].name);
   }
+  Operation& written = operations_.emplace_back(Operation{std::string(op), operands, made});
+  for (size_t k = 0; k < results.size(); ++k)
+    if (results[k].type == "none") written.results[k] = none();
   return made;
 }
 

@@ -42,6 +42,12 @@ struct Result {
   std::string type = "f32";    ///< element type, "f32", "si32", …; "none" = an output that is not asked for
 };
 
+/// An operator as it was written, "Input" and "Weight" among them.
+struct Operation {
+  std::string op;
+  std::vector<Value> operands, results;  ///< a none where there is none
+};
+
 /// Arrays of weights, as NumPy's npz (zip without compression, .npy inside, times set to 1980).
 struct Weight {
   std::string name;            ///< location and key
@@ -71,6 +77,8 @@ class Module {
   const std::deque<Weight>& weights() const { return weights_; }
   /// The location of a value.
   const std::string& name(Value v) const { return values_.at(v.id).name; }
+  /// All of it, in order.
+  const std::vector<Operation>& operations() const { return operations_; }
   /// Locations of all operators and inputs, in order.
   const std::vector<std::string>& locations() const { return locations_; }
 
@@ -83,6 +91,7 @@ class Module {
   std::vector<std::string> arguments_;  // types of %arg0, …
   std::vector<Value> outputs_;
   std::deque<Weight> weights_;
+  std::vector<Operation> operations_;
   std::vector<std::string> locations_;
   std::set<std::string> taken_;
 };
