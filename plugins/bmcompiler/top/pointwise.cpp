@@ -206,6 +206,9 @@ std::string refuses_clip(const sdk::Node& node, const Chip&) {
 }
 /// A bound that is greater than the other wins as ONNX has it: the upper one.
 void write_clip(Lowering& to, const sdk::Node& node) {
+  // From 0 on it is an operator that the tools make one with the one before.
+  if (present(node, 1) && present(node, 2) && Lowering::floats(node.input(1))[0] == 0 && Lowering::floats(node.input(2))[0] > 0)
+    return to.emit(node, "Relu", {to.read(node.input(0))}, Attributes().f64("relu_limit", Lowering::floats(node.input(2))[0]));
   Value v = to.read(node.input(0));
   Chain c(to, node);
   if (present(node, 1) && present(node, 2)) v = c.least(v, Lowering::floats(node.input(1))[0]);
