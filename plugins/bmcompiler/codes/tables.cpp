@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+namespace bmcompiler_plugin {
+namespace {
+
+using top::Operation;
+
+template <class Names>
+bool among(const Names& names, const std::string& op) {
+  return std::find(std::begin(names), std::end(names), op) != std::end(names);
+}
+
+/// What they give is among what they are given.
+constexpr std::string_view kMoves[] = {"Reshape", "Permute", "Transpose", "Slice",   "StridedSlice", "Split",          "Squeeze", "Unsqueeze",   "Flatten",
+                                       "Tile",    "Expand",  "Pad",       "MaxPool", "Gather",       "Depth2Space",    "Reverse", "ShuffleChannel", "Unpack"};
+/// Their 8 bits lose too much, on every chip: exponentials, and quotients by what is small. The tools compute normalizations in floats themselves.
+constexpr std::string_view kFloats[] = {"LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm", "LRN",  "Softmax", "Exp",   "Log",  "Sqrt",     "Rsqrt", "Pow",
+                                        "Div",       "Reciprocal", "GRU",     "LSTM", "Arg",     "TopK",  "Erf",  "GridSampler", "Floor"};
+
+class Maker {
+ public:
+  Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode)
+      : module_(module), given_(ranges), float_mode_(float_mode) {
+    for (const Operation& o : module.operations()) {
+      const bool folded = is_weight(o);
+      for (const top::Value v : o.results) note(v, folded);
+    }
+    for (const Operation& o : module.operations())
+      for (const top::Value v : o.operands) ++reads_[v.id];
+  }
+
+  Tables operator()() {
+    while (inherit()) {
+    }
+    const bool relus_alone = take_relus();
+    if (relus_alone)
+      while (inherit()) {
+      }
+    for (const Operation& o : module_.operations()) write(o);
+    for (const auto& [id, r] : ranges_) out_.asymmetric = out_.asymmetric || !r.is_plain();
+    if (!out_.calibration.empty()) out_.calibration = "# codes of the model: location threshold min max\n" + out_.calibration;
+    return std::move(out_);
+  }
+
+ private:
+  /// One, or made of nothing else: the tools compute it.
+  bool is_weight(const Operation& o) const {
+    if (o.op == "Weight" || o.op == "Input") return o.op == "Weight";
+    return std::all_of(o.operands.begin(), o.operands.end(), [&](top::Value v) { return v.id == 0 || weights_.count(v.id) > 0; });
+  }
+  void note(top::Value v, bool folded) {
+    if (v.id == 0) return;
+    if (folded) weights_.insert(v.id);
+    else if (const auto at = given_.find(module_.name(v)); at != given_.end()) ranges_[v.id] = at->second;
+  }
+  bool has(top::Value v) const { return ranges_.count(v.id) > 0; }
+
+  bool give(top::Value to, top::Value from) {
+    if (to.id == 0 || from.id == 0 || has(to) || !has(from) || weights_.count(to.id)) return false;
+    ranges_[to.id] = ranges_.at(from.id);
+    return true;
+  }
+
+  /// Forth, and back where nobody else reads it.
+  bool inherit() {
+    bool any = false;
+    for (const Operation& o : module_.operations()) {
+      if (!among(kMoves, o.op) || o.operands.empty()) continue;
+      for (const top::Value v : o.results) any = give(v, o.operands[0]) || any;
+      if (reads_[o.operands[0].id] == 1 && o.results.size() == 1) any = give(o.operands[0], o.results[0]) || any;
+    }
+    return any;
+  }
+
+  bool take_relus() {
+    bool any = false;
+    for (const Operation& o : module_.operations()) {
+      if ((o.op != "Relu" && o.op != "Clip") || reads_[o.operands[0].id] != 1 || !give(o.operands[0], o.results[0])) continue;
+      Range& r = ranges_[o.operands[0].id];
+      if (r.zero == 0) r = {r.scale * 255 / 127, 128};
+      any = true;
+    }
+    return any;
+  }
+
+  bool on_codes(const Operation& o) const {
+    if (among(kFloats, o.op)) return false;
+    const auto coded = [&](top::Value v) { return v.id == 0 || weights_.count(v.id) || has(v); };
+    return std::all_of(o.operands.begin(), o.operands.end(), coded) && std::all_of(o.results.begin(), o.results.end(), coded);
+  }
+
+  void write(const Operation& o) {
+    if (is_weight(o)) return;
+    for (const top::Value v : o.results)
+      if (v.id != 0 && has(v)) out_.calibration += line(module_.name(v), ranges_.at(v.id));
+    if (o.op == "Input") return;
+    if (on_codes(o)) out_.any_codes = true;
+    else if (!o.results.empty() && o.results[0].id != 0) out_.precisions += module_.name(o.results[0]) + " " + float_mode_ + "\n";
+  }
+
+  static std::string line(const std::string& name, const Range& r) {
+    const double steps = r.zero == 0 ? 255 : 127, low = -static_cast<double>(r.zero) * r.scale, high = (255.0 - r.zero) * r.scale;
+    char text[96];
+    std::snprintf(text, sizeof text, " %.9g %.9g %.9g\n", steps * r.scale, low, high);
+    return name + text;
+  }
+
+  const top::Module& module_;
+  const std::map<std::string, Range>& given_;
+  const std::string& float_mode_;
+  std::map<uint32_t, Range> ranges_;   // by value
+  std::map<uint32_t, int> reads_;      // by value
+  std::set<uint32_t> weights_;
+  Tables out_;
+};
+
+}  // namespace
+
+Tables tables_of(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode) { return Maker(module, ranges, float_mode)(); }
+
+}  // namespace bmcompiler_plugin
