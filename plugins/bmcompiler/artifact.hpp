@@ -50,6 +50,9 @@ struct Record {
 Record::File record_file(std::string name, const std::string& path);  ///< IO
 Record::File record_bytes(std::string name, std::string_view bytes);
 
+/// Takes names and element types of the ports from a model with one network, which the tools may have changed: 's' is 's_f32' where they cast
+/// it back. Throws TOOL_FAILED for a port that the model has not.
+void adopt_ports(const Bmodel& model, Meta& meta);
 /// The ports of a model with one network are those of the meta file: names, types and sizes of each, in the file's own. Throws CORRUPT.
 void check_ports(const Bmodel& model, const Meta& meta);
 

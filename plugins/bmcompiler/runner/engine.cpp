@@ -27,6 +27,15 @@ bool takes(const Shapes& stage, const std::vector<Plane*>& inputs, bool is_dynam
   return true;
 }
 
+/// The tools name a tensor that they cast "<name>_<type>".
+std::vector<Plane>::iterator plane_for(const std::string& port, std::vector<Plane>& planes) {
+  const auto named = [&](const std::string& name) { return std::find_if(planes.begin(), planes.end(), [&](const Plane& p) { return p.name == name; }); };
+  auto at = named(port);
+  for (const std::string cast : {"_f32", "_f16", "_bf16", "_si32", "_si16", "_si8", "_ui8"})
+    if (at == planes.end() && port.ends_with(cast)) at = named(port.substr(0, port.size() - cast.size()));
+  return at;
+}
+
 int64_t room_of(const Shapes& stage) {
   int64_t all = 0;
   for (const std::vector<int64_t>& dims : stage.inputs) {
@@ -62,7 +71,7 @@ void* Library::find(const char* name) const {
 std::vector<Plane*> matched(const Ports& ports, std::vector<Plane>& planes, const char* what) {
   std::vector<Plane*> out;
   for (size_t k = 0; k < ports.names.size(); ++k) {
-    const auto at = std::find_if(planes.begin(), planes.end(), [&](const Plane& p) { return p.name == ports.names[k]; });
+    const auto at = plane_for(ports.names[k], planes);
     if (at == planes.end()) throw Failure{"invalid", std::string("model has ") + what + " '" + ports.names[k] + "', which was not given"};
     if (at->type != ports.types[k])
       throw Failure{"invalid", std::string(what) + " '" + at->name + "' has element type " + std::to_string(at->type) + ", the model " + std::to_string(ports.types[k])};
