@@ -88,7 +88,10 @@ class Build {
   void name_ports(const top::Lowered& made) {
     for (size_t k = 0; k < made.inputs.size(); ++k) meta_.inputs[k].file_name = made.inputs[k].name, meta_.inputs[k].file_dtype = made.inputs[k].dtype;
     for (size_t k = 0; k < made.outputs.size(); ++k) meta_.outputs[k].file_name = made.outputs[k].name, meta_.outputs[k].file_dtype = made.outputs[k].dtype;
-    if (chip_.runner != Runner::Cvi) check_ports(read_bmodel(bytes_of(task_.path(job_.result))), meta_);
+    if (chip_.runner == Runner::Cvi) return;
+    const Bmodel model = read_bmodel(bytes_of(task_.path(job_.result)));
+    adopt_ports(model, meta_);
+    check_ports(model, meta_);
   }
 
   void add(const std::string& suffix, const std::string& file) {
