@@ -24,17 +24,34 @@ bool counts_beyond(const sdk::Node& node) {
   return false;
 }
 
+/// Found with tpu_mlir 1.30.2 by pools drawn at random.
+std::string refuses_on_bm1684(const sdk::Node& node, const Window& w) {
+  if (w.kernel.size() == 3) return "bm1684 computes pools of three dims wrongly (0.23 to 0.5 of the numbers' size)";
+  bool one = true, whole = true, even = true;
+  for (size_t k = 0; k < w.kernel.size(); ++k) {
+    const uint32_t dim = static_cast<uint32_t>(k + 2);
+    const int64_t begin = w.pads[k], end = w.pads[w.kernel.size() + k];
+    one &= node.output(0).dim(dim) == 1;
+    whole &= node.input(0).dim(dim) == w.kernel[k] && begin == 0 && end == 0;
+    even &= begin == end;
+  }
+  if (one && !whole) return "bm1684 computes a single window of a part wrongly, as if it were the whole (0.35 to 3.5 of the numbers' size)";
+  if (!even && (node.op() == "LpPool" || node.integer("count_include_pad", 0) != 0)) return "bm1684 counts uneven pads wrongly (0.2 to 0.53 of the numbers' size)";
+  return {};
+}
+
 std::string refuses_pool(const sdk::Node& node, const Chip& chip) {
   if (node.output(1)) return "indices are wanted, these chips give the largest numbers alone";
   if (std::string why = wants_floats(node); !why.empty()) return why;
   if (const int32_t rank = node.input(0).rank(); rank < 3 || rank > 5) return "input has rank " + std::to_string(rank) + ", wanted 3 to 5";
-  if (chip.name == "bm1684" && node.input(0).rank() == 5) return "bm1684 computes pools of three dims wrongly (0.23 to 0.5 of the numbers' size)";
   for (const int64_t d : node.integers("dilations"))
     if (d != 1) return "windows have a dilation of " + std::to_string(d) + ", wanted 1";
   const Window w = window_of(node, kernel_of(node));
   for (size_t k = 0; k < w.kernel.size(); ++k)
     if (std::max(w.pads[k], w.pads[w.kernel.size() + k]) >= w.kernel[k])
       return "a window lies in the pads: kernel " + std::to_string(w.kernel[k]) + ", pads " + std::to_string(w.pads[k]) + " and " + std::to_string(w.pads[w.kernel.size() + k]);
+  if (chip.name == "bm1684")
+    if (std::string why = refuses_on_bm1684(node, w); !why.empty()) return why;
   if (node.op() == "AveragePool" && counts_beyond(node)) return "ceil_mode adds a window beyond pads that are counted, wanted one or the other";
   if (node.op() == "LpPool" && node.integer("p", 2) != 1 && node.integer("p", 2) != 2) return "p is " + std::to_string(node.integer("p", 2)) + ", wanted 1 or 2";
   return {};
