@@ -16,6 +16,15 @@ Piece in_bounds(Pieces& make, const Chip& chip, const Piece& indices, const std:
   return only_gathers(chip) ? make.wrapped(indices, sizes) : indices;
 }
 
+/// Indices of one axis as the tools take them, without any below zero.
+Piece counted(Pieces& make, const sdk::Node& node, int64_t size) {
+  const sdk::Value which = node.input(1);
+  if (!which.is_constant()) return make.wrapped(make.read(1), {size});
+  std::vector<float> indices;
+  for (const int64_t k : Lowering::integers(which)) indices.push_back(static_cast<float>(k < 0 ? k + size : k));
+  return make.weight(dims_of(which), indices);
+}
+
 std::string refuses_numbers(const sdk::Node& node, const Chip&) {
   if (node.input(0).elements() <= kExact) return {};
   return "operand has " + std::to_string(node.input(0).elements()) + " elements, wanted 16777216 at most, that a float can number";
@@ -66,9 +75,8 @@ void write_gather_elements(Lowering& to, const sdk::Node& node) {
   Pieces make(to, node);
   const Piece x = make.read(0);
   const size_t axis = axis_of(node.integer("axis", 0), x.dims.size());
-  Piece indices = make.read(1);
+  const Piece indices = counted(make, node, x.dims[axis]);
   if (!only_gathers(to.chip())) return make.finish(make.op("gathered", "GatherElements", {x, indices}, Attributes().i64("axis", static_cast<int64_t>(axis)), indices.dims));
-  indices = make.wrapped(indices, {x.dims[axis]});
   const Piece base = make.weight(indices.dims, offsets(x.dims, indices.dims, axis));
   make.finish(elements_by(make, x, make.both("Add", make.scaled(indices, static_cast<double>(strides_of(x.dims)[axis])), base)));
 }
@@ -112,8 +120,9 @@ std::string refuses_scatter(const sdk::Node& node, const Chip& chip) {
 void write_scatter_elements(Lowering& to, const sdk::Node& node) {
   Pieces make(to, node);
   const Piece x = make.read(0);
-  const Attributes a = Attributes().i64("axis", static_cast<int64_t>(axis_of(node.integer("axis", 0), x.dims.size()))).i64("reduction", 0).flag("nc_can_split", false);
-  make.finish(make.op("scattered", "ScatterElements", {x, make.read(1), make.read(2)}, a, x.dims));
+  const size_t axis = axis_of(node.integer("axis", 0), x.dims.size());
+  const Attributes a = Attributes().i64("axis", static_cast<int64_t>(axis)).i64("reduction", 0).flag("nc_can_split", false);
+  make.finish(make.op("scattered", "ScatterElements", {x, counted(make, node, x.dims[axis]), make.read(2)}, a, x.dims));
 }
 /// By numbers of rows: with more indices or axes the tools assert on shapes that ONNX allows.
 void write_scatter_nd(Lowering& to, const sdk::Node& node) {

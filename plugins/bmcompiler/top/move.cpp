@@ -118,6 +118,9 @@ Piece mirrored(Pieces& make, Piece x, std::string_view mode, const std::vector<i
   }
   return x;
 }
+Piece padded(Pieces& make, const Piece& x, double value, const std::vector<int64_t>& pads, const std::vector<int64_t>& dims) {
+  return make.op("padded", "Pad", {x}, Attributes().i64s("paddings", pads).f64("val", value).text("mode", "constant"), dims);
+}
 Piece filled(Pieces& make, Piece x, double value, std::vector<int64_t> pads) {
   const size_t rank = x.dims.size();
   bool wider = false;
@@ -127,7 +130,15 @@ Piece filled(Pieces& make, Piece x, double value, std::vector<int64_t> pads) {
     for (const size_t k : {axis, rank + axis}) pads[k] = std::max<int64_t>(pads[k], 0), wider = wider || pads[k] > 0;
     dims[axis] = x.dims[axis] + pads[axis] + pads[rank + axis];
   }
-  return wider ? make.op("padded", "Pad", {x}, Attributes().i64s("paddings", pads).f64("val", value).text("mode", "constant"), dims) : x;
+  if (!wider) return x;
+  if (rank <= 4) return padded(make, x, value, pads, dims);
+  for (size_t axis = 0; axis < rank; ++axis) {  // the tools have no Pad of five axes
+    if (pads[axis] == 0 && pads[rank + axis] == 0) continue;
+    const int64_t outer = product(x.dims, 0, axis), inner = product(x.dims, axis + 1, rank);
+    const Piece flat = make.reshaped(x, {outer, x.dims[axis], inner});
+    x = make.reshaped(padded(make, flat, value, {0, pads[axis], 0, 0, pads[rank + axis], 0}, {outer, dims[axis], inner}), with(x.dims, axis, dims[axis]));
+  }
+  return x;
 }
 void write_pad(Lowering& to, const sdk::Node& node) {
   Pieces make(to, node);

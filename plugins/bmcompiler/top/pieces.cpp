@@ -22,6 +22,13 @@ std::vector<int64_t> broadcast(const std::vector<int64_t>& a, const std::vector<
 
 std::vector<float> floats_of(const std::vector<int64_t>& integers) { return {integers.begin(), integers.end()}; }
 
+/// Every element so many times: 0, 0, 1, 1, …
+bool each_of(const std::vector<int64_t>& indices, int64_t times) {
+  for (size_t k = 0; k < indices.size(); ++k)
+    if (indices[k] != static_cast<int64_t>(k) / times) return false;
+  return static_cast<int64_t>(indices.size()) % times == 0;
+}
+
 /// Dims without ones and with neighbours that stay neighbours as one, and the order of those.
 struct Turn {
   std::vector<int64_t> dims, order;
@@ -102,6 +109,11 @@ Piece Pieces::picked(const Piece& x, size_t axis, const std::vector<int64_t>& in
     std::vector<int64_t> times(x.dims.size(), 1);
     times[axis] = n;
     return op("repeated", "Tile", {sliced(x, axis, indices[0], indices[0] + 1)}, Attributes().i64s("tile", times), with(x.dims, axis, n));
+  }
+  if (const int64_t times = n / x.dims[axis]; times > 1 && each_of(indices, times)) {  // of such Gathers the tools abort on some
+    const std::vector<int64_t> spread{product(x.dims, 0, axis + 1), 1, product(x.dims, axis + 1, x.dims.size())};
+    const Piece repeated = op("repeated", "Tile", {reshaped(x, spread)}, Attributes().i64s("tile", {1, times, 1}), with(spread, 1, times));
+    return reshaped(repeated, with(x.dims, axis, n));
   }
   const Attributes a = Attributes().flag("keepdims", true).si32("axis", static_cast<int32_t>(axis)).flag(kPlainScalar, false).flag("is_lora", false);
   return op("picked", "Gather", {x, weight({n}, floats_of(indices))}, a, with(x.dims, axis, n));

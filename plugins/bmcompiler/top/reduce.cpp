@@ -23,7 +23,7 @@ std::vector<Run> runs(const sdk::Node& node) {
   const std::vector<bool> reduced = reduced_axes(node);
   std::vector<Run> all;
   for (size_t k = 0; k < reduced.size(); ++k) {
-    if (!reduced[k]) continue;
+    if (!reduced[k] || node.input(0).dim(static_cast<uint32_t>(k)) == 1) continue;  // one number is its own sum, and the tools fold that
     if (!all.empty() && all.back().last == k) ++all.back().last;
     else all.push_back({k, k + 1});
   }

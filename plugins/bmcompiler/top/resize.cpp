@@ -99,14 +99,21 @@ Piece weighted(Lowering& to, Pieces& make, const Piece& x, size_t axis, const Ru
   return make.reshaped(make.transposed(make.reshaped(done, {outer, inner, a.out}), {0, 2, 1}), with(x.dims, axis, a.out));
 }
 
-/// What top.Interp was found to compute as ONNX says, on both chips: images made larger by whole factors, half_pixel or align_corners; of nearest
-/// ones half_pixel to the nearest, since no place lies between two then.
+/// Every input as often as the axis grows.
+bool repeats(const Rule& r, const Axis& a) {
+  for (int64_t i = 0; i < a.out; ++i)
+    if (std::clamp<int64_t>(nearest(r, coordinate(r, a, i)), 0, a.in - 1) != i / (a.out / a.in)) return false;
+  return true;
+}
+
+/// What top.Interp was found to compute as ONNX says, on both chips: images made larger by whole factors, half_pixel or align_corners; and nearest ones
+/// where that repeats each as often as the image grows.
 bool interp(const Rule& r, const std::vector<Axis>& axes, const Chip& chip) {
   if (axes.size() != 4 || changes(axes[0]) || changes(axes[1]) || (chip.name != "bm1684x" && chip.name != "bm1684")) return false;
   for (const size_t k : {size_t{2}, size_t{3}})
     if (axes[k].in < 2 || axes[k].out < axes[k].in || axes[k].out % axes[k].in || axes[k].scale != static_cast<double>(axes[k].out / axes[k].in)) return false;
   if (r.mode == "linear") return r.coordinates == "half_pixel" || r.coordinates == "align_corners";
-  return r.mode == "nearest" && r.coordinates == "half_pixel" && (r.nearest == "round_prefer_floor" || r.nearest == "round_prefer_ceil") && axes[2].scale == axes[3].scale;
+  return r.mode == "nearest" && repeats(r, axes[2]) && repeats(r, axes[3]) && axes[2].scale == axes[3].scale;
 }
 
 std::string refuses_resize(const sdk::Node& node, const Chip&) {
@@ -125,7 +132,7 @@ void write_resize(Lowering& to, const sdk::Node& node) {
   Piece x = make.read(0);
   if (interp(r, axes, to.chip()))
     return to.emit(node, "Interp", {x.value, to.module().none()},
-                   Attributes().text("mode", r.mode).text("coord_mode", r.coordinates).f64("scale_h", axes[2].scale).f64("scale_w", axes[3].scale));
+                   Attributes().text("mode", r.mode).text("coord_mode", r.mode == "nearest" ? "half_pixel" : r.coordinates).f64("scale_h", axes[2].scale).f64("scale_w", axes[3].scale));
   for (size_t axis = 0; axis < axes.size(); ++axis)
     if (changes(axes[axis])) x = r.mode == "nearest" ? chosen(make, x, axis, r, axes[axis]) : weighted(to, make, x, axis, r, axes[axis]);
   make.finish(x);
