@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/bmcompiler operator by operator on the emulators: what check() says yes to is computed as the reference does, and what a chip computes
+// otherwise is refused there.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cases.hpp"
+#include "core/support/json.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace optima;
+using namespace optima::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kApart = 1e-4;  // of an output's scale
+
+/// One model of all of them, beside each other.
+std::string model_of(const OpCase* first, size_t count) {
+  std::string inputs, outputs, nodes;
+  for (size_t k = 0; k < count; ++k) {
+    const OpCase& c = first[k];
+    const std::string number = std::to_string(k), type = c.input;
+    inputs += (inputs.empty() ? "" : ", ") + type + " X" + number;
+    if (std::string(c.text).find("Z$") != std::string::npos) inputs += ", " + type + " Z" + number;
+    outputs += (outputs.empty() ? "" : ", ") + std::string(c.what) + " Y" + number;
+    for (const char* at = c.text; *at; ++at) *at == '$' ? nodes += number : nodes += *at;
+    nodes += "\n";
+  }
+  return "<ir_version: 10, opset_import: [\"\" : 21]>\ncases (" + inputs + ") => (" + outputs + ") {\n" + nodes + "}\n";
+}
+
+bool has_tools() {
+  if (fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/bin/tpuc-opt")) return true;
+  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
+  return false;
+}
+
+Ran good(const std::vector<std::string>& words) {
+  Ran r = host(words);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return r;
+}
+
+Json json_at(const std::string& path) {
+  Result<Json> document = read_json(path);
+  REQUIRE_MESSAGE(document.ok(), document.status().message());
+  return std::move(*document);
+}
+
+bool refused_on(const OpCase& c, const std::string& chip) {
+  return std::strcmp(c.refused, "all") == 0 || chip == c.refused;
+}
+
+/// The cases on `chip`, and on the reference what it refuses.
+void ask(const OpCase* first, size_t count, const std::string& chip) {
+  const TempFolder f;
+  const std::string model = f.file("cases.onnxtxt", model_of(first, count));
+  good({"compile", model, "-o", f / "out", "--device", "TPU:0,REF:0", "--name", "cases", "--alloc", f.file("a.json", R"({"*": ["TPU:0", "REF:0"]})"), "--option", "bmcompiler.chip=" + chip});
+  std::map<std::string, Json> answers;  // by node
+  const Json placed = json_at(f / "out/cases/placement.json");
+  for (const Json& n : placed["nodes"]) answers[n["name"]] = n["answers"]["TPU:0"];
+  std::map<std::string, double> apart;  // by output
+  const Result<Json> compared = parse_json(good({"--json", "compare", model, f / "out/cases", "--atol", "1e9"}).out, "compare --json");
+  REQUIRE(compared.ok());
+  for (const Json& t : (*compared)["tensors"]) apart[t["name"]] = t["max_abs"].get<double>() / std::max(t["scale"].get<double>(), 1e-6);
+
+  for (size_t k = 0; k < count; ++k) {
+    const OpCase& c = first[k];
+    CAPTURE(c.text);
+    const Json& answer = answers.at("case" + std::to_string(k));
+    const bool yes = answer["yes"];
+    const double found = apart.at("Y" + std::to_string(k));
+    const std::string said = yes ? "" : answer.dump();
+    std::printf("%-8s %-9s %9.1e  %s %s\n", chip.c_str(), !yes ? "refused" : found <= kApart ? "supported" : "WRONG", found, c.text, said.c_str());
+    CHECK_MESSAGE(yes == !refused_on(c, chip), said);
+    CHECK(found <= kApart);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("operators that move, reduce, index, carry states and resize are computed on two chips as ONNX says, and what is not is refused") {
+  if (!has_tools()) return;
+  for (const std::string chip : {"bm1684x", "bm1684"}) ask(kMovingCases, std::size(kMovingCases), chip);
+}
