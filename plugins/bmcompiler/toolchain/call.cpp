@@ -90,6 +90,7 @@ void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const B
   const sdk::Ended end = sdk::spawn(command);
   log.flush();
   if (!end.good()) fail(end, listener.last_words(), bounds);
+  require_room(bounds.work);
 }
 
 }  // namespace bmcompiler_plugin

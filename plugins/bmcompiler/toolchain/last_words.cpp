@@ -109,10 +109,10 @@ std::string behind(const std::string& line, std::string_view mark) {
   return at == line.npos ? std::string() : trimmed(std::string_view(line).substr(at + mark.size()));
 }
 
-/// `Assertion `x' failed.` → "assertion `x' failed".
+/// "assertion x failed"
 std::string assertion_in(const std::string& line) {
   const size_t at = line.find("Assertion `"), end = line.rfind("' failed");
-  return at == line.npos || end == line.npos || end < at ? std::string() : "assertion " + line.substr(at + 10, end - at - 10) + "' failed";
+  return at == line.npos || end == line.npos || end < at ? std::string() : "assertion " + line.substr(at + 11, end - at - 11) + " failed";
 }
 
 /// What a line says of a bad end, and how much it is worth; worth 0 = nothing.

@@ -34,17 +34,30 @@ def environment(root, work):
 
 
 def undated(data):
-    """The file with the time of compilation set to 1980: it is field 2 of the root of the file's FlatBuffer."""
+    """The file with the time of compilation set to 1980, and a kernel module's mode that the tools left unset to 0."""
+    def number(form, at):
+        return struct.unpack_from(form, data, at)[0]
+
+    def field(table, k):
+        fields = table - number("<i", table)
+        offset = number("<H", fields + 4 + 2 * k) if number("<H", fields) > 4 + 2 * k else 0
+        return table + offset if offset else None
+
+    data = bytearray(data)
     cvi = data[:8] == b"CviModel"
     base, time = (48, b"1980-01-01 00:00:00") if cvi else (64, b"Tue Jan  1 00:00:00 1980\n")
-    table = base + struct.unpack_from("<I", data, base)[0]
-    fields = table - struct.unpack_from("<i", data, table)[0]
-    at = table + struct.unpack_from("<H", data, fields + 8)[0]
-    text = at + struct.unpack_from("<I", data, at)[0]
-    if struct.unpack_from("<I", data, text)[0] != len(time):
+    root = base + number("<I", base)
+    text = field(root, 2) + number("<I", field(root, 2))
+    if number("<I", text) != len(time):
         fail("the tools wrote a file with no time of compilation where one is wanted")
-    data = data[:text + 4] + time + data[text + 4 + len(time):]
-    return data[:14] + hashlib.md5(data[48:]).digest() + data[30:] if cvi else data
+    data[text + 4:text + 4 + len(time)] = time
+    if cvi:
+        data[14:30] = hashlib.md5(data[48:]).digest()
+    elif field(root, 6):
+        mode = field(field(root, 6) + number("<I", field(root, 6)), 2)
+        if mode and number("<I", mode) > 1:
+            data[mode:mode + 4] = bytes(4)
+    return data
 
 
 def inputs(here, stem):

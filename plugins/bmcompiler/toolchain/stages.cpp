@@ -14,10 +14,15 @@ namespace fs = std::filesystem;
 std::string pass(const std::string& name, const std::string& settings) { return "--" + name + "=" + settings; }
 const char* said(bool on) { return on ? "True" : "False"; }
 
-Stage top(const Job& job) { return {"top", {job.module, "--shape-infer", "--canonicalize", "--extra-optimize", "-o", "stage_top.mlir"}, "stage_top.mlir"}; }
+// With threads the writer of bm1684's files finds other memory each time where it takes memory for zero.
+constexpr const char* kOneThread = "--mlir-disable-threading";
+
+Stage top(const Job& job) {
+  return {"top", {job.module, kOneThread, "--shape-infer", "--canonicalize", "--extra-optimize", "-o", "stage_top.mlir"}, "stage_top.mlir"};
+}
 
 Stage lowering(const Job& job) {
-  Stage s{"lowering", {"stage_top.mlir"}, "stage_tpu.mlir"};
+  Stage s{"lowering", {"stage_top.mlir", kOneThread}, "stage_tpu.mlir"};
   s.words.push_back(pass("processor-assign", "chip=" + std::string(job.chip->name) + " mode=" + job.mode + " num_device=1 num_core=" + std::to_string(job.cores) +
                                                  " addr_mode=auto"));
   if (!job.calibration.empty()) s.words.push_back(pass("import-calibration-table", "file=" + job.calibration + " asymmetric=" + said(job.asymmetric)));
@@ -30,7 +35,7 @@ Stage lowering(const Job& job) {
 
 Stage tpu(const Job& job) {
   return {"tpu",
-          {"stage_tpu.mlir", "--mlir-disable-threading", "--strip-io-quant", "--processor-tpu-optimize", "--dev-parallel", "--weight-reorder",
+          {"stage_tpu.mlir", kOneThread, "--strip-io-quant", "--processor-tpu-optimize", "--dev-parallel", "--weight-reorder",
            job.dynamic ? pass("subnet-divide", "dynamic=True") : "--subnet-divide", "--op-reorder", "--topo-sort", pass("layer-group", "opt=2"), "--affine-opt",
            "--core-parallel", "--after-layergroup-weight-reorder", "--address-assign", "-o", "stage_final.mlir"},
           "stage_final.mlir"};
@@ -40,8 +45,25 @@ Stage tpu(const Job& job) {
 Stage codegen(const Job& job) {
   const bool cvi = job.chip->runner == Runner::Cvi;
   return {"codegen",
-          {"stage_final.mlir", pass("codegen", "model_file=" + job.result + " bmodel_only=True" + (cvi ? " model_version=latest" : "")), "-o", "/dev/null"},
+          {"stage_final.mlir", kOneThread, pass("codegen", "model_file=" + job.result + " bmodel_only=True" + (cvi ? " model_version=latest" : "")), "-o", "/dev/null"},
           job.result};
+}
+
+/// What the tools open for a chip while they compile (seen); where one is not there they abort or write half a file.
+std::vector<std::string_view> libraries_of(const Chip& chip) {
+  if (chip.name == "bm1684x") return {"libbackend_bm1684x.so", "libcpuop.so", "libbm1684x_kernel_module.so"};
+  if (chip.name == "bm1684") return {"libbackend_bm1684.so", "libcpuop.so"};
+  if (chip.name == "bm1690") return {"libbackend_bm1690.so", "libcpuop.so", "libbm1690_kernel_module.so"};
+  if (chip.runner == Runner::Cvi) return {"libcvikernel.so"};
+  return {"libbackend_bm1688.so", "libcpuop.so", "libbmtpulv60_kernel_module.so"};
+}
+
+void require_libraries(const Facts& tools, const Chip& chip) {
+  std::error_code ignored;
+  for (const std::string_view name : libraries_of(chip))
+    if (!fs::exists(tools.root + "/lib/" + std::string(name), ignored))
+      throw sdk::Error(OPTIMA_DEPENDENCY, "folder '" + tools.root + "/lib' holds no " + std::string(name) + ", which files for " + std::string(chip.name) +
+                                              " are made with: scripts/setup --with sophon installs the tools");
 }
 
 void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
@@ -65,6 +87,7 @@ void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
 std::vector<Stage> stages_of(const Job& job) { return {top(job), lowering(job), tpu(job), codegen(job)}; }
 
 void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
+  require_libraries(tools, *job.chip);
   const std::vector<Stage> stages = stages_of(job);
   for (size_t k = 0; k < stages.size(); ++k) {
     progress(static_cast<double>(k) / static_cast<double>(stages.size()), stages[k].name);

@@ -33,19 +33,20 @@ Place place_of(const std::string& option) {
   return {};
 }
 
-/// The tools' own folder: `folder`, or what a Python environment or setup has in it.
+/// The tools' own folder: `folder`, or what it has of a wheel.
 std::string root_in(const std::string& folder) {
   std::error_code ignored;
-  const std::string path = fs::absolute(folder, ignored).lexically_normal().string();
+  std::string path = fs::absolute(folder, ignored).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return !fs::exists(path + "/bin/tpuc-opt", ignored) && fs::is_directory(path + "/tpu_mlir", ignored) ? path + "/tpu_mlir" : path;
 }
 
-/// "tpu_mlir 1.30.2", from the name of the folder that pip puts beside a wheel's own; empty where there is none.
-std::string wheel_version(const std::string& root) {
+/// "tpu_mlir 1.30.2", from the name of the folder that pip puts beside a wheel's own, and setup into it; empty where there is none.
+std::string wheel_version(const std::string& folder) {
   constexpr std::string_view kBegin = "tpu_mlir-", kEnd = ".dist-info";
   std::error_code ignored;
   std::string version;
-  for (const fs::directory_entry& e : fs::directory_iterator(fs::path(root).parent_path(), ignored)) {
+  for (const fs::directory_entry& e : fs::directory_iterator(folder, ignored)) {
     const std::string name = e.path().filename().string();
     if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
     version = std::max(version, name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size()));
@@ -99,6 +100,7 @@ std::optional<Facts> Tools::look(std::string& why) const {
   const std::string asked = why.empty() ? asked_version(facts.root, why) : "";
   if (why.empty()) {
     facts.version = wheel_version(facts.root);
+    if (facts.version.empty()) facts.version = wheel_version(fs::path(facts.root).parent_path());
     if (facts.version.empty()) facts.version = asked;
     return facts;
   }

@@ -18,7 +18,6 @@ namespace sdk = optima::sdk;
 constexpr std::string_view kBmodelMagic("\xEE\xAA\x55\xFF", 4), kCviMagic = "CviModel";
 constexpr size_t kBmodelHeader = 64, kCviHeader = 48, kCviSum = 14;
 constexpr std::string_view kBmodelTime = "Tue Jan  1 00:00:00 1980\n", kCviTime = "1980-01-01 00:00:00";
-constexpr uint16_t kTimeSlot = 4 + 2 * 2;  // of field 2, in a FlatBuffer's table of fields
 
 template <class T>
 T number(const std::string& bytes, size_t at) {
@@ -28,15 +27,28 @@ T number(const std::string& bytes, size_t at) {
   return v;
 }
 
-/// Where the string of field 2 of the root of the FlatBuffer at `base` begins; its length is checked.
-size_t time_at(const std::string& bytes, size_t base, size_t length) {
-  const size_t table = base + number<uint32_t>(bytes, base);
+/// Where field `k` of the table at `table` lies, 0 where it is absent.
+size_t field_at(const std::string& bytes, size_t table, uint32_t k) {
   const size_t fields = static_cast<size_t>(static_cast<int64_t>(table) - number<int32_t>(bytes, table));
-  const uint16_t offset = number<uint16_t>(bytes, fields) > kTimeSlot ? number<uint16_t>(bytes, fields + kTimeSlot) : uint16_t{0};
-  const size_t text = offset ? table + offset + number<uint32_t>(bytes, table + offset) : bytes.size();
-  if (!offset || number<uint32_t>(bytes, text) != length || bytes.size() - text - 4 < length)
+  const uint32_t slot = 4 + 2 * k;
+  const uint16_t offset = number<uint16_t>(bytes, fields) > slot ? number<uint16_t>(bytes, fields + slot) : uint16_t{0};
+  return offset ? table + offset : 0;
+}
+/// What an offset at `at` points to.
+size_t target_of(const std::string& bytes, size_t at) { return at + number<uint32_t>(bytes, at); }
+
+void set_time(std::string& bytes, size_t root, std::string_view time) {
+  const size_t field = field_at(bytes, root, 2);
+  const size_t text = field ? target_of(bytes, field) : 0;
+  if (!field || number<uint32_t>(bytes, text) != time.size() || bytes.size() - text - 4 < time.size())
     throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file with no time of compilation where one is wanted");
-  return text + 4;
+  bytes.replace(text + 4, time.size(), time);
+}
+
+void set_mode(std::string& bytes, size_t root) {
+  const size_t module = field_at(bytes, root, 6);
+  const size_t mode = module ? field_at(bytes, target_of(bytes, module), 2) : 0;
+  if (mode && number<uint32_t>(bytes, mode) > 1) bytes.replace(mode, 4, 4, '\0');
 }
 
 void rounds(std::array<uint32_t, 4>& state, const unsigned char* block) {
@@ -72,8 +84,9 @@ void undate(const std::string& path) {
   std::string bytes = bytes_of(path);
   const bool cvi = bytes.starts_with(kCviMagic);
   if (!cvi && !bytes.starts_with(kBmodelMagic)) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file that is neither a bmodel nor a cvimodel");
-  const std::string_view time = cvi ? kCviTime : kBmodelTime;
-  bytes.replace(time_at(bytes, cvi ? kCviHeader : kBmodelHeader, time.size()), time.size(), time);
+  const size_t root = target_of(bytes, cvi ? kCviHeader : kBmodelHeader);
+  set_time(bytes, root, cvi ? kCviTime : kBmodelTime);
+  if (!cvi) set_mode(bytes, root);
   if (cvi) bytes.replace(kCviSum, 16, md5(std::string_view(bytes).substr(kCviHeader)));
   write_file(path, bytes);
 }
