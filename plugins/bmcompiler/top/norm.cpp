@@ -151,7 +151,9 @@ void write_lp(Lowering& to, const sdk::Node& node) {
   const Dims dims = dims_of(node.input(0));
   const Value x = to.read(node.input(0));
   const int64_t axis = axis_of(node, -1);
-  const Value length = reduced(c, x, node.integer("p", 2) == 2 ? "ReduceL2" : "ReduceL1", dims, {axis});
+  const std::string_view mode = node.integer("p", 2) == 2 ? "ReduceL2" : "ReduceL1";
+  const bool is_one = dims[static_cast<size_t>(axis)] == 1;  // the tools take a reduction of one number for the number, its sign with it
+  const Value length = is_one ? c.op("Abs", {x}) : reduced(c, x, mode, dims, {axis});
   Dims small = dims;
   small[static_cast<size_t>(axis)] = 1;
   const Value divisor = c.shape(small).least(length, std::numeric_limits<float>::min());  // no length is none: 0 stays 0

@@ -264,7 +264,16 @@ void write_comparison(Lowering& to, const sdk::Node& node) {
   const std::string_view mode = node.op() == "Xor" ? "NotEqual" : node.op();
   to.emit(node, "Compare", {raised(to, node, node.input(0), rank), raised(to, node, node.input(1), rank)}, Attributes().text("mode", mode));
 }
-void write_not(Lowering& to, const sdk::Node& node) { Chain(to, node).last().compare(to.read(node.input(0)), "Equal", 0); }
+/// By two orders: the tools' own compares bits on bm1684x, where -0 is not 0.
+void write_equal(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const size_t rank = c.shape().size();
+  const Value x = raised(to, node, node.input(0), rank), y = raised(to, node, node.input(1), rank);
+  const Value not_less = c.op("Compare", {x, y}, Attributes().text("mode", "GreaterOrEqual"));
+  const Value not_more = c.op("Compare", {x, y}, Attributes().text("mode", "LessOrEqual"));
+  c.last().mul(not_less, not_more);
+}
+void write_not(Lowering& to, const sdk::Node& node) { Chain(to, node).last().compare(to.read(node.input(0)), "Less", 0.5); }
 
 /// One constant number: the only form of a choice that bm1684 has.
 std::optional<float> number(const sdk::Value& v) {
@@ -289,7 +298,8 @@ void write_cast(Lowering& to, const sdk::Node& node) {
   const int32_t from = node.input(0).dtype(), into = node.output(0).dtype();
   Chain c(to, node);
   if (into == OPTIMA_BOOL && from != OPTIMA_BOOL) {
-    c.last().compare(x, "NotEqual", 0);
+    const Value size = c.op("Abs", {x});  // -0 is false, too
+    c.last().compare(size, "Greater", 0);
   } else if (from == OPTIMA_F32 && into != OPTIMA_F32) {
     const Value whole = c.floor(c.op("Abs", {x})), sign = c.op("Sign", {x});
     c.last().mul(sign, whole);
@@ -363,7 +373,7 @@ constexpr Row kRows[] = {
     {"Cosh", floats_only, write_hyperbolic},
     {"Div", floats_only, write_binary},
     {"Elu", floats_only, write_elu},
-    {"Equal", nullptr, write_comparison},
+    {"Equal", nullptr, write_equal},
     {"Erf", floats_only, write_erf},
     {"Exp", floats_only, write_plain},
     {"Floor", floats_only, write_floor},

@@ -47,7 +47,7 @@ void end(Chain& c, const Dims& made, Value a, Value b, const Dims& out) {
   if (made != out) c.last().reshape(y, out);
 }
 
-/// Batches of matrices [batch, m, k] by [batch, k, n] as one product of three dims; a right side without batches is one matrix. The result has
+/// Batches of matrices [batch, m, k] by [batch, k, n] as one product; a right side without batches is one matrix. The result has
 /// `out`'s dims.
 void batched(Chain& c, Value a, Dims left, Value b, Dims right, const Dims& out) {
   const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
@@ -64,6 +64,9 @@ void batched(Chain& c, Value a, Dims left, Value b, Dims right, const Dims& out)
   for (size_t d = 0; d + 2 < left.size(); ++d) batch.push_back(std::max(left[d], right[d]));
   a = spread(c, c.reshape(a, left), left, batch);
   b = spread(c, c.reshape(b, right), right, batch);
+  Dims whole = batch;
+  whole.push_back(m), whole.push_back(n);
+  if (whole == out && whole.size() <= 4) return end(c, whole, a, b, out);  // a reshape behind it would take its name
   const int64_t all = count(batch);
   a = c.reshape(a, {all, m, k});
   b = c.reshape(b, {all, k, n});
@@ -211,16 +214,22 @@ void write_einsum(Lowering& to, const sdk::Node& node) {
     if (from != into) x = c.permute(x, named, order);
     return c.reshape(x, dims);
   };
-  const int64_t b = product_of(batch), m = product_of(rows), k = product_of(summed), n = product_of(columns);
-  const Value left = arranged(node.input(0), e.left, batch + rows + summed, {b, m, k});
-  const Value right = arranged(node.input(1), e.right, batch + summed + columns, {b, k, n});
+  const int64_t m = product_of(rows), k = product_of(summed), n = product_of(columns);
+  const Dims batches = batch.size() == 2 ? Dims{size[batch[0]], size[batch[1]]} : Dims{product_of(batch)};
+  const auto behind = [&](int64_t height, int64_t width) {
+    Dims d = batches;
+    d.push_back(height), d.push_back(width);
+    return d;
+  };
+  const Value left = arranged(node.input(0), e.left, batch + rows + summed, behind(m, k));
+  const Value right = arranged(node.input(1), e.right, batch + summed + columns, behind(k, n));
   const std::string have = batch + rows + columns;
   Dims named, order, out;
   for (const char ch : have) named.push_back(size[ch]);
   for (const char ch : e.out) order.push_back(static_cast<int64_t>(have.find(ch)));
   const Dims result = dims_of(node.output(0));
-  if (have == e.out) return end(c, {b, m, n}, left, right, result);
-  const Value y = c.shape({b, m, n}).op("MatMul", {left, right, to.module().none()}, product(false));
+  if (have == e.out) return end(c, behind(m, n), left, right, result);
+  const Value y = c.shape(behind(m, n)).op("MatMul", {left, right, to.module().none()}, product(false));
   const Value apart = c.reshape(y, named);
   c.last().permute(apart, named, order);
 }
