@@ -28,7 +28,8 @@ class Maker {
       : module_(module), given_(ranges), float_mode_(float_mode) {
     for (const Operation& o : module.operations()) {
       const bool folded = is_weight(o);
-      for (const top::Value v : o.results) note(v, folded);
+      for (const top::Value v : o.results) note(v, folded), makers_[v.id] = &o;
+      normalizes_layers_ = normalizes_layers_ || o.op == "LayerNorm" || o.op == "RMSNorm";
     }
     for (const Operation& o : module.operations())
       for (const top::Value v : o.operands) ++reads_[v.id];
@@ -88,8 +89,24 @@ class Maker {
     return any;
   }
 
+  /// Of two that are computed: in a transformer the residual, whose outliers leave 8 bits nothing for the rest, and attention.
+  bool joins(const Operation& o) const {
+    return (o.op == "Add" || o.op == "MatMul") && o.operands.size() >= 2 && !weights_.count(o.operands[0].id) && !weights_.count(o.operands[1].id);
+  }
+  /// The second product of a feed-forward pair.
+  bool behind_activation(const Operation& o) const {
+    if (o.op != "MatMul") return false;
+    const Operation* from = maker(o.operands[0]);
+    while (from && among(kMoves, from->op)) from = maker(from->operands[0]);
+    return from && (from->op == "Mul" || from->op == "MulConst" || from->op == "GELU");
+  }
+  const Operation* maker(top::Value v) const {
+    const auto at = makers_.find(v.id);
+    return at == makers_.end() ? nullptr : at->second;
+  }
+
   bool on_codes(const Operation& o) const {
-    if (among(kFloats, o.op)) return false;
+    if (among(kFloats, o.op) || (normalizes_layers_ && (joins(o) || behind_activation(o)))) return false;
     const auto coded = [&](top::Value v) { return v.id == 0 || weights_.count(v.id) || has(v); };
     return std::all_of(o.operands.begin(), o.operands.end(), coded) && std::all_of(o.results.begin(), o.results.end(), coded);
   }
@@ -115,7 +132,9 @@ class Maker {
   const std::string& float_mode_;
   std::map<uint32_t, Range> ranges_;   // by value
   std::map<uint32_t, int> reads_;      // by value
+  std::map<uint32_t, const Operation*> makers_;  // by value
   std::set<uint32_t> weights_;
+  bool normalizes_layers_ = false;
   Tables out_;
 };
 
