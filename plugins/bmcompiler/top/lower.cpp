@@ -41,8 +41,9 @@ bool is_integer(int32_t dtype) { return dtype == OPTIMA_I32 || dtype == OPTIMA_I
 
 /// What no family has a form for: types, open and empty shapes.
 std::string bad_value(const sdk::Value& v) {
-  if (v.dtype() != OPTIMA_F32 && v.dtype() != OPTIMA_BOOL && !is_integer(v.dtype()))
-    return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32, i32, i64 or bool";
+  const bool codes = v.dtype() == OPTIMA_U8 || v.dtype() == OPTIMA_I8;  // at the border: tier 1 has them nowhere else
+  if (v.dtype() != OPTIMA_F32 && v.dtype() != OPTIMA_BOOL && !is_integer(v.dtype()) && !codes)
+    return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32, i32, i64, bool or codes of 8 bits";
   if (!v.is_static()) return "value " + shown(v) + " has a dim that is not known";
   if (v.elements() == 0) return "value " + shown(v) + " has no elements";
   if (v.rank() > 8) return "value " + shown(v) + " has rank " + std::to_string(v.rank()) + ", wanted 8 or less";
@@ -158,7 +159,7 @@ Port Lowering::leave(const sdk::Value& v) {
 
 const Row* find_row(std::string_view domain, std::string_view op) {
   if (!domain.empty()) return nullptr;
-  for (const auto family : {convolutions, pools, pointwise, moves, reductions, indexing, products, norms, recurrent, resizing})
+  for (const auto family : {convolutions, pools, pointwise, moves, reductions, indexing, products, norms, recurrent, resizing, border_codes})
     for (const Row& row : family())
       if (row.op == op) return &row;
   return nullptr;

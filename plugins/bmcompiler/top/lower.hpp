@@ -86,6 +86,7 @@ sdk::Span<const Row> products();      ///< MatMul, Gemm, Einsum
 sdk::Span<const Row> norms();         ///< BatchNormalization, Layer-, Instance-, GroupNormalization, Softmax, LogSoftmax, LRN, LpNormalization
 sdk::Span<const Row> recurrent();     ///< LSTM, GRU, RNN
 sdk::Span<const Row> resizing();      ///< Resize, Upsample
+sdk::Span<const Row> border_codes();  ///< QuantizeLinear, DequantizeLinear where codes come in or go out
 
 /// Null when no table has it.
 const Row* find_row(std::string_view domain, std::string_view op);
