@@ -28,7 +28,8 @@ Stage lowering(const Job& job) {
   if (!job.calibration.empty()) s.words.push_back(pass("import-calibration-table", "file=" + job.calibration + " asymmetric=" + said(job.asymmetric)));
   s.words.push_back("--processor-top-optimize");
   s.words.push_back(pass("convert-top-to-tpu", (job.precisions.empty() ? "" : "qtable=" + job.precisions + " ") +
-                                                   std::string("weightFileName=stage_tpu.npz asymmetric=") + said(job.asymmetric)));
+                                                   std::string("weightFileName=stage_tpu.npz asymmetric=") + said(job.asymmetric) +
+                                                   (job.calibration.empty() ? "" : " matmul_perchannel=True")));
   s.words.insert(s.words.end(), {"--canonicalize", "--weight-fold", "-o", s.product});
   return s;
 }
