@@ -40,6 +40,7 @@ void write_layer(Lowering& to, const sdk::Node& node) {
   const Dims dims = dims_of(node.input(0));
   const int64_t axis = axis_of(node, -1);
   Dims flat(dims.begin(), dims.begin() + axis);
+  if (flat.empty()) flat.push_back(1);  // bm1684 wants an axis before
   int64_t size = 1;
   for (size_t k = static_cast<size_t>(axis); k < dims.size(); ++k) size *= dims[k];
   flat.push_back(size);
@@ -55,7 +56,7 @@ void write_layer(Lowering& to, const sdk::Node& node) {
   }
   if (fits && is_flat) c.last();
   Value y = c.op("LayerNorm", {x, scale, bias},
-                 Attributes().i64s("normalized_shape", {}).si32("axis", static_cast<int32_t>(axis)).f64("eps", node.real("epsilon", 1e-5)));
+                 Attributes().i64s("normalized_shape", {}).si32("axis", static_cast<int32_t>(flat.size() - 1)).f64("eps", node.real("epsilon", 1e-5)));
   if (fits && is_flat) return;
   if (fits) {
     c.last().reshape(y, dims);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs as modules: which operators stand for a node, what every one states, what is refused and how.
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "core/onnx_io/onnx_io.hpp"
+#include "plugins/bmcompiler/top/lower.hpp"
+
+using namespace optima;
+using namespace bmcompiler_plugin;
+
+namespace {
+
+/// A graph as a plugin sees it.
+struct Sample {
+  explicit Sample(const std::string& text) : graph(*onnx_io::load_text("<ir_version: 10, opset_import: [\"\" : 21]> g " + text, "sample")), packed(pack(graph)) {}
+  sdk::Graph view() const { return sdk::Graph(&packed.raw); }
+  Graph graph;
+  PackedGraph packed;
+};
+
+top::Lowered lowered(const std::string& text, const char* chip = "bm1684x") { return top::lower(Sample(text).view(), *find_chip(chip)); }
+std::string module_of(const std::string& text, const char* chip = "bm1684x") { return lowered(text, chip).module.text("w.npz"); }
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+std::string refusal(const std::string& text, const char* chip = "bm1684x") {
+  try {
+    lowered(text, chip);
+  } catch (const sdk::Error& e) {
+    CHECK(e.code == OPTIMA_UNSUPPORTED);
+    return e.text;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a convolution states every attribute, and pads that its model leaves to it") {
+  const std::string m = module_of("(float[1,1,5,5] x) => (float[1,2,3,3] y) <float[2,1,3,3] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9}> "
+                                  "{ y = Conv<auto_pad = \"SAME_UPPER\", strides = [2, 2]>(x, w) }");
+  CHECK(holds(m, "\"top.Conv\"(%1, %2, %none) {do_relu = false, relu_limit = -1.0e+00 : f64, kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], "
+                 "dilations = [1, 1], group = 1 : i64, dynweight_reorderd = false, weight_is_coeff = 1 : i64} : "
+                 "(tensor<1x1x5x5xf32>, tensor<2x1x3x3xf32>, none) -> tensor<1x2x3x3xf32> loc(\"y\")"));
+}
+
+TEST_CASE("defaults are ONNX's, not the tools'") {
+  CHECK(holds(module_of("(float[2] x) => (float[2] y) { y = LeakyRelu(x) }"), "alpha = 9.9"));  // 0.01 as a float
+  CHECK(holds(module_of("(float[2] x) => (float[2] y) { y = HardSigmoid(x) }"), "beta = 5.0e-01"));
+  CHECK(holds(module_of("(float[2] x) => (float[2] y) { y = Elu(x) }"), "{alpha = 1.0e+00 : f64}"));
+}
+
+TEST_CASE("ports: integers come in as i32, all else as floats, under the graph's names") {
+  const top::Lowered m = lowered("(int64[2] i, bool[2] b, float[2] x) => (float[2] y, bool[2] z) { f = Cast<to = 1>(i) y = Add(f, x) z = Not(b) }");
+  REQUIRE(m.inputs.size() == 3);
+  CHECK(m.inputs[0].name == "i");
+  CHECK(m.inputs[0].dtype == OPTIMA_I32);
+  CHECK(m.inputs[1].dtype == OPTIMA_F32);
+  REQUIRE(m.outputs.size() == 2);
+  CHECK(m.outputs[0].name == "y");
+  CHECK(m.outputs[1].name == "z");
+  CHECK(m.outputs[1].dtype == OPTIMA_F32);
+}
+
+TEST_CASE("a scalar is a vector of one") {
+  const std::string m = module_of("(float x) => (float y) { y = Abs(x) }");
+  CHECK(holds(m, "%arg0: tensor<1xf32>"));
+}
+
+TEST_CASE("a result that no operator of its own makes is a copy, for the tools drop the name otherwise") {
+  const top::Lowered m = lowered("(float[2] x) => (float[2] y, float[2] z) { y = Identity(x) z = Identity(x) }");
+  CHECK(m.outputs[0].name != "x");
+  CHECK(m.outputs[0].name != m.outputs[1].name);
+  CHECK(holds(m.module.text("w"), "\"top.Tile\"(%1) {tile = [1]} : (tensor<2xf32>) -> tensor<2xf32> loc(\"x/copy\")"));
+}
+
+TEST_CASE("operators that stand between have names that no value of the graph has") {
+  const top::Lowered m = lowered("(float[2] x) => (float[2] y) { a = Abs(x) y = Selu(a) }");
+  for (const std::string& name : m.module.locations()) CHECK(std::count(m.module.locations().begin(), m.module.locations().end(), name) == 1);
+  CHECK(m.outputs[0].name == "y");
+  CHECK(holds(m.module.text("w"), "loc(\"y/Elu\")"));
+}
+
+TEST_CASE("what a chip has no right operator for is composed there") {
+  const std::string erf = "(float[2] x) => (float[2] y) { y = Erf(x) }";
+  CHECK(holds(module_of(erf), "\"top.Erf\""));
+  CHECK_FALSE(holds(module_of(erf, "bm1684"), "\"top.Erf\""));
+  const std::string elu = "(float[2] x) => (float[2] y) { y = Elu<alpha = 2.0>(x) }";
+  CHECK(holds(module_of(elu), "\"top.Elu\""));
+  CHECK_FALSE(holds(module_of(elu, "bm1684"), "\"top.Elu\""));
+  CHECK_FALSE(holds(module_of("(float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"), "\"Equal\""));  // compares bits: -0 is not 0
+}
+
+TEST_CASE("weights of a transposed convolution are turned, on bm1684 in one group with the bias behind") {
+  const std::string net = "(float[1,2,3,3] x) => (float[1,4,3,3] y) <float[2,2,1,1] w = {1,2,3,4}, float[4] b = {1,1,1,1}> { [up] y = ConvTranspose<group = 2>(x, w, b) }";
+  const top::Lowered grouped = lowered(net), dense = lowered(net, "bm1684");
+  const auto numbers = [](const top::Lowered& m) {
+    for (const top::Weight& w : m.module.weights())
+      if (w.name == "y/weight") return std::make_pair(w.dims, std::vector<float>(reinterpret_cast<const float*>(w.bytes.data()), reinterpret_cast<const float*>(w.bytes.data() + w.bytes.size())));
+    return std::make_pair(std::vector<int64_t>{}, std::vector<float>{});
+  };
+  CHECK(numbers(grouped) == std::make_pair(std::vector<int64_t>{2, 2, 1, 1}, std::vector<float>{1, 2, 3, 4}));
+  CHECK(numbers(dense) == std::make_pair(std::vector<int64_t>{4, 2, 1, 1}, std::vector<float>{1, 0, 2, 0, 0, 3, 0, 4}));
+  CHECK(holds(dense.module.text("w"), "loc(\"y/Deconv\")"));
+}
+
+TEST_CASE("what has no right form is refused, naming the node, what was found and what is wanted") {
+  CHECK(refusal("(float[2,2] x) => (float y) { [det] y = Det(x) }") == "\"det\" (Det): these chips' tools have no form of this operator");
+  CHECK(refusal("(int64[2] x) => (int64[2] y) { [sum] y = Add(x, x) }") ==
+        "\"sum\" (Add): value 'x' is of i64, wanted f32: these chips compute Add with floats");
+  CHECK(holds(refusal("(float16[2] x) => (float16[2] y) { y = Abs(x) }"), "value 'x' is of f16, wanted f32, i32, i64 or bool"));
+  CHECK(holds(refusal("(float[N] x) => (float[N] y) { y = Abs(x) }"), "value 'x' has a dim that is not known"));
+  CHECK(holds(refusal("(float[2,0] x) => (float[2,0] y) { y = Abs(x) }"), "value 'x' has no elements"));
+  CHECK(holds(refusal("(float[1,1,4,4] x, float[1,1,1,1] w) => (float[1,1,4,4] y) { y = Conv(x, w) }"), "weight is computed, wanted a constant"));
+  CHECK(holds(refusal("(float[1,1,4,4] x) => (float[1,1,2,2] y, int64[1,1,2,2] i) { y, i = MaxPool<kernel_shape = [3, 3]>(x) }"), "indices are wanted"));
+  CHECK(holds(refusal("(float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }"), "exponent is no constant number"));
+  const std::string part = "(float[1,1,3,3] x) => (float[1,1,1,1] y) { y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) }";
+  CHECK(refusal(part).empty());
+  CHECK(holds(refusal(part, "bm1684"), "single window of a part"));
+}
+
+TEST_CASE("integers that floats cannot hold are refused") {
+  CHECK(holds(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777217}> { y = Equal(x, c) }"), "holds 16777217, wanted integers up to 16777216"));
+  CHECK(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777216}> { y = Equal(x, c) }").empty());
+}
