@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "toolchain/call.hpp"
+
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <sys/statvfs.h>
@@ -9,34 +11,25 @@
 
 #include "optima/plugin/spawn.hpp"
 #include "toolchain/last_words.hpp"
-#include "toolchain/tools.hpp"
 
 namespace bmcompiler_plugin {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kName = "tpuc-opt";
 // What the tools do not notice: weights that found no room are cut short without a word.
 constexpr uint64_t kFullBelow = 64 << 10;
 
-/// Where the C library of this process lies.
-std::string libc_folder() {
-  Dl_info info{};
-  if (!::dladdr(reinterpret_cast<void*>(&::gnu_get_libc_version), &info) || !info.dli_fname) return "/lib/x86_64-linux-gnu";
-  return fs::path(info.dli_fname).parent_path().string();
-}
-
-std::string command_line(const std::vector<std::string>& words) {
-  std::string out = kName;
-  for (const std::string& w : words) out += w.find(' ') == w.npos ? " " + w : " '" + w + "'";
+std::string command_line(const Call& call) {
+  std::string out = call.name;
+  for (const std::string& w : call.words) out += w.find(' ') == w.npos ? " " + w : " '" + w + "'";
   return out;
 }
 
-void require_room(const std::string& folder) {
+void require_room(const std::string& name, const std::string& folder) {
   struct statvfs info{};
   if (::statvfs(folder.c_str(), &info) == 0 && static_cast<uint64_t>(info.f_bavail) * info.f_frsize < kFullBelow)
-    throw sdk::Error(OPTIMA_IO, std::string(kName) + " has no space left in '" + folder + "'");
+    throw sdk::Error(OPTIMA_IO, name + " has no space left in '" + folder + "'");
 }
 
 bool aborted(const sdk::Ended& end) {
@@ -44,16 +37,16 @@ bool aborted(const sdk::Ended& end) {
   return (end.how == How::Signalled && end.code == SIGABRT) || (end.how == How::Exited && (end.code == 134 || end.code == 255));
 }
 
-[[noreturn]] void fail(const sdk::Ended& end, const LastWords& words, const Bounds& bounds) {
-  require_room(bounds.work);
+[[noreturn]] void fail(const std::string& name, const sdk::Ended& end, const LastWords& words, const Bounds& bounds) {
+  require_room(name, bounds.work);
   if (words.out_of_memory && bounds.memory_limit > 0)
-    throw sdk::Error(OPTIMA_TOOL_FAILED, std::string(kName) + " ran out of memory within its limit of " + std::to_string(bounds.memory_limit >> 20) +
+    throw sdk::Error(OPTIMA_TOOL_FAILED, name + " ran out of memory within its limit of " + std::to_string(bounds.memory_limit >> 20) +
                                              " MiB; what it printed is in " + bounds.log);
-  if (aborted(end) && !words.out_of_memory) throw sdk::Error(OPTIMA_UNSUPPORTED, words.text(kName));
+  if (aborted(end) && !words.out_of_memory) throw sdk::Error(OPTIMA_UNSUPPORTED, words.text(name));
   sdk::Ended told = end;
-  told.last_error = words.name.empty() ? words.sentence : words.text(kName);
+  told.last_error = words.name.empty() ? words.sentence : words.text(name);
   try {
-    sdk::require_good(told, kName);
+    sdk::require_good(told, name);
     throw sdk::Error(OPTIMA_INTERNAL, "a good end was taken for a bad one");
   } catch (sdk::Error& e) {
     if (e.code == OPTIMA_TIMEOUT) {  // the user's limit of the tools: the host asked for none
@@ -67,6 +60,12 @@ bool aborted(const sdk::Ended& end) {
 
 }  // namespace
 
+std::string libc_folder() {
+  Dl_info info{};
+  if (!::dladdr(reinterpret_cast<void*>(&::gnu_get_libc_version), &info) || !info.dli_fname) return "/lib/x86_64-linux-gnu";
+  return fs::path(info.dli_fname).parent_path().string();
+}
+
 std::vector<std::string> environment_of(const std::string& root, const std::string& work) {
   std::vector<std::string> all{"TPUC_ROOT=" + root, "PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "LC_ALL=C", "TZ=UTC", "OMP_NUM_THREADS=4"};
   // The wheel brings the C library of another system, with which nothing of it starts on this one; its programs look there first.
@@ -75,13 +74,12 @@ std::vector<std::string> environment_of(const std::string& root, const std::stri
   return all;
 }
 
-void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const Bounds& bounds) {
+void call_tool(const Call& call, const Bounds& bounds) {
   std::ofstream log(bounds.log, std::ios::app);
-  log << "$ " << command_line(words) << std::endl;
+  log << "$ " << command_line(call) << std::endl;
   Listener listener;
   sdk::Command command;
-  command.program = tools.root + "/bin/tpuc-opt", command.arguments = words, command.folder = bounds.work;
-  command.environment = environment_of(tools.root, bounds.work);
+  command.program = call.program, command.arguments = call.words, command.folder = bounds.work, command.environment = call.environment;
   command.time_limit = bounds.time_limit, command.memory_limit = bounds.memory_limit, command.cancelled = bounds.cancelled;
   command.on_line = [&](std::string_view line, bool from_stderr) {
     log << line << '\n';
@@ -89,8 +87,12 @@ void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const B
   };
   const sdk::Ended end = sdk::spawn(command);
   log.flush();
-  if (!end.good()) fail(end, listener.last_words(), bounds);
-  require_room(bounds.work);
+  if (!end.good()) fail(call.name, end, listener.last_words(), bounds);
+  require_room(call.name, bounds.work);
+}
+
+void tpuc_opt(const Facts& tools, const std::vector<std::string>& words, const Bounds& bounds) {
+  call_tool({"tpuc-opt", tools.root + "/bin/tpuc-opt", words, environment_of(tools.root, bounds.work)}, bounds);
 }
 
 }  // namespace bmcompiler_plugin
