@@ -275,18 +275,30 @@ void write_equal(Lowering& to, const sdk::Node& node) {
 }
 void write_not(Lowering& to, const sdk::Node& node) { Chain(to, node).last().compare(to.read(node.input(0)), "Less", 0.5); }
 
-/// One constant number: the only form of a choice that bm1684 has.
+/// Of a constant number.
 std::optional<float> number(const sdk::Value& v) {
   if (!v.is_constant() || v.elements() != 1) return {};
   return Lowering::floats(v)[0];
 }
 std::string refuses_where(const sdk::Node& node, const Chip& chip) {
-  if (chip.name != "bm1684" || number(node.input(1)) || number(node.input(2))) return {};
-  return "none of the two to choose from is a constant number, bm1684 takes one";
+  if (chip.name != "bm1684") return {};
+  const bool x = number(node.input(1)).has_value(), y = number(node.input(2)).has_value();
+  if (x == y) return "bm1684 chooses between a tensor and one constant number alone: its compiler ends on other choices";
+  if (node.input(0).shape() != node.output(0).shape() || node.input(x ? 2 : 1).shape() != node.output(0).shape())
+    return "bm1684 chooses where condition and tensor have the result's shape alone";
+  return {};
+}
+/// On bm1684 the constant goes where the condition is so.
+void fill(Lowering& to, const sdk::Node& node, std::optional<float> x, std::optional<float> y) {
+  Chain c(to, node);
+  Value where = to.read(node.input(0));
+  if (y) where = c.compare(where, "Less", 0.5);
+  c.last().op("MaskedFill", {where, to.read(node.input(y ? 1 : 2))}, Attributes().flag("inversed", false).f64("const_val", x ? *x : *y));
 }
 void write_where(Lowering& to, const sdk::Node& node) {
   const size_t rank = dims_of(node.output(0)).size();
   const std::optional<float> x = number(node.input(1)), y = number(node.input(2));
+  if (to.chip().name == "bm1684") return fill(to, node, x, y);
   const Value none = to.module().none(), choice = raised(to, node, node.input(0), rank);
   to.emit(node, "Where", {choice, x ? none : raised(to, node, node.input(1), rank), y ? none : raised(to, node, node.input(2), rank)},
           Attributes().flag("x_is_const", x.has_value()).flag("y_is_const", y.has_value()).f64("x_const_val", x.value_or(0)).f64("y_const_val", y.value_or(0)));
