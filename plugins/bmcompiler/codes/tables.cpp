@@ -93,20 +93,24 @@ class Maker {
   bool joins(const Operation& o) const {
     return (o.op == "Add" || o.op == "MatMul") && o.operands.size() >= 2 && !weights_.count(o.operands[0].id) && !weights_.count(o.operands[1].id);
   }
-  /// The second product of a feed-forward pair.
-  bool behind_activation(const Operation& o) const {
-    if (o.op != "MatMul") return false;
-    const Operation* from = maker(o.operands[0]);
-    while (from && among(kMoves, from->op)) from = maker(from->operands[0]);
-    return from && (from->op == "Mul" || from->op == "MulConst" || from->op == "GELU");
-  }
   const Operation* maker(top::Value v) const {
     const auto at = makers_.find(v.id);
     return at == makers_.end() ? nullptr : at->second;
   }
 
+  /// What the tools make one with the operator before, under this one's name: both compute in one mode.
+  const Operation* joined_to(const Operation& o) const {
+    const bool bias = o.op == "Add" && o.operands.size() == 2 && (weights_.count(o.operands[0].id) || weights_.count(o.operands[1].id));
+    if (o.op != "Relu" && !bias) return nullptr;
+    const top::Value x = o.operands[bias && weights_.count(o.operands[0].id) ? 1 : 0];
+    const Operation* from = maker(x);
+    const bool computes = from && (from->op == "Conv" || from->op == "MatMul" || from->op == "Add" || from->op == "Deconv" || from->op == "Mul");
+    return computes && reads_.at(x.id) == 1 ? from : nullptr;
+  }
+
   bool on_codes(const Operation& o) const {
-    if (among(kFloats, o.op) || (normalizes_layers_ && (joins(o) || behind_activation(o)))) return false;
+    if (const Operation* from = joined_to(o); from && !on_codes(*from)) return false;
+    if (among(kFloats, o.op) || (normalizes_layers_ && joins(o))) return false;
     const auto coded = [&](top::Value v) { return v.id == 0 || weights_.count(v.id) || has(v); };
     return std::all_of(o.operands.begin(), o.operands.end(), coded) && std::all_of(o.results.begin(), o.results.end(), coded);
   }

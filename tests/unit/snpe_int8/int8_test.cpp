@@ -3,16 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "core/support/json.hpp"
-#include "core/tensor_io/image.hpp"
-#include "core/tensor_io/npy.hpp"
 #include "tests/cli/models.hpp"
+#include "tests/support/coded_models.hpp"
 #include "tests/support/onnx_models.hpp"
+#include "tests/support/packaged_models.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -22,74 +20,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kSamples = 32;
 constexpr double kLeastCosine = 0.99;
 
 bool has_wheels() {
   const bool there = fs::exists(OPTIMA_SOURCE_DIR "/.deps/qualcomm/bin/python");
   if (!there) MESSAGE("SKIP: Qualcomm's wheels are not in .deps/qualcomm; scripts/setup --with qualcomm puts them there");
   return there;
-}
-
-using Numbers = std::vector<float>;
-
-/// Sums of twelve even numbers, the same everywhere.
-Numbers normal(size_t count, uint32_t seed, double deviation = 1) {
-  std::mt19937 random(seed);
-  Numbers out(count);
-  for (float& x : out) {
-    double sum = -6;
-    for (int k = 0; k < 12; ++k) sum += static_cast<double>(random()) / 4294967296.0;
-    x = static_cast<float>(sum * deviation);
-  }
-  return out;
-}
-
-Tensor tensor(const std::vector<int64_t>& dims, const Numbers& numbers) {
-  Result<Tensor> out = Tensor::make(OPTIMA_F32, dims);
-  REQUIRE(out.ok());
-  std::copy(numbers.begin(), numbers.end(), out->as<float>().data());
-  return *out;
-}
-
-/// A folder of samples, and one more that no range comes from.
-struct Data {
-  std::string samples, judge;
-};
-Data data(const TempFolder& f, const std::vector<int64_t>& dims) {
-  size_t count = 1;
-  for (int64_t d : dims) count *= static_cast<size_t>(d);
-  Data out;
-  for (uint32_t k = 0; k <= kSamples; ++k) out.judge = f.file((k == kSamples ? "judge/" : "samples/") + std::to_string(100 + k) + ".npy", write_npy(tensor(dims, normal(count, k + 1))));
-  out.samples = f / "samples";
-  return out;
-}
-
-/// Windows of the group photo at several sizes, as the face detector takes them: (x - 127) / 128.
-Data faces(const TempFolder& f) {
-  constexpr int64_t kHeight = 240, kWidth = 320;
-  int number = 100;
-  Data out;
-  for (const int64_t width : {320, 360, 400, 480, 560, 640, 720, 800}) {
-    const int64_t height = width * 3 / 4, windows = width == kWidth ? 1 : 5;
-    ImageOptions options;
-    options.resize = std::to_string(width) + "x" + std::to_string(height);
-    options.mean = {127.0 / 255}, options.std = {128.0 / 255};
-    const Result<Tensor> whole = load_image(shared_models() + "/group.jpg", TensorInfo{"input", OPTIMA_F32, {1, 3, height, width}, {}, false}, options);
-    REQUIRE(whole.ok());
-    for (int64_t k = 0; k < windows; ++k) {
-      const int64_t x = windows > 1 ? (width - kWidth) * k / (windows - 1) : 0, y = (height - kHeight) * (k % 3) / 2;
-      Result<Tensor> part = Tensor::make(OPTIMA_F32, {1, 3, kHeight, kWidth});
-      REQUIRE(part.ok());
-      for (int64_t c = 0; c < 3; ++c)
-        for (int64_t row = 0; row < kHeight; ++row)
-          std::copy_n(whole->as<float>().data() + (c * height + y + row) * width + x, kWidth, part->as<float>().data() + (c * kHeight + row) * kWidth);
-      out.judge = f.file((width == 560 ? "judge/" : "samples/") + std::to_string(number++) + ".npy", write_npy(*part));
-    }
-  }
-  out.judge = fs::directory_iterator(f / "judge")->path();
-  out.samples = f / "samples";
-  return out;
 }
 
 std::string numbers_text(const Numbers& numbers) {
@@ -106,29 +42,11 @@ std::string gru(const TempFolder& f) {
   return f.file("gru.onnx", graph_model(text, 17).SerializeAsString());
 }
 
-Ran good(const std::vector<std::string>& words) {
-  Ran r = host(words);
-  CAPTURE(r.err);
-  REQUIRE(r.code == 0);
-  return r;
-}
-
 std::string compiled(const TempFolder& f, const std::string& model, std::vector<std::string> words) {
   words.insert(words.begin(), {"compile", model, "-o", f / "out"});
   good(words);
   for (const auto& entry : fs::directory_iterator(f / "out")) return entry.path();
   return {};
-}
-
-/// Least cosine of the outputs against those of the float model.
-double cosine(const std::string& model, const std::string& package, const std::string& input) {
-  const Ran r = good({"--json", "compare", model, package, "--input", input, "--atol", "1000"});
-  const Result<Json> document = parse_json(r.out, "compare --json");
-  REQUIRE(document.ok());
-  double least = 1;
-  for (const Json& t : (*document)["tensors"])
-    if (!t["cosine"].is_null()) least = std::min(least, t["cosine"].get<double>());
-  return least;
 }
 
 void keeps_its_answers(const TempFolder& f, const std::string& name, const std::string& model, const Data& data, const std::string& precision = "int8") {
@@ -140,12 +58,6 @@ void keeps_its_answers(const TempFolder& f, const std::string& name, const std::
   const double reached = cosine(model, package, data.judge);
   MESSAGE(name << " " << precision << " on HEXAGON:0: cosine " << reached << " against the float model");
   CHECK(reached >= kLeastCosine);
-}
-
-void finds_nine(const std::string& package) {
-  const Ran r = run({OPTIMA_BINARY_DIR "/bin/detect_faces", package, shared_models() + "/group.jpg", OPTIMA_BINARY_DIR "/lib/optima/plugins"});
-  CAPTURE(r.err);
-  CHECK(r.out.find("\n9 faces\n") != std::string::npos);
 }
 
 bool has_faces() {
@@ -162,7 +74,7 @@ void check_zoo(const std::string& name, const std::vector<int64_t>& dims) {
     return;
   }
   const TempFolder f;
-  keeps_its_answers(f, name, model, data(f, dims));
+  keeps_its_answers(f, name, model, normal_data(f, dims));
 }
 
 }  // namespace
@@ -170,7 +82,7 @@ void check_zoo(const std::string& name, const std::vector<int64_t>& dims) {
 TEST_CASE("the face detector in int8 keeps its answers and its nine faces") {
   if (!has_wheels() || !has_faces()) return;
   const TempFolder f;
-  keeps_its_answers(f, "face detector", shared_models() + "/version-RFB-320.onnx", faces(f));
+  keeps_its_answers(f, "face detector", shared_models() + "/version-RFB-320.onnx", face_data(f));
   finds_nine(fs::directory_iterator(f / "out")->path());
 }
 
@@ -178,14 +90,14 @@ TEST_CASE("the digits in int8, in 16-bit activations and with 4-bit weights keep
   if (!has_wheels()) return;
   for (const char* precision : {"int8", "a16w8", "a16w4"}) {
     const TempFolder f;
-    keeps_its_answers(f, "digits", digits_model(), data(f, {1, 1, 32, 32}), precision);
+    keeps_its_answers(f, "digits", digits_model(), normal_data(f, {1, 1, 32, 32}), precision);
   }
 }
 
 TEST_CASE("a GRU in int8 keeps its answers") {
   if (!has_wheels()) return;
   const TempFolder f;
-  keeps_its_answers(f, "GRU", gru(f), data(f, {8, 1, 12}));
+  keeps_its_answers(f, "GRU", gru(f), normal_data(f, {8, 1, 12}));
 }
 
 TEST_CASE("ResNet-18 in int8 keeps its answers") { check_zoo("resnet18", {1, 3, 224, 224}); }
@@ -199,7 +111,7 @@ TEST_CASE("the face detector split over HEXAGON, llvm_cpu and openvino in int8 h
     return;
   }
   const TempFolder f;
-  const Data samples = faces(f);
+  const Data samples = face_data(f);
   const std::string model = shared_models() + "/version-RFB-320.onnx", devices = "HEXAGON:0,llvm_cpu/X64:0,openvino/X64:0";
   good({"--json", "plan", model, "--device", "llvm_cpu/X64:0", "-o", f / "plan.json"});
   const Result<Json> plan = read_json(f / "plan.json");

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that models in codes are made from, and how near their packages come to the float model, by the programs that users run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_folder.hpp"
+
+namespace optima::test {
+
+using Numbers = std::vector<float>;
+
+/// Sums of twelve even numbers, the same everywhere.
+Numbers normal(size_t count, uint32_t seed, double deviation = 1);
+
+/// A folder of samples, and one more that no range comes from.
+struct Data {
+  std::string samples, judge;
+};
+/// 32 samples of normal numbers.
+Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims);
+/// Windows of the group photo at several sizes, as the face detector takes them: (x - 127) / 128.
+Data face_data(const TempFolder& f);
+
+/// Least cosine of the outputs against those of the float model.
+double cosine(const std::string& model, const std::string& package, const std::string& input);
+/// The face detector in this package sees nine faces in the group photo.
+void finds_nine(const std::string& package);
+
+}  // namespace optima::test

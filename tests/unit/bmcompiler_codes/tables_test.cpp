@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// From ranges of a graph's values to the tools' tables for a module.
+#include <doctest/doctest.h>
+
+#include "codes/tables.hpp"
+
+using namespace bmcompiler_plugin;
+using top::Attributes;
+using top::Module;
+using top::Value;
+
+namespace {
+
+/// A module written by hand; attributes do not matter to tables.
+struct Written {
+  Module module{"m"};
+  Value in(const char* name) { return module.input({name, {4}}); }
+  Value weight(const char* name) { return module.weight(name, {4}, {1, 2, 3, 4}); }
+  Value op(const char* what, const std::vector<Value>& operands, const char* name) { return module.op(what, operands, Attributes(), top::Result{name, {4}}); }
+};
+
+const std::string kFirst = "# codes of the model: location threshold min max\n";
+
+}  // namespace
+
+TEST_CASE("a signed range has 127 steps on each side, one from zero on 255, and operators between ranges compute on codes") {
+  Written w;
+  w.op("Conv", {w.in("x"), w.weight("w"), w.weight("b")}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}, {"y", {0.25f, 0}}}, "F32");
+  CHECK(t.calibration == kFirst + "x 63.5 -64 63.5\ny 63.75 -0 63.75\n");
+  CHECK(t.precisions.empty());
+  CHECK(t.any_codes);
+  CHECK_FALSE(t.asymmetric);
+}
+
+TEST_CASE("a zero point of its own asks for tables with two ends") {
+  Written w;
+  w.op("Tanh", {w.in("x")}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 100}}, {"y", {0.25f, 128}}}, "F32");
+  CHECK(t.asymmetric);
+  CHECK(t.calibration == kFirst + "x 63.5 -50 77.5\ny 31.75 -32 31.75\n");
+}
+
+TEST_CASE("what has no range computes in floats, by name, and who reads it too") {
+  Written w;
+  w.op("Tanh", {w.op("Exp", {w.in("x")}, "y/inner")}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}, {"y", {0.25f, 128}}}, "F16");
+  CHECK(t.precisions == "y/inner F16\ny F16\n");
+  CHECK_FALSE(t.any_codes);
+}
+
+TEST_CASE("moves hand ranges on, and back where nobody else reads") {
+  Written w;
+  const Value conv = w.op("Conv", {w.op("Reshape", {w.in("x")}, "x/row"), w.weight("w"), w.module.none()}, "y/row");
+  w.op("Reshape", {conv}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}, {"y", {0.25f, 128}}}, "F32");
+  CHECK(t.calibration == kFirst + "x 63.5 -64 63.5\nx/row 63.5 -64 63.5\ny/row 31.75 -32 31.75\ny 31.75 -32 31.75\n");
+  CHECK(t.precisions.empty());
+}
+
+TEST_CASE("what a Relu alone reads gets the Relu's range on both sides") {
+  Written w;
+  w.op("Relu", {w.op("Conv", {w.in("x"), w.weight("w"), w.module.none()}, "c")}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}, {"y", {0.0498046875f, 0}}}, "F32");  // 12.7 = 255 steps
+  CHECK(t.calibration.find("\nc 12.7") != std::string::npos);
+  CHECK(t.precisions.empty());
+}
+
+TEST_CASE("constants that the tools compute have no lines") {
+  Written w;
+  w.op("MatMul", {w.in("x"), w.op("Permute", {w.weight("w")}, "w/turned"), w.module.none()}, "y");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}, {"y", {0.25f, 128}}, {"w", {1, 128}}}, "F32");
+  CHECK(t.calibration == kFirst + "x 63.5 -64 63.5\ny 31.75 -32 31.75\n");
+  CHECK(t.precisions.empty());
+}
+
+TEST_CASE("exponentials and normalizations compute in floats, and beside normalizations of layers so do sums and attention") {
+  Written w;
+  const Value x = w.in("x"), first = w.op("MatMul", {x, w.weight("w"), w.module.none()}, "first");
+  const Value gelu = w.op("GELU", {first}, "gelu"), second = w.op("MatMul", {gelu, w.weight("v"), w.module.none()}, "second");
+  const Value sum = w.op("Add", {x, second}, "sum"), norm = w.op("LayerNorm", {sum, w.weight("g"), w.weight("b")}, "norm");
+  w.op("Softmax", {w.op("MatMul", {norm, norm, w.module.none()}, "scores")}, "soft");
+  std::map<std::string, Range> ranges;
+  for (const char* name : {"x", "first", "gelu", "second", "sum", "norm", "scores", "soft"}) ranges[name] = {0.5f, 128};
+  const Tables t = tables_of(w.module, ranges, "F32");
+  CHECK(t.any_codes);
+  CHECK(t.precisions == "sum F32\nnorm F32\nscores F32\nsoft F32\n");
+}
+
+TEST_CASE("a bias or a Relu behind a product in floats is in floats, too, as the tools make them one") {
+  Written w;
+  const Value product = w.op("MatMul", {w.op("Exp", {w.in("x")}, "e"), w.weight("w"), w.module.none()}, "p");
+  w.op("Relu", {w.op("Add", {product, w.weight("b")}, "a")}, "y");
+  std::map<std::string, Range> ranges;
+  for (const char* name : {"x", "p", "a", "y"}) ranges[name] = {0.5f, 128};
+  CHECK(tables_of(w.module, ranges, "F32").precisions == "e F32\np F32\na F32\ny F32\n");
+}
