@@ -5,6 +5,7 @@
     class Mine(Splitter):                                               # or: what you say it takes
         def is_op_support(self, operator): return operator.type in ("Conv", "Relu")
     Mine({"model_path": "model.onnx"}).convert_and_split("out/model")
+    convert("out/model", compare=True, target="bm1684x")                # fills graph_ir_<i> with compilation.bmodel
 
 Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
 optima-host does the work: the one named by OPTIMA_HOST, else on PATH. Standard library alone.
@@ -76,6 +77,12 @@ class Splitter:
             nodes = json.loads(host("plan", *words, *on_cpu, "--json"))["nodes"]
             places = {n["name"]: f"{PAPER}/TPU:0" if self.is_op_support(Operator(n["name"], n["op"])) else f"{PAPER}/CPU:0" for n in nodes}
             emit(words + ["--alloc", write_json(folder, "alloc.json", places)], save_folder)
+
+
+def convert(folder, optimize=None, compare=False, target=None):
+    """Compiles the tpu graphs of a folder of submodels in place: optima.auto_convert.convert, which tells the parameters."""
+    from optima import auto_convert  # needs numpy, which splitting does not
+    auto_convert.convert(folder, optimize, compare, target)
 
 
 def paper(types):
