@@ -182,11 +182,18 @@ void check_side(const std::vector<Tensor>& tensors, const std::vector<Port>& por
   }
 }
 
+/// A port whose name the model has not is the single tensor that is left, where there is one.
 void adopt_side(const std::vector<Tensor>& tensors, std::vector<Port>& ports) {
-  for (Port& p : ports) {
-    const Tensor* t = find_tensor(tensors, p.file_name);
-    if (!t) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools left '" + p.file_name + "' out of the bmodel");
-    p.file_name = t->name, p.file_dtype = t->dtype;
+  std::vector<const Tensor*> left, found;
+  for (const Tensor& t : tensors) left.push_back(&t);
+  for (const Port& p : ports) {
+    found.push_back(find_tensor(tensors, p.file_name));
+    std::erase(left, found.back());
+  }
+  for (size_t k = 0; k < ports.size(); ++k) {
+    const Tensor* t = found[k] ? found[k] : left.size() == 1 ? std::exchange(left[0], nullptr) : nullptr;
+    if (!t) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools left '" + ports[k].file_name + "' out of the bmodel");
+    ports[k].file_name = t->name, ports[k].file_dtype = t->dtype;
   }
 }
 

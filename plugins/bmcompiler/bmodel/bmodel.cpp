@@ -77,6 +77,13 @@ int32_t dtype_of(uint32_t number) {
   return number < std::size(types) ? types[number] : OPTIMA_UNDEFINED;
 }
 
+/// The verifier does not see to it that numbers of 8 bytes in a vector lie at such addresses.
+uint64_t number_at(const flatbuffers::Vector<uint64_t>& numbers, uint32_t k) {
+  uint64_t v;
+  std::memcpy(&v, numbers.Data() + size_t{k} * sizeof v, sizeof v);
+  return v;
+}
+
 std::vector<int64_t> dims_of(const file::Tensor& t) {
   std::vector<int64_t> dims;
   if (!t.shape() || t.shape()->size() == 0) corrupt("has tensor " + shown(t.name()->string_view()) + " without a shape");
@@ -84,7 +91,8 @@ std::vector<int64_t> dims_of(const file::Tensor& t) {
   if (!shape->dim()) return dims;
   if (shape->dim()->size() > kMostDims) corrupt("has tensor " + shown(t.name()->string_view()) + " with " + std::to_string(shape->dim()->size()) + " dims, wanted at most 8");
   uint64_t elements = 1;
-  for (const uint64_t d : *shape->dim()) {
+  for (uint32_t k = 0; k < shape->dim()->size(); ++k) {
+    const uint64_t d = number_at(*shape->dim(), k);
     if (d > kLargest / elements) corrupt("has tensor " + shown(t.name()->string_view()) + " larger than any");
     elements *= std::max<uint64_t>(d, 1);
     dims.push_back(static_cast<int64_t>(d));
@@ -102,7 +110,7 @@ std::vector<Tensor> tensors_of(const List& list) {
 uint64_t working_of(const file::NetParameter& p) {
   if (!p.ctx_sizes() || p.ctx_sizes()->size() == 0) return p.ctx_size();
   uint64_t all = 0;
-  for (const uint64_t size : *p.ctx_sizes()) all += size;
+  for (uint32_t k = 0; k < p.ctx_sizes()->size(); ++k) all += number_at(*p.ctx_sizes(), k);
   return all;
 }
 

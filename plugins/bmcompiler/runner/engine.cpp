@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace runner {
 namespace {
@@ -69,16 +70,22 @@ void* Library::find(const char* name) const {
 }
 
 std::vector<Plane*> matched(const Ports& ports, std::vector<Plane>& planes, const char* what) {
-  std::vector<Plane*> out;
-  for (size_t k = 0; k < ports.names.size(); ++k) {
-    const auto at = plane_for(ports.names[k], planes);
-    if (at == planes.end()) throw Failure{"invalid", std::string("model has ") + what + " '" + ports.names[k] + "', which was not given"};
-    if (at->type != ports.types[k])
-      throw Failure{"invalid", std::string(what) + " '" + at->name + "' has element type " + std::to_string(at->type) + ", the model " + std::to_string(ports.types[k])};
-    out.push_back(&*at);
-  }
   if (planes.size() != ports.names.size())
     throw Failure{"invalid", "model has " + std::to_string(ports.names.size()) + " " + what + "s, " + std::to_string(planes.size()) + " were given"};
+  std::vector<Plane*> out;
+  std::vector<Plane*> left;  // planes that no port has by name: a single one is for the single port that is left
+  for (Plane& p : planes) left.push_back(&p);
+  for (const std::string& name : ports.names) {
+    const auto at = plane_for(name, planes);
+    out.push_back(at == planes.end() ? nullptr : &*at);
+    std::erase(left, out.back());
+  }
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (!out[k] && left.size() == 1) out[k] = std::exchange(left[0], nullptr);
+    if (!out[k]) throw Failure{"invalid", std::string("model has ") + what + " '" + ports.names[k] + "', which was not given"};
+    if (out[k]->type != ports.types[k])
+      throw Failure{"invalid", std::string(what) + " '" + out[k]->name + "' has element type " + std::to_string(out[k]->type) + ", the model " + std::to_string(ports.types[k])};
+  }
   return out;
 }
 
