@@ -161,20 +161,26 @@ void write_one_hot(Lowering& to, const sdk::Node& node) {
 }
 
 std::string refuses_trilu(const sdk::Node& node, const Chip&) { return wants_constant(node, 1, "k"); }
+/// By constants: top.Trilu aborts where the tools group it with what is beside it, BM1684 has no Where, and infinities come out of BM1684X's MaskedFill.
 void write_trilu(Lowering& to, const sdk::Node& node) {
   const int64_t k = node.input(1) ? Lowering::integers(node.input(1)).at(0) : 0;
   const bool upper = node.integer("upper", 1) != 0;
   Pieces make(to, node);
   const Piece x = make.read(0);
-  if (to.chip().name != "bm1684") {
-    const int64_t bound = 1 << 20, diagonal = k < -bound ? -bound : k > bound ? bound : k;
-    return to.emit(node, "Trilu", {x.value}, Attributes().si32("upper", upper).si32("diagonal", static_cast<int32_t>(diagonal)));
-  }
   const int64_t height = x.dims[x.dims.size() - 2], width = x.dims.back();
-  std::vector<float> mask(static_cast<size_t>(height * width));
+  const bool masks = to.chip().name == "bm1684";
+  std::vector<float> chosen(static_cast<size_t>(height * width));  // what stays, or where zeros go
   for (int64_t row = 0; row < height; ++row)
-    for (int64_t column = 0; column < width; ++column) mask[static_cast<size_t>(row * width + column)] = (upper ? column - row < k : column - row > k) ? 1.0f : 0.0f;
-  make.finish(make.op("masked", "MaskedFill", {make.weight({height, width}, mask), x}, Attributes().flag("inversed", false).f64("const_val", 0), x.dims));
+    for (int64_t column = 0; column < width; ++column) {
+      const bool stays = upper ? column - row >= k : column - row <= k;
+      chosen[static_cast<size_t>(row * width + column)] = stays != masks ? 1.0f : 0.0f;
+    }
+  std::vector<int64_t> dims(x.dims.size(), 1);
+  dims[dims.size() - 2] = height, dims.back() = width;
+  const Piece where = make.weight(dims, chosen), none{to.module().none(), {}};
+  if (masks) return make.finish(make.op("masked", "MaskedFill", {where, x}, Attributes().flag("inversed", false).f64("const_val", 0), x.dims));
+  const Attributes zeros = Attributes().flag("x_is_const", false).flag("y_is_const", true).f64("x_const_val", 0).f64("y_const_val", 0);
+  make.finish(make.op("chosen", "Where", {where, x, none}, zeros, x.dims));
 }
 
 std::string refuses_roi(const sdk::Node& node, const Chip&) {

@@ -52,6 +52,15 @@ Piece state(Pieces& make, const sdk::Node& node, uint32_t k, const std::vector<i
   return node.input(k) ? make.read(k) : make.weight(dims, std::vector<float>(static_cast<size_t>(product(dims)), 0.0f));
 }
 
+/// The last state out of all: BM1684's tools have no cell of which only the last is asked for.
+Piece last_of(Pieces& make, const Piece& all, bool both) {
+  const int64_t steps = all.dims[0];
+  const std::vector<int64_t> dims(all.dims.begin() + 1, all.dims.end());
+  const auto at = [&](int64_t step) { return make.reshaped(make.sliced(all, 0, step, step + 1), dims); };
+  if (!both) return at(steps - 1);
+  return make.joined({make.sliced(at(steps - 1), 0, 0, 1), make.sliced(at(0), 0, 1, 2)}, 0);
+}
+
 /// Both cells: backwards alone is forwards over the turned sequence.
 void write_cell(Lowering& to, const sdk::Node& node) {
   Pieces make(to, node);
@@ -72,7 +81,8 @@ void write_cell(Lowering& to, const sdk::Node& node) {
   const std::vector<Value> made = to.module().op(node.op(), operands, a, results);
   for (uint32_t k = 0; k < made.size(); ++k) {
     if (!node.output(k)) continue;
-    const Piece out{made[k], results[k].dims};
+    const bool from_all = k == 1 && to.chip().name == "bm1684";
+    const Piece out = from_all ? last_of(make, {made[0], sequence}, both) : Piece{made[k], results[k].dims};
     make.finish(k == 0 && backwards ? make.flipped(out, 0) : out, k);
   }
 }
