@@ -33,7 +33,8 @@ class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     const Chip& chip = chip_of(request.device(), request.options());
-    for (const sdk::Node& n : request.nodes()) report(judge(n, chip));
+    const Judge judge(request.graph(), chip);
+    for (const sdk::Node& n : request.nodes()) report(judge(n));
   }
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override { build(tools_, host_, request, sink, progress); }

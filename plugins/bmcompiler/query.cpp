@@ -21,8 +21,6 @@ std::string cure(const sdk::Node& n) {
 
 bool converts_codes(const sdk::Node& n) { return n.domain().empty() && (n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear"); }
 
-}  // namespace
-
 sdk::Verdict judge(const sdk::Node& n, const Chip& chip) {
   sdk::Verdict v = sdk::judge(kInfo.operators, n);
   if (!v.yes()) {
@@ -34,6 +32,28 @@ sdk::Verdict judge(const sdk::Node& n, const Chip& chip) {
   if (converts_codes(n)) return v;
   if (const std::string why = top::cannot_lower(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
   return v;
+}
+
+}  // namespace
+
+Judge::Judge(const sdk::Graph& graph, const Chip& chip) : chip_(chip) {
+  bool codes = false;
+  for (uint32_t k = 0; k < graph.size(); ++k) codes = codes || converts_codes(graph[k]);
+  if (!codes) return;
+  try {
+    floats_ = std::make_unique<sdk::FloatGraph>(graph.raw());
+    const sdk::Graph made(floats_->raw());
+    for (uint32_t k = 0; k < made.size(); ++k)
+      if (!converts_codes(made[k])) in_floats_.emplace(made[k].id(), made[k]);
+  } catch (const sdk::Error& e) {
+    if (e.code != OPTIMA_UNSUPPORTED) throw;
+    in_floats_.clear(), floats_.reset();  // a node with a body: then as they stand
+  }
+}
+
+sdk::Verdict Judge::operator()(const sdk::Node& node) const {
+  const auto at = node.raw().graph == 0 && !converts_codes(node) ? in_floats_.find(node.id()) : in_floats_.end();
+  return judge(at == in_floats_.end() ? node : at->second, chip_);
 }
 
 }  // namespace bmcompiler_plugin
