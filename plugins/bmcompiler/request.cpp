@@ -55,6 +55,7 @@ void require_fit(const Meta& meta, const sdk::Tensors& in, const sdk::OutTensors
 /// A tensor as the file has it: the caller's own memory where types agree, else `bytes`.
 Plane plane_of(const sdk::Tensor& t, const Port& port, std::string& bytes) {
   Plane p{port.file_name, port.file_dtype, {t.shape().begin(), t.shape().end()}, const_cast<void*>(t.data<void>())};
+  if (p.dims.empty()) p.dims.push_back(1);  // a module has no rank 0
   if (port.dtype == port.file_dtype) return p;
   bytes.resize((static_cast<uint64_t>(t.elements()) * optima_dtype_bits(port.file_dtype) + 7) / 8);
   p.data = bytes.data();
