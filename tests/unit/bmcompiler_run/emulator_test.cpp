@@ -100,11 +100,11 @@ TEST_CASE("every chip's files run on its emulator") {
   }
 }
 
-TEST_CASE("an emulator that has nothing to run takes no processor") {
+TEST_CASE("an emulator that has nothing to run takes no processor, and ends with its model") {
   const Facts* facts = tools();
   if (!facts) return;
   const TempFolder folder;
-  const auto running = open_model(opening_of(*facts, "bm1684x", folder));
+  auto running = open_model(opening_of(*facts, "bm1684x", folder));
   run(*running);
   REQUIRE(busy_threads(folder.path()).has_value());
   int idle = 0;  // in a row: one that polls is seen at work among so many looks
@@ -113,6 +113,8 @@ TEST_CASE("an emulator that has nothing to run takes no processor") {
     ::usleep(2000);
   }
   CHECK(idle == 50);
+  running.reset();
+  CHECK(!busy_threads(folder.path()).has_value());  // held as it was, it ended
 }
 
 TEST_CASE("two chips run at once, and what an emulator has no memory for is an error that names the limit") {
