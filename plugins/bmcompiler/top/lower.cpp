@@ -141,11 +141,10 @@ Value Lowering::between(const sdk::Node& node, std::string_view what, const std:
 
 Port Lowering::enter(const sdk::Value& v) {
   if (const std::string why = bad_value(v); !why.empty()) unsupported("input: " + why);
-  const bool integers = is_integer(v.dtype());
-  const Value made = module_.input({std::string(v.name()), dims_of(v), integers ? "si32" : "f32"});
+  const Value made = module_.input({std::string(v.name()), dims_of(v)});
   left_.insert(made.id);
   values_[v.index()] = made;
-  return {std::string(v.name()), integers ? OPTIMA_I32 : OPTIMA_F32};
+  return {std::string(v.name()), OPTIMA_F32};
 }
 
 Port Lowering::leave(const sdk::Value& v) {

@@ -18,7 +18,7 @@ namespace sdk = optima::sdk;
 /// How an input or output lies in the compiled file.
 struct Port {
   std::string name;            ///< location of it in the module
-  int32_t dtype;               ///< OPTIMA_F32, OPTIMA_I32
+  int32_t dtype;               ///< OPTIMA_F32: integers and bools are floats in a module
 };
 
 /// What a module is made of so far: values of the graph by their index. Constants become weights where they are first read.
@@ -50,7 +50,8 @@ class Lowering {
   Value between(const sdk::Node& node, std::string_view what, const std::vector<int64_t>& dims, std::string_view op, const std::vector<Value>& operands,
                 const Attributes& attributes);
 
-  /// The next argument, and the next result.
+  /// The next argument, and the next result. Integers come in as floats, for they are floats inside: the border refuses those that no float
+  /// holds, which the chip would round.
   Port enter(const sdk::Value& v);
   Port leave(const sdk::Value& v);
 

@@ -50,11 +50,11 @@ TEST_CASE("defaults are ONNX's, not the tools'") {
   CHECK(holds(module_of("(float[2] x) => (float[2] y) { y = Elu(x) }"), "{alpha = 1.0e+00 : f64}"));
 }
 
-TEST_CASE("ports: integers come in as i32, all else as floats, under the graph's names") {
+TEST_CASE("ports: integers and bools come in as floats, under the graph's names") {
   const top::Lowered m = lowered("(int64[2] i, bool[2] b, float[2] x) => (float[2] y, bool[2] z) { f = Cast<to = 1>(i) y = Add(f, x) z = Not(b) }");
   REQUIRE(m.inputs.size() == 3);
   CHECK(m.inputs[0].name == "i");
-  CHECK(m.inputs[0].dtype == OPTIMA_I32);
+  CHECK(m.inputs[0].dtype == OPTIMA_F32);
   CHECK(m.inputs[1].dtype == OPTIMA_F32);
   REQUIRE(m.outputs.size() == 2);
   CHECK(m.outputs[0].name == "y");
