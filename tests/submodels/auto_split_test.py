@@ -93,7 +93,7 @@ class AutoSplit(FolderTest):
         self.raises("params_path is 'p'", "onnx", *args, self.path, params_path="p")
         self.raises("layout is 'NHWC', wanted 'NCHW'", "onnx", *args, self.path, layout="NHWC")
         self.raises("none.onnx", "onnx", *args, self.folder / "none.onnx")
-        self.raises("no plugin serves kind 'TPU'", "onnx", *args, self.path)
+        self.raises("no plugin serves kind 'VPU'", "onnx", *args, self.path, tpu="VPU:0")
         self.raises("'q'", "onnx", *args, self.path, outputs=["q"], tpu="REF:0")
         with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
             self.raises("'/nowhere' does not start", "onnx", *args, self.path)

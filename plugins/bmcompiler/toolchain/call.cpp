@@ -2,8 +2,8 @@
 #include "toolchain/call.hpp"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -62,7 +62,7 @@ bool aborted(const sdk::Ended& end) {
 
 std::string libc_folder() {
   Dl_info info{};
-  if (!::dladdr(reinterpret_cast<void*>(&::gnu_get_libc_version), &info) || !info.dli_fname) return "/lib/x86_64-linux-gnu";
+  if (!::dladdr(reinterpret_cast<void*>(&::getpid), &info) || !info.dli_fname) return "/lib/x86_64-linux-gnu";
   return fs::path(info.dli_fname).parent_path().string();
 }
 

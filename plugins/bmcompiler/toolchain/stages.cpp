@@ -46,7 +46,8 @@ Stage tpu(const Job& job) {
 Stage codegen(const Job& job) {
   const bool cvi = job.chip->runner == Runner::Cvi;
   return {"codegen",
-          {"stage_final.mlir", kOneThread, pass("codegen", "model_file=" + job.result + " bmodel_only=True" + (cvi ? " model_version=latest" : "")), "-o", "/dev/null"},
+          {"stage_final.mlir", kOneThread, pass("codegen", "model_file=" + job.result + " bmodel_only=True" + (cvi ? " model_version=latest" : "")), "-o",
+           "/dev/null"},
           job.result};
 }
 

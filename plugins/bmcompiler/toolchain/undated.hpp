@@ -9,7 +9,8 @@ namespace bmcompiler_plugin {
 
 /// Sets the time in a .bmodel or .cvimodel to 1980-01-01 00:00:00, and the MD5 sum that a .cvimodel has of itself. Both formats' roots have
 /// the time as their field 2 (bmodel.fbs: Model.time; cvimodel.fbs: Model.build_time). A kernel module's mode that is neither 0 nor 1 becomes
-/// 0: for chips without such a module (bm1684) the tools leave there what the memory held (KernelModule.mode). Throws IO, and TOOL_FAILED for a file that is neither.
+/// 0: for chips without such a module (bm1684) the tools leave there what the memory held (KernelModule.mode). Throws IO,
+/// and TOOL_FAILED for a file that is neither.
 void undate(const std::string& path);
 
 /// MD5 of `bytes` (RFC 1321), 16 bytes.

@@ -24,7 +24,8 @@ if text == "crash":
 if text == "hang":
     time.sleep(1000)
 if text != "nothing":
-    open(os.path.join(a.outdir, "compilation.bmodel"), "w").write(" ".join([a.input_names, a.output_names, a.shapes, a.net_name, a.target, a.opt, a.dyn, a.cmp, os.environ["REL_TOP"]]))
+    open(os.path.join(a.outdir, "compilation.bmodel"), "w").write(
+        " ".join([a.input_names, a.output_names, a.shapes, a.net_name, a.target, a.opt, a.dyn, a.cmp, os.environ["REL_TOP"]]))
 )PY";
 
 struct Sdk {

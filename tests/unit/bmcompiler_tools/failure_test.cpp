@@ -26,7 +26,8 @@ std::vector<int> children() {
   return all;
 }
 
-std::pair<int32_t, std::string> compile(const Work& work, const bm::top::Module& module, const bm::Job& job, const bm::Bounds& bounds, const bm::Facts& tools = facts()) {
+std::pair<int32_t, std::string> compile(const Work& work, const bm::top::Module& module, const bm::Job& job, const bm::Bounds& bounds,
+                                        const bm::Facts& tools = facts()) {
   return failure([&] {
     bm::write_module(module, bounds.work);
     bm::compile_stages(tools, job, bounds, bm::sdk::Progress(nullptr));
