@@ -91,6 +91,7 @@ class Bmrt : public Engine {
     std::vector<Shape> in_shapes, out_shapes(out.size());
     for (size_t k = 0; k < in.size(); ++k) from.push_back(in[k]->bytes.data()), in_shapes.push_back(shape_of(net.is_dynamic ? in[k]->dims : stage.inputs[k]));
     std::vector<std::string> results;  // of the largest size that a stage has: a wrong file does not write past it
+    results.reserve(out.size());      // a short string's bytes move with it
     for (size_t k = 0; k < out.size(); ++k) to.push_back(results.emplace_back(std::max<size_t>(net.most_output_bytes[k], out[k]->bytes.size()), '\0').data());
     const auto launch = runtime_.get<bool(void*, const char*, void* const*, const Shape*, int, void**, Shape*, int, bool)>("bmrt_launch_data");
     if (!launch(bmrt_, net.name, from.data(), in_shapes.data(), static_cast<int>(in.size()), to.data(), out_shapes.data(), static_cast<int>(out.size()), true))
