@@ -152,12 +152,18 @@ void write_lp(Lowering& to, const sdk::Node& node) {
   const Dims dims = dims_of(node.input(0));
   const Value x = to.read(node.input(0));
   const int64_t axis = axis_of(node, -1);
-  const std::string_view mode = node.integer("p", 2) == 2 ? "ReduceL2" : "ReduceL1";
-  const bool is_one = dims[static_cast<size_t>(axis)] == 1;  // the tools take a reduction of one number for the number, its sign with it
-  const Value length = is_one ? c.op("Abs", {x}) : reduced(c, x, mode, dims, {axis});
   Dims small = dims;
   small[static_cast<size_t>(axis)] = 1;
-  const Value divisor = c.shape(small).least(length, std::numeric_limits<float>::min());  // no length is none: 0 stays 0
+  const bool is_one = dims[static_cast<size_t>(axis)] == 1;  // the tools take a reduction of one number for the number, its sign with it
+  constexpr double kLeast = std::numeric_limits<float>::min();  // no length is none: 0 stays 0
+  Value divisor;
+  if (node.integer("p", 2) == 1 || is_one) {
+    const Value length = is_one ? c.op("Abs", {x}) : reduced(c, x, "ReduceL1", dims, {axis});
+    divisor = c.shape(small).least(length, kLeast);
+  } else {  // not ReduceL2, which is NaN of zeros on bm1684x
+    const Value sum = reduced(c, c.mul(x, x), "ReduceSum", dims, {axis});
+    divisor = c.shape(small).op("Sqrt", {c.least(sum, kLeast)});
+  }
   c.shape(dims).last().div(x, divisor);
 }
 
