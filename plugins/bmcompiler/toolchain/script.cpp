@@ -77,7 +77,16 @@ def inputs(here, stem):
     return found
 
 
+def fix_addresses():
+    """Programs that are started have no random addresses, where the system allows that: the tools write some memory that they leave unset."""
+    libc = ctypes.CDLL(None)
+    now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))
+    if now != -1:
+        libc.personality(ctypes.c_ulong(now | 0x0040000))  # ADDR_NO_RANDOMIZE of linux/personality.h
+
+
 def main():
+    fix_addresses()
     here, own = os.path.split(os.path.abspath(__file__))
     stem = own[:-len(".compile.py")] if own.endswith(".compile.py") else "compilation"
     root = tools()
@@ -123,7 +132,7 @@ std::string compile_script(const Job& job, const Facts& tools) {
       "#!/usr/bin/env python3\n"
       "# Compiles the module beside it for " + std::string(job.chip->name) + " in mode " + job.mode + ", with the tools of TPUC_ROOT, and writes " +
       std::string(job.chip->suffix) + " beside it.\n"
-      "import hashlib, os, re, shutil, struct, subprocess, sys, tempfile\n\n"
+      "import ctypes, hashlib, os, re, shutil, struct, subprocess, sys, tempfile\n\n"
       "TOOLS = " + quoted(tools.version) + "  # with others the file has other bytes\n"
       "RESULT = " + quoted(job.result) + "\n"
       "# What the module is called beside this script, <stem of this script> and the first word, and in the compile.\n"

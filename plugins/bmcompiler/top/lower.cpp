@@ -88,7 +88,7 @@ std::string wants_floats(const sdk::Node& node) {
   return {};
 }
 
-Lowering::Lowering(const sdk::Graph& graph, const Chip& chip) : graph_(graph), chip_(chip), module_("subgraph") {
+Lowering::Lowering(const sdk::Graph& graph, const Chip& chip) : chip_(chip), module_("subgraph") {
   for (uint32_t k = 0; k < graph.value_count(); ++k) module_.unique(std::string(graph.value(k).name()));  // so that no name in between takes one
 }
 

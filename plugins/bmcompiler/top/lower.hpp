@@ -56,7 +56,6 @@ class Lowering {
   Port leave(const sdk::Value& v);
 
  private:
-  const sdk::Graph& graph_;
   const Chip& chip_;
   Module module_;
   std::map<uint32_t, Value> values_;

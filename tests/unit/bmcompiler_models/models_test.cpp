@@ -26,7 +26,7 @@ constexpr double kApart = 1e-4;  // of an output's scale
 const std::string kTools = OPTIMA_SOURCE_DIR "/.deps/sophon";
 
 bool has_tools() {
-  if (fs::exists(kTools + "/tpu_mlir/bin/tpuc-opt")) return true;
+  if (fs::exists(kTools + "/bin/tpuc-opt")) return true;
   MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
   return false;
 }

@@ -28,7 +28,7 @@ TEST_CASE("words of the stages hold chip, mode, tables and choices of the job") 
   job.calibration = "codes", job.precisions = "modes", job.asymmetric = true, job.dynamic = true, job.cores = 2;
   CHECK(has_word(job, 1, "--processor-assign=chip=bm1688 mode=INT8 num_device=1 num_core=2 addr_mode=auto"));
   CHECK(has_word(job, 1, "--import-calibration-table=file=codes asymmetric=True"));
-  CHECK(has_word(job, 1, "--convert-top-to-tpu=qtable=modes weightFileName=stage_tpu.npz asymmetric=True"));
+  CHECK(has_word(job, 1, "--convert-top-to-tpu=qtable=modes weightFileName=stage_tpu.npz asymmetric=True matmul_perchannel=True"));
   CHECK(has_word(job, 2, "--subnet-divide=dynamic=True"));
   CHECK(has_word(job, 3, "--codegen=model_file=compilation.bmodel bmodel_only=True"));
   const bm::Job plain = job_for("cv183x", "BF16");

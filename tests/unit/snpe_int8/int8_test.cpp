@@ -139,7 +139,7 @@ TEST_CASE("what HEXAGON refuses as codes is refused for its codes, and is float 
   if (!has_wheels()) return;
   const TempFolder f;
   const std::string model = f.file("net.onnx", graph_model("g (float[4,8] x) => (float[4,8] y) { a = Abs (x) y = LogSoftmax <axis = 1> (a) }", 17).SerializeAsString());
-  const std::vector<std::string> words{"--calib", data(f, {4, 8}).samples, "--scheme", "symmetric", "--device"};
+  const std::vector<std::string> words{"--calib", normal_data(f, {4, 8}).samples, "--scheme", "symmetric", "--device"};
   const auto with = [&](std::vector<std::string> first, const std::string& devices, const std::string& precision) {
     first.insert(first.end(), words.begin(), words.end());
     first.insert(first.end(), {devices, "--precision", precision});
