@@ -74,6 +74,12 @@ function(optima_add_room name)
   endif()
 endfunction()
 
+# Sanitizer builds compile the files of a target in groups, which halves what compilers take for them; these files of this folder have names
+# of their own that others of their target have, too, and are compiled alone.
+function(optima_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # The object that every test program links: made where the first of them is, the others know it.
 function(optima_add_test_main)
   if(NOT TARGET optima_test_main)
