@@ -3,27 +3,15 @@
 
 #include <map>
 
-#include "artifact.hpp"
 #include "bmodel/bmodel.hpp"
 #include "files.hpp"
 #include "offenders.hpp"
-#include "optima/plugin/meta_keys.hpp"
 #include "quantized.hpp"
-#include "task.hpp"
+#include "store.hpp"
+#include "toolchain/bmneto.hpp"
 
 namespace bmcompiler_plugin {
 namespace {
-
-Port port_of(const sdk::Value& v, const std::string& what) {
-  if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
-  for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
-    if (v.dim(k) < 0)
-      throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
-                                               (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
-  Port p;
-  p.name = v.name(), p.dtype = v.dtype(), p.dims = v.shape();
-  return p;
-}
 
 /// The verdicts on nodes of `made` as those on nodes of the graph that the host gave: the same names, other numbers.
 std::vector<sdk::Verdict> of_request(const std::vector<sdk::Verdict>& found, const sdk::Graph& made, const sdk::Graph& given) {
@@ -53,8 +41,7 @@ class Build {
 
   void operator()() {
     const sdk::Graph given = request_.graph();
-    for (uint32_t k = 0; k < given.input_count(); ++k) meta_.inputs.push_back(port_of(given.input(k), "input"));
-    for (uint32_t k = 0; k < given.output_count(); ++k) meta_.outputs.push_back(port_of(given.output(k), "output"));
+    meta_ = ports_of(given);
     progress_(0, "writing the module");
     const std::unique_ptr<Quantized> quantized = quantized_of(request_, chip_);
     const sdk::Graph graph = quantized ? quantized->floats() : given;
@@ -94,30 +81,18 @@ class Build {
     check_ports(model, meta_);
   }
 
-  void add(const std::string& suffix, const std::string& file) {
-    const std::string bytes = bytes_of(task_.path(file));
-    sink_.file(std::string(request_.stem()) + suffix, bytes);
-    record_.files.push_back(record_bytes("*" + suffix, bytes));
-  }
-
   void store() {
     progress_(0.95, "storing files");
     meta_.chip = chip_.name, meta_.mode = job_.mode, meta_.tools = tools_.version, meta_.model = "*" + std::string(chip_.suffix);
-    add(std::string(chip_.suffix), job_.result);
-    add(".mlir", job_.module);
-    add(".npz", std::string(kWeightFile));
-    if (!job_.calibration.empty()) add(".calib", job_.calibration);
-    if (!job_.precisions.empty()) add(".qtable", job_.precisions);
     write_file(task_.path("compile.py"), compile_script(job_, tools_));
-    add(".compile.py", "compile.py");
-    write_file(task_.path("meta"), meta_.write());
-    add(".meta", "meta");
-    record_.chip = meta_.chip, record_.mode = meta_.mode, record_.tools = meta_.tools;
-    // 11 and 8 bits of mantissa: errors add up over layers
-    if (meta_.mode == "F16") sink_.meta(sdk::kMetaTolerance, "0.01");
-    if (meta_.mode == "BF16") sink_.meta(sdk::kMetaTolerance, "0.05");
-    sink_.format(kFormat);
-    sink_.compat(record_.write(), meta_.chip + " " + meta_.mode + " by " + meta_.tools);
+    Store files(sink_, request_.stem(), task_);
+    files.add(std::string(chip_.suffix), job_.result);
+    files.add(".mlir", job_.module);
+    files.add(".npz", kWeightFile);
+    if (!job_.calibration.empty()) files.add(".calib", job_.calibration);
+    if (!job_.precisions.empty()) files.add(".qtable", job_.precisions);
+    files.add(".compile.py", "compile.py");
+    files.finish(meta_);
   }
 
   const Facts& tools_;
@@ -128,8 +103,30 @@ class Build {
   Task task_;
   Job job_;
   Meta meta_;
-  Record record_;
 };
+
+/// BM1682: the earlier compiler takes the subgraph as an ONNX file. Its bmodels have the form of today's.
+void build_by_bmneto(const Bmneto& tools, const sdk::Host& host, const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) {
+  const sdk::Graph graph = request.graph();
+  Meta meta = ports_of(graph);
+  progress(0, "writing ONNX");
+  Task task(host, request.options(), [&] { return progress.cancelled(); });
+  host.graph_to_onnx(graph, task.bounds().work);
+  BmnetoJob job;
+  for (const Port& p : meta.inputs) job.inputs.push_back({p.name, p.dims});
+  for (const Port& p : meta.outputs) job.outputs.push_back(p.name);
+  progress(0.1, "bmneto");
+  task.guarded([&] { compile_bmneto(tools, job, task.bounds()); });
+  for (std::vector<Port>* ports : {&meta.inputs, &meta.outputs})
+    for (Port& p : *ports) p.file_name = p.name, p.file_dtype = p.dtype == OPTIMA_I64 || p.dtype == OPTIMA_I32 ? OPTIMA_I32 : OPTIMA_F32;
+  const Bmodel model = read_bmodel(bytes_of(task.path("compilation.bmodel")));
+  adopt_ports(model, meta);
+  check_ports(model, meta);
+  meta.chip = chip_of(request.device(), request.options()).name, meta.mode = "F32", meta.tools = "bmneto of " + tools.root, meta.model = "*.bmodel";
+  Store files(sink, request.stem(), task);
+  files.add(".bmodel", "compilation.bmodel");
+  files.finish(meta);
+}
 
 }  // namespace
 
@@ -142,8 +139,13 @@ std::string float_mode(const Chip& chip, const sdk::Options& options) {
   return mode;
 }
 
-void build(const Tools& tools, const sdk::Host& host, const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) {
-  Build(tools.get(), host, request, sink, progress)();
+void build(const Tools& tools, const std::string& bmnet, const sdk::Host& host, const sdk::CompileRequest& request, const sdk::Sink& sink,
+           const sdk::Progress& progress) {
+  if (!chip_of(request.device(), request.options()).is_of_bmnet()) return Build(tools.get(), host, request, sink, progress)();
+  std::string why;
+  const std::optional<Bmneto> earlier = find_bmneto(bmnet, why);
+  if (!earlier) throw sdk::Error(OPTIMA_DEPENDENCY, why);
+  build_by_bmneto(*earlier, host, request, sink, progress);
 }
 
 }  // namespace bmcompiler_plugin

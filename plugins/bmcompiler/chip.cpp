@@ -16,6 +16,7 @@ constexpr Chip kChips[] = {
     {"bm1688", "BM1688", "F32 F16 BF16 INT8", Runner::Bmrt, "libcmodel_bm1688.so"},
     {"bm1690", "BM1690", "F32 F16 BF16 INT8", Runner::Tpuv7, "libtpuv7_emulator.so"},
     {"cv186x", "CV186X", "F32 F16 BF16 INT8", Runner::Bmrt, "libcmodel_bm1688.so"},
+    {"bm1682", "BM1682", "F32", Runner::Bmrt, "", ".bmodel", true},
     {"cv183x", "cv183x", "BF16 INT8", Runner::Cvi, "libcvicmodel.so", ".cvimodel", true},
 };
 
@@ -64,7 +65,6 @@ const Chip& parse_chip(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
   if (const Chip* chip = find_chip(lower)) return *chip;
-  if (lower == "bm1682") throw sdk::Error(OPTIMA_DEPENDENCY, "chip 'bm1682' is made files for by SOPHON's earlier tools alone (bmneto), which are not here; wanted one of " + chip_names());
   throw sdk::Error(OPTIMA_INVALID_ARGUMENT,
                    "chip '" + std::string(name) + "' is not known, did you mean " + std::string(nearest(lower)) + "? wanted one of " + chip_names());
 }

@@ -26,13 +26,15 @@ struct Chip {
   bool symmetric_only = false;  ///< codes have no zero points
 
   bool has_mode(std::string_view mode) const;
+  /// Only SOPHON's earlier tools (toolchain/bmneto.hpp) make its files.
+  bool is_of_bmnet() const { return name == "bm1682"; }
 };
 
 /// Null when there is none of that name.
 const Chip* find_chip(std::string_view name);
 /// "bm1684x, bm1684, …", for messages.
 std::string chip_names();
-/// INVALID_ARGUMENT names the word, the nearest name and all of them; of BM1682 it says that only the tools of before (bmnet*) make its files.
+/// Of any case. INVALID_ARGUMENT names the word, the nearest name and all of them.
 const Chip& parse_chip(std::string_view name);
 
 }  // namespace bmcompiler_plugin

@@ -13,11 +13,12 @@ inline constexpr std::string_view kFormatId = "sophon.bmodel/1";  ///< artifact.
 inline constexpr sdk::DeviceKind kDevices[] = {{"TPU", "tpu", true, true}};
 
 inline constexpr sdk::OptionSpec kOptions[] = {
-    {"bmcompiler.chip", "string", "compile", "bm1684x", "chip that files are made for: bm1684x, bm1684, bm1688, bm1690, cv186x, cv183x", true},
+    {"bmcompiler.chip", "string", "compile", "bm1684x", "chip that files are made for: bm1684x, bm1684, bm1688, bm1690, cv186x, cv183x, bm1682", true},
     {"bmcompiler.precision", "enum", "compile", "auto", "what floats are computed in; auto = f32, or the best that the chip has", true, "auto f32 f16 bf16"},
     {"bmcompiler.time_limit", "int", "compile", "900", "seconds that one call of the tools may take; 0 = no limit", false, "", 0, 86400},
     {"bmcompiler.memory_limit", "int", "compile", "0", "MiB of address space that one process of the tools may have; 0 = no limit", false, "", 0, 1048576},
     {"bmcompiler.root", "path", "init", "", "folder of the tools (bin/tpuc-opt); empty = TPUC_ROOT, OPTIMA_SOPHON, then where scripts/setup puts them", true},
+    {"bmcompiler.bmnet", "path", "init", "", "folder of SOPHON's earlier SDK with bmneto, for bm1682; empty = REL_TOP", true},
     {"bmcompiler.run_time_limit", "int", "load", "900", "seconds that loading and each run may take; 0 = no limit", false, "", 0, 86400},
     {"bmcompiler.run_memory_limit", "int", "load", "0", "MiB of address space that a process which runs it may have; 0 = no limit", false, "", 0, 1048576},
     {"bmcompiler.runtime", "path", "load", "", "folder of the driver's libraries; empty = where SOPHON's packages put them, else the tools' emulator", false},

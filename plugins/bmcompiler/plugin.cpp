@@ -27,17 +27,19 @@ bool ends_with(std::string_view text, std::string_view end) { return text.size()
 /// emulator's times say nothing of a device's.
 class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Describer, public sdk::Stoppable, public sdk::Profiler {
  public:
-  explicit Bmcompiler(const sdk::Init& init) : host_(init.host), tools_(init) {}
+  explicit Bmcompiler(const sdk::Init& init) : host_(init.host), tools_(init), bmnet_(init.options.string("bmcompiler.bmnet", "")) {}
 
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present_devices(tools_, why_none); }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     const Chip& chip = chip_of(request.device(), request.options());
-    const Judge judge(request.graph(), chip);
+    const Judge judge(request.graph(), chip, float_mode(chip, request.options()));
     for (const sdk::Node& n : request.nodes()) report(judge(n));
   }
 
-  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override { build(tools_, host_, request, sink, progress); }
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    build(tools_, bmnet_, host_, request, sink, progress);
+  }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
     try {
@@ -62,6 +64,7 @@ class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime
  private:
   sdk::Host host_;
   Tools tools_;
+  std::string bmnet_;
 };
 
 }  // namespace

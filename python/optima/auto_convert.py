@@ -122,7 +122,8 @@ def fill(context, work, i, inputs, outputs):
     for suffix in (".bmodel", ".cvimodel", ".mlir", ".npz", ".calib", ".qtable"):
         for made in (work / "tpu").glob(f"Subgraph_0/*{suffix}"):
             shutil.copyfile(made, context / f"compilation{suffix}")
-    shutil.copyfile(next((work / "tpu").glob("Subgraph_0/*.compile.py")), context / f"compile_to_graph_ir_{i}.py")
+    for script in (work / "tpu").glob("Subgraph_0/*.compile.py"):  # the earlier tools' files come without one
+        shutil.copyfile(script, context / f"compile_to_graph_ir_{i}.py")
     for name, values in (("input", inputs), ("output", outputs)):
         raw = b"".join(v.astype(FILE_DTYPES.get(v.dtype.name, v.dtype)).tobytes() for v in values)
         (context / f"{name}_ref_data.dat").write_bytes(raw)

@@ -121,14 +121,21 @@ class Maker {
       if (v.id != 0 && has(v)) out_.calibration += line(module_.name(v), ranges_.at(v.id));
     if (o.op == "Input") return;
     if (on_codes(o)) out_.any_codes = true;
-    else if (!o.results.empty() && o.results[0].id != 0) out_.precisions += module_.name(o.results[0]) + " " + float_mode_ + "\n";
+    else if (!o.results.empty() && o.results[0].id != 0) out_.precisions += said(module_.name(o.results[0])) + " " + float_mode_ + "\n";
+  }
+
+  /// Throws UNSUPPORTED for a name that a table, whose words blanks divide, cannot say.
+  static const std::string& said(const std::string& name) {
+    if (name.empty() || name.find_first_of(" \t\r\n") != name.npos)
+      throw sdk::Error(OPTIMA_UNSUPPORTED, "value '" + name + "' has a blank in its name, which the tools' tables of codes cannot say");
+    return name;
   }
 
   static std::string line(const std::string& name, const Range& r) {
     const double steps = r.zero == 0 ? 255 : 127, low = -static_cast<double>(r.zero) * r.scale, high = (255.0 - r.zero) * r.scale;
     char text[96];
     std::snprintf(text, sizeof text, " %.9g %.9g %.9g\n", steps * r.scale, low, high);
-    return name + text;
+    return said(name) + text;
   }
 
   const top::Module& module_;

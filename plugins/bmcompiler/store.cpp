@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store.hpp"
+
+#include "files.hpp"
+#include "optima/plugin/meta_keys.hpp"
+
+namespace bmcompiler_plugin {
+namespace {
+
+Port port_of(const sdk::Value& v, const std::string& what) {
+  if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
+  for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
+    if (v.dim(k) < 0)
+      throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
+                                               (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
+  Port p;
+  p.name = v.name(), p.dtype = v.dtype(), p.dims = v.shape();
+  return p;
+}
+
+/// How far answers may lie from exact ones: 11 and 8 bits of mantissa, whose errors add up over layers, and codes of 8 bits.
+const char* tolerance_of(const std::string& mode) { return mode == "F16" ? "0.01" : mode == "BF16" || mode == "INT8" ? "0.05" : nullptr; }
+
+}  // namespace
+
+Meta ports_of(const sdk::Graph& graph) {
+  Meta meta;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k), "input"));
+  for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k), "output"));
+  return meta;
+}
+
+void Store::add(const std::string& suffix, std::string_view file) {
+  const std::string bytes = bytes_of(task_.path(file));
+  sink_.file(stem_ + suffix, bytes);
+  record_.files.push_back(record_bytes("*" + suffix, bytes));
+}
+
+void Store::finish(const Meta& meta) {
+  write_file(task_.path("meta"), meta.write());
+  add(".meta", "meta");
+  record_.chip = meta.chip, record_.mode = meta.mode, record_.tools = meta.tools;
+  if (const char* tolerance = tolerance_of(meta.mode)) sink_.meta(sdk::kMetaTolerance, tolerance);
+  sink_.format(kFormat);
+  sink_.compat(record_.write(), meta.chip + " " + meta.mode + " by " + meta.tools);
+}
+
+}  // namespace bmcompiler_plugin
