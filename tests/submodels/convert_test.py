@@ -36,7 +36,7 @@ class Convert(FolderTest):
 
     def test_what_cannot_be_is_refused_and_leaves_nothing(self):
         self.refused("optimize is 2, wanted None or 1", optimize=2)
-        self.refused("bm1682", target="BM1682")
+        self.refused("BM1682", target="BM1682")
         self.refused("did you mean bm1684x", target="bm1684z")
         with self.assertRaisesRegex(auto_split.AutoSplitError, "is no folder of submodels"):
             auto_split.convert(self.folder / "none", target="bm1684x")
