@@ -53,6 +53,7 @@ std::string refuses_pool(const sdk::Node& node, const Chip& chip) {
   if (chip.name == "bm1684")
     if (std::string why = refuses_on_bm1684(node, w); !why.empty()) return why;
   if (node.op() == "AveragePool" && counts_beyond(node)) return "ceil_mode adds a window beyond pads that are counted, wanted one or the other";
+  if (node.op() == "LpPool" && node.input(0).rank() == 5) return "LpPool of three axes was 0.23 apart from ONNX Runtime once (auto_pad SAME_LOWER), wanted one or two";
   if (node.op() == "LpPool" && node.integer("p", 2) != 1 && node.integer("p", 2) != 2) return "p is " + std::to_string(node.integer("p", 2)) + ", wanted 1 or 2";
   return {};
 }
