@@ -74,8 +74,8 @@ function(optima_add_room name)
   endif()
 endfunction()
 
-# Sanitizer builds compile the files of a target in groups, which halves what compilers take for them; these files of this folder have names
-# of their own that others of their target have, too, and are compiled alone.
+# All presets but dev compile the files of a target in groups (CMAKE_UNITY_BUILD), which halves what compilers take for them; these files of
+# this folder have names of their own that others of their target have, too, and are compiled alone.
 function(optima_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
