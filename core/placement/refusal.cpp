@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "core/placement/advice.hpp"
 #include "core/placement/other_servers.hpp"
@@ -45,25 +46,31 @@ class Refuser {
                                advice().device_for(refused), sizes ? sizes_wanted(graph_, request_) : ""));
   }
 
-  // Nodes of one operator and one reason are told of together.
+  // Nodes of one reason are told of together, their operator with them where it is one.
   Status required(const std::vector<uint32_t>& refused) const {
     constexpr size_t kMostReasons = 3;
     const uint32_t device = candidates_.index_of(candidates_.required->devices[0]);
-    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+    struct Reason {
+      std::string text;
+      std::vector<std::string> nodes;
+      std::set<std::string> operators;
+    };
+    std::vector<Reason> reasons;
     for (uint32_t n : refused) {
       const Wish& wish = *choices_.wish[n];
       const bool elsewhere = &wish != &*candidates_.required && (capability_.yes[n] >> device & 1);
-      const std::string reason = elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device);
-      const std::string key = cat(" (", node(n).op_type, "): ", reason);
-      const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == key; });
-      (same == reasons.end() ? reasons.emplace_back(key, std::vector<std::string>()) : *same).second.push_back(quote(node(n).name));
+      const std::string text = elsewhere ? cat("asked to run on ", wish.text(), " by ", wish.source) : answer(n, device);
+      const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.text == text; });
+      Reason& reason = same == reasons.end() ? reasons.emplace_back(Reason{text, {}, {}}) : *same;
+      reason.nodes.push_back(quote(node(n).name));
+      reason.operators.insert(node(n).op_type);
     }
     std::vector<std::string> why;
     size_t left = refused.size();
-    for (const auto& [reason, nodes] : reasons) {
+    for (const Reason& reason : reasons) {
       if (why.size() == kMostReasons) break;
-      why.push_back(cat(join_few(nodes), reason));
-      left -= nodes.size();
+      why.push_back(cat(join_few(reason.nodes), reason.operators.size() == 1 ? cat(" (", *reason.operators.begin(), ")") : "", ": ", reason.text));
+      left -= reason.nodes.size();
     }
     return placement_error(cat("--require-device ", name(device), ": ", refused.size(), " of ", choices_.allow.size(), " nodes cannot run there: ",
                                join(why, "; "), left ? cat("; and ", left, " more for other reasons") : "",

@@ -240,6 +240,9 @@ TEST_CASE("--require-device not met lists the nodes") {
   for (int i = 0; i < 7; ++i) s.npu.refuse(s.id_of("e" + std::to_string(i)), OPTIMA_REASON_DTYPE, "reason " + std::to_string(i % 4));
   CHECK(s.error(StatusKind::Placement) == begin + "'e0', 'e4' (Exp): reason 0 (DTYPE); 'e1', 'e5' (Exp): reason 1 (DTYPE); 'e2', 'e6' (Exp): "
                                                   "reason 2 (DTYPE); and 1 more for other reasons");
+  for (int i = 0; i < 7; ++i) s.npu.refuse(s.id_of("e" + std::to_string(i)), OPTIMA_REASON_DTYPE, "no tools");
+  s.npu.refuse(s.id_of("r"), OPTIMA_REASON_DTYPE, "no tools");
+  CHECK(s.error(StatusKind::Placement) == "--require-device NPU:0: 8 of 8 nodes cannot run there: 'e0', 'e1', 'e2' and 5 more: no tools (DTYPE)");
 }
 
 TEST_CASE("--require-device against a pin") {
