@@ -133,7 +133,6 @@ void set_precisions(const std::map<uint32_t, NodePrecision>& precisions, Plan& p
   for (BodyPlan& body : plan.bodies) set_precisions(precisions, body.plan);
 }
 
-/// A plan whose notes begin with the remarks.
 Status find_wishes(const PlanRequest& request, Planned& out, Registry& registry) {
   if (!request.plan.empty()) {
     OPTIMA_ASSIGN(out.choice, read_plan_choice(request.plan));
@@ -145,6 +144,7 @@ Status find_wishes(const PlanRequest& request, Planned& out, Registry& registry)
   return {};
 }
 
+/// A plan whose notes begin with the remarks.
 Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& placement) {
   OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
   std::vector<std::string> about = remarks(planned.wishes);
