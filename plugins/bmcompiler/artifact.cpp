@@ -90,6 +90,18 @@ std::vector<Port> ports_of(const Json& all, const char* key) {
   return ports;
 }
 
+/// Absent where no batch is open.
+std::vector<int64_t> batches_of(const Json& all) {
+  std::vector<int64_t> sizes;
+  if (!all.contains("batches")) return sizes;
+  for (const Json& size : list(all, "batches")) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() == 0 || size.get<uint64_t>() > kLargest || (!sizes.empty() && size.get<int64_t>() <= sizes.back()))
+      bad_meta("has 'batches' that are no sizes in ascending order");
+    sizes.push_back(size.get<int64_t>());
+  }
+  return sizes;
+}
+
 std::string hex(uint64_t x) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(x));
@@ -207,8 +219,9 @@ void check_model(std::string_view bytes, const Chip& chip, const Meta& meta) {
 }  // namespace
 
 std::string Meta::write() const {
-  const Json all{{"format", kFormat}, {"chip", chip},           {"mode", mode},           {"tools", tools},
-                 {"model", model},    {"inputs", json_of(inputs)}, {"outputs", json_of(outputs)}};
+  Json all{{"format", kFormat}, {"chip", chip},           {"mode", mode},           {"tools", tools},
+           {"model", model},    {"inputs", json_of(inputs)}, {"outputs", json_of(outputs)}};
+  if (!batches.empty()) all["batches"] = batches;
   try {
     return all.dump(1) + "\n";
   } catch (const Json::exception&) {
@@ -231,6 +244,7 @@ Meta Meta::read(std::string_view bytes) {
   if (!is_file_name(m.model)) bad_meta("has model " + shown(m.model) + ", wanted a file name");
   m.inputs = ports_of(all, "inputs");
   m.outputs = ports_of(all, "outputs");
+  m.batches = batches_of(all);
   return m;
 }
 
@@ -276,6 +290,8 @@ void adopt_ports(const Bmodel& model, Meta& meta) {
 }
 
 void check_ports(const Bmodel& model, const Meta& meta) {
+  if (const size_t stages = only_net(model).stages.size(); !meta.batches.empty() && stages != meta.batches.size())
+    corrupt("bmodel has " + std::to_string(stages) + " stages, the meta file " + std::to_string(meta.batches.size()) + " batches");
   for (const NetStage& stage : only_net(model).stages) {
     check_side(stage.inputs, meta.inputs, "input");
     check_side(stage.outputs, meta.outputs, "output");

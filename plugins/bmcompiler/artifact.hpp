@@ -5,7 +5,8 @@
 //   <stem>.mlir, <stem>.npz        Top module and weights that it was made of, with
 //   <stem>.calib, <stem>.qtable    tables of codes and of nodes in another mode, where there are any
 //   <stem>.compile.py              the same compile by itself
-//   <stem>.meta                    JSON: ports, chip, mode
+//   <stem>.meta                    JSON: ports, chip, mode, sizes of an open batch
+// For several sizes of a batch <stem>.b<size>.mlir, and so each file that is not the same for all.
 // In the meta file and the record '*' at the beginning of a file's name is the stem, of which no byte of an artifact tells.
 #pragma once
 
@@ -32,6 +33,7 @@ struct Meta {
   std::string chip, mode, tools;
   std::string model;                 ///< file name
   std::vector<Port> inputs, outputs;
+  std::vector<int64_t> batches;      ///< sizes of the open batch, ascending; empty = none is open
   std::string write() const;                ///< UNSUPPORTED where a name is not UTF-8
   static Meta read(std::string_view text);  ///< throws CORRUPT, naming what is wrong
 };
@@ -50,10 +52,11 @@ struct Record {
 Record::File record_file(std::string name, const std::string& path);  ///< IO
 Record::File record_bytes(std::string name, std::string_view bytes);
 
-/// Takes names and element types of the ports from a model with one network, which the tools may have changed: 's' is 's_f32' where they cast
+/// Takes names and element types of the ports from the first stage of a model with one network, which the tools may have changed: 's' is 's_f32' where they cast
 /// it back. Throws TOOL_FAILED for a port that the model has not.
 void adopt_ports(const Bmodel& model, Meta& meta);
-/// The ports of a model with one network are those of the meta file: names, types and sizes of each, in the file's own. Throws CORRUPT.
+/// The ports of each stage of a model with one network are those of the meta file: names, types and sizes of each, in the file's own; each size of
+/// the batch has a stage. Throws CORRUPT.
 void check_ports(const Bmodel& model, const Meta& meta);
 
 /// Throws RECOMPILE, WRONG_DEVICE (another chip than the device's attribute `chip`) or CORRUPT; the bmodel is read and its ports are

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 
+#include "batch.hpp"
 #include "bmodel/bmodel.hpp"
 #include "files.hpp"
 #include "offenders.hpp"
@@ -41,32 +44,56 @@ class Build {
 
   void operator()() {
     const sdk::Graph given = request_.graph();
-    meta_ = ports_of(given);
-    progress_(0, "writing the module");
-    const std::unique_ptr<Quantized> quantized = quantized_of(request_, chip_);
-    const sdk::Graph graph = quantized ? quantized->floats() : given;
+    std::vector<int64_t> batches = batches_of(request_.options(), chip_);
+    const std::string batch = batches.empty() ? std::string() : batch_name(given);
+    meta_ = ports_of(given, batch);
     job_.chip = &chip_;
-    job_.mode = float_mode(chip_, request_.options());
     job_.module = kModuleFile;
     job_.result = "compilation" + std::string(chip_.suffix);
-    const top::Lowered made = top::lower(graph, chip_);
-    write_module(made.module, task_.bounds().work);
-    if (quantized) quantized->describe(made, task_.bounds().work, job_);
-    compile(graph, given);
-    name_ports(made);
+    if (batch.empty()) make(given, given, task_.bounds());
+    else make_batches(given, batch, std::move(batches));
+    adopt();
     store();
   }
 
  private:
+  /// A file of a graph of fixed sizes, in the folder of `bounds`.
+  void make(const sdk::Graph& fixed, const sdk::Graph& given, const Bounds& bounds) {
+    progress_(0, "writing the module");
+    const std::unique_ptr<Quantized> quantized = quantized_of(fixed, chip_);
+    const sdk::Graph graph = quantized ? quantized->floats() : fixed;
+    job_.mode = float_mode(chip_, request_.options());
+    const top::Lowered made = top::lower(graph, chip_);
+    write_module(made.module, bounds.work);
+    if (quantized) quantized->describe(made, bounds.work, job_);
+    compile(graph, given, bounds);
+    name_ports(made);
+  }
+
+  /// One file for each size, then one of all of them.
+  void make_batches(const sdk::Graph& given, const std::string& batch, std::vector<int64_t> batches) {
+    for (const int64_t size : batches) {
+      parts_.push_back("b" + std::to_string(size));
+      Bounds bounds = task_.bounds();
+      bounds.work = task_.path(parts_.back());
+      std::filesystem::create_directory(bounds.work);
+      const AtBatch fixed(given.raw(), batch, size);
+      make(sdk::Graph(fixed.raw()), given, bounds);
+    }
+    progress_(0.9, "putting " + std::to_string(batches.size()) + " batches into one file");
+    task_.guarded([&] { combine(tools_, results_of(job_, parts_), job_.result, task_.bounds()); });
+    meta_.batches = std::move(batches);
+  }
+
   /// When the tools do not take all of it, the host is told which nodes they leave, if they can be found.
-  void compile(const sdk::Graph& graph, const sdk::Graph& given) {
+  void compile(const sdk::Graph& graph, const sdk::Graph& given, const Bounds& bounds) {
     std::vector<sdk::Verdict> left;
     try {
-      return task_.guarded([&] { compile_stages(tools_, job_, task_.bounds(), progress_); });
+      return task_.guarded([&] { compile_stages(tools_, job_, bounds, progress_); });
     } catch (const sdk::Error& e) {
       if (e.code != OPTIMA_UNSUPPORTED) throw;
       progress_(-1, "asking which nodes are left");
-      left = of_request(task_.guarded([&] { return offenders(tools_, graph, job_, task_.bounds(), progress_); }), graph, given);
+      left = of_request(task_.guarded([&] { return offenders(tools_, graph, job_, bounds, progress_); }), graph, given);
       if (left.empty()) throw;
     }
     sink_.refuse({left.data(), left.size()});
@@ -75,6 +102,10 @@ class Build {
   void name_ports(const top::Lowered& made) {
     for (size_t k = 0; k < made.inputs.size(); ++k) meta_.inputs[k].file_name = made.inputs[k].name, meta_.inputs[k].file_dtype = made.inputs[k].dtype;
     for (size_t k = 0; k < made.outputs.size(); ++k) meta_.outputs[k].file_name = made.outputs[k].name, meta_.outputs[k].file_dtype = made.outputs[k].dtype;
+  }
+
+  /// Names and types that the tools gave the ports.
+  void adopt() {
     if (chip_.runner == Runner::Cvi) return;
     const Bmodel model = read_bmodel(bytes_of(task_.path(job_.result)));
     adopt_ports(model, meta_);
@@ -84,15 +115,25 @@ class Build {
   void store() {
     progress_(0.95, "storing files");
     meta_.chip = chip_.name, meta_.mode = job_.mode, meta_.tools = tools_.version, meta_.model = "*" + std::string(chip_.suffix);
-    write_file(task_.path("compile.py"), compile_script(job_, tools_));
+    write_file(task_.path("compile.py"), compile_script(job_, tools_, parts_));
     Store files(sink_, request_.stem(), task_);
     files.add(std::string(chip_.suffix), job_.result);
-    files.add(".mlir", job_.module);
-    files.add(".npz", kWeightFile);
-    if (!job_.calibration.empty()) files.add(".calib", job_.calibration);
-    if (!job_.precisions.empty()) files.add(".qtable", job_.precisions);
+    add(files, ".mlir", job_.module);
+    add(files, ".npz", kWeightFile);
+    if (!job_.calibration.empty()) add(files, ".calib", job_.calibration);
+    if (!job_.precisions.empty()) add(files, ".qtable", job_.precisions);
     files.add(".compile.py", "compile.py");
     files.finish(meta_);
+  }
+
+  /// A file of the compile: of several, once where all are the same.
+  void add(Store& files, const std::string& suffix, std::string_view name) const {
+    const auto in = [&](const std::string& part) { return part + "/" + std::string(name); };
+    if (parts_.empty()) return files.add(suffix, name);
+    const std::string first = bytes_of(task_.path(in(parts_[0])));
+    if (std::all_of(parts_.begin() + 1, parts_.end(), [&](const std::string& part) { return bytes_of(task_.path(in(part))) == first; }))
+      return files.add(suffix, in(parts_[0]));
+    for (const std::string& part : parts_) files.add("." + part + suffix, in(part));
   }
 
   const Facts& tools_;
@@ -103,6 +144,7 @@ class Build {
   Task task_;
   Job job_;
   Meta meta_;
+  std::vector<std::string> parts_;  // folders of the sizes of the batch; empty = sizes are fixed
 };
 
 /// BM1682: the earlier compiler takes the subgraph as an ONNX file. Its bmodels have the form of today's.

@@ -15,6 +15,7 @@ inline constexpr sdk::DeviceKind kDevices[] = {{"TPU", "tpu", true, true}};
 inline constexpr sdk::OptionSpec kOptions[] = {
     {"bmcompiler.chip", "string", "compile", "bm1684x", "chip that files are made for: bm1684x, bm1684, bm1688, bm1690, cv186x, cv183x, bm1682", true},
     {"bmcompiler.precision", "enum", "compile", "auto", "what floats are computed in; auto = f32, or the best that the chip has", true, "auto f32 f16 bf16"},
+    {"bmcompiler.batches", "list", "compile", "[]", "sizes of an open batch that one file is made for, comma between; empty = none: sizes are fixed", true},
     {"bmcompiler.time_limit", "int", "compile", "900", "seconds that one call of the tools may take; 0 = no limit", false, "", 0, 86400},
     {"bmcompiler.memory_limit", "int", "compile", "0", "MiB of address space that one process of the tools may have; 0 = no limit", false, "", 0, 1048576},
     {"bmcompiler.root", "path", "init", "", "folder of the tools (bin/tpuc-opt); empty = TPUC_ROOT, OPTIMA_SOPHON, then where scripts/setup puts them", true},

@@ -33,7 +33,7 @@ class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     const Chip& chip = chip_of(request.device(), request.options());
-    const Judge judge(request.graph(), chip, float_mode(chip, request.options()));
+    const JudgeAtBatches judge(request.graph(), chip, float_mode(chip, request.options()), batches_of(request.options(), chip));
     for (const sdk::Node& n : request.nodes()) report(judge(n));
   }
 

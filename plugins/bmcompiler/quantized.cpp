@@ -16,7 +16,7 @@ bool converts(const sdk::Node& n) { return is(n, "QuantizeLinear") || is(n, "Deq
 
 class OfGraph : public Quantized {
  public:
-  OfGraph(const sdk::CompileRequest& request, const Chip& chip) : chip_(chip), made_(request.graph().raw()) {}
+  OfGraph(const sdk::Graph& graph, const Chip& chip) : chip_(chip), made_(graph.raw()) {}
 
   sdk::Graph floats() const override { return sdk::Graph(made_.raw()); }
 
@@ -39,10 +39,9 @@ class OfGraph : public Quantized {
 
 }  // namespace
 
-std::unique_ptr<Quantized> quantized_of(const sdk::CompileRequest& request, const Chip& chip) {
-  const sdk::Graph graph = request.graph();
+std::unique_ptr<Quantized> quantized_of(const sdk::Graph& graph, const Chip& chip) {
   for (uint32_t k = 0; k < graph.size(); ++k)
-    if (converts(graph[k])) return std::make_unique<OfGraph>(request, chip);
+    if (converts(graph[k])) return std::make_unique<OfGraph>(graph, chip);
   return nullptr;
 }
 

@@ -20,8 +20,8 @@ class Quantized {
   virtual void describe(const top::Lowered& made, const std::string& folder, Job& job) const = 0;
 };
 
-/// Null where the graph holds no codes. Refers to `request`: use it while compile() runs.
-std::unique_ptr<Quantized> quantized_of(const sdk::CompileRequest& request, const Chip& chip);
+/// Null where the graph holds no codes. Refers to `graph`, which must outlive it.
+std::unique_ptr<Quantized> quantized_of(const sdk::Graph& graph, const Chip& chip);
 /// Empty, or why nodes of codes are refused on this chip: the form of their codes, an operator that it computes in floats alone.
 std::string cannot_quantize(const sdk::Node& node, const Chip& chip);
 

@@ -10,10 +10,23 @@
 namespace bmcompiler_plugin {
 namespace {
 
+/// Operand `k` of a node: its inputs, then its outputs.
+sdk::Value operand(const sdk::Node& n, uint32_t k) { return k < n.input_count() ? n.input(k) : n.output(k - n.input_count()); }
+
+/// Why the node is refused where dim 0 of an operand is open: the table lets that through for bmcompiler.batches, which fix it before.
+std::string open_batch(const sdk::Node& n) {
+  for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k)
+    if (const sdk::Value v = operand(n, k); v && v.rank() > 0 && v.dim(0) < 0) {
+      const std::string at = k < n.input_count() ? "input " + std::to_string(k) : "output " + std::to_string(k - n.input_count());
+      return at + " dim 0 is dynamic, must be static";
+    }
+  return "";
+}
+
 /// The first dim of the node's values that is open.
 std::string cure(const sdk::Node& n) {
   for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k) {
-    const sdk::Value v = k < n.input_count() ? n.input(k) : n.output(k - n.input_count());
+    const sdk::Value v = operand(n, k);
     if (!v || !v.ranked()) continue;
     for (uint32_t d = 0; d < static_cast<uint32_t>(v.rank()); ++d)
       if (v.dim(d) < 0 && !v.symbol(d).empty()) return "--dim " + std::string(v.symbol(d)) + "=N";
@@ -45,6 +58,8 @@ sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) 
     if (v.reason == OPTIMA_REASON_DYNAMIC_SHAPE) v.text += "; " + cure(n) + " would fix it";
     return v;
   }
+  if (const std::string why = open_batch(n); !why.empty())
+    return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why + "; " + cure(n) + " would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it");
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these chips take none");
   if (converts_codes(n) && !chip.has_mode("INT8"))
     return sdk::Verdict::refused(n, OPTIMA_REASON_QUANT, std::string(chip.name) + " is made files for in " + std::string(chip.modes) + " alone");
@@ -75,6 +90,27 @@ Judge::Judge(const sdk::Graph& graph, const Chip& chip, std::string mode) : chip
 sdk::Verdict Judge::operator()(const sdk::Node& node) const {
   const auto at = node.raw().graph == 0 && !converts_codes(node) ? in_floats_.find(node.id()) : in_floats_.end();
   return judge(at == in_floats_.end() ? node : at->second, chip_, mode_);
+}
+
+JudgeAtBatches::JudgeAtBatches(const sdk::Graph& graph, const Chip& chip, const std::string& mode, const std::vector<int64_t>& batches) : open_(graph, chip, mode) {
+  const std::string batch = batches.empty() ? std::string() : batch_name(graph);
+  if (batch.empty()) return;
+  for (const int64_t size : batches) {
+    At& at = at_.emplace_back(At{size, std::make_unique<AtBatch>(graph.raw(), batch, size), {}, nullptr});
+    const sdk::Graph fixed(at.graph->raw());
+    for (uint32_t k = 0; k < fixed.size(); ++k) at.nodes.emplace(fixed[k].id(), fixed[k]);
+    at.judge = std::make_unique<Judge>(fixed, chip, mode);
+  }
+}
+
+sdk::Verdict JudgeAtBatches::operator()(const sdk::Node& node) const {
+  sdk::Verdict v = sdk::Verdict::supported(node);
+  if (at_.empty() || node.raw().graph != 0) return open_(node);
+  for (const At& at : at_) {
+    v = (*at.judge)(at.nodes.at(node.id()));
+    if (!v.yes()) break;
+  }
+  return v;
 }
 
 }  // namespace bmcompiler_plugin

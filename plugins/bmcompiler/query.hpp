@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "chip.hpp"
+#include "batch.hpp"
 #include "optima/plugin/float_graph.hpp"
 #include "optima/plugin/plugin.hpp"
 
@@ -25,6 +25,23 @@ class Judge {
   std::string mode_;
   std::unique_ptr<sdk::FloatGraph> floats_;  // null where there are no codes, or bodies
   std::map<uint32_t, sdk::Node> in_floats_;  // by id
+};
+
+/// The same of a graph whose batch is open, at each size that it is compiled for: what one of them refuses is refused. Lives within the call.
+class JudgeAtBatches {
+ public:
+  JudgeAtBatches(const sdk::Graph& graph, const Chip& chip, const std::string& mode, const std::vector<int64_t>& batches);
+  sdk::Verdict operator()(const sdk::Node& node) const;
+
+ private:
+  struct At {
+    int64_t batch;
+    std::unique_ptr<AtBatch> graph;
+    std::map<uint32_t, sdk::Node> nodes;  ///< by id
+    std::unique_ptr<Judge> judge;
+  };
+  Judge open_;          // of bodies, and of graphs whose batch is fixed
+  std::vector<At> at_;  // by batch
 };
 
 }  // namespace bmcompiler_plugin

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request.hpp"
 
+#include <algorithm>
+
 #include "border.hpp"
 
 namespace bmcompiler_plugin {
@@ -14,6 +16,13 @@ std::string show(sdk::Span<const int64_t> dims) {
   return s + "]";
 }
 
+/// "1, 4 or 8".
+std::string listed(const std::vector<int64_t>& sizes) {
+  std::string s;
+  for (size_t k = 0; k < sizes.size(); ++k) s += (k == 0 ? "" : k + 1 == sizes.size() ? " or " : ", ") + std::to_string(sizes[k]);
+  return s;
+}
+
 bool is_open(const Port& port) { return !port.dims.empty() && port.dims[0] == -1; }
 
 /// The ports' shape where an open batch is `batch`.
@@ -23,10 +32,16 @@ std::vector<int64_t> dims_of(const Port& port, int64_t batch) {
   return dims;
 }
 
-/// The one size of all open batches; 1 where none is open.
+/// The one size of all open batches; 1 where none is open. Throws INVALID_ARGUMENT for one that the file has no stage for.
 int64_t batch_of(const Meta& meta, const sdk::Tensors& in) {
-  for (size_t k = 0; k < in.size() && k < meta.inputs.size(); ++k)
-    if (is_open(meta.inputs[k]) && in[k].rank() > 0) return in[k].dim(0);
+  for (size_t k = 0; k < in.size() && k < meta.inputs.size(); ++k) {
+    if (!is_open(meta.inputs[k]) || in[k].rank() == 0) continue;
+    const int64_t batch = in[k].dim(0);
+    if (!meta.batches.empty() && std::find(meta.batches.begin(), meta.batches.end(), batch) == meta.batches.end())
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "batch of tensor '" + meta.inputs[k].name + "' is " + std::to_string(batch) + ", the file was made for " + listed(meta.batches) +
+                                                    " (bmcompiler.batches)");
+    return batch;
+  }
   return 1;
 }
 

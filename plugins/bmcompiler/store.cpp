@@ -7,10 +7,10 @@
 namespace bmcompiler_plugin {
 namespace {
 
-Port port_of(const sdk::Value& v, const std::string& what) {
+Port port_of(const sdk::Value& v, const std::string& what, std::string_view batch) {
   if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
   for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
-    if (v.dim(k) < 0)
+    if (v.dim(k) < 0 && (k > 0 || batch.empty() || v.symbol(k) != batch))
       throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
                                                (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
   Port p;
@@ -23,10 +23,10 @@ const char* tolerance_of(const std::string& mode) { return mode == "F16" ? "0.01
 
 }  // namespace
 
-Meta ports_of(const sdk::Graph& graph) {
+Meta ports_of(const sdk::Graph& graph, std::string_view batch) {
   Meta meta;
-  for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k), "input"));
-  for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k), "output"));
+  for (uint32_t k = 0; k < graph.input_count(); ++k) meta.inputs.push_back(port_of(graph.input(k), "input", batch));
+  for (uint32_t k = 0; k < graph.output_count(); ++k) meta.outputs.push_back(port_of(graph.output(k), "output", batch));
   return meta;
 }
 

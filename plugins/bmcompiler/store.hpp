@@ -7,8 +7,9 @@
 
 namespace bmcompiler_plugin {
 
-/// Inputs and outputs of graph 0. Throws UNSUPPORTED for an open size, naming the option that closes it.
-Meta ports_of(const sdk::Graph& graph);
+/// Inputs and outputs of graph 0. Throws UNSUPPORTED for an open size, naming the option that closes it; but for dim 0 of name `batch`, where
+/// that is given.
+Meta ports_of(const sdk::Graph& graph, std::string_view batch = {});
 
 /// The files of an artifact as they go into the sink.
 class Store {

@@ -26,6 +26,7 @@ constexpr sdk::Op row(std::string_view name, int32_t first, int32_t last, Sets i
   op.since_min = first, op.since_max = last;
   op.in = in, op.out = out;
   op.const_inputs = constants;
+  op.static_shape = false, op.batch_only = true;  // for bmcompiler.batches; check() refuses an open batch without it
   return op;
 }
 constexpr sdk::Op unary(std::string_view name, int32_t first, int32_t last, sdk::Types types = kFloat) { return row(name, first, last, {types}, {types}); }

@@ -60,21 +60,48 @@ def undated(data):
     return data
 
 
-def inputs(here, stem):
+def inputs(here, stem, part):
     """Files of the compile: the name it wants, the file that has it."""
+    def place(suffix, name):
+        names = [stem + "." + part + suffix] if part else []
+        paths = [os.path.join(here, file) for file in names + [stem + suffix, name]]
+        return next((path for path in paths if os.path.exists(path)), paths[-1])
+
     found = {}
     for suffix, name in INPUTS:
-        path = os.path.join(here, stem + suffix)
-        path = path if os.path.exists(path) else os.path.join(here, name)
-        if not os.path.exists(path):
-            fail(f"'{path}' is not there")
-        found[name] = path
+        found[name] = place(suffix, name)
+        if not os.path.exists(found[name]):
+            fail(f"'{found[name]}' is not there")
     with open(found[INPUTS[0][1]]) as module:
         weights = re.search(r'module\.weight_file = "([^"]*)"', module.read())
-    path = os.path.join(here, stem + ".npz")
     if weights:
-        found[weights[1]] = path if os.path.exists(path) else os.path.join(here, weights[1])
+        found[weights[1]] = place(".npz", weights[1])
     return found
+
+
+def call(root, work, name, program, product, words):
+    end = subprocess.run([os.path.join(root, "bin", program), *words], cwd=work, env=environment(root, work), stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    made = os.path.join(work, product)
+    if end.returncode != 0 or not os.path.exists(made) or os.path.getsize(made) == 0:
+        sys.stderr.buffer.write(end.stdout)
+        fail(f"{program} failed at stage {name}, exit status {end.returncode}")
+
+
+def undate(path):
+    with open(path, "rb") as file:
+        data = undated(file.read())
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def compile_in(root, work, files):
+    """Leaves RESULT in the folder."""
+    for name, path in files.items():
+        shutil.copyfile(path, os.path.join(work, name))
+    for stage in STAGES:
+        call(root, work, *stage)
+    undate(os.path.join(work, RESULT))
 
 
 def fix_addresses():
@@ -91,19 +118,14 @@ def main():
     stem = own[:-len(".compile.py")] if own.endswith(".compile.py") else "compilation"
     root = tools()
     with tempfile.TemporaryDirectory() as work:
-        for name, path in inputs(here, stem).items():
-            shutil.copyfile(path, os.path.join(work, name))
-        for name, product, words in STAGES:
-            end = subprocess.run([os.path.join(root, "bin", "tpuc-opt"), *words], cwd=work, env=environment(root, work), stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            made = os.path.join(work, product)
-            if end.returncode != 0 or not os.path.exists(made) or os.path.getsize(made) == 0:
-                sys.stderr.buffer.write(end.stdout)
-                fail(f"tpuc-opt failed at stage {name}, exit status {end.returncode}")
-        with open(os.path.join(work, RESULT), "rb") as file:
-            data = undated(file.read())
-    with open(os.path.join(here, stem + os.path.splitext(RESULT)[1]), "wb") as file:
-        file.write(data)
+        for part in PARTS or [""]:
+            folder = os.path.join(work, part)
+            os.makedirs(folder, exist_ok=True)
+            compile_in(root, folder, inputs(here, stem, part))
+        if PARTS:
+            call(root, work, *COMBINE)
+            undate(os.path.join(work, RESULT))
+        shutil.copyfile(os.path.join(work, RESULT), os.path.join(here, stem + os.path.splitext(RESULT)[1]))
 
 
 if __name__ == "__main__":
@@ -125,9 +147,12 @@ std::string listed(const std::vector<std::string>& words) {
   return out + "]";
 }
 
+/// A call as the script has it.
+std::string listed(const Stage& s) { return "(" + quoted(s.name) + ", " + quoted(s.program) + ", " + quoted(s.product) + ", " + listed(s.words) + ")"; }
+
 }  // namespace
 
-std::string compile_script(const Job& job, const Facts& tools) {
+std::string compile_script(const Job& job, const Facts& tools, const std::vector<std::string>& parts) {
   std::string out =
       "#!/usr/bin/env python3\n"
       "# Compiles the module beside it for " + std::string(job.chip->name) + " in mode " + job.mode + ", with the tools of TPUC_ROOT, and writes " +
@@ -139,9 +164,10 @@ std::string compile_script(const Job& job, const Facts& tools) {
       "INPUTS = [(\".mlir\", " + quoted(job.module) + ")";
   if (!job.calibration.empty()) out += ", (\".calib\", " + quoted(job.calibration) + ")";
   if (!job.precisions.empty()) out += ", (\".qtable\", " + quoted(job.precisions) + ")";
-  out += "]\nSTAGES = [  # name, the file that it writes, the words of tpuc-opt\n";
-  for (const Stage& s : stages_of(job)) out += "    (" + quoted(s.name) + ", " + quoted(s.product) + ", " + listed(s.words) + "),\n";
-  return out + "]\n" + kBody;
+  out += "]\nSTAGES = [  # name, the program, the file that it writes, its words\n";
+  for (const Stage& s : stages_of(job)) out += "    " + listed(s) + ",\n";
+  out += "]\nPARTS = " + listed(parts) + "  # sizes of the batch: the same compile of the module of each, <stem of this script>.<part>.mlir\n";
+  return out + "COMBINE = " + (parts.empty() ? "None" : listed(combine_stage(results_of(job, parts), job.result))) + "\n" + kBody;
 }
 
 }  // namespace bmcompiler_plugin

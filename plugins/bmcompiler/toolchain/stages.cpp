@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "toolchain/call.hpp"
 #include "toolchain/undated.hpp"
 
 namespace bmcompiler_plugin {
@@ -73,18 +74,39 @@ void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
   std::error_code ignored;
   fs::remove(product, ignored);
   try {
-    tpuc_opt(tools, stage.words, bounds);
+    call_tool({stage.program, tools.root + "/bin/" + stage.program, stage.words, environment_of(tools.root, bounds.work)}, bounds);
   } catch (sdk::Error& e) {
     if (e.code == OPTIMA_UNSUPPORTED || e.code == OPTIMA_TOOL_FAILED) e.text += " (stage " + stage.name + ")";
     throw;
   }
   const bool there = fs::is_regular_file(product, ignored);
   if (!there || fs::file_size(product, ignored) == 0)
-    throw sdk::Error(OPTIMA_TOOL_FAILED, "tpuc-opt ended well, but '" + stage.product + "' is " + (there ? "empty" : "not there") + "; what it printed is in " +
+    throw sdk::Error(OPTIMA_TOOL_FAILED, stage.program + " ended well, but '" + stage.product + "' is " + (there ? "empty" : "not there") + "; what it printed is in " +
                                              bounds.log + " (stage " + stage.name + ")");
 }
 
 }  // namespace
+
+Stage combine_stage(const std::vector<std::string>& files, const std::string& result) {
+  Stage s{"combine", {"--combine"}, result, "model_tool"};
+  s.words.insert(s.words.end(), files.begin(), files.end());
+  s.words.insert(s.words.end(), {"-o", result});
+  return s;
+}
+
+std::vector<std::string> results_of(const Job& job, const std::vector<std::string>& parts) {
+  std::vector<std::string> files;
+  for (const std::string& part : parts) files.push_back(part + "/" + job.result);
+  return files;
+}
+
+void combine(const Facts& tools, const std::vector<std::string>& files, const std::string& result, const Bounds& bounds) {
+  std::error_code ignored;
+  if (!fs::exists(tools.root + "/bin/model_tool", ignored))
+    throw sdk::Error(OPTIMA_DEPENDENCY, "folder '" + tools.root + "/bin' holds no model_tool, which puts several batches into one file: scripts/setup --with sophon installs the tools");
+  run(tools, combine_stage(files, result), bounds);
+  undate(bounds.work + "/" + result);
+}
 
 std::vector<Stage> stages_of(const Job& job) { return {top(job), lowering(job), tpu(job), codegen(job)}; }
 

@@ -25,15 +25,24 @@ struct Stage {
   std::string name;  ///< "top", "lowering", "tpu", "codegen": progress and errors say it
   std::vector<std::string> words;
   std::string product;  ///< the file that it writes
+  std::string program = "tpuc-opt";
 };
 std::vector<Stage> stages_of(const Job& job);
 
 /// Runs them; `result` is then in bounds.work, freed of the time of day so that one model gives one file. Throws as tpuc_opt().
 void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress);
 
+/// One file of several of one network, each of which becomes a stage of it; weights that are the same lie in it once.
+Stage combine_stage(const std::vector<std::string>& files, const std::string& result);
+/// Runs that; free of the time of day, too. Throws as tpuc_opt(), DEPENDENCY where the tools lack model_tool.
+void combine(const Facts& tools, const std::vector<std::string>& files, const std::string& result, const Bounds& bounds);
+
 /// The text of compile_to_graph_ir_<i>.py: Python of the standard library alone that runs `job` in the folder it lies in and leaves the same
 /// bytes. The tools are those of TPUC_ROOT. Named <stem>.compile.py it reads <stem>.mlir, .npz, .calib, .qtable and writes <stem>.bmodel;
 /// named otherwise the stem is "compilation". A file that is not there under its stem is looked for under the job's name of it.
-std::string compile_script(const Job& job, const Facts& tools);
+/// `parts`: the job was run in each of these folders, and the files were combined; then <stem>.<part>.mlir goes before <stem>.mlir.
+std::string compile_script(const Job& job, const Facts& tools, const std::vector<std::string>& parts = {});
+/// The job's result in each folder.
+std::vector<std::string> results_of(const Job& job, const std::vector<std::string>& parts);
 
 }  // namespace bmcompiler_plugin
