@@ -96,16 +96,24 @@ class Emitter {
     return {};
   }
 
-  // A device that is no CPU is compiled for by the shapes in graph_infos.json, which has only numbers.
+  // A device that is no CPU is compiled for by the shapes in graph_infos.json, which has only numbers: no names tell which sizes are the same. One
+  // batch in front of every tensor that has it needs none.
   Status check_static(const image::Graph& piece, const PlanDevice& device) const {
     std::vector<uint32_t> ends = piece.inputs;
     ends.insert(ends.end(), piece.outputs.begin(), piece.outputs.end());
+    std::string batch;
     for (const uint32_t v : ends)
       for (const image::Dim& dim : *piece.values[v].dims)
-        if (dim.value < 0)
+        if (dim.value < 0 && !is_batch(dim, &dim == &piece.values[v].dims->front(), batch))
           return invalid_input(cat("tensor ", quote(piece.values[v].name), " (", type_text(piece.values[v]), ") is at the border of graph_",
                                    graphs_.size(), " on ", device.name, ", wanted a static shape: give --dim or --shape"));
     return {};
+  }
+
+  static bool is_batch(const image::Dim& dim, bool is_first, std::string& batch) {
+    if (!is_first || dim.symbol.empty() || (!batch.empty() && dim.symbol != batch)) return false;
+    batch = dim.symbol;
+    return true;
   }
 
   std::string_view attr_of(const std::string& name) const {

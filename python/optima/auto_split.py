@@ -37,14 +37,16 @@ def split(platform, input_tensors, save_dir, graph_path, params_path=None, outpu
           tpu=TPU, cpu=CPU, supports=()):
     """Writes the submodels of an ONNX file and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
 
-    input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay, which only CPU graphs can have);
-    outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
+    input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay; a TPU graph can have one, the batch in front
+    of its tensors, for which convert() names sizes); outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
     plugin (JSON files), for devices that no plugin serves. Raises AutoSplitError."""
     if platform != "onnx":
         raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx')}")
     if params_path is not None:
         raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: an ONNX file has its weights or names their file")
     words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
+    if dynamic:
+        words += ["--option", "bmcompiler.batches=1"]  # else the TPU's plugin refuses every open size
     with tempfile.TemporaryDirectory() as folder:
         alloc = write_json(folder, "alloc.json", {"*": [tpu, cpu]})
         emit(words + [part for file in supports for part in ("--support", file)] + ["--alloc", alloc], save_dir)
@@ -79,10 +81,10 @@ class Splitter:
             emit(words + ["--alloc", write_json(folder, "alloc.json", places)], save_folder)
 
 
-def convert(folder, optimize=None, compare=False, target=None):
+def convert(folder, optimize=None, compare=False, target=None, *, batches=(1,)):
     """Compiles the tpu graphs of a folder of submodels in place: optima.auto_convert.convert, which tells the parameters."""
     from optima import auto_convert  # needs numpy, which splitting does not
-    auto_convert.convert(folder, optimize, compare, target)
+    auto_convert.convert(folder, optimize, compare, target, batches=batches)
 
 
 def paper(types):
@@ -98,11 +100,18 @@ def model_words(descriptor):
     """The words of optima-host that name a model, its sizes and its ends."""
     if descriptor.get("layout", "NCHW") != "NCHW":
         raise AutoSplitError(f"layout is {descriptor['layout']!r}, wanted 'NCHW', which is ONNX's")
+    tensors, outputs, dynamic = descriptor.get("input_tensors") or {}, descriptor.get("outputs") or (), descriptor.get("dynamic", False)
+    if not hasattr(tensors, "items") or not all(hasattr(value, "shape") for value in tensors.values()):
+        raise AutoSplitError(f"input_tensors is {tensors!r:.80}, wanted name -> ndarray")
+    if isinstance(outputs, str) or not all(isinstance(name, str) for name in outputs):
+        raise AutoSplitError(f"outputs is {outputs!r}, wanted a list of names")
+    if dynamic not in (False, True):
+        raise AutoSplitError(f"dynamic is {dynamic!r}, wanted True or False")
     words = [str(pathlib.Path(descriptor["model_path"]).expanduser())]
-    if not descriptor.get("dynamic", False):
-        for name, value in (descriptor.get("input_tensors") or {}).items():
+    if not dynamic:
+        for name, value in tensors.items():
             words += ["--shape", f"{name}={','.join(map(str, value.shape)) or 'scalar'}"]
-    for name in descriptor.get("outputs") or ():
+    for name in outputs:
         words += ["--outputs", name]
     return words
 
@@ -112,11 +121,16 @@ def emit(words, save_dir):
     host("compile", *words, "--emit", "submodels", "-o", target.parent, "--name", target.name, "--force")
 
 
-def host(*words):
-    """stdout of optima-host; its error line as AutoSplitError."""
+def host_program():
     program = os.environ.get("OPTIMA_HOST") or shutil.which("optima-host")
     if not program:
         raise AutoSplitError("optima-host is not on PATH, wanted there or named by OPTIMA_HOST")
+    return program
+
+
+def host(*words):
+    """stdout of optima-host; its error line as AutoSplitError."""
+    program = host_program()
     try:
         ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
     except OSError as error:

@@ -7,32 +7,35 @@
     python -m optima.submodels out/model --input image=image.npy -o answers
 
 Graphs whose device is cpu run on ONNX Runtime. Graphs whose device is tpu run their graph_ir_<i>/compilation.bmodel through
-sophon.sail (SOPHON's Python runtime, its API as documented in sophon-inference); where a file or the package is missing, loading
-says which. `tpu="onnxruntime"` runs their ONNX files on ONNX Runtime instead: a stand-in that tells whether the split is right,
-not what the silicon computes. Needs numpy and onnxruntime.
+sophon.sail (SOPHON's Python runtime, its API as documented in sophon-inference), and where that is not installed on the emulator of
+their chip (optima.tpu_emulator), of which a warning tells once; where a file or all of these are missing, loading says which.
+`tpu="onnxruntime"` runs their ONNX files on ONNX Runtime instead: a stand-in that tells whether the split is right, not what the
+silicon computes. Needs numpy and onnxruntime.
 """
 import argparse
 import difflib
+import importlib.util
 import json
 import pathlib
 import sys
 import time
+import warnings
 
 import numpy as np
 import onnxruntime
 
 PLATFORM = "onnx"
 ATTRS = ("input", "output", "intermediate")
-TPU = ("sail", "onnxruntime")
+TPU = ("auto", "sail", "emulator", "onnxruntime")
 
 
 class SubmodelsError(ValueError):
     """A folder, an input or a runtime that is not what it has to be; one sentence: thing, found, wanted."""
 
 
-def load(folder, tpu="sail", threads=0, optimize=True):
-    """Loads every graph of a folder and gives a Runner. `tpu`: what runs the graphs of tpu devices, "sail" or "onnxruntime" (a
-    stand-in). `threads`: of each ONNX Runtime session, 0 = its default. `optimize=False` switches ONNX Runtime's graph
+def load(folder, tpu="auto", threads=0, optimize=True):
+    """Loads every graph of a folder and gives a Runner. `tpu`: what runs the graphs of tpu devices, "sail", "emulator",
+    "onnxruntime" (a stand-in), or "auto": sail where it is installed, else the emulator. `threads`: of each ONNX Runtime session, 0 = its default. `optimize=False` switches ONNX Runtime's graph
     optimisations off, so that splitting a model does not change a bit of its answers. Raises SubmodelsError."""
     return Runner(folder, tpu, threads, optimize)
 
@@ -40,7 +43,7 @@ def load(folder, tpu="sail", threads=0, optimize=True):
 class Runner:
     """A loaded folder. One call of infer at a time."""
 
-    def __init__(self, folder, tpu="sail", threads=0, optimize=True):
+    def __init__(self, folder, tpu="auto", threads=0, optimize=True):
         if tpu not in TPU:
             fail(f"tpu: found {tpu!r}, wanted one of {', '.join(TPU)}")
         self.folder = pathlib.Path(folder).expanduser()
@@ -51,11 +54,15 @@ class Runner:
         self.input_names = self.infos.get("inputs", of("input"))
         self.output_names = self.infos.get("outputs", of("output"))
         check_flow(self.infos, self.input_names, self.output_names)
+        if tpu == "auto":
+            tpu = "sail" if has_sail() else "emulator"
+        on_tpu = {"sail": SailGraph, "emulator": EmulatedGraph}
         self.graphs = []
         for i, graph in enumerate(self.infos["graphs"]):
-            on_tpu = graph["device"] == "tpu" and tpu == "sail"
-            made = SailGraph(self, graph, i) if on_tpu else OnnxGraph(self, graph, i, threads, optimize)
+            made = on_tpu[tpu](self, graph, i) if graph["device"] == "tpu" and tpu in on_tpu else OnnxGraph(self, graph, i, threads, optimize)
             self.graphs.append(made)
+        if any(isinstance(graph, EmulatedGraph) for graph in self.graphs):
+            warnings.warn(f"graphs of tpu devices of {str(self.folder)!r} are emulated on this machine's processor: their results are a device's, their times are not", stacklevel=3)
 
     def infer(self, inputs):
         """name -> ndarray in, name -> ndarray out, outputs in the model's order."""
@@ -123,20 +130,56 @@ class OnnxGraph:
         return dict(zip(self.outputs, self.session.run(self.outputs, inputs)))
 
 
+STAND_IN = "; tpu='onnxruntime' runs it on ONNX Runtime as a stand-in"
+
+
+def has_sail():
+    try:
+        return "sophon.sail" in sys.modules or importlib.util.find_spec("sophon.sail") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def compiled_file(runner, graph, index):
+    path = inside(runner.folder, graph["context_dir"], f"graph {index}: context_dir") / "compilation.bmodel"
+    if not path.is_file():
+        fail(f"graph {index} is for a tpu and not compiled: {str(path)!r} is not there, wanted what bmcompiler makes of it{STAND_IN}")
+    return path
+
+
+class EmulatedGraph:
+    """One compiled graph on the emulator of its chip, in a process of its own."""
+
+    def __init__(self, runner, graph, index):
+        from optima import tpu_emulator
+        self.inputs, self.outputs, self.index = graph["inputs"], graph["outputs"], index
+        self.tensors = {name: runner.tensors[name] for name in self.outputs}
+        self.error = tpu_emulator.EmulatorError
+        path = compiled_file(runner, graph, index)
+        try:
+            self.model = tpu_emulator.Model(path)
+        except self.error as error:
+            fail(f"graph {index} is for a tpu and its emulator does not start: {error}; on a device sophon.sail runs it{STAND_IN}", error)
+
+    def run(self, inputs):
+        try:
+            out = self.model.run(inputs, self.outputs)
+        except self.error as error:
+            fail(f"graph {self.index}: {error}", error)
+        return {name: out[name].reshape(t["shape"]).astype(t.get("dtype", out[name].dtype)) for name, t in self.tensors.items()}
+
+
 class SailGraph:
     """One compiled graph on a SOPHON TPU through sophon.sail."""
 
     def __init__(self, runner, graph, index):
         self.inputs, self.outputs = graph["inputs"], graph["outputs"]
         self.shapes = {name: runner.tensors[name]["shape"] for name in self.outputs}
-        stand_in = "; tpu='onnxruntime' runs it on ONNX Runtime as a stand-in"
-        path = runner.folder / graph["context_dir"] / "compilation.bmodel"
-        if not path.is_file():
-            fail(f"graph {index} is for a tpu and not compiled: {str(path)!r} is not there, wanted what bmcompiler makes of it{stand_in}")
+        path = compiled_file(runner, graph, index)
         try:
             import sophon.sail as sail
         except ImportError as error:
-            fail(f"graph {index} is for a tpu: the Python package sophon.sail is not installed, wanted SOPHON's runtime{stand_in}", error)
+            fail(f"graph {index} is for a tpu: the Python package sophon.sail is not installed, wanted SOPHON's runtime{STAND_IN}", error)
         self.engine = sail.Engine(str(path), 0, sail.IOMode.SYSIO)
         self.name = self.engine.get_graph_names()[0]
 
@@ -213,7 +256,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy")
     parser.add_argument("-o", dest="out", type=pathlib.Path, help="folder for the outputs, one .npy each")
-    parser.add_argument("--tpu", choices=TPU, default="sail", help="what runs tpu graphs; onnxruntime is a stand-in")
+    parser.add_argument("--tpu", choices=TPU, default="auto", help="what runs tpu graphs: sail, else (auto) the chip's emulator; onnxruntime is a stand-in")
     parser.add_argument("--exact", action="store_true", help="ONNX Runtime without its graph optimisations")
     args = parser.parse_args()
     try:

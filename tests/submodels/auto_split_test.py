@@ -91,6 +91,9 @@ class AutoSplit(FolderTest):
         for platform, route in routes.items():
             self.raises(route, platform, *args, self.path)
         self.raises("params_path is 'p'", "onnx", *args, self.path, params_path="p")
+        self.raises("input_tensors is [", "onnx", [X], self.out, self.path)
+        self.raises("outputs is 'y', wanted a list of names", "onnx", *args, self.path, outputs="y")
+        self.raises("dynamic is 'no', wanted True or False", "onnx", *args, self.path, dynamic="no")
         self.raises("layout is 'NHWC', wanted 'NCHW'", "onnx", *args, self.path, layout="NHWC")
         self.raises("none.onnx", "onnx", *args, self.folder / "none.onnx")
         self.raises("no plugin serves kind 'VPU'", "onnx", *args, self.path, tpu="VPU:0")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """auto_split.convert(): the TPU graphs of a folder, compiled in place."""
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from support import BUILD, FolderTest, ROOT, paper_device
-from optima import auto_split
+from optima import auto_split, submodels
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2,4] x) => (float[2,4] y, float[2,4] z) { a = Relu(x)  b = Softmax(a)  c = Neg(b)  y = Add(c, x)  z = Exp(c) }"""
@@ -36,6 +37,10 @@ class Convert(FolderTest):
 
     def test_what_cannot_be_is_refused_and_leaves_nothing(self):
         self.refused("optimize is 2, wanted None or 1", optimize=2)
+        self.refused("compare is 'yes', wanted True or False", compare="yes")
+        self.refused("target is 1684, wanted the name of a chip", target=1684)
+        self.refused(r"batches is \[0\], wanted sizes from 1 on", batches=[0])
+        self.refused("batches is 4, wanted sizes from 1 on", batches=4)
         self.refused("BM1682", target="BM1682")
         self.refused("did you mean bm1684x", target="bm1684z")
         with self.assertRaisesRegex(auto_split.AutoSplitError, "is no folder of submodels"):
@@ -62,6 +67,38 @@ class Convert(FolderTest):
             model.unlink()
             subprocess.run([sys.executable, script], env={**os.environ, "TPUC_ROOT": str(TOOLS)}, check=True)
             self.assertEqual(model.read_bytes(), before)
+
+    def test_an_open_batch_is_compiled_for_each_size_and_runs_emulated(self):
+        if not (TOOLS / "bin/tpuc-opt").exists():
+            print("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there", flush=True)
+            return
+        text = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[n,4] x, int64[n,4] k) => (float[n,4] y) { f = Cast<to = 1>(k)  a = Mul(f, x)  b = Softmax(a)  y = Neg(b) }"""
+        splitter = type("NoSoftmax", (auto_split.Splitter,), {"is_op_support": lambda self, operator: operator.type != "Softmax"})
+        splitter({"model_path": self.model(text, "open"), "dynamic": True}).convert_and_split(self.out)
+        infos = json.loads((self.out / "graph_infos.json").read_text())
+        self.assertEqual((infos["dynamic"], [graph["device"] for graph in infos["graphs"]]), (True, ["tpu", "cpu", "tpu"]))
+        auto_split.convert(self.out, compare=True, target="bm1684", batches=(3, 1))
+        context = self.out / "graph_ir_0"
+        self.assertTrue({"compilation.b1.mlir", "compilation.b3.mlir", "compilation.bmodel"} <= {p.name for p in context.iterdir()})
+        self.assertEqual((context / "input_ref_data.dat").stat().st_size, 2 * 3 * 4 * 4)  # integers are floats in a file
+        before = (context / "compilation.bmodel").read_bytes()
+        (context / "compilation.bmodel").unlink()
+        subprocess.run([sys.executable, context / "compile_to_graph_ir_0.py"], env={**os.environ, "TPUC_ROOT": str(TOOLS)}, check=True)
+        self.assertEqual((context / "compilation.bmodel").read_bytes(), before)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            runner = submodels.load(self.out)
+        self.assertEqual(len([w for w in said if "are emulated on this machine's processor" in str(w.message)]), 1)
+        random = np.random.default_rng(2)
+        for size in (1, 3):
+            x, k = random.standard_normal((size, 4), np.float32), random.integers(-3, 4, (size, 4))
+            e = np.exp(k * x)
+            np.testing.assert_allclose(runner.infer({"x": x, "k": k})["y"], -e / e.sum(1, keepdims=True), rtol=1e-4)
+        with self.assertRaisesRegex(submodels.SubmodelsError, r"graph 0: inputs have shapes \[2, 4\], \[2, 4\], the model was compiled for \[1, 4\], \[1, 4\] or \[3, 4\], \[3, 4\]"):
+            runner.infer({"x": np.zeros((2, 4), np.float32), "k": np.zeros((2, 4), np.int64)})
+        with self.assertRaisesRegex(submodels.SubmodelsError, "graph 0: input 'k' has numbers that f32 does not hold"):
+            runner.infer({"x": np.zeros((1, 4), np.float32), "k": np.full((1, 4), 2**24 + 1)})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import onnx.parser
 import onnxruntime
 
-from support import FolderTest, ROOT, paper_device
+from support import BUILD, FolderTest, ROOT, paper_device
 from optima import submodels
 
 # "/" is no letter of ONNX text, and a usual one in names: S is replaced by it.
@@ -81,8 +81,12 @@ class Run(FolderTest):
         self.raises("graph_ir_1/compilation.bmodel' is not there", lambda: submodels.load(self.made))
         self.compile_by_hand()
         with mock.patch.dict(sys.modules, {"sophon": None, "sophon.sail": None}):
-            self.raises("the Python package sophon.sail is not installed", lambda: submodels.load(self.made))
-        self.raises("tpu: found 'gpu', wanted one of sail, onnxruntime", lambda: submodels.load(self.made, tpu="gpu"))
+            self.raises("the Python package sophon.sail is not installed", lambda: submodels.load(self.made, tpu="sail"))
+        with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
+            self.raises("graph 1 is for a tpu and its emulator does not start: '/nowhere' does not start", lambda: submodels.load(self.made))
+        with mock.patch.dict(os.environ, {"OPTIMA_HOST": str(BUILD / "bin/optima-host")}):
+            self.raises("bmodel has 0 bytes, wanted a header of 64; on a device sophon.sail runs it", lambda: submodels.load(self.made, tpu="emulator"))
+        self.raises("tpu: found 'gpu', wanted one of auto, sail, emulator, onnxruntime", lambda: submodels.load(self.made, tpu="gpu"))
 
     def compile_by_hand(self):
         (self.made / "graph_ir_1").mkdir()

@@ -82,6 +82,11 @@ TEST_CASE("a hostile meta file is refused, saying why") {
   CHECK(refusal(replaced(good, "-1", "-2")) == "meta file has a dim of 'x' that is no size");
   CHECK(refusal(replaced(good, "    8,", "    -1,")) == "meta file has a dim of 'x' that is no size");
   CHECK(refusal(replaced(good, "    8,", "    288230376151711744,")) == "meta file has 'x' larger than any tensor");
+  Meta batches = Sample().meta;
+  batches.batches = {1, 4};
+  CHECK(Meta::read(batches.write()).batches == std::vector<int64_t>{1, 4});
+  for (const char* wrong : {"4,\n  1", "0,\n  1", "1,\n  -4", "1,\n  \"4\""})
+    CHECK(refusal(replaced(batches.write(), "1,\n  4", wrong)) == "meta file has 'batches' that are no sizes in ascending order");
   CHECK(refusal(replaced(good, "\"f32\"", "\"f33\"")) == "meta file has 'x' of type 'f33', wanted an element type");
 }
 
@@ -113,6 +118,9 @@ TEST_CASE("another chip, format or model is refused") {
   sample = {};
   sample.meta.outputs[0].file_name = "z", sample.seal();
   CHECK(sample.refusal() == "bmodel has no output 'z', which the meta file has");
+  sample = {};
+  sample.meta.batches = {1, 2, 4}, sample.seal();
+  CHECK(sample.refusal() == "bmodel has 2 stages, the meta file 3 batches");
   sample = {};
   sample.model.nets = 2, sample.seal();
   CHECK(sample.refusal() == "bmodel has 2 networks, wanted one");

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bmodel on the emulator of its chip, in a process of its own: optima_bmcompiler_runner, which lies among the plugins of optima-host.
+
+    model = tpu_emulator.Model("graph_ir_1/compilation.bmodel")
+    model.run({"x": array}, ["y"])          # name -> ndarray of the file's types and sizes
+
+What it computes is the chip's; its times are not. Wants the tools of `scripts/setup --with sophon`, or TPUC_ROOT or OPTIMA_SOPHON naming
+them. Needs numpy.
+"""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import numpy as np
+
+from optima.auto_split import AutoSplitError, host, host_program
+
+BMRT = ("libbmlib.so.0", "libbmrt.so.1.0")
+TPUV7 = ("libtpuv7_rt.so", "libtpuv7_modelrt.so", "libcdm_daemon_emulator.so", "libtpuv7_scalar_emulator.so", "libdnnl.so.3", "libgomp.so.1", "libomp.so.5")
+# By the chip's name in a file: the kind of runtime, its libraries in the tools' folder lib, the emulator and the name it is opened by.
+CHIPS = {
+    "BM1684X": ("bmrt", BMRT, "libcmodel_bm1684x.so", "libcmodel.so"),
+    "BM1684": ("bmrt", BMRT, "libcmodel_bm1684.so", "libcmodel.so"),
+    "BM1688": ("bmrt", BMRT, "libcmodel_bm1688.so", "libcmodel.so"),
+    "CV186X": ("bmrt", BMRT, "libcmodel_bm1688.so", "libcmodel.so"),
+    "BM1690": ("tpuv7", TPUV7, "libtpuv7_emulator.so", "libtpuv7_emulator.so"),
+}
+# Element types of a bmodel by their names: the number in a file, numpy's type.
+TYPES = {"f32": (0, np.float32), "f16": (1, np.float16), "i8": (2, np.int8), "u8": (3, np.uint8), "i16": (4, np.int16), "u16": (5, np.uint16),
+         "i32": (6, np.int32), "u32": (7, np.uint32)}
+CASTS = ("_f32", "_f16", "_bf16", "_si32", "_si16", "_si8", "_ui8")  # the tools name a tensor that they cast so
+
+
+class EmulatorError(RuntimeError):
+    """What cannot be emulated, in one sentence."""
+
+
+class Model:
+    """A file that runs, one call at a time. The process ends with this."""
+
+    def __init__(self, path):
+        try:
+            about = json.loads(host("inspect", path, "--json"))
+            program = runner_program()
+        except AutoSplitError as error:
+            raise EmulatorError(str(error)) from error
+        if about["chip"] not in CHIPS:
+            raise EmulatorError(f"{str(path)!r} is for {about['chip']}, which has no emulator here, wanted one of {', '.join(CHIPS)}")
+        self.net = about["networks"][0]
+        self.work = tempfile.TemporaryDirectory(prefix="optima-tpu")
+        self.folder = pathlib.Path(self.work.name)
+        self.start(program, about["chip"])
+        self.ask("open", str(pathlib.Path(path).absolute()))
+
+    def start(self, program, chip):
+        kind, libraries, emulator, opened = CHIPS[chip]
+        for name, link in [(library, library) for library in libraries] + [(emulator, opened)]:
+            (self.folder / link).symlink_to(library_path(name))
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder)}
+        if kind == "tpuv7":
+            environment.update(TPU_EMULATOR_PATH=f"{self.folder}/{opened}", TPU_SCALAR_EMULATOR_PATH=f"{self.folder}/libtpuv7_scalar_emulator.so",
+                               TPU_SCALAER_EMULATOR_WORKDIR=str(self.folder))  # spelled so in the library
+        ours, theirs = socket.socketpair()
+        with theirs, open(self.folder / "log", "wb") as log:  # the runtimes chatter
+            self.process = subprocess.Popen(["/bin/sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", program, kind, str(self.folder), "emulator"],
+                                            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=environment)
+        self.channel = ours.makefile("rwb", buffering=0)
+        ours.close()
+
+    def close(self):
+        self.channel.close()  # its end
+        self.process.wait()
+        self.work.cleanup()
+
+    def ask(self, *words):
+        line = "\t".join(str(w).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r") for w in words)
+        try:
+            self.channel.write(line.encode() + b"\n")
+            answer = self.channel.readline().decode(errors="replace").rstrip("\n").split("\t")
+        except OSError:
+            answer = [""]
+        if answer[0] != "ok":
+            raise EmulatorError(answer[2] if len(answer) == 3 else f"the emulator's process ended: {(self.folder / 'log').read_text(errors='replace')[-300:].strip()}")
+
+    def run(self, inputs, outputs):
+        """Arrays by name; `outputs`: names. Whole numbers become the file's floats and have to be the same number then."""
+        stage = self.stage_for(inputs)
+        given = matched(stage["inputs"], list(inputs))
+        sent = [(tensor, self.as_in_file(name, tensor, inputs[name])) for tensor, name in zip(stage["inputs"], given)]
+        wanted = matched(stage["outputs"], list(outputs))
+        got = [(tensor, np.empty(tensor["dims"], type_of(tensor)[1])) for tensor in stage["outputs"]]
+        planes = self.folder / "planes"
+        with open(planes, "wb") as file:
+            places, words = [], []
+            for part in (sent, got):
+                words.append(len(part))
+                for tensor, array in part:
+                    places.append(place(file, array))
+                    words += [tensor["name"], type_of(tensor)[0], places[-1], len(tensor["dims"]), *tensor["dims"]]
+        self.ask("run", self.net["name"], planes, *words)
+        data = planes.read_bytes()
+        return {name: np.frombuffer(data, array.dtype, array.size, at).reshape(array.shape)
+                for name, (_, array), at in zip(wanted, got, places[len(sent):])}
+
+    def stage_for(self, inputs):
+        stages = self.net["stages"]
+        shape = lambda sizes: [size for size in sizes if size != 1]
+        for stage in stages:
+            if all(shape(t["dims"]) == shape(inputs[name].shape) for t, name in zip(stage["inputs"], matched(stage["inputs"], list(inputs)))):
+                return stage
+        sizes = " or ".join(", ".join(str(t["dims"]) for t in stage["inputs"]) for stage in stages)
+        raise EmulatorError(f"inputs have shapes {', '.join(str(list(v.shape)) for v in inputs.values())}, the model was compiled for {sizes}")
+
+    @staticmethod
+    def as_in_file(name, tensor, value):
+        made = np.ascontiguousarray(value, dtype=type_of(tensor)[1])
+        if value.dtype.kind in "iub" and not np.array_equal(made.astype(value.dtype), value):
+            raise EmulatorError(f"input {name!r} has numbers that {tensor['type']} does not hold")
+        return made
+
+
+def place(file, array):
+    """Writes an array at the next such address; where."""
+    file.write(bytes(-file.tell() % 64))
+    at = file.tell()
+    file.write(array.tobytes())
+    return at
+
+
+def type_of(tensor):
+    if tensor["type"] not in TYPES:
+        raise EmulatorError(f"tensor {tensor['name']!r} of the file is {tensor['type']}, wanted one of {', '.join(TYPES)}")
+    return TYPES[tensor["type"]]
+
+
+def matched(tensors, names):
+    """For each tensor of the file the name that is meant: its own, without a cast, or the only one that is left."""
+    if len(tensors) != len(names):
+        raise EmulatorError(f"the file has {[t['name'] for t in tensors]}, wanted {names}")
+    found = [next((n for n in names if t["name"] == n or t["name"] in [n + cast for cast in CASTS]), None) for t in tensors]
+    left = [n for n in names if n not in found]
+    if found.count(None) > 1 or len(set(found)) != len(found):
+        raise EmulatorError(f"the file has {[t['name'] for t in tensors]}, wanted {names}")
+    return [left[0] if n is None else n for n in found]
+
+
+def runner_program():
+    path = pathlib.Path(host_program()).resolve().parent.parent / "lib/optima/plugins/optima_bmcompiler_runner"
+    if not path.exists():
+        raise EmulatorError(f"{str(path)!r} is not there, wanted it among the plugins of optima-host")
+    return str(path)
+
+
+def library_path(name):
+    named = os.environ.get("TPUC_ROOT") or os.environ.get("OPTIMA_SOPHON")
+    roots = [pathlib.Path(named), pathlib.Path(named) / "tpu_mlir"] if named else [pathlib.Path(__file__).resolve().parents[2] / ".deps/sophon"]
+    for root in roots:
+        for folder in (root / "lib", root / "lib/third_party"):
+            if (folder / name).exists():
+                return (folder / name).absolute()
+    raise EmulatorError(f"no tools of tpu-mlir with lib/{name} in {str(roots[0])!r}: scripts/setup --with sophon installs them, TPUC_ROOT or OPTIMA_SOPHON names others")
