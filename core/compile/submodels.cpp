@@ -106,7 +106,7 @@ class Emitter {
       for (const image::Dim& dim : *piece.values[v].dims)
         if (dim.value < 0 && !is_batch(dim, &dim == &piece.values[v].dims->front(), batch))
           return invalid_input(cat("tensor ", quote(piece.values[v].name), " (", type_text(piece.values[v]), ") is at the border of graph_",
-                                   graphs_.size(), " on ", device.name, ", wanted a static shape: give --dim or --shape"));
+                                   graphs_.size(), " on ", device.name, ", wanted a static shape or one batch in front: give --dim or --shape"));
     return {};
   }
 

@@ -36,6 +36,19 @@ std::string cure(const sdk::Node& n) {
 
 bool converts_codes(const sdk::Node& n) { return n.domain().empty() && (n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear"); }
 
+/// Of a Cast to or from 16-bit floats, which --precision f16 puts before and behind nodes: a module has f32 alone, and a mode for all of it.
+std::string halves(const sdk::Node& n, const Chip& chip) {
+  for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k) {
+    const sdk::Value v = operand(n, k);
+    if (!v || (v.dtype() != OPTIMA_F16 && v.dtype() != OPTIMA_BF16)) continue;
+    const std::string type = sdk::dtype_name(v.dtype());
+    return "value '" + std::string(v.name()) + "' is of " + type + ", and models of this device stay f32: " +
+           (chip.has_mode(v.dtype() == OPTIMA_F16 ? "F16" : "BF16") ? "bmcompiler.precision=" + type + ", in place of --precision " + type + ", computes their floats in it"
+                                                                    : std::string(chip.name) + " computes in " + std::string(chip.modes));
+  }
+  return "";
+}
+
 /// Largest integer up to which a mode's floats hold all.
 int64_t exact_in(std::string_view mode) { return mode == "F16" ? 2048 : mode == "BF16" ? 256 : 1 << 24; }
 
@@ -61,6 +74,7 @@ sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) 
   if (const std::string why = open_batch(n); !why.empty())
     return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why + "; " + cure(n) + " would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it");
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these chips take none");
+  if (const std::string why = halves(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_DTYPE, why);
   if (converts_codes(n) && !chip.has_mode("INT8"))
     return sdk::Verdict::refused(n, OPTIMA_REASON_QUANT, std::string(chip.name) + " is made files for in " + std::string(chip.modes) + " alone");
   if (const std::string why = cannot_quantize(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_QUANT, why);

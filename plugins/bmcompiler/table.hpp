@@ -12,6 +12,7 @@ namespace sdk = optima::sdk;
 inline constexpr sdk::Types kFloat = sdk::types(OPTIMA_F32);
 inline constexpr sdk::Types kIndex = sdk::types(OPTIMA_I32, OPTIMA_I64);
 inline constexpr sdk::Types kNumber = kFloat | kIndex;
+inline constexpr sdk::Types kHalf = sdk::types(OPTIMA_F16, OPTIMA_BF16);
 inline constexpr sdk::Types kBool = sdk::types(OPTIMA_BOOL);
 inline constexpr sdk::Types kCode = sdk::types(OPTIMA_U8, OPTIMA_I8);
 inline constexpr sdk::Types kWeightCode = sdk::types(OPTIMA_I32, OPTIMA_I4, OPTIMA_U4);  ///< of biases and of weights of four bits
@@ -45,7 +46,7 @@ inline constexpr sdk::Op kOperators[] = {
     unary("Atanh", 9, 22),
     unary("AveragePool", 11, 22),
     row("BatchNormalization", 9, 15, {kFloat}, {kFloat}, 0b11110),
-    row("Cast", 13, 28, {kMoved}, {kMoved}),
+    row("Cast", 13, 28, {kMoved | kHalf}, {kMoved | kHalf}),  // of halves check() says what to do instead
     unary("Ceil", 13, 13),
     unary("Celu", 12, 28),
     row("Clip", 13, 13, {kFloat}, {kFloat}, 0b110),

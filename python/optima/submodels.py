@@ -135,7 +135,7 @@ STAND_IN = "; tpu='onnxruntime' runs it on ONNX Runtime as a stand-in"
 
 def has_sail():
     try:
-        return "sophon.sail" in sys.modules or importlib.util.find_spec("sophon.sail") is not None
+        return sys.modules.get("sophon.sail") is not None or importlib.util.find_spec("sophon.sail") is not None
     except (ImportError, ValueError):
         return False
 

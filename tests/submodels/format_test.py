@@ -64,10 +64,19 @@ class Format(FolderTest):
         self.assertEqual(infos["tensors"]["i"]["shape"], [1, -1])
         self.assertEqual(self.run_whole(made, x=np.float32([1, -1, 0, 2]))["y"].tolist(), [[0, -3]])
         paper = paper_device(self.folder / "p.json", {"Neg"})
-        self.refused(3, "tensor 'i' (i64[1,unk__0]) is at the border of graph_1 on PAPER:0, wanted a static shape: give --dim or --shape",
+        self.refused(3, "tensor 'i' (i64[1,unk__0]) is at the border of graph_1 on PAPER:0, wanted a static shape or one batch in front: give --dim or --shape",
                      "compile", self.model(text), "--emit", "submodels", "--support", paper, "--device", "REF:0", "--pin", "neg_1=PAPER:0",
                      "-o", self.folder / "new")
         self.assertFalse((self.folder / "new").exists())
+
+    def test_a_graph_of_another_device_may_have_one_open_batch(self):
+        paper = paper_device(self.folder / "p.json", {"Relu", "Neg"})
+        words = ("--support", paper, "--device", "PAPER:0")
+        infos = self.emit(self.model(HEAD + "g (float[n,2] x) => (float[n,2] y) { y = Relu(x) }"), *words)[1]
+        self.assertEqual((infos["dynamic"], infos["graphs"][0]["device"], infos["tensors"]["y"]["shape"]), (True, "tpu", [-1, 2]))
+        two = self.model(HEAD + "g (float[n,2] x, float[m,2] z) => (float[n,2] y, float[m,2] u) { y = Relu(x)  u = Neg(z) }", "two")
+        self.refused(3, "tensor 'z' (f32[m,2]) is at the border of graph_0 on PAPER:0, wanted a static shape or one batch in front: give --dim or --shape",
+                     "compile", two, "--emit", "submodels", *words, "-o", self.folder / "new")
 
     def test_a_symbolic_batch_becomes_static_with_dim(self):
         text = HEAD + "g (float[n,2] x) => (float[n,2] y) { y = Relu(x) }"

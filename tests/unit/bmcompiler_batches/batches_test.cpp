@@ -127,6 +127,15 @@ TEST_CASE("weights lie in a file once, however many sizes it is made for") {
   CHECK(size_for("1,2,8") < one + (64 << 10));
 }
 
+TEST_CASE("16-bit floats of the model are refused with the option that computes in them, or what the chip has") {
+  const TempFolder f;
+  const auto refusal = [&](const std::string& type, const std::string& chip) {
+    return host({"compile", f.file("open.onnxtxt", kModel), "-o", f / "out", "--dim", "n=1", "--device", "TPU:0", "--precision", type, "--option", "bmcompiler.chip=" + chip}).err;
+  };
+  CHECK(holds(refusal("f16", "bm1684x"), "is of f16, and models of this device stay f32: bmcompiler.precision=f16, in place of --precision f16, computes their floats in it"));
+  CHECK(holds(refusal("bf16", "bm1684"), "is of bf16, and models of this device stay f32: bm1684 computes in F32 INT8"));
+}
+
 TEST_CASE("an open batch without sizes, sizes that are none, and chips that have one are refused by name") {
   const TempFolder f;
   const std::string model = f.file("open.onnxtxt", kModel);
