@@ -11,6 +11,8 @@
 namespace optima::detail {
 namespace {
 
+constexpr float kCoarse = 2;  // times a constant's own step: a class token of a transformer would be no more than its signs
+
 class Inserter {
  public:
   Inserter(Graph& graph, const Sites& sites, const Coding& coding, const QuantizeOptions& options)
@@ -85,13 +87,14 @@ class Inserter {
     }
   }
 
-  // A constant among activations: with the Concat's encoding, so that it is a copy, else with one of its own.
+  // A constant among activations: with the Concat's encoding, so that it is a copy, where that is not much coarser than its own.
   uint32_t constant_codes(uint32_t v, uint32_t like, int bits) {
     const std::vector<float> numbers = floats_of(graph_, v);
     if (numbers.empty()) return v;
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     WeightCodes w;
-    w.encoding = coded(like) ? encoding(like) : encoding_of_range(static_cast<double>(*low), static_cast<double>(*high), options_.scheme, bits);
+    w.encoding = encoding_of_range(static_cast<double>(*low), static_cast<double>(*high), options_.scheme, bits);
+    if (coded(like) && encoding(like).scale[0] <= kCoarse * w.encoding.scale[0]) w.encoding = encoding(like);
     for (float x : numbers) w.codes.push_back(nearest_code(x, w.encoding.scale[0], w.encoding.zero_point[0], w.encoding.dtype));
     return codes_.constant(name(v), dims_of(graph_, v), w);
   }

@@ -102,6 +102,16 @@ TEST_CASE("a constant in a concat of codes is codes, too") {
   CHECK(quality(graph, q.graph, kPicture) > 30);
 }
 
+TEST_CASE("a constant in a concat of codes that are much coarser than its own keeps its own, as the class token of a transformer") {
+  const Graph graph = model("float[2,4] x", "float[2,8] y", {tensor("w", {4, 4}, 1), tensor("token", {2, 4}, 2, 0.01f)}, "a = MatMul (x, w)\n y = Concat <axis = 1> (a, token)");
+  QuantizeOptions options;
+  options.all = true;
+  const Quantized q = quantized(graph, samples_of(8), options);
+  const std::map<std::string, Tensor> values = values_of(q.graph, {normal(8, 77)});
+  const Tensor& token = values.at("token/dq");
+  CHECK(snr(normal(8, 2, 0.01f), {token.as<float>().begin(), token.as<float>().end()}) > 35);
+}
+
 TEST_CASE("new nodes have the version that the model's opset has, where it cannot be 21") {
   const std::string text = cat("<ir_version: 11, opset_import: [\"\" : 23]> g (float[2,4] x) => (float[2,3] y) <", tensor("w", {4, 3}, 1), ", ", tensor("g", {4}, Numbers(4, 1)),
                                "> {n = RMSNormalization (x, g)\n y = MatMul (n, w)}");
