@@ -65,7 +65,7 @@ class Build {
     job_.mode = float_mode(chip_, request_.options());
     const top::Lowered made = top::lower(graph, chip_);
     write_module(made.module, bounds.work);
-    if (quantized) quantized->describe(made, bounds.work, job_);
+    if (quantized) say_floats(quantized->describe(made, bounds.work, job_));
     compile(graph, given, bounds);
     name_ports(made);
   }
@@ -97,6 +97,14 @@ class Build {
       if (left.empty()) throw;
     }
     sink_.refuse({left.data(), left.size()});
+  }
+
+  /// While it compiles and in the package: never silently. Of several batches once.
+  void say_floats(const std::string& floats) {
+    if (floats.empty() || floats == floats_) return;
+    floats_ = floats;
+    progress_(0, floats);
+    sink_.meta("bmcompiler.floats", floats);
   }
 
   void name_ports(const top::Lowered& made) {
@@ -145,6 +153,7 @@ class Build {
   Job job_;
   Meta meta_;
   std::vector<std::string> parts_;  // folders of the sizes of the batch; empty = sizes are fixed
+  std::string floats_;                                // said last
 };
 
 /// BM1682: the earlier compiler takes the subgraph as an ONNX file. Its bmodels have the form of today's.

@@ -14,22 +14,37 @@ constexpr std::string_view kCalibration = "calibration.txt", kPrecisions = "prec
 bool is(const sdk::Node& n, std::string_view op) { return n.domain().empty() && n.op() == op; }
 bool converts(const sdk::Node& n) { return is(n, "QuantizeLinear") || is(n, "DequantizeLinear"); }
 
+std::map<std::string, Range> by_location(std::map<std::string, Range> ranges, const std::map<std::string, std::string>& locations) {
+  for (const auto& [value, location] : locations)
+    if (const auto at = ranges.find(value); at != ranges.end()) ranges.emplace(location, at->second);
+  return ranges;
+}
+
+/// "12 Softmax, 25 LayerNorm".
+std::string counted(const std::map<std::string, size_t>& operators) {
+  std::string out;
+  for (const auto& [op, count] : operators) out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + op;
+  return out;
+}
+
 class OfGraph : public Quantized {
  public:
   OfGraph(const sdk::Graph& graph, const Chip& chip) : chip_(chip), made_(graph.raw()) {}
 
   sdk::Graph floats() const override { return sdk::Graph(made_.raw()); }
 
-  void describe(const top::Lowered& made, const std::string& folder, Job& job) const override {
-    const Tables tables = tables_of(made.module, ranges_of(floats(), made_.codes(), chip_), job.mode);
-    if (!tables.any_codes) return;  // codes of constants alone
+  std::string describe(const top::Lowered& made, const std::string& folder, Job& job) const override {
+    const Tables tables = tables_of(made.module, by_location(ranges_of(floats(), made_.codes(), chip_), made.locations), job.mode);
+    if (!tables.any_codes) return {};  // codes of constants alone
+    const std::string floats = tables.floats.empty() ? std::string() : "in " + job.mode + " beside codes: " + counted(tables.floats);
     job.mode = "INT8";
     job.asymmetric = tables.asymmetric;
     job.calibration = kCalibration;
     write_file(folder + "/" + job.calibration, tables.calibration);
-    if (tables.precisions.empty()) return;
+    if (tables.precisions.empty()) return floats;
     job.precisions = kPrecisions;
     write_file(folder + "/" + job.precisions, tables.precisions);
+    return floats;
   }
 
  private:

@@ -16,8 +16,8 @@ class Quantized {
   /// Graph 0 without its pairs; lives as long as this.
   virtual sdk::Graph floats() const = 0;
   /// Writes the tables for `made`, which was lowered from floats(), into job.calibration, job.precisions (files in `folder`), job.mode and
-  /// job.asymmetric. Throws UNSUPPORTED for codes that the chip has no form for.
-  virtual void describe(const top::Lowered& made, const std::string& folder, Job& job) const = 0;
+  /// job.asymmetric. Answers which operators stay in floats, for people; empty = none. Throws UNSUPPORTED for codes that the chip has no form for.
+  virtual std::string describe(const top::Lowered& made, const std::string& folder, Job& job) const = 0;
 };
 
 /// Null where the graph holds no codes. Refers to `graph`, which must outlive it.

@@ -89,8 +89,10 @@ class Maker {
     return any;
   }
 
-  /// Of two that are computed: in a transformer the residual, whose outliers leave 8 bits nothing for the rest, and attention.
+  /// Of two that are computed: in a transformer the residual, whose outliers leave 8 bits nothing for the rest, and attention. A Concat puts
+  /// tokens into the residual that may be far smaller than the others' steps.
   bool joins(const Operation& o) const {
+    if (o.op == "Concat") return true;
     return (o.op == "Add" || o.op == "MatMul") && o.operands.size() >= 2 && !weights_.count(o.operands[0].id) && !weights_.count(o.operands[1].id);
   }
   const Operation* maker(top::Value v) const {
@@ -121,7 +123,12 @@ class Maker {
       if (v.id != 0 && has(v)) out_.calibration += line(module_.name(v), ranges_.at(v.id));
     if (o.op == "Input") return;
     if (on_codes(o)) out_.any_codes = true;
-    else if (!o.results.empty() && o.results[0].id != 0) out_.precisions += said(module_.name(o.results[0])) + " " + float_mode_ + "\n";
+    else if (!o.results.empty() && o.results[0].id != 0) leave_float(o);
+  }
+
+  void leave_float(const Operation& o) {
+    out_.precisions += said(module_.name(o.results[0])) + " " + float_mode_ + "\n";
+    if (!among(kMoves, o.op)) ++out_.floats[o.op];
   }
 
   /// Throws UNSUPPORTED for a name that a table, whose words blanks divide, cannot say.

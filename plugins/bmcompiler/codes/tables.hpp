@@ -15,6 +15,7 @@ struct Tables {
   std::string precisions;    ///< "location mode"; empty = all compute on codes
   bool asymmetric = false;   ///< some range is not plain: the tools take min and max, not the threshold
   bool any_codes = false;
+  std::map<std::string, size_t> floats;  ///< by operator of the dialect: how many compute in floats, but for those that only move
 };
 
 /// An operator computes on codes when all that it reads and writes, weights aside, has a range; else in `float_mode` (F32, F16, BF16). Values

@@ -156,6 +156,13 @@ Port Lowering::leave(const sdk::Value& v) {
   return {module_.name(out), OPTIMA_F32};
 }
 
+std::map<std::string, std::string> Lowering::renamed(const sdk::Graph& graph) const {
+  std::map<std::string, std::string> out;
+  for (const auto& [index, v] : values_)
+    if (const std::string name(graph.value(index).name()); v.id != 0 && module_.name(v) != name) out.emplace(name, module_.name(v));
+  return out;
+}
+
 const Row* find_row(std::string_view domain, std::string_view op) {
   if (!domain.empty()) return nullptr;
   for (const auto family : {convolutions, pools, pointwise, moves, reductions, indexing, products, norms, recurrent, resizing, border_codes})
@@ -179,7 +186,8 @@ Lowered lower(const sdk::Graph& graph, const Chip& chip) {
   for (uint32_t k = 0; k < graph.input_count(); ++k) inputs.push_back(to.enter(graph.input(k)));
   for (uint32_t k = 0; k < graph.size(); ++k) write(to, graph[k]);
   for (uint32_t k = 0; k < graph.output_count(); ++k) outputs.push_back(to.leave(graph.output(k)));
-  return {std::move(to.module()), std::move(inputs), std::move(outputs)};
+  std::map<std::string, std::string> locations = to.renamed(graph);
+  return {std::move(to.module()), std::move(inputs), std::move(outputs), std::move(locations)};
 }
 
 }  // namespace bmcompiler_plugin::top

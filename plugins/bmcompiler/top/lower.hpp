@@ -54,6 +54,8 @@ class Lowering {
   /// holds, which the chip would round.
   Port enter(const sdk::Value& v);
   Port leave(const sdk::Value& v);
+  /// By name of a value of the graph whose location is called otherwise, as pieces of an operator are: the location.
+  std::map<std::string, std::string> renamed(const sdk::Graph& graph) const;
 
  private:
   const Chip& chip_;
@@ -97,6 +99,7 @@ std::string cannot_lower(const sdk::Node& node, const Chip& chip);
 struct Lowered {
   Module module;
   std::vector<Port> inputs, outputs;  ///< in the graph's order
+  std::map<std::string, std::string> locations = {};  ///< by value of the graph that has another name in the module: that
 };
 /// In limits.cpp: empty, or what this chip's emulator computes otherwise than ONNX says, with the figure.
 std::string limit_of(const sdk::Node& node, const Chip& chip);

@@ -50,6 +50,11 @@ TEST_CASE("defaults are ONNX's, not the tools'") {
   CHECK(holds(module_of("(float[2] x) => (float[2] y) { y = Elu(x) }"), "{alpha = 1.0e+00 : f64}"));
 }
 
+TEST_CASE("a value that pieces of its operator make is found under their name") {
+  const top::Lowered m = lowered("(float[1,2] x, float[1,2] z) => (float[1,4] y) { s = Add(x, z) c = Concat<axis = 1>(s, x) y = Relu(c) }");
+  CHECK(m.locations == std::map<std::string, std::string>{{"c", "c/joined"}});
+}
+
 TEST_CASE("ports: integers and bools come in as floats, under the graph's names") {
   const top::Lowered m = lowered("(int64[2] i, bool[2] b, float[2] x) => (float[2] y, bool[2] z) { f = Cast<to = 1>(i) y = Add(f, x) z = Not(b) }");
   REQUIRE(m.inputs.size() == 3);
