@@ -153,7 +153,7 @@ class Build {
   Job job_;
   Meta meta_;
   std::vector<std::string> parts_;  // folders of the sizes of the batch; empty = sizes are fixed
-  std::string floats_;                                // said last
+  std::string floats_;              // said last
 };
 
 /// BM1682: the earlier compiler takes the subgraph as an ONNX file. Its bmodels have the form of today's.
