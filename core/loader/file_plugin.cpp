@@ -272,6 +272,9 @@ Result<Answers> FilePlugin::ask(const optima_graph& graph, std::span<const uint3
   if (const std::string damage = book.damage(); !damage.empty()) return plugin_error(cat("plugin ", quote(manifest_.id), ": check: it ", damage));
   if (code == OPTIMA_DEPENDENCY)
     return Answers(all_refused(nodes, OPTIMA_REASON_DEPENDENCY, status.as_status(manifest_.id, "check", code).message(), status.text()));
+  // A mistyped option must not become a placement elsewhere.
+  if (code == OPTIMA_INVALID_ARGUMENT && (!device.attributes.empty() || !options_set(manifest_, "compile", *shared_->options()).empty()))
+    return Status(StatusKind::Usage, status.as_status(manifest_.id, "check", code).message());
   if (code != OPTIMA_OK) return status.as_status(manifest_.id, "check", code);
   book.hold_to_note(manifest_, device.kind, graph);
   return Answers(book.finish());
@@ -502,7 +505,7 @@ Result<std::optional<std::string>> FilePlugin::describe(const ArtifactFile& file
 // Once, since every load would say the same.
 void FilePlugin::warn_of_context_options(const Instance& plugin) {
   if (plugin.runtime().context_open || told_of_context_.load(std::memory_order_relaxed)) return;
-  const std::vector<std::string> names = context_options_set(manifest_, *shared_->options());
+  const std::vector<std::string> names = options_set(manifest_, "context", *shared_->options());
   if (names.empty() || told_of_context_.exchange(true)) return;
   for (const std::string& name : names)
     log(LogLevel::Warn, manifest_.id, cat("option ", quote(name), " has no effect: plugin ", quote(manifest_.id), " makes contexts without options"));

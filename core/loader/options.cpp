@@ -244,10 +244,10 @@ std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view 
   return out;
 }
 
-std::vector<std::string> context_options_set(const Manifest& manifest, const OptionValues& values) {
+std::vector<std::string> options_set(const Manifest& manifest, std::string_view scope, const OptionValues& values) {
   std::vector<std::string> out;
   const auto add = [&](const OptionSchema& s) {
-    if (s.scope == "context" && values.find(s.name) != values.end()) out.push_back(s.name);
+    if (s.scope == scope && values.find(s.name) != values.end()) out.push_back(s.name);
   };
   for (const OptionSchema& s : manifest.options) add(s);
   for (const OptionSchema& s : own_schemas()) add(s);

@@ -47,8 +47,8 @@ class OptionList {
 /// default, then the host's own. `values` were checked before. threads < 0: leave it to optima.threads of `values`.
 std::vector<TypedOption> options_for(const Manifest& manifest, std::string_view scope, const OptionValues& values, int64_t threads);
 
-/// Names of options of scope "context", its own and the host's, that have a value of the user's.
-std::vector<std::string> context_options_set(const Manifest& manifest, const OptionValues& values);
+/// Names of options of a scope, its own and the host's, that have a value of the user's.
+std::vector<std::string> options_set(const Manifest& manifest, std::string_view scope, const OptionValues& values);
 
 /// Names, types, ranges against all manifests. `refused` explains ids that are known but not usable.
 Status check_options(const OptionValues& values, std::span<const Manifest* const> manifests);

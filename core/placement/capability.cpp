@@ -36,7 +36,7 @@ class Asker {
     if (ids.empty()) return {};
     const PlanDevice& on = candidates_.devices[device];
     const Result<Answers> said = request_.answers->ask(*candidates_.plugins[device], on.full_name, on.target, packed_.raw, ids);
-    if (said.status().kind() == StatusKind::Cancelled) return said.status();
+    if (said.status().kind() == StatusKind::Cancelled || said.status().kind() == StatusKind::Usage) return said.status();
     if (said.ok()) take(device, *said);
     else take_failure(device, ids, said.status().message());
     take_back(device);

@@ -81,11 +81,13 @@ TEST_CASE("a yes outside the note is a refusal") {
   CHECK(host.plugin->ask(other.raw, nodes, kTrial)->at(0).text == "plugin trial says yes outside its note: operator Softmax is not in the note of plugin trial");
 }
 
-TEST_CASE("DEPENDENCY is that reason for all nodes; other codes are the call's failure") {
+TEST_CASE("DEPENDENCY is that reason for all nodes, INVALID_ARGUMENT the user's; other codes are the call's failure") {
   TrialHost host;
   CHECK(told(host, "dependency") == "11 DEPENDENCY: the compiler of the driver is absent | 12 DEPENDENCY: the compiler of the driver is absent");
   CHECK(ask(host, "error").status().message() == "plugin 'trial': check: the tool said no");
   CHECK(ask(host, "error").status().kind() == StatusKind::Plugin);
+  CHECK(ask(host, "wrong option").status().message() == "plugin 'trial': check: chip 'x' is not known");
+  CHECK(ask(host, "wrong option").status().kind() == StatusKind::Usage);
   CHECK(ask(host, "future code").status().message() == "plugin 'trial': check: code of the future");
 }
 

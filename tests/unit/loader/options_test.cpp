@@ -54,7 +54,7 @@ TEST_CASE("options of contexts are theirs alone; a set of cores is hexadecimal o
         "trial.stream=own optima.priority=-7 optima.cores=240 ");
   CHECK(given({{"optima.cores", "0xffffffffffffffff"}}) == "trial.stream=shared optima.priority=0 optima.cores=-1 ");
   CHECK(given({{"optima.cores", "12"}}) == "trial.stream=shared optima.priority=0 optima.cores=12 ");
-  CHECK(context_options_set(host.plugin->manifest(), {{"optima.cores", "1"}, {"trial.level", "1"}}) == std::vector<std::string>{"optima.cores"});
+  CHECK(options_set(host.plugin->manifest(), "context", {{"optima.cores", "1"}, {"trial.level", "1"}}) == std::vector<std::string>{"optima.cores"});
 }
 
 TEST_CASE("a wrong option is refused with what was found and wanted") {

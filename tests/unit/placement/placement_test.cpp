@@ -351,6 +351,18 @@ TEST_CASE("a plugin that cannot be asked takes nothing, unless only a plan is wa
   CHECK(plan.notes == std::vector<std::string>{"plugin 'fastnpu' could not be asked about NPU:0, its note alone decided: SDK not found"});
 }
 
+TEST_CASE("a mistyped option is an error, not a placement elsewhere") {
+  Chain c;
+  c.candidates({"NPU:0", "CPU:0"});
+  c.npu.failure = usage_error("chip 'x' is not known");
+  for (const bool plan_only : {false, true}) {
+    c.request.plan_only = plan_only;
+    const Status s = make_plan(c.graph, c.request).status();
+    CHECK(s.kind() == StatusKind::Usage);
+    CHECK(s.message() == "chip 'x' is not known");
+  }
+}
+
 TEST_CASE("an interrupted question interrupts the placement") {
   Chain c;
   c.candidates({"NPU:0", "CPU:0"});

@@ -163,6 +163,7 @@ int32_t check(optima_plugin*, const optima_check_request* request, optima_report
   throw_as(act);
   if (act == "dependency") return fail(status, OPTIMA_DEPENDENCY, "the compiler of the driver is absent");
   if (act == "error") return fail(status, OPTIMA_TOOL_FAILED, "the tool said no");
+  if (act == "wrong option") return fail(status, OPTIMA_INVALID_ARGUMENT, "chip 'x' is not known");
   if (act == "future code") return fail(status, 4711, "code of the future");
   std::vector<optima_verdict> all;
   for (uint32_t k = 0; k < request->node_count; ++k) all.push_back(verdict(request->nodes[k], OPTIMA_VERDICT_SUPPORTED));
