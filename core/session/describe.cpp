@@ -72,12 +72,19 @@ bool has_tables(const Json& v) {
          std::any_of(v.begin(), v.end(), [](const Json& e) { return std::any_of(e.begin(), e.end(), [](const Json& m) { return m.is_object() || is_table(m); }); });
 }
 
+// One of several, marked so that it is seen where it begins.
+std::string item_text(const Json& one, const std::string& indent) {
+  std::string text = members_text(one, indent + "  ");
+  if (!text.empty()) text[indent.size()] = '-';
+  return text;
+}
+
 std::string member_text(const std::string& key, const Json& value, const std::string& indent) {
   const std::string head = cat(indent, plain_line(key), ":"), deeper = indent + "  ";
   if (value.is_object()) return cat(head, "\n", members_text(value, deeper));
   if (has_tables(value)) {
     std::string out = head + "\n";
-    for (const Json& one : value) out += members_text(one, deeper);
+    for (const Json& one : value) out += value.size() == 1 ? members_text(one, deeper) : item_text(one, deeper);
     return out;
   }
   if (is_table(value)) return cat(head, "\n", rows_text(value, deeper));

@@ -29,7 +29,8 @@ TEST_CASE("an array of objects is a table with a column per name, whoever has it
         "t:\n  name    dims  scale\n  x       1, 2\n  longer        0.5\n");
 }
 
-TEST_CASE("objects that hold tables are written one after the other") {
+TEST_CASE("objects that hold tables are written one after the other, marked where there are several") {
+  CHECK(shown(R"({"graphs": [{"name": "g", "rows": [{"a": 1}]}]})") == "graphs:\n  name: g\n  rows:\n    a\n    1\n");
   CHECK(shown(R"({"graphs": [{"name": "g", "rows": [{"a": 1}]}, {"name": "h", "rows": []}]})") ==
-        "graphs:\n  name: g\n  rows:\n    a\n    1\n  name: h\n  rows: none\n");
+        "graphs:\n  - name: g\n    rows:\n      a\n      1\n  - name: h\n    rows: none\n");
 }
