@@ -60,6 +60,13 @@ inline Checksum checksum_of(std::string_view bytes) {
   return c;
 }
 
+/// A sum as records and messages have it: 16 hexadecimal digits.
+inline std::string sum_text(uint64_t sum) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
+  return text;
+}
+
 /// Throws IO when the file cannot be read.
 inline Checksum checksum_of_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rbe");

@@ -5,8 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "optima/image.hpp"
-#include "optima/plugin/graph.hpp"
+#include "optima/plugin/repack.hpp"
 
 namespace optima::sdk {
 inline namespace v0_1 {
@@ -91,10 +90,7 @@ class Cut {
   }
 
   void finish(const optima_graph* from) {
-    for (uint32_t k = 0; k < from->image->opsets.count; ++k) {
-      const optima_opset& o = *optima_get_opset(from->image, k);
-      contents_.opsets.emplace_back(view(optima_string(from->image, &o.domain)), o.version);
-    }
+    repack_opsets(from->image, contents_);
     bytes_.emplace(image::pack(contents_));
     raw_ = {sizeof raw_, 0, bytes_->image(), from->blobs, from->blob_count, 0, {}};
   }
@@ -109,11 +105,8 @@ class Cut {
     if (!v) return OPTIMA_NONE;
     const auto [at, fresh] = in.values.try_emplace(v.index(), static_cast<uint32_t>(graph(in).values.size()));
     if (!fresh) return at->second;
-    image::Value out{std::string(v.name()).append(in.suffix), v.dtype(), std::nullopt, OPTIMA_NONE, v.kind()};
-    if (v.ranked()) {
-      out.dims.emplace();
-      for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k) out.dims->push_back({v.dim(k), std::string(v.symbol(k))});
-    }
+    image::Value out = repacked(v);
+    out.name += in.suffix;
     if (v.is_constant()) out.constant = constant(v.constant());
     if (in.graph == 0 && made_here) in.made.emplace_back(v.index(), at->second);
     else if (in.graph == 0 && !v.is_constant()) graph(in).inputs.push_back(at->second);
@@ -135,17 +128,9 @@ class Cut {
   }
 
   image::Attr attribute(const Attr& a, Scope& in) {
-    image::Attr out{std::string(a.name()), a.type(), a.raw().flags};
-    out.i = a.integer(), out.f = a.real(), out.s = a.string();
-    for (uint32_t k = 0; k < a.size(); ++k) {
-      if (a.type() == OPTIMA_ATTR_INTS) out.ints.push_back(a.integer(k));
-      if (a.type() == OPTIMA_ATTR_FLOATS) out.floats.push_back(a.real(k));
-      if (a.type() == OPTIMA_ATTR_STRINGS || a.type() == OPTIMA_ATTR_TYPES) out.strings.emplace_back(a.string(k));
-      if (a.type() == OPTIMA_ATTR_TENSORS) out.refs.push_back(constant(a.tensor(k)));
-    }
+    image::Attr out = repacked(a, [this](const Constant& c) { return constant(c); });
     if (a.type() == OPTIMA_ATTR_GRAPH) out.refs.push_back(body(a.body(), in));
     for (uint32_t k = 0; a.type() == OPTIMA_ATTR_GRAPHS && k < a.size(); ++k) out.refs.push_back(body(a.body(k), in));
-    if (a.type() == OPTIMA_ATTR_TENSOR) out.refs.push_back(constant(a.tensor()));
     return out;
   }
 

@@ -9,8 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "optima/image.hpp"
-#include "optima/plugin/graph.hpp"
+#include "optima/plugin/repack.hpp"
 
 namespace optima::sdk {
 inline namespace v0_1 {
@@ -217,28 +216,11 @@ class FloatGraph {
     const auto [at, fresh] = values_.try_emplace(origin, static_cast<uint32_t>(contents_.graphs[0].values.size()));
     if (!fresh) return at->second;
     const Value v(g_.raw(), origin);
-    image::Value out{std::string(v.name()), v.dtype(), std::nullopt, OPTIMA_NONE, v.kind()};
-    if (v.ranked()) {
-      out.dims.emplace();
-      for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k) out.dims->push_back({v.dim(k), std::string(v.symbol(k))});
-    }
+    image::Value out = repacked(v);
     if (v.is_constant()) out.constant = constant(v.constant());
     if (const auto dq = decoders_.find(origin); dq != decoders_.end()) out.constant = decoded(g_[dq->second]);
     contents_.graphs[0].values.push_back(std::move(out));
     return at->second;
-  }
-
-  image::Attr attribute(const Attr& a) {
-    image::Attr out{std::string(a.name()), a.type(), a.raw().flags};
-    out.i = a.integer(), out.f = a.real(), out.s = a.string();
-    for (uint32_t k = 0; k < a.size(); ++k) {
-      if (a.type() == OPTIMA_ATTR_INTS) out.ints.push_back(a.integer(k));
-      if (a.type() == OPTIMA_ATTR_FLOATS) out.floats.push_back(a.real(k));
-      if (a.type() == OPTIMA_ATTR_STRINGS || a.type() == OPTIMA_ATTR_TYPES) out.strings.emplace_back(a.string(k));
-      if (a.type() == OPTIMA_ATTR_TENSORS) out.refs.push_back(constant(a.tensor(k)));
-    }
-    if (a.type() == OPTIMA_ATTR_TENSOR) out.refs.push_back(constant(a.tensor()));
-    return out;
   }
 
   void add(const Node& n, std::string_view op) {
@@ -252,17 +234,13 @@ class FloatGraph {
       const Attr a = n.attr(k);
       if (a.type() == OPTIMA_ATTR_GRAPH || a.type() == OPTIMA_ATTR_GRAPHS)
         throw Error(OPTIMA_UNSUPPORTED, std::string(n.op()) + " '" + std::string(n.name()) + "' has a body", n.id());
-      out.attrs.push_back(attribute(a));
+      out.attrs.push_back(repacked(a, [this](const Constant& c) { return constant(c); }));
     }
     contents_.graphs[0].nodes.push_back(std::move(out));
   }
 
   void pack() {
-    const optima_image* from = g_.image();
-    for (uint32_t k = 0; k < from->opsets.count; ++k) {
-      const optima_opset& o = *optima_get_opset(from, k);
-      contents_.opsets.emplace_back(view(optima_string(from, &o.domain)), o.version);
-    }
+    repack_opsets(g_.image(), contents_);
     bytes_.emplace(image::pack(contents_));
     raw_ = {sizeof raw_, 0, bytes_->image(), blobs_.data(), static_cast<uint32_t>(blobs_.size()), 0, {}};
   }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// optima/plugin/folder.hpp: a private folder for what a vendor's tools read and write, gone with its object. Not included by plugin.hpp.
+// optima/plugin/folder.hpp: a private folder for what a vendor's tools read and write, gone with its object, and whole files. Not included
+// by plugin.hpp.
 #pragma once
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -30,6 +33,22 @@ class Folder {
  private:
   std::string path_;
 };
+
+/// A whole file. Throws IO.
+inline std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw Error(OPTIMA_IO, "file '" + path + "' cannot be read");
+  return bytes;
+}
+
+/// In place of what is there. Throws IO.
+inline void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw Error(OPTIMA_IO, "file '" + path + "' cannot be written");
+}
 
 }  // namespace v0_1
 }  // namespace optima::sdk
