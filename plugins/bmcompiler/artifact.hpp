@@ -13,6 +13,7 @@
 #include "bmodel/bmodel.hpp"
 #include "chip.hpp"
 #include "optima/plugin/plugin.hpp"
+#include "optima/plugin/record.hpp"
 
 namespace bmcompiler_plugin {
 
@@ -41,16 +42,10 @@ struct Meta {
 /// The compat record, "key=value" lines.
 struct Record {
   std::string chip, mode, tools;
-  struct File {
-    std::string name;
-    uint64_t size, sum;
-  };
-  std::vector<File> files;
+  std::vector<sdk::RecordedFile> files;
   std::string write() const;
   static Record read(std::string_view text);  ///< throws CORRUPT
 };
-Record::File record_file(std::string name, const std::string& path);  ///< IO
-Record::File record_bytes(std::string name, std::string_view bytes);
 
 /// Takes names and element types of the ports from the first stage of a model with one network, which the tools may have changed: 's' is 's_f32' where they cast
 /// it back. Throws TOOL_FAILED for a port that the model has not.

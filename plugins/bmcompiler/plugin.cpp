@@ -13,14 +13,6 @@
 namespace bmcompiler_plugin {
 namespace {
 
-/// What an error of verify() means for the artifact.
-sdk::Compatibility compatibility_of(const sdk::Error& e) {
-  if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
-  if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
-  if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
-  throw e;
-}
-
 bool ends_with(std::string_view text, std::string_view end) { return text.size() >= end.size() && text.substr(text.size() - end.size()) == end; }
 
 /// Without optima.memory/1, optima.async/1 and optima.cost/1: a model runs in a process of its own, on host memory, one call at a time, and an
@@ -42,12 +34,7 @@ class Bmcompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime
   }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
-    try {
-      verify(artifact, device);
-      return {OPTIMA_COMPAT_OPTIMAL, ""};
-    } catch (const sdk::Error& e) {
-      return compatibility_of(e);
-    }
+    return sdk::compatibility_of([&] { verify(artifact, device); });
   }
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {

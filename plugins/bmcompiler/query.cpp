@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "info.hpp"
+#include "optima/plugin/fixed.hpp"
 #include "quantized.hpp"
 #include "top/lower.hpp"
 
@@ -21,17 +22,6 @@ std::string open_batch(const sdk::Node& n) {
       return at + " dim 0 is dynamic, must be static";
     }
   return "";
-}
-
-/// The first dim of the node's values that is open.
-std::string cure(const sdk::Node& n) {
-  for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k) {
-    const sdk::Value v = operand(n, k);
-    if (!v || !v.ranked()) continue;
-    for (uint32_t d = 0; d < static_cast<uint32_t>(v.rank()); ++d)
-      if (v.dim(d) < 0 && !v.symbol(d).empty()) return "--dim " + std::string(v.symbol(d)) + "=N";
-  }
-  return "--shape INPUT=SIZES";
 }
 
 bool converts_codes(const sdk::Node& n) { return n.domain().empty() && (n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear"); }
@@ -68,11 +58,11 @@ std::string blurred_places(const sdk::Node& n, std::string_view mode) {
 sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) {
   sdk::Verdict v = sdk::judge(kInfo.operators, n);
   if (!v.yes()) {
-    if (v.reason == OPTIMA_REASON_DYNAMIC_SHAPE) v.text += "; " + cure(n) + " would fix it";
+    if (v.reason == OPTIMA_REASON_DYNAMIC_SHAPE) v.text += "; " + sdk::option_that_fixes(n) + " would fix it";
     return v;
   }
   if (const std::string why = open_batch(n); !why.empty())
-    return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why + "; " + cure(n) + " would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it");
+    return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why + "; " + sdk::option_that_fixes(n) + " would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it");
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these chips take none");
   if (const std::string why = halves(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_DTYPE, why);
   if (converts_codes(n) && !chip.has_mode("INT8"))

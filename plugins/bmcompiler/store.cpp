@@ -2,17 +2,14 @@
 #include "store.hpp"
 
 #include "files.hpp"
+#include "optima/plugin/fixed.hpp"
 #include "optima/plugin/meta_keys.hpp"
 
 namespace bmcompiler_plugin {
 namespace {
 
 Port port_of(const sdk::Value& v, const std::string& what, std::string_view batch) {
-  if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
-  for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
-    if (v.dim(k) < 0 && (k > 0 || batch.empty() || v.symbol(k) != batch))
-      throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
-                                               (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
+  sdk::require_fixed(v, what, batch);
   Port p;
   p.name = v.name(), p.dtype = v.dtype(), p.dims = v.shape();
   return p;
@@ -33,7 +30,7 @@ Meta ports_of(const sdk::Graph& graph, std::string_view batch) {
 void Store::add(const std::string& suffix, std::string_view file) {
   const std::string bytes = bytes_of(task_.path(file));
   sink_.file(stem_ + suffix, bytes);
-  record_.files.push_back(record_bytes("*" + suffix, bytes));
+  record_.files.push_back(sdk::record_bytes("*" + suffix, bytes));
 }
 
 void Store::finish(const Meta& meta) {

@@ -47,12 +47,6 @@ std::string line_of(const char* direction, const Port& p) {
   return line + " " + std::to_string(p.name.size()) + " " + p.name + "\n";
 }
 
-std::string hex(uint64_t x) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(x));
-  return text;
-}
-
 std::string field(std::string_view text, std::string_view key) {
   const std::string wanted = std::string(key) + "=";
   for (size_t at = 0; at < text.size();) {
@@ -69,17 +63,6 @@ uint64_t number_field(std::string_view text, std::string_view key, int base) {
   const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), n, base);
   if (error != std::errc() || at != word.data() + word.size()) corrupt("compat record has " + std::string(key) + " '" + word + "', wanted a number");
   return n;
-}
-
-void verify_file(const sdk::Artifact& artifact, const std::string& suffix, uint64_t size, uint64_t sum) {
-  const std::string name = std::string(artifact.stem()) + suffix;
-  const optima_blob* blob = artifact.file(name);
-  if (!blob) corrupt("file '" + name + "' is missing");
-  if (blob->size != size) corrupt("file '" + name + "' has " + std::to_string(blob->size) + " bytes, wanted " + std::to_string(size));
-  if (!blob->data && blob->fd < 0) return;  // asked before the bytes are there
-  const sdk::Elements<uint8_t> bytes(*blob);
-  const uint64_t found = sdk::checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).value();
-  if (found != sum) corrupt("file '" + name + "' is damaged: its sum is " + hex(found) + ", wanted " + hex(sum));
 }
 
 }  // namespace
@@ -118,7 +101,7 @@ Meta Meta::read(std::string_view text) {
 
 std::string Record::write() const {
   return "openvino=" + openvino + "\ndevice=" + device + "\nchip=" + chip + "\nprecision=" + precision + "\nblob_size=" + std::to_string(blob_size) +
-         "\nblob_sum=" + hex(blob_sum) + "\nmeta_size=" + std::to_string(meta_size) + "\nmeta_sum=" + hex(meta_sum) + "\n";
+         "\nblob_sum=" + sdk::sum_text(blob_sum) + "\nmeta_size=" + std::to_string(meta_size) + "\nmeta_sum=" + sdk::sum_text(meta_sum) + "\n";
 }
 
 Record Record::read(std::string_view text) {
@@ -134,8 +117,9 @@ Record verify(const sdk::Artifact& artifact, const Here& here) {
   if (r.chip != here.chip) throw sdk::Error(OPTIMA_WRONG_DEVICE, "blob was made for " + r.chip + ", found " + here.chip);
   if (r.openvino != here.openvino) throw sdk::Error(OPTIMA_RECOMPILE, "blob was made by OpenVINO " + r.openvino + ", this is " + here.openvino);
   if (r.precision != "f32" && r.precision != "f16" && r.precision != "bf16") corrupt("compat record has precision '" + r.precision + "', wanted f32, f16 or bf16");
-  verify_file(artifact, ".meta", r.meta_size, r.meta_sum);
-  verify_file(artifact, ".blob", r.blob_size, r.blob_sum);
+  const std::string stem(artifact.stem());
+  sdk::verify_file(artifact, {stem + ".meta", r.meta_size, r.meta_sum});
+  sdk::verify_file(artifact, {stem + ".blob", r.blob_size, r.blob_sum});
   return r;
 }
 

@@ -3,8 +3,8 @@
 // record that says who wrote them and what their bytes sum up to. Everything read here is hostile. Knows no OpenVINO.
 #pragma once
 
-#include "optima/plugin/checksum.hpp"
 #include "optima/plugin/plugin.hpp"
+#include "optima/plugin/record.hpp"
 
 namespace openvino_plugin {
 

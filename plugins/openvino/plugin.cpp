@@ -57,15 +57,7 @@ class OpenVino : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, 
   }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
-    try {
-      verify(artifact, present(device));
-      return {OPTIMA_COMPAT_OPTIMAL, ""};
-    } catch (const sdk::Error& e) {
-      if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
-      if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
-      if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
-      throw;
-    }
+    return sdk::compatibility_of([&] { verify(artifact, present(device)); });
   }
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {

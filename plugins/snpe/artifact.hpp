@@ -9,6 +9,7 @@
 #pragma once
 
 #include "optima/plugin/plugin.hpp"
+#include "optima/plugin/record.hpp"
 #include "soc.hpp"
 
 namespace snpe_plugin {
@@ -44,18 +45,10 @@ struct Meta {
 /// The compat record, "key=value" lines.
 struct Record {
   std::string kind, route, tools, socs;  ///< socs: names, comma between
-  struct File {
-    std::string name;
-    uint64_t size, sum;
-  };
-  std::vector<File> files;
+  std::vector<sdk::RecordedFile> files;
   std::string write() const;
   static Record read(std::string_view text);  ///< throws CORRUPT
 };
-
-/// A record's line for the file at `path` (IO when it cannot be read), or for bytes at hand.
-Record::File record_file(std::string name, const std::string& path);
-Record::File record_bytes(std::string name, std::string_view bytes);
 
 /// Throws RECOMPILE, WRONG_DEVICE (another kind, no context for this device's SoC, which is its attribute `soc`) or CORRUPT; bytes that are
 /// there are summed up and a DLC's and context's beginnings looked at.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.hpp"
 
-#include <fstream>
-
 #include "artifact.hpp"
 #include "borders.hpp"
 #include "dlc/check.hpp"
 #include "dlc/normal.hpp"
+#include "optima/plugin/fixed.hpp"
 #include "optima/plugin/meta_keys.hpp"
 #include "query.hpp"
 #include "toolchain/quantized.hpp"
@@ -14,16 +13,8 @@
 namespace snpe_plugin {
 namespace {
 
-void require_fixed(const sdk::Value& v, const std::string& what) {
-  if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
-  for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
-    if (v.dim(k) < 0)
-      throw sdk::Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
-                                               (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
-}
-
 Port port_of(const sdk::Value& v, const std::string& what) {
-  require_fixed(v, what);
+  sdk::require_fixed(v, what);
   Port p;
   p.name = v.name(), p.dtype = v.dtype(), p.dims = v.shape();
   return p;
@@ -45,12 +36,12 @@ class Files {
     std::error_code error;
     if (!std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error) || error)
       throw sdk::Error(OPTIMA_IO, "file '" + from + "' cannot be copied to '" + to + "': " + error.message());
-    record_.files.push_back(record_file("*" + suffix, to));
+    record_.files.push_back(sdk::record_file("*" + suffix, to));
     return "*" + suffix;
   }
   void add_text(const std::string& suffix, const std::string& text) {
     sink_.file(stem_ + suffix, text);
-    record_.files.push_back(record_bytes("*" + suffix, text));
+    record_.files.push_back(sdk::record_bytes("*" + suffix, text));
   }
   Record& record() { return record_; }
 
@@ -69,18 +60,11 @@ void write(const Built& built, Meta& meta, Files& files) {
   }
 }
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw sdk::Error(OPTIMA_IO, "file '" + path + "' cannot be read");
-  return bytes;
-}
-
 /// A DLC of the tools, freed of times; one that is not whole is a failure of theirs.
 Dlc finished(const std::string& path) {
   try {
     normalize(path);
-    return read_dlc(bytes_of(path));
+    return read_dlc(sdk::bytes_of(path));
   } catch (const sdk::Error& e) {
     if (e.code != OPTIMA_CORRUPT) throw;
     throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a DLC '" + path.substr(path.rfind('/') + 1) + "' that cannot be read: " + e.text);

@@ -12,14 +12,6 @@
 namespace snpe_plugin {
 namespace {
 
-/// What an error of verify() means for the artifact.
-sdk::Compatibility compatibility_of(const sdk::Error& e) {
-  if (e.code == OPTIMA_RECOMPILE) return {OPTIMA_COMPAT_RECOMPILE, e.text};
-  if (e.code == OPTIMA_CORRUPT) return {OPTIMA_COMPAT_CORRUPT, e.text};
-  if (e.code == OPTIMA_WRONG_DEVICE) return {OPTIMA_COMPAT_WRONG_DEVICE, e.text};
-  throw e;
-}
-
 /// Without optima.memory/1, optima.async/1 and optima.cost/1: the tools run in a process of their own, on host memory, one call at a time,
 /// and an emulator's times say nothing of a device's.
 class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, public sdk::Describer, public sdk::Stoppable, public sdk::Profiler {
@@ -48,12 +40,7 @@ class Snpe : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime, publ
   }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
-    try {
-      verify(artifact, device);
-      return {OPTIMA_COMPAT_OPTIMAL, ""};
-    } catch (const sdk::Error& e) {
-      return compatibility_of(e);
-    }
+    return sdk::compatibility_of([&] { verify(artifact, device); });
   }
 
   std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {

@@ -9,6 +9,7 @@
 #include "limits.hpp"
 #include "optima/plugin/checksum.hpp"
 #include "optima/plugin/cut.hpp"
+#include "optima/plugin/fixed.hpp"
 #include "question.hpp"
 
 namespace snpe_plugin {
@@ -39,23 +40,12 @@ sdk::Verdict judge_row(const sdk::Node& n, std::string_view kind) {
   return v;
 }
 
-/// The first dim of the node's values that is open.
-std::string cure(const sdk::Node& n) {
-  for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k) {
-    const sdk::Value v = k < n.input_count() ? n.input(k) : n.output(k - n.input_count());
-    if (!v || !v.ranked()) continue;
-    for (uint32_t d = 0; d < static_cast<uint32_t>(v.rank()); ++d)
-      if (v.dim(d) < 0 && !v.symbol(d).empty()) return "--dim " + std::string(v.symbol(d)) + "=N";
-  }
-  return "--shape INPUT=SIZES";
-}
-
 bool is_coder(const sdk::Node& n) { return n && n.domain().empty() && (n.op() == "QuantizeLinear" || n.op() == "DequantizeLinear"); }
 
 sdk::Verdict judge(const sdk::Node& n, const Target& target) {
   sdk::Verdict v = judge_row(n, target.kind);
   if (!v.yes()) {
-    if (v.reason == OPTIMA_REASON_DYNAMIC_SHAPE) v.text += "; " + cure(n) + " would fix it";
+    if (v.reason == OPTIMA_REASON_DYNAMIC_SHAPE) v.text += "; " + sdk::option_that_fixes(n) + " would fix it";
     return v;
   }
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these processors take none");

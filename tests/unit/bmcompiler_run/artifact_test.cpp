@@ -4,6 +4,7 @@
 
 #include "plugins/bmcompiler/artifact.hpp"
 #include "tests/support/seam_host.hpp"
+#include "tests/support/failure.hpp"
 #include "tests/unit/bmcompiler_bmodel/sample.hpp"
 
 using namespace optima;
@@ -11,24 +12,6 @@ using namespace optima::test;
 using namespace bmcompiler_plugin;
 
 namespace {
-
-template <class F>
-std::string error_of(F&& body, int32_t code) {
-  try {
-    body();
-  } catch (const sdk::Error& e) {
-    CHECK(e.code == code);
-    return e.text;
-  }
-  FAIL("no error");
-  return {};
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != text.npos);
-  return text.replace(at, from.size(), to);
-}
 
 /// An artifact whose model nobody can run.
 struct Sample {
@@ -47,7 +30,7 @@ struct Sample {
     sink.format = std::string(kFormat);
     sink.files["subgraph_0.meta"] = meta.write(), sink.files["subgraph_0.bmodel"] = model.bytes();
     Record r{meta.chip, meta.mode, meta.tools, {}};
-    for (const auto& [name, bytes] : sink.files) r.files.push_back(record_bytes("*" + name.substr(name.find('.')), bytes));
+    for (const auto& [name, bytes] : sink.files) r.files.push_back(sdk::record_bytes("*" + name.substr(name.find('.')), bytes));
     sink.compat = r.write();
   }
   Record verify() const {

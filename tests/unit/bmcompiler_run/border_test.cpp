@@ -6,10 +6,11 @@
 #include <cmath>
 #include <vector>
 
-#include "optima/plugin/error.hpp"
 #include "plugins/bmcompiler/border.hpp"
+#include "tests/support/failure.hpp"
 
 using namespace bmcompiler_plugin;
+using optima::test::error_of;
 
 namespace {
 
@@ -18,18 +19,6 @@ std::vector<To> converted(const std::vector<From>& values, int32_t from, int32_t
   std::vector<To> out(values.size());
   convert("t", values.data(), from, out.data(), to, values.size());
   return out;
-}
-
-template <class F>
-std::string error_of(F&& body, int32_t code) {
-  try {
-    body();
-  } catch (const optima::sdk::Error& e) {
-    CHECK(e.code == code);
-    return e.text;
-  }
-  FAIL("no error");
-  return {};
 }
 
 }  // namespace

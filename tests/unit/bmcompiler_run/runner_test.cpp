@@ -9,6 +9,7 @@
 #include "plugins/bmcompiler/runner/runner.hpp"
 #include "tests/support/seam_host.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/support/failure.hpp"
 
 using namespace optima;
 using namespace optima::test;
@@ -43,18 +44,6 @@ struct Model {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 };
-
-template <class F>
-std::string error_of(F&& body, int32_t code) {
-  try {
-    body();
-  } catch (const sdk::Error& e) {
-    CHECK(e.code == code);
-    return e.text;
-  }
-  FAIL("no error");
-  return {};
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

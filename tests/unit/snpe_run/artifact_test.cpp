@@ -2,10 +2,10 @@
 // plugins/snpe: meta files and compat records, whole and hostile.
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <random>
 
 #include "plugins/snpe/artifact.hpp"
+#include "tests/support/failure.hpp"
 #include "tests/unit/snpe_run/sample.hpp"
 
 using namespace optima;
@@ -14,25 +14,8 @@ using namespace snpe_plugin;
 
 namespace {
 
-std::string error_of(const std::function<void()>& body, int32_t code) {
-  try {
-    body();
-  } catch (const sdk::Error& e) {
-    CHECK(e.code == code);
-    return e.text;
-  }
-  FAIL("no error");
-  return {};
-}
-
 std::string corrupt_meta(const std::string& text) {
   return error_of([&] { Meta::read(text); }, OPTIMA_CORRUPT);
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != text.npos);
-  return text.replace(at, from.size(), to);
 }
 
 }  // namespace
@@ -169,7 +152,7 @@ TEST_CASE("a star at the beginning of a file's name is the stem") {
   for (Meta::Context& c : s.meta.contexts) c.file = starred(c.file), c.wrapper = starred(c.wrapper);
   s.sink.files["subgraph_0.meta"] = s.meta.write();
   Record r = s.record();
-  for (Record::File& f : r.files) f.name = starred(f.name);
+  for (sdk::RecordedFile& f : r.files) f.name = starred(f.name);
   s.sink.compat = r.write();
   CHECK(s.sink.compat.find("subgraph_0") == std::string::npos);
   const Meta m = s.read_meta(s.verify());

@@ -26,7 +26,7 @@ struct Device {
     sink.files["subgraph_0.dlc"] = "PK\3\4STAND-IN\ninput x f32 1,4\noutput y f32 1,4\ncompute y channels x\n";
     sink.files["subgraph_0.meta"] = meta.write();
     snpe_plugin::Record record{"HEXAGON", "wheels", "tests", "sm8550", {}};
-    for (const auto& [name, bytes] : sink.files) record.files.push_back(snpe_plugin::record_bytes(name, bytes));
+    for (const auto& [name, bytes] : sink.files) record.files.push_back(sdk::record_bytes(name, bytes));
     sink.format = std::string(snpe_plugin::kFormat), sink.compat = record.write();
   }
 };

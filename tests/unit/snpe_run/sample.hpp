@@ -35,7 +35,7 @@ struct Sample {
     snpe_plugin::Record r{meta.kind, meta.route, meta.tools, "", {}};
     r.kind = "HEXAGON";
     for (const auto& c : meta.contexts) r.socs += (r.socs.empty() ? "" : ",") + c.soc;
-    for (const auto& [name, bytes] : sink.files) r.files.push_back(snpe_plugin::record_bytes(name, bytes));
+    for (const auto& [name, bytes] : sink.files) r.files.push_back(sdk::record_bytes(name, bytes));
     return r;
   }
   void seal() { sink.compat = record().write(); }

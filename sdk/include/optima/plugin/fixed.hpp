@@ -19,11 +19,12 @@ inline std::string option_that_fixes(const Node& n) {
   return "--shape INPUT=SIZES";
 }
 
-/// Throws UNSUPPORTED, naming the option that closes it, where a size of the value is open. `what`: "input", "output".
-inline void require_fixed(const Value& v, const std::string& what) {
+/// Throws UNSUPPORTED, naming the option that closes it, where a size of the value is open, but for dim 0 where it is named `batch`. `what`:
+/// "input", "output".
+inline void require_fixed(const Value& v, const std::string& what, std::string_view batch = {}) {
   if (!v.ranked()) throw Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has no known rank, wanted fixed sizes (--shape)");
   for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
-    if (v.dim(k) < 0)
+    if (v.dim(k) < 0 && (k > 0 || batch.empty() || v.symbol(k) != batch))
       throw Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
                                           (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
 }
