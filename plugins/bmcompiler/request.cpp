@@ -4,17 +4,12 @@
 #include <algorithm>
 
 #include "border.hpp"
+#include "optima/plugin/fits.hpp"
 
 namespace bmcompiler_plugin {
 namespace {
 
 uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()); }
-
-std::string show(sdk::Span<const int64_t> dims) {
-  std::string s = "[";
-  for (size_t k = 0; k < dims.size(); ++k) (s += k ? ", " : "") += std::to_string(dims[k]);
-  return s + "]";
-}
 
 /// "1, 4 or 8".
 std::string listed(const std::vector<int64_t>& sizes) {
@@ -46,18 +41,11 @@ int64_t batch_of(const Meta& meta, const sdk::Tensors& in) {
 }
 
 void require_fits(const sdk::Tensor& t, const Port& port, const std::vector<int64_t>& dims) {
-  const std::string what = "tensor '" + port.name + "'";
-  if (t.dtype() != port.dtype) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " is " + sdk::dtype_name(t.dtype()) + ", wanted " + sdk::dtype_name(port.dtype));
-  if (t.shape().size() != dims.size() || !std::equal(dims.begin(), dims.end(), t.shape().begin()))
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has shape " + show(t.shape()) + ", wanted " + show({dims.data(), dims.size()}));
-  if (!t.dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " is strided, wanted a dense one");
-  const uint64_t bytes = (static_cast<uint64_t>(t.elements()) * optima_dtype_bits(port.dtype) + 7) / 8;
-  if (t.size() < bytes) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has " + std::to_string(t.size()) + " bytes, wanted " + std::to_string(bytes));
-  if (bytes > 0 && !t.data<void>()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has no memory");
+  sdk::require_fits(t, port.name, port.dtype, {dims.data(), dims.size()});
 }
 
 void require_fit(const Meta& meta, const sdk::Tensors& in, const sdk::OutTensors& out) {
-  if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
+  sdk::require_counts(in.size(), out.size(), meta.inputs.size(), meta.outputs.size());
   const int64_t batch = batch_of(meta, in);
   for (size_t k = 0; k < in.size(); ++k) require_fits(in[k], meta.inputs[k], dims_of(meta.inputs[k], batch));
   for (size_t k = 0; k < out.size(); ++k) {

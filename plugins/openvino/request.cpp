@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "optima/plugin/fits.hpp"
+
 namespace openvino_plugin {
 namespace {
 
@@ -16,26 +18,12 @@ ov::Shape shape_of(const sdk::Tensor& t) {
   return s;
 }
 
-std::string show(sdk::Span<const int64_t> dims) {
-  std::string s = "[";
-  for (size_t k = 0; k < dims.size(); ++k) (s += k ? ", " : "") += std::to_string(dims[k]);
-  return s + "]";
-}
-
 /// The caller's buffer itself, as OpenVINO's tensor.
 ov::Tensor lend(const sdk::Tensor& t, const Port& port) {
   static char nothing[64];  // OpenVINO wants an address for tensors without elements too
-  const std::string what = "tensor '" + port.name + "'";
-  if (t.dtype() != port.dtype) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " is " + sdk::dtype_name(t.dtype()) + ", wanted " + sdk::dtype_name(port.dtype));
-  bool fits = !port.ranked || t.shape().size() == port.dims.size();
-  for (size_t d = 0; fits && port.ranked && d < port.dims.size(); ++d) fits = port.dims[d] < 0 || port.dims[d] == t.shape()[d];
-  const sdk::Span<const int64_t> wanted(port.dims.data(), port.dims.size());
-  if (!fits) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has shape " + show(t.shape()) + ", wanted " + show(wanted));
-  if (!t.dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " is strided, wanted a dense one");
-  const uint64_t bytes = static_cast<uint64_t>(t.elements()) * optima_dtype_bits(port.dtype) / 8;
-  if (t.size() < bytes) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has " + std::to_string(t.size()) + " bytes, wanted " + std::to_string(bytes));
+  sdk::require_fits(t, port.name, port.dtype, port.ranked ? sdk::Span<const int64_t>(port.dims.data(), port.dims.size()) : t.shape());
   void* data = const_cast<void*>(t.data<void>());
-  return ov::Tensor(*type_of(port.dtype), shape_of(t), bytes ? data : nothing);
+  return ov::Tensor(*type_of(port.dtype), shape_of(t), data ? data : nothing);
 }
 
 /// A buffer of OpenVINO's, which grows to what the run makes.
@@ -73,7 +61,7 @@ void Request::renew(bool timed) {
 
 void Request::bind(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Meta& meta = making_.meta;
-  if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
+  sdk::require_counts(in.size(), out.size(), meta.inputs.size(), meta.outputs.size());
   if (age_ != making_.age) renew(timed_);
   for (size_t k = 0; k < in.size(); ++k) {
     if (inputs_[k].is(in[k])) continue;

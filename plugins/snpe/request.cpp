@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request.hpp"
 
+#include "optima/plugin/fits.hpp"
+
 namespace snpe_plugin {
 namespace {
 
 uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()); }
 
-std::string show(sdk::Span<const int64_t> dims) {
-  std::string s = "[";
-  for (size_t k = 0; k < dims.size(); ++k) (s += k ? ", " : "") += std::to_string(dims[k]);
-  return s + "]";
-}
-
-void require_fits(const sdk::Tensor& t, const Port& port) {
-  const std::string what = "tensor '" + port.name + "'";
-  const sdk::Span<const int64_t> wanted(port.dims.data(), port.dims.size());
-  if (t.dtype() != port.dtype) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " is " + sdk::dtype_name(t.dtype()) + ", wanted " + sdk::dtype_name(port.dtype));
-  if (t.shape().size() != wanted.size() || !std::equal(wanted.begin(), wanted.end(), t.shape().begin()))
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has shape " + show(t.shape()) + ", wanted " + show(wanted));
-  if (!t.dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, what + " is strided, wanted a dense one");
-  const uint64_t bytes = (static_cast<uint64_t>(t.elements()) * optima_dtype_bits(port.dtype) + 7) / 8;
-  if (t.size() < bytes) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has " + std::to_string(t.size()) + " bytes, wanted " + std::to_string(bytes));
-  if (bytes > 0 && !t.data<void>()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, what + " has no memory");
-}
+void require_fits(const sdk::Tensor& t, const Port& port) { sdk::require_fits(t, port.name, port.dtype, {port.dims.data(), port.dims.size()}); }
 
 void require_fit(const Meta& meta, const sdk::Tensors& in, const sdk::OutTensors& out) {
-  if (in.size() != meta.inputs.size() || out.size() != meta.outputs.size()) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "buffers differ from the bindings");
+  sdk::require_counts(in.size(), out.size(), meta.inputs.size(), meta.outputs.size());
   for (size_t k = 0; k < in.size(); ++k) require_fits(in[k], meta.inputs[k]);
   for (size_t k = 0; k < out.size(); ++k) {
     const Port& port = meta.outputs[k];
