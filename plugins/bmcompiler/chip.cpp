@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "optima/plugin/error.hpp"
+#include "optima/plugin/nearest.hpp"
 
 namespace bmcompiler_plugin {
 namespace {
@@ -20,23 +21,8 @@ constexpr Chip kChips[] = {
     {"cv183x", "cv183x", "BF16 INT8", Runner::Cvi, "libcvicmodel.so", ".cvimodel", true},
 };
 
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t k = 0; k < row.size(); ++k) row[k] = k;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t before = row[0];
-    row[0] = i;
-    for (size_t k = 1; k <= b.size(); ++k) {
-      const size_t changed = before + (a[i - 1] != b[k - 1]);
-      before = row[k];
-      row[k] = std::min({changed, row[k] + 1, row[k - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string_view nearest(std::string_view name) {
-  return std::min_element(std::begin(kChips), std::end(kChips), [&](const Chip& a, const Chip& b) { return distance(a.name, name) < distance(b.name, name); })->name;
+  return std::min_element(std::begin(kChips), std::end(kChips), [&](const Chip& a, const Chip& b) { return sdk::edit_distance(a.name, name) < sdk::edit_distance(b.name, name); })->name;
 }
 
 }  // namespace

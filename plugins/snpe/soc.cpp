@@ -4,38 +4,25 @@
 #include <algorithm>
 
 #include "optima/plugin/error.hpp"
+#include "optima/plugin/nearest.hpp"
 
 namespace snpe_plugin {
 namespace {
+
+namespace sdk = optima::sdk;
 
 /// Each number was tried: onnxruntime-qnn 2.7.0 prepares a context for it (an unknown number is refused) and emulates it.
 constexpr Soc kSocs[] = {
     {"sm8350", 30, 68}, {"sm8450", 36, 69}, {"sm8475", 42, 69}, {"sm8550", 43, 73}, {"sm8650", 57, 75}, {"sm8750", 69, 79}, {"qcm6490", 93, 68, false},
 };
 
-/// Letters to insert, drop or change to make one of the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t k = 0; k <= b.size(); ++k) row[k] = k;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t k = 1; k <= b.size(); ++k) {
-      const size_t changed = corner + (a[i - 1] != b[k - 1]);
-      corner = row[k];
-      row[k] = std::min({row[k] + 1, row[k - 1] + 1, changed});
-    }
-  }
-  return row[b.size()];
-}
-
 /// "sm8550 or sm8650": those that differ by the least, when that is little.
 std::string nearest(std::string_view word) {
   size_t least = 3;
-  for (const Soc& s : kSocs) least = std::min(least, distance(word, s.name));
+  for (const Soc& s : kSocs) least = std::min(least, sdk::edit_distance(word, s.name));
   std::string names;
   for (const Soc& s : kSocs)
-    if (least < 3 && distance(word, s.name) == least) names += (names.empty() ? "" : " or ") + std::string(s.name);
+    if (least < 3 && sdk::edit_distance(word, s.name) == least) names += (names.empty() ? "" : " or ") + std::string(s.name);
   return names;
 }
 
@@ -72,7 +59,7 @@ std::vector<const Soc*> parse_socs(std::string_view list) {
     const Soc* soc = find_soc(word);
     if (!soc) {
       const std::string near = nearest(word);
-      throw optima::sdk::Error(OPTIMA_INVALID_ARGUMENT, "snpe.soc is '" + std::string(word) + "'" + (near.empty() ? "" : " (did you mean " + near + "?)") + ", wanted one of " + soc_names());
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "snpe.soc is '" + std::string(word) + "'" + (near.empty() ? "" : " (did you mean " + near + "?)") + ", wanted one of " + soc_names());
     }
     if (std::find(socs.begin(), socs.end(), soc) == socs.end()) socs.push_back(soc);
   }
