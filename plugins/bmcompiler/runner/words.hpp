@@ -9,39 +9,12 @@
 // Planes lie in FILE at their offsets, dense; TYPE is the number that bmodels have for an element type.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include "optima/plugin/words.hpp"
 
 namespace bmcompiler_plugin {
 
-using Words = std::vector<std::string>;
-
-inline std::string line_of(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (&word != &words[0]) line += '\t';
-    for (const char c : word) {
-      if (c == '\\' || c == '\t' || c == '\n' || c == '\r') line += '\\';
-      line += c == '\t' ? 't' : c == '\n' ? 'n' : c == '\r' ? 'r' : c;
-    }
-  }
-  return line;
-}
-
-inline Words words_of(std::string_view line) {
-  Words words(1);
-  for (size_t k = 0; k < line.size(); ++k) {
-    if (line[k] == '\t') {
-      words.emplace_back();
-    } else if (line[k] == '\\' && k + 1 < line.size()) {
-      const char c = line[++k];
-      words.back() += c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
-    } else {
-      words.back() += line[k];
-    }
-  }
-  return words;
-}
+using optima::sdk::Words;
+using optima::sdk::line_of;
+using optima::sdk::words_of;
 
 }  // namespace bmcompiler_plugin

@@ -2,7 +2,7 @@
 """plugins/snpe: makes and runs Qualcomm's files with the wheels onnxruntime and onnxruntime-qnn. Started by toolchain/wheels.cpp in the
 wheels' Python; not for people.
 
-Spoken to on descriptor 3: a question is a line of words with tabs between them (in a word \\\\, \\t and \\n are escaped), and so is its answer:
+Spoken to on descriptor 3: a question is a line of words with tabs between them (in a word \\\\, \\t, \\n and \\r are escaped), and so is its answer:
 "ok" and words, or "fail", a code's name and one line of text. Everything else that is printed, the libraries' chatter above all, goes to the
 log file that each question names.
 """
@@ -36,11 +36,11 @@ class Failure(Exception):
 
 
 def escaped(word):
-    return str(word).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+    return str(word).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def plain(word):
-    return re.sub(r"\\(.)", lambda m: {"t": "\t", "n": "\n"}.get(m[1], m[1]), word)
+    return re.sub(r"\\(.)", lambda m: {"t": "\t", "n": "\n", "r": "\r"}.get(m[1], m[1]), word)
 
 
 def one_line(text):

@@ -9,33 +9,6 @@ namespace {
 
 constexpr const char* kName = "onnxruntime-qnn's process";
 
-std::string line_of(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (&word != &words[0]) line += '\t';
-    for (const char c : word) {
-      if (c == '\\' || c == '\t' || c == '\n') line += '\\';
-      line += c == '\t' ? 't' : c == '\n' ? 'n' : c;
-    }
-  }
-  return line;
-}
-
-Words words_of(std::string_view line) {
-  Words words(1);
-  for (size_t k = 0; k < line.size(); ++k) {
-    if (line[k] == '\t') {
-      words.emplace_back();
-    } else if (line[k] == '\\' && k + 1 < line.size()) {
-      const char c = line[++k];
-      words.back() += c == 't' ? '\t' : c == 'n' ? '\n' : c;
-    } else {
-      words.back() += line[k];
-    }
-  }
-  return words;
-}
-
 int32_t code_of(std::string_view name) {
   static constexpr std::pair<std::string_view, int32_t> codes[] = {{"UNSUPPORTED", OPTIMA_UNSUPPORTED}, {"DEPENDENCY", OPTIMA_DEPENDENCY},
                                                                    {"MEMORY", OPTIMA_MEMORY},           {"IO", OPTIMA_IO},
@@ -92,7 +65,7 @@ Words Driver::ask(const Words& question, const Bounds& bounds) {
   line.insert(line.end(), question.begin(), question.end());
   Words answer;
   try {
-    answer = words_of(talk_.ask(line_of(line), {bounds.time_limit, bounds.cancelled, bounds.log}));
+    answer = sdk::words_of(talk_.ask(sdk::line_of(line), {bounds.time_limit, bounds.cancelled, bounds.log}));
   } catch (const sdk::Error& e) {
     throw with_log(died_of_memory(e) ? out_of_memory(memory_limit_) : e, bounds);
   }

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "optima/plugin/talk.hpp"
+#include "optima/plugin/words.hpp"
 #include "toolchain.hpp"
 
 namespace snpe_plugin {
 
-using Words = std::vector<std::string>;
+using sdk::Words;
 
 /// How a driver is started.
 struct Start {
