@@ -1,53 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // libbmlib and libbmrt: BM1684, BM1684X, BM1688, CV186X, on the driver as on the emulator. Functions and structs as sophgo/libsophon documents
-// them (bmlib_runtime.h, bmruntime_interface.h, bmdef.h); of the structs only their beginnings, which have stayed as they are.
+// them (bmlib_runtime.h, bmruntime_interface.h, bmdef.h).
 #include <algorithm>
 #include <cstdlib>
 
-#include "engine.hpp"
+#include "nets.hpp"
 
 namespace runner {
 namespace {
 
 using Handle = void*;
-struct Shape {
-  int rank;
-  int dims[8];
-};
-struct Stage {
-  Shape *inputs, *outputs;
-  void *input_memories, *output_memories;
-};
-struct Net {
-  const char* name;
-  bool is_dynamic;
-  int input_count;
-  const char** input_names;
-  int* input_types;
-  float* input_scales;
-  int output_count;
-  const char** output_names;
-  int* output_types;
-  float* output_scales;
-  int stage_count;
-  Stage* stages;
-  size_t *most_input_bytes, *most_output_bytes;
-};
-
-Ports ports_of(int count, const char** names, const int* types) {
-  Ports p;
-  for (int k = 0; k < count; ++k) p.names.emplace_back(names[k]), p.types.push_back(types[k]);
-  return p;
-}
-
-std::vector<int64_t> dims_of(const Shape& s) { return {s.dims, s.dims + s.rank}; }
-
-Shape shape_of(const std::vector<int64_t>& dims) {
-  Shape s{};
-  if (dims.size() > 8) throw Failure{"invalid", "a tensor has " + std::to_string(dims.size()) + " dims, wanted at most 8"};
-  for (const int64_t d : dims) s.dims[s.rank++] = static_cast<int>(d);
-  return s;
-}
+using Net = BmrtNet;
 
 /// By what bm_get_chipid() answers (sophgo/libsophon, tpu-runtime: chips by their id).
 std::string chip_of(unsigned id) { return id == 0x1684 ? "bm1684" : id == 0x1686 ? "bm1684x" : id == 0x1686a200 || id == 0x1688 ? "bm1688" : ""; }
@@ -85,7 +48,7 @@ class Bmrt : public Engine {
     const Net& net = net_of(name);
     const std::vector<Plane*> in = matched(ports_of(net.input_count, net.input_names, net.input_types), inputs, "input");
     const std::vector<Plane*> out = matched(ports_of(net.output_count, net.output_names, net.output_types), outputs, "output");
-    const std::vector<Shapes> stages = stages_of(net);
+    const std::vector<Shapes> stages = shapes_of(net.stages, net.stage_count, net.input_count, net.output_count);
     const Shapes& stage = stages[stage_for(stages, in, net.is_dynamic)];
     std::vector<void*> from, to;
     std::vector<Shape> in_shapes, out_shapes(out.size());
@@ -100,15 +63,6 @@ class Bmrt : public Engine {
   }
 
  private:
-  static std::vector<Shapes> stages_of(const Net& net) {
-    std::vector<Shapes> all(static_cast<size_t>(net.stage_count));
-    for (int s = 0; s < net.stage_count; ++s) {
-      for (int k = 0; k < net.input_count; ++k) all[s].inputs.push_back(dims_of(net.stages[s].inputs[k]));
-      for (int k = 0; k < net.output_count; ++k) all[s].outputs.push_back(dims_of(net.stages[s].outputs[k]));
-    }
-    return all;
-  }
-
   const Net& net_of(const std::string& name) const {
     const int count = runtime_.get<int(void*)>("bmrt_get_network_number")(bmrt_);
     const char** names = nullptr;

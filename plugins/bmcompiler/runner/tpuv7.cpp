@@ -2,24 +2,16 @@
 // libtpuv7_rt and libtpuv7_modelrt: BM1690. Functions and structs as tpuv7_rt.h and tpuv7_modelrt.h declare them.
 #include <algorithm>
 
-#include "engine.hpp"
+#include "nets.hpp"
 
 namespace runner {
 namespace {
 
-struct Shape {
-  int rank;
-  int dims[8];
-};
 struct Tensor {
   int type;
   Shape shape;
   void* data;  // on the device
   unsigned char reserved[64];
-};
-struct Stage {
-  Shape *inputs, *outputs;
-  void *input_memories, *output_memories;
 };
 struct Side {
   int count;
@@ -37,20 +29,7 @@ struct Net {
   unsigned char reserved[64];
 };
 
-Ports ports_of(const Side& side) {
-  Ports p;
-  for (int k = 0; k < side.count; ++k) p.names.emplace_back(side.names[k]), p.types.push_back(side.types[k]);
-  return p;
-}
-
-std::vector<int64_t> dims_of(const Shape& s) { return {s.dims, s.dims + s.rank}; }
-
-Shape shape_of(const std::vector<int64_t>& dims) {
-  Shape s{};
-  if (dims.size() > 8) throw Failure{"invalid", "a tensor has " + std::to_string(dims.size()) + " dims, wanted at most 8"};
-  for (const int64_t d : dims) s.dims[s.rank++] = static_cast<int>(d);
-  return s;
-}
+Ports ports_of(const Side& side) { return runner::ports_of(side.count, side.names, side.types); }
 
 void require(int status, const char* what) {
   if (status != 0) throw Failure{"failed", std::string(what) + " answers " + std::to_string(status)};
@@ -80,7 +59,7 @@ class Tpuv7 : public Engine {
     const Net net = runtime_.get<Net(void*, const char*)>("tpuRtGetNetInfo")(net_, wanted.c_str());
     const std::vector<Plane*> in = matched(ports_of(net.input), inputs, "input");
     const std::vector<Plane*> out = matched(ports_of(net.output), outputs, "output");
-    const std::vector<Shapes> stages = stages_of(net);
+    const std::vector<Shapes> stages = shapes_of(net.stages, net.stage_count, net.input.count, net.output.count);
     const Shapes& stage = stages[stage_for(stages, in, net.is_dynamic)];
     Memories memories(lib_);
     std::vector<Tensor> from, to;
@@ -124,15 +103,6 @@ class Tpuv7 : public Engine {
     size_t most = like.bytes.size();
     for (const Shapes& s : stages) most = std::max<size_t>(most, Plane{like.name, like.type, s.outputs[k], {}}.size());
     return most;
-  }
-
-  static std::vector<Shapes> stages_of(const Net& net) {
-    std::vector<Shapes> all(static_cast<size_t>(net.stage_count));
-    for (int s = 0; s < net.stage_count; ++s) {
-      for (int k = 0; k < net.input.count; ++k) all[s].inputs.push_back(dims_of(net.stages[s].inputs[k]));
-      for (int k = 0; k < net.output.count; ++k) all[s].outputs.push_back(dims_of(net.stages[s].outputs[k]));
-    }
-    return all;
   }
 
   std::string net_of(const std::string& name) const {

@@ -11,31 +11,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "plugins/bmcompiler/runner/nets.hpp"
+
 namespace {
 
-struct Shape {
-  int rank;
-  int dims[8];
-};
-struct Stage {
-  Shape *inputs, *outputs;
-  void *a, *b;
-};
-struct Net {
-  const char* name;
-  bool is_dynamic;
-  int input_count;
-  const char** input_names;
-  int* input_types;
-  float* input_scales;
-  int output_count;
-  const char** output_names;
-  int* output_types;
-  float* output_scales;
-  int stage_count;
-  Stage* stages;
-  size_t *most_input_bytes, *most_output_bytes;
-};
+using runner::Shape;
+using runner::Stage;
+using Net = runner::BmrtNet;
 
 std::string words;
 bool has(const char* word) { return words.find(word) != std::string::npos; }
