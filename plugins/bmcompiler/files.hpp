@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/bmcompiler: whole files.
+// plugins/bmcompiler: the files that the tools are given.
 #pragma once
 
-#include <fstream>
-
+#include "optima/plugin/folder.hpp"
 #include "top/module.hpp"
-#include "optima/plugin/error.hpp"
 
 namespace bmcompiler_plugin {
 
-/// Throws IO.
-inline std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw optima::sdk::Error(OPTIMA_IO, "file '" + path + "' cannot be read");
-  return bytes;
-}
-
-/// Throws IO.
-inline void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw optima::sdk::Error(OPTIMA_IO, "file '" + path + "' cannot be written");
-}
+using optima::sdk::bytes_of;
+using optima::sdk::write_file;
 
 inline constexpr std::string_view kModuleFile = "top.mlir", kWeightFile = "weights.npz";
 

@@ -58,20 +58,4 @@ Target target_of(const sdk::Device& device, const sdk::Options& options) {
   return target;
 }
 
-Task::Task(const sdk::Host& host, const sdk::Options& options, std::function<bool()> cancelled) : work_(host.temp_dir(), "snpe") {
-  bounds_.time_limit = std::chrono::seconds(options.integer("snpe.time_limit", 900));
-  bounds_.memory_limit = static_cast<uint64_t>(options.integer("snpe.memory_limit", 0)) << 20;
-  bounds_.work = folder("tools");
-  bounds_.log = log_.path();
-  bounds_.cancelled = std::move(cancelled);
-}
-
-std::string Task::folder(const std::string& name) const {
-  const std::string path = work_.path() + "/" + name;
-  std::error_code error;
-  std::filesystem::create_directory(path, error);
-  if (error) throw sdk::Error(OPTIMA_IO, "folder '" + path + "' cannot be made: " + error.message());
-  return path;
-}
-
 }  // namespace snpe_plugin

@@ -5,8 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "optima/plugin/folder.hpp"
-#include "optima/plugin/log_file.hpp"
+#include "optima/plugin/task.hpp"
 #include "toolchain/toolchain.hpp"
 
 namespace snpe_plugin {
@@ -32,28 +31,12 @@ class Tools {
 /// Of a check's or compile's device and options: the device's attribute `soc` goes before option snpe.soc. Throws INVALID_ARGUMENT.
 Target target_of(const sdk::Device& device, const sdk::Options& options);
 
-/// One task's private folder and log: gone with it, but for a log that an error names.
-class Task {
+/// Its tools work in a folder of their own, beside those that are made for them.
+class Task : public sdk::Task {
  public:
-  Task(const sdk::Host& host, const sdk::Options& options, std::function<bool()> cancelled);
-  const Bounds& bounds() const { return bounds_; }
-  /// A folder in the private one.
-  std::string folder(const std::string& name) const;
-  /// Runs `f`; an error that names the log keeps it.
-  template <class F>
-  auto guarded(F&& f) {
-    try {
-      return f();
-    } catch (const sdk::Error& e) {
-      log_.keep_if_named(e.text);
-      throw;
-    }
+  Task(const sdk::Host& host, const sdk::Options& options, std::function<bool()> cancelled) : sdk::Task(host, options, "snpe", std::move(cancelled)) {
+    bounds_.work = folder("tools");
   }
-
- private:
-  sdk::Folder work_;
-  sdk::LogFile log_{"snpe"};
-  Bounds bounds_;
 };
 
 }  // namespace snpe_plugin

@@ -2,13 +2,12 @@
 // plugins/bmcompiler/toolchain: where the compiler lies and one call of it. Knows no graph.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "optima/plugin/bounds.hpp"
 #include "optima/plugin/plugin.hpp"
 
 namespace bmcompiler_plugin {
@@ -40,14 +39,8 @@ class Tools {
   mutable std::optional<Facts> found_;
 };
 
-/// What bounds each call of a tool.
-struct Bounds {
-  std::chrono::milliseconds time_limit{0};  ///< 0 = none
-  uint64_t memory_limit = 0;                ///< bytes of address space of a child; 0 = none
-  std::string work;                         ///< a private folder, the tools' working directory; of the caller
-  std::string log;                          ///< takes all that the tools print, appended; errors name it
-  std::function<bool()> cancelled;          ///< asked some fifty times a second
-};
+/// What bounds each call of a tool; `work` is its working directory.
+using Bounds = sdk::ToolBounds;
 
 /// What every call of a tool has for its environment, and nothing else of ours: the number of threads and the locale move no byte of a file
 /// then, and no other libraries are loaded. `work` takes temporary files.

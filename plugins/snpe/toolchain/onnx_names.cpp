@@ -2,12 +2,10 @@
 #include "toolchain/onnx_names.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string_view>
 
-#include "optima/plugin/error.hpp"
+#include "optima/plugin/folder.hpp"
 
 namespace snpe_plugin {
 namespace {
@@ -101,9 +99,7 @@ std::string initializer_name(std::string_view bytes) {
 }  // namespace
 
 OnnxNames read_onnx_names(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw sdk::Error(OPTIMA_IO, "'" + path + "' cannot be read");
+  const std::string all = sdk::bytes_of(path);
   OnnxNames out;
   std::set<std::string> initializers;
   for (Fields model(all); model.next();) {

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
+
+#include "optima/plugin/folder.hpp"
 
 namespace snpe_plugin {
 namespace {
@@ -53,10 +54,7 @@ std::vector<float> floats_of(const std::string& bytes, const OnnxNames::Port& po
 }
 
 void write_raw(const std::string& path, const std::vector<float>& numbers) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * sizeof(float)));
-  file.close();
-  if (!file) throw sdk::Error(OPTIMA_IO, "'" + path + "' cannot be written");
+  sdk::write_file(path, {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
 }
 
 /// [N, C, H, W] as [N, H, W, C].
@@ -137,10 +135,7 @@ std::string write_input_list(const std::string& folder, const Quantized& data, c
     lines += line + "\n";
   }
   const std::string path = folder + "/input_list.txt";
-  std::ofstream file(path);
-  file << lines;
-  file.close();
-  if (!file) throw sdk::Error(OPTIMA_IO, "'" + path + "' cannot be written");
+  sdk::write_file(path, lines);
   return path;
 }
 

@@ -3,12 +3,12 @@
 // onnxruntime + onnxruntime-qnn (wheels.hpp) and a SNPE or QAIRT SDK (sdk.hpp).
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "optima/plugin/bounds.hpp"
 #include "optima/plugin/float_graph.hpp"
 #include "optima/plugin/plugin.hpp"
 #include "soc.hpp"
@@ -40,14 +40,8 @@ struct Target {
   const Quantized* quantized = nullptr;  ///< outlives the call; null: no codes and no data
 };
 
-/// What bounds every call of a tool, and who may end it. The call's own copies live for the call.
-struct Bounds {
-  std::chrono::milliseconds time_limit{0};  ///< per call of a tool; 0 = none
-  uint64_t memory_limit = 0;                ///< bytes of address space of a child; 0 = none
-  std::string work;                         ///< a private folder for the tools' files, of the caller
-  std::string log;                          ///< a file that takes all that the tools print (appended); errors name it
-  std::function<bool()> cancelled;          ///< asked some fifty times a second; true ends the call with CANCELLED
-};
+/// The call's own copies live for the call.
+using Bounds = sdk::ToolBounds;
 
 /// Which route answered, for `plugins`, artifacts and messages.
 struct Facts {

@@ -8,6 +8,7 @@
 
 #include "plugins/bmcompiler/files.hpp"
 #include "plugins/bmcompiler/toolchain/stages.hpp"
+#include "tests/support/failure.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace optima::test {
@@ -77,17 +78,6 @@ inline std::string compiled(const Work& work, const bm::top::Module& module, con
   bm::write_module(module, work.path());
   bm::compile_stages(facts(), job, work.bounds(), bm::sdk::Progress(nullptr));
   return bm::bytes_of(work / job.result);
-}
-
-/// The code and text of what a call throws.
-template <class F>
-std::pair<int32_t, std::string> failure(F&& call) {
-  try {
-    call();
-  } catch (const bm::sdk::Error& e) {
-    return {e.code, e.text};
-  }
-  return {OPTIMA_OK, ""};
 }
 
 inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

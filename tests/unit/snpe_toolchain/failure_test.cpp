@@ -5,25 +5,16 @@
 
 #include <thread>
 
+#include "tests/support/failure.hpp"
 #include "tools.hpp"
 
 using namespace optima;
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using test::failure;
 using test::hexagon;
 
 namespace {
-
-/// The code and text of what a call throws.
-template <class F>
-std::pair<int32_t, std::string> failure(F&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return {e.code, e.text};
-  }
-  return {OPTIMA_OK, ""};
-}
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
