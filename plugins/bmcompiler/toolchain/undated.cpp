@@ -22,7 +22,8 @@ constexpr std::string_view kBmodelTime = "Tue Jan  1 00:00:00 1980\n", kCviTime 
 template <class T>
 T number(const std::string& bytes, size_t at) {
   T v{};
-  if (at > bytes.size() || bytes.size() - at < sizeof v) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file that is cut short");
+  if (at > bytes.size() || bytes.size() - at < sizeof v)
+    throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file of " + std::to_string(bytes.size()) + " bytes, wanted one that goes on to byte " + std::to_string(at + sizeof v));
   std::memcpy(&v, bytes.data() + at, sizeof v);
   return v;
 }
@@ -83,7 +84,7 @@ std::string md5(std::string_view bytes) {
 void undate(const std::string& path) {
   std::string bytes = bytes_of(path);
   const bool cvi = bytes.starts_with(kCviMagic);
-  if (!cvi && !bytes.starts_with(kBmodelMagic)) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file that is neither a bmodel nor a cvimodel");
+  if (!cvi && !bytes.starts_with(kBmodelMagic)) throw sdk::Error(OPTIMA_TOOL_FAILED, "the tools wrote a file that begins as neither a bmodel nor a cvimodel does");
   const size_t root = target_of(bytes, cvi ? kCviHeader : kBmodelHeader);
   set_time(bytes, root, cvi ? kCviTime : kBmodelTime);
   if (!cvi) set_mode(bytes, root);

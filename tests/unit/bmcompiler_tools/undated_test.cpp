@@ -37,4 +37,6 @@ TEST_CASE("a file that is no model, or has no time, is refused and left as it is
     CHECK(failure([&] { bm::undate(path); }).first == OPTIMA_TOOL_FAILED);
     CHECK(bm::bytes_of(path) == bytes);
   }
+  CHECK(failure([&] { bm::undate(f.file("cut", "CviModel")); }).second == "the tools wrote a file of 8 bytes, wanted one that goes on to byte 52");
+  CHECK(failure([&] { bm::undate(f.file("text", "nothing")); }).second == "the tools wrote a file that begins as neither a bmodel nor a cvimodel does");
 }
