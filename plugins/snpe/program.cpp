@@ -59,7 +59,6 @@ class Loaded : public sdk::Program {
       : tools_(tools), meta_(std::move(meta)), files_(host, artifact, meta_, context), work_(host.temp_dir(), "snpe-work") {
     what_.kind = meta_.kind;
     for (const std::string& dlc : meta_.dlcs) what_.dlcs.push_back(files_.path(dlc));
-    if (!what_.dlcs.empty()) what_.dlc = what_.dlcs[0];
     if (context) what_.context = files_.path(context->file), what_.wrapper = files_.path(context->wrapper), what_.soc = find_soc(context->soc);
     what_.inputs = &meta_.inputs, what_.outputs = &meta_.outputs;
     what_.performance = options.string("snpe.performance", what_.performance);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "optima/plugin/folder.hpp"
 #include "toolchain/sdk_inputs.hpp"
 #include "toolchain/sdk_tools.hpp"
 #include "toolchain/snpe_api.hpp"
@@ -104,9 +104,7 @@ class SdkToolchain : public Toolchain {
   }
 
   std::unique_ptr<Session> open(const Loadable& what, const Bounds& bounds) override {
-    Loadable dlc = what;
-    if (!what.context.empty()) dlc.dlc = what.context;  // a DLC, prepared for that SoC
-    return open_snpe(tools_.library, dlc, bounds);
+    return open_snpe(tools_.library, what, bounds);
   }
 
  private:
@@ -155,7 +153,7 @@ class SdkToolchain : public Toolchain {
     if (!out.quantize) return out;
     out.widths = widths_of(q->codes);
     out.overrides = bounds.work + "/overrides.json";
-    std::ofstream(out.overrides) << overrides_json(q->codes);
+    sdk::write_file(out.overrides, overrides_json(q->codes));
     return out;
   }
 

@@ -198,7 +198,7 @@ class SnpeSession : public Session {
     const std::vector<std::string> dlcs = dlcs_of(what);
     for (const std::string& dlc : dlcs) networks_.push_back(open(dlc, what, runtimes, dlcs.size() == 1));
     for (const auto& [name, place] : places_)
-      if (!place.seen) throw sdk::Error(OPTIMA_CORRUPT, "SNPE's network has no tensor '" + name + "', the meta file has");
+      if (!place.seen) throw sdk::Error(OPTIMA_CORRUPT, "SNPE's network has no tensor '" + name + "', which the meta file has");
   }
 
   void run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* stop) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/snpe/toolchain: the tools that make and run Qualcomm's files, behind one interface. Two routes have it: the public wheels
-// onnxruntime + onnxruntime-qnn (wheels.hpp) and a SNPE or QAIRT SDK (sdk.hpp).
+// plugins/snpe/toolchain: the tools that make and run Qualcomm's files, behind one interface. Three routes have it: the public wheels
+// onnxruntime + onnxruntime-qnn (wheels.hpp), a SNPE or QAIRT SDK (sdk.hpp), and such an SDK's runtime alone (runtime_only.hpp), which makes no files.
 #pragma once
 
 #include <functional>
@@ -95,9 +95,8 @@ struct Port;
 /// What a session is opened on: files of an artifact, as paths.
 struct Loadable {
   std::string kind;            ///< "HEXAGON", "ADRENO", "SNPE_CPU"
-  std::string dlc;             ///< the first; routes that run DLCs
-  std::vector<std::string> dlcs;  ///< all of them in run order
-  std::string context, wrapper;  ///< of the SoC that is run; may be empty
+  std::vector<std::string> dlcs;  ///< in run order; routes that run DLCs
+  std::string context, wrapper;  ///< of the SoC that is run; may be empty. A context without a wrapper is a DLC, prepared for that SoC
   const Soc* soc = nullptr;    ///< null: no Hexagon
   const std::vector<Port>* inputs = nullptr;
   const std::vector<Port>* outputs = nullptr;
@@ -129,8 +128,9 @@ struct Wanted {
   std::string route;     ///< "auto", "wheels", "sdk"
 };
 
-/// The first route that is whole: an SDK that is named, then the wheels. Null, with `why` telling what is missing of each route by name
-/// and the command that installs one, when there is none. Starts no process but to ask versions; any thread.
+/// The first route that is whole: an SDK that is named, its runtime alone, the wheels, then a runtime that the loader finds by itself. Null, with
+/// `why` telling what is missing of each route by name and the command that installs one, when there is none. Starts no process but to ask
+/// versions; any thread.
 std::unique_ptr<Toolchain> find_toolchain(const Wanted& wanted, const sdk::Host& host, std::string& why);
 
 }  // namespace snpe_plugin

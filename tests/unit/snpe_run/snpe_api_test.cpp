@@ -43,7 +43,6 @@ struct Case {
   }
   void dlc(const std::string& text) {
     what.dlcs.push_back(folder / ("net_" + std::to_string(what.dlcs.size()) + ".dlc"));
-    what.dlc = what.dlcs[0];
     std::ofstream(what.dlcs.back()) << text;
   }
   std::unique_ptr<Session> open() const { return open_snpe(STAND_IN_SNPE, what, {}); }
@@ -208,7 +207,7 @@ TEST_CASE("what is no DLC is corrupt, in the library's own words") {
   c.inputs = {{"x", OPTIMA_F32, {1}, "", ""}}, c.outputs = {{"y", OPTIMA_F32, {1}, "", ""}};
   const sdk::Error e = error_of(c);
   CHECK(e.code == OPTIMA_CORRUPT);
-  CHECK(e.text == "SNPE cannot open '" + c.what.dlc + "': error_code=307; error_message=Model file could not be parsed");
+  CHECK(e.text == "SNPE cannot open '" + c.what.dlcs[0] + "': error_code=307; error_message=Model file could not be parsed");
 }
 
 TEST_CASE("each call of the library may fail: one error with its words, and no handle is left") {

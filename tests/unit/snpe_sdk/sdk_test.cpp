@@ -220,6 +220,17 @@ TEST_CASE("the tools of QAIRT come first, with their own flags") {
                              "snpe-dlc-graph-prepare --input_dlc W/quantized.dlc --output_dlc W/sm8550.dlc --htp_socs sm8550 --set_output_tensors y"});
 }
 
+TEST_CASE("overrides that cannot be written are told, and nothing is converted without them") {
+  const Sdk sdk(kOld);
+  const Quantized q = codes_and_data(sdk);
+  Target target = hexagon();
+  target.quantized = &q;
+  const std::string path = sdk.bounds().work + "/overrides.json";
+  std::filesystem::create_directories(path);
+  CHECK(sdk.error(target, OPTIMA_IO) == "file '" + path + "' cannot be written");
+  CHECK_FALSE(std::filesystem::exists(sdk.root + "/calls"));
+}
+
 TEST_CASE("codes that cross the border keep their nodes") {
   const Sdk sdk(kOld);
   sdk.write_model("net (uint8[4] x) => (float[4] y) <float s = {0.5}> { d = DequantizeLinear (x, s) y = Relu (d) }");

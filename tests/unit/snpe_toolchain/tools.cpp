@@ -84,7 +84,7 @@ std::vector<int> children() {
 
 snpe_plugin::Loadable loadable(const snpe_plugin::Built& built, const Model& m) {
   snpe_plugin::Loadable what;
-  what.kind = "HEXAGON", what.dlc = built.dlcs.at(0), what.dlcs = built.dlcs;
+  what.kind = "HEXAGON", what.dlcs = built.dlcs;
   what.context = built.contexts.at(0).file, what.wrapper = built.contexts.at(0).wrapper, what.soc = built.contexts.at(0).soc;
   what.inputs = &m.inputs, what.outputs = &m.outputs;
   return what;
