@@ -111,3 +111,11 @@ TEST_CASE("tools that bring another system's C library are used with this one's,
   const Work other;
   CHECK(bm::bytes_of(work / "compilation.bmodel") == compiled(other, small_module(), job_for("bm1684x")));
 }
+
+TEST_CASE("tools without the program that puts files together are said to lack it") {
+  const TempFolder root;
+  const Work work;
+  const auto [code, text] = failure([&] { bm::combine(facts(root.path()), {"b1/compilation.bmodel"}, "compilation.bmodel", work.bounds()); });
+  CHECK(code == OPTIMA_DEPENDENCY);
+  CHECK(text == "folder '" + root.path() + "/bin' holds no model_tool, which puts several batches into one file: scripts/setup --with sophon installs the tools");
+}
