@@ -16,6 +16,7 @@
 
 #include "engine.hpp"
 #include "pause.hpp"
+#include "rest.hpp"
 #include "words.hpp"
 
 namespace {
@@ -210,6 +211,7 @@ int main(int count, char** words) {
   ::fcntl(kChannel, F_SETFD, FD_CLOEXEC);
   const pid_t watcher = end_with_host();
   const bool is_emulator = std::string_view(words[3]) == "emulator";
+  if (is_emulator) runner::let_pollers_rest();
   Answers answers(words[1], words[2], std::atoi(words[3]));
   for (std::string line; wait_for_question(is_emulator, watcher), read_line(line);) write_line(answers(bmcompiler_plugin::words_of(line)));
   ::_exit(0);  // the runtimes' own ends crash when memory is short
