@@ -16,7 +16,8 @@ namespace sdk = optima::sdk;
 /// chips whose files hold one size.
 std::vector<int64_t> batches_of(const sdk::Options& options, const Chip& chip);
 
-/// The name of the batch: that of dim 0 of the first input of graph 0 where this is open. Empty where there is none.
+/// The name of the batch: that of dim 0 of the first input of graph 0 where this is open. Empty where there is none, or it has no name: nothing
+/// tells then which other sizes it is.
 std::string batch_name(const sdk::Graph& graph);
 
 /// A graph whose dims of this name have a size. Shares the blobs of `from`, which must outlive this.

@@ -19,7 +19,8 @@ std::string open_batch(const sdk::Node& n) {
   for (uint32_t k = 0; k < n.input_count() + n.output_count(); ++k)
     if (const sdk::Value v = operand(n, k); v && v.rank() > 0 && v.dim(0) < 0) {
       const std::string at = k < n.input_count() ? "input " + std::to_string(k) : "output " + std::to_string(k - n.input_count());
-      return at + " dim 0 is dynamic, must be static";
+      return at + " dim 0 is dynamic, must be static; " + sdk::option_that_fixes(n) + " would fix it, " +
+             (sdk::is_named_dim(v.symbol(0)) ? "and where the batch is open bmcompiler.batches=1,4 names sizes for it" : "bmcompiler.batches wants a batch that has a name in the model");
     }
   return "";
 }
@@ -62,7 +63,7 @@ sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) 
     return v;
   }
   if (const std::string why = open_batch(n); !why.empty())
-    return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why + "; " + sdk::option_that_fixes(n) + " would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it");
+    return sdk::Verdict::refused(n, OPTIMA_REASON_DYNAMIC_SHAPE, why);
   if (n.raw().graph != 0) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, "node is in a body, these chips take none");
   if (const std::string why = halves(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_DTYPE, why);
   if (converts_codes(n) && !chip.has_mode("INT8"))

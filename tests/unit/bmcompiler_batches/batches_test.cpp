@@ -154,6 +154,8 @@ TEST_CASE("an open batch without sizes, sizes that are none, and chips that have
   const std::string said = refusal(two, {"--option", "bmcompiler.batches=1,4"});
   CHECK(holds(said, "(Neg"));
   CHECK(holds(said, "--dim m=N"));
+  const std::string nameless = f.file("nameless.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[?,4] x) => (float[?,4] y) { y = Relu(x) })");
+  CHECK(holds(refusal(nameless, {"--option", "bmcompiler.batches=1,4"}), "--shape INPUT=SIZES would fix it, bmcompiler.batches wants a batch that has a name in the model"));
   const std::string inner = f.file("inner.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[4,n] x) => (float[4,n] y) { y = Relu(x) })");
   CHECK(holds(refusal(inner, {"--option", "bmcompiler.batches=1,4"}), "dim 1"));
 }

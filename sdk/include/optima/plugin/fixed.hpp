@@ -7,6 +7,9 @@
 namespace optima::sdk {
 inline namespace v0_1 {
 
+/// Whether a user can name the size: ONNX's shape inference calls what it does not know unk__0 and so on, and a model's own may have no name.
+inline bool is_named_dim(std::string_view symbol) { return !symbol.empty() && symbol.substr(0, 5) != "unk__"; }
+
 /// What the user sets so that the node's sizes are known: "--dim batch=N" for the first open dim of its values that has a name, else
 /// "--shape INPUT=SIZES".
 inline std::string option_that_fixes(const Node& n) {
@@ -14,7 +17,7 @@ inline std::string option_that_fixes(const Node& n) {
     const Value v = k < n.input_count() ? n.input(k) : n.output(k - n.input_count());
     if (!v || !v.ranked()) continue;
     for (uint32_t d = 0; d < static_cast<uint32_t>(v.rank()); ++d)
-      if (v.dim(d) < 0 && !v.symbol(d).empty()) return "--dim " + std::string(v.symbol(d)) + "=N";
+      if (v.dim(d) < 0 && is_named_dim(v.symbol(d))) return "--dim " + std::string(v.symbol(d)) + "=N";
   }
   return "--shape INPUT=SIZES";
 }
@@ -26,7 +29,7 @@ inline void require_fixed(const Value& v, const std::string& what, std::string_v
   for (uint32_t k = 0; k < static_cast<uint32_t>(v.rank()); ++k)
     if (v.dim(k) < 0 && (k > 0 || batch.empty() || v.symbol(k) != batch))
       throw Error(OPTIMA_UNSUPPORTED, what + " '" + std::string(v.name()) + "' has open dim " + std::to_string(k) +
-                                          (v.symbol(k).empty() ? ", wanted fixed sizes (--shape)" : ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)"));
+                                          (is_named_dim(v.symbol(k)) ? ", wanted fixed sizes (--dim " + std::string(v.symbol(k)) + "=N)" : ", wanted fixed sizes (--shape)"));
 }
 
 }  // namespace v0_1
