@@ -77,15 +77,21 @@ Data face_data(const TempFolder& f) {
   return out;
 }
 
-double cosine(const std::string& model, const std::string& package, const std::string& input) {
-  const Ran r = good({"--json", "compare", model, package, "--input", input, "--atol", "1000"});
+Nearness nearness(const std::string& a, const std::string& b, const std::string& input) {
+  std::vector<std::string> words{"--json", "compare", a, b, "--atol", "1000"};
+  if (!input.empty()) words.insert(words.end(), {"--input", input});
+  const Ran r = good(words);
   const Result<Json> document = parse_json(r.out, "compare --json");
   REQUIRE(document.ok());
-  double least = 1;
-  for (const Json& t : (*document)["tensors"])
-    if (!t["cosine"].is_null()) least = std::min(least, t["cosine"].get<double>());
-  return least;
+  Nearness out;
+  for (const Json& t : (*document)["tensors"]) {
+    if (!t["cosine"].is_null()) out.cosine = std::min(out.cosine, t["cosine"].get<double>());
+    if (!t["snr_db"].is_null()) out.snr_db = std::min(out.snr_db, t["snr_db"].get<double>());
+  }
+  return out;
 }
+
+double cosine(const std::string& model, const std::string& package, const std::string& input) { return nearness(model, package, input).cosine; }
 
 void finds_nine(const std::string& package) {
   const Ran r = run({OPTIMA_BINARY_DIR "/bin/detect_faces", package, shared_models() + "/group.jpg", OPTIMA_BINARY_DIR "/lib/optima/plugins"});

@@ -24,6 +24,11 @@ Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims);
 /// Windows of the group photo at several sizes, as the face detector takes them: (x - 127) / 128.
 Data face_data(const TempFolder& f);
 
+/// How near two models, packages or folders of answers are, of the output where they are least.
+struct Nearness {
+  double cosine = 1, snr_db = 200;  ///< 200: equal
+};
+Nearness nearness(const std::string& a, const std::string& b, const std::string& input = "");
 /// Least cosine of the outputs against those of the float model.
 double cosine(const std::string& model, const std::string& package, const std::string& input);
 /// The face detector in this package sees nine faces in the group photo.

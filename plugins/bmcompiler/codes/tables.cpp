@@ -21,6 +21,8 @@ constexpr std::string_view kMoves[] = {"Reshape", "Permute", "Transpose", "Slice
 /// Their 8 bits lose too much, on every chip: exponentials, and quotients by what is small. The tools compute normalizations in floats themselves.
 constexpr std::string_view kFloats[] = {"LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm", "LRN",  "Softmax", "Exp",   "Log",  "Sqrt",     "Rsqrt", "Pow",
                                         "Div",       "Reciprocal", "GRU",     "LSTM", "Arg",     "TopK",  "Erf",  "GridSampler", "Floor"};
+/// One by one, so cheap that codes win nothing.
+constexpr std::string_view kOneByOne[] = {"Add", "AddConst", "Sub", "SubConst", "Mul", "MulConst"};
 
 class Maker {
  public:
@@ -95,6 +97,10 @@ class Maker {
     if (o.op == "Concat") return true;
     return (o.op == "Add" || o.op == "MatMul") && o.operands.size() >= 2 && !weights_.count(o.operands[0].id) && !weights_.count(o.operands[1].id);
   }
+  /// The residual on its way, and attention's scores: to round them in between would lose what the sums in floats keep.
+  bool follows_floats(const Operation& o) const {
+    return (among(kMoves, o.op) || among(kOneByOne, o.op)) && std::any_of(o.operands.begin(), o.operands.end(), [&](top::Value v) { return in_floats_.count(v.id) > 0; });
+  }
   const Operation* maker(top::Value v) const {
     const auto at = makers_.find(v.id);
     return at == makers_.end() ? nullptr : at->second;
@@ -111,8 +117,8 @@ class Maker {
   }
 
   bool on_codes(const Operation& o) const {
-    if (const Operation* from = joined_to(o); from && !on_codes(*from)) return false;
-    if (among(kFloats, o.op) || (normalizes_layers_ && joins(o))) return false;
+    if (const Operation* from = joined_to(o); from && in_floats_.count(from->results[0].id)) return false;
+    if (among(kFloats, o.op) || (normalizes_layers_ && (joins(o) || follows_floats(o)))) return false;
     const auto coded = [&](top::Value v) { return v.id == 0 || weights_.count(v.id) || has(v); };
     return std::all_of(o.operands.begin(), o.operands.end(), coded) && std::all_of(o.results.begin(), o.results.end(), coded);
   }
@@ -129,6 +135,7 @@ class Maker {
   void leave_float(const Operation& o) {
     out_.precisions += said(module_.name(o.results[0])) + " " + float_mode_ + "\n";
     if (!among(kMoves, o.op)) ++out_.floats[o.op];
+    for (const top::Value v : o.results) in_floats_.insert(v.id);
   }
 
   /// Throws UNSUPPORTED for a name that a table, whose words blanks divide, cannot say.
@@ -152,6 +159,7 @@ class Maker {
   std::map<uint32_t, int> reads_;      // by value
   std::map<uint32_t, const Operation*> makers_;  // by value
   std::set<uint32_t> weights_;
+  std::set<uint32_t> in_floats_;       // values, of operators written so far
   bool normalizes_layers_ = false;
   Tables out_;
 };

@@ -87,17 +87,17 @@ TEST_CASE("exponentials and normalizations compute in floats, and beside normali
   CHECK(t.precisions == "sum F32\nnorm F32\nscores F32\nsoft F32\n");
 }
 
-TEST_CASE("a class token is put beside the others in floats where layers are normalized, in codes elsewhere, and what stays in floats is counted") {
+TEST_CASE("where layers are normalized a class token and positions join the others in floats, elsewhere in codes; what stays in floats is counted") {
   for (const bool normalized : {true, false}) {
     Written w;
-    const Value both = w.op("Concat", {w.weight("token"), w.in("x")}, "both");
-    const Value norm = normalized ? w.op("LayerNorm", {both, w.weight("g"), w.weight("b")}, "norm") : both;
-    w.op("MatMul", {norm, w.weight("w"), w.module.none()}, "y");
+    const Value both = w.op("Concat", {w.weight("token"), w.in("x")}, "both"), placed = w.op("Add", {w.op("Reshape", {both}, "rows"), w.weight("p")}, "placed");
+    const Value norm = normalized ? w.op("LayerNorm", {placed, w.weight("g"), w.weight("b")}, "norm") : placed;
+    w.op("Add", {w.op("MatMul", {norm, w.weight("w"), w.module.none()}, "product"), w.weight("v")}, "y");
     std::map<std::string, Range> ranges;
-    for (const char* name : {"x", "both", "norm", "y"}) ranges[name] = {0.5f, 128};
+    for (const char* name : {"x", "both", "rows", "placed", "norm", "product", "y"}) ranges[name] = {0.5f, 128};
     const Tables t = tables_of(w.module, ranges, "F32");
-    CHECK(t.precisions == (normalized ? "both F32\nnorm F32\n" : ""));
-    CHECK(t.floats == (normalized ? std::map<std::string, size_t>{{"Concat", 1}, {"LayerNorm", 1}} : std::map<std::string, size_t>{}));
+    CHECK(t.precisions == (normalized ? "both F32\nrows F32\nplaced F32\nnorm F32\n" : ""));
+    CHECK(t.floats == (normalized ? std::map<std::string, size_t>{{"Add", 1}, {"Concat", 1}, {"LayerNorm", 1}} : std::map<std::string, size_t>{}));
   }
 }
 

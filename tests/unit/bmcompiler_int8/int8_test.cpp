@@ -2,6 +2,7 @@
 // `compile --device TPU:0 --precision int8`: models are taken whole by the tools and keep their answers on the emulators of two chips.
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kLeastCosine = 0.99;
+constexpr double kLeastCosine = 0.99, kLeastAgreement = 0.999;
 
 bool has_tools() {
   if (fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/bin/tpuc-opt") || fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/tpu_mlir/bin/tpuc-opt")) return true;
@@ -33,19 +34,46 @@ std::string mode_of(const std::string& package) {
   return (*meta)["mode"];
 }
 
-std::string keeps_its_answers(const TempFolder& f, const ModelFile& m, const std::string& chip, const Data& data) {
+std::string keeps_its_answers(const TempFolder& f, const ModelFile& m, const std::string& chip, const Data& data, const std::vector<std::string>& further = {}) {
   CAPTURE(m.name);
   CAPTURE(chip);
-  const std::string package =
-      compiled(f, m, m.name + chip, {"--require-device", "TPU:0", "--precision", "int8", "--calib", data.samples, "--option", "bmcompiler.chip=" + chip});
+  std::vector<std::string> words{"--require-device", "TPU:0", "--precision", "int8", "--calib", data.samples, "--option", "bmcompiler.chip=" + chip};
+  words.insert(words.end(), further.begin(), further.end());
+  const std::string package = compiled(f, m, m.name + chip + (further.empty() ? "" : further.back()), words);
   const Result<Json> placed = read_json(package + "/placement.json");
   REQUIRE(placed.ok());
   CHECK((*placed)["subgraphs"].size() == 1);
   CHECK(mode_of(package) == "INT8");
   const double reached = cosine(m.path, package, data.judge);
-  MESSAGE(m.name << " int8 on " << chip << ": cosine " << reached << " against the float model");
+  MESSAGE(m.name << " int8" << (further.empty() ? "" : ", " + further.back()) << " on " << chip << ": cosine " << reached << " against the float model");
   CHECK(reached >= kLeastCosine);
   return package;
+}
+
+struct Backend {
+  std::string name, package, answers = {};
+};
+
+/// Each with the float model and with each other, on one input: two that round alike at the same places would be nearer to each other than to it.
+void check_agreement(const TempFolder& f, const ModelFile& m, const std::string& input, std::vector<Backend>& backends) {
+  std::string table;
+  const auto add = [&](const std::string& a, const std::string& b, const Nearness& n) {
+    char line[128];
+    std::snprintf(line, sizeof line, "\n%-9s %-9s cosine %.6f, %5.1f dB", a.c_str(), b.c_str(), n.cosine, n.snr_db);
+    table += line;
+  };
+  for (size_t k = 0; k < backends.size(); ++k) {
+    Backend& one = backends[k];
+    one.answers = f / ("answers_" + one.name);
+    good({"run", one.package, "-o", one.answers, "--input", input});
+    add(one.name, "floats", nearness(m.path, one.package, input));
+    for (size_t other = 0; other < k; ++other) {
+      const Nearness n = nearness(backends[other].answers, one.answers);
+      add(backends[other].name, one.name, n);
+      CHECK(n.cosine >= kLeastAgreement);
+    }
+  }
+  MESSAGE(m.name << " in int8 by the same scales:" << table);
 }
 
 /// Of build/models.
@@ -62,7 +90,7 @@ void check_zoo(const std::string& name, const std::string& chip) {
 
 }  // namespace
 
-TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two chips") {
+TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two chips, and is as near to other backends of the same scales as to floats") {
   if (!has_tools()) return;
   if (shared_models().empty()) {
     MESSAGE("SKIP: ../shared/models is not here");
@@ -70,7 +98,18 @@ TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two
   }
   const TempFolder f;
   const Data data = face_data(f);
-  for (const char* chip : {"bm1684x", "bm1684"}) finds_nine(keeps_its_answers(f, {"detector", shared_models() + "/version-RFB-320.onnx", ""}, chip, data));
+  const ModelFile m{"detector", shared_models() + "/version-RFB-320.onnx", ""};
+  std::vector<Backend> backends;
+  for (const char* chip : {"bm1684x", "bm1684"}) {
+    backends.push_back({chip, keeps_its_answers(f, m, chip, data)});
+    finds_nine(backends.back().package);
+  }
+  const std::string scales = backends[0].package + "/encodings.json";
+  for (const char* device : {"llvm_cpu", "openvino"}) {
+    if (!fs::exists(OPTIMA_BINARY_DIR "/lib/optima/plugins/optima_" + std::string(device) + ".so")) MESSAGE("SKIP: no plugin " << std::string(device));
+    else backends.push_back({device, compiled(f, m, device, {"--require-device", std::string(device) + "/X64:0", "--precision", "int8", "--encodings", scales})});
+  }
+  check_agreement(f, m, data.judge, backends);
 }
 
 TEST_CASE("the digits in int8 keep their answers on two chips") {
@@ -80,7 +119,20 @@ TEST_CASE("the digits in int8 keep their answers on two chips") {
   for (const char* chip : {"bm1684x", "bm1684"}) keeps_its_answers(f, {"digits", digits_model(), ""}, chip, data);
 }
 
+TEST_CASE("codes with zero points of their own keep the digits' answers on a chip that has them, and others say what they have") {
+  const TempFolder f;
+  const Data data = normal_data(f, {1, 1, 32, 32});
+  const ModelFile m{"digits", digits_model(), ""};
+  const Ran r = host({"compile", m.path, "-o", f / "refused", "--require-device", "TPU:0", "--precision", "int8", "--scheme", "asymmetric", "--calib", data.samples, "--option",
+                      "bmcompiler.chip=bm1684"});
+  CHECK(r.code == 4);
+  CHECK_MESSAGE(r.err.find(" of 0 to 255, bm1684 has none but 0 and 128 (--scheme shared or symmetric)") != std::string::npos, r.err);
+  for (const char* scheme : {"asymmetric", "symmetric"})
+    if (has_tools()) keeps_its_answers(f, m, "bm1684x", data, {"--scheme", scheme});
+}
+
 TEST_CASE("ResNet-18 in int8 keeps its answers") { check_zoo("resnet18", "bm1684x"); }
+TEST_CASE("ViT-tiny in int8 keeps its answers, with its residual, attention and normalizations in floats") { check_zoo("vit_tiny", "bm1684x"); }
 TEST_CASE("MobileNetV2 in int8 keeps its answers on a chip without zero points") { check_zoo("mobilenet_v2", "bm1684"); }
 
 TEST_CASE("the digits split over a TPU and a processor in int8 hand codes over and keep their answers") {
