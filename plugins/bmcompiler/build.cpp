@@ -76,7 +76,8 @@ class Build {
       parts_.push_back("b" + std::to_string(size));
       Bounds bounds = task_.bounds();
       bounds.work = task_.path(parts_.back());
-      std::filesystem::create_directory(bounds.work);
+      std::error_code error;
+      if (!std::filesystem::create_directory(bounds.work, error)) throw sdk::Error(OPTIMA_IO, "folder '" + bounds.work + "' cannot be made: " + error.message());
       const AtBatch fixed(given.raw(), batch, size);
       make(sdk::Graph(fixed.raw()), given, bounds);
     }

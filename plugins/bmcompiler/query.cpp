@@ -20,7 +20,8 @@ std::string open_batch(const sdk::Node& n) {
     if (const sdk::Value v = operand(n, k); v && v.rank() > 0 && v.dim(0) < 0) {
       const std::string at = k < n.input_count() ? "input " + std::to_string(k) : "output " + std::to_string(k - n.input_count());
       return at + " dim 0 is dynamic, must be static; " + sdk::option_that_fixes(n) + " would fix it, " +
-             (sdk::is_named_dim(v.symbol(0)) ? "and where the batch is open bmcompiler.batches=1,4 names sizes for it" : "bmcompiler.batches wants a batch that has a name in the model");
+             (sdk::is_named_dim(v.symbol(0)) ? "and where the batch is open bmcompiler.batches=1,4 names sizes for it"
+                                             : "bmcompiler.batches wants a batch that has a name in the model");
     }
   return "";
 }
@@ -34,8 +35,9 @@ std::string halves(const sdk::Node& n, const Chip& chip) {
     if (!v || (v.dtype() != OPTIMA_F16 && v.dtype() != OPTIMA_BF16)) continue;
     const std::string type = sdk::dtype_name(v.dtype());
     return "value '" + std::string(v.name()) + "' is of " + type + ", and models of this device stay f32: " +
-           (chip.has_mode(v.dtype() == OPTIMA_F16 ? "F16" : "BF16") ? "bmcompiler.precision=" + type + ", in place of --precision " + type + ", computes their floats in it"
-                                                                    : std::string(chip.name) + " computes in " + std::string(chip.modes));
+           (chip.has_mode(v.dtype() == OPTIMA_F16 ? "F16" : "BF16")
+                ? "bmcompiler.precision=" + type + ", in place of --precision " + type + ", computes their floats in it"
+                : std::string(chip.name) + " computes in " + std::string(chip.modes));
   }
   return "";
 }

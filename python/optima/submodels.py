@@ -35,8 +35,9 @@ class SubmodelsError(ValueError):
 
 def load(folder, tpu="auto", threads=0, optimize=True):
     """Loads every graph of a folder and gives a Runner. `tpu`: what runs the graphs of tpu devices, "sail", "emulator",
-    "onnxruntime" (a stand-in), or "auto": sail where it is installed, else the emulator. `threads`: of each ONNX Runtime session, 0 = its default. `optimize=False` switches ONNX Runtime's graph
-    optimisations off, so that splitting a model does not change a bit of its answers. Raises SubmodelsError."""
+    "onnxruntime" (a stand-in), or "auto": sail where it is installed, else the emulator. `threads`: of each ONNX Runtime session, 0 = its
+    default. `optimize=False` switches ONNX Runtime's graph optimisations off, so that splitting a model does not change a bit of its
+    answers. Raises SubmodelsError."""
     return Runner(folder, tpu, threads, optimize)
 
 
@@ -62,7 +63,8 @@ class Runner:
             made = on_tpu[tpu](self, graph, i) if graph["device"] == "tpu" and tpu in on_tpu else OnnxGraph(self, graph, i, threads, optimize)
             self.graphs.append(made)
         if any(isinstance(graph, EmulatedGraph) for graph in self.graphs):
-            warnings.warn(f"graphs of tpu devices of {str(self.folder)!r} are emulated on this machine's processor: their results are a device's, their times are not", stacklevel=3)
+            warnings.warn(f"graphs of tpu devices of {str(self.folder)!r} are emulated on this machine's processor: their results are a device's, "
+                          "their times are not", stacklevel=3)
 
     def infer(self, inputs):
         """name -> ndarray in, name -> ndarray out, outputs in the model's order."""

@@ -81,8 +81,8 @@ TEST_CASE("a split model in codes runs at each size of the batch, and the script
   const ModelFile m{"open", f.file("open.onnxtxt", kModel), ""};
   const Data data = normal_data(f, {1, 3, 8, 8});
   const std::string alloc = f.file("alloc.json", R"({"op:Softmax": "REF:0", "*": "TPU:0"})");
-  const std::string package = compiled(f, m, "tpu", {"--alloc", alloc, "--device", "TPU:0,REF:0", "--option", "bmcompiler.chip=bm1684", "--option", "bmcompiler.batches=4,1",
-                                                     "--precision", "int8", "--calib", data.samples, "--calib-samples", "8"});
+  const std::string package = compiled(f, m, "tpu", {"--alloc", alloc, "--device", "TPU:0,REF:0", "--option", "bmcompiler.chip=bm1684",
+                                                     "--option", "bmcompiler.batches=4,1", "--precision", "int8", "--calib", data.samples, "--calib-samples", "8"});
   const std::string reference = compiled(f, m, "reference", {"--device", "REF:0"});
   for (const int64_t batch : {1, 4}) {
     CAPTURE(batch);
@@ -117,9 +117,11 @@ TEST_CASE("weights lie in a file once, however many sizes it is made for") {
   const TempFolder f;
   std::string numbers;  // 256 KiB: a page for each size is less
   for (int k = 0; k < 256 * 256; ++k) numbers += (k ? "," : "") + std::to_string(k % 13 - 6);
-  const ModelFile m{"product", f.file("product.onnxtxt", "<ir_version: 10, opset_import: [\"\" : 21]> g (float[n,256] x) => (float[n,256] y) <float[256,256] w = {" + numbers + "}> { y = MatMul(x, w) }"), ""};
+  const std::string text = "<ir_version: 10, opset_import: [\"\" : 21]> g (float[n,256] x) => (float[n,256] y) <float[256,256] w = {" + numbers + "}> { y = MatMul(x, w) }";
+  const ModelFile m{"product", f.file("product.onnxtxt", text), ""};
   const auto size_for = [&](const std::string& batches) {
-    const std::string package = compiled(f, m, "batches_" + batches, {"--device", "TPU:0", "--option", "bmcompiler.chip=bm1684", "--option", "bmcompiler.batches=" + batches});
+    const std::string package =
+        compiled(f, m, "batches_" + batches, {"--device", "TPU:0", "--option", "bmcompiler.chip=bm1684", "--option", "bmcompiler.batches=" + batches});
     return fs::file_size(package + "/Subgraph_0/subgraph_0.bmodel");
   };
   const uintmax_t one = size_for("1");
@@ -146,16 +148,21 @@ TEST_CASE("an open batch without sizes, sizes that are none, and chips that have
     CHECK(count_of(ran.err, "error:") == 1);
     return ran.err;
   };
-  CHECK(holds(refusal(model, {}), "input 0 dim 0 is dynamic, must be static; --dim n=N would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it"));
+  CHECK(holds(refusal(model, {}),
+              "input 0 dim 0 is dynamic, must be static; --dim n=N would fix it, and where the batch is open bmcompiler.batches=1,4 names sizes for it"));
   CHECK(holds(refusal(model, {"--option", "bmcompiler.batches=1,0"}), "bmcompiler.batches has '0', wanted sizes from 1 to 65535"));
   CHECK(holds(refusal(model, {"--option", "bmcompiler.batches=1,many"}), "bmcompiler.batches has 'many', wanted sizes from 1 to 65535"));
-  CHECK(holds(refusal(model, {"--option", "bmcompiler.batches=1", "--option", "bmcompiler.chip=cv183x"}), "bmcompiler.batches is named, a file for cv183x holds one size, which --dim fixes"));
-  const std::string two = f.file("two.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[n,4] x, float[m,4] z) => (float[n,4] y, float[m,4] u) { y = Relu(x)  u = Neg(z) })");
+  CHECK(holds(refusal(model, {"--option", "bmcompiler.batches=1", "--option", "bmcompiler.chip=cv183x"}),
+              "bmcompiler.batches is named, a file for cv183x holds one size, which --dim fixes"));
+  const std::string two = f.file("two.onnxtxt",
+                                 R"(<ir_version: 10, opset_import: ["" : 21]> g (float[n,4] x, float[m,4] z) => (float[n,4] y, float[m,4] u) { y = Relu(x)  u = Neg(z) })");
   const std::string said = refusal(two, {"--option", "bmcompiler.batches=1,4"});
   CHECK(holds(said, "(Neg"));
   CHECK(holds(said, "--dim m=N"));
-  const std::string nameless = f.file("nameless.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[?,4] x) => (float[?,4] y) { y = Relu(x) })");
-  CHECK(holds(refusal(nameless, {"--option", "bmcompiler.batches=1,4"}), "--shape INPUT=SIZES would fix it, bmcompiler.batches wants a batch that has a name in the model"));
+  const std::string nameless =
+      f.file("nameless.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[?,4] x) => (float[?,4] y) { y = Relu(x) })");
+  CHECK(holds(refusal(nameless, {"--option", "bmcompiler.batches=1,4"}),
+              "--shape INPUT=SIZES would fix it, bmcompiler.batches wants a batch that has a name in the model"));
   const std::string inner = f.file("inner.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[4,n] x) => (float[4,n] y) { y = Relu(x) })");
   CHECK(holds(refusal(inner, {"--option", "bmcompiler.batches=1,4"}), "dim 1"));
 }
