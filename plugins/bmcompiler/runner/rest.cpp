@@ -49,7 +49,7 @@ void let_pollers_rest() { resting = true; }
 }  // namespace runner
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+extern "C" __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   static std::atomic<runner::Lock*> libc{nullptr};  // no guarded static: that may lock, too
   runner::Lock* lock = libc.load(std::memory_order_relaxed);
   if (!lock) libc.store(lock = reinterpret_cast<runner::Lock*>(::dlsym(RTLD_NEXT, "pthread_mutex_lock")), std::memory_order_relaxed);

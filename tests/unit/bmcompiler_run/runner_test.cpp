@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "plugins/bmcompiler/program.hpp"
@@ -57,6 +58,23 @@ TEST_CASE("a model runs with the stage that has the inputs' shape, and its outpu
   CHECK(error_of([&] { model.run(2); }, OPTIMA_INVALID_ARGUMENT) == "inputs have shapes [2, 3], the model was compiled for [1, 3] or [4, 3]");
   CHECK(model.run(1)[0] == 1);  // an error of the caller's ends nothing
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // the runner's lock is theirs there
+TEST_CASE("a thread of an emulator that only asks again and again under a lock rests in between, one of a driver does not") {
+  const TempFolder tools;
+  for (const char* name : {"libbmlib.so.0", "libbmrt.so.1.0"}) std::filesystem::create_symlink(STAND_IN_DRIVER + std::string("/") + name, tools / name);
+  tools.file("libcmodel_bm1684x.so", "the stand-ins open none");
+  for (const bool emulated : {true, false}) {
+    CAPTURE(emulated);
+    Model model("poll fixed", false);
+    model.what.emulated = emulated;
+    if (emulated) model.what.libraries = tools.path();
+    model.running = open_model(model.what);
+    CHECK(model.run(1)[0] == 1);
+    CHECK_MESSAGE(has(model.log(), emulated ? "it slept" : "it did not sleep"), model.log());
+  }
+}
+#endif
 
 TEST_CASE("a dynamic model takes less than it was compiled for, and no more") {
   Model model("dynamic");
