@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 namespace optima::test {
 namespace {
 
-constexpr size_t kSamples = 32;
-
 Tensor tensor(const std::vector<int64_t>& dims, const Numbers& numbers) {
   Result<Tensor> out = Tensor::make(OPTIMA_F32, dims);
   REQUIRE(out.ok());
@@ -42,11 +40,11 @@ Numbers normal(size_t count, uint32_t seed, double deviation) {
   return out;
 }
 
-Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims) {
+Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims, uint32_t samples) {
   size_t count = 1;
   for (int64_t d : dims) count *= static_cast<size_t>(d);
   Data out;
-  for (uint32_t k = 0; k <= kSamples; ++k) out.judge = f.file((k == kSamples ? "judge/" : "samples/") + std::to_string(100 + k) + ".npy", write_npy(tensor(dims, normal(count, k + 1))));
+  for (uint32_t k = 0; k <= samples; ++k) out.judge = f.file((k == samples ? "judge/" : "samples/") + std::to_string(100 + k) + ".npy", write_npy(tensor(dims, normal(count, k + 1))));
   out.samples = f / "samples";
   return out;
 }

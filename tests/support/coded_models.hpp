@@ -19,8 +19,8 @@ Numbers normal(size_t count, uint32_t seed, double deviation = 1);
 struct Data {
   std::string samples, judge;
 };
-/// 32 samples of normal numbers.
-Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims);
+/// Samples of normal numbers.
+Data normal_data(const TempFolder& f, const std::vector<int64_t>& dims, uint32_t samples = 32);
 /// Windows of the group photo at several sizes, as the face detector takes them: (x - 127) / 128.
 Data face_data(const TempFolder& f);
 

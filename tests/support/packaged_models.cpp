@@ -50,6 +50,17 @@ double apart_from_reference(const ModelFile& m, const std::string& package) {
   return worst;
 }
 
+/// Names as plans call them, in the model's order; of one kind, or of all (empty).
+std::vector<std::string> operators(const TempFolder& f, const ModelFile& m, const std::string& op) {
+  good({"--json", "plan", m.path, "--device", "llvm_cpu/X64:0", "-o", f / "plan.json"});
+  const Result<Json> written = read_json(f / "plan.json");
+  REQUIRE(written.ok());
+  std::vector<std::string> names;
+  for (const Json& n : (*written)["nodes"])
+    if (op.empty() || n["op"] == op) names.push_back(n["name"]);
+  return names;
+}
+
 }  // namespace
 
 Ran good(const std::vector<std::string>& words) {
@@ -110,16 +121,21 @@ double apart(const TempFolder& f, const ModelFile& m, const std::string& package
 }
 
 std::string in_parts(const TempFolder& f, const ModelFile& m, const std::string& op, const std::vector<std::string>& devices) {
-  const Json plan = json_of(good({"--json", "plan", m.path, "--device", "llvm_cpu/X64:0", "-o", f / "plan.json"}).out);
-  const Result<Json> written = read_json(f / "plan.json");
-  REQUIRE(written.ok());
-  std::vector<std::string> names;
-  for (const Json& n : (*written)["nodes"])
-    if (n["op"] == op) names.push_back(n["name"]);
+  const std::vector<std::string> names = operators(f, m, op);
   REQUIRE(names.size() >= devices.size());
   Json allocation = Json::object();
   for (size_t k = 0; k < names.size(); ++k) allocation[names[k]] = devices[k * devices.size() / names.size()];
   return f.file("alloc.json", allocation.dump());
+}
+
+std::string cut_before(const TempFolder& f, const ModelFile& m, double share, const std::string& before, const std::string& behind) {
+  const std::vector<std::string> names = operators(f, m, "");
+  const size_t cut = names.size() - static_cast<size_t>(static_cast<double>(names.size()) * share);
+  REQUIRE(cut > 0);
+  REQUIRE(cut < names.size());
+  Json allocation = Json::object();
+  for (size_t k = 0; k < names.size(); ++k) allocation[names[k]] = k < cut ? before : behind;
+  return f.file("cut.json", allocation.dump());
 }
 
 }  // namespace optima::test

@@ -34,4 +34,7 @@ double apart(const TempFolder& f, const ModelFile& m, const std::string& package
 /// Path of an allocation that puts as many of the operators of one kind on each device, in the model's order.
 std::string in_parts(const TempFolder& f, const ModelFile& m, const std::string& op, const std::vector<std::string>& devices);
 
+/// Path of an allocation that puts the last `share` of all operators on one device and those before it on another.
+std::string cut_before(const TempFolder& f, const ModelFile& m, double share, const std::string& before, const std::string& behind);
+
 }  // namespace optima::test

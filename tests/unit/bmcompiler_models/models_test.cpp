@@ -108,6 +108,15 @@ TEST_CASE("compiles for two chips at once do not disturb each other") {
     const std::string package = fs::directory_iterator(f / ("beside_" + chips[k]))->path();
     CHECK(get(package + "/Subgraph_0/subgraph_0.bmodel") == alone[k]);
   }
+  const std::string package = fs::directory_iterator(f / ("beside_" + chips[0]))->path();
+  std::string foreign = alone[1];
+  foreign.resize(alone[0].size());
+  for (const std::string& bytes : {alone[0].substr(0, alone[0].size() / 2), foreign}) {
+    put(package + "/Subgraph_0/subgraph_0.bmodel", bytes);
+    const Ran refused = host({"run", package, "--input", "random"});
+    CHECK(refused.code == 3);
+    CHECK_MESSAGE(refused.err.find("subgraph_0.bmodel'") != std::string::npos, refused.err);
+  }
 }
 
 TEST_CASE("a chip that is not known is refused with its neighbour, one of the past by name, and a size that is open with the option that fixes it") {
