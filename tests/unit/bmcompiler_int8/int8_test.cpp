@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/support/json.hpp"
@@ -34,50 +36,50 @@ std::string mode_of(const std::string& package) {
   return (*meta)["mode"];
 }
 
-std::string keeps_its_answers(const TempFolder& f, const ModelFile& m, const std::string& chip, const Data& data, const std::vector<std::string>& further = {}) {
+struct Backend {
+  std::string name, package;
+  std::string answers = {};  ///< folder
+};
+
+/// Runs it once: emulators take seconds.
+Nearness answered(const ModelFile& m, Backend& one, const std::string& input) {
+  one.answers = one.package + "_answers";
+  good({"run", one.package, "-o", one.answers, "--input", input});
+  return nearness(m.path, one.answers, input);
+}
+
+Backend keeps_its_answers(const TempFolder& f, const ModelFile& m, const std::string& chip, const Data& data, const std::vector<std::string>& further = {}) {
   CAPTURE(m.name);
   CAPTURE(chip);
   std::vector<std::string> words{"--require-device", "TPU:0", "--precision", "int8", "--calib", data.samples, "--option", "bmcompiler.chip=" + chip};
   words.insert(words.end(), further.begin(), further.end());
-  const std::string package = compiled(f, m, m.name + chip + (further.empty() ? "" : further.back()), words);
-  const Result<Json> placed = read_json(package + "/placement.json");
+  Backend one{chip, compiled(f, m, m.name + chip + (further.empty() ? "" : further.back()), words)};
+  const Result<Json> placed = read_json(one.package + "/placement.json");
   REQUIRE(placed.ok());
   CHECK((*placed)["subgraphs"].size() == 1);
-  CHECK(mode_of(package) == "INT8");
-  const double reached = cosine(m.path, package, data.judge);
-  MESSAGE(m.name << " int8" << (further.empty() ? "" : ", " + further.back()) << " on " << chip << ": cosine " << reached << " against the float model");
-  CHECK(reached >= kLeastCosine);
-  return package;
+  CHECK(mode_of(one.package) == "INT8");
+  const Nearness reached = answered(m, one, data.judge);
+  MESSAGE(m.name << " int8" << (further.empty() ? "" : ", " + further.back()) << " on " << chip << ": cosine " << reached.cosine << ", " << reached.snr_db << " dB against the float model");
+  CHECK(reached.cosine >= kLeastCosine);
+  return one;
 }
 
-struct Backend {
-  std::string name, package, answers = {};
-};
-
-/// Each with the float model and with each other, on one input: two that round alike at the same places would be nearer to each other than to it.
-void check_agreement(const TempFolder& f, const ModelFile& m, const std::string& input, std::vector<Backend>& backends) {
+/// Each with each other on the same input: what two make of the same scales is as near to each other as to floats, or nearer.
+void check_agreement(const std::string& model, const std::vector<Backend>& backends) {
   std::string table;
-  const auto add = [&](const std::string& a, const std::string& b, const Nearness& n) {
-    char line[128];
-    std::snprintf(line, sizeof line, "\n%-9s %-9s cosine %.6f, %5.1f dB", a.c_str(), b.c_str(), n.cosine, n.snr_db);
-    table += line;
-  };
-  for (size_t k = 0; k < backends.size(); ++k) {
-    Backend& one = backends[k];
-    one.answers = f / ("answers_" + one.name);
-    good({"run", one.package, "-o", one.answers, "--input", input});
-    add(one.name, "floats", nearness(m.path, one.package, input));
+  for (size_t k = 0; k < backends.size(); ++k)
     for (size_t other = 0; other < k; ++other) {
-      const Nearness n = nearness(backends[other].answers, one.answers);
-      add(backends[other].name, one.name, n);
+      const Nearness n = nearness(backends[other].answers, backends[k].answers);
+      char line[128];
+      std::snprintf(line, sizeof line, "\n%-9s %-9s cosine %.6f, %5.1f dB", backends[other].name.c_str(), backends[k].name.c_str(), n.cosine, n.snr_db);
+      table += line;
       CHECK(n.cosine >= kLeastAgreement);
     }
-  }
-  MESSAGE(m.name << " in int8 by the same scales:" << table);
+  MESSAGE(model << " in int8 by the same scales:" << table);
 }
 
 /// Of build/models.
-void check_zoo(const std::string& name, const std::string& chip) {
+void check_zoo(const std::string& name, const std::vector<std::string>& chips) {
   if (!has_tools()) return;
   const std::string model = OPTIMA_SOURCE_DIR "/build/models/" + name + ".ts.onnx";
   if (!fs::exists(model)) {
@@ -85,12 +87,13 @@ void check_zoo(const std::string& name, const std::string& chip) {
     return;
   }
   const TempFolder f;
-  keeps_its_answers(f, {name, model, ""}, chip, normal_data(f, {1, 3, 224, 224}));
+  const Data data = normal_data(f, {1, 3, 224, 224});
+  for (const std::string& chip : chips) keeps_its_answers(f, {name, model, ""}, chip, data);
 }
 
 }  // namespace
 
-TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two chips, and is as near to other backends of the same scales as to floats") {
+TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two chips, and agrees with other backends by the same scales") {
   if (!has_tools()) return;
   if (shared_models().empty()) {
     MESSAGE("SKIP: ../shared/models is not here");
@@ -101,22 +104,31 @@ TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two
   const ModelFile m{"detector", shared_models() + "/version-RFB-320.onnx", ""};
   std::vector<Backend> backends;
   for (const char* chip : {"bm1684x", "bm1684"}) {
-    backends.push_back({chip, keeps_its_answers(f, m, chip, data)});
+    backends.push_back(keeps_its_answers(f, m, chip, data));
     finds_nine(backends.back().package);
   }
   const std::string scales = backends[0].package + "/encodings.json";
   for (const char* device : {"llvm_cpu", "openvino"}) {
-    if (!fs::exists(OPTIMA_BINARY_DIR "/lib/optima/plugins/optima_" + std::string(device) + ".so")) MESSAGE("SKIP: no plugin " << std::string(device));
-    else backends.push_back({device, compiled(f, m, device, {"--require-device", std::string(device) + "/X64:0", "--precision", "int8", "--encodings", scales})});
+    if (!fs::exists(OPTIMA_BINARY_DIR "/lib/optima/plugins/optima_" + std::string(device) + ".so")) {
+      MESSAGE("SKIP: no plugin " << std::string(device));
+      continue;
+    }
+    backends.push_back({device, compiled(f, m, device, {"--require-device", std::string(device) + "/X64:0", "--precision", "int8", "--encodings", scales})});
+    answered(m, backends.back(), data.judge);
   }
-  check_agreement(f, m, data.judge, backends);
+  check_agreement(m.name, backends);
 }
 
-TEST_CASE("the digits in int8 keep their answers on two chips") {
+TEST_CASE("the digits in int8 keep their answers on two chips, and their packages say what is in floats") {
   if (!has_tools()) return;
   const TempFolder f;
   const Data data = normal_data(f, {1, 1, 32, 32});
-  for (const char* chip : {"bm1684x", "bm1684"}) keeps_its_answers(f, {"digits", digits_model(), ""}, chip, data);
+  for (const char* chip : {"bm1684x", "bm1684"}) {
+    const Backend made = keeps_its_answers(f, {"digits", digits_model(), ""}, chip, data);
+    std::ifstream in(made.package + "/model.meta");
+    const std::string meta((std::istreambuf_iterator<char>(in)), {});
+    CHECK(meta.find("\"bmcompiler.floats\": \"in F32 beside codes: 1 Softmax\"") != std::string::npos);  // what is left in floats is said
+  }
 }
 
 TEST_CASE("codes with zero points of their own keep the digits' answers on a chip that has them, and others say what they have") {
@@ -131,9 +143,9 @@ TEST_CASE("codes with zero points of their own keep the digits' answers on a chi
     if (has_tools()) keeps_its_answers(f, m, "bm1684x", data, {"--scheme", scheme});
 }
 
-TEST_CASE("ResNet-18 in int8 keeps its answers") { check_zoo("resnet18", "bm1684x"); }
-TEST_CASE("ViT-tiny in int8 keeps its answers, with its residual, attention and normalizations in floats") { check_zoo("vit_tiny", "bm1684x"); }
-TEST_CASE("MobileNetV2 in int8 keeps its answers on a chip without zero points") { check_zoo("mobilenet_v2", "bm1684"); }
+TEST_CASE("ResNet-18 in int8 keeps its answers on two chips") { check_zoo("resnet18", {"bm1684x", "bm1684"}); }
+TEST_CASE("MobileNetV2 in int8 keeps its answers on two chips") { check_zoo("mobilenet_v2", {"bm1684x", "bm1684"}); }
+TEST_CASE("ViT-tiny in int8 keeps its answers, with its residual, attention and normalizations in floats") { check_zoo("vit_tiny", {"bm1684x"}); }
 
 TEST_CASE("the digits split over a TPU and a processor in int8 hand codes over and keep their answers") {
   if (!has_tools()) return;
