@@ -139,5 +139,5 @@ TEST_CASE("operators make of the same codes nearly those that the reference make
     inputs.push_back(random_codes(f, "X" + std::to_string(k), kUnits[k].dims, static_cast<uint32_t>(2 * k + 1)));
     if (has_second(kUnits[k])) inputs.push_back(random_codes(f, "Z" + std::to_string(k), kUnits[k].dims, static_cast<uint32_t>(2 * k + 2)));
   }
-  for (const size_t chip : {0, 1}) check_units(f, model, chip, inputs);
+  for (const size_t chip : {size_t{0}, size_t{1}}) check_units(f, model, chip, inputs);
 }
