@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace bmcompiler_plugin::top {
 namespace {
 
@@ -90,6 +93,22 @@ std::string wants_floats(const sdk::Node& node) {
 
 Lowering::Lowering(const sdk::Graph& graph, const Chip& chip) : chip_(chip), module_("subgraph") {
   for (uint32_t k = 0; k < graph.value_count(); ++k) module_.unique(std::string(graph.value(k).name()));  // so that no name in between takes one
+  for (uint32_t k = 0; k < graph.size(); ++k)
+    for (uint32_t i = 0; i < graph[k].input_count(); ++i)
+      if (graph[k].input(i)) ++readers_[graph[k].input(i).index()];
+  for (uint32_t k = 0; k < graph.output_count(); ++k) ++readers_[graph.output(k).index()];
+}
+
+Value Lowering::own(const sdk::Node& node, uint32_t k) {
+  const sdk::Value v = node.input(k);
+  const Value x = read(v);
+  return readers_[v.index()] > 1 || views_.count(v.index()) != 0 ? copied(node, x, dims_of(v)) : x;
+}
+
+Value Lowering::copied(const sdk::Node& node, Value v, const std::vector<int64_t>& dims) {
+  if (chip_.name != "bm1684") return v;
+  const Attributes least = Attributes().f64("const_val", std::numeric_limits<float>::lowest()).flag("is_scalar", false);  // a copy as such is dropped
+  return between(node, "copy", dims, "MaxConst", {v}, least);
 }
 
 Value Lowering::read(const sdk::Value& v) {
@@ -127,7 +146,11 @@ std::string Lowering::inner(const sdk::Node& node, std::string_view what) {
 }
 
 void Lowering::set(const sdk::Node& node, uint32_t k, Value v) {
-  if (const sdk::Value out = node.output(k); out) values_[out.index()] = v;
+  const sdk::Value out = node.output(k);
+  if (!out) return;
+  values_[out.index()] = v;
+  static constexpr std::string_view kViews[] = {"Cast", "CastLike", "Dropout", "Flatten", "Identity", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"};
+  if (std::find(std::begin(kViews), std::end(kViews), node.op()) != std::end(kViews)) views_.insert(out.index());
 }
 
 void Lowering::emit(const sdk::Node& node, std::string_view op, const std::vector<Value>& operands, const Attributes& attributes) {
@@ -149,9 +172,12 @@ Port Lowering::enter(const sdk::Value& v) {
 
 Port Lowering::leave(const sdk::Value& v) {
   Value out = read(v);
-  if (!left_.insert(out.id).second)  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
-    out = module_.op("Tile", {out}, Attributes().i64s("tile", std::vector<int64_t>(dims_of(v).size(), 1)),
-                     {module_.unique(module_.name(out) + "/copy"), dims_of(v)});  // what else copies, the tools drop
+  if (!left_.insert(out.id).second) {  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
+    Value& last = copies_.try_emplace(out.id, out).first->second;  // each copies the one before: of two alike the tools keep one
+    last = module_.op("Tile", {last}, Attributes().i64s("tile", std::vector<int64_t>(dims_of(v).size(), 1)),
+                      {module_.unique(module_.name(out) + "/copy"), dims_of(v)});  // what else copies, the tools drop
+    out = last;
+  }
   module_.output(out);
   return {module_.name(out), OPTIMA_F32};
 }

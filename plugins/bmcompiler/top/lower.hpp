@@ -31,6 +31,11 @@ class Lowering {
   /// Of an input of a node: the value that an earlier row set, or a weight made of the constant (floats; integers and bools as the floats
   /// that they are, for operators that compute with them). None for an absent input. Throws UNSUPPORTED for a type that has no form here.
   Value read(const sdk::Value& v);
+  /// Input `k` of a node for an operator that on bm1684 may write over what it reads (seen of Sigmoid, Tanh, Sqrt, Log and Cos, once they
+  /// stand in a group of operators): a copy where others may read it, too.
+  Value own(const sdk::Node& node, uint32_t k);
+  /// A copy of `v` for such an operator on bm1684; elsewhere v.
+  Value copied(const sdk::Node& node, Value v, const std::vector<int64_t>& dims);
   /// The same number under another shape, as one does for operators that want a rank: a top.Reshape named after `v`.
   Value reshaped(Value v, const std::vector<int64_t>& dims, const std::string& name);
   /// A constant's numbers, whatever its type. Throws UNSUPPORTED when `v` is no constant.
@@ -61,6 +66,9 @@ class Lowering {
   const Chip& chip_;
   Module module_;
   std::map<uint32_t, Value> values_;
+  std::map<uint32_t, int> readers_;  // of values by their index
+  std::map<uint32_t, Value> copies_;  // the last one of a value that several outputs are
+  std::set<uint32_t> views_;         // values that may lie where another one does
   std::set<uint32_t> left_;  // values that no further output may be: arguments, weights, outputs
 };
 
@@ -82,7 +90,7 @@ sdk::Span<const Row> convolutions();  ///< Conv, ConvTranspose
 sdk::Span<const Row> pools();         ///< MaxPool, AveragePool, Global*, LpPool
 sdk::Span<const Row> pointwise();     ///< unary, binary, comparisons, Where, Clip, Cast, PRelu
 sdk::Span<const Row> moves();         ///< Reshape, Transpose, Concat, Split, Slice, Pad, Expand, Tile, DepthToSpace, …
-sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, CumSum, TopK
+sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, Hardmax, CumSum, TopK
 sdk::Span<const Row> indexing();      ///< Gather*, Scatter*, OneHot, Trilu, NonMaxSuppression, RoiAlign, GridSample
 sdk::Span<const Row> products();      ///< MatMul, Gemm, Einsum
 sdk::Span<const Row> norms();         ///< BatchNormalization, Layer-, Instance-, GroupNormalization, Softmax, LogSoftmax, LRN, LpNormalization

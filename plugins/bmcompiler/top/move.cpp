@@ -149,6 +149,21 @@ void write_pad(Lowering& to, const sdk::Node& node) {
   make.finish(filled(make, x, value, pads_of(node)));
 }
 
+std::string refuses_centre(const sdk::Node& node, const Chip&) { return wants_constant(node, 1, "shape"); }
+/// The middle of what is too long, and as much before as behind what is too short.
+void write_centre(Lowering& to, const sdk::Node& node) {
+  Pieces make(to, node);
+  const Piece x = make.read(0);
+  const size_t rank = x.dims.size();
+  const std::vector<int64_t> wanted = dims_of(node.output(0));
+  std::vector<int64_t> pads(2 * rank, 0);
+  for (size_t k = 0; k < rank; ++k) {
+    const int64_t more = wanted[k] - x.dims[k];
+    pads[k] = more / 2, pads[rank + k] = more - more / 2;
+  }
+  make.finish(filled(make, x, 0, pads));
+}
+
 std::string refuses_shape_input(const sdk::Node& node, const Chip&) { return wants_constant(node, 1, "operand"); }
 /// Tile and Expand: both repeat an operand whose rank is raised first.
 void write_repeated(Lowering& to, const sdk::Node& node) {
@@ -168,6 +183,10 @@ void write_blocks(Lowering& to, const sdk::Node& node) {
   Pieces make(to, node);
   const Piece x = make.read(0);
   if (size == 1) return make.finish(x);
+  if (back && node.string("mode", "DCR") == "CRD") {
+    const Piece apart = make.reshaped(x, {x.dims[0], x.dims[1], x.dims[2] / size, size, x.dims[3] / size, size});
+    return make.finish(make.transposed(apart, {0, 1, 3, 5, 2, 4}));
+  }
   to.emit(node, "Depth2Space", {x.value},
           Attributes().i64("block_h", size).i64("block_w", size).flag("is_CRD", columns).flag("is_inversed", back).flag("in_is_NCHW", true).flag("out_is_NCHW", true).flag("swap_cr", false));
 }
@@ -202,6 +221,7 @@ constexpr Row kRows[] = {
     {"Split", refuses_split, write_split},
     {"Slice", refuses_slice, write_slice},
     {"Pad", refuses_pad, write_pad},
+    {"CenterCropPad", refuses_centre, write_centre},
     {"Expand", refuses_shape_input, write_repeated},
     {"Tile", refuses_shape_input, write_repeated},
     {"DepthToSpace", nullptr, write_blocks},

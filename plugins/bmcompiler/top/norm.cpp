@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalizations.
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "chain.hpp"
 
@@ -167,6 +169,22 @@ void write_lp(Lowering& to, const sdk::Node& node) {
   c.shape(dims).last().div(x, divisor);
 }
 
+/// x scale / sqrt(mean of squares + epsilon), the mean over the axes from `axis` on.
+void write_rms(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const Dims dims = dims_of(node.input(0));
+  const int64_t axis = axis_of(node, -1);
+  const Dims outer(dims.begin(), dims.begin() + axis), inner(dims.begin() + axis, dims.end());
+  const auto count = [](const Dims& d) { return std::accumulate(d.begin(), d.end(), int64_t{1}, std::multiplies<>()); };
+  const Dims lines{count(outer), count(inner)};
+  const Value x = c.reshape(to.read(node.input(0)), lines);
+  const Value mean = reduced(c, c.mul(x, x), "ReduceMean", lines, {1});
+  const Value size = c.shape({lines[0], 1}).op("Sqrt", {c.add(mean, node.real("epsilon", 1e-5))});
+  const Value y = c.reshape(c.shape(lines).div(x, size), dims);
+  const Value scale = raised(to, node, node.input(1), dims.size());
+  c.last().mul(y, scale);
+}
+
 /// (x - mean) / (sqrt(mean of squares) + 1e-9).
 void write_mean_variance(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
@@ -189,7 +207,7 @@ constexpr Row kRows[] = {
     {"InstanceNormalization", refuses_group, write_group}, {"LRN", floats_only, write_lrn},
     {"LayerNormalization", refuses_layer, write_layer},   {"LogSoftmax", floats_only, write_softmax},
     {"LpNormalization", floats_only, write_lp},           {"MeanVarianceNormalization", floats_only, write_mean_variance},
-    {"Softmax", floats_only, write_softmax},
+    {"RMSNormalization", floats_only, write_rms},         {"Softmax", floats_only, write_softmax},
 };
 
 }  // namespace

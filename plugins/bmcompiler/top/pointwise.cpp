@@ -17,13 +17,38 @@ struct Plain {
   std::string_view op, top;
 };
 constexpr Plain kPlain[] = {
-    {"Abs", "Abs"},   {"Cos", "Cos"},   {"Exp", "Exp"},           {"HardSwish", "HardSwish"}, {"Log", "Log"},   {"Mish", "Mish"},
-    {"Sign", "Sign"}, {"Sin", "Sin"},   {"Softplus", "Softplus"}, {"Softsign", "Softsign"},   {"Sqrt", "Sqrt"}, {"Tanh", "Tanh"},
+    {"Abs", "Abs"},   {"Exp", "Exp"}, {"HardSwish", "HardSwish"}, {"Log", "Log"},           {"Mish", "Mish"},
+    {"Sign", "Sign"}, {"Sin", "Sin"}, {"Softplus", "Softplus"},   {"Softsign", "Softsign"}, {"Sqrt", "Sqrt"}, {"Tanh", "Tanh"},
 };
 
 void write_plain(Lowering& to, const sdk::Node& node) {
   for (const Plain& p : kPlain)
-    if (p.op == node.op()) return to.emit(node, p.top, {to.read(node.input(0))}, {});
+    if (p.op == node.op()) return to.emit(node, p.top, {to.own(node, 0)}, {});
+}
+
+/// By sines a quarter further on bm1684, where a cosine writes over its operand, which others may read.
+Value cosine(Chain& c, Value x, const Chip& chip, bool last = false) {
+  const bool by_sine = chip.name == "bm1684";
+  if (by_sine) x = c.add(x, std::numbers::pi / 2);
+  if (last) c.last();
+  return c.op(by_sine ? "Sin" : "Cos", {x});
+}
+void write_cos(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  cosine(c, to.read(node.input(0)), to.chip(), true);
+}
+/// bm1684's tools end on both once they are beside others.
+void write_softsign(Lowering& to, const sdk::Node& node) {
+  if (to.chip().name != "bm1684") return write_plain(to, node);
+  Chain c(to, node);
+  const Value x = to.read(node.input(0)), part = c.inverse(c.add(c.op("Abs", {x}), 1));  // a quotient the tools make a Softsign again
+  c.last().mul(x, part);
+}
+void write_mish(Lowering& to, const sdk::Node& node) {
+  if (to.chip().name != "bm1684") return write_plain(to, node);
+  Chain c(to, node);
+  const Value x = to.read(node.input(0)), gate = c.op("Tanh", {c.op("Softplus", {x})});
+  c.last().mul(x, gate);
 }
 
 void write_neg(Lowering& to, const sdk::Node& node) { Chain(to, node).last().mul(to.read(node.input(0)), -1); }
@@ -57,7 +82,7 @@ void write_hyperbolic(Lowering& to, const sdk::Node& node) {
 }
 void write_tan(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
-  const Value x = to.read(node.input(0)), above = c.op("Sin", {x}), below = c.op("Cos", {x});
+  const Value x = to.read(node.input(0)), above = c.op("Sin", {x}), below = cosine(c, x, to.chip());
   c.last().div(above, below);
 }
 
@@ -137,7 +162,7 @@ void write_atanh(Lowering& to, const sdk::Node& node) {
 }
 
 void write_sigmoid(Lowering& to, const sdk::Node& node) {
-  to.emit(node, "Sigmoid", {to.read(node.input(0))}, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
+  to.emit(node, "Sigmoid", {to.own(node, 0)}, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
 }
 void write_leaky_relu(Lowering& to, const sdk::Node& node) {
   to.emit(node, "LeakyRelu", {to.read(node.input(0))}, Attributes().f64("alpha", node.real("alpha", 0.01)).text("round_mode", kHalfAway));
@@ -320,6 +345,52 @@ void write_cast(Lowering& to, const sdk::Node& node) {
   }
 }
 
+/// x sigmoid(alpha x), times the second operand of SwiGLU.
+void write_swish(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const Value x = to.read(node.input(0)), inside = node.real("alpha", 1) == 1 ? to.copied(node, x, c.shape()) : c.mul(x, node.real("alpha", 1));
+  const Value gate = c.op("Sigmoid", {inside}, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
+  if (node.op() == "Swish") {
+    c.last().mul(x, gate);
+    return;
+  }
+  const Value gated = c.mul(x, gate), other = to.read(node.input(1));
+  c.last().mul(gated, other);
+}
+
+std::string refuses_mod(const sdk::Node& node, const Chip&) {
+  if (node.input(0).dtype() != OPTIMA_F32) return {};
+  return "operands are of f32, wanted integers: where a quotient rounds up to a whole number these chips' remainder is one divisor off";
+}
+/// m, the sizes' remainder, is exact: a quotient that is one off shows in its sign or size. Integers here are 16777216 at most.
+void write_mod(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const std::vector<int64_t> all = c.shape();
+  const Value a = raised(to, node, node.input(0), all.size()), b = raised(to, node, node.input(1), all.size());
+  const auto dims = [&](const sdk::Value& v) {
+    std::vector<int64_t> d = dims_of(v);
+    d.insert(d.begin(), all.size() - d.size(), 1);
+    return d;
+  };
+  const Value size = c.shape(dims(node.input(0))).op("Abs", {a}), sign = c.op("Sign", {a});
+  const Value divisor = c.shape(dims(node.input(1))).op("Abs", {b}), wanted = c.op("Sign", {b});
+  c.shape(all);
+  const auto rest = [&](Value x) { return c.sub(x, c.mul(c.floor(c.div(x, divisor)), divisor)); };
+  Value m = rest(rest(size));  // of 16777215 by 1 the first quotient is 2 off
+  m = c.add(m, c.mul(c.compare(m, "Less", 0), divisor));
+  const Value over = c.compare(c.sub(m, divisor), "GreaterOrEqual", 0);
+  m = c.sub(m, c.mul(over, divisor));
+  if (node.integer("fmod", 0) != 0) {
+    c.last().mul(m, sign);
+    return;
+  }
+  // With the divisor's sign: where the operands' signs differ, from the other end.
+  const Value differ = c.compare(c.mul(sign, wanted), "Less", 0), some = c.compare(m, "Greater", 0);
+  const Value turn = c.mul(c.mul(differ, some), c.sub(divisor, c.mul(m, 2)));
+  const Value turned = c.add(m, turn);
+  c.last().mul(turned, wanted);
+}
+
 /// The exponent where it is one constant number.
 std::optional<float> exponent(const sdk::Node& node) {
   if (!node.input(1).is_constant() || node.input(1).elements() != 1) return {};
@@ -339,7 +410,7 @@ std::string refuses_pow(const sdk::Node& node, const Chip&) {
 void write_pow(Lowering& to, const sdk::Node& node) {
   const float e = *exponent(node), size = std::abs(e);
   Chain c(to, node);
-  const Value x = raised(to, node, node.input(0), c.shape().size());
+  Value x = raised(to, node, node.input(0), c.shape().size());
   if (e == 1) return to.set(node, 0, x);
   const bool turns = e < 0;
   const int factors = static_cast<int>(size);
@@ -349,6 +420,7 @@ void write_pow(Lowering& to, const sdk::Node& node) {
     y = c.mul(y, x);
   }
   if (size == 0.5f) {
+    x = to.copied(node, x, c.shape());
     if (!turns) c.last();
     y = c.op("Sqrt", {x});
   }
@@ -378,10 +450,11 @@ constexpr Row kRows[] = {
     {"Atan", floats_only, write_atan},
     {"Atanh", floats_only, write_atanh},
     {"Cast", nullptr, write_cast},
+    {"CastLike", nullptr, write_cast},
     {"Ceil", floats_only, write_ceil},
     {"Celu", floats_only, write_celu},
     {"Clip", refuses_clip, write_clip},
-    {"Cos", floats_only, write_plain},
+    {"Cos", floats_only, write_cos},
     {"Cosh", floats_only, write_hyperbolic},
     {"Div", floats_only, write_binary},
     {"Elu", floats_only, write_elu},
@@ -401,7 +474,8 @@ constexpr Row kRows[] = {
     {"Max", floats_only, write_binary},
     {"Mean", floats_only, write_mean},
     {"Min", floats_only, write_binary},
-    {"Mish", floats_only, write_plain},
+    {"Mish", floats_only, write_mish},
+    {"Mod", refuses_mod, write_mod},
     {"Mul", floats_only, write_binary},
     {"Neg", floats_only, write_neg},
     {"Not", nullptr, write_not},
@@ -418,10 +492,12 @@ constexpr Row kRows[] = {
     {"Sin", floats_only, write_plain},
     {"Sinh", floats_only, write_hyperbolic},
     {"Softplus", floats_only, write_plain},
-    {"Softsign", floats_only, write_plain},
+    {"Softsign", floats_only, write_softsign},
     {"Sqrt", floats_only, write_plain},
     {"Sub", floats_only, write_binary},
     {"Sum", floats_only, write_binary},
+    {"SwiGLU", floats_only, write_swish},
+    {"Swish", floats_only, write_swish},
     {"Tan", floats_only, write_tan},
     {"Tanh", floats_only, write_plain},
     {"ThresholdedRelu", floats_only, write_thresholded_relu},

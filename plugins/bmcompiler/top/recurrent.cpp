@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "pieces.hpp"
+#include "unrolled.hpp"
 
 namespace bmcompiler_plugin::top {
 namespace {
@@ -23,28 +24,39 @@ std::string other_activation(const sdk::Node& node, const std::vector<std::strin
   return {};
 }
 
-std::string refuses_cell(const sdk::Node& node, const std::vector<std::string_view>& usual) {
-  for (const uint32_t k : {1u, 2u, 3u})
-    if (std::string why = wants_constant(node, k, "weight"); !why.empty()) return why;
+/// Empty where the tools' own cell says it, else what that lacks.
+std::string other_cell(const sdk::Node& node, const std::vector<std::string_view>& usual) {
   if (std::string why = other_activation(node, usual); !why.empty()) return why;
   if (node.has("clip")) return "clip is set, wanted no bound";
   if (node.integer("layout", 0) != 0) return "layout is 1, wanted 0";
-  if (const sdk::Value lengths = node.input(kLengths); lengths) {
-    if (!lengths.is_constant()) return "sequence_lens is computed, wanted whole sequences";
-    for (const int64_t n : Lowering::integers(lengths))
-      if (n != dims_of(node.input(0))[0]) return "sequence_lens has " + std::to_string(n) + ", wanted whole sequences of " + std::to_string(dims_of(node.input(0))[0]);
-  }
+  const sdk::Value lengths = node.input(kLengths);
+  if (!lengths) return {};
+  if (!lengths.is_constant()) return "sequence_lens is computed, wanted a constant";
+  for (const int64_t n : Lowering::integers(lengths))
+    if (n != dims_of(node.input(0))[0]) return "sequence_lens has " + std::to_string(n) + ", wanted whole sequences of " + std::to_string(dims_of(node.input(0))[0]);
   return {};
 }
-std::string refuses_lstm(const sdk::Node& node, const Chip&) {
+std::string other_lstm(const sdk::Node& node) {
   if (node.input(kPeepholes)) return "it has peepholes, wanted none";
   if (node.integer("input_forget", 0) != 0) return "input_forget is set, wanted gates of their own";
-  return refuses_cell(node, {"sigmoid", "tanh", "tanh"});
+  return other_cell(node, {"sigmoid", "tanh", "tanh"});
 }
-std::string refuses_gru(const sdk::Node& node, const Chip& chip) {
-  if (node.integer("linear_before_reset", 0) == 0) return "linear_before_reset is 0, wanted 1: the tools compute 0 as if it were 1, off by 1.5";
-  if (chip.name == "bm1684" && node.string("direction", "forward") == "bidirectional") return "direction is \"bidirectional\": this chip's emulator is off by 2, wanted one direction";
-  return refuses_cell(node, {"sigmoid", "tanh"});
+/// Both computed wrongly: the tools take 0 for 1 (1.5 off); bm1684's emulator is 2 off both ways.
+std::string other_gru(const sdk::Node& node, const Chip& chip) {
+  if (node.integer("linear_before_reset", 0) == 0) return "linear_before_reset is 0, wanted 1";
+  if (chip.name == "bm1684" && node.string("direction", "forward") == "bidirectional") return "direction is \"bidirectional\", wanted one direction";
+  return other_cell(node, {"sigmoid", "tanh"});
+}
+std::string other_form(const sdk::Node& node, const Chip& chip) {
+  if (node.op() == "RNN") return "the tools have no RNN";
+  return node.op() == "LSTM" ? other_lstm(node) : other_gru(node, chip);
+}
+
+std::string refuses_cell(const sdk::Node& node, const Chip& chip) {
+  for (const uint32_t k : {1u, 2u, 3u})
+    if (std::string why = wants_constant(node, k, "weight"); !why.empty()) return why;
+  const std::string why = other_form(node, chip);
+  return why.empty() ? why : refuses_unrolled(node, why);
 }
 
 /// A state that is not given begins with zeros.
@@ -63,6 +75,7 @@ Piece last_of(Pieces& make, const Piece& all, bool both) {
 
 /// Both cells: backwards alone is forwards over the turned sequence.
 void write_cell(Lowering& to, const sdk::Node& node) {
+  if (!other_form(node, to.chip()).empty()) return write_unrolled(to, node);
   Pieces make(to, node);
   const bool lstm = node.op() == "LSTM", backwards = node.string("direction", "forward") == "reverse", both = node.string("direction", "forward") == "bidirectional";
   Piece x = make.read(0);
@@ -88,8 +101,9 @@ void write_cell(Lowering& to, const sdk::Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"LSTM", refuses_lstm, write_cell},
-    {"GRU", refuses_gru, write_cell},
+    {"LSTM", refuses_cell, write_cell},
+    {"GRU", refuses_cell, write_cell},
+    {"RNN", refuses_cell, write_cell},
 };
 
 }  // namespace

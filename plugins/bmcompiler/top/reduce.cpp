@@ -105,6 +105,21 @@ void write_arg(Lowering& to, const sdk::Node& node) {
   make.finish({to.module().op("Arg", {x.value}, a, std::vector<Result>{{name, dims}, {"", {}, "none"}}).front(), dims});
 }
 
+/// 1 at the place of the greatest, of equals the first.
+void write_hardmax(Lowering& to, const sdk::Node& node) {
+  Pieces make(to, node);
+  const Piece x = make.read(0);
+  const size_t axis = axis_of(node.integer("axis", -1), x.dims.size());
+  const std::vector<int64_t> lines{product(x.dims, 0, axis), x.dims[axis], product(x.dims, axis + 1, x.dims.size())}, one = with(lines, 1, 1);
+  const Attributes a = Attributes().i64("axis", 1).flag("keepdims", true).text("mode", "ArgMax").flag("select_last_index", false);
+  const Value flat = make.reshaped(x, lines).value;
+  const Piece at{to.module().op("Arg", {flat}, a, std::vector<Result>{{to.inner(node, "found"), one}, {"", {}, "none"}}).front(), one};
+  std::vector<float> places;
+  for (int64_t k = 0; k < lines[1]; ++k) places.push_back(static_cast<float>(k));
+  const Piece spread = lines[1] == 1 ? at : make.op("spread", "Tile", {at}, Attributes().i64s("tile", {1, lines[1], 1}), lines);
+  make.finish(make.reshaped(make.op("hit", "Compare", {spread, make.weight({1, lines[1], 1}, places)}, Attributes().text("mode", "Equal"), lines), x.dims));
+}
+
 std::string refuses_cumsum(const sdk::Node& node, const Chip&) {
   if (node.input(0).dtype() != OPTIMA_F32) return wants_floats(node);
   return wants_constant(node, 1, "axis");
@@ -161,6 +176,7 @@ constexpr Row kRows[] = {
     {"ReduceLogSumExp", refuses_reduce, write_log_sum_exp},
     {"ArgMax", refuses_arg, write_arg},
     {"ArgMin", refuses_arg, write_arg},
+    {"Hardmax", refuses_arg, write_hardmax},
     {"CumSum", refuses_cumsum, write_cumsum},
     {"TopK", refuses_topk, write_topk},
 };

@@ -13,7 +13,7 @@ struct OpCase {
   const char* what = "float[]";
 };
 
-/// Operators that move numbers, reduce, index, carry states and resize.
+/// Operators that move numbers, reduce, index, carry states, divide with a remainder and resize.
 inline constexpr OpCase kMovingCases[] = {
     {"float[2,3,5]", "s$ = Constant<value = int64[2] {0, -1}>() [case$] Y$ = Reshape(X$, s$)"},
     {"float[2,3,5]", "s$ = Constant<value = int64[3] {2, 3, 5}>() [case$] r$ = Reshape(X$, s$) Y$ = Abs(r$)"},
@@ -110,10 +110,27 @@ inline constexpr OpCase kMovingCases[] = {
 
     {"float[5,3,2]", "w$ = Constant<value = float[1,8,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.35, 0.45, -0.55, 0.65}>() r$ = Constant<value = float[1,8,2] {0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25, -0.35, 0.45, 0.55, 0.65}>() [case$] Y$ = LSTM<hidden_size = 2>(X$, w$, r$)"},
     {"float[5,3,2]", "w$ = Constant<value = float[1,8,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.35, 0.45, -0.55, 0.65}>() r$ = Constant<value = float[1,8,2] {0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25, -0.35, 0.45, 0.55, 0.65}>() h$ = Constant<value = float[1,3,2] {0.5, -0.5, 1, 0.2, 0.3, -1}>() [case$] y$, Y$, c$ = LSTM<hidden_size = 2, direction = \"reverse\">(X$, w$, r$, , , h$, h$)"},
-    {"float[5,3,2]", "w$ = Constant<value = float[1,8,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.35, 0.45, -0.55, 0.65}>() r$ = Constant<value = float[1,8,2] {0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25, -0.35, 0.45, 0.55, 0.65}>() [case$] Y$ = LSTM<hidden_size = 2, activations = [\"Relu\", \"Tanh\", \"Tanh\"]>(X$, w$, r$)", "all"},
+    {"float[5,3,2]", "w$ = Constant<value = float[1,8,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.35, 0.45, -0.55, 0.65}>() r$ = Constant<value = float[1,8,2] {0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25, -0.35, 0.45, 0.55, 0.65}>() [case$] Y$ = LSTM<hidden_size = 2, activations = [\"Relu\", \"Tanh\", \"Tanh\"]>(X$, w$, r$)"},
     {"float[5,3,2]", "w$ = Constant<value = float[1,6,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25}>() b$ = Constant<value = float[1,12] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25}>() [case$] Y$ = GRU<hidden_size = 2, linear_before_reset = 1>(X$, w$, w$, b$)"},
-    {"float[5,3,2]", "w$ = Constant<value = float[2,6,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25}>() [case$] Y$ = GRU<hidden_size = 2, linear_before_reset = 1, direction = \"bidirectional\">(X$, w$, w$)", "bm1684"},
-    {"float[5,3,2]", "w$ = Constant<value = float[1,6,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25}>() [case$] Y$ = GRU<hidden_size = 2>(X$, w$, w$)", "all"},
+    {"float[5,3,2]", "w$ = Constant<value = float[2,6,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.3, -0.2, 0.1, 0.4, -0.5, 0.6, 0.2, 0.8, 0.9, -1, 0.15, 0.25}>() [case$] Y$ = GRU<hidden_size = 2, linear_before_reset = 1, direction = \"bidirectional\">(X$, w$, w$)"},
+    {"float[5,3,2]", "w$ = Constant<value = float[1,6,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25}>() [case$] Y$ = GRU<hidden_size = 2>(X$, w$, w$)"},
+    {"float[5,3,2]", "w$ = Constant<value = float[1,8,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 1, 0.15, -0.25, 0.35, 0.45, -0.55, 0.65}>() p$ = Constant<value = float[1,6] {0.3, -0.2, 0.1, 0.4, -0.5, 0.6}>() h$ = Constant<value = float[1,3,2] {0.5, -0.5, 1, 0.2, 0.3, -1}>() l$ = Constant<value = int32[3] {5, 2, 4}>() [case$] Y$, h1$, c$ = LSTM<hidden_size = 2, direction = \"reverse\", clip = 0.9>(X$, w$, w$, , l$, h$, h$, p$)"},
+    {"float[3,4,2]", "w$ = Constant<value = float[2,2,2] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8}>() b$ = Constant<value = float[2,4] {0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8}>() l$ = Constant<value = int32[3] {4, 1, 3}>() [case$] y$, Y$ = RNN<hidden_size = 2, layout = 1, direction = \"bidirectional\", activations = [\"ScaledTanh\", \"LeakyRelu\"], activation_alpha = [0.7, 0.2], activation_beta = [1.3]>(X$, w$, w$, b$, l$)"},
+    {"float[70,3,2]", "w$ = Constant<value = float[1,2,2] {0.1, 0.2, -0.3, 0.4}>() [case$] y$, Y$ = RNN<hidden_size = 2>(X$, w$, w$)", "all"},
+    {"float[4,6]", "[case$] Y$ = Hardmax<axis = 0>(X$)"},
+    {"float[4,6,3]", "s$ = Sign(X$) [case$] Y$ = Hardmax<axis = 1>(s$)"},
+    {"float[3,7]", "a$ = ArgMax<axis = 1>(X$) b$ = Constant<value = int64[1,5] {3, -4, 1, -2, 7}>() [case$] Y$ = Mod(a$, b$)", "", "int64[]"},
+    {"float[6,1]", "a$ = ArgMax<axis = 0>(X$) q$ = Constant<value = int64[1,8] {-17, 19, -12, 16777215, 0, 16777213, -16777211, 5}>() b$ = Constant<value = int64[6] {1, 2, 3, 7, 6, -5}>() c$ = Gather(b$, a$) [case$] Y$ = Mod<fmod = 1>(q$, c$)", "", "int64[]"},
+    {"float[3,2]", "s$ = Mul(X$, Z$) [case$] u$ = Tanh(s$) w$ = Mul(u$, X$) d$ = Constant<value = int64[3] {1, 3, 2}>() r$ = Reshape(s$, d$) v$ = Reshape(w$, d$) Y$ = Mul(r$, v$)"},
+    {"float[3,2]", "s$ = Mul(X$, Z$) [case$] u$ = Sigmoid(s$) w$ = Mul(u$, X$) d$ = Constant<value = int64[3] {1, 3, 2}>() r$ = Reshape(s$, d$) v$ = Reshape(w$, d$) Y$ = Mul(r$, v$)"},
+    {"float[3,2]", "s$ = Mul(X$, X$) [case$] u$ = Sqrt(s$) w$ = Mul(u$, Z$) d$ = Constant<value = int64[3] {1, 3, 2}>() r$ = Reshape(s$, d$) v$ = Reshape(w$, d$) Y$ = Mul(r$, v$)"},
+    {"float[3,2]", "s$ = Mul(X$, Z$) [case$] u$ = Cos(s$) w$ = Add(u$, s$) Y$ = Add(w$, u$)"},
+    {"float[3,2]", "s$ = Mul(X$, Z$) [case$] u$ = Softsign(s$) m$ = Mish(s$) Y$ = Sub(u$, m$)"},
+    {"float[3,5]", "[case$] Y$ = Mod<fmod = 1>(X$, Z$)", "all"},
+    {"float[3,5]", "n$ = Constant<value = int64 {1}>() [case$] c$ = CastLike(X$, n$) Y$ = Cast<to = 1>(c$)"},
+    {"float[3,6,2]", "s$ = Constant<value = int64[2] {4, 5}>() [case$] Y$ = CenterCropPad<axes = [0, 1]>(X$, s$)"},
+    {"float[2,3,4,5]", "[case$] Y$ = GlobalLpPool<p = 1>(X$)"},
+
 
     {"float[1,3,4,5]", "s$ = Constant<value = float[4] {1, 1, 2, 2}>() [case$] Y$ = Resize<mode = \"nearest\">(X$, , s$)"},
     {"float[1,3,4,5]", "s$ = Constant<value = float[4] {1, 1, 2, 2}>() [case$] Y$ = Resize<mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\">(X$, , s$)"},

@@ -61,14 +61,32 @@ bool refused_on(const OpCase& c, const std::string& chip) {
   return std::strcmp(c.refused, "all") == 0 || chip == c.refused;
 }
 
+/// How often an operator was taken, refused and wrong, by its name.
+struct Tally {
+  int supported = 0, refused = 0, wrong = 0;
+};
+using Tallies = std::map<std::string, Tally>;
+
+void print(const std::string& chip, const Tallies& all) {
+  Tally sum;
+  std::printf("\n%-8s %-20s %9s %7s %5s\n", chip.c_str(), "operator", "supported", "refused", "wrong");
+  const auto line = [](const std::string& name, const Tally& t) { std::printf("%-8s %-20s %9d %7d %5d\n", "", name.c_str(), t.supported, t.refused, t.wrong); };
+  for (const auto& [op, t] : all) {
+    line(op, t);
+    sum.supported += t.supported, sum.refused += t.refused, sum.wrong += t.wrong;
+  }
+  line("all", sum);
+}
+
 /// `count` cases beside each other on `chip`, and on the reference what it refuses.
-void ask(const OpCase* first, size_t count, const std::string& chip) {
+void ask(const OpCase* first, size_t count, const std::string& chip, Tallies& tallies) {
   const TempFolder f;
   const std::string model = f.file("cases.onnxtxt", model_of(first, count));
   good({"compile", model, "-o", f / "out", "--device", "TPU:0,REF:0", "--name", "cases", "--alloc", f.file("a.json", R"({"*": ["TPU:0", "REF:0"]})"), "--option", "bmcompiler.chip=" + chip});
   std::map<std::string, Json> answers;  // by node
+  std::map<std::string, std::string> ops;
   const Json placed = json_at(f / "out/cases/placement.json");
-  for (const Json& n : placed["nodes"]) answers[n["name"]] = n["answers"]["TPU:0"];
+  for (const Json& n : placed["nodes"]) answers[n["name"]] = n["answers"]["TPU:0"], ops[n["name"]] = n["op"];
   std::map<std::string, double> apart;  // by output
   const Result<Json> compared = parse_json(good({"--json", "compare", model, f / "out/cases", "--atol", "1e9"}).out, "compare --json");
   REQUIRE(compared.ok());
@@ -80,6 +98,8 @@ void ask(const OpCase* first, size_t count, const std::string& chip) {
     const Json& answer = answers.at("case" + std::to_string(k));
     const bool yes = answer["yes"];
     const double found = apart.at("Y" + std::to_string(k));
+    Tally& tally = tallies[ops.at("case" + std::to_string(k))];
+    ++(!yes ? tally.refused : found <= kApart ? tally.supported : tally.wrong);
     const std::string said = yes ? "" : answer.dump();
     std::printf("%-8s %-9s %9.1e  %s %s\n", chip.c_str(), !yes ? "refused" : found <= kApart ? "supported" : "WRONG", found, c.text, said.c_str());
     CHECK_MESSAGE(yes == !refused_on(c, chip), said);
@@ -92,6 +112,9 @@ void ask(const OpCase* first, size_t count, const std::string& chip) {
 TEST_CASE("operators that move, reduce, index, carry states and resize are computed on two chips as ONNX says, and what is not is refused") {
   if (!has_tools()) return;
   constexpr size_t kBeside = 28;  // a compile and a process each: more are cheaper together, until one has too many ports to say which failed
-  for (const std::string chip : {"bm1684x", "bm1684"})
-    for (size_t first = 0; first < std::size(kMovingCases); first += kBeside) ask(kMovingCases + first, std::min(kBeside, std::size(kMovingCases) - first), chip);
+  for (const std::string chip : {"bm1684x", "bm1684"}) {
+    Tallies tallies;
+    for (size_t first = 0; first < std::size(kMovingCases); first += kBeside) ask(kMovingCases + first, std::min(kBeside, std::size(kMovingCases) - first), chip, tallies);
+    print(chip, tallies);
+  }
 }

@@ -76,7 +76,8 @@ TEST_CASE("a result that no operator of its own makes is a copy, for the tools d
   const top::Lowered m = lowered("(float[2] x) => (float[2] y, float[2] z) { y = Identity(x) z = Identity(x) }");
   CHECK(m.outputs[0].name != "x");
   CHECK(m.outputs[0].name != m.outputs[1].name);
-  CHECK(holds(m.module.text("w"), "\"top.Tile\"(%1) {tile = [1]} : (tensor<2xf32>) -> tensor<2xf32> loc(\"x/copy\")"));
+  CHECK(holds(m.module.text("w"), "%2 = \"top.Tile\"(%1) {tile = [1]} : (tensor<2xf32>) -> tensor<2xf32> loc(\"x/copy\")"));
+  CHECK(holds(m.module.text("w"), "\"top.Tile\"(%2)"));  // of two alike the tools keep one, and the other output is nothing
 }
 
 TEST_CASE("operators that stand between have names that no value of the graph has") {
@@ -94,6 +95,27 @@ TEST_CASE("what a chip has no right operator for is composed there") {
   CHECK(holds(module_of(elu), "\"top.Elu\""));
   CHECK_FALSE(holds(module_of(elu, "bm1684"), "\"top.Elu\""));
   CHECK_FALSE(holds(module_of("(float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"), "\"Equal\""));  // compares bits: -0 is not 0
+}
+
+TEST_CASE("what bm1684's operators write over is a copy where others read it, too") {
+  const std::string shared = "(float[2] x) => (float[2] y, float[2] z) { y = Tanh(x) z = Neg(x) }", alone = "(float[2] x) => (float[2] y) { y = Tanh(x) }";
+  CHECK(holds(module_of(shared, "bm1684"), "loc(\"y/copy\")"));
+  CHECK_FALSE(holds(module_of(shared), "loc(\"y/copy\")"));
+  CHECK_FALSE(holds(module_of(alone, "bm1684"), "loc(\"y/copy\")"));
+  CHECK(holds(module_of("(float[2] x) => (float[2] y) { a = Identity(x) y = Tanh(a) }", "bm1684"), "loc(\"y/copy\")"));
+}
+
+TEST_CASE("cells that the tools have none for are written step by step, up to 64 steps") {
+  const std::string weights = " <float[1,2,2] w = {1,2,3,4}, float[1,6,2] g = {1,2,3,4,5,6,7,8,9,10,11,12}> ";
+  const std::string rnn = module_of("(float[3,1,2] x) => (float[3,1,1,2] y)" + weights + "{ y = RNN<hidden_size = 2>(x, w, w) }");
+  size_t tanhs = 0;
+  for (size_t at = rnn.find("\"top.Tanh\""); at != rnn.npos; at = rnn.find("\"top.Tanh\"", at + 1)) ++tanhs;
+  CHECK(tanhs == 3);
+  CHECK_FALSE(holds(module_of("(float[3,1,2] x) => (float[3,1,1,2] y)" + weights + "{ y = GRU<hidden_size = 2>(x, g, g) }"), "\"top.GRU\""));
+  CHECK(holds(module_of("(float[3,1,2] x) => (float[3,1,1,2] y)" + weights + "{ y = GRU<hidden_size = 2, linear_before_reset = 1>(x, g, g) }"), "\"top.GRU\""));
+  CHECK(refusal("(float[65,1,2] x) => (float[65,1,1,2] y)" + weights + "{ [cell] y = GRU<hidden_size = 2>(x, g, g) }") ==
+        "\"cell\" (GRU): linear_before_reset is 0, wanted 1, which is written step by step here, 64 steps at most, found 65");
+  CHECK(holds(refusal("(float[3,1,2] x) => (float[3,1,1,2] y)" + weights + "{ y = RNN<hidden_size = 2, activations = [\"Gelu\"]>(x, w, w) }"), "activation \"Gelu\" is none of ONNX's"));
 }
 
 TEST_CASE("weights of a transposed convolution are turned, on bm1684 in one group with the bias behind") {
@@ -121,6 +143,7 @@ TEST_CASE("what has no right form is refused, naming the node, what was found an
   CHECK(holds(refusal("(float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }"), "exponent is no constant number"));
   const std::string part = "(float[1,1,3,3] x) => (float[1,1,1,1] y) { y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) }";
   CHECK(refusal(part).empty());
+  CHECK(holds(refusal("(float[1,1,3,3,3] x) => (float[1,1,2,2,3] y) { y = AveragePool<kernel_shape = [2, 2, 2], pads = [0, 0, 1, 0, 0, 0]>(x) }"), "averages of three axes with pads"));
   CHECK(holds(refusal(part, "bm1684"), "single window of a part"));
 }
 
