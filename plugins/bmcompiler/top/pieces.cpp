@@ -129,6 +129,12 @@ Piece Pieces::joined(const std::vector<Piece>& xs, size_t axis) {
   if (xs.size() == 1) return xs[0];
   int64_t size = 0;
   for (const Piece& x : xs) size += x.dims[axis];
+  if (xs[0].dims.size() > 4) {  // of five axes the tools leave parts unwritten where an operand has other readers, or die
+    const int64_t outer = product(xs[0].dims, 0, axis), inner = product(xs[0].dims, axis + 1, xs[0].dims.size());
+    std::vector<Piece> flat;
+    for (const Piece& x : xs) flat.push_back(reshaped(x, {outer, x.dims[axis], inner}));
+    return reshaped(joined(flat, 1), with(xs[0].dims, axis, size));
+  }
   const Attributes a = Attributes().si32("axis", static_cast<int32_t>(axis)).flag("do_relu", false).f64("relu_limit", -1).flag("only_merge", false).text("round_mode", "HalfAwayFromZero");
   return op("joined", "Concat", xs, a, with(xs[0].dims, axis, size));
 }
