@@ -284,6 +284,14 @@ void write_mean(Lowering& to, const sdk::Node& node) {
   c.last().mul(sum, 1.0 / node.input_count());
 }
 
+std::string refuses_comparison(const sdk::Node& node, const Chip&) {
+  for (uint32_t k = 0; k < 2; ++k) {
+    if (!node.input(k).is_constant() || node.input(k).dtype() != OPTIMA_F32) continue;
+    for (const float v : Lowering::floats(node.input(k)))
+      if (std::isinf(v)) return "operand " + std::to_string(k) + " holds an infinity, wanted finite numbers: the greatest of infinities is the largest float on these chips";
+  }
+  return {};
+}
 void write_comparison(Lowering& to, const sdk::Node& node) {
   const size_t rank = dims_of(node.output(0)).size();
   const std::string_view mode = node.op() == "Xor" ? "NotEqual" : node.op();
@@ -458,18 +466,18 @@ constexpr Row kRows[] = {
     {"Cosh", floats_only, write_hyperbolic},
     {"Div", floats_only, write_binary},
     {"Elu", floats_only, write_elu},
-    {"Equal", nullptr, write_equal},
+    {"Equal", refuses_comparison, write_equal},
     {"Erf", floats_only, write_erf},
     {"Exp", floats_only, write_plain},
     {"Floor", floats_only, write_floor},
     {"Gelu", floats_only, write_gelu},
-    {"Greater", nullptr, write_comparison},
-    {"GreaterOrEqual", nullptr, write_comparison},
+    {"Greater", refuses_comparison, write_comparison},
+    {"GreaterOrEqual", refuses_comparison, write_comparison},
     {"HardSigmoid", floats_only, write_hard_sigmoid},
     {"HardSwish", floats_only, write_plain},
     {"LeakyRelu", floats_only, write_leaky_relu},
-    {"Less", nullptr, write_comparison},
-    {"LessOrEqual", nullptr, write_comparison},
+    {"Less", refuses_comparison, write_comparison},
+    {"LessOrEqual", refuses_comparison, write_comparison},
     {"Log", floats_only, write_plain},
     {"Max", floats_only, write_binary},
     {"Mean", floats_only, write_mean},

@@ -28,6 +28,7 @@ inline constexpr OpCase kMovingCases[] = {
     {"float[3,1,5]", "[case$] Y$ = Transpose<perm = [1, 0, 2]>(X$)"},
     {"float[2,3,5]", "[case$] Y$ = Concat<axis = 1>(X$, Z$, X$)"},
     {"float[7]", "[case$] Y$ = Concat<axis = -1>(X$, Z$)"},
+    {"float[2,1,4,3,4]", "[case$] c$ = Concat<axis = 3>(X$, X$) d$ = Concat<axis = 1>(X$, X$) e$ = Abs(c$) f$ = Abs(d$) r$ = Constant<value = int64[5] {2, 1, 4, 6, 4}>() g$ = Reshape(f$, r$) Y$ = Add(e$, g$)"},
     {"float[2,3,2,1,3]", "c$ = Constant<value = float[2,3,2,1,1] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() [case$] Y$ = Concat<axis = 4>(c$, X$)"},
     {"float[2,3,7]", "s$ = Constant<value = int64[3] {1, 4, 2}>() [case$] a$, Y$, c$ = Split<axis = 2>(X$, s$)"},
     {"float[7,3]", "[case$] a$, b$, Y$ = Split<axis = 0, num_outputs = 3>(X$)"},

@@ -147,6 +147,11 @@ TEST_CASE("what has no right form is refused, naming the node, what was found an
   CHECK(holds(refusal(part, "bm1684"), "single window of a part"));
 }
 
+TEST_CASE("comparisons with infinity are refused, since reductions have none") {
+  CHECK(holds(refusal("(float[2] x) => (bool[2] y) <float[1] w = {inf}> { y = Equal(x, w) }"), "operand 1 holds an infinity"));
+  CHECK(refusal("(float[2] x) => (bool[2] y) <float[1] w = {1e38}> { y = Equal(x, w) }").empty());
+}
+
 TEST_CASE("integers that floats cannot hold are refused") {
   CHECK(holds(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777217}> { y = Equal(x, c) }"), "holds 16777217, wanted integers up to 16777216"));
   CHECK(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777216}> { y = Equal(x, c) }").empty());
