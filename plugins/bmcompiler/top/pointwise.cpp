@@ -284,7 +284,7 @@ void write_mean(Lowering& to, const sdk::Node& node) {
   c.last().mul(sum, 1.0 / node.input_count());
 }
 
-std::string refuses_comparison(const sdk::Node& node, const Chip&) {
+std::string refuses_infinities(const sdk::Node& node, const Chip&) {
   for (uint32_t k = 0; k < 2; ++k) {
     if (!node.input(k).is_constant() || node.input(k).dtype() != OPTIMA_F32) continue;
     for (const float v : Lowering::floats(node.input(k)))
@@ -458,7 +458,7 @@ constexpr Row kRows[] = {
     {"Atan", floats_only, write_atan},
     {"Atanh", floats_only, write_atanh},
     {"Cast", nullptr, write_cast},
-    {"CastLike", nullptr, write_cast},
+    {"CastLike", refuses_infinities, write_cast},
     {"Ceil", floats_only, write_ceil},
     {"Celu", floats_only, write_celu},
     {"Clip", refuses_clip, write_clip},
@@ -466,18 +466,18 @@ constexpr Row kRows[] = {
     {"Cosh", floats_only, write_hyperbolic},
     {"Div", floats_only, write_binary},
     {"Elu", floats_only, write_elu},
-    {"Equal", refuses_comparison, write_equal},
+    {"Equal", refuses_infinities, write_equal},
     {"Erf", floats_only, write_erf},
     {"Exp", floats_only, write_plain},
     {"Floor", floats_only, write_floor},
     {"Gelu", floats_only, write_gelu},
-    {"Greater", refuses_comparison, write_comparison},
-    {"GreaterOrEqual", refuses_comparison, write_comparison},
+    {"Greater", refuses_infinities, write_comparison},
+    {"GreaterOrEqual", refuses_infinities, write_comparison},
     {"HardSigmoid", floats_only, write_hard_sigmoid},
     {"HardSwish", floats_only, write_plain},
     {"LeakyRelu", floats_only, write_leaky_relu},
-    {"Less", refuses_comparison, write_comparison},
-    {"LessOrEqual", refuses_comparison, write_comparison},
+    {"Less", refuses_infinities, write_comparison},
+    {"LessOrEqual", refuses_infinities, write_comparison},
     {"Log", floats_only, write_plain},
     {"Max", floats_only, write_binary},
     {"Mean", floats_only, write_mean},
