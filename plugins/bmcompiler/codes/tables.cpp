@@ -24,6 +24,8 @@ constexpr std::string_view kFloats[] = {"LayerNorm", "GroupNorm", "InstanceNorm"
 /// One by one, so cheap that codes win nothing.
 constexpr std::string_view kOneByOne[] = {"Add", "AddConst", "Sub", "SubConst", "Mul", "MulConst"};
 
+constexpr std::string_view kTakeBias[] = {"Conv", "MatMul", "Add", "Deconv", "Mul"};
+
 class Maker {
  public:
   Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode)
@@ -112,8 +114,7 @@ class Maker {
     if (o.op != "Relu" && !bias) return nullptr;
     const top::Value x = o.operands[bias && weights_.count(o.operands[0].id) ? 1 : 0];
     const Operation* from = maker(x);
-    const bool computes = from && (from->op == "Conv" || from->op == "MatMul" || from->op == "Add" || from->op == "Deconv" || from->op == "Mul");
-    return computes && reads_.at(x.id) == 1 ? from : nullptr;
+    return from && (!bias || among(kTakeBias, from->op)) && reads_.at(x.id) == 1 ? from : nullptr;  // a Relu goes into any
   }
 
   bool on_codes(const Operation& o) const {

@@ -109,3 +109,12 @@ TEST_CASE("a bias or a Relu behind a product in floats is in floats, too, as the
   for (const char* name : {"x", "p", "a", "y"}) ranges[name] = {0.5f, 128};
   CHECK(tables_of(w.module, ranges, "F32").precisions == "e F32\np F32\na F32\ny F32\n");
 }
+
+TEST_CASE("a Relu that codes of another device come to is in floats, as what makes numbers of them is") {
+  Written w;
+  const Value numbers = w.op("MulConst", {w.op("AddConst", {w.in("x/q")}, "x/dq/AddConst")}, "x/dq");
+  w.op("Conv", {w.op("Relu", {numbers}, "y"), w.weight("w"), w.module.none()}, "z");
+  std::map<std::string, Range> ranges;
+  for (const char* name : {"x/dq", "y", "z"}) ranges[name] = {0.5f, 128};
+  CHECK(tables_of(w.module, ranges, "F32").precisions == "x/dq/AddConst F32\nx/dq F32\ny F32\n");
+}
