@@ -11,6 +11,7 @@
 #include "tests/support/coded_models.hpp"
 #include "tests/support/packaged_models.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
@@ -18,14 +19,6 @@ using namespace optima::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-const std::string kTools = OPTIMA_SOURCE_DIR "/.deps/sophon";
-
-bool has_tools() {
-  if (fs::exists(kTools + "/bin/tpuc-opt")) return true;
-  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-  return false;
-}
 
 /// Two convolutions with a Softmax between them.
 constexpr const char* kModel = R"(<ir_version: 10, opset_import: ["" : 21]>
@@ -76,7 +69,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a split model in codes runs at each size of the batch, and the scripts beside its files make the same bytes") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const ModelFile m{"open", f.file("open.onnxtxt", kModel), ""};
   const Data data = normal_data(f, {1, 3, 8, 8});
@@ -105,7 +98,7 @@ TEST_CASE("a split model in codes runs at each size of the batch, and the script
     CHECK((fs::exists(stem + ".npz") && fs::exists(stem + ".calib")));  // the same for both, so once
     const std::string bytes = get(stem + ".bmodel");
     fs::remove(stem + ".bmodel");
-    const Ran alone = run({"python3", stem + ".compile.py"}, {"TPUC_ROOT=" + kTools});
+    const Ran alone = run({"python3", stem + ".compile.py"}, {"TPUC_ROOT=" + kSophonTools});
     CHECK_MESSAGE(alone.code == 0, alone.err);
     CHECK(get(stem + ".bmodel") == bytes);
   }
@@ -113,7 +106,7 @@ TEST_CASE("a split model in codes runs at each size of the batch, and the script
 }
 
 TEST_CASE("weights lie in a file once, however many sizes it is made for") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   std::string numbers;  // 256 KiB: a page for each size is less
   for (int k = 0; k < 256 * 256; ++k) numbers += (k ? "," : "") + std::to_string(k % 13 - 6);

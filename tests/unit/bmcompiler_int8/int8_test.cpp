@@ -13,6 +13,7 @@
 #include "tests/support/coded_models.hpp"
 #include "tests/support/packaged_models.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
@@ -22,12 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kLeastCosine = 0.99, kLeastAgreement = 0.999;
-
-bool has_tools() {
-  if (fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/bin/tpuc-opt") || fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/tpu_mlir/bin/tpuc-opt")) return true;
-  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-  return false;
-}
 
 /// What its subgraph is computed in, as the artifact says.
 std::string mode_of(const std::string& package) {
@@ -80,7 +75,7 @@ void check_agreement(const std::string& model, const std::vector<Backend>& backe
 
 /// Of build/models.
 void check_zoo(const std::string& name, const std::vector<std::string>& chips) {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const std::string model = OPTIMA_SOURCE_DIR "/build/models/" + name + ".ts.onnx";
   if (!fs::exists(model)) {
     MESSAGE("SKIP: build/models is empty; scripts/make_models.py fills it");
@@ -94,7 +89,7 @@ void check_zoo(const std::string& name, const std::vector<std::string>& chips) {
 }  // namespace
 
 TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two chips, and agrees with other backends by the same scales") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   if (shared_models().empty()) {
     MESSAGE("SKIP: ../shared/models is not here");
     return;
@@ -120,7 +115,7 @@ TEST_CASE("the face detector in int8 keeps its answers and its nine faces on two
 }
 
 TEST_CASE("the digits in int8 keep their answers on two chips, and their packages say what is in floats") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const Data data = normal_data(f, {1, 1, 32, 32});
   for (const char* chip : {"bm1684x", "bm1684"}) {
@@ -140,7 +135,7 @@ TEST_CASE("codes with zero points of their own keep the digits' answers on a chi
   CHECK(r.code == 4);
   CHECK_MESSAGE(r.err.find(" of 0 to 255, bm1684 has none but 0 and 128 (--scheme shared or symmetric)") != std::string::npos, r.err);
   for (const char* scheme : {"asymmetric", "symmetric"})
-    if (has_tools()) keeps_its_answers(f, m, "bm1684x", data, {"--scheme", scheme});
+    if (has_sophon_tools()) keeps_its_answers(f, m, "bm1684x", data, {"--scheme", scheme});
 }
 
 TEST_CASE("ResNet-18 in int8 keeps its answers on two chips") { check_zoo("resnet18", {"bm1684x", "bm1684"}); }
@@ -148,7 +143,7 @@ TEST_CASE("MobileNetV2 in int8 keeps its answers on two chips") { check_zoo("mob
 TEST_CASE("ViT-tiny in int8 keeps its answers, with its residual, attention and normalizations in floats") { check_zoo("vit_tiny", {"bm1684x"}); }
 
 TEST_CASE("the digits split over a TPU and a processor in int8 hand codes over and keep their answers") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const Data data = normal_data(f, {1, 1, 32, 32});
   const ModelFile m{"digits", digits_model(), ""};

@@ -13,6 +13,7 @@
 #include "tests/cli/models.hpp"
 #include "tests/support/packaged_models.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
@@ -23,14 +24,6 @@ namespace {
 
 constexpr double kApart = 1e-4;  // of an output's scale
 
-const std::string kTools = OPTIMA_SOURCE_DIR "/.deps/sophon";
-
-bool has_tools() {
-  if (fs::exists(kTools + "/bin/tpuc-opt")) return true;
-  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-  return false;
-}
-
 std::vector<std::string> for_chip(const std::string& chip, std::vector<std::string> words) {
   words.insert(words.end(), {"--option", "bmcompiler.chip=" + chip});
   return words;
@@ -39,7 +32,7 @@ std::vector<std::string> for_chip(const std::string& chip, std::vector<std::stri
 }  // namespace
 
 TEST_CASE("models are whole on a TPU in F32 and give ONNX Runtime's answers on the emulators of two chips") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   std::printf("%-16s %-8s %10s\n", "whole", "chip", "apart");
   for (const ModelFile& m : model_files({"mobilenet_v2", "resnet18", "vit_tiny"}))
@@ -54,7 +47,7 @@ TEST_CASE("models are whole on a TPU in F32 and give ONNX Runtime's answers on t
 }
 
 TEST_CASE("models are split over TPU and processors by name, and keep their answers") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   std::vector<std::string> devices{"TPU:0", "llvm_cpu/X64:0"};
   if (has_openvino()) devices.push_back("openvino/X64:0");
@@ -76,7 +69,7 @@ TEST_CASE("models are split over TPU and processors by name, and keep their answ
 }
 
 TEST_CASE("compiling twice gives the same files, whatever the package is called, and so does the script beside them alone") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const ModelFile m{"digits", digits_model(), ""};
   const std::string one = compiled(f, m, "one", {"--require-device", "TPU:0"});
@@ -91,7 +84,7 @@ TEST_CASE("compiling twice gives the same files, whatever the package is called,
 }
 
 TEST_CASE("compiles for two chips at once do not disturb each other") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const ModelFile m{"digits", digits_model(), ""};
   const std::vector<std::string> chips{"bm1684x", "bm1684"};

@@ -13,6 +13,7 @@
 #include "cases.hpp"
 #include "core/support/json.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
@@ -36,12 +37,6 @@ std::string model_of(const OpCase* first, size_t count) {
     nodes += "\n";
   }
   return "<ir_version: 10, opset_import: [\"\" : 21]>\ncases (" + inputs + ") => (" + outputs + ") {\n" + nodes + "}\n";
-}
-
-bool has_tools() {
-  if (fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/bin/tpuc-opt")) return true;
-  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-  return false;
 }
 
 Ran good(const std::vector<std::string>& words) {
@@ -110,7 +105,7 @@ void ask(const OpCase* first, size_t count, const std::string& chip, Tallies& ta
 }  // namespace
 
 TEST_CASE("operators that move, reduce, index, carry states and resize are computed on two chips as ONNX says, and what is not is refused") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   constexpr size_t kBeside = 28;  // a compile and a process each: more are cheaper together, until one has too many ports to say which failed
   for (const std::string chip : {"bm1684x", "bm1684"}) {
     Tallies tallies;

@@ -50,7 +50,7 @@ bm::Bounds hitting(const Work& work, int number) {
 }  // namespace
 
 TEST_CASE("an operator that the tools abort on is refused in their words, with its name") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   const auto [code, text] = compile(work, one_operator("Ceil", "up \"here\""), job_for("bm1684"), work.bounds());
   CHECK(code == OPTIMA_UNSUPPORTED);
@@ -59,7 +59,7 @@ TEST_CASE("an operator that the tools abort on is refused in their words, with i
 }
 
 TEST_CASE("a mode that a chip has not is refused by the tools with the operator in hand") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   const auto [code, text] = compile(work, small_module(), job_for("bm1684", "F16"), work.bounds());
   CHECK(code == OPTIMA_UNSUPPORTED);
@@ -67,7 +67,7 @@ TEST_CASE("a mode that a chip has not is refused by the tools with the operator 
 }
 
 TEST_CASE("a module that is broken is a failure of a tool, with its words and its log") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   put(work / "top.mlir", "module {");
   const auto [code, text] = failure([&] { bm::compile_stages(facts(), job_for("bm1684x"), work.bounds(), bm::sdk::Progress(nullptr)); });
@@ -78,7 +78,7 @@ TEST_CASE("a module that is broken is a failure of a tool, with its words and it
 }
 
 TEST_CASE("tools that crash are one error with its log, and the next compile works") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   const auto [code, text] = compile(work, small_module(100), job_for("bm1684x"), hitting(work, SIGKILL));
   CHECK(code == OPTIMA_TOOL_FAILED);
@@ -89,7 +89,7 @@ TEST_CASE("tools that crash are one error with its log, and the next compile wor
 }
 
 TEST_CASE("tools that hang are ended at the time limit") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   bm::Bounds bounds = hitting(work, SIGSTOP);
   bounds.time_limit = 1s;
@@ -100,7 +100,7 @@ TEST_CASE("tools that hang are ended at the time limit") {
 }
 
 TEST_CASE("a cancelled compile ends its tool") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   bm::Bounds bounds = work.bounds();
   bounds.cancelled = [] { return true; };
@@ -110,7 +110,7 @@ TEST_CASE("a cancelled compile ends its tool") {
 }
 
 TEST_CASE("tools over their memory limit say so") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work work;
   for (const uint64_t mib : {300, 400}) {  // the libraries alone take more address space
     CAPTURE(mib);
@@ -123,7 +123,7 @@ TEST_CASE("tools over their memory limit say so") {
 }
 
 TEST_CASE("a full disk is an error wherever it fills") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const Work work;
   const std::string mount = f / "small";
@@ -145,7 +145,7 @@ TEST_CASE("a full disk is an error wherever it fills") {
 }
 
 TEST_CASE("a library that a chip's files are made with is missed by name") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const Work work;
   const std::string root = root_of_links(f / "tools");

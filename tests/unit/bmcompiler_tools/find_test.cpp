@@ -78,13 +78,13 @@ TEST_CASE("the version is the wheel's where its notes lie in the folder or besid
 }
 
 TEST_CASE("setup's tools are found where nothing is named") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   CHECK(tools("").get().root == kSophon);
   CHECK(tools("").get().version == "tpu_mlir 1.30.2");
 }
 
 TEST_CASE("a library that the program does not start without is named, each") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const std::string root = root_of_links(f / "tools");
   std::string why;
@@ -99,7 +99,7 @@ TEST_CASE("a library that the program does not start without is named, each") {
 }
 
 TEST_CASE("tools that bring another system's C library are used with this one's, whatever LD_LIBRARY_PATH says") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const std::string root = root_of_links(f / "tools");
   for (const char* name : {"libc.so.6", "libm.so.6", "libpthread.so.0"}) f.file("tools/lib/third_party/" + std::string(name), "no library of ours");

@@ -37,7 +37,7 @@ TEST_CASE("words of the stages hold chip, mode, tables and choices of the job") 
 }
 
 TEST_CASE("every chip and mode gives a file, and twice the same") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   for (const std::string chip : {"bm1684x", "bm1684", "bm1688", "bm1690", "cv186x", "cv183x"})
     for (const std::string mode : {"F32", "F16", "BF16", "INT8"}) {
       if (!bm::find_chip(chip)->has_mode(mode)) continue;
@@ -57,7 +57,7 @@ TEST_CASE("every chip and mode gives a file, and twice the same") {
 }
 
 TEST_CASE("a file for several cores or open batches is another file") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   bm::Job job = job_for("bm1688");
   const Work work;
   const std::string one = compiled(work, small_module(), job);
@@ -68,7 +68,7 @@ TEST_CASE("a file for several cores or open batches is another file") {
 }
 
 TEST_CASE("two chips at once do not disturb each other") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   const Work a, b, alone;
   std::string left, right;
   std::thread other([&] { left = compiled(a, small_module(20), job_for("bm1684")); });
@@ -79,7 +79,7 @@ TEST_CASE("two chips at once do not disturb each other") {
 }
 
 TEST_CASE("the script alone makes the same file, under the job's names and under its own") {
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   for (const std::string chip : {"bm1684x", "cv183x"}) {
     CAPTURE(chip);
     const Work work;
@@ -109,7 +109,7 @@ TEST_CASE("the script says what it lacks and what failed") {
   const std::string script = f.file("x.compile.py", bm::compile_script(job_for("bm1684x"), facts()));
   CHECK(run({"python3", script}, {"TPUC_ROOT=", "OPTIMA_SOPHON="}).err == "x.compile.py: TPUC_ROOT is not set: wanted the folder of tpu_mlir 1.30.2\n");
   CHECK(run({"python3", script}, {"TPUC_ROOT=" + f.path()}).err == "x.compile.py: TPUC_ROOT is '" + f.path() + "', which holds no bin/tpuc-opt\n");
-  if (!has_tools()) return;
+  if (!has_sophon_tools()) return;
   CHECK(holds(run({"python3", script}, {"TPUC_ROOT=" + kSophon}).err, "top.mlir' is not there"));
   f.file("x.mlir", "module {");
   const Ran ran = run({"python3", script}, {"TPUC_ROOT=" + kSophon});

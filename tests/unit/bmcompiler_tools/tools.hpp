@@ -9,6 +9,7 @@
 #include "plugins/bmcompiler/files.hpp"
 #include "plugins/bmcompiler/toolchain/stages.hpp"
 #include "tests/support/failure.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace optima::test {
@@ -17,13 +18,6 @@ namespace fs = std::filesystem;
 namespace bm = bmcompiler_plugin;
 
 inline const std::string kSophon = OPTIMA_SOPHON_DEFAULT;
-
-/// Whether setup has put the tools there; says so where it has not.
-inline bool has_tools() {
-  if (fs::exists(kSophon + "/bin/tpuc-opt")) return true;
-  MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-  return false;
-}
 
 inline bm::Facts facts(const std::string& root = kSophon) { return {root, "tpu_mlir 1.30.2"}; }
 
