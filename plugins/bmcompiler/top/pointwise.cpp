@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unary and binary operators, comparisons, choices, conversions. A value of the graph that is bool or an integer is a float here.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -328,12 +329,23 @@ void fill(Lowering& to, const sdk::Node& node, std::optional<float> x, std::opti
   if (y) where = c.compare(where, "Less", 0.5);
   c.last().op("MaskedFill", {where, to.read(node.input(y ? 1 : 2))}, Attributes().flag("inversed", false).f64("const_val", x ? *x : *y));
 }
+/// Input k in the output's dims: what the tools repeat themselves beside codes has a name that no table of modes knows, and ends them.
+Value spread(Lowering& to, const sdk::Node& node, uint32_t k) {
+  Chain c(to, node);
+  const std::vector<int64_t> all = c.shape(), dims = dims_of(node.input(k));
+  const Value v = raised(to, node, node.input(k), all.size());
+  if (node.input(k).is_constant() || dims == all) return v;
+  std::vector<int64_t> times = all;
+  for (size_t d = 1; d <= dims.size(); ++d)
+    if (dims[dims.size() - d] != 1 || all[all.size() - d] == 1) times[all.size() - d] = 1;
+  const bool same = std::all_of(times.begin(), times.end(), [](int64_t n) { return n == 1; });
+  return same ? v : c.op("Tile", {v}, Attributes().i64s("tile", times));
+}
 void write_where(Lowering& to, const sdk::Node& node) {
-  const size_t rank = dims_of(node.output(0)).size();
   const std::optional<float> x = number(node.input(1)), y = number(node.input(2));
   if (to.chip().name == "bm1684") return fill(to, node, x, y);
-  const Value none = to.module().none(), choice = raised(to, node, node.input(0), rank);
-  to.emit(node, "Where", {choice, x ? none : raised(to, node, node.input(1), rank), y ? none : raised(to, node, node.input(2), rank)},
+  const Value none = to.module().none(), choice = spread(to, node, 0);
+  to.emit(node, "Where", {choice, x ? none : spread(to, node, 1), y ? none : spread(to, node, 2)},
           Attributes().flag("x_is_const", x.has_value()).flag("y_is_const", y.has_value()).f64("x_const_val", x.value_or(0)).f64("y_const_val", y.value_or(0)));
 }
 

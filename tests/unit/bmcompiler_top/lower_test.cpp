@@ -105,6 +105,12 @@ TEST_CASE("what bm1684's operators write over is a copy where others read it, to
   CHECK(holds(module_of("(float[2] x) => (float[2] y) { a = Identity(x) y = Tanh(a) }", "bm1684"), "loc(\"y/copy\")"));
 }
 
+TEST_CASE("a mask is repeated here, under a name that tables of modes have") {
+  const std::string masked = "(bool[1,1,3] m, float[4,2,3] x, float[4,2,3] z) => (float[4,2,3] y) { y = Where(m, x, z) }";
+  CHECK(holds(module_of(masked), "{tile = [4, 2, 1]}"));
+  CHECK_FALSE(holds(module_of("(bool[4,2,3] m, float[4,2,3] x, float[4,2,3] z) => (float[4,2,3] y) { y = Where(m, x, z) }"), "\"top.Tile\""));
+}
+
 TEST_CASE("cells that the tools have none for are written step by step, up to 64 steps") {
   const std::string weights = " <float[1,2,2] w = {1,2,3,4}, float[1,6,2] g = {1,2,3,4,5,6,7,8,9,10,11,12}> ";
   const std::string rnn = module_of("(float[3,1,2] x) => (float[3,1,1,2] y)" + weights + "{ y = RNN<hidden_size = 2>(x, w, w) }");
