@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -32,6 +33,8 @@ CHIPS = {
 # Element types of a bmodel by their names: the number in a file, numpy's type.
 TYPES = {"f32": (0, np.float32), "f16": (1, np.float16), "i8": (2, np.int8), "u8": (3, np.uint8), "i16": (4, np.int16), "u16": (5, np.uint16),
          "i32": (6, np.int32), "u32": (7, np.uint32)}
+# The runner talks over descriptor 3; a shell cannot move one above 9 there.
+AS_THREE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])"
 CASTS = ("_f32", "_f16", "_bf16", "_si32", "_si16", "_si8", "_ui8")  # the tools name a tensor that they cast so
 
 
@@ -66,7 +69,7 @@ class Model:
                                TPU_SCALAER_EMULATOR_WORKDIR=str(self.folder))  # spelled so in the library
         ours, theirs = socket.socketpair()
         with theirs, open(self.folder / "log", "wb") as log:  # the runtimes chatter
-            self.process = subprocess.Popen(["/bin/sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", program, kind, str(self.folder), "emulator"],
+            self.process = subprocess.Popen([sys.executable, "-I", "-S", "-c", AS_THREE, str(theirs.fileno()), program, kind, str(self.folder), "emulator"],
                                             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=environment)
         self.channel = ours.makefile("rwb", buffering=0)
         ours.close()
