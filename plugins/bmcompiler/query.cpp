@@ -103,7 +103,7 @@ JudgeAtBatches::JudgeAtBatches(const sdk::Graph& graph, const Chip& chip, const 
   const std::string batch = batches.empty() ? std::string() : batch_name(graph);
   if (batch.empty()) return;
   for (const int64_t size : batches) {
-    At& at = at_.emplace_back(At{size, std::make_unique<AtBatch>(graph.raw(), batch, size), {}, nullptr});
+    At& at = at_.emplace_back(At{std::make_unique<AtBatch>(graph.raw(), batch, size), {}, nullptr});
     const sdk::Graph fixed(at.graph->raw());
     for (uint32_t k = 0; k < fixed.size(); ++k) at.nodes.emplace(fixed[k].id(), fixed[k]);
     at.judge = std::make_unique<Judge>(fixed, chip, mode);

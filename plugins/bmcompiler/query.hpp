@@ -35,7 +35,6 @@ class JudgeAtBatches {
 
  private:
   struct At {
-    int64_t batch;
     std::unique_ptr<AtBatch> graph;
     std::map<uint32_t, sdk::Node> nodes;  ///< by id
     std::unique_ptr<Judge> judge;

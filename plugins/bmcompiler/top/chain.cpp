@@ -23,12 +23,25 @@ Value Chain::permute(Value a, const std::vector<int64_t>& dims, const std::vecto
   return op("Permute", {a}, Attributes().i64s("order", order));
 }
 
-Value raised(Lowering& to, const sdk::Node& node, const sdk::Value& v, size_t rank) {
+std::vector<int64_t> raised_dims(const sdk::Value& v, size_t rank) {
   std::vector<int64_t> dims = dims_of(v);
-  if (dims.size() >= rank) return to.read(v);
-  dims.insert(dims.begin(), rank - dims.size(), 1);
+  if (dims.size() < rank) dims.insert(dims.begin(), rank - dims.size(), 1);
+  return dims;
+}
+
+Value raised(Lowering& to, const sdk::Node& node, const sdk::Value& v, size_t rank) {
+  const std::vector<int64_t> dims = raised_dims(v, rank);
+  if (dims == dims_of(v)) return to.read(v);
   if (!v.is_constant()) return to.reshaped(to.read(v), dims, std::string(node.output(0).name()) + "/reshape");
   return to.module().weight(to.inner(node, "constant"), dims, Lowering::floats(v));
+}
+
+Value spread(Chain& c, Value v, const std::vector<int64_t>& from, const std::vector<int64_t>& wide) {
+  if (wide == from) return v;
+  std::vector<int64_t> times(wide.size(), 1);
+  for (size_t k = 0; k < wide.size(); ++k)
+    if (from[k] != wide[k]) times[k] = wide[k];
+  return c.shape(wide).op("Tile", {v}, Attributes().i64s("tile", times));
 }
 
 int64_t Window::size() const {

@@ -11,6 +11,20 @@ inline constexpr const char* kHalfAway = "HalfAwayFromZero";  ///< rounding of c
 inline Attributes fused() { return Attributes().flag("do_relu", false).f64("relu_limit", -1); }
 inline Attributes binary() { return fused().flag("is_scalar", false); }
 
+/// Of a MatMul of rows by columns.
+inline Attributes matmul() {
+  return fused()
+      .flag("right_transpose", false)
+      .flag("left_transpose", false)
+      .flag("output_transpose", false)
+      .flag("hdim_is_batch", false)
+      .flag("keep_dims", true)
+      .flag("is_lora", false)
+      .text("dq_type", "NONE")
+      .i64("q_group_size", 0);
+}
+inline Attributes sigmoid() { return Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway); }
+
 /// Writes operators one after another, each of the shape that was set last; the one after last() is the node's output.
 class Chain {
  public:
@@ -47,6 +61,10 @@ class Chain {
 
 /// `v` with ones before its dims so that it has `rank` of them: the chips broadcast equal ranks.
 Value raised(Lowering& to, const sdk::Node& node, const sdk::Value& v, size_t rank);
+/// The dims that raised() gives it.
+std::vector<int64_t> raised_dims(const sdk::Value& v, size_t rank);
+/// `v`, of dims `from`, in dims `wide` of the same rank: repeated along those that are 1.
+Value spread(Chain& c, Value v, const std::vector<int64_t>& from, const std::vector<int64_t>& wide);
 /// Pads as begins then ends, of a node with auto_pad or pads; `ends` reach the last window that the output has.
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, pads;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unary and binary operators, comparisons, choices, conversions. A value of the graph that is bool or an integer is a float here.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -163,7 +162,7 @@ void write_atanh(Lowering& to, const sdk::Node& node) {
 }
 
 void write_sigmoid(Lowering& to, const sdk::Node& node) {
-  to.emit(node, "Sigmoid", {to.own(node, 0)}, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
+  to.emit(node, "Sigmoid", {to.own(node, 0)}, sigmoid());
 }
 void write_leaky_relu(Lowering& to, const sdk::Node& node) {
   to.emit(node, "LeakyRelu", {to.read(node.input(0))}, Attributes().f64("alpha", node.real("alpha", 0.01)).text("round_mode", kHalfAway));
@@ -330,22 +329,17 @@ void fill(Lowering& to, const sdk::Node& node, std::optional<float> x, std::opti
   c.last().op("MaskedFill", {where, to.read(node.input(y ? 1 : 2))}, Attributes().flag("inversed", false).f64("const_val", x ? *x : *y));
 }
 /// Input k in the output's dims: what the tools repeat themselves beside codes has a name that no table of modes knows, and ends them.
-Value spread(Lowering& to, const sdk::Node& node, uint32_t k) {
+Value widened(Lowering& to, const sdk::Node& node, uint32_t k) {
   Chain c(to, node);
-  const std::vector<int64_t> all = c.shape(), dims = dims_of(node.input(k));
+  const std::vector<int64_t> all = c.shape();
   const Value v = raised(to, node, node.input(k), all.size());
-  if (node.input(k).is_constant() || dims == all) return v;
-  std::vector<int64_t> times = all;
-  for (size_t d = 1; d <= dims.size(); ++d)
-    if (dims[dims.size() - d] != 1 || all[all.size() - d] == 1) times[all.size() - d] = 1;
-  const bool same = std::all_of(times.begin(), times.end(), [](int64_t n) { return n == 1; });
-  return same ? v : c.op("Tile", {v}, Attributes().i64s("tile", times));
+  return node.input(k).is_constant() ? v : spread(c, v, raised_dims(node.input(k), all.size()), all);
 }
 void write_where(Lowering& to, const sdk::Node& node) {
   const std::optional<float> x = number(node.input(1)), y = number(node.input(2));
   if (to.chip().name == "bm1684") return fill(to, node, x, y);
-  const Value none = to.module().none(), choice = spread(to, node, 0);
-  to.emit(node, "Where", {choice, x ? none : spread(to, node, 1), y ? none : spread(to, node, 2)},
+  const Value none = to.module().none(), choice = widened(to, node, 0);
+  to.emit(node, "Where", {choice, x ? none : widened(to, node, 1), y ? none : widened(to, node, 2)},
           Attributes().flag("x_is_const", x.has_value()).flag("y_is_const", y.has_value()).f64("x_const_val", x.value_or(0)).f64("y_const_val", y.value_or(0)));
 }
 
@@ -369,7 +363,7 @@ void write_cast(Lowering& to, const sdk::Node& node) {
 void write_swish(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
   const Value x = to.read(node.input(0)), inside = node.real("alpha", 1) == 1 ? to.copied(node, x, c.shape()) : c.mul(x, node.real("alpha", 1));
-  const Value gate = c.op("Sigmoid", {inside}, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
+  const Value gate = c.op("Sigmoid", {inside}, sigmoid());
   if (node.op() == "Swish") {
     c.last().mul(x, gate);
     return;
@@ -387,13 +381,8 @@ void write_mod(Lowering& to, const sdk::Node& node) {
   Chain c(to, node);
   const std::vector<int64_t> all = c.shape();
   const Value a = raised(to, node, node.input(0), all.size()), b = raised(to, node, node.input(1), all.size());
-  const auto dims = [&](const sdk::Value& v) {
-    std::vector<int64_t> d = dims_of(v);
-    d.insert(d.begin(), all.size() - d.size(), 1);
-    return d;
-  };
-  const Value size = c.shape(dims(node.input(0))).op("Abs", {a}), sign = c.op("Sign", {a});
-  const Value divisor = c.shape(dims(node.input(1))).op("Abs", {b}), wanted = c.op("Sign", {b});
+  const Value size = c.shape(raised_dims(node.input(0), all.size())).op("Abs", {a}), sign = c.op("Sign", {a});
+  const Value divisor = c.shape(raised_dims(node.input(1), all.size())).op("Abs", {b}), wanted = c.op("Sign", {b});
   c.shape(all);
   const auto rest = [&](Value x) { return c.sub(x, c.mul(c.floor(c.div(x, divisor)), divisor)); };
   Value m = rest(rest(size));  // of 16777215 by 1 the first quotient is 2 off

@@ -10,18 +10,6 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-Attributes product(bool transposes_right) {
-  return fused()
-      .flag("right_transpose", transposes_right)
-      .flag("left_transpose", false)
-      .flag("output_transpose", false)
-      .flag("hdim_is_batch", false)
-      .flag("keep_dims", true)
-      .flag("is_lora", false)
-      .text("dq_type", "NONE")
-      .i64("q_group_size", 0);
-}
-
 int64_t count(const Dims& dims) {
   int64_t n = 1;
   for (const int64_t d : dims) n *= d;
@@ -30,20 +18,17 @@ int64_t count(const Dims& dims) {
 
 std::string floats_only(const sdk::Node& node, const Chip&) { return wants_floats(node); }
 
-/// `v` with its batch dims, all but the last two, as `batch`: copied where they are 1.
-Value spread(Chain& c, Value v, Dims dims, const Dims& batch) {
-  Dims times(dims.size(), 1), wide = dims;
-  for (size_t k = 0; k < batch.size(); ++k)
-    if (dims[k] != batch[k]) times[k] = batch[k], wide[k] = batch[k];
-  if (wide == dims) return v;
-  return c.shape(wide).op("Tile", {v}, Attributes().i64s("tile", times));
+/// Dims with all but the last two as `batch`.
+Dims in_batch(Dims dims, const Dims& batch) {
+  std::copy(batch.begin(), batch.end(), dims.begin());
+  return dims;
 }
 
 /// The product, of dims `made`, as the node's output. The tools drop an operator that changes nothing, and its name.
 void end(Chain& c, const Dims& made, Value a, Value b, const Dims& out) {
   c.shape(made);
   if (made == out) c.last();
-  const Value y = c.op("MatMul", {a, b, Value{}}, product(false));
+  const Value y = c.op("MatMul", {a, b, Value{}}, matmul());
   if (made != out) c.last().reshape(y, out);
 }
 
@@ -62,8 +47,8 @@ void batched(Chain& c, Value a, Dims left, Value b, Dims right, const Dims& out)
   while (right.size() < left.size()) right.insert(right.begin(), 1);
   Dims batch;
   for (size_t d = 0; d + 2 < left.size(); ++d) batch.push_back(std::max(left[d], right[d]));
-  a = spread(c, c.reshape(a, left), left, batch);
-  b = spread(c, c.reshape(b, right), right, batch);
+  a = spread(c, c.reshape(a, left), left, in_batch(left, batch));
+  b = spread(c, c.reshape(b, right), right, in_batch(right, batch));
   Dims whole = batch;
   whole.push_back(m), whole.push_back(n);
   if (whole == out && whole.size() <= 4) return end(c, whole, a, b, out);  // a reshape behind it would take its name
@@ -79,14 +64,14 @@ void write_matmul(Lowering& to, const sdk::Node& node) {
   Value a = to.read(node.input(0)), b = to.read(node.input(1));
   Chain c(to, node);
   if (left.size() >= 2 && right.size() == 2) {  // the common one
-    c.last().op("MatMul", {a, b, to.module().none()}, product(false));
+    c.last().op("MatMul", {a, b, to.module().none()}, matmul());
     return;
   }
   if (left.size() == 1) left.insert(left.begin(), 1), a = c.reshape(a, left);
   if (right.size() == 1) right.push_back(1), b = c.reshape(b, right);
   const Dims plain(left.begin(), left.end() - 2);
   if (left.size() == right.size() && left.size() > 2 && std::equal(plain.begin(), plain.end(), right.begin()) && out.size() == left.size()) {
-    c.shape(out).last().op("MatMul", {a, b, to.module().none()}, product(false));
+    c.shape(out).last().op("MatMul", {a, b, to.module().none()}, matmul());
     return;
   }
   batched(c, a, left, b, right, out);
@@ -117,10 +102,10 @@ void write_gemm(Lowering& to, const sdk::Node& node) {
   if (turned) b = c.permute(b, dims_of(node.input(1)), {1, 0});
   c.shape(out);
   if (alpha == 1 && (inside || alone)) {
-    c.last().op("MatMul", {a, b, bias}, product(false));
+    c.last().op("MatMul", {a, b, bias}, matmul());
     return;
   }
-  Value y = c.op("MatMul", {a, b, to.module().none()}, product(false));
+  Value y = c.op("MatMul", {a, b, to.module().none()}, matmul());
   if (alone) {
     c.last().mul(y, alpha);
     return;
@@ -229,7 +214,7 @@ void write_einsum(Lowering& to, const sdk::Node& node) {
   for (const char ch : e.out) order.push_back(static_cast<int64_t>(have.find(ch)));
   const Dims result = dims_of(node.output(0));
   if (have == e.out) return end(c, behind(m, n), left, right, result);
-  const Value y = c.shape(behind(m, n)).op("MatMul", {left, right, to.module().none()}, product(false));
+  const Value y = c.shape(behind(m, n)).op("MatMul", {left, right, to.module().none()}, matmul());
   const Value apart = c.reshape(y, named);
   c.last().permute(apart, named, order);
 }

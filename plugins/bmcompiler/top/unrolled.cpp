@@ -128,16 +128,7 @@ class Cell {
   bool resets_product() const { return node_.op() == "GRU" && node_.integer("linear_before_reset", 0) != 0; }
 
   Piece product(const Piece& x, const Piece& w, const Piece& bias) {
-    const Attributes a = fused()
-                             .flag("right_transpose", false)
-                             .flag("left_transpose", false)
-                             .flag("output_transpose", false)
-                             .flag("hdim_is_batch", false)
-                             .flag("keep_dims", true)
-                             .flag("is_lora", false)
-                             .text("dq_type", "NONE")
-                             .i64("q_group_size", 0);
-    return make_.op("product", "MatMul", {x, w, bias}, a, {x.dims[0], w.dims[1]});
+    return make_.op("product", "MatMul", {x, w, bias}, matmul(), {x.dims[0], w.dims[1]});
   }
   Piece product(const Piece& x, const Piece& w) { return product(x, w, {to_.module().none(), {}}); }
 
@@ -258,7 +249,7 @@ class Cell {
   Piece apply(size_t k, const Piece& sum) { return make(k, clip_ > 0 ? most(least(sum, -clip_), clip_) : sum); }
   Piece make(size_t k, const Piece& x) {
     const Function& f = function_[k];
-    if (f.name == "sigmoid") return unary("Sigmoid", x, Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway));
+    if (f.name == "sigmoid") return unary("Sigmoid", x, sigmoid());
     if (f.name == "tanh") return unary("Tanh", x);
     if (f.name == "relu") return least(x, 0);
     if (f.name == "softsign") return make_.both("Mul", x, unary("Reciprocal", make_.scaled(unary("Abs", x), 1, 1), fused().f64("const_val", 1)));

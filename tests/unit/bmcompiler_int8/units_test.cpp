@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,11 +13,11 @@
 #include "tests/support/coded_models.hpp"
 #include "tests/support/packaged_models.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/sophon_tools.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
 using namespace optima::test;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -131,10 +130,7 @@ void check_units(const TempFolder& f, const std::string& model, size_t chip, con
 }  // namespace
 
 TEST_CASE("operators make of the same codes nearly those that the reference makes, on two chips") {
-  if (!fs::exists(OPTIMA_SOURCE_DIR "/.deps/sophon/bin/tpuc-opt")) {
-    MESSAGE("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there");
-    return;
-  }
+  if (!has_sophon_tools()) return;
   const TempFolder f;
   const std::string model = f.file("units.onnxtxt", model_of_units());
   std::vector<std::string> inputs;
