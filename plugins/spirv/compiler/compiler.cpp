@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv: the compiler half: check() by the table, compile() = lower, compile kernels, look at what they need, write. Knows no Vulkan.
+#include <algorithm>
+#include <thread>
+
+#include "glsl.hpp"
+#include "info.hpp"
+#include "lowering.hpp"
+#include "optima/plugin/checksum.hpp"
+#include "optima/plugin/folder.hpp"
+#include "optima/plugin/plugin.hpp"
+#include "optima/plugin/record.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+/// Of the GPU to compile for: the user's file, else what all of its kind have.
+Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
+  std::string file(options.string("spirv.limits", ""));
+  if (file.empty()) file = device.attributes().string("limits", "");
+  if (file.empty()) return least_limits(device.kind());
+  try {
+    return read_limits(sdk::bytes_of(file), file);
+  } catch (const sdk::Error& e) {
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, e.text);
+  }
+}
+
+/// Texts of all ways, each once, and which of them a step's way is.
+struct Texts {
+  std::vector<std::string> all;
+  std::vector<std::vector<uint32_t>> of;  ///< by step and way
+};
+
+Texts texts_of(const Draft& draft) {
+  Texts out;
+  std::map<std::string, uint32_t> known;
+  for (const DraftStep& step : draft.steps()) {
+    out.of.emplace_back();
+    for (const Way& way : step.ways) {
+      const auto [at, is_new] = known.emplace(way.shader.text(), static_cast<uint32_t>(out.all.size()));
+      if (is_new) out.all.push_back(at->first);
+      out.of.back().push_back(at->second);
+    }
+  }
+  return out;
+}
+
+std::string bytes_of(const Module& m) { return {reinterpret_cast<const char*>(m.words.data()), m.words.size() * sizeof(uint32_t)}; }
+
+/// The last way of a step must run on every GPU that fits the limits.
+void require_plain_way(const Plan& plan, const Limits& limits) {
+  for (const StepPlan& step : plan.steps) {
+    std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits);
+    for (size_t k = 0; k < 3; ++k)
+      if (step.ways.back().groups[k] > limits.groups[k]) why = "needs " + std::to_string(step.ways.back().groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
+    for (const uint32_t t : step.tensors)
+      if (plan.tensors[t].bytes > limits.buffer_range)
+        why = "needs tensor '" + plan.tensors[t].name + "' of " + std::to_string(plan.tensors[t].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
+    if (!why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
+  }
+}
+
+class SpirvCompiler : public sdk::Plugin, public sdk::Compiler {
+ public:
+  explicit SpirvCompiler(const sdk::Init&) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
+    why_none = "this half of the plugin compiles; GPUs are found by optima_spirv_rt.so";
+    return {};
+  }
+
+  void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
+    limits_for(request.device(), request.options());
+    for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
+  }
+
+  void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
+    const sdk::Options options = request.options();
+    const Limits limits = limits_for(request.device(), options);
+    progress(0, "planning");
+    Lowered lowered = lower_graph(request.graph(), limits);
+    const Texts texts = texts_of(lowered.draft);
+    const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
+    const std::vector<Module> modules = compile_all(texts.all, asked ? asked : std::max(1u, std::thread::hardware_concurrency()),
+                                                    [&](size_t k) { progress(0.05 + 0.9 * static_cast<double>(k) / static_cast<double>(texts.all.size()), "kernels"); });
+    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), [&](size_t step, size_t way) { return texts.of[step][way]; });
+    plan.target = std::string(request.device().kind());
+    for (size_t k = 0; k < modules.size(); ++k) {
+      const std::string bytes = bytes_of(modules[k]);
+      const sdk::Checksum sum = sdk::checksum_of(bytes);
+      plan.kernels.push_back({"k" + sdk::sum_text(sum.value()) + ".spv", bytes.size(), sum.value(), requirements_of(modules[k].words.data(), modules[k].words.size())});
+    }
+    require_plain_way(plan, limits);
+    if (request.memory_limit() && plan.arena_bytes + plan.weights_bytes > request.memory_limit())
+      throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(plan.arena_bytes) + " bytes of activations and " + std::to_string(plan.weights_bytes) +
+                                          " of weights on the GPU, limit is " + std::to_string(request.memory_limit()));
+    progress(0.95, "writing");
+    write(plan, modules, lowered.draft.weights(), request, sink);
+  }
+
+ private:
+  static void write(Plan& plan, const std::vector<Module>& modules, const std::string& weights, const sdk::CompileRequest& request, const sdk::Sink& sink) {
+    for (size_t k = 0; k < modules.size(); ++k) sink.file(plan.kernels[k].file, bytes_of(modules[k]));
+    if (!weights.empty()) {
+      plan.weights_sum = sdk::checksum_of(weights).value();
+      sink.file(request.stem() + ".weights", weights);
+    }
+    const std::string text = write_plan(plan);
+    sink.file(request.stem() + ".meta", text);
+    sink.format(kFormat);
+    sink.compat(sdk::write_record({{"target", plan.target}}, {sdk::record_bytes("*.meta", text)}), "SPIR-V for Vulkan 1.1, " + plan.target);
+  }
+};
+
+}  // namespace
+}  // namespace spirv_plugin
+
+OPTIMA_PLUGIN(spirv_plugin::SpirvCompiler, spirv_plugin::kInfo)

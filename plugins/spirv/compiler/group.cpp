@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pointwise nodes are computed in the kernel of the node before them.
+#include <algorithm>
+
+#include "lowering.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+class Grouping {
+ public:
+  Grouping(const sdk::Graph& graph, uint32_t buffers) : graph_(graph), buffers_(buffers), owner_(graph.size(), false) {
+    for (uint32_t k = 0; k < graph.size(); ++k)
+      for (uint32_t i = 0; i < graph[k].input_count(); ++i)
+        if (graph[k].input(i)) users_[graph[k].input(i).index()].insert(k);
+    for (uint32_t k = 0; k < graph.output_count(); ++k) outputs_.insert(graph.output(k).index());
+  }
+
+  std::vector<Group> run() {
+    std::vector<Group> out;
+    for (uint32_t k = 0; k < graph_.size(); ++k)
+      if (!owner_[k]) out.push_back(grown(k));
+    std::stable_sort(out.begin(), out.end(), [](const Group& a, const Group& b) { return a.last < b.last; });
+    return out;
+  }
+
+ private:
+  /// The first node after the group that could be added: pointwise, of the same dims, reading what the group makes.
+  std::optional<uint32_t> next(const std::set<uint32_t>& inside, const std::vector<int64_t>& dims, const std::set<uint32_t>& passed) const {
+    std::optional<uint32_t> best;
+    for (const uint32_t member : inside)
+      if (const auto users = users_.find(graph_[member].output(0).index()); users != users_.end())
+        for (const uint32_t user : users->second)
+          if (!owner_[user] && !inside.count(user) && !passed.count(user) && (!best || user < *best) && is_pointwise(graph_[user], dims)) best = user;
+    return best;
+  }
+
+  static bool is_pointwise(const sdk::Node& node, const std::vector<int64_t>& dims) {
+    const Row* row = row_of(node);
+    return row && row->expression && node.output_count() == 1 && node.output(0).shape() == dims;
+  }
+
+  static size_t bound_by(const sdk::Node& node) {
+    size_t n = 1;
+    for (uint32_t k = 0; k < node.input_count(); ++k) n += bool(node.input(k));
+    return n;
+  }
+
+  /// Members whose output is used outside of the group.
+  size_t seen_outside(const std::set<uint32_t>& inside) const {
+    size_t n = 0;
+    for (const uint32_t member : inside) {
+      const uint32_t value = graph_[member].output(0).index();
+      const auto users = users_.find(value);
+      const bool all_inside = users != users_.end() && std::all_of(users->second.begin(), users->second.end(), [&](uint32_t u) { return inside.count(u) > 0; });
+      n += !all_inside || outputs_.count(value);
+    }
+    return n;
+  }
+
+  Group grown(uint32_t root) {
+    constexpr size_t kMostNodes = 32;
+    const sdk::Node node = graph_[root];
+    Group best{node, {}, root};
+    owner_[root] = true;
+    const Row* row = row_of(node);
+    if (!row || (!row->expression && !row->takes_tail) || node.output_count() != 1) return best;
+    const std::vector<int64_t> dims = node.output(0).shape();
+    Group trial = best;
+    std::set<uint32_t> inside{root}, passed, taken;
+    while (inside.size() < kMostNodes) {
+      const std::optional<uint32_t> user = next(inside, dims, passed);
+      if (!user) break;
+      trial.tail.push_back(graph_[*user]), trial.last = *user;
+      inside.insert(*user);
+      const size_t own = row->expression ? 1 : (row->buffers ? row->buffers : bound_by(node));
+      const size_t beside = row->expression ? read_by(trial).size() : read_by({trial.tail[0], {trial.tail.begin() + 1, trial.tail.end()}, 0}).size() - 1;
+      if (own + beside > buffers_) {
+        inside.erase(*user), trial.tail.pop_back(), passed.insert(*user);
+        trial.last = trial.tail.empty() ? root : *std::max_element(inside.begin(), inside.end());
+        continue;
+      }
+      if (seen_outside(inside) == 1) best = trial, taken = inside;
+    }
+    for (const uint32_t member : taken) owner_[member] = true;
+    return best;
+  }
+
+  const sdk::Graph& graph_;
+  uint32_t buffers_;
+  std::vector<bool> owner_;  // by position: it is in a group
+  std::map<uint32_t, std::set<uint32_t>> users_;  // positions by value
+  std::set<uint32_t> outputs_;
+};
+
+}  // namespace
+
+std::set<uint32_t> read_by(const Group& group) {
+  std::set<uint32_t> out, own;
+  const auto take = [&](const sdk::Node& node) {
+    for (uint32_t k = 0; k < node.input_count(); ++k)
+      if (const sdk::Value v = node.input(k); v && !own.count(v.index()) && scalar_literal(v).empty()) out.insert(v.index());
+    for (uint32_t k = 0; k < node.output_count(); ++k)
+      if (node.output(k)) own.insert(node.output(k).index());
+  };
+  take(group.root);
+  for (const sdk::Node& n : group.tail) take(n);
+  return out;
+}
+
+std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers) { return Grouping(graph, buffers).run(); }
+
+Lowered lower_graph(const sdk::Graph& graph, const Limits& limits) {
+  Lowered out;
+  Lowering to(out.draft, limits);
+  const auto port = [&](const sdk::Value& v, const Tensor& t) { return PortPlan{std::string(v.name()), v.dtype(), v.shape(), t.id}; };
+  for (uint32_t k = 0; k < graph.input_count(); ++k) out.inputs.push_back(port(graph.input(k), to.read(graph.input(k))));
+  for (uint32_t k = 0; k < graph.size(); ++k)
+    if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, v.node);
+  for (const Group& group : groups_of(graph, limits.storage_buffers)) {
+    const Row& row = *row_of(group.root);
+    if (row.lower) row.lower(to, group);
+    else to.pointwise(group);
+  }
+  for (uint32_t k = 0; k < graph.output_count(); ++k) out.outputs.push_back(port(graph.output(k), to.in_arena(graph.output(k))));
+  return out;
+}
+
+}  // namespace spirv_plugin

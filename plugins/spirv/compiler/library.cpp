@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace spirv_plugin {
+namespace {
+
+struct Function {
+  const char* name;
+  const char* text;
+};
+
+/// Those that others call stand before them. Polynomials: Abramowitz and Stegun, Handbook of Mathematical Functions, 4.4.47 and 7.1.26; series of
+/// log1p and expm1 after Kahan's quotient (Higham, Accuracy and Stability of Numerical Algorithms, 1.14.1). Vulkan promises an error of 2^-11 for
+/// sin and cos, and nothing outside of -pi to pi: arguments are brought there first.
+constexpr Function kLibrary[] = {
+    {"nan_", "bool nan_(float x){return (floatBitsToUint(x)&0x7fffffffu)>0x7f800000u;}\n"},
+    {"inf_", "bool inf_(float x){return (floatBitsToUint(x)&0x7fffffffu)==0x7f800000u;}\n"},
+    // NaN stays: max(x,0) may make 0 of it.
+    {"relu_", "float relu_(float x){return x<0.0?0.0:x;}\nint relu_(int x){return max(x,0);}\n"},
+    {"max_", "float max_(float a,float b){return nan_(a)?a:nan_(b)?b:max(a,b);}\nint max_(int a,int b){return max(a,b);}\n"},
+    {"min_", "float min_(float a,float b){return nan_(a)?a:nan_(b)?b:min(a,b);}\nint min_(int a,int b){return min(a,b);}\n"},
+    {"expm1_", "float expm1_(float x){float u=exp(x);if(u==1.0)return x;float m=u-1.0;if(m==-1.0)return -1.0;if(abs(x)>0.5)return m;"
+               "return x*(1.0+x*(0.5+x*(0.166666667+x*(0.0416666667+x*(0.00833333333+x*(0.00138888889+x*0.000198412698))))));}\n"},
+    {"log1p_", "float log1p_(float x){if(abs(x)<0.01)return x*(1.0-x*(0.5-x*(0.333333333-x*(0.25-x*0.2))));return log(1.0+x);}\n"},
+    {"tanh_", "float tanh_(float x){float a=abs(x);if(nan_(x))return x;if(a>10.0)return x<0.0?-1.0:1.0;if(a<0.15){float q=x*x;"
+              "return x*(1.0+q*(-0.333333333+q*(0.133333333+q*(-0.0539682540+q*0.0218694885))));}float e=exp(2.0*a);float t=1.0-2.0/(e+1.0);return x<0.0?-t:t;}\n"},
+    {"sigmoid_", "float sigmoid_(float x){return 1.0/(1.0+exp(-x));}\n"},
+    {"softplus_", "float softplus_(float x){return (x>0.0?x:0.0)+log1p_(exp(-abs(x)));}\n"},
+    // Winitzki's is too coarse: a rational series below 0.5, 7.1.26's error is 1.5e-7 above.
+    {"erf_", "float erf_(float x){if(nan_(x))return x;float a=abs(x);if(a<0.5){float q=x*x;return x*(1.12837917+q*(-0.376126389+q*(0.112837917+q*(-0.0268661706+q*(0.00522397763-q*0.000854832702)))));}"
+             "float t=1.0/(1.0+0.3275911*a);float r=1.0-t*(0.254829592+t*(-0.284496736+t*(1.421413741+t*(-1.453152027+t*1.061405429))))*exp(-a*a);return x<0.0?-r:r;}\n"},
+    {"atan_", "float atan_(float x){float a=abs(x);bool turned=a>1.0;float z=turned?1.0/a:a;bool half=z>0.414213562;float w=half?(z-1.0)/(z+1.0):z;float q=w*w;"
+              "float r=w*(1.0+q*(-0.333333315+q*(0.199993550+q*(-0.142648758+q*(0.108762506+q*-0.0746019728)))));if(half)r+=0.785398163;if(turned)r=1.57079633-r;return x<0.0?-r:r;}\n"},
+    {"asin_", "float asin_(float x){float a=abs(x);if(!(a<=1.0))return uintBitsToFloat(0x7fc00000u);float r;if(a<=0.5){float q=a*a;r=a+a*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752))));}"
+              "else{float q=0.5*(1.0-a);float s=sqrt(q);r=1.57079633-2.0*(s+s*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752)))));}return x<0.0?-r:r;}\n"},
+    {"acos_", "float acos_(float x){if(x>0.5){float q=0.5*(1.0-x);if(q<0.0)return uintBitsToFloat(0x7fc00000u);float s=sqrt(q);return 2.0*asin_(s);}return 1.57079633-asin_(x);}\n"},
+    // A number of turns taken off in two parts (Cody and Waite).
+    {"turn_", "float turn_(float x){float k=roundEven(x*0.159154943);return (x-k*6.28125)-k*0.00193530717958647692;}\n"},
+    {"sin_", "float sin_(float x){float r=turn_(x);if(r>1.57079633)r=3.14159265-r;else if(r<-1.57079633)r=-3.14159265-r;float q=r*r;"
+             "return r*(1.0+q*(-0.166666667+q*(0.00833333333+q*(-0.000198412698+q*(2.75573192e-6-q*2.50521084e-8)))));}\n"},
+    {"cos_", "float cos_(float x){float r=abs(turn_(x));bool far=r>1.57079633;if(far)r=3.14159265-r;float q=r*r;"
+             "float c=1.0+q*(-0.5+q*(0.0416666667+q*(-0.00138888889+q*(2.48015873e-5+q*(-2.75573192e-7+q*2.08767570e-9)))));return far?-c:c;}\n"},
+    {"sinh_", "float sinh_(float x){float a=abs(x);float r;if(a<1.0){float q=a*a;r=a*(1.0+q*(0.166666667+q*(0.00833333333+q*(0.000198412698+q*2.75573192e-6))));}"
+              "else{float h=exp(0.5*a);r=0.5*h*h-0.5/(h*h);}return x<0.0?-r:r;}\n"},
+    {"cosh_", "float cosh_(float x){float h=exp(0.5*abs(x));return 0.5*h*h+0.5/(h*h);}\n"},
+    {"asinh_", "float asinh_(float x){float a=abs(x);float r=a>1.0e4?log(a)+0.693147181:log1p_(a+a*a/(1.0+sqrt(a*a+1.0)));return x<0.0?-r:r;}\n"},
+    {"acosh_", "float acosh_(float x){return x>1.0e4?log(x)+0.693147181:log1p_((x-1.0)+sqrt((x-1.0)*(x+1.0)));}\n"},
+    {"atanh_", "float atanh_(float x){return 0.5*log1p_(2.0*x/(1.0-x));}\n"},
+    // pow of GLSL is undefined for a negative base.
+    {"pow_", "float pow_(float a,float b){if(b==0.0||a==1.0)return 1.0;if(nan_(a)||nan_(b))return uintBitsToFloat(0x7fc00000u);if(b==1.0)return a;if(b==2.0)return a*a;if(b==3.0)return a*a*a;if(b==0.5&&a>=0.0)return sqrt(a);if(b==-1.0)return 1.0/a;"
+             "float m=abs(a);bool whole=b==roundEven(b),odd=whole&&abs(b)<16777216.0&&abs(mod(b,2.0))==1.0;if(m==0.0)return b>0.0?(odd?a:0.0):(odd?1.0/a:uintBitsToFloat(0x7f800000u));"
+             "if(a<0.0&&!whole&&!inf_(a))return uintBitsToFloat(0x7fc00000u);float r;if(inf_(b))r=m==1.0?1.0:((m>1.0)==(b>0.0)?uintBitsToFloat(0x7f800000u):0.0);else r=pow(m,b);"
+             "if(whole&&abs(b)<=8.0){r=1.0;for(int i=0;i<int(abs(b));++i)r*=m;if(b<0.0)r=1.0/r;}return a<0.0&&odd?-r:r;}\n"},
+    {"ipow_", "int ipow_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(;b>0;b>>=1){if((b&1)!=0)r*=a;a*=a;}return r;}\n"},
+    // Quotient towards zero whatever the signs: GLSL leaves negative operands open.
+    {"idiv_", "int idiv_(int a,int b){if(b==0)return 0;uint q=uint(abs(a))/uint(abs(b));return (a<0)!=(b<0)?-int(q):int(q);}\n"},
+    {"imod_", "int imod_(int a,int b){if(b==0)return 0;int m=a-idiv_(a,b)*b;return m!=0&&(m<0)!=(b<0)?m+b:m;}\n"},
+    {"ifmod_", "int ifmod_(int a,int b){return b==0?0:a-idiv_(a,b)*b;}\n"},
+    {"fmod_", "float fmod_(float a,float b){return a-b*trunc(a/b);}\n"},
+    {"int_", "int int_(float x){return nan_(x)?(-2147483647-1):x>=2147483520.0?2147483647:x<=-2147483648.0?(-2147483647-1):int(x);}\n"},
+};
+
+bool calls(const std::string& text, const std::string& name) {
+  for (size_t at = text.find(name + "("); at != text.npos; at = text.find(name + "(", at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (!((before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z') || (before >= '0' && before <= '9') || before == '_')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string library_for(const std::string& body) {
+  constexpr size_t kCount = std::size(kLibrary);
+  std::array<bool, kCount> wanted{};
+  std::string all = body;
+  for (size_t k = kCount; k-- > 0;)
+    if (calls(all, kLibrary[k].name)) wanted[k] = true, all += kLibrary[k].text;
+  std::string out;
+  for (size_t k = 0; k < kCount; ++k)
+    if (wanted[k]) out += kLibrary[k].text;
+  return out;
+}
+
+}  // namespace spirv_plugin

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv/compiler: how operators become steps. Each file of lower/ is a family: a table of rows.
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "draft.hpp"
+#include "optima/plugin/manifest.hpp"
+#include "optima/plugin/request.hpp"
+
+namespace spirv_plugin {
+
+/// A node, and the pointwise nodes behind it that are computed in its kernel, in the graph's order. Only the last one's output is seen outside.
+struct Group {
+  sdk::Node root;
+  std::vector<sdk::Node> tail;
+  size_t last = 0;  ///< position in the graph of its last node: where it is computed
+  const sdk::Node& end() const { return tail.empty() ? root : tail.back(); }
+};
+
+class Lowering;
+
+/// One operator, or one range of its versions.
+struct Row {
+  sdk::Op op;
+  /// Why this node is not taken though the table allows it, as a sentence; empty = it is taken.
+  std::string (*refuse)(const sdk::Node& node) = nullptr;
+  /// Writes the steps of a group whose root the node is. Null for pointwise rows, which have a kernel in common.
+  void (*lower)(Lowering& to, const Group& group) = nullptr;
+  /// Of a pointwise operator: the value of one element of its output, by expressions for one element of each input ("" where one is absent).
+  std::string (*expression)(const sdk::Node& node, const std::vector<std::string>& in) = nullptr;
+  /// lower() computes the group's tail.
+  bool takes_tail = false;
+  /// Storage buffers that lower() binds without a tail's, at most; 0 = one for each input that is there, and one.
+  uint32_t buffers = 0;
+};
+using Family = sdk::Span<const Row>;
+
+/// All families, one per file of lower/.
+std::vector<Row> all_rows();
+/// The row that takes the node; null when none does.
+const Row* row_of(const sdk::Node& node);
+/// SUPPORTED, or why not. Needs no device. The same for one node wherever it stands.
+sdk::Verdict verdict_of(const sdk::Node& node);
+
+/// How elements of this type lie on the device; nothing for types that do not.
+bool has_element(int32_t dtype);
+Element element_of(int32_t dtype);
+/// The elements of a constant as doubles (floats, integers, truth values). Throws UNSUPPORTED for other types.
+std::vector<double> reals_of(const sdk::Constant& constant);
+/// The elements of a constant of integers or truth values.
+std::vector<int64_t> integers_of(const sdk::Constant& constant);
+
+/// What families write with. One compile, one thread.
+class Lowering {
+ public:
+  Lowering(Draft& draft, const Limits& limits) : draft_(draft), limits_(limits) {}
+
+  const Limits& limits() const { return limits_; }
+  /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
+  Tensor read(const sdk::Value& value);
+  /// The tensor of a value that the group now makes.
+  Tensor made(const sdk::Value& value);
+  /// `out` lies where `in` does: the same elements under other dims.
+  void same(const sdk::Value& out, const sdk::Value& in);
+  /// read(), for an output of the graph: what lies among the weights is copied out of them.
+  Tensor in_arena(const sdk::Value& value);
+  /// Memory of the group's own.
+  Tensor scratch(const sdk::Node& node, Element element, std::vector<int64_t> dims);
+  /// Constants of the group's own.
+  Tensor weight(const std::string& name, std::vector<int64_t> dims, const std::vector<float>& values);
+  Tensor weight(const std::string& name, std::vector<int64_t> dims, const std::vector<int32_t>& values);
+
+  /// Adds functions to the shader that compute the group's tail, and binds what they read. Its result: what to wrap a value of the root's output
+  /// with: tail(VALUE, INDEX), where INDEX is the linear index in the output; for a group without a tail the value as it is.
+  using Tail = std::function<std::string(const std::string& value, const std::string& index)>;
+  Tail tail(Shader& shader, const Group& group);
+
+  /// The step of a group whose root is pointwise.
+  void pointwise(const Group& group);
+
+  /// A step of the group. `ways`: best first; all bind the same tensors in the same order.
+  void step(const Group& group, std::vector<Way> ways, Work work);
+  void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
+
+ private:
+  /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
+  std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
+
+  Draft& draft_;
+  const Limits& limits_;
+  std::map<uint32_t, Tensor> tensors_;  // by value
+};
+
+/// Steps of a whole graph, and its ports. Throws UNSUPPORTED with the node that has no row.
+struct Lowered {
+  Draft draft;
+  std::vector<PortPlan> inputs, outputs;
+};
+Lowered lower_graph(const sdk::Graph& graph, const Limits& limits);
+
+/// The groups of a graph, in the order in which they are computed. A group binds at most `buffers` storage buffers.
+std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers);
+
+/// What a group reads beside what its own nodes make, without scalar constants, which are literals.
+std::set<uint32_t> read_by(const Group& group);
+/// A constant of one element: its literal, by the type it has on the device. Empty for others.
+std::string scalar_literal(const sdk::Value& value);
+
+// Sets of types for rows.
+inline constexpr sdk::Types kFloats = sdk::types(OPTIMA_F32, OPTIMA_F16);
+inline constexpr sdk::Types kIntegers = sdk::types(OPTIMA_I64, OPTIMA_I32, OPTIMA_I16, OPTIMA_I8, OPTIMA_U16, OPTIMA_U8);
+inline constexpr sdk::Types kBools = sdk::types(OPTIMA_BOOL);
+inline constexpr sdk::Types kNumbers = kFloats | kIntegers;
+inline constexpr sdk::Types kAny = kNumbers | kBools;
+
+/// A row of the table: versions, types of inputs and of outputs.
+constexpr sdk::Op op(std::string_view name, int32_t first, int32_t last, std::array<sdk::Types, 8> in, std::array<sdk::Types, 8> out, uint32_t const_inputs = 0) {
+  sdk::Op o;
+  o.name = name, o.since_min = first, o.since_max = last, o.in = in, o.out = out, o.const_inputs = const_inputs;
+  return o;
+}
+
+/// What Div of two whole numbers, and so on, leaves where integers are narrower than 32 bits: wrapped around as their type does.
+std::string wrapped(int32_t dtype, const std::string& value);
+
+}  // namespace spirv_plugin

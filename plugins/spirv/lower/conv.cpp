@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions over one or two axes: each invocation keeps a few channels of neighbouring pixels of a row in registers.
+#include <algorithm>
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+/// A convolution as two axes: one of one axis has height 1.
+struct Conv {
+  int64_t batch, channels, height, width;       ///< of the input
+  int64_t features, out_height, out_width;      ///< of the output
+  int64_t groups, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+  int64_t group_channels() const { return channels / groups; }
+  int64_t group_features() const { return features / groups; }
+};
+
+/// Pads at the beginnings of the axes: the ends follow from the output's size.
+Dims begins_of(const sdk::Node& node, const Dims& in, const Dims& out, const Dims& kernel, const Dims& strides, const Dims& dilations) {
+  const std::string_view how = node.string("auto_pad", "NOTSET");
+  const size_t axes = kernel.size();
+  if (how == "NOTSET" || how.empty()) return node.integers("pads", Dims(2 * axes, 0));
+  Dims pads(axes, 0);
+  if (how == "VALID") return pads;
+  for (size_t k = 0; k < axes; ++k) {
+    const int64_t all = std::max<int64_t>(0, (out[k + 2] - 1) * strides[k] + (kernel[k] - 1) * dilations[k] + 1 - in[k + 2]);
+    pads[k] = how == "SAME_LOWER" ? (all + 1) / 2 : all / 2;
+  }
+  return pads;
+}
+
+Conv conv_of(const sdk::Node& node) {
+  const Dims x = node.input(0).shape(), w = node.input(1).shape(), y = node.output(0).shape();
+  const size_t axes = x.size() - 2;
+  const Dims kernel(w.begin() + 2, w.end()), strides = node.integers("strides", Dims(axes, 1)), dilations = node.integers("dilations", Dims(axes, 1));
+  const Dims pads = begins_of(node, x, y, kernel, strides, dilations);
+  const size_t last = axes - 1;
+  Conv c{x[0], x[1], 1, x.back(), y[1], 1, y.back(), node.integer("group", 1), 1, kernel[last], 1, strides[last], 1, dilations[last], 0, pads[last]};
+  if (axes == 2) c.height = x[2], c.out_height = y[2], c.kernel_h = kernel[0], c.stride_h = strides[0], c.dilation_h = dilations[0], c.pad_h = pads[0];
+  return c;
+}
+
+std::string text(int64_t n) { return std::to_string(n); }
+std::string acc(int64_t f, int64_t p) { return "a" + text(f) + "_" + text(p); }
+
+/// Features and pixels of one invocation.
+struct Tile {
+  int64_t features, pixels;
+};
+Tile tile_for(const Conv& c) {
+  const int64_t f = c.group_features();
+  return {f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, c.out_width >= 4 ? 4 : c.out_width >= 2 ? 2 : 1};
+}
+
+/// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
+std::vector<float> packed(const Conv& c, const Tile& t, const std::vector<double>& w) {
+  const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w;
+  std::vector<float> out(static_cast<size_t>(c.groups * tiles * c.group_channels() * taps * t.features));
+  for (int64_t g = 0; g < c.groups; ++g)
+    for (int64_t f = 0; f < c.group_features(); ++f)
+      for (int64_t k = 0; k < c.group_channels() * taps; ++k) {
+        const int64_t tile = g * tiles + f / t.features, feature = g * c.group_features() + f;
+        out[static_cast<size_t>((tile * c.group_channels() * taps + k) * t.features + f % t.features)] = static_cast<float>(w[static_cast<size_t>(feature * c.group_channels() * taps + k)]);
+      }
+  return out;
+}
+
+/// Columns of the input that a row of the tile reads, loaded once each: x<n>, by offset from the first pixel's own.
+void write_columns(Shader& s, const Conv& c, const Tile& t, int x) {
+  std::set<int64_t> offsets;
+  for (int64_t p = 0; p < t.pixels; ++p)
+    for (int64_t k = 0; k < c.kernel_w; ++k) offsets.insert(p * c.stride_w + k * c.dilation_w);
+  const bool inside = c.pad_w == 0 && (c.out_width - 1) * c.stride_w + (c.kernel_w - 1) * c.dilation_w < c.width && c.out_width % t.pixels == 0;
+  for (const int64_t o : offsets) {
+    const std::string column = "ix+" + text(o), got = s.load(x, "base+" + column);
+    s.line("float x" + text(o) + "=" + (inside ? got : "uint(" + column + ")<" + text(c.width) + "u?" + got + ":0.0") + ";");
+  }
+}
+
+void lower_conv(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Conv c = conv_of(node);
+  const Tile t = tile_for(c);
+  const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w, row_tiles = (c.out_width + t.pixels - 1) / t.pixels;
+  const bool is_packed = node.input(1).is_constant();
+  constexpr uint32_t kLocal = 64;
+  Shader s(kLocal);
+  const int x = s.in(to.read(node.input(0)));
+  const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant())))
+                               : to.read(node.input(1)));
+  const int bias = node.input(2) ? s.in(to.read(node.input(2))) : -1;
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+
+  const Grid g = grid(c.out_height * row_tiles, kLocal);
+  s.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c.out_height * row_tiles) + ")return;");
+  s.line("int oy=at/" + text(row_tiles) + ",ox=(at%" + text(row_tiles) + ")*" + text(t.pixels) + ",ix=ox*" + text(c.stride_w) + "-" + text(c.pad_w) + ";");
+  s.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles) + "*" + text(c.group_features()) + "+tile%" + text(tiles) + "*" + text(t.features) + ";");
+  const auto feature = [&](int64_t f) { return f == 0 ? std::string("feature") : "min(feature+" + text(f) + "," + text(c.features - 1) + ")"; };
+  for (int64_t f = 0; f < t.features; ++f) {
+    s.line("float i" + text(f) + "=" + (bias < 0 ? "0.0" : s.load(bias, feature(f))) + ";");
+    for (int64_t p = 0; p < t.pixels; ++p) s.line("float " + acc(f, p) + "=i" + text(f) + ";");
+  }
+  s.line("for(int k=0;k<" + text(c.group_channels()) + ";++k)for(int ky=0;ky<" + text(c.kernel_h) + ";++ky){");
+  s.line("int iy=oy*" + text(c.stride_h) + "-" + text(c.pad_h) + "+ky*" + text(c.dilation_h) + ";if(uint(iy)>=" + text(c.height) + "u)continue;");
+  s.line("int base=((image*" + text(c.channels) + "+tile/" + text(tiles) + "*" + text(c.group_channels()) + "+k)*" + text(c.height) + "+iy)*" + text(c.width) + ";");
+  write_columns(s, c, t, x);
+  for (int64_t kx = 0; kx < c.kernel_w; ++kx)
+    for (int64_t f = 0; f < t.features; ++f) {
+      const std::string tap = "(k*" + text(c.kernel_h) + "+ky)*" + text(c.kernel_w) + "+" + text(kx);
+      const std::string at = is_packed ? "((tile*" + text(c.group_channels() * taps) + "+" + tap + ")*" + text(t.features) + "+" + text(f) + ")"
+                                       : "(" + feature(f) + "*" + text(c.group_channels() * taps) + "+" + tap + ")";
+      const std::string weight = "w" + text(kx) + "_" + text(f);
+      s.line("float " + weight + "=" + s.load(w, at) + ";");
+      for (int64_t p = 0; p < t.pixels; ++p) s.line(acc(f, p) + "+=" + weight + "*x" + text(p * c.stride_w + kx * c.dilation_w) + ";");
+    }
+  s.line("}");
+  s.line("int first=((image*" + text(c.features) + "+feature)*" + text(c.out_height) + "+oy)*" + text(c.out_width) + "+ox,left=" + text(c.group_features()) + "-tile%" + text(tiles) + "*" + text(t.features) + ";");
+  for (int64_t f = 0; f < t.features; ++f)
+    for (int64_t p = 0; p < t.pixels; ++p)
+      s.line("if(" + text(f) + "<left&&ox+" + text(p) + "<" + text(c.out_width) + "){int o=first+" + text(f * c.out_height * c.out_width + p) + ";" + s.store(out, "o", tail(acc(f, p), "o")) + "}");
+  const auto macs = static_cast<uint64_t>(y.elements() * c.group_channels() * taps);
+  const uint64_t bytes = 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements());
+  to.step(group, std::move(s), {g.groups[0], static_cast<uint32_t>(c.groups * tiles), static_cast<uint32_t>(c.batch)}, {2 * macs, bytes});
+}
+
+std::string no_conv(const sdk::Node& node) {
+  constexpr int64_t kMost = 65535;
+  const sdk::Value x = node.input(0), y = node.output(0);
+  if (x.rank() < 3 || x.rank() > 4) return "Conv over " + std::to_string(x.rank() - 2) + " axes, wanted one or two";
+  if (x.dim(0) > kMost || y.dim(1) > kMost) return "batch or channels above " + std::to_string(kMost);
+  const int64_t pixels = y.rank() == 4 ? y.dim(2) * y.dim(3) : y.dim(2);
+  return pixels > 64 * kMost ? "output of " + std::to_string(pixels) + " pixels, wanted at most " + std::to_string(64 * kMost) : "";
+}
+
+constexpr Row row(sdk::Op o) {
+  Row r;
+  r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true;
+  return r;
+}
+constexpr Row kRows[] = {row(op("Conv", 1, 22, {kFloats}, {kFloats}))};
+
+}  // namespace
+
+Family conv_family() { return kRows; }
+
+}  // namespace spirv_plugin

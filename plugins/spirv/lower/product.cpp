@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products: a tile of the result in registers of each invocation, written out; operands come straight from their buffers.
+#include <algorithm>
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+/// Y[b] = alpha * A[b] B[b] (+ bias): where operands lie, in elements.
+struct Product {
+  int64_t m = 1, n = 1, k = 1;
+  Dims batch{};                               ///< dims of the result ahead of m and n
+  Dims a_batch{}, b_batch{};                  ///< strides of A and B, one per dim of batch
+  int64_t a_row = 0, a_k = 1, b_k = 0, b_col = 1;
+  double alpha = 1, beta = 1;
+  Dims bias_dims{};                           ///< broadcast to m x n
+};
+
+/// Rows and columns of the tile of one invocation, and invocations of a workgroup.
+struct Tile {
+  int64_t rows, cols;
+  uint32_t x, y;
+};
+Tile tile_for(const Product& p) {
+  if (p.m == 1) return {1, 1, 64, 1};
+  const int64_t rows = p.m >= 8 ? 8 : p.m >= 4 ? 4 : 2;
+  return {rows, p.n >= 64 ? 4 : 2, 16, 4};
+}
+
+std::string text(int64_t n) { return std::to_string(n); }
+std::string name(const char* of, int64_t i) { return of + std::to_string(i); }
+std::string acc(int64_t i, int64_t j) { return "a" + std::to_string(i) + "_" + std::to_string(j); }
+std::string times(const std::string& at, int64_t stride) { return stride == 1 ? at : at + "*" + literal(stride); }
+
+/// Rows and columns past the end read the last one and are not stored.
+void write_tile(Shader& s, const Product& p, const Tile& t, int a, int b, const std::string& init) {
+  s.line("int z=int(gl_WorkGroupID.z);");
+  s.line("int row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_WorkGroupID.x)*" + text(t.cols * t.x) + "+int(gl_LocalInvocationID.x);");
+  for (int64_t i = 0; i < t.rows; ++i)
+    s.line("int ra" + text(i) + "=min(row+" + text(i) + "," + text(p.m - 1) + ")*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
+  for (int64_t j = 0; j < t.cols; ++j)
+    s.line("int cb" + text(j) + "=" + times("min(col+" + text(j * t.x) + "," + text(p.n - 1) + ")", p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.cols; ++j) s.line("float " + acc(i, j) + "=" + init + ";");
+  s.line("for(int k=0;k<" + text(p.k) + ";++k){");
+  for (int64_t i = 0; i < t.rows; ++i) s.line("float " + name("x", i) + "=" + s.load(a, name("ra", i) + "+" + times("k", p.a_k)) + ";");
+  for (int64_t j = 0; j < t.cols; ++j) {
+    s.line("float " + name("w", j) + "=" + s.load(b, name("cb", j) + "+" + times("k", p.b_k)) + ";");
+    for (int64_t i = 0; i < t.rows; ++i) s.line(acc(i, j) + "+=" + name("x", i) + "*" + name("w", j) + ";");
+  }
+  s.line("}");
+}
+
+void lower_product(Lowering& to, const Group& group, const Product& p, const Tensor& a, const Tensor& b, const sdk::Value& bias) {
+  const Tile t = tile_for(p);
+  Shader s(t.x, t.y);
+  const int at_a = s.in(a), at_b = s.in(b), at_bias = bias ? s.in(to.read(bias)) : -1;
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+  write_tile(s, p, t, at_a, at_b, "0.0");
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.cols; ++j) {
+      std::string v = p.alpha == 1 ? acc(i, j) : acc(i, j) + "*" + literal(p.alpha);
+      const std::string r = "row+" + text(i), c = "col+" + text(j * t.x), o = "(z*" + text(p.m) + "+" + r + ")*" + text(p.n) + "+" + c;
+      if (bias) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(at_bias, broadcast_index("((" + r + ")*" + text(p.n) + "+" + c + ")", {p.m, p.n}, p.bias_dims));
+      s.line("if(" + r + "<" + text(p.m) + "&&" + c + "<" + text(p.n) + "){int o=" + o + ";" + s.store(out, "o", tail(v, "o")) + "}");
+    }
+  const int64_t batch = elements_of(p.batch);
+  const auto up = [](int64_t n, int64_t by) { return static_cast<uint32_t>((n + by - 1) / by); };
+  const uint64_t macs = static_cast<uint64_t>(batch * p.m * p.n * p.k);
+  to.step(group, std::move(s), {up(p.n, t.cols * t.x), up(p.m, t.rows * t.y), static_cast<uint32_t>(batch)},
+          {2 * macs, 4 * static_cast<uint64_t>(a.elements() + b.elements() + y.elements())});
+}
+
+/// Strides of an operand's batch dims under those of the result: 0 where it is repeated.
+Dims batch_strides(const Dims& dims, const Dims& batch) {
+  const Dims own = strides_of(dims);
+  Dims out(batch.size(), 0);
+  const size_t mine = dims.size() - 2, ahead = batch.size() - mine;
+  for (size_t k = 0; k < mine; ++k) out[ahead + k] = dims[k] == 1 ? 0 : own[k];
+  return out;
+}
+
+void lower_matmul(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  Dims a = node.input(0).shape(), b = node.input(1).shape();
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  Product p;
+  p.m = a[a.size() - 2], p.k = a.back(), p.n = b.back();
+  for (size_t d = 0; d + 2 < std::max(a.size(), b.size()); ++d) {
+    const size_t rank = std::max(a.size(), b.size()), skip_a = rank - a.size(), skip_b = rank - b.size();
+    const int64_t one = d < skip_a ? 1 : a[d - skip_a], other = d < skip_b ? 1 : b[d - skip_b];
+    p.batch.push_back(one == 1 ? other : one);
+  }
+  p.a_row = p.k, p.b_k = p.n;
+  p.a_batch = batch_strides(a, p.batch), p.b_batch = batch_strides(b, p.batch);
+  // One right side for all of the left: a taller left side.
+  if (b.size() == 2 && a.size() > 2) p.m *= elements_of(p.batch), p.batch.clear(), p.a_batch.clear(), p.b_batch.clear();
+  lower_product(to, group, p, to.read(node.input(0)), to.read(node.input(1)), {});
+}
+
+void lower_gemm(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const bool turns_a = node.integer("transA", 0) != 0, turns_b = node.integer("transB", 0) != 0;
+  const Dims a = node.input(0).shape(), b = node.input(1).shape();
+  Product p;
+  p.m = a[turns_a], p.k = a[!turns_a], p.n = b[!turns_b];
+  p.alpha = node.real("alpha", 1), p.beta = node.real("beta", 1);
+  if (turns_a) p.a_row = 1, p.a_k = p.m;
+  else p.a_row = p.k;
+  Tensor right = to.read(node.input(1));
+  if (turns_b && node.input(1).is_constant()) {  // neighbours along n side by side
+    const std::vector<double> from = reals_of(node.input(1).constant());
+    std::vector<float> turned(from.size());
+    for (int64_t n = 0; n < p.n; ++n)
+      for (int64_t k = 0; k < p.k; ++k) turned[static_cast<size_t>(k * p.n + n)] = static_cast<float>(from[static_cast<size_t>(n * p.k + k)]);
+    right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, turned);
+    p.b_k = p.n;
+  } else if (turns_b) {
+    p.b_k = 1, p.b_col = p.k;
+  } else {
+    p.b_k = p.n;
+  }
+  if (node.input(2)) p.bias_dims = node.input(2).shape();
+  lower_product(to, group, p, to.read(node.input(0)), right, node.input(2));
+}
+
+/// Group counts along z are the batch.
+std::string too_deep(const sdk::Node& node) {
+  constexpr int64_t kMost = 65535;
+  const Dims y = node.output(0).shape();
+  const int64_t batch = y.size() > 2 ? elements_of({y.begin(), y.end() - 2}) : 1;
+  return batch > kMost ? "batch of " + std::to_string(batch) + " products, wanted at most " + std::to_string(kMost) : "";
+}
+std::string float_gemm(const sdk::Node& node) { return node.input(0).dtype() == node.input(1).dtype() ? "" : "operands of two types"; }
+
+constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&)) {
+  Row r;
+  r.op = o, r.lower = lower, r.refuse = refuse, r.takes_tail = true;
+  return r;
+}
+constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, too_deep), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
+
+}  // namespace
+
+Family product_family() { return kRows; }
+
+}  // namespace spirv_plugin

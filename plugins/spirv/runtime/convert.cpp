@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert.hpp"
+
+#include <cstring>
+
+#include "optima/plugin/manifest.hpp"
+#include "plan/half.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+template <class From, class To>
+void copy(const void* from, void* to, size_t count) {
+  const auto* f = static_cast<const From*>(from);
+  auto* t = static_cast<To*>(to);
+  for (size_t k = 0; k < count; ++k) t[k] = static_cast<To>(f[k]);
+}
+
+/// A type whose values 32 bits hold: f(T{}) with the C++ type. False for others.
+template <class F>
+bool narrow(int32_t dtype, F&& f) {
+  switch (dtype) {
+    case OPTIMA_I32: f(int32_t{}); return true;
+    case OPTIMA_I16: f(int16_t{}); return true;
+    case OPTIMA_U16: f(uint16_t{}); return true;
+    case OPTIMA_I8: f(int8_t{}); return true;
+    case OPTIMA_U8: f(uint8_t{}); return true;
+    default: return false;
+  }
+}
+
+[[noreturn]] void no_way(int32_t dtype, Element element) {
+  throw sdk::Error(OPTIMA_CORRUPT, "meta file has a port of type " + sdk::dtype_name(dtype) + " in a tensor of " + name_of(element));
+}
+
+void longs_to_device(const std::string& name, const void* from, void* to, size_t count) {
+  const auto* f = static_cast<const int64_t*>(from);
+  auto* t = static_cast<int32_t*>(to);
+  for (size_t k = 0; k < count; ++k) {
+    if (f[k] > INT32_MAX || f[k] < INT32_MIN)
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has " + std::to_string(f[k]) + ", wanted numbers of 32 bits: GPUs have no longer ones");
+    t[k] = static_cast<int32_t>(f[k]);
+  }
+}
+
+}  // namespace
+
+void to_device(const std::string& name, int32_t dtype, const void* from, Element element, void* to, size_t count) {
+  if (count == 0) return;
+  if (element == Element::I32) {
+    if (dtype == OPTIMA_I64) return longs_to_device(name, from, to, count);
+    if (dtype == OPTIMA_BOOL) {
+      for (size_t k = 0; k < count; ++k) static_cast<int32_t*>(to)[k] = static_cast<const uint8_t*>(from)[k] != 0;
+      return;
+    }
+    if (!narrow(dtype, [&](auto type) { copy<decltype(type), int32_t>(from, to, count); })) no_way(dtype, element);
+    return;
+  }
+  const auto* floats = static_cast<const float*>(from);
+  const auto* halves = static_cast<const uint16_t*>(from);
+  if ((dtype == OPTIMA_F32 && element == Element::F32) || (dtype == OPTIMA_F16 && element == Element::F16)) {
+    std::memcpy(to, from, count * size_of(element));
+  } else if (dtype == OPTIMA_F32) {
+    for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(floats[k]);
+  } else if (dtype == OPTIMA_F16) {
+    for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = half_value(halves[k]);
+  } else {
+    no_way(dtype, element);
+  }
+}
+
+void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count) {
+  if (count == 0) return;
+  if (element == Element::I32) {
+    if (dtype == OPTIMA_I64) return copy<int32_t, int64_t>(from, to, count);
+    if (dtype == OPTIMA_BOOL) {
+      for (size_t k = 0; k < count; ++k) static_cast<uint8_t*>(to)[k] = static_cast<const int32_t*>(from)[k] != 0;
+      return;
+    }
+    if (!narrow(dtype, [&](auto type) { copy<int32_t, decltype(type)>(from, to, count); })) no_way(dtype, element);
+    return;
+  }
+  if ((dtype == OPTIMA_F32 && element == Element::F32) || (dtype == OPTIMA_F16 && element == Element::F16)) {
+    std::memcpy(to, from, count * size_of(element));
+  } else if (dtype == OPTIMA_F32) {
+    for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = half_value(static_cast<const uint16_t*>(from)[k]);
+  } else if (dtype == OPTIMA_F16) {
+    for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(static_cast<const float*>(from)[k]);
+  } else {
+    no_way(dtype, element);
+  }
+}
+
+}  // namespace spirv_plugin

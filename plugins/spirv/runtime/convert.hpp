@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv/runtime: the caller's elements to those of the device, and back.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace spirv_plugin {
+
+/// `count` elements at `from`, of type `dtype`, as `element`s at `to`. Throws INVALID_ARGUMENT, naming `name`, for a number that has no place there.
+void to_device(const std::string& name, int32_t dtype, const void* from, Element element, void* to, size_t count);
+/// The way back.
+void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count);
+
+}  // namespace spirv_plugin

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv/runtime: the GPUs that Vulkan knows of here, and one of them in use. Vulkan's loader is opened when first asked for.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "optima/plugin/plugin.hpp"
+#include "plan/limits.hpp"
+
+#define VK_NO_PROTOTYPES
+#include <volk.h>
+
+namespace spirv_plugin {
+
+/// Throws what a result of Vulkan means: MEMORY, DEVICE (with DEVICE_LOST where it is). `what` was tried.
+void require(VkResult result, const std::string& what);
+
+/// A GPU, or a driver that computes on the processor.
+struct GpuInfo {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  std::string name, uuid, driver, kind;  ///< kind: by its vendor, VULKAN for others
+  bool is_software = false;
+  bool is_unified = false;               ///< its memory is the processor's
+  uint64_t memory = 0;                   ///< bytes of its own
+  uint32_t vendor = 0, device = 0, driver_version = 0;
+  std::array<uint8_t, 16> cache_uuid{};
+  Limits limits;
+};
+
+/// The loader and an instance. Destroyed after all that came from it.
+class Vulkan {
+ public:
+  /// Throws DEPENDENCY where there is no loader, DEVICE where it makes no instance.
+  static std::shared_ptr<Vulkan> open();
+  ~Vulkan();
+  Vulkan(const Vulkan&) = delete;
+  /// Real ones first, in the loader's order.
+  const std::vector<GpuInfo>& gpus() const { return gpus_; }
+
+ private:
+  Vulkan() = default;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  std::vector<GpuInfo> gpus_;
+};
+
+/// A logical device with the features that were asked for.
+class Gpu {
+ public:
+  /// `features`: by Vulkan's names, of those the GPU has.
+  Gpu(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const std::set<std::string>& features);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+
+  const GpuInfo& info() const { return info_; }
+  VkDevice device() const { return device_; }
+  const VolkDeviceTable& f() const { return f_; }
+  uint32_t family() const { return family_; }
+  /// Queues are dealt out in turn; each is used under its lock.
+  struct Queue {
+    VkQueue handle = VK_NULL_HANDLE;
+    std::mutex mutex;
+  };
+  Queue& next_queue() { return *queues_[turn_++ % queues_.size()]; }
+  /// The memory type of `bits` that has all of `wanted`, and of those one that has `better`; nothing when none has.
+  std::optional<uint32_t> memory_type(uint32_t bits, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags better) const;
+
+ private:
+  std::shared_ptr<Vulkan> vulkan_;
+  GpuInfo info_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VolkDeviceTable f_{};
+  VkPhysicalDeviceMemoryProperties memory_{};
+  uint32_t family_ = 0;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::atomic<uint32_t> turn_{0};
+};
+
+/// A buffer with memory of its own.
+class Buffer {
+ public:
+  enum class Where {
+    Device,  ///< the GPU's own; the processor sees it where memory is unified
+    Upload,  ///< the processor's, which the GPU reads
+    Download ///< the processor's, which it reads fast and the GPU writes
+  };
+  Buffer() = default;
+  /// `what` names it in errors. Throws MEMORY with the numbers.
+  Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what);
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer();
+  VkBuffer handle() const { return buffer_; }
+  uint64_t size() const { return size_; }
+  /// Null where the processor does not see it.
+  char* data() const { return data_; }
+
+ private:
+  void swap(Buffer& other) noexcept;
+  std::shared_ptr<Gpu> gpu_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  uint64_t size_ = 0;
+  char* data_ = nullptr;
+};
+
+/// As the host is told of it. `ordinal`: among those of its kind.
+sdk::PresentDevice present(const GpuInfo& gpu, uint32_t ordinal);
+
+}  // namespace spirv_plugin

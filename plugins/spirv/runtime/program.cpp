@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "context.hpp"
+#include "optima/plugin/record.hpp"
+#include "pipeline_cache.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+/// The words of a module, aligned.
+std::vector<uint32_t> words_of(const sdk::KeptBlob& module) {
+  std::vector<uint32_t> out(module.size() / sizeof(uint32_t));
+  sdk::read_blob(module.blob(), out.data());
+  return out;
+}
+
+/// Features that the ways taken here want; the words say it, not the .meta file.
+std::set<std::string> wanted_features(const Plan& plan, const Limits& limits, const std::vector<sdk::KeptBlob>& modules, std::vector<size_t>& ways) {
+  std::set<std::string> out;
+  std::map<uint32_t, Requirements> read;
+  for (const StepPlan& step : plan.steps) {
+    std::string why;
+    const std::optional<size_t> way = way_of(plan, step, limits, why);
+    if (!way) throw sdk::Error(OPTIMA_WRONG_DEVICE, "kernel of " + step.name + " " + why);
+    const uint32_t kernel = step.ways[*way].kernel;
+    if (!read.count(kernel)) {
+      const std::vector<uint32_t> words = words_of(modules[kernel]);
+      const Requirements needs = requirements_of(words.data(), words.size());
+      if (why = missing(needs, limits); !why.empty()) throw sdk::Error(OPTIMA_WRONG_DEVICE, "kernel of " + step.name + " " + why);
+      if (needs.storage_buffers > step.tensors.size()) throw sdk::Error(OPTIMA_CORRUPT, "kernel of " + step.name + " binds " + std::to_string(needs.storage_buffers) + " buffers, the meta file " + std::to_string(step.tensors.size()));
+      out.insert(needs.features.begin(), needs.features.end());
+      read.emplace(kernel, needs);
+    }
+    ways.push_back(*way);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limits& limits, std::string& why) {
+  for (size_t w = 0; w < step.ways.size(); ++w) {
+    const Launch& way = step.ways[w];
+    why = missing(plan.kernels[way.kernel].needs, limits);
+    for (size_t k = 0; k < 3 && why.empty(); ++k)
+      if (way.groups[k] > limits.groups[k]) why = "needs " + std::to_string(way.groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
+    if (why.empty() && step.tensors.size() > limits.storage_buffers) why = "needs " + std::to_string(step.tensors.size()) + " storage buffers, this GPU has " + std::to_string(limits.storage_buffers);
+    for (size_t k = 0; k < step.tensors.size() && why.empty(); ++k)
+      if (plan.tensors[step.tensors[k]].bytes > limits.buffer_range)
+        why = "needs a buffer of " + std::to_string(plan.tensors[step.tensors[k]].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
+    if (why.empty()) return w;
+  }
+  return std::nullopt;
+}
+
+Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
+                   const std::string& cache_folder) {
+  std::vector<size_t> ways;
+  const std::set<std::string> features = wanted_features(plan, limits, modules, ways);
+  gpu_ = std::make_shared<Gpu>(std::move(vulkan), info, features);
+  try {
+    if (plan.weights_bytes > 0) upload(weights);
+    const PipelineCacheFile file(cache_folder, info);
+    cache_ = file.open(*gpu_);
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+      const StepPlan& step = plan.steps[s];
+      const Launch& way = step.ways[ways[s]];
+      const Layout& layout = layout_of(static_cast<uint32_t>(step.tensors.size()));
+      steps_.push_back({pipeline_of(way.kernel, layout, modules[way.kernel], step.name), layout.pipeline, layout.set, way.groups});
+    }
+    file.save(*gpu_, cache_);
+  } catch (...) {
+    free();
+    throw;
+  }
+}
+
+Resident::~Resident() { free(); }
+
+void Resident::free() noexcept {
+  const VolkDeviceTable& f = gpu_->f();
+  for (const auto& [key, pipeline] : pipelines_) f.vkDestroyPipeline(gpu_->device(), pipeline, nullptr);
+  for (const auto& [count, layout] : layouts_) {
+    if (layout.pipeline) f.vkDestroyPipelineLayout(gpu_->device(), layout.pipeline, nullptr);
+    if (layout.set) f.vkDestroyDescriptorSetLayout(gpu_->device(), layout.set, nullptr);
+  }
+  if (cache_) f.vkDestroyPipelineCache(gpu_->device(), cache_, nullptr);
+}
+
+const Resident::Layout& Resident::layout_of(uint32_t bindings) {
+  const auto [at, is_new] = layouts_.emplace(bindings, Layout{});
+  if (!is_new) return at->second;
+  std::vector<VkDescriptorSetLayoutBinding> all;
+  for (uint32_t k = 0; k < bindings; ++k) all.push_back({k, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  const VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, nullptr, 0, bindings, all.data()};
+  require(gpu_->f().vkCreateDescriptorSetLayout(gpu_->device(), &set, nullptr, &at->second.set), "making a layout of buffers");
+  VkPipelineLayoutCreateInfo pipeline{};
+  pipeline.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, pipeline.setLayoutCount = 1, pipeline.pSetLayouts = &at->second.set;
+  require(gpu_->f().vkCreatePipelineLayout(gpu_->device(), &pipeline, nullptr, &at->second.pipeline), "making a layout of buffers");
+  return at->second;
+}
+
+VkPipeline Resident::pipeline_of(uint32_t kernel, const Layout& layout, const sdk::KeptBlob& module, const std::string& name) {
+  const auto bindings = static_cast<uint32_t>(std::find_if(layouts_.begin(), layouts_.end(), [&](const auto& one) { return &one.second == &layout; })->first);
+  const auto [at, is_new] = pipelines_.emplace(std::pair(kernel, bindings), VK_NULL_HANDLE);
+  if (!is_new) return at->second;
+  const std::vector<uint32_t> words = words_of(module);
+  VkShaderModuleCreateInfo code{};
+  code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, code.codeSize = words.size() * sizeof(uint32_t), code.pCode = words.data();
+  VkShaderModule shader = VK_NULL_HANDLE;
+  const std::string what = "making the kernel of " + name + " on GPU '" + gpu_->info().name + "'";
+  require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, info.layout = layout.pipeline;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT, info.stage.module = shader, info.stage.pName = "main";
+  VkPipeline made = VK_NULL_HANDLE;
+  const VkResult result = gpu_->f().vkCreateComputePipelines(gpu_->device(), cache_, 1, &info, nullptr, &made);
+  gpu_->f().vkDestroyShaderModule(gpu_->device(), shader, nullptr);
+  require(result, what);
+  if (!made) throw sdk::Error(OPTIMA_DEVICE, what + ": the driver made none and gave no reason");
+  return at->second = made;
+}
+
+/// Straight into memory that the processor sees, else through a buffer that it sees, a piece at a time.
+void Resident::upload(const sdk::KeptBlob& weights) {
+  weights_ = Buffer(gpu_, Buffer::Where::Device, weights.size(), "weights");
+  const sdk::Elements<char> bytes(weights.blob());
+  if (weights_.data()) {
+    std::memcpy(weights_.data(), bytes.data(), bytes.size());
+    return;
+  }
+  constexpr uint64_t kPiece = uint64_t{64} << 20;
+  const Buffer stage(gpu_, Buffer::Where::Upload, std::min<uint64_t>(kPiece, weights.size()), "staging for weights");
+  for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
+    const uint64_t size = std::min<uint64_t>(kPiece, bytes.size() - at);
+    std::memcpy(stage.data(), bytes.data() + at, size);
+    run_once(*gpu_, [&](VkCommandBuffer commands) {
+      const VkBufferCopy piece{0, at, size};
+      gpu_->f().vkCmdCopyBuffer(commands, stage.handle(), weights_.handle(), 1, &piece);
+    });
+  }
+}
+
+LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host)
+    : vulkan_(std::move(vulkan)), info_(std::move(info)), limits_(std::move(limits)), plan_(std::move(plan)), host_(host) {
+  for (const KernelPlan& k : plan_.kernels) {
+    sdk::verify_file(artifact, {k.file, k.size, k.sum});
+    modules_.push_back(host.keep(*artifact.file(k.file)));
+  }
+  if (plan_.weights_bytes > 0) {
+    const std::string name = std::string(artifact.stem()) + ".weights";
+    sdk::verify_file(artifact, {name, plan_.weights_bytes, plan_.weights_sum});
+    weights_ = host.keep(*artifact.file(name));
+  }
+  resident();
+}
+
+std::shared_ptr<Resident> LoadedProgram::resident() {
+  const std::lock_guard lock(mutex_);
+  if (!resident_) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
+  return resident_;
+}
+
+void LoadedProgram::lost(const std::shared_ptr<Resident>& of) {
+  const std::lock_guard lock(mutex_);
+  if (resident_ == of) resident_.reset();
+}
+
+void LoadedProgram::bindings(const sdk::BindingSink& add) const {
+  for (const std::vector<PortPlan>* ports : {&plan_.inputs, &plan_.outputs})
+    for (const PortPlan& p : *ports) {
+      sdk::Binding b{};
+      b.name = p.name, b.dtype = p.dtype, b.shape = {p.dims.data(), p.dims.size()}, b.mem_kinds = 1u << OPTIMA_MEM_HOST;
+      ports == &plan_.inputs ? add.input(b) : add.output(b);
+    }
+}
+
+std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this); }
+
+}  // namespace spirv_plugin

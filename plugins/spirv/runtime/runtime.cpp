@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv: the runtime half: which artifacts run here, and loading them. Compiles nothing.
+#include <algorithm>
+
+#include "info.hpp"
+#include "optima/plugin/folder.hpp"
+#include "optima/plugin/record.hpp"
+#include "program.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+std::string listed(const std::vector<GpuInfo>& gpus) {
+  std::string out;
+  for (const GpuInfo& g : gpus) out += (out.empty() ? "'" : ", '") + g.name + "'";
+  return out.empty() ? "none" : out;
+}
+
+/// The `ordinal`-th of the kind; VULKAN is any. `named`: its UUID or a part of its name. Throws WRONG_DEVICE.
+const GpuInfo& picked(const std::vector<GpuInfo>& gpus, std::string_view kind, uint32_t ordinal, const std::string& named) {
+  uint32_t left = ordinal;
+  for (const GpuInfo& g : gpus) {
+    if (kind != "VULKAN" && kind != g.kind) continue;
+    if (!named.empty() && g.uuid != named && g.name.find(named) == g.name.npos) continue;
+    if (left-- == 0) return g;
+  }
+  throw sdk::Error(OPTIMA_WRONG_DEVICE, "no GPU " + std::string(kind) + ":" + std::to_string(ordinal) + (named.empty() ? "" : " called '" + named + "'") + " is here, found " + listed(gpus));
+}
+
+/// The plan, its file checked against the record. Throws RECOMPILE, CORRUPT.
+std::optional<Plan> plan_of(const sdk::Artifact& artifact) {
+  sdk::require_format(artifact, kFormat);
+  std::string target;
+  std::vector<sdk::RecordedFile> files = sdk::read_record(artifact.compat(), {{"target", &target}});
+  const std::string name = std::string(artifact.stem()) + ".meta";
+  for (sdk::RecordedFile& f : files) sdk::name_stem(f.name, artifact);
+  if (files.size() != 1 || files[0].name != name) throw sdk::Error(OPTIMA_CORRUPT, "compat record names no file '" + name + "'");
+  if (!sdk::verify_file(artifact, files[0])) return std::nullopt;
+  const sdk::Elements<char> bytes(*artifact.file(name));
+  return read_plan({bytes.data(), bytes.size()});
+}
+
+/// The limits to go by: the GPU's own, or the user's word for them. Throws INVALID_ARGUMENT.
+Limits limits_of(const GpuInfo& gpu, const sdk::Options& options) {
+  const std::string file(options.string("spirv.pretend", ""));
+  return file.empty() ? gpu.limits : read_limits(sdk::bytes_of(file), file);
+}
+
+void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {
+  for (const StepPlan& step : plan.steps) {
+    std::string why;
+    if (!way_of(plan, step, limits, why)) throw sdk::Error(OPTIMA_WRONG_DEVICE, "kernel of " + step.name + " " + why + " (GPU '" + gpu.name + "')");
+  }
+}
+
+class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::Stoppable {
+ public:
+  explicit SpirvRuntime(const sdk::Init& init) : host_(init.host) {}
+
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
+    std::vector<sdk::PresentDevice> out;
+    try {
+      std::map<std::string, uint32_t> count;
+      for (const GpuInfo& g : vulkan()->gpus()) out.push_back(present(g, count[g.kind]++));
+      if (out.empty()) why_none = "Vulkan finds no GPU of version 1.1 or later";
+    } catch (const sdk::Error& e) {
+      why_none = e.text;
+    }
+    return out;
+  }
+
+  sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
+    return sdk::compatibility_of([&] {
+      const std::optional<Plan> plan = plan_of(artifact);
+      const GpuInfo gpu = gpu_for(device, "");
+      if (plan) require_runs(*plan, gpu, gpu.limits);
+    });
+  }
+
+  std::unique_ptr<sdk::Program> load(const sdk::Artifact& artifact, const sdk::Device& device, const sdk::Options& options) override {
+    const sdk::Progress progress = artifact.progress();
+    progress(0, "reading");
+    std::optional<Plan> plan = plan_of(artifact);
+    if (!plan) throw sdk::Error(OPTIMA_CORRUPT, "meta file has no bytes");
+    const GpuInfo gpu = gpu_for(device, std::string(options.string("spirv.device", "")));
+    const Limits limits = limits_of(gpu, options);
+    require_runs(*plan, gpu, limits);
+    progress(0.2, "kernels");
+    return std::make_unique<LoadedProgram>(vulkan(), gpu, limits, std::move(*plan), artifact, host_);
+  }
+
+ private:
+  GpuInfo gpu_for(const sdk::Device& device, const std::string& named) {
+    try {
+      return picked(vulkan()->gpus(), device.kind(), device.ordinal(), named);
+    } catch (const sdk::Error& e) {
+      if (e.code == OPTIMA_DEPENDENCY) throw sdk::Error(OPTIMA_WRONG_DEVICE, e.text);
+      throw;
+    }
+  }
+
+  std::shared_ptr<Vulkan> vulkan() {
+    const std::lock_guard lock(mutex_);
+    if (!vulkan_) vulkan_ = Vulkan::open();
+    return vulkan_;
+  }
+
+  sdk::Host host_;
+  std::mutex mutex_;
+  std::shared_ptr<Vulkan> vulkan_;
+};
+
+}  // namespace
+}  // namespace spirv_plugin
+
+OPTIMA_PLUGIN(spirv_plugin::SpirvRuntime, spirv_plugin::kInfo)
