@@ -32,13 +32,13 @@ struct Texts {
   std::vector<std::vector<uint32_t>> of;  ///< by step and way
 };
 
-Texts texts_of(const Draft& draft) {
+Texts texts_of(const Draft& draft, bool guarded) {
   Texts out;
   std::map<std::string, uint32_t> known;
   for (const DraftStep& step : draft.steps()) {
     out.of.emplace_back();
     for (const Way& way : step.ways) {
-      const auto [at, is_new] = known.emplace(way.shader.text(), static_cast<uint32_t>(out.all.size()));
+      const auto [at, is_new] = known.emplace(way.shader.text(guarded), static_cast<uint32_t>(out.all.size()));
       if (is_new) out.all.push_back(at->first);
       out.of.back().push_back(at->second);
     }
@@ -77,20 +77,22 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler {
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
     const sdk::Options options = request.options();
-    const Limits limits = limits_for(request.device(), options);
+    Limits limits = limits_for(request.device(), options);
+    const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits);
-    const Texts texts = texts_of(lowered.draft);
+    const Texts texts = texts_of(lowered.draft, guarded);
     const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
     const std::vector<Module> modules = compile_all(texts.all, asked ? asked : std::max(1u, std::thread::hardware_concurrency()),
                                                     [&](size_t k) { progress(0.05 + 0.9 * static_cast<double>(k) / static_cast<double>(texts.all.size()), "kernels"); });
-    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), [&](size_t step, size_t way) { return texts.of[step][way]; });
+    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, [&](size_t step, size_t way) { return texts.of[step][way]; });
     plan.target = std::string(request.device().kind());
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);
       const sdk::Checksum sum = sdk::checksum_of(bytes);
       plan.kernels.push_back({"k" + sdk::sum_text(sum.value()) + ".spv", bytes.size(), sum.value(), requirements_of(modules[k].words.data(), modules[k].words.size())});
     }
+    if (guarded) ++limits.storage_buffers;  // the guard's own
     require_plain_way(plan, limits);
     if (request.memory_limit() && plan.arena_bytes + plan.weights_bytes > request.memory_limit())
       throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(plan.arena_bytes) + " bytes of activations and " + std::to_string(plan.weights_bytes) +

@@ -75,20 +75,26 @@ Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t>
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 
-Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, const std::function<uint32_t(size_t, size_t)>& kernel_of) const {
+Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const {
   Plan plan;
   std::vector<DraftTensor> tensors = tensors_;
+  if (guarded) {
+    plan.guard = static_cast<uint32_t>(tensors.size());
+    tensors.push_back({"guard", Element::I32, 4});
+  }
   std::vector<Life> lives(tensors.size());
   const auto count = static_cast<int64_t>(steps_.size());
   for (const PortPlan& p : inputs) lives[p.tensor].touch(-1);
   for (const PortPlan& p : outputs) lives[p.tensor].touch(count);
   for (size_t s = 0; s < steps_.size(); ++s)
     for (const uint32_t t : steps_[s].ways[0].shader.tensors()) lives[t].touch(static_cast<int64_t>(s));
+  if (guarded) lives[plan.guard].touch(-1), lives[plan.guard].touch(count);
   plan.arena_bytes = place(tensors, lives), plan.weights_bytes = weights_.size();
 
   for (size_t s = 0; s < steps_.size(); ++s) {
     const DraftStep& from = steps_[s];
     StepPlan step{from.name, from.node, from.ways[0].shader.tensors(), from.ways[0].shader.written(), {}, {}, from.work.flops, from.work.bytes};
+    if (guarded) step.tensors.push_back(plan.guard), step.written.push_back(static_cast<uint32_t>(step.tensors.size() - 1));
     for (size_t w = 0; w < from.ways.size(); ++w) step.ways.push_back({kernel_of(s, w), from.ways[w].groups});
     const auto writes = [](const StepPlan& p, size_t binding) { return std::find(p.written.begin(), p.written.end(), binding) != p.written.end(); };
     for (uint32_t before = 0; before < s; ++before) {

@@ -48,8 +48,8 @@ class Draft {
   const std::string& weights() const { return weights_; }
 
   /// Tensors with places and steps with what they wait for; kernels are numbered by `kernel_of(step, way)`. Tensors of `inputs` hold their data
-  /// before the first step, those of `outputs` until after the last.
-  Plan placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, const std::function<uint32_t(size_t, size_t)>& kernel_of) const;
+  /// before the first step, those of `outputs` until after the last. `guarded`: every step has one tensor more, the guard's.
+  Plan placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const;
 
  private:
   std::vector<DraftTensor> tensors_;

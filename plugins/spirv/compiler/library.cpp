@@ -32,8 +32,8 @@ constexpr Function kLibrary[] = {
     // Winitzki's is too coarse: a rational series below 0.5, 7.1.26's error is 1.5e-7 above.
     {"erf_", "float erf_(float x){if(nan_(x))return x;float a=abs(x);if(a<0.5){float q=x*x;return x*(1.12837917+q*(-0.376126389+q*(0.112837917+q*(-0.0268661706+q*(0.00522397763-q*0.000854832702)))));}"
              "float t=1.0/(1.0+0.3275911*a);float r=1.0-t*(0.254829592+t*(-0.284496736+t*(1.421413741+t*(-1.453152027+t*1.061405429))))*exp(-a*a);return x<0.0?-r:r;}\n"},
-    {"atan_", "float atan_(float x){float a=abs(x);bool turned=a>1.0;float z=turned?1.0/a:a;bool half=z>0.414213562;float w=half?(z-1.0)/(z+1.0):z;float q=w*w;"
-              "float r=w*(1.0+q*(-0.333333315+q*(0.199993550+q*(-0.142648758+q*(0.108762506+q*-0.0746019728)))));if(half)r+=0.785398163;if(turned)r=1.57079633-r;return x<0.0?-r:r;}\n"},
+    {"atan_", "float atan_(float x){float a=abs(x);bool turned=a>1.0;float z=turned?1.0/a:a;bool far=z>0.414213562;float w=far?(z-1.0)/(z+1.0):z;float q=w*w;"
+              "float r=w*(1.0+q*(-0.333333315+q*(0.199993550+q*(-0.142648758+q*(0.108762506+q*-0.0746019728)))));if(far)r+=0.785398163;if(turned)r=1.57079633-r;return x<0.0?-r:r;}\n"},
     {"asin_", "float asin_(float x){float a=abs(x);if(!(a<=1.0))return uintBitsToFloat(0x7fc00000u);float r;if(a<=0.5){float q=a*a;r=a+a*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752))));}"
               "else{float q=0.5*(1.0-a);float s=sqrt(q);r=1.57079633-2.0*(s+s*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752)))));}return x<0.0?-r:r;}\n"},
     {"acos_", "float acos_(float x){if(x>0.5){float q=0.5*(1.0-x);if(q<0.0)return uintBitsToFloat(0x7fc00000u);float s=sqrt(q);return 2.0*asin_(s);}return 1.57079633-asin_(x);}\n"},

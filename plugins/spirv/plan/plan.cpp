@@ -73,6 +73,11 @@ class Reading {
     out_.inputs = ports("inputs"), out_.outputs = ports("outputs");
     for (const Json& one : sdk::meta_list(all_, "kernels")) out_.kernels.push_back(kernel(one));
     for (const Json& one : sdk::meta_list(all_, "steps")) out_.steps.push_back(step(one));
+    if (all_.contains("guard")) {
+      if (out_.tensors.empty()) sdk::bad_meta("has a guard without a tensor");
+      out_.guard = static_cast<uint32_t>(number(all_, "guard", out_.tensors.size() - 1));
+      if (out_.tensors[out_.guard].place != Place::Arena) sdk::bad_meta("has a guard among the weights");
+    }
     return std::move(out_);
   }
 
@@ -158,9 +163,10 @@ std::string write_plan(const Plan& plan) {
   };
   Json kernels = Json::array();
   for (const KernelPlan& k : plan.kernels) kernels.push_back({{"file", k.file}, {"size", k.size}, {"sum", k.sum}, {"needs", json_of(k.needs)}});
-  const Json all = {{"format", Reading::kMetaFormat},       {"target", plan.target},           {"arena_bytes", plan.arena_bytes}, {"weights_bytes", plan.weights_bytes},
+  Json all = {{"format", Reading::kMetaFormat},       {"target", plan.target},           {"arena_bytes", plan.arena_bytes}, {"weights_bytes", plan.weights_bytes},
                     {"weights_sum", plan.weights_sum},      {"tensors", list(plan.tensors)},   {"inputs", list(plan.inputs)},     {"outputs", list(plan.outputs)},
                     {"kernels", kernels},                   {"steps", list(plan.steps)}};
+  if (plan.guard != OPTIMA_NONE) all["guard"] = plan.guard;
   return sdk::write_meta(all);
 }
 

@@ -60,6 +60,8 @@ struct Plan {
   std::vector<KernelPlan> kernels;
   std::vector<StepPlan> steps;
   uint64_t arena_bytes = 0, weights_bytes = 0, weights_sum = 0;
+  /// Of guarded kernels: the tensor of one number in which they count indices outside of their buffers; it is the last of every step.
+  uint32_t guard = OPTIMA_NONE;
 };
 
 /// The .meta file's text. Throws UNSUPPORTED where a name is not UTF-8.

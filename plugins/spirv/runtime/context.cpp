@@ -53,6 +53,13 @@ class RunContext::Recorded {
   const std::shared_ptr<Resident>& resident() const { return resident_; }
   bool timed() const { return timed_; }
   size_t parts() const { return parts_.size(); }
+  /// Indices outside of their buffers in the last run; 0 of kernels without a guard.
+  uint32_t violations() const {
+    uint32_t n = 0;
+    if (plan_.guard == OPTIMA_NONE) return n;
+    std::memcpy(&n, download_.data() ? download_.data() + guard_ : arena_.data() + plan_.tensors[plan_.guard].offset, sizeof n);
+    return n;
+  }
   char* input(size_t k) const { return upload_.data() ? upload_.data() + in_[k] : arena_.data() + plan_.tensors[plan_.inputs[k].tensor].offset; }
   const char* output(size_t k) const { return download_.data() ? download_.data() + out_[k] : arena_.data() + plan_.tensors[plan_.outputs[k].tensor].offset; }
 
@@ -97,7 +104,8 @@ class RunContext::Recorded {
       return size;
     };
     upload_ = Buffer(resident_->gpu(), Buffer::Where::Upload, place(plan_.inputs, in_), "inputs");
-    download_ = Buffer(resident_->gpu(), Buffer::Where::Download, place(plan_.outputs, out_), "outputs");
+    guard_ = place(plan_.outputs, out_);
+    download_ = Buffer(resident_->gpu(), Buffer::Where::Download, guard_ + kAlignment, "outputs");
   }
 
   void make_pools() {
@@ -150,6 +158,7 @@ class RunContext::Recorded {
     VkCommandBuffer commands = begin();
     if (queries_) f().vkCmdResetQueryPool(commands, queries_, 0, static_cast<uint32_t>(2 * plan_.steps.size()));
     copy_in(commands);
+    clear_guard(commands);
     size_t settled = 0;  // steps ahead of the last barrier
     double seconds = 0;
     for (size_t k = 0; k < plan_.steps.size(); ++k) {
@@ -175,6 +184,12 @@ class RunContext::Recorded {
     end(commands);
   }
 
+  void clear_guard(VkCommandBuffer commands) {
+    if (plan_.guard == OPTIMA_NONE) return;
+    f().vkCmdFillBuffer(commands, arena_.handle(), plan_.tensors[plan_.guard].offset, 4, 0);
+    barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kKernel, kKernelReads);
+  }
+
   void copy_in(VkCommandBuffer commands) {
     if (!upload_.data()) return;
     for (size_t k = 0; k < plan_.inputs.size(); ++k) {
@@ -191,6 +206,10 @@ class RunContext::Recorded {
     for (size_t k = 0; k < plan_.outputs.size(); ++k) {
       const TensorPlan& t = plan_.tensors[plan_.outputs[k].tensor];
       const VkBufferCopy piece{t.offset, out_[k], t.bytes};
+      f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
+    }
+    if (plan_.guard != OPTIMA_NONE) {
+      const VkBufferCopy piece{plan_.tensors[plan_.guard].offset, guard_, 4};
       f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
     }
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
@@ -211,6 +230,7 @@ class RunContext::Recorded {
   bool timed_;
   Buffer arena_, upload_, download_;
   std::vector<uint64_t> in_, out_;  // offsets of ports in upload_ and download_
+  uint64_t guard_ = 0;              // offset of the guard's number in download_
   VkDescriptorPool sets_ = VK_NULL_HANDLE;
   VkCommandPool commands_ = VK_NULL_HANDLE;
   VkQueryPool queries_ = VK_NULL_HANDLE;
@@ -283,6 +303,7 @@ void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const s
     throw;
   }
   if (control) control->check();
+  if (const uint32_t n = work.violations()) throw sdk::Error(OPTIMA_INTERNAL, "kernels reached outside of their buffers " + std::to_string(n) + " times");
   for (size_t k = 0; k < out.size(); ++k) {
     const PortPlan& p = plan.outputs[k];
     sdk::require_fits(out[k], p.name, p.dtype, {p.dims.data(), p.dims.size()});

@@ -184,11 +184,24 @@ std::shared_ptr<Vulkan> Vulkan::open() {
   return out;
 }
 
+std::shared_ptr<Gpu> Vulkan::gpu(const GpuInfo& info, const std::set<std::string>& features) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Gpu>& known = open_[{info.handle, features}];
+  if (!known) known = std::make_shared<Gpu>(info, features);
+  return known;
+}
+
+void Vulkan::give_up(const Gpu& gpu) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(open_, [&](const auto& one) { return one.second.get() == &gpu; });
+}
+
 Vulkan::~Vulkan() {
+  open_.clear();
   if (instance_) vkDestroyInstance(instance_, nullptr);
 }
 
-Gpu::Gpu(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const std::set<std::string>& features) : vulkan_(std::move(vulkan)), info_(info) {
+Gpu::Gpu(const GpuInfo& info, const std::set<std::string>& features) : info_(info) {
   uint32_t queues = 0;
   const std::optional<uint32_t> family = compute_family(info.handle, queues);
   if (!family) throw sdk::Error(OPTIMA_DEVICE, "GPU '" + info.name + "' computes nothing, wanted a queue for compute");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,8 @@ struct GpuInfo {
   Limits limits;
 };
 
+class Gpu;
+
 /// The loader and an instance. Destroyed after all that came from it.
 class Vulkan {
  public:
@@ -39,18 +42,24 @@ class Vulkan {
   Vulkan(const Vulkan&) = delete;
   /// Real ones first, in the loader's order.
   const std::vector<GpuInfo>& gpus() const { return gpus_; }
+  /// One of them in use, with the features: one for all programs that want the same of it, until it is given up. Any thread.
+  std::shared_ptr<Gpu> gpu(const GpuInfo& info, const std::set<std::string>& features);
+  /// It is lost: who asks next gets another.
+  void give_up(const Gpu& gpu);
 
  private:
   Vulkan() = default;
   VkInstance instance_ = VK_NULL_HANDLE;
   std::vector<GpuInfo> gpus_;
+  std::mutex mutex_;
+  std::map<std::pair<VkPhysicalDevice, std::set<std::string>>, std::shared_ptr<Gpu>> open_;
 };
 
-/// A logical device with the features that were asked for.
+/// A logical device with the features that were asked for. Whoever holds one holds its Vulkan, too.
 class Gpu {
  public:
   /// `features`: by Vulkan's names, of those the GPU has.
-  Gpu(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const std::set<std::string>& features);
+  Gpu(const GpuInfo& info, const std::set<std::string>& features);
   ~Gpu();
   Gpu(const Gpu&) = delete;
 
@@ -68,7 +77,6 @@ class Gpu {
   std::optional<uint32_t> memory_type(uint32_t bits, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags better) const;
 
  private:
-  std::shared_ptr<Vulkan> vulkan_;
   GpuInfo info_;
   VkDevice device_ = VK_NULL_HANDLE;
   VolkDeviceTable f_{};

@@ -58,10 +58,11 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
 }
 
 Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
-                   const std::string& cache_folder) {
+                   const std::string& cache_folder)
+    : vulkan_(std::move(vulkan)) {
   std::vector<size_t> ways;
   const std::set<std::string> features = wanted_features(plan, limits, modules, ways);
-  gpu_ = std::make_shared<Gpu>(std::move(vulkan), info, features);
+  gpu_ = vulkan_->gpu(info, features);
   try {
     if (plan.weights_bytes > 0) upload(weights);
     const PipelineCacheFile file(cache_folder, info);
@@ -167,6 +168,7 @@ std::shared_ptr<Resident> LoadedProgram::resident() {
 
 void LoadedProgram::lost(const std::shared_ptr<Resident>& of) {
   const std::lock_guard lock(mutex_);
+  vulkan_->give_up(*of->gpu());
   if (resident_ == of) resident_.reset();
 }
 

@@ -38,6 +38,7 @@ class Resident {
   void upload(const sdk::KeptBlob& weights);
   void free() noexcept;
 
+  std::shared_ptr<Vulkan> vulkan_;  // before what comes from it
   std::shared_ptr<Gpu> gpu_;
   Buffer weights_;
   std::map<uint32_t, Layout> layouts_;  // by number of bindings

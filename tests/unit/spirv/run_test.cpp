@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv on a small net: what artifacts, GPUs and drivers do that are not as they should be. Every GPU here is the software driver's.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "core/passes/pipeline.hpp"
+#include "optima/plugin/checksum.hpp"
+#include "optima/plugin/record.hpp"
+#include "tests/support/forged_meta.hpp"
+
+#ifndef SPIRV_PLUGIN
+
+TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is not here; scripts/setup installs them"); }
+
+#else
+
+#include <vulkan/vulkan.h>
+
+#include "tests/unit/spirv/harness.hpp"
+
+using namespace optima;
+using namespace optima::spirv_test;
+
+namespace {
+
+std::string numbers(int count) {
+  std::string all;
+  for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(0.01 * ((k * 37) % 41 - 20));
+  return all;
+}
+
+/// A convolution, an activation, a product and a softmax: several kernels that wait for each other.
+const char* const kNet =
+    "<ir_version: 8, opset_import: [\"\" : 17]> g (float[1,3,8,8] x) => (float[1,10] y) <float[4,3,3,3] w = {%W}, float[144,10] m = {%M}, int64[2] s = {1,144}> "
+    "{ a = Conv(x, w) b = Relu(a) c = Reshape(b, s) d = MatMul(c, m) y = Softmax(d) }";
+
+struct Net {
+  Graph graph;
+  PackedGraph packed;
+  Net() : graph(made()), packed(pack(graph, true)) {}
+  static Graph made() {
+    std::string text = test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440));
+    const test::TempFolder folder;
+    const std::string path = folder / "net.onnxtxt";
+    test::put(path, text);
+    Result<Graph> g = onnx_io::load_model(path);
+    REQUIRE_MESSAGE(g.ok(), g.status().message());
+    Result<Graph> passed = passes::run_passes(std::move(*g));
+    REQUIRE(passed.ok());
+    return std::move(*passed);
+  }
+};
+
+reference::Tensor input(float from = 0) {
+  void* data = nullptr;
+  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, {1, 3, 8, 8}, &data);
+  for (int k = 0; k < 192; ++k) static_cast<float*>(data)[k] = from + static_cast<float>(k % 7) - 3;
+  return t;
+}
+
+std::vector<float> floats(const reference::Tensor& t) {
+  const auto* p = static_cast<const float*>(t.data);
+  return {p, p + t.size / sizeof(float)};
+}
+
+double apart(const reference::Tensor& a, const reference::Tensor& b) {
+  const std::vector<float> one = floats(a), other = floats(b);
+  REQUIRE(one.size() == other.size());
+  double most = 0;
+  for (size_t k = 0; k < one.size(); ++k) most = std::max(most, static_cast<double>(std::fabs(one[k] - other[k])));
+  return most;
+}
+
+seam::MemorySink& compiled(Halves& halves, const Net& net, seam::MemorySink& sink, const std::vector<optima_option>& options = {}) {
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
+  return sink;
+}
+
+/// The artifact with another .meta file, its record made right again.
+void forge(seam::MemorySink& sink, const std::string& meta) {
+  sink.files.at("subgraph_0.meta") = meta;
+  sink.compat = sdk::write_record({{"target", "VULKAN"}}, {sdk::record_bytes("*.meta", meta)});
+}
+
+optima_option on(std::string_view name) {
+  optima_option o = seam::option(name, "");
+  o.type = OPTIMA_OPTION_I64, o.i64 = 1;
+  return o;
+}
+
+std::string load_error(Halves& halves, const seam::MemorySink& sink, int32_t& code, const std::vector<optima_option>& options = {}) {
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu, options);
+  code = program.code;
+  return program.status.message;
+}
+
+}  // namespace
+
+TEST_CASE("a net's kernels give the reference's answer, with Vulkan's validation silent, and not silent once they no longer wait for each other") {
+  const Validation validation;
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  seam::Status status;
+  std::vector<reference::Tensor> out;
+  {
+    const seam::Artifact artifact(sink, nullptr);
+    const seam::Program program(*halves.runtime, artifact, kGpu);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    REQUIRE_MESSAGE(seam::run(program, {input()}, out, status) == OPTIMA_OK, status.message);
+  }
+  CHECK(apart(out.at(0), reference::run(net.packed.raw, {input()}).at(0)) < 1e-6);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+
+  // Without the lists of steps to wait for there are no barriers: the answer may still be right here, the layer sees it.
+  std::string meta = sink.files.at("subgraph_0.meta");
+  for (size_t at = meta.find("\"after\": ["); at != meta.npos; at = meta.find("\"after\": [", at + 1)) meta.erase(at + 10, meta.find(']', at) - at - 10);
+  forge(sink, meta);
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  REQUIRE(seam::run(program, {input()}, out, status) == OPTIMA_OK);
+  CHECK(validation.messages().find("SYNC-HAZARD") != std::string::npos);
+}
+
+TEST_CASE("kernels that look at every index find none outside of its buffer, and say so of a buffer that is too short") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink, {on("spirv.guard")});
+  seam::Status status;
+  std::vector<reference::Tensor> out;
+  {
+    const seam::Artifact artifact(sink, nullptr);
+    const seam::Program program(*halves.runtime, artifact, kGpu);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    REQUIRE_MESSAGE(seam::run(program, {input()}, out, status) == OPTIMA_OK, status.message);
+    CHECK(apart(out.at(0), reference::run(net.packed.raw, {input()}).at(0)) < 1e-6);
+  }
+  // The product's weights, as the GPU is told of them, end one number too early.
+  const std::string meta = sink.files.at("subgraph_0.meta");
+  forge(sink, test::replaced(meta, "\"bytes\": 5760", "\"bytes\": 5756"));
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  CHECK(seam::run(program, {input()}, out, status) == OPTIMA_INTERNAL);
+  CHECK(status.message.find("reached outside of their buffers") != std::string::npos);
+}
+
+TEST_CASE("two compiles give the same bytes") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink one, other;
+  compiled(halves, net, one), compiled(halves, net, other);
+  CHECK(one.files == other.files);
+  CHECK(one.compat == other.compat);
+}
+
+TEST_CASE("a GPU that has less than a kernel needs is refused with what and how much, before a pipeline is made") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const test::TempFolder folder;
+  const auto refused = [&](const std::string& limits) {
+    const std::string path = folder / "limits.json";
+    test::put(path, limits);
+    int32_t code = 0;
+    const std::string text = load_error(halves, sink, code, {seam::option("spirv.pretend", path)});
+    CHECK(code == OPTIMA_WRONG_DEVICE);
+    return text;
+  };
+  CHECK(refused(R"({"invocations": 8})").find("invocations in a workgroup, this GPU has 8") != std::string::npos);
+  CHECK(refused(R"({"storage_buffers": 2})").find("storage buffers, this GPU has 2") != std::string::npos);
+  CHECK(refused(R"({"size": [16, 16, 16]})").find("invocations along x, this GPU has 16") != std::string::npos);
+  CHECK(refused(R"({"buffer_range": 1024})").find("this GPU reaches 1024") != std::string::npos);
+
+  const std::string path = folder / "limits.json";
+  test::put(path, R"({"invocations": 8})");
+  seam::Status status;
+  seam::MemorySink none;
+  CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_UNSUPPORTED);
+  CHECK(status.message.find("this GPU has 8") != std::string::npos);
+  CHECK(status.raw.node != OPTIMA_NONE);
+  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}"}) {
+    test::put(path, bad);
+    CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
+    CHECK_MESSAGE(status.message.find(path) != std::string::npos, status.message);
+  }
+}
+
+TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink good;
+  compiled(halves, net, good);
+  const auto error = [&](const std::function<void(seam::MemorySink&)>& damage) {
+    seam::MemorySink sink;
+    sink.files = good.files, sink.format = good.format, sink.compat = good.compat;
+    damage(sink);
+    int32_t code = 0;
+    const std::string text = load_error(halves, sink, code);
+    CHECK_MESSAGE(code == OPTIMA_CORRUPT, text);
+    return text;
+  };
+  const std::string kernel = std::find_if(good.files.begin(), good.files.end(), [](const auto& f) { return f.first.ends_with(".spv"); })->first;
+  CHECK(error([&](auto& s) { s.files.at(kernel).pop_back(); }).find(kernel) != std::string::npos);
+  CHECK(error([&](auto& s) { s.files.at(kernel)[40] ^= 1; }).find("is damaged") != std::string::npos);
+  CHECK(error([&](auto& s) { s.files.erase(kernel); }).find("is missing") != std::string::npos);
+  CHECK(error([&](auto& s) { s.files.at("subgraph_0.weights")[3] ^= 1; }).find("subgraph_0.weights") != std::string::npos);
+  CHECK(error([&](auto& s) { s.files.at("subgraph_0.meta") = "{}"; }).find("subgraph_0.meta") != std::string::npos);
+  CHECK(error([&](auto& s) { forge(s, "{}"); }).find("meta file has no 'format'") != std::string::npos);
+  const std::string& meta = good.files.at("subgraph_0.meta");
+  CHECK(error([&](auto& s) { forge(s, test::replaced(meta, "\"offset\": 0", "\"offset\": 1048576")); }).find("outside of its") != std::string::npos);
+  CHECK(error([&](auto& s) { forge(s, test::replaced(meta, "\"kernel\": 0", "\"kernel\": 99")); }).find("'kernel'") != std::string::npos);
+  CHECK(error([&](auto& s) { forge(s, test::replaced(meta, kernel, "../" + kernel)); }).find("file name") != std::string::npos);
+
+  // Any byte of the .meta file: refused, or of no consequence; never a crash.
+  std::mt19937 random(5);
+  for (int k = 0; k < 300; ++k) {
+    seam::MemorySink sink;
+    sink.files = good.files, sink.format = good.format;
+    std::string bytes = meta;
+    bytes[random() % bytes.size()] = static_cast<char>("09{}[]\",:-x"[random() % 11]);
+    forge(sink, bytes);
+    int32_t code = 0;
+    const std::string text = load_error(halves, sink, code);
+    CHECK_MESSAGE((code == OPTIMA_OK || code == OPTIMA_CORRUPT || code == OPTIMA_WRONG_DEVICE), text);
+  }
+}
+
+TEST_CASE("eight threads on contexts of their own get the bits of one") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  std::vector<std::vector<float>> wanted;
+  for (int k = 0; k < 8; ++k) {
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE(seam::run(program, {input(static_cast<float>(k))}, out, status) == OPTIMA_OK);
+    wanted.push_back(floats(out.at(0)));
+  }
+  std::vector<std::thread> threads;
+  std::array<bool, 8> same{};
+  for (int k = 0; k < 8; ++k)
+    threads.emplace_back([&, k] {
+      bool all = true;
+      seam::Status status;
+      optima_context* context = nullptr;
+      {
+        static std::mutex one;  // context_create: one at a time per program
+        const std::lock_guard lock(one);
+        if (halves.runtime->runtime().context_create(program.raw, &context, &status.raw) != OPTIMA_OK) return;
+      }
+      for (int round = 0; round < 10; ++round) {
+        std::vector<reference::Tensor> out;
+        all = all && seam::run_on(context, program, {input(static_cast<float>(k))}, out, status) == OPTIMA_OK && floats(out.at(0)) == wanted[static_cast<size_t>(k)];
+      }
+      same[static_cast<size_t>(k)] = all;
+      static std::mutex one;
+      const std::lock_guard lock(one);
+      halves.runtime->runtime().context_destroy(context);
+    });
+  for (std::thread& t : threads) t.join();
+  for (const bool ok : same) CHECK(ok);
+}
+
+TEST_CASE("a device that is lost is one clear error, the next run is well; memory that runs out is told with the numbers") {
+  struct Faults {
+    int submits_before;
+    VkResult submit;
+    int allocations_before;
+    VkResult allocate;
+  };
+  ::setenv("VK_LAYER_PATH", FAULTS_FOLDER, 1);
+  ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_OPTIMA_faults", 1);
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  seam::Status status;
+  std::vector<reference::Tensor> out;
+  {
+    const seam::Program program(*halves.runtime, artifact, kGpu);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    void* layer = ::dlopen(FAULTS_LAYER, RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE_MESSAGE(layer, "the loader has not taken the layer in");
+    auto& faults = *static_cast<Faults*>(::dlsym(layer, "optima_faults"));
+    optima_context* context = nullptr;
+    REQUIRE(halves.runtime->runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+    REQUIRE(seam::run_on(context, program, {input()}, out, status) == OPTIMA_OK);
+    const std::vector<float> wanted = floats(out.at(0));
+
+    faults.submit = VK_ERROR_DEVICE_LOST;
+    out.clear();
+    CHECK(seam::run_on(context, program, {input()}, out, status) == OPTIMA_DEVICE);
+    CHECK_MESSAGE(status.message.find("the device is lost") != std::string::npos, status.message);
+    CHECK((status.raw.flags & OPTIMA_STATUS_DEVICE_LOST) != 0);
+    CHECK((status.raw.flags & OPTIMA_STATUS_RETRYABLE) != 0);
+    out.clear();
+    REQUIRE_MESSAGE(seam::run_on(context, program, {input()}, out, status) == OPTIMA_OK, status.message);
+    CHECK(floats(out.at(0)) == wanted);
+
+    faults.allocate = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    optima_context* second = nullptr;
+    CHECK(halves.runtime->runtime().context_create(program.raw, &second, &status.raw) == OPTIMA_MEMORY);
+    CHECK_MESSAGE(status.message.find("bytes of activations on GPU 'llvmpipe") != std::string::npos, status.message);
+    CHECK_MESSAGE(status.message.find("out of device memory") != std::string::npos, status.message);
+    halves.runtime->runtime().context_destroy(context);
+  }
+  ::unsetenv("VK_INSTANCE_LAYERS");
+  ::unsetenv("VK_LAYER_PATH");
+}
+
+TEST_CASE("with no Vulkan driver the runtime says which and how to get one, and models compile all the same") {
+  const test::TempFolder folder;
+  test::put(folder / "none.json", "{}");
+  const char* before = std::getenv("VK_ICD_FILENAMES");
+  const std::string kept = before ? before : "";
+  ::setenv("VK_ICD_FILENAMES", (folder / "none.json").c_str(), 1);
+  {
+    Halves halves;
+    const Net net;
+    seam::MemorySink sink;
+    compiled(halves, net, sink);
+    int32_t code = 0;
+    const std::string text = load_error(halves, sink, code);
+    CHECK(code == OPTIMA_WRONG_DEVICE);
+    CHECK_MESSAGE(text.find("driver") != std::string::npos, text);
+  }
+  if (before) ::setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
+  else ::unsetenv("VK_ICD_FILENAMES");
+}
+
+#endif
