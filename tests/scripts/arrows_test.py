@@ -18,6 +18,7 @@ LIBRARIES = {
     "core/config": {"yaml-cpp"}, "core/loader": {"boost"}, "core/min_cut": {"boost"}, "core/onnx_io": {"onnx", "google"},
     "core/support": {"nlohmann"}, "core/tensor_io": {"stb"}, "host/optima_host": {"boost"}, "plugins/llvm_cpu": {"llvm"},
     "plugins/openvino": {"openvino", "nlohmann"}, "plugins/snpe": {"nlohmann"}, "plugins/bmcompiler": {"nlohmann"},
+    "plugins/spirv": {"nlohmann", "glslang", "spirv-tools"},
 }
 # Rooms that know no library, whatever they include: what everybody shares must build anywhere.
 BARE = ("core/backend", "core/plan", "core/split")

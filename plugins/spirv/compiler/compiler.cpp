@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/spirv: the compiler half: check() by the table, compile() = lower, compile kernels, look at what they need, write. Knows no Vulkan.
+// plugins/spirv: the compiler half: check() by the table, compile() = lower, compile kernels, look at what they need, write. Vulkan is asked for devices only.
 #include <algorithm>
 #include <thread>
 
@@ -10,6 +10,7 @@
 #include "optima/plugin/folder.hpp"
 #include "optima/plugin/plugin.hpp"
 #include "optima/plugin/record.hpp"
+#include "runtime/gpu.hpp"
 
 namespace spirv_plugin {
 namespace {
@@ -24,6 +25,13 @@ Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
   } catch (const sdk::Error& e) {
     throw sdk::Error(OPTIMA_INVALID_ARGUMENT, e.text);
   }
+}
+
+/// Who asks for halves says that the GPU has them; where it runs that is looked at.
+Element floats_of(const sdk::Options& options, Limits& limits) {
+  if (options.string("spirv.precision", "f32") != "f16") return Element::F32;
+  limits.features.insert("storageBuffer16BitAccess");
+  return Element::F16;
 }
 
 /// Texts of all ways, each once, and which of them a step's way is.
@@ -61,18 +69,41 @@ void require_plain_way(const Plan& plan, const Limits& limits) {
   }
 }
 
-class SpirvCompiler : public sdk::Plugin, public sdk::Compiler {
+/// What the steps of some nodes take by the target's rates, and what their tensors take of its memory.
+optima_cost cost_of(const Draft& draft, const Limits& limits, uint32_t node) {
+  double us = 0;
+  uint64_t bytes = draft.weights().size();
+  for (const DraftStep& s : draft.steps()) {
+    us += limits.launch_us + std::max(static_cast<double>(s.work.flops) / limits.gflops, static_cast<double>(s.work.bytes) / limits.gbytes) / 1e3;
+    for (const uint32_t t : s.ways[0].shader.written()) bytes += draft.tensor(s.ways[0].shader.tensors()[t]).bytes;
+  }
+  return {sizeof(optima_cost), node, us, bytes, 0, 0};
+}
+
+class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::CostModel {
  public:
   explicit SpirvCompiler(const sdk::Init&) {}
 
-  std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
-    why_none = "this half of the plugin compiles; GPUs are found by optima_spirv_rt.so";
-    return {};
-  }
+  std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present(Vulkan::open, false, why_none); }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
     limits_for(request.device(), request.options());
     for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
+  }
+
+  std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
+    const Limits limits = limits_for(request.device(), request.options());
+    std::vector<optima_cost> out;
+    for (const sdk::Node& node : request.nodes()) {
+      if (!verdict_of(node).yes()) continue;
+      Draft draft;
+      Lowering to(draft, limits, Element::F32);
+      const Group group{node, {}, 0};
+      const Row& row = *row_of(node);
+      row.lower ? row.lower(to, group) : to.pointwise(group);
+      out.push_back(cost_of(draft, limits, node.id()));
+    }
+    return out;
   }
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
@@ -80,7 +111,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler {
     Limits limits = limits_for(request.device(), options);
     const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
-    Lowered lowered = lower_graph(request.graph(), limits);
+    Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
     const Texts texts = texts_of(lowered.draft, guarded);
     const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
     const std::vector<Module> modules = compile_all(texts.all, asked ? asked : std::max(1u, std::thread::hardware_concurrency()),

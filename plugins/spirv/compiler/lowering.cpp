@@ -23,6 +23,13 @@ std::string bytes_of(const std::vector<T>& values) {
 
 int32_t saturated(double v) { return v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN : static_cast<int32_t>(v); }
 
+std::string bytes_of_floats(const std::vector<float>& values, Element element) {
+  if (element == Element::F32) return bytes_of(values);
+  std::vector<uint16_t> halves(values.size());
+  std::transform(values.begin(), values.end(), halves.begin(), half_bits);
+  return bytes_of(halves);
+}
+
 /// A constant as the device has it.
 std::string device_bytes(const sdk::Constant& c, Element element) {
   const std::vector<double> all = reals_of(c);
@@ -31,7 +38,7 @@ std::string device_bytes(const sdk::Constant& c, Element element) {
     std::transform(all.begin(), all.end(), out.begin(), saturated);
     return bytes_of(out);
   }
-  return bytes_of(std::vector<float>(all.begin(), all.end()));
+  return bytes_of_floats({all.begin(), all.end()}, element);
 }
 
 bool is_whole(int32_t dtype) { return element_of(dtype) == Element::I32; }
@@ -128,17 +135,19 @@ std::string wrapped(int32_t dtype, const std::string& value) {
   }
 }
 
+Element Lowering::lying(int32_t dtype) const { return element_of(dtype) == Element::I32 ? Element::I32 : floats_; }
+
 Tensor Lowering::read(const sdk::Value& value) {
   const auto known = tensors_.find(value.index());
   if (known != tensors_.end()) return known->second;
-  const Element element = element_of(value.dtype());
+  const Element element = lying(value.dtype());
   const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), device_bytes(value.constant(), element))
                                        : draft_.add(std::string(value.name()), element, value.shape());
   return tensors_.emplace(value.index(), t).first->second;
 }
 
 Tensor Lowering::made(const sdk::Value& value) {
-  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), element_of(value.dtype()), value.shape())).first->second;
+  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value.dtype()), value.shape())).first->second;
 }
 
 void Lowering::same(const sdk::Value& out, const sdk::Value& in) {
@@ -166,7 +175,7 @@ Tensor Lowering::in_arena(const sdk::Value& value) {
 Tensor Lowering::scratch(const sdk::Node& node, Element element, std::vector<int64_t> dims) { return draft_.add(std::string(node.name()) + "/scratch", element, std::move(dims)); }
 
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, const std::vector<float>& values) {
-  return draft_.add_weight(name, Element::F32, std::move(dims), bytes_of(values));
+  return draft_.add_weight(name, floats_, std::move(dims), bytes_of_floats(values, floats_));
 }
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, const std::vector<int32_t>& values) {
   return draft_.add_weight(name, Element::I32, std::move(dims), bytes_of(values));

@@ -55,7 +55,8 @@ std::vector<int64_t> integers_of(const sdk::Constant& constant);
 /// What families write with. One compile, one thread.
 class Lowering {
  public:
-  Lowering(Draft& draft, const Limits& limits) : draft_(draft), limits_(limits) {}
+  /// `floats`: what floats of the graph lie in, F32 or F16.
+  Lowering(Draft& draft, const Limits& limits, Element floats) : draft_(draft), limits_(limits), floats_(floats) {}
 
   const Limits& limits() const { return limits_; }
   /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
@@ -88,8 +89,11 @@ class Lowering {
   /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
   std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
 
+  Element lying(int32_t dtype) const;
+
   Draft& draft_;
   const Limits& limits_;
+  Element floats_;
   std::map<uint32_t, Tensor> tensors_;  // by value
 };
 
@@ -98,7 +102,7 @@ struct Lowered {
   Draft draft;
   std::vector<PortPlan> inputs, outputs;
 };
-Lowered lower_graph(const sdk::Graph& graph, const Limits& limits);
+Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats);
 
 /// The groups of a graph, in the order in which they are computed. A group binds at most `buffers` storage buffers.
 std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers);

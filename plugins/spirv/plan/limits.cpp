@@ -16,6 +16,11 @@ uint64_t number(const Json& value, const std::string& key, const std::string& fi
   return value.get<uint64_t>();
 }
 
+double positive(const Json& value, const std::string& key, const std::string& file) {
+  if (!value.is_number() || !(value.get<double>() > 0)) bad(file, "has '" + key + "' as " + value.dump().substr(0, 40) + ", wanted a number above 0");
+  return value.get<double>();
+}
+
 std::array<uint32_t, 3> three(const Json& value, const std::string& key, const std::string& file) {
   if (!value.is_array() || value.size() != 3) bad(file, "has '" + key + "' as " + value.dump().substr(0, 40) + ", wanted three numbers");
   std::array<uint32_t, 3> out{};
@@ -166,7 +171,10 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "alignment") out.alignment = number(value, key, file, 256);
     else if (key == "subgroup") out.subgroup = small();
     else if (key == "features") out.features = names(value, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup or features");
+    else if (key == "gflops") out.gflops = positive(value, key, file);
+    else if (key == "gbytes") out.gbytes = positive(value, key, file);
+    else if (key == "launch_us") out.launch_us = positive(value, key, file);
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, gflops, gbytes or launch_us");
   }
   return out;
 }
@@ -176,6 +184,7 @@ Limits least_limits(std::string_view kind) {
   if (kind == "NVIDIA" || kind == "AMDGPU" || kind == "INTELGPU") {  // by their drivers' entries at vulkan.gpuinfo.org since 2016
     out.invocations = 1024, out.size = {1024, 1024, 64}, out.shared_bytes = 32768, out.storage_buffers = 16, out.buffer_range = (uint64_t{1} << 30) - 1;
     out.features = {"storageBuffer16BitAccess"};
+    out.gflops = kind == "INTELGPU" ? 1000 : 5000, out.gbytes = kind == "INTELGPU" ? 50 : 250, out.launch_us = 6;
   }
   return out;
 }

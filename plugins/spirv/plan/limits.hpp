@@ -27,6 +27,9 @@ struct Limits {
   uint64_t alignment = 256;                               ///< bytes, of its offset
   uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"
+  // For estimates of time only.
+  double gflops = 200, gbytes = 20;                       ///< 1e9 operations, and bytes of memory, a second
+  double launch_us = 20;                                  ///< microseconds of a dispatch
 };
 
 /// The text of a file of limits: a JSON object with members of the names above, all optional; "vulkan" as "1.2". Throws INVALID_ARGUMENT

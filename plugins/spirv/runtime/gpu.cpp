@@ -274,11 +274,22 @@ void Buffer::swap(Buffer& other) noexcept {
   std::swap(gpu_, other.gpu_), std::swap(buffer_, other.buffer_), std::swap(memory_, other.memory_), std::swap(size_, other.size_), std::swap(data_, other.data_);
 }
 
-sdk::PresentDevice present(const GpuInfo& gpu, uint32_t ordinal) {
-  sdk::PresentDevice d;
-  d.device_class = OPTIMA_CLASS_GPU, d.kind = gpu.kind, d.ordinal = ordinal, d.id = gpu.uuid, d.arch = gpu.name, d.driver = gpu.driver;
-  d.attributes = {{"memory", std::to_string(gpu.memory)}};
-  return d;
+std::vector<sdk::PresentDevice> present(const std::function<std::shared_ptr<Vulkan>()>& open, bool software, std::string& why_none) {
+  std::vector<sdk::PresentDevice> out;
+  try {
+    std::map<std::string, uint32_t> count;
+    for (const GpuInfo& gpu : open()->gpus()) {
+      if (gpu.is_software && !software) continue;
+      sdk::PresentDevice d;
+      d.device_class = OPTIMA_CLASS_GPU, d.kind = gpu.kind, d.ordinal = count[gpu.kind]++, d.id = gpu.uuid, d.arch = gpu.name, d.driver = gpu.driver;
+      d.attributes = {{"memory", std::to_string(gpu.memory)}};
+      out.push_back(std::move(d));
+    }
+    if (out.empty()) why_none = software ? "Vulkan finds no GPU of version 1.1 or later" : "Vulkan finds no GPU here but drivers on the processor, which are used when named";
+  } catch (const sdk::Error& e) {
+    why_none = e.text;
+  }
+  return out;
 }
 
 }  // namespace spirv_plugin

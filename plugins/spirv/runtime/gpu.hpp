@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -117,7 +118,8 @@ class Buffer {
   char* data_ = nullptr;
 };
 
-/// As the host is told of it. `ordinal`: among those of its kind.
-sdk::PresentDevice present(const GpuInfo& gpu, uint32_t ordinal);
+/// The GPUs here as the host is told of them, numbered by kind; with `software`, drivers on the processor too, which must not win over plugins made
+/// for processors: nobody gets them who does not name them. With none, `why_none` is the sentence.
+std::vector<sdk::PresentDevice> present(const std::function<std::shared_ptr<Vulkan>()>& open, bool software, std::string& why_none);
 
 }  // namespace spirv_plugin

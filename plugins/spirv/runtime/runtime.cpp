@@ -58,15 +58,7 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
   explicit SpirvRuntime(const sdk::Init& init) : host_(init.host) {}
 
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
-    std::vector<sdk::PresentDevice> out;
-    try {
-      std::map<std::string, uint32_t> count;
-      for (const GpuInfo& g : vulkan()->gpus()) out.push_back(present(g, count[g.kind]++));
-      if (out.empty()) why_none = "Vulkan finds no GPU of version 1.1 or later";
-    } catch (const sdk::Error& e) {
-      why_none = e.text;
-    }
-    return out;
+    return present([this] { return vulkan(); }, true, why_none);
   }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
