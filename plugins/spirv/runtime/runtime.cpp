@@ -5,6 +5,7 @@
 #include "info.hpp"
 #include "optima/plugin/folder.hpp"
 #include "optima/plugin/record.hpp"
+#include "plan/describe.hpp"
 #include "program.hpp"
 
 namespace spirv_plugin {
@@ -53,12 +54,17 @@ void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {
   }
 }
 
-class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::Stoppable {
+class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::Stoppable, public sdk::Describer {
  public:
   explicit SpirvRuntime(const sdk::Init& init) : host_(init.host) {}
 
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override {
     return present([this] { return vulkan(); }, true, why_none);
+  }
+
+  std::optional<std::string> describe(std::string_view name, const optima_blob& file) override {
+    const sdk::Elements<char> bytes(file);
+    return described(name, {bytes.data(), bytes.size()});
   }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 
+#include "plugins/spirv/plan/describe.hpp"
 #include "plugins/spirv/plan/half.hpp"
 #include "plugins/spirv/plan/plan.hpp"
 
@@ -81,6 +82,21 @@ TEST_CASE("a plan whose numbers do not fit each other is refused by name") {
   CHECK(with([](Plan& p) { p.kernels[0].needs.storage_buffers = 4; }).find("fewer tensors than its kernel binds") != std::string::npos);
   CHECK(with([](Plan& p) { p.guard = 1; }).find("guard among the weights") != std::string::npos);
   CHECK(error_of("{").find("not JSON") != std::string::npos);
+}
+
+TEST_CASE("files are described for people, hostile ones by what is wrong with them") {
+  const std::string plan = write_plan(small_plan());
+  const std::string text = described("subgraph_0.meta", plan).value();
+  CHECK(text.find("\"compiled for\":\"VULKAN\"") != std::string::npos);
+  CHECK(text.find("\"waits for\":1") != std::string::npos);
+  CHECK(text.find("storageBuffer16BitAccess") != std::string::npos);
+  const std::vector<uint32_t> w = words();
+  const std::string_view bytes(reinterpret_cast<const char*>(w.data()), w.size() * 4);
+  CHECK(described("k1.spv", bytes).value().find("\"invocations\":\"8x4x2\"") != std::string::npos);
+  CHECK_FALSE(described("subgraph_0.meta", "{\"format\": \"other\"}").has_value());
+  CHECK_FALSE(described("a.bin", plan).has_value());
+  CHECK_THROWS_AS(described("k1.spv", "abc"), sdk::Error);
+  CHECK_THROWS_AS(described("a.meta", plan.substr(0, 200)), sdk::Error);
 }
 
 TEST_CASE("no change of a byte of a plan and no cut brings its reader down") {
