@@ -150,6 +150,12 @@ Tensor Lowering::made(const sdk::Value& value) {
   return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value.dtype()), value.shape())).first->second;
 }
 
+void Lowering::made_as(const sdk::Value& value, const Tensor& tensor) {
+  Tensor t = tensor;
+  t.dims = value.shape();
+  tensors_.emplace(value.index(), std::move(t));
+}
+
 void Lowering::same(const sdk::Value& out, const sdk::Value& in) {
   Tensor t = read(in);
   t.dims = out.shape();

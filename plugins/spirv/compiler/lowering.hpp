@@ -63,6 +63,8 @@ class Lowering {
   Tensor read(const sdk::Value& value);
   /// The tensor of a value that the group now makes.
   Tensor made(const sdk::Value& value);
+  /// `value`, which the group now makes, lies in a tensor that is there: a weight, or scratch of the group.
+  void made_as(const sdk::Value& value, const Tensor& tensor);
   /// `out` lies where `in` does: the same elements under other dims.
   void same(const sdk::Value& out, const sdk::Value& in);
   /// read(), for an output of the graph: what lies among the weights is copied out of them.

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools: windows over one to three axes, an invocation per output; global ones run along lines.
+#include <cmath>
+
+#include "lines.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// Of one spatial axis.
+struct Axis {
+  int64_t in, out, kernel, stride, dilation, begin, end;
+  int64_t span() const { return (kernel - 1) * dilation + 1; }
+  /// No window reaches outside of the input.
+  bool inside() const { return begin <= 0 && (out - 1) * stride - begin + span() <= in; }
+};
+
+std::vector<Axis> axes_of(const sdk::Node& node) {
+  const Dims x = node.input(0).shape(), y = (node.output(0) ? node.output(0) : node.output(1)).shape(), kernel = node.integers("kernel_shape");
+  const size_t n = kernel.size();
+  const auto list = [&](const char* name, size_t size, int64_t otherwise) {
+    Dims all = node.integers(name);
+    return all.empty() ? Dims(size, otherwise) : all;
+  };
+  const Dims strides = list("strides", n, 1), dilations = list("dilations", n, 1), pads = list("pads", 2 * n, 0);
+  const std::string_view how = node.string("auto_pad", "NOTSET");
+  std::vector<Axis> out;
+  for (size_t k = 0; k < n; ++k) {
+    Axis a{x[k + 2], y[k + 2], kernel[k], strides[k], dilations[k], 0, 0};
+    if (how == "NOTSET" || how.empty()) a.begin = pads[k], a.end = pads[n + k];
+    if (how == "SAME_UPPER" || how == "SAME_LOWER") {
+      const int64_t all = std::max<int64_t>(0, ((a.in + a.stride - 1) / a.stride - 1) * a.stride + a.span() - a.in);
+      a.begin = how == "SAME_LOWER" ? all - all / 2 : all / 2, a.end = all - a.begin;
+    }
+    out.push_back(a);
+  }
+  return out;
+}
+
+int64_t product(const std::vector<Axis>& axes, int64_t Axis::* of) {
+  int64_t n = 1;
+  for (const Axis& a : axes) n *= a.*of;
+  return n;
+}
+
+/// Statements for output element `o`: `plane`, the index of its channel's first element, and per axis the window's start.
+void write_position(Shader& s, const std::vector<Axis>& axes, int64_t elements, const Grid& g) {
+  const int64_t ins = product(axes, &Axis::in), outs = product(axes, &Axis::out);
+  s.line("int o=" + g.id + ";if(o>=" + text(elements) + ")return;int plane=o/" + text(outs) + "*" + text(ins) + ";");
+  int64_t behind = outs;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    behind /= axes[k].out;
+    s.line("int s" + text(static_cast<int64_t>(k)) + "=o/" + text(behind) + "%" + text(axes[k].out) + "*" + text(axes[k].stride) + "-" + literal(axes[k].begin) + ";");
+  }
+}
+
+/// The window's loops around `each`, which reads the position in the plane as `at`.
+void write_window(Shader& s, const std::vector<Axis>& axes, const std::string& each) {
+  std::string at, ends;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Axis& a = axes[k];
+    const std::string n = text(static_cast<int64_t>(k)), i = "i" + n;
+    s.line("for(int k" + n + "=0;k" + n + "<" + text(a.kernel) + ";++k" + n + "){int " + i + "=s" + n + "+k" + n + "*" + text(a.dilation) + ";");
+    if (!a.inside()) s.line("if(uint(" + i + ")>=" + text(a.in) + "u)continue;");
+    at = at.empty() ? i : "(" + at + ")*" + text(a.in) + "+" + i;
+    ends += "}";
+  }
+  s.line("int at=" + at + ";" + each + ends);
+}
+
+Work work_of(const sdk::Node& node, int64_t outputs, int64_t taps) {
+  return {static_cast<uint64_t>(outputs) * static_cast<uint64_t>(taps), 4 * static_cast<uint64_t>(node.input(0).elements() + outputs)};
+}
+
+/// What the window's elements `v` become in `t`, and `t` in the end. All of one type.
+struct Pool {
+  std::string start, each, done;
+};
+
+/// What AveragePool divides by.
+std::string count_of(const std::vector<Axis>& axes, bool with_pads) {
+  if (std::all_of(axes.begin(), axes.end(), [](const Axis& a) { return a.inside(); })) return literal(static_cast<double>(product(axes, &Axis::kernel)));
+  if (!with_pads) return "n";
+  std::string out;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Axis& a = axes[k];
+    out += (k ? "*" : "") + std::string("float(min(") + text(a.kernel) + ",(" + text(a.in + a.end + a.dilation - 1) + "-s" + text(static_cast<int64_t>(k)) + ")/" + text(a.dilation) + "))";
+  }
+  return "(" + out + ")";
+}
+
+/// |v|^p, and its inverse.
+std::string powered(const std::string& v, int64_t p) { return p == 1 ? "abs(" + v + ")" : p == 2 ? v + "*" + v : "pow_(abs(" + v + ")," + literal(static_cast<double>(p)) + ")"; }
+std::string rooted(const std::string& v, int64_t p) { return p == 1 ? v : p == 2 ? "sqrt(" + v + ")" : "pow_(" + v + "," + literal(1.0 / static_cast<double>(p)) + ")"; }
+
+std::string least_of(int32_t dtype) { return dtype == OPTIMA_I8 ? "(-128)" : dtype == OPTIMA_U8 ? "0" : literal(-HUGE_VAL); }
+
+Pool pool_of(const sdk::Node& node, const std::vector<Axis>& axes) {
+  const int64_t p = node.integer("p", 2);
+  if (node.op() == "MaxPool") return {least_of(node.input(0).dtype()), "t=max_(t,v);", "t"};
+  if (node.op() == "LpPool") return {"0.0", "t+=" + powered("v", p) + ";", rooted("t", p)};
+  return {"0.0", "t+=v;n+=1.0;", "t/" + count_of(axes, node.integer("count_include_pad", 0) != 0)};
+}
+
+void lower_pool(Lowering& to, const Group& group) {
+  constexpr uint32_t kLocal = 64;
+  const sdk::Node& node = group.root;
+  const std::vector<Axis> axes = axes_of(node);
+  const Pool pool = pool_of(node, axes);
+  Shader s(kLocal);
+  const Tensor from = to.read(node.input(0));
+  const int x = s.in(from);
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+  const Grid g = grid(y.elements(), kLocal);
+  const std::string type = type_of(from.element);
+  write_position(s, axes, y.elements(), g);
+  s.line(type + " t=" + pool.start + ";float n=0.0;");
+  write_window(s, axes, type + " v=" + s.load(x, "plane+at") + ";" + pool.each);
+  s.line(s.store(out, "o", tail(pool.done, "o")));
+  to.step(group, std::move(s), g.groups, work_of(node, y.elements(), product(axes, &Axis::kernel)));
+}
+
+/// The position `best` in a plane, counted with the last axis slowest.
+std::string column_major(const std::vector<Axis>& axes) {
+  std::string out;
+  int64_t behind = product(axes, &Axis::in), step = 1;
+  for (const Axis& a : axes) {
+    behind /= a.in;
+    out += (out.empty() ? "" : "+") + std::string("best/") + text(behind) + "%" + text(a.in) + "*" + text(step);
+    step *= a.in;
+  }
+  return out;
+}
+
+/// MaxPool that also says where: the first of the largest, NaN before all.
+void lower_max_places(Lowering& to, const Group& group) {
+  constexpr uint32_t kLocal = 64;
+  const sdk::Node& node = group.root;
+  const std::vector<Axis> axes = axes_of(node);
+  const Tensor from = to.read(node.input(0)), places = to.made(node.output(1));
+  const Tensor y = node.output(0) ? to.made(node.output(0)) : to.scratch(node, from.element, places.dims);
+  if (y.elements() == 0) return;
+  Shader s(kLocal);
+  const int x = s.in(from), out = s.out(y), where = s.out(places);
+  const Grid g = grid(y.elements(), kLocal);
+  const std::string type = type_of(from.element), nan = from.element == Element::F32 ? "||(nan_(v)&&!nan_(t))" : "";
+  write_position(s, axes, y.elements(), g);
+  s.line(type + " t=" + least_of(node.input(0).dtype()) + ";int best=-1;");
+  write_window(s, axes, type + " v=" + s.load(x, "plane+at") + ";if(best<0||v>t" + nan + "){t=v;best=at;}");
+  s.line(s.store(out, "o", "t") + s.store(where, "o", "plane+(best<0?0:" + (node.integer("storage_order", 0) ? column_major(axes) : "best") + ")"));
+  to.step(group, std::move(s), g.groups, work_of(node, y.elements(), product(axes, &Axis::kernel)));
+}
+
+void lower_max(Lowering& to, const Group& group) {
+  if (group.root.output(1)) lower_max_places(to, group);
+  else lower_pool(to, group);
+}
+
+std::string no_pool(const sdk::Node& node) {
+  constexpr int64_t kMost = 3;
+  const int64_t axes = node.input(0).rank() - 2;
+  if (axes < 1 || axes > kMost) return std::string(node.op()) + " over " + text(axes) + " axes, wanted one to three";
+  if (static_cast<int64_t>(node.integers("kernel_shape").size()) != axes) return "kernel_shape has " + text(static_cast<int64_t>(node.integers("kernel_shape").size())) + " numbers, wanted " + text(axes);
+  if (!node.output(0) && !node.output(1)) return "no output is wanted";
+  return node.input(0).elements() == 0 && (node.output(0) ? node.output(0) : node.output(1)).elements() != 0 ? "windows over no elements" : "";
+}
+
+/// A line is a channel of an image.
+void lower_global(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.input(0).shape();
+  std::vector<bool> runs(dims.size(), true);
+  runs[0] = runs[1] = false;
+  const Walk walk(lines_along(dims, runs));
+  const bool largest = node.op() == "GlobalMaxPool", powers = node.op() == "GlobalLpPool";
+  const int64_t p = node.integer("p", 2);
+  Shader s(walk.local());
+  const int x = s.in(to.read(node.input(0)));
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+  walk.fold(s, "whole", "float", largest ? "max_(a,b)" : "a+b");
+  s.line(walk.begin());
+  s.line("float t=" + (largest ? literal(-HUGE_VAL) : literal(0.0)) + ";" + walk.each() + "{float v=" + s.load(x, walk.at()) + ";" + (largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";") + "}t=whole(t);");
+  const std::string done = largest ? "t" : powers ? rooted("t", p) : "t/" + literal(static_cast<double>(walk.lines().length()));
+  s.line(walk.once() + "{" + s.store(out, "row", tail(done, "row")) + "}");
+  to.step(group, std::move(s), walk.groups(), work_of(node, y.elements(), walk.lines().length()));
+}
+
+std::string no_plane(const sdk::Node& node) {
+  if (node.input(0).rank() < 2) return "input of rank " + text(node.input(0).rank()) + ", wanted 2 or more";
+  return node.input(0).elements() == 0 && node.output(0).elements() != 0 ? "planes of no elements" : "";
+}
+
+constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&)) {
+  Row r;
+  r.op = o, r.lower = lower, r.refuse = refuse, r.takes_tail = true, r.buffers = 2;
+  return r;
+}
+constexpr sdk::Types F = kFloats, P = F | sdk::types(OPTIMA_I8, OPTIMA_U8), L = sdk::types(OPTIMA_I64);
+constexpr Row kRows[] = {
+    row(op("MaxPool", 1, 22, {P}, {P, L}), lower_max, no_pool), row(op("AveragePool", 1, 22, {F}, {F}), lower_pool, no_pool), row(op("LpPool", 2, 22, {F}, {F}), lower_pool, no_pool),
+    row(op("GlobalMaxPool", 1, 22, {F}, {F}), lower_global, no_plane), row(op("GlobalAveragePool", 1, 22, {F}, {F}), lower_global, no_plane),
+    row(op("GlobalLpPool", 2, 22, {F}, {F}), lower_global, no_plane),
+};
+
+}  // namespace
+
+Family pool_family() { return kRows; }
+
+}  // namespace spirv_plugin
