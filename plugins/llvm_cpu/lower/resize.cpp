@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/lower: Resize as one weighted gather per resized axis. Every mode and coordinate rule ends in a table.
+// llvm_cpu/lower: Resize as one weighted gather per resized axis.
 #include <algorithm>
 #include <cmath>
 
+#include "optima/plugin/resample.hpp"
 #include "plugins/llvm_cpu/kernels/pool_codes.hpp"
 #include "plugins/llvm_cpu/kernels/resize.hpp"
 #include "plugins/llvm_cpu/lower/parts/last.hpp"
@@ -12,108 +13,14 @@
 namespace optima::llvm_cpu {
 namespace {
 
-/// One axis: for every output, `taps` inputs and their weights.
-struct Table {
-  int64_t taps = 1;
-  std::vector<int32_t> index;
-  std::vector<float> weight;
-};
-
-enum class Mode { Nearest, Linear, Cubic };
-enum class Coordinates { HalfPixel, Asymmetric, AlignCorners, PytorchHalfPixel, HalfPixelSymmetric, Crop };
-enum class Nearest { RoundPreferFloor, RoundPreferCeil, Floor, Ceil };
-constexpr Named<Mode> kModes[] = {{"nearest", Mode::Nearest}, {"linear", Mode::Linear}, {"cubic", Mode::Cubic}};
-constexpr Named<Coordinates> kCoordinates[] = {
-    {"half_pixel", Coordinates::HalfPixel}, {"asymmetric", Coordinates::Asymmetric}, {"align_corners", Coordinates::AlignCorners},
-    {"pytorch_half_pixel", Coordinates::PytorchHalfPixel}, {"half_pixel_symmetric", Coordinates::HalfPixelSymmetric}, {"tf_crop_and_resize", Coordinates::Crop}};
-constexpr Named<Nearest> kNearest[] = {{"round_prefer_floor", Nearest::RoundPreferFloor}, {"round_prefer_ceil", Nearest::RoundPreferCeil},
-                                       {"floor", Nearest::Floor}, {"ceil", Nearest::Ceil}};
-
 std::string_view mode_text(const NodeView& n) { return n.text("mode", "nearest"); }
 std::string_view coordinates_text(const NodeView& n) { return n.text("coordinate_transformation_mode", "half_pixel"); }
 std::string_view nearest_text(const NodeView& n) { return n.text("nearest_mode", "round_prefer_floor"); }
 
-struct Rule {
-  Mode mode;
-  Coordinates coordinates;
-  Nearest nearest;
-  double cubic;
-  bool exclude_outside, antialias;
-};
-
 /// Requires names that check_resize knows.
-Rule rule_of(const NodeView& n) {
-  return {*find_named(kModes, mode_text(n)), *find_named(kCoordinates, coordinates_text(n)), *find_named(kNearest, nearest_text(n)),
+sdk::Resample rule_of(const NodeView& n) {
+  return {*sdk::resample_mode(mode_text(n)), *sdk::resample_coordinates(coordinates_text(n)), *sdk::resample_nearest(nearest_text(n)),
           n.real("cubic_coeff_a", -0.75f), n.integer("exclude_outside", 0) != 0, n.integer("antialias", 0) != 0};
-}
-
-bool crops(const Rule& r) { return r.coordinates == Coordinates::Crop; }
-
-/// Where output i lies among the inputs. scale = output / input, as given; region: of tf_crop_and_resize.
-double coordinate(const Rule& r, int64_t i, int64_t in, int64_t out, double scale, double start, double end) {
-  const double x = static_cast<double>(i), length = static_cast<double>(in), resized = static_cast<double>(out);
-  if (r.coordinates == Coordinates::Asymmetric) return x / scale;
-  if (r.coordinates == Coordinates::AlignCorners) return out == 1 ? 0 : x * (length - 1) / (resized - 1);
-  if (r.coordinates == Coordinates::PytorchHalfPixel) return out == 1 ? 0 : (x + 0.5) / scale - 0.5;
-  if (r.coordinates == Coordinates::HalfPixelSymmetric) {
-    const double whole = scale * length, offset = length / 2 * (1 - resized / whole);
-    return offset + (x + 0.5) / scale - 0.5;
-  }
-  if (crops(r))
-    return out == 1 ? 0.5 * (start + end) * (length - 1) : start * (length - 1) + x * (end - start) * (length - 1) / (resized - 1);
-  return (x + 0.5) / scale - 0.5;
-}
-
-int64_t nearest(const Rule& r, double x) {
-  if (r.nearest == Nearest::Floor) return static_cast<int64_t>(std::floor(x));
-  if (r.nearest == Nearest::Ceil) return static_cast<int64_t>(std::ceil(x));
-  if (r.nearest == Nearest::RoundPreferCeil) return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));
-}
-
-/// The interpolation kernel at distance d: a triangle, or Keys' cubic.
-double kernel_at(const Rule& r, double d) {
-  d = std::fabs(d);
-  if (r.mode == Mode::Linear) return std::max(0.0, 1 - d);
-  const double a = r.cubic;
-  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
-  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
-}
-
-/// Adds one output's taps. Shrinking with antialias stretches the kernel.
-void add_taps(const Rule& r, double x, int64_t in, double stretch, int64_t taps, Table& t) {
-  const double reach = (r.mode == Mode::Linear ? 1 : 2) * stretch;
-  const int64_t first = stretch > 1 ? static_cast<int64_t>(std::floor(x - reach)) + 1 : static_cast<int64_t>(std::floor(x)) - (r.mode == Mode::Linear ? 0 : 1);
-  std::vector<double> w;
-  double sum = 0;
-  for (int64_t k = 0; k < taps; ++k) {
-    const int64_t at = first + k;
-    double v = kernel_at(r, (static_cast<double>(at) - x) / stretch);
-    if (r.exclude_outside && (at < 0 || at >= in)) v = 0;
-    w.push_back(v);
-    sum += v;
-  }
-  const bool scaled = r.exclude_outside || stretch > 1;
-  for (int64_t k = 0; k < taps; ++k) {
-    t.index.push_back(static_cast<int32_t>(std::clamp<int64_t>(first + k, 0, in - 1)));
-    t.weight.push_back(static_cast<float>(scaled && sum != 0 ? w[static_cast<size_t>(k)] / sum : w[static_cast<size_t>(k)]));
-  }
-}
-
-Table table_of(const Rule& r, int64_t in, int64_t out, double scale, double start, double end) {
-  Table t;
-  const double stretch = r.antialias && scale < 1 ? 1 / scale : 1;
-  if (r.mode != Mode::Nearest) t.taps = static_cast<int64_t>(std::ceil((r.mode == Mode::Linear ? 1 : 2) * stretch)) * 2;
-  for (int64_t i = 0; i < out; ++i) {
-    const double x = coordinate(r, i, in, out, scale, start, end);
-    if (r.mode == Mode::Nearest) {
-      t.index.push_back(static_cast<int32_t>(std::clamp<int64_t>(nearest(r, x), 0, in - 1)));
-      t.weight.push_back(1);
-    } else {
-      add_taps(r, x, in, stretch, t.taps, t);
-    }
-  }
-  return t;
 }
 
 /// Per axis of input 0: output / input. From input 2 when given, else from the shapes.
@@ -151,11 +58,11 @@ std::vector<size_t> axes_to_resize(const Dims& in, const Dims& out, const std::v
 
 void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Rule r = rule_of(n);
+  const sdk::Resample r = rule_of(n);
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   const auto scale = scales_of(n);
   const auto region = regions_of(n);
-  const auto axes = axes_to_resize(in, out, scale, crops(r));
+  const auto axes = axes_to_resize(in, out, scale, r.crops());
   if (axes.empty()) return ctx.alias(n.output(0), n.input(0));
   const int64_t vl = ctx.target().vector_width;
   const bool channels_stay = std::find_if(axes.begin(), axes.end(), [](size_t a) { return a < 2; }) == axes.end();
@@ -167,7 +74,7 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   for (const size_t axis : axes) {
     const AxisView v = around(dims, axis);
     dims[axis] = out[axis];
-    const Table t = table_of(r, in[axis], out[axis], scale[axis], region[axis].first, region[axis].second);
+    const sdk::ResampleTable t = sdk::resample_table(r, {in[axis], out[axis], scale[axis], region[axis].first, region[axis].second});
     Operand to = axis == axes.back() ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
     to.written = true;
     Op op;
@@ -187,8 +94,8 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
 
 bool takes_nearest(const Unit& u, const Target& target) {
   const NodeView& n = u.op;
-  if (!takes_moved(u, target) || rule_of(n).mode != Mode::Nearest || !may_be_last(n.graph, u.out) || count(n.out_dims(0)) == 0) return false;
-  for (const size_t a : axes_to_resize(n.in_dims(0), n.out_dims(0), scales_of(n), crops(rule_of(n))))
+  if (!takes_moved(u, target) || rule_of(n).mode != sdk::Resample::Mode::Nearest || !may_be_last(n.graph, u.out) || count(n.out_dims(0)) == 0) return false;
+  for (const size_t a : axes_to_resize(n.in_dims(0), n.out_dims(0), scales_of(n), rule_of(n).crops()))
     if (a < 2) return false;
   return true;
 }
@@ -200,7 +107,7 @@ std::vector<int32_t> nearest_pixels(const NodeView& n) {
   const auto region = regions_of(n);
   std::vector<int32_t> all{0};
   for (size_t d = 2; d < in.size(); ++d) {
-    const Table t = table_of(rule_of(n), in[d], out[d], scale[d], region[d].first, region[d].second);
+    const sdk::ResampleTable t = sdk::resample_table(rule_of(n), {in[d], out[d], scale[d], region[d].first, region[d].second});
     std::vector<int32_t> finer;
     for (const int32_t row : all)
       for (const int32_t i : t.index) finer.push_back(row * static_cast<int32_t>(in[d]) + i);
@@ -229,9 +136,9 @@ Refusal check_resize(const NodeView& n) {
   if (n.in_dims(0).size() != n.out_dims(0).size()) return wrong_shape(n, 0, "as many dims as the result");
   for (const int64_t a : n.integers("axes"))
     if (const Refusal bad = check_axis(a, n.in_dims(0).size())) return bad;
-  if (!find_named(kCoordinates, coordinates_text(n)))
+  if (!sdk::resample_coordinates(coordinates_text(n)))
     return {OPTIMA_REASON_ATTRIBUTE, "coordinate_transformation_mode", std::string(coordinates_text(n)), "one of the operator's page"};
-  if (!find_named(kNearest, nearest_text(n)))
+  if (!sdk::resample_nearest(nearest_text(n)))
     return {OPTIMA_REASON_ATTRIBUTE, "nearest_mode", std::string(nearest_text(n)), "round_prefer_floor, round_prefer_ceil, floor or ceil"};
   for (const uint32_t k : {1u, 2u}) {  // one number per axis, two of the region
     const size_t all = n.integers("axes").empty() ? n.in_dims(0).size() : n.integers("axes").size();
@@ -241,18 +148,18 @@ Refusal check_resize(const NodeView& n) {
       for (const float s : *numbers)
         if (!(s > 0)) return {OPTIMA_REASON_SIZE_LIMIT, "input 2", "not positive", "positive scales"};
   }
-  if (!find_named(kModes, mode_text(n))) return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode_text(n)), "nearest, linear or cubic"};
-  const Rule r = rule_of(n);
-  if (crops(r)) {
+  if (!sdk::resample_mode(mode_text(n))) return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode_text(n)), "nearest, linear or cubic"};
+  const sdk::Resample r = rule_of(n);
+  if (r.crops()) {
     if (n.has_input(1) && !n.graph.floats(n.input(1))) return needs_constant(1);
     for (const auto& [start, end] : regions_of(n))
       if (!(start >= 0 && end <= 1 && start <= end)) return {OPTIMA_REASON_ATTRIBUTE, "roi", "outside the image", "within [0, 1]"};
   }
   if (n.has_input(2) && !n.graph.floats(n.input(2))) return needs_constant(2);
-  if (crops(r) && r.antialias) return {OPTIMA_REASON_ATTRIBUTE, "antialias", "1", "0 with tf_crop_and_resize"};
+  if (r.crops() && r.antialias) return {OPTIMA_REASON_ATTRIBUTE, "antialias", "1", "0 with tf_crop_and_resize"};
   const auto scale = scales_of(n);
   for (size_t d = 0; d < scale.size(); ++d)  // else positions would lie anywhere
-    if (std::fabs(static_cast<double>(n.in_dims(0)[d]) * scale[d] - static_cast<double>(n.out_dims(0)[d])) > 1.5 && !crops(r))
+    if (std::fabs(static_cast<double>(n.in_dims(0)[d]) * scale[d] - static_cast<double>(n.out_dims(0)[d])) > 1.5 && !r.crops())
       return wrong_shape(n, 0, "what the scales make of it: " + to_text(n.out_dims(0)));
   return {};
 }

@@ -277,8 +277,9 @@ void Buffer::swap(Buffer& other) noexcept {
 std::vector<sdk::PresentDevice> present(const std::function<std::shared_ptr<Vulkan>()>& open, bool software, std::string& why_none) {
   std::vector<sdk::PresentDevice> out;
   try {
+    const std::shared_ptr<Vulkan> vulkan = open();
     std::map<std::string, uint32_t> count;
-    for (const GpuInfo& gpu : open()->gpus()) {
+    for (const GpuInfo& gpu : vulkan->gpus()) {
       if (gpu.is_software && !software) continue;
       sdk::PresentDevice d;
       d.device_class = OPTIMA_CLASS_GPU, d.kind = gpu.kind, d.ordinal = count[gpu.kind]++, d.id = gpu.uuid, d.arch = gpu.name, d.driver = gpu.driver;

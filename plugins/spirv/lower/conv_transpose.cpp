@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolutions over one to three axes: an invocation per output gathers the inputs whose windows reach it.
+#include <algorithm>
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+struct Axis {
+  int64_t in, out, kernel, stride, dilation, pad;
+};
+
+/// Pads at the begin: given, or what output_shape and auto_pad leave (the operator's formula).
+std::vector<Axis> axes_of(const sdk::Node& node) {
+  const Dims x = node.input(0).shape(), w = node.input(1).shape(), y = node.output(0).shape();
+  const size_t n = x.size() - 2;
+  const Dims strides = node.integers("strides", Dims(n, 1)), dilations = node.integers("dilations", Dims(n, 1)), extra = node.integers("output_padding", Dims(n, 0));
+  const Dims pads = node.integers("pads", Dims(2 * n, 0));
+  const std::string_view how = node.string("auto_pad", "NOTSET");
+  const bool given = (how == "NOTSET" || how.empty()) && !node.has("output_shape");
+  std::vector<Axis> out;
+  for (size_t k = 0; k < n; ++k) {
+    Axis a{x[k + 2], y[k + 2], w[k + 2], strides[k], dilations[k], pads[k]};
+    if (!given) {
+      const int64_t all = std::max<int64_t>(0, a.stride * (a.in - 1) + extra[k] + (a.kernel - 1) * a.dilation + 1 - a.out);
+      a.pad = how == "SAME_UPPER" ? all / 2 : all - all / 2;
+      if (how == "VALID") a.pad = 0;
+    }
+    out.push_back(a);
+  }
+  return out;
+}
+
+void lower_conv_transpose(Lowering& to, const Group& group) {
+  constexpr uint32_t kLocal = 64;
+  const sdk::Node& node = group.root;
+  const std::vector<Axis> axes = axes_of(node);
+  const Dims x_dims = node.input(0).shape(), w_dims = node.input(1).shape(), y_dims = node.output(0).shape();
+  const int64_t groups = node.integer("group", 1), channels = x_dims[1] / groups, features = w_dims[1];
+  Shader s(kLocal);
+  const int x = s.in(to.read(node.input(0))), w = s.in(to.read(node.input(1))), bias = node.input(2) ? s.in(to.read(node.input(2))) : -1;
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  const int64_t n = y.elements();
+  if (n == 0) return;
+  const int out = s.out(y);
+  const Grid g = grid(n, kLocal);
+  int64_t ins = 1, outs = 1, taps = 1;
+  for (const Axis& a : axes) ins *= a.in, outs *= a.out, taps *= a.kernel;
+  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
+  s.line("int f=o/" + text(outs) + "%" + text(y_dims[1]) + ",image=o/" + text(outs * y_dims[1]) + ",c0=f/" + text(features) + "*" + text(channels) + ",fw=f%" + text(features) + ";");
+  s.line("float v=" + (bias < 0 ? "0.0" : s.load(bias, "f")) + ";");
+  int64_t behind = outs, inner = ins, tap = taps;
+  std::string at, kernel;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Axis& a = axes[k];
+    const std::string i = text(static_cast<int64_t>(k));
+    behind /= a.out, inner /= a.in, tap /= a.kernel;
+    s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(behind) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) +
+           ";if(p" + i + "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
+    at += "+p" + i + "/" + text(a.stride) + "*" + text(inner), kernel += "+k" + i + "*" + text(tap);
+  }
+  s.line("for(int c=0;c<" + text(channels) + ";++c)v+=" + s.load(x, "(image*" + text(x_dims[1]) + "+c0+c)*" + text(ins) + at) + "*" +
+         s.load(w, "((c0+c)*" + text(features) + "+fw)*" + text(taps) + kernel) + ";");
+  s.line(std::string(axes.size(), '}'));
+  s.line(s.store(out, "o", tail("v", "o")));
+  const auto macs = static_cast<uint64_t>(node.input(0).elements()) * static_cast<uint64_t>(features * taps);
+  to.step(group, std::move(s), g.groups, {2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + n)});
+}
+
+std::string no_conv_transpose(const sdk::Node& node) {
+  const int32_t axes = node.input(0).rank() - 2;
+  return axes < 1 || axes > 3 ? "ConvTranspose over " + std::to_string(axes) + " axes, wanted one to three" : "";
+}
+
+constexpr Row row(sdk::Op o) {
+  Row r;
+  r.op = o, r.lower = lower_conv_transpose, r.refuse = no_conv_transpose, r.takes_tail = true;
+  return r;
+}
+constexpr Row kRows[] = {row(op("ConvTranspose", 1, 22, {kFloats}, {kFloats}))};
+
+}  // namespace
+
+Family conv_transpose_family() { return kRows; }
+
+}  // namespace spirv_plugin
