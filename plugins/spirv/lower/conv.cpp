@@ -50,9 +50,27 @@ std::string acc(int64_t f, int64_t p) { return "a" + text(f) + "_" + text(p); }
 struct Tile {
   int64_t features, pixels;
 };
+/// Pixels of a tile divide a row with little left over; wide tiles load each weight for more of them.
+int64_t pixels_for(int64_t width, int64_t most) {
+  int64_t best = 1, waste = INT64_MAX;
+  for (int64_t p = std::min(most, width); p >= std::min<int64_t>(4, width); --p) {
+    const int64_t left = (width + p - 1) / p * p - width;
+    if (left < waste) best = p, waste = left;
+  }
+  return best;
+}
+
 Tile tile_for(const Conv& c) {
   const int64_t f = c.group_features();
-  return {f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, c.out_width >= 4 ? 4 : c.out_width >= 2 ? 2 : 1};
+  return {f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(c.out_width, 8)};
+}
+
+/// A workgroup as small as the work: lanes without any are lost.
+uint32_t local_for(int64_t invocations) {
+  constexpr int64_t kMost = 64, kLeast = 8;
+  int64_t local = kLeast;
+  while (local < kMost && local < invocations) local *= 2;
+  return static_cast<uint32_t>(local);
 }
 
 /// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
@@ -68,15 +86,19 @@ std::vector<float> packed(const Conv& c, const Tile& t, const std::vector<double
   return out;
 }
 
-/// Columns of the input that a row of the tile reads, loaded once each: x<n>, by offset from the first pixel's own.
-void write_columns(Shader& s, const Conv& c, const Tile& t, int x) {
+/// Columns of the input that a row of the tile reads, loaded once each: x<n>, by offset from the first pixel's own. What is outside is loaded from the
+/// border and left out by a choice of values: a branch would cost more than the load.
+void write_columns(Shader& s, const Conv& c, const Tile& t, int x, bool rows_inside) {
   std::set<int64_t> offsets;
   for (int64_t p = 0; p < t.pixels; ++p)
     for (int64_t k = 0; k < c.kernel_w; ++k) offsets.insert(p * c.stride_w + k * c.dilation_w);
   const bool inside = c.pad_w == 0 && (c.out_width - 1) * c.stride_w + (c.kernel_w - 1) * c.dilation_w < c.width && c.out_width % t.pixels == 0;
   for (const int64_t o : offsets) {
-    const std::string column = "ix+" + text(o), got = s.load(x, "base+" + column);
-    s.line("float x" + text(o) + "=" + (inside ? got : "uint(" + column + ")<" + text(c.width) + "u?" + got + ":0.0") + ";");
+    const std::string name = "x" + text(o), column = "ix+" + text(o);
+    s.line("float " + name + "=" + s.load(x, "base+" + (inside ? column : "clamp(" + column + ",0," + text(c.width - 1) + ")")) + ";");
+    std::string ok = inside ? "" : "uint(" + column + ")<" + text(c.width) + "u";
+    if (!rows_inside) ok += ok.empty() ? "in_row" : "&&in_row";
+    if (!ok.empty()) s.line("bool k" + text(o) + "=" + ok + ";" + name + "=k" + text(o) + "?" + name + ":0.0;");
   }
 }
 
@@ -86,8 +108,8 @@ void lower_conv(Lowering& to, const Group& group) {
   const Tile t = tile_for(c);
   const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w, row_tiles = (c.out_width + t.pixels - 1) / t.pixels;
   const bool is_packed = node.input(1).is_constant();
-  constexpr uint32_t kLocal = 64;
-  Shader s(kLocal);
+  const uint32_t local = local_for(c.out_height * row_tiles);
+  Shader s(local);
   const int x = s.in(to.read(node.input(0)));
   const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant())))
                                : to.read(node.input(1)));
@@ -97,7 +119,7 @@ void lower_conv(Lowering& to, const Group& group) {
   if (y.elements() == 0) return;
   const int out = s.out(y);
 
-  const Grid g = grid(c.out_height * row_tiles, kLocal);
+  const Grid g = grid(c.out_height * row_tiles, local);
   s.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c.out_height * row_tiles) + ")return;");
   s.line("int oy=at/" + text(row_tiles) + ",ox=(at%" + text(row_tiles) + ")*" + text(t.pixels) + ",ix=ox*" + text(c.stride_w) + "-" + text(c.pad_w) + ";");
   s.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles) + "*" + text(c.group_features()) + "+tile%" + text(tiles) + "*" + text(t.features) + ";");
@@ -107,9 +129,11 @@ void lower_conv(Lowering& to, const Group& group) {
     for (int64_t p = 0; p < t.pixels; ++p) s.line("float " + acc(f, p) + "=i" + text(f) + ";");
   }
   s.line("for(int k=0;k<" + text(c.group_channels()) + ";++k)for(int ky=0;ky<" + text(c.kernel_h) + ";++ky){");
-  s.line("int iy=oy*" + text(c.stride_h) + "-" + text(c.pad_h) + "+ky*" + text(c.dilation_h) + ";if(uint(iy)>=" + text(c.height) + "u)continue;");
+  s.line("int iy=oy*" + text(c.stride_h) + "-" + text(c.pad_h) + "+ky*" + text(c.dilation_h) + ";");
+  const bool rows_inside = c.pad_h == 0 && (c.out_height - 1) * c.stride_h + (c.kernel_h - 1) * c.dilation_h < c.height;
+  if (!rows_inside) s.line("bool in_row=uint(iy)<" + text(c.height) + "u;iy=clamp(iy,0," + text(c.height - 1) + ");");
   s.line("int base=((image*" + text(c.channels) + "+tile/" + text(tiles) + "*" + text(c.group_channels()) + "+k)*" + text(c.height) + "+iy)*" + text(c.width) + ";");
-  write_columns(s, c, t, x);
+  write_columns(s, c, t, x, rows_inside);
   for (int64_t kx = 0; kx < c.kernel_w; ++kx)
     for (int64_t f = 0; f < t.features; ++f) {
       const std::string tap = "(k*" + text(c.kernel_h) + "+ky)*" + text(c.kernel_w) + "+" + text(kx);
