@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "lines.hpp"
+#include "window.hpp"
 
 namespace spirv_plugin {
 namespace {
@@ -11,65 +12,10 @@ using Dims = std::vector<int64_t>;
 
 std::string text(int64_t n) { return std::to_string(n); }
 
-/// Of one spatial axis.
-struct Axis {
-  int64_t in, out, kernel, stride, dilation, begin, end;
-  int64_t span() const { return (kernel - 1) * dilation + 1; }
-  /// No window reaches outside of the input.
-  bool inside() const { return begin <= 0 && (out - 1) * stride - begin + span() <= in; }
-};
-
-std::vector<Axis> axes_of(const sdk::Node& node) {
-  const Dims x = node.input(0).shape(), y = (node.output(0) ? node.output(0) : node.output(1)).shape(), kernel = node.integers("kernel_shape");
-  const size_t n = kernel.size();
-  const auto list = [&](const char* name, size_t size, int64_t otherwise) {
-    Dims all = node.integers(name);
-    return all.empty() ? Dims(size, otherwise) : all;
-  };
-  const Dims strides = list("strides", n, 1), dilations = list("dilations", n, 1), pads = list("pads", 2 * n, 0);
-  const std::string_view how = node.string("auto_pad", "NOTSET");
-  std::vector<Axis> out;
-  for (size_t k = 0; k < n; ++k) {
-    Axis a{x[k + 2], y[k + 2], kernel[k], strides[k], dilations[k], 0, 0};
-    if (how == "NOTSET" || how.empty()) a.begin = pads[k], a.end = pads[n + k];
-    if (how == "SAME_UPPER" || how == "SAME_LOWER") {
-      const int64_t all = std::max<int64_t>(0, ((a.in + a.stride - 1) / a.stride - 1) * a.stride + a.span() - a.in);
-      a.begin = how == "SAME_LOWER" ? all - all / 2 : all / 2, a.end = all - a.begin;
-    }
-    out.push_back(a);
-  }
-  return out;
-}
-
-int64_t product(const std::vector<Axis>& axes, int64_t Axis::* of) {
-  int64_t n = 1;
-  for (const Axis& a : axes) n *= a.*of;
-  return n;
-}
-
-/// Statements for output element `o`: `plane`, the index of its channel's first element, and per axis the window's start.
+/// Statements for output element `o`: `plane`, the index of its channel's first element, and where its window starts.
 void write_position(Shader& s, const std::vector<Axis>& axes, int64_t elements, const Grid& g) {
-  const int64_t ins = product(axes, &Axis::in), outs = product(axes, &Axis::out);
-  s.line("int o=" + g.id + ";if(o>=" + text(elements) + ")return;int plane=o/" + text(outs) + "*" + text(ins) + ";");
-  int64_t behind = outs;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    behind /= axes[k].out;
-    s.line("int s" + text(static_cast<int64_t>(k)) + "=o/" + text(behind) + "%" + text(axes[k].out) + "*" + text(axes[k].stride) + "-" + literal(axes[k].begin) + ";");
-  }
-}
-
-/// The window's loops around `each`, which reads the position in the plane as `at`.
-void write_window(Shader& s, const std::vector<Axis>& axes, const std::string& each) {
-  std::string at, ends;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const Axis& a = axes[k];
-    const std::string n = text(static_cast<int64_t>(k)), i = "i" + n;
-    s.line("for(int k" + n + "=0;k" + n + "<" + text(a.kernel) + ";++k" + n + "){int " + i + "=s" + n + "+k" + n + "*" + text(a.dilation) + ";");
-    if (!a.inside()) s.line("if(uint(" + i + ")>=" + text(a.in) + "u)continue;");
-    at = at.empty() ? i : "(" + at + ")*" + text(a.in) + "+" + i;
-    ends += "}";
-  }
-  s.line("int at=" + at + ";" + each + ends);
+  s.line("int o=" + g.id + ";if(o>=" + text(elements) + ")return;int plane=o/" + text(product(axes, &Axis::out)) + "*" + text(product(axes, &Axis::in)) + ";");
+  write_starts(s, axes);
 }
 
 Work work_of(const sdk::Node& node, int64_t outputs, int64_t taps) {
@@ -109,7 +55,7 @@ Pool pool_of(const sdk::Node& node, const std::vector<Axis>& axes) {
 void lower_pool(Lowering& to, const Group& group) {
   constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
-  const std::vector<Axis> axes = axes_of(node);
+  const std::vector<Axis> axes = window_of(node, node.integers("kernel_shape"));
   const Pool pool = pool_of(node, axes);
   Shader s(kLocal);
   const Tensor from = to.read(node.input(0));
@@ -143,7 +89,7 @@ std::string column_major(const std::vector<Axis>& axes) {
 void lower_max_places(Lowering& to, const Group& group) {
   constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
-  const std::vector<Axis> axes = axes_of(node);
+  const std::vector<Axis> axes = window_of(node, node.integers("kernel_shape"));
   const Tensor from = to.read(node.input(0)), places = to.made(node.output(1));
   const Tensor y = node.output(0) ? to.made(node.output(0)) : to.scratch(node, from.element, places.dims);
   if (y.elements() == 0) return;

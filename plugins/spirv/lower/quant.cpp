@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes: floats to whole numbers and back by scale and zero point, and products of codes, whose sums are exact in 32 bits.
-#include <cmath>
-
+// Codes: floats to whole numbers and back by scale and zero point.
+#include "codes.hpp"
 #include "lines.hpp"
 
 namespace spirv_plugin {
@@ -14,25 +13,6 @@ constexpr sdk::Types kCodes = sdk::types(OPTIMA_I8, OPTIMA_U8, OPTIMA_I16, OPTIM
 
 std::string text(int64_t n) { return std::to_string(n); }
 Work work_of(int64_t elements, uint64_t flops) { return {static_cast<uint64_t>(elements) * flops, static_cast<uint64_t>(elements) * 8}; }
-
-struct Range {
-  int64_t low, high;
-};
-Range range_of(int32_t dtype) {
-  switch (dtype) {
-    case OPTIMA_I8: return {-128, 127};
-    case OPTIMA_U8: return {0, 255};
-    case OPTIMA_I16: return {-32768, 32767};
-    default: return {0, 65535};
-  }
-}
-
-/// The code of a quotient that is a float: the nearest, half to even, and never outside of its type.
-std::string code_of(int32_t dtype, const std::string& ratio, const std::string& zero) {
-  const Range r = range_of(dtype);
-  const std::string code = "int(clamp(roundEven(" + ratio + "),-1.0e6,1.0e6))" + (zero.empty() ? "" : "+" + zero);
-  return "clamp(" + code + "," + literal(r.low) + "," + literal(r.high) + ")";
-}
 
 /// Without its numerator as a float, which for whole numbers it is not.
 std::string ratio_of(const sdk::Node& node, const std::string& x, const std::string& scale) {

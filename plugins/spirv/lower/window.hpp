@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv/lower: windows that slide over one to three axes, for pools and products of codes.
+#pragma once
+
+#include <algorithm>
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+
+/// A window along one spatial axis.
+struct Axis {
+  int64_t in, out, kernel, stride, dilation, begin, end;
+  int64_t span() const { return (kernel - 1) * dilation + 1; }
+  /// No window reaches outside of the input.
+  bool inside() const { return begin <= 0 && (out - 1) * stride - begin + span() <= in; }
+};
+
+/// By the attributes that convolutions and pools share; input 0 is [image][channel][these axes], as is the output.
+inline std::vector<Axis> window_of(const sdk::Node& node, const std::vector<int64_t>& kernel) {
+  using Dims = std::vector<int64_t>;
+  const Dims x = node.input(0).shape(), y = (node.output(0) ? node.output(0) : node.output(1)).shape();
+  const size_t n = kernel.size();
+  const auto list = [&](const char* name, size_t size, int64_t otherwise) {
+    Dims all = node.integers(name);
+    return all.empty() ? Dims(size, otherwise) : all;
+  };
+  const Dims strides = list("strides", n, 1), dilations = list("dilations", n, 1), pads = list("pads", 2 * n, 0);
+  const std::string_view how = node.string("auto_pad", "NOTSET");
+  std::vector<Axis> out;
+  for (size_t k = 0; k < n; ++k) {
+    Axis a{x[k + 2], y[k + 2], kernel[k], strides[k], dilations[k], 0, 0};
+    if (how == "NOTSET" || how.empty()) a.begin = pads[k], a.end = pads[n + k];
+    if (how == "SAME_UPPER" || how == "SAME_LOWER") {
+      const int64_t all = std::max<int64_t>(0, ((a.in + a.stride - 1) / a.stride - 1) * a.stride + a.span() - a.in);
+      a.begin = how == "SAME_LOWER" ? all - all / 2 : all / 2, a.end = all - a.begin;
+    }
+    out.push_back(a);
+  }
+  return out;
+}
+
+inline int64_t product(const std::vector<Axis>& axes, int64_t Axis::* of) {
+  int64_t n = 1;
+  for (const Axis& a : axes) n *= a.*of;
+  return n;
+}
+
+/// Statements that name where the window of output element `o` starts, per axis.
+inline void write_starts(Shader& s, const std::vector<Axis>& axes) {
+  int64_t behind = product(axes, &Axis::out);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    behind /= axes[k].out;
+    s.line("int s" + std::to_string(k) + "=o/" + std::to_string(behind) + "%" + std::to_string(axes[k].out) + "*" + std::to_string(axes[k].stride) + "-" + literal(axes[k].begin) + ";");
+  }
+}
+
+/// The window's loops around `each`, which reads the position in the plane as `at`.
+inline void write_window(Shader& s, const std::vector<Axis>& axes, const std::string& each) {
+  std::string at, ends;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Axis& a = axes[k];
+    const std::string n = std::to_string(k), i = "i" + n;
+    s.line("for(int k" + n + "=0;k" + n + "<" + std::to_string(a.kernel) + ";++k" + n + "){int " + i + "=s" + n + "+k" + n + "*" + std::to_string(a.dilation) + ";");
+    if (!a.inside()) s.line("if(uint(" + i + ")>=" + std::to_string(a.in) + "u)continue;");
+    at = at.empty() ? i : "(" + at + ")*" + std::to_string(a.in) + "+" + i;
+    ends += "}";
+  }
+  s.line("int at=" + at + ";" + each + ends);
+}
+
+}  // namespace spirv_plugin
