@@ -92,6 +92,8 @@ std::string no_matmul(const sdk::Node& node) {
   const sdk::Value a = node.input(in.a), b = node.input(in.b), a_zero = node.input(in.a_zero), b_zero = node.input(in.b_zero);
   if (b_zero && b_zero.elements() != 1 && !(b.is_constant() && b_zero.rank() == 1 && b.rank() >= 2)) return "zero points of the columns of a computed matrix, or of its batches";
   if (a_zero && a_zero.elements() != 1 && (a.rank() < 2 || (a_zero.rank() > 1 && a_zero.dim(static_cast<uint32_t>(a_zero.rank() - 1)) != 1))) return "zero points of single elements";
+  if (a_zero && (a_zero.rank() > a.rank() || (a_zero.rank() == 1 && a_zero.elements() != 1 && a_zero.elements() != a.dim(static_cast<uint32_t>(a.rank() - 2)))))
+    return "zero points of a of other dims than its rows";
   if (in.y_scale == MatmulInputs::none) return "";
   for (const uint32_t k : {in.a_scale, in.a_zero, in.y_scale, in.y_zero})
     if (node.input(k).elements() != 1) return "input " + text(k) + " has " + text(node.input(k).elements()) + " elements, wanted one";
