@@ -98,7 +98,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
       if (!verdict_of(node).yes()) continue;
       Draft draft;
       Lowering to(draft, limits, Element::F32);
-      const Group group{node, {}, 0};
+      const Group group{node};
       const Row& row = *row_of(node);
       row.lower ? row.lower(to, group) : to.pointwise(group);
       out.push_back(cost_of(draft, limits, node.id()));

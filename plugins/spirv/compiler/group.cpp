@@ -40,6 +40,27 @@ class Grouping {
     return row && row->expression && node.output_count() == 1 && node.output(0).shape() == dims;
   }
 
+  /// The group's tail as a group of its own.
+  static Group behind(const Group& group) {
+    Group out{group.tail[0]};
+    out.tail.assign(group.tail.begin() + 1, group.tail.end());
+    return out;
+  }
+
+  /// The BatchNormalization of constants that alone reads a root of constant weights.
+  std::optional<uint32_t> scaling_behind(const sdk::Node& root) const {
+    const uint32_t value = root.output(0).index();
+    const auto users = users_.find(value);
+    if (!root.input(1).is_constant() || (root.input(2) && !root.input(2).is_constant()) || outputs_.count(value) || users == users_.end() || users->second.size() != 1) return std::nullopt;
+    const sdk::Node node = graph_[*users->second.begin()];
+    if (node.op() != "BatchNormalization" || !verdict_of(node).yes() || node.input(0).index() != value) return std::nullopt;
+    for (uint32_t k = 1; k < 5; ++k)
+      if (!node.input(k).is_constant()) return std::nullopt;
+    for (uint32_t k = 1; k < node.output_count(); ++k)
+      if (node.output(k)) return std::nullopt;
+    return *users->second.begin();
+  }
+
   static size_t bound_by(const sdk::Node& node) {
     size_t n = 1;
     for (uint32_t k = 0; k < node.input_count(); ++k) n += bool(node.input(k));
@@ -61,23 +82,29 @@ class Grouping {
   Group grown(uint32_t root) {
     constexpr size_t kMostNodes = 32;
     const sdk::Node node = graph_[root];
-    Group best{node, {}, root};
+    Group best{node};
+    best.last = root;
     owner_[root] = true;
     const Row* row = row_of(node);
     if (!row || (!row->expression && !row->takes_tail) || node.output_count() != 1) return best;
     const std::vector<int64_t> dims = node.output(0).shape();
-    Group trial = best;
     std::set<uint32_t> inside{root}, passed, taken;
+    if (const std::optional<uint32_t> scaling = row->takes_scaling ? scaling_behind(node) : std::nullopt) {
+      best.scaling = graph_[*scaling], best.last = *scaling;
+      owner_[*scaling] = true;
+      inside = {*scaling};  // what is behind reads its output alone
+    }
+    Group trial = best;
     while (inside.size() < kMostNodes) {
       const std::optional<uint32_t> user = next(inside, dims, passed);
       if (!user) break;
       trial.tail.push_back(graph_[*user]), trial.last = *user;
       inside.insert(*user);
-      const size_t own = row->expression ? 1 : (row->buffers ? row->buffers : bound_by(node));
-      const size_t beside = row->expression ? read_by(trial).size() : read_by({trial.tail[0], {trial.tail.begin() + 1, trial.tail.end()}, 0}).size() - 1;
+      const size_t own = row->expression ? 1 : (row->buffers ? row->buffers : bound_by(node) + (best.scaling && !node.input(2)));
+      const size_t beside = row->expression ? read_by(trial).size() : read_by(behind(trial)).size() - 1;
       if (own + beside > buffers_) {
         inside.erase(*user), trial.tail.pop_back(), passed.insert(*user);
-        trial.last = trial.tail.empty() ? root : *std::max_element(inside.begin(), inside.end());
+        trial.last = *std::max_element(inside.begin(), inside.end());
         continue;
       }
       if (seen_outside(inside) == 1) best = trial, taken = inside;

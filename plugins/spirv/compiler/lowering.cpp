@@ -135,6 +135,17 @@ std::string wrapped(int32_t dtype, const std::string& value) {
   }
 }
 
+Scaling scaling_of(const sdk::Node& node) {
+  const std::vector<double> scale = reals_of(node.input(1).constant()), shift = reals_of(node.input(2).constant()), mean = reals_of(node.input(3).constant()),
+                            variance = reals_of(node.input(4).constant());
+  Scaling out;
+  for (size_t c = 0; c < scale.size(); ++c) {
+    const double factor = scale[c] / std::sqrt(variance[c] + node.real("epsilon", 1e-5));
+    out.factor.push_back(factor), out.summand.push_back(shift[c] - mean[c] * factor);
+  }
+  return out;
+}
+
 Element Lowering::lying(int32_t dtype) const { return element_of(dtype) == Element::I32 ? Element::I32 : floats_; }
 
 Tensor Lowering::read(const sdk::Value& value) {
@@ -212,7 +223,7 @@ std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& node
 
 Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
-  const sdk::Value begin = group.root.output(0), end = group.end().output(0);
+  const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
   const std::string body = compute(shader, group.tail, begin.shape(), {{begin.index(), "v"}});
   shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(" + type_of(element_of(begin.dtype())) + " v,int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };

@@ -14,10 +14,19 @@ namespace spirv_plugin {
 /// A node, and the pointwise nodes behind it that are computed in its kernel, in the graph's order. Only the last one's output is seen outside.
 struct Group {
   sdk::Node root;
-  std::vector<sdk::Node> tail;
+  std::optional<sdk::Node> scaling{};  ///< a BatchNormalization of constants behind a root that folds it into its weights
+  std::vector<sdk::Node> tail{};
   size_t last = 0;  ///< position in the graph of its last node: where it is computed
-  const sdk::Node& end() const { return tail.empty() ? root : tail.back(); }
+  const sdk::Node& end() const { return tail.empty() ? before_tail() : tail.back(); }
+  /// Whose output the tail begins with.
+  const sdk::Node& before_tail() const { return scaling ? *scaling : root; }
 };
+
+/// What a BatchNormalization of constants does to a channel: times factor, plus summand. Of the operator's formula for inference.
+struct Scaling {
+  std::vector<double> factor, summand;
+};
+Scaling scaling_of(const sdk::Node& batch_normalization);
 
 class Lowering;
 
@@ -32,6 +41,8 @@ struct Row {
   std::string (*expression)(const sdk::Node& node, const std::vector<std::string>& in) = nullptr;
   /// lower() computes the group's tail.
   bool takes_tail = false;
+  /// lower() multiplies the group's scaling into its weights, where they are constants (input 1).
+  bool takes_scaling = false;
   /// Storage buffers that lower() binds without a tail's, at most; 0 = one for each input that is there, and one.
   uint32_t buffers = 0;
 };

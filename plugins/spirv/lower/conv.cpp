@@ -60,9 +60,13 @@ int64_t pixels_for(int64_t width, int64_t most) {
   return best;
 }
 
+/// Tiles twice as tall take drivers twice as long to compile: they are for work that repays it.
+constexpr int64_t kHeavy = 40'000'000;  // multiplications
+
 Tile tile_for(const Conv& c) {
   const int64_t f = c.group_features();
-  return {f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(c.out_width, 8)};
+  const bool is_heavy = c.features * c.out_height * c.out_width * c.group_channels() * c.kernel_h * c.kernel_w >= kHeavy;
+  return {is_heavy && f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(c.out_width, 8)};
 }
 
 /// A workgroup as small as the work: lanes without any are lost.
@@ -74,14 +78,14 @@ uint32_t local_for(int64_t invocations) {
 }
 
 /// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
-std::vector<float> packed(const Conv& c, const Tile& t, const std::vector<double>& w) {
+std::vector<float> packed(const Conv& c, const Tile& t, const std::vector<double>& w, const std::vector<double>& factor) {
   const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w;
   std::vector<float> out(static_cast<size_t>(c.groups * tiles * c.group_channels() * taps * t.features));
   for (int64_t g = 0; g < c.groups; ++g)
     for (int64_t f = 0; f < c.group_features(); ++f)
       for (int64_t k = 0; k < c.group_channels() * taps; ++k) {
         const int64_t tile = g * tiles + f / t.features, feature = g * c.group_features() + f;
-        out[static_cast<size_t>((tile * c.group_channels() * taps + k) * t.features + f % t.features)] = static_cast<float>(w[static_cast<size_t>(feature * c.group_channels() * taps + k)]);
+        out[static_cast<size_t>((tile * c.group_channels() * taps + k) * t.features + f % t.features)] = static_cast<float>(w[static_cast<size_t>(feature * c.group_channels() * taps + k)] * factor[static_cast<size_t>(feature)]);
       }
   return out;
 }
@@ -102,18 +106,31 @@ void write_columns(Shader& s, const Conv& c, const Tile& t, int x, bool rows_ins
   }
 }
 
+/// What is added to a feature: the bias, as it is or through the scaling behind it.
+std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Scaling& scaling, int64_t features) {
+  const sdk::Value bias = group.root.input(2);
+  if (!group.scaling) return bias ? std::optional<Tensor>(to.read(bias)) : std::nullopt;
+  const std::vector<double> given = bias ? reals_of(bias.constant()) : std::vector<double>(scaling.factor.size(), 0);
+  std::vector<float> sums;
+  for (size_t f = 0; f < given.size(); ++f) sums.push_back(static_cast<float>(given[f] * scaling.factor[f] + scaling.summand[f]));
+  return to.weight(std::string(group.scaling->name()) + "/summand", {features}, sums);
+}
+
 void lower_conv(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const Conv c = conv_of(node);
   const Tile t = tile_for(c);
   const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w, row_tiles = (c.out_width + t.pixels - 1) / t.pixels;
   const bool is_packed = node.input(1).is_constant();
+  const auto features = static_cast<size_t>(c.features);
+  const Scaling scaling = group.scaling ? scaling_of(*group.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
   const uint32_t local = local_for(c.out_height * row_tiles);
   Shader s(local);
   const int x = s.in(to.read(node.input(0)));
-  const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant())))
+  const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant()), scaling.factor))
                                : to.read(node.input(1)));
-  const int bias = node.input(2) ? s.in(to.read(node.input(2))) : -1;
+  const std::optional<Tensor> summand = bias_of(to, group, scaling, c.features);
+  const int bias = summand ? s.in(*summand) : -1;
   const Lowering::Tail tail = to.tail(s, group);
   const Tensor y = to.made(group.end().output(0));
   if (y.elements() == 0) return;
@@ -164,7 +181,7 @@ std::string no_conv(const sdk::Node& node) {
 
 constexpr Row row(sdk::Op o) {
   Row r;
-  r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true;
+  r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true, r.takes_scaling = true;
   return r;
 }
 constexpr Row kRows[] = {row(op("Conv", 1, 22, {kFloats}, {kFloats}))};

@@ -22,14 +22,9 @@ int64_t channels_of(const Dims& dims) { return dims.size() > 1 ? dims[1] : 1; }
 
 /// Factors of all channels, then summands, from scale, shift, mean and variance that are constants.
 std::vector<float> folded_statistics(const sdk::Node& node) {
-  std::array<std::vector<double>, 4> in;
-  for (uint32_t k = 0; k < 4; ++k) in[k] = reals_of(node.input(k + 1).constant());
-  const auto& [scale, shift, mean, variance] = in;
-  std::vector<float> out(2 * scale.size());
-  for (size_t c = 0; c < scale.size(); ++c) {
-    const double factor = scale[c] / std::sqrt(variance[c] + node.real("epsilon", 1e-5));
-    out[c] = static_cast<float>(factor), out[scale.size() + c] = static_cast<float>(shift[c] - mean[c] * factor);
-  }
+  const Scaling scaling = scaling_of(node);
+  std::vector<float> out(scaling.factor.begin(), scaling.factor.end());
+  out.insert(out.end(), scaling.summand.begin(), scaling.summand.end());
   return out;
 }
 
