@@ -88,16 +88,23 @@ class Build {
 
   /// When the tools do not take all of it, the host is told which nodes they leave, if they can be found.
   void compile(const sdk::Graph& graph, const sdk::Graph& given, const Bounds& bounds) {
-    std::vector<sdk::Verdict> left;
+    const std::vector<sdk::Verdict> left = task_.guarded([&] { return left_by_tools(graph, given, bounds); });
+    if (!left.empty()) sink_.refuse({left.data(), left.size()});
+  }
+
+  /// Empty when it is compiled.
+  std::vector<sdk::Verdict> left_by_tools(const sdk::Graph& graph, const sdk::Graph& given, const Bounds& bounds) {
     try {
-      return task_.guarded([&] { compile_stages(tools_, job_, bounds, progress_); });
-    } catch (const sdk::Error& e) {
+      compile_stages(tools_, job_, bounds, progress_);
+      return {};
+    } catch (sdk::Error& e) {
       if (e.code != OPTIMA_UNSUPPORTED) throw;
       progress_(-1, "asking which nodes are left");
-      left = of_request(task_.guarded([&] { return offenders(tools_, graph, job_, bounds, progress_); }), graph, given);
-      if (left.empty()) throw;
+      std::vector<sdk::Verdict> left = of_request(offenders(tools_, graph, job_, bounds, progress_, e), graph, given);
+      if (!left.empty()) return left;
+      if (e.vendor_code != 0) e.code = OPTIMA_TOOL_FAILED, e.text += "; what it printed is in " + bounds.log;  // a crash that no node is the reason of
+      throw;
     }
-    sink_.refuse({left.data(), left.size()});
   }
 
   /// While it compiles and in the package: never silently. Of several batches once.

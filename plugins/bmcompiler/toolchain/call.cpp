@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,12 +56,27 @@ class SameAddresses {
   int before_;
 };
 
+/// Its own fault on this module, as an abort is; what somebody else ended is none.
+bool crashed(const sdk::Ended& end) {
+  return end.how == sdk::Ended::How::Signalled && (end.code == SIGSEGV || end.code == SIGBUS || end.code == SIGFPE || end.code == SIGILL);
+}
+
+/// "tpuc-opt was ended by signal 11: …", without the log, which goes when another device takes the node.
+[[noreturn]] void refuse_crash(const std::string& name, const sdk::Ended& end, const LastWords& words) {
+  sdk::Error error(OPTIMA_UNSUPPORTED, name + " was ended by signal " + std::to_string(end.code));
+  if (!words.name.empty()) error.text += ": " + words.text(name);
+  else if (!words.sentence.empty()) error.text += ": " + words.sentence;
+  error.vendor_code = end.code;
+  throw error;
+}
+
 [[noreturn]] void fail(const std::string& name, const sdk::Ended& end, const LastWords& words, const Bounds& bounds) {
   require_room(name, bounds.work);
   if (words.out_of_memory && bounds.memory_limit > 0)
     throw sdk::Error(OPTIMA_TOOL_FAILED, name + " ran out of memory within its limit of " + std::to_string(bounds.memory_limit >> 20) +
                                              " MiB; what it printed is in " + bounds.log);
   if (aborted(end) && !words.out_of_memory) throw sdk::Error(OPTIMA_UNSUPPORTED, words.text(name));
+  if (crashed(end) && bounds.memory_limit == 0) refuse_crash(name, end, words);
   sdk::Ended told = end;
   told.last_error = words.name.empty() ? words.sentence : words.text(name);
   try {
@@ -71,6 +87,8 @@ class SameAddresses {
       e.code = OPTIMA_TOOL_FAILED;
       e.text += " of " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(bounds.time_limit).count()) + " s";
     }
+    if (end.how == sdk::Ended::How::Signalled && bounds.memory_limit > 0)
+      e.text += "; its memory limit of " + std::to_string(bounds.memory_limit >> 20) + " MiB may be too small";
     if (e.code == OPTIMA_TOOL_FAILED) e.text += "; what it printed is in " + bounds.log;
     throw;
   }

@@ -15,6 +15,9 @@ namespace fs = std::filesystem;
 std::string pass(const std::string& name, const std::string& settings) { return "--" + name + "=" + settings; }
 const char* said(bool on) { return on ? "True" : "False"; }
 
+constexpr std::string_view kStageMark = " (stage ";
+std::string in_stage(const Stage& stage) { return std::string(kStageMark) + stage.name + ")"; }
+
 // With threads the writer of bm1684's files finds other memory each time where it takes memory for zero.
 constexpr const char* kOneThread = "--mlir-disable-threading";
 
@@ -76,13 +79,13 @@ void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
   try {
     call_tool({stage.program, tools.root + "/bin/" + stage.program, stage.words, environment_of(tools.root, bounds.work)}, bounds);
   } catch (sdk::Error& e) {
-    if (e.code == OPTIMA_UNSUPPORTED || e.code == OPTIMA_TOOL_FAILED) e.text += " (stage " + stage.name + ")";
+    if (e.code == OPTIMA_UNSUPPORTED || e.code == OPTIMA_TOOL_FAILED) e.text += in_stage(stage);
     throw;
   }
   const bool there = fs::is_regular_file(product, ignored);
   if (!there || fs::file_size(product, ignored) == 0)
     throw sdk::Error(OPTIMA_TOOL_FAILED, stage.program + " ended well, but '" + stage.product + "' is " + (there ? "empty" : "not there") + "; what it printed is in " +
-                                             bounds.log + " (stage " + stage.name + ")");
+                                             bounds.log + in_stage(stage));
 }
 
 }  // namespace
@@ -110,14 +113,26 @@ void combine(const Facts& tools, const std::vector<std::string>& files, const st
 
 std::vector<Stage> stages_of(const Job& job) { return {top(job), lowering(job), tpu(job), codegen(job)}; }
 
-void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
+void compile_through(std::string_view last, const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
   require_libraries(tools, *job.chip);
   const std::vector<Stage> stages = stages_of(job);
   for (size_t k = 0; k < stages.size(); ++k) {
     progress(static_cast<double>(k) / static_cast<double>(stages.size()), stages[k].name);
     run(tools, stages[k], bounds);
+    if (stages[k].name == last) return;
   }
+}
+
+void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
+  compile_through("codegen", tools, job, bounds, progress);
   undate(bounds.work + "/" + job.result);
+}
+
+std::string stage_of(const sdk::Error& failed) {
+  const size_t at = failed.text.rfind(kStageMark);
+  if (at == failed.text.npos) return {};
+  const size_t begin = at + kStageMark.size();
+  return failed.text.substr(begin, failed.text.find(')', begin) - begin);
 }
 
 }  // namespace bmcompiler_plugin

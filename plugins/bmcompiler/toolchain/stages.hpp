@@ -31,6 +31,10 @@ std::vector<Stage> stages_of(const Job& job);
 
 /// Runs them; `result` is then in bounds.work, freed of the time of day so that one model gives one file. Throws as tpuc_opt().
 void compile_stages(const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress);
+/// The same up to the stage of this name and with it: whether the tools get past it.
+void compile_through(std::string_view last, const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress);
+/// The name of the stage that threw it, as its text has it.
+std::string stage_of(const sdk::Error& failed);
 
 /// One file of several of one network, each of which becomes a stage of it; weights that are the same lie in it once.
 Stage combine_stage(const std::vector<std::string>& files, const std::string& result);
