@@ -4,7 +4,7 @@
 
     scripts/setup --with tests,sophon
     .deps/py/bin/python scripts/generate_node_tests.py build/node_tests
-    .deps/py/bin/python bench/tpu_nodes.py build/release [--chip bm1684x] [--precision f32] [--only PATTERN]
+    .deps/py/bin/python bench/tpu_nodes.py build/release [--chip bm1684x] [--precision f32] [--only PATTERN] [--every N]
 
 Each test is asked for as it is and with all but its first input as constants, which many operators want. Those that are taken whole lie
 beside each other in one model, as a process with an emulator costs seconds; a model that fails is halved until the test is found.
@@ -88,9 +88,9 @@ def side_of(folder, side, count):
     return [array_of(p) for p in paths] if all(k in NUMPY for k in kinds) else None
 
 
-def cases(only):
+def cases(only, every):
     exceptions = {line.split()[0] for line in (ROOT / "tests/conformance/reference_exceptions.txt").read_text().splitlines()}
-    for folder in sorted(p for p in (ROOT / "build/node_tests").iterdir() if p.is_dir()):
+    for folder in sorted(p for p in (ROOT / "build/node_tests").iterdir() if p.is_dir())[::every]:
         if not fnmatch.fnmatch(folder.name, only) or folder.name in exceptions:
             continue
         model = onnx.load(folder / "model.onnx")
@@ -201,6 +201,7 @@ def main():
     parser.add_argument("--chip", default="bm1684x")
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--only", default="*")
+    parser.add_argument("--every", type=int, default=1, help="a sample: each Nth of the tests by name")
     parser.add_argument("--refusals", action="store_true", help="say each")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as plugins:
@@ -211,7 +212,7 @@ def main():
 
 def sweep_all(args, sweep):
     groups = collections.defaultdict(list)
-    for case in cases(args.only):
+    for case in cases(args.only, args.every):
         groups[case.version].append(case)
     whole = [group[k : k + 100] for group in groups.values() for k in range(0, len(group), 100)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -223,14 +224,18 @@ def sweep_all(args, sweep):
                 if not why:
                     taken[case.version].append(case)
         runs = [group[k : k + BESIDE] for group in taken.values() for k in range(0, len(group), BESIDE)]
-        found = [(case, f) for group, all_of in zip(runs, pool.map(sweep.run, runs)) for case, f in zip(group, all_of)]
+        found = []
+        for group, all_of in zip(runs, pool.map(sweep.run, runs)):  # told as they are found: a sweep takes long
+            for case, f in zip(group, all_of):
+                found.append((case, f))
+                if isinstance(f, str) or f > sweep.bound:
+                    print(f"WRONG    {case.name}{' (constants)' if case.frozen else ''}: {f}", flush=True)
+            print(f"{len(found)} ran", file=sys.stderr, flush=True)
 
     wrong = [(case, f) for case, f in found if isinstance(f, str) or f > sweep.bound]
     if args.refusals:
         for case, why in refused:
             print(f"refused  {case.name}{' (constants)' if case.frozen else ''}: {why}")
-    for case, f in wrong:
-        print(f"WRONG    {case.name}{' (constants)' if case.frozen else ''}: {f}")
     good = {case.name for case, f in found if not isinstance(f, str) and f <= sweep.bound}
     bad = {case.name for case, _ in wrong}
     names = good | bad | {case.name for case, _ in refused}

@@ -65,6 +65,8 @@ class Build {
     job_.mode = float_mode(chip_, request_.options());
     const top::Lowered made = top::lower(graph, chip_);
     write_module(made.module, bounds.work);
+    job_.precisions.clear();
+    keep_integers(made, chip_, bounds.work, job_);
     if (quantized) say_floats(quantized->describe(made, bounds.work, job_));
     compile(graph, given, bounds);
     name_ports(made);

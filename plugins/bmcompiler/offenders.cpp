@@ -110,8 +110,9 @@ std::string with_others(const std::vector<sdk::Node>& nodes) {
 
 Job in_floats(const Job& asked) {
   Job job = asked;
+  if (job.mode != "INT8") return job;
   job.calibration.clear(), job.precisions.clear();
-  if (job.mode == "INT8") job.mode = asked.chip->has_mode("F32") ? "F32" : "BF16";
+  job.mode = asked.chip->has_mode("F32") ? "F32" : "BF16";
   return job;
 }
 

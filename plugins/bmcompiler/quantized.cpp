@@ -27,6 +27,12 @@ std::string counted(const std::map<std::string, size_t>& operators) {
   return out;
 }
 
+/// None where the chip has no F32: there the judge lets no integers in.
+const std::set<std::string>& whole_numbers(const top::Lowered& made, const Chip& chip) {
+  static const std::set<std::string> kNone;
+  return chip.has_mode("F32") ? made.integers : kNone;
+}
+
 class OfGraph : public Quantized {
  public:
   OfGraph(const sdk::Graph& graph, const Chip& chip) : chip_(chip), made_(graph.raw()) {}
@@ -34,10 +40,10 @@ class OfGraph : public Quantized {
   sdk::Graph floats() const override { return sdk::Graph(made_.raw()); }
 
   std::string describe(const top::Lowered& made, const std::string& folder, Job& job) const override {
-    const Tables tables = tables_of(made.module, by_location(ranges_of(floats(), made_.codes(), chip_), made.locations), job.mode);
+    const Tables tables = tables_of(made.module, by_location(ranges_of(floats(), made_.codes(), chip_), made.locations), job.mode, whole_numbers(made, chip_));
     if (!tables.any_codes) return {};  // codes of constants alone
     const std::string floats = tables.floats.empty() ? std::string() : "in " + job.mode + " beside codes: " + counted(tables.floats);
-    job.mode = "INT8";
+    job.mode = "INT8", job.precisions.clear();
     job.asymmetric = tables.asymmetric;
     job.calibration = kCalibration;
     write_file(folder + "/" + job.calibration, tables.calibration);
@@ -58,6 +64,13 @@ std::unique_ptr<Quantized> quantized_of(const sdk::Graph& graph, const Chip& chi
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (converts(graph[k])) return std::make_unique<OfGraph>(graph, chip);
   return nullptr;
+}
+
+void keep_integers(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job) {
+  const std::string table = in_f32(whole_numbers(made, chip), job.mode);
+  if (table.empty()) return;
+  job.precisions = kPrecisions;
+  write_file(folder + "/" + job.precisions, table);
 }
 
 std::string cannot_quantize(const sdk::Node& node, const Chip& chip) { return converts(node) ? refused_codes(node, chip) : std::string(); }

@@ -58,6 +58,13 @@ std::string blurred_places(const sdk::Node& n, std::string_view mode) {
   return "";
 }
 
+/// Integers are computed in F32 whatever the mode is, where the chip has it.
+std::string blurred_integers(const sdk::Node& n, const Chip& chip, std::string_view mode) {
+  if (chip.has_mode("F32") || !top::has_integers(n)) return "";
+  return "integers are computed in " + std::string(mode) + ", which holds whole numbers up to " + std::to_string(exact_in(mode)) + ", and " + std::string(chip.name) +
+         " has no f32";
+}
+
 sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) {
   sdk::Verdict v = sdk::judge(kInfo.operators, n);
   if (!v.yes()) {
@@ -73,6 +80,7 @@ sdk::Verdict judge(const sdk::Node& n, const Chip& chip, std::string_view mode) 
   if (const std::string why = cannot_quantize(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_QUANT, why);
   if (converts_codes(n)) return v;
   if (const std::string why = top::cannot_lower(n, chip); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
+  if (const std::string why = blurred_integers(n, chip, mode); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
   if (const std::string why = blurred_places(n, mode); !why.empty()) return sdk::Verdict::refused(n, OPTIMA_REASON_OTHER, why);
   return v;
 }

@@ -26,10 +26,17 @@ constexpr std::string_view kOneByOne[] = {"Add", "AddConst", "Sub", "SubConst", 
 
 constexpr std::string_view kTakeBias[] = {"Conv", "MatMul", "Add", "Deconv", "Mul"};
 
+/// Throws UNSUPPORTED for a name that a table, whose words blanks divide, cannot say.
+const std::string& said(const std::string& name) {
+  if (name.empty() || name.find_first_of(" \t\r\n") != name.npos)
+    throw sdk::Error(OPTIMA_UNSUPPORTED, "value '" + name + "' has a blank in its name, which the tools' tables of nodes cannot say");
+  return name;
+}
+
 class Maker {
  public:
-  Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode)
-      : module_(module), given_(ranges), float_mode_(float_mode) {
+  Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& integers)
+      : module_(module), given_(ranges), integers_(integers), float_mode_(float_mode) {
     for (const Operation& o : module.operations()) {
       const bool folded = is_weight(o);
       for (const top::Value v : o.results) note(v, folded), makers_[v.id] = &o;
@@ -134,16 +141,10 @@ class Maker {
   }
 
   void leave_float(const Operation& o) {
-    out_.precisions += said(module_.name(o.results[0])) + " " + float_mode_ + "\n";
+    const std::string& name = module_.name(o.results[0]);
+    out_.precisions += said(name) + " " + (integers_.count(name) ? "F32" : float_mode_) + "\n";
     if (!among(kMoves, o.op)) ++out_.floats[o.op];
     for (const top::Value v : o.results) in_floats_.insert(v.id);
-  }
-
-  /// Throws UNSUPPORTED for a name that a table, whose words blanks divide, cannot say.
-  static const std::string& said(const std::string& name) {
-    if (name.empty() || name.find_first_of(" \t\r\n") != name.npos)
-      throw sdk::Error(OPTIMA_UNSUPPORTED, "value '" + name + "' has a blank in its name, which the tools' tables of codes cannot say");
-    return name;
   }
 
   static std::string line(const std::string& name, const Range& r) {
@@ -155,6 +156,7 @@ class Maker {
 
   const top::Module& module_;
   const std::map<std::string, Range>& given_;
+  const std::set<std::string>& integers_;
   const std::string& float_mode_;
   std::map<uint32_t, Range> ranges_;   // by value
   std::map<uint32_t, int> reads_;      // by value
@@ -167,6 +169,15 @@ class Maker {
 
 }  // namespace
 
-Tables tables_of(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode) { return Maker(module, ranges, float_mode)(); }
+Tables tables_of(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& integers) {
+  return Maker(module, ranges, float_mode, integers)();
+}
+
+std::string in_f32(const std::set<std::string>& integers, const std::string& float_mode) {
+  std::string out;
+  if (float_mode != "F32")
+    for (const std::string& name : integers) out += said(name) + " F32\n";
+  return out;
+}
 
 }  // namespace bmcompiler_plugin

@@ -63,6 +63,14 @@ std::string bad_values(const sdk::Node& node) {
   return {};
 }
 
+/// Locations of what a module got since it had `before` operators.
+void note_since(const Module& module, size_t before, std::set<std::string>& out) {
+  for (size_t k = before; k < module.operations().size(); ++k) {
+    const Operation& o = module.operations()[k];
+    if (o.op != "Weight" && o.op != "Input" && !o.results.empty() && o.results[0].id != 0) out.insert(module.name(o.results[0]));
+  }
+}
+
 std::string spoken(const sdk::Node& node) { return "\"" + std::string(node.name()) + "\" (" + std::string(node.op()) + "): "; }
 
 void write(Lowering& to, const sdk::Node& node) {
@@ -81,6 +89,15 @@ std::vector<int64_t> dims_of(const sdk::Value& v) {
   std::vector<int64_t> dims = v.shape();
   if (dims.empty()) dims.push_back(1);
   return dims;
+}
+
+bool has_integers(const sdk::Node& node) {
+  static constexpr std::string_view kCount[] = {"ArgMax", "ArgMin", "TopK"}, kRead[] = {"Cast", "CastLike", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+  const auto among = [&](const auto& names) { return std::find(std::begin(names), std::end(names), node.op()) != std::end(names); };
+  if (node.output_count() > 0 && node.output(0) && is_integer(node.output(0).dtype())) return !among(kCount);
+  for (uint32_t k = 0; among(kRead) && k < node.input_count(); ++k)
+    if (const sdk::Value v = node.input(k); v && !v.is_constant() && is_integer(v.dtype())) return true;
+  return false;
 }
 
 std::string wants_floats(const sdk::Node& node) {
@@ -210,10 +227,19 @@ Lowered lower(const sdk::Graph& graph, const Chip& chip) {
   Lowering to(graph, chip);
   std::vector<Port> inputs, outputs;
   for (uint32_t k = 0; k < graph.input_count(); ++k) inputs.push_back(to.enter(graph.input(k)));
-  for (uint32_t k = 0; k < graph.size(); ++k) write(to, graph[k]);
-  for (uint32_t k = 0; k < graph.output_count(); ++k) outputs.push_back(to.leave(graph.output(k)));
+  std::set<std::string> integers;
+  for (uint32_t k = 0; k < graph.size(); ++k) {
+    const size_t before = to.module().operations().size();
+    write(to, graph[k]);
+    if (has_integers(graph[k])) note_since(to.module(), before, integers);
+  }
+  for (uint32_t k = 0; k < graph.output_count(); ++k) {
+    const size_t before = to.module().operations().size();
+    outputs.push_back(to.leave(graph.output(k)));
+    if (is_integer(graph.output(k).dtype())) note_since(to.module(), before, integers);  // a copy of it
+  }
   std::map<std::string, std::string> locations = to.renamed(graph);
-  return {std::move(to.module()), std::move(inputs), std::move(outputs), std::move(locations)};
+  return {std::move(to.module()), std::move(inputs), std::move(outputs), std::move(locations), std::move(integers)};
 }
 
 }  // namespace bmcompiler_plugin::top

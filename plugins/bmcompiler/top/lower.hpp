@@ -108,7 +108,10 @@ struct Lowered {
   Module module;
   std::vector<Port> inputs, outputs;  ///< in the graph's order
   std::map<std::string, std::string> locations = {};  ///< by value of the graph that has another name in the module: that
+  std::set<std::string> integers = {};                ///< locations of operators that compute or move integers: floats of 16 bits would blur them
 };
+/// The node computes or moves integers; places that it counts itself (ArgMax, TopK) and those that it looks up are not among them.
+bool has_integers(const sdk::Node& node);
 /// In limits.cpp: empty, or what this chip's emulator computes otherwise than ONNX says, with the figure.
 std::string limit_of(const sdk::Node& node, const Chip& chip);
 /// The whole graph, nodes in order. Throws UNSUPPORTED naming the node, as `"conv1" (Conv): …`, for what cannot_lower() refuses.
