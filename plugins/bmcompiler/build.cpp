@@ -66,7 +66,7 @@ class Build {
     const top::Lowered made = top::lower(graph, chip_);
     write_module(made.module, bounds.work);
     job_.precisions.clear();
-    keep_integers(made, chip_, bounds.work, job_);
+    keep_in_f32(made, chip_, bounds.work, job_);
     if (quantized) say_floats(quantized->describe(made, bounds.work, job_));
     compile(graph, given, bounds);
     name_ports(made);

@@ -27,10 +27,14 @@ std::string counted(const std::map<std::string, size_t>& operators) {
   return out;
 }
 
-/// None where the chip has no F32: there the judge lets no integers in.
-const std::set<std::string>& whole_numbers(const top::Lowered& made, const Chip& chip) {
-  static const std::set<std::string> kNone;
-  return chip.has_mode("F32") ? made.integers : kNone;
+/// Exponentials of BF16 are NaN below -3e38, masks of attention among them. Empty where the chip has no F32: there the judge lets no integers in.
+std::set<std::string> kept_in_f32(const top::Lowered& made, const Chip& chip, const std::string& mode) {
+  if (!chip.has_mode("F32")) return {};
+  std::set<std::string> kept = made.integers;
+  if (mode != "BF16") return kept;
+  for (const top::Operation& o : made.module.operations())
+    if (o.op == "Exp" || o.op == "Softmax") kept.insert(made.module.name(o.results[0]));
+  return kept;
 }
 
 class OfGraph : public Quantized {
@@ -40,7 +44,7 @@ class OfGraph : public Quantized {
   sdk::Graph floats() const override { return sdk::Graph(made_.raw()); }
 
   std::string describe(const top::Lowered& made, const std::string& folder, Job& job) const override {
-    const Tables tables = tables_of(made.module, by_location(ranges_of(floats(), made_.codes(), chip_), made.locations), job.mode, whole_numbers(made, chip_));
+    const Tables tables = tables_of(made.module, by_location(ranges_of(floats(), made_.codes(), chip_), made.locations), job.mode, kept_in_f32(made, chip_, job.mode));
     if (!tables.any_codes) return {};  // codes of constants alone
     const std::string floats = tables.floats.empty() ? std::string() : "in " + job.mode + " beside codes: " + counted(tables.floats);
     job.mode = "INT8", job.precisions.clear();
@@ -66,8 +70,8 @@ std::unique_ptr<Quantized> quantized_of(const sdk::Graph& graph, const Chip& chi
   return nullptr;
 }
 
-void keep_integers(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job) {
-  const std::string table = in_f32(whole_numbers(made, chip), job.mode);
+void keep_in_f32(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job) {
+  const std::string table = f32_table(kept_in_f32(made, chip, job.mode), job.mode);
   if (table.empty()) return;
   job.precisions = kPrecisions;
   write_file(folder + "/" + job.precisions, table);

@@ -25,8 +25,9 @@ std::unique_ptr<Quantized> quantized_of(const sdk::Graph& graph, const Chip& chi
 /// Operators of integers compute in F32 where the job's mode has fewer bits, F32 is the chip's: their table, beside the module.
 void keep_integers(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job);
 
-/// Operators of integers compute in F32 where the mode of `job` has fewer bits and the chip has it: their table, in job.precisions.
-void keep_integers(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job);
+/// What computes in F32 where the mode of `job` has fewer bits and the chip has it: operators of integers, in BF16 exponentials too. Their table,
+/// in job.precisions.
+void keep_in_f32(const top::Lowered& made, const Chip& chip, const std::string& folder, Job& job);
 /// Empty, or why nodes of codes are refused on this chip: the form of their codes, an operator that it computes in floats alone.
 std::string cannot_quantize(const sdk::Node& node, const Chip& chip);
 

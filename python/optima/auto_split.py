@@ -45,7 +45,7 @@ def split(platform, input_tensors, save_dir, graph_path, params_path=None, outpu
     if params_path is not None:
         raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: an ONNX file has its weights or names their file")
     words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
-    if dynamic:
+    if dynamic and has_plugin("bmcompiler"):
         words += ["--option", "bmcompiler.batches=1"]  # else the TPU's plugin refuses every open size
     with tempfile.TemporaryDirectory() as folder:
         alloc = write_json(folder, "alloc.json", {"*": [tpu, cpu]})
@@ -139,6 +139,11 @@ def host(*words):
         lines = [line for line in ran.stderr.splitlines() if "error:" in line] or [f"exit code {ran.returncode}"]
         raise AutoSplitError(lines[-1].partition("error: ")[2] or lines[-1])
     return ran.stdout
+
+
+def has_plugin(name):
+    """Whether optima-host, which refuses options of plugins that it has not, has this one."""
+    return any(plugin.get("id") == name for plugin in json.loads(host("plugins", "--json"))["plugins"])
 
 
 def write_json(folder, name, value):

@@ -35,8 +35,8 @@ const std::string& said(const std::string& name) {
 
 class Maker {
  public:
-  Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& integers)
-      : module_(module), given_(ranges), integers_(integers), float_mode_(float_mode) {
+  Maker(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& in_f32)
+      : module_(module), given_(ranges), in_f32_(in_f32), float_mode_(float_mode) {
     for (const Operation& o : module.operations()) {
       const bool folded = is_weight(o);
       for (const top::Value v : o.results) note(v, folded), makers_[v.id] = &o;
@@ -142,7 +142,7 @@ class Maker {
 
   void leave_float(const Operation& o) {
     const std::string& name = module_.name(o.results[0]);
-    out_.precisions += said(name) + " " + (integers_.count(name) ? "F32" : float_mode_) + "\n";
+    out_.precisions += said(name) + " " + (in_f32_.count(name) ? "F32" : float_mode_) + "\n";
     if (!among(kMoves, o.op)) ++out_.floats[o.op];
     for (const top::Value v : o.results) in_floats_.insert(v.id);
   }
@@ -156,7 +156,7 @@ class Maker {
 
   const top::Module& module_;
   const std::map<std::string, Range>& given_;
-  const std::set<std::string>& integers_;
+  const std::set<std::string>& in_f32_;
   const std::string& float_mode_;
   std::map<uint32_t, Range> ranges_;   // by value
   std::map<uint32_t, int> reads_;      // by value
@@ -169,14 +169,14 @@ class Maker {
 
 }  // namespace
 
-Tables tables_of(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& integers) {
-  return Maker(module, ranges, float_mode, integers)();
+Tables tables_of(const top::Module& module, const std::map<std::string, Range>& ranges, const std::string& float_mode, const std::set<std::string>& in_f32) {
+  return Maker(module, ranges, float_mode, in_f32)();
 }
 
-std::string in_f32(const std::set<std::string>& integers, const std::string& float_mode) {
+std::string f32_table(const std::set<std::string>& in_f32, const std::string& float_mode) {
   std::string out;
   if (float_mode != "F32")
-    for (const std::string& name : integers) out += said(name) + " F32\n";
+    for (const std::string& name : in_f32) out += said(name) + " F32\n";
   return out;
 }
 

@@ -63,6 +63,16 @@ std::string bad_values(const sdk::Node& node) {
   return {};
 }
 
+/// An output that is an argument in another shape stays zeros there, where the file has other operators.
+bool shows_no_views(const Chip& chip) { return chip.name == "bm1688" || chip.name == "cv186x"; }
+
+/// What a value is in another shape.
+Value base_of(const Module& module, Value v) {
+  for (auto o = module.operations().rbegin(); o != module.operations().rend(); ++o)
+    if ((o->op == "Reshape" || o->op == "Squeeze" || o->op == "Unsqueeze" || o->op == "Flatten") && o->results[0].id == v.id) v = o->operands[0];
+  return v;
+}
+
 /// Locations of what a module got since it had `before` operators.
 void note_since(const Module& module, size_t before, std::set<std::string>& out) {
   for (size_t k = before; k < module.operations().size(); ++k) {
@@ -187,9 +197,14 @@ Port Lowering::enter(const sdk::Value& v) {
   return {std::string(v.name()), OPTIMA_F32};
 }
 
+bool Lowering::is_argument(Value v) const {
+  return std::any_of(module_.operations().begin(), module_.operations().end(),
+                     [&](const Operation& o) { return o.op == "Input" && o.results[0].id == v.id; });
+}
+
 Port Lowering::leave(const sdk::Value& v) {
   Value out = read(v);
-  if (!left_.insert(out.id).second) {  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
+  if (!left_.insert(out.id).second || (shows_no_views(chip_) && is_argument(base_of(module_, out)))) {  // an argument, a weight, or an output by another name: the tools want an operator's result of its own
     Value& last = copies_.try_emplace(out.id, out).first->second;  // each copies the one before: of two alike the tools keep one
     last = module_.op("Tile", {last}, Attributes().i64s("tile", std::vector<int64_t>(dims_of(v).size(), 1)),
                       {module_.unique(module_.name(out) + "/copy"), dims_of(v)});  // what else copies, the tools drop

@@ -63,6 +63,8 @@ class Lowering {
   std::map<std::string, std::string> renamed(const sdk::Graph& graph) const;
 
  private:
+  bool is_argument(Value v) const;
+
   const Chip& chip_;
   Module module_;
   std::map<uint32_t, Value> values_;

@@ -118,3 +118,15 @@ TEST_CASE("a Relu that codes of another device come to is in floats, as what mak
   for (const char* name : {"x/dq", "y", "z"}) ranges[name] = {0.5f, 128};
   CHECK(tables_of(w.module, ranges, "F32").precisions == "x/dq/AddConst F32\nx/dq F32\ny F32\n");
 }
+
+TEST_CASE("what keeps F32 among floats of 16 bits is told so, with codes beside it and without") {
+  Written w;
+  const Value x = w.in("x");
+  w.op("Softmax", {x}, "kept");
+  w.op("Softmax", {x}, "other");
+  const Tables t = tables_of(w.module, {{"x", {0.5f, 128}}}, "BF16", {"kept"});
+  CHECK(t.precisions == "kept F32\nother BF16\n");
+  CHECK(f32_table({"a", "b"}, "F16") == "a F32\nb F32\n");
+  CHECK(f32_table({"a"}, "F32").empty());
+  CHECK_THROWS_AS(f32_table({"a b"}, "F16"), sdk::Error);
+}

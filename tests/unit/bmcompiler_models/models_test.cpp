@@ -131,3 +131,20 @@ TEST_CASE("a chip that is not known is refused with its neighbour, one of the pa
   CHECK(size.code != 0);
   CHECK_MESSAGE(size.err.find("--dim batch=N") != std::string::npos, size.err);
 }
+
+TEST_CASE("integers that floats of 16 bits do not hold come through, and exponentials of what masks") {
+  if (!has_sophon_tools()) return;
+  const TempFolder f;
+  const std::string model = f.file("mixed.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (int64[1,4] a, float[1,4] x) => (int64[1,8] y, float[1,4] z)
+    <int64[1] by = {10007}, float[1,4] mask = {0, -inf, 0, 0}> { m = Mod(a, by) y = Concat<axis = 1>(m, a) s = Add(x, mask) z = Softmax(s) })");
+  const int64_t large[] = {123457, 99991, 20011, 10009};
+  const std::string a = f.file("a.bin", {reinterpret_cast<const char*>(large), sizeof large});
+  for (const std::string type : {"f16", "bf16"}) {
+    CAPTURE(type);
+    const Ran made = host({"compile", model, "-o", f / type, "--name", "m", "--require-device", "TPU:0", "--option", "bmcompiler.precision=" + type});
+    CAPTURE(made.err);
+    REQUIRE(made.code == 0);
+    const Ran compared = host({"compare", model, f / (type + "/m"), "--input", "a=" + a, "--input", "x=random", "--atol", "0.01"});
+    CHECK_MESSAGE(compared.code == 0, compared.out << compared.err);
+  }
+}

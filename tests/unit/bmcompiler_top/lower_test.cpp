@@ -162,3 +162,27 @@ TEST_CASE("integers that floats cannot hold are refused") {
   CHECK(holds(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777217}> { y = Equal(x, c) }"), "holds 16777217, wanted integers up to 16777216"));
   CHECK(refusal("(int64[1] x) => (bool[1] y) <int64[1] c = {16777216}> { y = Equal(x, c) }").empty());
 }
+
+TEST_CASE("operators of integers are told, with all that they are made of; places that are counted or looked up are none") {
+  const top::Lowered m = lowered("(int64[2,4] i, float[2,5] x, int64[2] at) => (int64[2,4] o, int64[2,1] k, float[2,5] z, bool[2,4] e) <int64 seven = {7}> "
+                                 "{ o = Mod(i, seven) k = ArgMax<axis = 1>(x) r = Relu(x) z = Gather(r, at) e = Less(o, seven) }");
+  CHECK(m.integers.count("o") == 1);
+  CHECK(m.integers.count("e") == 1);
+  for (const char* other : {"k", "r", "z"}) CHECK(m.integers.count(other) == 0);
+}
+
+TEST_CASE("a product of four dims by one column is one of two dims") {
+  for (const char* w : {"float[3] w", "float[3,1] w"}) {
+    CAPTURE(w);
+    const bool vector = std::string(w) == "float[3] w";
+    const std::string m = module_of(std::string("(float[1,2,4,3] x, ") + w + ") => (" + (vector ? "float[1,2,4]" : "float[1,2,4,1]") + " y) { y = MatMul(x, w) }");
+    CHECK(holds(m, "(tensor<8x3xf32>, tensor<3x1xf32>, none) -> tensor<8x1xf32>"));
+  }
+}
+
+TEST_CASE("an output that is an argument in another shape is copied for the chips that leave it unwritten") {
+  const char* view = "(float[3,4] x) => (float[12] y) <int64[1] to = {12}> { y = Reshape(x, to) }";
+  for (const char* chip : {"bm1688", "cv186x"}) CHECK(holds(module_of(view, chip), "\"top.Tile\""));
+  for (const char* chip : {"bm1684x", "bm1690"}) CHECK_FALSE(holds(module_of(view, chip), "\"top.Tile\""));
+  CHECK_FALSE(holds(module_of("(float[3,4] x) => (float[12] y) <int64[1] to = {12}> { r = Exp(x) y = Reshape(r, to) }", "bm1688"), "\"top.Tile\""));
+}
