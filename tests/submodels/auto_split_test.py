@@ -3,6 +3,7 @@
 """AutoSplit's calls: split(), and a Splitter that says itself what is supported."""
 import json
 import os
+import shutil
 import unittest
 from unittest import mock
 
@@ -58,6 +59,14 @@ class AutoSplit(FolderTest):
         auto_split.split("onnx", {"x": X}, self.out, self.path, dynamic=True, tpu="REF:0", cpu="REF:1")
         infos = self.check(["cpu"])
         self.assertEqual((infos["dynamic"], infos["tensors"]["x"]["shape"]), (True, [-1, 4]))
+
+    def test_split_with_symbolic_sizes_where_the_plugin_of_tpus_is_not(self):
+        plugins = self.folder / "plugins"
+        plugins.mkdir()
+        shutil.copy2(BUILD / "lib/optima/plugins/optima_reference.so", plugins)
+        with mock.patch.dict(os.environ, {"OPTIMA_PLUGINS": str(plugins)}):
+            auto_split.split("onnx", {"x": X}, self.out, self.path, dynamic=True, tpu="REF:0", cpu="REF:1")
+        self.assertTrue(self.check(["cpu"])["dynamic"])
 
     def test_a_splitter_is_asked_once_for_every_operator(self):
         mine = NoSoftmax({"model_path": self.path, "input_tensors": {"x": X}})
