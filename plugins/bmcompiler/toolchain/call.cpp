@@ -70,13 +70,14 @@ bool crashed(const sdk::Ended& end) {
   throw error;
 }
 
-[[noreturn]] void fail(const std::string& name, const sdk::Ended& end, const LastWords& words, const Bounds& bounds) {
+[[noreturn]] void fail(const Call& call, const sdk::Ended& end, const LastWords& words, const Bounds& bounds) {
+  const std::string& name = call.name;
   require_room(name, bounds.work);
   if (words.out_of_memory && bounds.memory_limit > 0)
     throw sdk::Error(OPTIMA_TOOL_FAILED, name + " ran out of memory within its limit of " + std::to_string(bounds.memory_limit >> 20) +
                                              " MiB; what it printed is in " + bounds.log);
   if (aborted(end) && !words.out_of_memory) throw sdk::Error(OPTIMA_UNSUPPORTED, words.text(name));
-  if (crashed(end) && bounds.memory_limit == 0) refuse_crash(name, end, words);
+  if (call.crash_refuses && crashed(end) && bounds.memory_limit == 0) refuse_crash(name, end, words);
   sdk::Ended told = end;
   told.last_error = words.name.empty() ? words.sentence : words.text(name);
   try {
@@ -124,7 +125,7 @@ void call_tool(const Call& call, const Bounds& bounds) {
   const SameAddresses same;
   const sdk::Ended end = sdk::spawn(command);
   log.flush();
-  if (!end.good()) fail(call.name, end, listener.last_words(), bounds);
+  if (!end.good()) fail(call, end, listener.last_words(), bounds);
   require_room(call.name, bounds.work);
 }
 

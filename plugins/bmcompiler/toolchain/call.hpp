@@ -11,6 +11,7 @@ struct Call {
   std::string program;
   std::vector<std::string> words;
   std::vector<std::string> environment;  ///< all of it
+  bool crash_refuses = false;            ///< a fault of its own is UNSUPPORTED, as an abort is, with the signal as vendor_code
 };
 /// Ends well or throws as tpuc_opt().
 void call_tool(const Call& call, const Bounds& bounds);

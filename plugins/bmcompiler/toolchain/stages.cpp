@@ -77,7 +77,7 @@ void run(const Facts& tools, const Stage& stage, const Bounds& bounds) {
   std::error_code ignored;
   fs::remove(product, ignored);
   try {
-    call_tool({stage.program, tools.root + "/bin/" + stage.program, stage.words, environment_of(tools.root, bounds.work)}, bounds);
+    call_tool({stage.program, tools.root + "/bin/" + stage.program, stage.words, environment_of(tools.root, bounds.work), stage.program == "tpuc-opt"}, bounds);
   } catch (sdk::Error& e) {
     if (e.code == OPTIMA_UNSUPPORTED || e.code == OPTIMA_TOOL_FAILED) e.text += in_stage(stage);
     throw;
