@@ -44,6 +44,7 @@ inline constexpr sdk::Op kOperators[] = {
     unary("Asinh", 9, 22),
     unary("Atan", 7, 22),
     unary("Atanh", 9, 22),
+    row("Attention", 23, 25, {kFloat, kFloat, kFloat, kFloat | kBool, kFloat, kFloat, kIndex}, {kFloat}),
     unary("AveragePool", 11, 22),
     row("BatchNormalization", 9, 15, {kFloat}, {kFloat}, 0b11110),
     row("Cast", 13, 28, {kMoved | kHalf}, {kMoved | kHalf}),  // of halves check() says what to do instead

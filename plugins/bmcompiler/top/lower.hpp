@@ -95,6 +95,7 @@ sdk::Span<const Row> moves();         ///< Reshape, Transpose, Concat, Split, Sl
 sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, Hardmax, CumSum, TopK
 sdk::Span<const Row> indexing();      ///< Gather*, Scatter*, OneHot, Trilu, NonMaxSuppression, RoiAlign, GridSample
 sdk::Span<const Row> products();      ///< MatMul, Gemm, Einsum
+sdk::Span<const Row> attentions();    ///< Attention
 sdk::Span<const Row> norms();         ///< BatchNormalization, Layer-, Instance-, GroupNormalization, Softmax, LogSoftmax, LRN, LpNormalization
 sdk::Span<const Row> recurrent();     ///< LSTM, GRU, RNN
 sdk::Span<const Row> resizing();      ///< Resize, Upsample

@@ -145,6 +145,8 @@ inline constexpr OpCase kMovingCases[] = {
     {"float[1,2,6,5]", "s$ = Constant<value = float[4] {1, 1, 1.5, 2}>() [case$] Y$ = Resize<mode = \"cubic\", exclude_outside = 1>(X$, , s$)"},
     {"float[1,2,6,5]", "s$ = Constant<value = float[4] {1, 1, 0.7, 2}>() [case$] Y$ = Resize<mode = \"cubic\">(X$, , s$)"},
     {"float[2,4,6]", "s$ = Constant<value = int64[1] {9}>() [case$] Y$ = Resize<mode = \"linear\", axes = [1]>(X$, , , s$)"},
+    {"float[2,3,24]", "s$ = Constant<value = int64[1] {0}>() e$ = Constant<value = int64[1] {12}>() a$ = Constant<value = int64[1] {2}>() k$ = Slice(Z$, s$, e$, a$) [case$] Y$ = Attention<q_num_heads = 4, kv_num_heads = 2, is_causal = 1, softcap = 3.0>(X$, k$, k$)"},
+    {"float[2,4,3,6]", "h$ = Constant<value = float {0.3}>() m$ = Greater(Z$, h$) s$ = Constant<value = int64[1] {0}>() e$ = Constant<value = int64[1] {3}>() a$ = Constant<value = int64[1] {3}>() b$ = Slice(m$, s$, e$, a$) [case$] Y$ = Attention(X$, Z$, X$, b$)"},
 };
 
 }  // namespace optima::test
