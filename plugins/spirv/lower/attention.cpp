@@ -93,8 +93,9 @@ void write_stages(Lowering& to, Shader& s, const sdk::Node& node, const Shape& s
 /// The head of a kernel over all scores: names for where score `o` stands.
 std::string score_names(const Shape& shape, const Grid& g) {
   const int64_t n = shape.rows() * shape.k.length;
-  return "int o=" + g.id + ";if(o>=" + text(n) + ")return;int j=o%" + text(shape.k.length) + ",row=o/" + text(shape.k.length) + ",i=row%" + text(shape.q.length) + ",h=row/" + text(shape.q.length) + "%" +
-         text(shape.q.heads) + ",b=row/" + text(shape.q.length * shape.q.heads) + ";";
+  const std::string keys = text(shape.k.length), queries = text(shape.q.length);
+  return "int o=" + g.id + ";if(o>=" + text(n) + ")return;int j=o%" + keys + ",row=o/" + keys + ",i=row%" + queries + ",h=row/" + queries + "%" + text(shape.q.heads) +
+         ",b=row/" + text(shape.q.length * shape.q.heads) + ";";
 }
 
 void lower_scores(Lowering& to, const Group& group, const Shape& shape, const Tensor& into, Stage until) {
@@ -149,8 +150,8 @@ void lower_output(Lowering& to, const Group& group, const Shape& shape, const Te
   const Grid g = grid(n, kLocal);
   const bool flat = group.root.input(0).rank() == 3;
   const std::string heads = text(shape.q.heads), length = text(shape.q.length);
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;int e=o%" + text(size) + ",b=o/" + text(size * shape.q.heads * shape.q.length) + ",h=o/" + text(flat ? size : size * shape.q.length) + "%" + heads +
-         ",i=o/" + text(flat ? size * shape.q.heads : size) + "%" + length + ";");
+  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;int e=o%" + text(size) + ",b=o/" + text(size * shape.q.heads * shape.q.length) + ";");
+  s.line("int h=o/" + text(flat ? size : size * shape.q.length) + "%" + heads + ",i=o/" + text(flat ? size * shape.q.heads : size) + "%" + length + ";");
   s.line("int pa=((b*" + heads + "+h)*" + length + "+i)*" + text(shape.k.length) + ",va=" + shape.v.at("b", "(h/" + text(shape.shared()) + ")", "0") + "+e;float t=0.0;");
   s.line("for(int j=0;j<" + text(shape.k.length) + ";++j)t+=" + s.load(p, "pa+j") + "*" + s.load(v, "va+j*" + text(shape.v.of_row)) + ";");
   s.line(s.store(out, "o", tail("t", "o")));
@@ -198,9 +199,12 @@ std::string no_attention(const sdk::Node& node) {
   if (heads(1) < 1 || heads(1) != heads(2) || heads(0) % heads(1) != 0) return text(heads(0)) + " heads of Q do not share " + text(heads(1)) + " of K";
   if (bool(node.input(4)) != bool(node.input(5))) return "one cache without the other";
   if (!node.output(0)) return "the answer is not wanted";
+  constexpr int64_t kMostScores = int64_t{1} << 25;  // what every GPU reaches in one buffer
+  const auto length = [&](uint32_t k) { return node.input(k).dim(node.input(k).rank() == 4 ? 2 : 1); };
+  const int64_t keys = length(1) + (node.input(4) ? node.input(4).dim(2) : 0), rows = node.input(0).dim(0) * heads(0) * length(0);
+  if (keys > 0 && rows > kMostScores / keys) return text(rows) + " rows of " + text(keys) + " scores, wanted at most " + text(kMostScores) + " in all";
   const sdk::Value mask = node.input(3);
   if (!mask) return "";
-  const int64_t keys = node.input(1).dim(node.input(1).rank() == 4 ? 2 : 1) + (node.input(4) ? node.input(4).dim(2) : 0);
   if (mask.rank() < 1 || mask.rank() > 4) return "attn_mask has rank " + text(mask.rank()) + ", wanted 1 to 4";
   return mask.dim(static_cast<uint32_t>(mask.rank() - 1)) > keys ? "attn_mask is longer than the keys" : "";
 }

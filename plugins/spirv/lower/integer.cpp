@@ -139,7 +139,8 @@ void lower_conv(Lowering& to, const Group& group) {
   if (n == 0) return;
   const int out = s.out(y);
   const Grid g = grid(n, kLocal);
-  s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id%" + text(outs) + ",m=id/" + text(outs) + "%" + text(w[0] / tile) + "*" + text(tile) + ",image=id/" + text(outs * (w[0] / tile)) + ",xz=" + off + ";");
+  s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id%" + text(outs) + ",m=id/" + text(outs) + "%" + text(w[0] / tile) + "*" + text(tile) + ";");
+  s.line("int image=id/" + text(outs * (w[0] / tile)) + ",xz=" + off + ";");
   write_starts(s, axes);
   for (int64_t t = 0; t < tile; ++t) s.line("int v" + text(t) + "=0;");
   s.line("for(int c=0;c<" + text(w[1]) + ";++c){int plane=(image*" + text(x[1]) + "+m/" + text(features) + "*" + text(w[1]) + "+c)*" + text(ins) + ",wa=m*" + text(each) + "+c*" + text(taps) + ";");

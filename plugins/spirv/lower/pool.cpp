@@ -113,7 +113,8 @@ std::string no_pool(const sdk::Node& node) {
   constexpr int64_t kMost = 3;
   const int64_t axes = node.input(0).rank() - 2;
   if (axes < 1 || axes > kMost) return std::string(node.op()) + " over " + text(axes) + " axes, wanted one to three";
-  if (static_cast<int64_t>(node.integers("kernel_shape").size()) != axes) return "kernel_shape has " + text(static_cast<int64_t>(node.integers("kernel_shape").size())) + " numbers, wanted " + text(axes);
+  const auto numbers = static_cast<int64_t>(node.integers("kernel_shape").size());
+  if (numbers != axes) return "kernel_shape has " + text(numbers) + " numbers, wanted " + text(axes);
   if (!node.output(0) && !node.output(1)) return "no output is wanted";
   return node.input(0).elements() == 0 && (node.output(0) ? node.output(0) : node.output(1)).elements() != 0 ? "windows over no elements" : "";
 }
@@ -135,7 +136,8 @@ void lower_global(Lowering& to, const Group& group) {
   const int out = s.out(y);
   walk.fold(s, "whole", "float", largest ? "max_(a,b)" : "a+b");
   s.line(walk.begin());
-  s.line("float t=" + (largest ? literal(-HUGE_VAL) : literal(0.0)) + ";" + walk.each() + "{float v=" + s.load(x, walk.at()) + ";" + (largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";") + "}t=whole(t);");
+  const std::string start = literal(largest ? -HUGE_VAL : 0.0), each = largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";";
+  s.line("float t=" + start + ";" + walk.each() + "{float v=" + s.load(x, walk.at()) + ";" + each + "}t=whole(t);");
   const std::string done = largest ? "t" : powers ? rooted("t", p) : "t/" + literal(static_cast<double>(walk.lines().length()));
   s.line(walk.once() + "{" + s.store(out, "row", tail(done, "row")) + "}");
   to.step(group, std::move(s), walk.groups(), work_of(node, y.elements(), walk.lines().length()));

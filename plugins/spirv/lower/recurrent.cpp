@@ -187,9 +187,11 @@ std::string lstm_step(const Shader& s, int input, int packed, const Sequence& q,
 
 std::string gru_step(const Shader& s, int input, int packed, const Sequence& q, const sdk::Node& node, int64_t bias) {
   const bool linear_first = is_linear_first(node);
-  std::string out = "EACH{" + begun(s, input, q, {0, 1}) + product(s, packed, q, {0, 1}, "h[old+k]") + "c[j]=act0(d,bounded(s0));float r=act0(d,bounded(s1));reset[j]=" + (linear_first ? "r" : "r*h[old+j]") + ";}barrier();";
-  out += "EACH{";
-  if (linear_first) out += "float s2=" + s.load(packed, text(bias) + "+d*" + text(q.hidden) + "+j") + ";" + product(s, packed, q, {2}, "h[old+k]") + "s2=s2*reset[j]+" + s.load(input, "ga+j+" + text(2 * q.hidden)) + ";";
+  std::string out = "EACH{" + begun(s, input, q, {0, 1}) + product(s, packed, q, {0, 1}, "h[old+k]");
+  out += "c[j]=act0(d,bounded(s0));float r=act0(d,bounded(s1));reset[j]=" + std::string(linear_first ? "r" : "r*h[old+j]") + ";}barrier();EACH{";
+  if (linear_first)
+    out += "float s2=" + s.load(packed, text(bias) + "+d*" + text(q.hidden) + "+j") + ";" + product(s, packed, q, {2}, "h[old+k]") +
+           "s2=s2*reset[j]+" + s.load(input, "ga+j+" + text(2 * q.hidden)) + ";";
   else out += begun(s, input, q, {2}) + product(s, packed, q, {2}, "reset[k]");
   return out + "h[fresh+j]=(1.0-c[j])*act1(d,bounded(s2))+c[j]*h[old+j];}";
 }
@@ -255,6 +257,9 @@ std::string no_sequence(const sdk::Node& node) {
   if (q.hidden > kMostHidden) return "hidden size of " + text(q.hidden) + ", wanted at most " + text(kMostHidden);
   if (q.steps > kMostSteps) return text(q.steps) + " steps, wanted at most " + text(kMostSteps);
   if (q.directions * q.batch > kMostSequences) return text(q.directions * q.batch) + " sequences, wanted at most " + text(kMostSequences);
+  constexpr int64_t kMostProducts = int64_t{1} << 31, kMostInputs = int64_t{1} << 25;  // seconds of one workgroup, and what every GPU reaches in one buffer
+  if (q.steps * q.rows() * q.hidden > kMostProducts) return text(q.steps) + " steps of " + text(q.rows() * q.hidden) + " products, wanted at most " + text(kMostProducts) + " in all";
+  if (q.steps * q.directions * q.batch * q.rows() > kMostInputs) return "gates of " + text(q.steps * q.directions * q.batch * q.rows()) + " elements, wanted at most " + text(kMostInputs);
   const std::vector<std::string_view> names = activation_names(node, q.directions);
   if (names.size() != static_cast<size_t>(q.directions) * (gates == 4 ? 3 : gates == 3 ? 2 : 1)) return text(static_cast<int64_t>(names.size())) + " activations";
   for (const std::string_view name : names)

@@ -169,10 +169,12 @@ void lower_top_k(Lowering& to, const Group& group) {
 }
 
 std::string no_top_k(const sdk::Node& node) {
-  constexpr int64_t kMost = 1 << 16;
+  constexpr int64_t kMost = 1 << 16, kMostPairs = int64_t{1} << 34;  // the latter takes seconds
   const Dims dims = node.input(0).shape();
   const int64_t axis = best_axis(node), length = dims[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis)];
-  return length > kMost ? "TopK of lines of " + text(length) + " elements, wanted at most " + text(kMost) : "";
+  if (length > kMost) return "TopK of lines of " + text(length) + " elements, wanted at most " + text(kMost);
+  const int64_t pairs = node.input(0).elements() * length;
+  return pairs > kMostPairs ? "TopK compares " + text(pairs) + " pairs, wanted at most " + text(kMostPairs) : "";
 }
 
 constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&) = nullptr, bool takes_tail = true) {
