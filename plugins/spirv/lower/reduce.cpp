@@ -98,7 +98,7 @@ std::string no_mean_of_nothing(const sdk::Node& node) {
   return node.input(0).elements() == 0 && node.output(0).elements() != 0 ? std::string(node.op()) + " over no elements" : "";
 }
 
-/// The first, or with select_last_index the last, of the best elements of a line.
+/// The first, or with select_last_index the last, of the best elements of a line. NaN is the largest.
 void lower_arg(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const Walk walk(lines_along(node.input(0).shape(), node.integer("axis", 0)));
@@ -111,11 +111,15 @@ void lower_arg(Lowering& to, const Group& group) {
   if (y.elements() == 0) return;
   const int out = s.out(y);
   const std::string type = type_of(from.element), v = s.load(x, walk.at());
-  walk.fold(s, "best", type, largest ? "max_(a,b)" : "min_(a,b)");
+  const bool floats = from.element == Element::F32;
+  const std::string better = largest ? "max_(a,b)" : floats ? "(nan_(a)?b:nan_(b)?a:min(a,b))" : "min(a,b)";
+  s.top(type + " better(" + type + " a," + type + " b){return " + better + ";}");
+  walk.fold(s, "best", type, better);
   walk.fold(s, "place", "int", last ? "max(a,b)" : "min(a,b)");
   s.line(walk.begin());
-  s.line(type + " m=" + bound_of(node.input(0).dtype(), largest) + ";" + walk.each() + "m=" + (largest ? "max_(m," : "min_(m,") + v + ");m=best(m);");
-  const std::string here = from.element == Element::F32 ? "(x==m||(nan_(m)&&nan_(x)))" : "(x==m)";
+  const std::string start = floats && !largest ? literal(std::nan("")) : bound_of(node.input(0).dtype(), largest);
+  s.line(type + " m=" + start + ";" + walk.each() + "m=better(m," + v + ");m=best(m);");
+  const std::string here = floats ? "(x==m||(nan_(m)&&nan_(x)))" : "(x==m)";
   s.line("int f=" + std::string(last ? "-1" : "2147483647") + ";" + walk.each() + "{" + type + " x=" + v + ";if(" + here + ")f=" + (last ? "max(f,k)" : "min(f,k)") + ";}f=place(f);");
   s.line(walk.once() + "{" + s.store(out, "row", tail("f", "row")) + "}");
   to.step(group, std::move(s), walk.groups(), work_of(node, 4));

@@ -42,7 +42,7 @@ void lower_softmax(Lowering& to, const Group& group) {
   to.step(group, std::move(s), walk.groups(), work_of(y.elements(), 12));
 }
 
-/// 1 at the first of the largest elements of a line, 0 elsewhere.
+/// 1 at the first of the largest elements of a line, NaN the largest of all; 0 elsewhere.
 void lower_hardmax(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const Walk walk(lines_of(node));
@@ -57,7 +57,7 @@ void lower_hardmax(Lowering& to, const Group& group) {
   walk.fold(s, "first", "int", "min(a,b)");
   s.line(walk.begin());
   s.line("float m=" + literal(-HUGE_VAL) + ";" + walk.each() + "m=max_(m," + v + ");m=largest(m);");
-  s.line("int f=2147483647;" + walk.each() + "if(" + v + "==m)f=min(f,k);f=first(f);");
+  s.line("int f=2147483647;" + walk.each() + "{float x=" + v + ";if(x==m||(nan_(m)&&nan_(x)))f=min(f,k);}f=first(f);");
   s.line(walk.each() + "{int o=" + walk.at() + ";" + s.store(out, "o", tail("(k==f?1.0:0.0)", "o")) + "}");
   to.step(group, std::move(s), walk.groups(), work_of(y.elements(), 3));
 }
