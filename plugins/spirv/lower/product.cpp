@@ -131,21 +131,23 @@ void lower_gemm(Lowering& to, const Group& group) {
   lower_product(to, group, p, to.read(node.input(0)), right, node.input(2));
 }
 
-/// Group counts along z are the batch.
-std::string too_deep(const sdk::Node& node) {
+/// Counts of workgroups: along z the batch, along y eight rows and more, along x 32 columns and more.
+std::string too_large(const sdk::Node& node) {
   constexpr int64_t kMost = 65535;
   const Dims y = node.output(0).shape();
-  const int64_t batch = y.size() > 2 ? elements_of({y.begin(), y.end() - 2}) : 1;
-  return batch > kMost ? "batch of " + std::to_string(batch) + " products, wanted at most " + std::to_string(kMost) : "";
+  const int64_t batch = y.size() > 2 ? elements_of({y.begin(), y.end() - 2}) : 1, columns = y.empty() ? 1 : y.back(), rows = y.size() > 1 ? y[y.size() - 2] : 1;
+  if (batch > kMost) return "batch of " + std::to_string(batch) + " products, wanted at most " + std::to_string(kMost);
+  if (columns > 32 * kMost) return std::to_string(columns) + " columns, wanted at most " + std::to_string(32 * kMost);
+  return batch * rows > 8 * kMost ? std::to_string(batch * rows) + " rows, wanted at most " + std::to_string(8 * kMost) : "";
 }
-std::string float_gemm(const sdk::Node& node) { return node.input(0).dtype() == node.input(1).dtype() ? "" : "operands of two types"; }
+std::string float_gemm(const sdk::Node& node) { return node.input(0).dtype() == node.input(1).dtype() ? too_large(node) : "operands of two types"; }
 
 constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&)) {
   Row r;
   r.op = o, r.lower = lower, r.refuse = refuse, r.takes_tail = true;
   return r;
 }
-constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, too_deep), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
+constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, too_large), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
 
 }  // namespace
 
