@@ -40,6 +40,8 @@ Conv conv_of(const sdk::Node& node) {
   const size_t last = axes - 1;
   Conv c{x[0], x[1], 1, x.back(), y[1], 1, y.back(), node.integer("group", 1), 1, kernel[last], 1, strides[last], 1, dilations[last], 0, pads[last]};
   if (axes == 2) c.height = x[2], c.out_height = y[2], c.kernel_h = kernel[0], c.stride_h = strides[0], c.dilation_h = dilations[0], c.pad_h = pads[0];
+  const bool is_product = c.kernel_h * c.kernel_w == 1 && c.stride_h * c.stride_w == 1 && c.out_height == c.height && c.out_width == c.width;
+  if (is_product) c.width *= c.height, c.out_width *= c.out_height, c.height = c.out_height = 1;  // rows have no ends
   return c;
 }
 
@@ -69,12 +71,12 @@ Tile tile_for(const Conv& c) {
   return {is_heavy && f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(c.out_width, 8)};
 }
 
-/// A workgroup as small as the work: lanes without any are lost.
+/// The largest workgroup of which little is left without work.
 uint32_t local_for(int64_t invocations) {
   constexpr int64_t kMost = 64, kLeast = 8;
-  int64_t local = kLeast;
-  while (local < kMost && local < invocations) local *= 2;
-  return static_cast<uint32_t>(local);
+  for (int64_t local = kMost; local > kLeast; local /= 2)
+    if (const int64_t all = (invocations + local - 1) / local * local; 10 * (all - invocations) <= all) return static_cast<uint32_t>(local);
+  return kLeast;
 }
 
 /// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
@@ -127,8 +129,10 @@ void lower_conv(Lowering& to, const Group& group) {
   const uint32_t local = local_for(c.out_height * row_tiles);
   Shader s(local);
   const int x = s.in(to.read(node.input(0)));
+  const bool by_four = is_packed && t.features % 4 == 0;
   const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant()), scaling.factor))
-                               : to.read(node.input(1)));
+                               : to.read(node.input(1)),
+                     by_four ? 4 : 1);
   const std::optional<Tensor> summand = bias_of(to, group, scaling, c.features);
   const int bias = summand ? s.in(*summand) : -1;
   const Lowering::Tail tail = to.tail(s, group);
@@ -151,15 +155,17 @@ void lower_conv(Lowering& to, const Group& group) {
   if (!rows_inside) s.line("bool in_row=uint(iy)<" + text(c.height) + "u;iy=clamp(iy,0," + text(c.height - 1) + ");");
   s.line("int base=((image*" + text(c.channels) + "+tile/" + text(tiles) + "*" + text(c.group_channels()) + "+k)*" + text(c.height) + "+iy)*" + text(c.width) + ";");
   write_columns(s, c, t, x, rows_inside);
-  for (int64_t kx = 0; kx < c.kernel_w; ++kx)
+  for (int64_t kx = 0; kx < c.kernel_w; ++kx) {
+    const std::string tap = "((k*" + text(c.kernel_h) + "+ky)*" + text(c.kernel_w) + "+" + text(kx) + ")";
     for (int64_t f = 0; f < t.features; ++f) {
-      const std::string tap = "(k*" + text(c.kernel_h) + "+ky)*" + text(c.kernel_w) + "+" + text(kx);
+      const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
+      if (by_four && f % 4 == 0) s.line("vec4 " + four + "=" + s.load(w, "(tile*" + text(c.group_channels() * taps) + "+" + tap + ")*" + text(t.features / 4) + "+" + text(f / 4)) + ";");
       const std::string at = is_packed ? "((tile*" + text(c.group_channels() * taps) + "+" + tap + ")*" + text(t.features) + "+" + text(f) + ")"
                                        : "(" + feature(f) + "*" + text(c.group_channels() * taps) + "+" + tap + ")";
-      const std::string weight = "w" + text(kx) + "_" + text(f);
-      s.line("float " + weight + "=" + s.load(w, at) + ";");
+      s.line("float " + weight + "=" + (by_four ? four + "." + "xyzw"[f % 4] : s.load(w, at)) + ";");
       for (int64_t p = 0; p < t.pixels; ++p) s.line(acc(f, p) + "+=" + weight + "*x" + text(p * c.stride_w + kx * c.dilation_w) + ";");
     }
+  }
   s.line("}");
   s.line("int first=((image*" + text(c.features) + "+feature)*" + text(c.out_height) + "+oy)*" + text(c.out_width) + "+ox,left=" + text(c.group_features()) + "-tile%" + text(tiles) + "*" + text(t.features) + ";");
   for (int64_t f = 0; f < t.features; ++f)
