@@ -8,6 +8,7 @@
 #include "optima/plugin/fits.hpp"
 #include "optima/plugin/fixed.hpp"
 #include "optima/plugin/nearest.hpp"
+#include "optima/plugin/resample.hpp"
 #include "optima/plugin/task.hpp"
 #include "optima/plugin/words.hpp"
 #include "tests/support/seam_host.hpp"
@@ -151,4 +152,22 @@ TEST_CASE("names are as far apart as the bytes that differ") {
   CHECK(sdk::edit_distance("bm1684x", "bm1684") == 1);
   CHECK(sdk::edit_distance("kitten", "sitting") == 3);
   CHECK(sdk::edit_distance("ab", "ba") == 2);
+}
+
+TEST_CASE("Resize is a table of places and weights for every axis") {
+  optima::sdk::Resample r;
+  r.coordinates = *optima::sdk::resample_coordinates("asymmetric"), r.nearest = *optima::sdk::resample_nearest("floor");
+  const optima::sdk::ResampleTable twice = optima::sdk::resample_table(r, {3, 6, 2});
+  CHECK(twice.taps == 1);
+  CHECK(twice.index == std::vector<int32_t>{0, 0, 1, 1, 2, 2});
+  r.mode = *optima::sdk::resample_mode("linear"), r.coordinates = *optima::sdk::resample_coordinates("align_corners");
+  const optima::sdk::ResampleTable line = optima::sdk::resample_table(r, {2, 3, 1.5});
+  CHECK(line.taps == 2);
+  CHECK(line.weight == std::vector<float>{1, 0, 0.5F, 0.5F, 1, 0});
+  for (const int32_t at : line.index) CHECK((at == 0 || at == 1));
+  r.antialias = true, r.coordinates = *optima::sdk::resample_coordinates("half_pixel");
+  const optima::sdk::ResampleTable half = optima::sdk::resample_table(r, {8, 4, 0.5});
+  CHECK(half.taps == 4);
+  for (size_t o = 0; o < 4; ++o) CHECK(half.weight[4 * o] + half.weight[4 * o + 1] + half.weight[4 * o + 2] + half.weight[4 * o + 3] == doctest::Approx(1));
+  CHECK_FALSE(optima::sdk::resample_mode("quadratic").has_value());
 }
