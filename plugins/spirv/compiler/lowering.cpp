@@ -212,7 +212,8 @@ std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& node
   };
   for (const sdk::Node& node : nodes) {
     std::vector<std::string> in;
-    for (uint32_t k = 0; k < node.input_count(); ++k) in.push_back(operand(node.input(k)));
+    const uint32_t read = row_of(node)->operands ? row_of(node)->operands : node.input_count();
+    for (uint32_t k = 0; k < read; ++k) in.push_back(operand(node.input(k)));
     const sdk::Value made = node.output(0);
     const std::string name = "t" + std::to_string(names.size());
     body += std::string(type_of(element_of(made.dtype()))) + " " + name + "=" + row_of(node)->expression(node, in) + ";\n";

@@ -39,6 +39,8 @@ struct Row {
   void (*lower)(Lowering& to, const Group& group) = nullptr;
   /// Of a pointwise operator: the value of one element of its output, by expressions for one element of each input ("" where one is absent).
   std::string (*expression)(const sdk::Node& node, const std::vector<std::string>& in) = nullptr;
+  /// Inputs of which expression() reads an element, the first ones; 0 = all.
+  uint32_t operands = 0;
   /// lower() computes the group's tail.
   bool takes_tail = false;
   /// lower() multiplies the group's scaling into its weights, where they are constants (input 1).

@@ -141,6 +141,7 @@ void lower_depth_to_space(Lowering& to, const Group& group) {
 void lower_space_to_depth(Lowering& to, const Group& group) {
   const Dims in = group.root.input(0).shape();
   const int64_t b = group.root.integer("blocksize", 1), h = in[2] / b, w = in[3] / b, plane = in[2] * in[3];
+  if (group.root.string("mode", "DCR") == "CRD") return gather_all(to, group, {in[0], in[1], b, b, h, w}, {{in[1] * plane, plane, in[3], 1, b * in[3], b}});
   gather_all(to, group, {in[0], b, b, in[1], h, w}, {{in[1] * plane, in[3], 1, plane, b * in[3], b}});
 }
 
@@ -231,7 +232,7 @@ constexpr sdk::Types A = kAny, X = sdk::types(OPTIMA_I64, OPTIMA_I32);
 constexpr Row kRows[] = {
     row(op("Transpose", 1, 25, {A}, {A}), lower_transpose, true), row(op("Expand", 8, 13, {A, X}, {A}, 2), lower_expand, true), row(op("Tile", 6, 13, {A, X}, {A}, 2), lower_tile, true),
     row(op("Slice", 1, 1, {A}, {A}), lower_slice, true), row(op("Slice", 10, 13, {A, X}, {A}, 0b11110), lower_slice, true), row(op("Split", 2, 18, {A, X}, {A}, 2), lower_split, false, unnamed),
-    row(op("Concat", 4, 13, {A}, {A}), lower_concat, false), row(op("DepthToSpace", 1, 13, {A}, {A}), lower_depth_to_space, true), row(op("SpaceToDepth", 1, 13, {A}, {A}), lower_space_to_depth, true),
+    row(op("Concat", 4, 13, {A}, {A}), lower_concat, false), row(op("DepthToSpace", 1, 28, {A}, {A}), lower_depth_to_space, true), row(op("SpaceToDepth", 1, 28, {A}, {A}), lower_space_to_depth, true),
     row(op("Pad", 2, 2, {kFloats}, {kFloats}), lower_pad, true), row(op("Pad", 11, 25, {A, X, A, X}, {A}, 0b1010), lower_pad, true),
     row(op("Gather", 1, 13, {A, X}, {A}), lower_gather, true, nothing_to_gather),
 };

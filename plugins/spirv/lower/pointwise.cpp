@@ -154,6 +154,12 @@ constexpr Row row(sdk::Op o, std::string (*e)(const sdk::Node&, const In&), std:
   return r;
 }
 
+/// An operator whose further inputs are read for their type alone.
+constexpr Row first_of(Row r) {
+  r.operands = 1;
+  return r;
+}
+
 constexpr sdk::Types F = kFloats, N = kNumbers, B = kBools, I = kIntegers, A = kAny;
 constexpr Row kRows[] = {
     row(op("Relu", 6, 14, {F | I}, {F | I}), relu), row(op("Exp", 6, 13, {F}, {F}), exp_of), row(op("Log", 6, 13, {F}, {F}), log_of),
@@ -166,12 +172,12 @@ constexpr Row kRows[] = {
     row(op("Sinh", 9, 22, {F}, {F}), sinh_of), row(op("Cosh", 9, 22, {F}, {F}), cosh_of), row(op("Asinh", 9, 22, {F}, {F}), asinh_of),
     row(op("Acosh", 9, 22, {F}, {F}), acosh_of), row(op("Atanh", 9, 22, {F}, {F}), atanh_of), row(op("Sign", 9, 13, {N}, {N}), sign),
     row(op("IsNaN", 9, 20, {F}, {B}), is_nan), row(op("IsInf", 10, 20, {F}, {B}), is_inf), row(op("LeakyRelu", 6, 16, {F}, {F}), leaky_relu),
-    row(op("PRelu", 7, 16, {N}, {N}), prelu), row(op("Elu", 6, 22, {F}, {F}), elu), row(op("Celu", 12, 12, {F}, {F}), celu),
+    row(op("PRelu", 7, 16, {N}, {N}), prelu), row(op("Elu", 6, 22, {F}, {F}), elu), row(op("Celu", 12, 28, {F}, {F}), celu),
     row(op("Selu", 6, 22, {F}, {F}), selu), row(op("ThresholdedRelu", 10, 22, {F}, {F}), thresholded), row(op("HardSigmoid", 6, 22, {F}, {F}), hard_sigmoid),
     row(op("HardSwish", 14, 22, {F}, {F}), hard_swish), row(op("Mish", 18, 22, {F}, {F}), mish), row(op("Swish", 24, 24, {F}, {F}), swish),
     row(op("Gelu", 20, 20, {F}, {F}), gelu), row(op("Shrink", 9, 9, {F}, {F}), shrink), row(op("Clip", 6, 13, {N}, {N}), clip),
     row(op("Add", 7, 14, {N}, {N}), arithmetic<'+'>), row(op("Sub", 7, 14, {N}, {N}), arithmetic<'-'>), row(op("Mul", 7, 14, {N}, {N}), arithmetic<'*'>),
-    row(op("Div", 7, 14, {N}, {N}), division), row(op("Mod", 10, 13, {N}, {N}), modulo, mod_kinds), row(op("Pow", 7, 15, {N}, {N}), power),
+    row(op("Div", 7, 14, {N}, {N}), division), row(op("Mod", 10, 28, {N}, {N}), modulo, mod_kinds), row(op("Pow", 7, 15, {N}, {N}), power),
     row(op("Max", 8, 13, {N}, {N}), largest, too_many), row(op("Min", 8, 13, {N}, {N}), smallest, too_many), row(op("Sum", 8, 13, {F}, {F}), sum, too_many),
     row(op("Mean", 8, 13, {F}, {F}), mean, too_many), row(op("Equal", 7, 19, {A}, {B}), equal), row(op("Greater", 7, 13, {N}, {B}), greater),
     row(op("Less", 7, 13, {N}, {B}), less), row(op("GreaterOrEqual", 12, 16, {N}, {B}), greater_equal), row(op("LessOrEqual", 12, 16, {N}, {B}), less_equal),
@@ -182,7 +188,7 @@ constexpr Row kRows[] = {
           if (n.output_count() > 1 && n.output(1)) return "output 1, the mask, is wanted";
           return n.input(2) && !(n.input(2).is_constant() && reals_of(n.input(2).constant())[0] == 0) ? "training_mode is set, and kernels draw no random numbers" : "";
         }),
-    row(op("Cast", 6, 25, {A}, {A}), cast),
+    row(op("Cast", 6, 28, {A}, {A}), cast), first_of(row(op("CastLike", 15, 28, {A, A}, {A}), cast)),
 };
 
 }  // namespace

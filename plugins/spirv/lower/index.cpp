@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose elements are found by computed places, or by their own. An invocation makes one element (CumSum: a line); what is scattered is looked
+// for by each element of the result, in the order of the updates, so that nothing is written twice. Indices are wrapped from the end and kept inside:
+// what lies beyond is not defined, and must not be read.
+#include <algorithm>
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+constexpr uint32_t kLocal = 64;
+constexpr int64_t kMostLooks = int64_t{1} << 30;  ///< comparisons of one scatter
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+size_t axis_of(const sdk::Node& node, int64_t otherwise, size_t rank) {
+  const int64_t axis = node.integer("axis", otherwise);
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+std::string wrapped_index(const std::string& k, int64_t size) { return "clamp(" + k + "<0?" + k + "+" + text(size) + ":" + k + ",0," + text(size - 1) + ")"; }
+
+/// The coordinate of axis `k` of index `at` in `dims`.
+std::string coordinate(const std::string& at, const Dims& dims, size_t k) { return "(" + at + "/" + text(strides_of(dims)[k]) + "%" + text(dims[k]) + ")"; }
+
+/// A kernel with an invocation for each of `n` elements `o` of the group's output; `write` gives the value. Binds the output last.
+struct Elements {
+  Lowering& to;
+  const Group& group;
+  Shader s{kLocal};
+  int in(const sdk::Value& v) { return s.in(to.read(v)); }
+  void finish(const std::function<std::string()>& value, uint64_t flops = 1) {
+    const Lowering::Tail tail = to.tail(s, group);
+    const Tensor y = to.made(group.end().output(0));
+    const int64_t n = y.elements();
+    if (n == 0) return;
+    const int out = s.out(y);
+    const Grid g = grid(n, kLocal);
+    s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
+    const std::string v = value();
+    s.line(s.store(out, "o", tail(v, "o")));
+    to.step(group, std::move(s), g.groups, {flops * static_cast<uint64_t>(n), 12 * static_cast<uint64_t>(n)});
+  }
+};
+
+void lower_gather_elements(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims data = node.input(0).shape(), dims = node.output(0).shape();
+  const size_t axis = axis_of(node, 0, data.size());
+  Dims strides = strides_of(data);
+  const int64_t step = strides[axis];
+  strides[axis] = 0;
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), index = e.in(node.input(1));
+  e.finish([&] {
+    e.s.line("int k=" + e.s.load(index, "o") + ";k=" + wrapped_index("k", data[axis]) + ";");
+    return e.s.load(x, strided_index("o", dims, strides) + "+k*" + text(step));
+  });
+}
+
+void lower_gather_nd(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims data = node.input(0).shape(), indices = node.input(1).shape(), own = strides_of(data);
+  const auto batch = static_cast<size_t>(node.integer("batch_dims", 0)), depth = static_cast<size_t>(indices.back());
+  const int64_t inner = elements_of({data.begin() + static_cast<std::ptrdiff_t>(batch + depth), data.end()}), images = elements_of({data.begin(), data.begin() + static_cast<std::ptrdiff_t>(batch)});
+  const int64_t tuples = elements_of({indices.begin(), indices.end() - 1}), of_image = images ? elements_of(data) / images : 0;
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), index = e.in(node.input(1));
+  e.finish([&] {
+    e.s.line("int t=o/" + text(inner) + ",at=t/" + text(std::max<int64_t>(1, tuples / std::max<int64_t>(1, images))) + "*" + text(of_image) + "+o%" + text(inner) + ",k;");
+    for (size_t d = 0; d < depth; ++d)
+      e.s.line("k=" + e.s.load(index, "t*" + text(indices.back()) + "+" + text(static_cast<int64_t>(d))) + ";at+=" + wrapped_index("k", data[batch + d]) + "*" + text(own[batch + d]) + ";");
+    return e.s.load(x, "at");
+  });
+}
+
+/// The new value of `v` for an update `u`.
+std::string reduced(const sdk::Node& node) {
+  const std::string_view how = node.string("reduction", "none");
+  if (how == "add") return "v+=u;";
+  if (how == "mul") return "v*=u;";
+  if (how == "max") return "v=max_(v,u);";
+  if (how == "min") return "v=min_(v,u);";
+  return "v=u;";
+}
+
+void lower_scatter_elements(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims data = node.input(0).shape(), dims = node.input(1).shape();
+  const size_t axis = axis_of(node, 0, data.size());
+  const std::string type = type_of(element_of(node.input(0).dtype()));
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
+  e.finish(
+      [&] {
+        e.s.line(type + " v=" + e.s.load(x, "o") + ";bool inside=true;int line=0;");
+        const Dims own = strides_of(dims);
+        for (size_t k = 0; k < data.size(); ++k) {
+          if (k == axis) continue;
+          const std::string c = coordinate("o", data, k);
+          if (dims[k] != data[k]) e.s.line("inside=inside&&" + c + "<" + text(dims[k]) + ";");
+          e.s.line("line+=" + c + "*" + text(own[k]) + ";");
+        }
+        e.s.line("int mine=" + coordinate("o", data, axis) + ";if(inside)for(int j=0;j<" + text(dims[axis]) + ";++j){int at=line+j*" + text(own[axis]) + ",k=" + e.s.load(index, "at") + ";");
+        e.s.line("if((k<0?k+" + text(data[axis]) + ":k)==mine){" + type + " u=" + e.s.load(updates, "at") + ";" + reduced(node) + "}}");
+        return std::string("v");
+      },
+      static_cast<uint64_t>(dims[axis]));
+}
+
+void lower_scatter_nd(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims data = node.input(0).shape(), indices = node.input(1).shape(), own = strides_of(data);
+  const auto depth = static_cast<size_t>(indices.back());
+  const int64_t inner = elements_of({data.begin() + static_cast<std::ptrdiff_t>(depth), data.end()}), tuples = elements_of({indices.begin(), indices.end() - 1});
+  const std::string type = type_of(element_of(node.input(0).dtype()));
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
+  e.finish(
+      [&] {
+        e.s.line(type + " v=" + e.s.load(x, "o") + ";int mine=o/" + text(inner) + ";for(int t=0;t<" + text(tuples) + ";++t){int at=0,k;");
+        for (size_t d = 0; d < depth; ++d)
+          e.s.line("k=" + e.s.load(index, "t*" + text(indices.back()) + "+" + text(static_cast<int64_t>(d))) + ";at+=(k<0?k+" + text(data[d]) + ":k)*" + text(own[d] / inner) + ";");
+        e.s.line("if(at==mine){" + type + " u=" + e.s.load(updates, "t*" + text(inner) + "+o%" + text(inner)) + ";" + reduced(node) + "}}");
+        return std::string("v");
+      },
+      static_cast<uint64_t>(tuples));
+}
+
+/// values: what is off, what is on.
+void lower_one_hot(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.output(0).shape();
+  const size_t axis = axis_of(node, -1, dims.size());
+  const int64_t inner = elements_of({dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end()}), depth = dims[axis];
+  Elements e{to, group};
+  const int index = e.in(node.input(0)), values = e.in(node.input(2));
+  const bool is_float = element_of(node.input(0).dtype()) != Element::I32;
+  e.finish([&] {
+    const std::string got = e.s.load(index, "o/" + text(inner * depth) + "*" + text(inner) + "+o%" + text(inner));
+    e.s.line("int k=" + (is_float ? "int_(" + got + ")" : got) + ";if(k<0)k+=" + text(depth) + ";");
+    return e.s.load(values, "(o/" + text(inner) + "%" + text(depth) + "==k?1:0)");
+  });
+}
+
+void lower_trilu(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.output(0).shape();
+  const int64_t k = node.input(1) ? integers_of(node.input(1).constant())[0] : 0, columns = dims.back(), rows = dims[dims.size() - 2];
+  const bool upper = node.integer("upper", 1) != 0;
+  Elements e{to, group};
+  const int x = e.in(node.input(0));
+  const std::string zero = element_of(node.input(0).dtype()) == Element::I32 ? "0" : "0.0";
+  e.finish([&] {
+    e.s.line("int off=o%" + text(columns) + "-o/" + text(columns) + "%" + text(rows) + ";" + type_of(element_of(node.input(0).dtype())) + " v=" + e.s.load(x, "o") + ";");
+    return "(off" + std::string(upper ? ">=" : "<=") + literal(k) + "?v:" + zero + ")";
+  });
+}
+
+void lower_reverse_sequence(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.output(0).shape(), own = strides_of(dims);
+  const auto time = static_cast<size_t>(node.integer("time_axis", 0)), batch = static_cast<size_t>(node.integer("batch_axis", 1));
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), lengths = e.in(node.input(1));
+  e.finish([&] {
+    e.s.line("int t=" + coordinate("o", dims, time) + ",n=clamp(" + e.s.load(lengths, coordinate("o", dims, batch)) + ",0," + text(dims[time]) + ");");
+    return e.s.load(x, "o+(t<n?n-1-2*t:0)*" + text(own[time]));
+  });
+}
+
+/// Floats are summed in the order of the line.
+void lower_cum_sum(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.output(0).shape();
+  const int64_t given = integers_of(node.input(1).constant())[0];
+  const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(dims.size()) : given);
+  const int64_t inner = elements_of({dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end()}), length = dims[axis], lines = length ? elements_of(dims) / length : 0;
+  const bool exclusive = node.integer("exclusive", 0) != 0, back = node.integer("reverse", 0) != 0;
+  Shader s(kLocal);
+  const int x = s.in(to.read(node.input(0)));
+  const Tensor y = to.made(node.output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+  const Grid g = grid(lines, kLocal);
+  const std::string type = type_of(y.element), sum = "t=" + wrapped(node.output(0).dtype(), "(t+" + s.load(x, "at") + ")") + ";", put = s.store(out, "at", "t");
+  s.line("int l=" + g.id + ";if(l>=" + text(lines) + ")return;int base=l/" + text(inner) + "*" + text(inner * length) + "+l%" + text(inner) + ";" + type + " t=" + (y.element == Element::I32 ? "0;" : "0.0;"));
+  s.line("for(int k=0;k<" + text(length) + ";++k){int at=base+" + (back ? "(" + text(length - 1) + "-k)" : "k") + "*" + text(inner) + ";" + (exclusive ? put + sum : sum + put) + "}");
+  to.step(group, std::move(s), g.groups, {static_cast<uint64_t>(y.elements()), 8 * static_cast<uint64_t>(y.elements())});
+}
+
+std::string empty_data(const sdk::Node& node) { return node.input(0).elements() == 0 && node.output(0).elements() != 0 ? "input 0 is empty" : ""; }
+std::string too_many_looks(const sdk::Node& node) {
+  const Dims indices = node.input(1).shape();
+  const int64_t each = node.op() == "ScatterND" ? elements_of({indices.begin(), indices.end() - 1}) : indices.empty() ? 1 : indices[axis_of(node, 0, indices.size())];
+  if (each > 0 && node.input(0).elements() > kMostLooks / each) return text(node.input(0).elements()) + " elements with " + text(each) + " updates each, wanted a product of at most 2^30";
+  return node.input(0).rank() == 0 ? "input 0 is a scalar" : "";
+}
+std::string no_axes(const sdk::Node& node) { return node.output(0).rank() < 2 ? "input 0 has fewer than two axes" : ""; }
+
+constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&) = nullptr, bool takes_tail = true) {
+  Row r;
+  r.op = o, r.lower = lower, r.refuse = refuse, r.takes_tail = takes_tail;
+  return r;
+}
+
+constexpr sdk::Types A = kAny, X = sdk::types(OPTIMA_I64, OPTIMA_I32);
+constexpr Row kRows[] = {
+    row(op("GatherElements", 11, 13, {A, X}, {A}), lower_gather_elements, empty_data), row(op("GatherND", 11, 13, {A, X}, {A}), lower_gather_nd, empty_data),
+    row(op("Scatter", 9, 11, {A, X, A}, {A}), lower_scatter_elements, too_many_looks), row(op("ScatterElements", 11, 18, {A, X, A}, {A}), lower_scatter_elements, too_many_looks),
+    row(op("ScatterND", 11, 18, {A, X, A}, {A}), lower_scatter_nd, too_many_looks), row(op("OneHot", 9, 28, {kNumbers, kNumbers, A}, {A}, 2), lower_one_hot),
+    row(op("Trilu", 14, 14, {A, X}, {A}, 2), lower_trilu, no_axes), row(op("ReverseSequence", 10, 28, {A, X}, {A}), lower_reverse_sequence),
+    row(op("CumSum", 11, 14, {kNumbers, X}, {kNumbers}, 2), lower_cum_sum, nullptr, false),
+};
+
+}  // namespace
+
+Family index_family() { return kRows; }
+
+}  // namespace spirv_plugin
