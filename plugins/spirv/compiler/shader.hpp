@@ -17,6 +17,9 @@ struct Tensor {
 /// GLSL's type of what an element is read as: "float" or "int".
 constexpr const char* type_of(Element e) { return e == Element::I32 ? "int" : "float"; }
 
+using Dims = std::vector<int64_t>;
+
+inline std::string text(int64_t n) { return std::to_string(n); }
 /// As GLSL writes it, exactly: infinities and NaN too.
 std::string literal(double value);
 std::string literal(int64_t value);

@@ -7,11 +7,7 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr uint32_t kLocal = 64;
-
-std::string text(int64_t n) { return std::to_string(n); }
 
 /// A tensor as [batch][heads][length][size], whether it lies so or as [batch][length][heads * size].
 struct Heads {

@@ -2,12 +2,10 @@
 // Convolutions over one or two axes: each invocation keeps a few channels of neighbouring pixels of a row in registers.
 #include <algorithm>
 
-#include "compiler/lowering.hpp"
+#include "window.hpp"
 
 namespace spirv_plugin {
 namespace {
-
-using Dims = std::vector<int64_t>;
 
 /// A convolution as two axes: one of one axis has height 1.
 struct Conv {
@@ -18,34 +16,17 @@ struct Conv {
   int64_t group_features() const { return features / groups; }
 };
 
-/// Pads at the beginnings of the axes: the ends follow from the output's size.
-Dims begins_of(const sdk::Node& node, const Dims& in, const Dims& out, const Dims& kernel, const Dims& strides, const Dims& dilations) {
-  const std::string_view how = node.string("auto_pad", "NOTSET");
-  const size_t axes = kernel.size();
-  if (how == "NOTSET" || how.empty()) return node.integers("pads", Dims(2 * axes, 0));
-  Dims pads(axes, 0);
-  if (how == "VALID") return pads;
-  for (size_t k = 0; k < axes; ++k) {
-    const int64_t all = std::max<int64_t>(0, (out[k + 2] - 1) * strides[k] + (kernel[k] - 1) * dilations[k] + 1 - in[k + 2]);
-    pads[k] = how == "SAME_LOWER" ? (all + 1) / 2 : all / 2;
-  }
-  return pads;
-}
-
 Conv conv_of(const sdk::Node& node) {
   const Dims x = node.input(0).shape(), w = node.input(1).shape(), y = node.output(0).shape();
-  const size_t axes = x.size() - 2;
-  const Dims kernel(w.begin() + 2, w.end()), strides = node.integers("strides", Dims(axes, 1)), dilations = node.integers("dilations", Dims(axes, 1));
-  const Dims pads = begins_of(node, x, y, kernel, strides, dilations);
-  const size_t last = axes - 1;
-  Conv c{x[0], x[1], 1, x.back(), y[1], 1, y.back(), node.integer("group", 1), 1, kernel[last], 1, strides[last], 1, dilations[last], 0, pads[last]};
-  if (axes == 2) c.height = x[2], c.out_height = y[2], c.kernel_h = kernel[0], c.stride_h = strides[0], c.dilation_h = dilations[0], c.pad_h = pads[0];
+  const std::vector<Axis> axes = window_of(node, {w.begin() + 2, w.end()});
+  const Axis one{1, 1, 1, 1, 1, 0, 0}, &across = axes.back(), &down = axes.size() == 2 ? axes[0] : one;
+  Conv c{x[0],          x[1],        down.in,     across.in,     y[1],          down.out,      across.out, node.integer("group", 1), down.kernel, across.kernel,
+         down.stride,   across.stride, down.dilation, across.dilation, down.begin, across.begin};
   const bool is_product = c.kernel_h * c.kernel_w == 1 && c.stride_h * c.stride_w == 1 && c.out_height == c.height && c.out_width == c.width;
   if (is_product) c.width *= c.height, c.out_width *= c.out_height, c.height = c.out_height = 1;  // rows have no ends
   return c;
 }
 
-std::string text(int64_t n) { return std::to_string(n); }
 std::string acc(int64_t f, int64_t p) { return "a" + text(f) + "_" + text(p); }
 
 /// Features and pixels of one invocation.

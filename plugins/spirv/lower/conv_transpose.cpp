@@ -7,10 +7,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
-
 struct Axis {
   int64_t in, out, kernel, stride, dilation, pad;
 };

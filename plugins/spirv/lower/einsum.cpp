@@ -8,11 +8,7 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr size_t kMostHidden = 9;  ///< dims behind "..."
-
-std::string text(int64_t n) { return std::to_string(n); }
 
 /// A label for each dim of each operand and of the result. Dims behind "..." are '1' to '9', aligned at their ends.
 struct Equation {

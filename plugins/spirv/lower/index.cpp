@@ -9,12 +9,8 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr uint32_t kLocal = 64;
 constexpr int64_t kMostLooks = int64_t{1} << 30;  ///< comparisons of one scatter
-
-std::string text(int64_t n) { return std::to_string(n); }
 
 size_t axis_of(const sdk::Node& node, int64_t otherwise, size_t rank) {
   const int64_t axis = node.integer("axis", otherwise);

@@ -8,11 +8,8 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr uint32_t kLocal = 64;
 
-std::string text(int64_t n) { return std::to_string(n); }
 Work work_of(int64_t macs, int64_t elements) { return {2 * static_cast<uint64_t>(macs), 4 * static_cast<uint64_t>(elements)}; }
 
 double scalar(const sdk::Value& v) { return reals_of(v.constant())[0]; }

@@ -7,10 +7,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
-
 /// A walk over `dims`: where each of its elements lies in a tensor.
 struct Walk {
   Dims strides;

@@ -7,9 +7,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
 Work work_of(int64_t elements, uint64_t flops) { return {static_cast<uint64_t>(elements) * flops, static_cast<uint64_t>(elements) * 8}; }
 
 /// Elements of one channel of one image: [image][channel][these].

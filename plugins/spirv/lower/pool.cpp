@@ -8,10 +8,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
-
 /// Statements for output element `o`: `plane`, the index of its channel's first element, and where its window starts.
 void write_position(Shader& s, const std::vector<Axis>& axes, int64_t elements, const Grid& g) {
   s.line("int o=" + g.id + ";if(o>=" + text(elements) + ")return;int plane=o/" + text(product(axes, &Axis::out)) + "*" + text(product(axes, &Axis::in)) + ";");

@@ -7,8 +7,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 /// Y[b] = alpha * A[b] B[b] (+ bias): where operands lie, in elements.
 struct Product {
   int64_t m = 1, n = 1, k = 1;
@@ -30,7 +28,6 @@ Tile tile_for(const Product& p) {
   return {rows, p.n >= 64 ? 4 : 2, 16, 4};
 }
 
-std::string text(int64_t n) { return std::to_string(n); }
 std::string name(const char* of, int64_t i) { return of + std::to_string(i); }
 std::string acc(int64_t i, int64_t j) { return "a" + std::to_string(i) + "_" + std::to_string(j); }
 std::string times(const std::string& at, int64_t stride) { return stride == 1 ? at : at + "*" + literal(stride); }

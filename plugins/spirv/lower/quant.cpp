@@ -6,12 +6,10 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
 using In = std::vector<std::string>;
 
 constexpr sdk::Types kCodes = sdk::types(OPTIMA_I8, OPTIMA_U8, OPTIMA_I16, OPTIMA_U16);
 
-std::string text(int64_t n) { return std::to_string(n); }
 Work work_of(int64_t elements, uint64_t flops) { return {static_cast<uint64_t>(elements) * flops, static_cast<uint64_t>(elements) * 8}; }
 
 /// Without its numerator as a float, which for whole numbers it is not.

@@ -9,11 +9,8 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr uint32_t kLocal = 64;
 
-std::string text(int64_t n) { return std::to_string(n); }
 Work work_of(int64_t flops, int64_t elements) { return {static_cast<uint64_t>(flops), static_cast<uint64_t>(elements) * 4}; }
 
 /// Inputs by number, as the three operators have them.

@@ -7,9 +7,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
 bool is_float(const sdk::Node& node) { return element_of(node.input(0).dtype()) == Element::F32; }
 Work work_of(const sdk::Node& node, uint64_t flops) {
   const auto n = static_cast<uint64_t>(node.input(0).elements());

@@ -9,9 +9,6 @@
 namespace spirv_plugin {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-std::string text(int64_t n) { return std::to_string(n); }
 bool is_upsample(const sdk::Node& node) { return node.op() == "Upsample"; }
 bool is_first(const sdk::Node& node) { return is_upsample(node) || node.since_version() < 11; }
 

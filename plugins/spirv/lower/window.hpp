@@ -18,7 +18,6 @@ struct Axis {
 
 /// By the attributes that convolutions and pools share; input 0 is [image][channel][these axes], as is the output.
 inline std::vector<Axis> window_of(const sdk::Node& node, const std::vector<int64_t>& kernel) {
-  using Dims = std::vector<int64_t>;
   const Dims x = node.input(0).shape(), y = (node.output(0) ? node.output(0) : node.output(1)).shape();
   const size_t n = kernel.size();
   const auto list = [&](const char* name, size_t size, int64_t otherwise) {

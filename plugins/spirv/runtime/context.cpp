@@ -78,7 +78,7 @@ class RunContext::Recorded {
   /// Begin and end of each step, in ns of the GPU's clock from the first on.
   std::vector<std::pair<uint64_t, uint64_t>> times() {
     std::vector<uint64_t> raw(2 * plan_.steps.size());
-    if (raw.empty()) return {};
+    if (!queries_) return {};
     require(f().vkGetQueryPoolResults(gpu_.device(), queries_, 0, static_cast<uint32_t>(raw.size()), raw.size() * 8, raw.data(), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "reading times");
     VkPhysicalDeviceProperties p{};
     vkGetPhysicalDeviceProperties(gpu_.info().handle, &p);
@@ -119,7 +119,7 @@ class RunContext::Recorded {
     }
     const VkCommandPoolCreateInfo commands{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0, gpu_.family()};
     require(f().vkCreateCommandPool(gpu_.device(), &commands, nullptr, &commands_), "making a pool of commands");
-    if (timed_ && steps > 0) {
+    if (timed_ && steps > 0 && gpu_.has_clock()) {
       const VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, 2 * steps, 0};
       require(f().vkCreateQueryPool(gpu_.device(), &queries, nullptr, &queries_), "making a pool of times");
     }
@@ -216,6 +216,10 @@ class RunContext::Recorded {
   }
 
   void free() noexcept {
+    if (!parts_.empty()) {  // after an error something may still run
+      const std::lock_guard lock(queue_.mutex);
+      (void)f().vkQueueWaitIdle(queue_.handle);
+    }
     for (const Part& p : parts_)
       if (p.fence) f().vkDestroyFence(gpu_.device(), p.fence, nullptr);
     if (queries_) f().vkDestroyQueryPool(gpu_.device(), queries_, nullptr);
@@ -295,11 +299,10 @@ void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const s
     }
     work.wait(work.parts() - 1);
   } catch (const sdk::Error& e) {
-    if (e.flags & OPTIMA_STATUS_DEVICE_LOST) {
-      const std::shared_ptr<Resident> of = work.resident();
-      recorded_.reset();
-      program_.lost(of);
-    }
+    const bool is_stopped = e.code == OPTIMA_CANCELLED || e.code == OPTIMA_TIMEOUT;  // all that was begun has ended
+    const std::shared_ptr<Resident> of = work.resident();
+    if (!is_stopped) recorded_.reset();
+    if (e.flags & OPTIMA_STATUS_DEVICE_LOST) program_.lost(of);
     throw;
   }
   if (control) control->check();

@@ -135,7 +135,7 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   return out;
 }
 
-std::optional<uint32_t> compute_family(VkPhysicalDevice gpu, uint32_t& queues) {
+std::optional<uint32_t> compute_family(VkPhysicalDevice gpu, VkQueueFamilyProperties& family) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(gpu, &count, nullptr);
   std::vector<VkQueueFamilyProperties> all(count);
@@ -143,7 +143,7 @@ std::optional<uint32_t> compute_family(VkPhysicalDevice gpu, uint32_t& queues) {
   for (const bool graphics : {false, true})  // one that only computes does not wait for a desktop
     for (uint32_t k = 0; k < count; ++k)
       if (all[k].queueFlags & VK_QUEUE_COMPUTE_BIT && bool(all[k].queueFlags & VK_QUEUE_GRAPHICS_BIT) == graphics) {
-        queues = all[k].queueCount;
+        family = all[k];
         return k;
       }
   return std::nullopt;
@@ -202,11 +202,11 @@ Vulkan::~Vulkan() {
 }
 
 Gpu::Gpu(const GpuInfo& info, const std::set<std::string>& features) : info_(info) {
-  uint32_t queues = 0;
-  const std::optional<uint32_t> family = compute_family(info.handle, queues);
+  VkQueueFamilyProperties properties{};
+  const std::optional<uint32_t> family = compute_family(info.handle, properties);
   if (!family) throw sdk::Error(OPTIMA_DEVICE, "GPU '" + info.name + "' computes nothing, wanted a queue for compute");
-  family_ = *family;
-  queues = std::min(queues, 4u);
+  family_ = *family, has_clock_ = properties.timestampValidBits > 0;
+  const uint32_t queues = std::min(properties.queueCount, 4u);
   const std::vector<float> priorities(queues, 0.5f);
   const VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family_, queues, priorities.data()};
   Features f;

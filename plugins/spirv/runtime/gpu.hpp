@@ -68,6 +68,8 @@ class Gpu {
   VkDevice device() const { return device_; }
   const VolkDeviceTable& f() const { return f_; }
   uint32_t family() const { return family_; }
+  /// Whether its queues write times.
+  bool has_clock() const { return has_clock_; }
   /// Queues are dealt out in turn; each is used under its lock.
   struct Queue {
     VkQueue handle = VK_NULL_HANDLE;
@@ -83,6 +85,7 @@ class Gpu {
   VolkDeviceTable f_{};
   VkPhysicalDeviceMemoryProperties memory_{};
   uint32_t family_ = 0;
+  bool has_clock_ = false;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::atomic<uint32_t> turn_{0};
 };

@@ -47,6 +47,13 @@ class Validation {
   std::string log_;
 };
 
+/// The option that makes kernels look at every index.
+inline optima_option guarded() {
+  optima_option o = seam::option("spirv.guard", "");
+  o.type = OPTIMA_OPTION_I64, o.i64 = 1;
+  return o;
+}
+
 /// Both halves, in one host.
 struct Halves {
   seam::Host host;
@@ -71,11 +78,12 @@ inline int32_t compile(const seam::Instance& plugin, const optima_graph& graph, 
 }
 
 /// Compiles, loads and runs: outputs, or what went wrong in `wrong`.
-inline std::vector<reference::Tensor> computed(Halves& halves, const optima_graph& graph, const std::vector<reference::Tensor>& inputs, std::string& wrong) {
+inline std::vector<reference::Tensor> computed(Halves& halves, const optima_graph& graph, const std::vector<reference::Tensor>& inputs, std::string& wrong,
+                                               const std::vector<optima_option>& options = {}) {
   seam::MemorySink sink;
   seam::Status status;
   std::vector<reference::Tensor> out;
-  if (compile(*halves.compiler, graph, sink, status) != OPTIMA_OK) return wrong = "compile: " + status.message, out;
+  if (compile(*halves.compiler, graph, sink, status, options) != OPTIMA_OK) return wrong = "compile: " + status.message, out;
   const seam::Artifact artifact(sink, nullptr);
   const seam::Program program(*halves.runtime, artifact, kGpu);
   if (!program.raw) return wrong = "load: " + program.status.message, out;

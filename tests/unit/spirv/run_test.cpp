@@ -86,12 +86,6 @@ void forge(seam::MemorySink& sink, const std::string& meta) {
   sink.compat = sdk::write_record({{"target", "VULKAN"}}, {sdk::record_bytes("*.meta", meta)});
 }
 
-optima_option on(std::string_view name) {
-  optima_option o = seam::option(name, "");
-  o.type = OPTIMA_OPTION_I64, o.i64 = 1;
-  return o;
-}
-
 std::string load_error(Halves& halves, const seam::MemorySink& sink, int32_t& code, const std::vector<optima_option>& options = {}) {
   const seam::Artifact artifact(sink, nullptr);
   const seam::Program program(*halves.runtime, artifact, kGpu, options);
@@ -133,7 +127,7 @@ TEST_CASE("kernels that look at every index find none outside of its buffer, and
   Halves halves;
   const Net net;
   seam::MemorySink sink;
-  compiled(halves, net, sink, {on("spirv.guard")});
+  compiled(halves, net, sink, {guarded()});
   seam::Status status;
   std::vector<reference::Tensor> out;
   {
@@ -315,7 +309,7 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
     faults.allocate = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     optima_context* second = nullptr;
     CHECK(halves.runtime->runtime().context_create(program.raw, &second, &status.raw) == OPTIMA_MEMORY);
-    CHECK_MESSAGE(status.message.find("bytes of activations on GPU 'llvmpipe") != std::string::npos, status.message);
+    CHECK_MESSAGE(status.message.find("bytes of activations on GPU '") != std::string::npos, status.message);
     CHECK_MESSAGE(status.message.find("out of device memory") != std::string::npos, status.message);
     halves.runtime->runtime().context_destroy(context);
   }
