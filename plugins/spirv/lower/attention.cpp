@@ -5,7 +5,7 @@
 #include "lines.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_attention {
 
 constexpr uint32_t kLocal = 64;
 
@@ -214,8 +214,8 @@ constexpr Row row() {
 }
 constexpr Row kRows[] = {row()};
 
-}  // namespace
+}  // namespace of_attention
 
-Family attention_family() { return kRows; }
+Family attention_family() { return of_attention::kRows; }
 
 }  // namespace spirv_plugin

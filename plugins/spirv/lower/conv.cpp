@@ -5,7 +5,7 @@
 #include "window.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_conv {
 
 /// A convolution as two axes: one of one axis has height 1.
 struct Conv {
@@ -173,8 +173,8 @@ constexpr Row row(sdk::Op o) {
 }
 constexpr Row kRows[] = {row(op("Conv", 1, 22, {kFloats}, {kFloats}))};
 
-}  // namespace
+}  // namespace of_conv
 
-Family conv_family() { return kRows; }
+Family conv_family() { return of_conv::kRows; }
 
 }  // namespace spirv_plugin

@@ -5,7 +5,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_conv_transpose {
 
 struct Axis {
   int64_t in, out, kernel, stride, dilation, pad;
@@ -81,8 +81,8 @@ constexpr Row row(sdk::Op o) {
 }
 constexpr Row kRows[] = {row(op("ConvTranspose", 1, 22, {kFloats}, {kFloats}))};
 
-}  // namespace
+}  // namespace of_conv_transpose
 
-Family conv_transpose_family() { return kRows; }
+Family conv_transpose_family() { return of_conv_transpose::kRows; }
 
 }  // namespace spirv_plugin

@@ -6,7 +6,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_einsum {
 
 constexpr size_t kMostHidden = 9;  ///< dims behind "..."
 
@@ -132,8 +132,8 @@ constexpr Row row() {
 }
 constexpr Row kRows[] = {row()};
 
-}  // namespace
+}  // namespace of_einsum
 
-Family einsum_family() { return kRows; }
+Family einsum_family() { return of_einsum::kRows; }
 
 }  // namespace spirv_plugin

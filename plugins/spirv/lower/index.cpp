@@ -7,7 +7,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_index {
 
 constexpr uint32_t kLocal = 64;
 constexpr int64_t kMostLooks = int64_t{1} << 30;  ///< comparisons of one scatter
@@ -212,8 +212,8 @@ constexpr Row kRows[] = {
     row(op("CumSum", 11, 14, {kNumbers, X}, {kNumbers}, 2), lower_cum_sum, nullptr, false),
 };
 
-}  // namespace
+}  // namespace of_index
 
-Family index_family() { return kRows; }
+Family index_family() { return of_index::kRows; }
 
 }  // namespace spirv_plugin

@@ -6,7 +6,7 @@
 #include "window.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_integer {
 
 constexpr uint32_t kLocal = 64;
 
@@ -182,8 +182,8 @@ constexpr Row kRows[] = {
     row(op("ConvInteger", 10, 10, {C}, {I}, 0b1010), lower_conv, no_conv), row(op("QLinearConv", 10, 10, {C, F, C, C, F, C, F, C | I}, {C}, 0b011111110), lower_conv, no_conv),
 };
 
-}  // namespace
+}  // namespace of_integer
 
-Family integer_family() { return kRows; }
+Family integer_family() { return of_integer::kRows; }
 
 }  // namespace spirv_plugin

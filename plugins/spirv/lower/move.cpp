@@ -5,7 +5,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_move {
 
 /// A walk over `dims`: where each of its elements lies in a tensor.
 struct Walk {
@@ -152,7 +152,7 @@ Dims begins_of(const sdk::Node& node) {
   }
   const Dims pads = integers_of(node.input(1).constant());
   Dims axes = node.input(3) ? integers_of(node.input(3).constant()) : Dims();
-  if (axes.empty())
+  if (!node.input(3))  // an empty list is none, an absent one all
     for (size_t k = 0; k < rank; ++k) axes.push_back(static_cast<int64_t>(k));
   for (size_t k = 0; k < axes.size(); ++k) begins[static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(rank) : axes[k])] = pads[k];
   return begins;
@@ -233,8 +233,8 @@ constexpr Row kRows[] = {
     row(op("Gather", 1, 13, {A, X}, {A}), lower_gather, true, nothing_to_gather),
 };
 
-}  // namespace
+}  // namespace of_move
 
-Family move_family() { return kRows; }
+Family move_family() { return of_move::kRows; }
 
 }  // namespace spirv_plugin

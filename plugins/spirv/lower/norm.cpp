@@ -5,7 +5,7 @@
 #include "lines.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_norm {
 
 Work work_of(int64_t elements, uint64_t flops) { return {static_cast<uint64_t>(elements) * flops, static_cast<uint64_t>(elements) * 8}; }
 
@@ -237,8 +237,8 @@ constexpr Row kRows[] = {
     row("MeanVarianceNormalization", 9, 13, lower_mean_variance, few_axes), row("LRN", 1, 13, lower_lrn),
 };
 
-}  // namespace
+}  // namespace of_norm
 
-Family norm_family() { return kRows; }
+Family norm_family() { return of_norm::kRows; }
 
 }  // namespace spirv_plugin

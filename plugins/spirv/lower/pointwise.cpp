@@ -3,7 +3,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_pointwise {
 
 using In = std::vector<std::string>;
 
@@ -191,8 +191,8 @@ constexpr Row kRows[] = {
     row(op("Cast", 6, 28, {A}, {A}), cast), first_of(row(op("CastLike", 15, 28, {A, A}, {A}), cast)),
 };
 
-}  // namespace
+}  // namespace of_pointwise
 
-Family pointwise_family() { return kRows; }
+Family pointwise_family() { return of_pointwise::kRows; }
 
 }  // namespace spirv_plugin

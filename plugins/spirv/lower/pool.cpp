@@ -6,7 +6,7 @@
 #include "window.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_pool {
 
 /// Statements for output element `o`: `plane`, the index of its channel's first element, and where its window starts.
 void write_position(Shader& s, const std::vector<Axis>& axes, int64_t elements, const Grid& g) {
@@ -156,8 +156,8 @@ constexpr Row kRows[] = {
     row(op("GlobalLpPool", 2, 22, {F}, {F}), lower_global, no_plane),
 };
 
-}  // namespace
+}  // namespace of_pool
 
-Family pool_family() { return kRows; }
+Family pool_family() { return of_pool::kRows; }
 
 }  // namespace spirv_plugin

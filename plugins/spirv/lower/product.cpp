@@ -5,7 +5,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_product {
 
 /// Y[b] = alpha * A[b] B[b] (+ bias): where operands lie, in elements.
 struct Product {
@@ -146,8 +146,8 @@ constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string
 }
 constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, too_large), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
 
-}  // namespace
+}  // namespace of_product
 
-Family product_family() { return kRows; }
+Family product_family() { return of_product::kRows; }
 
 }  // namespace spirv_plugin

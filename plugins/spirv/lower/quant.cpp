@@ -4,7 +4,7 @@
 #include "lines.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_quant {
 
 using In = std::vector<std::string>;
 
@@ -155,8 +155,8 @@ constexpr Row kRows[] = {
     row(op("DynamicQuantizeLinear", 11, 11, {sdk::types(OPTIMA_F32)}, {sdk::types(OPTIMA_U8), sdk::types(OPTIMA_F32), sdk::types(OPTIMA_U8)}), lower_dynamic),
 };
 
-}  // namespace
+}  // namespace of_quant
 
-Family quant_family() { return kRows; }
+Family quant_family() { return of_quant::kRows; }
 
 }  // namespace spirv_plugin

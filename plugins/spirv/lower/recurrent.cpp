@@ -7,7 +7,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_recurrent {
 
 constexpr uint32_t kLocal = 64;
 
@@ -277,8 +277,8 @@ constexpr Row row(std::string_view name) {
 }
 constexpr Row kRows[] = {row("LSTM"), row("GRU"), row("RNN")};
 
-}  // namespace
+}  // namespace of_recurrent
 
-Family recurrent_family() { return kRows; }
+Family recurrent_family() { return of_recurrent::kRows; }
 
 }  // namespace spirv_plugin

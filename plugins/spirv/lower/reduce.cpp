@@ -5,7 +5,7 @@
 #include "lines.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_reduce {
 
 bool is_float(const sdk::Node& node) { return element_of(node.input(0).dtype()) == Element::F32; }
 Work work_of(const sdk::Node& node, uint64_t flops) {
@@ -198,8 +198,8 @@ constexpr Row kRows[] = {
     row(op("CumProd", 26, 26, {N, kIntegers}, {N}, kAxes), lower_running, nullptr, false),
 };
 
-}  // namespace
+}  // namespace of_reduce
 
-Family reduce_family() { return kRows; }
+Family reduce_family() { return of_reduce::kRows; }
 
 }  // namespace spirv_plugin

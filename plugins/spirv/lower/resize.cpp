@@ -7,7 +7,7 @@
 #include "optima/plugin/resample.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_resize {
 
 bool is_upsample(const sdk::Node& node) { return node.op() == "Upsample"; }
 bool is_first(const sdk::Node& node) { return is_upsample(node) || node.since_version() < 11; }
@@ -144,8 +144,8 @@ constexpr sdk::Types X = sdk::types(OPTIMA_I64), S = sdk::types(OPTIMA_F32, OPTI
 constexpr Row kRows[] = {row(op("Upsample", 7, 7, {kAny}, {kAny})), row(op("Upsample", 9, 10, {kAny, S}, {kAny}, 2)), row(op("Resize", 10, 10, {kAny, S}, {kAny}, 2)),
                          row(op("Resize", 11, 19, {kAny, S, S, X}, {kAny}, 0b1110))};
 
-}  // namespace
+}  // namespace of_resize
 
-Family resize_family() { return kRows; }
+Family resize_family() { return of_resize::kRows; }
 
 }  // namespace spirv_plugin

@@ -3,7 +3,7 @@
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_same {
 
 void lower_same(Lowering& to, const Group& group) { to.same(group.root.output(0), group.root.input(0)); }
 
@@ -16,8 +16,8 @@ constexpr Row row(std::string_view name, int32_t first, int32_t last, uint32_t c
 
 constexpr Row kRows[] = {row("Reshape", 5, 25, 2), row("Flatten", 1, 25), row("Squeeze", 1, 25, 2), row("Unsqueeze", 1, 25, 2)};
 
-}  // namespace
+}  // namespace of_same
 
-Family same_family() { return kRows; }
+Family same_family() { return of_same::kRows; }
 
 }  // namespace spirv_plugin

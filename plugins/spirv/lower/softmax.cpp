@@ -5,7 +5,7 @@
 #include "lines.hpp"
 
 namespace spirv_plugin {
-namespace {
+namespace of_softmax {
 
 /// Before version 13 dims from the axis on are one.
 Lines lines_of(const sdk::Node& node) {
@@ -70,8 +70,8 @@ constexpr Row row(std::string_view name, void (*lower)(Lowering&, const Group&))
 }
 constexpr Row kRows[] = {row("Softmax", lower_softmax), row("LogSoftmax", lower_softmax), row("Hardmax", lower_hardmax)};
 
-}  // namespace
+}  // namespace of_softmax
 
-Family softmax_family() { return kRows; }
+Family softmax_family() { return of_softmax::kRows; }
 
 }  // namespace spirv_plugin

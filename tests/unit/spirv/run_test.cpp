@@ -40,9 +40,9 @@ const char* const kNet =
 struct Net {
   Graph graph;
   PackedGraph packed;
-  Net() : graph(made()), packed(pack(graph, true)) {}
-  static Graph made() {
-    std::string text = test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440));
+  Net() : Net(test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440))) {}
+  explicit Net(const std::string& text) : graph(made(text)), packed(pack(graph, true)) {}
+  static Graph made(const std::string& text) {
     const test::TempFolder folder;
     const std::string path = folder / "net.onnxtxt";
     test::put(path, text);
@@ -145,6 +145,28 @@ TEST_CASE("kernels that look at every index find none outside of its buffer, and
   REQUIRE_MESSAGE(program.raw, program.status.message);
   CHECK(seam::run(program, {input()}, out, status) == OPTIMA_INTERNAL);
   CHECK(status.message.find("reached outside of their buffers") != std::string::npos);
+}
+
+TEST_CASE("forms that the node tests have not give the reference's answers") {
+  const char* const forms[] = {
+      "{ p = Constant<value = int64[0] {}>() a = Constant<value = int64[0] {}>() y = Pad(x, p, , a) }",                                  // no axis is padded
+      "{ p = Constant<value = int64[4] {9, 1, 7, 0}>() a = Constant<value = int64[2] {2, -1}>() y = Pad<mode = \"reflect\">(x, p, , a) }",  // further than the axis is long
+      "{ p = Constant<value = int64[2] {-1, 2}>() a = Constant<value = int64[1] {3}>() y = Pad<mode = \"wrap\">(x, p, , a) }",
+      "{ b = Constant<value = int64[1] {-1}>() e = Constant<value = int64[1] {-9223372036854775808}>() a = Constant<value = int64[1] {3}>() t = Constant<value = int64[1] {-1}>() y = Slice(x, b, e, a, t) }",
+      "{ s = Constant<value = float[4] {1, 1, 2.5, 0.6}>() y = Resize<mode = \"cubic\", exclude_outside = 1>(x, , s) }",
+      "{ k = Sigmoid(x) m = Mul(x, k) n = Add(m, x) y = Clip(n) }",                                                                    // a value that several read
+      "{ c = Cast<to = 7>(x) d = Cast<to = 1>(c) y = CastLike(d, x) }",
+  };
+  Halves halves;
+  for (const std::string form : forms) {
+    CAPTURE(form);
+    const std::string dims = form == forms[0] ? "1,3,8,8" : "N,C,H,W";  // what no inference tells of it
+    const Net net("<ir_version: 9, opset_import: [\"\" : 19]> g (float[1,3,8,8] x) => (float[" + dims + "] y) " + form);
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, {input(0.5F)}, wrong, {guarded()});
+    CHECK_MESSAGE(wrong.empty(), wrong);
+    if (wrong.empty()) CHECK(apart(out.at(0), reference::run(net.packed.raw, {input(0.5F)}).at(0)) < 1e-5);
+  }
 }
 
 TEST_CASE("two compiles give the same bytes") {
