@@ -55,7 +55,7 @@ class Draft {
   std::vector<DraftTensor> tensors_;
   std::vector<DraftStep> steps_;
   std::string weights_;
-  std::map<std::string, uint64_t> known_weights_;  // offset by content
+  std::multimap<uint64_t, uint64_t> known_weights_;  // offset by sum
 };
 
 }  // namespace spirv_plugin

@@ -64,7 +64,14 @@ bool is_valid(const std::vector<uint32_t>& words, std::string& why) {
 std::vector<uint32_t> optimised(const std::vector<uint32_t>& words) {
   spvtools::Optimizer passes(SPV_ENV_VULKAN_1_1);
   passes.SetMessageConsumer([](spv_message_level_t, const char*, const spv_position_t&, const char*) {});
-  passes.RegisterPass(spvtools::CreateStripDebugInfoPass()).RegisterPerformancePasses();
+  // Of the performance passes those that repay their time here: texts come with their loops written out and their shapes as literals.
+  passes.RegisterPass(spvtools::CreateStripDebugInfoPass())
+      .RegisterPass(spvtools::CreateInlineExhaustivePass())
+      .RegisterPass(spvtools::CreateEliminateDeadFunctionsPass())
+      .RegisterPass(spvtools::CreateSSARewritePass())
+      .RegisterPass(spvtools::CreateLocalRedundancyEliminationPass())
+      .RegisterPass(spvtools::CreateAggressiveDCEPass())
+      .RegisterPass(spvtools::CreateCompactIdsPass());
   std::vector<uint32_t> out;
   std::string ignored;
   if (!passes.Run(words.data(), words.size(), &out) || !is_valid(out, ignored)) out.clear();
