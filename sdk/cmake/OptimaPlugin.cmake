@@ -126,7 +126,8 @@ function(_optima_plugin_note target name)
   endif()
   set(source ${folder}/note.${_optima_suffix})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/note.c.in ${source} @ONLY)
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${manifest};${checked}")
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${manifest};${checked}"
+                              SKIP_UNITY_BUILD_INCLUSION ON)  # a group of files would not know of the manifest
   target_sources(${target} PRIVATE ${source})
   set_target_properties(${target} PROPERTIES OPTIMA_MANIFEST ${manifest})
 endfunction()
