@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -126,6 +127,27 @@ std::string in_parts(const TempFolder& f, const ModelFile& m, const std::string&
   Json allocation = Json::object();
   for (size_t k = 0; k < names.size(); ++k) allocation[names[k]] = devices[k * devices.size() / names.size()];
   return f.file("alloc.json", allocation.dump());
+}
+
+void check_splits(const std::string& first, const std::vector<ModelFile>& models, double most) {
+  const TempFolder f;
+  std::vector<std::string> devices{first, "llvm_cpu/X64:0"};
+  if (has_openvino()) devices.push_back("openvino/X64:0");
+  else MESSAGE("SKIP: " << kNoOpenvino);
+  std::string list;
+  for (const std::string& d : devices) list += (list.empty() ? "" : ",") + d;
+  std::printf("%-16s %10s\n", "split", "apart");
+  for (const ModelFile& m : models) {
+    CAPTURE(m.name);
+    const std::string package = compiled(f, m, m.name, {"--device", list, "--alloc", in_parts(f, m, "Conv", devices)});
+    const Result<Json> placed = read_json(package + "/placement.json");
+    REQUIRE(placed.ok());
+    for (const std::string& device : devices)
+      CHECK_MESSAGE(std::any_of((*placed)["subgraphs"].begin(), (*placed)["subgraphs"].end(), [&](const Json& s) { return device.ends_with(s["device"].get<std::string>()); }), device);
+    const double found = apart(f, m, package);
+    std::printf("%-16s %10.2e\n", m.name.c_str(), found);
+    CHECK(found <= most);
+  }
 }
 
 std::string cut_before(const TempFolder& f, const ModelFile& m, double share, const std::string& before, const std::string& behind) {

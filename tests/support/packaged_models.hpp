@@ -34,6 +34,10 @@ double apart(const TempFolder& f, const ModelFile& m, const std::string& package
 /// Path of an allocation that puts as many of the operators of one kind on each device, in the model's order.
 std::string in_parts(const TempFolder& f, const ModelFile& m, const std::string& op, const std::vector<std::string>& devices);
 
+/// Splits of models over `device`, llvm_cpu and, where it is here, openvino, by name, a part of their convolutions each: every device has a subgraph, and no
+/// output is further off than `most`, a share of its scale. Prints what each comes to.
+void check_splits(const std::string& device, const std::vector<ModelFile>& models, double most);
+
 /// Path of an allocation that puts the last `share` of all operators on one device and those before it on another.
 std::string cut_before(const TempFolder& f, const ModelFile& m, double share, const std::string& before, const std::string& behind);
 

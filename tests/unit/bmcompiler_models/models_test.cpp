@@ -48,24 +48,7 @@ TEST_CASE("models are whole on a TPU in F32 and give ONNX Runtime's answers on t
 
 TEST_CASE("models are split over TPU and processors by name, and keep their answers") {
   if (!has_sophon_tools()) return;
-  const TempFolder f;
-  std::vector<std::string> devices{"TPU:0", "llvm_cpu/X64:0"};
-  if (has_openvino()) devices.push_back("openvino/X64:0");
-  else MESSAGE("SKIP: " << kNoOpenvino);
-  std::string list;
-  for (const std::string& d : devices) list += (list.empty() ? "" : ",") + d;
-  std::printf("%-16s %10s\n", "split", "apart");
-  for (const ModelFile& m : model_files({"resnet18"})) {
-    CAPTURE(m.name);
-    const std::string package = compiled(f, m, m.name, {"--device", list, "--alloc", in_parts(f, m, "Conv", devices)});
-    const Result<Json> placed = read_json(package + "/placement.json");
-    REQUIRE(placed.ok());
-    for (const std::string& device : devices)
-      CHECK_MESSAGE(std::any_of((*placed)["subgraphs"].begin(), (*placed)["subgraphs"].end(), [&](const Json& s) { return device.ends_with(s["device"].get<std::string>()); }), device);
-    const double found = apart(f, m, package);
-    std::printf("%-16s %10.2e\n", m.name.c_str(), found);
-    CHECK(found <= kApart);
-  }
+  check_splits("TPU:0", model_files({"resnet18"}), kApart);
 }
 
 TEST_CASE("compiling twice gives the same files, whatever the package is called, and so does the script beside them alone") {

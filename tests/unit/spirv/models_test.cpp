@@ -2,13 +2,8 @@
 // plugins/spirv over real models, by the programs that users run: whole on a Vulkan driver, and split with processors. The driver is the software one.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "core/support/json.hpp"
-#include "tests/cli/models.hpp"
 #include "tests/support/packaged_models.hpp"
 
 #ifndef SPIRV_PLUGIN
@@ -48,25 +43,7 @@ TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floa
 }
 
 TEST_CASE("models are split over VULKAN and processors by name, and keep their answers") {
-  const TempFolder f;
-  std::vector<std::string> devices{"VULKAN:0", "llvm_cpu/X64:0"};
-  if (has_openvino()) devices.push_back("openvino/X64:0");
-  else MESSAGE("SKIP: " << kNoOpenvino);
-  std::string list;
-  for (const std::string& d : devices) list += (list.empty() ? "" : ",") + d;
-  std::printf("%-16s %10s\n", "split", "apart");
-  for (const ModelFile& m : model_files({"mobilenet_v2"})) {
-    if (m.name == "digits") continue;  // two convolutions
-    CAPTURE(m.name);
-    const std::string package = compiled(f, m, m.name, {"--device", list, "--alloc", in_parts(f, m, "Conv", devices)});
-    const Result<Json> placed = read_json(package + "/placement.json");
-    REQUIRE(placed.ok());
-    for (const std::string& device : devices)
-      CHECK_MESSAGE(std::any_of((*placed)["subgraphs"].begin(), (*placed)["subgraphs"].end(), [&](const Json& s) { return device.ends_with(s["device"].get<std::string>()); }), device);
-    const double found = apart(f, m, package);
-    std::printf("%-16s %10.2e\n", m.name.c_str(), found);
-    CHECK(found <= kApart);
-  }
+  check_splits("VULKAN:0", model_files({"mobilenet_v2"}), kApart);
 }
 
 #endif
