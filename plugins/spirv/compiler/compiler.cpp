@@ -133,12 +133,9 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
   }
 
  private:
-  static void write(Plan& plan, const std::vector<Module>& modules, const std::string& weights, const sdk::CompileRequest& request, const sdk::Sink& sink) {
+  static void write(Plan& plan, const std::vector<Module>& modules, const Weights& weights, const sdk::CompileRequest& request, const sdk::Sink& sink) {
     for (size_t k = 0; k < modules.size(); ++k) sink.file(plan.kernels[k].file, bytes_of(modules[k]));
-    if (!weights.empty()) {
-      plan.weights_sum = sdk::checksum_of(weights).value();
-      sink.file(request.stem() + ".weights", weights);
-    }
+    if (weights.size() > 0) plan.weights_sum = weights.write(sink.open(request.stem() + ".weights", weights.size()));
     const std::string text = write_plan(plan);
     sink.file(request.stem() + ".meta", text);
     sink.format(kFormat);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "optima/plugin/checksum.hpp"
-
 namespace spirv_plugin {
 namespace {
 
@@ -61,18 +59,8 @@ Tensor Draft::add(std::string name, Element element, std::vector<int64_t> dims) 
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 
-Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t> dims, std::string bytes) {
-  bytes.resize(bytes_of(element, dims));
-  const uint64_t sum = sdk::checksum_of(bytes).value();
-  const auto [first, last] = known_weights_.equal_range(sum);
-  const auto same = std::find_if(first, last, [&](const auto& known) { return weights_.compare(known.second, bytes.size(), bytes) == 0; });
-  const uint64_t offset = same != last ? same->second : weights_.size();
-  if (same == last) {
-    weights_ += bytes;
-    weights_.resize(aligned(weights_.size()));
-    known_weights_.emplace(sum, offset);
-  }
-  tensors_.push_back({std::move(name), element, bytes.size(), Place::Weights, offset});
+Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t> dims, Bytes bytes) {
+  tensors_.push_back({std::move(name), element, bytes_of(element, dims), Place::Weights, weights_.add(std::move(bytes))});
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "shader.hpp"
+#include "weights.hpp"
 
 namespace spirv_plugin {
 
@@ -38,14 +39,13 @@ struct DraftTensor {
 class Draft {
  public:
   Tensor add(std::string name, Element element, std::vector<int64_t> dims);
-  /// A constant of the device's own elements, `bytes` of them; equal ones are kept once.
-  Tensor add_weight(std::string name, Element element, std::vector<int64_t> dims, std::string bytes);
+  /// A constant of the device's own elements; equal ones are kept once.
+  Tensor add_weight(std::string name, Element element, std::vector<int64_t> dims, Bytes bytes);
   void add_step(DraftStep step) { steps_.push_back(std::move(step)); }
 
   const std::vector<DraftStep>& steps() const { return steps_; }
   const DraftTensor& tensor(uint32_t id) const { return tensors_[id]; }
-  /// What all weights together are in the artifact.
-  const std::string& weights() const { return weights_; }
+  const Weights& weights() const { return weights_; }
 
   /// Tensors with places and steps with what they wait for; kernels are numbered by `kernel_of(step, way)`. Tensors of `inputs` hold their data
   /// before the first step, those of `outputs` until after the last. `guarded`: every step has one tensor more, the guard's.
@@ -54,8 +54,7 @@ class Draft {
  private:
   std::vector<DraftTensor> tensors_;
   std::vector<DraftStep> steps_;
-  std::string weights_;
-  std::multimap<uint64_t, uint64_t> known_weights_;  // offset by sum
+  Weights weights_;
 };
 
 }  // namespace spirv_plugin

@@ -16,29 +16,23 @@ std::vector<double> widened(const sdk::Constant& c) {
   return {all.begin(), all.end()};
 }
 
-template <class T>
-std::string bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
 int32_t saturated(double v) { return v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN : static_cast<int32_t>(v); }
 
-std::string bytes_of_floats(const std::vector<float>& values, Element element) {
-  if (element == Element::F32) return bytes_of(values);
+Bytes bytes_of_floats(std::vector<float> values, Element element) {
+  if (element == Element::F32) return Bytes(std::move(values));
   std::vector<uint16_t> halves(values.size());
   std::transform(values.begin(), values.end(), halves.begin(), half_bits);
-  return bytes_of(halves);
+  return Bytes(std::move(halves));
 }
 
 /// A constant as the device has it.
-std::string device_bytes(const sdk::Constant& c, Element element) {
+Bytes device_bytes(const sdk::Constant& c, Element element) {
+  if (element == Element::F32 && c.dtype() == OPTIMA_F32) return Bytes(c.as<float>());
   const std::vector<double> all = reals_of(c);
-  if (element == Element::I32) {
-    std::vector<int32_t> out(all.size());
-    std::transform(all.begin(), all.end(), out.begin(), saturated);
-    return bytes_of(out);
-  }
-  return bytes_of_floats({all.begin(), all.end()}, element);
+  if (element != Element::I32) return bytes_of_floats({all.begin(), all.end()}, element);
+  std::vector<int32_t> out(all.size());
+  std::transform(all.begin(), all.end(), out.begin(), saturated);
+  return Bytes(std::move(out));
 }
 
 bool is_whole(int32_t dtype) { return element_of(dtype) == Element::I32; }
@@ -191,11 +185,11 @@ Tensor Lowering::in_arena(const sdk::Value& value) {
 
 Tensor Lowering::scratch(const sdk::Node& node, Element element, std::vector<int64_t> dims) { return draft_.add(std::string(node.name()) + "/scratch", element, std::move(dims)); }
 
-Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, const std::vector<float>& values) {
-  return draft_.add_weight(name, floats_, std::move(dims), bytes_of_floats(values, floats_));
+Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::vector<float> values) {
+  return draft_.add_weight(name, floats_, std::move(dims), bytes_of_floats(std::move(values), floats_));
 }
-Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, const std::vector<int32_t>& values) {
-  return draft_.add_weight(name, Element::I32, std::move(dims), bytes_of(values));
+Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::vector<int32_t> values) {
+  return draft_.add_weight(name, Element::I32, std::move(dims), Bytes(std::move(values)));
 }
 
 std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {

@@ -85,8 +85,8 @@ class Lowering {
   /// Memory of the group's own.
   Tensor scratch(const sdk::Node& node, Element element, std::vector<int64_t> dims);
   /// Constants of the group's own.
-  Tensor weight(const std::string& name, std::vector<int64_t> dims, const std::vector<float>& values);
-  Tensor weight(const std::string& name, std::vector<int64_t> dims, const std::vector<int32_t>& values);
+  Tensor weight(const std::string& name, std::vector<int64_t> dims, std::vector<float> values);
+  Tensor weight(const std::string& name, std::vector<int64_t> dims, std::vector<int32_t> values);
 
   /// Adds functions to the shader that compute the group's tail, and binds what they read. Its result: what to wrap a value of the root's output
   /// with: tail(VALUE, INDEX), where INDEX is the linear index in the output; for a group without a tail the value as it is.

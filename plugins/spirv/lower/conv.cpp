@@ -27,11 +27,15 @@ Conv conv_of(const sdk::Node& node) {
   return c;
 }
 
-std::string acc(int64_t f, int64_t p) { return "a" + text(f) + "_" + text(p); }
+/// Sums of some features of a pixel, as one vector: a text and a module of a fourth.
+std::string acc(int64_t block, int64_t p) { return "a" + text(block) + "_" + text(p); }
 
 /// Features and pixels of one invocation.
 struct Tile {
   int64_t features, pixels;
+  int64_t lanes() const { return std::min<int64_t>(features, 4); }  ///< features of a vector
+  int64_t blocks() const { return features / lanes(); }
+  std::string type() const { return lanes() == 1 ? "float" : "vec" + text(lanes()); }
 };
 /// Pixels of a tile divide a row with little left over; wide tiles load each weight for more of them.
 int64_t pixels_for(int64_t width, int64_t most) {
@@ -61,15 +65,17 @@ uint32_t local_for(int64_t invocations) {
 }
 
 /// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
-std::vector<float> packed(const Conv& c, const Tile& t, const std::vector<double>& w, const std::vector<double>& factor) {
+std::vector<float> packed(const Conv& c, const Tile& t, const Floats& w, const std::vector<double>& factor) {
   const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w;
-  std::vector<float> out(static_cast<size_t>(c.groups * tiles * c.group_channels() * taps * t.features));
+  const int64_t depth = c.group_channels() * taps;
+  std::vector<float> out(static_cast<size_t>(c.groups * tiles * depth * t.features));
   for (int64_t g = 0; g < c.groups; ++g)
-    for (int64_t f = 0; f < c.group_features(); ++f)
-      for (int64_t k = 0; k < c.group_channels() * taps; ++k) {
-        const int64_t tile = g * tiles + f / t.features, feature = g * c.group_features() + f;
-        out[static_cast<size_t>((tile * c.group_channels() * taps + k) * t.features + f % t.features)] = static_cast<float>(w[static_cast<size_t>(feature * c.group_channels() * taps + k)] * factor[static_cast<size_t>(feature)]);
-      }
+    for (int64_t f = 0; f < c.group_features(); ++f) {
+      const int64_t feature = g * c.group_features() + f;
+      const double by = factor[static_cast<size_t>(feature)];
+      float* to = &out[static_cast<size_t>((g * tiles + f / t.features) * depth * t.features + f % t.features)];
+      for (int64_t k = 0; k < depth; ++k) to[k * t.features] = static_cast<float>(w[static_cast<size_t>(feature * depth + k)] * by);
+    }
   return out;
 }
 
@@ -99,63 +105,130 @@ std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Scaling& s
   return to.weight(std::string(group.scaling->name()) + "/summand", {features}, sums);
 }
 
-void lower_conv(Lowering& to, const Group& group) {
-  const sdk::Node& node = group.root;
-  const Conv c = conv_of(node);
-  const Tile t = tile_for(c);
-  const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w, row_tiles = (c.out_width + t.pixels - 1) / t.pixels;
-  const bool is_packed = node.input(1).is_constant();
-  const auto features = static_cast<size_t>(c.features);
-  const Scaling scaling = group.scaling ? scaling_of(*group.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
-  const uint32_t local = local_for(c.out_height * row_tiles);
-  Shader s(local);
-  const int x = s.in(to.read(node.input(0)));
-  const bool by_four = is_packed && t.features % 4 == 0;
-  const int w = s.in(is_packed ? to.weight(std::string(node.input(1).name()) + "/packed", {c.groups * tiles, c.group_channels() * taps, t.features}, packed(c, t, reals_of(node.input(1).constant()), scaling.factor))
-                               : to.read(node.input(1)),
-                     by_four ? 4 : 1);
-  const std::optional<Tensor> summand = bias_of(to, group, scaling, c.features);
-  const int bias = summand ? s.in(*summand) : -1;
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
+/// A convolution's kernel, in the order in which it is written.
+class ConvKernel {
+ public:
+  ConvKernel(Lowering& to, const Group& group)
+      : to_(to), group_(group), c_(conv_of(group.root)), t_(tile_for(c_)), is_packed_(group.root.input(1).is_constant()), s_(local_for(c_.out_height * row_tiles())) {}
 
-  const Grid g = grid(c.out_height * row_tiles, local);
-  s.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c.out_height * row_tiles) + ")return;");
-  s.line("int oy=at/" + text(row_tiles) + ",ox=(at%" + text(row_tiles) + ")*" + text(t.pixels) + ",ix=ox*" + text(c.stride_w) + "-" + text(c.pad_w) + ";");
-  s.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles) + "*" + text(c.group_features()) + "+tile%" + text(tiles) + "*" + text(t.features) + ";");
-  const auto feature = [&](int64_t f) { return f == 0 ? std::string("feature") : "min(feature+" + text(f) + "," + text(c.features - 1) + ")"; };
-  for (int64_t f = 0; f < t.features; ++f) {
-    s.line("float i" + text(f) + "=" + (bias < 0 ? "0.0" : s.load(bias, feature(f))) + ";");
-    for (int64_t p = 0; p < t.pixels; ++p) s.line("float " + acc(f, p) + "=i" + text(f) + ";");
+  void write() {
+    const sdk::Node& node = group_.root;
+    bind_operands(node);
+    const Lowering::Tail tail = to_.tail(s_, group_);
+    const Tensor y = to_.made(group_.end().output(0));
+    if (y.elements() == 0) return;
+    const int out = s_.out(y);
+    write_put(out, tail);
+    write_position();
+    write_sums();
+    write_stores();
+    const auto macs = static_cast<uint64_t>(y.elements() * c_.group_channels() * taps());
+    const uint64_t bytes = 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements());
+    const Grid g = grid(c_.out_height * row_tiles(), s_.local()[0]);
+    to_.step(group_, std::move(s_), {g.groups[0], static_cast<uint32_t>(c_.groups * tiles()), static_cast<uint32_t>(c_.batch)}, {2 * macs, bytes});
   }
-  s.line("for(int k=0;k<" + text(c.group_channels()) + ";++k)for(int ky=0;ky<" + text(c.kernel_h) + ";++ky){");
-  s.line("int iy=oy*" + text(c.stride_h) + "-" + text(c.pad_h) + "+ky*" + text(c.dilation_h) + ";");
-  const bool rows_inside = c.pad_h == 0 && (c.out_height - 1) * c.stride_h + (c.kernel_h - 1) * c.dilation_h < c.height;
-  if (!rows_inside) s.line("bool in_row=uint(iy)<" + text(c.height) + "u;iy=clamp(iy,0," + text(c.height - 1) + ");");
-  s.line("int base=((image*" + text(c.channels) + "+tile/" + text(tiles) + "*" + text(c.group_channels()) + "+k)*" + text(c.height) + "+iy)*" + text(c.width) + ";");
-  write_columns(s, c, t, x, rows_inside);
-  for (int64_t kx = 0; kx < c.kernel_w; ++kx) {
-    const std::string tap = "((k*" + text(c.kernel_h) + "+ky)*" + text(c.kernel_w) + "+" + text(kx) + ")";
-    for (int64_t f = 0; f < t.features; ++f) {
-      const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
-      if (by_four && f % 4 == 0) s.line("vec4 " + four + "=" + s.load(w, "(tile*" + text(c.group_channels() * taps) + "+" + tap + ")*" + text(t.features / 4) + "+" + text(f / 4)) + ";");
-      const std::string at = is_packed ? "((tile*" + text(c.group_channels() * taps) + "+" + tap + ")*" + text(t.features) + "+" + text(f) + ")"
-                                       : "(" + feature(f) + "*" + text(c.group_channels() * taps) + "+" + tap + ")";
-      s.line("float " + weight + "=" + (by_four ? four + "." + "xyzw"[f % 4] : s.load(w, at)) + ";");
-      for (int64_t p = 0; p < t.pixels; ++p) s.line(acc(f, p) + "+=" + weight + "*x" + text(p * c.stride_w + kx * c.dilation_w) + ";");
+
+ private:
+  int64_t tiles() const { return (c_.group_features() + t_.features - 1) / t_.features; }  // of a group
+  int64_t taps() const { return c_.kernel_h * c_.kernel_w; }
+  int64_t row_tiles() const { return (c_.out_width + t_.pixels - 1) / t_.pixels; }
+
+  void bind_operands(const sdk::Node& node) {
+    const auto features = static_cast<size_t>(c_.features);
+    const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
+    x_ = s_.in(to_.read(node.input(0)));
+    if (is_packed_)
+      w_ = s_.in(to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
+                            packed(c_, t_, Floats(node.input(1).constant()), scaling.factor)),
+                 static_cast<int>(t_.lanes()));
+    else w_ = s_.in(to_.read(node.input(1)));
+    const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features);
+    bias_by_lanes_ = c_.group_features() % t_.lanes() == 0;
+    if (summand) bias_ = s_.in(*summand, bias_by_lanes_ ? static_cast<int>(t_.lanes()) : 1);
+  }
+
+  /// A function that stores a vector of features at `o`, of which `left` are the group's.
+  void write_put(int out, const Lowering::Tail& tail) {
+    std::string body;
+    for (int64_t f = 0; f < t_.lanes(); ++f) {
+      const std::string at = "o+" + text(f * c_.out_height * c_.out_width), lane = t_.lanes() == 1 ? "v" : std::string("v.") + "xyzw"[f];
+      const std::string store = s_.store(out, at, tail(lane, at));
+      body += f == 0 ? store : "if(left>" + text(f) + "){" + store + "}";
+    }
+    s_.top("void put(int o,int left," + t_.type() + " v){" + body + "}");
+  }
+
+  void write_position() {
+    s_.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c_.out_height * row_tiles()) + ")return;");
+    s_.line("int oy=at/" + text(row_tiles()) + ",ox=(at%" + text(row_tiles()) + ")*" + text(t_.pixels) + ",ix=ox*" + text(c_.stride_w) + "-" + text(c_.pad_w) + ";");
+    s_.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles()) + "*" + text(c_.group_features()) + "+tile%" + text(tiles()) + "*" + text(t_.features) + ";");
+  }
+
+  std::string feature(int64_t f) const { return f == 0 ? std::string("feature") : "min(feature+" + text(f) + "," + text(c_.features - 1) + ")"; }
+
+  /// A vector of what lies apart: `load` gives the text of one feature's.
+  template <typename Load>
+  std::string gathered(int64_t block, const Load& load) const {
+    std::string out;
+    for (int64_t f = block * t_.lanes(); f < (block + 1) * t_.lanes(); ++f) out += (out.empty() ? "" : ",") + load(f);
+    return t_.lanes() == 1 ? out : t_.type() + "(" + out + ")";
+  }
+
+  std::string bias_of_block(int64_t block) const {
+    if (bias_ < 0) return t_.type() + "(0.0)";
+    if (!bias_by_lanes_) return gathered(block, [&](int64_t f) { return s_.load(bias_, feature(f)); });
+    return s_.load(bias_, "min(feature/" + text(t_.lanes()) + "+" + text(block) + "," + text(c_.features / t_.lanes() - 1) + ")");
+  }
+
+  std::string weights(int64_t block, int64_t kx) const {
+    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(c_.group_channels() * taps());
+    if (is_packed_) return s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.blocks()) + "+" + text(block));
+    return gathered(block, [&](int64_t f) { return s_.load(w_, feature(f) + "*" + all + "+" + tap); });
+  }
+
+  void write_sums() {
+    for (int64_t b = 0; b < t_.blocks(); ++b) {
+      s_.line(t_.type() + " i" + text(b) + "=" + bias_of_block(b) + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(t_.type() + " " + acc(b, p) + "=i" + text(b) + ";");
+    }
+    s_.line("for(int k=0;k<" + text(c_.group_channels()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+    s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
+    const bool rows_inside = c_.pad_h == 0 && (c_.out_height - 1) * c_.stride_h + (c_.kernel_h - 1) * c_.dilation_h < c_.height;
+    if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");
+    s_.line("int base=((image*" + text(c_.channels) + "+tile/" + text(tiles()) + "*" + text(c_.group_channels()) + "+k)*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
+    write_columns(s_, c_, t_, x_, rows_inside);
+    for (int64_t kx = 0; kx < c_.kernel_w; ++kx)
+      for (int64_t b = 0; b < t_.blocks(); ++b) {
+        const std::string weight = "w" + text(kx) + "_" + text(b);
+        s_.line(t_.type() + " " + weight + "=" + weights(b, kx) + ";");
+        for (int64_t p = 0; p < t_.pixels; ++p) s_.line(acc(b, p) + "+=" + weight + "*x" + text(p * c_.stride_w + kx * c_.dilation_w) + ";");
+      }
+    s_.line("}");
+  }
+
+  void write_stores() {
+    const int64_t plane = c_.out_height * c_.out_width;
+    s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox,left=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" + text(t_.features) + ";");
+    for (int64_t p = 0; p < t_.pixels; ++p) {
+      s_.line("if(ox+" + text(p) + "<" + text(c_.out_width) + "){");
+      for (int64_t b = 0; b < t_.blocks(); ++b) {
+        const std::string put = "put(first+" + text(b * t_.lanes() * plane + p) + ",left-" + text(b * t_.lanes()) + "," + acc(b, p) + ");";
+        s_.line(b == 0 ? put : "if(left>" + text(b * t_.lanes()) + ")" + put);
+      }
+      s_.line("}");
     }
   }
-  s.line("}");
-  s.line("int first=((image*" + text(c.features) + "+feature)*" + text(c.out_height) + "+oy)*" + text(c.out_width) + "+ox,left=" + text(c.group_features()) + "-tile%" + text(tiles) + "*" + text(t.features) + ";");
-  for (int64_t f = 0; f < t.features; ++f)
-    for (int64_t p = 0; p < t.pixels; ++p)
-      s.line("if(" + text(f) + "<left&&ox+" + text(p) + "<" + text(c.out_width) + "){int o=first+" + text(f * c.out_height * c.out_width + p) + ";" + s.store(out, "o", tail(acc(f, p), "o")) + "}");
-  const auto macs = static_cast<uint64_t>(y.elements() * c.group_channels() * taps);
-  const uint64_t bytes = 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements());
-  to.step(group, std::move(s), {g.groups[0], static_cast<uint32_t>(c.groups * tiles), static_cast<uint32_t>(c.batch)}, {2 * macs, bytes});
-}
+
+  Lowering& to_;
+  const Group& group_;
+  Conv c_;
+  Tile t_;
+  bool is_packed_, bias_by_lanes_ = false;
+  Shader s_;
+  int x_ = -1, w_ = -1, bias_ = -1;
+};
+
+void lower_conv(Lowering& to, const Group& group) { ConvKernel(to, group).write(); }
 
 std::string no_conv(const sdk::Node& node) {
   constexpr int64_t kMost = 65535;
