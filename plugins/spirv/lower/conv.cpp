@@ -27,15 +27,11 @@ Conv conv_of(const sdk::Node& node) {
   return c;
 }
 
-/// Sums of some features of a pixel, as one vector: a text and a module of a fourth.
-std::string acc(int64_t block, int64_t p) { return "a" + text(block) + "_" + text(p); }
+std::string acc(int64_t f, int64_t p) { return "a" + text(f) + "_" + text(p); }
 
 /// Features and pixels of one invocation.
 struct Tile {
   int64_t features, pixels;
-  int64_t lanes() const { return std::min<int64_t>(features, 4); }  ///< features of a vector
-  int64_t blocks() const { return features / lanes(); }
-  std::string type() const { return lanes() == 1 ? "float" : "vec" + text(lanes()); }
 };
 /// Pixels of a tile divide a row with little left over; wide tiles load each weight for more of them.
 int64_t pixels_for(int64_t width, int64_t most) {
@@ -118,7 +114,7 @@ class ConvKernel {
     const Tensor y = to_.made(group_.end().output(0));
     if (y.elements() == 0) return;
     const int out = s_.out(y);
-    write_put(out, tail);
+    s_.top("void put(int o,float v){" + s_.store(out, "o", tail("v", "o")) + "}");
     write_position();
     write_sums();
     write_stores();
@@ -137,25 +133,12 @@ class ConvKernel {
     const auto features = static_cast<size_t>(c_.features);
     const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
     x_ = s_.in(to_.read(node.input(0)));
-    if (is_packed_)
-      w_ = s_.in(to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
-                            packed(c_, t_, Floats(node.input(1).constant()), scaling.factor)),
-                 static_cast<int>(t_.lanes()));
-    else w_ = s_.in(to_.read(node.input(1)));
-    const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features);
-    bias_by_lanes_ = c_.group_features() % t_.lanes() == 0;
-    if (summand) bias_ = s_.in(*summand, bias_by_lanes_ ? static_cast<int>(t_.lanes()) : 1);
-  }
-
-  /// A function that stores a vector of features at `o`, of which `left` are the group's.
-  void write_put(int out, const Lowering::Tail& tail) {
-    std::string body;
-    for (int64_t f = 0; f < t_.lanes(); ++f) {
-      const std::string at = "o+" + text(f * c_.out_height * c_.out_width), lane = t_.lanes() == 1 ? "v" : std::string("v.") + "xyzw"[f];
-      const std::string store = s_.store(out, at, tail(lane, at));
-      body += f == 0 ? store : "if(left>" + text(f) + "){" + store + "}";
-    }
-    s_.top("void put(int o,int left," + t_.type() + " v){" + body + "}");
+    by_four_ = is_packed_ && t_.features % 4 == 0;
+    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
+                                       packed(c_, t_, Floats(node.input(1).constant()), scaling.factor))
+                          : to_.read(node.input(1)),
+               by_four_ ? 4 : 1);
+    if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);
   }
 
   void write_position() {
@@ -166,30 +149,10 @@ class ConvKernel {
 
   std::string feature(int64_t f) const { return f == 0 ? std::string("feature") : "min(feature+" + text(f) + "," + text(c_.features - 1) + ")"; }
 
-  /// A vector of what lies apart: `load` gives the text of one feature's.
-  template <typename Load>
-  std::string gathered(int64_t block, const Load& load) const {
-    std::string out;
-    for (int64_t f = block * t_.lanes(); f < (block + 1) * t_.lanes(); ++f) out += (out.empty() ? "" : ",") + load(f);
-    return t_.lanes() == 1 ? out : t_.type() + "(" + out + ")";
-  }
-
-  std::string bias_of_block(int64_t block) const {
-    if (bias_ < 0) return t_.type() + "(0.0)";
-    if (!bias_by_lanes_) return gathered(block, [&](int64_t f) { return s_.load(bias_, feature(f)); });
-    return s_.load(bias_, "min(feature/" + text(t_.lanes()) + "+" + text(block) + "," + text(c_.features / t_.lanes() - 1) + ")");
-  }
-
-  std::string weights(int64_t block, int64_t kx) const {
-    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(c_.group_channels() * taps());
-    if (is_packed_) return s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.blocks()) + "+" + text(block));
-    return gathered(block, [&](int64_t f) { return s_.load(w_, feature(f) + "*" + all + "+" + tap); });
-  }
-
   void write_sums() {
-    for (int64_t b = 0; b < t_.blocks(); ++b) {
-      s_.line(t_.type() + " i" + text(b) + "=" + bias_of_block(b) + ";");
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(t_.type() + " " + acc(b, p) + "=i" + text(b) + ";");
+    for (int64_t f = 0; f < t_.features; ++f) {
+      s_.line("float i" + text(f) + "=" + (bias_ < 0 ? "0.0" : s_.load(bias_, feature(f))) + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line("float " + acc(f, p) + "=i" + text(f) + ";");
     }
     s_.line("for(int k=0;k<" + text(c_.group_channels()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
     s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
@@ -197,24 +160,28 @@ class ConvKernel {
     if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");
     s_.line("int base=((image*" + text(c_.channels) + "+tile/" + text(tiles()) + "*" + text(c_.group_channels()) + "+k)*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
     write_columns(s_, c_, t_, x_, rows_inside);
-    for (int64_t kx = 0; kx < c_.kernel_w; ++kx)
-      for (int64_t b = 0; b < t_.blocks(); ++b) {
-        const std::string weight = "w" + text(kx) + "_" + text(b);
-        s_.line(t_.type() + " " + weight + "=" + weights(b, kx) + ";");
-        for (int64_t p = 0; p < t_.pixels; ++p) s_.line(acc(b, p) + "+=" + weight + "*x" + text(p * c_.stride_w + kx * c_.dilation_w) + ";");
-      }
+    for (int64_t kx = 0; kx < c_.kernel_w; ++kx) write_tap(kx);
     s_.line("}");
+  }
+
+  void write_tap(int64_t kx) {
+    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(c_.group_channels() * taps());
+    for (int64_t f = 0; f < t_.features; ++f) {
+      const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
+      if (by_four_ && f % 4 == 0) s_.line("vec4 " + four + "=" + s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
+      const std::string at = is_packed_ ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
+      s_.line("float " + weight + "=" + (by_four_ ? four + "." + "xyzw"[f % 4] : s_.load(w_, at)) + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(acc(f, p) + "+=" + weight + "*x" + text(p * c_.stride_w + kx * c_.dilation_w) + ";");
+    }
   }
 
   void write_stores() {
     const int64_t plane = c_.out_height * c_.out_width;
-    s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox,left=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" + text(t_.features) + ";");
-    for (int64_t p = 0; p < t_.pixels; ++p) {
-      s_.line("if(ox+" + text(p) + "<" + text(c_.out_width) + "){");
-      for (int64_t b = 0; b < t_.blocks(); ++b) {
-        const std::string put = "put(first+" + text(b * t_.lanes() * plane + p) + ",left-" + text(b * t_.lanes()) + "," + acc(b, p) + ");";
-        s_.line(b == 0 ? put : "if(left>" + text(b * t_.lanes()) + ")" + put);
-      }
+    s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox,left=" + text(c_.out_width) + "-ox,features=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" +
+            text(t_.features) + ";");
+    for (int64_t f = 0; f < t_.features; ++f) {
+      s_.line("if(features>" + text(f) + "){");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + acc(f, p) + ");");
       s_.line("}");
     }
   }
@@ -223,7 +190,7 @@ class ConvKernel {
   const Group& group_;
   Conv c_;
   Tile t_;
-  bool is_packed_, bias_by_lanes_ = false;
+  bool is_packed_, by_four_ = false;
   Shader s_;
   int x_ = -1, w_ = -1, bias_ = -1;
 };

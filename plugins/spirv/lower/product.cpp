@@ -21,9 +21,6 @@ struct Product {
 struct Tile {
   int64_t rows, cols;
   uint32_t x, y;
-  int64_t lanes() const { return std::min<int64_t>(rows, 4); }  ///< rows of a vector
-  int64_t blocks() const { return rows / lanes(); }
-  std::string type() const { return lanes() == 1 ? "float" : "vec" + text(lanes()); }
 };
 Tile tile_for(const Product& p) {
   if (p.m == 1) return {1, 1, 64, 1};
@@ -32,8 +29,7 @@ Tile tile_for(const Product& p) {
 }
 
 std::string name(const char* of, int64_t i) { return of + std::to_string(i); }
-/// Sums of some rows of a column, as one vector: a text and a module of a fourth.
-std::string acc(int64_t block, int64_t j) { return "a" + std::to_string(block) + "_" + std::to_string(j); }
+std::string acc(int64_t i, int64_t j) { return "a" + std::to_string(i) + "_" + std::to_string(j); }
 std::string times(const std::string& at, int64_t stride) { return stride == 1 ? at : at + "*" + literal(stride); }
 
 /// Rows and columns past the end read the last one and are not stored.
@@ -44,41 +40,31 @@ void write_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
     s.line("int ra" + text(i) + "=min(row+" + text(i) + "," + text(p.m - 1) + ")*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
   for (int64_t j = 0; j < t.cols; ++j)
     s.line("int cb" + text(j) + "=" + times("min(col+" + text(j * t.x) + "," + text(p.n - 1) + ")", p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
-  for (int64_t i = 0; i < t.blocks(); ++i)
-    for (int64_t j = 0; j < t.cols; ++j) s.line(t.type() + " " + acc(i, j) + "=" + t.type() + "(0.0);");
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.cols; ++j) s.line("float " + acc(i, j) + "=0.0;");
   s.line("for(int k=0;k<" + text(p.k) + ";++k){");
-  for (int64_t i = 0; i < t.blocks(); ++i) {
-    std::string rows;
-    for (int64_t r = i * t.lanes(); r < (i + 1) * t.lanes(); ++r) rows += (rows.empty() ? "" : ",") + s.load(a, name("ra", r) + "+" + times("k", p.a_k));
-    s.line(t.type() + " " + name("x", i) + "=" + t.type() + "(" + rows + ");");
-  }
+  for (int64_t i = 0; i < t.rows; ++i) s.line("float " + name("x", i) + "=" + s.load(a, name("ra", i) + "+" + times("k", p.a_k)) + ";");
   for (int64_t j = 0; j < t.cols; ++j) {
     s.line("float " + name("w", j) + "=" + s.load(b, name("cb", j) + "+" + times("k", p.b_k)) + ";");
-    for (int64_t i = 0; i < t.blocks(); ++i) s.line(acc(i, j) + "+=" + name("x", i) + "*" + name("w", j) + ";");
+    for (int64_t i = 0; i < t.rows; ++i) s.line(acc(i, j) + "+=" + name("x", i) + "*" + name("w", j) + ";");
   }
   s.line("}");
 }
 
-/// A function that stores some rows of a column at `o`, of which `left` are the result's.
-void write_put(Shader& s, const Product& p, const Tile& t, int out, int bias, const Lowering::Tail& tail) {
-  std::string body;
-  for (int64_t r = 0; r < t.lanes(); ++r) {
-    const std::string at = "o+" + text(r * p.n);
-    std::string v = t.lanes() == 1 ? "v" : std::string("v.") + "xyzw"[r];
-    if (p.alpha != 1) v += "*" + literal(p.alpha);
-    if (bias >= 0) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(bias, broadcast_index("(" + at + ")", {p.m, p.n}, p.bias_dims));
-    const std::string store = s.store(out, at, tail(v, at));
-    body += r == 0 ? store : "if(left>" + text(r) + "){" + store + "}";
-  }
-  s.top("void put(int o,int left," + t.type() + " v){" + body + "}");
+/// A function that stores a sum at element `o` of the result.
+void write_put(Shader& s, const Product& p, int out, int bias, const Lowering::Tail& tail) {
+  std::string v = p.alpha == 1 ? "v" : "v*" + literal(p.alpha);
+  if (bias >= 0) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(bias, broadcast_index("o", {p.m, p.n}, p.bias_dims));
+  s.top("void put(int o,float v){" + s.store(out, "o", tail(v, "o")) + "}");
 }
 
 void write_stores(Shader& s, const Product& p, const Tile& t) {
-  for (int64_t j = 0; j < t.cols; ++j)
-    for (int64_t i = 0; i < t.blocks(); ++i) {
-      const std::string row = "row+" + text(i * t.lanes()), col = "col+" + text(j * t.x);
-      s.line("if(" + row + "<" + text(p.m) + "&&" + col + "<" + text(p.n) + ")put((z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+" + col + "," + text(p.m) + "-(" + row + ")," + acc(i, j) + ");");
-    }
+  for (int64_t i = 0; i < t.rows; ++i) {
+    const std::string row = "row+" + text(i);
+    s.line("if(" + row + "<" + text(p.m) + "){int o=(z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+col;");
+    for (int64_t j = 0; j < t.cols; ++j) s.line("if(col+" + text(j * t.x) + "<" + text(p.n) + ")put(o+" + text(j * t.x) + "," + acc(i, j) + ");");
+    s.line("}");
+  }
 }
 
 void lower_product(Lowering& to, const Group& group, const Product& p, const Tensor& a, const Tensor& b, const sdk::Value& bias) {
@@ -89,7 +75,7 @@ void lower_product(Lowering& to, const Group& group, const Product& p, const Ten
   const Tensor y = to.made(group.end().output(0));
   if (y.elements() == 0) return;
   const int out = s.out(y);
-  write_put(s, p, t, out, at_bias, tail);
+  write_put(s, p, out, at_bias, tail);
   write_tile(s, p, t, at_a, at_b);
   write_stores(s, p, t);
   const int64_t batch = elements_of(p.batch);
