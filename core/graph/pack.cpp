@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/graph: the seam's view of a graph: image bytes, blob table, hash.
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <numeric>
 
 #include "core/graph/graph.hpp"
 #include "core/support/sha256.hpp"
+#include "core/support/threads.hpp"
 
 namespace optima {
 namespace {
@@ -34,6 +38,25 @@ void hash_image(PackedGraph& packed) {
   packed.raw.flags |= OPTIMA_GRAPH_SHA256;
 }
 
+// Weights have hundreds of megabytes: all processors share them, the largest first.
+void hash_blobs(const std::vector<Blob>& from, std::vector<optima_blob>& to) {
+  constexpr uint64_t kWorthAThread = 1 << 20;  // bytes: a millisecond
+  std::vector<size_t> order(from.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return from[a].size > from[b].size; });
+  const uint64_t bytes = std::accumulate(from.begin(), from.end(), uint64_t{0}, [](uint64_t sum, const Blob& b) { return sum + b.size; });
+  std::atomic<size_t> next{0};
+  const Status done = run_on_threads(bytes < kWorthAThread ? 1 : allowed_threads(), [&]() -> Status {
+    for (size_t k; (k = next++) < order.size();) {
+      const Sha256 sum = hash(from[order[k]]);
+      std::memcpy(to[order[k]].sha256, sum.data(), sum.size());
+      to[order[k]].flags |= OPTIMA_BLOB_SHA256;
+    }
+    return {};
+  });
+  (void)done;  // hashing does not fail
+}
+
 }  // namespace
 
 PackedGraph pack(const Graph& graph, bool hashed, uint64_t first_blob_id) {
@@ -45,11 +68,7 @@ PackedGraph pack(const Graph& graph, bool hashed, uint64_t first_blob_id) {
   packed.raw.blobs = packed.blobs.data();
   packed.raw.blob_count = static_cast<uint32_t>(packed.blobs.size());
   if (!hashed) return packed;
-  for (size_t k = 0; k < graph.blobs.size(); ++k) {
-    const Sha256 sum = hash(graph.blobs[k]);
-    std::memcpy(packed.blobs[k].sha256, sum.data(), sum.size());
-    packed.blobs[k].flags |= OPTIMA_BLOB_SHA256;
-  }
+  hash_blobs(graph.blobs, packed.blobs);
   hash_image(packed);
   return packed;
 }

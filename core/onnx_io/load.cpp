@@ -3,6 +3,7 @@
 #include "core/onnx_io/load.hpp"
 
 #include <filesystem>
+#include <future>
 
 #include "core/onnx_io/build_graph.hpp"
 #include "core/onnx_io/contributed.hpp"
@@ -17,6 +18,7 @@
 #include "core/onnx_io/wire_scan.hpp"
 #include "core/support/file.hpp"
 #include "core/support/text.hpp"
+#include "core/support/threads.hpp"
 #include "google/protobuf/stubs/logging.h"
 #include "onnx/defs/parser.h"
 
@@ -106,8 +108,14 @@ Result<Graph> load_binary(const std::string& path, const ImportOptions& options)
   ExternalData external(path);
   Source source;
   OPTIMA_RETURN_IF_ERROR(guarded("the ONNX library", [&] { return parse_bytes(file, external, source); }));
+  std::future<std::string> sum;  // weights take long to hash, and the import does not touch them
+  if (options.hash)
+    sum = std::async(std::launch::async, [&] {
+      mark_own_thread();
+      return hash_of({reinterpret_cast<const char*>(file.data), file.size}, external);
+    });
   OPTIMA_ASSIGN(Graph graph, finish(source, options, std::filesystem::path(path).stem().string()));
-  if (options.hash) graph.model_hash = hash_of({reinterpret_cast<const char*>(file.data), file.size}, external);
+  if (options.hash) graph.model_hash = sum.get();
   return graph;
 }
 

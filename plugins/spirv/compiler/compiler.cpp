@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv: the compiler half: check() by the table, compile() = lower, compile kernels, look at what they need, write. Vulkan is asked for devices only.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "glsl.hpp"
@@ -80,6 +83,34 @@ optima_cost cost_of(const Draft& draft, const Limits& limits, uint32_t node) {
   return {sizeof(optima_cost), node, us, bytes, 0, 0};
 }
 
+/// Kernels compiled by threads of their own.
+class Kernels {
+ public:
+  Kernels(const std::vector<std::string>& texts, const sdk::Options& options) : count_(texts.size()) {
+    const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
+    modules_ = std::async(std::launch::async, [this, &texts, threads = asked ? asked : std::max(1u, std::thread::hardware_concurrency())] {
+      return compile_all(texts, threads, [this](size_t k) {
+        done_ = k;
+        if (stop_) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
+      });
+    });
+  }
+  /// Nobody waits for what a cancelled compile began but for the kernels in work.
+  ~Kernels() { stop_ = true; }
+  /// `progress` is told now and then, on this thread, of the share that is done.
+  std::vector<Module> wait(const std::function<void(double)>& progress) {
+    constexpr std::chrono::milliseconds kTick(20);
+    while (modules_.wait_for(kTick) != std::future_status::ready) progress(static_cast<double>(done_) / static_cast<double>(count_));
+    return modules_.get();
+  }
+
+ private:
+  size_t count_;
+  std::atomic<size_t> done_{0};
+  std::atomic<bool> stop_{false};
+  std::future<std::vector<Module>> modules_;  // last: its end waits for the threads
+};
+
 class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::CostModel {
  public:
   explicit SpirvCompiler(const sdk::Init&) {}
@@ -113,11 +144,12 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
     const Texts texts = texts_of(lowered.draft, guarded);
-    const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
-    const std::vector<Module> modules = compile_all(texts.all, asked ? asked : std::max(1u, std::thread::hardware_concurrency()),
-                                                    [&](size_t k) { progress(0.05 + 0.9 * static_cast<double>(k) / static_cast<double>(texts.all.size()), "kernels"); });
+    Kernels kernels(texts.all, options);
+    const Weights& weights = lowered.draft.weights();  // go to disk while kernels are compiled
+    const uint64_t weights_sum = weights.size() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.size())) : 0;
+    const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
     Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, [&](size_t step, size_t way) { return texts.of[step][way]; });
-    plan.target = std::string(request.device().kind());
+    plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);
       const sdk::Checksum sum = sdk::checksum_of(bytes);
@@ -129,13 +161,12 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
       throw sdk::Error(OPTIMA_MEMORY, "subgraph needs " + std::to_string(plan.arena_bytes) + " bytes of activations and " + std::to_string(plan.weights_bytes) +
                                           " of weights on the GPU, limit is " + std::to_string(request.memory_limit()));
     progress(0.95, "writing");
-    write(plan, modules, lowered.draft.weights(), request, sink);
+    write(plan, modules, request, sink);
   }
 
  private:
-  static void write(Plan& plan, const std::vector<Module>& modules, const Weights& weights, const sdk::CompileRequest& request, const sdk::Sink& sink) {
+  static void write(const Plan& plan, const std::vector<Module>& modules, const sdk::CompileRequest& request, const sdk::Sink& sink) {
     for (size_t k = 0; k < modules.size(); ++k) sink.file(plan.kernels[k].file, bytes_of(modules[k]));
-    if (weights.size() > 0) plan.weights_sum = weights.write(sink.open(request.stem() + ".weights", weights.size()));
     const std::string text = write_plan(plan);
     sink.file(request.stem() + ".meta", text);
     sink.format(kFormat);
