@@ -272,20 +272,56 @@ RunContext::~RunContext() = default;
 void RunContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) { run(in, out, nullptr); }
 void RunContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl& control) { run(in, out, &control); }
 
-void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* control) {
+void RunContext::require_tensors(const sdk::Tensors& in, const sdk::OutTensors& out) const {
   const Plan& plan = program_.plan();
   sdk::require_counts(in.size(), out.size(), plan.inputs.size(), plan.outputs.size());
+  const auto fits = [](const auto& tensor, const PortPlan& p) { sdk::require_fits(tensor, p.name, p.dtype, {p.dims.data(), p.dims.size()}); };
+  for (size_t k = 0; k < in.size(); ++k) fits(in[k], plan.inputs[k]);
+  for (size_t k = 0; k < out.size(); ++k) fits(out[k], plan.outputs[k]);
+}
+
+RunContext::Recorded& RunContext::recorded() {
   if (!recorded_ || recorded_->timed() != timed_) {
     recorded_.reset();
-    recorded_ = std::make_unique<Recorded>(plan, program_.resident(), timed_);
+    recorded_ = std::make_unique<Recorded>(program_.plan(), program_.resident(), timed_);
   }
-  Recorded& work = *recorded_;
+  return *recorded_;
+}
+
+void RunContext::take_inputs(const sdk::Tensors& in) {
+  const Plan& plan = program_.plan();
+  Recorded& work = recorded();
   for (size_t k = 0; k < in.size(); ++k) {
     const PortPlan& p = plan.inputs[k];
-    sdk::require_fits(in[k], p.name, p.dtype, {p.dims.data(), p.dims.size()});
     to_device(p.name, p.dtype, in[k].data<void>(), plan.tensors[p.tensor].element, work.input(k), static_cast<size_t>(elements_of(p.dims)));
   }
-  const uint64_t began = timed_ ? now_ns() : 0;
+  began_ = timed_ ? now_ns() : 0;
+}
+
+void RunContext::give_outputs(const sdk::OutTensors& out) {
+  const Plan& plan = program_.plan();
+  Recorded& work = *recorded_;
+  if (const uint32_t n = work.violations()) throw sdk::Error(OPTIMA_INTERNAL, "kernels reached outside of their buffers " + std::to_string(n) + " times");
+  for (size_t k = 0; k < out.size(); ++k) {
+    const PortPlan& p = plan.outputs[k];
+    from_device(p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
+  }
+  if (!timed_) return;
+  const auto times = work.times();
+  for (uint32_t k = 0; k < times.size(); ++k) events_.push_back({k, began_ + times[k].first, times[k].second - std::min(times[k].first, times[k].second)});
+}
+
+void RunContext::forget(const sdk::Error& e) {
+  if (e.code == OPTIMA_CANCELLED || e.code == OPTIMA_TIMEOUT || !recorded_) return;  // all that was begun has ended
+  const std::shared_ptr<Resident> of = recorded_->resident();
+  recorded_.reset();
+  if (e.flags & OPTIMA_STATUS_DEVICE_LOST) program_.lost(of);
+}
+
+void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* control) {
+  require_tensors(in, out);
+  take_inputs(in);
+  Recorded& work = *recorded_;
   try {
     // One part ahead: the GPU does not wait for the processor, and little is left to do when the run is stopped.
     for (size_t k = 0; k < work.parts(); ++k) {
@@ -299,22 +335,85 @@ void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const s
     }
     work.wait(work.parts() - 1);
   } catch (const sdk::Error& e) {
-    const bool is_stopped = e.code == OPTIMA_CANCELLED || e.code == OPTIMA_TIMEOUT;  // all that was begun has ended
-    const std::shared_ptr<Resident> of = work.resident();
-    if (!is_stopped) recorded_.reset();
-    if (e.flags & OPTIMA_STATUS_DEVICE_LOST) program_.lost(of);
+    forget(e);
     throw;
   }
   if (control) control->check();
-  if (const uint32_t n = work.violations()) throw sdk::Error(OPTIMA_INTERNAL, "kernels reached outside of their buffers " + std::to_string(n) + " times");
-  for (size_t k = 0; k < out.size(); ++k) {
-    const PortPlan& p = plan.outputs[k];
-    sdk::require_fits(out[k], p.name, p.dtype, {p.dims.data(), p.dims.size()});
-    from_device(p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
+  give_outputs(out);
+}
+
+void RunContext::submit(const sdk::Tensors& in, const sdk::OutTensors& out, sdk::Span<const optima_fence_point> waits, optima_fence_point signal) {
+  const auto* fences = program_.host().extension<optima_fence_host>(OPTIMA_EXT_FENCE);
+  if (!fences) throw sdk::Error(OPTIMA_UNSUPPORTED, "host has no optima.fence/1, which submit needs");
+  if (running_.exchange(true)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "context is still running what was submitted before");
+  try {
+    require_tensors(in, out);
+  } catch (...) {
+    running_ = false;
+    throw;
   }
-  if (!timed_) return;
-  const auto times = work.times();
-  for (uint32_t k = 0; k < times.size(); ++k) events_.push_back({k, began + times[k].first, times[k].second - std::min(times[k].first, times[k].second)});
+  in_ = in.raw(), out_ = out.raw(), signal_ = signal;
+  cancelled_ = false, wait_code_ = OPTIMA_OK;
+  waits_left_ = static_cast<uint32_t>(waits.size()) + 1;
+  for (const optima_fence_point& point : waits)
+    fences->notify(program_.host().raw()->self, point, [](void* self, int32_t code) { static_cast<RunContext*>(self)->arrived(code); }, this);
+  arrived(OPTIMA_OK);
+}
+
+/// The last of the waits, and of submit() itself, starts the run.
+void RunContext::arrived(int32_t code) {
+  if (code != OPTIMA_OK) wait_code_ = code;
+  if (--waits_left_ > 0) return;
+  if (wait_code_ != OPTIMA_OK) return finish({wait_code_, "what it waited for failed"});
+  if (cancelled_) return finish({OPTIMA_CANCELLED, "cancelled"});
+  try {
+    begin();
+  } catch (const sdk::Error& e) {
+    forget(e);
+    return finish(e);
+  } catch (const std::exception& e) {
+    return finish({OPTIMA_INTERNAL, e.what()});
+  }
+}
+
+void RunContext::begin() {
+  take_inputs(sdk::Tensors(in_, static_cast<uint32_t>(program_.plan().inputs.size())));
+  part_ = 0;
+  for (size_t k = 0; k < std::min<size_t>(2, recorded_->parts()); ++k) recorded_->submit(k);
+  program_.completions().add(*this);
+}
+
+bool RunContext::advance() {
+  try {
+    Recorded& work = *recorded_;
+    work.wait(part_);
+    ++part_;
+    if (cancelled_ && part_ < work.parts()) {
+      work.wait(part_);
+      throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
+    }
+    if (part_ + 1 < work.parts()) work.submit(part_ + 1);
+    if (part_ < work.parts()) return true;
+    give_outputs(sdk::OutTensors(out_, static_cast<uint32_t>(program_.plan().outputs.size())));
+    finish({OPTIMA_OK, ""});
+  } catch (const sdk::Error& e) {
+    forget(e);
+    finish(e);
+  } catch (const std::exception& e) {
+    finish({OPTIMA_INTERNAL, e.what()});
+  }
+  return false;
+}
+
+/// The host may submit again from inside the signal, or destroy the context: nothing of this run is touched after it.
+void RunContext::finish(const sdk::Error& outcome) {
+  const optima_fence_point signal = signal_;
+  const sdk::Host host = program_.host();
+  const auto* fences = host.extension<optima_fence_host>(OPTIMA_EXT_FENCE);
+  running_ = false;
+  if (outcome.code == OPTIMA_OK) return fences->signal(host.raw()->self, signal);
+  optima_status status{sizeof status, outcome.code, outcome.vendor_code, outcome.node, outcome.flags, nullptr, [](void*, optima_str) {}};
+  fences->poison(host.raw()->self, signal, &status, sdk::str(outcome.text));
 }
 
 void RunContext::profile(bool on) { timed_ = on; }

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "completions.hpp"
 #include "gpu.hpp"
 #include "plan/plan.hpp"
 
@@ -62,6 +63,7 @@ class LoadedProgram : public sdk::Program {
   const GpuInfo& info() const { return info_; }
   /// What lies on the GPU; another one after lost(). Any thread.
   std::shared_ptr<Resident> resident();
+  Completions& completions() { return completions_; }
   /// The device of `of` is lost: it is given up.
   void lost(const std::shared_ptr<Resident>& of);
 
@@ -75,6 +77,7 @@ class LoadedProgram : public sdk::Program {
   sdk::KeptBlob weights_;
   std::mutex mutex_;
   std::shared_ptr<Resident> resident_;
+  Completions completions_;  // last: its thread uses all of these
 };
 
 }  // namespace spirv_plugin

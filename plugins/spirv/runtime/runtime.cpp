@@ -2,6 +2,7 @@
 // plugins/spirv: the runtime half: which artifacts run here, and loading them. Compiles nothing.
 #include <algorithm>
 
+#include "device_memory.hpp"
 #include "info.hpp"
 #include "optima/plugin/folder.hpp"
 #include "optima/plugin/record.hpp"
@@ -54,7 +55,7 @@ void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {
   }
 }
 
-class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::Stoppable, public sdk::Describer {
+class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::Stoppable, public sdk::Async, public sdk::Memory, public sdk::Describer {
  public:
   explicit SpirvRuntime(const sdk::Init& init) : host_(init.host) {}
 
@@ -66,6 +67,11 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
     const sdk::Elements<char> bytes(file);
     return described(name, {bytes.data(), bytes.size()});
   }
+
+  void alloc(optima_tensor& tensor, uint32_t /*alignment: the driver's is larger*/) override { memory_.alloc(vulkan(), tensor); }
+  void release(const optima_tensor& tensor) override { memory_.release(tensor); }
+  void import(const optima_tensor&, optima_tensor&) override { throw sdk::Error(OPTIMA_UNSUPPORTED, "memory of others is copied"); }
+  void copy(const optima_tensor& from, optima_tensor& to) override { memory_.copy(from, to); }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
     return sdk::compatibility_of([&] {
@@ -106,6 +112,7 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
   sdk::Host host_;
   std::mutex mutex_;
   std::shared_ptr<Vulkan> vulkan_;
+  DeviceMemory memory_;
 };
 
 }  // namespace

@@ -4,18 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vulkan/vk_layer.h>
-#include <vulkan/vulkan.h>
+
+#include "faults.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Calls that still go well before one fails, then the result; a result of 0 is none. */
-struct faults { int submits_before; VkResult submit; int allocations_before; VkResult allocate; };
 EXPORT struct faults optima_faults;
 
 static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 static PFN_vkQueueSubmit next_submit;
 static PFN_vkAllocateMemory next_allocate;
+static PFN_vkMapMemory next_map;
+static PFN_vkGetBufferMemoryRequirements next_requirements;
+static PFN_vkCmdCopyBuffer next_copy;
+static PFN_vkGetPhysicalDeviceProperties next_properties;
+static PFN_vkGetPhysicalDeviceProperties2 next_properties2;
+static PFN_vkGetPhysicalDeviceMemoryProperties next_memory_properties;
+
+/* Types of memory in a GPU with memory of its own. The driver below has one type, for both. */
+enum { OF_GPU = 0, OF_PROCESSOR = 1, MOST_MEMORIES = 256 };
+static VkDeviceMemory memories_of_gpu[MOST_MEMORIES];
+static int memory_count;
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   if (optima_faults.submit && optima_faults.submits_before-- <= 0) {
@@ -32,7 +42,55 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAl
     optima_faults.allocate = VK_SUCCESS;
     return r;
   }
-  return next_allocate(device, info, with, memory);
+  if (!optima_faults.separate) return next_allocate(device, info, with, memory);
+  VkMemoryAllocateInfo below = *info;
+  below.memoryTypeIndex = 0;
+  VkResult made = next_allocate(device, &below, with, memory);
+  if (made == VK_SUCCESS)
+    for (int k = 0; k < memory_count; ++k)
+      if (memories_of_gpu[k] == *memory) memories_of_gpu[k] = VK_NULL_HANDLE; /* a handle of freed memory */
+  if (made == VK_SUCCESS && info->memoryTypeIndex == OF_GPU) {
+    if (memory_count == MOST_MEMORIES) abort();
+    memories_of_gpu[memory_count++] = *memory;
+  }
+  return made;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size, VkMemoryMapFlags flags, void** data) {
+  for (int k = 0; k < memory_count; ++k)
+    if (memories_of_gpu[k] == memory) return VK_ERROR_MEMORY_MAP_FAILED;
+  return next_map(device, memory, offset, size, flags, data);
+}
+
+static VKAPI_ATTR void VKAPI_CALL requirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements* needs) {
+  next_requirements(device, buffer, needs);
+  if (optima_faults.separate) needs->memoryTypeBits = 1u << OF_GPU | 1u << OF_PROCESSOR;
+}
+
+static VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t count, const VkBufferCopy* pieces) {
+  ++optima_faults.copies;
+  next_copy(commands, from, to, count, pieces);
+}
+
+static VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice gpu, VkPhysicalDeviceProperties* out) {
+  next_properties(gpu, out);
+  if (optima_faults.separate) out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+static VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice gpu, VkPhysicalDeviceProperties2* out) {
+  next_properties2(gpu, out);
+  if (optima_faults.separate) out->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+static VKAPI_ATTR void VKAPI_CALL memory_properties(VkPhysicalDevice gpu, VkPhysicalDeviceMemoryProperties* out) {
+  next_memory_properties(gpu, out);
+  if (!optima_faults.separate) return;
+  const VkDeviceSize size = out->memoryHeaps[0].size;
+  out->memoryTypeCount = out->memoryHeapCount = 2;
+  out->memoryHeaps[OF_GPU] = (VkMemoryHeap){size, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  out->memoryHeaps[OF_PROCESSOR] = (VkMemoryHeap){size, 0};
+  out->memoryTypes[OF_GPU] = (VkMemoryType){VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, OF_GPU};
+  out->memoryTypes[OF_PROCESSOR] = (VkMemoryType){VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, OF_PROCESSOR};
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* with, VkInstance* instance) {
@@ -41,7 +99,13 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
   if (!link) return VK_ERROR_INITIALIZATION_FAILED;
   next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  return ((PFN_vkCreateInstance)next_instance(NULL, "vkCreateInstance"))(info, with, instance);
+  VkResult made = ((PFN_vkCreateInstance)next_instance(NULL, "vkCreateInstance"))(info, with, instance);
+  if (made == VK_SUCCESS) { /* later the loader would give this layer's own */
+    next_properties = (PFN_vkGetPhysicalDeviceProperties)next_instance(*instance, "vkGetPhysicalDeviceProperties");
+    next_properties2 = (PFN_vkGetPhysicalDeviceProperties2)next_instance(*instance, "vkGetPhysicalDeviceProperties2");
+    next_memory_properties = (PFN_vkGetPhysicalDeviceMemoryProperties)next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");
+  }
+  return made;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const VkDeviceCreateInfo* info, const VkAllocationCallbacks* with, VkDevice* device) {
@@ -55,21 +119,40 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
   if (made == VK_SUCCESS) {
     next_submit = (PFN_vkQueueSubmit)next_device(*device, "vkQueueSubmit");
     next_allocate = (PFN_vkAllocateMemory)next_device(*device, "vkAllocateMemory");
+    next_map = (PFN_vkMapMemory)next_device(*device, "vkMapMemory");
+    next_requirements = (PFN_vkGetBufferMemoryRequirements)next_device(*device, "vkGetBufferMemoryRequirements");
+    next_copy = (PFN_vkCmdCopyBuffer)next_device(*device, "vkCmdCopyBuffer");
   }
   return made;
 }
 
+struct entry { const char* name; PFN_vkVoidFunction call; };
+
+static PFN_vkVoidFunction found(const struct entry* all, size_t count, const char* name) {
+  for (size_t k = 0; k < count; ++k)
+    if (strcmp(all[k].name, name) == 0) return all[k].call;
+  return NULL;
+}
+
 EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_device(VkDevice device, const char* name) {
-  if (strcmp(name, "vkQueueSubmit") == 0) return (PFN_vkVoidFunction)submit;
-  if (strcmp(name, "vkAllocateMemory") == 0) return (PFN_vkVoidFunction)allocate;
-  if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (PFN_vkVoidFunction)optima_faults_device;
-  return next_device(device, name);
+  const struct entry own[] = {{"vkQueueSubmit", (PFN_vkVoidFunction)submit},
+                              {"vkAllocateMemory", (PFN_vkVoidFunction)allocate},
+                              {"vkMapMemory", (PFN_vkVoidFunction)map},
+                              {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
+                              {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy},
+                              {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)optima_faults_device}};
+  const PFN_vkVoidFunction mine = found(own, sizeof own / sizeof *own, name);
+  return mine || !device ? mine : next_device(device, name);
 }
 
 EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_instance(VkInstance instance, const char* name) {
-  if (strcmp(name, "vkCreateInstance") == 0) return (PFN_vkVoidFunction)create_instance;
-  if (strcmp(name, "vkCreateDevice") == 0) return (PFN_vkVoidFunction)create_device;
-  if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (PFN_vkVoidFunction)optima_faults_instance;
-  if (strcmp(name, "vkQueueSubmit") == 0 || strcmp(name, "vkAllocateMemory") == 0 || strcmp(name, "vkGetDeviceProcAddr") == 0) return optima_faults_device(VK_NULL_HANDLE, name);
-  return next_instance ? next_instance(instance, name) : NULL;
+  const struct entry own[] = {{"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+                              {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+                              {"vkGetInstanceProcAddr", (PFN_vkVoidFunction)optima_faults_instance},
+                              {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
+                              {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
+                              {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_properties}};
+  PFN_vkVoidFunction mine = found(own, sizeof own / sizeof *own, name);
+  if (!mine) mine = optima_faults_device(VK_NULL_HANDLE, name);
+  return mine ? mine : next_instance ? next_instance(instance, name) : NULL;
 }

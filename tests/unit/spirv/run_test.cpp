@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv on a small net: what artifacts, GPUs and drivers do that are not as they should be. Every GPU here is the software driver's.
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <thread>
 
-#include "core/passes/pipeline.hpp"
 #include "optima/plugin/checksum.hpp"
-#include "optima/plugin/record.hpp"
-#include "tests/support/forged_meta.hpp"
 
 #ifndef SPIRV_PLUGIN
 
@@ -17,83 +15,11 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 
 #else
 
-#include <vulkan/vulkan.h>
-
-#include "tests/unit/spirv/harness.hpp"
+#include "tests/unit/spirv/faults.h"
+#include "tests/unit/spirv/net.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
-
-namespace {
-
-std::string numbers(int count) {
-  std::string all;
-  for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(0.01 * ((k * 37) % 41 - 20));
-  return all;
-}
-
-/// A convolution, an activation, a product and a softmax: several kernels that wait for each other.
-const char* const kNet =
-    "<ir_version: 8, opset_import: [\"\" : 17]> g (float[1,3,8,8] x) => (float[1,10] y) <float[4,3,3,3] w = {%W}, float[144,10] m = {%M}, int64[2] s = {1,144}> "
-    "{ a = Conv(x, w) b = Relu(a) c = Reshape(b, s) d = MatMul(c, m) y = Softmax(d) }";
-
-struct Net {
-  Graph graph;
-  PackedGraph packed;
-  Net() : Net(test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440))) {}
-  explicit Net(const std::string& text) : graph(made(text)), packed(pack(graph, true)) {}
-  static Graph made(const std::string& text) {
-    const test::TempFolder folder;
-    const std::string path = folder / "net.onnxtxt";
-    test::put(path, text);
-    Result<Graph> g = onnx_io::load_model(path);
-    REQUIRE_MESSAGE(g.ok(), g.status().message());
-    Result<Graph> passed = passes::run_passes(std::move(*g));
-    REQUIRE(passed.ok());
-    return std::move(*passed);
-  }
-};
-
-reference::Tensor input(float from = 0) {
-  void* data = nullptr;
-  reference::Tensor t = reference::Tensor::make(OPTIMA_F32, {1, 3, 8, 8}, &data);
-  for (int k = 0; k < 192; ++k) static_cast<float*>(data)[k] = from + static_cast<float>(k % 7) - 3;
-  return t;
-}
-
-std::vector<float> floats(const reference::Tensor& t) {
-  const auto* p = static_cast<const float*>(t.data);
-  return {p, p + t.size / sizeof(float)};
-}
-
-double apart(const reference::Tensor& a, const reference::Tensor& b) {
-  const std::vector<float> one = floats(a), other = floats(b);
-  REQUIRE(one.size() == other.size());
-  double most = 0;
-  for (size_t k = 0; k < one.size(); ++k) most = std::max(most, static_cast<double>(std::fabs(one[k] - other[k])));
-  return most;
-}
-
-seam::MemorySink& compiled(Halves& halves, const Net& net, seam::MemorySink& sink, const std::vector<optima_option>& options = {}) {
-  seam::Status status;
-  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
-  return sink;
-}
-
-/// The artifact with another .meta file, its record made right again.
-void forge(seam::MemorySink& sink, const std::string& meta) {
-  sink.files.at("subgraph_0.meta") = meta;
-  sink.compat = sdk::write_record({{"target", "VULKAN"}}, {sdk::record_bytes("*.meta", meta)});
-}
-
-std::string load_error(Halves& halves, const seam::MemorySink& sink, int32_t& code, const std::vector<optima_option>& options = {}) {
-  const seam::Artifact artifact(sink, nullptr);
-  const seam::Program program(*halves.runtime, artifact, kGpu, options);
-  code = program.code;
-  return program.status.message;
-}
-
-}  // namespace
 
 TEST_CASE("a net's kernels give the reference's answer, with Vulkan's validation silent, and not silent once they no longer wait for each other") {
   const Validation validation;
@@ -292,12 +218,6 @@ TEST_CASE("eight threads on contexts of their own get the bits of one") {
 }
 
 TEST_CASE("a device that is lost is one clear error, the next run is well; memory that runs out is told with the numbers") {
-  struct Faults {
-    int submits_before;
-    VkResult submit;
-    int allocations_before;
-    VkResult allocate;
-  };
   ::setenv("VK_LAYER_PATH", FAULTS_FOLDER, 1);
   ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_OPTIMA_faults", 1);
   Halves halves;
@@ -312,13 +232,13 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
     REQUIRE_MESSAGE(program.raw, program.status.message);
     void* layer = ::dlopen(FAULTS_LAYER, RTLD_NOW | RTLD_NOLOAD);
     REQUIRE_MESSAGE(layer, "the loader has not taken the layer in");
-    auto& faults = *static_cast<Faults*>(::dlsym(layer, "optima_faults"));
+    auto& told = *static_cast<faults*>(::dlsym(layer, "optima_faults"));
     optima_context* context = nullptr;
     REQUIRE(halves.runtime->runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
     REQUIRE(seam::run_on(context, program, {input()}, out, status) == OPTIMA_OK);
     const std::vector<float> wanted = floats(out.at(0));
 
-    faults.submit = VK_ERROR_DEVICE_LOST;
+    told.submit = VK_ERROR_DEVICE_LOST;
     out.clear();
     CHECK(seam::run_on(context, program, {input()}, out, status) == OPTIMA_DEVICE);
     CHECK_MESSAGE(status.message.find("the device is lost") != std::string::npos, status.message);
@@ -328,7 +248,7 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
     REQUIRE_MESSAGE(seam::run_on(context, program, {input()}, out, status) == OPTIMA_OK, status.message);
     CHECK(floats(out.at(0)) == wanted);
 
-    faults.allocate = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    told.allocate = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     optima_context* second = nullptr;
     CHECK(halves.runtime->runtime().context_create(program.raw, &second, &status.raw) == OPTIMA_MEMORY);
     CHECK_MESSAGE(status.message.find("bytes of activations on GPU '") != std::string::npos, status.message);

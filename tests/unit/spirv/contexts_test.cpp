@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv: what contexts do beside execute(), memory of GPUs, and a GPU whose memory the processor does not see (a layer over the software
+// driver stands in for one).
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#ifdef SPIRV_PLUGIN
+
+#include "core/runtime/fence.hpp"
+#include "core/runtime/request.hpp"
+#include "optima/ext/async.h"
+#include "optima/ext/memory.h"
+#include "optima/plugin/checksum.hpp"
+#include "tests/unit/spirv/faults.h"
+#include "tests/unit/spirv/net.hpp"
+
+using namespace optima;
+using namespace optima::spirv_test;
+
+namespace {
+
+/// Halves whose host has fences.
+struct Fenced : Halves {
+  Fenced() {
+    host.exposed.table.get_extension = [](void*, optima_str id) { return host_extension({id.data, id.size}); };
+  }
+};
+
+/// A context of the net with tensors of its own.
+struct Run {
+  const seam::Instance& plugin;
+  optima_context* context = nullptr;
+  reference::Tensor x;
+  std::vector<float> y = std::vector<float>(10, -1);
+  std::vector<int64_t> x_dims{1, 3, 8, 8}, y_dims{1, 10};
+  optima_tensor in{}, out{};
+  Run(const seam::Instance& of, const seam::Program& program, float value) : plugin(of), x(input(value)) {
+    seam::Status status;
+    REQUIRE(plugin.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+    in.struct_size = out.struct_size = sizeof in;
+    in.dtype = out.dtype = OPTIMA_F32, in.fd = out.fd = -1;
+    in.rank = 4, in.shape = x_dims.data(), in.data = const_cast<void*>(static_cast<const void*>(x.data)), in.size = x.size;
+    out.rank = 2, out.shape = y_dims.data(), out.data = y.data(), out.size = y.size() * sizeof(float);
+  }
+  Run(const Run&) = delete;
+  ~Run() { plugin.runtime().context_destroy(context); }
+  int32_t submit(Fence& fence, uint64_t value, seam::Status& status, const std::vector<optima_fence_point>& waits = {}) {
+    return plugin.extension<optima_async>(OPTIMA_EXT_ASYNC)->submit(context, &in, 1, &out, 1, waits.data(), static_cast<uint32_t>(waits.size()), fence.point(value), &status.raw);
+  }
+};
+
+/// The layer in the loader's way, for the life of this.
+class Layer {
+ public:
+  explicit Layer(bool separate) {
+    ::setenv("VK_LAYER_PATH", FAULTS_FOLDER, 1);
+    ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_OPTIMA_faults", 1);
+    void* library = ::dlopen(FAULTS_LAYER, RTLD_NOW);
+    REQUIRE_MESSAGE(library, ::dlerror());
+    told_ = static_cast<faults*>(::dlsym(library, "optima_faults"));
+    told_->separate = separate, told_->copies = 0;
+  }
+  ~Layer() {
+    told_->separate = 0;
+    ::unsetenv("VK_INSTANCE_LAYERS");
+    ::unsetenv("VK_LAYER_PATH");
+  }
+  faults& told() { return *told_; }
+
+ private:
+  faults* told_;
+};
+
+/// Without the barriers of its workgroups.
+std::string without_barriers(const std::string& module, size_t& removed) {
+  constexpr uint32_t kOpControlBarrier = 224, kHeaderWords = 5;
+  std::vector<uint32_t> words(module.size() / 4), out;
+  std::memcpy(words.data(), module.data(), module.size());
+  out.assign(words.begin(), words.begin() + kHeaderWords);
+  for (size_t at = kHeaderWords; at < words.size(); at += words[at] >> 16) {
+    if ((words[at] & 0xffff) == kOpControlBarrier) {
+      ++removed;
+      continue;
+    }
+    out.insert(out.end(), words.begin() + static_cast<ptrdiff_t>(at), words.begin() + static_cast<ptrdiff_t>(at + (words[at] >> 16)));
+  }
+  return {reinterpret_cast<const char*>(out.data()), out.size() * 4};
+}
+
+}  // namespace
+
+TEST_CASE("six contexts run at once behind fences, without a thread of the host's") {
+  Fenced halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  std::vector<std::unique_ptr<Run>> runs;
+  for (int k = 0; k < 6; ++k) runs.push_back(std::make_unique<Run>(*halves.runtime, program, 0.25F * static_cast<float>(k)));
+  std::vector<Fence*> fences(runs.size());
+  for (Fence*& f : fences) f = Fence::make();
+  seam::Status status;
+  for (uint64_t round = 1; round <= 5; ++round) {
+    for (size_t k = 0; k < runs.size(); ++k) REQUIRE_MESSAGE(runs[k]->submit(*fences[k], round, status) == OPTIMA_OK, status.message);
+    for (size_t k = 0; k < runs.size(); ++k) {
+      REQUIRE(fences[k]->wait(round, UINT64_MAX) == OPTIMA_OK);
+      const std::vector<float> wanted = floats(reference::run(net.packed.raw, {runs[k]->x}).at(0));
+      for (size_t n = 0; n < wanted.size(); ++n) CHECK(runs[k]->y[n] == doctest::Approx(wanted[n]).epsilon(1e-5));
+      std::fill(runs[k]->y.begin(), runs[k]->y.end(), -1.0F);
+    }
+  }
+  for (Fence* f : fences) f->release();
+}
+
+TEST_CASE("submit waits for its points, fails with theirs, and refuses at once what can never run") {
+  Fenced halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu);
+  Run r(*halves.runtime, program, 0);
+  Fence *fence = Fence::make(), *before = Fence::make();
+  seam::Status status;
+  REQUIRE(r.submit(*fence, 1, status, {before->point(1), before->point(2)}) == OPTIMA_OK);
+  before->signal(1);
+  CHECK(fence->wait(1, 1000000) == OPTIMA_TIMEOUT);
+  CHECK(r.submit(*fence, 2, status) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "context is still running what was submitted before");
+  before->signal(2);
+  CHECK(fence->wait(1, UINT64_MAX) == OPTIMA_OK);
+  before->poison(3, OPTIMA_DEVICE, "lost");
+  REQUIRE(r.submit(*fence, 2, status, {before->point(3)}) == OPTIMA_OK);
+  CHECK(fence->wait(2, UINT64_MAX) == OPTIMA_DEVICE);
+  CHECK(fence->failure() == "what it waited for failed");
+  r.x_dims = {1, 3, 8, 7};
+  CHECK(r.submit(*fence, 3, status) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "tensor 'x' has shape [1, 3, 8, 7], wanted [1, 3, 8, 8]");
+  r.x_dims = {1, 3, 8, 8};
+
+  // Cancelled before its points are reached: it never starts.
+  Fence *gate = Fence::make(), *second = Fence::make();
+  REQUIRE(r.submit(*second, 1, status, {gate->point(1)}) == OPTIMA_OK);
+  CHECK(halves.runtime->extension<optima_async>(OPTIMA_EXT_ASYNC)->cancel(r.context, &status.raw) == OPTIMA_OK);
+  gate->signal(1);
+  CHECK(second->wait(1, UINT64_MAX) == OPTIMA_CANCELLED);
+  Fence* third = Fence::make();
+  REQUIRE(r.submit(*third, 1, status) == OPTIMA_OK);
+  CHECK(third->wait(1, UINT64_MAX) == OPTIMA_OK);
+  before->release(), fence->release(), gate->release(), second->release(), third->release();
+}
+
+TEST_CASE("a device that is lost behind a fence poisons it, and the next run is well") {
+  Layer layer(false);
+  Fenced halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  {
+    const seam::Program program(*halves.runtime, artifact, kGpu);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    Run r(*halves.runtime, program, 0);
+    seam::Status status;
+    Fence *lost = Fence::make(), *well = Fence::make();
+    layer.told().submit = VK_ERROR_DEVICE_LOST;
+    REQUIRE(r.submit(*lost, 1, status) == OPTIMA_OK);
+    CHECK(lost->wait(1, UINT64_MAX) == OPTIMA_DEVICE);
+    CHECK_MESSAGE(lost->failure().find("the device is lost") != std::string::npos, lost->failure());
+    REQUIRE(r.submit(*well, 1, status) == OPTIMA_OK);
+    CHECK(well->wait(1, UINT64_MAX) == OPTIMA_OK);
+    lost->release(), well->release();
+  }
+}
+
+TEST_CASE("a GPU with memory of its own gets weights and inputs through copies, and gives outputs and tensors of the host's back so") {
+  Layer layer(true);
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const seam::Artifact artifact(sink, nullptr);
+  seam::Status status;
+  std::vector<reference::Tensor> out;
+  {
+    const seam::Program program(*halves.runtime, artifact, kGpu);
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    CHECK(layer.told().copies > 0);  // weights
+    const int loaded = layer.told().copies;
+    for (const float value : {0.0F, 1.5F}) {
+      out.clear();
+      REQUIRE_MESSAGE(seam::run(program, {input(value)}, out, status) == OPTIMA_OK, status.message);
+      CHECK(apart(out.at(0), reference::run(net.packed.raw, {input(value)}).at(0)) < 1e-6);
+    }
+    CHECK(layer.told().copies > loaded);
+  }
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  REQUIRE(memory);
+  std::vector<float> from(1000), to(1000, -1);
+  for (size_t k = 0; k < from.size(); ++k) from[k] = static_cast<float>(k);
+  const auto tensor = [](uint32_t kind, void* data) {
+    optima_tensor t{};
+    t.struct_size = sizeof t, t.dtype = OPTIMA_U8, t.mem_kind = kind, t.data = data, t.size = 4000, t.fd = -1;
+    return t;
+  };
+  const optima_tensor sent = tensor(OPTIMA_MEM_HOST, from.data());
+  optima_tensor one = tensor(OPTIMA_MEM_DEVICE, nullptr), two = one, got = tensor(OPTIMA_MEM_HOST, to.data());
+  REQUIRE_MESSAGE(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_OK, status.message);
+  REQUIRE(memory->alloc(halves.runtime->self, &two, 64, &status.raw) == OPTIMA_OK);
+  CHECK(memory->copy(halves.runtime->self, &sent, &one, &status.raw) == OPTIMA_OK);
+  CHECK(memory->copy(halves.runtime->self, &one, &two, &status.raw) == OPTIMA_OK);
+  CHECK_MESSAGE(memory->copy(halves.runtime->self, &two, &got, &status.raw) == OPTIMA_OK, status.message);
+  CHECK(from == to);
+  optima_tensor past = two;
+  past.offset = 8;
+  CHECK(memory->copy(halves.runtime->self, &sent, &past, &status.raw) == OPTIMA_INVALID_ARGUMENT);
+  CHECK_MESSAGE(status.message == "copy of 4000 bytes at 8 leaves a buffer of 4000", status.message);
+  memory->free(halves.runtime->self, &one), memory->free(halves.runtime->self, &two);
+  CHECK(memory->copy(halves.runtime->self, &sent, &one, &status.raw) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(status.message == "tensor lies in memory that is none of this plugin's");
+  one.mem_ordinal = 99;
+  CHECK(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_WRONG_DEVICE);
+}
+
+TEST_CASE("kernels whose invocations share memory are wrong without their barriers, and right at every width of the driver's vectors") {
+  for (const std::string node : {"Softmax(x)", "ReduceMax <keepdims = 1> (x, a)", "LpNormalization <axis = 1> (x)"}) {
+    CAPTURE(node);
+    const Net net("<ir_version: 8, opset_import: [\"\" : 18]> g (float[2,5000] x) => (y) <int64[1] a = {1}> { y = " + node + " }");
+    void* data = nullptr;
+    reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {2, 5000}, &data);
+    for (int k = 0; k < 10000; ++k) static_cast<float*>(data)[k] = static_cast<float>((k * 7919) % 10007) / 1000.0F;
+    const reference::Tensor wanted = reference::run(net.packed.raw, {x}).at(0);
+    Halves halves;
+    seam::MemorySink sink;
+    compiled(halves, net, sink);
+    const auto error = [&] {
+      Halves again;  // the driver reads its environment when it is opened
+      const seam::Artifact artifact(sink, nullptr);
+      const seam::Program program(*again.runtime, artifact, kGpu);
+      REQUIRE_MESSAGE(program.raw, program.status.message);
+      seam::Status status;
+      std::vector<reference::Tensor> out;
+      REQUIRE_MESSAGE(seam::run(program, {x}, out, status) == OPTIMA_OK, status.message);
+      return apart(out.at(0), wanted);
+    };
+    double right = 0;
+    for (const char* width : {"128", "256", "512"}) {
+      ::setenv("LP_NATIVE_VECTOR_WIDTH", width, 1);
+      right = std::max(right, error());
+    }
+    CHECK(right < 1e-6);
+    ::unsetenv("LP_NATIVE_VECTOR_WIDTH");
+    std::string meta = sink.files.at("subgraph_0.meta");
+    size_t removed = 0;
+    for (auto& [name, bytes] : sink.files) {
+      if (!name.ends_with(".spv")) continue;
+      const std::string mutated = without_barriers(bytes, removed);
+      const auto number = [](uint64_t n) { return std::to_string(n); };
+      meta = test::replaced(meta, "\"size\": " + number(bytes.size()), "\"size\": " + number(mutated.size()));
+      meta = test::replaced(meta, "\"sum\": " + number(sdk::checksum_of(bytes).value()), "\"sum\": " + number(sdk::checksum_of(mutated).value()));
+      bytes = mutated;
+    }
+    REQUIRE(removed > 0);
+    forge(sink, meta);
+    CHECK(error() > 100 * right);
+  }
+}
+
+#endif

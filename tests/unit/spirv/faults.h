@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a test tells the layer of faults_layer.c: one struct, exported by it as optima_faults. */
+#ifndef OPTIMA_FAULTS_H
+#define OPTIMA_FAULTS_H
+
+#include <vulkan/vulkan.h>
+
+struct faults {
+  int submits_before; /* calls that still go well before one fails */
+  VkResult submit;    /* how it then fails; 0 = not at all */
+  int allocations_before;
+  VkResult allocate;
+  int separate; /* set before Vulkan is opened: the GPU has memory of its own, which the processor does not see */
+  int copies;   /* vkCmdCopyBuffer calls so far */
+};
+
+#endif
