@@ -145,10 +145,18 @@ Element Lowering::lying(int32_t dtype) const { return element_of(dtype) == Eleme
 Tensor Lowering::read(const sdk::Value& value) {
   const auto known = tensors_.find(value.index());
   if (known != tensors_.end()) return known->second;
+  if (const auto elements = known_.find(value.index()); elements != known_.end())
+    return tensors_.emplace(value.index(), weight(std::string(value.name()), value.shape(), *elements->second)).first->second;
   const Element element = lying(value.dtype());
   const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), device_bytes(value.constant(), element))
                                        : draft_.add(std::string(value.name()), element, value.shape());
   return tensors_.emplace(value.index(), t).first->second;
+}
+
+std::optional<Floats> Lowering::known(const sdk::Value& value) const {
+  if (value.is_constant()) return Floats(value.constant());
+  const auto elements = known_.find(value.index());
+  return elements == known_.end() ? std::nullopt : std::optional<Floats>(elements->second);
 }
 
 Tensor Lowering::made(const sdk::Value& value) {

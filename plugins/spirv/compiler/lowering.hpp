@@ -78,6 +78,10 @@ class Lowering {
   Tensor made(const sdk::Value& value);
   /// `value`, which the group now makes, lies in a tensor that is there: a weight, or scratch of the group.
   void made_as(const sdk::Value& value, const Tensor& tensor);
+  /// The group's node computes nothing when the model runs: its float output has these elements.
+  void knows(const sdk::Value& value, std::vector<float> elements) { known_[value.index()] = std::make_shared<const std::vector<float>>(std::move(elements)); }
+  /// The elements of a float value that a constant or knows() gives.
+  std::optional<Floats> known(const sdk::Value& value) const;
   /// `out` lies where `in` does: the same elements under other dims.
   void same(const sdk::Value& out, const sdk::Value& in);
   /// read(), for an output of the graph: what lies among the weights is copied out of them.
@@ -110,6 +114,7 @@ class Lowering {
   const Limits& limits_;
   Element floats_;
   std::map<uint32_t, Tensor> tensors_;  // by value
+  std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
 };
 
 /// Steps of a whole graph, and its ports. Throws UNSUPPORTED with the node that has no row.

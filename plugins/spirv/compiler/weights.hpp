@@ -34,12 +34,14 @@ class Bytes {
 class Floats {
  public:
   explicit Floats(const sdk::Constant& constant);
+  explicit Floats(std::shared_ptr<const std::vector<float>> values) : known_(std::move(values)), data_(known_->data()), size_(known_->size()) {}
   float operator[](size_t k) const { return data_[k]; }
   size_t size() const { return size_; }
 
  private:
   std::optional<sdk::Elements<float>> lying_;
   std::vector<float> converted_;
+  std::shared_ptr<const std::vector<float>> known_;
   const float* data_;
   size_t size_;
 };

@@ -105,7 +105,7 @@ std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Scaling& s
 class ConvKernel {
  public:
   ConvKernel(Lowering& to, const Group& group)
-      : to_(to), group_(group), c_(conv_of(group.root)), t_(tile_for(c_)), is_packed_(group.root.input(1).is_constant()), s_(local_for(c_.out_height * row_tiles())) {}
+      : to_(to), group_(group), c_(conv_of(group.root)), t_(tile_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
 
   void write() {
     const sdk::Node& node = group_.root;
@@ -133,9 +133,9 @@ class ConvKernel {
     const auto features = static_cast<size_t>(c_.features);
     const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
     x_ = s_.in(to_.read(node.input(0)));
-    by_four_ = is_packed_ && t_.features % 4 == 0;
-    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
-                                       packed(c_, t_, Floats(node.input(1).constant()), scaling.factor))
+    const std::optional<Floats> weights = to_.known(node.input(1));
+    is_packed_ = weights.has_value(), by_four_ = is_packed_ && t_.features % 4 == 0;
+    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features}, packed(c_, t_, *weights, scaling.factor))
                           : to_.read(node.input(1)),
                by_four_ ? 4 : 1);
     if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);
@@ -190,7 +190,7 @@ class ConvKernel {
   const Group& group_;
   Conv c_;
   Tile t_;
-  bool is_packed_, by_four_ = false;
+  bool is_packed_ = false, by_four_ = false;
   Shader s_;
   int x_ = -1, w_ = -1, bias_ = -1;
 };

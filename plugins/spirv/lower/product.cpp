@@ -122,18 +122,16 @@ void lower_gemm(Lowering& to, const Group& group) {
   p.alpha = node.real("alpha", 1), p.beta = node.real("beta", 1);
   if (turns_a) p.a_row = 1, p.a_k = p.m;
   else p.a_row = p.k;
-  Tensor right = to.read(node.input(1));
-  if (turns_b && node.input(1).is_constant()) {  // neighbours along n side by side
-    const Floats from(node.input(1).constant());
-    std::vector<float> turned(from.size());
+  Tensor right;
+  if (const std::optional<Floats> from = to.known(node.input(1)); turns_b && from) {  // neighbours along n side by side
+    std::vector<float> turned(from->size());
     for (int64_t n = 0; n < p.n; ++n)
-      for (int64_t k = 0; k < p.k; ++k) turned[static_cast<size_t>(k * p.n + n)] = from[static_cast<size_t>(n * p.k + k)];
+      for (int64_t k = 0; k < p.k; ++k) turned[static_cast<size_t>(k * p.n + n)] = (*from)[static_cast<size_t>(n * p.k + k)];
     right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, std::move(turned));
     p.b_k = p.n;
-  } else if (turns_b) {
-    p.b_k = 1, p.b_col = p.k;
   } else {
-    p.b_k = p.n;
+    right = to.read(node.input(1));
+    p.b_k = turns_b ? 1 : p.n, p.b_col = turns_b ? p.k : 1;
   }
   if (node.input(2)) p.bias_dims = node.input(2).shape();
   lower_product(to, group, p, to.read(node.input(0)), right, node.input(2));

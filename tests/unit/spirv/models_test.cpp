@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "tests/support/coded_units.hpp"
 #include "tests/support/packaged_models.hpp"
 
 #ifndef SPIRV_PLUGIN
@@ -44,6 +45,14 @@ TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floa
 
 TEST_CASE("models are split over VULKAN and processors by name, and keep their answers") {
   check_splits("VULKAN:0", model_files({"mobilenet_v2"}), kApart);
+}
+
+TEST_CASE("operators make of the same codes those that the reference makes, but for ties that floats round either way") {
+  const TempFolder f;
+  const CodedModel model = coded_model_of_units(f);
+  good({"compile", model.file, "-o", f / "gpu", "--name", "units", "--require-device", "VULKAN:0"});
+  const std::vector<CodeBound> bounds(coded_units().size(), CodeBound{1, 0.001});
+  check_coded_units(model, f / "gpu/units", "units on VULKAN", bounds);
 }
 
 #endif
