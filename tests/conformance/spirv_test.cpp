@@ -21,8 +21,8 @@ using namespace optima::test;
 
 namespace {
 
-/// True when every node of the main graph is taken; the operators that are not are counted.
-bool taken(const seam::Instance& plugin, const PackedGraph& packed, std::map<std::string, int>& refused) {
+/// True when every node of the main graph is taken; the operators that are not are counted, and their reasons are printed where `name` is given.
+bool taken(const seam::Instance& plugin, const PackedGraph& packed, std::map<std::string, int>& refused, const char* name) {
   std::vector<uint32_t> ids;
   std::map<uint32_t, std::string> ops;
   const optima_image_graph* main = optima_get_graph(packed.raw.image, 0);
@@ -43,6 +43,7 @@ bool taken(const seam::Instance& plugin, const PackedGraph& packed, std::map<std
   for (const auto& [id, said] : verdicts.by_node)
     if (said.verdict != OPTIMA_VERDICT_SUPPORTED) {
       CHECK_MESSAGE((said.reason != OPTIMA_REASON_NONE && !said.text.empty()), ops[id]);
+      if (name) std::printf("%s: %s: %s\n", name, ops[id].c_str(), said.text.c_str());
       ++refused[ops[id]], all = false;
     }
   return all;
@@ -56,7 +57,8 @@ NodeCase eased(NodeCase c) {
 
 }  // namespace
 
-// A share of them once more with kernels that look at every index: OPTIMA_SPIRV_GUARD=1 all.
+// A share of them once more with kernels that look at every index: OPTIMA_SPIRV_GUARD=1 all. OPTIMA_NODE_TEST=TEXT runs those with TEXT in their names,
+// and says of each that is not taken why.
 TEST_CASE("ONNX node tests that plugins/spirv takes compile and give the right answers, without a word of Vulkan's validation") {
   const std::string folder = OPTIMA_NODE_TESTS;
   REQUIRE_MESSAGE(std::filesystem::exists(folder + "/stamp"), "node tests are not generated: run scripts/generate_node_tests.py");
@@ -76,7 +78,7 @@ TEST_CASE("ONNX node tests that plugins/spirv takes compile and give the right a
     const auto folded = passes::run_passes(*model);
     if (!folded.ok()) continue;
     const PackedGraph packed = pack(*folded, true);
-    if (!taken(*halves.compiler, packed, by_operator)) {
+    if (!taken(*halves.compiler, packed, by_operator, only ? c.name.c_str() : nullptr)) {
       ++refused;
       continue;
     }

@@ -200,7 +200,6 @@ void lower_conv(Lowering& to, const Group& group) { ConvKernel(to, group).write(
 std::string no_conv(const sdk::Node& node) {
   constexpr int64_t kMost = 65535;
   const sdk::Value x = node.input(0), y = node.output(0);
-  if (x.rank() < 3 || x.rank() > 4) return "Conv over " + std::to_string(x.rank() - 2) + " axes, wanted one or two";
   if (x.dim(0) > kMost || y.dim(1) > kMost) return "batch or channels above " + std::to_string(kMost);
   const int64_t pixels = y.rank() == 4 ? y.dim(2) * y.dim(3) : y.dim(2);
   return pixels > 64 * kMost ? "output of " + std::to_string(pixels) + " pixels, wanted at most " + std::to_string(64 * kMost) : "";
@@ -208,6 +207,7 @@ std::string no_conv(const sdk::Node& node) {
 
 constexpr Row row(sdk::Op o) {
   Row r;
+  o.ranks[0] = {3, 4};  // over three axes: conv3d.cpp
   r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true, r.takes_scaling = true;
   return r;
 }

@@ -4,7 +4,7 @@
 // what lies beyond is not defined, and must not be read.
 #include <algorithm>
 
-#include "compiler/lowering.hpp"
+#include "elements.hpp"
 
 namespace spirv_plugin {
 namespace of_index {
@@ -21,26 +21,6 @@ std::string wrapped_index(const std::string& k, int64_t size) { return "clamp(" 
 
 /// The coordinate of axis `k` of index `at` in `dims`.
 std::string coordinate(const std::string& at, const Dims& dims, size_t k) { return "(" + at + "/" + text(strides_of(dims)[k]) + "%" + text(dims[k]) + ")"; }
-
-/// A kernel with an invocation for each of `n` elements `o` of the group's output; `write` gives the value. Binds the output last.
-struct Elements {
-  Lowering& to;
-  const Group& group;
-  Shader s{kLocal};
-  int in(const sdk::Value& v) { return s.in(to.read(v)); }
-  void finish(const std::function<std::string()>& value, uint64_t flops = 1) {
-    const Lowering::Tail tail = to.tail(s, group);
-    const Tensor y = to.made(group.end().output(0));
-    const int64_t n = y.elements();
-    if (n == 0) return;
-    const int out = s.out(y);
-    const Grid g = grid(n, kLocal);
-    s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
-    const std::string v = value();
-    s.line(s.store(out, "o", tail(v, "o")));
-    to.step(group, std::move(s), g.groups, {flops * static_cast<uint64_t>(n), 12 * static_cast<uint64_t>(n)});
-  }
-};
 
 void lower_gather_elements(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;

@@ -23,21 +23,23 @@ inline const char* const kNet =
     "<ir_version: 8, opset_import: [\"\" : 17]> g (float[1,3,8,8] x) => (float[1,10] y) <float[4,3,3,3] w = {%W}, float[144,10] m = {%M}, int64[2] s = {1,144}> "
     "{ a = Conv(x, w) b = Relu(a) c = Reshape(b, s) d = MatMul(c, m) y = Softmax(d) }";
 
-struct Net {
+/// A graph from its text, as the host would hand it to the plugin.
+struct TextNet {
   Graph graph;
   PackedGraph packed;
-  Net() : Net(test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440))) {}
-  explicit Net(const std::string& text) : graph(made(text)), packed(pack(graph, true)) {}
+  explicit TextNet(const std::string& text) : graph(made(text)), packed(pack(graph, true)) {}
   static Graph made(const std::string& text) {
-    const test::TempFolder folder;
-    const std::string path = folder / "net.onnxtxt";
-    test::put(path, text);
-    Result<Graph> g = onnx_io::load_model(path);
+    Result<Graph> g = onnx_io::load_text(text, "net");
     REQUIRE_MESSAGE(g.ok(), g.status().message());
     Result<Graph> passed = passes::run_passes(std::move(*g));
     REQUIRE(passed.ok());
     return std::move(*passed);
   }
+};
+
+struct Net : TextNet {
+  Net() : Net(test::replaced(test::replaced(kNet, "%W", numbers(108)), "%M", numbers(1440))) {}
+  using TextNet::TextNet;
 };
 
 inline reference::Tensor input(float from = 0) {

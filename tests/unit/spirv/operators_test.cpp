@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv, operator by operator, in forms that the node tests have not: groups, pads, dilations, padding modes, what is folded into a kernel.
+// Kernels look at every index, and Vulkan's validation says nothing.
+#ifndef SPIRV_PLUGIN
+
+#include <doctest/doctest.h>
+TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is not here; scripts/setup installs them"); }
+
+#else
+
+#include <cmath>
+
+#include "tests/unit/spirv/net.hpp"
+
+using namespace optima;
+using namespace optima::spirv_test;
+
+namespace {
+
+/// A graph's text without what all have in common.
+struct Form {
+  int opset;
+  const char* text;
+};
+
+/// Numbers from -2 to 2 without an order; integers are 0 to 3.
+reference::Tensor filled(const sdk::Value& v, uint32_t seed) {
+  void* data = nullptr;
+  reference::Tensor t = reference::Tensor::make(v.dtype(), v.shape(), &data);
+  std::mt19937 random(seed);
+  for (int64_t k = 0; k < t.elements(); ++k) {
+    const uint32_t n = static_cast<uint32_t>(random());
+    if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[k] = static_cast<float>(n % 4001) / 1000.0F - 2.0F;
+    else if (v.dtype() == OPTIMA_I64) static_cast<int64_t*>(data)[k] = n % 4;
+    else if (v.dtype() == OPTIMA_I32) static_cast<int32_t*>(data)[k] = static_cast<int32_t>(n % 4);
+    else FAIL("no numbers for inputs of this type");
+  }
+  return t;
+}
+
+std::vector<reference::Tensor> inputs_of(const optima_graph& raw) {
+  const sdk::Graph graph(&raw);
+  std::vector<reference::Tensor> in;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) in.push_back(filled(graph.input(k), k + 1));
+  return in;
+}
+
+/// The largest difference; NaN and what is infinite must be the same.
+double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
+  const std::vector<double> a = reference::load<double>(got), b = reference::load<double>(wanted);
+  if (a.size() != b.size()) return HUGE_VAL;
+  double most = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (std::isnan(a[k]) && std::isnan(b[k])) continue;
+    most = std::isfinite(b[k]) && std::isfinite(a[k]) ? std::max(most, std::fabs(a[k] - b[k])) : a[k] == b[k] ? most : HUGE_VAL;
+  }
+  return most;
+}
+
+/// All forms against the reference.
+void check(std::initializer_list<Form> forms, double within = 1e-4) {
+  const Validation validation;
+  Halves halves;
+  for (const Form& form : forms) {
+    CAPTURE(form.text);
+    const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+    const std::vector<reference::Tensor> in = inputs_of(net.packed.raw);
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {guarded()});
+    CHECK_MESSAGE(wrong.empty(), wrong);
+    if (!wrong.empty()) continue;
+    const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
+    for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < within, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
+}
+
+}  // namespace
+
+TEST_CASE("convolutions over three axes: any group, stride, dilation and pad, weights that are computed, and what is folded in") {
+  check({
+      {19, "(float[2,3,5,6,7] x, float[4,3,3,3,3] w, float[4] b) => (float[2,4,5,6,7] y) { y = Conv<pads = [1, 1, 1, 1, 1, 1]>(x, w, b) }"},
+      {19, "(float[1,4,5,6,7] x, float[6,2,2,3,1] w) => (float[N,C,D,H,W] y) { y = Conv<group = 2, strides = [1, 2, 3], dilations = [2, 1, 1], pads = [1, 0, 2, 0, 2, 1]>(x, w) }"},
+      {19, "(float[1,4,5,6,7] x, float[4,1,3,3,3] w) => (float[N,C,D,H,W] y) { y = Conv<group = 4, auto_pad = \"SAME_LOWER\", strides = [2, 2, 2]>(x, w) }"},
+      {19, "(float[1,2,3,4,5] x) => (float[N,C,D,H,W] y) { s = Constant<value = int64[5] {8, 2, 2, 2, 2}>() r = Constant<value = float[1] {0.25}>() w = Expand(r, s) e = Constant<value = float[8] {1, 2, 3, 4, 5, 6, 7, 8}>() "
+           "c = Conv(x, w, e) n = BatchNormalization(c, e, e, e, e) y = Relu(n) }"},
+      {19, "(float[1,2,3,4,5] x, float[1,6,2,3,4] z) => (float[1,6,2,3,4] y) { s = Constant<value = int64[5] {6, 1, 2, 2, 2}>() r = Constant<value = float[6,1,1,1,1] {1, -2, 3, -4, 5, -6}>() w = Expand(r, s) c = Conv<group = 2>(x, w) y = Add(c, z) }"},
+  });
+}
+
+TEST_CASE("pools and transposed convolutions over three axes") {
+  check({
+      {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y) { y = AveragePool<kernel_shape = [2, 3, 2], strides = [2, 1, 2], pads = [1, 1, 0, 0, 1, 1], count_include_pad = 1>(x) }"},
+      {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y) { y = LpPool<kernel_shape = [2, 3, 2], p = 3, dilations = [2, 1, 2]>(x) }"},
+      {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y, int64[N,C,D,H,W] i) { y, i = MaxPool<kernel_shape = [2, 2, 2], ceil_mode = 1, strides = [2, 2, 2]>(x) }"},
+      {22, "(float[2,3,5,6,7] x) => (float[2,3,1,1,1] y, float[2,3,1,1,1] z, float[2,3,1,1,1] p) { y = GlobalAveragePool(x) z = GlobalMaxPool(x) p = GlobalLpPool<p = 3>(x) }"},
+      {22, "(float[1,4,3,4,5] x, float[4,3,2,3,2] w, float[6] b) => (float[N,C,D,H,W] y) { y = ConvTranspose<group = 2, strides = [2, 1, 3], dilations = [1, 2, 1], pads = [1, 0, 0, 0, 1, 1], output_padding = [1, 0, 2]>(x, w, b) }"},
+  });
+}
+
+#endif
