@@ -10,6 +10,7 @@ TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or 
 
 #include <cmath>
 
+#include "tests/support/forged_meta.hpp"
 #include "tests/unit/spirv/net.hpp"
 
 using namespace optima;
@@ -20,7 +21,7 @@ namespace {
 /// A graph's text without what all have in common.
 struct Form {
   int opset;
-  const char* text;
+  std::string text;
 };
 
 /// Numbers from -2 to 2 without an order; integers are 0 to 3.
@@ -58,7 +59,7 @@ double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
 }
 
 /// All forms against the reference.
-void check(std::initializer_list<Form> forms, double within = 1e-4) {
+void check(const std::vector<Form>& forms, double within = 1e-4) {
   const Validation validation;
   Halves halves;
   for (const Form& form : forms) {
@@ -95,6 +96,37 @@ TEST_CASE("pools and transposed convolutions over three axes") {
       {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y, int64[N,C,D,H,W] i) { y, i = MaxPool<kernel_shape = [2, 2, 2], ceil_mode = 1, strides = [2, 2, 2]>(x) }"},
       {22, "(float[2,3,5,6,7] x) => (float[2,3,1,1,1] y, float[2,3,1,1,1] z, float[2,3,1,1,1] p) { y = GlobalAveragePool(x) z = GlobalMaxPool(x) p = GlobalLpPool<p = 3>(x) }"},
       {22, "(float[1,4,3,4,5] x, float[4,3,2,3,2] w, float[6] b) => (float[N,C,D,H,W] y) { y = ConvTranspose<group = 2, strides = [2, 1, 3], dilations = [1, 2, 1], pads = [1, 0, 0, 0, 1, 1], output_padding = [1, 0, 2]>(x, w, b) }"},
+  });
+}
+
+TEST_CASE("samples at computed places, near and far outside of the picture, in every mode and padding") {
+  // places from -2 to 2, halves of them multiplied far outside
+  const std::string text = "(float[2,3,4,5] x, float[2,3,2,2] g) => (float[2,3,3,2] y) { f = Constant<value = float[2,1] {0.9, 40}>() h = Mul(g, f) y = GridSample<%A>(x, h) }";
+  std::vector<Form> forms;
+  for (const char* corners : {"align_corners = 0, ", "align_corners = 1, "})
+    for (const char* outside : {"padding_mode = \"zeros\"", "padding_mode = \"border\"", "padding_mode = \"reflection\""}) {
+      forms.push_back({20, test::replaced(text, "%A", corners + std::string(outside))});
+      forms.push_back({20, test::replaced(text, "%A", corners + std::string("mode = \"cubic\", ") + outside)});
+    }
+  check(forms);
+  check({
+      {16, "(float[1,2,4,5] x, float[1,3,2,2] g) => (float[1,2,3,2] y) { z = GridSample<mode = \"bicubic\", padding_mode = \"reflection\">(x, g) y = Relu(z) }"},
+      {20, "(float[2,3,7] x, float[2,9,1] g) => (float[2,3,9] y) { y = GridSample<mode = \"nearest\", padding_mode = \"border\">(x, g) }"},
+      {20, "(float[1,2,3,4,5] x, float[1,2,2,3,3] g) => (float[1,2,2,2,3] y) { y = GridSample<mode = \"cubic\", align_corners = 1>(x, g) }"},
+      {20, "(float[1,1,1,1] x, float[1,3,3,2] g) => (float[1,1,3,3] y) { y = GridSample<padding_mode = \"reflection\", align_corners = 1>(x, g) }"},
+  });
+}
+
+TEST_CASE("regions of interest inside, outside and across the edges of a picture") {
+  const std::string rois = "{ r = Constant<value = float[4,4] {0, 0, 9, 7, 2.3, 1.2, 5.5, 12.7, -4, -3, 3, 2, 8, 6, 7.5, 6.1}>() i = Constant<value = int64[4] {0, 1, 1, 0}>() y = RoiAlign<output_height = 3, output_width = 2%A>(x, r, i) }";
+  const std::string head = "(float[2,3,8,10] x) => (float[4,3,3,2] y) ";
+  std::vector<Form> forms;
+  for (const char* how : {"", ", sampling_ratio = 2, spatial_scale = 0.7", ", mode = \"max\"", ", coordinate_transformation_mode = \"output_half_pixel\", sampling_ratio = 3"})
+    forms.push_back({16, head + test::replaced(rois, "%A", how)});
+  check(forms);
+  check({
+      {10, "(float[2,3,8,10] x) => (float[2,3,3,2] y) { r = Constant<value = float[2,4] {0, 0, 9, 7, 2.3, 1.2, 2.5, 1.7}>() i = Constant<value = int64[2] {0, 1}>() y = RoiAlign<output_height = 3, output_width = 2>(x, r, i) }"},
+      {19, "(float[2,3,8,10] x) => (float[3,3,3,2] y) { r = Constant<value = float[3,5] {0, 1, 2, 5, 7, 1, -9, -9, -3, -2, 1, 3, 3, 3, 30}>() y = MaxRoiPool<pooled_shape = [3, 2], spatial_scale = 0.75>(x, r) }"},
   });
 }
 
