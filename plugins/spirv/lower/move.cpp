@@ -145,6 +145,13 @@ void lower_space_to_depth(Lowering& to, const Group& group) {
 Dims begins_of(const sdk::Node& node) {
   const auto rank = static_cast<size_t>(node.input(0).rank());
   Dims begins(rank, 0);
+  if (node.op() == "CenterCropPad") {  // what its shape says is what the output has
+    for (size_t k = 0; k < rank; ++k) {
+      const int64_t in = node.input(0).dim(static_cast<uint32_t>(k)), out = node.output(0).dim(static_cast<uint32_t>(k));
+      begins[k] = out < in ? -((in - out) / 2) : (out - in) / 2;
+    }
+    return begins;
+  }
   if (node.since_version() < 11) {
     const Dims all = node.integers(node.since_version() < 2 ? "paddings" : "pads");
     std::copy_n(all.begin(), rank, begins.begin());
@@ -230,6 +237,7 @@ constexpr Row kRows[] = {
     row(op("Slice", 1, 1, {A}, {A}), lower_slice, true), row(op("Slice", 10, 13, {A, X}, {A}, 0b11110), lower_slice, true), row(op("Split", 2, 18, {A, X}, {A}, 2), lower_split, false, unnamed),
     row(op("Concat", 4, 13, {A}, {A}), lower_concat, false), row(op("DepthToSpace", 1, 28, {A}, {A}), lower_depth_to_space, true), row(op("SpaceToDepth", 1, 28, {A}, {A}), lower_space_to_depth, true),
     row(op("Pad", 2, 2, {kFloats}, {kFloats}), lower_pad, true), row(op("Pad", 11, 25, {A, X, A, X}, {A}, 0b1010), lower_pad, true),
+    row(op("CenterCropPad", 18, 18, {A, X}, {A}), lower_pad, true),
     row(op("Gather", 1, 13, {A, X}, {A}), lower_gather, true, nothing_to_gather),
 };
 

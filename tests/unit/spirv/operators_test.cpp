@@ -76,6 +76,22 @@ void check(const std::vector<Form>& forms, double within = 1e-4) {
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
+/// What the plugin makes of one graph, beside what the reference makes of another with the same inputs: for operators that it lacks.
+void check_beside(const Form& form, const Form& other) {
+  const Validation validation;
+  Halves halves;
+  CAPTURE(form.text);
+  const auto net_of = [](const Form& f) { return TextNet("<ir_version: 10, opset_import: [\"\" : " + std::to_string(f.opset) + "]> g " + f.text); };
+  const TextNet net = net_of(form), beside = net_of(other);
+  std::string wrong;
+  const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, inputs_of(net.packed.raw), wrong, {guarded()});
+  CHECK_MESSAGE(wrong.empty(), wrong);
+  if (!wrong.empty()) return;
+  const std::vector<reference::Tensor> wanted = reference::run(beside.packed.raw, inputs_of(beside.packed.raw));
+  for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < 1e-4, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
+}
+
 }  // namespace
 
 TEST_CASE("convolutions over three axes: any group, stride, dilation and pad, weights that are computed, and what is folded in") {
@@ -128,6 +144,41 @@ TEST_CASE("regions of interest inside, outside and across the edges of a picture
       {10, "(float[2,3,8,10] x) => (float[2,3,3,2] y) { r = Constant<value = float[2,4] {0, 0, 9, 7, 2.3, 1.2, 2.5, 1.7}>() i = Constant<value = int64[2] {0, 1}>() y = RoiAlign<output_height = 3, output_width = 2>(x, r, i) }"},
       {19, "(float[2,3,8,10] x) => (float[3,3,3,2] y) { r = Constant<value = float[3,5] {0, 1, 2, 5, 7, 1, -9, -9, -3, -2, 1, 3, 3, 3, 30}>() y = MaxRoiPool<pooled_shape = [3, 2], spatial_scale = 0.75>(x, r) }"},
   });
+}
+
+TEST_CASE("what a pool took is put back, the last of two to one place, and into a larger picture") {
+  check({
+      {22, "(float[2,3,8,9] x) => (float[N,C,H,W] y) { p, i = MaxPool<kernel_shape = [2, 3], strides = [2, 3]>(x) y = MaxUnpool<kernel_shape = [2, 3], strides = [2, 3]>(p, i) }"},
+      {22, "(float[1,1,2,3] x) => (float[1,1,3,4] y) { i = Constant<value = int64[1,1,2,3] {5, 5, 0, 11, 0, 5}>() u = MaxUnpool<kernel_shape = [2, 2]>(x, i) y = Sigmoid(u) }"},
+      {22, "(float[1,2,2,2] x) => (float[1,2,5,6] y) { i = Constant<value = int64[1,2,2,2] {0, 5, 14, 15, 16, 19, 27, 31}>() s = Constant<value = int64[4] {1, 2, 5, 6}>() "
+           "y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i, s) }"},
+      {18, "(float[5,8,3] x) => (float[7,5,3] y) { s = Constant<value = int64[2] {5, 7}>() y = CenterCropPad<axes = [1, 0]>(x, s) }"},
+  });
+}
+
+TEST_CASE("columns are added up to a picture as a transposed convolution with single weights does it") {
+  std::string ones;  // a weight of one for each tap of each channel
+  for (int row = 0; row < 12; ++row)
+    for (int tap = 0; tap < 6; ++tap) ones += (ones.empty() ? "" : ",") + std::to_string(row % 6 == tap);
+  const std::string window = "strides = [2, 1], dilations = [1, 2], pads = [1, 0, 0, 1]";
+  check_beside({18, "(float[2,12,25] x) => (float[2,2,9,8] y) { p = Constant<value = int64[2] {9, 8}>() b = Constant<value = int64[2] {2, 3}>() y = Col2Im<" + window + ">(x, p, b) }"},
+               {18, "(float[2,12,25] x) => (float[2,2,9,8] y) { s = Constant<value = int64[4] {2, 12, 5, 5}>() w = Constant<value = float[12,1,2,3] {" + ones +
+                        "}>() r = Reshape(x, s) y = ConvTranspose<group = 2, " + window + ">(r, w) }"});
+}
+
+TEST_CASE("a deformable convolution without offsets is a convolution, and a shift of all taps is one of the input") {
+  const std::string deform = "(float[2,4,6,7] x, float[8,2,3,2] w, float[8] b) => (float[2,8,3,7] y) { s = Constant<value = int64[4] {2, 24, 3, 7}>() z = Constant<value = float[1] {%V}>() o = Expand(z, s) "
+                             "m = Constant<value = float[1] {0.5}>() t = Constant<value = int64[4] {2, 12, 3, 7}>() k = Expand(m, t) "
+                             "d = DeformConv<group = 2, offset_group = 2, strides = [2, 1], dilations = [1, 1], pads = [1, 0, 0, 1]>(x, w, o, b%M) y = Relu(d) }";
+  const std::string plain = "(float[2,4,6,7] x, float[8,2,3,2] w, float[8] b) => (float[2,8,3,7] y) { %P c = Conv<group = 2, strides = [2, 1], pads = [%A]>(%X, %W, b) y = Relu(c) }";
+  const auto beside = [&](const char* before, const char* pads, const char* x, const char* w) {
+    return test::replaced(test::replaced(test::replaced(test::replaced(plain, "%P", before), "%A", pads), "%X", x), "%W", w);
+  };
+  check_beside({19, test::replaced(test::replaced(deform, "%V", "0"), "%M", "")}, {19, beside("", "1, 0, 0, 1", "x", "w")});
+  check_beside({19, test::replaced(test::replaced(deform, "%V", "0"), "%M", ", k")}, {19, beside("h = Constant<value = float {0.5}>() v = Mul(w, h)", "1, 0, 0, 1", "x", "v")});
+  // Each tap reads one further down and to the right, as with pads of one less at the begins and one more at the ends.
+  const char* shift = "i = Constant<value = int64[8] {0, 0, 0, -1, 0, 0, 1, 2}>() n = Pad(x, i)";
+  check_beside({19, test::replaced(test::replaced(deform, "%V", "1"), "%M", "")}, {19, beside(shift, "0, 0, 0, 0", "n", "w")});
 }
 
 #endif
