@@ -106,6 +106,36 @@ void lower_scatter_nd(Lowering& to, const Group& group) {
       static_cast<uint64_t>(tuples));
 }
 
+/// A cache, and what is put into it from a place of each image on; circular: on from its begin behind its end.
+void lower_tensor_scatter(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const Dims dims = node.input(0).shape(), update = node.input(1).shape();
+  const size_t axis = axis_of(node, -2, dims.size());
+  const int64_t inner = strides_of(dims)[axis], length = dims[axis], taken = update[axis];
+  const bool circular = node.string("mode", "linear") == "circular";
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), updates = e.in(node.input(1)), begins = node.input(2) ? e.in(node.input(2)) : -1;
+  e.finish([&] {
+    e.s.line(std::string(type_of(element_of(node.input(0).dtype()))) + " v=" + e.s.load(x, "o") + ";int line=o/" + text(inner * length) + ",j=o/" + text(inner) + "%" + text(length) +
+             (begins < 0 ? "" : "-" + e.s.load(begins, coordinate("o", dims, 0))) + ";");
+    if (circular) e.s.line("j=imod_(j," + text(length) + ");");
+    e.s.line("if(uint(j)<" + text(taken) + "u)v=" + e.s.load(updates, "(line*" + text(taken) + "+j)*" + text(inner) + "+o%" + text(inner)) + ";");
+    return std::string("v");
+  });
+}
+std::string no_tensor_scatter(const sdk::Node& node) {
+  const Dims dims = node.input(0).shape();
+  const size_t axis = axis_of(node, -2, dims.size());
+  const std::string_view mode = node.string("mode", "linear");
+  if (mode != "linear" && mode != "circular") return "mode is " + std::string(mode) + ", wanted linear or circular";
+  if (axis == 0 || axis >= dims.size()) return "axis is " + text(node.integer("axis", -2)) + ", wanted one behind the first of " + text(static_cast<int64_t>(dims.size()));
+  Dims wanted = node.input(1).shape();
+  if (wanted.size() == dims.size() && wanted[axis] > dims[axis]) return "update is longer than the cache";
+  if (wanted.size() == dims.size()) wanted[axis] = dims[axis];
+  if (wanted != dims) return "update of other dims than the cache wants";
+  return node.input(2) && node.input(2).shape() != Dims{dims[0]} ? "write_indices are not one for each image" : "";
+}
+
 /// values: what is off, what is on.
 void lower_one_hot(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
@@ -183,11 +213,11 @@ constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string
   return r;
 }
 
-constexpr sdk::Types A = kAny, X = sdk::types(OPTIMA_I64, OPTIMA_I32);
+constexpr sdk::Types A = kAny, X = sdk::types(OPTIMA_I64, OPTIMA_I32), L = sdk::types(OPTIMA_I64);
 constexpr Row kRows[] = {
     row(op("GatherElements", 11, 13, {A, X}, {A}), lower_gather_elements, empty_data), row(op("GatherND", 11, 13, {A, X}, {A}), lower_gather_nd, empty_data),
     row(op("Scatter", 9, 11, {A, X, A}, {A}), lower_scatter_elements, too_many_looks), row(op("ScatterElements", 11, 18, {A, X, A}, {A}), lower_scatter_elements, too_many_looks),
-    row(op("ScatterND", 11, 18, {A, X, A}, {A}), lower_scatter_nd, too_many_looks), row(op("OneHot", 9, 28, {kNumbers, kNumbers, A}, {A}, 2), lower_one_hot),
+    row(op("TensorScatter", 24, 24, {A, A, L}, {A}), lower_tensor_scatter, no_tensor_scatter), row(op("ScatterND", 11, 18, {A, X, A}, {A}), lower_scatter_nd, too_many_looks), row(op("OneHot", 9, 28, {kNumbers, kNumbers, A}, {A}, 2), lower_one_hot),
     row(op("Trilu", 14, 14, {A, X}, {A}, 2), lower_trilu, no_axes), row(op("ReverseSequence", 10, 28, {A, X}, {A}), lower_reverse_sequence),
     row(op("CumSum", 11, 14, {kNumbers, X}, {kNumbers}, 2), lower_cum_sum, nullptr, false),
 };

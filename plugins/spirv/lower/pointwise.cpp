@@ -63,6 +63,7 @@ std::string hard_sigmoid(const sdk::Node& n, const In& in) { return "clamp(" + r
 std::string hard_swish(const sdk::Node&, const In& in) { return "(" + in[0] + "*clamp(" + in[0] + "/6.0+0.5,0.0,1.0))"; }
 std::string mish(const sdk::Node&, const In& in) { return "(" + in[0] + "*tanh_(softplus_(" + in[0] + ")))"; }
 std::string swish(const sdk::Node& n, const In& in) { return "(" + in[0] + "*sigmoid_(" + real(n, "alpha", 1) + "*" + in[0] + "))"; }
+std::string swiglu(const sdk::Node& n, const In& in) { return "(" + swish(n, in) + "*" + in[1] + ")"; }
 std::string gelu(const sdk::Node& n, const In& in) {
   if (n.string("approximate", "none") == "tanh") return "(0.5*" + in[0] + "*(1.0+tanh_(0.797884561*(" + in[0] + "+0.044715*" + in[0] + "*" + in[0] + "*" + in[0] + "))))";
   return "(0.5*" + in[0] + "*(1.0+erf_(" + in[0] + "*0.707106781)))";
@@ -124,6 +125,17 @@ std::string logical_and(const sdk::Node&, const In& in) { return "(" + in[0] + "
 std::string logical_or(const sdk::Node&, const In& in) { return "(" + in[0] + "|" + in[1] + ")"; }
 std::string logical_xor(const sdk::Node&, const In& in) { return "(" + in[0] + "^" + in[1] + ")"; }
 std::string bitwise_not(const sdk::Node& n, const In& in) { return wrapped(n.output(0).dtype(), "(~" + in[0] + ")"); }
+/// By the type's width or more, nothing stays but the sign; 64 bits lie in 32.
+std::string bit_shift(const sdk::Node& n, const In& in) {
+  const int32_t t = n.output(0).dtype();
+  const std::string width = t == OPTIMA_I8 || t == OPTIMA_U8 ? "8u" : t == OPTIMA_I16 || t == OPTIMA_U16 ? "16u" : "32u";
+  const bool left = n.string("direction", "") == "LEFT";
+  return "(uint(" + in[1] + ")>=" + width + "?" + (left ? "0" : "(" + in[0] + "<0?-1:0)") + ":" + wrapped(t, "(" + in[0] + (left ? "<<" : ">>") + in[1] + ")") + ")";
+}
+std::string no_direction(const sdk::Node& n) {
+  const std::string_view d = n.string("direction", "");
+  return d != "LEFT" && d != "RIGHT" ? "direction is " + std::string(d) + ", wanted LEFT or RIGHT" : "";
+}
 std::string logical_not(const sdk::Node&, const In& in) { return "(1-" + in[0] + ")"; }
 std::string where(const sdk::Node&, const In& in) { return "(" + in[0] + "!=0?" + in[1] + ":" + in[2] + ")"; }
 std::string identity(const sdk::Node&, const In& in) { return in[0]; }
@@ -175,6 +187,7 @@ constexpr Row kRows[] = {
     row(op("PRelu", 7, 16, {N}, {N}), prelu), row(op("Elu", 6, 22, {F}, {F}), elu), row(op("Celu", 12, 28, {F}, {F}), celu),
     row(op("Selu", 6, 22, {F}, {F}), selu), row(op("ThresholdedRelu", 10, 22, {F}, {F}), thresholded), row(op("HardSigmoid", 6, 22, {F}, {F}), hard_sigmoid),
     row(op("HardSwish", 14, 22, {F}, {F}), hard_swish), row(op("Mish", 18, 22, {F}, {F}), mish), row(op("Swish", 24, 24, {F}, {F}), swish),
+    row(op("SwiGLU", 28, 28, {F}, {F}), swiglu), row(op("BitShift", 11, 28, {I}, {I}), bit_shift, no_direction),
     row(op("Gelu", 20, 20, {F}, {F}), gelu), row(op("Shrink", 9, 9, {F}, {F}), shrink), row(op("Clip", 6, 13, {N}, {N}), clip),
     row(op("Add", 7, 14, {N}, {N}), arithmetic<'+'>), row(op("Sub", 7, 14, {N}, {N}), arithmetic<'-'>), row(op("Mul", 7, 14, {N}, {N}), arithmetic<'*'>),
     row(op("Div", 7, 14, {N}, {N}), division), row(op("Mod", 10, 28, {N}, {N}), modulo, mod_kinds), row(op("Pow", 7, 15, {N}, {N}), power),
