@@ -50,9 +50,7 @@ std::string wrong_operand(const sdk::Value& v, const std::string& what, bool is_
 
 }  // namespace
 
-bool has_element(int32_t dtype) { return dtype >= 0 && dtype < 64 && (kAny >> dtype & 1); }
-
-Element element_of(int32_t dtype) { return kFloats >> dtype & 1 ? Element::F32 : Element::I32; }
+Element element_of(int32_t dtype) { return (kFloats | sdk::types(OPTIMA_F64)) >> dtype & 1 ? Element::F32 : Element::I32; }
 
 std::vector<double> reals_of(const sdk::Constant& c) {
   switch (c.dtype()) {
@@ -63,6 +61,13 @@ std::vector<double> reals_of(const sdk::Constant& c) {
       for (const uint16_t h : all) out.push_back(half_value(h));
       return out;
     }
+    case OPTIMA_BF16: {
+      const sdk::Elements<uint16_t> all = c.as<uint16_t>();
+      std::vector<double> out;
+      for (const uint16_t b : all) out.push_back(brain_value(b));
+      return out;
+    }
+    case OPTIMA_F64: return widened<double>(c);
     case OPTIMA_I64: return widened<int64_t>(c);
     case OPTIMA_I32: return widened<int32_t>(c);
     case OPTIMA_I16: return widened<int16_t>(c);

@@ -57,8 +57,7 @@ const Row* row_of(const sdk::Node& node);
 /// SUPPORTED, or why not. Needs no device. The same for one node wherever it stands.
 sdk::Verdict verdict_of(const sdk::Node& node);
 
-/// How elements of this type lie on the device; nothing for types that do not.
-bool has_element(int32_t dtype);
+/// How elements of this type, one of kAny or f64, lie on the device.
 Element element_of(int32_t dtype);
 /// The elements of a constant as doubles (floats, integers, truth values). Throws UNSUPPORTED for other types.
 std::vector<double> reals_of(const sdk::Constant& constant);
@@ -133,7 +132,7 @@ std::set<uint32_t> read_by(const Group& group);
 std::string scalar_literal(const sdk::Value& value);
 
 // Sets of types for rows.
-inline constexpr sdk::Types kFloats = sdk::types(OPTIMA_F32, OPTIMA_F16);
+inline constexpr sdk::Types kFloats = sdk::types(OPTIMA_F32, OPTIMA_F16, OPTIMA_BF16);
 inline constexpr sdk::Types kIntegers = sdk::types(OPTIMA_I64, OPTIMA_I32, OPTIMA_I16, OPTIMA_I8, OPTIMA_U16, OPTIMA_U8);
 inline constexpr sdk::Types kBools = sdk::types(OPTIMA_BOOL);
 inline constexpr sdk::Types kNumbers = kFloats | kIntegers;

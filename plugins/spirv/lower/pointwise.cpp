@@ -141,11 +141,20 @@ std::string where(const sdk::Node&, const In& in) { return "(" + in[0] + "!=0?" 
 std::string identity(const sdk::Node&, const In& in) { return in[0]; }
 
 std::string cast(const sdk::Node& n, const In& in) {
-  const bool from_float = is_float(n), to_float = kFloats >> n.output(0).dtype() & 1;
+  const bool from_float = element_of(n.input(0).dtype()) == Element::F32, to_float = element_of(n.output(0).dtype()) == Element::F32;
   const int32_t to = n.output(0).dtype();
   if (to_float) return from_float ? in[0] : "float(" + in[0] + ")";
   if (to == OPTIMA_BOOL) return "(" + in[0] + (from_float ? "!=0.0?1:0)" : "!=0?1:0)");
   return wrapped(to, from_float ? "int_(" + in[0] + ")" : in[0]);
+}
+
+/// Of 64-bit floats the device has what is left of them in 32 bits: all that a Cast wants that goes to floats, or comes from what floats hold.
+std::string no_cast(const sdk::Node& n) {
+  constexpr sdk::Types kExact = kFloats | kBools | sdk::types(OPTIMA_I16, OPTIMA_I8, OPTIMA_U16, OPTIMA_U8, OPTIMA_F64);
+  const int32_t from = n.input(0).dtype(), to = n.output(0).dtype();
+  if (from == OPTIMA_F64 && to != OPTIMA_F64 && !(kFloats >> to & 1)) return "f64 to " + sdk::dtype_name(to) + ", and 64-bit floats are read as 32-bit ones";
+  if (from == OPTIMA_F64 && to == OPTIMA_F64) return "f64 stays f64, and kernels have 32 bits for it";
+  return to == OPTIMA_F64 && !(kExact >> from & 1) ? sdk::dtype_name(from) + " to f64, and kernels have 32 bits for it" : "";
 }
 
 /// Wide inputs and narrow GPUs: every operand binds a buffer.
@@ -172,7 +181,7 @@ constexpr Row first_of(Row r) {
   return r;
 }
 
-constexpr sdk::Types F = kFloats, N = kNumbers, B = kBools, I = kIntegers, A = kAny;
+constexpr sdk::Types F = kFloats, N = kNumbers, B = kBools, I = kIntegers, A = kAny, D = sdk::types(OPTIMA_F64);
 constexpr Row kRows[] = {
     row(op("Relu", 6, 14, {F | I}, {F | I}), relu), row(op("Exp", 6, 13, {F}, {F}), exp_of), row(op("Log", 6, 13, {F}, {F}), log_of),
     row(op("Sqrt", 6, 13, {F}, {F}), sqrt_of), row(op("Floor", 6, 13, {F}, {F}), floor_of), row(op("Ceil", 6, 13, {F}, {F}), ceil_of),
@@ -201,7 +210,7 @@ constexpr Row kRows[] = {
           if (n.output_count() > 1 && n.output(1)) return "output 1, the mask, is wanted";
           return n.input(2) && !(n.input(2).is_constant() && reals_of(n.input(2).constant())[0] == 0) ? "training_mode is set, and kernels draw no random numbers" : "";
         }),
-    row(op("Cast", 6, 28, {A}, {A}), cast), first_of(row(op("CastLike", 15, 28, {A, A}, {A}), cast)),
+    row(op("Cast", 6, 28, {A | D}, {A | D}), cast, no_cast), first_of(row(op("CastLike", 15, 28, {A | D, A | D}, {A | D}), cast, no_cast)),
 };
 
 }  // namespace of_pointwise

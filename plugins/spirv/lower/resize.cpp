@@ -140,7 +140,7 @@ constexpr Row row(sdk::Op o) {
   r.buffers = 4;
   return r;
 }
-constexpr sdk::Types X = sdk::types(OPTIMA_I64), S = sdk::types(OPTIMA_F32, OPTIMA_F16, OPTIMA_F64);
+constexpr sdk::Types X = sdk::types(OPTIMA_I64), S = kFloats | sdk::types(OPTIMA_F64);
 constexpr Row kRows[] = {row(op("Upsample", 7, 7, {kAny}, {kAny})), row(op("Upsample", 9, 10, {kAny, S}, {kAny}, 2)), row(op("Resize", 10, 10, {kAny, S}, {kAny}, 2)),
                          row(op("Resize", 11, 19, {kAny, S, S, X}, {kAny}, 0b1110))};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/spirv/plan: IEEE 754 binary16 to and from binary32.
+// plugins/spirv/plan: IEEE 754 binary16 and bfloat16 to and from binary32.
 #pragma once
 
 #include <bit>
@@ -25,6 +25,16 @@ inline uint16_t half_bits(float value) {
   if (magnitude < 0x38800000u) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), 24))));
   const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
   return static_cast<uint16_t>(sign | static_cast<uint16_t>((rounded - 0x38000000u) >> 13));
+}
+
+/// Exact: bfloat16 is the upper half of binary32.
+inline float brain_value(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+/// The nearest, ties to even; NaN stays NaN.
+inline uint16_t brain_bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
 }  // namespace spirv_plugin

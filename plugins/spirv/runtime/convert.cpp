@@ -33,6 +33,20 @@ bool narrow(int32_t dtype, F&& f) {
   throw sdk::Error(OPTIMA_CORRUPT, "meta file has a port of type " + sdk::dtype_name(dtype) + " in a tensor of " + name_of(element));
 }
 
+/// A type of real numbers: f(T{}, widen, narrow) with the C++ type of its bits and what makes a float of one and one of a float. False for others.
+template <class F>
+bool real(int32_t dtype, F&& f) {
+  switch (dtype) {
+    case OPTIMA_F32: f(float{}, [](float v) { return v; }, [](float v) { return v; }); return true;
+    case OPTIMA_F16: f(uint16_t{}, half_value, half_bits); return true;
+    case OPTIMA_BF16: f(uint16_t{}, brain_value, brain_bits); return true;
+    case OPTIMA_F64: f(double{}, [](double v) { return static_cast<float>(v); }, [](float v) { return static_cast<double>(v); }); return true;
+    default: return false;
+  }
+}
+
+bool lies_as_it_is(int32_t dtype, Element element) { return (dtype == OPTIMA_F32 && element == Element::F32) || (dtype == OPTIMA_F16 && element == Element::F16); }
+
 void longs_to_device(const std::string& name, const void* from, void* to, size_t count) {
   const auto* f = static_cast<const int64_t*>(from);
   auto* t = static_cast<int32_t*>(to);
@@ -56,17 +70,15 @@ void to_device(const std::string& name, int32_t dtype, const void* from, Element
     if (!narrow(dtype, [&](auto type) { copy<decltype(type), int32_t>(from, to, count); })) no_way(dtype, element);
     return;
   }
-  const auto* floats = static_cast<const float*>(from);
-  const auto* halves = static_cast<const uint16_t*>(from);
-  if ((dtype == OPTIMA_F32 && element == Element::F32) || (dtype == OPTIMA_F16 && element == Element::F16)) {
-    std::memcpy(to, from, count * size_of(element));
-  } else if (dtype == OPTIMA_F32) {
-    for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(floats[k]);
-  } else if (dtype == OPTIMA_F16) {
-    for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = half_value(halves[k]);
-  } else {
-    no_way(dtype, element);
-  }
+  if (lies_as_it_is(dtype, element)) return void(std::memcpy(to, from, count * size_of(element)));
+  const bool known = real(dtype, [&](auto type, auto widen, auto) {
+    const auto* f = static_cast<const decltype(type)*>(from);
+    if (element == Element::F16)
+      for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(widen(f[k]));
+    else
+      for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = widen(f[k]);
+  });
+  if (!known) no_way(dtype, element);
 }
 
 void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count) {
@@ -80,15 +92,15 @@ void from_device(int32_t dtype, void* to, Element element, const void* from, siz
     if (!narrow(dtype, [&](auto type) { copy<int32_t, decltype(type)>(from, to, count); })) no_way(dtype, element);
     return;
   }
-  if ((dtype == OPTIMA_F32 && element == Element::F32) || (dtype == OPTIMA_F16 && element == Element::F16)) {
-    std::memcpy(to, from, count * size_of(element));
-  } else if (dtype == OPTIMA_F32) {
-    for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = half_value(static_cast<const uint16_t*>(from)[k]);
-  } else if (dtype == OPTIMA_F16) {
-    for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(static_cast<const float*>(from)[k]);
-  } else {
-    no_way(dtype, element);
-  }
+  if (lies_as_it_is(dtype, element)) return void(std::memcpy(to, from, count * size_of(element)));
+  const bool known = real(dtype, [&](auto type, auto, auto narrow) {
+    auto* t = static_cast<decltype(type)*>(to);
+    if (element == Element::F16)
+      for (size_t k = 0; k < count; ++k) t[k] = narrow(half_value(static_cast<const uint16_t*>(from)[k]));
+    else
+      for (size_t k = 0; k < count; ++k) t[k] = narrow(static_cast<const float*>(from)[k]);
+  });
+  if (!known) no_way(dtype, element);
 }
 
 }  // namespace spirv_plugin

@@ -34,6 +34,8 @@ reference::Tensor filled(const sdk::Value& v, uint32_t seed) {
     if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[k] = static_cast<float>(n % 4001) / 1000.0F - 2.0F;
     else if (v.dtype() == OPTIMA_I64) static_cast<int64_t*>(data)[k] = n % 4;
     else if (v.dtype() == OPTIMA_I32) static_cast<int32_t*>(data)[k] = static_cast<int32_t>(n % 4);
+    else if (v.dtype() == OPTIMA_F64) static_cast<double*>(data)[k] = static_cast<double>(n % 4001) / 1001.0 - 2.0;
+    else if (v.dtype() == OPTIMA_BF16) static_cast<uint16_t*>(data)[k] = static_cast<uint16_t>(0x3f00 + n % 0x180);  // 0.5 to 4
     else FAIL("no numbers for inputs of this type");
   }
   return t;
@@ -90,6 +92,16 @@ void check_beside(const Form& form, const Form& other) {
   const std::vector<reference::Tensor> wanted = reference::run(beside.packed.raw, inputs_of(beside.packed.raw));
   for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < 1e-4, "output ", k, " is ", apart(out[k], wanted[k]), " off");
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
+}
+
+/// What compile says of a graph that is not taken.
+std::string refusal(const Form& form) {
+  Halves halves;
+  const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+  seam::MemorySink sink;
+  seam::Status status;
+  CHECK(compile(*halves.compiler, net.packed.raw, sink, status) == OPTIMA_UNSUPPORTED);
+  return status.message;
 }
 
 }  // namespace
@@ -198,6 +210,15 @@ TEST_CASE("caches that are written from a place of each image on, ranges of comp
       {28, "(int32[3,4] x) => (int32[3,4] y) { b = Constant<value = int32[4] {0, 1, 31, 33}>() l = BitShift<direction = \"LEFT\">(x, b) y = BitShift<direction = \"RIGHT\">(l, b) }"},
       {22, "(float[3,5] x) => (float[3,5] y, bool[3,5] z) { e = EyeLike<k = -1>(x) y = Add(e, x) z = EyeLike<dtype = 9, k = 2>(x) }"},
   });
+}
+
+TEST_CASE("bfloat16 at the border is computed in 32 bits; of 64-bit floats casts to and from floats are taken, and nothing that would round them") {
+  check({{21, "(bfloat16[2,3,4] x, bfloat16[4,5] w) => (bfloat16[2,3,5] y) { m = MatMul(x, w) y = Sigmoid(m) }"},
+         {21, "(bfloat16[2,3,4] x, bfloat16[4] w) => (float[2,3,4] y) { m = Mul(x, w) s = Sigmoid(m) y = Cast<to = 1>(s) }"}}, 1.0 / 128);
+  check({{21, "(bfloat16[2,3,4] x) => (float[2,3,4] y) { y = Cast<to = 1>(x) }"}, {21, "(double[2,3] x, float[2,3] z) => (double[2,3] y) { f = Cast<to = 1>(x) s = Add(f, z) y = Cast<to = 11>(s) }"}});
+  CHECK(refusal({21, "(double[3] x) => (double[3] y) { y = Add(x, x) }"}).find("input 0 is f64") != std::string::npos);
+  CHECK(refusal({21, "(double[3] x) => (int64[3] y) { y = Cast<to = 7>(x) }"}).find("f64 to i64") != std::string::npos);
+  CHECK(refusal({21, "(int64[3] x) => (double[3] y) { y = Cast<to = 11>(x) }"}).find("i64 to f64") != std::string::npos);
 }
 
 #endif

@@ -165,3 +165,16 @@ TEST_CASE("halves are rounded to the nearest, ties to even, and come back exactl
   CHECK(half_bits(3e-8f) == 1);
   CHECK(half_bits(2e-8f) == 0);
 }
+
+TEST_CASE("every bfloat16 comes back from binary32, and what lies between two goes to the nearest") {
+  for (uint32_t bits = 0; bits < 0x10000u; ++bits) {
+    const float value = brain_value(static_cast<uint16_t>(bits));
+    if (value != value) CHECK(brain_value(brain_bits(value)) != brain_value(brain_bits(value)));
+    else CHECK(brain_bits(value) == bits);
+  }
+  CHECK(brain_bits(257.0f) == brain_bits(256.0f));
+  CHECK(brain_bits(259.0f) == brain_bits(260.0f));
+  CHECK(brain_bits(257.5f) == brain_bits(258.0f));
+  CHECK(brain_bits(3.4e38f) == 0x7f80);
+  CHECK(brain_value(brain_bits(std::bit_cast<float>(0x7f800001u))) != brain_value(brain_bits(std::bit_cast<float>(0x7f800001u))));
+}
