@@ -2,7 +2,7 @@
 // Transposed convolutions over one to three axes: an invocation per output gathers the inputs whose windows reach it.
 #include <algorithm>
 
-#include "compiler/lowering.hpp"
+#include "elements.hpp"
 
 namespace spirv_plugin {
 namespace of_conv_transpose {
@@ -33,40 +33,34 @@ std::vector<Axis> axes_of(const sdk::Node& node) {
 }
 
 void lower_conv_transpose(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
   const std::vector<Axis> axes = axes_of(node);
   const Dims x_dims = node.input(0).shape(), w_dims = node.input(1).shape(), y_dims = node.output(0).shape();
   const int64_t groups = node.integer("group", 1), channels = x_dims[1] / groups, features = w_dims[1];
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0))), w = s.in(to.read(node.input(1))), bias = node.input(2) ? s.in(to.read(node.input(2))) : -1;
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int64_t n = y.elements();
-  if (n == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(n, kLocal);
   int64_t ins = 1, outs = 1, taps = 1;
   for (const Axis& a : axes) ins *= a.in, outs *= a.out, taps *= a.kernel;
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
-  s.line("int f=o/" + text(outs) + "%" + text(y_dims[1]) + ",image=o/" + text(outs * y_dims[1]) + ",c0=f/" + text(features) + "*" + text(channels) + ",fw=f%" + text(features) + ";");
-  s.line("float v=" + (bias < 0 ? "0.0" : s.load(bias, "f")) + ";");
-  int64_t behind = outs, inner = ins, tap = taps;
-  std::string at, kernel;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const Axis& a = axes[k];
-    const std::string i = text(static_cast<int64_t>(k));
-    behind /= a.out, inner /= a.in, tap /= a.kernel;
-    s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(behind) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) +
-           ";if(p" + i + "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
-    at += "+p" + i + "/" + text(a.stride) + "*" + text(inner), kernel += "+k" + i + "*" + text(tap);
-  }
-  s.line("for(int c=0;c<" + text(channels) + ";++c)v+=" + s.load(x, "(image*" + text(x_dims[1]) + "+c0+c)*" + text(ins) + at) + "*" +
-         s.load(w, "((c0+c)*" + text(features) + "+fw)*" + text(taps) + kernel) + ";");
-  s.line(std::string(axes.size(), '}'));
-  s.line(s.store(out, "o", tail("v", "o")));
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), w = e.in(node.input(1)), bias = node.input(2) ? e.in(node.input(2)) : -1;
+  const auto write = [&] {
+    e.s.line("int f=o/" + text(outs) + "%" + text(y_dims[1]) + ",image=o/" + text(outs * y_dims[1]) + ",c0=f/" + text(features) + "*" + text(channels) + ",fw=f%" + text(features) + ";");
+    e.s.line("float v=" + (bias < 0 ? "0.0" : e.s.load(bias, "f")) + ";");
+    int64_t behind = outs, inner = ins, tap = taps;
+    std::string at, kernel;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const Axis& a = axes[k];
+      const std::string i = text(static_cast<int64_t>(k));
+      behind /= a.out, inner /= a.in, tap /= a.kernel;
+      e.s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(behind) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) +
+               ";if(p" + i + "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
+      at += "+p" + i + "/" + text(a.stride) + "*" + text(inner), kernel += "+k" + i + "*" + text(tap);
+    }
+    e.s.line("for(int c=0;c<" + text(channels) + ";++c)v+=" + e.s.load(x, "(image*" + text(x_dims[1]) + "+c0+c)*" + text(ins) + at) + "*" +
+             e.s.load(w, "((c0+c)*" + text(features) + "+fw)*" + text(taps) + kernel) + ";");
+    e.s.line(std::string(axes.size(), '}'));
+    return std::string("v");
+  };
   const auto macs = static_cast<uint64_t>(node.input(0).elements()) * static_cast<uint64_t>(features * taps);
-  to.step(group, std::move(s), g.groups, {2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + n)});
+  e.finish(write, Work{2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + node.output(0).elements())});
 }
 
 std::string no_conv_transpose(const sdk::Node& node) {

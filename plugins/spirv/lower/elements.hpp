@@ -14,9 +14,9 @@ struct Elements {
   Shader s{kLocal};
 
   int in(const sdk::Value& v) { return s.in(to.read(v)); }
-  /// Adds the tail and the step. `value` writes statements behind those that name `o`, and gives the element before the tail as an expression;
-  /// `flops` are of one element. An output without elements has no step, and `value` is not called.
-  void finish(const std::function<std::string()>& value, uint64_t flops = 1) {
+  /// Adds the tail and the step. `value` writes statements behind those that name `o`, and gives the element before the tail as an expression.
+  /// An output without elements has no step, and `value` is not called.
+  void finish(const std::function<std::string()>& value, Work work) {
     const Lowering::Tail tail = to.tail(s, group);  // reads before the output is made
     const Tensor y = to.made(group.end().output(0));
     const int64_t n = y.elements();
@@ -26,7 +26,12 @@ struct Elements {
     s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
     const std::string v = value();
     s.line(s.store(out, "o", tail(v, "o")));
-    to.step(group, std::move(s), g.groups, {flops * static_cast<uint64_t>(n), 12 * static_cast<uint64_t>(n)});
+    to.step(group, std::move(s), g.groups, work);
+  }
+  /// The same of an operator that reads two elements for each; `flops` are of one element.
+  void finish(const std::function<std::string()>& value, uint64_t flops = 1) {
+    const auto n = static_cast<uint64_t>(group.root.output(0).elements());
+    finish(value, Work{flops * n, 12 * n});
   }
 };
 

@@ -81,4 +81,32 @@ class Walk {
   uint32_t local_;
 };
 
+/// A kernel along the lines of the root's input, `x`. Bind what else it reads, then finish().
+struct AlongLines {
+  Lowering& to;
+  const Group& group;
+  const Walk walk;
+  Shader s{walk.local()};
+  int x = s.in(to.read(group.root.input(0)));
+  int out = -1;
+  Lowering::Tail tail{};
+
+  /// Element k of the line.
+  std::string element() const { return s.load(x, walk.at()); }
+  /// Adds the tail and the step; `write` the statements behind those that name `row` and `base`. An output without elements has no step.
+  void finish(Work work, const std::function<void()>& write) {
+    tail = to.tail(s, group);
+    const Tensor y = to.made(group.end().output(0));
+    if (y.elements() == 0) return;
+    out = s.out(y);
+    s.line(walk.begin());
+    write();
+    to.step(group, std::move(s), walk.groups(), work);
+  }
+  /// For finish(): stores what there is one of per line.
+  void store_row(const std::string& value) { s.line(walk.once() + "{" + s.store(out, "row", tail(value, "row")) + "}"); }
+  /// For finish(): stores each element of the line, at `o`.
+  void store_elements(const std::string& value) { s.line(walk.each() + "{int o=" + walk.at() + ";" + s.store(out, "o", tail(value, "o")) + "}"); }
+};
+
 }  // namespace spirv_plugin

@@ -2,7 +2,7 @@
 // Operators that move elements by strides: element o of what is made is one element of what is there, found by coordinates times strides.
 #include <algorithm>
 
-#include "compiler/lowering.hpp"
+#include "elements.hpp"
 
 namespace spirv_plugin {
 namespace of_move {
@@ -141,6 +141,8 @@ void lower_space_to_depth(Lowering& to, const Group& group) {
   gather_all(to, group, {in[0], b, b, in[1], h, w}, {{in[1] * plane, in[3], 1, plane, b * in[3], b}});
 }
 
+Work copying(const sdk::Node& node) { return {0, 8 * static_cast<uint64_t>(node.output(0).elements())}; }
+
 /// Pads of all axes at their begins.
 Dims begins_of(const sdk::Node& node) {
   const auto rank = static_cast<size_t>(node.input(0).rank());
@@ -165,25 +167,10 @@ Dims begins_of(const sdk::Node& node) {
   return begins;
 }
 
-/// Statements that find the coordinate of each axis in the input, and whether it is inside.
-void lower_pad(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
-  const sdk::Node& node = group.root;
+/// Statements that find where the element lies in the input, `at`, and whether it is `inside`.
+void write_place(Shader& s, const sdk::Node& node, const std::string& mode) {
   const Dims in = node.input(0).shape(), out = node.output(0).shape(), begins = begins_of(node), own = strides_of(in), behind = strides_of(out);
-  const std::string mode(node.string("mode", "constant"));
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0)));
-  const bool whole = element_of(node.input(0).dtype()) == Element::I32;
-  std::string value = whole ? "0" : "0.0";
-  if (node.since_version() < 11) value = literal(node.real("value", 0));
-  else if (node.input(2)) value = scalar_literal(node.input(2)).empty() ? s.load(s.in(to.read(node.input(2))), "0") : scalar_literal(node.input(2));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int64_t n = y.elements();
-  if (n == 0) return;
-  const int into = s.out(y);
-  const Grid g = grid(n, kLocal);
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;bool inside=true;int at=0,c;");
+  s.line("bool inside=true;int at=0,c;");
   for (size_t k = 0; k < in.size(); ++k) {
     if (in[k] == out[k] && begins[k] == 0 && in[k] == 1) continue;
     s.line("c=(o/" + text(behind[k]) + ")%" + text(out[k]) + "-" + literal(begins[k]) + ";");
@@ -195,33 +182,40 @@ void lower_pad(Lowering& to, const Group& group) {
     else s.line("inside=inside&&uint(c)<" + text(in[k]) + "u;");
     s.line("at+=c*" + text(own[k]) + ";");
   }
-  const std::string got = s.load(x, "inside?at:0");
-  const bool none = node.input(0).elements() == 0;  // nothing to read: all is padding
-  s.line((whole ? "int v=" : "float v=") + (none ? value : mode == "constant" ? "inside?" + got + ":" + value : s.load(x, "at")) + ";");
-  s.line(s.store(into, "o", tail("v", "o")));
-  to.step(group, std::move(s), g.groups, {0, 8 * static_cast<uint64_t>(n)});
+}
+
+void lower_pad(Lowering& to, const Group& group) {
+  const sdk::Node& node = group.root;
+  const std::string mode(node.string("mode", "constant"));
+  const bool whole = element_of(node.input(0).dtype()) == Element::I32, none = node.input(0).elements() == 0;  // nothing to read: all is padding
+  Elements e{to, group};
+  const int x = e.in(node.input(0));
+  std::string value = whole ? "0" : "0.0";
+  if (node.since_version() < 11) value = literal(node.real("value", 0));
+  else if (node.input(2)) value = scalar_literal(node.input(2)).empty() ? e.s.load(e.in(node.input(2)), "0") : scalar_literal(node.input(2));
+  const auto write = [&] {
+    write_place(e.s, node, mode);
+    e.s.line((whole ? "int v=" : "float v=") + (none ? value : mode == "constant" ? "inside?" + e.s.load(x, "inside?at:0") + ":" + value : e.s.load(x, "at")) + ";");
+    return std::string("v");
+  };
+  e.finish(write, copying(node));
 }
 
 /// Indices are wrapped from the end and kept inside: what is beyond is not defined, and must not be read.
 void lower_gather(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
-  const Dims in = node.input(0).shape(), out = node.output(0).shape();
+  const Dims in = node.input(0).shape();
   const auto axis = static_cast<size_t>(axis_of(node, "axis", 0, in.size()));
   const int64_t inner = elements_of({in.begin() + static_cast<std::ptrdiff_t>(axis) + 1, in.end()}), count = node.input(1).elements(), length = in[axis];
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0))), index = s.in(to.read(node.input(1)));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int64_t n = elements_of(out);
-  if (n == 0) return;
-  const int into = s.out(y);
-  const Grid g = grid(n, kLocal);
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
-  s.line("int k=" + s.load(index, "(o/" + text(inner) + ")%" + text(count)) + ";k=clamp(k<0?k+" + text(length) + ":k,0," + text(length - 1) + ");");
-  s.line("int at=(o/" + text(inner * count) + "*" + text(length) + "+k)*" + text(inner) + "+o%" + text(inner) + ";");
-  s.line(s.store(into, "o", tail(s.load(x, "at"), "o")));
-  to.step(group, std::move(s), g.groups, {0, 12 * static_cast<uint64_t>(n)});
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), index = e.in(node.input(1));
+  e.finish(
+      [&] {
+        e.s.line("int k=" + e.s.load(index, "(o/" + text(inner) + ")%" + text(count)) + ";k=clamp(k<0?k+" + text(length) + ":k,0," + text(length - 1) + ");");
+        e.s.line("int at=(o/" + text(inner * count) + "*" + text(length) + "+k)*" + text(inner) + "+o%" + text(inner) + ";");
+        return e.s.load(x, "at");
+      },
+      0);
 }
 std::string nothing_to_gather(const sdk::Node& node) { return node.input(0).elements() == 0 && node.output(0).elements() > 0 ? "input 0 is empty" : ""; }
 

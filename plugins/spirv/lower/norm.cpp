@@ -2,6 +2,7 @@
 // Normalisations: by given statistics, by those of a line, or by those of neighbouring channels.
 #include <cmath>
 
+#include "elements.hpp"
 #include "lines.hpp"
 
 namespace spirv_plugin {
@@ -45,22 +46,20 @@ Tensor computed_statistics(Lowering& to, const Group& group) {
 }
 
 void lower_batch(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
   bool constant = true;
   for (uint32_t k = 1; k < 5; ++k) constant = constant && node.input(k).is_constant();
-  const int64_t channels = node.input(1).elements(), n = node.input(0).elements();
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0)));
-  if (n == 0) return void(to.made(group.end().output(0)));
-  const int statistics = s.in(constant ? to.weight(std::string(node.input(1).name()) + "/folded", {2, channels}, folded_statistics(node)) : computed_statistics(to, group));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int out = s.out(y);
-  const Grid g = grid(n, kLocal);
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;int c=o/" + text(plane_of(y.dims)) + "%" + text(channels) + ";");
-  s.line(s.store(out, "o", tail(s.load(x, "o") + "*" + s.load(statistics, "c") + "+" + s.load(statistics, "c+" + text(channels)), "o")));
-  to.step(group, std::move(s), g.groups, work_of(n, 2));
+  const int64_t channels = node.input(1).elements(), n = node.output(0).elements();
+  Elements e{to, group};
+  const int x = e.in(node.input(0));
+  const Tensor given = n == 0 ? to.read(node.input(1)) : constant ? to.weight(std::string(node.input(1).name()) + "/folded", {2, channels}, folded_statistics(node)) : computed_statistics(to, group);
+  const int statistics = e.s.in(given);
+  e.finish(
+      [&] {
+        e.s.line("int c=o/" + text(plane_of(node.output(0).shape())) + "%" + text(channels) + ";");
+        return e.s.load(x, "o") + "*" + e.s.load(statistics, "c") + "+" + e.s.load(statistics, "c+" + text(channels));
+      },
+      work_of(n, 2));
 }
 
 std::string not_inference(const sdk::Node& node) {
@@ -91,21 +90,15 @@ void write_statistics(Shader& s, const Walk& walk, const Norm& norm, int x) {
 
 void lower_norm(Lowering& to, const Group& group, const Norm& norm) {
   const sdk::Node& node = group.root;
-  const Walk walk(norm.lines);
-  Shader s(walk.local());
-  const int x = s.in(to.read(node.input(0)));
-  const int scale = norm.scale_at.empty() ? -1 : s.in(to.read(node.input(norm.scale))), bias = norm.bias_at.empty() ? -1 : s.in(to.read(node.input(norm.bias)));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  s.line(walk.begin());
-  write_statistics(s, walk, norm, x);
-  std::string v = norm.centred ? "(" + s.load(x, "o") + "-m)*f" : s.load(x, "o") + "*f";
-  if (scale >= 0) v += "*" + s.load(scale, norm.scale_at);
-  if (bias >= 0) v += "+" + s.load(bias, norm.bias_at);
-  s.line(walk.each() + "{int o=" + walk.at() + ";" + s.store(out, "o", tail(v, "o")) + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(y.elements(), 8));
+  AlongLines a{to, group, Walk(norm.lines)};
+  const int scale = norm.scale_at.empty() ? -1 : a.s.in(to.read(node.input(norm.scale))), bias = norm.bias_at.empty() ? -1 : a.s.in(to.read(node.input(norm.bias)));
+  a.finish(work_of(node.output(0).elements(), 8), [&] {
+    write_statistics(a.s, a.walk, norm, a.x);
+    std::string v = norm.centred ? "(" + a.s.load(a.x, "o") + "-m)*f" : a.s.load(a.x, "o") + "*f";
+    if (scale >= 0) v += "*" + a.s.load(scale, norm.scale_at);
+    if (bias >= 0) v += "+" + a.s.load(bias, norm.bias_at);
+    a.store_elements(v);
+  });
 }
 
 std::string inverse_deviation(const sdk::Node& node) { return "1.0/sqrt(q+" + literal(node.real("epsilon", 1e-5)) + ")"; }
@@ -190,39 +183,30 @@ std::string few_axes(const sdk::Node& node) {
 /// Lines whose norm is 1 afterwards; a line of zeros stays one.
 void lower_lp(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
-  const Walk walk(lines_along(node.input(0).shape(), node.integer("axis", -1)));
   const bool squares = node.integer("p", 2) == 2;
-  Shader s(walk.local());
-  const int x = s.in(to.read(node.input(0)));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  walk.fold(s, "sum", "float", "a+b");
-  s.line(walk.begin());
-  s.line("float t=0.0;" + walk.each() + "{float v=" + s.load(x, walk.at()) + ";t+=" + (squares ? "v*v" : "abs(v)") + ";}t=sum(t);" + (squares ? "t=sqrt(t);" : ""));
-  s.line(walk.each() + "{int o=" + walk.at() + ";" + s.store(out, "o", tail("(t==0.0?0.0:" + s.load(x, "o") + "/t)", "o")) + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(y.elements(), 4));
+  AlongLines a{to, group, Walk(lines_along(node.input(0).shape(), node.integer("axis", -1)))};
+  a.finish(work_of(node.output(0).elements(), 4), [&] {
+    a.walk.fold(a.s, "sum", "float", "a+b");
+    a.s.line("float t=0.0;" + a.walk.each() + "{float v=" + a.element() + ";t+=" + (squares ? "v*v" : "abs(v)") + ";}t=sum(t);" + (squares ? "t=sqrt(t);" : ""));
+    a.store_elements("(t==0.0?0.0:" + a.s.load(a.x, "o") + "/t)");
+  });
 }
 
 /// Each element by the squares of its neighbours in other channels.
 void lower_lrn(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
   const Dims dims = node.input(0).shape();
   const int64_t channels = channels_of(dims), plane = plane_of(dims), size = node.integer("size", 1), before = (size - 1) / 2, behind = size - 1 - before;
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0)));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(y.elements(), kLocal);
-  s.line("int o=" + g.id + ";if(o>=" + text(y.elements()) + ")return;int c=o/" + text(plane) + "%" + text(channels) + ";float t=0.0;");
-  s.line("for(int k=max(0,c-" + text(before) + ");k<=min(" + text(channels - 1) + ",c+" + text(behind) + ");++k){float v=" + s.load(x, "o+(k-c)*" + text(plane)) + ";t+=v*v;}");
-  const std::string base = literal(node.real("bias", 1)) + "+" + literal(node.real("alpha", 1e-4) / static_cast<double>(size)) + "*t";
-  s.line(s.store(out, "o", tail(s.load(x, "o") + "*pow_(" + base + "," + literal(-node.real("beta", 0.75)) + ")", "o")));
-  to.step(group, std::move(s), g.groups, work_of(y.elements(), 8 + 2 * static_cast<uint64_t>(size)));
+  Elements e{to, group};
+  const int x = e.in(node.input(0));
+  e.finish(
+      [&] {
+        e.s.line("int c=o/" + text(plane) + "%" + text(channels) + ";float t=0.0;");
+        e.s.line("for(int k=max(0,c-" + text(before) + ");k<=min(" + text(channels - 1) + ",c+" + text(behind) + ");++k){float v=" + e.s.load(x, "o+(k-c)*" + text(plane)) + ";t+=v*v;}");
+        const std::string base = literal(node.real("bias", 1)) + "+" + literal(node.real("alpha", 1e-4) / static_cast<double>(size)) + "*t";
+        return e.s.load(x, "o") + "*pow_(" + base + "," + literal(-node.real("beta", 0.75)) + ")";
+      },
+      work_of(node.output(0).elements(), 8 + 2 * static_cast<uint64_t>(size)));
 }
 
 constexpr Row row(std::string_view name, int32_t first, int32_t last, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&) = nullptr, uint32_t buffers = 0) {

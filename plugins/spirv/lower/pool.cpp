@@ -2,6 +2,7 @@
 // Pools: windows over one to three axes, an invocation per output; global ones run along lines.
 #include <cmath>
 
+#include "elements.hpp"
 #include "lines.hpp"
 #include "window.hpp"
 
@@ -9,8 +10,8 @@ namespace spirv_plugin {
 namespace of_pool {
 
 /// Statements for output element `o`: `plane`, the index of its channel's first element, and where its window starts.
-void write_position(Shader& s, const std::vector<Axis>& axes, int64_t elements, const Grid& g) {
-  s.line("int o=" + g.id + ";if(o>=" + text(elements) + ")return;int plane=o/" + text(product(axes, &Axis::out)) + "*" + text(product(axes, &Axis::in)) + ";");
+void write_position(Shader& s, const std::vector<Axis>& axes) {
+  s.line("int plane=o/" + text(product(axes, &Axis::out)) + "*" + text(product(axes, &Axis::in)) + ";");
   write_starts(s, axes);
 }
 
@@ -49,24 +50,20 @@ Pool pool_of(const sdk::Node& node, const std::vector<Axis>& axes) {
 }
 
 void lower_pool(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
   const std::vector<Axis> axes = window_of(node, node.integers("kernel_shape"));
   const Pool pool = pool_of(node, axes);
-  Shader s(kLocal);
-  const Tensor from = to.read(node.input(0));
-  const int x = s.in(from);
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(y.elements(), kLocal);
-  const std::string type = type_of(from.element);
-  write_position(s, axes, y.elements(), g);
-  s.line(type + " t=" + pool.start + ";float n=0.0;");
-  write_window(s, axes, type + " v=" + s.load(x, "plane+at") + ";" + pool.each);
-  s.line(s.store(out, "o", tail(pool.done, "o")));
-  to.step(group, std::move(s), g.groups, work_of(node, y.elements(), product(axes, &Axis::kernel)));
+  const std::string type = type_of(element_of(node.input(0).dtype()));
+  Elements e{to, group};
+  const int x = e.in(node.input(0));
+  e.finish(
+      [&] {
+        write_position(e.s, axes);
+        e.s.line(type + " t=" + pool.start + ";float n=0.0;");
+        write_window(e.s, axes, type + " v=" + e.s.load(x, "plane+at") + ";" + pool.each);
+        return pool.done;
+      },
+      work_of(node, node.output(0).elements(), product(axes, &Axis::kernel)));
 }
 
 /// The position `best` in a plane, counted with the last axis slowest.
@@ -93,7 +90,8 @@ void lower_max_places(Lowering& to, const Group& group) {
   const int x = s.in(from), out = s.out(y), where = s.out(places);
   const Grid g = grid(y.elements(), kLocal);
   const std::string type = type_of(from.element), nan = from.element == Element::F32 ? "||(nan_(v)&&!nan_(t))" : "";
-  write_position(s, axes, y.elements(), g);
+  s.line("int o=" + g.id + ";if(o>=" + text(y.elements()) + ")return;");
+  write_position(s, axes);
   s.line(type + " t=" + least_of(node.input(0).dtype()) + ";int best=-1;");
   write_window(s, axes, type + " v=" + s.load(x, "plane+at") + ";if(best<0||v>t" + nan + "){t=v;best=at;}");
   s.line(s.store(out, "o", "t") + s.store(where, "o", "plane+(best<0?0:" + (node.integer("storage_order", 0) ? column_major(axes) : "best") + ")"));
@@ -121,22 +119,16 @@ void lower_global(Lowering& to, const Group& group) {
   const Dims dims = node.input(0).shape();
   std::vector<bool> runs(dims.size(), true);
   runs[0] = runs[1] = false;
-  const Walk walk(lines_along(dims, runs));
   const bool largest = node.op() == "GlobalMaxPool", powers = node.op() == "GlobalLpPool";
   const int64_t p = node.integer("p", 2);
-  Shader s(walk.local());
-  const int x = s.in(to.read(node.input(0)));
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  walk.fold(s, "whole", "float", largest ? "max_(a,b)" : "a+b");
-  s.line(walk.begin());
-  const std::string start = literal(largest ? -HUGE_VAL : 0.0), each = largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";";
-  s.line("float t=" + start + ";" + walk.each() + "{float v=" + s.load(x, walk.at()) + ";" + each + "}t=whole(t);");
-  const std::string done = largest ? "t" : powers ? rooted("t", p) : "t/" + literal(static_cast<double>(walk.lines().length()));
-  s.line(walk.once() + "{" + s.store(out, "row", tail(done, "row")) + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(node, y.elements(), walk.lines().length()));
+  AlongLines a{to, group, Walk(lines_along(dims, runs))};
+  const int64_t length = a.walk.lines().length();
+  a.finish(work_of(node, node.output(0).elements(), length), [&] {
+    a.walk.fold(a.s, "whole", "float", largest ? "max_(a,b)" : "a+b");
+    const std::string start = literal(largest ? -HUGE_VAL : 0.0), each = largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";";
+    a.s.line("float t=" + start + ";" + a.walk.each() + "{float v=" + a.element() + ";" + each + "}t=whole(t);");
+    a.store_row(largest ? "t" : powers ? rooted("t", p) : "t/" + literal(static_cast<double>(length)));
+  });
 }
 
 std::string no_plane(const sdk::Node& node) {

@@ -64,31 +64,22 @@ void write_fold(Shader& s, const Walk& walk, const std::string& type, const Fold
 
 void lower_reduce(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
-  const Walk walk(reduced_lines(node));
   const bool shifted = node.op() == "ReduceLogSumExp";
-  Shader s(walk.local());
-  const Tensor from = to.read(node.input(0));
-  const int x = s.in(from);
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  const std::string type = type_of(from.element), v = s.load(x, walk.at());
-  s.line(walk.begin());
-  s.line(type + " v;");
-  std::string done;
-  if (shifted) {  // by the largest, so that nothing overflows
-    write_fold(s, walk, type, {literal(-HUGE_VAL), "x", "max_(a,b)"}, v, "largest");
-    s.line("float m=inf_(v)?0.0:v;");
-    write_fold(s, walk, type, {"0.0", "exp(x-m)", "a+b"}, v, "sum");
-    done = "(log(v)+m)";
-  } else {
-    const Fold f = fold_of(node, walk.lines().length());
-    write_fold(s, walk, type, f, v, "whole");
-    done = f.done;
-  }
-  s.line(walk.once() + "{" + s.store(out, "row", tail(done, "row")) + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(node, shifted ? 12 : 2));
+  const std::string type = type_of(element_of(node.input(0).dtype()));
+  AlongLines a{to, group, Walk(reduced_lines(node))};
+  a.finish(work_of(node, shifted ? 12 : 2), [&] {
+    a.s.line(type + " v;");
+    if (!shifted) {
+      const Fold f = fold_of(node, a.walk.lines().length());
+      write_fold(a.s, a.walk, type, f, a.element(), "whole");
+      return a.store_row(f.done);
+    }
+    // by the largest, so that nothing overflows
+    write_fold(a.s, a.walk, type, {literal(-HUGE_VAL), "x", "max_(a,b)"}, a.element(), "largest");
+    a.s.line("float m=inf_(v)?0.0:v;");
+    write_fold(a.s, a.walk, type, {"0.0", "exp(x-m)", "a+b"}, a.element(), "sum");
+    a.store_row("(log(v)+m)");
+  });
 }
 
 std::string no_mean_of_nothing(const sdk::Node& node) {
@@ -98,28 +89,20 @@ std::string no_mean_of_nothing(const sdk::Node& node) {
 /// The first, or with select_last_index the last, of the best elements of a line. NaN is the largest.
 void lower_arg(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
-  const Walk walk(lines_along(node.input(0).shape(), node.integer("axis", 0)));
-  const bool largest = node.op() == "ArgMax", last = node.integer("select_last_index", 0) != 0;
-  Shader s(walk.local());
-  const Tensor from = to.read(node.input(0));
-  const int x = s.in(from);
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  const std::string type = type_of(from.element), v = s.load(x, walk.at());
-  const bool floats = from.element == Element::F32;
-  const std::string better = largest ? "max_(a,b)" : floats ? "(nan_(a)?b:nan_(b)?a:min(a,b))" : "min(a,b)";
-  s.top(type + " better(" + type + " a," + type + " b){return " + better + ";}");
-  walk.fold(s, "best", type, better);
-  walk.fold(s, "place", "int", last ? "max(a,b)" : "min(a,b)");
-  s.line(walk.begin());
-  const std::string start = floats && !largest ? literal(std::nan("")) : bound_of(node.input(0).dtype(), largest);
-  s.line(type + " m=" + start + ";" + walk.each() + "m=better(m," + v + ");m=best(m);");
-  const std::string here = floats ? "(x==m||(nan_(m)&&nan_(x)))" : "(x==m)";
-  s.line("int f=" + std::string(last ? "-1" : "2147483647") + ";" + walk.each() + "{" + type + " x=" + v + ";if(" + here + ")f=" + (last ? "max(f,k)" : "min(f,k)") + ";}f=place(f);");
-  s.line(walk.once() + "{" + s.store(out, "row", tail("f", "row")) + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(node, 4));
+  const bool largest = node.op() == "ArgMax", last = node.integer("select_last_index", 0) != 0, floats = is_float(node);
+  const std::string type = type_of(element_of(node.input(0).dtype()));
+  AlongLines a{to, group, Walk(lines_along(node.input(0).shape(), node.integer("axis", 0)))};
+  a.finish(work_of(node, 4), [&] {
+    const std::string better = largest ? "max_(a,b)" : floats ? "(nan_(a)?b:nan_(b)?a:min(a,b))" : "min(a,b)", each = a.walk.each();
+    a.s.top(type + " better(" + type + " a," + type + " b){return " + better + ";}");
+    a.walk.fold(a.s, "best", type, better);
+    a.walk.fold(a.s, "place", "int", last ? "max(a,b)" : "min(a,b)");
+    const std::string start = floats && !largest ? literal(std::nan("")) : bound_of(node.input(0).dtype(), largest);
+    a.s.line(type + " m=" + start + ";" + each + "m=better(m," + a.element() + ");m=best(m);");
+    const std::string here = floats ? "(x==m||(nan_(m)&&nan_(x)))" : "(x==m)";
+    a.s.line("int f=" + std::string(last ? "-1" : "2147483647") + ";" + each + "{" + type + " x=" + a.element() + ";if(" + here + ")f=" + (last ? "max(f,k)" : "min(f,k)") + ";}f=place(f);");
+    a.store_row("f");
+  });
 }
 
 /// A running product of a line; `exclusive` leaves the element itself out, `reverse` runs from the end.
