@@ -60,7 +60,7 @@ double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
   return most;
 }
 
-/// All forms against the reference.
+/// All forms against the reference. Their kernels compile with floats as halves, too.
 void check(const std::vector<Form>& forms, double within = 1e-4) {
   const Validation validation;
   Halves halves;
@@ -74,6 +74,9 @@ void check(const std::vector<Form>& forms, double within = 1e-4) {
     if (!wrong.empty()) continue;
     const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
     for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < within, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+    seam::MemorySink halves_of;
+    seam::Status status;
+    CHECK_MESSAGE(compile(*halves.compiler, net.packed.raw, halves_of, status, {seam::option("spirv.precision", "f16")}) == OPTIMA_OK, status.message);
   }
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
