@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose elements are found by computed places, or by their own. An invocation makes one element (CumSum: a line); what is scattered is looked
-// for by each element of the result, in the order of the updates, so that nothing is written twice. Indices are wrapped from the end and kept inside:
+// Operators whose elements are found by computed places, or by their own. An invocation makes one element (CumSum: a line); nothing is written twice: of many
+// updates that replace elements the last to each is found first, few, and those that are reduced, are looked for by each element of the result in their
+// order. Indices are wrapped from the end and kept inside:
 // what lies beyond is not defined, and must not be read.
 #include <algorithm>
 
-#include "elements.hpp"
+#include "winners.hpp"
 
 namespace spirv_plugin {
 namespace of_index {
@@ -53,6 +54,26 @@ void lower_gather_nd(Lowering& to, const Group& group) {
   });
 }
 
+/// How many updates each element looks through, and how many of these are few.
+int64_t looks_of(const sdk::Node& node) {
+  const Dims indices = node.input(1).shape();
+  return node.op() == "ScatterND" ? elements_of({indices.begin(), indices.end() - 1}) : indices.empty() ? 1 : indices[axis_of(node, 0, indices.size())];
+}
+constexpr int64_t kFewLooks = 16;
+bool has_winners(const sdk::Node& node) { return node.string("reduction", "none") == "none" && looks_of(node) > kFewLooks && node.input(0).elements() != 0; }
+
+/// Of updates that replace: the winner of each element, or of each line of `inner` elements.
+void replace(Lowering& to, const Group& group, const Dims& places, int64_t count, int64_t inner, const std::function<void(Shader&)>& place) {
+  const sdk::Node& node = group.root;
+  Elements e{to, group};
+  const int x = e.in(node.input(0)), updates = e.in(node.input(2)), winners = e.s.in(winners_of(to, group, places, count, place));
+  e.finish([&] {
+    e.s.line(std::string(type_of(element_of(node.input(0).dtype()))) + " v=" + e.s.load(x, "o") + ";int k=" + e.s.load(winners, "o/" + text(inner)) + ";if(k>=0)v=" +
+             e.s.load(updates, "k*" + text(inner) + "+o%" + text(inner)) + ";");
+    return std::string("v");
+  });
+}
+
 /// The new value of `v` for an update `u`.
 std::string reduced(const sdk::Node& node) {
   const std::string_view how = node.string("reduction", "none");
@@ -68,6 +89,14 @@ void lower_scatter_elements(Lowering& to, const Group& group) {
   const Dims data = node.input(0).shape(), dims = node.input(1).shape();
   const size_t axis = axis_of(node, 0, data.size());
   const std::string type = type_of(element_of(node.input(0).dtype()));
+  if (has_winners(node))
+    return replace(to, group, data, node.input(1).elements(), 1, [&](Shader& s) {
+      s.line("int k=" + s.load(s.in(to.read(node.input(1))), "i") + ";if(k<0)k+=" + text(data[axis]) + ";if(uint(k)>=" + text(data[axis]) + "u)return;");
+      Dims strides = strides_of(data);
+      const int64_t step = strides[axis];
+      strides[axis] = 0;
+      s.line("at=" + strided_index("i", dims, strides) + "+k*" + text(step) + ";");
+    });
   Elements e{to, group};
   const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
   e.finish(
@@ -93,6 +122,13 @@ void lower_scatter_nd(Lowering& to, const Group& group) {
   const auto depth = static_cast<size_t>(indices.back());
   const int64_t inner = elements_of({data.begin() + static_cast<std::ptrdiff_t>(depth), data.end()}), tuples = elements_of({indices.begin(), indices.end() - 1});
   const std::string type = type_of(element_of(node.input(0).dtype()));
+  if (has_winners(node))
+    return replace(to, group, {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(depth)}, tuples, inner, [&](Shader& s) {
+      const int index = s.in(to.read(node.input(1)));
+      s.line("int k;");
+      for (size_t d = 0; d < depth; ++d)
+        s.line("k=" + s.load(index, "i*" + text(indices.back()) + "+" + text(static_cast<int64_t>(d))) + ";if(k<0)k+=" + text(data[d]) + ";if(uint(k)>=" + text(data[d]) + "u)return;at+=k*" + text(own[d] / inner) + ";");
+    });
   Elements e{to, group};
   const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
   e.finish(
@@ -200,9 +236,9 @@ void lower_cum_sum(Lowering& to, const Group& group) {
 
 std::string empty_data(const sdk::Node& node) { return node.input(0).elements() == 0 && node.output(0).elements() != 0 ? "input 0 is empty" : ""; }
 std::string too_many_looks(const sdk::Node& node) {
-  const Dims indices = node.input(1).shape();
-  const int64_t each = node.op() == "ScatterND" ? elements_of({indices.begin(), indices.end() - 1}) : indices.empty() ? 1 : indices[axis_of(node, 0, indices.size())];
-  if (each > 0 && node.input(0).elements() > kMostLooks / each) return text(node.input(0).elements()) + " elements with " + text(each) + " updates each, wanted a product of at most 2^30";
+  const int64_t each = looks_of(node);
+  if (each > 0 && !has_winners(node) && node.input(0).elements() > kMostLooks / each)
+    return text(node.input(0).elements()) + " elements with " + text(each) + " updates each, wanted a product of at most 2^30";
   return node.input(0).rank() == 0 ? "input 0 is a scalar" : "";
 }
 std::string no_axes(const sdk::Node& node) { return node.output(0).rank() < 2 ? "input 0 has fewer than two axes" : ""; }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What puts elements back where a pool or a window took them from: MaxUnpool and Col2Im.
-#include "elements.hpp"
+#include "winners.hpp"
 
 namespace spirv_plugin {
 namespace of_unpool {
-
-constexpr uint32_t kLocal = Elements::kLocal;
 
 /// Places count in the dims that kernel, strides and pads give; a larger output keeps the positions.
 Dims plain_dims(const sdk::Node& node) {
@@ -17,38 +15,21 @@ Dims plain_dims(const sdk::Node& node) {
   return out;
 }
 
-/// For each element of the output the last of the input that goes there, or -1: what comes to one place twice has one winner, whoever is first.
-Tensor write_winners(Lowering& to, const Group& group) {
-  const sdk::Node& node = group.root;
-  const Dims plain = plain_dims(node), dims = node.output(0).shape(), in_plain = strides_of(plain), own = strides_of(dims);
-  const Tensor winners = to.scratch(node, Element::I32, dims);
-  Shader none(kLocal);
-  const int cleared = none.out(winners);
-  const Grid all = grid(winners.elements(), kLocal);
-  none.line("int o=" + all.id + ";if(o>=" + text(winners.elements()) + ")return;" + none.store(cleared, "o", "-1"));
-  to.step(group, std::move(none), all.groups, {0, 4 * static_cast<uint64_t>(winners.elements())});
-  const int64_t n = node.input(1).elements();
-  if (n == 0) return winners;
-  Shader s(kLocal);
-  const int places = s.in(to.read(node.input(1))), kept = s.out(winners);
-  const Grid g = grid(n, kLocal);
-  s.line("int i=" + g.id + ";if(i>=" + text(n) + ")return;int k=" + s.load(places, "i") + ",at=0,p;if(uint(k)>=" + text(elements_of(plain)) + "u)return;");
-  for (size_t d = 0; d < dims.size(); ++d) {
-    s.line("p=k/" + text(in_plain[d]) + "%" + text(plain[d]) + ";at+=p*" + text(own[d]) + ";");
-    if (plain[d] > dims[d]) s.line("if(p>=" + text(dims[d]) + ")return;");
-  }
-  s.line("atomicMax(" + s.load(kept, "at") + ",i);");
-  to.step(group, std::move(s), g.groups, {0, 8 * static_cast<uint64_t>(n)});
-  return winners;
-}
-
 void lower_max_unpool(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
-  const bool is_empty = node.output(0).elements() == 0;
+  const Dims plain = plain_dims(node), dims = node.output(0).shape(), in_plain = strides_of(plain), own = strides_of(dims);
+  const auto place = [&](Shader& s) {
+    s.line("int k=" + s.load(s.in(to.read(node.input(1))), "i") + ",p;if(uint(k)>=" + text(elements_of(plain)) + "u)return;");
+    for (size_t d = 0; d < dims.size(); ++d) {
+      s.line("p=k/" + text(in_plain[d]) + "%" + text(plain[d]) + ";at+=p*" + text(own[d]) + ";");
+      if (plain[d] > dims[d]) s.line("if(p>=" + text(dims[d]) + ")return;");
+    }
+  };
+  const bool is_empty = node.output(0).elements() == 0 || node.input(0).elements() == 0;
   Elements e{to, group};
-  const int x = e.in(node.input(0)), from = is_empty ? -1 : e.s.in(write_winners(to, group));
+  const int x = e.in(node.input(0)), from = is_empty ? -1 : e.s.in(winners_of(to, group, dims, node.input(1).elements(), place));
   e.finish([&] {
-    if (node.input(0).elements() == 0) return std::string("0.0");
+    if (is_empty) return std::string("0.0");
     e.s.line("int k=" + e.s.load(from, "o") + ";");
     return "(k<0?0.0:" + e.s.load(x, "k") + ")";
   });

@@ -224,4 +224,19 @@ TEST_CASE("bfloat16 at the border is computed in 32 bits; of 64-bit floats casts
   CHECK(refusal({21, "(int64[3] x) => (double[3] y) { y = Cast<to = 11>(x) }"}).find("i64 to f64") != std::string::npos);
 }
 
+TEST_CASE("of many updates to one place the last stays, and sums of updates come in their order") {
+  std::string places, tuples;
+  for (int k = 0; k < 60; ++k) places += (k ? "," : "") + std::to_string(k * 7 % 11 - 5);
+  for (int k = 0; k < 24; ++k) tuples += (k ? "," : "") + std::to_string(k * 5 % 4 - (k % 3 ? 0 : 4)) + "," + std::to_string(k * 3 % 5);
+  const std::string elements = "{ i = Constant<value = int64[3,20] {" + places + "}>() ", nd = "{ i = Constant<value = int64[24,2] {" + tuples + "}>() ";
+  check({
+      {18, "(float[4,11] x, float[3,20] u) => (float[4,11] y) " + elements + "s = ScatterElements<axis = 1>(x, i, u) y = Relu(s) }"},
+      {18, "(float[4,11] x, float[3,20] u) => (float[4,11] y) " + elements + "y = ScatterElements<axis = 1, reduction = \"add\">(x, i, u) }"},
+      {18, "(float[1024,1100] x, int64[1024,1000] i, float[1024,1000] u) => (float[1024,1100] y) { y = ScatterElements<axis = 1>(x, i, u) }"},  // more than each element could look through
+      {18, "(int64[4,5,3] x, int64[24,3] u) => (int64[4,5,3] y) " + nd + "y = ScatterND(x, i, u) }"},
+      {18, "(float[4,5] x, float[24] u) => (float[4,5] y) " + nd + "s = ScatterND(x, i, u) y = Neg(s) }"},
+      {18, "(float[4,5,3] x, float[24,3] u) => (float[4,5,3] y) " + nd + "y = ScatterND<reduction = \"max\">(x, i, u) }"},
+  });
+}
+
 #endif
