@@ -98,8 +98,12 @@ void lower_conv3d(Lowering& to, const Group& group) {
 
 /// Rows are asked in the order of their files: one axis or two are conv.cpp's.
 std::string no_conv3d(const sdk::Node& node) {
-  const int64_t axes = node.input(0).rank() - 2;
-  return axes != 3 ? "Conv over " + text(axes) + " axes, wanted one to three" : "";
+  const sdk::Value x = node.input(0), w = node.input(1), y = node.output(0);
+  const int64_t axes = x.rank() - 2, groups = node.integer("group", 1);
+  if (axes != 3 || w.rank() != 5 || y.rank() != 5) return "Conv over " + text(axes) + " axes, wanted one to three";
+  if (groups < 1 || x.dim(1) != w.dim(1) * groups || w.dim(0) % groups != 0) return text(x.dim(1)) + " channels and " + text(w.dim(0)) + " features in " + text(groups) + " groups";
+  if (y.dim(0) != x.dim(0) || y.dim(1) != w.dim(0)) return "output of other dims than the input and the weights want";
+  return wrong_window(node, 3);
 }
 
 constexpr Row row(sdk::Op o) {

@@ -71,10 +71,12 @@ void lower_deform(Lowering& to, const Group& group) {
 std::string no_deform(const sdk::Node& node) {
   constexpr int64_t kMost = int64_t{1} << 31;
   const sdk::Value x = node.input(0), w = node.input(1), offset = node.input(2), y = node.output(0);
-  if (x.rank() != 4 || w.rank() != 4) return "DeformConv over " + text(x.rank() - 2) + " axes, wanted two";
+  if (x.rank() != 4 || w.rank() != 4 || y.rank() != 4) return "DeformConv over " + text(x.rank() - 2) + " axes, wanted two";
+  if (std::string why = wrong_window(node, 2); !why.empty()) return why;
   const Deform d = deform_of(node);
   if (d.groups < 1 || d.offset_groups < 1 || d.channels != w.dim(1) * d.groups || d.features % d.groups != 0 || d.channels % d.offset_groups != 0)
     return text(d.channels) + " channels and " + text(d.features) + " features in " + text(d.groups) + " groups, " + text(d.offset_groups) + " of offsets";
+  if (y.dim(0) != d.batch || y.dim(1) != d.features) return "output of other dims than the input and the weights want";
   if (offset.shape() != Dims{x.dim(0), d.offset_groups * d.taps() * 2, y.dim(2), y.dim(3)}) return "offsets of other dims than the taps want";
   if (node.input(4) && node.input(4).shape() != Dims{x.dim(0), d.offset_groups * d.taps(), y.dim(2), y.dim(3)}) return "a mask of other dims than the taps want";
   return d.samples() >= kMost ? text(d.samples()) + " samples, wanted fewer than 2^31" : "";

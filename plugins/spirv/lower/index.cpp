@@ -168,6 +168,7 @@ std::string no_tensor_scatter(const sdk::Node& node) {
   Dims wanted = node.input(1).shape();
   if (wanted.size() == dims.size() && wanted[axis] > dims[axis]) return "update is longer than the cache";
   if (wanted.size() == dims.size()) wanted[axis] = dims[axis];
+  if (node.output(0).shape() != dims) return "output of other dims than the cache";
   if (wanted != dims) return "update of other dims than the cache wants";
   return node.input(2) && node.input(2).shape() != Dims{dims[0]} ? "write_indices are not one for each image" : "";
 }

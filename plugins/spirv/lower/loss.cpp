@@ -99,6 +99,8 @@ std::string no_loss(const sdk::Node& node) {
   if (node.input(2) && node.input(2).shape() != Dims{x.dim(1)}) return "weights are not one for each class";
   const std::string_view how = reduction_of(node);
   if (how != "none" && how != "sum" && how != "mean") return "reduction is " + std::string(how) + ", wanted none, sum or mean";
+  if (how == "none" ? node.output(0).shape() != targets : node.output(0).elements() != 1) return "output 0 of other dims than the reduction leaves";
+  if (node.output(1) && node.output(1).shape() != x.shape()) return "output 1 of other dims than the scores";
   return how != "none" && elements_of(targets) == 0 ? "a sum of no losses" : "";
 }
 

@@ -201,6 +201,8 @@ void lower_pad(Lowering& to, const Group& group) {
   e.finish(write, copying(node));
 }
 
+std::string another_rank(const sdk::Node& node) { return node.output(0).rank() != node.input(0).rank() ? "output of another rank than input 0" : ""; }
+
 /// Indices are wrapped from the end and kept inside: what is beyond is not defined, and must not be read.
 void lower_gather(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
@@ -231,7 +233,7 @@ constexpr Row kRows[] = {
     row(op("Slice", 1, 1, {A}, {A}), lower_slice, true), row(op("Slice", 10, 13, {A, X}, {A}, 0b11110), lower_slice, true), row(op("Split", 2, 18, {A, X}, {A}, 2), lower_split, false, unnamed),
     row(op("Concat", 4, 13, {A}, {A}), lower_concat, false), row(op("DepthToSpace", 1, 28, {A}, {A}), lower_depth_to_space, true), row(op("SpaceToDepth", 1, 28, {A}, {A}), lower_space_to_depth, true),
     row(op("Pad", 2, 2, {kFloats}, {kFloats}), lower_pad, true), row(op("Pad", 11, 25, {A, X, A, X}, {A}, 0b1010), lower_pad, true),
-    row(op("CenterCropPad", 18, 18, {A, X}, {A}), lower_pad, true),
+    row(op("CenterCropPad", 18, 18, {A, X}, {A}), lower_pad, true, another_rank),
     row(op("Gather", 1, 13, {A, X}, {A}), lower_gather, true, nothing_to_gather),
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoiAlign and MaxRoiPool: a small picture per region of interest; an invocation makes one element. A region's picture number is kept inside of the batch.
+#include <algorithm>
 #include <cmath>
 
 #include "elements.hpp"
@@ -85,7 +86,13 @@ std::string no_roi(const sdk::Node& node) {
   if (x.rank() != 4) return "input 0 of rank " + text(x.rank()) + ", wanted 4";
   if (rois.rank() != 2 || rois.dim(1) != columns) return "regions are no rows of " + text(columns) + " numbers";
   if (x.elements() == 0 && node.output(0).elements() != 0) return "input 0 is empty";
+  const sdk::Value y = node.output(0);
+  if (y.rank() != 4 || y.dim(0) != rois.dim(0) || y.dim(1) != x.dim(1)) return "output of other dims than the input and the regions want";
   if (!align) return "";
+  constexpr int64_t kMostSamples = int64_t{1} << 33;  // more take seconds
+  const int64_t asked = node.integer("sampling_ratio", 0);
+  if (asked < 0 || asked > 4096) return "sampling_ratio is " + text(asked) + ", wanted 0 to 4096";
+  if (y.elements() > kMostSamples / std::max<int64_t>(1, asked * asked)) return text(y.elements()) + " elements of " + text(asked * asked) + " samples each, wanted a product of at most 2^33";
   if (node.input(2).shape() != Dims{rois.dim(0)}) return "batch_indices are not one for each region";
   const std::string_view mode = node.string("mode", "avg"), how = node.string("coordinate_transformation_mode", "half_pixel");
   if (mode != "avg" && mode != "max") return "mode is " + std::string(mode) + ", wanted avg or max";

@@ -63,6 +63,7 @@ void lower_rotary(Lowering& to, const Group& group) {
 std::string no_rotary(const sdk::Node& node) {
   const sdk::Value x = node.input(0), cosines = node.input(1), positions = node.input(3);
   if (x.rank() != 3 && x.rank() != 4) return "input 0 of rank " + text(x.rank()) + ", wanted 3 or 4";
+  if (node.output(0).shape() != x.shape()) return "output of other dims than input 0";
   const Heads h = heads_of(node);
   if (h.heads < 1 || (h.flat && x.dim(2) % h.heads != 0)) return "num_heads is " + text(h.heads) + ", which does not divide " + text(x.shape().back());
   if (h.turned < 0 || h.turned > h.size || h.turned % 2 != 0) return "rotary_embedding_dim is " + text(h.turned) + ", wanted an even number up to " + text(h.size);

@@ -103,6 +103,9 @@ std::string no_grid_sample(const sdk::Node& node) {
   const int64_t axes = x.rank() - 2;
   if (axes < 1 || axes > 3) return "GridSample over " + text(axes) + " axes, wanted one to three";
   if (grid.rank() != x.rank() || grid.shape().back() != axes || grid.dim(0) != x.dim(0)) return "grid of other dims than the input wants";
+  Dims made = grid.shape();
+  made.insert(made.begin() + 1, x.dim(1)), made.pop_back();
+  if (node.output(0).shape() != made) return "output of other dims than the input and the grid want";
   if (!mode_of(node)) return "mode is " + std::string(node.string("mode", "")) + ", wanted nearest, linear or cubic";
   if (!outside_of(node)) return "padding_mode is " + std::string(node.string("padding_mode", "")) + ", wanted zeros, border or reflection";
   return x.elements() == 0 && node.output(0).elements() != 0 ? "input 0 is empty" : "";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What puts elements back where a pool or a window took them from: MaxUnpool and Col2Im.
+#include "window.hpp"
 #include "winners.hpp"
 
 namespace spirv_plugin {
@@ -39,6 +40,7 @@ std::string no_max_unpool(const sdk::Node& node) {
   const sdk::Value x = node.input(0), y = node.output(0);
   const int64_t axes = x.rank() - 2, numbers = static_cast<int64_t>(node.integers("kernel_shape").size());
   if (axes < 1 || numbers != axes) return "kernel_shape has " + text(numbers) + " numbers, wanted " + text(axes);
+  if (std::string why = wrong_window(node, static_cast<size_t>(axes)); !why.empty()) return why;
   if (node.input(1).shape() != x.shape()) return "indices of other dims than the input";
   if (y.rank() != x.rank()) return "output of rank " + text(y.rank()) + ", wanted " + text(x.rank());
   for (const int64_t d : plain_dims(node))
@@ -47,17 +49,17 @@ std::string no_max_unpool(const sdk::Node& node) {
 }
 
 /// A window along one axis of the picture, and how often it was laid there.
-struct Axis {
+struct Picture {
   int64_t size, kernel, stride, dilation, pad, blocks;
 };
 
-std::vector<Axis> axes_of(const sdk::Node& node) {
+std::vector<Picture> pictures_of(const sdk::Node& node) {
   const Dims y = node.output(0).shape(), kernel = integers_of(node.input(2).constant());
   const size_t n = kernel.size();
   const Dims strides = node.integers("strides", Dims(n, 1)), dilations = node.integers("dilations", Dims(n, 1)), pads = node.integers("pads", Dims(2 * n, 0));
-  std::vector<Axis> out;
+  std::vector<Picture> out;
   for (size_t k = 0; k < n; ++k) {
-    Axis a{y[k + 2], kernel[k], strides[k], dilations[k], pads[k], 0};
+    Picture a{y[k + 2], kernel[k], strides[k], dilations[k], pads[k], 0};
     a.blocks = (a.size + pads[k] + pads[n + k] - (a.kernel - 1) * a.dilation - 1) / a.stride + 1;
     out.push_back(a);
   }
@@ -67,9 +69,9 @@ std::vector<Axis> axes_of(const sdk::Node& node) {
 /// Each element of the picture adds up what lay over it: input [image][channel, tap][block].
 void lower_col2im(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
-  const std::vector<Axis> axes = axes_of(node);
+  const std::vector<Picture> axes = pictures_of(node);
   int64_t size = 1, taps = 1, blocks = 1;
-  for (const Axis& a : axes) size *= a.size, taps *= a.kernel, blocks *= a.blocks;
+  for (const Picture& a : axes) size *= a.size, taps *= a.kernel, blocks *= a.blocks;
   Elements e{to, group};
   const int x = e.in(node.input(0));
   e.finish(
@@ -78,7 +80,7 @@ void lower_col2im(Lowering& to, const Group& group) {
         std::string tap, block;
         int64_t behind = size;
         for (size_t k = 0; k < axes.size(); ++k) {
-          const Axis& a = axes[k];
+          const Picture& a = axes[k];
           const std::string n = std::to_string(k), i = "k" + n, p = "p" + n;
           behind /= a.size;
           e.s.line("for(int " + i + "=0;" + i + "<" + text(a.kernel) + ";++" + i + "){int " + p + "=o/" + text(behind) + "%" + text(a.size) + "+" + literal(a.pad) + "-" + i + "*" + text(a.dilation) + ";if(" + p +
@@ -96,12 +98,13 @@ std::string no_col2im(const sdk::Node& node) {
   const sdk::Value x = node.input(0), y = node.output(0);
   const auto axes = static_cast<int64_t>(integers_of(node.input(2).constant()).size());
   if (x.rank() != 3 || axes < 1 || y.rank() != axes + 2) return "input of rank " + text(x.rank()) + " and a picture of rank " + text(y.rank()) + ", wanted 3 and " + text(axes + 2);
+  if (std::string why = wrong_window(node, static_cast<size_t>(axes)); !why.empty()) return why;
   int64_t taps = 1, blocks = 1;
-  for (const Axis& a : axes_of(node)) {
-    if (a.kernel < 1 || a.stride < 1 || a.blocks < 1) return "a window that does not fit on the picture";
+  for (const Picture& a : pictures_of(node)) {
+    if (a.kernel < 1 || a.blocks < 1) return "a window that does not fit on the picture";
     taps *= a.kernel, blocks *= a.blocks;
   }
-  return x.dim(1) != y.dim(1) * taps || x.dim(2) != blocks ? "input of other dims than the windows on the picture want" : "";
+  return x.dim(0) != y.dim(0) || x.dim(1) != y.dim(1) * taps || x.dim(2) != blocks ? "input of other dims than the windows on the picture want" : "";
 }
 
 constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&), uint32_t buffers) {

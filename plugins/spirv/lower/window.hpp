@@ -39,6 +39,20 @@ inline std::vector<Axis> window_of(const sdk::Node& node, const std::vector<int6
   return out;
 }
 
+/// What is wrong with the lists of numbers that windows over `axes` axes are given by; empty = nothing.
+inline std::string wrong_window(const sdk::Node& node, size_t axes) {
+  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+    const Dims list = node.integers(name);
+    const size_t wanted = name == std::string_view("pads") ? 2 * axes : axes;
+    if (list.empty()) continue;
+    if (list.size() != wanted) return std::string(name) + " has " + std::to_string(list.size()) + " numbers, wanted " + std::to_string(wanted);
+    if (wanted == axes)
+      for (const int64_t n : list)
+        if (n < 1) return std::string(name) + " has " + std::to_string(n) + ", wanted numbers above 0";
+  }
+  return "";
+}
+
 inline int64_t product(const std::vector<Axis>& axes, int64_t Axis::* of) {
   int64_t n = 1;
   for (const Axis& a : axes) n *= a.*of;
