@@ -60,6 +60,8 @@ constexpr Function kLibrary[] = {
     {"imod_", "int imod_(int a,int b){if(b==0)return 0;int m=a-idiv_(a,b)*b;return m!=0&&(m<0)!=(b<0)?m+b:m;}\n"},
     {"ifmod_", "int ifmod_(int a,int b){return b==0?0:a-idiv_(a,b)*b;}\n"},
     {"fmod_", "float fmod_(float a,float b){return a-b*trunc(a/b);}\n"},
+    {"floormod_", "float floormod_(float a,float b){if(nan_(a)||nan_(b)||inf_(a)||b==0.0)return uintBitsToFloat(0x7fc00000u);if(inf_(b))return a==0.0?(b<0.0?-0.0:0.0):(a<0.0)==(b<0.0)?a:b;"
+                  "float m=a-b*trunc(a/b);if(m==0.0)return b<0.0?-0.0:0.0;return (m<0.0)!=(b<0.0)?m+b:m;}\n"},
     {"int_", "int int_(float x){return nan_(x)?(-2147483647-1):x>=2147483520.0?2147483647:x<=-2147483648.0?(-2147483647-1):int(x);}\n"},
 };
 
