@@ -1,45 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over three axes: each invocation keeps up to four channels of one place in registers.
+// Convolutions over three axes: each invocation keeps up to eight channels of up to four neighbouring places of a row in registers.
+#include <set>
+
 #include "window.hpp"
 
 namespace spirv_plugin {
 namespace of_conv3d {
-
-constexpr int64_t kTile = 4;
 
 /// What the kernel is written with.
 struct Conv {
   std::vector<Axis> axes;
   int64_t features, groups, channels;  ///< channels: of a group
   int64_t tile;                        ///< features of one invocation; tiles do not reach over groups
-  bool is_packed;                      ///< weights are constants: [tile][tap][channel][feature of the tile]
+  int64_t places;                      ///< of one invocation, along the last axis
+  bool is_packed;                      ///< weights are constants: [tile][channel][tap][feature of the tile]
   int64_t taps() const { return product(axes, &Axis::kernel); }
+  int64_t ins() const { return product(axes, &Axis::in); }
+  int64_t outs() const { return product(axes, &Axis::out); }
   int64_t tiles() const { return features / tile; }
+  int64_t row_tiles() const { return (axes[2].out + places - 1) / places; }
+  bool by_four() const { return is_packed && tile % 4 == 0; }
+  /// No place of any tile reads outside of a row.
+  bool rows_inside() const { return axes[2].begin <= 0 && (row_tiles() * places - 1) * axes[2].stride - axes[2].begin + axes[2].span() <= axes[2].in; }
 };
 
 Conv conv_of(const sdk::Node& node) {
   const Dims w = node.input(1).shape();
-  const int64_t groups = node.integer("group", 1);
-  return {window_of(node, {w.begin() + 2, w.end()}), w[0], groups, w[1], w[0] / groups % kTile == 0 ? kTile : 1, node.input(1).is_constant()};
+  const int64_t groups = node.integer("group", 1), of_group = w[0] / groups, width = node.output(0).dim(4);
+  const int64_t places = width < 4 ? std::max<int64_t>(1, width) : width % 4 != 0 && width % 3 == 0 ? 3 : 4;
+  return {window_of(node, {w.begin() + 2, w.end()}), w[0], groups, w[1], of_group % 8 == 0 ? 8 : of_group % 4 == 0 ? 4 : 1, places, node.input(1).is_constant()};
 }
 
 /// Weights [feature][channel][tap] in the order in which they are read, each feature times its factor.
 std::vector<float> packed(const Conv& c, const std::vector<double>& weights, const std::vector<double>& factor) {
-  const int64_t taps = c.taps();
+  const int64_t each = c.channels * c.taps();
   std::vector<float> out;
   out.reserve(weights.size());
   for (int64_t tile = 0; tile < c.tiles(); ++tile)
-    for (int64_t tap = 0; tap < taps; ++tap)
-      for (int64_t channel = 0; channel < c.channels; ++channel)
-        for (int64_t f = tile * c.tile; f < (tile + 1) * c.tile; ++f)
-          out.push_back(static_cast<float>(weights[static_cast<size_t>((f * c.channels + channel) * taps + tap)] * factor[static_cast<size_t>(f)]));
+    for (int64_t k = 0; k < each; ++k)
+      for (int64_t f = tile * c.tile; f < (tile + 1) * c.tile; ++f)
+        out.push_back(static_cast<float>(weights[static_cast<size_t>(f * each + k)] * factor[static_cast<size_t>(f)]));
   return out;
 }
 
 Tensor weights_of(Lowering& to, const Group& group, const Conv& c, const Scaling& scaling) {
   const sdk::Value w = group.root.input(1);
   if (!c.is_packed) return to.read(w);
-  return to.weight(std::string(w.name()) + "/packed", {c.tiles(), c.taps(), c.channels, c.tile}, packed(c, reals_of(w.constant()), scaling.factor));
+  return to.weight(std::string(w.name()) + "/packed", {c.tiles(), c.channels, c.taps(), c.tile}, packed(c, reals_of(w.constant()), scaling.factor));
 }
 
 /// What is added to a feature: the bias, as it is or through the scaling behind it.
@@ -54,19 +61,52 @@ std::optional<Tensor> summand_of(Lowering& to, const Group& group, const Scaling
   return to.weight(std::string(group.scaling->name()) + "/summand", {static_cast<int64_t>(sums.size())}, sums);
 }
 
-/// Statements that add one tap's products of all channels to `v0` and so on.
-std::string tap_sums(const Shader& s, const Conv& c, int x, int w) {
-  std::string tap;
-  for (size_t k = 0; k < c.axes.size(); ++k) tap = tap.empty() ? "k0" : "(" + tap + ")*" + text(c.axes[k].kernel) + "+k" + std::to_string(k);
-  const std::string each = "int tap=" + tap + ";for(int c=0;c<" + text(c.channels) + ";++c){float x=" + s.load(x, "plane+c*" + text(product(c.axes, &Axis::in)) + "+at") + ";";
-  const bool by_four = c.is_packed && c.tile == kTile;
-  std::string sums = by_four ? "vec4 q=" + s.load(w, "(tile*" + text(c.taps()) + "+tap)*" + text(c.channels) + "+c") + ";" : "";
-  for (int64_t f = 0; f < c.tile; ++f) {
-    const std::string at = c.is_packed ? "(tile*" + text(c.taps()) + "+tap)*" + text(c.channels) + "+c"
-                                       : "((tile*" + text(c.tile) + "+" + text(f) + ")*" + text(c.channels) + "+c)*" + text(c.taps()) + "+tap";
-    sums += "v" + text(f) + "+=x*" + (by_four ? std::string("q.") + "xyzw"[f] : s.load(w, at)) + ";";
+std::string sum_name(int64_t feature, int64_t place) { return "v" + text(feature) + "_" + text(place); }
+
+/// The head of the loop over an axis' taps: the coordinate in the input, and on where that is outside.
+void write_axis(Shader& s, const Axis& a, const std::string& n) {
+  s.line("for(int k" + n + "=0;k" + n + "<" + text(a.kernel) + ";++k" + n + "){int i" + n + "=s" + n + "+k" + n + "*" + text(a.dilation) + ";");
+  if (!a.inside()) s.line("if(uint(i" + n + ")>=" + text(a.in) + "u)continue;");
+}
+
+/// Statements that load the elements of a row that the tile's places read, each once, as `x` and its distance from the first.
+void write_row(Shader& s, const Conv& c, int x) {
+  const Axis& across = c.axes[2];
+  std::set<int64_t> columns;
+  for (int64_t p = 0; p < c.places; ++p)
+    for (int64_t k = 0; k < across.kernel; ++k) columns.insert(p * across.stride + k * across.dilation);
+  for (const int64_t column : columns) {
+    const std::string at = "s2+" + text(column), name = "x" + text(column);
+    if (c.rows_inside()) s.line("float " + name + "=" + s.load(x, "row+" + at) + ";");
+    else s.line("float " + name + "=" + s.load(x, "row+clamp(" + at + ",0," + text(across.in - 1) + ")") + ";" + name + "=uint(" + at + ")<" + text(across.in) + "u?" + name + ":0.0;");
   }
-  return each + sums + "}";
+}
+
+/// Statements that add a row's products to the sums.
+void write_products(Shader& s, const Conv& c, int w) {
+  const Axis& across = c.axes[2];
+  const std::string taps = text(c.taps());
+  s.line("int first=(k0*" + text(c.axes[1].kernel) + "+k1)*" + text(across.kernel) + ";");
+  for (int64_t k = 0; k < across.kernel; ++k) {
+    const std::string packed_at = "((tile*" + text(c.channels) + "+c)*" + taps + "+first+" + text(k) + ")";
+    for (int64_t f = 0; f < c.tile; ++f) {
+      const std::string n = text(k) + "_" + text(f), four = "q" + text(k) + "_" + text(f / 4);
+      const std::string at = c.is_packed ? packed_at + "*" + text(c.tile) + "+" + text(f) : "((tile*" + text(c.tile) + "+" + text(f) + ")*" + text(c.channels) + "+c)*" + taps + "+first+" + text(k);
+      if (c.by_four() && f % 4 == 0) s.line("vec4 " + four + "=" + s.load(w, packed_at + "*" + text(c.tile / 4) + "+" + text(f / 4)) + ";");
+      s.line("float w" + n + "=" + (c.by_four() ? four + "." + "xyzw"[f % 4] : s.load(w, at)) + ";");
+      for (int64_t p = 0; p < c.places; ++p) s.line(sum_name(f, p) + "+=w" + n + "*x" + text(p * across.stride + k * across.dilation) + ";");
+    }
+  }
+}
+
+/// Statements that name the invocation's tile, image and place, and where its windows start.
+void write_position(Shader& s, const Conv& c, const Grid& g, int64_t n) {
+  const Axis &deep = c.axes[0], &down = c.axes[1], &across = c.axes[2];
+  const int64_t rows = c.row_tiles(), plane = rows * down.out, all = plane * deep.out;
+  s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int ox=id%" + text(rows) + "*" + text(c.places) + ",oy=id/" + text(rows) + "%" + text(down.out) + ",oz=id/" + text(plane) + "%" + text(deep.out) + ",tile=id/" +
+         text(all) + "%" + text(c.tiles()) + ",image=id/" + text(all * c.tiles()) + ";");
+  s.line("int s0=oz*" + text(deep.stride) + "-" + literal(deep.begin) + ",s1=oy*" + text(down.stride) + "-" + literal(down.begin) + ",s2=ox*" + text(across.stride) + "-" + literal(across.begin) + ";");
+  s.line("int plane=(image*" + text(c.groups * c.channels) + "+tile/" + text(c.tiles() / c.groups) + "*" + text(c.channels) + ")*" + text(c.ins()) + ";");
 }
 
 void lower_conv3d(Lowering& to, const Group& group) {
@@ -76,22 +116,31 @@ void lower_conv3d(Lowering& to, const Group& group) {
   const auto features = static_cast<size_t>(c.features);
   const Scaling scaling = group.scaling ? scaling_of(*group.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
   Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0))), w = s.in(weights_of(to, group, c, scaling), c.is_packed && c.tile == kTile ? 4 : 1);
+  const int x = s.in(to.read(node.input(0))), w = s.in(weights_of(to, group, c, scaling), c.by_four() ? 4 : 1);
   const std::optional<Tensor> summand = summand_of(to, group, scaling);
   const int bias = summand ? s.in(*summand) : -1;
   const Lowering::Tail tail = to.tail(s, group);
   const Tensor y = to.made(group.end().output(0));
   if (y.elements() == 0) return;
   const int out = s.out(y);
-  const int64_t outs = product(c.axes, &Axis::out), n = y.elements() / c.tile;
+  const int64_t n = y.dims[0] * c.tiles() * c.axes[0].out * c.axes[1].out * c.row_tiles();
   const Grid g = grid(n, kLocal);
-  s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id%" + text(outs) + ",tile=id/" + text(outs) + "%" + text(c.tiles()) + ",image=id/" + text(outs * c.tiles()) + ";");
-  s.line("int plane=(image*" + text(c.groups * c.channels) + "+tile/" + text(c.tiles() / c.groups) + "*" + text(c.channels) + ")*" + text(product(c.axes, &Axis::in)) + ";");
-  write_starts(s, c.axes);
-  for (int64_t f = 0; f < c.tile; ++f) s.line("float v" + text(f) + "=" + (bias < 0 ? "0.0" : s.load(bias, "tile*" + text(c.tile) + "+" + text(f))) + ";");
-  write_window(s, c.axes, tap_sums(s, c, x, w));
-  s.line("int first=(image*" + text(c.features) + "+tile*" + text(c.tile) + ")*" + text(outs) + "+o;");
-  for (int64_t f = 0; f < c.tile; ++f) s.line("{int o=first+" + text(f * outs) + ";" + s.store(out, "o", tail("v" + text(f), "o")) + "}");
+  write_position(s, c, g, n);
+  for (int64_t f = 0; f < c.tile; ++f) {
+    s.line("float b" + text(f) + "_=" + (bias < 0 ? "0.0" : s.load(bias, "tile*" + text(c.tile) + "+" + text(f))) + ";");
+    for (int64_t p = 0; p < c.places; ++p) s.line("float " + sum_name(f, p) + "=b" + text(f) + "_;");
+  }
+  s.line("for(int c=0;c<" + text(c.channels) + ";++c){");
+  write_axis(s, c.axes[0], "0"), write_axis(s, c.axes[1], "1");
+  s.line("int row=plane+((c*" + text(c.axes[0].in) + "+i0)*" + text(c.axes[1].in) + "+i1)*" + text(c.axes[2].in) + ";");
+  write_row(s, c, x);
+  write_products(s, c, w);
+  s.line("}}}int at=(((image*" + text(c.features) + "+tile*" + text(c.tile) + ")*" + text(c.axes[0].out) + "+oz)*" + text(c.axes[1].out) + "+oy)*" + text(c.axes[2].out) + "+ox;");
+  for (int64_t f = 0; f < c.tile; ++f)
+    for (int64_t p = 0; p < c.places; ++p) {
+      const std::string store = "{int o=at+" + text(f * c.outs() + p) + ";" + s.store(out, "o", tail(sum_name(f, p), "o")) + "}";
+      s.line(c.axes[2].out % c.places == 0 ? store : "if(ox+" + text(p) + "<" + text(c.axes[2].out) + ")" + store);
+    }
   const auto macs = static_cast<uint64_t>(y.elements()) * static_cast<uint64_t>(c.channels * c.taps());
   to.step(group, std::move(s), g.groups, {2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements())});
 }
