@@ -22,8 +22,8 @@ constexpr const char* kBetween =
     "bool between(float at,int n,out int low,out int high,out float share){low=high=0;share=0.0;if(!(at>=-1.0&&at<=float(n)))return false;"
     "at=clamp(at,0.0,float(n-1));low=int(at);high=min(low+1,n-1);share=at-float(low);return true;}";
 
-/// Samples along one axis of a cell: as asked for, or as many as it has elements.
-std::string samples(int64_t asked, const std::string& size) { return asked > 0 ? text(asked) : "int(clamp(ceil(" + size + "),0.0,4096.0))"; }
+/// Samples along one axis of a cell: as asked for, or as many as it has elements; none where that is no number.
+std::string samples(int64_t asked, const std::string& size) { return asked > 0 ? text(asked) : "clamp(int_(ceil(" + size + ")),0,4096)"; }
 
 void lower_roi_align(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
@@ -68,9 +68,9 @@ void lower_max_roi_pool(Lowering& to, const Group& group) {
         write_plane(e.s, x_dims, y_dims, "int_(" + e.s.load(rois, "region*5") + ")");
         for (int k = 1; k < 5; ++k) e.s.line("float r" + std::to_string(k) + "=away(" + e.s.load(rois, "region*5+" + std::to_string(k)) + "*" + scale + ");");
         const auto range = [&](const std::string& name, const char* begin, const char* end, const char* cell, int64_t cells, int64_t size) {
-          const std::string step = "max(" + std::string(end) + "-" + begin + "+1.0,1.0)/" + literal(static_cast<double>(cells)), most = literal(static_cast<double>(size));
-          e.s.line("float s" + name + "=" + step + ";int " + name + "0=int(clamp(" + begin + "+floor(float(" + cell + ")*s" + name + "),0.0," + most + "))," + name + "1=int(clamp(" + begin + "+ceil(float(" +
-                   cell + "+1)*s" + name + "),0.0," + most + "));");
+          const std::string step = "max(" + std::string(end) + "-" + begin + "+1.0,1.0)/" + literal(static_cast<double>(cells)), most = text(size);
+          e.s.line("float s" + name + "=" + step + ";int " + name + "0=clamp(int_(" + begin + "+floor(float(" + cell + ")*s" + name + ")),0," + most + ")," + name + "1=clamp(int_(" + begin + "+ceil(float(" + cell +
+                   "+1)*s" + name + ")),0," + most + ");");
         };
         range("y", "r2", "r4", "row", y_dims[2], x_dims[2]), range("x", "r1", "r3", "column", y_dims[3], x_dims[3]);
         e.s.line("float t=y1<=y0||x1<=x0?0.0:" + literal(-HUGE_VAL) + ";for(int y=y0;y<y1;++y)for(int x=x0;x<x1;++x)t=max_(t," + e.s.load(x, "plane+y*" + text(x_dims[3]) + "+x") + ");");
