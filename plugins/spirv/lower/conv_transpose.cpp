@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions over one to three axes: an invocation per output gathers the inputs whose windows reach it.
+// Transposed convolutions over one to three axes: an invocation gathers the inputs whose windows reach its place, of
+// four features where their weights are constants.
 #include <algorithm>
 
-#include "elements.hpp"
+#include "window.hpp"
 
 namespace spirv_plugin {
 namespace of_conv_transpose {
@@ -32,40 +33,75 @@ std::vector<Axis> axes_of(const sdk::Node& node) {
   return out;
 }
 
+/// Weights [channel][feature][tap] with the features last, so that four are one load.
+std::vector<float> packed(const std::vector<double>& weights, int64_t channels, int64_t features, int64_t taps) {
+  std::vector<float> out;
+  out.reserve(weights.size());
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t f = 0; f < features; ++f) out.push_back(static_cast<float>(weights[static_cast<size_t>((c * features + f) * taps + tap)]));
+  return out;
+}
+
+/// The heads of the loops over taps, for place `o` of a plane. Names what a tap reads: the place in the input and the tap's number.
+struct Taps {
+  std::string place, number;
+};
+Taps write_taps(Shader& s, const std::vector<Axis>& axes, int64_t ins, int64_t outs, int64_t taps) {
+  Taps out;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Axis& a = axes[k];
+    const std::string i = text(static_cast<int64_t>(k));
+    outs /= a.out, ins /= a.in, taps /= a.kernel;
+    s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(outs) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) + ";if(p" + i +
+           "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
+    out.place += "+p" + i + "/" + text(a.stride) + "*" + text(ins), out.number += "+k" + i + "*" + text(taps);
+  }
+  return out;
+}
+
 void lower_conv_transpose(Lowering& to, const Group& group) {
+  constexpr uint32_t kLocal = 64;
+  constexpr int64_t kTile = 4;
   const sdk::Node& node = group.root;
   const std::vector<Axis> axes = axes_of(node);
   const Dims x_dims = node.input(0).shape(), w_dims = node.input(1).shape(), y_dims = node.output(0).shape();
   const int64_t groups = node.integer("group", 1), channels = x_dims[1] / groups, features = w_dims[1];
   int64_t ins = 1, outs = 1, taps = 1;
   for (const Axis& a : axes) ins *= a.in, outs *= a.out, taps *= a.kernel;
-  Elements e{to, group};
-  const int x = e.in(node.input(0)), w = e.in(node.input(1)), bias = node.input(2) ? e.in(node.input(2)) : -1;
-  const auto write = [&] {
-    e.s.line("int f=o/" + text(outs) + "%" + text(y_dims[1]) + ",image=o/" + text(outs * y_dims[1]) + ",c0=f/" + text(features) + "*" + text(channels) + ",fw=f%" + text(features) + ";");
-    e.s.line("float v=" + (bias < 0 ? "0.0" : e.s.load(bias, "f")) + ";");
-    int64_t behind = outs, inner = ins, tap = taps;
-    std::string at, kernel;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      const Axis& a = axes[k];
-      const std::string i = text(static_cast<int64_t>(k));
-      behind /= a.out, inner /= a.in, tap /= a.kernel;
-      e.s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(behind) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) +
-               ";if(p" + i + "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
-      at += "+p" + i + "/" + text(a.stride) + "*" + text(inner), kernel += "+k" + i + "*" + text(tap);
-    }
-    e.s.line("for(int c=0;c<" + text(channels) + ";++c)v+=" + e.s.load(x, "(image*" + text(x_dims[1]) + "+c0+c)*" + text(ins) + at) + "*" +
-             e.s.load(w, "((c0+c)*" + text(features) + "+fw)*" + text(taps) + kernel) + ";");
-    e.s.line(std::string(axes.size(), '}'));
-    return std::string("v");
-  };
+  const int64_t tile = node.input(1).is_constant() && features % kTile == 0 ? kTile : 1, tiles = y_dims[1] / tile;
+  Shader s(kLocal);
+  const int x = s.in(to.read(node.input(0)));
+  const int w = tile == 1 ? s.in(to.read(node.input(1)))
+                          : s.in(to.weight(std::string(node.input(1).name()) + "/packed", {w_dims[0], taps, features}, packed(reals_of(node.input(1).constant()), w_dims[0], features, taps)), 4);
+  const int bias = node.input(2) ? s.in(to.read(node.input(2))) : -1;
+  const Lowering::Tail tail = to.tail(s, group);
+  const Tensor y = to.made(group.end().output(0));
+  if (y.elements() == 0) return;
+  const int out = s.out(y);
+  const int64_t n = y.elements() / tile;
+  const Grid g = grid(n, kLocal);
+  s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id%" + text(outs) + ",f=id/" + text(outs) + "%" + text(tiles) + "*" + text(tile) + ",image=id/" + text(outs * tiles) + ";");
+  s.line("int c0=f/" + text(features) + "*" + text(channels) + ",fw=f%" + text(features) + ";");
+  for (int64_t t = 0; t < tile; ++t) s.line("float v" + text(t) + "=" + (bias < 0 ? "0.0" : s.load(bias, "f+" + text(t))) + ";");
+  const Taps at = write_taps(s, axes, ins, outs, taps);
+  s.line("for(int c=0;c<" + text(channels) + ";++c){float x=" + s.load(x, "(image*" + text(x_dims[1]) + "+c0+c)*" + text(ins) + at.place) + ";");
+  if (tile == 1) s.line("v0+=x*" + s.load(w, "((c0+c)*" + text(features) + "+fw)*" + text(taps) + at.number) + ";");
+  else s.line("vec4 q=" + s.load(w, "((c0+c)*" + text(taps) + at.number + ")*" + text(features / kTile) + "+fw/" + text(kTile)) + ";v0+=x*q.x;v1+=x*q.y;v2+=x*q.z;v3+=x*q.w;");
+  s.line("}" + std::string(axes.size(), '}') + "int first=(image*" + text(y_dims[1]) + "+f)*" + text(outs) + "+o;");
+  for (int64_t t = 0; t < tile; ++t) s.line("{int o=first+" + text(t * outs) + ";" + s.store(out, "o", tail("v" + text(t), "o")) + "}");
   const auto macs = static_cast<uint64_t>(node.input(0).elements()) * static_cast<uint64_t>(features * taps);
-  e.finish(write, Work{2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + node.output(0).elements())});
+  to.step(group, std::move(s), g.groups, {2 * macs, 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements())});
 }
 
 std::string no_conv_transpose(const sdk::Node& node) {
-  const int32_t axes = node.input(0).rank() - 2;
-  return axes < 1 || axes > 3 ? "ConvTranspose over " + std::to_string(axes) + " axes, wanted one to three" : "";
+  const sdk::Value x = node.input(0), w = node.input(1), y = node.output(0);
+  const int64_t axes = x.rank() - 2, groups = node.integer("group", 1);
+  if (axes < 1 || axes > 3 || w.rank() != x.rank() || y.rank() != x.rank()) return "ConvTranspose over " + text(axes) + " axes, wanted one to three";
+  if (groups < 1 || x.dim(1) % groups != 0 || w.dim(0) != x.dim(1)) return text(x.dim(1)) + " channels in " + text(groups) + " groups with weights of " + text(w.dim(0));
+  if (y.dim(0) != x.dim(0) || y.dim(1) != w.dim(1) * groups) return "output of other dims than the input and the weights want";
+  if (const size_t n = node.integers("output_padding").size(); n != 0 && n != static_cast<size_t>(axes)) return "output_padding has " + std::to_string(n) + " numbers, wanted " + text(axes);
+  return wrong_window(node, static_cast<size_t>(axes));
 }
 
 constexpr Row row(sdk::Op o) {

@@ -97,6 +97,13 @@ void check_beside(const Form& form, const Form& other) {
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
+/// Numbers from -3 to 3 that differ from their neighbours.
+std::string ramp(int count) {
+  std::string all;
+  for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(0.25 * (k * 7 % 25 - 12));
+  return all;
+}
+
 /// What compile says of a graph that is not taken.
 std::string refusal(const Form& form) {
   Halves halves;
@@ -126,6 +133,8 @@ TEST_CASE("pools and transposed convolutions over three axes") {
       {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y) { y = LpPool<kernel_shape = [2, 3, 2], p = 3, dilations = [2, 1, 2]>(x) }"},
       {22, "(float[1,2,5,6,7] x) => (float[N,C,D,H,W] y, int64[N,C,D,H,W] i) { y, i = MaxPool<kernel_shape = [2, 2, 2], ceil_mode = 1, strides = [2, 2, 2]>(x) }"},
       {22, "(float[2,3,5,6,7] x) => (float[2,3,1,1,1] y, float[2,3,1,1,1] z, float[2,3,1,1,1] p) { y = GlobalAveragePool(x) z = GlobalMaxPool(x) p = GlobalLpPool<p = 3>(x) }"},
+      {22, "(float[2,4,5,6] x, float[16] b) => (float[N,C,H,W] y) { s = Constant<value = int64[4] {4, 8, 3, 2}>() r = Constant<value = float[4,8,1,1] {" + ramp(32) + "}>() t = Constant<value = float[1,1,3,2] {" + ramp(6) +
+               "}>() m = Mul(r, t) w = Expand(m, s) c = ConvTranspose<group = 2, strides = [2, 3], pads = [1, 0, 0, 1], dilations = [2, 1]>(x, w, b) y = Tanh(c) }"},
       {22, "(float[1,4,3,4,5] x, float[4,3,2,3,2] w, float[6] b) => (float[N,C,D,H,W] y) { y = ConvTranspose<group = 2, strides = [2, 1, 3], dilations = [1, 2, 1], pads = [1, 0, 0, 0, 1, 1], output_padding = [1, 0, 2]>(x, w, b) }"},
   });
 }
