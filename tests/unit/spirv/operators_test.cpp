@@ -266,4 +266,38 @@ TEST_CASE("places that are no numbers, or far outside, read nothing outside of a
   }
 }
 
+TEST_CASE("attributes that no importer lets through are refused with what is wrong, not divided by") {
+  const auto said = [](const char* text, const char* name, std::vector<int64_t> numbers) {
+    TextNet net("<ir_version: 10, opset_import: [\"\" : 20]> g " + std::string(text));
+    for (image::Node& n : net.graph.main().nodes) {
+      std::erase_if(n.attrs, [&](const image::Attr& a) { return a.name == name; });
+      image::Attr a;
+      a.name = name;
+      if (name == std::string("group")) a.i = numbers[0];
+      else a.type = OPTIMA_ATTR_INTS, a.ints = std::move(numbers);
+      n.attrs.push_back(a);
+    }
+    const PackedGraph packed = pack(net.graph, true);
+    Halves halves;
+    seam::MemorySink sink;
+    seam::Status status;
+    CHECK(compile(*halves.compiler, packed.raw, sink, status) == OPTIMA_UNSUPPORTED);
+    return status.message;
+  };
+  const char* const conv = "(float[1,4,4,4,4] x, float[4,2,2,2,2] w) => (float[1,4,3,3,3] y) { y = Conv<group = 2>(x, w) }";
+  CHECK(said(conv, "group", {0}).find("in 0 groups") != std::string::npos);
+  CHECK(said(conv, "strides", {1, 0, 1}).find("strides has 0, wanted numbers above 0") != std::string::npos);
+  CHECK(said(conv, "pads", {1, 1, 1}).find("pads has 3 numbers, wanted 6") != std::string::npos);
+  const char* const transposed = "(float[1,4,4] x, float[4,2,2] w) => (float[1,4,5] y) { y = ConvTranspose<group = 2>(x, w) }";
+  CHECK(said(transposed, "group", {0}).find("in 0 groups") != std::string::npos);
+  CHECK(said(transposed, "strides", {0}).find("strides has 0") != std::string::npos);
+  CHECK(said(transposed, "output_padding", {0, 0}).find("output_padding has 2 numbers, wanted 1") != std::string::npos);
+  const char* const deform = "(float[1,4,4,4] x, float[4,4,1,1] w, float[1,2,4,4] o) => (float[1,4,4,4] y) { y = DeformConv(x, w, o) }";
+  CHECK(said(deform, "group", {3}).find("in 3 groups") != std::string::npos);
+  CHECK(said(deform, "dilations", {1}).find("dilations has 1 numbers, wanted 2") != std::string::npos);
+  const char* const columns = "(float[1,4,9] x) => (float[1,1,4,4] y) { p = Constant<value = int64[2] {4, 4}>() b = Constant<value = int64[2] {2, 2}>() y = Col2Im(x, p, b) }";
+  CHECK(said(columns, "strides", {0, 1}).find("strides has 0") != std::string::npos);
+  CHECK(said("(float[1,1,2,2] x, int64[1,1,2,2] i) => (float[1,1,3,3] y) { y = MaxUnpool<kernel_shape = [2, 2]>(x, i) }", "strides", {1}).find("strides has 1 numbers, wanted 2") != std::string::npos);
+}
+
 #endif
