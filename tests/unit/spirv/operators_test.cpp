@@ -224,6 +224,14 @@ TEST_CASE("caches that are written from a place of each image on, ranges of comp
   });
 }
 
+TEST_CASE("Dropout of old models, whose mask nobody reads, is nothing, and a mask that is wanted is true everywhere") {
+  check({
+      {9, "(float[2,4] x) => (float[2,4] y) { r = Relu(x) d, m = Dropout<ratio = 0.5>(r) y = Neg(d) }"},
+      {13, "(float[2,4] x) => (float[2,4] d, bool[2,4] m) { d, m = Dropout(x) }"},
+  });
+  CHECK(refusal({13, "(float[2,4] x) => (float[2,4] d) { r = Constant<value = float {0.5}>() t = Constant<value = bool {1}>() d = Dropout(x, r, t) }"}).find("training_mode is set") != std::string::npos);
+}
+
 TEST_CASE("bfloat16 at the border is computed in 32 bits; of 64-bit floats casts to and from floats are taken, and nothing that would round them") {
   check({{21, "(bfloat16[2,3,4] x, bfloat16[4,5] w) => (bfloat16[2,3,5] y) { m = MatMul(x, w) y = Sigmoid(m) }"},
          {21, "(bfloat16[2,3,4] x, bfloat16[4] w) => (float[2,3,4] y) { m = Mul(x, w) s = Sigmoid(m) y = Cast<to = 1>(s) }"}}, 1.0 / 128);
