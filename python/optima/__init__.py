@@ -1,2 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optima from Python. Each module stands alone: import what you need, e.g. optima.submodels."""
+"""Optima from Python: compile ONNX models for several devices, and run what was compiled (docs/python.md).
+
+    package = optima.runtime.Context().load_model("out/digits")
+    answers = package.run(image=array)
+
+Importing this imports nothing else: names are loaded when they are used.
+"""
+import importlib
+
+__version__ = "0.1.0"
+
+# Name -> the module that has it; a module that has the name of its own stands for itself.
+_LAZY = {
+    "Error": "optima.errors",
+    "auto_split": "optima.auto_split",
+    "doctor": "optima.doctor",
+    "runtime": "optima.runtime",
+    "submodels": "optima.submodels",
+}
+
+
+def __getattr__(name):
+    where = _LAZY.get(name)
+    if where is None:
+        raise AttributeError(f"module 'optima' has no attribute {name!r}")
+    module = importlib.import_module(where)
+    value = module if where == f"optima.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -105,6 +105,11 @@ struct DeviceInfo {
   uint32_t ordinal = 0;
 };
 
+struct SubgraphInfo {
+  uint32_t index = 0;
+  std::string device, plugin, note;               ///< note: why compiling again would be better, "" = it would not
+};
+
 struct ProfileEvent {
   ProfileKind kind = ProfileKind::ModelInit;
   std::string name;
@@ -297,6 +302,17 @@ class Model {
   std::vector<TensorInfo> getOutputInfos() const {
     return infos(optima_rt_model_output_count(handle_.get()), optima_rt_model_output);
   }
+  /// In run order.
+  std::vector<SubgraphInfo> getSubgraphInfos() const {
+    std::vector<SubgraphInfo> out;
+    for (uint32_t i = 0; i < optima_rt_model_subgraph_count(handle_.get()); ++i) {
+      optima_rt_subgraph_info info{};
+      info.struct_size = sizeof info;
+      detail::call([&](optima_rt_error* e) { return optima_rt_model_subgraph(handle_.get(), i, &info, e); });
+      out.push_back({info.index, info.device, info.plugin, info.note});
+    }
+    return out;
+  }
   InferRequest createRequest() const { return InferRequest(handle_); }
   /// ModelInit and SubgraphInit.
   std::vector<ProfileEvent> getProfileData() const {
@@ -326,6 +342,10 @@ struct ContextOptions {
   uint32_t workers = 0;                                       ///< threads for infer(); 0 = one per processor, at most 8
   int64_t threads = 0;                                        ///< most threads of one subgraph; 0 = all
   bool allow_writable = false;                                ///< load plugin files that others may change, too
+  /// Lines of the library and its plugins, from any thread, one at a time; must not throw. The log belongs to the process: the last context
+  /// made with one decides, and it is kept until the process ends.
+  std::function<void(LogLevel level, const char* component, const char* text)> log;
+  LogLevel log_level = LogLevel::Warn;                        ///< least level wanted
 };
 
 /// Plugins and threads. Copies share them.
@@ -344,6 +364,12 @@ class Context {
     o.plugin_folder_count = static_cast<uint32_t>(folders.size());
     o.settings = settings.data();
     o.setting_count = static_cast<uint32_t>(settings.size());
+    if (options.log) {
+      using Log = decltype(options.log);
+      o.log = [](void* data, int32_t level, const char* component, const char* text) { (*static_cast<Log*>(data))(static_cast<LogLevel>(level), component, text); };
+      o.log_data = new Log(options.log);  // never freed: lines may come until the process ends
+      o.log_level = static_cast<int32_t>(options.log_level);
+    }
     optima_rt_context* context = nullptr;
     detail::call([&](optima_rt_error* e) { return optima_rt_context_create(&o, &context, e); });
     handle_ = detail::ContextHandle(context, optima_rt_context_destroy);

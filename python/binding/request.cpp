@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/binding/request.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace optima::python {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double kLook = 0.1;  // seconds between two looks for Ctrl-C
+
+std::atomic<bool> closing = false;
+std::set<Request*>& requests() {  // all there are; Python's lock guards it
+  static auto* all = new std::set<Request*>;
+  return *all;
+}
+
+/// Requests that were dropped in a callback: nobody may wait for a run on the thread that runs it, so a thread of their own does.
+class Reaper {
+ public:
+  using Tensors = std::map<uint32_t, nb::object>;
+  /// `read`, `written`: what the request's run may still be at.
+  void take(std::unique_ptr<rt::InferRequest> request, Tensors read, Tensors written) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++left_;
+    }
+    std::thread([this, r = std::move(request), read = std::move(read), written = std::move(written)]() mutable {
+      r.reset();
+      {
+        const nb::gil_scoped_acquire python;
+        read.clear();
+        written.clear();
+      }
+      const std::lock_guard lock(mutex_);
+      --left_;
+      empty_.notify_all();
+    }).detach();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    empty_.wait(lock, [&] { return left_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  int left_ = 0;
+};
+Reaper& reaper() {
+  static auto* one = new Reaper;
+  return *one;
+}
+
+thread_local bool in_callback = false;
+struct InCallback {
+  InCallback() { in_callback = true; }
+  ~InCallback() { in_callback = false; }
+};
+
+[[noreturn]] void misuse(const char* what) { throw rt::Error(OPTIMA_RT_USAGE, what); }
+
+milliseconds in_ms(double seconds) {
+  constexpr double kMost = 1e12;  // 30 years, and far from overflow
+  return milliseconds(static_cast<int64_t>(std::ceil(std::min(seconds * 1000, kMost))));
+}
+
+}  // namespace
+
+bool python_is_there() { return !closing; }
+
+/// What a run's end calls. Shared with the request's callback, which may outlive the request by the thread that reaps it.
+struct Request::Done {
+  nb::object callable;
+
+  void operator()(const std::optional<rt::Error>& error) {
+    if (!python_is_there()) return;
+    const nb::gil_scoped_acquire lock;
+    const InCallback here;
+    const nb::object f = callable;
+    if (!f.is_valid() || f.is_none()) return;
+    try {
+      f(error ? error->code() : 0, error ? error->what() : "");
+    } catch (nb::python_error& raised) {
+      raised.discard_as_unraisable(f);
+    }
+  }
+};
+
+/// One call at a time.
+class Request::Use {
+ public:
+  explicit Use(Request& r) : request_(r) {
+    if (r.in_use_) misuse("the request is in use by another thread, wanted one request for each");
+    if (r.started_) {
+      r.started_ = still_running(r);
+      if (r.started_) misuse("the request is running, wanted an idle one");
+    }
+    r.in_use_ = true;
+  }
+  ~Use() { request_.in_use_ = false; }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  static bool still_running(Request& r) {
+    try {
+      return !r.request_->wait(milliseconds(0));
+    } catch (const rt::Error&) {  // how it ended is for those who wait
+      return false;
+    }
+  }
+  Request& request_;
+};
+
+Request::Request(rt::InferRequest request, std::vector<std::string> inputs) : names_(std::move(inputs)), done_(std::make_shared<Done>()), request_(std::make_unique<rt::InferRequest>(std::move(request))) {
+  requests().insert(this);
+}
+
+Request::~Request() {
+  requests().erase(this);
+  done_->callable.reset();
+  if (in_callback) {
+    reaper().take(std::move(request_), std::move(inputs_), std::move(outputs_));
+    return;
+  }
+  const nb::gil_scoped_release unlocked;
+  request_.reset();
+}
+
+void Request::set_input(uint32_t index, nb::object tensor) {
+  const Use use(*this);
+  request_->setInputTensor(index, nb::cast<const Tensor&>(tensor).get());
+  inputs_[index] = std::move(tensor);
+  dropped_.erase(index);
+}
+
+void Request::drop_inputs() {
+  const Use use(*this);
+  for (const auto& [index, tensor] : inputs_) dropped_.insert(index);
+  inputs_.clear();
+}
+
+void Request::check_inputs() const {
+  if (!dropped_.empty()) throw rt::Error(OPTIMA_RT_INVALID_INPUT, ("input '" + names_[*dropped_.begin()] + "' is not set").c_str());
+}
+
+void Request::set_output(uint32_t index, nb::object tensor) {
+  const Use use(*this);
+  Tensor& t = nb::cast<Tensor&>(tensor);
+  if (!t.writable()) misuse("an output cannot be bound to an array that may not be written to");
+  request_->setOutputTensor(index, t.get());
+  outputs_[index] = std::move(tensor);
+}
+
+void Request::drop_output(uint32_t index) {
+  const Use use(*this);
+  rt::Tensor none;
+  request_->setOutputTensor(index, none);
+  outputs_.erase(index);
+}
+
+nb::object Request::output(uint32_t index) {
+  const Use use(*this);
+  const rt::Tensor lent = request_->getOutputTensor(index);
+  const auto bound = outputs_.find(index);
+  if (bound != outputs_.end() && nb::cast<const Tensor&>(bound->second).get().getBuffer() == lent.getBuffer() &&
+      nb::cast<const Tensor&>(bound->second).get().shape() == lent.shape())
+    return bound->second;
+  Tensor copy(lent.type(), lent.shape());
+  if (lent.size() > 0) std::memcpy(copy.get().getBuffer(), lent.getBuffer(), lent.size());
+  return nb::cast(std::move(copy));
+}
+
+void Request::run() {
+  const Use use(*this);
+  check_inputs();
+  const nb::gil_scoped_release unlocked;
+  request_->run();
+}
+
+void Request::start() {
+  const Use use(*this);
+  check_inputs();
+  if (closing) misuse("Python is ending, so no run can be started");
+  started_ = true;
+  const nb::gil_scoped_release unlocked;
+  request_->infer();
+}
+
+bool Request::wait(double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    const double left = seconds < 0 ? kLook : seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    {
+      const nb::gil_scoped_release unlocked;
+      if (request_->wait(in_ms(std::clamp(left, 0.0, kLook)))) return true;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (seconds >= 0 && left <= kLook) return false;
+  }
+}
+
+void Request::cancel() { request_->cancel(); }
+
+void Request::set_deadline(double seconds) {
+  const Use use(*this);
+  request_->setDeadline(in_ms(std::max(seconds, 0.0)));
+}
+
+void Request::set_callback(nb::object callback) {
+  const Use use(*this);
+  done_->callable = std::move(callback);
+  if (done_->callable.is_none()) return request_->setCallback({});
+  request_->setCallback([done = done_](const std::optional<rt::Error>& error) { (*done)(error); });
+}
+
+void Request::tie(uint32_t output, uint32_t input) {
+  const Use use(*this);
+  request_->tieOutput(output, input);
+}
+
+void Request::reset() {
+  const Use use(*this);
+  const nb::gil_scoped_release unlocked;
+  request_->reset();
+}
+
+void Request::set_profiling(bool on) {
+  const Use use(*this);
+  request_->setProfiling(on);
+}
+
+std::vector<rt::ProfileEvent> Request::profile() {
+  const Use use(*this);
+  return request_->getProfileData();
+}
+
+void Request::shut_down() {
+  closing = true;
+  const std::set<Request*> all = requests();
+  for (Request* r : all) r->request_->cancel();
+  const nb::gil_scoped_release unlocked;
+  for (Request* r : all) {
+    try {
+      if (r->started_) r->request_->wait();
+    } catch (const rt::Error&) {  // cancelled, or failed: nobody asks any more
+    }
+  }
+  reaper().wait();
+}
+
+void bind_request(nb::module_& m) {
+  nb::class_<Request>(m, "Request", "One execution state of a model: one call at a time, but for wait and cancel.")
+      .def("set_input", &Request::set_input, nb::arg("index"), nb::arg("tensor"))
+      .def("drop_inputs", &Request::drop_inputs)
+      .def("set_output", &Request::set_output, nb::arg("index"), nb::arg("tensor"))
+      .def("drop_output", &Request::drop_output, nb::arg("index"))
+      .def("output", &Request::output, nb::arg("index"), nb::sig("def output(self, index: int) -> Tensor"))
+      .def("run", &Request::run)
+      .def("start", &Request::start)
+      .def("wait", &Request::wait, nb::arg("seconds"))
+      .def("cancel", &Request::cancel)
+      .def("set_deadline", &Request::set_deadline, nb::arg("seconds"))
+      .def("set_callback", &Request::set_callback, nb::arg("callback").none())
+      .def("tie", &Request::tie, nb::arg("output"), nb::arg("input"))
+      .def("reset", &Request::reset)
+      .def("set_profiling", &Request::set_profiling, nb::arg("on"))
+      .def("profile", &Request::profile);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Request::shut_down));
+}
+
+}  // namespace optima::python

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""optima.Error: every failure of the runtime, of optima-host and of this package. Standard library alone."""
+import re
+
+# By the number of the C API (optima/runtime.h).
+RUNTIME = {1: "usage", 2: "invalid_input", 3: "plugin", 4: "io", 5: "cancelled", 6: "timeout", 7: "internal", 8: "deadline"}
+# By the exit code of optima-host.
+HOST = {2: "usage", 3: "invalid_input", 4: "placement", 5: "plugin", 6: "tolerance", 130: "cancelled", 143: "cancelled"}
+NODE = re.compile(r"\bnode '((?:[^'\\]|\\.)*)'")
+DEVICE = re.compile(r"(?<![\w/])(?:[a-z][\w.-]*/)?[A-Z][A-Z0-9_]*:\d+\b")
+
+
+class Error(RuntimeError):
+    """What failed, in one sentence: the runtime's or optima-host's own where it said it.
+
+    code: "usage" (the call makes no sense now), "invalid_input", "placement" (a pin or a required device cannot be kept), "plugin" (a plugin
+    or its tools are absent or failed; of optima-host also the disk), "io", "tolerance" (a comparison), "cancelled", "timeout" (of a wait, the run goes on),
+    "deadline" (a run did not end in time), "internal" (a bug). node, device: the first ones that the sentence names, else None."""
+
+    def __init__(self, text, code="internal", *, node=None, device=None):
+        super().__init__(text)
+        self.code, self.node, self.device = code, node, device
+
+    def __reduce__(self):  # exceptions are pickled with their arguments alone
+        return _restore, (type(self), str(self), self.code, self.node, self.device)
+
+
+def of_text(text, code):
+    """An Error whose node and device are read from its sentence."""
+    node, device = NODE.search(text), DEVICE.search(text)
+    return Error(text, code, node=node and node[1], device=device and device[0])
+
+
+def of_runtime(number, text):
+    """An Error of a code of the C API."""
+    return of_text(text, RUNTIME.get(number, "internal"))
+
+
+def of_host(exit_code, text):
+    """An Error of an exit code of optima-host."""
+    return of_text(text, HOST.get(exit_code, "internal"))
+
+
+def _restore(kind, text, code, node, device):
+    return kind(text, code, node=node, device=device)
