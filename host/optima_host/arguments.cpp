@@ -66,6 +66,7 @@ Arguments& Arguments::with_globals() {
       .option("config", "FILE", "optima.yaml: devices, links, plugin options and order")
       .option("log-level", "LEVEL", "trace, debug, info, warn or error (default warn)")
       .option("log-json", "FILE", "also write the log to FILE, one JSON object a line")
+      .option("progress", "STYLE", "of long work, on stderr: bar, lines, json (one object a line, \"progress\" 0..1 and \"stage\") or none; without this a bar on a terminal, lines elsewhere, none with --json")
       .flag("json", "print one JSON document on stdout instead of text")
       .flag("allow-writable-plugins", "load plugin files that others than root and you may change: writable by everybody, or another user's");
 }

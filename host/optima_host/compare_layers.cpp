@@ -74,7 +74,7 @@ Status compare_layers_verb(Console& console, const Arguments& arguments, const C
   std::error_code ignored;
   if (std::filesystem::is_directory(a, ignored)) return usage_error(cat("--layers: found folder ", quote(a), " as A, wanted the float model"));
   OPTIMA_ASSIGN(const Graph wanted, model_of(console, a, options, registry));
-  Progress progress(style_of(console));
+  Progress progress(console.progress());
   std::optional<Samples> samples;
   LayersRequest request;
   request.runner.plan = console.session().plan_request();

@@ -42,7 +42,23 @@ Status Console::apply(const Arguments& arguments) {
   json_ = json_ || arguments.has("json");
   if (arguments.has("allow-writable-plugins")) session_.allow_writable_plugins();
   if (arguments.has("config")) OPTIMA_RETURN_IF_ERROR(session_.load_config(arguments.text("config")));
+  OPTIMA_RETURN_IF_ERROR(choose_progress(arguments));
   return start_log(arguments);
+}
+
+Status Console::choose_progress(const Arguments& arguments) {
+  if (!arguments.has("progress")) return {};
+  using Style = Progress::Style;
+  const std::string text = arguments.text("progress");
+  for (const auto& [name, style] : {std::pair("bar", Style::Bar), {"lines", Style::Lines}, {"json", Style::Json}, {"none", Style::Silent}})
+    if (text == name) return progress_ = style, Status();
+  return usage_error(cat("--progress: found ", quote(text), ", wanted bar, lines, json or none"));
+}
+
+Progress::Style Console::progress() const {
+  if (progress_) return *progress_;
+  if (json_) return Progress::Style::Silent;
+  return terminal_ ? Progress::Style::Bar : Progress::Style::Lines;
 }
 
 Status Console::start_log(const Arguments& arguments) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/support/json.hpp"
 #include "core/support/status.hpp"
 #include "host/optima_host/arguments.hpp"
+#include "host/optima_host/progress.hpp"
 
 namespace optima::host {
 
@@ -28,8 +30,8 @@ class Console {
   const Session& session() const { return session_; }
 
   bool json() const { return json_; }
-  /// True when stderr is a terminal: progress bars instead of lines.
-  bool terminal() const { return terminal_; }
+  /// How progress is shown: as --progress says, else a bar where stderr is a terminal, lines elsewhere, nothing with --json.
+  Progress::Style progress() const;
   /// Text for people on stdout, or on stderr where an option has taken stdout; dropped with --json.
   void print(std::string_view text) const;
   /// The one JSON document of --json; dropped without it.
@@ -47,10 +49,12 @@ class Console {
 
  private:
   Status start_log(const Arguments& arguments);
+  Status choose_progress(const Arguments& arguments);
 
   std::string program_;
   Session session_;
   bool json_ = false, text_to_stderr_ = false, terminal_ = false, log_started_ = false;
+  std::optional<Progress::Style> progress_;
   std::set<std::string> warned_;
 };
 

@@ -46,7 +46,9 @@ std::string overview(const Arguments& globals) {
 }
 
 /// True when a word is a global option whose value is the next word.
-bool takes_next_word(const std::string& word) { return word == "--plugins" || word == "--config" || word == "--log-level" || word == "--log-json"; }
+bool takes_next_word(const std::string& word) {
+  return word == "--plugins" || word == "--config" || word == "--log-level" || word == "--log-json" || word == "--progress";
+}
 
 size_t verb_position(const std::vector<std::string>& words) {
   size_t i = 0;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "core/support/json_value.hpp"
+
 namespace optima::host {
 namespace {
 
@@ -43,6 +45,10 @@ void Progress::report(double fraction, std::string_view stage) {
     std::string& last = last_[std::string(stage.substr(0, colon == stage.npos ? 0 : colon))];
     if (stage != last && worth_a_line(stage)) std::fprintf(stderr, "%.*s\n", static_cast<int>(stage.size()), stage.data());
     last = stage;
+    return;
+  }
+  if (style_ == Style::Json) {
+    std::fprintf(stderr, "%s\n", to_line(Json{{"progress", std::clamp(fraction, 0.0, 1.0)}, {"stage", stage}}).c_str());
     return;
   }
   constexpr int kWidth = 30;

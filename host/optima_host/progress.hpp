@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host: progress of long work on stderr: one redrawn line on a terminal, a line per stage elsewhere (of long counts about
-// ten), nothing with --json.
+// host: progress of long work on stderr: one redrawn line, a line per stage (of long counts about ten), or for programs a JSON object a line.
 #pragma once
 
 #include <map>
@@ -13,7 +12,7 @@ namespace optima::host {
 /// Any thread.
 class Progress {
  public:
-  enum class Style { Silent, Lines, Bar };
+  enum class Style { Silent, Lines, Bar, Json };
   explicit Progress(Style style) : style_(style) {}
   ~Progress() { clear(); }
 

@@ -74,9 +74,4 @@ void quantize_before_placing(PlanRequest& request, const QuantizeSettings& setti
   request.rewrite = [plan = request, &settings, &registry](Planned& loaded) { return quantize_model(plan, loaded, settings, registry).status(); };
 }
 
-Progress::Style style_of(const Console& console) {
-  if (console.json()) return Progress::Style::Silent;
-  return console.terminal() ? Progress::Style::Bar : Progress::Style::Lines;
-}
-
 }  // namespace optima::host

@@ -22,6 +22,4 @@ Result<QuantizeSettings> quantize_settings(Console& console, const Arguments& ar
 /// Makes the request quantize before it places; `settings` must outlive its use.
 void quantize_before_placing(PlanRequest& request, const QuantizeSettings& settings, Registry& registry);
 
-Progress::Style style_of(const Console& console);
-
 }  // namespace optima::host

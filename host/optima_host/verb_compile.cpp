@@ -89,7 +89,7 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(request.jobs, arguments.integer("jobs", 0, 1, 1024));
   request.cancelled = &Console::cancelled();
 
-  Progress progress(style_of(console));
+  Progress progress(console.progress());
   OPTIMA_ASSIGN(QuantizeSettings settings, quantize_settings(console, arguments));
   double before = 0;  // how much of everything quantizing is
   settings.progress = [&](double f, std::string_view stage) { progress.report((before = 0.5) * f, stage); };

@@ -105,7 +105,7 @@ Status quantize_verb(Console& console, const std::vector<std::string>& words) {
   settings.smooth = std::none_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format && *out.format != EncodingsFormat::Optima; });
   OPTIMA_ASSIGN(const PlanRequest request, plan_request(console, arguments));
   OPTIMA_ASSIGN(Registry* registry, console.session().registry());
-  Progress progress(style_of(console));
+  Progress progress(console.progress());
   settings.progress = [&](double fraction, std::string_view stage) { progress.report(fraction, stage); };
   OPTIMA_ASSIGN(Planned made, load_source(request, *registry, settings.progress));
   const Result<Encodings> encodings = quantize_model(request, made, settings, *registry);

@@ -8,15 +8,16 @@
     convert("out/model", compare=True, target="bm1684x")                # fills graph_ir_<i> with compilation.bmodel
 
 Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
-optima-host does the work: the one named by OPTIMA_HOST, else on PATH. Standard library alone.
+optima-host does the work. Standard library alone.
 """
 import dataclasses
 import json
-import os
 import pathlib
-import shutil
-import subprocess
 import tempfile
+
+from optima import _host
+from optima._native import program as host_program  # noqa: F401  (others ask for it here)
+from optima.errors import Error
 
 PAPER = "auto_split"  # id of the manifest that stands for a Splitter's devices
 TPU, CPU = "TPU:0", "X64:0"
@@ -29,8 +30,11 @@ ROUTES = {
 }
 
 
-class AutoSplitError(RuntimeError):
+class AutoSplitError(Error):
     """What cannot be split, in one sentence: optima-host's own where it said it."""
+
+    def __init__(self, text, code="invalid_input", **found):
+        super().__init__(text, code, **found)
 
 
 def split(platform, input_tensors, save_dir, graph_path, params_path=None, outputs=None, dynamic=False, layout="NCHW", *,
@@ -121,24 +125,12 @@ def emit(words, save_dir):
     host("compile", *words, "--emit", "submodels", "-o", target.parent, "--name", target.name, "--force")
 
 
-def host_program():
-    program = os.environ.get("OPTIMA_HOST") or shutil.which("optima-host")
-    if not program:
-        raise AutoSplitError("optima-host is not on PATH, wanted there or named by OPTIMA_HOST")
-    return program
-
-
 def host(*words):
     """stdout of optima-host; its error line as AutoSplitError."""
-    program = host_program()
     try:
-        ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
-    except OSError as error:
-        raise AutoSplitError(f"{program!r} does not start: {error.strerror}") from error
-    if ran.returncode:
-        lines = [line for line in ran.stderr.splitlines() if "error:" in line] or [f"exit code {ran.returncode}"]
-        raise AutoSplitError(lines[-1].partition("error: ")[2] or lines[-1])
-    return ran.stdout
+        return _host.run(*words)
+    except Error as error:
+        raise AutoSplitError(str(error), error.code, node=error.node, device=error.device) from error
 
 
 def has_plugin(name):
