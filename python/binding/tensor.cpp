@@ -81,8 +81,8 @@ nb::object dlpack(nb::handle self, const nb::kwargs& how) {
   const std::vector<size_t> shape(t.get().shape().begin(), t.get().shape().end());
   const nb::dlpack::dtype dtype{static_cast<uint8_t>(type.code), static_cast<uint8_t>(width), 1};
   void* data = const_cast<void*>(t.get().getBuffer());
-  nb::object array = t.writable() ? nb::cast(nb::ndarray<>(data, shape.size(), shape.data(), self, nullptr, dtype, nb::device::cpu::value))
-                                  : nb::cast(nb::ndarray<nb::ro>(data, shape.size(), shape.data(), self, nullptr, dtype, nb::device::cpu::value));
+  nb::object array = t.writable() ? nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), self, nullptr, dtype, nb::device::cpu::value))
+                                  : nb::cast(nb::ndarray<nb::array_api, nb::ro>(data, shape.size(), shape.data(), self, nullptr, dtype, nb::device::cpu::value));
   return array.attr("__dlpack__")(**how);
 }
 

@@ -26,6 +26,15 @@ def is_array(value):
     return hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
 
 
+def is_writable(array):
+    return getattr(getattr(array, "flags", None), "writeable", True)
+
+
+def name_of(array):
+    """numpy's or ml_dtypes' name of an array's type; None where it has no such thing."""
+    return getattr(getattr(array, "dtype", None), "name", None)
+
+
 def tensor_of(value, dtype=None):
     """A _runtime.Tensor over an array's bytes, or over a dense copy. dtype: name of the type that things which are no arrays (lists, numbers) become."""
     if isinstance(value, _runtime.Tensor):
@@ -37,21 +46,37 @@ def tensor_of(value, dtype=None):
         return _runtime.Tensor.of_array(value)
     except (TypeError, RuntimeError, BufferError) as error:
         if not isinstance(error, Error):
-            raise Error(f"an array of {type(value).__module__} cannot be read: {_first_line(error)}", "invalid_input") from error
+            raise Error(f"an array of {_who(value)} cannot be read: {_why(error)}", "invalid_input") from error
         if "dense" not in str(error):
             raise
     return _runtime.Tensor.of_array(value.contiguous() if hasattr(value, "contiguous") else value.copy())
 
 
+def view_of(array):
+    """A _runtime.Tensor over an array's bytes, writable where the array is; packed elements are copied. Raises Error where others would have to be."""
+    if not is_array(array):
+        raise Error(f"found {array!r:.60}, wanted an array", "invalid_input")
+    if name_of(array) in PACKED:
+        return _of_numpy(array, None)
+    if is_writable(array):
+        return writable_tensor_of(array)
+    tensor = tensor_of(array)
+    interface = getattr(array, "__array_interface__", None)
+    if interface and interface["data"][0] != tensor.address:
+        raise Error("an array has gaps or another order than row-major, wanted a dense one", "invalid_input")
+    return tensor
+
+
 def _of_numpy(value, dtype):
     import numpy as np
+    if value is None:
+        raise Error("found None, wanted an array", "invalid_input")
     try:
         array = np.asarray(value) if is_array(value) else np.asarray(value, dtype=None if dtype is None else _dtype(dtype))
     except (TypeError, ValueError) as error:
-        raise Error(f"found {value!r:.60}, wanted an array: {_first_line(error)}", "invalid_input") from error
+        raise Error(f"found {value!r:.60}, wanted an array: {_why(error)}", "invalid_input") from error
     name = array.dtype.name
-    if name not in BY_NAME:
-        raise Error(f"an array has elements of {name}, wanted one of {', '.join(BY_NAME)}", "invalid_input")
+    _check_elements(name)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if name in PACKED:
@@ -66,13 +91,21 @@ def writable_tensor_of(array):
     """A _runtime.Tensor over the bytes of an array that may be written to. Raises Error for one that would have to be copied."""
     if isinstance(array, _runtime.Tensor):
         return array
-    name = getattr(getattr(array, "dtype", None), "name", None)
+    if not is_array(array):
+        raise Error(f"found {array!r:.60}, wanted an array", "invalid_input")
+    if not is_writable(array):
+        raise Error("an array may not be written to, wanted one that may", "invalid_input")
+    name = name_of(array)
+    if name in PACKED:
+        raise Error(f"an array of {name} has one element in each byte, which tensors pack, wanted a Tensor", "invalid_input")
+    if name is not None:
+        _check_elements(name)
     try:
-        if name in BY_NAME and name not in NUMPY and name not in PACKED and hasattr(array, "view"):
+        if name is not None and name not in NUMPY:
             return _runtime.Tensor.of_writable_array(array.view(f"u{array.itemsize}"), BY_NAME[name])
         return _runtime.Tensor.of_writable_array(array)
-    except TypeError as error:
-        raise Error("found no array that may be written to, wanted a dense one in host memory", "invalid_input") from error
+    except (TypeError, BufferError) as error:
+        raise Error(f"an array of {_who(array)} cannot be written to: {_why(error)}", "invalid_input") from error
 
 
 def numpy_of(tensor):
@@ -86,6 +119,11 @@ def numpy_of(tensor):
     array = np.frombuffer(tensor.get_buffer(), _dtype(name))
     array.flags.writeable = tensor.writable
     return array.reshape(tensor.shape)
+
+
+def _check_elements(name):
+    if name not in BY_NAME:
+        raise Error(f"an array has elements of {name}, wanted one of {', '.join(BY_NAME)}", "invalid_input")
 
 
 def _dtype(name):
@@ -126,5 +164,12 @@ def _unpack(tensor):
     return codes.astype(_dtype(name))
 
 
-def _first_line(error):
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def _who(array):
+    return type(array).__module__.partition(".")[0]
+
+
+def _why(error):
+    """One line. What nanobind raises tells of its own signatures; the library that refused stands behind it."""
+    cause = error.__cause__ or error.__context__ or error
+    text = (str(cause).splitlines() or [type(cause).__name__])[0]
+    return "wanted a dense one in host memory, of this machine's byte order" if "incompatible function arguments" in text else text

@@ -25,7 +25,8 @@ def run(*words, progress=None):
     program = _native.program()
     command = [program, *(["--progress", "json"] if progress else []), *map(str, words)]
     try:  # a group of its own: a terminal's Ctrl-C reaches it through us alone, and once
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                 errors="replace", process_group=0)
     except OSError as error:
         raise Error(f"{program!r} does not start: {error.strerror}", "plugin") from error
     said = []
@@ -81,14 +82,16 @@ def _log(line):
 
 
 def _end(child):
-    """One signal, which the program obeys at its next step."""
-    if child.poll() is None:
-        child.send_signal(signal.SIGINT)
+    """One signal, which the program obeys at its next step; what it still says is read, or it could not end."""
+    threading.Thread(target=child.stderr.read, daemon=True).start()
     try:
+        child.send_signal(signal.SIGINT)
         child.wait(GRACE)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:  # too slow, or a second Ctrl-C
         child.kill()
         child.wait()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
 
 
 def _failure(code, lines):

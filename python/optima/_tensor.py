@@ -14,8 +14,9 @@ class Tensor:
 
     @classmethod
     def of(cls, array):
-        """A tensor over the bytes of a dense array in host memory, which it keeps; writable where the array is. Others are refused."""
-        return cls._of(_arrays.writable_tensor_of(array) if _is_writable(array) else _arrays.tensor_of(array))
+        """A tensor over the bytes of a dense array in host memory, which it keeps; writable where the array is. Others are refused. Elements of
+        fewer than 8 bits are packed, so of those it is a copy."""
+        return cls._of(_arrays.view_of(array))
 
     @classmethod
     def _of(cls, handle):
@@ -59,11 +60,6 @@ class Tensor:
         return f"Tensor({self.dtype!r}, {self.shape})"
 
     copyFrom, copyTo, getBuffer = copy_from, copy_to, get_buffer
-
-
-def _is_writable(array):
-    flags = getattr(array, "flags", None)
-    return getattr(flags, "writeable", True)
 
 
 def _handle(value, dtype=None):

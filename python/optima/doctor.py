@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of Optima is installed here, what works, what is missing and the command that installs it.
+
+    python -m optima.doctor            # exit code 0 when models can be compiled and run, 1 when not
+    python -m optima.doctor --json
+
+Standard library alone, so that it runs where nothing else does.
+"""
+import argparse
+import ctypes.util
+import dataclasses
+import importlib.util
+import json
+import platform
+import shutil
+import sys
+
+import optima
+from optima import _host, _native
+from optima.errors import Error
+
+SETUP = "in a checkout of Optima: scripts/setup --with {0}; then export {1}"
+
+
+@dataclasses.dataclass
+class Row:
+    """One thing that was looked for. needed: without it models cannot be compiled or run. fix: a command, or what to do."""
+    name: str
+    ok: bool
+    found: str
+    needed: bool = False
+    purpose: str = ""
+    fix: str = ""
+
+
+def examine():
+    """A dict: ok, rows (what was looked for), plugins, devices and refused (optima-host's own words). Raises nothing."""
+    listing, host = host_row()
+    rows = [Row("optima", True, f"{optima.__version__}, Python {platform.python_version()} on {platform.machine()}"), host, runtime_row()]
+    rows += plugin_rows(listing["plugins"])
+    rows += tool_rows(listing)
+    return {"ok": all(row.ok for row in rows if row.needed), "rows": [dataclasses.asdict(row) for row in rows],
+            "plugins": listing["plugins"], "devices": listing["devices"], "refused": listing["refused_kinds"]}
+
+
+def host_row():
+    """What optima-host says of its plugins and devices, and a row about itself."""
+    nothing = {"plugins": [], "devices": [], "refused_kinds": []}
+    row = Row("optima-host", False, "", True, "compiles models", "pip install --force-reinstall the wheel of scripts/wheel, or set OPTIMA_HOST to a built one")
+    try:
+        version = _host.run("--version").strip()
+        listing = _host.run_json("plugins")
+        row.ok, row.found, row.fix = True, f"{version.removeprefix('optima-host ')}, {_native.program()}", ""
+        return listing, row
+    except Error as error:
+        row.found = str(error)
+        return nothing, row
+
+
+def runtime_row():
+    row = Row("optima.runtime", False, "", True, "runs what was compiled, in Python's process")
+    try:
+        from optima import _runtime
+        row.ok, row.found = True, "C API {}.{}, {}".format(*_runtime.library_version, _runtime.__file__)
+    except ImportError as error:
+        row.found = f"the binding does not load: {error}"
+        row.fix = f"pip install a wheel that scripts/wheel made for Python {platform.python_version()}"
+    return row
+
+
+def plugin_rows(plugins):
+    rows, good = [], {}
+    for plugin in plugins:
+        name = plugin.get("id") or plugin["path"]
+        if "refused" in plugin:
+            rows.append(Row(f"plugin {name}", False, plugin["refused"], True, "a file of the plugin folder", f"repair or remove {plugin['path']}"))
+        else:
+            good.setdefault(name, []).append(plugin)
+    for name, files in good.items():
+        roles = sorted({role for f in files for role in f["roles"]})
+        kinds = sorted({d["kind"] for f in files for d in f["devices"]})
+        rows.append(Row(f"plugin {name}", True, f"{files[0]['version']}, {' and '.join(roles)}, {' '.join(kinds)}"))
+    if not good:
+        rows.append(Row("plugins", False, "none that can be used", True, "each serves devices", "set OPTIMA_PLUGINS to a folder of plugins"))
+    return rows
+
+
+def tool_rows(listing):
+    linker = next(filter(None, map(shutil.which, ("ld.lld-19", "ld.lld"))), None)
+    dot, vulkan = shutil.which("dot"), ctypes.util.find_library("vulkan")
+    ids = {plugin.get("id") for plugin in listing["plugins"]}
+    rows = [Row("ld.lld", bool(linker), linker or "neither ld.lld-19 nor ld.lld is on PATH", "llvm_cpu" in ids, "llvm_cpu links its kernels with it", "apt-get install lld-19"),
+            package_row("numpy", "arrays of inputs and outputs", needed=True),
+            package_row("ml_dtypes", "bfloat16, 8-bit floats and 4-bit integers as numpy arrays"),
+            package_row("onnxruntime", "optima.submodels"),
+            Row("Graphviz", bool(dot), dot or "dot is not on PATH", False, "optima-host view -o FILE.svg and .png", "apt-get install graphviz"),
+            Row("Vulkan", bool(vulkan), vulkan or "no libvulkan.so.1", False, "spirv runs on it", "apt-get install libvulkan1 mesa-vulkan-drivers, or the driver of your GPU")]
+    rows += vendor_rows(listing, ids)
+    for row in rows:
+        row.fix = "" if row.ok else row.fix
+    return rows
+
+
+def package_row(name, purpose, needed=False):
+    found = importlib.util.find_spec(name) is not None
+    return Row(name, found, "installed" if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {name}")
+
+
+def vendor_rows(listing, ids):
+    """Toolchains of vendors, as their plugins find them."""
+    rows = []
+    for plugin, kind, name, fix in (("bmcompiler", "TPU", "SOPHON's tpu-mlir", SETUP.format("sophon", "OPTIMA_SOPHON=CHECKOUT/.deps/sophon")),
+                                    ("snpe", "HEXAGON", "Qualcomm's tools", SETUP.format("qualcomm", "OPTIMA_QUALCOMM=CHECKOUT/.deps/qualcomm"))):
+        if plugin in ids:
+            here = [d["description"] for d in listing["devices"] if d["plugin"] == plugin and d["present"]]
+            why = [r["reason"] for r in listing["refused_kinds"] if r["plugin"] == plugin and r["kind"] == kind]
+            rows.append(Row(name, bool(here), (here or why or ["no device"])[0], False, f"{plugin} compiles with them", fix))
+    if "openvino" not in ids:
+        rows.append(Row("plugin openvino", False, "not in the wheel, which would have to carry OpenVINO's libraries", False, "Intel's processors, GPUs and NPUs",
+                        "in a checkout of Optima: scripts/setup --with openvino; then build, and export OPTIMA_HOST=CHECKOUT/build/release/bin/optima-host"))
+    return rows
+
+
+def text_of(report):
+    lines = []
+    for row in report["rows"]:
+        mark = "ok  " if row["ok"] else "FAIL" if row["needed"] else "-   "
+        lines.append(f"{mark} {row['name']}: {row['found']}")
+        if not row["ok"]:
+            lines.append(f"       for: {row['purpose']}; get it: {row['fix']}" if row["fix"] else f"       for: {row['purpose']}")
+    lines.append("devices here: " + (", ".join(f"{d['full_name']} ({d['description']})" for d in report["devices"] if d["present"]) or "none"))
+    lines.append("to compile for: " + (", ".join(d["full_name"] for d in report["devices"] if not d["present"]) or "none"))
+    lines += [f"not here: {r['plugin']}/{r['kind']}: {r['reason']}" for r in report["refused"]]
+    missing = [row["name"] for row in report["rows"] if row["needed"] and not row["ok"]]
+    lines.append(f"not ready: {', '.join(missing)}" if missing else "ready: models can be compiled and run")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m optima.doctor", description="What is installed, what works, what is missing and the command that installs it.")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    args = parser.parse_args()
+    report = examine()
+    print(json.dumps(report, indent=2) if args.json else text_of(report))
+    sys.exit(0 if report["ok"] else 1)
+
+
+if __name__ == "__main__":
+    main()
