@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace optima::python {
 namespace {
@@ -61,10 +62,10 @@ Reaper& reaper() {
   return *one;
 }
 
-thread_local bool in_callback = false;
+thread_local const void* calling_back = nullptr;  // whose callback this thread is in
 struct InCallback {
-  InCallback() { in_callback = true; }
-  ~InCallback() { in_callback = false; }
+  explicit InCallback(const void* whose) { calling_back = whose; }
+  ~InCallback() { calling_back = nullptr; }
 };
 
 [[noreturn]] void misuse(const char* what) { throw rt::Error(OPTIMA_RT_USAGE, what); }
@@ -85,7 +86,7 @@ struct Request::Done {
   void operator()(const std::optional<rt::Error>& error) {
     if (!python_is_there()) return;
     const nb::gil_scoped_acquire lock;
-    const InCallback here;
+    const InCallback here(this);
     const nb::object f = callable;
     if (!f.is_valid() || f.is_none()) return;
     try {
@@ -96,18 +97,19 @@ struct Request::Done {
   }
 };
 
-/// One call at a time.
+/// One call at a time. A run may be over, and call back, before the call that started it has returned.
 class Request::Use {
  public:
-  explicit Use(Request& r) : request_(r) {
-    if (r.in_use_) misuse("the request is in use by another thread, wanted one request for each");
+  explicit Use(Request& r) : request_(r), before_(r.in_use_) {
+    const bool just_started = r.starting_ && calling_back == r.done_.get();
+    if (r.in_use_ && !just_started) misuse("the request is in use by another thread, wanted one request for each");
     if (r.started_) {
       r.started_ = still_running(r);
       if (r.started_) misuse("the request is running, wanted an idle one");
     }
     r.in_use_ = true;
   }
-  ~Use() { request_.in_use_ = false; }
+  ~Use() { request_.in_use_ = before_; }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
@@ -120,6 +122,7 @@ class Request::Use {
     }
   }
   Request& request_;
+  const bool before_;
 };
 
 Request::Request(rt::InferRequest request, std::vector<std::string> inputs) : names_(std::move(inputs)), done_(std::make_shared<Done>()), request_(std::make_unique<rt::InferRequest>(std::move(request))) {
@@ -129,7 +132,7 @@ Request::Request(rt::InferRequest request, std::vector<std::string> inputs) : na
 Request::~Request() {
   requests().erase(this);
   done_->callable.reset();
-  if (in_callback) {
+  if (calling_back) {
     reaper().take(std::move(request_), std::move(inputs_), std::move(outputs_));
     return;
   }
@@ -193,6 +196,11 @@ void Request::start() {
   check_inputs();
   if (closing) misuse("Python is ending, so no run can be started");
   started_ = true;
+  struct Starting {
+    bool& flag;
+    const bool before = std::exchange(flag, true);
+    ~Starting() { flag = before; }
+  } starting{starting_};
   const nb::gil_scoped_release unlocked;
   request_->infer();
 }

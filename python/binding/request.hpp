@@ -74,7 +74,7 @@ class Request {
   std::map<uint32_t, nb::object> inputs_, outputs_;
   std::shared_ptr<Done> done_;
   std::unique_ptr<rt::InferRequest> request_;
-  bool in_use_ = false, started_ = false;
+  bool in_use_ = false, starting_ = false, started_ = false;
 };
 
 void bind_request(nb::module_& m);

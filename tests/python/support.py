@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build/release"
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build/release"
 sys.path.insert(0, str(BUILD / "python"))
 for variable in ("OPTIMA_HOST", "OPTIMA_PLUGINS"):  # what is tested is this build
     os.environ.pop(variable, None)

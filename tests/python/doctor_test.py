@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor says where all is well, and where something is missing."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from support import BUILD, PackageTest, unittest
+
+
+class Doctor(PackageTest):
+    def doctor(self, *words, **environment):
+        return subprocess.run([sys.executable, "-m", "optima.doctor", *words], capture_output=True, text=True, env={**os.environ, **environment})
+
+    def rows(self, code, **environment):
+        ran = self.doctor("--json", **environment)
+        self.assertEqual((ran.returncode, ran.stderr), (code, ""), ran.stdout)
+        report = json.loads(ran.stdout)
+        self.assertEqual(report["ok"], code == 0)
+        return {row["name"]: row for row in report["rows"]}, report
+
+    def test_all_that_is_needed_is_here(self):
+        rows, report = self.rows(0)
+        for name in ("optima", "optima-host", "optima.runtime", "plugin llvm_cpu", "plugin reference", "ld.lld", "numpy"):
+            self.assertTrue(rows[name]["ok"], rows[name])
+        self.assertIn(str(BUILD), rows["optima-host"]["found"])
+        self.assertIn("llvm_cpu/X64:0", [d["full_name"] for d in report["devices"]])
+        ran = self.doctor()
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertTrue(ran.stdout.endswith("ready: models can be compiled and run\n"))
+
+    def test_a_missing_linker_is_named_with_its_package(self):
+        tools = self.folder / "bin"
+        tools.mkdir()
+        rows, _ = self.rows(1, PATH=str(tools))
+        self.assertEqual((rows["ld.lld"]["ok"], rows["ld.lld"]["fix"]), (False, "apt-get install lld-19"))
+        self.assertEqual(rows["Graphviz"]["fix"], "apt-get install graphviz")
+        self.assertIn("not ready: ld.lld", self.doctor(PATH=str(tools)).stdout)
+
+    def test_a_missing_program_is_named(self):
+        rows, _ = self.rows(1, OPTIMA_HOST="/nowhere/optima-host")
+        self.assertFalse(rows["optima-host"]["ok"])
+        self.assertIn("'/nowhere/optima-host' does not start", rows["optima-host"]["found"])
+        self.assertIn("scripts/wheel", rows["optima-host"]["fix"])
+
+    def test_refused_plugins_are_told_with_the_hosts_reason(self):
+        plugins = self.folder / "plugins"
+        plugins.mkdir()
+        shutil.copy(BUILD / "lib/optima/plugins/optima_reference.so", plugins)
+        (plugins / "optima_broken.so").write_bytes(b"no library")
+        rows, _ = self.rows(1, OPTIMA_PLUGINS=str(plugins))
+        broken = rows[f"plugin {plugins / 'optima_broken.so'}"]
+        self.assertFalse(broken["ok"])
+        self.assertTrue(broken["found"])
+        self.assertTrue(rows["plugin reference"]["ok"])
+        self.assertFalse(rows["ld.lld"]["needed"])  # nothing here links
+        rows, _ = self.rows(1, OPTIMA_PLUGINS=str(self.folder / "nowhere"))
+        self.assertIn("no such folder", rows["optima-host"]["found"])
+
+    def test_a_package_without_its_binding_says_so(self):
+        copy = self.folder / "python/optima"
+        copy.mkdir(parents=True)
+        for source in (BUILD / "python/optima").glob("*.py"):
+            shutil.copy(source, copy)
+        (copy / "_native").symlink_to(BUILD)
+        rows, _ = self.rows(1, PYTHONPATH=str(copy.parent))
+        self.assertIn("the binding does not load", rows["optima.runtime"]["found"])
+        self.assertTrue(rows["optima-host"]["ok"])
+
+
+if __name__ == "__main__":
+    unittest.main()
