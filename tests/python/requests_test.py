@@ -215,8 +215,8 @@ class Requests(PackageTest):
             import os, signal, sys, threading, numpy as np
             from optima.runtime import Context
             request = Context().load_model(sys.argv[1]).create_request().start({"x": np.float32([1, 2])})
-            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
+                threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
                 request.wait()
             except KeyboardInterrupt:
                 print("interrupted")"""
