@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom (docs/architecture.md): host -> core -> sdk <- plugins, core -> reference -> sdk <- plugins/reference. Core's rooms have no
+"""Who may include whom (docs/architecture.md): host -> core -> sdk <- plugins, core -> reference -> sdk <- plugins/reference, python -> core/runtime. Core's rooms have no
 cycle, and a library of others is included where that page says and nowhere else. Argument: the project's folder, or one made to break a rule."""
 import collections
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(sys.argv.pop())
-TOPS = ("core", "host", "plugins", "reference", "sdk")
+TOPS = ("core", "host", "plugins", "python", "reference", "sdk")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 SYSTEM = ("sys", "asm", "linux", "bits", "netinet", "arpa")
 
@@ -18,7 +18,7 @@ LIBRARIES = {
     "core/config": {"yaml-cpp"}, "core/loader": {"boost"}, "core/min_cut": {"boost"}, "core/onnx_io": {"onnx", "google"},
     "core/support": {"nlohmann"}, "core/tensor_io": {"stb"}, "host/optima_host": {"boost"}, "plugins/llvm_cpu": {"llvm"},
     "plugins/openvino": {"openvino", "nlohmann"}, "plugins/snpe": {"nlohmann"}, "plugins/bmcompiler": {"nlohmann"},
-    "plugins/spirv": {"nlohmann", "glslang", "spirv-tools"},
+    "python/binding": {"nanobind"}, "plugins/spirv": {"nlohmann", "glslang", "spirv-tools"},
 }
 # Rooms that know no library, whatever they include: what everybody shares must build anywhere.
 BARE = ("core/backend", "core/plan", "core/split")
@@ -51,6 +51,8 @@ def may(room, other):
         return to in ("core", "sdk", "host")
     if top == "core":
         return to in ("core", "sdk", "reference")
+    if top == "python":
+        return other == "core/runtime"
     return to == "sdk" or (room == "plugins/reference" and to == "reference")
 
 
@@ -113,6 +115,8 @@ class Arrows(unittest.TestCase):
                    "plugins/null/a.cpp includes core/graph/graph.hpp: plugins/null must not know core/graph")
         self.check({"plugins/null/a.cpp": '#include "plugins/openvino/b.hpp"\n'},
                    "plugins/null/a.cpp includes plugins/openvino/b.hpp: plugins/null must not know plugins/openvino")
+        self.check({"python/binding/a.cpp": '#include "optima/runtime.hpp"\n#include "core/loader/registry.hpp"\n'},
+                   "python/binding/a.cpp includes core/loader/registry.hpp: python/binding must not know core/loader")
         self.check({"sdk/include/optima/a.h": '#include "core/graph/graph.hpp"\n'},
                    "sdk/include/optima/a.h includes core/graph/graph.hpp: sdk must not know core/graph")
         self.check({"plugins/null/a.cpp": '#include "b/c.hpp"\n#include "b/d.hpp"\n', "plugins/null/b/c.hpp": ""},
