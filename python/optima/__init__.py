@@ -8,6 +8,11 @@ Importing this imports nothing else: names are loaded when they are used.
 """
 import importlib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from optima import auto_split as auto_split, doctor as doctor, runtime as runtime, submodels as submodels
+    from optima.errors import Error as Error
+
 __version__ = "0.1.0"
 
 # Name -> the module that has it; a module that has the name of its own stands for itself.

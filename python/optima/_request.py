@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests: the execution states of a model."""
+from __future__ import annotations
+
 import threading
 import weakref
 
 from optima import _arrays, _runtime
 from optima._tensor import Tensor, _handle
 from optima.errors import Error, of_runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Callable, Generator, Mapping
+    from typing import Any
+
+    import numpy
 
 
 class InferRequest:
@@ -15,58 +24,60 @@ class InferRequest:
     Inputs are read in place: an array that is changed before the run is over changes what is computed. What a request gives out is never
     overwritten by a later run, but for outputs that were set to a tensor of the caller's."""
 
-    def __init__(self, handle, inputs, outputs):
+    def __init__(self, handle: _runtime.Request, inputs: tuple[_runtime.TensorInfo, ...], outputs: tuple[_runtime.TensorInfo, ...]) -> None:
         self._c = handle
         self._inputs, self._outputs = inputs, outputs
-        self._own = {}       # output -> the _runtime.Tensor that runs write it to
-        self._given = set()  # of these, those that somebody has seen since
-        self._kept = set()   # outputs that are the caller's or the runtime's own affair
-        self._called, self._hooked = None, False
-        self._lock, self._over, self._waiting = threading.Lock(), True, []  # of asynchronous runs
+        self._own: dict[int, _runtime.Tensor] = {}  # output -> the _runtime.Tensor that runs write it to
+        self._given: set[int] = set()  # of these, those that somebody has seen since
+        self._kept: set[int] = set()  # outputs that are the caller's or the runtime's own affair
+        self._called: Callable[[Error | None], Any] | None = None
+        self._waiting: list[Callable[[], Any]] = []  # of asynchronous runs, as what follows
+        self._lock, self._over, self._hooked = threading.Lock(), True, False
 
     # ------------------------------------------------------------------------------------------------- tensors
 
-    def set_input(self, name, array):
+    def set_input(self, name: str | int, array: Any) -> None:
         """Later runs read the array's bytes, in place where they are dense (and 64-byte aligned, else through a copy of the runtime's). name: or number."""
         index = self._index(name, self._inputs, "input")
         self._c.set_input(index, _handle(array, self._inputs[index].dtype))
 
-    def drop_inputs(self):
+    def drop_inputs(self) -> None:
         """Lets go of the arrays that inputs were set to; they have to be set again before the next run."""
         self._c.drop_inputs()
 
-    def set_output(self, name, array):
+    def set_output(self, name: str | int, array: Any) -> None:
         """Later runs write the output to the array's bytes, from the caller's array or Tensor; each run again."""
         index = self._index(name, self._outputs, "output")
         self._c.set_output(index, array._c if isinstance(array, Tensor) else _arrays.writable_tensor_of(array))
         self._kept.add(index)
         self._own.pop(index, None)
 
-    def get_output(self, name):
+    def get_output(self, name: str | int) -> Tensor:
         """The Tensor of an output of the last run, which later runs leave alone."""
         index = self._index(name, self._outputs, "output")
         self._given.add(index)
         return Tensor._of(self._c.output(index))
 
-    def get_input(self, name):
+    def get_input(self, name: str | int) -> Tensor:
         """A Tensor of the input's type and shape that later runs read: fill it. The shape has to be fixed."""
         index = self._index(name, self._inputs, "input")
         info = self._inputs[index]
-        if info.shape is None or min(info.shape, default=0) < 0:
+        shape = _fixed_shape(info)
+        if shape is None:
             raise Error(f"input '{info.name}' has a size that is known only when running, wanted a tensor by set_input", "usage")
-        tensor = Tensor(info.type, info.shape)
+        tensor = Tensor(info.type, shape)
         self._c.set_input(index, tensor._c)
         return tensor
 
     # ------------------------------------------------------------------------------------------------- running
 
-    def run(self, arrays=None):
+    def run(self, arrays: Mapping[str, Any] | None = None) -> dict[str, numpy.ndarray]:
         """Runs in this thread, with the inputs in arrays and those that were set, and gives {name: ndarray}."""
         self._prepare(arrays)
         self._c.run()
         return self._answers()
 
-    def start(self, arrays=None):
+    def start(self, arrays: Mapping[str, Any] | None = None) -> InferRequest:
         """Starts a run on a thread of the context and returns this request; wait, result or await has the outcome."""
         self._prepare(arrays)
         if not self._hooked:
@@ -81,20 +92,20 @@ class InferRequest:
             raise
         return self
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> bool:
         """True when the run is over, False when it still goes on after so many seconds (None or negative: no limit). Raises what it failed with."""
         return self._c.wait(-1.0 if timeout is None else float(timeout))
 
     @property
-    def result(self):
+    def result(self) -> dict[str, numpy.ndarray]:
         """The outputs of the started run, {name: ndarray}; waits for it and raises what it failed with."""
         self.wait()
         return self._answers()
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, dict[str, numpy.ndarray]]:
         return self._outcome().__await__()
 
-    async def _outcome(self):
+    async def _outcome(self) -> dict[str, numpy.ndarray]:
         """The result of the started run, without blocking the event loop. Cancelling this cancels the run."""
         import asyncio
         loop, done = asyncio.get_running_loop(), asyncio.Event()
@@ -110,22 +121,22 @@ class InferRequest:
             raise
         return self.result
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Ends the run under way with Error "cancelled", once the subgraph that is executing is done or stops."""
         self._c.cancel()
 
-    def set_deadline(self, seconds):
+    def set_deadline(self, seconds: float | None) -> None:
         """Later runs that take longer end with Error "deadline"; None or 0 = no limit."""
         self._c.set_deadline(float(seconds or 0))
 
-    def set_callback(self, callback):
+    def set_callback(self, callback: Callable[[Error | None], Any] | None) -> None:
         """Calls callback(error) after each started run, on a thread of the context: None or the Error. It may start the next run; it must not
         wait. None = none."""
         self._called = callback
 
     # -------------------------------------------------------------------------------------------- states, profiles
 
-    def tie(self, output, input):
+    def tie(self, output: str | int, input: str | int) -> None:
         """From now on each run finds in the input what the run before left in the output; it starts from what was set last, else from zeros."""
         index = self._index(output, self._outputs, "output")
         self._c.drop_output(index)
@@ -133,22 +144,22 @@ class InferRequest:
         self._kept.add(index)
         self._c.tie(index, self._index(input, self._inputs, "input"))
 
-    def reset(self):
+    def reset(self) -> None:
         """The next run is as the first: tied inputs start again, plugins forget what runs left in them."""
         self._c.reset()
 
-    def set_profiling(self, on=True):
+    def set_profiling(self, on: bool = True) -> None:
         """Later runs record events."""
         self._c.set_profiling(bool(on))
 
-    def profile(self):
+    def profile(self) -> list[_runtime.ProfileEvent]:
         """Hands over the events since the last call, oldest first."""
         return self._c.profile()
 
     # ------------------------------------------------------------------------------------------------------ inside
 
     @staticmethod
-    def _index(name, infos, what):
+    def _index(name: str | int, infos: tuple[_runtime.TensorInfo, ...], what: str) -> int:
         if isinstance(name, int) and 0 <= name < len(infos):
             return name
         for index, info in enumerate(infos):
@@ -156,21 +167,21 @@ class InferRequest:
                 return index
         raise Error(f"there is no {what} {name!r}, wanted one of {', '.join(repr(i.name) for i in infos)}", "invalid_input")
 
-    def _prepare(self, arrays):
+    def _prepare(self, arrays: Mapping[str, Any] | None) -> None:
         """Sets inputs, and gives every output of fixed shape bytes that nobody has seen yet."""
         for name, array in (arrays or {}).items():
             self.set_input(name, array)
         for index, info in enumerate(self._outputs):
-            fixed = info.shape is not None and min(info.shape, default=0) >= 0 and info.dtype != "string"
-            if fixed and index not in self._kept and (index in self._given or index not in self._own):
-                self._own[index] = _runtime.Tensor(info.type, info.shape)
+            shape = _fixed_shape(info)
+            if shape is not None and info.dtype != "string" and index not in self._kept and (index in self._given or index not in self._own):
+                self._own[index] = _runtime.Tensor(info.type, shape)
                 self._c.set_output(index, self._own[index])
         self._given.clear()
 
-    def _answers(self):
+    def _answers(self) -> dict[str, numpy.ndarray]:
         return {info.name: self.get_output(index).numpy() for index, info in enumerate(self._outputs)}
 
-    def _ended(self, code, text):
+    def _ended(self, code: int, text: str) -> None:
         """On a thread of the context."""
         with self._lock:
             self._over, waiting, self._waiting = True, self._waiting, []
@@ -183,6 +194,11 @@ class InferRequest:
 
     setInputTensor, setOutputTensor, getInputTensor, getOutputTensor = set_input, set_output, get_input, get_output
     infer, setCallback, getProfileData, setProfiling, setDeadline, tieOutput = start, set_callback, profile, set_profiling, set_deadline, tie
+
+
+def _fixed_shape(info: _runtime.TensorInfo) -> tuple[int, ...] | None:
+    """The shape, where every size of it is known before a run."""
+    return info.shape if info.shape is not None and min(info.shape, default=0) >= 0 else None
 
 
 def _hook(request):

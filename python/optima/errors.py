@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """optima.Error: every failure of the runtime, of optima-host and of this package. Standard library alone."""
+from __future__ import annotations
+
 import re
 
 # By the number of the C API (optima/runtime.h).
@@ -17,7 +19,7 @@ class Error(RuntimeError):
     or its tools are absent or failed; of optima-host also the disk), "io", "tolerance" (a comparison), "cancelled", "timeout" (of a wait, the run goes on),
     "deadline" (a run did not end in time), "internal" (a bug). node, device: the first ones that the sentence names, else None."""
 
-    def __init__(self, text, code="internal", *, node=None, device=None):
+    def __init__(self, text: str, code: str = "internal", *, node: str | None = None, device: str | None = None) -> None:
         super().__init__(text)
         self.code, self.node, self.device = code, node, device
 
@@ -25,18 +27,18 @@ class Error(RuntimeError):
         return _restore, (type(self), str(self), self.code, self.node, self.device)
 
 
-def of_text(text, code):
+def of_text(text: str, code: str) -> Error:
     """An Error whose node and device are read from its sentence."""
     node, device = NODE.search(text), DEVICE.search(text)
     return Error(text, code, node=node and node[1], device=device and device[0])
 
 
-def of_runtime(number, text):
+def of_runtime(number: int, text: str) -> Error:
     """An Error of a code of the C API."""
     return of_text(text, RUNTIME.get(number, "internal"))
 
 
-def of_host(exit_code, text):
+def of_host(exit_code: int, text: str) -> Error:
     """An Error of an exit code of optima-host."""
     return of_text(text, HOST.get(exit_code, "internal"))
 

@@ -13,6 +13,8 @@
 Every function has the name that it had in OptimaV2 as well (loadModel, createRequest, infer, ...). Failures raise optima.Error with the
 runtime's own sentence. Python's lock is free while plugins load and run. Needs numpy only for what is given or wanted as numpy arrays.
 """
+from __future__ import annotations
+
 import os
 import pathlib
 
@@ -22,6 +24,15 @@ from optima._request import InferRequest
 from optima._runtime import DeviceInfo, DeviceKind, ElementType, LogLevel, ProfileEvent, ProfileKind, SubgraphInfo, TensorInfo
 from optima._tensor import Tensor
 from optima.errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    import numpy
+
+    Path = str | os.PathLike[str]
 
 __all__ = ["Context", "DeviceInfo", "DeviceKind", "ElementType", "Error", "FrameworkKind", "InferRequest", "LogLevel", "Model", "ProfileEvent",
            "ProfileKind", "SubgraphInfo", "Tensor", "TensorInfo"]
@@ -37,15 +48,16 @@ class Context:
     all. allow_writable_plugins: also load plugin files that others than root and you may change. log_level: least level of lines that go to
     logging's logger "optima"; the log belongs to the process, and the last context made decides; None leaves it as it is."""
 
-    def __init__(self, options=None, *, plugins=None, workers=0, threads=0, allow_writable_plugins=False, log_level=LogLevel.Warn):
+    def __init__(self, options: Mapping[str, Any] | None = None, *, plugins: Path | Iterable[Path] | None = None, workers: int = 0, threads: int = 0,
+                 allow_writable_plugins: bool = False, log_level: LogLevel | None = LogLevel.Warn) -> None:
         folders = _native.plugin_folders() if plugins is None else [plugins] if isinstance(plugins, (str, os.PathLike)) else list(plugins)
         self._folders = [_path(f) for f in folders]
         self._settings = [(str(k), _setting(v)) for k, v in (options or {}).items()]
         self._rest = (int(workers), int(threads), bool(allow_writable_plugins), None if log_level is None else _log, log_level or LogLevel.Warn)
         self._c = _runtime.Context(self._folders, self._settings, *self._rest)
-        self._standing_in = {}  # plugins -> a context whose plugins may stand in for their devices
+        self._standing_in: dict[tuple[str, ...], _runtime.Context] = {}  # plugins -> a context whose plugins may stand in for their devices
 
-    def load_model(self, path, fallback=False, *, progress=None):
+    def load_model(self, path: Path, fallback: bool = False, *, progress: Callable[[float, str], bool | None] | None = None) -> Model:
         """Loads the package in a folder and gives a Model. Raises Error: no package, a damaged one, a plugin or a device that is not there.
 
         fallback: plugins of the package that have an option `fallback` (snpe: its CPU stands in for a device that is not there) may use it,
@@ -54,17 +66,17 @@ class Context:
         folder = _path(path)
         return Model((self._with_fallback(folder) if fallback else self._c).load_model(folder, progress))
 
-    def load_extension(self, folder):
+    def load_extension(self, folder: Path) -> None:
         """Looks for plugins in one more folder, after the others."""
         self._c.load_extension(_path(folder))
         self._folders.append(_path(folder))
         self._standing_in.clear()
 
-    def devices(self):
+    def devices(self) -> list[DeviceInfo]:
         """A DeviceInfo for each device that the plugins find on this machine. A plugin that has none is left out."""
         return self._c.devices()
 
-    def _with_fallback(self, folder):
+    def _with_fallback(self, folder: str) -> _runtime.Context:
         """A context whose settings let the package's plugins stand in; self's own where none of them can."""
         can = tuple(sorted(p for p in _plugins_of(folder) if self._has_fallback(p)))
         if can and can not in self._standing_in:
@@ -72,7 +84,7 @@ class Context:
             self._standing_in[can] = _runtime.Context(self._folders, list(chosen.items()), *self._rest)
         return self._standing_in[can] if can else self._c
 
-    def _has_fallback(self, plugin):
+    def _has_fallback(self, plugin: str) -> bool:
         try:  # a context refuses settings that no plugin knows
             _runtime.Context(self._folders, [(f"{plugin}.fallback", "true")], 0, 0, self._rest[2], None, LogLevel.Warn)
             return True
@@ -87,14 +99,14 @@ class Context:
 class Model:
     """A loaded package. Any thread; made by Context.load_model."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: _runtime.Model) -> None:
         self._c = handle
         self.inputs = tuple(handle.inputs)
         self.outputs = tuple(handle.outputs)
         self.subgraphs = tuple(handle.subgraphs)
-        self._idle = []  # requests of run(); list.append and pop are atomic
+        self._idle: list[InferRequest] = []  # requests of run(); list.append and pop are atomic
 
-    def run(self, arrays=None, /, **named):
+    def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
         """Runs on arrays by the names of inputs, and gives {name of output: ndarray}; the arrays are the caller's. Any number of threads at a time."""
         values = _named(arrays, named)
         request = self._take_idle() or self.create_request()
@@ -104,27 +116,27 @@ class Model:
             request.drop_inputs()
             self._idle.append(request)
 
-    def _take_idle(self):
+    def _take_idle(self) -> InferRequest | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
-    def create_request(self):
+    def create_request(self) -> InferRequest:
         """A request: one execution state, for one thread at a time."""
         return InferRequest(self._c.create_request(), self.inputs, self.outputs)
 
-    def profile(self):
+    def profile(self) -> list[ProfileEvent]:
         """What loading took: ModelInit and SubgraphInit events."""
         return self._c.profile()
 
-    def input_infos(self):
+    def input_infos(self) -> list[TensorInfo]:
         return list(self.inputs)
 
-    def output_infos(self):
+    def output_infos(self) -> list[TensorInfo]:
         return list(self.outputs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Model(inputs={[i.name for i in self.inputs]}, outputs={[o.name for o in self.outputs]}, subgraphs={[s.device for s in self.subgraphs]})"
 
     createRequest, getProfileData, getInputInfos, getOutputInfos = create_request, profile, input_infos, output_infos

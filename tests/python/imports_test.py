@@ -49,6 +49,16 @@ class Imports(unittest.TestCase):
         for name in ("class Tensor:", "class Request:", "class Model:", "class Context:", "class ElementType(enum.Enum):", "def set_input("):
             self.assertIn(name, stub)
 
+    def test_what_users_call_is_annotated(self):
+        from optima import runtime
+        for kind in (runtime.Context, runtime.Model, runtime.InferRequest, runtime.Tensor, runtime.Error):
+            for name, member in vars(kind).items():
+                member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                if callable(member) and (not name.startswith("_") or name == "__init__"):
+                    code, hints = member.__code__, member.__annotations__
+                    names = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
+                    self.assertEqual([n for n in (*names, "return") if n not in hints], [], f"{kind.__name__}.{name}")
+
     def test_version_is_one_everywhere(self):
         import optima
         from optima import _host

@@ -102,6 +102,18 @@ TEST_CASE("the wrapper loads, describes and runs a package, in step and beside")
   CHECK(kinds.count(rt::ProfileKind::Wait));
 }
 
+TEST_CASE("the wrapper tells where the subgraphs of a package run") {
+  Loaded l;
+  const std::vector<rt::SubgraphInfo> infos = l.context.loadModel(l.folder()).getSubgraphInfos();
+  REQUIRE(infos.size() == 3);
+  for (uint32_t i = 0; i < infos.size(); ++i) {
+    CHECK(infos[i].index == i);
+    CHECK(infos[i].device == "NULL:0");
+    CHECK(infos[i].plugin == "null");
+    CHECK(infos[i].note == "");
+  }
+}
+
 TEST_CASE("a model outlives the context and request objects that it came from") {
   auto context = std::make_unique<rt::Context>(rt::ContextOptions{{kPlugins}, {}, 1, 0});
   TempFolder t;

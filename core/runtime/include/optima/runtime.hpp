@@ -344,7 +344,7 @@ struct ContextOptions {
   bool allow_writable = false;                                ///< load plugin files that others may change, too
   /// Lines of the library and its plugins, from any thread, one at a time; must not throw. The log belongs to the process: the last context
   /// made with one decides, and it is kept until the process ends.
-  std::function<void(LogLevel level, const char* component, const char* text)> log;
+  std::function<void(LogLevel level, const char* component, const char* text)> log = {};
   LogLevel log_level = LogLevel::Warn;                        ///< least level wanted
 };
 
