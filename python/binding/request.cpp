@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 constexpr double kLook = 0.1;  // seconds between two looks for Ctrl-C
 
 std::atomic<bool> closing = false;
+bool ending_runs = false;  // shut_down() is at it; Python's lock guards this
 std::set<Request*>& requests() {  // all there are; Python's lock guards it
   static auto* all = new std::set<Request*>;
   return *all;
@@ -132,6 +133,11 @@ Request::Request(rt::InferRequest request, std::vector<std::string> inputs) : na
 Request::~Request() {
   requests().erase(this);
   done_->callable.reset();
+  if (ending_runs) {  // a daemon thread lets go of what shut_down() is looking at: the process frees it
+    (void)request_.release();
+    (void)new auto(std::pair(std::move(inputs_), std::move(outputs_)));
+    return;
+  }
   if (calling_back) {
     reaper().take(std::move(request_), std::move(inputs_), std::move(outputs_));
     return;
@@ -255,16 +261,21 @@ std::vector<rt::ProfileEvent> Request::profile() {
 
 void Request::shut_down() {
   closing = true;
-  const std::set<Request*> all = requests();
-  for (Request* r : all) r->request_->cancel();
-  const nb::gil_scoped_release unlocked;
-  for (Request* r : all) {
-    try {
-      if (r->started_) r->request_->wait();
-    } catch (const rt::Error&) {  // cancelled, or failed: nobody asks any more
+  ending_runs = true;
+  std::vector<std::pair<rt::InferRequest*, bool>> all;
+  for (const Request* r : requests()) all.emplace_back(r->request_.get(), r->started_);
+  {
+    const nb::gil_scoped_release unlocked;
+    for (const auto& [request, started] : all) request->cancel();
+    for (const auto& [request, started] : all) {
+      try {
+        if (started) request->wait();
+      } catch (const rt::Error&) {  // cancelled, or failed: nobody asks any more
+      }
     }
+    reaper().wait();
   }
-  reaper().wait();
+  ending_runs = false;
 }
 
 void bind_request(nb::module_& m) {

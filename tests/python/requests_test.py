@@ -181,6 +181,19 @@ class Requests(PackageTest):
         self.assertEqual(told, [ZeroDivisionError])
         self.assertEqual(request.result["y"].tolist(), [-1, -2])
 
+    def test_nothing_is_kept_longer_than_it_is_wanted(self):
+        model = self.context.load_model(self.negation)
+        array = X.copy()
+        answer = model.run(x=array)["y"]
+        gone = [weakref.ref(array), weakref.ref(answer)]
+        del array, answer
+        self.assertEqual([ref() for ref in gone], [None, None])  # without a collection: no cycles
+        request = model.create_request().start({"x": X})
+        request.wait()
+        gone = [weakref.ref(request), weakref.ref(model)]
+        del request, model
+        self.assertEqual([ref() for ref in gone], [None, None])
+
     def test_a_request_may_be_dropped_anywhere(self):
         model = self.context.load_model(self.endless)
         request = model.create_request().start({"x": X.copy()})

@@ -110,7 +110,7 @@ class AutoSplit(FolderTest):
         with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
             self.raises("'/nowhere' does not start", "onnx", *args, self.path)
         with mock.patch.dict(os.environ, {"OPTIMA_HOST": "", "PATH": ""}):
-            self.raises("optima-host is not on PATH", "onnx", *args, self.path)
+            self.raises("optima-host is neither in this package nor on PATH", "onnx", *args, self.path)
         with self.assertRaises(NotImplementedError):
             auto_split.Splitter({"model_path": self.path}).convert_and_split(self.out)
 
