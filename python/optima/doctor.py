@@ -63,7 +63,7 @@ def runtime_row():
         from optima import _runtime
         row.ok, row.found = True, "C API {}.{}, {}".format(*_runtime.library_version, _runtime.__file__)
     except ImportError as error:
-        row.found = f"the binding does not load: {error}"
+        row.found = f"the native binding does not load: {error}"
         row.fix = f"pip install a wheel that scripts/wheel made for Python {platform.python_version()}"
     return row
 

@@ -66,7 +66,9 @@ class Doctor(PackageTest):
             shutil.copy(source, copy)
         (copy / "_native").symlink_to(BUILD)
         rows, _ = self.rows(1, PYTHONPATH=str(copy.parent))
-        self.assertIn("the binding does not load", rows["optima.runtime"]["found"])
+        self.assertIn("the native binding does not load", rows["optima.runtime"]["found"])
+        ran = subprocess.run([sys.executable, "-c", "import optima.runtime"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(copy.parent)})
+        self.assertIn("ImportError: the native binding optima._runtime does not load: ", ran.stderr.splitlines()[-1])
         self.assertTrue(rows["optima-host"]["ok"])
 
 
