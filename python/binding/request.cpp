@@ -7,10 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 #include <utility>
+
+#include "python/binding/reaper.hpp"
 
 namespace optima::python {
 namespace {
@@ -24,43 +23,6 @@ bool ending_runs = false;  // shut_down() is at it; Python's lock guards this
 std::set<Request*>& requests() {  // all there are; Python's lock guards it
   static auto* all = new std::set<Request*>;
   return *all;
-}
-
-/// Requests that were dropped in a callback: nobody may wait for a run on the thread that runs it, so a thread of their own does.
-class Reaper {
- public:
-  using Tensors = std::map<uint32_t, nb::object>;
-  /// `read`, `written`: what the request's run may still be at.
-  void take(std::unique_ptr<rt::InferRequest> request, Tensors read, Tensors written) {
-    {
-      const std::lock_guard lock(mutex_);
-      ++left_;
-    }
-    std::thread([this, r = std::move(request), read = std::move(read), written = std::move(written)]() mutable {
-      r.reset();
-      {
-        const nb::gil_scoped_acquire python;
-        read.clear();
-        written.clear();
-      }
-      const std::lock_guard lock(mutex_);
-      --left_;
-      empty_.notify_all();
-    }).detach();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    empty_.wait(lock, [&] { return left_ == 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  int left_ = 0;
-};
-Reaper& reaper() {
-  static auto* one = new Reaper;
-  return *one;
 }
 
 thread_local const void* calling_back = nullptr;  // whose callback this thread is in
@@ -126,7 +88,8 @@ class Request::Use {
   const bool before_;
 };
 
-Request::Request(rt::InferRequest request, std::vector<std::string> inputs) : names_(std::move(inputs)), done_(std::make_shared<Done>()), request_(std::make_unique<rt::InferRequest>(std::move(request))) {
+Request::Request(rt::InferRequest request, std::vector<std::string> inputs)
+    : names_(std::move(inputs)), done_(std::make_shared<Done>()), request_(std::make_unique<rt::InferRequest>(std::move(request))) {
   requests().insert(this);
 }
 

@@ -113,7 +113,8 @@ Tensor Tensor::of_array(nb::ndarray<nb::ro> array, std::optional<rt::ElementType
   std::vector<int64_t> shape;
   for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(static_cast<int64_t>(array.shape(i)));
   const rt::ElementType own = type ? *type : type_of(array.dtype());
-  if (bits(own) != array.dtype().bits) refuse("an array has elements of " + std::to_string(array.dtype().bits) + " bits, wanted " + std::to_string(bits(own)) + " of " + name_of(own));
+  if (bits(own) != array.dtype().bits)
+    refuse("an array has elements of " + std::to_string(array.dtype().bits) + " bits, wanted " + std::to_string(bits(own)) + " of " + name_of(own));
   rt::Tensor borrowed(own, std::move(shape), const_cast<void*>(array.data()));
   return Tensor(std::move(borrowed), std::move(array), writable);
 }

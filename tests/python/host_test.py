@@ -96,7 +96,8 @@ class Host(PackageTest):
         self.assertEqual(self.children(), [])
 
     def test_a_program_that_talks_on_can_end(self):
-        fake = self.script("talker", "trap 'seq 1 50000 >&2; touch %s; exit 130' INT; echo '{\"progress\":0,\"stage\":\"talking\"}' >&2; while :; do sleep 0.01; done" % (self.folder / "ended"))
+        ending = f"seq 1 50000 >&2; touch {self.folder}/ended; exit 130"
+        fake = self.script("talker", f"trap '{ending}' INT; echo '{{\"progress\":0,\"stage\":\"talking\"}}' >&2; while :; do sleep 0.01; done")
 
         def stop(fraction, stage):
             raise KeyboardInterrupt

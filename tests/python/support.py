@@ -13,11 +13,14 @@ for variable in ("OPTIMA_HOST", "OPTIMA_PLUGINS"):  # what is tested is this bui
     os.environ.pop(variable, None)
 os.environ["PYTHONPATH"] = str(BUILD / "python")  # of children
 
+import numpy as np  # noqa: E402
+
 from optima import _host  # noqa: E402
 from optima.errors import Error  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 DIGITS = ROOT / "examples/digits"
+X = np.float32([1, 2])
 # Goes on for as long as nobody stops it; the host drives it, so a cancellation is seen at every trip.
 ENDLESS = HEAD + """g (float[2] x) => (float[2] y) <int64 trips = {9000000000000000000}, bool yes = {1}> {
     y = Loop(trips, yes, x) < body = b (int64 i, bool go, float[2] v) => (bool go2, float[2] w) { go2 = Identity(go)  w = Neg(v) } > }"""
@@ -49,3 +52,22 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(raised.exception.code, code, raised.exception)
         self.assertIn(sentence, str(raised.exception))
         return raised.exception
+
+
+class RunTest(PackageTest):
+    """The same with packages to run, and a context."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.digits = cls.package(DIGITS / "digits.onnx", "--alloc", DIGITS / "alloc_reference.json", name="digits")
+        cls.endless = cls.package(ENDLESS, "--device", "REF:0", "--alloc", cls.write("alloc.json", '{"op:Loop": "host"}'), name="endless")
+        cls.negation = cls.package(HEAD + "g (float[2] x) => (float[2] y) { y = Neg(x) }", "--device", "X64:0", name="negation")
+        from optima.runtime import Context
+        cls.context = Context()
+
+    @classmethod
+    def write(cls, name, text):
+        path = cls.folder / name
+        path.write_text(text)
+        return path

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel in an environment that has nothing else: compiles and runs examples/digits, and finds all it needs in itself."""
 import json
-import os
 import pathlib
 import subprocess
 import venv
@@ -100,7 +99,8 @@ def is_elf(path):
 
 class Script(unittest.TestCase):
     def test_bad_words(self):
-        for words, sentence in ((["--frob"], "unknown argument '--frob'"), (["--build"], "--build wants a build folder"), (["--build", "/nowhere"], "'/nowhere' is no build folder")):
+        for words, sentence in ((["--frob"], "unknown argument '--frob'"), (["--build"], "--build wants a build folder"),
+                                (["--build", "/nowhere"], "'/nowhere' is no build folder")):
             ran = subprocess.run([ROOT / "scripts/wheel", *words], capture_output=True, text=True)
             self.assertEqual(ran.returncode, 1)
             self.assertIn(f"wheel: error: {sentence}", ran.stderr)
