@@ -11,6 +11,8 @@ import weakref
 
 from support import X, RunTest
 
+import numpy as np
+
 import optima
 
 
@@ -136,6 +138,15 @@ class Background(RunTest):
         gone = [weakref.ref(request), weakref.ref(model)]
         del request, model
         self.assertEqual([ref() for ref in gone], [None, None])
+
+    def test_what_a_run_reads_is_kept_for_it(self):
+        model = self.context.load_model(self.digits)
+        image = np.linspace(0, 1, 1024, dtype=np.float32).reshape(1, 1, 32, 32)
+        want = model.run(image=image)["probability"]
+        requests = [model.create_request().start({"image": image.copy()}) for _ in range(4)]  # nobody else has the copies
+        self.assertEqual([(r.result["probability"] == want).all() for r in requests], [True] * 4)
+        requests[0].set_input("image", image.copy())
+        self.assertTrue((requests[0].start().result["probability"] == want).all())
 
     def test_a_request_may_be_dropped_anywhere(self):
         model = self.context.load_model(self.endless)

@@ -11,6 +11,8 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT /
 sys.path.insert(0, str(BUILD / "python"))
 for variable in ("OPTIMA_HOST", "OPTIMA_PLUGINS"):  # what is tested is this build
     os.environ.pop(variable, None)
+if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):  # but for a program that compiles in its place
+    os.environ["OPTIMA_HOST"] = sys.argv.pop(1)
 os.environ["PYTHONPATH"] = str(BUILD / "python")  # of children
 
 import numpy as np  # noqa: E402
