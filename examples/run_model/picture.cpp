@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_RESIZE_IMPLEMENTATION
+#define STBI_MAX_DIMENSIONS 32768
+#include <stb/stb_image.h>
+#include <stb/stb_image_resize.h>
+
+#include "picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+namespace {
+
+constexpr int kLongestSide = 32768;
+
+size_t bytes_of(int width, int height, int channels) {
+  return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
+}
+
+}  // namespace
+
+Picture read_picture(const std::string& path, int channels) {
+  Picture p;
+  p.channels = channels;
+  int found = 0;
+  const std::unique_ptr<unsigned char, void (*)(void*)> pixels(stbi_load(path.c_str(), &p.width, &p.height, &found, channels), stbi_image_free);
+  if (!pixels) throw std::runtime_error("cannot read picture '" + path + "': " + stbi_failure_reason());
+  p.pixels.assign(pixels.get(), pixels.get() + bytes_of(p.width, p.height, channels));
+  return p;
+}
+
+Picture resize_for(const Picture& from, int input_width, int input_height) {
+  const double scale = std::max(static_cast<double>(input_width) / from.width, static_cast<double>(input_height) / from.height) * 256 / 224;
+  const double width = std::round(from.width * scale), height = std::round(from.height * scale);
+  if (width > kLongestSide || height > kLongestSide)
+    throw std::runtime_error("found a picture of " + std::to_string(from.width) + "x" + std::to_string(from.height) + ", wanted one whose longer side stays below " +
+                             std::to_string(kLongestSide) + " when the shorter one is resized");
+  Picture to{static_cast<int>(width), static_cast<int>(height), from.channels, {}};
+  if (to.width == from.width && to.height == from.height) return from;
+  to.pixels.resize(bytes_of(to.width, to.height, to.channels));
+  // Linear, not sRGB: what models were trained on averages the stored numbers.
+  if (!stbir_resize_uint8_generic(from.pixels.data(), from.width, from.height, 0, to.pixels.data(), to.width, to.height, 0, to.channels, STBIR_ALPHA_CHANNEL_NONE, 0,
+                                  STBIR_EDGE_CLAMP, STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, nullptr))
+    throw std::runtime_error("not enough memory to resize the picture");
+  return to;
+}
+
+Picture crop_middle(const Picture& from, int width, int height) {
+  Picture to{width, height, from.channels, std::vector<unsigned char>(bytes_of(width, height, from.channels))};
+  const int left = (from.width - width) / 2, top = (from.height - height) / 2;
+  for (int y = 0; y < height; ++y)
+    std::memcpy(to.pixels.data() + bytes_of(width, y, to.channels), from.pixels.data() + (bytes_of(from.width, top + y, from.channels) + bytes_of(left, 1, from.channels)),
+                bytes_of(width, 1, to.channels));
+  return to;
+}
