@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ModelExporter: a module with its two sets becomes a folder of files and a program."""
+import json
+import os
+import pathlib
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+import torch
+
+from optima import _native
+from optima._run_host import run_host
+from optima.errors import Error
+from optima.torch2hpvm import _graph
+from optima.torch2hpvm._datasets import BinDataset, write_set
+
+SOURCES = pathlib.Path(__file__).absolute().parent / "cpp"
+SETS = ("tune", "test")
+
+
+class ModelExporter:
+    """model: a torch.nn.Module of one input. tuneset, testset: BinDatasets, or any dataset of torch whose samples are (float32 tensor of C x H x W, label); both
+    of one shape. output_dir: made where it is missing; what it has of these files is replaced. config_file: the tuner configuration that
+    the program reads when it starts; may be absent then; "" = tuner_confs.txt in output_dir. device: what the packages are compiled for; None = this
+    machine's processor. Raises optima.Error."""
+
+    def __init__(self, model, tuneset, testset, output_dir, config_file="", *, device=None):
+        if not isinstance(model, torch.nn.Module):
+            raise Error(f"model is {type(model).__name__}, wanted a torch.nn.Module", "invalid_input")
+        self.model, self.sets = model, dict(zip(SETS, (tuneset, testset)))
+        self.output_dir = pathlib.Path(output_dir).expanduser().absolute()
+        self.config_file = pathlib.Path(config_file).expanduser().absolute() if config_file else self.output_dir / "tuner_confs.txt"
+        self.device = device or ("ARM64:0" if platform.machine() == "aarch64" else "X64:0")
+        self.nodes = None
+
+    def generate(self, batch_size=500):
+        """Writes weights/{tune,test}_{input,labels}.bin, model.onnx, ops.json and the program's sources. batch_size: samples of a run; no more are taken than
+        the larger set has. Gives itself."""
+        if type(batch_size) is not int or batch_size < 1:
+            raise Error(f"batch_size is {batch_size!r}, wanted a whole number from 1 on", "invalid_input")
+        weights = self.output_dir / "weights"
+        weights.mkdir(parents=True, exist_ok=True)
+        shapes = {name: write_set(dataset, weights, name) for name, dataset in self.sets.items()}
+        if shapes["tune"][1:] != shapes["test"][1:]:
+            raise Error(f"samples of the tune set have shape {list(shapes['tune'][1:])}, those of the test set {list(shapes['test'][1:])}, wanted one shape", "invalid_input")
+        name = max(SETS, key=lambda s: shapes[s][0])
+        batch = min(batch_size, shapes[name][0])
+        written = BinDataset(weights / f"{name}_input.bin", weights / f"{name}_labels.bin", shapes[name])
+        samples = torch.stack([written[i][0] for i in range(batch)])
+        self.nodes = _graph.hpvm_nodes(_graph.export(self.model, samples, self.output_dir / "model.onnx", self.device))
+        (self.output_dir / "ops.json").write_text(json.dumps({"nodes": self.nodes}, indent=1) + "\n")
+        for source in sorted(SOURCES.iterdir()):
+            shutil.copyfile(source, self.output_dir / source.name)
+        (self.output_dir / "settings.hpp").write_text(self._settings(batch, shapes["tune"][1:]))
+        return self
+
+    def compile(self, target_binary, build_dir):
+        """Builds the program as target_binary and compiles the model's packages to output_dir/packages: fp32, fp16, and one for each mixture of the
+        two that the configuration file asks for now. build_dir holds what is made on the way. CXX names the compiler (default g++). Gives itself."""
+        if self.nodes is None:
+            raise Error("compile() without generate() before it", "usage")
+        target, build = (pathlib.Path(p).expanduser().absolute() for p in (target_binary, build_dir))
+        if target.is_dir():
+            raise Error(f"target_binary '{target}' is a folder, wanted a file", "invalid_input")
+        build.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = build / "program"
+        self._build_program(made)
+        mixtures = self._mixtures(made)
+        self._compile_packages(mixtures)
+        shutil.copy(made, target.with_name(target.name + ".part"))
+        target.with_name(target.name + ".part").replace(target)
+        return self
+
+    def _settings(self, batch, shape):
+        text = lambda value: json.dumps(str(value), ensure_ascii=False)
+        folders = ", ".join(map(text, _native.plugin_folders()))
+        nodes = ",\n    ".join("{%d, %s, %s, {%s}}" % (n["id"], str(bool(n["product"])).lower(), str(n["bias"]).lower(), ", ".join(map(text, n["ops"]))) for n in self.nodes)
+        return f"""// Written by optima.torch2hpvm: what the program is about. Changed files of output_dir/weights of the same shape are taken as they are.
+#pragma once
+#include "tuner_confs.hpp"
+
+namespace settings {{
+inline const std::string kOutput = {text(self.output_dir)}, kConfiguration = {text(self.config_file)};
+inline const std::vector<std::string> kPlugins = {{{folders}}};
+inline constexpr int64_t kBatch = {batch}, kChannels = {shape[0]}, kHeight = {shape[1]}, kWidth = {shape[2]};
+inline const std::vector<hpvm::Node> kNodes = {{
+    {nodes}}};
+}}  // namespace settings
+"""
+
+    def _build_program(self, made):
+        include, library = find_runtime()
+        compiler = shlex.split(os.environ.get("CXX", "g++"))
+        words = [*compiler, "-std=c++17", "-O2", self.output_dir / "hpvm_c.cpp", "-I", include, "-L", library, f"-Wl,-rpath,{library}", "-loptima_runtime", "-o", made]
+        try:
+            ran = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+        except OSError as error:
+            raise Error(f"compiler {compiler[0]!r} does not start: {error.strerror}", "plugin") from error
+        if ran.returncode:
+            said = next((line for line in ran.stderr.splitlines() if "error" in line), f"exit code {ran.returncode}")
+            raise Error(f"{compiler[0]!r} does not compile '{self.output_dir / 'hpvm_c.cpp'}': {said}", "plugin")
+
+    def _mixtures(self, program):
+        """Sets of nodes in fp16 that the configuration asks for, as the program reads it."""
+        if not self.config_file.exists():
+            return []
+        ran = subprocess.run([program, "--mixtures", "-c", self.config_file], capture_output=True, text=True)
+        if ran.returncode:
+            raise Error((ran.stderr.strip() or f"'{program}' ended with {ran.returncode}").removeprefix("error: "), "invalid_input")
+        return [frozenset(map(int, line.split())) for line in ran.stdout.splitlines()]
+
+    def _compile_packages(self, mixtures):
+        products = {n["id"]: n["product"] for n in self.nodes if n["product"]}
+        wanted = list(dict.fromkeys([frozenset(), frozenset(products), *mixtures]))
+        final = self.output_dir / "packages"
+        with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".packages.") as work:
+            lines = []
+            for i, half in enumerate(wanted):
+                name = "fp32" if not half else "fp16" if len(half) == len(products) else f"mixture_{i - 1}"
+                alloc = pathlib.Path(work) / "alloc.json"
+                alloc.write_text(json.dumps({"*": {"precision": "f32"}, **{products[k]: {"precision": "f16"} for k in sorted(half)}}))
+                run_host("compile", self.output_dir / "model.onnx", "-o", work, "--name", name, "--device", self.device, "--alloc", alloc)
+                alloc.unlink()
+                lines.append(" ".join([name, *map(str, sorted(half))]) + "\n")
+            (pathlib.Path(work) / "packages.txt").write_text("".join(lines))
+            shutil.rmtree(final, ignore_errors=True)
+            final.mkdir()
+            for made in pathlib.Path(work).iterdir():
+                made.rename(final / made.name)
+
+
+def find_runtime():
+    """Folders of optima/runtime.hpp and of liboptima_runtime.so: beside optima-host, the header in a checkout else."""
+    tree = pathlib.Path(_native.program("optima-host")).resolve().parent.parent
+    headers = [tree / "include", SOURCES.parents[3] / "core/runtime/include", tree.parents[1] / "core/runtime/include"]
+    include = next((h for h in headers if (h / "optima/runtime.hpp").exists()), None)
+    if include is None:
+        raise Error(f"optima/runtime.hpp is not in '{headers[0]}', wanted it beside optima-host (cmake --install)", "usage")
+    if not (tree / "lib/liboptima_runtime.so").exists():
+        raise Error(f"'{tree / 'lib/liboptima_runtime.so'}' is not there, wanted the runtime library beside optima-host", "usage")
+    return include, tree / "lib"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module as an ONNX file, checked to hold HPVM's operators alone, and its nodes as HPVM counts them."""
+import io
+import json
+import warnings
+
+import onnx
+import torch
+
+from optima._run_host import run_host
+from optima.errors import Error
+
+OPERATORS = ("Conv MatMul Gemm GlobalAveragePool AveragePool MaxPool BatchNormalization Relu Tanh Add Flatten Softmax Identity Pad").split()
+PRODUCTS = {"Conv": "conv", "MatMul": "mul", "Gemm": "mul"}
+# What may stand behind a product in one node of HPVM, in its words.
+TAIL = {"Add": "add", "Relu": "relu", "Tanh": "tanh", "MaxPool": "pool_max", "AveragePool": "pool_mean", "GlobalAveragePool": "pool_mean"}
+ALONE = {"BatchNormalization": "batchnorm", "Softmax": "softmax", **TAIL}
+OPSET = 17
+TOLERANCE = 1e-3  # of the answers' scale: a batch and its samples one by one are summed in other orders
+
+
+def export(module, samples, path, device):
+    """Writes the module as ONNX for batches of the size of samples (N x C x H x W, float32) and gives the nodes that are computed on a device: those that
+    optima-host does not fold, in order. The module keeps its mode; nothing is written when it is refused."""
+    training = module.training
+    module.eval()
+    try:
+        check_independent(module, samples[:4])
+        written = io.BytesIO()
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(module, (samples,), written, dynamo=False, opset_version=OPSET, input_names=["input"], output_names=["output"])
+    except (RuntimeError, torch.onnx.errors.OnnxExporterError) as error:
+        if isinstance(error, Error):
+            raise
+        raise Error(f"torch does not export the module: {str(error).strip().splitlines()[0]}", "invalid_input") from error
+    finally:
+        module.train(training)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(written.getvalue())
+    try:
+        alive = {node["name"] for node in json.loads(run_host("plan", part, "--device", device, "--json"))["nodes"]}
+        nodes = [node for node in onnx.load_from_string(written.getvalue()).graph.node if node.name in alive]
+        check_operators(nodes)
+        part.replace(path)
+        return nodes
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def check_independent(module, samples):
+    """A set's last batch is filled up, which is only right where the answer of a sample does not depend on the others of its batch."""
+    with torch.no_grad():
+        together = module(samples)
+        if not isinstance(together, torch.Tensor) or together.dtype != torch.float32 or together.ndim < 2 or together.shape[0] != len(samples):
+            raise Error("the module does not give one float32 tensor with an answer for each sample, wanted that", "invalid_input")
+        single = torch.cat([module(samples[i : i + 1]) for i in range(len(samples))])
+    scale = float(together.abs().max()) or 1.0
+    if single.shape != together.shape or not float((single - together).abs().max()) <= TOLERANCE * scale:
+        raise Error("the module's answer of a sample depends on the other samples of its batch, wanted one that does not", "invalid_input")
+
+
+def check_operators(nodes):
+    readers = {}
+    for node in nodes:
+        for value in node.input:
+            readers.setdefault(value, []).append(node.op_type)
+    for node in nodes:
+        if node.op_type in OPERATORS:
+            continue
+        if node.op_type == "Reshape" and set(readers.get(node.output[0], [])) <= {"Gemm", "MatMul"} and readers.get(node.output[0]):
+            continue
+        why = "a Reshape that something else than Gemm or MatMul reads" if node.op_type == "Reshape" else f"operator {node.op_type}"
+        raise Error(f"node {node.name!r} is {why}, wanted {', '.join(OPERATORS)}, or Reshape before Gemm", "invalid_input", node=node.name)
+
+
+def hpvm_nodes(nodes):
+    """[{"id": from 1 on, "ops": HPVM's words, "nodes": names in the ONNX file, "product": its product's name or None, "bias"}]: a product with its bias, activation and
+    pooling behind it is one node; what only moves values is none."""
+    source = {value: node for node in nodes for value in node.output}
+    readers = {}
+    for node in nodes:
+        for value in node.input:
+            readers[value] = readers.get(value, 0) + 1
+    found, of_node = [], {}
+    for node in nodes:
+        word = PRODUCTS.get(node.op_type) or ALONE.get(node.op_type)
+        if word is None:
+            continue
+        before = next((of_node[source[v].name] for v in node.input if v in source and source[v].name in of_node and readers[v] == 1), None)
+        if node.op_type not in TAIL or before is None or not before["product"]:
+            before = {"id": len(found) + 1, "ops": [], "nodes": [], "product": node.name if node.op_type in PRODUCTS else None, "bias": False}
+            found.append(before)
+        before["ops"].append(word)
+        if node.op_type in ("Conv", "Gemm") and len(node.input) > 2:
+            before["ops"].append("add")  # HPVM splits a bias off
+            before["bias"] = True
+        before["nodes"].append(node.name)
+        of_node[node.name] = before
+    return found

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads HPVM's tuner_confs.txt: a baseline time, then configurations, of which the first is the one that is run:
+//   +++++
+//   conf1 SPEEDUP ENERGY ACCURACY ACCURACY_LOSS
+//   NODE gpu|cpu OP KIND KNOB [OP KIND KNOB]...
+//   -----
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hpvm {
+
+struct Node {
+  int id;
+  bool product, bias;  // whether it begins with a product, which is what fp16 is computed of, and that has a bias
+  std::vector<std::string> ops;
+};
+
+struct Knob {
+  int line, node;
+  bool with_product;  // fp16 of the line's product is fp16 of this one, too: its bias, and relu and max pooling of what fp16 gave
+  std::string device, op, kind;
+  int number;
+};
+
+struct Configuration {
+  std::string name;
+  std::vector<Knob> knobs;
+};
+
+enum class Approximation { None, Half, Perforation, HalfPerforation, Sampling, HalfSampling };
+
+[[noreturn]] inline void fail(const std::string& path, int line, const std::string& what) {
+  throw std::runtime_error(path + ":" + std::to_string(line) + ": " + what);
+}
+
+inline bool within(int n, int low, int high) { return n >= low && n <= high; }
+
+// What a knob's number means; of 1 and 2, which operators without knobs have, the kind does.
+inline Approximation meaning_of(const std::string& path, int line, const std::string& kind, int number) {
+  if (number == 11 || (within(number, 1, 2) && kind == "fp32")) return Approximation::None;
+  if (number == 12 || (within(number, 1, 2) && kind == "fp16")) return Approximation::Half;
+  if (within(number, 121, 138)) return Approximation::Perforation;
+  if (within(number, 151, 168)) return Approximation::HalfPerforation;
+  if (within(number, 231, 239)) return Approximation::Sampling;
+  if (within(number, 261, 269)) return Approximation::HalfSampling;
+  fail(path, line, "found knob '" + kind + " " + std::to_string(number) + "', wanted 11 (fp32), 12 (fp16), 121-138, 151-168, 231-239 or 261-269");
+}
+
+inline bool is_number(const std::string& word) {
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return !word.empty() && *end == 0;
+}
+
+inline bool is_count(const std::string& word) { return !word.empty() && word.size() < 9 && std::all_of(word.begin(), word.end(), [](unsigned char c) { return c >= '0' && c <= '9'; }); }
+
+inline bool is_product(const std::string& op) {
+  static const std::set<std::string> names = {"conv", "group_conv", "mul", "matmul", "dense", "gemm"};
+  return names.count(op) != 0;
+}
+
+class ConfReader {
+ public:
+  ConfReader(const std::string& path, const std::vector<Node>& nodes) : path_(path), nodes_(nodes), file_(path) {}
+
+  std::vector<Configuration> read() {
+    if (!file_) throw std::runtime_error("cannot read configuration '" + path_ + "'");
+    if (!next() || words_.size() != 1 || !is_number(words_[0])) fail_here("the baseline time, a number");
+    std::vector<Configuration> out;
+    while (next()) {
+      if (!is_rule('+')) fail_here("a line of plus signs, where a configuration begins");
+      out.push_back(block());
+    }
+    if (file_.bad()) throw std::runtime_error("cannot read configuration '" + path_ + "'");
+    if (out.empty()) fail(path_, line_, "the file ends, wanted a configuration");
+    return out;
+  }
+
+ private:
+  // The next line that has words.
+  bool next() {
+    for (std::string text; std::getline(file_, text);) {
+      ++line_;
+      std::istringstream stream(text);
+      words_.clear();
+      for (std::string word; stream >> word;) words_.push_back(word);
+      if (!words_.empty()) return text_ = text, true;
+    }
+    return words_.clear(), text_.clear(), false;
+  }
+  bool is_rule(char sign) const { return words_.size() == 1 && words_[0].find_first_not_of(sign) == std::string::npos; }
+  [[noreturn]] void fail_here(const std::string& wanted) const {
+    fail(path_, line_, words_.empty() ? "the file ends, wanted " + wanted : "found '" + text_.substr(0, 60) + "', wanted " + wanted);
+  }
+
+  Configuration block() {
+    if (!next() || words_.size() != 5 || words_[0].rfind("conf", 0) != 0 || !std::all_of(words_.begin() + 1, words_.end(), is_number))
+      fail_here("conf<K> with speedup, energy, accuracy and accuracy loss");
+    Configuration conf{words_[0], {}};
+    std::set<int> seen;
+    while (next() && !is_rule('-')) node_line(conf, seen);
+    if (words_.empty()) fail_here("a line of minus signs, where " + conf.name + " ends");
+    return conf;
+  }
+
+  void node_line(Configuration& conf, std::set<int>& seen) {
+    const std::string form = "NODE gpu|cpu, then OP KIND KNOB once or more";
+    if (words_.size() < 5 || words_.size() % 3 != 2 || !is_count(words_[0]) || (words_[1] != "gpu" && words_[1] != "cpu")) fail_here(form);
+    const int id = std::atoi(words_[0].c_str());
+    if (id < 1 || id > static_cast<int>(nodes_.size())) fail(path_, line_, "found node " + words_[0] + ", wanted one of 1 to " + std::to_string(nodes_.size()) + " (ops.json)");
+    if (!seen.insert(id).second) fail(path_, line_, "found node " + words_[0] + " again in " + conf.name + ", wanted it once");
+    bool exact = false;
+    for (size_t i = 2; i < words_.size(); i += 3) {
+      if (!is_count(words_[i + 2])) fail_here(form);
+      const std::string& op = words_[i];
+      const bool bias = op == "add" && i > 2 && is_product(words_[i - 3]) && nodes_[static_cast<size_t>(id - 1)].bias;
+      exact = is_product(op) || (exact && (bias || op == "relu" || op == "pool_max"));
+      const Knob knob{line_, id, exact, words_[1], op, words_[i + 1], std::atoi(words_[i + 2].c_str())};
+      meaning_of(path_, line_, knob.kind, knob.number);
+      conf.knobs.push_back(knob);
+    }
+  }
+
+  std::string path_, text_;
+  const std::vector<Node>& nodes_;
+  std::ifstream file_;
+  int line_ = 0;
+  std::vector<std::string> words_;
+};
+
+// The nodes whose product a configuration wants in fp16.
+inline std::set<int> half_nodes(const std::string& path, const Configuration& conf, const std::vector<Node>& nodes) {
+  std::set<int> out;
+  for (const Knob& k : conf.knobs)
+    if (is_product(k.op) && nodes[static_cast<size_t>(k.node - 1)].product && meaning_of(path, k.line, k.kind, k.number) == Approximation::Half) out.insert(k.node);
+  return out;
+}
+
+// Why a knob is not what is computed, given the nodes that run in fp16; empty = it is.
+inline std::string why_not(const std::string& path, const Knob& k, const std::set<int>& half) {
+  const Approximation a = meaning_of(path, k.line, k.kind, k.number);
+  if (a == Approximation::None) return {};
+  if (a == Approximation::Perforation || a == Approximation::HalfPerforation) return "no kernel perforates";
+  if (a == Approximation::Sampling || a == Approximation::HalfSampling) return "no kernel samples its filter";
+  if (!k.with_product) return "fp16 is computed of products alone";
+  return half.count(k.node) ? std::string() : "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)";
+}
+
+}  // namespace hpvm
