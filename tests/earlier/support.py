@@ -10,8 +10,8 @@ import unittest
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build/release"
+sys.path.insert(0, str(BUILD / "python"))  # the package with its native binding
 DIGITS = ROOT / "examples/digits"
 
 

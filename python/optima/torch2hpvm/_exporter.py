@@ -11,8 +11,7 @@ import tempfile
 
 import torch
 
-from optima import _native
-from optima._run_host import run_host
+from optima import _host, _native
 from optima.errors import Error
 from optima.torch2hpvm import _graph
 from optima.torch2hpvm._datasets import BinDataset, write_set
@@ -77,7 +76,7 @@ class ModelExporter:
 
     def _settings(self, batch, shape):
         text = lambda value: json.dumps(str(value), ensure_ascii=False)
-        folders = ", ".join(map(text, _native.plugin_folders()))
+        folders = ", ".join(map(text, _native.plugin_folders() or [find_runtime()[1].parent / "optima/plugins"]))
         nodes = ",\n    ".join("{%d, %s, %s, {%s}}" % (n["id"], str(bool(n["product"])).lower(), str(n["bias"]).lower(), ", ".join(map(text, n["ops"]))) for n in self.nodes)
         return f"""// Written by optima.torch2hpvm: what the program is about. Changed files of output_dir/weights of the same shape are taken as they are.
 #pragma once
@@ -95,7 +94,7 @@ inline const std::vector<hpvm::Node> kNodes = {{
     def _build_program(self, made):
         include, library = find_runtime()
         compiler = shlex.split(os.environ.get("CXX", "g++"))
-        words = [*compiler, "-std=c++17", "-O2", self.output_dir / "hpvm_c.cpp", "-I", include, "-L", library, f"-Wl,-rpath,{library}", "-loptima_runtime", "-o", made]
+        words = [*compiler, "-std=c++17", "-O2", self.output_dir / "hpvm_c.cpp", "-I", include, library, f"-Wl,-rpath,{library.parent}", "-o", made]
         try:
             ran = subprocess.run(list(map(str, words)), capture_output=True, text=True)
         except OSError as error:
@@ -123,7 +122,7 @@ inline const std::vector<hpvm::Node> kNodes = {{
                 name = "fp32" if not half else "fp16" if len(half) == len(products) else f"mixture_{i - 1}"
                 alloc = pathlib.Path(work) / "alloc.json"
                 alloc.write_text(json.dumps({"*": {"precision": "f32"}, **{products[k]: {"precision": "f16"} for k in sorted(half)}}))
-                run_host("compile", self.output_dir / "model.onnx", "-o", work, "--name", name, "--device", self.device, "--alloc", alloc)
+                _host.run("compile", self.output_dir / "model.onnx", "-o", work, "--name", name, "--device", self.device, "--alloc", alloc)
                 alloc.unlink()
                 lines.append(" ".join([name, *map(str, sorted(half))]) + "\n")
             (pathlib.Path(work) / "packages.txt").write_text("".join(lines))
@@ -134,12 +133,11 @@ inline const std::vector<hpvm::Node> kNodes = {{
 
 
 def find_runtime():
-    """Folders of optima/runtime.hpp and of liboptima_runtime.so: beside optima-host, the header in a checkout else."""
+    """The folder of optima/runtime.hpp, which a checkout has elsewhere than an installed tree, and the runtime library beside optima-host."""
     tree = pathlib.Path(_native.program("optima-host")).resolve().parent.parent
-    headers = [tree / "include", SOURCES.parents[3] / "core/runtime/include", tree.parents[1] / "core/runtime/include"]
+    headers = [tree / "include", tree.parent.parent / "core/runtime/include"]
     include = next((h for h in headers if (h / "optima/runtime.hpp").exists()), None)
-    if include is None:
-        raise Error(f"optima/runtime.hpp is not in '{headers[0]}', wanted it beside optima-host (cmake --install)", "usage")
-    if not (tree / "lib/liboptima_runtime.so").exists():
-        raise Error(f"'{tree / 'lib/liboptima_runtime.so'}' is not there, wanted the runtime library beside optima-host", "usage")
-    return include, tree / "lib"
+    library = tree / "lib/liboptima_runtime.so.0"
+    if include is None or not library.exists():
+        raise Error(f"'{library if include else headers[0] / 'optima/runtime.hpp'}' is not there, wanted it beside optima-host", "usage")
+    return include, library

@@ -7,7 +7,7 @@ import warnings
 import onnx
 import torch
 
-from optima._run_host import run_host
+from optima import _host
 from optima.errors import Error
 
 OPERATORS = ("Conv MatMul Gemm GlobalAveragePool AveragePool MaxPool BatchNormalization Relu Tanh Add Flatten Softmax Identity Pad").split()
@@ -39,7 +39,7 @@ def export(module, samples, path, device):
     part = path.with_name(path.name + ".part")
     part.write_bytes(written.getvalue())
     try:
-        alive = {node["name"] for node in json.loads(run_host("plan", part, "--device", device, "--json"))["nodes"]}
+        alive = {node["name"] for node in _host.run_json("plan", part, "--device", device)["nodes"]}
         nodes = [node for node in onnx.load_from_string(written.getvalue()).graph.node if node.name in alive]
         check_operators(nodes)
         part.replace(path)
