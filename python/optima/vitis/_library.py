@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What build() gives: a library that answers in float while it calibrates, and in int8 from then on."""
+import os
+import pathlib
+import tempfile
+import threading
+import warnings
+
+import numpy as np
+
+from optima import _host, runtime
+from optima.errors import Error
+from optima.vitis import _export, _targets
+from optima.vitis._flow import after, placing
+from optima.vitis._folder import Folder, checked, has_package, identity
+
+OPTIONS = ("dpu", "build_dir", "work_dir", "export_runtime_module", "load_runtime_module")
+BLOCK = "relay.ext.vitis_ai.options"
+SAMPLES = 128
+
+
+def build(module, target=_targets.HOST, options=None):
+    """Compiles a partitioned Module and gives a Library.
+
+    target: "llvm", or "llvm -mtriple=aarch64-linux-gnu": the processor, which answers while calibrating and computes what a DPU does not take. options,
+    also as {"relay.ext.vitis_ai.options": {...}}: dpu (as the module's), build_dir (default: MODEL.vitis in the current folder), work_dir (where samples are kept;
+    default: in build_dir), export_runtime_module (a file to write the calibration to), load_runtime_module (such a file: no calibration).
+    Environment: PX_QUANT_SIZE, the number of calls that calibrate (128; 0 or less: none), PX_BUILD_DIR, a build folder whose int8 package is used at
+    once. Raises optima.Error."""
+    module = after(module, "partitioned")
+    chosen = checked_options(module, options)
+    host, device = _targets.host_device(target), _targets.dpu_device(module.dpu)
+    job = Job(module, host, device)
+    here = _targets.is_here(host)
+    if os.environ.get("PX_BUILD_DIR"):
+        folder = path_of(os.environ["PX_BUILD_DIR"])
+        if not checked(folder, job.identity) or not has_package(folder, "int8"):
+            raise Error(f"PX_BUILD_DIR '{folder}' has no finished calibration, wanted a build folder with one", "invalid_input")
+        return Library(job.about, folder, load(folder / "int8") if here else None, quantized=True)
+    folder = Folder(path_of(chosen.get("build_dir") or f"{module.model.stem}.vitis"), job.identity, path_of(chosen["work_dir"]) if chosen.get("work_dir") else None)
+    try:
+        return build_in(folder, job, chosen, here)
+    except BaseException:
+        folder.close()
+        raise
+
+
+def build_in(folder, job, chosen, here):
+    if chosen.get("load_runtime_module"):
+        job.compile_int8(folder.path, ["--encodings", path_of(chosen["load_runtime_module"])])
+        return Library(job.about, folder.path, load(folder.path / "int8") if here else None, quantized=True, keeps=folder)
+    if not here:
+        raise Error(f"{job.host} is not this machine's, wanted load_runtime_module: what a build here wrote as export_runtime_module", "usage")
+    return Library(job.about, folder.path, float_model(job, folder), calibration=Calibration(job, folder, chosen.get("export_runtime_module")), keeps=folder)
+
+
+def checked_options(module, options):
+    options = dict(options or {})
+    chosen = {**options.pop(BLOCK, {}), **options}
+    unknown = sorted(set(chosen) - set(OPTIONS))
+    if unknown:
+        raise Error(f"option {unknown[0]!r} is unknown, wanted one of {', '.join(OPTIONS)}", "invalid_input")
+    if chosen.get("dpu", module.dpu) != module.dpu:
+        raise Error(f"option dpu is {chosen['dpu']!r}, wanted {module.dpu!r}, which the module was partitioned for", "invalid_input")
+    return chosen
+
+
+def samples_wanted():
+    """PX_QUANT_SIZE."""
+    text = os.environ.get("PX_QUANT_SIZE", str(SAMPLES))
+    try:
+        return max(0, int(text))
+    except ValueError:
+        raise Error(f"PX_QUANT_SIZE is {text!r}, wanted a whole number", "invalid_input") from None
+
+
+def path_of(path):
+    return pathlib.Path(path).expanduser().absolute()
+
+
+def load(package):
+    return runtime.Context().load_model(package)
+
+
+def float_model(job, folder):
+    """The package in float of the build folder; made where it is not there or no longer fits."""
+    if has_package(folder.path, "float"):
+        try:
+            return load(folder.path / "float")
+        except Error:
+            pass  # of another version of a plugin, or damaged
+    _host.run("compile", job.module.model, *job.module.words, "-o", folder.path, "--name", "float", "--device", job.host, "--force")
+    return load(folder.path / "float")
+
+
+class Job:
+    """What is compiled, and for what."""
+
+    def __init__(self, module, host, device):
+        self.module, self.host, self.device = module, host, device
+        self.identity = identity(module, device, host)
+        self.about = {key: self.identity[key] for key in ("vitis", "dpu", "devices")} | {"name": module.model.stem}
+
+    def compile_int8(self, folder, data):
+        with tempfile.TemporaryDirectory() as work:
+            words = []
+            if self.device:
+                config = pathlib.Path(work) / "optima.yaml"
+                config.write_text(_targets.config_of(self.module.dpu, self.device, self.host))
+                words = ["--config", config]
+            _host.run(*words, "compile", self.module.model, *self.module.words, "-o", folder, "--name", "int8", "--force", "--precision", "int8", *data,
+                      *placing(work, self.device, self.host))
+
+
+class Calibration:
+    """Counts calls, keeps their inputs, and makes the int8 package at the last of them. Any thread."""
+
+    def __init__(self, job, folder, export=None):
+        self.job, self.folder, self.export = job, folder, path_of(export) if export else None
+        self.wanted, self.count = samples_wanted(), folder.count()
+        self._lock, self._over = threading.Lock(), self.wanted == 0
+
+    def resumed(self):
+        """The int8 package of an earlier process, if it is there and runs."""
+        if self._over or self.count < self.wanted or not has_package(self.folder.path, "int8"):
+            return None
+        try:
+            found = load(self.folder.path / "int8")
+        except Error as error:
+            if self.job.device is None:
+                return None  # it is made again of the samples
+            warn(f"the int8 package in '{self.folder.path}' does not run here, answers stay float: {error}")
+            found = None
+        self._over = True
+        return found
+
+    def add(self, arrays):
+        """After a call in float. Gives the int8 model when this call completed the calibration and it can run; one warning when that failed."""
+        with self._lock:
+            if self._over:
+                return None
+            try:
+                if self.count < self.wanted:
+                    self.folder.write_sample(self.count, arrays)
+                    self.count += 1
+            except OSError as error:
+                self._over = True
+                warn(f"samples cannot be written to '{self.folder.samples}', answers stay float: {error.strerror}")
+                return None
+            if self.count < self.wanted:
+                return None
+            self._over = True  # this call does it; the others go on in float meanwhile
+        return self._quantize()
+
+    def _quantize(self):
+        try:
+            self.job.compile_int8(self.folder.path, ["--calib", self.folder.samples])
+            if self.export:
+                _export.copy_whole(self.folder.path / "int8/encodings.json", self.export)
+        except (Error, OSError) as error:
+            warn(f"the int8 package could not be made, answers stay float: {error}")
+            return None
+        try:
+            return load(self.folder.path / "int8")
+        except Error as error:
+            warn(f"the int8 package is in '{self.folder.path}' but does not run here, answers stay float: {error}")
+            return None
+
+
+def warn(text):
+    warnings.warn(text, RuntimeWarning, stacklevel=5)
+
+
+class Library:
+    """A built model. run() may be called from any number of threads; each call is answered whole by the model that was active when it began."""
+
+    def __init__(self, about, folder, model, *, quantized=False, calibration=None, keeps=None, names=("float", "int8")):
+        self._about, self._packages, self._calibration, self._keeps = about, [folder / name for name in names], calibration, keeps
+        self._active = (model, quantized)  # one assignment switches both
+        resumed = calibration.resumed() if calibration else None
+        if resumed:
+            self._active = (resumed, True)
+
+    @property
+    def quantized(self):
+        """Whether the next call is answered in int8."""
+        return self._active[1]
+
+    @property
+    def samples(self):
+        """(calls that have calibrated, calls that shall)."""
+        return (self._calibration.count, self._calibration.wanted) if self._calibration else (0, 0)
+
+    def run(self, arrays=None, /, **named):
+        """{output: ndarray} of arrays by the names of inputs. The call that completes the calibration quantizes and compiles before it returns."""
+        model, quantized = self._active
+        if model is None:
+            raise Error("the library is for another machine, wanted export_library() and a run there", "usage")
+        given = {**(arrays or {}), **named}
+        answers = model.run(given)
+        if self._calibration and not quantized:
+            made = self._calibration.add({info.name: np.asarray(given[info.name], info.dtype) for info in model.inputs})
+            if made:
+                self._active = (made, True)
+        return answers
+
+    def calibrate(self, paths, calib_fn):
+        """Calls run(calib_fn([path])) for one path after the other until the calibration is complete; gives how many were used. calib_fn(paths) ->
+        {input: array}."""
+        used = 0
+        for path in paths:
+            if self.quantized or self.samples[0] >= self.samples[1]:
+                break
+            self.run(calib_fn([path]))
+            used += 1
+        return used
+
+    def executor(self):
+        """An Executor, for one thread."""
+        return Executor(self)
+
+    def export_library(self, path):
+        """Writes what runs now to a folder, or to a file when the name ends with .tar, .tar.gz or .tgz: the package, under the model's name, and vitis.json. Of another
+        machine's the int8 package; that is what run_model and optima-run take there. What is exported in float stays float."""
+        _export.write_library(path_of(path), self._packages[self.quantized], {**self._about, "quantized": self.quantized})
+
+    def close(self):
+        """Lets another process calibrate into the build folder; calls then go on without calibrating."""
+        self._calibration = None
+        if isinstance(self._keeps, Folder):
+            self._keeps.close()
+
+
+def load_library(path):
+    """A Library of what export_library wrote; it answers as that did, without calibrating. Raises optima.Error."""
+    folder, state, keeps = _export.open_library(path_of(path))
+    quantized = state.pop("quantized")
+    return Library(state, folder, load(folder / state["name"]), quantized=quantized, keeps=keeps, names=[state["name"]] * 2)
+
+
+class Executor:
+    """set_input, run, get_output, as TVM's graph executor has them. One thread; any number of executors of a library."""
+
+    def __init__(self, library):
+        self._library, self._inputs, self._outputs = library, {}, None
+
+    def set_input(self, name=None, value=None, **more):
+        """By name, by keyword, or a dict of all; kept for later runs."""
+        self._inputs.update(name if isinstance(name, dict) else {} if name is None else {name: value}, **more)
+
+    def run(self, **inputs):
+        self.set_input(**inputs)
+        self._outputs = list(self._library.run(self._inputs).values())
+
+    def get_num_outputs(self):
+        return len(self._answers())
+
+    def get_output(self, index):
+        """The array of an output of the last run, in the model's order."""
+        answers = self._answers()
+        if not isinstance(index, int) or not 0 <= index < len(answers):
+            raise Error(f"output {index!r} is not there, wanted 0 to {len(answers) - 1}", "usage")
+        return answers[index]
+
+    def _answers(self):
+        if self._outputs is None:
+            raise Error("get_output() without run() before it", "usage")
+        return self._outputs
