@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """optima.torch2hpvm: a trained module with HPVM's operators becomes a program that measures what torch measures."""
 import json
+import os
 import unittest
+from unittest import mock
 
 import numpy as np
 import torch
@@ -142,6 +144,36 @@ class Torch2Hpvm(FolderTest):
             self.assertIn("found label 11, wanted one of the model's 10 classes", run(program, "test", cwd=self.folder)[2])
             labels.write_bytes(labels.read_bytes()[4:])
             self.assertIn("wanted 256 and 4 a sample", run(program, "test", cwd=self.folder)[2])
+
+    def test_the_rest_of_the_operators_and_nothing_half_done(self):
+        class Rest(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Identity(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+                self.weights = nn.Parameter(torch.randn(8, 7))
+
+            def forward(self, x):
+                return self.body(x) @ self.weights
+
+        torch.manual_seed(1)
+        net, x = Rest(), 3 * torch.randn(23, 3, 9, 9)
+        with torch.no_grad():
+            set_ = [(sample, int(net(sample[None]).argmax())) for sample in x]  # a list is a dataset, too
+        exporter = ModelExporter(net, set_, set_, self.folder / "out").generate(batch_size=10)
+        self.assertTrue(net.training)  # as it was
+        nodes = json.loads((self.folder / "out/ops.json").read_text())["nodes"]
+        self.assertEqual([n["ops"] for n in nodes], [["conv", "add", "pool_mean"], ["mul"]])
+        program = self.folder / "net"
+        for compiler, sentence in (("false", "'false' does not compile"), ("no-such-compiler", "'no-such-compiler' does not start")):
+            with mock.patch.dict(os.environ, {"CXX": compiler}):
+                self.refused(sentence, lambda: exporter.compile(program, self.folder / "build"))
+        (self.folder / "out/tuner_confs.txt").write_text("1\n+\n")
+        self.refused("tuner_confs.txt:2: the file ends, wanted conf<K>", lambda: exporter.compile(program, self.folder / "build"))
+        self.refused("is a folder, wanted a file", lambda: exporter.compile(self.folder, self.folder / "build"))
+        self.assertFalse(program.exists() or (self.folder / "out/packages").exists())
+        (self.folder / "out/tuner_confs.txt").unlink()
+        exporter.compile(program, self.folder / "build")
+        self.assertIn("****** Accuracy = 100.000000", self.done(program, "test", "-d", "test", cwd=self.folder))
 
     def refused(self, sentence, call):
         with self.assertRaisesRegex(Error, sentence):

@@ -36,11 +36,21 @@ def checked(folder, wanted):
     return True
 
 
+def refuse_foreign(folder):
+    """Raises Error when the folder holds what no build made; before anything is written to it."""
+    if folder.exists() and not folder.is_dir():
+        raise Error(f"build folder '{folder}' is a file, wanted a folder", "invalid_input")
+    others = sorted(p.name for p in folder.iterdir() if p.name != LOCK) if folder.exists() else []
+    if others and not (folder / STATE).exists():
+        raise Error(f"build folder '{folder}' holds other things ('{others[0]}'), wanted an empty one or one of an earlier build", "invalid_input")
+
+
 class Folder:
     """A folder that this process calibrates into: no other does at the same time."""
 
     def __init__(self, path, wanted, samples=None):
-        self.path, self.samples = path, samples or path / "samples"
+        self.path, self.samples, self._lock = path, samples or path / "samples", None
+        refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -55,9 +65,6 @@ class Folder:
         except OSError as error:
             raise Error(f"build folder '{self.path}' is being calibrated into by another library or process", "usage") from error
         if not checked(self.path, wanted):
-            others = sorted(p.name for p in self.path.iterdir() if p.name != LOCK)
-            if others:
-                raise Error(f"build folder '{self.path}' holds other things ('{others[0]}'), wanted an empty one or one of an earlier build", "invalid_input")
             write_whole(self.path / STATE, (json.dumps(wanted) + "\n").encode())
         self.samples.mkdir(parents=True, exist_ok=True)
         for left in self.samples.glob(".*.part"):
