@@ -22,6 +22,8 @@ _LAZY = {
     "doctor": "optima.doctor",
     "runtime": "optima.runtime",
     "submodels": "optima.submodels",
+    "torch2hpvm": "optima.torch2hpvm",
+    "vitis": "optima.vitis",
 }
 
 

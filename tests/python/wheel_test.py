@@ -83,7 +83,9 @@ class Wheel(PackageTest):
         for name in ("optima/py.typed", "optima/_runtime.pyi", "optima/_native/share/doc/optima/LICENSE", "optima/_native/share/doc/optima/THIRD_PARTY.md",
                      "optima/_native/share/doc/optima/licences/llvm-19-dev.txt"):
             self.assertIn(name, names)
-        self.assertFalse([name for name in names if "__pycache__" in name or "openvino" in name or name.endswith((".h", ".hpp"))])
+        self.assertFalse([name for name in names if "__pycache__" in name or "openvino" in name])
+        headers = [name for name in names if name.endswith((".h", ".hpp")) and not name.startswith("optima/torch2hpvm/cpp/")]
+        self.assertEqual(sorted(headers), ["optima/_native/include/optima/runtime.h", "optima/_native/include/optima/runtime.hpp"])  # for programs of its users
 
     def test_the_stub_says_what_the_module_has(self):
         text = zipfile.ZipFile(self.wheel).read("optima/_runtime.pyi").decode()
