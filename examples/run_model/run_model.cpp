@@ -5,6 +5,7 @@
 // OPTIMA_PLUGINS, else from ../lib/optima/plugins beside the program. Exit codes: 0 done, 2 usage, 1 anything else.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -67,8 +68,8 @@ Sides sides_of(const rt::Model& model, const std::string& name) {
   }
   if (inputs.size() != 1) throw std::runtime_error("the model has " + std::to_string(inputs.size()) + " inputs, wanted one");
   const std::vector<int64_t>& shape = it->shape;
-  if (it->type != rt::ElementType::Float32 || shape.size() != 4 || shape[0] > 1 || (shape[1] != 1 && shape[1] != 3) || shape[2] > 4096 || shape[3] > 4096)
-    throw std::runtime_error("input '" + name + "' has shape " + shape_text(shape) + ", wanted (1, 3, height, width) or (1, 1, height, width) of float32");
+  if (it->type != rt::ElementType::Float32 || shape.size() != 4 || shape[0] > 1 || (shape[1] != 1 && shape[1] != 3) || shape[2] == 0 || shape[3] == 0 || shape[2] > 4096 || shape[3] > 4096)
+    throw std::runtime_error("input '" + name + "' has shape " + shape_text(shape) + ", wanted (1, 3, height, width) or (1, 1, height, width) of float32, sides from 1 to 4096");
   const auto side = [](int64_t size) { return size < 0 ? kOpenSide : static_cast<int>(size); };
   return {static_cast<int>(shape[1]), side(shape[2]), side(shape[3])};
 }

@@ -94,6 +94,11 @@ class Vitis(FolderTest):
             self.assertTrue(again.quantized)
             np.testing.assert_array_equal(again.run(image=SAMPLES[7])["probability"], answers[7])
             self.assertFalse((self.folder / "not_used").exists())
+            with mock.patch("optima.vitis._library.load", side_effect=Error("no device DPU9:0", "plugin")):
+                absent = self.build()
+            self.refused("no device DPU9:0", absent.run, image=SAMPLES[7])
+            absent.export_library(self.folder / "absent")
+            self.assertTrue((self.folder / "absent/digits/model.meta").exists())
             self.set(PX_BUILD_DIR=str(self.folder / "none"))
             self.refused("PX_BUILD_DIR '.*none' has no finished calibration", self.build)
             self.set(PX_BUILD_DIR=None)
@@ -139,6 +144,11 @@ os.kill(os.getpid(), signal.SIGKILL)
         with np.load(self.build_dir / "samples/000002.npz") as early, np.load(self.build_dir / "samples/000003.npz") as late:
             np.testing.assert_array_equal(early["image"], SAMPLES[2])
             np.testing.assert_array_equal(late["image"], SAMPLES[3])
+        with self.subTest("samples elsewhere, by the model"):
+            work = self.build(build_dir=self.folder / "b2", work_dir=self.folder / "work")
+            work.run(image=SAMPLES[0])
+            self.assertEqual(len(list(self.folder.glob("work/samples_*/000000.npz"))), 1)
+            self.assertFalse((self.folder / "b2/samples").exists())
         with self.subTest("killed while quantizing: the next call does it"):
             library.close()
             shutil.rmtree(self.build_dir / "int8")

@@ -30,10 +30,10 @@ def export(module, samples, path, device):
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.onnx.export(module, (samples,), written, dynamo=False, opset_version=OPSET, input_names=["input"], output_names=["output"])
-    except (RuntimeError, torch.onnx.errors.OnnxExporterError) as error:
-        if isinstance(error, Error):
-            raise
-        raise Error(f"torch does not export the module: {str(error).strip().splitlines()[0]}", "invalid_input") from error
+    except Error:
+        raise
+    except Exception as error:  # the module's own, or one of torch's many
+        raise Error(f"the module does not run, or torch does not export it: {(str(error).strip() or type(error).__name__).splitlines()[0]}", "invalid_input") from error
     finally:
         module.train(training)
     part = path.with_name(path.name + ".part")

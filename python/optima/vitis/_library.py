@@ -36,8 +36,9 @@ def build(module, target=_targets.HOST, options=None):
         folder = path_of(os.environ["PX_BUILD_DIR"])
         if not checked(folder, job.identity) or not has_package(folder, "int8"):
             raise Error(f"PX_BUILD_DIR '{folder}' has no finished calibration, wanted a build folder with one", "invalid_input")
-        return Library(job.about, folder, load(folder / "int8") if here else None, quantized=True)
-    folder = Folder(path_of(chosen.get("build_dir") or f"{module.model.stem}.vitis"), job.identity, path_of(chosen["work_dir"]) if chosen.get("work_dir") else None)
+        return Library(job.about, folder, *load_or_why(folder / "int8", here), quantized=True)
+    samples = path_of(chosen["work_dir"]) / f"samples_{job.identity['model'][:16]}" if chosen.get("work_dir") else None
+    folder = Folder(path_of(chosen.get("build_dir") or f"{module.model.stem}.vitis"), job.identity, samples)
     try:
         return build_in(folder, job, chosen, here)
     except BaseException:
@@ -48,7 +49,7 @@ def build(module, target=_targets.HOST, options=None):
 def build_in(folder, job, chosen, here):
     if chosen.get("load_runtime_module"):
         job.compile_int8(folder.path, ["--encodings", path_of(chosen["load_runtime_module"])])
-        return Library(job.about, folder.path, load(folder.path / "int8") if here else None, quantized=True, keeps=folder)
+        return Library(job.about, folder.path, *load_or_why(folder.path / "int8", here), quantized=True, keeps=folder)
     if not here:
         raise Error(f"{job.host} is not this machine's, wanted load_runtime_module: what a build here wrote as export_runtime_module", "usage")
     return Library(job.about, folder.path, float_model(job, folder), calibration=Calibration(job, folder, chosen.get("export_runtime_module")), keeps=folder)
@@ -80,6 +81,16 @@ def path_of(path):
 
 def load(package):
     return runtime.Context().load_model(package)
+
+
+def load_or_why(package, here):
+    """(model, None), or (None, the Error that calls shall raise): what does not run here can still be exported."""
+    if not here:
+        return None, Error("the library is for another machine, wanted export_library() and a run there", "usage")
+    try:
+        return load(package), None
+    except Error as error:
+        return None, error
 
 
 def float_model(job, folder):
@@ -174,9 +185,9 @@ def warn(text):
 class Library:
     """A built model. run() may be called from any number of threads; each call is answered whole by the model that was active when it began."""
 
-    def __init__(self, about, folder, model, *, quantized=False, calibration=None, keeps=None, names=("float", "int8")):
+    def __init__(self, about, folder, model, why_not=None, *, quantized=False, calibration=None, keeps=None, names=("float", "int8")):
         self._about, self._packages, self._calibration, self._keeps = about, [folder / name for name in names], calibration, keeps
-        self._active = (model, quantized)  # one assignment switches both
+        self._active, self._why_not = (model, quantized), why_not  # one assignment switches model and word
         resumed = calibration.resumed() if calibration else None
         if resumed:
             self._active = (resumed, True)
@@ -195,7 +206,7 @@ class Library:
         """{output: ndarray} of arrays by the names of inputs. The call that completes the calibration quantizes and compiles before it returns."""
         model, quantized = self._active
         if model is None:
-            raise Error("the library is for another machine, wanted export_library() and a run there", "usage")
+            raise self._why_not
         given = {**(arrays or {}), **named}
         answers = model.run(given)
         if self._calibration and not quantized:
