@@ -13,6 +13,7 @@ import warnings
 from unittest import mock
 
 import numpy as np
+import onnx
 from PIL import Image
 
 from support import BUILD, DIGITS, FolderTest, top_of
@@ -197,6 +198,24 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.assertEqual([str(w.message).partition(":")[0] for w in said], ["the int8 package could not be made, answers stay float"])
         self.assertFalse(library.quantized)
         self.assertFalse((self.build_dir / "int8").exists())
+
+    def test_scalars_integers_and_names_of_any_kind_calibrate(self):
+        random = np.random.default_rng(0)
+        weights = random.standard_normal((16, 8)).astype(np.float32)
+        graph = onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["in/x", "w"], ["h"]), onnx.helper.make_node("Mul", ["h", "file"], ["m"]),
+                                        onnx.helper.make_node("Gather", ["m", "rows"], ["y"], axis=0)], "g",
+                                       [onnx.helper.make_tensor_value_info("in/x", 1, [4, 16]), onnx.helper.make_tensor_value_info("file", 1, []),
+                                        onnx.helper.make_tensor_value_info("rows", 7, [2])],
+                                       [onnx.helper.make_tensor_value_info("y", 1, [2, 8])], [onnx.numpy_helper.from_array(weights, "w")])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10), self.folder / "g.onnx")
+        library = self.build(self.folder / "g.onnx")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for i in range(6):
+                x = random.standard_normal((16, 4)).astype(np.float32).T  # not dense
+                y = library.run({"in/x": x, "file": np.float32(0.5), "rows": [3, i % 4]})["y"]
+                np.testing.assert_allclose(y, (x @ weights / 2)[[3, i % 4]], atol=0.2)
+        self.assertTrue(library.quantized)
 
     def test_calls_that_fail_do_not_count_and_none_calibrate_when_told_so(self):
         library = self.build()

@@ -88,7 +88,7 @@ class Folder:
                 with zipfile.ZipFile(file, "w") as archive:
                     for name, array in arrays.items():
                         with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                            np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(self.sample(number))
