@@ -25,6 +25,7 @@ namespace rt = optima::runtime;
 constexpr std::array<float, 3> kMean = {0.485f, 0.456f, 0.406f}, kStd = {0.229f, 0.224f, 0.225f};  // of ImageNet
 constexpr size_t kTop = 5;
 constexpr int kOpenSide = 224;  // where the model leaves height or width open
+constexpr int kLongestSide = 4096;
 
 struct Words {
   std::string name, artifacts, picture, labels, input;
@@ -68,7 +69,8 @@ Sides sides_of(const rt::Model& model, const std::string& name) {
   }
   if (inputs.size() != 1) throw std::runtime_error("the model has " + std::to_string(inputs.size()) + " inputs, wanted one");
   const std::vector<int64_t>& shape = it->shape;
-  if (it->type != rt::ElementType::Float32 || shape.size() != 4 || shape[0] > 1 || (shape[1] != 1 && shape[1] != 3) || shape[2] == 0 || shape[3] == 0 || shape[2] > 4096 || shape[3] > 4096)
+  const auto fits = [](int64_t side) { return side != 0 && side <= kLongestSide; };
+  if (it->type != rt::ElementType::Float32 || shape.size() != 4 || shape[0] > 1 || (shape[1] != 1 && shape[1] != 3) || !fits(shape[2]) || !fits(shape[3]))
     throw std::runtime_error("input '" + name + "' has shape " + shape_text(shape) + ", wanted (1, 3, height, width) or (1, 1, height, width) of float32, sides from 1 to 4096");
   const auto side = [](int64_t size) { return size < 0 ? kOpenSide : static_cast<int>(size); };
   return {static_cast<int>(shape[1]), side(shape[2]), side(shape[3])};
@@ -156,7 +158,8 @@ void classify(const Words& words) {
   request.run();
   const std::vector<float> scores = scores_of(request.getOutputTensor(uint32_t{0}));
   if (scores.size() != labels.size())
-    throw std::runtime_error("'" + words.labels + "' has " + std::to_string(labels.size()) + " labels, wanted one for each of the model's " + std::to_string(scores.size()) + " classes");
+    throw std::runtime_error("'" + words.labels + "' has " + std::to_string(labels.size()) + " labels, wanted one for each of the model's " +
+                             std::to_string(scores.size()) + " classes");
   print_top(scores, labels);
 }
 

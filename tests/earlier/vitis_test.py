@@ -95,7 +95,7 @@ class Vitis(FolderTest):
             self.assertTrue(again.quantized)
             np.testing.assert_array_equal(again.run(image=SAMPLES[7])["probability"], answers[7])
             self.assertFalse((self.folder / "not_used").exists())
-            with mock.patch("optima.vitis._library.load", side_effect=Error("no device DPU9:0", "plugin")):
+            with mock.patch("optima.vitis._calibration.load", side_effect=Error("no device DPU9:0", "plugin")):
                 absent = self.build()
             self.refused("no device DPU9:0", absent.run, image=SAMPLES[7])
             absent.export_library(self.folder / "absent")
@@ -165,14 +165,14 @@ os.kill(os.getpid(), signal.SIGKILL)
         library = self.build()
         compiles, compile_int8 = [], library._calibration.job.compile_int8
         library._calibration.job.compile_int8 = lambda *words: (compiles.append(1), compile_int8(*words))
-        got, begin = [[] for _ in range(3)], threading.Barrier(3)
+        got, begin = [set() for _ in range(3)], threading.Barrier(3)
+        answer = lambda i: (i, library.run(image=SAMPLES[i])["probability"].tobytes())
 
         def call(answers):
             begin.wait()
             while not library.quantized:
-                for s in SAMPLES:
-                    answers.append(library.run(image=s)["probability"])
-            answers += [library.run(image=s)["probability"] for s in SAMPLES]
+                answers.update(map(answer, range(10)))
+            answers.update(map(answer, range(10)))
 
         threads = [threading.Thread(target=call, args=(answers,)) for answers in got]
         for thread in threads:
@@ -180,11 +180,11 @@ os.kill(os.getpid(), signal.SIGKILL)
         for thread in threads:
             thread.join()
         self.assertEqual((compiles, library.samples), ([1], (5, 5)))
-        codes = [library.run(image=s)["probability"] for s in SAMPLES]
+        codes, floats = set(map(answer, range(10))), {(i, w.tobytes()) for i, w in enumerate(want)}
         for answers in got:
-            self.assertEqual(len(answers) % 10, 0)
-            for i, answer in enumerate(answers):
-                self.assertTrue(np.array_equal(answer, want[i % 10]) or np.array_equal(answer, codes[i % 10]), i)
+            self.assertLessEqual(codes, answers)
+            self.assertLessEqual(answers, codes | floats)
+        self.assertTrue(floats & set.union(*got))
 
     def test_a_compile_that_fails_leaves_float_with_one_warning(self):
         want = self.float_answers()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module as an ONNX file, checked to hold HPVM's operators alone, and its nodes as HPVM counts them."""
 import io
-import json
 import warnings
 
 import onnx

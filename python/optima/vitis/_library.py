@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What build() gives: a library that answers in float while it calibrates, and in int8 from then on."""
 import os
-import pathlib
-import tempfile
-import threading
-import warnings
 
 import numpy as np
 
-from optima import _host, runtime
+from optima import _host
 from optima.errors import Error
-from optima.vitis import _export, _targets
-from optima.vitis._flow import after, placing
-from optima.vitis._folder import Folder, checked, has_package, identity
+from optima.vitis import _calibration, _export, _targets
+from optima.vitis._calibration import Calibration, Job, path_of
+from optima.vitis._flow import after
+from optima.vitis._folder import Folder, checked, has_package
 
 OPTIONS = ("dpu", "build_dir", "work_dir", "export_runtime_module", "load_runtime_module")
 BLOCK = "relay.ext.vitis_ai.options"
-SAMPLES = 128
 
 
 def build(module, target=_targets.HOST, options=None):
@@ -66,29 +62,12 @@ def checked_options(module, options):
     return chosen
 
 
-def samples_wanted():
-    """PX_QUANT_SIZE."""
-    text = os.environ.get("PX_QUANT_SIZE", str(SAMPLES))
-    try:
-        return max(0, int(text))
-    except ValueError:
-        raise Error(f"PX_QUANT_SIZE is {text!r}, wanted a whole number", "invalid_input") from None
-
-
-def path_of(path):
-    return pathlib.Path(path).expanduser().absolute()
-
-
-def load(package):
-    return runtime.Context().load_model(package)
-
-
 def load_or_why(package, here):
     """(model, None), or (None, the Error that calls shall raise): what does not run here can still be exported."""
     if not here:
         return None, Error("the library is for another machine, wanted export_library() and a run there", "usage")
     try:
-        return load(package), None
+        return _calibration.load(package), None
     except Error as error:
         return None, error
 
@@ -97,89 +76,11 @@ def float_model(job, folder):
     """The package in float of the build folder; made where it is not there or no longer fits."""
     if has_package(folder.path, "float"):
         try:
-            return load(folder.path / "float")
+            return _calibration.load(folder.path / "float")
         except Error:
             pass  # of another version of a plugin, or damaged
     _host.run("compile", job.module.model, *job.module.words, "-o", folder.path, "--name", "float", "--device", job.host, "--force")
-    return load(folder.path / "float")
-
-
-class Job:
-    """What is compiled, and for what."""
-
-    def __init__(self, module, host, device):
-        self.module, self.host, self.device = module, host, device
-        self.identity = identity(module, device, host)
-        self.about = {key: self.identity[key] for key in ("vitis", "dpu", "devices")} | {"name": module.model.stem}
-
-    def compile_int8(self, folder, data):
-        with tempfile.TemporaryDirectory() as work:
-            words = []
-            if self.device:
-                config = pathlib.Path(work) / "optima.yaml"
-                config.write_text(_targets.config_of(self.module.dpu, self.device, self.host))
-                words = ["--config", config]
-            _host.run(*words, "compile", self.module.model, *self.module.words, "-o", folder, "--name", "int8", "--force", "--precision", "int8", *data,
-                      *placing(work, self.device, self.host))
-
-
-class Calibration:
-    """Counts calls, keeps their inputs, and makes the int8 package at the last of them. Any thread."""
-
-    def __init__(self, job, folder, export=None):
-        self.job, self.folder, self.export = job, folder, path_of(export) if export else None
-        self.wanted, self.count = samples_wanted(), folder.count()
-        self._lock, self._over = threading.Lock(), self.wanted == 0
-
-    def resumed(self):
-        """The int8 package of an earlier process, if it is there and runs."""
-        if self._over or self.count < self.wanted or not has_package(self.folder.path, "int8"):
-            return None
-        try:
-            found = load(self.folder.path / "int8")
-        except Error as error:
-            if self.job.device is None:
-                return None  # it is made again of the samples
-            warn(f"the int8 package in '{self.folder.path}' does not run here, answers stay float: {error}")
-            found = None
-        self._over = True
-        return found
-
-    def add(self, arrays):
-        """After a call in float. Gives the int8 model when this call completed the calibration and it can run; one warning when that failed."""
-        with self._lock:
-            if self._over:
-                return None
-            try:
-                if self.count < self.wanted:
-                    self.folder.write_sample(self.count, arrays)
-                    self.count += 1
-            except OSError as error:
-                self._over = True
-                warn(f"samples cannot be written to '{self.folder.samples}', answers stay float: {error.strerror}")
-                return None
-            if self.count < self.wanted:
-                return None
-            self._over = True  # this call does it; the others go on in float meanwhile
-        return self._quantize()
-
-    def _quantize(self):
-        try:
-            self.job.compile_int8(self.folder.path, ["--calib", self.folder.samples])
-            if self.export:
-                _export.copy_whole(self.folder.path / "int8/encodings.json", self.export)
-        except (Error, OSError) as error:
-            warn(f"the int8 package could not be made, answers stay float: {error}")
-            return None
-        try:
-            return load(self.folder.path / "int8")
-        except Error as error:
-            warn(f"the int8 package is in '{self.folder.path}' but does not run here, answers stay float: {error}")
-            return None
-
-
-def warn(text):
-    warnings.warn(text, RuntimeWarning, stacklevel=5)
+    return _calibration.load(folder.path / "float")
 
 
 class Library:
@@ -246,7 +147,7 @@ def load_library(path):
     """A Library of what export_library wrote; it answers as that did, without calibrating. Raises optima.Error."""
     folder, state, keeps = _export.open_library(path_of(path))
     quantized = state.pop("quantized")
-    return Library(state, folder, load(folder / state["name"]), quantized=quantized, keeps=keeps, names=[state["name"]] * 2)
+    return Library(state, folder, _calibration.load(folder / state["name"]), quantized=quantized, keeps=keeps, names=[state["name"]] * 2)
 
 
 class Executor:

@@ -40,7 +40,8 @@ def dpu_device(dpu, supports=()):
     for file in supports:
         there |= {device["kind"] for device in json.loads(pathlib.Path(file).read_text())["devices"]}
     if kind not in there:
-        raise Error(f"target {dpu!r} needs a vendor's plugin that serves devices of kind {kind}, found none: OPTIMA_PLUGINS names the folder that has it", "plugin", device=f"{kind}:0")
+        raise Error(f"target {dpu!r} needs a vendor's plugin that serves devices of kind {kind}, found none: OPTIMA_PLUGINS names the folder that has it",
+                    "plugin", device=f"{kind}:0")
     return f"{kind}:0"
 
 

@@ -92,7 +92,8 @@ std::string choose_package(const std::string& named) {
   std::string package = package_with(half);
   if (package.empty()) half.clear(), package = package_with({});
   std::printf("configuration %s of '%s': %zu of %zu nodes in fp16\n", conf.name.c_str(), path.c_str(), half.size(), settings::kNodes.size());
-  if (std::any_of(conf.knobs.begin(), conf.knobs.end(), [](const hpvm::Knob& k) { return k.device == "gpu"; })) std::printf("nodes on gpu run on the device that the packages were compiled for\n");
+  if (std::any_of(conf.knobs.begin(), conf.knobs.end(), [](const hpvm::Knob& k) { return k.device == "gpu"; }))
+    std::printf("nodes on gpu run on the device that the packages were compiled for\n");
   for (const hpvm::Knob& k : conf.knobs)
     if (const std::string why = hpvm::why_not(path, k, half); !why.empty())
       std::printf("%s:%d: node %d: %s %s %d runs as fp32: %s\n", path.c_str(), k.line, k.node, k.op.c_str(), k.kind.c_str(), k.number, why.c_str());
@@ -108,7 +109,8 @@ void print_mixtures(const std::string& path) {
 
 // How many of the first `used` answers have the label as their largest number, the first of equals.
 size_t hits(const rt::Tensor& output, const int32_t* labels, size_t used) {
-  if (output.type() != rt::ElementType::Float32 || output.shape().empty() || output.shape()[0] != settings::kBatch) throw std::runtime_error("the model does not give a float32 answer a sample");
+  if (output.type() != rt::ElementType::Float32 || output.shape().empty() || output.shape()[0] != settings::kBatch)
+    throw std::runtime_error("the model does not give a float32 answer a sample");
   const size_t classes = output.size() / sizeof(float) / static_cast<size_t>(settings::kBatch);
   size_t met = 0;
   for (size_t i = 0; i < used; ++i) {

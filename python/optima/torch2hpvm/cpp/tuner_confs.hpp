@@ -61,7 +61,9 @@ inline bool is_number(const std::string& word) {
   return !word.empty() && *end == 0;
 }
 
-inline bool is_count(const std::string& word) { return !word.empty() && word.size() < 9 && std::all_of(word.begin(), word.end(), [](unsigned char c) { return c >= '0' && c <= '9'; }); }
+inline bool is_count(const std::string& word) {
+  return !word.empty() && word.size() < 9 && word.find_first_not_of("0123456789") == std::string::npos;
+}
 
 inline bool is_product(const std::string& op) {
   static const std::set<std::string> names = {"conv", "group_conv", "mul", "matmul", "dense", "gemm"};
