@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """optima.vitis: calibration while serving, with the trained digits."""
+import inspect
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ import onnx
 from PIL import Image
 
 from support import BUILD, DIGITS, FolderTest, top_of
-from optima import Error, _host, runtime, vitis
+from optima import Error, _host, runtime, torch2hpvm, vitis
 
 MODEL = DIGITS / "digits.onnx"
 PICTURES = sorted(DIGITS.glob("pictures/*.png"))
@@ -267,6 +268,16 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.assertEqual({device for device, _ in module.parts}, {"DPUCAHX8L:0", next(iter(vitis.annotate(MODEL).plan["devices"]))["name"]})
         self.assertEqual(sorted(n for _, nodes in module.parts for n in nodes), sorted(module.taken))
         self.refused("needs a vendor's plugin that serves devices of kind DPUCAHX8L", vitis.build, module)
+
+    def test_what_users_call_is_annotated(self):
+        calls = [vitis.annotate, vitis.merge, vitis.partition, vitis.partition_for_vitis_ai, vitis.build, vitis.load_library]
+        for kind in (vitis.Executor, vitis.Library, torch2hpvm.BinDataset, torch2hpvm.ModelExporter):
+            calls += [member for name, member in vars(kind).items() if inspect.isfunction(member) and not name.startswith("_")]
+        calls += [vitis.Executor.__init__, torch2hpvm.BinDataset.__init__, torch2hpvm.ModelExporter.__init__]
+        for call in calls:
+            found = inspect.signature(call)
+            self.assertIsNot(found.return_annotation, found.empty, call)
+            self.assertEqual([p.name for p in found.parameters.values() if p.name != "self" and p.annotation is p.empty], [], call)
 
     def test_what_cannot_be_is_one_sentence(self):
         module = vitis.partition_for_vitis_ai(MODEL)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of samples with labels: as raw files, and from any dataset of torch to raw files."""
+from __future__ import annotations
+
 import os
 import pathlib
 
@@ -8,6 +10,10 @@ import torch
 from torch.utils.data import Dataset
 
 from optima.errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Sequence
 
 FLOAT, INT = np.dtype("<f4"), np.dtype("<i4")
 
@@ -18,7 +24,7 @@ class BinDataset(Dataset):
     shape: (N, C, H, W); N = -1 takes it from the file. Sample i is (float32 tensor of C x H x W, its label as an int). Raises optima.Error: a
     file that is missing or whose size is another."""
 
-    def __init__(self, input_file, labels_file, shape):
+    def __init__(self, input_file: str | os.PathLike[str], labels_file: str | os.PathLike[str], shape: Sequence[int]) -> None:
         self.input_file, self.labels_file = (pathlib.Path(f).expanduser() for f in (input_file, labels_file))
         shape = checked_shape(shape)
         row = int(np.prod(shape[1:])) * FLOAT.itemsize
@@ -34,10 +40,10 @@ class BinDataset(Dataset):
         self._samples = np.memmap(self.input_file, FLOAT, "r", shape=self.shape)
         self._labels = np.fromfile(self.labels_file, INT)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         if not -len(self) <= index < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         return torch.from_numpy(self._samples[index].astype(np.float32)), int(self._labels[index])

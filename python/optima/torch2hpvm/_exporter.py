@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ModelExporter: a module with its two sets becomes a folder of files and a program."""
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -16,6 +18,14 @@ from optima.errors import Error
 from optima.torch2hpvm import _graph
 from optima.torch2hpvm._datasets import BinDataset, write_set
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Iterable
+    from typing import Any
+
+    Path = str | os.PathLike[str]
+    Samples = torch.utils.data.Dataset[Any] | Iterable[tuple[Any, int]]
+
 SOURCES = pathlib.Path(__file__).absolute().parent / "cpp"
 SETS = ("tune", "test")
 
@@ -26,7 +36,7 @@ class ModelExporter:
     the program reads when it starts; may be absent then; "" = tuner_confs.txt in output_dir. device: what the packages are compiled for; None = this
     machine's processor. Raises optima.Error."""
 
-    def __init__(self, model, tuneset, testset, output_dir, config_file="", *, device=None):
+    def __init__(self, model: torch.nn.Module, tuneset: Samples, testset: Samples, output_dir: Path, config_file: Path = "", *, device: str | None = None) -> None:
         if not isinstance(model, torch.nn.Module):
             raise Error(f"model is {type(model).__name__}, wanted a torch.nn.Module", "invalid_input")
         self.model, self.sets = model, dict(zip(SETS, (tuneset, testset)))
@@ -35,7 +45,7 @@ class ModelExporter:
         self.device = device or ("ARM64:0" if platform.machine() == "aarch64" else "X64:0")
         self.nodes = None
 
-    def generate(self, batch_size=500):
+    def generate(self, batch_size: int = 500) -> ModelExporter:
         """Writes weights/{tune,test}_{input,labels}.bin, model.onnx, ops.json and the program's sources. batch_size: samples of a run; no more are taken than
         the larger set has. Gives itself."""
         if type(batch_size) is not int or batch_size < 1:
@@ -56,7 +66,7 @@ class ModelExporter:
         (self.output_dir / "settings.hpp").write_text(self._settings(batch, shapes["tune"][1:]))
         return self
 
-    def compile(self, target_binary, build_dir):
+    def compile(self, target_binary: Path, build_dir: Path) -> ModelExporter:
         """Builds the program as target_binary and compiles the model's packages to output_dir/packages: fp32, fp16, and one for each mixture of the
         two that the configuration file asks for now. build_dir holds what is made on the way. CXX names the compiler (default g++). Gives itself."""
         if self.nodes is None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """annotate, merge, partition: which nodes the target takes, joined to regions, cut out of the graph. Each takes what the one before gave."""
+from __future__ import annotations
+
 import dataclasses
 import json
 import pathlib
@@ -9,7 +11,13 @@ from optima import _host
 from optima.errors import Error
 from optima.vitis import _targets
 
-STEPS = ("annotated", "merged", "partitioned")
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    Path = str | os.PathLike[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,15 +26,15 @@ class Module:
     model: pathlib.Path
     dpu: str
     step: str                  # "annotated", "merged", "partitioned"
-    taken: dict                # node -> whether the target takes it
-    reasons: dict              # node that it refuses -> the plugin's sentence
-    regions: tuple = ()        # from merge(): names of the nodes of each piece that goes to the target
-    parts: tuple = ()          # from partition(): (device, names of nodes), in the order they run
-    words: tuple = dataclasses.field(default=(), repr=False)  # of optima-host: sizes, and manifests without a plugin
-    plan: dict = dataclasses.field(default=None, repr=False)  # optima-host's
+    taken: dict[str, bool]     # node -> whether the target takes it
+    reasons: dict[str, str]    # node that it refuses -> the plugin's sentence
+    regions: tuple[tuple[str, ...], ...] = ()  # from merge(): names of the nodes of each piece that goes to the target
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()  # from partition(): (device, names of nodes), in the order they run
+    words: tuple[str, ...] = dataclasses.field(default=(), repr=False)  # of optima-host: sizes, and manifests without a plugin
+    plan: dict[str, Any] | None = dataclasses.field(default=None, repr=False)  # optima-host's
 
 
-def annotate(model, dpu=_targets.HOST, *, shapes=None, supports=()):
+def annotate(model: Path, dpu: str = _targets.HOST, *, shapes: Mapping[str, Sequence[int]] | None = None, supports: Sequence[Path] = ()) -> Module:
     """Asks the target of every node of an ONNX file. dpu: one of DPUS, whose plugin a vendor supplies, or "llvm". shapes: input -> sizes, where the file leaves
     them open. supports: manifests without a plugin (JSON files), to look at a split for silicon whose plugin is not here; build() refuses that.
     Raises optima.Error."""
@@ -50,7 +58,7 @@ def placing(folder, device, host):
     return ["--alloc", alloc]
 
 
-def merge(module):
+def merge(module: Module) -> Module:
     """Joins neighbours that the target takes to as few regions as have no cycle between them."""
     of = after(module, "annotated")
     pieces = members(of)
@@ -58,17 +66,18 @@ def merge(module):
     return dataclasses.replace(of, step="merged", regions=tuple(nodes for device, nodes in pieces if device in target and any(of.taken[n] for n in nodes)))
 
 
-def partition(module):
+def partition(module: Module) -> Module:
     """Cuts the graph into parts of one device each."""
     of = after(module, "merged")
     return dataclasses.replace(of, step="partitioned", parts=members(of))
 
 
-def partition_for_vitis_ai(model, params=None, dpu=_targets.HOST, **more):
+def partition_for_vitis_ai(model: Path, params: None = None, dpu: str = _targets.HOST, *, shapes: Mapping[str, Sequence[int]] | None = None,
+                           supports: Sequence[Path] = ()) -> Module:
     """All three, as TVM's function of that name. params: None; an ONNX file has its weights."""
     if params is not None:
         raise Error("params is given, wanted None: an ONNX file has its weights or names their file", "invalid_input")
-    return partition(merge(annotate(model, dpu, **more)))
+    return partition(merge(annotate(model, dpu, shapes=shapes, supports=supports)))
 
 
 def after(module, step):

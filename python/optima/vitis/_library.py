@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What build() gives: a library that answers in float while it calibrates, and in int8 from then on."""
+from __future__ import annotations
+
 import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,11 +14,20 @@ from optima.vitis._calibration import Calibration, Job, path_of
 from optima.vitis._flow import after
 from optima.vitis._folder import Folder, checked, has_package
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from optima.vitis._flow import Module
+
+    Path = str | os.PathLike[str]
+
 OPTIONS = ("dpu", "build_dir", "work_dir", "export_runtime_module", "load_runtime_module")
 BLOCK = "relay.ext.vitis_ai.options"
 
 
-def build(module, target=_targets.HOST, options=None):
+def build(module: Module, target: str = _targets.HOST, options: Mapping[str, Any] | None = None) -> Library:
     """Compiles a partitioned Module and gives a Library.
 
     target: "llvm", or "llvm -mtriple=aarch64-linux-gnu": the processor, which answers while calibrating and computes what a DPU does not take. options,
@@ -94,16 +106,16 @@ class Library:
             self._active = (resumed, True)
 
     @property
-    def quantized(self):
+    def quantized(self) -> bool:
         """Whether the next call is answered in int8."""
         return self._active[1]
 
     @property
-    def samples(self):
+    def samples(self) -> tuple[int, int]:
         """(calls that have calibrated, calls that shall)."""
         return (self._calibration.count, self._calibration.wanted) if self._calibration else (0, 0)
 
-    def run(self, arrays=None, /, **named):
+    def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, np.ndarray]:
         """{output: ndarray} of arrays by the names of inputs. The call that completes the calibration quantizes and compiles before it returns."""
         model, quantized = self._active
         if model is None:
@@ -116,7 +128,7 @@ class Library:
                 self._active = (made, True)
         return answers
 
-    def calibrate(self, paths, calib_fn):
+    def calibrate(self, paths: Iterable[Path], calib_fn: Callable[[list[Path]], Mapping[str, Any]]) -> int:
         """Calls run(calib_fn([path])) for one path after the other until the calibration is complete; gives how many were used. calib_fn(paths) ->
         {input: array}."""
         used = 0
@@ -127,23 +139,23 @@ class Library:
             used += 1
         return used
 
-    def executor(self):
+    def executor(self) -> Executor:
         """An Executor, for one thread."""
         return Executor(self)
 
-    def export_library(self, path):
+    def export_library(self, path: Path) -> None:
         """Writes what runs now to a folder, or to a file when the name ends with .tar, .tar.gz or .tgz: the package, under the model's name, and vitis.json. Of another
         machine's the int8 package; that is what run_model and optima-run take there. What is exported in float stays float."""
         _export.write_library(path_of(path), self._packages[self.quantized], {**self._about, "quantized": self.quantized})
 
-    def close(self):
+    def close(self) -> None:
         """Lets another process calibrate into the build folder; calls then go on without calibrating."""
         self._calibration = None
         if isinstance(self._keeps, Folder):
             self._keeps.close()
 
 
-def load_library(path):
+def load_library(path: Path) -> Library:
     """A Library of what export_library wrote; it answers as that did, without calibrating. Raises optima.Error."""
     folder, state, keeps = _export.open_library(path_of(path))
     quantized = state.pop("quantized")
@@ -153,21 +165,21 @@ def load_library(path):
 class Executor:
     """set_input, run, get_output, as TVM's graph executor has them. One thread; any number of executors of a library."""
 
-    def __init__(self, library):
+    def __init__(self, library: Library) -> None:
         self._library, self._inputs, self._outputs = library, {}, None
 
-    def set_input(self, name=None, value=None, **more):
+    def set_input(self, name: str | Mapping[str, Any] | None = None, value: Any = None, **more: Any) -> None:
         """By name, by keyword, or a dict of all; kept for later runs."""
-        self._inputs.update(name if isinstance(name, dict) else {} if name is None else {name: value}, **more)
+        self._inputs.update(name if isinstance(name, Mapping) else {} if name is None else {name: value}, **more)
 
-    def run(self, **inputs):
+    def run(self, **inputs: Any) -> None:
         self.set_input(**inputs)
         self._outputs = list(self._library.run(self._inputs).values())
 
-    def get_num_outputs(self):
+    def get_num_outputs(self) -> int:
         return len(self._answers())
 
-    def get_output(self, index):
+    def get_output(self, index: int) -> np.ndarray:
         """The array of an output of the last run, in the model's order."""
         answers = self._answers()
         if not isinstance(index, int) or not 0 <= index < len(answers):
