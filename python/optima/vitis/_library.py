@@ -166,7 +166,9 @@ class Executor:
     """set_input, run, get_output, as TVM's graph executor has them. One thread; any number of executors of a library."""
 
     def __init__(self, library: Library) -> None:
-        self._library, self._inputs, self._outputs = library, {}, None
+        self._library = library
+        self._inputs: dict[str, Any] = {}
+        self._outputs: list[np.ndarray] | None = None
 
     def set_input(self, name: str | Mapping[str, Any] | None = None, value: Any = None, **more: Any) -> None:
         """By name, by keyword, or a dict of all; kept for later runs."""
