@@ -183,7 +183,7 @@ class Torch2Hpvm(FolderTest):
         samples, labels = self.folder / "x.bin", self.folder / "y.bin"
         np.zeros(48, "<f4").tofile(samples)
         np.array([1, 2, 3], "<i4").tofile(labels)
-        made = BinDataset(samples, labels, (-1, 1, 4, 4))
+        made = BinDataset(samples, labels, np.array([-1, 1, 4, 4]))
         self.assertEqual((len(made), made[2][1], made[2][0].shape), (3, 3, (1, 4, 4)))
         self.refused("has 3 samples, wanted 2", lambda: BinDataset(samples, labels, (2, 1, 4, 4)))
         self.refused("has 192 bytes, wanted a multiple of 100", lambda: BinDataset(samples, labels, (3, 1, 5, 5)))
@@ -211,6 +211,7 @@ class Torch2Hpvm(FolderTest):
         self.refused("tune set: sample 0 is float64", self.generated(self.net, x.double()))
         self.refused("tune set: sample 1 has label -1", self.generated(self.net, x, torch.tensor([0, -1, 0, 0, 0])))
         self.refused("model is int, wanted a torch.nn.Module", lambda: ModelExporter(3, None, None, self.folder / "out"))
+        self.refused("batch_size is 2.5", lambda: self.exporter().generate(batch_size=2.5))
         self.refused("batch_size is 0", lambda: self.exporter().generate(batch_size=0))
         self.refused("without generate", lambda: self.exporter().compile("net", "build"))
         self.assertEqual(list(self.folder.glob("out/weights/*.part")), [])

@@ -222,6 +222,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         library = self.build()
         self.refused("", library.run, image=np.zeros((1, 1, 3, 3), np.float32))
         self.refused("", library.run)
+        self.refused("inputs are ndarray, wanted {name: array}", library.run, SAMPLES[0])
         self.assertEqual(library.samples, (0, 4))
         library.close()
         for size in ("0", "-3"):

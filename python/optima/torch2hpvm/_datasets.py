@@ -2,6 +2,7 @@
 """Sets of samples with labels: as raw files, and from any dataset of torch to raw files."""
 from __future__ import annotations
 
+import operator
 import os
 import pathlib
 
@@ -50,8 +51,11 @@ class BinDataset(Dataset):
 
 
 def checked_shape(shape):
-    sizes = tuple(shape) if isinstance(shape, (tuple, list, torch.Size)) else ()
-    if len(sizes) != 4 or any(type(s) is not int for s in sizes) or min(sizes[1:]) < 1 or sizes[0] < -1 or sizes[0] == 0:
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        sizes = ()
+    if len(sizes) != 4 or min(sizes[1:]) < 1 or sizes[0] < -1 or sizes[0] == 0:
         raise Error(f"shape is {shape!r}, wanted (N, C, H, W)", "invalid_input")
     return sizes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import pathlib
 import platform
@@ -48,7 +49,7 @@ class ModelExporter:
     def generate(self, batch_size: int = 500) -> ModelExporter:
         """Writes weights/{tune,test}_{input,labels}.bin, model.onnx, ops.json and the program's sources. batch_size: samples of a run; no more are taken than
         the larger set has. Gives itself."""
-        if type(batch_size) is not int or batch_size < 1:
+        if not hasattr(batch_size, "__index__") or operator.index(batch_size) < 1:
             raise Error(f"batch_size is {batch_size!r}, wanted a whole number from 1 on", "invalid_input")
         weights = self.output_dir / "weights"
         weights.mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,7 @@ class ModelExporter:
         if shapes["tune"][1:] != shapes["test"][1:]:
             raise Error(f"samples of the tune set have shape {list(shapes['tune'][1:])}, those of the test set {list(shapes['test'][1:])}, wanted one shape", "invalid_input")
         name = max(SETS, key=lambda s: shapes[s][0])
-        batch = min(batch_size, shapes[name][0])
+        batch = min(operator.index(batch_size), shapes[name][0])
         written = BinDataset(weights / f"{name}_input.bin", weights / f"{name}_labels.bin", shapes[name])
         samples = torch.stack([written[i][0] for i in range(batch)])
         self.nodes = _graph.hpvm_nodes(_graph.export(self.model, samples, self.output_dir / "model.onnx", self.device))

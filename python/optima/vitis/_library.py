@@ -120,7 +120,10 @@ class Library:
         model, quantized = self._active
         if model is None:
             raise self._why_not
-        given = {**(arrays or {}), **named}
+        arrays = {} if arrays is None else arrays
+        if not isinstance(arrays, Mapping):
+            raise Error(f"inputs are {type(arrays).__name__}, wanted {{name: array}}", "usage")
+        given = {**arrays, **named}
         answers = model.run(given)
         if self._calibration and not quantized:
             made = self._calibration.add({info.name: np.asarray(given[info.name], info.dtype) for info in model.inputs})
