@@ -17,8 +17,12 @@ __version__ = "0.1.0"
 
 # Name -> the module that has it; a module that has the name of its own stands for itself.
 _LAZY = {
+    "DeviceEnum": "optima.devices",
     "Error": "optima.errors",
+    "Manager": "optima.manager",
+    "Package": "optima.package",
     "auto_split": "optima.auto_split",
+    "compile": "optima.compiler",
     "doctor": "optima.doctor",
     "runtime": "optima.runtime",
     "submodels": "optima.submodels",

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What optima.compile takes as a model, as an ONNX file: torch modules are exported, the rest is taken as it is. Needs onnx for a ModelProto
+and for open dims, torch and onnxscript for a torch module."""
+import contextlib
+import dataclasses
+import io
+import logging
+import os
+import pathlib
+import warnings
+
+from optima._bad_input import bad_input
+
+EXTERNAL = 1 << 30  # bytes of weights from which they lie in a file of their own: protobuf ends at 2 GiB
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """An ONNX file, and the words of optima-host that say its open dims."""
+    path: pathlib.Path
+    words: tuple = ()
+
+
+def is_torch_module(model):
+    return any(base.__module__ == "torch.nn.modules.module" and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def is_model_proto(model):
+    return type(model).__name__ == "ModelProto" and hasattr(model, "SerializeToString")
+
+
+def source_of(model, example_inputs, dynamic, folder, name=None):
+    """A Source of a torch module, a path, a ModelProto or a serialized model. `folder` takes a file where one is made; `name`: its stem.
+    Raises optima.Error."""
+    made = pathlib.Path(folder) / f"{name or 'model'}.onnx"
+    if is_torch_module(model):
+        export_torch(model, example_inputs, made, dynamic)
+        return Source(made)
+    if isinstance(model, (str, os.PathLike)):
+        path = pathlib.Path(model).expanduser()
+        if not path.is_file():
+            raise bad_input(f"model {str(path)!r}: no such file, wanted an ONNX file")
+    elif isinstance(model, (bytes, bytearray, memoryview)) or is_model_proto(model):
+        path = made
+        path.write_bytes(model.SerializeToString() if is_model_proto(model) else model)
+    else:
+        raise bad_input(f"model is {type(model).__name__}, wanted a torch module, the path of an ONNX file, a ModelProto or its bytes")
+    return Source(path, tuple(dim_words(path, example_inputs, dynamic)))
+
+
+def samples_of(example_inputs):
+    """(positional, by name) of what a caller gives as example inputs: a tensor, several in order, or name -> tensor."""
+    if example_inputs is None:
+        return (), {}
+    if hasattr(example_inputs, "items"):
+        return (), dict(example_inputs)
+    if isinstance(example_inputs, (list, tuple)):
+        return tuple(example_inputs), {}
+    return (example_inputs,), {}
+
+
+def dim_words(path, example_inputs, dynamic):
+    """Open dims of an ONNX model get the sizes of the examples, but symbols that `dynamic` lists, which stay open."""
+    if example_inputs is None:
+        if dynamic is not None:
+            raise bad_input(f"dynamic is {dynamic!r} without example_inputs, wanted both: an ONNX model's open dims stay open by themselves")
+        return
+    if hasattr(dynamic, "items") or isinstance(dynamic, str):
+        raise bad_input(f"dynamic is {dynamic!r}, wanted a list of the model's symbols: it is an ONNX model")
+    import onnx
+    try:
+        inputs = onnx.load(path, load_external_data=False).graph.input
+    except Exception as error:  # protobuf's own kinds of errors
+        raise bad_input(f"model {str(path)!r} is no ONNX file: {error}") from error
+    by_order, by_name = samples_of(example_inputs)
+    examples = {**dict(zip((value.name for value in inputs), by_order)), **by_name}
+    sizes = {}
+    for value in inputs:
+        if value.name in examples:
+            yield from input_words(value, examples[value.name].shape, set(dynamic or ()), sizes)
+    for symbol in set(dynamic or ()) - {d.dim_param for value in inputs for d in value.type.tensor_type.shape.dim}:
+        raise bad_input(f"dynamic: no symbol {symbol!r} among the dims of the model's inputs")
+    for symbol, size in sizes.items():
+        yield from ("--dim", f"{symbol}={size}")
+
+
+def input_words(value, shape, stays, sizes):
+    dims = value.type.tensor_type.shape.dim
+    if len(dims) != len(shape):
+        raise bad_input(f"example of input {value.name!r} has shape {tuple(shape)}, wanted {len(dims)} dims")
+    for i, (dim, size) in enumerate(zip(dims, shape)):
+        if dim.dim_param and dim.dim_param not in stays and sizes.setdefault(dim.dim_param, int(size)) != size:
+            raise bad_input(f"example of input {value.name!r}: dim {i} ({dim.dim_param!r}) is {size}, and {sizes[dim.dim_param]} elsewhere")
+    if any(not dim.dim_param and not dim.HasField("dim_value") for dim in dims):
+        yield from ("--shape", f"{value.name}={','.join(map(str, map(int, shape)))}")
+
+
+def export_torch(module, example_inputs, path, dynamic=None, optimize=True):
+    """Writes a torch module as ONNX: by torch.export, else, with a warning that holds the reason, by the older exporter, which traces.
+    dynamic: input -> {dim: symbol}. The module is exported as eval() leaves it, and is left in the mode it was in."""
+    args, kwargs = samples_of(example_inputs)
+    if not args and not kwargs:
+        raise bad_input(f"example_inputs are missing, wanted tensors for the forward of {type(module).__name__}")
+    shapes = dynamic_shapes(module, args, kwargs, dynamic)
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with quiet():
+            write_by_export(module, args, kwargs, path, shapes, optimize)
+    except Exception as error:  # torch has no common base of what an export may raise
+        reason = first_line(error)
+        warnings.warn(f"torch.export could not take {type(module).__name__} ({reason}); the older exporter, which traces one run, is used", stacklevel=4)
+        write_by_trace(module, args, kwargs, path, dynamic, reason)
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def write_by_export(module, args, kwargs, path, shapes, optimize):
+    import torch
+    program = torch.onnx.export(module, args, kwargs=kwargs or None, dynamo=True, verbose=False, optimize=optimize,
+                                dynamic_shapes=shapes)
+    save(program, path)
+
+
+def save(program, path):
+    """An ONNXProgram as a file, weights beside it where they are large."""
+    size = sum(value.const_value.nbytes for value in program.model.graph.initializers.values() if value.const_value is not None)
+    program.save(str(path), external_data=size > EXTERNAL)
+
+
+def dynamic_shapes(module, args, kwargs, dynamic):
+    """torch.export's form of input -> {dim: symbol}: as the example inputs are nested."""
+    if dynamic is None:
+        return None
+    if not hasattr(dynamic, "items") or not all(hasattr(dims, "items") for dims in dynamic.values()):
+        raise bad_input(f"dynamic is {dynamic!r}, wanted input -> {{dim: symbol}}: the model is a torch module")
+    import inspect
+    import torch
+    names = [*list(inspect.signature(module.forward).parameters)[:len(args)], *kwargs]
+    for name in dynamic:
+        if name not in names:
+            raise bad_input(f"dynamic: no input {name!r}, found {', '.join(names)}")
+    dims = {symbol: torch.export.Dim(symbol) for of in dynamic.values() for symbol in of.values()}
+    return {name: {i: dims[symbol] for i, symbol in dynamic.get(name, {}).items()} or None for name in names}
+
+
+def write_by_trace(module, args, kwargs, path, dynamic, reason):
+    import inspect
+    import torch
+    names = list(inspect.signature(module.forward).parameters)[:len(args)] + list(kwargs)
+    axes = {name: dict(of) for name, of in (dynamic or {}).items()}
+    try:
+        with quiet(), torch.no_grad():
+            torch.onnx.export(module, args, str(path), kwargs=kwargs or None, dynamo=False, input_names=names, dynamic_axes=axes or None, opset_version=18)
+    except Exception as error:
+        path.unlink(missing_ok=True)
+        raise bad_input(f"torch module {type(module).__name__} cannot be exported: torch.export says {reason!r}, the older exporter {first_line(error)!r}") from error
+
+
+def first_line(error):
+    """The line of an exporter's error that says most: the innermost cause's first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
+
+
+@contextlib.contextmanager
+def quiet():
+    """Without the exporter's own chatter: of libraries that are not there, of deprecations inside torch, and whole graphs that it prints."""
+    logs = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx.experimental.symbolic_shapes")]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            for log, level in zip(logs, before):
+                log.setLevel(level)

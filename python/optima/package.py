@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled package as an object: run, explain, look at, copy. Needs numpy to run."""
+import html
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+from optima import _host
+from optima._bad_input import bad_input
+
+
+class View:
+    """A package's picture. In a notebook it is the page itself; save() writes it."""
+
+    def __init__(self, package):
+        self._package = package
+
+    def save(self, path):
+        """Writes .html, .svg, .png, .dot or .json, by the suffix (docs/view.md); gives the path."""
+        path = pathlib.Path(path).expanduser()
+        _host.text("view", self._package.path, "-o", path)
+        return path
+
+    def html(self):
+        """The page, which loads nothing."""
+        with tempfile.TemporaryDirectory() as folder:
+            return self.save(pathlib.Path(folder) / "view.html").read_text(encoding="utf-8")
+
+    def _repr_html_(self):
+        # a frame of its own, whose scripts may not touch the notebook
+        return f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(self.html())}" style="width:100%;height:640px;border:0"></iframe>'
+
+
+class Explanation(dict):
+    """What optima-host says of a plan or a node, as data; as text it reads like the program's own output."""
+
+    def __init__(self, data, text):
+        super().__init__(data)
+        self.text = text
+
+    def __str__(self):
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(self.text)
+
+
+class Package:
+    """A package folder (docs/package-format.md). run() may be called from several threads."""
+
+    def __init__(self, path, keep=None):
+        """path: the folder; keep: whatever has to live as long as the package, such as the temporary folder that it lies in."""
+        self.path = pathlib.Path(path).expanduser().absolute()
+        self._keep, self._model = keep, None
+        try:
+            self.meta = json.loads((self.path / "model.meta").read_text(encoding="utf-8"))
+            self._inputs, self._outputs = self.meta["inputs"], self.meta["outputs"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise bad_input(f"{str(self.path)!r} is no package: {error}") from error
+
+    @classmethod
+    def load(cls, path):
+        return cls(path)
+
+    @property
+    def name(self):
+        return self.path.name
+
+    @property
+    def inputs(self):
+        """Lists of {name, dtype, shape} in the model's order. An open dim is its symbol or -1; shape None = the rank is open too."""
+        return [dict(port) for port in self._inputs]
+
+    @property
+    def outputs(self):
+        return [dict(port) for port in self._outputs]
+
+    def save(self, path):
+        """Copies the package to the folder `path`, which must not exist; gives the copy."""
+        path = pathlib.Path(path).expanduser().absolute()
+        if path.exists():
+            raise bad_input(f"{str(path)!r} exists, wanted a new folder")
+        staging = path.parent / f".{path.name}.{os.getpid()}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copytree(self.path, staging)
+            staging.rename(path)
+        except OSError as error:
+            raise bad_input(f"package is not saved to {str(path)!r}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        return Package(path)
+
+    def explain(self, node=None):
+        """Why every node, or this one, is where it is: an Explanation."""
+        words = ["explain", self.path, *([node] if node is not None else [])]
+        return Explanation(_host.run(*words), _host.text(*words))
+
+    def view(self):
+        return View(self)
+
+    def run(self, arrays=None, /, **named):
+        """name -> ndarray of every output. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
+        of the input's type. Through optima.runtime in this process where that is installed, else by optima-host."""
+        from optima.run_package import checked_inputs, run_here
+        return run_here(self, checked_inputs(self._inputs, {**(arrays or {}), **named}))
+
+    def __repr__(self):
+        ports = lambda of: ", ".join(f"{p['name']}: {p['dtype']}{p['shape']}" for p in of)
+        return f"<optima.Package {str(self.path)!r}: ({ports(self._inputs)}) -> ({ports(self._outputs)})>"

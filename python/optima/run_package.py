@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs packages for optima.Package: in this process by optima.runtime, else by optima-host in one of its own. Needs numpy."""
+import difflib
+import functools
+import json
+import pathlib
+import tempfile
+import threading
+
+import numpy as np
+
+from optima import _host
+from optima._bad_input import bad_input
+from optima.calibration import as_array
+
+_loading = threading.Lock()
+
+
+def checked_inputs(ports, arrays):
+    """name -> ndarray, every input there and of its type and shape. Raises optima.Error."""
+    names = [port["name"] for port in ports]
+    for name in arrays:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names)
+            raise bad_input(f"no input {name!r}" + (f" (nearest: {', '.join(map(repr, near))})" if near else f", wanted {', '.join(map(repr, names))}"))
+    for name in names:
+        if name not in arrays:
+            raise bad_input(f"input {name!r} is missing, wanted {', '.join(map(repr, names))}")
+    return {port["name"]: checked(port, as_array(arrays[port["name"]])) for port in ports}
+
+
+def checked(port, array):
+    shape = port["shape"]
+    fits = shape is None or (len(shape) == array.ndim and all(want == size or isinstance(want, str) or want == -1 for want, size in zip(shape, array.shape)))
+    if array.dtype.name != port["dtype"] or not fits:
+        raise bad_input(f"input {port['name']!r}: found {array.dtype.name}{list(array.shape)}, wanted {port['dtype']}{shape if shape is not None else ''}")
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+@functools.cache
+def runtime():
+    """optima.runtime, or None where its extension is not installed."""
+    try:
+        from optima import runtime as module
+        return module
+    except ImportError:
+        return None
+
+
+@functools.cache
+def context():
+    return runtime().Context()
+
+
+def run_here(package, arrays):
+    if runtime() is None:
+        return run_by_host(package, arrays)
+    with _loading:
+        if package._model is None:
+            package._model = context().load_model(str(package.path))
+    return package._model.run(arrays)
+
+
+def run_by_host(package, arrays):
+    with tempfile.TemporaryDirectory() as folder:
+        folder, words = pathlib.Path(folder), []
+        for i, (name, array) in enumerate(arrays.items()):
+            np.save(folder / f"in_{i}.npy", array)
+            words += ["--input", f"{name}={folder / f'in_{i}.npy'}"]
+        _host.text("run", package.path, *words, "-o", folder / "out")
+        made = json.loads((folder / "out/manifest.json").read_text(encoding="utf-8"))["outputs"]
+        return {port["name"]: np.load(folder / "out" / port["file"]) for port in made}

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""optima.compile and optima.Package: torch modules and ONNX models, through optima-host."""
+import glob
+import json
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+import numpy as np
+import onnx
+import torch
+
+from support import ConvAdd, FrontTest, ROOT, conv_add_inputs
+import optima
+from optima import _host
+
+DIGITS = ROOT / "examples/digits/digits.onnx"
+OPEN = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[n,4] x, float[n,m] z) => (float[n,4] y, float[n,m] w) { y = Relu(x)  w = Neg(z) }"""
+
+
+class Compile(FrontTest):
+    def setUp(self):
+        super().setUp()
+        self.module, self.inputs = ConvAdd(), conv_add_inputs()
+
+    def test_a_torch_module_gives_its_own_answers(self):
+        package = optima.compile(self.module, self.inputs, devices=["X64:0"])
+        self.assertEqual([port["name"] for port in package.inputs], ["x", "y"])
+        self.assertEqual([port["shape"] for port in package.outputs], [[1, 1, 32, 32]])
+        x, y = self.inputs
+        (got,) = package.run(x=x, y=y.numpy()).values()
+        self.assert_close(got, self.module(x, y))
+
+    def test_modes_of_a_module_stay_as_they_were(self):
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4), torch.nn.Dropout(0.5))
+        net[1].eval()
+        package = optima.compile(net, self.inputs[0], devices="X64:0", name="net")
+        self.assertEqual([part.training for part in net.modules()], [True, True, False, True])
+        (got,) = package.run({package.inputs[0]["name"]: self.inputs[0]}).values()
+        self.assert_close(got, net.eval()(self.inputs[0]))
+
+    def test_open_dims_of_a_torch_module(self):
+        package = optima.compile(self.module, self.inputs, devices="REF:0", dynamic={"x": {0: "n"}, "y": {0: "n"}})
+        self.assertEqual(package.inputs[0]["shape"], ["n", 3, 32, 32])
+        x, y = torch.rand(3, 3, 32, 32), torch.rand(3, 1, 32, 32)
+        (got,) = package.run(x=x, y=y).values()
+        self.assert_close(got, self.module(x, y))
+        self.refused("no input 'q'", optima.compile, self.module, self.inputs, dynamic={"q": {0: "n"}})
+        self.refused("wanted input -> {dim: symbol}", optima.compile, self.module, self.inputs, dynamic=["n"])
+
+    def test_what_torch_export_cannot_take_is_traced_with_a_warning(self):
+        class ByValue(torch.nn.Module):
+            def forward(self, x):
+                return x + 1 if float(x.sum()) > 0 else x - 1
+        x = torch.ones(2, 3)
+        with self.assertWarnsRegex(UserWarning, r"torch\.export could not take ByValue \(.+\); the older exporter") as caught:
+            package = optima.compile(ByValue(), x, devices="X64:0")
+        self.assertEqual(caught.filename, __file__)
+        (got,) = package.run({package.inputs[0]["name"]: x}).values()
+        self.assert_close(got, x + 1)
+
+    def test_what_no_exporter_takes_is_one_error(self):
+        class Never(torch.nn.Module):
+            def forward(self, x):
+                raise ValueError("not today")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.refused("not today", optima.compile, Never(), torch.ones(2))
+        self.refused("example_inputs are missing", optima.compile, Never())
+
+    def test_onnx_as_a_path_a_proto_and_bytes(self):
+        proto, image = onnx.load(DIGITS), np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
+        answers = []
+        for model in (DIGITS, str(DIGITS), proto, proto.SerializeToString()):
+            answers.append(optima.compile(model, devices="X64:0").run(image=image)["probability"])
+        for answer in answers:
+            np.testing.assert_array_equal(answer, answers[0])
+        self.assertAlmostEqual(float(answers[0].sum()), 1, places=5)
+
+    def test_open_dims_of_an_onnx_model(self):
+        path = self.folder / "open.onnx"
+        onnx.save(onnx.parser.parse_model(OPEN), path)
+        x, z = np.ones((3, 4), np.float32), np.ones((3, 5), np.float32)
+        shapes = lambda **more: [port["shape"] for port in optima.compile(path, devices="REF:0", **more).inputs]
+        self.assertEqual(shapes(), [["n", 4], ["n", "m"]])
+        self.assertEqual(shapes(example_inputs=(x, z)), [[3, 4], [3, 5]])
+        self.assertEqual(shapes(example_inputs={"x": x, "z": z}, dynamic=["n"]), [["n", 4], ["n", 5]])
+        self.refused("dim 0 ('n') is 2, and 3 elsewhere", optima.compile, path, (x, z[:2]))
+        self.refused("no symbol 'q'", optima.compile, path, (x, z), dynamic=["q"])
+        self.refused("without example_inputs", optima.compile, path, dynamic=["n"])
+        self.refused("wanted 2 dims", optima.compile, path, (x[0], z))
+
+    def test_allocation_and_explanation(self):
+        package = optima.compile(DIGITS, devices=["X64:0"], allocation={"op:Softmax": "REF:0"})
+        self.assertEqual(package.explain("/Softmax")["device"], "REF:0")
+        self.assertIn("runs on REF:0", str(package.explain("/Softmax")))
+        self.assertEqual(len(package.explain()["subgraphs"]), 2)
+        error = self.refused("no node 'q'", package.explain, "q")
+        self.assertEqual(error.code, "invalid_input")
+        file = self.folder / "alloc.json"
+        file.write_text('{"*": "REF:0"}')
+        self.assertEqual(optima.compile(DIGITS, devices="REF:0", allocation=file).explain()["subgraphs"][0]["device"], "REF:0")
+
+    def test_the_picture(self):
+        package = optima.compile(DIGITS, devices="X64:0")
+        page = package.view()._repr_html_()
+        self.assertTrue(page.startswith('<iframe sandbox="allow-scripts" srcdoc="'))
+        self.assertIn("/stem/stem.0/Conv", page)
+        self.assertNotIn("<script", page)  # all of it is inside the frame
+        self.assertIn("<svg", package.view().save(self.folder / "p.svg").read_text())
+
+    def test_precision_and_calibration(self):
+        samples = [np.random.default_rng(i).random((1, 1, 32, 32), np.float32) for i in range(8)]
+        for calibration in (samples, ({"image": s} for s in samples), [(s,) for s in map(torch.from_numpy, samples)]):
+            package = optima.compile(DIGITS, devices="X64:0", precision={"X64:0": "int8"}, calibration=calibration)
+            self.assertEqual(package.explain("/stem/stem.0/Conv")["precision"], "int8")
+        self.refused("calibration has no sample", optima.compile, DIGITS, precision="int8", calibration=[])
+        self.refused("no such file", optima.compile, DIGITS, precision="int8", calibration="nowhere")
+        self.assertEqual(self.refused("sample", optima.compile, DIGITS, precision="int8", calibration=[samples[0][0, 0, :3]]).code, "invalid_input")
+
+    def test_other_options_are_those_of_the_program(self):
+        package = optima.compile(DIGITS, devices="X64:0", pin={"/Softmax": "X64:1"}, self_test=True, objective="parts")
+        self.assertTrue((package.path / "self_test").is_dir())
+        self.assertEqual(package.explain("/Softmax")["device"], "X64:1")
+        self.assertEqual(self.refused("--no-such-thing", optima.compile, DIGITS, no_such_thing=1).code, "usage")
+
+    def test_saving_and_loading(self):
+        package = optima.compile(DIGITS, devices="X64:0", output=self.folder / "out", name="d")
+        self.assertEqual(package.path, self.folder / "out/d")
+        copy = package.save(self.folder / "deep/copy")
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        np.testing.assert_array_equal(optima.Package.load(copy.path).run(image=image)["probability"], package.run(image=image)["probability"])
+        self.refused("wanted a new folder", package.save, copy.path)
+        self.refused("is no package", optima.Package.load, self.folder)
+
+    def test_a_temporary_package_goes_with_its_object(self):
+        package = optima.compile(DIGITS, devices="X64:0")
+        path, picture = package.path, package.view()
+        del package
+        self.assertTrue(path.exists())
+        picture.save(self.folder / "p.html")
+        del picture
+        self.assertFalse(path.exists())
+
+    def test_inputs_are_checked(self):
+        package = optima.compile(DIGITS, devices="X64:0")
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        self.refused("no input 'imge' (nearest: 'image')", package.run, imge=image)
+        self.refused("input 'image' is missing", package.run)
+        self.refused("found float64[1, 1, 32, 32], wanted float32", package.run, image=image.astype(float))
+        self.refused("found float32[1, 32, 32]", package.run, image=image[0])
+
+    def test_what_is_refused(self):
+        self.assertEqual(self.refused("no plugin serves kind 'VPU'", optima.compile, DIGITS, devices="VPU:0").code, "invalid_input")
+        self.refused("no such file", optima.compile, "nowhere.onnx")
+        self.refused("model is int", optima.compile, 3)
+        self.refused("devices is [3]", optima.compile, DIGITS, devices=[3])
+        self.refused("precision is 8", optima.compile, DIGITS, precision=8)
+        self.refused("allocation is a list", optima.compile, DIGITS, allocation=["X64:0"])
+        self.assertEqual(self.refused("", optima.compile, b"no model", devices="X64:0").code, "invalid_input")
+
+    def test_nothing_is_left_behind(self):
+        def interrupt(*words):
+            raise KeyboardInterrupt
+        with tempfile.TemporaryDirectory() as temporary, mock.patch.object(tempfile, "tempdir", temporary):
+            with mock.patch.object(_host, "run", interrupt), self.assertRaises(KeyboardInterrupt):
+                optima.compile(self.module, self.inputs, precision="int8", calibration=[self.inputs])
+            self.refused("no plugin serves", optima.compile, DIGITS, devices="VPU:0", output=self.folder / "out")
+            self.assertEqual(glob.glob(f"{temporary}/optima*"), [])
+        self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
