@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 
+from optima import _progress
 from optima._bad_input import bad_input
 
 
@@ -29,7 +30,7 @@ def write_samples(calibration, folder, names):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    for count, sample in enumerate(calibration, 1):
+    for count, sample in enumerate(_progress.over(calibration, "samples"), 1):
         np.savez(folder / f"{count - 1:06}.npz", **named(sample, names, count - 1))
     if not count:
         raise bad_input("calibration has no sample, wanted at least one")

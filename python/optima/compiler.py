@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 
-from optima import _host, calibration as calib, models
+from optima import _host, _progress, calibration as calib, models
 from optima._bad_input import bad_input
 from optima.package import Package
 
@@ -44,7 +44,8 @@ def write(path, words, output, name, force):
     keep = TemporaryFolder() if output is None else None
     folder = keep.path if keep else pathlib.Path(output).expanduser().absolute()
     try:
-        _host.run("compile", path, "-o", folder, *(["--force"] if force else []), *words)
+        with _progress.bar(f"compiling {name}") as progress:
+            _host.run("compile", path, "-o", folder, *(["--force"] if force else []), *words, "--json", progress=progress)
         return Package(folder / name, keep)
     except BaseException:
         if keep:

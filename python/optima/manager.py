@@ -150,7 +150,7 @@ def devices_in(allocation, kinds):
 def candidates(kinds, named):
     """Devices for what the allocation leaves open, in the order of device_info: of each kind those that the allocation names, else the first,
     where a plugin serves the kind."""
-    served, out = {kind_of(device[key]) for device in _host.run("devices")["devices"] for key in ("device", "full_name")}, []
+    served, out = {kind_of(device[key]) for device in _host.run_json("devices")["devices"] for key in ("device", "full_name")}, []
     for kind in kinds:
         of_kind = [device for device in named if kind_of(device) == kind]
         if not of_kind and kind not in served:

@@ -20,7 +20,7 @@ class View:
     def save(self, path):
         """Writes .html, .svg, .png, .dot or .json, by the suffix (docs/view.md); gives the path."""
         path = pathlib.Path(path).expanduser()
-        _host.text("view", self._package.path, "-o", path)
+        _host.run("view", self._package.path, "-o", path)
         return path
 
     def html(self):
@@ -98,7 +98,7 @@ class Package:
     def explain(self, node=None):
         """Why every node, or this one, is where it is: an Explanation."""
         words = ["explain", self.path, *([node] if node is not None else [])]
-        return Explanation(_host.run(*words), _host.text(*words))
+        return Explanation(_host.run_json(*words), _host.run(*words))
 
     def view(self):
         return View(self)

@@ -2,6 +2,7 @@
 """Runs packages for optima.Package: in this process by optima.runtime, else by optima-host in one of its own. Needs numpy."""
 import difflib
 import functools
+import importlib.util
 import json
 import pathlib
 import tempfile
@@ -39,12 +40,8 @@ def checked(port, array):
 
 @functools.cache
 def runtime():
-    """optima.runtime, or None where its extension is not installed."""
-    try:
-        from optima import runtime as module
-        return module
-    except ImportError:
-        return None
+    """optima.runtime, or None where its extension is not installed; one that does not load is an error."""
+    return importlib.import_module("optima.runtime") if importlib.util.find_spec("optima._runtime") else None
 
 
 @functools.cache
@@ -67,6 +64,6 @@ def run_by_host(package, arrays):
         for i, (name, array) in enumerate(arrays.items()):
             np.save(folder / f"in_{i}.npy", array)
             words += ["--input", f"{name}={folder / f'in_{i}.npy'}"]
-        _host.text("run", package.path, *words, "-o", folder / "out")
+        _host.run("run", package.path, *words, "-o", folder / "out")
         made = json.loads((folder / "out/manifest.json").read_text(encoding="utf-8"))["outputs"]
         return {port["name"]: np.load(folder / "out" / port["file"]) for port in made}

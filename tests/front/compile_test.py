@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """optima.compile and optima.Package: torch modules and ONNX models, through optima-host."""
+import concurrent.futures
+import contextlib
 import glob
-import json
+import io
 import tempfile
 import unittest
 import warnings
@@ -12,9 +14,9 @@ import numpy as np
 import onnx
 import torch
 
-from support import ConvAdd, FrontTest, ROOT, conv_add_inputs
+from support import BOUND, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
-from optima import _host
+from optima import _host, _progress, run_package
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
 OPEN = """<ir_version: 10, opset_import: ["" : 21]>
@@ -162,15 +164,53 @@ class Compile(FrontTest):
         self.refused("allocation is a list", optima.compile, DIGITS, allocation=["X64:0"])
         self.assertEqual(self.refused("", optima.compile, b"no model", devices="X64:0").code, "invalid_input")
 
-    def test_nothing_is_left_behind(self):
-        def interrupt(*words):
-            raise KeyboardInterrupt
+    def test_an_interrupt_ends_the_program_and_leaves_nothing_behind(self):
+        stages = []
+
+        @contextlib.contextmanager
+        def bar(what):
+            def interrupt(fraction, stage):
+                stages.append(stage)
+                raise KeyboardInterrupt
+            yield interrupt
+        with tempfile.TemporaryDirectory() as temporary, mock.patch.object(tempfile, "tempdir", temporary), mock.patch.object(_progress, "bar", bar):
+            for output in (None, self.folder / "out"):
+                with self.assertRaises(KeyboardInterrupt):
+                    optima.compile(self.module, self.inputs, precision="int8", calibration=[self.inputs], output=output)
+            self.assertEqual(glob.glob(f"{temporary}/optima_*"), [])
+        self.assertEqual((len(stages), (self.folder / "out").exists()), (2, False))
+
+    def test_an_error_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as temporary, mock.patch.object(tempfile, "tempdir", temporary):
-            with mock.patch.object(_host, "run", interrupt), self.assertRaises(KeyboardInterrupt):
-                optima.compile(self.module, self.inputs, precision="int8", calibration=[self.inputs])
-            self.refused("no plugin serves", optima.compile, DIGITS, devices="VPU:0", output=self.folder / "out")
-            self.assertEqual(glob.glob(f"{temporary}/optima*"), [])
+            for output in (None, self.folder / "out"):
+                self.refused("no plugin serves", optima.compile, DIGITS, devices="VPU:0", output=output)
+            self.assertEqual(glob.glob(f"{temporary}/optima_*"), [])
         self.assertFalse((self.folder / "out").exists())
+
+    def test_a_terminal_gets_a_bar_and_a_pipe_none(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+        for stream in (Terminal(), io.StringIO()):
+            with contextlib.redirect_stderr(stream):
+                optima.compile(DIGITS, devices="X64:0", precision="int8", calibration=[np.zeros((1, 1, 32, 32), np.float32)] * 2)
+            for shown in ("compiling digits", "samples:"):
+                self.assertEqual(shown in stream.getvalue(), stream.isatty(), stream.getvalue())
+
+    def test_packages_run_in_this_process_and_by_the_program_alike(self):
+        package, image = optima.compile(DIGITS, devices="X64:0"), np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
+        answers = []
+        with mock.patch.object(run_package, "runtime", lambda: None):
+            answers.append(package.run(image=image)["probability"])
+        if BOUND:
+            with mock.patch.object(_host, "run", None):
+                answers.append(package.run(image=image)["probability"])
+                with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                    answers += [of["probability"] for of in pool.map(lambda _: package.run(image=image), range(8))]
+        else:
+            print("SKIP: no binding of the runtime; scripts/setup --with tests installs what builds it", flush=True)
+        for answer in answers:
+            np.testing.assert_array_equal(answer, answers[0])
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ class Enum(unittest.TestCase):
 
 def optima_devices():
     from optima import _host
-    return _host.run("devices")["devices"]
+    return _host.run_json("devices")["devices"]
 
 
 if __name__ == "__main__":

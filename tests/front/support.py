@@ -7,8 +7,9 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python-compat/src")]
-BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build/release"
+BUILD = pathlib.Path(sys.argv.pop(1)).absolute() if len(sys.argv) > 1 else ROOT / "build/release"
+BOUND = any((BUILD / "python/optima").glob("_runtime*.so"))  # whether the build has the binding of the runtime
+sys.path[:0] = [str(BUILD / "python" if BOUND else ROOT / "python"), str(ROOT / "python-compat/src")]
 os.environ["OPTIMA_HOST"] = str(BUILD / "bin/optima-host")
 
 import torch  # noqa: E402  behind the path

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(..., backend="optima"): answers are eager's, and what cannot be compiled is said once and runs in torch."""
+import subprocess
+import sys
+import threading
+import tomllib
+import unittest
+import warnings
+from unittest import mock
+
+import torch
+
+from support import BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
+from optima import package, torch_backend
+
+
+def count_runs(test):
+    """Runs of packages from here on."""
+    runs, run = [], package.Package.run
+    patch = mock.patch.object(package.Package, "run", lambda self, *args, **more: runs.append(self.path) or run(self, *args, **more))
+    patch.start()
+    test.addCleanup(patch.stop)
+    return runs
+
+
+class Backend(FrontTest):
+    def setUp(self):
+        super().setUp()
+        torch._dynamo.reset()
+        self.runs = count_runs(self)
+
+    def compile(self, module, **options):
+        return torch.compile(module, backend="optima", options={"devices": ["X64:0"], **options} if options is not None else None)
+
+    def warned(self, sentence, call):
+        """What the call gives, which warns once of the backend."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = call()
+            call()
+        said = [str(w.message) for w in caught if "backend optima" in str(w.message)]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn(sentence, said[0])
+        return result
+
+    def test_answers_are_those_of_eager(self):
+        module, (x, y) = ConvAdd(), conv_add_inputs()
+        compiled = self.compile(module)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for n in (1, 1, 2, 3, 1):  # from the second size on torch asks with symbolic sizes
+                a, b = x.repeat(n, 1, 1, 1), y.repeat(n, 1, 1, 1)
+                self.assert_close(compiled(a, b), module(a, b))
+        self.assertEqual((len(self.runs), len(set(self.runs))), (5, 3))
+
+    def test_a_larger_module_with_several_outputs_and_an_allocation(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2, 1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(2048, 10))
+
+            def forward(self, x, scale):
+                logits = self.body(x)
+                return {"p": logits.softmax(-1), "n": x.shape[0], "ids": logits.argmax(-1), "same": scale, "scaled": logits * scale}
+        module = Net().eval()
+        x, scale = torch.rand(2, 3, 32, 32), torch.tensor(3.0)
+        compiled = self.compile(module, allocation={"*": "X64:0", "op:Softmax": "REF:0"})
+        with torch.no_grad():
+            got, want = compiled(x, scale), module(x, scale)
+        self.assertEqual((list(got), got["n"]), (list(want), 2))
+        for name in ("p", "ids", "same", "scaled"):
+            self.assert_close(got[name], want[name])
+        self.assertEqual(len(self.runs), 1)
+        self.assertIn('"REF:0"', (self.runs[0] / "alloc.json").read_text())
+
+    def test_training_runs_in_torch(self):
+        module, inputs = ConvAdd(), conv_add_inputs()
+        compiled = self.compile(module)
+        out = self.warned("gradients are wanted", lambda: compiled(*inputs))
+        out.sum().backward()
+        self.assertIsNotNone(module.conv.weight.grad)
+        self.assertEqual(self.runs, [])
+
+    def test_changed_weights_are_seen(self):
+        module, inputs = ConvAdd(), conv_add_inputs()
+        compiled = self.compile(module)
+        with torch.no_grad():
+            compiled(*inputs)
+            module.conv.weight.mul_(2)
+            self.assert_close(self.warned("weights were changed", lambda: compiled(*inputs)), module(*inputs))
+        self.assertEqual(len(self.runs), 1)
+
+    def test_what_cannot_be_compiled_runs_in_torch(self):
+        x = torch.rand(4, 4)
+
+        class Writes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", torch.zeros(()))
+
+            def forward(self, x):
+                self.seen.add_(1)
+                return x + self.seen
+        module = Writes()
+        compiled = self.compile(module)
+        with torch.no_grad():
+            self.assert_close(self.warned("it writes to an input or a buffer", lambda: compiled(x)), x + 1)
+            self.assertEqual(module.seen.item(), 2)
+            inverse = self.compile(torch.linalg.inv)
+            self.assert_close(self.warned("it cannot be exported", lambda: inverse(x)), torch.linalg.inv(x))
+            no_device = torch.compile(torch.relu, backend="optima", options={"devices": ["VPU:0"]})
+            self.assert_close(self.warned("no plugin serves kind 'VPU'", lambda: no_device(x)), x)
+            drop = self.compile(torch.nn.Dropout(0.5))
+            self.warned("runs in torch", lambda: drop(x))
+        self.assertEqual(self.runs, [])
+
+    def test_a_graph_has_a_bounded_number_of_packages(self):
+        with mock.patch.object(torch_backend, "SIZES", 1), torch.no_grad():
+            compiled = torch.compile(torch.relu, backend="optima", options={"devices": ["X64:0"]}, dynamic=True)
+            compiled(torch.rand(3, 4))
+            self.warned("compiled for 1 sets of sizes already", lambda: compiled(torch.rand(5, 4)))
+        self.assertEqual(len(self.runs), 1)
+
+    def test_threads_share_a_package(self):
+        module, (x, y) = ConvAdd(), conv_add_inputs()
+        compiled, answers = self.compile(module), [None] * 4
+        with torch.no_grad():
+            want = module(x, y)
+            compiled(x, y)
+
+            def work(i):
+                with torch.no_grad():
+                    answers[i] = compiled(x, y)
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for answer in answers:
+            self.assert_close(answer, want)
+
+    def test_torch_finds_the_backend_of_the_installed_wheel(self):
+        entries = tomllib.loads((ROOT / "python/pyproject.toml").read_text())["project"]["entry-points"]["torch_dynamo_backends"]
+        info = self.folder / "optima-0.1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: optima\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text("[torch_dynamo_backends]\n" + "".join(f"{name} = {to}\n" for name, to in entries.items()))
+        code = "import torch, sys\nassert 'optima.torch_backend' not in sys.modules\nwith torch.no_grad(): print(torch.compile(torch.relu, backend='optima')(torch.tensor([-1., 2.])))"
+        path = [str(self.folder), *[p for p in sys.path if "python" in p]]
+        ran = subprocess.run([sys.executable, "-B", "-c", f"import sys; sys.path[:0] = {path!r}\n{code}"], capture_output=True, text=True)
+        self.assertEqual(ran.stdout.strip(), "tensor([0., 2.])", ran.stderr)
+        self.assertNotIn("runs in torch", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
