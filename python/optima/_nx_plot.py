@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A networkx graph of optima.torch2nx as a picture, through Graphviz' dot."""
 import colorsys
-import json
 import os
 import pathlib
 import shutil
 import subprocess
 
 from optima import _nx_graph
+from optima._allocation import read_allocation
 from optima._bad_input import bad_input
 from optima.errors import Error
 
@@ -25,19 +25,6 @@ def draw(graph, stem, allocation, figsizenum):
         stem = stem.with_suffix("")
     stem.parent.mkdir(parents=True, exist_ok=True)
     return [run_dot(text, stem.with_name(f"{stem.name}.{kind}"), kind) for kind in FORMATS]
-
-
-def read_allocation(allocation):
-    if not isinstance(allocation, (str, os.PathLike)):
-        return dict(allocation)
-    path = pathlib.Path(allocation).expanduser()
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise bad_input(f"allocation {str(path)!r} cannot be read: {error}") from error
-    if not isinstance(read, dict):
-        raise bad_input(f"allocation {str(path)!r} is a {type(read).__name__}, wanted operation -> device")
-    return read
 
 
 def colors_of(devices):

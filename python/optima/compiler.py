@@ -36,17 +36,17 @@ def compile(module_or_onnx, example_inputs=None, devices=None, allocation=None, 
             words += ["--alloc", allocation_file(allocation, work)]
         if calibration is not None:
             words += ["--calib", calib.write_samples(calibration, work / "samples", None)]
-        return write(source.path, words, output, name, force)
+        return write(source.path, words, output, name, force, options.get("plugins"))
 
 
-def write(path, words, output, name, force):
+def write(path, words, output, name, force, plugins):
     """Runs the program; the temporary folder, where there is one, goes with the Package."""
     keep = TemporaryFolder() if output is None else None
     folder = keep.path if keep else pathlib.Path(output).expanduser().absolute()
     try:
         with _progress.bar(f"compiling {name}") as progress:
             _host.run("compile", path, "-o", folder, *(["--force"] if force else []), *words, "--json", progress=progress)
-        return Package(folder / name, keep)
+        return Package(folder / name, keep, plugins)
     except BaseException:
         if keep:
             keep.remove()

@@ -8,7 +8,8 @@ import pathlib
 import re
 import warnings
 
-from optima import _host, _nx_plot, models
+from optima import _host, models
+from optima._allocation import read_allocation
 from optima._bad_input import bad_input
 from optima.compiler import compile
 from optima.devices import DeviceEnum
@@ -38,7 +39,7 @@ class Manager:
         kinds = kinds_of(device_info)
         samples = list(sample_inputs) if sample_inputs is not None else None
         model, operations = model_of(model_graph_or_gpickle, samples, need_gpu)
-        wishes = _nx_plot.read_allocation(device_alloc_per_kernel_json_dir) if device_alloc_per_kernel_json_dir is not None else {}
+        wishes = read_allocation(device_alloc_per_kernel_json_dir) if device_alloc_per_kernel_json_dir is not None else {}
         named = devices_in(wishes, kinds)
         allocation = allocation_of(wishes, operations)
         coded = [device for device in named if kind_of(device) in CODED] if samples else []

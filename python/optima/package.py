@@ -52,9 +52,11 @@ class Explanation(dict):
 class Package:
     """A package folder (docs/package-format.md). run() may be called from several threads."""
 
-    def __init__(self, path, keep=None):
-        """path: the folder; keep: whatever has to live as long as the package, such as the temporary folder that it lies in."""
+    def __init__(self, path, keep=None, plugins=None):
+        """path: the folder; keep: whatever has to live as long as the package, such as the temporary folder that it lies in; plugins: folders of
+        plugins to run it with, None = the default ones."""
         self.path = pathlib.Path(path).expanduser().absolute()
+        self.plugins = tuple(str(pathlib.Path(folder).expanduser()) for folder in ([plugins] if isinstance(plugins, (str, os.PathLike)) else plugins or ()))
         self._keep, self._model = keep, None
         try:
             self.meta = json.loads((self.path / "model.meta").read_text(encoding="utf-8"))
@@ -63,8 +65,9 @@ class Package:
             raise bad_input(f"{str(self.path)!r} is no package: {error}") from error
 
     @classmethod
-    def load(cls, path):
-        return cls(path)
+    def load(cls, path, plugins=None):
+        """The package of a folder. Raises optima.Error where it is none."""
+        return cls(path, plugins=plugins)
 
     @property
     def name(self):
@@ -93,7 +96,7 @@ class Package:
             raise bad_input(f"package is not saved to {str(path)!r}: {error.strerror or error}") from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        return Package(path)
+        return Package(path, plugins=self.plugins)
 
     def explain(self, node=None):
         """Why every node, or this one, is where it is: an Explanation."""

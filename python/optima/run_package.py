@@ -45,8 +45,9 @@ def runtime():
 
 
 @functools.cache
-def context():
-    return runtime().Context()
+def context(plugins):
+    """One of the process for each list of plugin folders: plugins are loaded once."""
+    return runtime().Context(plugins=list(plugins) or None)
 
 
 def run_here(package, arrays):
@@ -54,7 +55,7 @@ def run_here(package, arrays):
         return run_by_host(package, arrays)
     with _loading:
         if package._model is None:
-            package._model = context().load_model(str(package.path))
+            package._model = context(package.plugins).load_model(str(package.path))
     return package._model.run(arrays)
 
 
@@ -64,6 +65,7 @@ def run_by_host(package, arrays):
         for i, (name, array) in enumerate(arrays.items()):
             np.save(folder / f"in_{i}.npy", array)
             words += ["--input", f"{name}={folder / f'in_{i}.npy'}"]
+        words += [word for plugins in package.plugins for word in ("--plugins", plugins)]
         _host.run("run", package.path, *words, "-o", folder / "out")
         made = json.loads((folder / "out/manifest.json").read_text(encoding="utf-8"))["outputs"]
         return {port["name"]: np.load(folder / "out" / port["file"]) for port in made}

@@ -105,8 +105,8 @@ class Compiled:
         self.given = [i for i, (value, is_fixed) in enumerate(zip(args, fixed)) if isinstance(value, torch.Tensor) and not is_fixed]
         self.weights = [(i, value, version_of(value)) for i, value in enumerate(args) if isinstance(value, torch.Tensor) and i not in self.given]
         tensors = tuple(args[i].detach().clone() for i in self.given)
-        if any(t.dtype == torch.bfloat16 for t in tensors):
-            raise Refused("an input is bfloat16, which numpy has not")
+        for tensor in tensors:
+            check_dtype(tensor, "an input")
         if not tensors:
             raise Refused("it has no input but weights")
         proto, self.places = export(module, args, self.given, tensors)
@@ -123,6 +123,13 @@ class Compiled:
         arrays = {name: args[i].detach().contiguous().numpy() for name, i in zip(self.names, self.given)}
         answers = list(self.package.run(arrays).values())
         return tuple(torch.from_numpy(answers[place]) if kind == "tensor" else place for kind, place in self.places)
+
+
+def check_dtype(tensor, what):
+    try:
+        torch.empty(0, dtype=tensor.dtype).numpy()
+    except TypeError:
+        raise Refused(f"{what} is {tensor.dtype}, which numpy has not") from None
 
 
 def version_of(tensor):
@@ -155,6 +162,8 @@ def export(module, args, given, tensors):
 def places_of(results, proto):
     places, count = [], 0
     for value in results:
+        if isinstance(value, torch.Tensor):
+            check_dtype(value, "a result")
         places.append(("tensor", count) if isinstance(value, torch.Tensor) else ("value", value))
         count += isinstance(value, torch.Tensor)
     if count != len(proto.graph.output):

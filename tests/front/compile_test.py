@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import glob
 import io
+import shutil
 import tempfile
 import unittest
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 import onnx
 import torch
 
-from support import BOUND, ConvAdd, FrontTest, ROOT, conv_add_inputs
+from support import BOUND, BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
 from optima import _host, _progress, run_package
 
@@ -128,6 +129,20 @@ class Compile(FrontTest):
         self.assertTrue((package.path / "self_test").is_dir())
         self.assertEqual(package.explain("/Softmax")["device"], "X64:1")
         self.assertEqual(self.refused("--no-such-thing", optima.compile, DIGITS, no_such_thing=1).code, "usage")
+
+    def test_a_package_runs_with_the_plugins_that_made_it(self):
+        plugins = self.folder / "plugins"
+        plugins.mkdir()
+        shutil.copy2(BUILD / "lib/optima/plugins/optima_reference.so", plugins)
+        package = optima.compile(DIGITS, devices="REF:0", plugins=[plugins])
+        self.refused("no plugin serves kind 'X64'", optima.compile, DIGITS, devices="X64:0", plugins=plugins)
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        want = package.run(image=image)["probability"]
+        with mock.patch.object(run_package, "runtime", lambda: None):
+            np.testing.assert_array_equal(package.run(image=image)["probability"], want)
+        native = optima.compile(DIGITS, devices="X64:0")
+        error = self.refused("llvm_cpu", optima.Package.load(native.path, plugins=plugins).run, image=image)
+        self.assertEqual(error.code, "plugin")
 
     def test_saving_and_loading(self):
         package = optima.compile(DIGITS, devices="X64:0", output=self.folder / "out", name="d")

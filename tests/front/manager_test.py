@@ -97,7 +97,7 @@ class Managed(FrontTest):
         self.assertEqual([s["device"] for s in package.explain()["subgraphs"]], ["HEXAGON:0", "X64:1"])
         self.assertTrue((package.path / "Subgraph_0/subgraph_0.dlc").is_file())
         (got,) = package.run(x=self.inputs[0], y=self.inputs[1]).values()
-        self.assert_close(got, self.module(*self.inputs), 0.02)
+        self.assert_close(got, self.module(*self.inputs), 0.05)  # 8 bits
 
     def test_device_info_bounds_placement(self):
         error = self.refused("allocation puts 'conv2d_2' on 'TPU:0', which is outside device_info (X64)", self.optimize, self.graph, {"conv2d_2": "TPU:0"}, [X64])

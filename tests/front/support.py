@@ -16,7 +16,6 @@ import torch  # noqa: E402  behind the path
 
 import optima  # noqa: E402
 
-torch.manual_seed(0)
 torch.set_num_threads(1)
 
 
@@ -39,6 +38,7 @@ class FrontTest(unittest.TestCase):
     """A test with a folder of its own."""
 
     def setUp(self):
+        torch.manual_seed(0)
         made = tempfile.TemporaryDirectory()
         self.addCleanup(made.cleanup)
         self.folder = pathlib.Path(made.name)

@@ -31,7 +31,7 @@ class Backend(FrontTest):
         self.runs = count_runs(self)
 
     def compile(self, module, **options):
-        return torch.compile(module, backend="optima", options={"devices": ["X64:0"], **options} if options is not None else None)
+        return torch.compile(module, backend="optima", options={"devices": ["X64:0"], **options})
 
     def warned(self, sentence, call):
         """What the call gives, which warns once of the backend."""
@@ -107,17 +107,21 @@ class Backend(FrontTest):
         with torch.no_grad():
             self.assert_close(self.warned("it writes to an input or a buffer", lambda: compiled(x)), x + 1)
             self.assertEqual(module.seen.item(), 2)
-            inverse = self.compile(torch.linalg.inv)
+            inverse = self.compile(lambda x: torch.linalg.inv(x))
             self.assert_close(self.warned("it cannot be exported", lambda: inverse(x)), torch.linalg.inv(x))
-            no_device = torch.compile(torch.relu, backend="optima", options={"devices": ["VPU:0"]})
+            no_device = torch.compile(lambda x: torch.relu(x), backend="optima", options={"devices": ["VPU:0"]})
             self.assert_close(self.warned("no plugin serves kind 'VPU'", lambda: no_device(x)), x)
+            half = self.compile(lambda x: x.abs())
+            self.assert_close(self.warned("an input is torch.bfloat16, which numpy has not", lambda: half(-x.bfloat16())), x.bfloat16())
+            halve = self.compile(lambda x: x.bfloat16())
+            self.assert_close(self.warned("a result is torch.bfloat16", lambda: halve(x)), x.bfloat16())
             drop = self.compile(torch.nn.Dropout(0.5))
             self.warned("runs in torch", lambda: drop(x))
         self.assertEqual(self.runs, [])
 
     def test_a_graph_has_a_bounded_number_of_packages(self):
         with mock.patch.object(torch_backend, "SIZES", 1), torch.no_grad():
-            compiled = torch.compile(torch.relu, backend="optima", options={"devices": ["X64:0"]}, dynamic=True)
+            compiled = torch.compile(lambda x: torch.relu(x), backend="optima", options={"devices": ["X64:0"]}, dynamic=True)
             compiled(torch.rand(3, 4))
             self.warned("compiled for 1 sets of sizes already", lambda: compiled(torch.rand(5, 4)))
         self.assertEqual(len(self.runs), 1)
