@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from support import FrontTest, ROOT
+import optima
 from optima import _host, gpickle
 
 SOURCES = ROOT / "python-compat/src"
@@ -130,6 +131,10 @@ class Compat(FrontTest):
         tree = {str(path.relative_to(self.folder / "outputs")) for path in (self.folder / "outputs").rglob("*")}
         self.assertLessEqual({"SampleModel/model.meta", "SampleModel/Subgraph_0/subgraph_0.dlc", "SampleModel/Subgraph_1/subgraph_1.meta"}, tree)
         self.assertTrue(any(name.startswith("SampleModel/Subgraph_1/") and name.endswith(".so") for name in tree))
+        self.assertTrue((self.folder / "outputs/SampleModel/encodings.json").is_file())
+        x, y = names["samples"]
+        (got,) = optima.Package.load(self.folder / "outputs/SampleModel").run(x=x, y=y).values()
+        self.assert_close(got, names["model"](x, y), 0.05)  # 8 bits
         self.assertEqual(set(gpickle.read("sample.gpickle")), set(names["nx_graph"]))
 
     def test_the_documents_of_auto_split(self):

@@ -39,8 +39,13 @@ def operators(graph):
 
 
 class Torch2Nx(FrontTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.sample, cls.block = ConvAdd(), Block().eval()
+        cls.graph, cls.block_graph = convert(cls.sample), convert(cls.block)
+
     def test_the_sample_of_the_documents_has_their_names(self):
-        graph = convert(ConvAdd())
+        graph = self.graph
         self.assertIs(type(graph), networkx.DiGraph)
         self.assertEqual(operators(graph), ["conv2d_2", "add_5"])
         self.assertEqual(list(graph.edges), [("x_0", "conv2d_2"), ("conv.weight_1", "conv2d_2"), ("conv2d_2", "conv2d_3"), ("conv2d_3", "add_5"),
@@ -51,9 +56,7 @@ class Torch2Nx(FrontTest):
         self.assertEqual(graph.nodes["x_0"]["data"]["dtype"], "float32")
 
     def test_every_operation_of_a_larger_module_stands_for_its_nodes(self):
-        torch.manual_seed(1)
-        module = Block().eval()
-        graph = convert(module)
+        module, graph = self.block, self.block_graph
         self.assertTrue(networkx.is_directed_acyclic_graph(graph))
         calls = [graph.nodes[name]["data"]["op"] for name in operators(graph)]
         for call, count in (("conv2d", 1), ("batch_norm", 1), ("linear", 4), ("layer_norm", 2), ("relu", 1)):
@@ -71,15 +74,15 @@ class Torch2Nx(FrontTest):
         self.assert_close(got, module(x, y))
 
     def test_torch_flip_puts_channels_last(self):
-        module, (x, y) = ConvAdd(), conv_add_inputs()
+        module, (x, y) = self.sample, conv_add_inputs()
         last = lambda t: t.permute(0, 2, 3, 1).contiguous().numpy()
         graph = convert(module, tf_flip=True, torch_flip=True)
         (got,) = onnxruntime.InferenceSession(graph.graph["onnx"]).run(None, {"x": last(x), "y": last(y)})
         self.assert_close(got, last(module(x, y).detach()))
-        self.assertEqual(convert(module, tf_flip=False).graph["onnx"], convert(module, tf_flip=True).graph["onnx"])
+        self.assertEqual(convert(module, tf_flip=False).graph["onnx"], self.graph.graph["onnx"])
 
     def test_a_gpickle_is_a_plain_pickle(self):
-        graph, path = convert(ConvAdd()), self.folder / "g.gpickle"
+        graph, path = self.graph, self.folder / "g.gpickle"
         converter = Torch2GraphConverter()
         converter.reset_module()
         converter.export_to_gpickle(path, graph)
@@ -90,7 +93,7 @@ class Torch2Nx(FrontTest):
             self.assertEqual((list(read.edges(data=True)), read.graph), (list(graph.edges(data=True)), graph.graph))
 
     def test_the_template_names_every_operation(self):
-        graph, path = convert(Block()), self.folder / "a.json"
+        graph, path = self.block_graph, self.folder / "a.json"
         gpickle.write(self.folder / "g.gpickle", graph)
         template = Torch2GraphConverter.get_onedevice_allocator(path, "ARM64", self.folder / "g.gpickle")
         self.assertEqual(list(template), operators(graph))
