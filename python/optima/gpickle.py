@@ -53,7 +53,7 @@ def loads(data, what="gpickle"):
         raise bad_input(f"{what} is damaged: {type(error).__name__}: {error}".replace("\n", " ")) from error
     import networkx
     if not isinstance(value, networkx.DiGraph):
-        found = value.asked if isinstance(value, Record) else type(value).__name__
+        found = f"{value.asked!r:.120}" if isinstance(value, Record) else type(value).__name__
         raise bad_input(f"{what} holds {found}, wanted a networkx.DiGraph")
     return value
 

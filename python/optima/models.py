@@ -42,10 +42,17 @@ def source_of(model, example_inputs, dynamic, folder, name=None):
             raise bad_input(f"model {str(path)!r}: no such file, wanted an ONNX file")
     elif isinstance(model, (bytes, bytearray, memoryview)) or is_model_proto(model):
         path = made
-        path.write_bytes(model.SerializeToString() if is_model_proto(model) else model)
+        path.write_bytes(serialized(model) if is_model_proto(model) else model)
     else:
         raise bad_input(f"model is {type(model).__name__}, wanted a torch module, the path of an ONNX file, a ModelProto or its bytes")
     return Source(path, tuple(dim_words(path, example_inputs, dynamic)))
+
+
+def serialized(proto):
+    try:
+        return proto.SerializeToString()
+    except ValueError as error:  # protobuf's, past 2 GiB
+        raise bad_input(f"model has {proto.ByteSize()} bytes, wanted less than 2 GiB, or the path of a file with external data") from error
 
 
 def samples_of(example_inputs):

@@ -107,6 +107,7 @@ def export(module, tensors, gpu):
 def folded(proto):
     """The model with what follows from constants alone computed, and the names of what came of sizes and options of calls: arguments, no tensors
     of the module. Weights in another layout are tensors still."""
+    import onnx
     from onnxscript import optimizer
     weights = {tensor.name for tensor in proto.graph.initializer}
     before = set(weights)
@@ -116,4 +117,6 @@ def folded(proto):
     with models.quiet():
         optimizer.fold_constants(proto)
         optimizer.remove_unused_nodes(proto)
-    return proto, {tensor.name for tensor in proto.graph.initializer} - before - weights
+    hidden = {tensor.name for tensor in proto.graph.initializer} - before - weights
+    # the older exporter leaves sizes out
+    return (onnx.shape_inference.infer_shapes(proto) if proto.ByteSize() < _nx_graph.LIMIT else proto), hidden

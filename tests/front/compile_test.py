@@ -17,7 +17,7 @@ import torch
 
 from support import BOUND, BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
-from optima import _host, _progress, run_package
+from optima import _host, _progress, models, run_package
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
 OPEN = """<ir_version: 10, opset_import: ["" : 21]>
@@ -36,6 +36,19 @@ class Compile(FrontTest):
         x, y = self.inputs
         (got,) = package.run(x=x, y=y.numpy()).values()
         self.assert_close(got, self.module(x, y))
+
+    def test_large_weights_lie_beside_the_model(self):
+        names, source_of = [], models.source_of
+
+        def watched(model, example_inputs, dynamic, folder, name):
+            made = source_of(model, example_inputs, dynamic, folder, name)
+            names.extend(sorted(path.name for path in folder.iterdir()))
+            return made
+        with mock.patch.object(models, "EXTERNAL", 0), mock.patch.object(models, "source_of", watched):
+            package = optima.compile(self.module, self.inputs, devices="X64:0", name="m")
+        self.assertEqual(names, ["m.onnx", "m.onnx.data"])
+        (got,) = package.run(x=self.inputs[0], y=self.inputs[1]).values()
+        self.assert_close(got, self.module(*self.inputs))
 
     def test_modes_of_a_module_stay_as_they_were(self):
         net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4), torch.nn.Dropout(0.5))

@@ -188,15 +188,15 @@ class Refuses(FrontTest):
     def test_functions_of_other_packages_are_not_called(self):
         __import__("support").mark = mark
         data = P + name("support", "mark") + short("x") + b"\x85R."
-        self.refused("holds support.mark, wanted a networkx.DiGraph", gpickle.loads, data)
-        self.refused("holds torch.hub.load", gpickle.loads, P + name("torch.hub", "load") + short("x") + b"\x85R.")
-        self.refused("holds nosuchpackage.f", gpickle.loads, P + name("nosuchpackage", "f") + b")R.")
+        self.refused("holds 'support.mark', wanted a networkx.DiGraph", gpickle.loads, data)
+        self.refused("holds 'torch.hub.load'", gpickle.loads, P + name("torch.hub", "load") + short("x") + b"\x85R.")
+        self.refused("holds 'nosuchpackage.f'", gpickle.loads, P + name("nosuchpackage", "f") + b")R.")
         self.assertNotIn("nosuchpackage", sys.modules)
         self.assertEqual(RUN, [])
 
     def test_reconstructor_and_setstate(self):
         data = b"ccopy_reg\n_reconstructor\n(csupport\nFrontTest\nc__builtin__\nobject\nNtR(dS'__setstate__'\nS'x'\nsb."
-        self.refused("holds copy_reg._reconstructor", gpickle.loads, data)
+        self.refused("holds 'copy_reg._reconstructor'", gpickle.loads, data)
         self.refused("asks for 'posix.system'", gpickle.loads, b"ccopy_reg\n_reconstructor\n(cposix\nsystem\nc__builtin__\nobject\nNtR.")
 
     def test_no_class_of_this_program_is_changed(self):

@@ -73,6 +73,17 @@ class Torch2Nx(FrontTest):
         (got,) = onnxruntime.InferenceSession(graph.graph["onnx"]).run(None, {"x": x.numpy(), "y": y.numpy()})
         self.assert_close(got, module(x, y))
 
+    def test_a_module_that_is_traced_has_such_names_too(self):
+        class ByValue(ConvAdd):
+            def forward(self, x, y):
+                out = super().forward(x, y)
+                return out * 2 if float(out.sum()) > -1e9 else out
+        with self.assertWarnsRegex(UserWarning, "the older exporter"):
+            graph = convert(ByValue())
+        self.assertEqual(operators(graph), ["conv2d_2", "add_5", "mul_7"])
+        (out,) = graph.successors("conv2d_2")
+        self.assertEqual((graph.nodes[out]["data"]["dtype"], graph.nodes[out]["data"]["shape"]), ("float32", [1, 1, 32, 32]))
+
     def test_torch_flip_puts_channels_last(self):
         module, (x, y) = self.sample, conv_add_inputs()
         last = lambda t: t.permute(0, 2, 3, 1).contiguous().numpy()
