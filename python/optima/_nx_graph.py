@@ -4,6 +4,7 @@ networkx.
 
 An operation stands for all ONNX nodes that one call of torch became, as the exporter's notes tell; without notes for one ONNX node.
 """
+import itertools
 import re
 
 import onnx
@@ -52,10 +53,12 @@ def operations(graph):
 
 
 def name_nodes(graph):
-    taken = set()
+    """Gives nodes without a name, or with another's, one that no other node has."""
+    every, taken = {node.name for node in graph.node}, set()
     for i, node in enumerate(graph.node):
         if not node.name or node.name in taken:
-            node.name = next(n for n in (f"{node.op_type.lower()}_{i}{tail}" for tail in ("", *(f"_{k}" for k in range(1 << 30)))) if n not in taken)
+            names = itertools.chain([f"{node.op_type.lower()}_{i}"], (f"{node.op_type.lower()}_{i}_{k}" for k in itertools.count()))
+            node.name = next(name for name in names if name not in every and name not in taken)
         taken.add(node.name)
 
 
@@ -123,11 +126,7 @@ class Builder:
         """(ONNX nodes, name) of every operation, in an order in which each comes behind what it reads. Calls whose nodes read each other in a
         circle, as shared subexpressions can bring about, are taken apart."""
         import networkx
-        of_call, key_of = {}, {}
-        for node in self.model.node:
-            if node.op_type != "Constant":
-                key_of[node.name] = call_of(node)[0]
-                of_call.setdefault(key_of[node.name], []).append(node)
+        key_of = {node.name: call_of(node)[0] for node in self.model.node if node.op_type != "Constant"}
         knots = [c for c in networkx.strongly_connected_components(self.arrows(key_of)) if len(c) > 1]
         apart = {key for knot in knots for key in knot}
         for node in self.model.node:

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """optima.compile: a torch module or an ONNX model to a package, by optima-host (docs/compile-from-python.md)."""
+from __future__ import annotations
+
 import json
 import os
 import pathlib
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from optima import _host, _progress, calibration as calib, models
 from optima._bad_input import bad_input
 from optima.package import Package
 
 
-def compile(module_or_onnx, example_inputs=None, devices=None, allocation=None, precision=None, calibration=None, dynamic=None, output=None,
-            *, name=None, force=True, **options):
+def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iterable[str] | None = None,
+            allocation: Mapping[str, Any] | str | os.PathLike | None = None, precision: str | Mapping[str, str] | None = None,
+            calibration: Iterable[Any] | str | os.PathLike | None = None, dynamic: Any = None, output: str | os.PathLike | None = None,
+            *, name: str | None = None, force: bool = True, **options: Any) -> Package:
     """Compiles a model and gives its Package. Raises optima.Error, whose text is optima-host's sentence.
 
     module_or_onnx: a torch module (exported by torch.export; with a warning by the older exporter where that cannot), the path of an ONNX file,

@@ -6,15 +6,21 @@ state it was given, made of a class of this load alone; nothing is imported, not
 rebuilt from their records afterwards, by the code below. Names of the standard library, numpy and networkx that no graph needs are refused by
 name: they stand in files that were made to harm. Classes of other packages stay records.
 """
+from __future__ import annotations
+
 import io
 import os
 import pathlib
 import pickle
 import pickletools
 import sys
+from typing import TYPE_CHECKING
 
 from optima._bad_input import bad_input
 from optima._gpickle_values import ALLOWED, Record, Rebuilder
+
+if TYPE_CHECKING:
+    import networkx
 
 KNOWN = sys.stdlib_module_names | {"__builtin__", "copy_reg", "numpy", "networkx", "optima"}
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK": "zip", b"\xfd7zXZ": "xz"}
@@ -23,7 +29,7 @@ OUTSIDE = {"EXT1": "an extension code", "EXT2": "an extension code", "EXT4": "an
            "BINPERSID": "a persistent id", "NEXT_BUFFER": "a buffer outside the file", "READONLY_BUFFER": "a buffer outside the file"}
 
 
-def read(path):
+def read(path: str | os.PathLike) -> networkx.DiGraph:
     """The networkx.DiGraph of a gpickle, with every attribute that could be rebuilt. Raises optima.Error; nothing of the file is run."""
     path = pathlib.Path(path).expanduser()
     try:
@@ -33,7 +39,7 @@ def read(path):
     return loads(data, f"gpickle {str(path)!r}")
 
 
-def loads(data, what="gpickle"):
+def loads(data: bytes, what: str = "gpickle") -> networkx.DiGraph:
     """As read, of bytes. `what` begins the sentence of an error."""
     for magic, name in COMPRESSED.items():
         if data.startswith(magic):
@@ -89,7 +95,7 @@ class Reader(pickle.Unpickler):
         raise bad_input(f"{self.what} asks for a persistent id ({pid!r:.60}), wanted a file that has everything")
 
 
-def write(path, graph):
+def write(path: str | os.PathLike, graph: networkx.DiGraph) -> None:
     """Pickles a DiGraph so that pickle.load and read() give it again. The file is replaced as a whole."""
     path = pathlib.Path(path).expanduser()
     staging = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OptimaV2's entry point on Optima: a graph, an allocation in its names, and a list of kinds become a package (docs/manager.md)."""
+from __future__ import annotations
+
 import difflib
 import fnmatch
 import logging
@@ -7,6 +9,8 @@ import os
 import pathlib
 import re
 import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from optima import _host, models
 from optima._allocation import read_allocation
@@ -14,6 +18,7 @@ from optima._bad_input import bad_input
 from optima.compiler import compile
 from optima.devices import DeviceEnum
 from optima.errors import Error
+from optima.package import Package
 
 # Kinds whose files are made of codes: representative samples are for them alone.
 CODED = ("HEXAGON",)
@@ -23,8 +28,9 @@ log = logging.getLogger("optima")
 class Manager:
     """Has no state: one may serve several threads."""
 
-    def optimize(self, module_name, device_info, model_graph_or_gpickle, output_folder_dir, device_alloc_per_kernel_json_dir=None,
-                 sample_inputs=None, need_gpu=False):
+    def optimize(self, module_name: str, device_info: Iterable[DeviceEnum | str], model_graph_or_gpickle: Any, output_folder_dir: str | os.PathLike,
+                 device_alloc_per_kernel_json_dir: str | os.PathLike | Mapping[str, Any] | None = None, sample_inputs: Iterable[Any] | None = None,
+                 need_gpu: bool = False) -> Package:
         """Writes the package <output_folder_dir>/<module_name> (model.meta, Subgraph_0, ...; one that is there is replaced) and gives it as an
         optima.Package. Raises optima.Error.
 

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A compiled package as an object: run, explain, look at, copy. Needs numpy to run."""
+from __future__ import annotations
+
 import html
 import json
 import os
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from optima import _host
 from optima._bad_input import bad_input
+
+if TYPE_CHECKING:
+    import numpy
 
 
 class View:
@@ -17,13 +24,13 @@ class View:
     def __init__(self, package):
         self._package = package
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> pathlib.Path:
         """Writes .html, .svg, .png, .dot or .json, by the suffix (docs/view.md); gives the path."""
         path = pathlib.Path(path).expanduser()
         _host.run("view", self._package.path, "-o", path)
         return path
 
-    def html(self):
+    def html(self) -> str:
         """The page, which loads nothing."""
         with tempfile.TemporaryDirectory() as folder:
             return self.save(pathlib.Path(folder) / "view.html").read_text(encoding="utf-8")
@@ -52,7 +59,7 @@ class Explanation(dict):
 class Package:
     """A package folder (docs/package-format.md). run() may be called from several threads."""
 
-    def __init__(self, path, keep=None, plugins=None):
+    def __init__(self, path: str | os.PathLike, keep: Any = None, plugins: str | os.PathLike | Iterable[str | os.PathLike] | None = None) -> None:
         """path: the folder; keep: whatever has to live as long as the package, such as the temporary folder that it lies in; plugins: folders of
         plugins to run it with, None = the default ones."""
         self.path = pathlib.Path(path).expanduser().absolute()
@@ -65,24 +72,24 @@ class Package:
             raise bad_input(f"{str(self.path)!r} is no package: {error}") from error
 
     @classmethod
-    def load(cls, path, plugins=None):
+    def load(cls, path: str | os.PathLike, plugins: str | os.PathLike | Iterable[str | os.PathLike] | None = None) -> Package:
         """The package of a folder. Raises optima.Error where it is none."""
         return cls(path, plugins=plugins)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.path.name
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[dict[str, Any]]:
         """Lists of {name, dtype, shape} in the model's order. An open dim is its symbol or -1; shape None = the rank is open too."""
         return [dict(port) for port in self._inputs]
 
     @property
-    def outputs(self):
+    def outputs(self) -> list[dict[str, Any]]:
         return [dict(port) for port in self._outputs]
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> Package:
         """Copies the package to the folder `path`, which must not exist; gives the copy."""
         path = pathlib.Path(path).expanduser().absolute()
         if path.exists():
@@ -98,15 +105,15 @@ class Package:
             shutil.rmtree(staging, ignore_errors=True)
         return Package(path, plugins=self.plugins)
 
-    def explain(self, node=None):
+    def explain(self, node: str | None = None) -> Explanation:
         """Why every node, or this one, is where it is: an Explanation."""
         words = ["explain", self.path, *([node] if node is not None else [])]
         return Explanation(_host.run_json(*words), _host.run(*words))
 
-    def view(self):
+    def view(self) -> View:
         return View(self)
 
-    def run(self, arrays=None, /, **named):
+    def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
         """name -> ndarray of every output. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
         of the input's type. Through optima.runtime in this process where that is installed, else by optima-host."""
         from optima.run_package import checked_inputs, run_here

@@ -8,26 +8,36 @@
 
 Needs torch, onnx, onnxscript and networkx; pictures need Graphviz' dot.
 """
+from __future__ import annotations
+
 import json
 import pathlib
 import tempfile
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from optima import _nx_graph, gpickle, models
 from optima._bad_input import bad_input
+
+if TYPE_CHECKING:
+    import os
+
+    import networkx
+    import torch
 
 
 class Torch2GraphConverter:
     """Converts modules one after another. tf_flip, torch_flip: which graphs get images channels last (NHWC), their 4-D inputs and outputs: those of
     TensorFlow's models, which come so (True), and those of torch's (False keeps NCHW). Modules are torch's, so tf_flip changes nothing here."""
 
-    def __init__(self, tf_flip=True, torch_flip=False):
+    def __init__(self, tf_flip: bool = True, torch_flip: bool = False) -> None:
         if not isinstance(tf_flip, bool) or not isinstance(torch_flip, bool):
             raise bad_input(f"tf_flip and torch_flip are {tf_flip!r} and {torch_flip!r}, wanted True or False")
         self.tf_flip, self.torch_flip = tf_flip, torch_flip
         self.module, self.graph = None, None
 
-    def convert(self, model, fake_torch_data, gpu=False):
+    def convert(self, model: torch.nn.Module, fake_torch_data: Sequence[torch.Tensor], gpu: bool = False) -> networkx.DiGraph:
         """The networkx.DiGraph of a module. fake_torch_data: one tensor for each argument of forward, in order. gpu: export on the GPU, as modules of
         float16 parts that processors lack need; without CUDA one warning says so and the processor is used. The module is left as it was.
 
@@ -42,17 +52,17 @@ class Torch2GraphConverter:
         self.graph = _nx_graph.graph_of(proto, type(model).__name__, hidden, self.torch_flip)
         return self.graph
 
-    def reset_module(self):
+    def reset_module(self) -> None:
         """Forgets the module, whose memory may then go; the graph stays."""
         self.module = None
 
     @staticmethod
-    def export_to_gpickle(path, graph):
+    def export_to_gpickle(path: str | os.PathLike, graph: networkx.DiGraph) -> None:
         """Writes a graph as a pickle, which optima.gpickle.read reads without running anything of it."""
         gpickle.write(path, graph)
 
     @staticmethod
-    def get_onedevice_allocator(json_path, default_device, graph_or_gpickle):
+    def get_onedevice_allocator(json_path: str | os.PathLike, default_device: str, graph_or_gpickle: networkx.DiGraph | str | os.PathLike) -> dict[str, str]:
         """Writes and gives the allocation template: every operation in topological order, on <default_device>:0."""
         template = _nx_graph.template(graph_of(graph_or_gpickle), default_device)
         path = pathlib.Path(json_path).expanduser()
@@ -62,7 +72,7 @@ class Torch2GraphConverter:
             raise bad_input(f"allocation {str(path)!r} cannot be written: {error.strerror}") from error
         return template
 
-    def plot_network(*args, figsizenum=5):
+    def plot_network(*args: Any, figsizenum: float = 5) -> list[pathlib.Path]:
         """Draws a graph as NAME.png and NAME.svg, each device in a colour of its own and all tensors in one more; gives the two paths.
 
         converter.plot_network(folder, name, allocation_json): the last converted graph.

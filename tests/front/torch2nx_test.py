@@ -14,7 +14,7 @@ import onnxruntime
 import torch
 
 from support import ConvAdd, FrontTest, conv_add_inputs
-from optima import gpickle
+from optima import _nx_graph, gpickle
 from optima.torch2nx import Torch2GraphConverter
 
 
@@ -83,6 +83,16 @@ class Torch2Nx(FrontTest):
         self.assertEqual(operators(graph), ["conv2d_2", "add_5", "mul_7"])
         (out,) = graph.successors("conv2d_2")
         self.assertEqual((graph.nodes[out]["data"]["dtype"], graph.nodes[out]["data"]["shape"]), ("float32", [1, 1, 32, 32]))
+
+    def test_calls_that_read_each_other_are_taken_apart(self):
+        model = onnx.parser.parse_model('''<ir_version: 10, opset_import: ["" : 21]>
+            g (float[4] x) => (float[4] y) { a = Relu(x)  b = Exp(a)  c = Add(a, b)  y = Neg(c) }''')
+        for node, call in zip(model.graph.node, ("one", "two", "one", "three")):
+            node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=f"%{call} : call_function[target=torch.ops.aten.{call}.default](args = ())")
+        graph = _nx_graph.graph_of(model, "m")
+        self.assertTrue(networkx.is_directed_acyclic_graph(graph))
+        self.assertEqual([graph.nodes[name]["data"]["onnx"] for name in operators(graph)], [["relu_0"], ["exp_1"], ["add_2"], ["neg_3"]])  # they had no names
+        self.assertEqual([graph.nodes[name]["data"]["onnx_ops"] for name in operators(graph)], [["Relu"], ["Exp"], ["Add"], ["Neg"]])
 
     def test_torch_flip_puts_channels_last(self):
         module, (x, y) = self.sample, conv_add_inputs()
