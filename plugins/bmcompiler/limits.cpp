@@ -13,7 +13,6 @@ constexpr std::string_view kHost = "this chip's tools leave it to the host's pro
 constexpr std::string_view kNoForm = "this chip's tools abort on it: they have no lowering of it to BM1684";
 
 constexpr Limit kLimits[] = {
-    {"bm1684", "CumSum", kNoForm},
     {"bm1684", "GridSample", kHost},
     {"bm1684", "RoiAlign", kHost},
     {"bm1684", "ScatterElements", kNoForm},

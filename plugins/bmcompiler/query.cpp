@@ -47,9 +47,10 @@ int64_t exact_in(std::string_view mode) { return mode == "F16" ? 2048 : mode == 
 
 /// Places that are computed are floats in a file: those of less than f32 do not tell large ones apart.
 std::string blurred_places(const sdk::Node& n, std::string_view mode) {
-  static constexpr std::string_view kByPlace[] = {"Gather", "GatherElements", "GatherND", "OneHot", "ScatterElements", "ScatterND"};
+  static constexpr std::string_view kByPlace[] = {"Gather", "GatherElements", "GatherND", "OneHot", "RotaryEmbedding", "ScatterElements", "ScatterND", "TensorScatter"};
   if (std::find(std::begin(kByPlace), std::end(kByPlace), n.op()) == std::end(kByPlace)) return "";
-  const sdk::Value places = n.input(n.op() == "OneHot" ? 0 : 1), data = n.op() == "OneHot" ? n.output(0) : n.input(0);
+  const bool counts = n.op() == "OneHot", turns = n.op() == "RotaryEmbedding";
+  const sdk::Value places = n.input(counts ? 0 : turns ? 3 : n.op() == "TensorScatter" ? 2 : 1), data = counts ? n.output(0) : n.input(turns ? 1 : 0);
   if (!places || places.is_constant() || !data || !data.is_static()) return "";
   for (const int64_t d : data.shape())
     if (d > exact_in(mode))

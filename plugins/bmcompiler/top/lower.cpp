@@ -223,7 +223,7 @@ std::map<std::string, std::string> Lowering::renamed(const sdk::Graph& graph) co
 
 const Row* find_row(std::string_view domain, std::string_view op) {
   if (!domain.empty()) return nullptr;
-  for (const auto family : {convolutions, pools, pointwise, moves, reductions, indexing, products, attentions, norms, recurrent, resizing, border_codes})
+  for (const auto family : {convolutions, pools, pointwise, moves, reductions, scans, losses, positions, indexing, products, attentions, norms, recurrent, resizing, border_codes})
     for (const Row& row : family())
       if (row.op == op) return &row;
   return nullptr;

@@ -92,7 +92,10 @@ sdk::Span<const Row> convolutions();  ///< Conv, ConvTranspose
 sdk::Span<const Row> pools();         ///< MaxPool, AveragePool, Global*, LpPool
 sdk::Span<const Row> pointwise();     ///< unary, binary, comparisons, Where, Clip, Cast, PRelu
 sdk::Span<const Row> moves();         ///< Reshape, Transpose, Concat, Split, Slice, Pad, Expand, Tile, DepthToSpace, …
-sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, Hardmax, CumSum, TopK
+sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, Hardmax, TopK
+sdk::Span<const Row> scans();         ///< CumSum, CumProd
+sdk::Span<const Row> losses();        ///< NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
+sdk::Span<const Row> positions();     ///< RotaryEmbedding, TensorScatter
 sdk::Span<const Row> indexing();      ///< Gather*, Scatter*, OneHot, Trilu, NonMaxSuppression, RoiAlign, GridSample
 sdk::Span<const Row> products();      ///< MatMul, Gemm, Einsum
 sdk::Span<const Row> attentions();    ///< Attention

@@ -120,28 +120,6 @@ void write_hardmax(Lowering& to, const sdk::Node& node) {
   make.finish(make.reshaped(make.op("hit", "Compare", {spread, make.weight({1, lines[1], 1}, places)}, Attributes().text("mode", "Equal"), lines), x.dims));
 }
 
-std::string refuses_cumsum(const sdk::Node& node, const Chip&) {
-  if (node.input(0).dtype() != OPTIMA_F32) return wants_floats(node);
-  return wants_constant(node, 1, "axis");
-}
-/// Over the middle one of three axes: with five the tools sum along another. What leaves out an element's own is the sums moved by one.
-void write_cumsum(Lowering& to, const sdk::Node& node) {
-  Pieces make(to, node);
-  const Piece given = make.read(0);
-  const size_t axis = axis_of(Lowering::integers(node.input(1)).at(0), given.dims.size());
-  const int64_t n = given.dims[axis];
-  Piece x = make.reshaped(given, {product(given.dims, 0, axis), n, product(given.dims, axis + 1, given.dims.size())});
-  const bool back = node.integer("reverse", 0) != 0;
-  if (back) x = make.flipped(x, 1);
-  if (node.integer("exclusive", 0) != 0) {
-    const Piece zeros = make.weight(with(x.dims, 1, 1), std::vector<float>(static_cast<size_t>(x.dims[0] * x.dims[2]), 0.0f));
-    x = n == 1 ? make.scaled(x, 0) : make.joined({zeros, make.sliced(x, 1, 0, n - 1)}, 1);
-  }
-  const Piece none{to.module().none(), {}};
-  x = make.op("sums", "CumSum", {x, none}, Attributes().i64("axis", 1), x.dims);
-  make.finish(make.reshaped(back ? make.flipped(x, 1) : x, given.dims));
-}
-
 std::string refuses_topk(const sdk::Node& node, const Chip&) {
   if (node.input(0).dtype() != OPTIMA_F32) return wants_floats(node);
   return wants_constant(node, 1, "k");
@@ -177,7 +155,6 @@ constexpr Row kRows[] = {
     {"ArgMax", refuses_arg, write_arg},
     {"ArgMin", refuses_arg, write_arg},
     {"Hardmax", refuses_arg, write_hardmax},
-    {"CumSum", refuses_cumsum, write_cumsum},
     {"TopK", refuses_topk, write_topk},
 };
 
