@@ -16,6 +16,7 @@ inline constexpr sdk::Types kHalf = sdk::types(OPTIMA_F16, OPTIMA_BF16);
 inline constexpr sdk::Types kBool = sdk::types(OPTIMA_BOOL);
 inline constexpr sdk::Types kCode = sdk::types(OPTIMA_U8, OPTIMA_I8);
 inline constexpr sdk::Types kWeightCode = sdk::types(OPTIMA_I32, OPTIMA_I4, OPTIMA_U4);  ///< of biases and of weights of four bits
+inline constexpr sdk::Types kBits = kIndex | kCode | sdk::types(OPTIMA_I16, OPTIMA_U16, OPTIMA_U32, OPTIMA_U64);  ///< of wider ones than 16 bits check() says why not
 inline constexpr sdk::Types kMoved = kNumber | kBool;                                    ///< of operators that compute nothing
 
 using Sets = std::array<sdk::Types, 8>;
@@ -47,6 +48,11 @@ inline constexpr sdk::Op kOperators[] = {
     row("Attention", 23, 25, {kFloat, kFloat, kFloat, kFloat | kBool, kFloat, kFloat, kIndex}, {kFloat}),
     unary("AveragePool", 11, 22),
     row("BatchNormalization", 9, 15, {kFloat}, {kFloat}, 0b11110),
+    row("BitShift", 11, 28, {kBits}, {kBits}),
+    row("BitwiseAnd", 18, 18, {kBits}, {kBits}),
+    unary("BitwiseNot", 18, 18, kBits),
+    row("BitwiseOr", 18, 18, {kBits}, {kBits}),
+    row("BitwiseXor", 18, 18, {kBits}, {kBits}),
     row("Cast", 13, 28, {kMoved | kHalf}, {kMoved | kHalf}),  // of halves check() says what to do instead
     row("Cast", 13, 28, {kMoved}, {kMoved}),
     row("CastLike", 15, 25, {kMoved, kMoved}, {kMoved}),
@@ -91,6 +97,8 @@ inline constexpr sdk::Op kOperators[] = {
     unary("Hardmax", 13, 13),
     unary("Identity", 13, 25, kMoved),
     row("InstanceNormalization", 6, 22, {kFloat}, {kFloat}, 0b110),
+    row("IsInf", 10, 20, {kFloat}, {kBool}),
+    row("IsNaN", 9, 20, {kFloat}, {kBool}),
     unary("LRN", 13, 13),
     row("LSTM", 7, 22, {kFloat, kFloat, kFloat, kFloat, kIndex, kFloat, kFloat, kFloat}, {kFloat}, 0b10001110),
     row("LayerNormalization", 17, 17, {kFloat}, {kFloat}, 0b110),

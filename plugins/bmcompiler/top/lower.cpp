@@ -40,13 +40,13 @@ std::vector<To> numbers(const sdk::Constant& c, const sdk::Value& v) {
   }
 }
 
-bool is_integer(int32_t dtype) { return dtype == OPTIMA_I32 || dtype == OPTIMA_I64; }
+bool is_integer(int32_t dtype) { return dtype == OPTIMA_I16 || dtype == OPTIMA_U16 || dtype == OPTIMA_I32 || dtype == OPTIMA_I64; }
 
 /// What no family has a form for: types, open and empty shapes.
 std::string bad_value(const sdk::Value& v) {
-  const bool codes = v.dtype() == OPTIMA_U8 || v.dtype() == OPTIMA_I8;  // at the border: tier 1 has them nowhere else
+  const bool codes = v.dtype() == OPTIMA_U8 || v.dtype() == OPTIMA_I8;  // at the border, and bits: tier 1 has them nowhere else
   if (v.dtype() != OPTIMA_F32 && v.dtype() != OPTIMA_BOOL && !is_integer(v.dtype()) && !codes)
-    return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32, i32, i64, bool or codes of 8 bits";
+    return "value " + shown(v) + " is of " + sdk::dtype_name(v.dtype()) + ", wanted f32, bool, i8, u8, i16, u16, i32 or i64";
   if (!v.is_static()) return "value " + shown(v) + " has a dim that is not known";
   if (v.elements() == 0) return "value " + shown(v) + " has no elements";
   if (v.rank() > 8) return "value " + shown(v) + " has rank " + std::to_string(v.rank()) + ", wanted 8 or less";
@@ -103,7 +103,9 @@ std::vector<int64_t> dims_of(const sdk::Value& v) {
 
 bool has_integers(const sdk::Node& node) {
   static constexpr std::string_view kCount[] = {"ArgMax", "ArgMin", "TopK"}, kRead[] = {"Cast", "CastLike", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+  static constexpr std::string_view kAlways[] = {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "IsInf", "IsNaN"};  // whatever is read: the greatest f32 is an infinity of 16 bits
   const auto among = [&](const auto& names) { return std::find(std::begin(names), std::end(names), node.op()) != std::end(names); };
+  if (among(kAlways)) return true;
   if (node.output_count() > 0 && node.output(0) && is_integer(node.output(0).dtype())) return !among(kCount);
   for (uint32_t k = 0; among(kRead) && k < node.input_count(); ++k)
     if (const sdk::Value v = node.input(k); v && !v.is_constant() && is_integer(v.dtype())) return true;
@@ -223,7 +225,7 @@ std::map<std::string, std::string> Lowering::renamed(const sdk::Graph& graph) co
 
 const Row* find_row(std::string_view domain, std::string_view op) {
   if (!domain.empty()) return nullptr;
-  for (const auto family : {convolutions, pools, pointwise, moves, reductions, scans, losses, positions, indexing, products, attentions, norms, recurrent, resizing, border_codes})
+  for (const auto family : {convolutions, pools, pointwise, moves, reductions, scans, bits, losses, positions, indexing, products, attentions, norms, recurrent, resizing, border_codes})
     for (const Row& row : family())
       if (row.op == op) return &row;
   return nullptr;

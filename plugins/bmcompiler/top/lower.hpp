@@ -94,6 +94,7 @@ sdk::Span<const Row> pointwise();     ///< unary, binary, comparisons, Where, Cl
 sdk::Span<const Row> moves();         ///< Reshape, Transpose, Concat, Split, Slice, Pad, Expand, Tile, DepthToSpace, …
 sdk::Span<const Row> reductions();    ///< Reduce*, ArgMax, ArgMin, Hardmax, TopK
 sdk::Span<const Row> scans();         ///< CumSum, CumProd
+sdk::Span<const Row> bits();          ///< Bitwise*, BitShift
 sdk::Span<const Row> losses();        ///< NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
 sdk::Span<const Row> positions();     ///< RotaryEmbedding, TensorScatter
 sdk::Span<const Row> indexing();      ///< Gather*, Scatter*, OneHot, Trilu, NonMaxSuppression, RoiAlign, GridSample

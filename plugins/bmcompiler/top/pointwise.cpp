@@ -18,7 +18,7 @@ struct Plain {
 };
 constexpr Plain kPlain[] = {
     {"Abs", "Abs"},   {"Exp", "Exp"}, {"HardSwish", "HardSwish"}, {"Log", "Log"},           {"Mish", "Mish"},
-    {"Sign", "Sign"}, {"Sin", "Sin"}, {"Softplus", "Softplus"},   {"Softsign", "Softsign"}, {"Sqrt", "Sqrt"}, {"Tanh", "Tanh"},
+    {"Sin", "Sin"}, {"Softplus", "Softplus"},   {"Softsign", "Softsign"}, {"Sqrt", "Sqrt"}, {"Tanh", "Tanh"},
 };
 
 void write_plain(Lowering& to, const sdk::Node& node) {
@@ -51,6 +51,12 @@ void write_mish(Lowering& to, const sdk::Node& node) {
   c.last().mul(x, gate);
 }
 
+/// By two comparisons: the dialect's own of -0 and of denormal numbers is -1 on bm1684x.
+void write_sign(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const Value x = to.read(node.input(0)), above = c.compare(x, "Greater", 0), below = c.compare(x, "Less", 0);
+  c.last().sub(above, below);
+}
 void write_neg(Lowering& to, const sdk::Node& node) { Chain(to, node).last().mul(to.read(node.input(0)), -1); }
 void write_floor(Lowering& to, const sdk::Node& node) { Chain(to, node).last().floor(to.read(node.input(0))); }
 void write_reciprocal(Lowering& to, const sdk::Node& node) { Chain(to, node).last().inverse(to.read(node.input(0))); }
@@ -308,6 +314,28 @@ void write_equal(Lowering& to, const sdk::Node& node) {
 }
 void write_not(Lowering& to, const sdk::Node& node) { Chain(to, node).last().compare(to.read(node.input(0)), "Less", 0.5); }
 
+std::string refuses_kinds(const sdk::Node& node, const Chip& chip) {
+  if (node.input(0).dtype() != OPTIMA_F32) return wants_floats(node);
+  return chip.has_mode("F32") ? std::string() : std::string(chip.name) + " has no f32, whose greatest number tells infinities apart";
+}
+/// 1 where |x| is greater than every number; of a NaN that is 0 on these chips, as it should be.
+Value infinite(Chain& c, Value x) { return c.compare(x, "Greater", std::numeric_limits<float>::max()); }
+void write_is_inf(Lowering& to, const sdk::Node& node) {
+  const bool above = node.integer("detect_positive", 1) != 0, below = node.integer("detect_negative", 1) != 0;
+  Chain c(to, node);
+  Value x = to.read(node.input(0));
+  if (below) x = above ? c.op("Abs", {x}) : c.mul(x, -1);
+  else if (!above) x = c.mul(x, 0);
+  c.last();
+  infinite(c, x);
+}
+/// 0 x is a number of x alone; of infinities and NaN it is NaN, which equals no number. NaN beside itself is equal on these chips.
+void write_is_nan(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const Value x = to.read(node.input(0)), none = c.compare(c.op("Abs", {c.mul(x, 0)}), "NotEqual", 0), large = infinite(c, c.op("Abs", {x}));
+  c.last().sub(none, large);
+}
+
 /// Of a constant number.
 std::optional<float> number(const sdk::Value& v) {
   if (!v.is_constant() || v.elements() != 1) return {};
@@ -476,6 +504,8 @@ constexpr Row kRows[] = {
     {"GreaterOrEqual", refuses_infinities, write_comparison},
     {"HardSigmoid", floats_only, write_hard_sigmoid},
     {"HardSwish", floats_only, write_plain},
+    {"IsInf", refuses_kinds, write_is_inf},
+    {"IsNaN", refuses_kinds, write_is_nan},
     {"LeakyRelu", floats_only, write_leaky_relu},
     {"Less", refuses_infinities, write_comparison},
     {"LessOrEqual", refuses_infinities, write_comparison},
@@ -497,7 +527,7 @@ constexpr Row kRows[] = {
     {"Selu", floats_only, write_selu},
     {"Shrink", floats_only, write_shrink},
     {"Sigmoid", floats_only, write_sigmoid},
-    {"Sign", floats_only, write_plain},
+    {"Sign", floats_only, write_sign},
     {"Sin", floats_only, write_plain},
     {"Sinh", floats_only, write_hyperbolic},
     {"Softplus", floats_only, write_plain},

@@ -36,7 +36,7 @@ std::string model_of(const OpCase* first, size_t count) {
     for (const char* at = c.text; *at; ++at) *at == '$' ? nodes += number : nodes += *at;
     nodes += "\n";
   }
-  return "<ir_version: 11, opset_import: [\"\" : 26]>\ncases (" + inputs + ") => (" + outputs + ") {\n" + nodes + "}\n";
+  return "<ir_version: 11, opset_import: [\"\" : 28]>\ncases (" + inputs + ") => (" + outputs + ") {\n" + nodes + "}\n";
 }
 
 Ran good(const std::vector<std::string>& words) {

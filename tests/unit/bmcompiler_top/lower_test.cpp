@@ -141,7 +141,7 @@ TEST_CASE("what has no right form is refused, naming the node, what was found an
   CHECK(refusal("(float[2,2] x) => (float y) { [det] y = Det(x) }") == "\"det\" (Det): these chips' tools have no form of this operator");
   CHECK(refusal("(int64[2] x) => (int64[2] y) { [sum] y = Add(x, x) }") ==
         "\"sum\" (Add): value 'x' is of i64, wanted f32: these chips compute Add with floats");
-  CHECK(holds(refusal("(float16[2] x) => (float16[2] y) { y = Abs(x) }"), "value 'x' is of f16, wanted f32, i32, i64, bool or codes of 8 bits"));
+  CHECK(holds(refusal("(float16[2] x) => (float16[2] y) { y = Abs(x) }"), "value 'x' is of f16, wanted f32, bool, i8, u8, i16, u16, i32 or i64"));
   CHECK(holds(refusal("(float[N] x) => (float[N] y) { y = Abs(x) }"), "value 'x' has a dim that is not known"));
   CHECK(holds(refusal("(float[2,0] x) => (float[2,0] y) { y = Abs(x) }"), "value 'x' has no elements"));
   CHECK(holds(refusal("(float[1,1,4,4] x, float[1,1,1,1] w) => (float[1,1,4,4] y) { y = Conv(x, w) }"), "weight is computed, wanted a constant"));
