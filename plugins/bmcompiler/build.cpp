@@ -14,7 +14,7 @@
 #include "toolchain/bmneto.hpp"
 
 namespace bmcompiler_plugin {
-namespace {
+namespace of_build {
 
 /// The verdicts on nodes of `made` as those on nodes of the graph that the host gave: the same names, other numbers.
 std::vector<sdk::Verdict> of_request(const std::vector<sdk::Verdict>& found, const sdk::Graph& made, const sdk::Graph& given) {
@@ -189,7 +189,7 @@ void build_by_bmneto(const Bmneto& tools, const sdk::Host& host, const sdk::Comp
   files.finish(meta);
 }
 
-}  // namespace
+}  // namespace of_build
 
 std::string float_mode(const Chip& chip, const sdk::Options& options) {
   const std::string_view wanted = options.string("bmcompiler.precision", "auto");
@@ -202,11 +202,11 @@ std::string float_mode(const Chip& chip, const sdk::Options& options) {
 
 void build(const Tools& tools, const std::string& bmnet, const sdk::Host& host, const sdk::CompileRequest& request, const sdk::Sink& sink,
            const sdk::Progress& progress) {
-  if (!chip_of(request.device(), request.options()).is_of_bmnet()) return Build(tools.get(), host, request, sink, progress)();
+  if (!chip_of(request.device(), request.options()).is_of_bmnet()) return of_build::Build(tools.get(), host, request, sink, progress)();
   std::string why;
   const std::optional<Bmneto> earlier = find_bmneto(bmnet, why);
   if (!earlier) throw sdk::Error(OPTIMA_DEPENDENCY, why);
-  build_by_bmneto(*earlier, host, request, sink, progress);
+  of_build::build_by_bmneto(*earlier, host, request, sink, progress);
 }
 
 }  // namespace bmcompiler_plugin

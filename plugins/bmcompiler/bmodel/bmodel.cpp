@@ -19,7 +19,7 @@ constexpr size_t kHeader = 64;
 constexpr uint64_t kLargest = uint64_t{1} << 47;  // elements of a tensor
 constexpr size_t kMostDims = 8;                   // of the runtimes (BM_MAX_DIMS_NUM)
 
-[[noreturn]] void corrupt(const std::string& what) { throw sdk::Error(OPTIMA_CORRUPT, "bmodel " + what); }
+[[noreturn]] void damaged(const std::string& what) { throw sdk::Error(OPTIMA_CORRUPT, "bmodel " + what); }
 
 /// A beginning of hostile text, for messages.
 std::string shown(std::string_view text) {
@@ -43,14 +43,14 @@ struct Parts {
 };
 
 Parts parts_of(std::string_view bytes) {
-  if (bytes.size() < kHeader) corrupt("has " + std::to_string(bytes.size()) + " bytes, wanted a header of 64");
-  if (number<uint32_t>(bytes, 0) != kMagic) corrupt("does not begin with its magic number");
-  if (const auto header = number<uint32_t>(bytes, 4); header != kHeader) corrupt("has a header of " + std::to_string(header) + " bytes, wanted 64");
+  if (bytes.size() < kHeader) damaged("has " + std::to_string(bytes.size()) + " bytes, wanted a header of 64");
+  if (number<uint32_t>(bytes, 0) != kMagic) damaged("does not begin with its magic number");
+  if (const auto header = number<uint32_t>(bytes, 4); header != kHeader) damaged("has a header of " + std::to_string(header) + " bytes, wanted 64");
   const auto table = number<uint32_t>(bytes, 8);
   const auto blobs = number<uint64_t>(bytes, 12);
   const uint64_t rest = bytes.size() - kHeader;
   if (table > rest || blobs > rest - table)
-    corrupt("is cut short: its header tells of " + std::to_string(table) + " and " + std::to_string(blobs) + " bytes, behind it are " + std::to_string(rest));
+    damaged("is cut short: its header tells of " + std::to_string(table) + " and " + std::to_string(blobs) + " bytes, behind it are " + std::to_string(rest));
   return {bytes.substr(kHeader, table), blobs};
 }
 
@@ -59,7 +59,7 @@ class Blobs {
   explicit Blobs(uint64_t size) : size_(size) {}
   void check(const file::Binary* blob, const char* what) const {
     if (blob && (blob->start() > size_ || blob->size() > size_ - blob->start()))
-      corrupt(std::string("has ") + what + " at " + std::to_string(blob->start()) + " of " + std::to_string(blob->size()) + " bytes, past the " + std::to_string(size_) + " that it has");
+      damaged(std::string("has ") + what + " at " + std::to_string(blob->start()) + " of " + std::to_string(blob->size()) + " bytes, past the " + std::to_string(size_) + " that it has");
   }
   template <class Groups>
   void check_groups(const Groups* groups) const {
@@ -86,14 +86,14 @@ uint64_t number_at(const flatbuffers::Vector<uint64_t>& numbers, uint32_t k) {
 
 std::vector<int64_t> dims_of(const file::Tensor& t) {
   std::vector<int64_t> dims;
-  if (!t.shape() || t.shape()->size() == 0) corrupt("has tensor " + shown(t.name()->string_view()) + " without a shape");
+  if (!t.shape() || t.shape()->size() == 0) damaged("has tensor " + shown(t.name()->string_view()) + " without a shape");
   const file::Shape* shape = t.shape()->Get(0);
   if (!shape->dim()) return dims;
-  if (shape->dim()->size() > kMostDims) corrupt("has tensor " + shown(t.name()->string_view()) + " with " + std::to_string(shape->dim()->size()) + " dims, wanted at most 8");
+  if (shape->dim()->size() > kMostDims) damaged("has tensor " + shown(t.name()->string_view()) + " with " + std::to_string(shape->dim()->size()) + " dims, wanted at most 8");
   uint64_t elements = 1;
   for (uint32_t k = 0; k < shape->dim()->size(); ++k) {
     const uint64_t d = number_at(*shape->dim(), k);
-    if (d > kLargest / elements) corrupt("has tensor " + shown(t.name()->string_view()) + " larger than any");
+    if (d > kLargest / elements) damaged("has tensor " + shown(t.name()->string_view()) + " larger than any");
     elements *= std::max<uint64_t>(d, 1);
     dims.push_back(static_cast<int64_t>(d));
   }
@@ -151,7 +151,7 @@ Bmodel read_bmodel(std::string_view bytes) {
   }();
   const auto* table = reinterpret_cast<const uint8_t*>(aligned.data());
   flatbuffers::Verifier verifier(table, parts.table.size());
-  if (!file::VerifyModelBuffer(verifier)) corrupt("has a damaged table of contents");
+  if (!file::VerifyModelBuffer(verifier)) damaged("has a damaged table of contents");
   const file::Model* found = file::GetModel(table);
   const Blobs blobs(parts.blobs);
   if (found->kernel_module()) blobs.check(found->kernel_module()->binary(), "a kernel module");
@@ -159,10 +159,10 @@ Bmodel read_bmodel(std::string_view bytes) {
   Bmodel m{found->version()->str(), found->chip()->str(), found->time()->str(), {}};
   for (const file::Net* net : *found->net()) {
     Net& n = m.nets.emplace_back(Net{net->name()->str(), {}});
-    if (!net->parameter() || net->parameter()->size() == 0) corrupt("has network " + shown(n.name) + " without a stage");
+    if (!net->parameter() || net->parameter()->size() == 0) damaged("has network " + shown(n.name) + " without a stage");
     for (const file::NetParameter* p : *net->parameter()) n.stages.push_back(stage_of(*p, blobs));
   }
-  if (m.nets.empty()) corrupt("has no network");
+  if (m.nets.empty()) damaged("has no network");
   return m;
 }
 
@@ -180,11 +180,11 @@ std::string describe(const Bmodel& model) {
 
 void require_cvimodel(std::string_view bytes, std::string_view chip) {
   constexpr size_t header = 48, chip_at = 30;
-  if (bytes.size() < header || bytes.substr(0, 8) != "CviModel") corrupt("is no cvimodel: it does not begin with CviModel");
+  if (bytes.size() < header || bytes.substr(0, 8) != "CviModel") damaged("is no cvimodel: it does not begin with CviModel");
   if (const auto table = number<uint32_t>(bytes, 8); table > bytes.size() - header)
-    corrupt("(cvimodel) is cut short: its header tells of " + std::to_string(table) + " bytes, behind it are " + std::to_string(bytes.size() - header));
+    damaged("(cvimodel) is cut short: its header tells of " + std::to_string(table) + " bytes, behind it are " + std::to_string(bytes.size() - header));
   const std::string_view found(bytes.data() + chip_at, ::strnlen(bytes.data() + chip_at, 16));
-  if (found != chip) corrupt("(cvimodel) was made for " + shown(found) + ", wanted " + std::string(chip));
+  if (found != chip) damaged("(cvimodel) was made for " + shown(found) + ", wanted " + std::string(chip));
 }
 
 }  // namespace bmcompiler_plugin

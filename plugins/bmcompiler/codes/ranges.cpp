@@ -8,14 +8,14 @@
 namespace bmcompiler_plugin {
 namespace {
 
-bool is(const sdk::Node& n, std::string_view op) { return n.domain().empty() && n.op() == op; }
+bool is_op(const sdk::Node& n, std::string_view op) { return n.domain().empty() && n.op() == op; }
 
 /// Whether a node that reads `weights` reads codes beside them. A bias is read by who reads weights.
 bool beside_codes(const sdk::Node& reader) {
   for (uint32_t k = 0; k < reader.input_count(); ++k) {
     const sdk::Value v = reader.input(k);
     const sdk::Node from = v && !v.is_constant() ? v.producer() : sdk::Node();
-    if (from && is(from, "DequantizeLinear") && !from.input(0).is_constant()) return true;
+    if (from && is_op(from, "DequantizeLinear") && !from.input(0).is_constant()) return true;
   }
   return false;
 }
@@ -73,7 +73,7 @@ std::map<std::string, Range> ranges_of(const sdk::Graph& graph, const std::vecto
     if (!c.constant) out[c.value] = range_of(c, chip);
   for (uint32_t k = 0; k < graph.size(); ++k) {
     const sdk::Node n = graph[k];
-    if (!is(n, "DequantizeLinear")) continue;  // codes that come in
+    if (!is_op(n, "DequantizeLinear")) continue;  // codes that come in
     const int32_t dtype = n.input(0).dtype();
     out[std::string(n.output(0).name())] = {n.input(1).constant().as<float>()[0], static_cast<int32_t>(from_zero(zero_of(n.input(2)), dtype))};
   }
@@ -82,12 +82,12 @@ std::map<std::string, Range> ranges_of(const sdk::Graph& graph, const std::vecto
 
 std::string refused_codes(const sdk::Node& node, const Chip& chip) {
   if (!chip.has_mode("INT8")) return std::string(chip.name) + " computes in " + std::string(chip.modes) + ", not in codes";
-  const bool coded_constant = is(node, "DequantizeLinear") && node.input(0).is_constant();
+  const bool coded_constant = is_op(node, "DequantizeLinear") && node.input(0).is_constant();
   const sdk::Value scale = node.input(1), zero = node.input(2);
   if (!scale.is_constant() || (zero && !zero.is_constant())) return "scale or zero point is computed, wanted constants";
   if (scale.dtype() != OPTIMA_F32) return "the scale is " + std::string(sdk::dtype_name(scale.dtype())) + ", wanted f32";
   if (!coded_constant) {
-    const int32_t dtype = is(node, "QuantizeLinear") ? node.output(0).dtype() : node.input(0).dtype();
+    const int32_t dtype = is_op(node, "QuantizeLinear") ? node.output(0).dtype() : node.input(0).dtype();
     if (scale.constant().elements() < 1) return "there is no scale, wanted one";
     return refused_activation(dtype, static_cast<size_t>(scale.constant().elements()), scale.constant().as<float>()[0], zero_of(zero), chip);
   }

@@ -7,7 +7,7 @@
 #include "nets.hpp"
 
 namespace runner {
-namespace {
+namespace of_bmrt {
 
 using Handle = void*;
 using Net = BmrtNet;
@@ -81,8 +81,8 @@ class Bmrt : public Engine {
   void* bmrt_ = nullptr;
 };
 
-}  // namespace
+}  // namespace of_bmrt
 
-std::unique_ptr<Engine> make_bmrt(const std::string& folder, int device) { return std::make_unique<Bmrt>(folder, device); }
+std::unique_ptr<Engine> make_bmrt(const std::string& folder, int device) { return std::make_unique<of_bmrt::Bmrt>(folder, device); }
 
 }  // namespace runner

@@ -5,7 +5,7 @@
 #include "engine.hpp"
 
 namespace runner {
-namespace {
+namespace of_cvi {
 
 struct Shape {
   int32_t dims[6];
@@ -78,8 +78,8 @@ class Cvi : public Engine {
   int32_t input_count_ = 0, output_count_ = 0;
 };
 
-}  // namespace
+}  // namespace of_cvi
 
-std::unique_ptr<Engine> make_cvi(const std::string& folder) { return std::make_unique<Cvi>(folder); }
+std::unique_ptr<Engine> make_cvi(const std::string& folder) { return std::make_unique<of_cvi::Cvi>(folder); }
 
 }  // namespace runner

@@ -5,7 +5,7 @@
 #include "nets.hpp"
 
 namespace runner {
-namespace {
+namespace of_tpuv7 {
 
 struct Tensor {
   int type;
@@ -123,8 +123,8 @@ class Tpuv7 : public Engine {
   void *stream_ = nullptr, *context_ = nullptr, *net_ = nullptr;
 };
 
-}  // namespace
+}  // namespace of_tpuv7
 
-std::unique_ptr<Engine> make_tpuv7(const std::string& folder, int device) { return std::make_unique<Tpuv7>(folder, device); }
+std::unique_ptr<Engine> make_tpuv7(const std::string& folder, int device) { return std::make_unique<of_tpuv7::Tpuv7>(folder, device); }
 
 }  // namespace runner

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kName = "bmneto";
+constexpr const char* kProgram = "bmneto";
 constexpr const char* kResult = "compilation.bmodel";
 constexpr const char* kWanted = "wanted SOPHON's SDK for BM1682, whose folder bmcompiler.bmnet or REL_TOP names";
 constexpr std::chrono::seconds kImportLimit{120};
@@ -28,7 +28,7 @@ std::string in_front(const std::string& paths, const char* variable) {
 }
 
 /// [U] the library folders are those that the SDK's envsetup_cmodel.sh is said to set; a folder that is not there does no harm.
-std::vector<std::string> environment_of(const Bmneto& tools) {
+std::vector<std::string> environment_of_sdk(const Bmneto& tools) {
   const std::string lib = tools.root + "/lib";
   return sdk::inherited_environment({"REL_TOP=" + tools.root, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", in_front(tools.root, "PYTHONPATH"),
                                      in_front(lib + "/bmcompiler:" + lib + "/bmlang:" + lib + "/bmnn/cmodel:" + lib + "/thirdparty/x86", "LD_LIBRARY_PATH")});
@@ -79,7 +79,7 @@ std::optional<Bmneto> find_bmneto(const std::string& named, std::string& why) {
   if (!why.empty()) return std::nullopt;
   Listener listener;
   sdk::Command command;
-  command.program = tools.python, command.arguments = {"-c", "import bmneto"}, command.environment = environment_of(tools), command.folder = "/";
+  command.program = tools.python, command.arguments = {"-c", "import bmneto"}, command.environment = environment_of_sdk(tools), command.folder = "/";
   command.time_limit = kImportLimit;
   command.on_line = [&](std::string_view line, bool from_stderr) { listener.hear(line, from_stderr); };
   if (sdk::spawn(command).good()) return tools;
@@ -90,7 +90,7 @@ std::optional<Bmneto> find_bmneto(const std::string& named, std::string& why) {
 std::vector<std::string> words_of(const BmnetoJob& job) {
   std::vector<std::string> names;
   for (const BmnetoJob::Input& in : job.inputs) names.push_back(in.name);
-  return {"-m", kName, "--model=" + job.model, "--input_names=" + joined(names), "--output_names=" + joined(job.outputs), "--shapes=" + shapes(job.inputs),
+  return {"-m", kProgram, "--model=" + job.model, "--input_names=" + joined(names), "--output_names=" + joined(job.outputs), "--shapes=" + shapes(job.inputs),
           "--outdir=.", "--net_name=" + job.net_name, "--target=" + job.target, "--opt=1", std::string("--dyn=") + (job.dynamic ? "True" : "False"),
           std::string("--cmp=") + (job.compare ? "True" : "False"), "--mode=compile"};
 }
@@ -100,13 +100,13 @@ void compile_bmneto(const Bmneto& tools, const BmnetoJob& job, const Bounds& bou
   std::error_code ignored;
   fs::remove(product, ignored);
   try {
-    call_tool({kName, tools.python, words_of(job), environment_of(tools)}, bounds);
+    call_tool({kProgram, tools.python, words_of(job), environment_of_sdk(tools)}, bounds);
   } catch (sdk::Error& e) {
     if (e.code == OPTIMA_TOOL_FAILED && refuses(e.text)) e.code = OPTIMA_UNSUPPORTED;
     throw;
   }
   if (!fs::is_regular_file(product, ignored) || fs::file_size(product, ignored) == 0)
-    throw sdk::Error(OPTIMA_TOOL_FAILED, std::string(kName) + " ended well, but wrote no " + kResult + "; what it printed is in " + bounds.log);
+    throw sdk::Error(OPTIMA_TOOL_FAILED, std::string(kProgram) + " ended well, but wrote no " + kResult + "; what it printed is in " + bounds.log);
 }
 
 }  // namespace bmcompiler_plugin

@@ -132,7 +132,7 @@ if __name__ == "__main__":
     main()
 )PY";
 
-std::string quoted(std::string_view word) {
+std::string spelled(std::string_view word) {
   std::string out = "\"";
   for (const char c : word) {
     if (c == '"' || c == '\\') out += '\\';
@@ -143,12 +143,12 @@ std::string quoted(std::string_view word) {
 
 std::string listed(const std::vector<std::string>& words) {
   std::string out = "[";
-  for (const std::string& w : words) out += (out.size() > 1 ? ", " : "") + quoted(w);
+  for (const std::string& w : words) out += (out.size() > 1 ? ", " : "") + spelled(w);
   return out + "]";
 }
 
 /// A call as the script has it.
-std::string listed(const Stage& s) { return "(" + quoted(s.name) + ", " + quoted(s.program) + ", " + quoted(s.product) + ", " + listed(s.words) + ")"; }
+std::string listed(const Stage& s) { return "(" + spelled(s.name) + ", " + spelled(s.program) + ", " + spelled(s.product) + ", " + listed(s.words) + ")"; }
 
 }  // namespace
 
@@ -158,12 +158,12 @@ std::string compile_script(const Job& job, const Facts& tools, const std::vector
       "# Compiles the module beside it for " + std::string(job.chip->name) + " in mode " + job.mode + ", with the tools of TPUC_ROOT, and writes " +
       std::string(job.chip->suffix) + " beside it.\n"
       "import ctypes, hashlib, os, re, shutil, struct, subprocess, sys, tempfile\n\n"
-      "TOOLS = " + quoted(tools.version) + "  # with others the file has other bytes\n"
-      "RESULT = " + quoted(job.result) + "\n"
+      "TOOLS = " + spelled(tools.version) + "  # with others the file has other bytes\n"
+      "RESULT = " + spelled(job.result) + "\n"
       "# What the module is called beside this script, <stem of this script> and the first word, and in the compile.\n"
-      "INPUTS = [(\".mlir\", " + quoted(job.module) + ")";
-  if (!job.calibration.empty()) out += ", (\".calib\", " + quoted(job.calibration) + ")";
-  if (!job.precisions.empty()) out += ", (\".qtable\", " + quoted(job.precisions) + ")";
+      "INPUTS = [(\".mlir\", " + spelled(job.module) + ")";
+  if (!job.calibration.empty()) out += ", (\".calib\", " + spelled(job.calibration) + ")";
+  if (!job.precisions.empty()) out += ", (\".qtable\", " + spelled(job.precisions) + ")";
   out += "]\nSTAGES = [  # name, the program, the file that it writes, its words\n";
   for (const Stage& s : stages_of(job)) out += "    " + listed(s) + ",\n";
   out += "]\nPARTS = " + listed(parts) + "  # sizes of the batch: the same compile of the module of each, <stem of this script>.<part>.mlir\n";

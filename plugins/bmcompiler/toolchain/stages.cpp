@@ -21,7 +21,7 @@ std::string in_stage(const Stage& stage) { return std::string(kStageMark) + stag
 // With threads the writer of bm1684's files finds other memory each time where it takes memory for zero.
 constexpr const char* kOneThread = "--mlir-disable-threading";
 
-Stage top(const Job& job) {
+Stage top_stage(const Job& job) {
   return {"top", {job.module, kOneThread, "--shape-infer", "--canonicalize", "--extra-optimize", "-o", "stage_top.mlir"}, "stage_top.mlir"};
 }
 
@@ -56,7 +56,7 @@ Stage codegen(const Job& job) {
 }
 
 /// What the tools open for a chip while they compile (seen); where one is not there they abort or write half a file.
-std::vector<std::string_view> libraries_of(const Chip& chip) {
+std::vector<std::string_view> compilers_of(const Chip& chip) {
   if (chip.name == "bm1684x") return {"libbackend_bm1684x.so", "libcpuop.so", "libbm1684x_kernel_module.so"};
   if (chip.name == "bm1684") return {"libbackend_bm1684.so", "libcpuop.so"};
   if (chip.name == "bm1690") return {"libbackend_bm1690.so", "libcpuop.so", "libbm1690_kernel_module.so"};
@@ -66,7 +66,7 @@ std::vector<std::string_view> libraries_of(const Chip& chip) {
 
 void require_libraries(const Facts& tools, const Chip& chip) {
   std::error_code ignored;
-  for (const std::string_view name : libraries_of(chip))
+  for (const std::string_view name : compilers_of(chip))
     if (!fs::exists(tools.root + "/lib/" + std::string(name), ignored))
       throw sdk::Error(OPTIMA_DEPENDENCY, "folder '" + tools.root + "/lib' holds no " + std::string(name) + ", which files for " + std::string(chip.name) +
                                               " are made with: scripts/setup --with sophon installs the tools");
@@ -111,7 +111,7 @@ void combine(const Facts& tools, const std::vector<std::string>& files, const st
   undate(bounds.work + "/" + result);
 }
 
-std::vector<Stage> stages_of(const Job& job) { return {top(job), lowering(job), tpu(job), codegen(job)}; }
+std::vector<Stage> stages_of(const Job& job) { return {top_stage(job), lowering(job), tpu(job), codegen(job)}; }
 
 void compile_through(std::string_view last, const Facts& tools, const Job& job, const Bounds& bounds, const sdk::Progress& progress) {
   require_libraries(tools, *job.chip);

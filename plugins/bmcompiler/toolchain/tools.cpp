@@ -18,11 +18,11 @@ constexpr const char* kInstall = "scripts/setup --with sophon installs the tools
 constexpr std::chrono::seconds kVersionLimit{60};
 
 /// A folder to look in, and who named it.
-struct Place {
+struct Root {
   std::string folder, from;
 };
 
-Place place_of(const std::string& option) {
+Root root_of(const std::string& option) {
   if (!option.empty()) return {option, "bmcompiler.root"};
   for (const char* variable : {"TPUC_ROOT", "OPTIMA_SOPHON"})
     if (const char* value = std::getenv(variable); value && *value) return {value, variable};
@@ -89,13 +89,13 @@ std::string lacks(const std::string& root) {
 Tools::Tools(const sdk::Init& init) : named_(init.options.string("bmcompiler.root", "")) {}
 
 std::optional<Facts> Tools::look(std::string& why) const {
-  const Place place = place_of(named_);
-  if (place.folder.empty()) {
+  const Root root = root_of(named_);
+  if (root.folder.empty()) {
     why = std::string("no tpu_mlir is named: ") + kInstall + ", bmcompiler.root, TPUC_ROOT or OPTIMA_SOPHON names others";
     return std::nullopt;
   }
   Facts facts;
-  facts.root = root_in(place.folder);
+  facts.root = root_in(root.folder);
   why = lacks(facts.root);
   const std::string asked = why.empty() ? asked_version(facts.root, why) : "";
   if (why.empty()) {
@@ -104,7 +104,7 @@ std::optional<Facts> Tools::look(std::string& why) const {
     if (facts.version.empty()) facts.version = asked;
     return facts;
   }
-  why += (place.from.empty() ? "" : " (of " + place.from + ")") + std::string(": ") + kInstall;
+  why += (root.from.empty() ? "" : " (of " + root.from + ")") + std::string(": ") + kInstall;
   return std::nullopt;
 }
 

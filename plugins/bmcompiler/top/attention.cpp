@@ -7,7 +7,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_attention {
 
 using Dims = std::vector<int64_t>;
 
@@ -171,8 +171,8 @@ std::string refuses_attention(const sdk::Node& node, const Chip&) {
 
 constexpr Row kRows[] = {{"Attention", refuses_attention, write_attention}};
 
-}  // namespace
+}  // namespace of_attention
 
-sdk::Span<const Row> attentions() { return kRows; }
+sdk::Span<const Row> attentions() { return of_attention::kRows; }
 
 }  // namespace bmcompiler_plugin::top

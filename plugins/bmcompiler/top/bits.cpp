@@ -9,7 +9,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_bits {
 
 using Dims = std::vector<int64_t>;
 
@@ -128,8 +128,8 @@ constexpr Row kRows[] = {
     {"BitwiseXor", refuses_wide, write_bitwise},
 };
 
-}  // namespace
+}  // namespace of_bits
 
-sdk::Span<const Row> bits() { return kRows; }
+sdk::Span<const Row> bits() { return of_bits::kRows; }
 
 }  // namespace bmcompiler_plugin::top

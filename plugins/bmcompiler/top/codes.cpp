@@ -4,7 +4,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_codes {
 
 double zero_of(const sdk::Node& node) { return node.input(2) ? static_cast<double>(Lowering::integers(node.input(2)).at(0)) : 0; }
 double scale_of(const sdk::Node& node) { return Lowering::floats(node.input(1)).at(0); }
@@ -28,8 +28,8 @@ constexpr Row kRows[] = {
     {"QuantizeLinear", nullptr, write_quantize},
 };
 
-}  // namespace
+}  // namespace of_codes
 
-sdk::Span<const Row> border_codes() { return kRows; }
+sdk::Span<const Row> border_codes() { return of_codes::kRows; }
 
 }  // namespace bmcompiler_plugin::top

@@ -3,7 +3,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_conv {
 
 std::vector<int64_t> spatial(const sdk::Value& weight) {
   const std::vector<int64_t> dims = weight.shape();
@@ -144,8 +144,8 @@ void write_transpose(Lowering& to, const sdk::Node& node) {
 
 constexpr Row kRows[] = {{"Conv", refuses_conv, write_conv}, {"ConvTranspose", refuses_transpose, write_transpose}};
 
-}  // namespace
+}  // namespace of_conv
 
-sdk::Span<const Row> convolutions() { return kRows; }
+sdk::Span<const Row> convolutions() { return of_conv::kRows; }
 
 }  // namespace bmcompiler_plugin::top

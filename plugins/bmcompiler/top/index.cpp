@@ -4,7 +4,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_index {
 
 constexpr int64_t kExact = 1 << 24;  // numbers of rows are floats in a module
 
@@ -219,8 +219,8 @@ constexpr Row kRows[] = {
     {"GridSample", refuses_grid, write_grid},
 };
 
-}  // namespace
+}  // namespace of_index
 
-sdk::Span<const Row> indexing() { return kRows; }
+sdk::Span<const Row> indexing() { return of_index::kRows; }
 
 }  // namespace bmcompiler_plugin::top

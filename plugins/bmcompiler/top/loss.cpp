@@ -6,7 +6,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_loss {
 
 using Dims = std::vector<int64_t>;
 
@@ -77,8 +77,8 @@ std::string refuses_loss(const sdk::Node& node, const Chip&) {
 
 constexpr Row kRows[] = {{"NegativeLogLikelihoodLoss", refuses_loss, write_loss}, {"SoftmaxCrossEntropyLoss", refuses_loss, write_loss}};
 
-}  // namespace
+}  // namespace of_loss
 
-sdk::Span<const Row> losses() { return kRows; }
+sdk::Span<const Row> losses() { return of_loss::kRows; }
 
 }  // namespace bmcompiler_plugin::top

@@ -5,7 +5,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_move {
 
 /// Numbers stay where they are, under another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity.
 void write_same(Lowering& to, const sdk::Node& node) {
@@ -229,8 +229,8 @@ constexpr Row kRows[] = {
     {"ReverseSequence", refuses_reverse, write_reverse_sequence},
 };
 
-}  // namespace
+}  // namespace of_move
 
-sdk::Span<const Row> moves() { return kRows; }
+sdk::Span<const Row> moves() { return of_move::kRows; }
 
 }  // namespace bmcompiler_plugin::top

@@ -7,7 +7,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_norm {
 
 using Dims = std::vector<int64_t>;
 
@@ -210,8 +210,8 @@ constexpr Row kRows[] = {
     {"RMSNormalization", floats_only, write_rms},         {"Softmax", floats_only, write_softmax},
 };
 
-}  // namespace
+}  // namespace of_norm
 
-sdk::Span<const Row> norms() { return kRows; }
+sdk::Span<const Row> norms() { return of_norm::kRows; }
 
 }  // namespace bmcompiler_plugin::top

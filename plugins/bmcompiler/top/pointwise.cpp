@@ -8,7 +8,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_pointwise {
 
 std::string floats_only(const sdk::Node& node, const Chip&) { return wants_floats(node); }
 
@@ -544,8 +544,8 @@ constexpr Row kRows[] = {
     {"Xor", nullptr, write_comparison},
 };
 
-}  // namespace
+}  // namespace of_pointwise
 
-sdk::Span<const Row> pointwise() { return kRows; }
+sdk::Span<const Row> pointwise() { return of_pointwise::kRows; }
 
 }  // namespace bmcompiler_plugin::top

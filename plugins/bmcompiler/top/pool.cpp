@@ -5,7 +5,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_pool {
 
 std::vector<int64_t> kernel_of(const sdk::Node& node) {
   if (node.op().substr(0, 6) != "Global") return node.integers("kernel_shape");
@@ -124,8 +124,8 @@ constexpr Row kRows[] = {{"AveragePool", refuses_pool, write_average},
                          {"LpPool", refuses_pool, write_lp},
                          {"MaxPool", refuses_pool, write_max}};
 
-}  // namespace
+}  // namespace of_pool
 
-sdk::Span<const Row> pools() { return kRows; }
+sdk::Span<const Row> pools() { return of_pool::kRows; }
 
 }  // namespace bmcompiler_plugin::top

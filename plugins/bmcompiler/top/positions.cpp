@@ -6,7 +6,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_positions {
 
 using Dims = std::vector<int64_t>;
 
@@ -162,8 +162,8 @@ std::string refuses_tensor_scatter(const sdk::Node& node, const Chip&) {
 
 constexpr Row kRows[] = {{"RotaryEmbedding", refuses_rotary, write_rotary}, {"TensorScatter", refuses_tensor_scatter, write_tensor_scatter}};
 
-}  // namespace
+}  // namespace of_positions
 
-sdk::Span<const Row> positions() { return kRows; }
+sdk::Span<const Row> positions() { return of_positions::kRows; }
 
 }  // namespace bmcompiler_plugin::top

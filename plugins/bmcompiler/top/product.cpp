@@ -6,7 +6,7 @@
 #include "chain.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_product {
 
 using Dims = std::vector<int64_t>;
 
@@ -226,8 +226,8 @@ void write_einsum(Lowering& to, const sdk::Node& node) {
 
 constexpr Row kRows[] = {{"Einsum", refuses_einsum, write_einsum}, {"Gemm", floats_only, write_gemm}, {"MatMul", floats_only, write_matmul}};
 
-}  // namespace
+}  // namespace of_product
 
-sdk::Span<const Row> products() { return kRows; }
+sdk::Span<const Row> products() { return of_product::kRows; }
 
 }  // namespace bmcompiler_plugin::top

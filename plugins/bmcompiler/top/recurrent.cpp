@@ -6,7 +6,7 @@
 #include "unrolled.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_recurrent {
 
 constexpr uint32_t kLengths = 4, kState = 5, kCell = 6, kPeepholes = 7;
 
@@ -106,8 +106,8 @@ constexpr Row kRows[] = {
     {"RNN", refuses_cell, write_cell},
 };
 
-}  // namespace
+}  // namespace of_recurrent
 
-sdk::Span<const Row> recurrent() { return kRows; }
+sdk::Span<const Row> recurrent() { return of_recurrent::kRows; }
 
 }  // namespace bmcompiler_plugin::top

@@ -4,7 +4,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_reduce {
 
 /// A run of neighbouring axes. The tools abort on axes that are none.
 struct Run {
@@ -158,8 +158,8 @@ constexpr Row kRows[] = {
     {"TopK", refuses_topk, write_topk},
 };
 
-}  // namespace
+}  // namespace of_reduce
 
-sdk::Span<const Row> reductions() { return kRows; }
+sdk::Span<const Row> reductions() { return of_reduce::kRows; }
 
 }  // namespace bmcompiler_plugin::top

@@ -7,7 +7,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_resize {
 
 struct Rule {
   std::string_view mode, coordinates, nearest;
@@ -142,8 +142,8 @@ constexpr Row kRows[] = {
     {"Resize", refuses_resize, write_resize},
 };
 
-}  // namespace
+}  // namespace of_resize
 
-sdk::Span<const Row> resizing() { return kRows; }
+sdk::Span<const Row> resizing() { return of_resize::kRows; }
 
 }  // namespace bmcompiler_plugin::top

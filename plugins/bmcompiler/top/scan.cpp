@@ -3,7 +3,7 @@
 #include "pieces.hpp"
 
 namespace bmcompiler_plugin::top {
-namespace {
+namespace of_scan {
 
 /// Along the middle of three axes, each step over twice as far as the one before: Hillis and Steele, Data parallel algorithms, 1986.
 Piece doubled(Pieces& make, Piece x, std::string_view op) {
@@ -44,8 +44,8 @@ std::string refuses_scan(const sdk::Node& node, const Chip&) {
 
 constexpr Row kRows[] = {{"CumProd", refuses_scan, write_scan}, {"CumSum", refuses_scan, write_scan}};
 
-}  // namespace
+}  // namespace of_scan
 
-sdk::Span<const Row> scans() { return kRows; }
+sdk::Span<const Row> scans() { return of_scan::kRows; }
 
 }  // namespace bmcompiler_plugin::top
