@@ -50,12 +50,12 @@ class Cvi : public Engine {
     const std::vector<Plane*> in = matched(ports_of(inputs_, input_count_), inputs, "input");
     const std::vector<Plane*> out = matched(ports_of(outputs_, output_count_), outputs, "output");
     Shapes shapes;
-    for (int k = 0; k < input_count_; ++k) shapes.inputs.push_back(dims_of(inputs_[k].shape));
+    for (int k = 0; k < input_count_; ++k) shapes.inputs.push_back(dims_of(inputs_[k].shape, in[k]->dims));
     stage_for({shapes}, in, false);
     for (int k = 0; k < input_count_; ++k) std::memcpy(memory(inputs_[k], in[k]->bytes.size()), in[k]->bytes.data(), in[k]->bytes.size());
     if (const int failed = runtime_.get<int(void*, Tensor*, int32_t, Tensor*, int32_t)>("CVI_NN_Forward")(model_, inputs_, input_count_, outputs_, output_count_))
       throw Failure{"failed", "the runtime did not run the model: CVI_NN_Forward answers " + std::to_string(failed)};
-    for (int k = 0; k < output_count_; ++k) take(*out[k], dims_of(outputs_[k].shape), memory(outputs_[k], out[k]->bytes.size()));
+    for (int k = 0; k < output_count_; ++k) take(*out[k], dims_of(outputs_[k].shape, out[k]->dims), memory(outputs_[k], out[k]->bytes.size()));
   }
 
  private:
@@ -64,7 +64,14 @@ class Cvi : public Engine {
     for (int k = 0; k < count; ++k) p.names.emplace_back(tensors[k].name), p.types.push_back(type_of(tensors[k].format));
     return p;
   }
-  static std::vector<int64_t> dims_of(const Shape& s) { return {s.dims, s.dims + s.rank}; }
+  /// Of `given`, where the file has its last dims as one, as it has of more than four.
+  static std::vector<int64_t> dims_of(const Shape& s, const std::vector<int64_t>& given) {
+    const std::vector<int64_t> dims(s.dims, s.dims + s.rank);
+    if (given.size() <= dims.size() || dims.empty()) return dims;
+    std::vector<int64_t> merged(given.begin(), given.begin() + static_cast<ptrdiff_t>(dims.size()));
+    for (size_t k = dims.size(); k < given.size(); ++k) merged.back() *= given[k];
+    return merged == dims ? given : dims;
+  }
 
   char* memory(Tensor& tensor, size_t wanted) const {
     auto* p = static_cast<char*>(runtime_.get<void*(Tensor*)>("CVI_NN_TensorPtr")(&tensor));

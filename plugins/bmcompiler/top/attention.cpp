@@ -13,7 +13,7 @@ using Dims = std::vector<int64_t>;
 
 constexpr uint32_t kMask = 3, kPastKey = 4, kPastValue = 5, kLengths = 6;
 /// In place of minus infinity: exp() of it less any score is 0, and sums of it stay finite.
-constexpr double kHidden = -1e30, kIsHidden = -1e29;
+double hidden_on(const Chip& chip) { return chip.name == "cv183x" ? kLeastPower : -1e30; }
 
 /// One node, written.
 class Attending {
@@ -68,7 +68,7 @@ class Attending {
   }
 
   /// What is added to scores, in their dims, and where they are seen: 1, else 0. Whether a row is seen at all comes of the latter: the largest of
-  /// numbers such as kHidden is another on emulators.
+  /// numbers such as these is another on emulators.
   struct Hiding {
     Piece bias, seen;
   };
@@ -88,7 +88,7 @@ class Attending {
         for (int64_t j = 0; j < keys_; ++j) {
           const int64_t ahead = j - i - first;
           const bool hides = (causal && ahead > 0) || (left >= 0 && -ahead > left) || (right >= 0 && ahead > right) || j >= length;
-          bias.push_back(hides ? static_cast<float>(kHidden) : 0.0F), seen.push_back(hides ? 0.0F : 1.0F);
+          bias.push_back(hides ? static_cast<float>(hidden_on(to_.chip())) : 0.0F), seen.push_back(hides ? 0.0F : 1.0F);
         }
     }
     const Dims dims{images, 1, rows_, keys_};
@@ -102,10 +102,10 @@ class Attending {
     const Piece x{raised(to_, node_, value, 4), dims};
     if (value.dtype() == OPTIMA_BOOL) {
       const Piece seen = whole(lengthened(x, 0));
-      return {make_.scaled(make_.scaled(seen, 1, -1), -kHidden), seen};
+      return {make_.scaled(make_.scaled(seen, 1, -1), -hidden_on(to_.chip())), seen};
     }
-    const Piece bias = whole(lengthened(make_.op("mask", "MaxConst", {x}, Attributes().f64("const_val", kHidden).flag("is_scalar", false), dims), kHidden));
-    return {bias, make_.op("seen", "CompareConst", {bias}, Attributes().text("mode", "Greater").f64("const_val", kIsHidden).flag("inversed", false).flag("is_scalar", false), all())};
+    const Piece bias = whole(lengthened(make_.op("mask", "MaxConst", {x}, Attributes().f64("const_val", hidden_on(to_.chip())).flag("is_scalar", false), dims), hidden_on(to_.chip())));
+    return {bias, make_.op("seen", "CompareConst", {bias}, Attributes().text("mode", "Greater").f64("const_val", hidden_on(to_.chip()) / 10).flag("inversed", false).flag("is_scalar", false), all())};
   }
 
   Piece lengthened(const Piece& x, double with) {

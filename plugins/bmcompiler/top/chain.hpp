@@ -25,6 +25,9 @@ inline Attributes matmul() {
 }
 inline Attributes sigmoid() { return Attributes().f64("scale", 1).f64("bias", 0).flag("log", false).text("round_mode", kHalfAway); }
 
+/// Far below every number that exp() tells from none, and not further than cv183x's exp() goes: of -1e30 that is 1e30.
+inline constexpr double kLeastPower = -1e4;
+
 /// Writes operators one after another, each of the shape that was set last; the one after last() is the node's output.
 class Chain {
  public:

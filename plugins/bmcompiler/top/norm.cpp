@@ -107,7 +107,9 @@ void write_group(Lowering& to, const sdk::Node& node) {
 std::string floats_only(const sdk::Node& node, const Chip&) { return wants_floats(node); }
 
 void write_softmax(Lowering& to, const sdk::Node& node) {
-  to.emit(node, "Softmax", {to.read(node.input(0))},
+  Chain c(to, node);
+  const Value x = to.read(node.input(0));
+  to.emit(node, "Softmax", {to.chip().name == "cv183x" ? c.least(x, kLeastPower) : x},
           Attributes().si32("axis", static_cast<int32_t>(axis_of(node, -1))).flag("log", node.op() == "LogSoftmax").f64("beta", 1).text("round_mode", kHalfAway));
 }
 

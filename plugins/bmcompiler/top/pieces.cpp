@@ -115,6 +115,7 @@ Piece Pieces::picked(const Piece& x, size_t axis, const std::vector<int64_t>& in
     const Piece repeated = op("repeated", "Tile", {reshaped(x, spread)}, Attributes().i64s("tile", {1, times, 1}), with(spread, 1, times));
     return reshaped(repeated, with(x.dims, axis, n));
   }
+  if (to_.chip().name == "cv183x" && axis != 0) throw sdk::Error(OPTIMA_UNSUPPORTED, "cv183x picks numbers in another order along the first axis alone, found axis " + std::to_string(axis));
   const Attributes a = Attributes().flag("keepdims", true).si32("axis", static_cast<int32_t>(axis)).flag(kPlainScalar, false).flag("is_lora", false);
   return op("picked", "Gather", {x, weight({n}, floats_of(indices))}, a, with(x.dims, axis, n));
 }
@@ -144,6 +145,7 @@ Piece Pieces::transposed(const Piece& x, const std::vector<int64_t>& order) {
   for (const int64_t axis : order) dims.push_back(x.dims[static_cast<size_t>(axis)]);
   const Turn turn = merged(x.dims, order);
   if (std::is_sorted(turn.order.begin(), turn.order.end())) return reshaped(x, dims);
+  if (to_.chip().name == "cv183x" && order == std::vector<int64_t>{0, 2, 1, 3}) return transposed(transposed(x, {0, 2, 3, 1}), {0, 1, 3, 2});  // at once its numbers lie elsewhere
   if (x.dims.size() <= 6) return op("transposed", "Permute", {x}, Attributes().i64s("order", order), dims);
   std::vector<int64_t> turned;
   for (const int64_t axis : turn.order) turned.push_back(turn.dims[static_cast<size_t>(axis)]);

@@ -17,13 +17,19 @@ struct Plain {
   std::string_view op, top;
 };
 constexpr Plain kPlain[] = {
-    {"Abs", "Abs"},   {"Exp", "Exp"}, {"HardSwish", "HardSwish"}, {"Log", "Log"},           {"Mish", "Mish"},
+    {"Abs", "Abs"},   {"HardSwish", "HardSwish"}, {"Log", "Log"},           {"Mish", "Mish"},
     {"Sin", "Sin"}, {"Softplus", "Softplus"},   {"Softsign", "Softsign"}, {"Sqrt", "Sqrt"}, {"Tanh", "Tanh"},
 };
 
 void write_plain(Lowering& to, const sdk::Node& node) {
   for (const Plain& p : kPlain)
     if (p.op == node.op()) return to.emit(node, p.top, {to.own(node, 0)}, {});
+}
+
+void write_exp(Lowering& to, const sdk::Node& node) {
+  Chain c(to, node);
+  const Value x = to.own(node, 0), bounded = to.chip().name == "cv183x" ? c.least(x, kLeastPower) : x;
+  c.last().op("Exp", {bounded});
 }
 
 /// By sines a quarter further on bm1684, where a cosine writes over its operand, which others may read.
@@ -497,7 +503,7 @@ constexpr Row kRows[] = {
     {"Elu", floats_only, write_elu},
     {"Equal", refuses_infinities, write_equal},
     {"Erf", floats_only, write_erf},
-    {"Exp", floats_only, write_plain},
+    {"Exp", floats_only, write_exp},
     {"Floor", floats_only, write_floor},
     {"Gelu", floats_only, write_gelu},
     {"Greater", refuses_infinities, write_comparison},

@@ -176,4 +176,15 @@ inline constexpr OpCase kMovingCases[] = {
     {"float[2,4,3,6]", "h$ = Constant<value = float {0.3}>() m$ = Greater(Z$, h$) s$ = Constant<value = int64[1] {0}>() e$ = Constant<value = int64[1] {3}>() a$ = Constant<value = int64[1] {3}>() b$ = Slice(m$, s$, e$, a$) [case$] Y$ = Attention(X$, Z$, X$, b$)"},
 };
 
+/// What the tools of a chip without F32 do otherwise: one order of axes, exponentials far below zero, more than four axes, numbers backwards.
+inline constexpr OpCase kBf16Cases[] = {
+    {"float[2,3,4,5]", "[case$] Y$ = Transpose<perm = [0, 2, 1, 3]>(X$)"},
+    {"float[2,3,4,5]", "b$ = Constant<value = float[5] {0, -1e30, 0.5, -1e30, 1}>() m$ = Add(X$, b$) [case$] Y$ = Softmax(m$)"},
+    {"float[2,3,4]", "b$ = Constant<value = float[4] {0, -1e30, 0.5, -300}>() m$ = Add(X$, b$) [case$] Y$ = Exp(m$)"},
+    {"float[2,3,2,5,2]", "[case$] Y$ = Relu(X$)"},
+    {"float[2,3,4,5]", "[case$] Y$ = Attention<is_causal = 1>(X$, X$, X$)"},
+    {"float[4,6,5]", "s$ = Constant<value = int64[1] {5}>() e$ = Constant<value = int64[1] {-10}>() a$ = Constant<value = int64[1] {1}>() t$ = Constant<value = int64[1] {-1}>() [case$] Y$ = Slice(X$, s$, e$, a$, t$)", "all"},
+    {"float[2,3]", "[case$] Y$ = IsInf(X$)", "all", "bool[]"},
+};
+
 }  // namespace optima::test
