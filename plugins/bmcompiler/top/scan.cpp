@@ -13,9 +13,9 @@ Piece doubled(Pieces& make, Piece x, std::string_view op) {
   return x;
 }
 
-/// With five axes the tools sum along another, hence three; BM1684 has no such operator.
+/// With five axes the tools sum along another, hence three; BM1684 has no such operator, and files for CV183X with it do not load.
 Piece running(Pieces& make, const Piece& x, std::string_view op, const Chip& chip, const Piece& none) {
-  if (op == "Mul" || chip.name == "bm1684") return doubled(make, x, op);
+  if (op == "Mul" || chip.name == "bm1684" || chip.name == "cv183x") return doubled(make, x, op);
   return make.op("sums", "CumSum", {x, none}, Attributes().i64("axis", 1), x.dims);
 }
 
