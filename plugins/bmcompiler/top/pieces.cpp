@@ -8,6 +8,7 @@ namespace bmcompiler_plugin::top {
 namespace {
 
 constexpr std::string_view kPlainScalar = "is_scalar";
+constexpr int64_t kMostSlices = 64;
 
 Attributes scalar(double v) { return Attributes().f64("const_val", v).flag("do_relu", false).f64("relu_limit", -1).flag(kPlainScalar, false); }
 
@@ -115,7 +116,12 @@ Piece Pieces::picked(const Piece& x, size_t axis, const std::vector<int64_t>& in
     const Piece repeated = op("repeated", "Tile", {reshaped(x, spread)}, Attributes().i64s("tile", {1, times, 1}), with(spread, 1, times));
     return reshaped(repeated, with(x.dims, axis, n));
   }
-  if (to_.chip().name == "cv183x" && axis != 0) throw sdk::Error(OPTIMA_UNSUPPORTED, "cv183x picks numbers in another order along the first axis alone, found axis " + std::to_string(axis));
+  if (to_.chip().name == "cv183x" && axis != 0) {  // its Gather is of the first axis, and backwards along others is not backwards
+    if (n > kMostSlices) throw sdk::Error(OPTIMA_UNSUPPORTED, "cv183x picks " + std::to_string(kMostSlices) + " numbers at most along an axis that is not the first, found " + std::to_string(n));
+    std::vector<Piece> parts;
+    for (const int64_t k : indices) parts.push_back(sliced(x, axis, k, k + 1));
+    return joined(parts, axis);
+  }
   const Attributes a = Attributes().flag("keepdims", true).si32("axis", static_cast<int32_t>(axis)).flag(kPlainScalar, false).flag("is_lora", false);
   return op("picked", "Gather", {x, weight({n}, floats_of(indices))}, a, with(x.dims, axis, n));
 }

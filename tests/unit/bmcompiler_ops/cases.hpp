@@ -183,7 +183,7 @@ inline constexpr OpCase kBf16Cases[] = {
     {"float[2,3,4]", "b$ = Constant<value = float[4] {0, -1e30, 0.5, -300}>() m$ = Add(X$, b$) [case$] Y$ = Exp(m$)"},
     {"float[2,3,2,5,2]", "[case$] Y$ = Relu(X$)"},
     {"float[2,3,4,5]", "[case$] Y$ = Attention<is_causal = 1>(X$, X$, X$)"},
-    {"float[4,6,5]", "s$ = Constant<value = int64[1] {5}>() e$ = Constant<value = int64[1] {-10}>() a$ = Constant<value = int64[1] {1}>() t$ = Constant<value = int64[1] {-1}>() [case$] Y$ = Slice(X$, s$, e$, a$, t$)", "all"},
+    {"float[4,6,5]", "s$ = Constant<value = int64[1] {5}>() e$ = Constant<value = int64[1] {-10}>() a$ = Constant<value = int64[1] {1}>() t$ = Constant<value = int64[1] {-1}>() [case$] Y$ = Slice(X$, s$, e$, a$, t$)"},
     {"float[2,3]", "[case$] Y$ = IsInf(X$)", "all", "bool[]"},
     {"float[2,5,3]", "a$ = Constant<value = int64 {1}>() [case$] Y$ = CumSum(X$, a$)"},
     {"float[2,3]", "[case$] Y$ = Ceil(X$)", "all"},
