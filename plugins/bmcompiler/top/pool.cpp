@@ -54,6 +54,7 @@ std::string refuses_pool(const sdk::Node& node, const Chip& chip) {
     if (std::string why = refuses_on_bm1684(node, w); !why.empty()) return why;
   const bool averages = node.op() == "AveragePool" || node.op() == "LpPool", pads = std::any_of(w.pads.begin(), w.pads.end(), [](int64_t p) { return p > 0; });
   if (averages && pads && w.kernel.size() == 3) return "averages of three axes with pads come out wrong (0.3 to 14 of the numbers' size), wanted no pads";
+  if (chip.name == "cv183x" && node.op() == "AveragePool" && pads && node.integer("count_include_pad", 0) == 0) return "pads are not counted, and cv183x averages with pads that count alone";
   if (node.op() == "AveragePool" && counts_beyond(node)) return "ceil_mode adds a window beyond pads that are counted, wanted one or the other";
   if (node.op().ends_with("LpPool") && node.integer("p", 2) != 1 && node.integer("p", 2) != 2) return "p is " + std::to_string(node.integer("p", 2)) + ", wanted 1 or 2";
   return {};

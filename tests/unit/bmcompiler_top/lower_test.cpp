@@ -186,3 +186,16 @@ TEST_CASE("an output that is an argument in another shape is copied for the chip
   for (const char* chip : {"bm1684x", "bm1690"}) CHECK_FALSE(holds(module_of(view, chip), "\"top.Tile\""));
   CHECK_FALSE(holds(module_of("(float[3,4] x) => (float[12] y) <int64[1] to = {12}> { r = Exp(x) y = Reshape(r, to) }", "bm1688"), "\"top.Tile\""));
 }
+
+TEST_CASE("bits are those of integers of 16 bits or less, and what has no comparisons on a chip is refused there") {
+  CHECK(holds(refusal("(int32[2] x, int32[2] z) => (int32[2] y) { y = BitwiseAnd(x, z) }"), "is of i32, wanted integers of 16 bits or less"));
+  CHECK(holds(module_of("(int16[2] x, int16[2] z) => (int16[2] y) { y = BitwiseAnd(x, z) }"), "top.Floor"));
+  CHECK(holds(refusal("(float[2] x, float[2] z) => (bool[2] y) { y = Less(x, z) }", "cv183x"), "no lowering of the comparisons"));
+  CHECK(holds(refusal("(float[1,2,4,4] x) => (float[1,2,4,4] y) { y = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x) }", "cv183x"), "pads are not counted"));
+}
+
+TEST_CASE("cv183x turns the two middle axes in two steps") {
+  const std::string m = module_of("(float[2,3,4,5] x) => (float[2,4,3,5] y) { y = Transpose<perm = [0, 2, 1, 3]>(x) }", "cv183x");
+  CHECK(holds(m, "order = [0, 2, 3, 1]"));
+  CHECK(holds(m, "order = [0, 1, 3, 2]"));
+}
