@@ -187,6 +187,7 @@ inline constexpr OpCase kBf16Cases[] = {
     {"float[2,3]", "[case$] Y$ = IsInf(X$)", "all", "bool[]"},
     {"float[2,5,3]", "a$ = Constant<value = int64 {1}>() [case$] Y$ = CumSum(X$, a$)"},
     {"float[2,3]", "[case$] Y$ = Ceil(X$)", "all"},
+    {"float[4,4]", "b$ = Constant<value = float[4] {1, 2, 3, 4}>() [case$] Y$ = Gemm(X$, Z$, b$)", "all"},
     {"float[1,2,6,6]", "[case$] Y$ = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(X$)", "all"},
     {"float[2,3]", "[case$] Y$ = Greater(X$, Z$)", "all", "bool[]"},
 };
