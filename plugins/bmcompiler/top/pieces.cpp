@@ -116,8 +116,8 @@ Piece Pieces::picked(const Piece& x, size_t axis, const std::vector<int64_t>& in
     const Piece repeated = op("repeated", "Tile", {reshaped(x, spread)}, Attributes().i64s("tile", {1, times, 1}), with(spread, 1, times));
     return reshaped(repeated, with(x.dims, axis, n));
   }
-  if (to_.chip().name == "cv183x" && axis != 0) {  // its Gather is of the first axis, and backwards along others is not backwards
-    if (n > kMostSlices) throw sdk::Error(OPTIMA_UNSUPPORTED, "cv183x picks " + std::to_string(kMostSlices) + " numbers at most along an axis that is not the first, found " + std::to_string(n));
+  if (to_.chip().name == "cv183x") {  // its Gather is of the first axis, and backwards is not backwards
+    if (n > kMostSlices) throw sdk::Error(OPTIMA_UNSUPPORTED, "cv183x picks " + std::to_string(kMostSlices) + " numbers at most in another order, found " + std::to_string(n));
     std::vector<Piece> parts;
     for (const int64_t k : indices) parts.push_back(sliced(x, axis, k, k + 1));
     return joined(parts, axis);
