@@ -25,6 +25,7 @@ _LAZY = {
     "compile": "optima.compiler",
     "doctor": "optima.doctor",
     "runtime": "optima.runtime",
+    "serve": "optima.serve",
     "submodels": "optima.submodels",
     "torch2hpvm": "optima.torch2hpvm",
     "vitis": "optima.vitis",

@@ -13,6 +13,7 @@ import numpy as np
 from optima import _host
 from optima._bad_input import bad_input
 from optima.calibration import as_array
+from optima.errors import Error
 
 _loading = threading.Lock()
 
@@ -51,12 +52,17 @@ def context(plugins):
 
 
 def run_here(package, arrays):
+    return run_by_host(package, arrays) if runtime() is None else load_here(package).run(arrays)
+
+
+def load_here(package):
+    """The optima.runtime.Model of a package, loaded once. Raises optima.Error, without the extension too."""
     if runtime() is None:
-        return run_by_host(package, arrays)
+        raise Error("optima.runtime has no extension here, wanted the installed wheel, or PYTHONPATH on the build folder's python", "usage")
     with _loading:
         if package._model is None:
             package._model = context(package.plugins).load_model(str(package.path))
-    return package._model.run(arrays)
+    return package._model
 
 
 def run_by_host(package, arrays):

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""optima.serve, asked by tritonclient and by plain HTTP: answers, batches, bad input, limits, the end."""
+import concurrent.futures
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import tritonclient.http as triton
+from support import DIGITS, ENDLESS, LOOKUP, ROWS, SLOW, PackageTest, Process, unittest
+
+import optima
+from optima import run_package
+from optima.package import Package
+
+
+def inputs_of(arrays, binary=True):
+    made = []
+    for name, array in arrays.items():
+        kind = {"float32": "FP32", "int64": "INT64"}[array.dtype.name]
+        made.append(triton.InferInput(name, list(array.shape), kind))
+        made[-1].set_data_from_numpy(array, binary_data=binary)
+    return made
+
+
+class ServeTest(PackageTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.rows = cls.package(ROWS, "--device", "REF:0", name="rows")
+        cls.lookup = cls.package(LOOKUP, "--device", "REF:0", name="lookup")
+        cls.digits = cls.package(DIGITS / "digits.onnx", "--alloc", DIGITS / "alloc_reference.json", name="digits")
+        cls.slow = cls.package(SLOW, "--device", "REF:0", "--alloc", cls.host_driven(), name="slow")
+        cls.endless = cls.package(ENDLESS, "--device", "REF:0", "--alloc", cls.host_driven(), name="endless")
+
+    @classmethod
+    def host_driven(cls):
+        path = cls.folder / "host.json"
+        path.write_text('{"op:Loop": "host"}')
+        return path
+
+    def server(self, *packages, **settings):
+        server = optima.serve.Server([str(p) for p in packages], port=0, **settings)
+        self.enterContext(server)
+        return server
+
+    def client(self, server, concurrency=1):
+        client = triton.InferenceServerClient(f"127.0.0.1:{server.port}", concurrency=concurrency)
+        self.addCleanup(client.close)
+        return client
+
+    @staticmethod
+    def ask(port, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def metric(self, server, line):
+        text = self.ask(server.port, "GET", "/metrics")[1].decode()
+        found = re.search(f"^{re.escape(line)} ([0-9.e+]+)$", text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+
+class Answers(ServeTest):
+    def test_what_is_served_is_told(self):
+        client = self.client(self.server(self.digits, f"two={self.rows}"))
+        self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready("digits") and client.is_model_ready("two", "1"))
+        self.assertEqual(client.get_server_metadata()["extensions"], ["binary_tensor_data"])
+        told = client.get_model_metadata("two")
+        self.assertEqual(told["inputs"], [{"name": "x", "datatype": "FP32", "shape": [-1, 4]}, {"name": "k", "datatype": "INT64", "shape": [-1, 2]}])
+        self.assertEqual([m["name"] for m in client.get_model_repository_index()], ["digits", "two"])
+        self.assertFalse(client.is_model_ready("three"))
+
+    def test_bytes_and_lists_give_what_the_package_gives(self):
+        client = self.client(self.server(self.digits))
+        image = np.random.default_rng(1).random((1, 1, 32, 32), np.float32)
+        want = Package(self.digits).run(image=image)["probability"]
+        for sent in (True, False):
+            for wanted in (True, False):
+                for packed in (None, "gzip"):
+                    outputs = [triton.InferRequestedOutput("probability", binary_data=wanted)]
+                    got = client.infer("digits", inputs_of({"image": image}, sent), outputs=outputs, request_id="r7", request_compression_algorithm=packed)
+                    self.assertEqual(got.as_numpy("probability").tobytes(), want.tobytes(), (sent, wanted, packed))
+                    self.assertEqual((got.get_response()["id"], got.get_response()["model_version"]), ("r7", "1"))
+        self.assertEqual(client.infer("digits", inputs_of({"image": image})).as_numpy("probability").tobytes(), want.tobytes())
+
+    def test_joined_requests_get_their_own_rows(self):
+        server = self.server(self.rows, batch=8, delay_us=20000)
+        alone, random = run_package.load_here(Package(self.rows)), np.random.default_rng(2)
+        asked = [{"x": random.random((1 + i % 3, 4), np.float32), "k": random.integers(-9, 9, (1 + i % 3, 2))} for i in range(240)]
+        with concurrent.futures.ThreadPoolExecutor(12) as threads:
+            clients = threading.local()
+
+            def one(arrays):
+                if not hasattr(clients, "own"):
+                    clients.own = triton.InferenceServerClient(f"127.0.0.1:{server.port}")
+                got = clients.own.infer("rows", inputs_of(arrays))
+                return {name: got.as_numpy(name) for name in ("y", "j")}
+            for arrays, got in zip(asked, threads.map(one, asked)):
+                for name, want in alone.run(arrays).items():
+                    self.assertEqual(got[name].tobytes(), want.tobytes())
+        runs = self.metric(server, 'optima_batch_rows_count{model="rows"}')
+        self.assertEqual(self.metric(server, 'optima_batch_rows_sum{model="rows"}'), sum(len(a["x"]) for a in asked))
+        self.assertEqual(self.metric(server, 'optima_batch_rows_bucket{le="8.0",model="rows"}'), runs)
+        self.assertLess(runs, len(asked))
+        self.assertEqual(self.metric(server, 'optima_requests_total{model="rows"}'), len(asked))
+        self.assertEqual(self.metric(server, 'optima_latency_seconds_count{model="rows"}'), len(asked))
+        self.assertEqual(self.metric(server, 'optima_waiting{model="rows"}'), 0)
+
+    def test_a_bad_row_fails_its_own_request_alone(self):
+        server = self.server(self.lookup, batch=4, delay_us=10_000_000)  # four rows fill the batch long before
+        client = self.client(server, 4)
+        waits = [client.async_infer("lookup", inputs_of({"i": np.array([i], np.int64)})) for i in (0, 1, 77, 2)]
+        for wait, want in zip(waits, ([0, 1], [10, 11], None, [20, 21])):
+            if want:
+                self.assertEqual(wait.get_result().as_numpy("y").tolist(), [want])
+            else:
+                with self.assertRaises(triton.InferenceServerException) as caught:
+                    wait.get_result()
+                self.assertIn("77", str(caught.exception))
+        self.assertEqual(self.metric(server, 'optima_batch_rows_bucket{le="4.0",model="lookup"}'), 5)  # together, then each
+        self.assertEqual(self.metric(server, 'optima_batch_rows_sum{model="lookup"}'), 8)
+
+
+class BadInput(ServeTest):
+    def test_each_gets_its_sentence(self):
+        server = self.server(self.rows, max_body=10000)
+        x, k = {"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}, {"name": "k", "datatype": "INT64", "shape": [1, 2], "data": [1, 2]}
+        good = {"inputs": [x, k]}
+        path = "/v2/models/rows/infer"
+        cases = [
+            (404, "/v2/models/nobody/infer", good, "there is no model 'nobody', wanted one of 'rows'"), (404, "/v2/models/rows/versions/7/infer", good, "has no version '7'"),
+            (404, "/v1", good, "there is nothing at '/v1'"), (405, "/v2", good, "does not take POST"),
+            (400, path, b"{", "the request is no JSON"), (400, path, [], "has no list 'inputs'"), (400, path, {"inputs": [3]}, "an input has no 'name'"),
+            (400, path, {"inputs": [x]}, "input 'k' is missing"), (400, path, {"inputs": [x, x, k]}, "input 'x' is given twice"),
+            (400, path, {"inputs": [x, k, {**x, "name": "z"}]}, "no input 'z'"), (400, path, {"inputs": [{**x, "datatype": "FP31"}, k]}, "has datatype 'FP31'"),
+            (400, path, {"inputs": [{**x, "shape": [1, -4]}, k]}, "has shape [1, -4]"), (400, path, {"inputs": [{**x, "shape": [2, 2]}, k]}, "input 'x': found float32[2, 2]"),
+            (400, path, {"inputs": [{**x, "data": [1, 2, 3]}, k]}, "has 3 elements, wanted 4"), (400, path, {"inputs": [{**x, "data": [[1, 2], [3]]}, k]}, "lists of different lengths"),
+            (400, path, {"inputs": [{**x, "data": ["a", "b", "c", "d"]}, k]}, "elements that are no FP32"), (400, path, {"inputs": [x, {**k, "data": [0.5, 1]}]}, "elements that are no INT64"),
+            (400, path, {"inputs": [x, {**k, "data": [2**70, 1]}]}, "elements that are no INT64"), (400, path, {"inputs": [x, {**k, "datatype": "INT8", "data": [300, 1]}]}, "numbers beyond INT8"),
+            (400, path, {"inputs": [x, {**k, "parameters": {"binary_data_size": 16}}]}, "has both data and binary_data_size"),
+            (400, path, {"inputs": [x, {**k, "datatype": "INT32"}]}, "input 'k': found int32[1, 2], wanted int64"),
+            (400, path, {**good, "outputs": [{"name": "q"}]}, "no output 'q', wanted 'y', 'j'"), (400, path, {**good, "id": 4}, "'id' is no string"),
+            (413, path, b" " * 10001, "larger than 10000 bytes"), (400, path, b"[" * 9000, "the request is no JSON"),
+        ]
+        for status, where, body, sentence in cases:
+            got, text = self.ask(server.port, "POST", where, body if isinstance(body, bytes) else json.dumps(body))
+            self.assertEqual(got, status, (sentence, text))
+            error = json.loads(text)["error"]
+            self.assertIn(sentence, error)
+            self.assertNotIn("\n", error)
+        self.assertEqual(self.ask(server.port, "POST", path, json.dumps(good))[0], 200)
+
+    def test_bytes_that_do_not_fit(self):
+        server = self.server(self.rows)
+        k = {"name": "k", "datatype": "INT64", "shape": [1, 2], "data": [1, 2]}
+        head = lambda size, **more: json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "parameters": {"binary_data_size": size}, **more}, k]}).encode()
+        for size, data, length, sentence in ((16, 15, None, "the request ends inside input 'x': 15 bytes are left"), (15, 15, None, "has 15 bytes, wanted 16"),
+                                             (16, 17, None, "has 1 bytes more than its inputs say"), (16, 16, "99999", "wanted a number of bytes up to"),
+                                             (16, 16, "-1", "wanted a number of bytes up to"), (True, 16, None, "has True bytes, wanted 16")):
+            body = head(size)
+            got, text = self.ask(server.port, "POST", "/v2/models/rows/infer", body + bytes(data), {"Inference-Header-Content-Length": length or str(len(body))})
+            self.assertEqual(got, 400, text)
+            self.assertIn(sentence, json.loads(text)["error"])
+
+    def test_what_json_does_not_hold_is_said(self):
+        nan = self.package('<ir_version: 10, opset_import: ["" : 21]>\nnan (float[2] x) => (float[2] y) { y = Log(x) }', "--device", "REF:0", name="nan")
+        client = self.client(self.server(nan))
+        asked = inputs_of({"x": np.array([-1, 1], np.float32)})
+        self.assertTrue(np.isnan(client.infer("nan", asked).as_numpy("y")[0]))
+        with self.assertRaisesRegex(triton.InferenceServerException, "output 'y' has infinities or NaN"):
+            client.infer("nan", asked, outputs=[triton.InferRequestedOutput("y", binary_data=False)])
+
+    def test_servers_that_do_not_begin(self):
+        for words, code, sentence in ((["/nowhere"], 3, "'/nowhere' is no package"), ([self.rows, self.rows], 2, "two packages are called 'rows'"),
+                                      ([self.rows, "--batch", "0"], 2, "batch is 0, wanted 1 to"), ([f"a/b={self.rows}"], 2, "cannot be part of an address"),
+                                      ([self.rows, "--host", "203.0.113.9"], 5, "cannot listen on 203.0.113.9:8000")):
+            done = subprocess.run([sys.executable, "-B", "-m", "optima.serve", *map(str, words)], capture_output=True, text=True)
+            self.assertTrue(done.stderr.startswith("optima.serve: error: "), done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(sentence, done.stderr.removeprefix("optima.serve: error: "))
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_too_many_requests_are_refused(self):
+        asked = inputs_of({"x": np.ones(2, np.float32)})
+        with optima.serve.Server([self.endless], port=0, queue=1, drain=0) as server:
+            client = self.client(server, 2)
+            first = client.async_infer("endless", asked)
+            while not self.metric(server, 'optima_waiting{model="endless"}'):
+                pass
+            with self.assertRaisesRegex(triton.InferenceServerException, "1 requests under way"):
+                client.infer("endless", asked)
+        with self.assertRaisesRegex(triton.InferenceServerException, r"\[503\] (interrupted|the server is shutting down)"):  # drain is 0: what has no end is cancelled
+            first.get_result()
+
+
+class End(ServeTest):
+    def waiting(self, process, name, count):
+        port = int(process.address.rpartition(":")[2])
+        while f'optima_waiting{{model="{name}"}} {count}.0' not in self.ask(port, "GET", "/metrics")[1].decode():
+            self.assertIsNone(process.child.poll())
+
+    def test_sigterm_finishes_what_runs(self):
+        process = Process(self, self.slow, "--port", "0", "--workers", "2")
+        client = triton.InferenceServerClient(process.address, concurrency=3)
+        asked = inputs_of({"trips": np.array(100_000, np.int64), "x": np.array([1, 2], np.float32)})
+        waits = [client.async_infer("slow", asked) for _ in range(3)]
+        self.waiting(process, "slow", 3)
+        process.child.send_signal(signal.SIGTERM)
+        said = process.child.stdout.readline()
+        self.assertRegex(said, "finishes [123] requests")
+        with self.assertRaises(OSError):  # nobody listens any more
+            self.ask(int(process.address.rpartition(":")[2]), "GET", "/v2")
+        for wait in waits:
+            self.assertEqual(wait.get_result().as_numpy("y").tolist(), [1, 2])
+        client.close()
+        self.assertEqual(process.child.wait(), 0)
+
+    def test_a_killed_server_answers_nothing_wrong_and_begins_again(self):
+        process = Process(self, self.endless, self.rows, "--port", "0")
+        client = triton.InferenceServerClient(process.address, concurrency=2)
+        waits = [client.async_infer("endless", inputs_of({"x": np.ones(2, np.float32)})) for _ in range(2)]
+        self.waiting(process, "endless", 2)
+        process.child.kill()
+        for wait in waits:
+            with self.assertRaises(Exception):
+                wait.get_result()
+        client.close()
+        again = Process(self, self.rows, "--port", process.address.rpartition(":")[2])
+        self.assertEqual(again.address, process.address)
+        arrays = {"x": np.ones((1, 4), np.float32), "k": np.array([[3, 4]])}
+        client = triton.InferenceServerClient(again.address)
+        self.assertEqual(client.infer("rows", inputs_of(arrays)).as_numpy("j").tolist(), [[6, 8]])
+        client.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of serving and scaling share: models as text, compiled once, and a server as a process of its own."""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import importlib.util  # noqa: E402
+
+_spec = importlib.util.spec_from_file_location("package_support", pathlib.Path(__file__).resolve().parents[1] / "python/support.py")
+_shared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_shared)
+BUILD, DIGITS, ENDLESS, HEAD, ROOT, PackageTest, unittest = (getattr(_shared, n) for n in ("BUILD", "DIGITS", "ENDLESS", "HEAD", "ROOT", "PackageTest", "unittest"))
+
+# Rows that do not depend on each other.
+ROWS = HEAD + """rows (float[N, 4] x, int64[N, 2] k) => (float[N, 4] y, int64[N, 2] j)
+    <float[4, 4] w = {1, 0.5, 0, 0, 0.25, 2, 0, 0, 0, 0, 3, 1, 0.125, 0, 1, 1}> { m = MatMul(x, w)  y = Tanh(m)  j = Add(k, k) }"""
+# A number beyond the table is an error that only running tells.
+LOOKUP = HEAD + """lookup (int64[N] i) => (float[N, 2] y) <float[3, 2] table = {0, 1, 10, 11, 20, 21}> { y = Gather<axis = 0>(table, i) }"""
+# As long as its input says.
+SLOW = HEAD + """slow (int64 trips, float[2] x) => (float[2] y) <bool yes = {1}> {
+    y = Loop(trips, yes, x) < body = b (int64 i, bool go, float[2] v) => (bool go2, float[2] w) { go2 = Identity(go)  w = Neg(v) } > }"""
+
+
+class Process:
+    """python -m optima.serve, until the test is over."""
+
+    def __init__(self, test, *words):
+        self.child = subprocess.Popen([sys.executable, "-B", "-m", "optima.serve", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        test.addCleanup(self.end)
+        line = self.child.stdout.readline()
+        test.assertIn("listening on http://", line)
+        self.address = line.split("http://")[1].split()[0]
+
+    def end(self):
+        self.child.kill()
+        self.child.wait()
+        self.child.stdout.close()
