@@ -25,6 +25,7 @@ _LAZY = {
     "compile": "optima.compiler",
     "doctor": "optima.doctor",
     "runtime": "optima.runtime",
+    "scale": "optima.scale",
     "serve": "optima.serve",
     "submodels": "optima.submodels",
     "torch2hpvm": "optima.torch2hpvm",

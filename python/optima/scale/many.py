@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compile_many: jobs as Ray tasks, with a journal."""
+import pathlib
+import shutil
+
+from optima.errors import Error
+from optima.scale._ray import ray as find_ray
+from optima.scale.jobs import compile_one, jobs_of
+from optima.scale.journal import Journal
+from optima.scale.cache import Cache
+
+
+def compile_many(models, targets, *, cache, journal=None, output=None, retries=3, num_cpus=1, runtime_env=None):
+    """Compiles every model for every target on Ray's cluster; gives one dict for each, models first: {"name", "key", "state", "package" or "error",
+    "cached"}. What fails does not stop the others.
+
+    models: paths, or name -> path. targets: dicts of options of optima.compile, or name -> such a dict. cache: the folder, which all nodes
+    of the cluster have to see under this path, as they have to see the models. journal: a JSON-lines file; what it says is done and the cache
+    still has is not started again. output: a folder that each package is copied into by its name. retries: how often a job is started again when
+    its worker dies. num_cpus: processors that Ray counts for a job. runtime_env: Ray's, of the workers. Connects to the cluster of this process, else as ray.init() does.
+    Raises optima.Error for bad arguments, before anything starts."""
+    jobs = jobs_of(models, targets)
+    if len({job.name for job in jobs}) != len(jobs):
+        raise Error("two jobs have one name, wanted models and targets whose names differ", "invalid_input")
+    ray, store = find_ray(), Cache(cache)
+    results = {}
+    with Journal(journal) if journal is not None else Nothing() as kept:
+        wanted = [(job, job.key()) for job in jobs]
+        for job, key in wanted:
+            package = store.find(key) if key in kept.done else None
+            if package:
+                results[job.name] = {"name": job.name, "key": key, "state": "done", "package": str(package), "cached": True}
+        for job, key, what in run(ray, [(job, key) for job, key in wanted if job.name not in results], str(store.folder), {"max_retries": retries, "num_cpus": num_cpus, "runtime_env": runtime_env or {}}):
+            kept.add(job, key, **{name: what[name] for name in ("state", "package", "error") if name in what})
+            results[job.name] = {"name": job.name, "key": key, **what}
+    ordered = [results[job.name] for job in jobs]
+    for result in ordered:
+        if output is not None and result["state"] == "done":
+            result["package"] = str(copy(result["package"], pathlib.Path(output).expanduser().absolute() / result["name"]))
+    return ordered
+
+
+def run(ray, jobs, cache, options):
+    """(job, key, outcome) of each as it ends."""
+    if jobs and not ray.is_initialized():
+        ray.init()
+    task = ray.remote(compile_one).options(**options) if jobs else None
+    waiting = {task.remote(job, cache): (job, key) for job, key in jobs}
+    while waiting:
+        (ended,), _ = ray.wait(list(waiting), num_returns=1)
+        yield (*waiting.pop(ended), outcome(ray, ended))
+
+
+def outcome(ray, ended):
+    try:
+        made = ray.get(ended)
+        return {"state": "done", "package": made["package"], "cached": made["cached"]}
+    except ray.exceptions.RayTaskError as error:
+        return {"state": "failed", "error": str(error.cause).splitlines()[0]}
+    except ray.exceptions.RayError as error:  # the worker died once more than it may
+        return {"state": "failed", "error": f"the job's worker died: {str(error).strip().splitlines()[0]}"}
+
+
+def copy(package, to):
+    """The package at `to`, whole at once."""
+    staging = to.with_name(f".{to.name}.new")
+    shutil.rmtree(staging, ignore_errors=True)
+    shutil.copytree(package, staging)
+    if to.exists():
+        shutil.rmtree(to)
+    staging.rename(to)
+    return to
+
+
+class Nothing:
+    """The journal of whoever wants none."""
+    done = {}
+
+    def add(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass

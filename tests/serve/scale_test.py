@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""optima.scale: cache and journal alone, then everything on one Ray cluster of this machine, whose workers are killed too."""
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+from support import BUILD, DIGITS, LOOKUP, ROWS, PackageTest, unittest
+
+import optima
+from optima import scale
+from optima.package import Package
+
+REF = {"devices": ["REF:0"]}
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in pathlib.Path(folder).rglob("*") if p.is_file()}
+
+
+def make(arguments):
+    job, cache = arguments
+    return scale.compile_one(job, cache)
+
+
+class Alone(PackageTest):
+    """What needs no cluster."""
+
+    def setUp(self):
+        self.work = self.folder / self.id().rpartition(".")[2]
+        self.work.mkdir()
+        self.model = self.work / "rows.onnxtxt"
+        self.model.write_text(ROWS)
+        self.job = scale.Job(str(self.model), REF, "rows")
+
+    def test_keys_are_of_all_that_makes_a_package(self):
+        key = self.job.key()
+        self.assertEqual(scale.Job(str(self.model), dict(REF), "rows").key(), key)
+        self.assertNotEqual(scale.Job(str(self.model), {"devices": ["X64:0"]}, "rows").key(), key)
+        alloc = self.work / "alloc.json"
+        alloc.write_text("{}")
+        job = scale.Job(str(self.model), {**REF, "allocation": str(alloc)}, "rows")
+        before = job.key()
+        alloc.write_text('{"*": "REF:0"}')
+        self.assertNotEqual(job.key(), before)
+        self.model.write_text(ROWS.replace("Tanh", "Relu"))
+        self.assertNotEqual(self.job.key(), key)
+        data = self.work / "weights.data"
+        data.write_bytes(b"1")
+        self.model.write_text(ROWS + "\n# weights.data")
+        before = self.job.key()
+        data.write_bytes(b"2")
+        self.assertNotEqual(self.job.key(), before)
+
+    def test_broken_entries_are_made_again(self):
+        first = scale.compile_one(self.job, self.work / "cache")
+        whole = files(first["package"])
+        self.assertEqual((first["cached"], scale.compile_one(self.job, self.work / "cache")["cached"]), (False, True))
+        package = pathlib.Path(first["package"])
+        for harm in (lambda: (package / "model.meta").write_text("{}"), lambda: (package / "placement.json").unlink(),
+                     lambda: (package / "more").write_text("x"), lambda: (package.parent / "entry.json").write_text("{"), lambda: (package.parent / "entry.json").unlink()):
+            harm()
+            again = scale.compile_one(self.job, self.work / "cache")
+            self.assertEqual((again["cached"], files(again["package"])), (False, whole))
+        self.assertEqual([p.name for p in (self.work / "cache").rglob(".*")], [])
+
+    def test_many_makers_leave_one_whole_entry(self):
+        with multiprocessing.get_context("spawn").Pool(3) as pool:
+            made = pool.map(make, [(self.job, self.work / "cache")] * 6)
+        self.assertEqual(len({m["package"] for m in made}), 1)
+        self.assertIsNotNone(scale.Cache(self.work / "cache").find(self.job.key()))
+        self.assertEqual(len(list((self.work / "cache").glob("*/*"))), 1)
+
+    def test_a_journal_that_was_cut_off_goes_on(self):
+        path = self.work / "jobs.jsonl"
+        with scale.Journal(path) as journal:
+            journal.add(self.job, "k1", state="done", package="p")
+            journal.add(self.job, "k2", state="failed", error="e")
+            self.fails("invalid_input", "being written by another process", scale.Journal, path)
+        with open(path, "ab") as file:
+            file.write(b'{"key": "k3", "na')
+        with scale.Journal(path) as journal:
+            self.assertEqual(journal.done, {"k1": "p"})
+            journal.add(self.job, "k4", state="done", package="q")
+        self.assertEqual([json.loads(line)["key"] for line in path.read_text().splitlines()], ["k1", "k2", "k4"])
+        path.write_text("nonsense\n" + path.read_text())
+        self.fails("invalid_input", "line 1 is none of a journal", scale.Journal, path)
+
+    def test_bad_arguments_are_told_before_anything_starts(self):
+        many = lambda models, targets: scale.compile_many(models, targets, cache=self.work / "cache")
+        self.fails("invalid_input", "model '/nowhere.onnx' is no file", many, ["/nowhere.onnx"], [REF])
+        self.fails("invalid_input", "target '' is a str", many, [self.model], ["X64:0"])
+        self.fails("invalid_input", "which compile_many gives itself", many, [self.model], [{"output": "out"}])
+        self.fails("invalid_input", "options that are no JSON", many, [self.model], [{"calibration": np.zeros(3)}])
+        self.fails("invalid_input", "two models have one file name", many, [self.model, self.model], [REF])
+        self.fails("invalid_input", "is no folder that can be made", scale.Cache, self.model / "cache")
+
+    def test_without_ray_its_wheel_is_named(self):
+        program = f"""if True:
+            import sys
+            sys.modules["ray"] = None
+            sys.path_importer_cache.clear()
+            from optima import scale
+            from optima.errors import Error
+            for call in (lambda: scale.compile_many([{str(self.model)!r}], [dict(devices=["REF:0"])], cache={str(self.work / 'cache')!r}), lambda: scale.deployment("x")):
+                try:
+                    call()
+                except Error as error:
+                    print(error)"""
+        said = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(said.count("wanted the wheel by: pip install 'ray[data,serve]'"), 2, said)
+
+    def test_a_predictor_is_its_arguments(self):
+        package = self.package(DIGITS / "digits.onnx", "--alloc", DIGITS / "alloc_reference.json", name="digits")
+        predictor = scale.BatchPredictor(package, inputs={"image": "scan"}, keep=["id"])
+        scans = np.random.default_rng(4).random((5, 1, 32, 32), np.float32)
+        got = predictor({"scan": scans, "id": np.arange(5), "more": np.zeros(5)})
+        self.assertEqual(sorted(got), ["id", "probability"])
+        self.assertEqual(got["probability"].tobytes(), b"".join(Package(package).run(image=scans[i:i + 1])["probability"].tobytes() for i in range(5)))
+        again = pickle.loads(pickle.dumps(predictor))
+        self.assertEqual(again({"scan": scans, "id": scans})["probability"].tobytes(), got["probability"].tobytes())
+        self.fails("invalid_input", "the batch has no column 'scan' for input 'image'", again, {"scam": scans})
+
+
+class OnRay(PackageTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import ray
+        cls.ray = ray
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", object_store_memory=100 << 20)
+        cls.addClassCleanup(ray.shutdown)
+        for name, text in (("rows", ROWS), ("lookup", LOOKUP), ("bad", ROWS.replace("Tanh", "Tahn"))):
+            (cls.folder / f"{name}.onnxtxt").write_text(text)
+        cls.models = [cls.folder / f"{name}.onnxtxt" for name in ("rows", "lookup", "bad")]
+
+    def test_jobs_are_compiled_once_and_failures_are_told(self):
+        where = {"cache": self.folder / "cache1", "journal": self.folder / "jobs1.jsonl", "output": self.folder / "out1"}
+        targets = {"ref": REF, "sized": {**REF, "dim": {"N": 2}}}
+        first = scale.compile_many(self.models, targets, **where)
+        self.assertEqual([(r["name"], r["state"]) for r in first], [(f"{m}.{t}", "failed" if m == "bad" else "done") for m in ("rows", "lookup", "bad") for t in targets])
+        self.assertIn("Tahn", first[-1]["error"])
+        self.assertEqual(Package(self.folder / "out1/lookup.ref").run(i=np.array([2, 0]))["y"].tolist(), [[20, 21], [0, 1]])
+        self.assertEqual(len(where["journal"].read_text().splitlines()), 6)
+        again = scale.compile_many(self.models[:2], targets, **where)
+        self.assertTrue(all(r["cached"] for r in again))
+        self.assertEqual(len(where["journal"].read_text().splitlines()), 6)  # nothing was started
+
+    def test_workers_that_are_killed_lose_nothing_and_do_nothing_twice(self):
+        """The first compilation of each job kills the worker that waits for it."""
+        folder = self.folder / "killed"
+        folder.mkdir()
+        host = folder / "host"
+        host.write_text(f"""#!/bin/sh
+case "$*" in *" -o "*)
+  name=$(printf '%s' "$*" | sed 's/.*--name \\([^ ]*\\).*/\\1/')
+  echo x >> "{folder}/$name.starts"
+  if mkdir "{folder}/$name.first" 2>/dev/null; then kill -9 $PPID; exit 1; fi ;;
+esac
+exec {BUILD}/bin/optima-host "$@"
+""")
+        host.chmod(0o755)
+        os.environ["OPTIMA_HOST"] = str(host)
+        self.addCleanup(os.environ.pop, "OPTIMA_HOST")
+        targets = [{**REF, "dim": {"N": n}} for n in (2, 3)]
+        env = {"env_vars": {"OPTIMA_HOST": str(host)}}
+        results = scale.compile_many([self.models[0]], targets, cache=folder / "cache", journal=folder / "jobs.jsonl", runtime_env=env)
+        self.assertEqual([r["state"] for r in results], ["done", "done"], results)
+        lines = [json.loads(line) for line in (folder / "jobs.jsonl").read_text().splitlines()]
+        self.assertEqual(sorted(line["key"] for line in lines), sorted(r["key"] for r in results))  # each once
+        self.assertEqual([len(p.read_text().split()) for p in folder.glob("*.starts")], [2, 2])  # killed, then done
+        self.assertEqual([p for p in (folder / "cache").rglob(".*")], [])
+        for result in results:
+            self.assertEqual(str(scale.Cache(folder / "cache").find(result["key"])), result["package"])
+        # one whose worker dies every time fails alone, and is done by the next call
+        for marker in folder.glob("*.first"):
+            marker.rmdir()
+        more = scale.compile_many(self.models[1:2], [REF], cache=folder / "cache", journal=folder / "jobs.jsonl", retries=0, runtime_env=env)
+        self.assertEqual([r["state"] for r in more], ["failed"])
+        self.assertIn("worker died", more[0]["error"])
+        more = scale.compile_many(self.models[1:2], [REF], cache=folder / "cache", journal=folder / "jobs.jsonl", retries=0, runtime_env=env)
+        self.assertEqual((more[0]["state"], more[0]["cached"]), ("done", False))
+
+    def test_data_goes_through_predictors_on_actors(self):
+        data = self.ray.data
+        data.DataContext.get_current().enable_progress_bars = False
+        package = self.package(ROWS, "--device", "REF:0", name="rows")
+        random = np.random.default_rng(5)
+        x, k = random.random((200, 4), np.float32), random.integers(-9, 9, (200, 2))
+        rows = data.from_numpy([x[:90], x[90:]]).rename_columns({"data": "x"}).map_batches(lambda b: {**b, "k": (b["x"][:, :2] * 10).astype(np.int64)})
+        got = rows.map_batches(scale.BatchPredictor, fn_constructor_args=[str(package)], batch_size=32, compute=data.ActorPoolStrategy(size=1)).take_all()
+        want = Package(package).run(x=x, k=(x[:, :2] * 10).astype(np.int64))["y"]
+        order = {row["x"].tobytes(): row["y"].tobytes() for row in got}
+        self.assertEqual(len(got), 200)
+        self.assertEqual(order, {a.tobytes(): y.tobytes() for a, y in zip(x, want)})
+
+    def test_a_deployment_of_ray_serve(self):
+        from ray import serve
+        package = self.package(LOOKUP, "--device", "REF:0", name="lookup")
+        app = scale.deployment(package, batch=4, delay_us=100000, ray_actor_options={"num_cpus": 0})
+        serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
+        self.addCleanup(serve.shutdown)
+        handle = serve.run(app, name="lookup", route_prefix=None)
+        waits = [handle.remote({"i": np.array([i])}) for i in (0, 77, 2)]
+        self.assertEqual((waits[0].result()["y"].tolist(), waits[2].result()["y"].tolist()), ([[0, 1]], [[20, 21]]))
+        with self.assertRaisesRegex(Exception, "77"):
+            waits[1].result()
+        with self.assertRaisesRegex(Exception, "no input 'j'"):
+            handle.remote({"j": np.array([0])}).result()
+
+
+if __name__ == "__main__":
+    unittest.main()
