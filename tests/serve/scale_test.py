@@ -8,9 +8,10 @@ import pathlib
 import pickle
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
-from support import BUILD, DIGITS, LOOKUP, ROWS, PackageTest, unittest
+from support import BUILD, DIGITS, LOOKUP, ROWS, PackageTest, run_page, unittest
 
 import optima
 from optima import scale
@@ -132,9 +133,15 @@ class OnRay(PackageTest):
     def setUpClass(cls):
         super().setUpClass()
         import ray
+        import ray.data
         cls.ray = ray
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", object_store_memory=100 << 20)
         cls.addClassCleanup(ray.shutdown)
+        from ray import serve
+        serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
+        cls.serve = serve
+        cls.addClassCleanup(serve.shutdown)
+        ray.data.DataContext.get_current().enable_progress_bars = False
         for name, text in (("rows", ROWS), ("lookup", LOOKUP), ("bad", ROWS.replace("Tanh", "Tahn"))):
             (cls.folder / f"{name}.onnxtxt").write_text(text)
         cls.models = [cls.folder / f"{name}.onnxtxt" for name in ("rows", "lookup", "bad")]
@@ -188,7 +195,6 @@ exec {BUILD}/bin/optima-host "$@"
 
     def test_data_goes_through_predictors_on_actors(self):
         data = self.ray.data
-        data.DataContext.get_current().enable_progress_bars = False
         package = self.package(ROWS, "--device", "REF:0", name="rows")
         random = np.random.default_rng(5)
         x, k = random.random((200, 4), np.float32), random.integers(-9, 9, (200, 2))
@@ -200,18 +206,21 @@ exec {BUILD}/bin/optima-host "$@"
         self.assertEqual(order, {a.tobytes(): y.tobytes() for a, y in zip(x, want)})
 
     def test_a_deployment_of_ray_serve(self):
-        from ray import serve
         package = self.package(LOOKUP, "--device", "REF:0", name="lookup")
         app = scale.deployment(package, batch=4, delay_us=100000, ray_actor_options={"num_cpus": 0})
-        serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
-        self.addCleanup(serve.shutdown)
-        handle = serve.run(app, name="lookup", route_prefix=None)
+        self.addCleanup(self.serve.delete, "lookup")
+        handle = self.serve.run(app, name="lookup", route_prefix=None)
         waits = [handle.remote({"i": np.array([i])}) for i in (0, 77, 2)]
         self.assertEqual((waits[0].result()["y"].tolist(), waits[2].result()["y"].tolist()), ([[0, 1]], [[20, 21]]))
         with self.assertRaisesRegex(Exception, "77"):
             waits[1].result()
         with self.assertRaisesRegex(Exception, "no input 'j'"):
             handle.remote({"j": np.array([0])}).result()
+
+    def test_the_page_is_right(self):
+        """On this cluster, which the page would start and end."""
+        with mock.patch.object(self.ray, "init"), mock.patch.object(self.ray, "shutdown"), mock.patch.object(self.serve, "shutdown"):
+            run_page(self, "scale.md", 3)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 import tritonclient.http as triton
-from support import DIGITS, ENDLESS, LOOKUP, ROWS, SLOW, PackageTest, Process, unittest
+from support import DIGITS, ENDLESS, LOOKUP, ROWS, SLOW, PackageTest, Process, run_page, unittest
 
 import optima
 from optima import run_package
@@ -129,6 +129,10 @@ class Answers(ServeTest):
                 self.assertIn("77", str(caught.exception))
         self.assertEqual(self.metric(server, 'optima_batch_rows_bucket{le="4.0",model="lookup"}'), 5)  # together, then each
         self.assertEqual(self.metric(server, 'optima_batch_rows_sum{model="lookup"}'), 8)
+
+
+    def test_the_page_is_right(self):
+        run_page(self, "serve.md", 1)
 
 
 class BadInput(ServeTest):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of serving and scaling share: models as text, compiled once, and a server as a process of its own."""
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -38,3 +40,19 @@ class Process:
         self.child.kill()
         self.child.wait()
         self.child.stdout.close()
+
+
+def run_page(test, name, at_least):
+    """The Python of a page of docs/, block after block as one program, in a folder with the examples beside it."""
+    page = ROOT / "docs" / name
+    text = page.read_text()
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    test.assertGreaterEqual(len(blocks), at_least)
+    folder = test.folder / page.stem
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    test.addCleanup(os.chdir, os.getcwd())
+    os.chdir(folder)
+    names = {"__name__": "page"}
+    for block in blocks:
+        exec(compile("\n" * text[:block.start(1)].count("\n") + block[1], str(page), "exec"), names)  # errors tell the page's lines
