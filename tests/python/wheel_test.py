@@ -80,7 +80,7 @@ class Wheel(PackageTest):
 
     def test_what_it_carries_comes_with_its_licence(self):
         names = zipfile.ZipFile(self.wheel).namelist()
-        for name in ("optima/py.typed", "optima/_runtime.pyi", "optima/_native/share/doc/optima/LICENSE", "optima/_native/share/doc/optima/THIRD_PARTY.md",
+        for name in ("optima/py.typed", "optima/serve/__main__.py", "optima/scale/many.py", "optima/_runtime.pyi", "optima/_native/share/doc/optima/LICENSE", "optima/_native/share/doc/optima/THIRD_PARTY.md",
                      "optima/_native/share/doc/optima/licences/llvm-19-dev.txt"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if "__pycache__" in name or "openvino" in name])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package as a deployment of Ray Serve."""
+import pathlib
+
 from optima.scale._ray import ray
 
 
@@ -31,7 +33,7 @@ def deployment(package, *, plugins=None, batch=1, delay_us=1000, name=None, **op
             import asyncio
             return await asyncio.to_thread(answers_of, self.package, calls)
 
-    return serve.deployment(Optima, name=name or "optima", **options).bind(str(package), plugins)
+    return serve.deployment(Optima, name=name or "optima", **options).bind(str(pathlib.Path(package).expanduser().absolute()), plugins)
 
 
 def answers_of(package, calls):

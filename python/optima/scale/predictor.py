@@ -6,7 +6,7 @@ from optima.package import Package
 class BatchPredictor:
     """A plain callable for Ray Data's map_batches, or anybody: name -> array of rows to the same with the model's outputs added.
 
-    package: a folder that every worker sees. inputs: name of a model's input -> column; None = columns are called as inputs. keep: columns that go
+    package: a folder that every worker sees under this absolute path. inputs: name of a model's input -> column; None = columns are called as inputs. keep: columns that go
     through, None = all. It is pickled as its arguments; the package is loaded at the first batch, once in each process that has a copy.
 
     A model whose first dims are one open symbol gets a batch at once. One whose first dims are a fixed size gets that many rows at a time, the
