@@ -51,9 +51,10 @@ class Alone(PackageTest):
         self.assertNotEqual(job.key(), before)
         self.model.write_text(ROWS.replace("Tanh", "Relu"))
         self.assertNotEqual(self.job.key(), key)
-        data = self.work / "weights.data"
+        (self.work / "parts").mkdir()
+        data = self.work / "parts/weights.data"
         data.write_bytes(b"1")
-        self.model.write_text(ROWS + "\n# weights.data")
+        self.model.write_text(ROWS + "\n# parts/weights.data")
         before = self.job.key()
         data.write_bytes(b"2")
         self.assertNotEqual(self.job.key(), before)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 
+import gevent
 import numpy as np
 import tritonclient.http as triton
 from support import DIGITS, ENDLESS, LOOKUP, ROWS, SLOW, PackageTest, Process, run_page, unittest
@@ -163,6 +164,8 @@ class BadInput(ServeTest):
             self.assertIn(sentence, error)
             self.assertNotIn("\n", error)
         self.assertEqual(self.ask(server.port, "POST", path, json.dumps(good))[0], 200)
+        bad = sum(where == path and status == 400 for status, where, *_ in cases)
+        self.assertEqual(self.metric(server, 'optima_failures_total{model="rows",status="400"}'), bad)
 
     def test_bytes_that_do_not_fit(self):
         server = self.server(self.rows)
@@ -200,7 +203,7 @@ class BadInput(ServeTest):
             client = self.client(server, 2)
             first = client.async_infer("endless", asked)
             while not self.metric(server, 'optima_waiting{model="endless"}'):
-                pass
+                gevent.sleep(0.01)
             with self.assertRaisesRegex(triton.InferenceServerException, "1 requests under way"):
                 client.infer("endless", asked)
         with self.assertRaisesRegex(triton.InferenceServerException, r"\[503\] (interrupted|the server is shutting down)"):  # drain is 0: what has no end is cancelled
@@ -212,6 +215,7 @@ class End(ServeTest):
         port = int(process.address.rpartition(":")[2])
         while f'optima_waiting{{model="{name}"}} {count}.0' not in self.ask(port, "GET", "/metrics")[1].decode():
             self.assertIsNone(process.child.poll())
+            gevent.sleep(0.01)  # tritonclient sends when gevent's loop runs
 
     def test_sigterm_finishes_what_runs(self):
         process = Process(self, self.slow, "--port", "0", "--workers", "2")

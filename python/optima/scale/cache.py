@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages by what they were made of, in a folder that workers of several machines may share."""
+import contextlib
+import fcntl
 import hashlib
 import json
-import os
 import pathlib
 import shutil
 import tempfile
@@ -28,18 +29,15 @@ class Cache:
     def find(self, key):
         """The folder of the package, or None."""
         entry = self.entry(key)
-        try:
-            stamp = json.loads((entry / STAMP).read_text(encoding="utf-8"))
-            package = entry / stamp["name"]
-            if hashes(package) == stamp["files"]:
-                return package
-        except FileNotFoundError:
-            if not entry.exists():
-                return None
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        self.discard(entry)
-        return None
+        if not entry.exists():
+            return None
+        package = whole(entry)
+        if not package:
+            with self._locked():  # another process may have replaced it meanwhile
+                package = whole(entry)
+                if not package:
+                    self._discard(entry)
+        return package
 
     def publish(self, key, package):
         """Copies a package in; gives the folder of the entry's package, which is an earlier one's where that is whole."""
@@ -50,31 +48,45 @@ class Cache:
             shutil.copytree(package, staging / package.name)
             (staging / STAMP).write_text(json.dumps({"name": package.name, "files": hashes(staging / package.name)}), encoding="utf-8")
             staging.chmod(0o755)  # a temporary folder is its maker's alone
-            for _ in range(8):  # a broken entry in the way is set aside once; more than that are other makers' doing
-                try:
-                    staging.rename(entry)
-                    return entry / package.name
-                except OSError:
-                    found = self.find(key)
-                    if found:
-                        return found
-            raise bad_input(f"entry {key} cannot be put into cache {str(self.folder)!r}, wanted a folder that may be written to")
+            with self._locked():
+                found = entry.exists() and whole(entry)
+                if found:
+                    return found
+                if entry.exists():
+                    self._discard(entry)
+                staging.rename(entry)
+            return entry / package.name
+        except OSError as error:
+            raise bad_input(f"entry {key} cannot be put into cache {str(self.folder)!r}: {error.strerror or error}") from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
     def entry(self, key):
         return self.folder / key[:2] / key
 
+    @contextlib.contextmanager
+    def _locked(self):
+        """What takes entries away or puts them in place does so one at a time; the operating system unlocks for a process that dies."""
+        with open(self.folder / "lock", "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     @staticmethod
-    def discard(entry):
-        """Away by a rename first, so that nobody sees half of it."""
-        try:
-            aside = pathlib.Path(tempfile.mkdtemp(prefix=".old.", dir=entry.parent))
-            os.rename(entry, aside / "entry")
-        except OSError:  # another process was first
-            aside = None
-        if aside:
-            shutil.rmtree(aside, ignore_errors=True)
+    def _discard(entry):
+        """Away by a rename first, so that nobody sees half of it. Under the lock."""
+        aside = pathlib.Path(tempfile.mkdtemp(prefix=".old.", dir=entry.parent))
+        entry.rename(aside / "entry")
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def whole(entry):
+    """The package of an entry whose files are as listed, else None."""
+    try:
+        stamp = json.loads((entry / STAMP).read_text(encoding="utf-8"))
+        package = entry / stamp["name"]
+        return package if hashes(package) == stamp["files"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def hashes(folder):

@@ -73,7 +73,7 @@ def check(name, options):
 
 def named(name, value):
     """An option's value, a file or folder as the hash of what is in it."""
-    if name.removeprefix("_") in (*FILES, *FILE_OPTIONS) and isinstance(value, (str, os.PathLike)):
+    if name in FILES + FILE_OPTIONS and isinstance(value, (str, os.PathLike)):
         path = pathlib.Path(value).expanduser()
         return {"sha256": hashes(path) if path.is_dir() else sha256(path)} if path.exists() else str(value)
     if isinstance(value, list) and name in FILE_OPTIONS:
@@ -82,13 +82,23 @@ def named(name, value):
 
 
 def model_hash(path):
-    """Of the file, and of files beside it whose names it holds, where its external data is."""
-    data = pathlib.Path(path).read_bytes()
-    digest = hashlib.sha256(data)
-    for beside in sorted(pathlib.Path(path).parent.iterdir()):
-        if beside.is_file() and beside != pathlib.Path(path) and beside.name.encode() in data:
-            digest.update(f"{beside.name}:{sha256(beside)}".encode())
-    return digest.hexdigest()
+    """Of the file, and of the files beside and below it whose paths it holds, as it does of its external data."""
+    path = pathlib.Path(path)
+    data = path.read_bytes()
+    return hashlib.sha256(json.dumps([hashlib.sha256(data).hexdigest(), *named_files(path.parent, "", data, path)]).encode()).hexdigest()
+
+
+def named_files(folder, prefix, data, model):
+    """[path, SHA-256] of each file whose path from the model's folder is among the bytes; only folders that are named too are looked into."""
+    found = []
+    for entry in sorted(folder.iterdir()):
+        name = prefix + entry.name
+        if name.encode() in data and entry != model:
+            if entry.is_file():
+                found.append([name, sha256(entry)])
+            elif entry.is_dir():
+                found += named_files(entry, name + "/", data, model)
+    return found
 
 
 def plugin_words(options):
