@@ -59,6 +59,14 @@ class Alone(PackageTest):
         data.write_bytes(b"2")
         self.assertNotEqual(self.job.key(), before)
 
+    def test_workers_get_absolute_paths(self):
+        from optima.scale.jobs import jobs_of
+        (self.work / "alloc.json").write_text("{}")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.work)
+        (job,) = jobs_of(["rows.onnxtxt"], [{"allocation": "alloc.json", "plugins": ["."], "devices": ["REF:0"]}])
+        self.assertEqual((job.model, job.options), (str(self.model), {"allocation": str(self.work / "alloc.json"), "plugins": [str(self.work)], "devices": ["REF:0"]}))
+
     def test_broken_entries_are_made_again(self):
         first = scale.compile_one(self.job, self.work / "cache")
         whole = files(first["package"])

@@ -55,7 +55,7 @@ def jobs_of(models, targets):
             raise bad_input(f"model {str(path)!r} is no file, wanted an ONNX model")
         for target_name, options in named_targets.items():
             check(target_name, options)
-            jobs.append(Job(str(pathlib.Path(path).expanduser().absolute()), dict(options), f"{model_name}.{target_name}" if target_name else model_name))
+            jobs.append(Job(str(pathlib.Path(path).expanduser().absolute()), {n: resolved(n, v) for n, v in options.items()}, f"{model_name}.{target_name}" if target_name else model_name))
     return jobs
 
 
@@ -69,6 +69,15 @@ def check(name, options):
         json.dumps(options)
     except (TypeError, ValueError) as error:
         raise bad_input(f"target {name!r} has options that are no JSON: {error}") from error
+
+
+def resolved(name, value):
+    """A file option with its path made absolute: workers have folders of their own."""
+    if isinstance(value, list):
+        return [resolved(name, one) for one in value]
+    if name in (*FILES, *FILE_OPTIONS, "plugins") and isinstance(value, str) and os.path.exists(os.path.expanduser(value)):
+        return str(pathlib.Path(value).expanduser().absolute())
+    return value
 
 
 def named(name, value):
