@@ -83,6 +83,28 @@ void note_since(const Module& module, size_t before, std::set<std::string>& out)
 
 std::string spoken(const sdk::Node& node) { return "\"" + std::string(node.name()) + "\" (" + std::string(node.op()) + "): "; }
 
+/// cv183x's tools join a sum that they take for a bias with the product in front of it, also where both operands of the product are computed:
+/// the answer is 0.1 of its size off. No node alone shows that, so compiling refuses the sum.
+class Biases {
+ public:
+  explicit Biases(const Chip& chip) : looks_(chip.name == "cv183x") {}
+  /// Nodes in the graph's order.
+  void look(const sdk::Node& node) {
+    if (!looks_) return;
+    if (node.op() == "MatMul" && !node.input(0).is_constant() && !node.input(1).is_constant()) products_.insert(node.output(0).index());
+    if (node.op() != "Add") return;
+    for (const uint32_t k : {0u, 1u}) {
+      const sdk::Value product = node.input(k), other = node.input(1 - k);
+      if (products_.count(product.index()) && !other.is_constant() && other.elements() < product.elements())
+        throw sdk::Error(OPTIMA_UNSUPPORTED, spoken(node) + "a smaller computed tensor behind a product of two computed tensors comes out wrong on cv183x (0.1 of its size)", node.id());
+    }
+  }
+
+ private:
+  bool looks_;
+  std::set<uint32_t> products_;  // values
+};
+
 void write(Lowering& to, const sdk::Node& node) {
   if (const std::string why = cannot_lower(node, to.chip()); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, spoken(node) + why, node.id());
   try {
@@ -245,8 +267,10 @@ Lowered lower(const sdk::Graph& graph, const Chip& chip) {
   std::vector<Port> inputs, outputs;
   for (uint32_t k = 0; k < graph.input_count(); ++k) inputs.push_back(to.enter(graph.input(k)));
   std::set<std::string> integers;
+  Biases biases(chip);
   for (uint32_t k = 0; k < graph.size(); ++k) {
     const size_t before = to.module().operations().size();
+    biases.look(graph[k]);
     write(to, graph[k]);
     if (has_integers(graph[k])) note_since(to.module(), before, integers);
   }

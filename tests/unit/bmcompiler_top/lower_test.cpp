@@ -194,6 +194,13 @@ TEST_CASE("bits are those of integers of 16 bits or less, and what has no compar
   CHECK(holds(refusal("(float[1,2,4,4] x) => (float[1,2,4,4] y) { y = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x) }", "cv183x"), "pads are not counted"));
 }
 
+TEST_CASE("cv183x sums nothing smaller and computed behind a product of two computed tensors") {
+  const auto sum = [](const char* dims) { return "(float[4,8] x, float[8,4] z, float[" + std::string(dims) + "] b) => (float[4,4] y) { p = MatMul(x, z) y = Add(b, p) }"; };
+  CHECK(holds(refusal(sum("4"), "cv183x"), "comes out wrong on cv183x (0.1 of its size)"));
+  CHECK(holds(module_of(sum("4,4"), "cv183x"), "top.Add"));
+  CHECK(holds(module_of(sum("4"), "bm1684x"), "top.Add"));
+}
+
 TEST_CASE("cv183x turns the two middle axes in two steps") {
   const std::string m = module_of("(float[2,3,4,5] x) => (float[2,4,3,5] y) { y = Transpose<perm = [0, 2, 1, 3]>(x) }", "cv183x");
   CHECK(holds(m, "order = [0, 2, 3, 1]"));
