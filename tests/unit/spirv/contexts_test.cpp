@@ -228,14 +228,13 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
   for (const std::string node : {"Softmax(x)", "ReduceMax <keepdims = 1> (x, a)", "LpNormalization <axis = 1> (x)"}) {
     CAPTURE(node);
     const Net net("<ir_version: 8, opset_import: [\"\" : 18]> g (float[2,5000] x) => (y) <int64[1] a = {1}> { y = " + node + " }");
-    void* data = nullptr;
-    reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {2, 5000}, &data);
-    for (int k = 0; k < 10000; ++k) static_cast<float*>(data)[k] = static_cast<float>((k * 7919) % 10007) / 1000.0F;
-    const reference::Tensor wanted = reference::run(net.packed.raw, {x}).at(0);
     Halves halves;
     seam::MemorySink sink;
     compiled(halves, net, sink);
-    const auto error = [&] {
+    const auto error = [&](float scale) {
+      void* data = nullptr;
+      reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {2, 5000}, &data);
+      for (int k = 0; k < 10000; ++k) static_cast<float*>(data)[k] = scale * static_cast<float>((k * 7919) % 10007) / 1000.0F;
       Halves again;  // the driver reads its environment when it is opened
       const seam::Artifact artifact(sink, nullptr);
       const seam::Program program(*again.runtime, artifact, kGpu);
@@ -243,12 +242,12 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
       seam::Status status;
       std::vector<reference::Tensor> out;
       REQUIRE_MESSAGE(seam::run(program, {x}, out, status) == OPTIMA_OK, status.message);
-      return apart(out.at(0), wanted);
+      return apart(out.at(0), reference::run(net.packed.raw, {x}).at(0));
     };
     double right = 0;
     for (const char* width : {"128", "256", "512"}) {
       ::setenv("LP_NATIVE_VECTOR_WIDTH", width, 1);
-      right = std::max(right, error());
+      right = std::max(right, error(1));
     }
     CHECK(right < 1e-6);
     ::unsetenv("LP_NATIVE_VECTOR_WIDTH");
@@ -264,7 +263,7 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
     }
     REQUIRE(removed > 0);
     forge(sink, meta);
-    CHECK(error() > 100 * right);
+    CHECK(error(0.25F) > 100 * right);  // of other numbers: what a right run left in shared memory would be right again
   }
 }
 
