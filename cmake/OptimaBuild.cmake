@@ -109,6 +109,9 @@ function(optima_add_test name)
   target_compile_definitions(${name} PRIVATE OPTIMA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OPTIMA_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
+  if("slow" IN_LIST TEST_LABELS)
+    set_tests_properties(${name} PROPERTIES COST 60)  # begins first, so that none of them is left for the end alone
+  endif()
 endfunction()
 
 # Tests that also run under a sanitizer: optima_sanitized(asan test_x test_y) makes them part of optima_tests_asan, which
