@@ -37,16 +37,16 @@ def i8(*shape):
 class Case:
     """`inputs`: name -> array; `constants`: name -> array; None among `operands` is an absent one."""
 
-    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), **attributes):
+    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, **attributes):
         self.name, self.op, self.since, self.tolerance, self.attributes = name, op, since, tolerance, attributes
         self.names = [None if v is None else f"{'w' if isinstance(v, Const) else 'x'}{k}" for k, v in enumerate(operands)]
-        self.operands, self.outputs = operands, outputs
+        self.operands, self.outputs, self.domain = operands, outputs, domain
 
     def write(self, folder):
         given = [(n, v) for n, v in zip(self.names, self.operands) if v is not None and not isinstance(v, Const)]
         constants = [numpy_helper.from_array(v.value, n) for n, v in zip(self.names, self.operands) if isinstance(v, Const)]
         made = [f"y{k}" for k in range(self.outputs)]
-        node = helper.make_node(self.op, [n or "" for n in self.names], made, name="node", domain=DOMAIN, **self.attributes)
+        node = helper.make_node(self.op, [n or "" for n in self.names], made, name="node", domain=self.domain, **self.attributes)
         infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given]
         opsets = [helper.make_opsetid("", self.since), helper.make_opsetid(DOMAIN, 1)]
 
@@ -55,7 +55,7 @@ class Case:
 
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = 1
+        options.intra_op_num_threads, options.log_severity_level = 1, 3
         untyped = [helper.make_empty_tensor_value_info(n) for n in made]
         session = ort.InferenceSession(model(untyped).SerializeToString(), options, providers=["CPUExecutionProvider"])
         results = session.run(made, dict(given))
@@ -143,6 +143,12 @@ def cases():
         yield Case("Attention" + tag, "Attention", attention + [mask], num_heads=heads)
         yield Case("QAttention" + tag, "QAttention", [u8(2, 5, 16), Const(i8(16, 3 * hidden)), attention[2], scale(0.02), scale(0.01), mask, zero(128), zero(0, I8)],
                    num_heads=heads, tolerance=(1e-3, 1e-3))
+    past = f32(2, 2, heads, 4, hidden // heads)
+    yield Case("Attention_causal", "Attention", attention, num_heads=heads, unidirectional=1)
+    yield Case("Attention_past", "Attention", attention + [None, past], outputs=2, num_heads=heads, unidirectional=1)
+    yield Case("Attention_past_mask", "Attention", attention + [np.ones((2, 9), np.int32), past], outputs=2, num_heads=heads, unidirectional=1)
+    yield Case("Attention_bias", "Attention", attention + [None, None, f32(2, heads, 5, 5)], num_heads=heads, scale=0.5)
+    yield from transformers()
     yield Case("Gelu", "Gelu", [f32(3, 8)])
     yield Case("BiasGelu", "BiasGelu", [f32(3, 8), f32(8)])
     yield Case("FastGelu", "FastGelu", [f32(3, 8), f32(8)])
@@ -160,6 +166,73 @@ def cases():
                hidden_size=6, direction="bidirectional", tolerance=(0, 0.03))  # there the activations are quantized, too
     yield Case("GatherBlockQuantized", "GatherBlockQuantized", [Const(u8(7, 64)), np.array([[1, 5, 0]], np.int64), Const(f32(7, 2)), Const(u8(7, 2))],
                bits=8, block_size=32, gather_axis=0, quantize_axis=1)
+
+
+def transformers():
+    heads, size, size_v = 3, 8, 4
+    hidden, hidden_v = heads * size, heads * size_v
+    q, k, v = f32(2, 5, hidden), f32(2, 7, hidden), f32(2, 7, hidden_v)
+    bias = Const(f32(2 * hidden + hidden_v))
+    op = "MultiHeadAttention"
+    yield Case(op, op, [q, k, v], num_heads=heads)
+    yield Case(op + "_bias", op, [q, k, v, bias], num_heads=heads, scale=0.2)
+    yield Case(op + "_mask", op, [q, k, v, None, np.array([[1] * 7, [1] * 4 + [0] * 3], np.int32)], num_heads=heads)
+    yield Case(op + "_ends", op, [q, k, v, None, np.array([7, 3], np.int32)], num_heads=heads)
+    yield Case(op + "_scores", op, [q, k, v, None, None, f32(1, heads, 5, 7)], num_heads=heads)
+    own = f32(2, 5, hidden), f32(2, 5, hidden)
+    yield Case(op + "_present", op, [q, *own], outputs=3, num_heads=heads)
+    cache = f32(2, heads, 4, size), f32(2, heads, 4, size)
+    yield Case(op + "_past", op, [q, *own, None, None, None, *cache], outputs=3, num_heads=heads)
+    yield Case(op + "_causal", op, [q, *own, None, None, None, *cache], outputs=3, num_heads=heads, unidirectional=1)
+    yield Case(op + "_across", op, [q, f32(2, heads, 7, size), f32(2, heads, 7, size)], num_heads=heads)
+    angles = np.arange(20)[:, None] * 0.3 ** np.arange(size // 2)[None, :]
+    cos, sin = Const(np.cos(angles).astype(F)), Const(np.sin(angles).astype(F))
+    places = np.array([[0, 1, 2, 3, 4], [3, 4, 5, 6, 7]], np.int64)
+    op = "RotaryEmbedding"
+    for interleaved in (0, 1):
+        tag = f"_{interleaved}"
+        yield Case(op + tag, op, [q, places, cos, sin], interleaved=interleaved)
+        yield Case(op + "_first" + tag, op, [q, np.array([6], np.int64), cos, sin], interleaved=interleaved)
+        yield Case(op + "_heads" + tag, op, [f32(2, heads, 5, size), places, cos, sin], interleaved=interleaved)
+    half = Const(np.cos(angles[:, :2]).astype(F)), Const(np.sin(angles[:, :2]).astype(F))
+    yield Case(op + "_part", op, [q, places, *half], num_heads=heads, rotary_embedding_dim=4)
+    op, groups, length, size = "GroupQueryAttention", 2, 3, 16
+    angles = np.arange(20)[:, None] * 0.3 ** np.arange(size // 2)[None, :]
+    cos, sin = Const(np.cos(angles).astype(F)), Const(np.sin(angles).astype(F))
+    wide, narrow, few = f32(2, length, 4 * size), f32(2, length, groups * size), (cos, sin)
+    cached = f32(2, groups, 6, size), f32(2, groups, 6, size)
+    given = dict(num_heads=4, kv_num_heads=groups)
+    fresh = [wide, narrow, f32(2, length, groups * size)]
+    none = f32(2, groups, 0, size), f32(2, groups, 0, size)
+    first = [np.array([2, 2], np.int32), np.array([3], np.int32)]
+    yield Case(op + "_first", op, fresh + [None, None] + first, outputs=3, **given)
+    yield Case(op + "_empty", op, fresh + [*none] + first, outputs=3, **given)
+    token = [v[:, :1] for v in fresh]
+    equal = [np.array([6, 6], np.int32), np.array([7], np.int32)]
+    yield Case(op, op, token + [*cached] + equal, outputs=3, **given)
+    yield Case(op + "_rotary", op, token + [*cached] + equal + [*few], outputs=3, do_rotary=1, **given)
+    yield Case(op + "_window", op, token + [*cached] + equal, outputs=3, local_window_size=2, softcap=3.0, **given)
+    yield Case(op + "_lengths", op, token + [*cached] + [np.array([6, 3], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    one = [v[:1] for v in fresh]
+    alone = [v[:1, :1] for v in fresh]
+    yield Case(op + "_one", op, one + [v[:1] for v in cached] + [np.array([8], np.int32), np.array([9], np.int32)] + [*few], outputs=3, do_rotary=1, rotary_interleaved=1, **given)
+    yield Case(op + "_token", op, alone + [v[:1] for v in cached] + [np.array([6], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    joined = np.concatenate([v[:1, :1] for v in fresh], axis=2)
+    yield Case(op + "_packed", op, [joined, None, None] + [v[:1] for v in cached] + [np.array([6], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    words, rows, segments = Const(f32(11, 8)), Const(f32(6, 8)), Const(f32(2, 8))
+    ids, of = random.integers(0, 11, (2, 5)).astype(np.int32), random.integers(0, 2, (2, 5)).astype(np.int32)
+    gamma, beta = Const(f32(8)), Const(f32(8))
+    op = "EmbedLayerNormalization"
+    yield Case(op, op, [ids, of, words, rows, segments, gamma, beta], outputs=2)
+    yield Case(op + "_mask", op, [ids, of, words, rows, segments, gamma, beta, np.array([[1] * 5, [1] * 3 + [0] * 2], np.int32)], outputs=2)
+    yield Case(op + "_places", op, [ids, None, words, rows, None, gamma, beta, None, np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], np.int32)], outputs=3)
+    for opset in (11, 16, 21):  # ONNX's own domain, which has the one since opset 17 and the other never
+        tag = f"_{opset}"
+        if opset < 17:
+            yield Case("LayerNormalization" + tag, "LayerNormalization", [f32(2, 3, 8), gamma, beta], since=opset, domain="", epsilon=1e-3)
+            yield Case("LayerNormalization_axis" + tag, "LayerNormalization", [f32(2, 3, 8), Const(f32(3, 8))], since=opset, domain="", axis=1)
+        if opset > 11:
+            yield Case("SimplifiedLayerNormalization" + tag, "SimplifiedLayerNormalization", [f32(2, 3, 8), gamma], since=opset, domain="", epsilon=1e-3)
 
 
 def main():

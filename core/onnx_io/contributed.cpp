@@ -290,11 +290,30 @@ void forget_domain(onnx::ModelProto& model) {
     if (opsets->Get(k).domain() == kContributed) opsets->DeleteSubrange(k, 1);
 }
 
+/// True when a node was moved into the domain.
+bool adopt(GraphProto& g, int64_t opset) {
+  constexpr int64_t kHasLayerNormalization = 17;
+  bool adopted = false;
+  for (NodeProto& node : *g.mutable_node()) {
+    for_each_body(node, [&](GraphProto& body, const std::string&, int) { adopted |= adopt(body, opset); });
+    if (!node.domain().empty() || (node.op_type() != "SimplifiedLayerNormalization" && (node.op_type() != "LayerNormalization" || opset >= kHasLayerNormalization))) continue;
+    node.set_domain(kContributed);
+    adopted = true;
+  }
+  return adopted;
+}
+
 }  // namespace
 
 int Contributed::rank(int input) const {
   const auto d = dims(input);
   return d ? static_cast<int>(d->size()) : -1;
+}
+
+void adopt_contributed(onnx::ModelProto& model) {
+  if (!adopt(*model.mutable_graph(), opset_of(model, "")) || opset_of(model, kContributed) != 0) return;
+  auto* own = model.add_opset_import();
+  own->set_domain(kContributed), own->set_version(1);
 }
 
 Status restate_contributed(onnx::ModelProto& model, const ImportOptions& options, std::vector<Blob>& moved, SourceNames& names, std::vector<Folded>& folded) {

@@ -54,6 +54,10 @@ struct Recipe {
 /// The recipe of an operator; null = nobody has one.
 const Recipe* recipe_of(const std::string& op);
 
+/// Moves into the domain what ONNX Runtime's optimizer writes into ONNX's own although ONNX has no such operator there: SimplifiedLayerNormalization,
+/// and LayerNormalization before opset 17.
+void adopt_contributed(onnx::ModelProto& model);
+
 /// Restates every node of the domain, in bodies too, that has a recipe in the model's present opset of ai.onnx and whose operator is not among
 /// options.kept_functions. A node that becomes one node keeps its name; those of one that becomes several are "NAME/add_1", and it goes to
 /// `folded`. Types must have been inferred; those of new values are then inferred again. InvalidInput for a node with more operands

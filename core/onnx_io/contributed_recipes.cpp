@@ -2,37 +2,18 @@
 // core/onnx_io: what each operator of com.microsoft is in ONNX operators, by ONNX Runtime's operator pages (docs/ContribOperators.md there).
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 
-#include "core/onnx_io/contributed.hpp"
-#include "core/support/text.hpp"
+#include "core/onnx_io/contributed_text.hpp"
 
 namespace optima::onnx_io {
+namespace recipes {
+
+bool one_element(const Contributed& n, int input) {
+  const auto d = n.dims(input);
+  return d && std::all_of(d->begin(), d->end(), [](int64_t v) { return v == 1; });
+}
+
 namespace {
-
-using Text = std::string;
-using Dims = std::vector<int64_t>;
-constexpr int32_t kF32 = onnx::TensorProto::FLOAT, kU8 = onnx::TensorProto::UINT8, kI8 = onnx::TensorProto::INT8;
-constexpr int32_t kU4 = onnx::TensorProto::UINT4, kI4 = onnx::TensorProto::INT4, kI32 = onnx::TensorProto::INT32;
-
-Text number(double v) {
-  char out[40];
-  std::snprintf(out, sizeof out, "%.9g", v);
-  Text text = out;
-  return text.find_first_of(".en") == Text::npos ? text + ".0" : text;
-}
-Text list(const Dims& v) {
-  Text out = "[";
-  for (size_t k = 0; k < v.size(); ++k) out += cat(k ? ", " : "", v[k]);
-  return out + "]";
-}
-/// A scalar of the type of `like`, a value of floats.
-Text scalar(const Text& name, double value, const Text& like) {
-  return cat(name, "_f = Constant <value = float {", number(value), "}> () ", name, " = CastLike(", name, "_f, ", like, ") ");
-}
-Text int_list(const Text& name, const Dims& v) { return cat(name, " = Constant <value_ints = ", list(v), "> () "); }
-Text permuted(const Text& out, const Text& in, const Dims& perm) { return cat(out, " = Transpose <perm = ", list(perm), "> (", in, ") "); }
 
 /// Channels to the second place, and back to the end.
 Dims channels_first(int rank) {
@@ -52,11 +33,6 @@ Dims last_two(int rank) {
   for (int64_t d = 0; d < rank; ++d) perm.push_back(d);
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return perm;
-}
-
-bool one_element(const Contributed& n, int input) {
-  const auto d = n.dims(input);
-  return d && std::all_of(d->begin(), d->end(), [](int64_t v) { return v == 1; });
 }
 
 /// QuantizeLinear; where there is no zero point, to the type of the codes that came in.
@@ -278,81 +254,6 @@ Text dynamic_quantize_lstm(Contributed& n) {
              "(X, w, r, B, lens, h0, c0, P) }");
 }
 
-/// -- Attention of one input with joint weights: q, k and v are thirds of qkv = [batch, length, 3 * hidden], which `head` makes.
-struct Thirds {
-  int bias, mask, past;   ///< inputs
-  int64_t hidden = 0;     ///< of all heads
-};
-
-/// What is added to the scores, as "mask"; empty when nothing is, nothing where the form is not known here.
-std::optional<Text> mask_text(const Contributed& n, const Thirds& t, bool& masked) {
-  const Text filter = scalar("filter", n.real("mask_filter_value", -10000.0f), "q");
-  Text out;
-  masked = false;
-  if (n.has(t.mask)) {
-    const int rank = n.rank(t.mask);
-    masked = true;
-    if (rank == 2 || rank == 3) {
-      // 1 = seen, by key or by query and key.
-      out = cat(filter, int_list("mask_axes", rank == 2 ? Dims{1, 2} : Dims{1}), "seen_i = Unsqueeze(M, mask_axes) seen = CastLike(seen_i, q) ");
-      out += scalar("one", 1, "q") + "hidden = Sub(one, seen) mask = Mul(hidden, filter) ";
-    } else if (rank == 1) {
-      // How many keys of each sample there are.
-      const auto dims = n.dims(t.mask), batch = n.dims(0);
-      if (!dims || !batch || (*dims)[0] < 1 || (*dims)[0] != (*batch)[0]) return std::nullopt;
-      out = cat(filter, int_list("mask_axes", {1, 2, 3}), "ends = Unsqueeze(M, mask_axes) key_shape = Shape <start = 2, end = 3> (k) ",
-                "zero_d = Constant <value_int = 0> () one_d = Constant <value_int = 1> () key_count = Squeeze(key_shape) places_l = Range(zero_d, key_count, one_d) ",
-                "places = CastLike(places_l, M) over = GreaterOrEqual(places, ends) ", scalar("nothing", 0, "q"), "mask = Where(over, filter, nothing) ");
-    } else {
-      return std::nullopt;
-    }
-  }
-  return out;
-}
-
-Text attention_body(const Contributed& n, const Thirds& t) {
-  const int64_t heads = n.integer("num_heads", 0);
-  if (heads < 1 || t.hidden < 1 || t.hidden % heads != 0 || n.integer("do_rotary", 0) != 0 || n.has(t.past) || n.has_output(1) ||
-      n.integer("unidirectional", 0) != 0)
-    return "";
-  bool masked = false;
-  const auto mask = mask_text(n, t, masked);
-  if (!mask) return "";
-  const float given = n.real("scale", 0);
-  const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(t.hidden / heads));
-  Text out = "ql, kl, vl = Split <axis = 2, num_outputs = 3> (qkv) ";
-  out += int_list("by_head", {0, 0, heads, t.hidden / heads});
-  for (const char* each : {"q", "k", "v"})
-    out += cat(each, "h = Reshape(", each, "l, by_head) ", permuted(each, cat(each, "h"), {0, 2, 1, 3}));
-  out += permuted("kt", "k", {0, 1, 3, 2}) + "raw = MatMul(q, kt) " + scalar("factor", scale, "q") + "scores = Mul(raw, factor) " + *mask;
-  if (masked) out += "masked = Add(scores, mask) ";
-  out += cat("p = Softmax <axis = -1> (", masked ? "masked" : "scores", ") o = MatMul(p, v) ", permuted("ot", "o", {0, 2, 1, 3}),
-             int_list("joined", {0, 0, t.hidden}), "Y = Reshape(ot, joined) }");
-  return out;
-}
-
-std::optional<int64_t> third_of(const Contributed& n, int weights) {
-  const auto dims = n.dims(weights);
-  if (!dims || dims->size() != 2 || (*dims)[1] < 3 || (*dims)[1] % 3 != 0) return std::nullopt;
-  return (*dims)[1] / 3;
-}
-
-Text attention(Contributed& n) {
-  const auto hidden = third_of(n, 1);
-  if (!hidden || !n.integers("qkv_hidden_sizes").empty() || n.has(5) || n.has(6)) return "";
-  const Text body = attention_body(n, {2, 3, 4, *hidden});
-  if (body.empty()) return "";
-  return cat("(X, W, B, M, past, bias, past_len) => (Y, present) { ", n.has(2) ? "product = MatMul(X, W) qkv = Add(product, B) " : "qkv = MatMul(X, W) ", body);
-}
-Text q_attention(Contributed& n) {
-  const auto hidden = third_of(n, 1);
-  if (!hidden) return "";
-  const Text body = attention_body(n, {2, 5, 8, *hidden});
-  if (body.empty()) return "";
-  return cat("(X, W, B, Xs, Ws, M, Xz, Wz, past) => (Y, present) { x = DequantizeLinear(X, Xs, Xz) w = DequantizeLinear ", one_element(n, 4) ? "" : "<axis = 1> ",
-             "(W, Ws, Wz) product = MatMul(x, w) qkv = Add(product, B) ", body);
-}
-
 /// -- Operators of floats that ONNX Runtime's optimizer writes.
 Text gelu(Contributed&) { return "(X) => (Y) { Y = Gelu(X) }"; }
 Text bias_gelu(Contributed&) { return "(A, B) => (C) { s = Add(A, B) C = Gelu(s) }"; }
@@ -362,23 +263,6 @@ Text fast_gelu(Contributed& n) {
 }
 Text quick_gelu(Contributed& n) {
   return cat("(X) => (Y) { ", scalar("alpha", n.real("alpha", 1.702f), "X"), "s = Mul(X, alpha) g = Sigmoid(s) Y = Mul(X, g) }");
-}
-
-Text skip_sum(const Contributed& n, int bias, int sum_out) {
-  const Text sum = n.has_output(sum_out) ? "sum" : "s";
-  return n.has(bias) ? cat("both = Add(X, skip) ", sum, " = Add(both, bias) ") : cat(sum, " = Add(X, skip) ");
-}
-Text skip_layer_normalization(Contributed& n) {
-  if (n.has_output(1) || n.has_output(2)) return "";
-  return cat("(X, skip, gamma, beta, bias) => (Y, mean, inverse, sum) { ", skip_sum(n, 4, 3), "Y = LayerNormalization <axis = -1, epsilon = ",
-             number(n.real("epsilon", 1e-12f)), "> (", n.has_output(3) ? "sum" : "s", ", gamma", n.has(3) ? ", beta) }" : ") }");
-}
-Text skip_simplified_layer_normalization(Contributed& n) {
-  if (n.has_output(1) || n.has_output(2)) return "";
-  const Text x = n.has_output(3) ? "sum" : "s";
-  return cat("(X, skip, gamma, bias) => (Y, mean, inverse, sum) { ", skip_sum(n, 3, 3), "square = Mul(", x, ", ", x, ") ", int_list("last", {-1}),
-             "mean_square = ReduceMean(square, last) ", scalar("epsilon", n.real("epsilon", 1e-12f), "X"), "shifted = Add(mean_square, epsilon) root = Sqrt(shifted) ",
-             "normal = Div(", x, ", root) Y = Mul(normal, gamma) }");
 }
 
 Text fused_matmul(Contributed& n) {
@@ -434,16 +318,20 @@ constexpr std::array kRecipes{
     Recipe{"DequantizeLinear", 2, 10, dequantize_linear},
     Recipe{"DynamicQuantizeLSTM", 3, 21, dynamic_quantize_lstm},
     Recipe{"DynamicQuantizeMatMul", 3, 11, dynamic_quantize_matmul},
+    Recipe{"EmbedLayerNormalization", 1, 17, embed_layer_normalization},
     Recipe{"FastGelu", 1, 20, fast_gelu},
     Recipe{"FusedConv", 2, 15, fused_conv},
     Recipe{"FusedGemm", 2, 11, fused_gemm},
     Recipe{"FusedMatMul", 2, 15, fused_matmul},
     Recipe{"GatherBlockQuantized", 3, 21, gather_block_quantized},
     Recipe{"Gelu", 1, 20, gelu},
+    Recipe{"GroupQueryAttention", 1, 18, group_query_attention},
+    Recipe{"LayerNormalization", 2, 1, layer_normalization},
     Recipe{"MatMulInteger16", 2, 10, matmul_integer_16},
     Recipe{"MatMulIntegerToFloat", 4, 10, matmul_integer_to_float},
     Recipe{"MatMulNBits", 3, 21, matmul_n_bits},
     Recipe{"MulInteger", 3, 10, mul_integer},
+    Recipe{"MultiHeadAttention", 1, 18, multi_head_attention},
     Recipe{"QAttention", 5, 18, q_attention},
     Recipe{"QGemm", 6, 11, q_gemm},
     Recipe{"QLinearAdd", 7, 10, qlinear_add},
@@ -460,15 +348,19 @@ constexpr std::array kRecipes{
     Recipe{"QuantizeLinear", 2, 10, quantize_linear},
     Recipe{"QuickGelu", 1, 15, quick_gelu},
     Recipe{"ReduceSumInteger", 1, 13, reduce_sum_integer},
+    Recipe{"RotaryEmbedding", 4, 18, rotary_embedding},
+    Recipe{"SimplifiedLayerNormalization", 2, 12, simplified_layer_normalization},
     Recipe{"SkipLayerNormalization", 3, 17, skip_layer_normalization},
     Recipe{"SkipSimplifiedLayerNormalization", 3, 18, skip_simplified_layer_normalization},
 };
 
 }  // namespace
+}  // namespace recipes
 
 const Recipe* recipe_of(const std::string& op) {
-  const auto at = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const Recipe& r) { return op == r.op; });
-  return at == kRecipes.end() ? nullptr : &*at;
+  const auto& all = recipes::kRecipes;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Recipe& r) { return op == r.op; });
+  return at == all.end() ? nullptr : &*at;
 }
 
 }  // namespace optima::onnx_io

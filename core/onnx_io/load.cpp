@@ -71,6 +71,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(check_versions(model));
   OPTIMA_RETURN_IF_ERROR(check_and_sort(*model.mutable_graph()));
   give_names(*model.mutable_graph(), opset_of(model, ""), names);
+  adopt_contributed(model);
   OPTIMA_RETURN_IF_ERROR(check_schemas(model));
   drop_initializer_inputs(*model.mutable_graph());
   OPTIMA_RETURN_IF_ERROR(make_dense(*model.mutable_graph(), source.moved));
