@@ -204,21 +204,21 @@ def transformers():
     given = dict(num_heads=4, kv_num_heads=groups)
     fresh = [wide, narrow, f32(2, length, groups * size)]
     none = f32(2, groups, 0, size), f32(2, groups, 0, size)
-    first = [np.array([2, 2], np.int32), np.array([3], np.int32)]
+    first = [np.array([2, 2], np.int32), Const(np.array([3], np.int32))]
     yield Case(op + "_first", op, fresh + [None, None] + first, outputs=3, **given)
     yield Case(op + "_empty", op, fresh + [*none] + first, outputs=3, **given)
     token = [v[:, :1] for v in fresh]
-    equal = [np.array([6, 6], np.int32), np.array([7], np.int32)]
+    equal = [np.array([6, 6], np.int32), Const(np.array([7], np.int32))]
     yield Case(op, op, token + [*cached] + equal, outputs=3, **given)
     yield Case(op + "_rotary", op, token + [*cached] + equal + [*few], outputs=3, do_rotary=1, **given)
     yield Case(op + "_window", op, token + [*cached] + equal, outputs=3, local_window_size=2, softcap=3.0, **given)
-    yield Case(op + "_lengths", op, token + [*cached] + [np.array([6, 3], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    yield Case(op + "_lengths", op, token + [*cached] + [np.array([6, 3], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
     one = [v[:1] for v in fresh]
     alone = [v[:1, :1] for v in fresh]
-    yield Case(op + "_one", op, one + [v[:1] for v in cached] + [np.array([8], np.int32), np.array([9], np.int32)] + [*few], outputs=3, do_rotary=1, rotary_interleaved=1, **given)
-    yield Case(op + "_token", op, alone + [v[:1] for v in cached] + [np.array([6], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    yield Case(op + "_one", op, one + [v[:1] for v in cached] + [np.array([8], np.int32), Const(np.array([9], np.int32))] + [*few], outputs=3, do_rotary=1, rotary_interleaved=1, **given)
+    yield Case(op + "_token", op, alone + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
     joined = np.concatenate([v[:1, :1] for v in fresh], axis=2)
-    yield Case(op + "_packed", op, [joined, None, None] + [v[:1] for v in cached] + [np.array([6], np.int32), np.array([7], np.int32)] + [*few], outputs=3, do_rotary=1, **given)
+    yield Case(op + "_packed", op, [joined, None, None] + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
     words, rows, segments = Const(f32(11, 8)), Const(f32(6, 8)), Const(f32(2, 8))
     ids, of = random.integers(0, 11, (2, 5)).astype(np.int32), random.integers(0, 2, (2, 5)).astype(np.int32)
     gamma, beta = Const(f32(8)), Const(f32(8))
