@@ -100,7 +100,7 @@ class Kernels {
   /// `progress` is told now and then, on this thread, of the share that is done.
   std::vector<Module> wait(const std::function<void(double)>& progress) {
     constexpr std::chrono::milliseconds kTick(20);
-    while (modules_.wait_for(kTick) != std::future_status::ready) progress(static_cast<double>(done_) / static_cast<double>(count_));
+    while (modules_.wait_for(kTick) != std::future_status::ready) progress(static_cast<double>(done_) / static_cast<double>(std::max<size_t>(1, count_)));
     return modules_.get();
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv: what contexts do beside execute(), memory of GPUs, and a GPU whose memory the processor does not see (a layer over the software
 // driver stands in for one).
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #ifdef SPIRV_PLUGIN
@@ -11,7 +10,7 @@
 #include "optima/ext/async.h"
 #include "optima/ext/memory.h"
 #include "optima/plugin/checksum.hpp"
-#include "tests/unit/spirv/faults.h"
+#include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
 using namespace optima;
@@ -49,28 +48,6 @@ struct Run {
   }
 };
 
-/// The layer in the loader's way, for the life of this.
-class Layer {
- public:
-  explicit Layer(bool separate) {
-    ::setenv("VK_LAYER_PATH", FAULTS_FOLDER, 1);
-    ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_OPTIMA_faults", 1);
-    void* library = ::dlopen(FAULTS_LAYER, RTLD_NOW);
-    REQUIRE_MESSAGE(library, ::dlerror());
-    told_ = static_cast<faults*>(::dlsym(library, "optima_faults"));
-    told_->separate = separate, told_->copies = 0;
-  }
-  ~Layer() {
-    told_->separate = 0;
-    ::unsetenv("VK_INSTANCE_LAYERS");
-    ::unsetenv("VK_LAYER_PATH");
-  }
-  faults& told() { return *told_; }
-
- private:
-  faults* told_;
-};
-
 /// Without the barriers of its workgroups.
 std::string without_barriers(const std::string& module, size_t& removed) {
   constexpr uint32_t kOpControlBarrier = 224, kHeaderWords = 5;
@@ -92,11 +69,8 @@ std::string without_barriers(const std::string& module, size_t& removed) {
 TEST_CASE("six contexts run at once behind fences, without a thread of the host's") {
   Fenced halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
-  const seam::Program program(*halves.runtime, artifact, kGpu);
-  REQUIRE_MESSAGE(program.raw, program.status.message);
+  const Loaded loaded(halves, net);
+  const seam::Program& program = *loaded.program;
   std::vector<std::unique_ptr<Run>> runs;
   for (int k = 0; k < 6; ++k) runs.push_back(std::make_unique<Run>(*halves.runtime, program, 0.25F * static_cast<float>(k)));
   std::vector<Fence*> fences(runs.size());
@@ -117,10 +91,8 @@ TEST_CASE("six contexts run at once behind fences, without a thread of the host'
 TEST_CASE("submit waits for its points, fails with theirs, and refuses at once what can never run") {
   Fenced halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
-  const seam::Program program(*halves.runtime, artifact, kGpu);
+  const Loaded loaded(halves, net);
+  const seam::Program& program = *loaded.program;
   Run r(*halves.runtime, program, 0);
   Fence *fence = Fence::make(), *before = Fence::make();
   seam::Status status;
@@ -153,15 +125,12 @@ TEST_CASE("submit waits for its points, fails with theirs, and refuses at once w
 }
 
 TEST_CASE("a device that is lost behind a fence poisons it, and the next run is well") {
-  Layer layer(false);
+  Layer layer;
   Fenced halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
+  const Loaded loaded(halves, net);
   {
-    const seam::Program program(*halves.runtime, artifact, kGpu);
-    REQUIRE_MESSAGE(program.raw, program.status.message);
+    const seam::Program& program = *loaded.program;
     Run r(*halves.runtime, program, 0);
     seam::Status status;
     Fence *lost = Fence::make(), *well = Fence::make();
@@ -179,22 +148,19 @@ TEST_CASE("a GPU with memory of its own gets weights and inputs through copies, 
   Layer layer(true);
   Halves halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
   seam::Status status;
   std::vector<reference::Tensor> out;
   {
-    const seam::Program program(*halves.runtime, artifact, kGpu);
-    REQUIRE_MESSAGE(program.raw, program.status.message);
+    const Loaded loaded(halves, net);
+    const seam::Program& program = *loaded.program;
     CHECK(layer.told().copies > 0);  // weights
-    const int loaded = layer.told().copies;
+    const int before = layer.told().copies;
     for (const float value : {0.0F, 1.5F}) {
       out.clear();
       REQUIRE_MESSAGE(seam::run(program, {input(value)}, out, status) == OPTIMA_OK, status.message);
       CHECK(apart(out.at(0), reference::run(net.packed.raw, {input(value)}).at(0)) < 1e-6);
     }
-    CHECK(layer.told().copies > loaded);
+    CHECK(layer.told().copies > before);
   }
   const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
   REQUIRE(memory);

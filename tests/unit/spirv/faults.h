@@ -11,7 +11,8 @@ struct faults {
   int allocations_before;
   VkResult allocate;
   int separate; /* set before Vulkan is opened: the GPU has memory of its own, which the processor does not see */
-  int copies;   /* vkCmdCopyBuffer calls so far */
+  int copies;    /* vkCmdCopyBuffer calls so far */
+  int instances; /* that were made through the layer */
 };
 
 #endif

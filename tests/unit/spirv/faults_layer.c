@@ -101,6 +101,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
   VkResult made = ((PFN_vkCreateInstance)next_instance(NULL, "vkCreateInstance"))(info, with, instance);
   if (made == VK_SUCCESS) { /* later the loader would give this layer's own */
+    ++optima_faults.instances;
     next_properties = (PFN_vkGetPhysicalDeviceProperties)next_instance(*instance, "vkGetPhysicalDeviceProperties");
     next_properties2 = (PFN_vkGetPhysicalDeviceProperties2)next_instance(*instance, "vkGetPhysicalDeviceProperties2");
     next_memory_properties = (PFN_vkGetPhysicalDeviceMemoryProperties)next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/passes/pipeline.hpp"
 #include "optima/plugin/record.hpp"
@@ -67,6 +68,18 @@ inline seam::MemorySink& compiled(Halves& halves, const Net& net, seam::MemorySi
   REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
   return sink;
 }
+
+/// The net's artifact, loaded.
+struct Loaded {
+  seam::MemorySink sink;
+  std::optional<seam::Artifact> artifact;
+  std::optional<seam::Program> program;
+  Loaded(Halves& halves, const Net& net) {
+    artifact.emplace(compiled(halves, net, sink), nullptr);
+    program.emplace(*halves.runtime, *artifact, kGpu);
+    REQUIRE_MESSAGE(program->raw, program->status.message);
+  }
+};
 
 /// The artifact with another .meta file, its record made right again.
 inline void forge(seam::MemorySink& sink, const std::string& meta) {

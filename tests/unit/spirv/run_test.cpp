@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv on a small net: what artifacts, GPUs and drivers do that are not as they should be. Every GPU here is the software driver's.
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 
 #else
 
-#include "tests/unit/spirv/faults.h"
+#include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
 using namespace optima;
@@ -180,11 +179,8 @@ TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
 TEST_CASE("eight threads on contexts of their own get the bits of one") {
   Halves halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
-  const seam::Program program(*halves.runtime, artifact, kGpu);
-  REQUIRE_MESSAGE(program.raw, program.status.message);
+  const Loaded loaded(halves, net);
+  const seam::Program& program = *loaded.program;
   std::vector<std::vector<float>> wanted;
   for (int k = 0; k < 8; ++k) {
     std::vector<reference::Tensor> out;
@@ -218,21 +214,16 @@ TEST_CASE("eight threads on contexts of their own get the bits of one") {
 }
 
 TEST_CASE("a device that is lost is one clear error, the next run is well; memory that runs out is told with the numbers") {
-  ::setenv("VK_LAYER_PATH", FAULTS_FOLDER, 1);
-  ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_OPTIMA_faults", 1);
+  Layer layer;
+  faults& told = layer.told();
   Halves halves;
   const Net net;
-  seam::MemorySink sink;
-  compiled(halves, net, sink);
-  const seam::Artifact artifact(sink, nullptr);
   seam::Status status;
   std::vector<reference::Tensor> out;
   {
-    const seam::Program program(*halves.runtime, artifact, kGpu);
-    REQUIRE_MESSAGE(program.raw, program.status.message);
-    void* layer = ::dlopen(FAULTS_LAYER, RTLD_NOW | RTLD_NOLOAD);
-    REQUIRE_MESSAGE(layer, "the loader has not taken the layer in");
-    auto& told = *static_cast<faults*>(::dlsym(layer, "optima_faults"));
+    const Loaded loaded(halves, net);
+    const seam::Program& program = *loaded.program;
+    REQUIRE_MESSAGE(told.instances > 0, "the loader has not taken the layer in");
     optima_context* context = nullptr;
     REQUIRE(halves.runtime->runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
     REQUIRE(seam::run_on(context, program, {input()}, out, status) == OPTIMA_OK);
@@ -255,8 +246,6 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
     CHECK_MESSAGE(status.message.find("out of device memory") != std::string::npos, status.message);
     halves.runtime->runtime().context_destroy(context);
   }
-  ::unsetenv("VK_INSTANCE_LAYERS");
-  ::unsetenv("VK_LAYER_PATH");
 }
 
 TEST_CASE("with no Vulkan driver the runtime says which and how to get one, and models compile all the same") {
