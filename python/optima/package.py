@@ -68,7 +68,9 @@ class Package:
         try:
             self.meta = json.loads((self.path / "model.meta").read_text(encoding="utf-8"))
             self._inputs, self._outputs = self.meta["inputs"], self.meta["outputs"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise bad_input(f"{str(self.path)!r} is no package: model.meta: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
             raise bad_input(f"{str(self.path)!r} is no package: {error}") from error
 
     @classmethod
