@@ -39,7 +39,7 @@ double apart(const Tensor& wanted, const Tensor& got) {
   double scale = 0, most = 0;
   for (size_t k = 0; k < wanted.size / sizeof(float); ++k) {
     scale = std::max(scale, std::abs(static_cast<double>(w[k])));
-    most = std::isfinite(g[k]) ? std::max(most, std::abs(static_cast<double>(w[k]) - g[k])) : 1e9;
+    most = std::isfinite(g[k]) ? std::max(most, std::abs(static_cast<double>(w[k]) - g[k])) : HUGE_VAL;
   }
   return most / scale;
 }

@@ -52,7 +52,7 @@ double apart(const Numbers& wanted, const Numbers& got) {
   REQUIRE(wanted.size() == got.size());
   double most = 0, scale = 0;
   for (size_t k = 0; k < wanted.size(); ++k) {
-    most = std::max(most, std::abs(static_cast<double>(wanted[k]) - got[k]));
+    most = std::isfinite(got[k]) ? std::max(most, std::abs(static_cast<double>(wanted[k]) - got[k])) : HUGE_VAL;
     scale = std::max(scale, std::abs(static_cast<double>(wanted[k])));
   }
   return most / scale;

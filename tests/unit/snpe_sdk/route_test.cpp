@@ -145,7 +145,10 @@ struct Sdk {
 double apart(const Numbers& a, const Numbers& b) {
   REQUIRE(a.size() == b.size());
   double most = 0, scale = 1e-9;
-  for (size_t k = 0; k < a.size(); ++k) most = std::max(most, std::fabs(static_cast<double>(a[k]) - b[k])), scale = std::max(scale, std::fabs(static_cast<double>(b[k])));
+  for (size_t k = 0; k < a.size(); ++k) {
+    most = std::isfinite(a[k]) ? std::max(most, std::fabs(static_cast<double>(a[k]) - b[k])) : HUGE_VAL;
+    scale = std::max(scale, std::fabs(static_cast<double>(b[k])));
+  }
   return most / scale;
 }
 

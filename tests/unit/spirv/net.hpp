@@ -55,11 +55,15 @@ inline std::vector<float> floats(const reference::Tensor& t) {
   return {p, p + t.size / sizeof(float)};
 }
 
+/// The largest difference; infinite where a difference is no number.
 inline double apart(const reference::Tensor& a, const reference::Tensor& b) {
   const std::vector<float> one = floats(a), other = floats(b);
   REQUIRE(one.size() == other.size());
   double most = 0;
-  for (size_t k = 0; k < one.size(); ++k) most = std::max(most, static_cast<double>(std::fabs(one[k] - other[k])));
+  for (size_t k = 0; k < one.size(); ++k) {
+    const double difference = std::fabs(static_cast<double>(one[k]) - other[k]);
+    most = std::isnan(difference) ? HUGE_VAL : std::max(most, difference);
+  }
   return most;
 }
 

@@ -47,6 +47,7 @@ double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
   double most = 0, scale = 0;
   for (size_t k = 0; k < a.size(); ++k) {
     if (std::isnan(a[k]) != std::isnan(b[k])) return HUGE_VAL;
+    if (std::isfinite(b[k]) != std::isfinite(a[k])) return HUGE_VAL;
     if (std::isfinite(b[k])) most = std::max(most, std::abs(a[k] - b[k])), scale = std::max(scale, std::abs(b[k]));
   }
   return scale > 0 ? most / scale : most;
