@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "optima/plugin/plugin.hpp"
-#include "plugins/llvm_cpu/plan/plan.hpp"
-#include "plugins/llvm_cpu/runtime/memory.hpp"
+#include "plugins/llvm_cpu/runtime/engine.hpp"
 
 namespace optima::llvm_cpu {
-
-/// Kernel files are opened once and stay open: code is never unloaded.
-using KernelFunction = void (*)(void* const* args, int64_t u0, int64_t u1, char* scratch);
 
 /// Immutable after load(); shared by contexts.
 class LoadedProgram : public sdk::Program {

@@ -61,15 +61,18 @@ Team::~Team() {
   for (std::thread& t : helpers_) t.join();
 }
 
-void Team::add(Work work, int parts) { steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts)); }
+void Team::List::add(Work work, int parts) { steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts)); }
 
 void Team::start() {
   const auto help = [this](int t) {
     if (cores_ != 0) stay_on(cores_);
-    for (uint32_t inference = 0;;) {
-      begun_.wait(inference + 1, kSpinIdle);
+    for (uint32_t seen = 0;;) {
+      begun_.wait(seen + 1, kSpinIdle);
       if (stop_) return;
-      walk(t, inference = begun_.value());  // skips inferences that were finished without this thread
+      seen = begun_.value();  // skips runs that were finished without this thread
+      ++inside_;
+      if (List* list = current_.load()) walk(t, *list, list->runs_.load());
+      --inside_;
     }
   };
   helpers_ = start_threads(threads_ - 1, help, spawn_);
@@ -81,14 +84,13 @@ void Team::observe(std::function<void(size_t, uint64_t, uint64_t)> observer) {
   observed_ = static_cast<bool>(observer_);
 }
 
-void Team::walk(int thread, uint32_t inference) {
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
+void Team::walk(int thread, List& list, uint32_t run) {
+  for (List::Step& step : list.steps_) {
     for (int q = 0; q < step.parts; ++q) {
       const int part = (thread * step.parts / threads_ + q) % step.parts;
       std::atomic<uint32_t>& claim = step.claims[static_cast<size_t>(part)];
-      uint32_t before = inference - 1;  // a straggler of an older inference finds nothing to claim and runs through
-      if (claim.load(std::memory_order_relaxed) == before && claim.compare_exchange_strong(before, inference)) {
+      uint32_t before = run - 1;  // a straggler of an older run finds nothing to claim and runs through
+      if (claim.load(std::memory_order_relaxed) == before && claim.compare_exchange_strong(before, run)) {
         step.work(part, thread);
         if (observed_.load(std::memory_order_relaxed)) {
           uint64_t now = steady_ns(), latest = step.end_ns.load(std::memory_order_relaxed);
@@ -97,23 +99,30 @@ void Team::walk(int thread, uint32_t inference) {
         step.done.bump();
       }
     }
-    step.done.wait(inference * static_cast<uint32_t>(step.parts), kSpinStep);
+    step.done.wait(run * static_cast<uint32_t>(step.parts), kSpinStep);
   }
 }
 
-void Team::tell(uint64_t begin_ns) {
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const uint64_t end = std::max(begin_ns, steps_[i].end_ns.load());
+void Team::tell(List& list, uint64_t begin_ns) {
+  for (size_t i = 0; i < list.steps_.size(); ++i) {
+    const uint64_t end = std::max(begin_ns, list.steps_[i].end_ns.load());
     observer_(i, begin_ns, end - begin_ns);
     begin_ns = end;
   }
 }
 
-void Team::run() {
+void Team::run(List& list) {
   const uint64_t begin = observer_ ? steady_ns() : 0;
+  const uint32_t number = ++list.runs_;
+  current_ = &list;
   begun_.bump();
-  walk(0, begun_.value());
-  if (observer_) tell(begin);
+  walk(0, list, number);
+  if (observer_) tell(list, begin);
+}
+
+void Team::forget(const List& list) {
+  if (current_.load() == &list) current_ = nullptr;
+  while (inside_.load() != 0) relax();
 }
 
 }  // namespace optima::llvm_cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/runtime: threads that walk one list of steps together, once per inference. Knows no kernels and no plan.
+// llvm_cpu/runtime: threads that walk a list of steps together, once per inference. Knows no kernels and no plan.
 //
 // A step is cut in parts. Part p belongs to thread p * threads / parts, so data stays in that core's cache; a thread that is
 // done takes unclaimed parts of the others. The next step starts when all parts are done, not when all threads have arrived:
@@ -41,6 +41,27 @@ class Team {
  public:
   /// (part, thread): part in [0, parts of the step), thread in [0, size).
   using Work = std::function<void(int part, int thread)>;
+  static constexpr int kMostParts = 128;
+
+  /// What is walked. A list belongs to one team, which forgets it before it ends.
+  class List {
+   public:
+    /// Between runs. parts in 1 .. kMostParts.
+    void add(Work work, int parts);
+
+   private:
+    friend class Team;
+    struct Step {
+      Step(Work w, int p) : work(std::move(w)), parts(p), claims(static_cast<size_t>(p)) {}
+      Work work;
+      int parts;
+      Counter done;
+      std::atomic<uint64_t> end_ns{0};  // of the latest part that is done, while observed
+      std::vector<std::atomic<uint32_t>> claims;  // number of the run that took the part
+    };
+    std::deque<Step> steps_;
+    std::atomic<uint32_t> runs_{0};
+  };
 
   /// spawn: how helpers are made; empty = the system's threads.
   /// cores: bit set of processors that helpers may run on, 0 = all; the caller's thread stays where it is.
@@ -51,37 +72,28 @@ class Team {
 
   /// The caller and its helpers; after start() what the system gave.
   int size() const { return threads_; }
-  /// Before start(). parts in 1 .. kMostParts.
-  void add(Work work, int parts);
   /// Where the system gives fewer threads than wanted, the team is smaller: see size().
   void start();
   /// Runs all steps once and returns when they are done. One caller at a time. Work must not throw.
-  void run();
+  void run(List& list);
+  /// Before a list ends, and between runs: no helper looks at it any more when this returns.
+  void forget(const List& list);
   /// When set, run() tells at its end when every step, in order, began and how long it took, in ns of steady_ns(). A step ends
   /// when its last part does, whoever does it, and there the next one begins: together they are the whole run. Between runs.
   void observe(std::function<void(size_t, uint64_t, uint64_t)> observer);
 
-  static constexpr int kMostParts = 128;
-
  private:
-  struct Step {
-    Step(Work w, int p) : work(std::move(w)), parts(p), claims(static_cast<size_t>(p)) {}
-    Work work;
-    int parts;
-    Counter done;
-    std::atomic<uint64_t> end_ns{0};  // of the latest part that is done, while observed
-    std::vector<std::atomic<uint32_t>> claims;  // number of the inference that took the part
-  };
-  void walk(int thread, uint32_t inference);
-  void tell(uint64_t begin_ns);
+  void walk(int thread, List& list, uint32_t run);
+  void tell(List& list, uint64_t begin_ns);
 
   // Between inferences the core may belong to the next subgraph's backend: after some microseconds a helper lets go of it.
   static constexpr uint64_t kSpinStep = 50000, kSpinIdle = 15000;  // ns
   int threads_;
   Spawn spawn_;
   uint64_t cores_;
-  std::deque<Step> steps_;
   Counter begun_;
+  std::atomic<List*> current_{nullptr};
+  std::atomic<int> inside_{0};  // helpers that may look at a list
   std::atomic<bool> stop_{false}, observed_{false};
   std::function<void(size_t, uint64_t, uint64_t)> observer_;
   std::vector<std::thread> helpers_;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <system_error>
@@ -22,16 +23,17 @@ TEST_CASE("every part of every step is done once per run, after all parts of the
     constexpr int kParts = 12, kSteps = 5;
     std::vector<std::vector<int>> data(kSteps + 1, std::vector<int>(kParts, 0));
     std::atomic<bool> wrong{false};
+    Team::List steps;  // outlives the team
     Team team(threads);
     for (size_t s = 0; s < kSteps; ++s)
-      team.add([&, s](int part, int) {
+      steps.add([&, s](int part, int) {
         for (const int v : data[s]) if (v != data[s][0]) wrong = true;  // the step before is whole
         data[s + 1][static_cast<size_t>(part)] = data[s][0] + 1;
       }, kParts);
     team.start();
     for (int run = 0; run < 300; ++run) {
       std::fill(data[0].begin(), data[0].end(), run);
-      team.run();
+      team.run(steps);
       for (const int v : data[kSteps]) CHECK(v == run + kSteps);
     }
     CHECK_FALSE(wrong);
@@ -39,35 +41,38 @@ TEST_CASE("every part of every step is done once per run, after all parts of the
 }
 
 TEST_CASE("a thread that is held up delays nobody but the part it holds") {
+  Team::List steps;  // outlives the team
   Team team(2);
   std::atomic<int> done{0};
-  team.add([&](int part, int thread) {
+  steps.add([&](int part, int thread) {
     if (thread == 1 && part == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++done;
   }, 4);
   team.start();
-  for (int run = 0; run < 50; ++run) team.run();
+  for (int run = 0; run < 50; ++run) team.run(steps);
   CHECK(done == 200);
 }
 
 TEST_CASE("a team sleeps between runs and wakes for the next one, and for its end") {
+  Team::List steps;  // outlives the team
   Team team(3);
   std::atomic<int> done{0};
-  team.add([&](int, int) { ++done; }, 6);
+  steps.add([&](int, int) { ++done; }, 6);
   team.start();
   for (int run = 0; run < 3; ++run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    team.run();
+    team.run(steps);
   }
   CHECK(done == 18);
 }
 
 TEST_CASE("parts are kept within what a step can count") {
+  Team::List steps;  // outlives the team
   Team team(1);
   int done = 0;
-  team.add([&](int, int) { ++done; }, 100000);
+  steps.add([&](int, int) { ++done; }, 100000);
   team.start();
-  team.run();
+  team.run(steps);
   CHECK(done == Team::kMostParts);
 }
 
@@ -78,10 +83,11 @@ TEST_CASE("observed steps fill the run without gaps, whoever did their parts, an
   constexpr size_t kSteps = 6, kParts = 8;
   for (const int threads : {1, 2, 5}) {
     CAPTURE(threads);
+    Team::List steps;  // outlives the team
     Team team(threads);
     std::vector<std::vector<Interval>> work(kSteps, std::vector<Interval>(kParts));
     for (size_t s = 0; s < kSteps; ++s)
-      team.add([&, s](int part, int thread) {
+      steps.add([&, s](int part, int thread) {
         Interval& mine = work[s][static_cast<size_t>(part)];
         mine.begin = optima::llvm_cpu::steady_ns();
         if (thread == 0 && part % 3 == 0) std::this_thread::yield();  // the caller may well be the last to come back
@@ -96,7 +102,7 @@ TEST_CASE("observed steps fill the run without gaps, whoever did their parts, an
     for (int run = 0; run < 100; ++run) {
       told.clear();
       const uint64_t before = optima::llvm_cpu::steady_ns();
-      team.run();
+      team.run(steps);
       const uint64_t after = optima::llvm_cpu::steady_ns();
       REQUIRE(told.size() == kSteps);
       CHECK(told.front().begin >= before);
@@ -111,7 +117,7 @@ TEST_CASE("observed steps fill the run without gaps, whoever did their parts, an
     }
     team.observe({});
     told.clear();
-    team.run();
+    team.run(steps);
     CHECK(told.empty());
   }
 }
@@ -120,16 +126,17 @@ TEST_CASE("a team works with the threads it gets, also with none") {
   for (const int given : {0, 1, 3}) {
     CAPTURE(given);
     int made = 0;
+    Team::List steps;  // outlives the team
     Team team(8, [&](std::function<void()> body) {
       if (made == given) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
       ++made;
       return std::thread(std::move(body));
     });
     std::atomic<int> done{0};
-    team.add([&](int, int thread) { done += thread <= given; }, 16);
+    steps.add([&](int, int thread) { done += thread <= given; }, 16);
     team.start();
     CHECK(team.size() == given + 1);
-    for (int run = 0; run < 20; ++run) team.run();
+    for (int run = 0; run < 20; ++run) team.run(steps);
     CHECK(done == 320);
   }
 }
@@ -140,15 +147,16 @@ TEST_CASE("helpers stay on the processors that are asked for, and the caller whe
   REQUIRE(first < 64);
   std::vector<int> of_helper;
   std::atomic<bool> helped{false};
+  Team::List steps;  // outlives the team
   Team team(2, {}, uint64_t{1} << first);
   // The caller holds its part until a helper has the other one.
-  team.add([&](int, int thread) {
+  steps.add([&](int, int thread) {
     if (thread != 0) of_helper = allowed_processors(), helped = true;
     else while (!helped) std::this_thread::yield();
   }, 2);
   team.start();
   REQUIRE(team.size() == 2);
-  team.run();
+  team.run(steps);
   CHECK(of_helper == std::vector<int>{first});
   CHECK(allowed_processors() == allowed);
 }
@@ -183,4 +191,25 @@ TEST_CASE("spinning ends when its time is over, however long a pause takes, and 
   looks = 0;
   CHECK(counter.spin(1, 5000, slow_clock));
   CHECK(looks == 0);
+}
+
+TEST_CASE("a team walks several lists in turn, and lists end before it when it forgets them") {
+  for (const int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    Team team(threads);
+    team.start();
+    std::atomic<int> done{0};
+    int wanted = 0;
+    for (int round = 0; round < 200; ++round) {
+      auto one = std::make_unique<Team::List>(), other = std::make_unique<Team::List>();
+      for (int s = 0; s < 3; ++s) one->add([&](int, int) { ++done; }, 4);
+      other->add([&](int, int) { done += 100; }, 7);
+      for (int run = 0; run < 5; ++run) {
+        team.run(*one), team.run(*other);
+        wanted += 12 + 700;
+        CHECK(done == wanted);
+      }
+      team.forget(*one), team.forget(*other);
+    }
+  }
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: see engine.hpp.
+#include "plugins/llvm_cpu/runtime/engine.hpp"
+
+#include <algorithm>
+
+namespace optima::llvm_cpu {
+namespace {
+
+constexpr uint64_t kHeader = 64;  // before each thread's scratch: see compiler/op.hpp
+
+/// Work of a part that repays handing it to another thread, in multiply-adds or elements.
+constexpr int64_t kLeastWork = 20000;
+
+int parts_of(const Plan::Step& s, int threads) {
+  if (threads == 1) return 1;
+  const int64_t by_work = std::max<int64_t>(1, s.work / kLeastWork), by_grain = std::max<int64_t>(1, s.units / s.grain);
+  return static_cast<int>(std::min({s.units, by_work, by_grain, int64_t{threads} * 2, int64_t{Team::kMostParts}}));
+}
+
+}  // namespace
+
+Steps::Steps(const Plan& plan, std::vector<StepCode> code, const std::vector<char*>& constants, Engine& engine)
+    : plan_(plan), engine_(engine), args_(plan.steps.size()) {
+  for (size_t s = 0; s < args_.size(); ++s) add(s, code[s], constants);
+}
+
+Steps::~Steps() { engine_.team_.forget(list_); }
+
+void Steps::add(size_t s, StepCode code, const std::vector<char*>& constants) {
+  const Plan::Step& step = plan_.steps[s];
+  args_[s].resize(step.args.size() + 1);
+  args_[s][0] = code.ahead;
+  for (size_t a = 0; a < step.args.size(); ++a) {
+    const Plan::Arg& arg = step.args[a];
+    void** where = &args_[s][a + 1];
+    if (arg.kind == Plan::Arg::Arena) arena_.push_back({where, 0, arg.offset});
+    if (arg.kind == Plan::Arg::Constant) *where = constants[arg.index] + arg.offset;
+    if (arg.kind == Plan::Arg::Input) inputs_.push_back({where, arg.index, arg.offset});
+    if (arg.kind == Plan::Arg::Output) outputs_.push_back({where, arg.index, arg.offset});
+  }
+  const int parts = parts_of(step, engine_.team_.size());
+  void* const* args = args_[s].data() + 1;
+  const int64_t units = step.units;
+  list_.add([this, kernel = code.kernel, args, units, parts, s](int part, int thread) {
+    if (engine_.is_stopped(thread)) return;
+    char* mine = engine_.scratch(thread);
+    *reinterpret_cast<uint64_t*>(mine - kHeader) = engine_.run_ << 24 | s;
+    kernel(args, units * part / parts, units * (part + 1) / parts, mine);
+  }, parts);
+}
+
+void Steps::bind(const std::vector<char*>& inputs, const std::vector<char*>& outputs) {
+  const auto set = [](const std::vector<Patch>& patches, const std::vector<char*>& bases) {
+    for (const Patch& p : patches) *p.where = bases[p.index] ? bases[p.index] + p.offset : nullptr;
+  };
+  set(inputs_, inputs), set(outputs_, outputs);
+}
+
+void Steps::follow_arena() {
+  if (arena_at_ == engine_.arena_.data()) return;
+  arena_at_ = engine_.arena_.data();
+  for (const Patch& p : arena_) *p.where = engine_.arena_.data() + p.offset;
+}
+
+Engine::Engine(int threads, uint64_t cores, sdk::Host host) : team_(threads, {}, cores) {
+  team_.start();
+  if (team_.size() < threads)
+    host.log(OPTIMA_LOG_WARN, "llvm_cpu", "the system gave " + std::to_string(team_.size()) + " of " + std::to_string(threads) + " threads");
+}
+
+void Engine::reserve(uint64_t arena_bytes, uint64_t scratch_bytes) {
+  if (!arena_.data() || arena_bytes > arena_bytes_) {
+    arena_ = Memory();  // first: never both
+    arena_bytes_ = 0;
+    arena_ = Memory(arena_bytes + kSlack);
+    arena_bytes_ = arena_bytes;
+  }
+  const uint64_t stride = (scratch_bytes + kHeader + kSlack + 4095) / 4096 * 4096;
+  if (stride <= scratch_stride_) return;
+  scratch_ = Memory();
+  scratch_stride_ = 0;
+  scratch_ = Memory(stride * static_cast<uint64_t>(team_.size()));
+  scratch_stride_ = stride;
+}
+
+char* Engine::scratch(int thread) const { return scratch_.data() + static_cast<uint64_t>(thread) * scratch_stride_ + kHeader; }
+
+void Engine::run(Steps& steps) {
+  reserve(steps.plan_.arena_bytes, steps.plan_.scratch_bytes);
+  steps.follow_arena();
+  ++run_;
+  failing_ = false;
+  team_.run(steps.list_);
+  if (!failing_) return;
+  std::exception_ptr why = std::move(failure_);
+  failure_ = nullptr;
+  std::rethrow_exception(why);
+}
+
+void Engine::fail(std::exception_ptr why) {
+  if (!failing_.exchange(true)) failure_ = std::move(why);
+}
+
+void Engine::begin(const sdk::RunControl& control) {
+  stop_ = false;
+  control_ = &control;
+}
+
+void Engine::end() {
+  const sdk::RunControl& control = *control_;
+  control_ = nullptr;
+  if (!stop_.exchange(false)) return;
+  if (control.is_late() && !control.cancelled()) throw sdk::Error(OPTIMA_TIMEOUT, "past its deadline");
+  throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
+}
+
+// Helpers only follow: the control is asked by one thread.
+bool Engine::is_stopped(int thread) {
+  if (thread == 0 && control_ && (control_->cancelled() || control_->is_late())) stop_.store(true, std::memory_order_relaxed);
+  return stop_.load(std::memory_order_relaxed);
+}
+
+}  // namespace optima::llvm_cpu
