@@ -21,6 +21,21 @@ void Call::out(uint32_t k, Tensor t) {
   if (k < outputs_.size() && wants(k)) outputs_[k] = std::move(t);
 }
 
+Dims Call::ints(uint32_t k) const {
+  if (!known(k)) throw Wanted{k};
+  return load<int64_t>(in(k));
+}
+
+std::vector<double> Call::numbers(uint32_t k) const {
+  if (!known(k)) throw Wanted{k};
+  return load<double>(in(k));
+}
+
+int64_t Call::scalar(uint32_t k, const char* what) const {
+  if (!known(k)) throw Wanted{k};
+  return scalar_int(in(k), what);
+}
+
 const optima_attr* Call::find(const char* name, int32_t type) const {
   const optima_attr* a = optima_find_attr(graph.image, &node, name);
   if (a && a->type != type)

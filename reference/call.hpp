@@ -11,6 +11,11 @@
 
 namespace optima::reference {
 
+/// Thrown while a shape is inferred: it hangs on the elements of this input, which are not known.
+struct Wanted {
+  uint32_t input;
+};
+
 /// Borrowed by an evaluator for the time of its run. Attribute getters throw INVALID_GRAPH when the type is another one.
 class Call {
  public:
@@ -34,6 +39,13 @@ class Call {
   bool wants(uint32_t k) const { return optima_output(graph.image, &node, k) != OPTIMA_NONE; }
   void out(uint32_t k, Tensor t);  ///< dropped when nobody wants it
   std::vector<Tensor> take() { return std::move(outputs_); }
+
+  /// False when only the type and the shape of input `k` are known, which is so in shape inference alone.
+  bool known(uint32_t k) const { return in(k).data || in(k).elements() == 0; }
+  /// Elements of an input that decides a shape. Throws Wanted when they are not known.
+  Dims ints(uint32_t k) const;
+  std::vector<double> numbers(uint32_t k) const;
+  int64_t scalar(uint32_t k, const char* what) const;
 
   bool has(const char* name) const { return optima_find_attr(graph.image, &node, name) != nullptr; }
   int64_t integer(const char* name, int64_t otherwise) const;

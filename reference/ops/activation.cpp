@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -125,7 +126,7 @@ void swish(Call& c) {
 
 void swiglu(Call& c) {
   const double a = c.real("alpha", 1);
-  if (c.in(0).dims != c.in(1).dims) invalid("inputs have shapes " + show(c.in(0).dims) + " and " + show(c.in(1).dims) + ", must be one");
+  shapes::one_shape(c);
   zip_real(c, [=](double gate, double x) { return gate * logistic(a * gate) * x; });
 }
 

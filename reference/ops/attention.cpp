@@ -6,24 +6,18 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
-/// A tensor as [batch, heads, length, size], whatever its layout.
-struct Heads {
-  int64_t batch = 0, heads = 0, length = 0, size = 0;
-  bool flat = false;  // as [batch, length, heads · size]
+/// The elements as [batch, heads, length, size], whatever the layout.
+struct Heads : shapes::HeadShape {
   std::vector<double> x;
 
-  Heads(const Tensor& t, int64_t asked, const char* what) {
-    const Dims& d = t.dims;
-    flat = d.size() == 3;
-    if (d.size() != 3 && d.size() != 4) invalid(std::string(what) + " has rank " + std::to_string(d.size()) + ", must be 3 or 4");
-    if (flat && (asked < 1 || d[2] % asked != 0)) invalid(std::string(what) + " of shape " + show(d) + " does not divide into " + std::to_string(asked) + " heads");
-    batch = d[0], heads = flat ? asked : d[1], length = flat ? d[1] : d[2], size = flat ? d[2] / asked : d[3];
+  Heads(const Tensor& t, int64_t asked, const char* what) : HeadShape(t, asked, what) {
     x = load<double>(t);
     if (!flat) return;
     std::vector<double> turned(x.size());
@@ -34,22 +28,21 @@ struct Heads {
     x = std::move(turned);
   }
 
-  Dims dims() const { return {batch, heads, length, size}; }
   const double* row(int64_t b, int64_t h, int64_t l) const { return x.data() + ((b * heads + h) * length + l) * size; }
 
   /// Puts a cache of [batch, heads, past, size] before the rows.
   int64_t prepend(const Tensor& cache) {
-    const Dims& d = cache.dims;
-    if (d.size() != 4 || d[0] != batch || d[1] != heads || d[3] != size) invalid("a cache has shape " + show(d) + ", which does not fit " + show(dims()));
+    const int64_t before = length;
+    extend(cache);
+    const int64_t past = length - before;
     const std::vector<double> old = load<double>(cache);
     std::vector<double> all;
     for (int64_t bh = 0; bh < batch * heads; ++bh) {
-      all.insert(all.end(), old.begin() + bh * d[2] * size, old.begin() + (bh + 1) * d[2] * size);
-      all.insert(all.end(), x.begin() + bh * length * size, x.begin() + (bh + 1) * length * size);
+      all.insert(all.end(), old.begin() + bh * past * size, old.begin() + (bh + 1) * past * size);
+      all.insert(all.end(), x.begin() + bh * before * size, x.begin() + (bh + 1) * before * size);
     }
     x = std::move(all);
-    length += d[2];
-    return d[2];
+    return past;
   }
 };
 
@@ -99,14 +92,12 @@ void softmax_row(std::vector<double>& row, bool masked) {
 }  // namespace
 
 void attention(Call& c) {
+  const shapes::AttentionShape shape = shapes::attention_shape(c);
   const int64_t q_heads = c.integer("q_num_heads", 0), kv_heads = c.integer("kv_num_heads", 0);
   const Heads q(c.in(0), q_heads, "Q");
   Heads k(c.in(1), kv_heads, "K"), v(c.in(2), kv_heads, "V");
-  if (k.batch != q.batch || v.batch != q.batch || k.heads < 1 || v.heads != k.heads || q.heads % k.heads != 0 || k.size != q.size || k.length != v.length)
-    invalid("Q " + show(c.in(0).dims) + ", K " + show(c.in(1).dims) + " and V " + show(c.in(2).dims) + " do not fit together");
   const int64_t past = c.maybe(4) ? k.prepend(c.in(4)) : 0;
   if (c.maybe(5)) v.prepend(c.in(5));
-  if (v.length != k.length) invalid("past_key and past_value differ in length");
   const Mask mask(c, q, k, past);
   const double scale = c.has("scale") ? c.real("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size));
   const double cap = c.real("softcap", 0);
@@ -135,7 +126,7 @@ void attention(Call& c) {
         for (int64_t j = 0; j < k.length; ++j)
           for (int64_t s = 0; s < v.size; ++s) to[s] += row[static_cast<size_t>(j)] * v.row(b, g, j)[s];
       }
-  c.out(0, store(c.in(0).dtype, q.flat ? Dims{q.batch, q.length, q.heads * v.size} : Dims{q.batch, q.heads, q.length, v.size}, out));
+  c.out(0, store(c.in(0).dtype, shape.out(), out));
   if (c.wants(1)) c.out(1, store(c.in(1).dtype, k.dims(), k.x));
   if (c.wants(2)) c.out(2, store(c.in(2).dtype, v.dims(), v.x));
   if (c.wants(3)) c.out(3, store(c.in(0).dtype, {q.batch, q.heads, q.length, k.length}, shown));

@@ -4,6 +4,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -64,8 +65,7 @@ void bits(Call& c, F&& f) {
 /// Folds all inputs, broadcast to one shape, with f.
 template <class F>
 std::pair<Dims, std::vector<double>> fold_real(Call& c, F&& f) {
-  Dims to;
-  for (uint32_t k = 0; k < c.inputs(); ++k) to = broadcast(to, c.in(k).dims);
+  const Dims to = shapes::broadcast_all(c);
   std::vector<double> out = load_as<double>(c.in(0), to);
   for (uint32_t k = 1; k < c.inputs(); ++k) {
     const std::vector<double> x = load_as<double>(c.in(k), to);
@@ -77,8 +77,7 @@ std::pair<Dims, std::vector<double>> fold_real(Call& c, F&& f) {
 /// take_new(best, x): whether x replaces best.
 template <class F>
 void extreme(Call& c, F&& take_new) {
-  Dims to;
-  for (uint32_t k = 0; k < c.inputs(); ++k) to = broadcast(to, c.in(k).dims);
+  const Dims to = shapes::broadcast_all(c);
   with_wide(c.in(0).dtype, [&](auto wide) {
     using W = decltype(wide);
     std::vector<W> out = load_as<W>(c.in(0), to);
@@ -174,7 +173,7 @@ void mean(Call& c) {
 
 void where(Call& c) {
   const Tensor &yes = c.in(1), &no = c.in(2);
-  const Dims to = broadcast(c.in(0).dims, broadcast(yes.dims, no.dims));
+  const Dims to = shapes::broadcast_all(c);
   const std::vector<uint64_t> condition = load_as<uint64_t>(c.in(0), to);
   const std::vector<int64_t> a = broadcast_index(yes.dims, to), b = broadcast_index(no.dims, to);
   std::vector<int64_t> index(condition.size());

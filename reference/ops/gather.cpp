@@ -4,6 +4,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -23,19 +24,14 @@ void gather(Call& c) {
   for (int64_t& i : indices) i = position(i, x.dims[axis]);
   AxisMaps maps = whole(x.dims);
   maps[axis] = indices;
-  Dims to(x.dims.begin(), x.dims.begin() + static_cast<ptrdiff_t>(axis));
-  to.insert(to.end(), c.in(1).dims.begin(), c.in(1).dims.end());
-  to.insert(to.end(), x.dims.begin() + static_cast<ptrdiff_t>(axis) + 1, x.dims.end());
-  c.out(0, reshaped(take(x, maps), to));
+  c.out(0, reshaped(take(x, maps), shapes::gather_dims(c)));
 }
 
 namespace {
 
 /// For every element of `indices`: the element of a tensor of shape `data` that it names along `axis`.
 std::vector<int64_t> along_axis(const Dims& data, const Tensor& indices, size_t axis) {
-  if (indices.dims.size() != data.size()) invalid("indices have rank " + std::to_string(indices.dims.size()) + ", must be " + std::to_string(data.size()));
-  for (size_t d = 0; d < data.size(); ++d)
-    if (d != axis && indices.dims[d] > data[d]) invalid("indices of shape " + show(indices.dims) + " reach outside " + show(data));
+  shapes::need_inside(data, indices.dims, axis);
   const Dims step = strides_of(data);
   std::vector<int64_t> out = load<int64_t>(indices);
   Dims at(data.size(), 0);
@@ -51,12 +47,8 @@ std::vector<int64_t> along_axis(const Dims& data, const Tensor& indices, size_t 
 
 /// For every tuple of `indices` (last dim = its length): the first element of the slice of `data` that it names.
 std::vector<int64_t> tuples(const Dims& data, const Tensor& indices, size_t batch) {
-  if (indices.dims.empty()) invalid("indices have rank 0, must be 1 or more");
+  shapes::need_tuples(data, indices.dims, batch);
   const auto length = static_cast<size_t>(indices.dims.back());
-  if (batch >= indices.dims.size() || batch + length > data.size())
-    invalid("indices of shape " + show(indices.dims) + " name more axes than " + show(data) + " has");
-  if (!std::equal(data.begin(), data.begin() + static_cast<ptrdiff_t>(batch), indices.dims.begin()))
-    invalid("the first " + std::to_string(batch) + " dims of " + show(data) + " and " + show(indices.dims) + " differ");
   const Dims step = strides_of(data);
   const std::vector<int64_t> all = load<int64_t>(indices);
   const int64_t slices = count(indices.dims, 0, indices.dims.size() - 1);
@@ -114,14 +106,11 @@ void gather_elements(Call& c) {
 }
 
 void gather_nd(Call& c) {
+  const Dims to = shapes::gather_nd_dims(c);
   const Dims &data = c.in(0).dims, &indices = c.in(1).dims;
   const int64_t batch = c.integer("batch_dims", 0);
-  if (batch < 0 || batch >= static_cast<int64_t>(std::max<size_t>(1, indices.size()))) invalid("batch_dims is " + std::to_string(batch) + ", must be within the rank of indices");
-  const std::vector<int64_t> first = tuples(data, c.in(1), static_cast<size_t>(batch));
-  const size_t used = static_cast<size_t>(batch + indices.back());
-  Dims to(indices.begin(), indices.end() - 1);
-  to.insert(to.end(), data.begin() + static_cast<ptrdiff_t>(used), data.end());
-  c.out(0, pick(c.in(0), to, blocks(first, count(data, used, data.size()))));
+  const auto used = static_cast<size_t>(batch + indices.back());
+  c.out(0, pick(c.in(0), to, blocks(tuples(data, c.in(1), static_cast<size_t>(batch)), count(data, used, data.size()))));
 }
 
 void scatter_elements(Call& c) {
@@ -139,12 +128,9 @@ void scatter_nd(Call& c) {
 
 void one_hot(Call& c) {
   const Tensor &indices = c.in(0), &values = c.in(2);
-  const int64_t depth = scalar_int(c.in(1), "depth");
-  const size_t axis = normal_axis(c.integer("axis", -1), indices.dims.size() + 1);
-  if (values.elements() != 2) invalid("values have shape " + show(values.dims) + ", must be two elements");
-  if (depth < 1) invalid("depth is " + std::to_string(depth) + ", must be positive");
-  Dims to = indices.dims;
-  to.insert(to.begin() + static_cast<ptrdiff_t>(axis), depth);
+  size_t axis = 0;
+  const Dims to = shapes::one_hot_dims(c, axis);
+  const int64_t depth = to[axis];
   const std::vector<int64_t> hot = load<int64_t>(indices);
   const int64_t inner = count(to, axis + 1, to.size());
   std::vector<int64_t> index(static_cast<size_t>(count(to)));

@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -87,13 +88,10 @@ Grid settings(const Call& c) {
 
 void grid_sample(Call& c) {
   const Tensor &x = c.in(0), &grid = c.in(1);
-  const size_t rank = x.dims.size() < 3 ? 0 : x.dims.size() - 2;
-  if (rank == 0 || grid.dims.size() != rank + 2 || grid.dims.back() != static_cast<int64_t>(rank) || grid.dims[0] != x.dims[0])
-    invalid("input " + show(x.dims) + " and grid " + show(grid.dims) + " do not fit together");
+  const Dims to = shapes::grid_sample_dims(c);
+  const size_t rank = x.dims.size() - 2;
   const Grid g = settings(c);
   const Dims in(x.dims.begin() + 2, x.dims.end());
-  Dims to{x.dims[0], x.dims[1]};
-  to.insert(to.end(), grid.dims.begin() + 1, grid.dims.end() - 1);
   const std::vector<double> v = load<double>(x), at = load<double>(grid);
   const int64_t points = count(to, 2, to.size()), plane = count(in), channels = x.dims[1];
   if (plane == 0 && count(to) != 0) invalid("input 0 of shape " + show(x.dims) + " has nothing to sample");

@@ -5,6 +5,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 /// -log_prob of every target times its weight, reduced as the node asks. `log_prob` has the shape of the scores.
 void likelihood(Call& c, const std::vector<double>& log_prob) {
   const Dims& d = c.in(0).dims;
-  Dims targets{d[0]};
-  targets.insert(targets.end(), d.begin() + 2, d.end());
-  if (c.in(1).dims != targets) invalid("targets have shape " + show(c.in(1).dims) + ", must be " + show(targets));
+  const Dims targets = shapes::target_dims(c);
   const std::vector<int64_t> target = load<int64_t>(c.in(1));
   const std::vector<double> weight = c.maybe(2) ? load<double>(c.in(2)) : std::vector<double>(static_cast<size_t>(d[1]), 1.0);
   if (static_cast<int64_t>(weight.size()) != d[1]) invalid("weights have " + std::to_string(weight.size()) + " elements, must be " + std::to_string(d[1]));
@@ -36,19 +35,14 @@ void likelihood(Call& c, const std::vector<double>& log_prob) {
   else invalid("reduction is '" + how + "', must be none, sum or mean");
 }
 
-void need_classes(const Call& c) {
-  if (c.in(0).dims.size() < 2) invalid("input 0 has rank " + std::to_string(c.in(0).dims.size()) + ", must be 2 or more");
-}
-
 }  // namespace
 
 void negative_log_likelihood_loss(Call& c) {
-  need_classes(c);
   likelihood(c, load<double>(c.in(0)));
 }
 
 void softmax_cross_entropy_loss(Call& c) {
-  need_classes(c);
+  shapes::target_dims(c);  // judges the scores before they are read
   const Dims& d = c.in(0).dims;
   const int64_t inner = count(d, 2, d.size());
   std::vector<double> x = load<double>(c.in(0));

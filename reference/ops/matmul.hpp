@@ -6,13 +6,19 @@
 
 namespace optima::reference {
 
+struct MatmulDims {
+  int64_t m = 0, k = 0, n = 0;
+  Dims outer_a, outer_b, outer, out;  ///< dims of the stacks, and of the result
+};
+/// numpy's rules, vectors included. Throws INVALID_GRAPH.
+MatmulDims matmul_dims(Dims a, Dims b);
+
 struct MatmulShape {
   int64_t m = 0, k = 0, n = 0;
   std::vector<int64_t> a, b;  ///< per product: which matrix of either stack
   Dims out;
 };
-/// numpy's rules, vectors included. Throws INVALID_GRAPH.
-MatmulShape matmul_shape(Dims a, Dims b);
+MatmulShape matmul_shape(const Dims& a, const Dims& b);
 
 /// Sums run over k in order.
 template <class W>

@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -131,8 +132,7 @@ void layer_normalization(Call& c) {
       out[k] = (out[k] - m.mean) * inverses.back() * scale[k] + shift[k];
     }
   }
-  Dims reduced = x.dims;
-  std::fill(reduced.begin() + static_cast<ptrdiff_t>(axis), reduced.end(), 1);
+  const Dims reduced = shapes::layer_dims(c);
   const auto stash = static_cast<int32_t>(c.integer("stash_type", OPTIMA_F32));
   c.out(0, store(x.dtype, x.dims, out));
   if (c.wants(1)) c.out(1, store(stash, reduced, means));

@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -22,12 +23,10 @@ bool larger(W a, W b) { return (a != a && b == b) || a > b; }
 template <class Better>
 void arg_best(Call& c, Better&& better) {
   const Tensor& x = c.in(0);
-  const size_t axis = normal_axis(c.integer("axis", 0), x.dims.size());
+  size_t axis = 0;
+  const Dims to = shapes::arg_dims(c, axis);
   const bool last = c.integer("select_last_index", 0) != 0;
   const Lines l = lines_of(x.dims, axis);
-  Dims to = x.dims;
-  if (c.integer("keepdims", 1) != 0) to[axis] = 1;
-  else to.erase(to.begin() + static_cast<ptrdiff_t>(axis));
   if (l.n == 0 && l.inner * l.outer != 0) invalid("the axis has no elements");
   std::vector<int64_t> out;
   with_wide(x.dtype, [&](auto wide) {
@@ -52,14 +51,11 @@ void arg_min(Call& c) { arg_best(c, [](auto a, auto b) { return larger(b, a); })
 /// Equal elements: the lower index first. Sorted whether asked or not.
 void top_k(Call& c) {
   const Tensor& x = c.in(0);
-  if (x.dims.empty()) invalid("input 0 has rank 0, must be 1 or more");
-  const int64_t k = c.maybe(1) ? scalar_int(c.in(1), "k") : c.integer("k", 0);
-  const size_t axis = normal_axis(c.integer("axis", -1), x.dims.size());
+  size_t axis = 0;
+  const Dims to = shapes::top_k_dims(c, axis);
+  const int64_t k = to[axis];
   const bool largest = c.integer("largest", 1) != 0;
   const Lines l = lines_of(x.dims, axis);
-  if (k < 0 || k > l.n) invalid("k is " + std::to_string(k) + ", must be within " + std::to_string(l.n));
-  Dims to = x.dims;
-  to[axis] = k;
   std::vector<int64_t> where(static_cast<size_t>(count(to))), source(where.size());
   with_wide(x.dtype, [&](auto wide) {
     const auto v = load<decltype(wide)>(x);

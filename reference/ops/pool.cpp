@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 #include "reference/ops/window.hpp"
 
 namespace optima::reference::ops {
@@ -43,12 +44,6 @@ std::vector<W> each_output(const Tensor& x, const std::vector<W>& in, const Wind
   return out;
 }
 
-Dims pooled_dims(const Tensor& x, const Window& w) {
-  Dims dims{x.dims[0], x.dims[1]};
-  dims.insert(dims.end(), w.out.begin(), w.out.end());
-  return dims;
-}
-
 /// Elements of the window that lie inside the padded input: what count_include_pad divides by.
 double padded_count(const Window& w, const Dims& at) {
   double n = 1;
@@ -82,13 +77,12 @@ Window whole_plane(const Tensor& x) {
   w.in = w.kernel = x.dims.size() > 2 ? spatial_of(x) : Dims{};
   w.stride = w.dilation = w.out = Dims(w.in.size(), 1);
   w.begin = w.end = Dims(w.in.size(), 0);
-  if (x.dims.size() < 2) invalid("input 0 has rank " + std::to_string(x.dims.size()) + ", must be 2 or more");
   return w;
 }
 
 Tensor norm_pool(const Tensor& x, const Window& w, double p) {
   const Dims step = strides_of(w.in);
-  return store(x.dtype, pooled_dims(x, w), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
+  return store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
     double sum = 0;
     each_under(w, at, step, [&](int64_t i) { sum += std::pow(std::fabs(in[i]), p); });
     return std::pow(sum, 1 / p);
@@ -97,7 +91,7 @@ Tensor norm_pool(const Tensor& x, const Window& w, double p) {
 
 Tensor average(const Tensor& x, const Window& w, bool with_pads) {
   const Dims step = strides_of(w.in);
-  return store(x.dtype, pooled_dims(x, w), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
+  return store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
     double sum = 0, n = 0;
     each_under(w, at, step, [&](int64_t i) { sum += in[i], ++n; });
     return sum / (with_pads ? padded_count(w, at) : n);
@@ -113,7 +107,7 @@ void largest(Call& c, const Window& w) {
   std::vector<int64_t> where;
   with_wide(x.dtype, [&](auto wide) {
     using W = decltype(wide);
-    c.out(0, store(x.dtype, pooled_dims(x, w), each_output(x, load<W>(x), w, [&](const W* in, const Dims& at, int64_t p) {
+    c.out(0, store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<W>(x), w, [&](const W* in, const Dims& at, int64_t p) {
       W best = lowest<W>();
       int64_t found = -1;
       each_under(w, at, step, [&](int64_t i) {
@@ -123,7 +117,7 @@ void largest(Call& c, const Window& w) {
       return best;
     })));
   });
-  c.out(1, make_ints(pooled_dims(x, w), where));
+  c.out(1, make_ints(shapes::pooled_dims(x, w.out), where));
 }
 
 }  // namespace
@@ -142,16 +136,8 @@ void global_lp_pool(Call& c) { c.out(0, norm_pool(c.in(0), whole_plane(c.in(0)),
 /// Puts each element at its index in a tensor of zeros.
 void max_unpool(Call& c) {
   const Tensor &x = c.in(0), &indices = c.in(1);
-  const Dims in = spatial_of(x);
-  if (indices.dims != x.dims) invalid("indices have shape " + show(indices.dims) + ", must be " + show(x.dims));
-  Window w;
-  w.kernel = spatial_list(c, "kernel_shape", in.size(), 0);
-  w.stride = spatial_list(c, "strides", in.size(), 1);
-  explicit_pads(c, w);
-  Dims plain{x.dims[0], x.dims[1]};
-  for (size_t d = 0; d < in.size(); ++d) plain.push_back((in[d] - 1) * w.stride[d] + w.kernel[d] - w.begin[d] - w.end[d]);
-  const Dims to = c.maybe(2) ? load<int64_t>(c.in(2)) : plain;
-  if (to.size() != x.dims.size()) invalid("output_shape has " + std::to_string(to.size()) + " elements, must be " + std::to_string(x.dims.size()));
+  Dims plain;
+  const Dims to = shapes::unpool_dims(c, plain);
   std::vector<int64_t> index(static_cast<size_t>(count(to)), -1);
   // Indices count in the plain shape; a larger output keeps the positions.
   const Dims plain_step = strides_of(plain), step = strides_of(to);

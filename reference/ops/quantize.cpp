@@ -8,6 +8,7 @@
 #include "reference/ops/map.hpp"
 #include "reference/ops/matmul.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -55,17 +56,11 @@ std::vector<double> zero_points(const Call& c, uint32_t k, const Tensor& scale) 
   return load<double>(c.in(k));
 }
 
-int32_t quantized_type(const Call& c) {
-  const auto asked = static_cast<int32_t>(c.integer("output_dtype", 0));
-  if (c.maybe(2) && asked != 0 && asked != c.in(2).dtype) invalid("output_dtype is " + dtype_name(asked) + ", the zero point is " + dtype_name(c.in(2).dtype));
-  return c.maybe(2) ? c.in(2).dtype : asked != 0 ? asked : static_cast<int32_t>(OPTIMA_U8);
-}
-
 }  // namespace
 
 void quantize_linear(Call& c) {
   const Tensor &x = c.in(0), &scale = c.in(1);
-  const int32_t to = quantized_type(c);
+  const int32_t to = shapes::quantized_type(c);
   const auto precision = static_cast<int32_t>(c.integer("precision", 0) != 0 ? c.integer("precision", 0) : scale.dtype);
   const std::vector<double> s = load<double>(scale), zero = zero_points(c, 2, scale);
   const std::vector<int64_t> index = scale_index(c, x.dims, scale.dims);

@@ -7,6 +7,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -65,20 +66,9 @@ std::vector<Activation> activations(const Call& c, std::vector<std::string> defa
   return out;
 }
 
-/// Shapes and inputs that the three operators share. Everything inside is [direction][…] whatever the layout.
-struct Sequence {
-  Sequence(const Call& c, int64_t gates) : gates(gates) {
-    const Dims &x = c.in(0).dims, &w = c.in(1).dims, &r = c.in(2).dims;
-    by_batch = c.integer("layout", 0) != 0;
-    const std::string way = c.text("direction", "forward");
-    if (way != "forward" && way != "reverse" && way != "bidirectional") invalid("direction is '" + way + "', must be forward, reverse or bidirectional");
-    reverse_first = way == "reverse";
-    directions = way == "bidirectional" ? 2 : 1;
-    if (x.size() != 3 || w.size() != 3 || r.size() != 3) invalid("inputs have shapes " + show(x) + ", " + show(w) + " and " + show(r) + ", must have rank 3");
-    steps = x[by_batch ? 1 : 0], batch = x[by_batch ? 0 : 1], width = x[2], hidden = r[2];
-    if (hidden < 1 || hidden > 1 << 24 || w != Dims{directions, gates * hidden, width} || r != Dims{directions, gates * hidden, hidden})
-      invalid("weights have shapes " + show(w) + " and " + show(r) + ", must be " + show({directions, gates * hidden, width}) + " and " + show({directions, gates * hidden, hidden}));
-    if (c.integer("hidden_size", hidden) != hidden) invalid("hidden_size is " + std::to_string(c.integer("hidden_size", 0)) + ", the weights say " + std::to_string(hidden));
+/// Inputs that the three operators share. Everything inside is [direction][…] whatever the layout.
+struct Sequence : shapes::SequenceShape {
+  Sequence(const Call& c, int64_t gates) : SequenceShape(c, gates) {
     input = load<double>(c.in(0)), weight = load<double>(c.in(1)), recurrence = load<double>(c.in(2));
     bias = rows(c, 3, {directions, 2 * gates * hidden});
     lengths.assign(static_cast<size_t>(batch), steps);
@@ -95,9 +85,7 @@ struct Sequence {
     if (c.in(k).dims != dims) invalid("input " + std::to_string(k) + " has shape " + show(c.in(k).dims) + ", must be " + show(dims));
     return load<double>(c.in(k));
   }
-  Dims state_dims() const { return by_batch ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden}; }
   size_t state_at(int64_t d, int64_t b) const { return static_cast<size_t>((by_batch ? b * directions + d : d * batch + b) * hidden); }
-  Dims output_dims() const { return by_batch ? Dims{batch, steps, directions, hidden} : Dims{steps, directions, batch, hidden}; }
   size_t output_at(int64_t t, int64_t d, int64_t b) const {
     return static_cast<size_t>((by_batch ? (b * steps + t) * directions + d : (t * directions + d) * batch + b) * hidden);
   }
@@ -137,8 +125,6 @@ struct Sequence {
     c.out(1, store(c.in(0).dtype, state_dims(), h));
   }
 
-  int64_t gates, directions = 1, steps = 0, batch = 0, width = 0, hidden = 0;
-  bool by_batch = false, reverse_first = false;
   double clip = 0;
   Row input, weight, recurrence, bias;
   std::vector<int64_t> lengths;

@@ -5,6 +5,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -14,25 +15,13 @@ struct Groups {
   std::vector<int64_t> index;  // per element: its group
 };
 
-/// Axes come from an attribute or from input 1. None: all, or with noop_with_empty_axes every element for itself.
 Groups groups_of(const Call& c) {
   const Dims& d = c.in(0).dims;
-  Dims axes;
-  if (c.maybe(1)) axes = load<int64_t>(c.in(1));
-  else if (c.has("axes")) axes = *c.integers("axes");
-  std::vector<bool> reduce(d.size(), axes.empty() && c.integer("noop_with_empty_axes", 0) == 0);
-  for (int64_t axis : axes) reduce[normal_axis(axis, d.size())] = true;
-  const bool keep = c.integer("keepdims", 1) != 0;
-  Groups g;
-  for (size_t k = 0; k < d.size(); ++k) {
-    g.kept.push_back(reduce[k] ? 1 : d[k]);
-    if (keep || !reduce[k]) g.out.push_back(g.kept.back());
-  }
-  Dims step = strides_of(g.kept);
+  shapes::Reduced r = shapes::reduced(c);
+  Dims step = strides_of(r.kept);
   for (size_t k = 0; k < d.size(); ++k)
-    if (reduce[k]) step[k] = 0;
-  g.index = strided_index(d, step);
-  return g;
+    if (r.reduce[k]) step[k] = 0;
+  return {std::move(r.kept), std::move(r.out), strided_index(d, step)};
 }
 
 /// each(accumulator, element) over the elements of every group, then last(accumulator, number of elements).

@@ -6,6 +6,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -22,10 +23,7 @@ struct Settings {
   bool exclude_outside = false, antialias = false;
 };
 
-struct Axis {
-  int64_t in = 0, out = 0;
-  double scale = 1, begin = 0, end = 1;  // begin and end: region of interest, as shares of the input
-};
+using Axis = shapes::ResizeAxis;
 
 /// Where output position o lies in the input.
 double source(const Settings& s, const Axis& a, int64_t position) {
@@ -104,8 +102,7 @@ std::vector<double> along(const std::vector<double>& x, Dims& dims, size_t axis,
 
 /// Nearest moves elements of any type; the others compute.
 Tensor resized(const Tensor& x, const Settings& s, const std::vector<Axis>& axes) {
-  Dims to;
-  for (const Axis& a : axes) to.push_back(a.out);
+  const Dims to = shapes::sizes_of(axes);
   if (count(to) == 0) return take(x, whole(to), nullptr);
   if (x.elements() == 0) invalid("input 0 of shape " + show(x.dims) + " has no elements to resize");
   std::vector<std::vector<Taps>> taps;
@@ -133,35 +130,6 @@ Tensor resized(const Tensor& x, const Settings& s, const std::vector<Axis>& axes
   return store(x.dtype, dims, v);
 }
 
-void check_scale(double scale) {
-  if (!(scale > 0) || !(scale < 1 << 24)) invalid("a scale is " + std::to_string(scale) + ", must be positive and at most 16777216");
-}
-
-void scale_axis(Axis& a, double scale) {
-  check_scale(scale);
-  a.scale = scale;
-  a.out = static_cast<int64_t>(std::floor(scale * static_cast<double>(a.in)));
-}
-
-/// Sizes, made to keep the aspect ratio when asked.
-void size_axes(const Call& c, std::vector<Axis>& axes, const std::vector<size_t>& which, const Dims& sizes) {
-  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
-  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") invalid("keep_aspect_ratio_policy is '" + policy + "', must be stretch, not_larger or not_smaller");
-  double common = 0;
-  for (size_t k = 0; k < which.size(); ++k) {
-    Axis& a = axes[which[k]];
-    if (sizes[k] < 0) invalid("sizes is " + show(sizes) + ", must not be negative");
-    a.out = sizes[k];
-    a.scale = a.in == 0 ? 1 : static_cast<double>(sizes[k]) / static_cast<double>(a.in);
-    common = k == 0 ? a.scale : policy == "not_larger" ? std::fmin(common, a.scale) : std::fmax(common, a.scale);
-  }
-  if (policy == "stretch") return;
-  for (size_t k : which) {
-    axes[k].scale = common;
-    axes[k].out = static_cast<int64_t>(std::floor(common * static_cast<double>(axes[k].in) + 0.5));
-  }
-}
-
 }  // namespace
 
 void resize(Call& c) {
@@ -176,21 +144,8 @@ void resize(Call& c) {
   s.extrapolation = c.real("extrapolation_value", 0);
   s.exclude_outside = c.integer("exclude_outside", 0) != 0;
   s.antialias = c.integer("antialias", 0) != 0;
-  std::vector<Axis> axes;
-  for (int64_t n : x.dims) axes.push_back({n, n});
   std::vector<size_t> which;
-  const Dims named = c.list("axes");
-  for (int64_t a : named) which.push_back(normal_axis(a, x.dims.size()));
-  if (!c.has("axes"))
-    for (size_t d = 0; d < axes.size(); ++d) which.push_back(d);
-  const auto given = [&](uint32_t k) { return c.maybe(k) && c.in(k).elements() != 0; };
-  const uint32_t scales = first_version ? 1 : 2;
-  const uint32_t by = given(scales) ? scales : 3;
-  if (!given(by)) invalid("neither scales nor sizes are given");
-  if (c.in(by).elements() != static_cast<int64_t>(which.size())) invalid("scales or sizes have " + std::to_string(c.in(by).elements()) + " elements, must be " + std::to_string(which.size()));
-  if (by == 3) size_axes(c, axes, which, load<int64_t>(c.in(3)));
-  else
-    for (size_t k = 0; k < which.size(); ++k) scale_axis(axes[which[k]], load<double>(c.in(scales))[k]);
+  std::vector<Axis> axes = shapes::resize_axes(c, which);
   if (s.coordinates == "tf_crop_and_resize") {
     const std::vector<double> roi = load<double>(c.in(1));
     if (roi.size() != 2 * which.size()) invalid("roi has " + std::to_string(roi.size()) + " elements, must be " + std::to_string(2 * which.size()));
@@ -202,19 +157,12 @@ void resize(Call& c) {
 /// Scales from an attribute in version 7, from an input in version 9.
 void upsample(Call& c) {
   const Tensor& x = c.in(0);
-  const std::vector<double> scales = c.version() < 9 ? c.reals("scales").value_or(std::vector<double>{}) : load<double>(c.in(1));
-  if (scales.size() != x.dims.size()) invalid("scales has " + std::to_string(scales.size()) + " elements, must be " + std::to_string(x.dims.size()));
   Settings s;
   s.mode = c.text("mode", "nearest");
   if (s.mode == "bilinear") s.mode = "linear";
   if (s.mode != "nearest" && s.mode != "linear") invalid("mode is '" + s.mode + "', must be nearest or linear");
   s.coordinates = "asymmetric", s.nearest = "floor";
-  std::vector<Axis> axes;
-  for (size_t d = 0; d < scales.size(); ++d) {
-    axes.push_back({x.dims[d], x.dims[d]});
-    scale_axis(axes.back(), scales[d]);
-  }
-  c.out(0, resized(x, s, axes));
+  c.out(0, resized(x, s, shapes::upsample_axes(c)));
 }
 
 }  // namespace optima::reference::ops

@@ -7,6 +7,7 @@
 
 #include "reference/ops/map.hpp"
 #include "reference/ops/ops.hpp"
+#include "reference/shapes/dims.hpp"
 
 namespace optima::reference::ops {
 namespace {
@@ -17,11 +18,6 @@ struct Planes {
   int64_t batch, channels, height, width;
   std::vector<double> values;
 };
-
-void check_fit(const Tensor& x, const Tensor& rois, int64_t columns) {
-  if (x.dims.size() != 4) invalid("input 0 of shape " + show(x.dims) + " is no batch of pictures");
-  if (rois.dims.size() != 2 || rois.dims[1] != columns) invalid("regions of shape " + show(rois.dims) + ", must be [any," + std::to_string(columns) + "]");
-}
 
 int64_t batch_of(double index, const Planes& x) {
   if (!(index >= 0 && index < static_cast<double>(x.batch))) invalid("a region is of picture " + std::to_string(index) + " of " + std::to_string(x.batch));
@@ -79,18 +75,15 @@ int64_t samples(int64_t asked, double size, int64_t cells) {
 
 void roi_align(Call& c) {
   const Tensor &input = c.in(0), &rois = c.in(1), &index = c.in(2);
-  check_fit(input, rois, 4);
-  if (index.dims != Dims{rois.dims[0]}) invalid("batch_indices of shape " + show(index.dims) + ", must be " + show(Dims{rois.dims[0]}));
+  const Dims shape = shapes::roi_align_dims(c);
   const Planes x(input);
-  const int64_t rows = c.integer("output_height", 1), columns = c.integer("output_width", 1), asked = c.integer("sampling_ratio", 0);
-  if (rows < 1 || columns < 1 || asked < 0) invalid("output_height, output_width and sampling_ratio are " + show(Dims{rows, columns, asked}) + ", must not be negative");
+  const int64_t rows = shape[2], columns = shape[3], asked = c.integer("sampling_ratio", 0);
   const std::string mode = c.text("mode", "avg"), how = c.text("coordinate_transformation_mode", c.version() < 16 ? "output_half_pixel" : "half_pixel");
   if (mode != "avg" && mode != "max") invalid("mode is '" + mode + "', must be avg or max");
   if (how != "half_pixel" && how != "output_half_pixel") invalid("coordinate_transformation_mode is '" + how + "', must be half_pixel or output_half_pixel");
   const bool half = how == "half_pixel";
   const double scale = c.real("spatial_scale", 1), shift = half ? 0.5 : 0, least = half ? -std::numeric_limits<double>::infinity() : 1;
   const std::vector<double> r = load<double>(rois), of = load<double>(index);
-  const Dims shape{rois.dims[0], x.channels, rows, columns};
   std::vector<double> out(static_cast<size_t>(count(shape)));
   double* to = out.data();
   for (int64_t n = 0; n < rois.dims[0]; ++n) {
@@ -110,10 +103,9 @@ void roi_align(Call& c) {
 
 void max_roi_pool(Call& c) {
   const Tensor &input = c.in(0), &rois = c.in(1);
-  check_fit(input, rois, 5);
+  const Dims to = shapes::max_roi_pool_dims(c);
   const Planes x(input);
-  const Dims shape = c.list("pooled_shape");
-  if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) invalid("pooled_shape is " + show(shape) + ", must be two sizes");
+  const int64_t rows = to[2], columns = to[3];
   const double scale = c.real("spatial_scale", 1);
   const std::vector<double> r = load<double>(rois);
   std::vector<double> out;
@@ -128,17 +120,17 @@ void max_roi_pool(Call& c) {
     const double left = std::round(roi[1] * scale), top = std::round(roi[2] * scale);
     const double width = std::max(std::round(roi[3] * scale) - left + 1, 1.0), height = std::max(std::round(roi[4] * scale) - top + 1, 1.0);
     for (int64_t ch = 0; ch < x.channels; ++ch)
-      for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
+      for (int64_t i = 0; i < rows * columns; ++i) {
         int64_t y0, y1, x0, x1;
-        range(i / shape[1], top, height, shape[0], x.height, y0, y1);
-        range(i % shape[1], left, width, shape[1], x.width, x0, x1);
+        range(i / columns, top, height, rows, x.height, y0, y1);
+        range(i % columns, left, width, columns, x.width, x0, x1);
         double best = y1 <= y0 || x1 <= x0 ? 0 : -std::numeric_limits<double>::infinity();
         for (int64_t y = y0; y < y1; ++y)
           for (int64_t z = x0; z < x1; ++z) best = std::max(best, x.plane(batch, ch)[y * x.width + z]);
         out.push_back(best);
       }
   }
-  c.out(0, store(input.dtype, Dims{rois.dims[0], x.channels, shape[0], shape[1]}, out));
+  c.out(0, store(input.dtype, to, out));
 }
 
 }  // namespace optima::reference::ops

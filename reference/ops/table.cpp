@@ -2,6 +2,9 @@
 // reference/ops: the table.
 #include "reference/ops/table.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "reference/ops/ops.hpp"
 
 namespace optima::reference {
@@ -22,8 +25,9 @@ Span<const Row> table() { return Span<const Row>(kTable); }
 const Row* find_row(const optima_image* image, const optima_node& node) {
   if (node.domain.size != 0) return nullptr;
   const std::string_view op = view(optima_string(image, &node.op_type));
-  for (const Row& row : kTable)
-    if (row.sig.name == op && row.sig.first <= node.since_version && node.since_version <= row.sig.last) return &row;
+  const Row* row = std::lower_bound(std::begin(kTable), std::end(kTable), op, [](const Row& r, std::string_view name) { return r.sig.name < name; });
+  for (; row != std::end(kTable) && row->sig.name == op; ++row)
+    if (row->sig.first <= node.since_version && node.since_version <= row->sig.last) return row;
   return nullptr;
 }
 

@@ -18,6 +18,13 @@ struct Window {
 /// input has the spatial dims `in`. Throws INVALID_GRAPH on anything that has no output.
 Window window_of(const Call& c, Dims in, Dims kernel = {});
 
+/// The same of ConvTranspose, with its output [N, M, …].
+struct TransposedShape {
+  Window window;
+  Dims out;
+};
+TransposedShape transposed_shape(const Call& c);
+
 /// A list attribute of one number per spatial dim, all positive; `otherwise` fills an absent one.
 Dims spatial_list(const Call& c, const char* name, size_t rank, int64_t otherwise);
 /// pads as given (auto_pad NOTSET), begins then ends.
