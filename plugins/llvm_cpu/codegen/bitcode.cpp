@@ -13,14 +13,17 @@
 EMBED(x86_64_16)
 EMBED(x86_64_8)
 EMBED(aarch64_4)
+EMBED(x86_64_16_general)
+EMBED(x86_64_8_general)
+EMBED(aarch64_4_general)
 
 namespace optima::llvm_cpu {
 
-std::string_view kernel_bitcode(std::string_view arch, int64_t vector_width) {
+std::string_view kernel_bitcode(std::string_view arch, int64_t vector_width, bool general) {
   const auto text = [](const char* begin, const char* end) { return std::string_view(begin, static_cast<size_t>(end - begin)); };
-  if (arch == "x86_64" && vector_width == 16) return text(x86_64_16_begin, x86_64_16_end);
-  if (arch == "x86_64" && vector_width == 8) return text(x86_64_8_begin, x86_64_8_end);
-  if (arch == "aarch64" && vector_width == 4) return text(aarch64_4_begin, aarch64_4_end);
+  if (arch == "x86_64" && vector_width == 16) return general ? text(x86_64_16_general_begin, x86_64_16_general_end) : text(x86_64_16_begin, x86_64_16_end);
+  if (arch == "x86_64" && vector_width == 8) return general ? text(x86_64_8_general_begin, x86_64_8_general_end) : text(x86_64_8_begin, x86_64_8_end);
+  if (arch == "aarch64" && vector_width == 4) return general ? text(aarch64_4_general_begin, aarch64_4_general_end) : text(aarch64_4_begin, aarch64_4_end);
   return {};
 }
 

@@ -7,7 +7,8 @@
 
 namespace optima::llvm_cpu {
 
-/// The module for an LLVM architecture name ("x86_64", "aarch64") and floats per vector; empty when there is none.
-std::string_view kernel_bitcode(std::string_view arch, int64_t vector_width);
+/// The module for an LLVM architecture name ("x86_64", "aarch64") and floats per vector, for kernels without slots or for general ones (GENERAL
+/// in kernels/parts/vec.hpp); empty when there is none.
+std::string_view kernel_bitcode(std::string_view arch, int64_t vector_width, bool general);
 
 }  // namespace optima::llvm_cpu

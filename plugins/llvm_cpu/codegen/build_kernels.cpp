@@ -30,10 +30,10 @@ std::string hash(std::string_view bytes) {
 }
 
 /// Of the templates for this target; half a megabyte, so once in a process.
-const std::string& hash_of_templates(const Target& target) {
+const std::string& hash_of_templates(const Target& target, bool general) {
   static std::mutex mutex;
   static std::map<const char*, std::string> known;  // by where they lie, which is for good
-  const std::string_view bitcode = kernel_bitcode(target.triple.substr(0, target.triple.find('-')), target.vector_width);
+  const std::string_view bitcode = kernel_bitcode(target.triple.substr(0, target.triple.find('-')), target.vector_width, general);
   const std::lock_guard lock(mutex);
   std::string& out = known[bitcode.data()];
   if (out.empty()) out = hash(bitcode);
@@ -87,7 +87,7 @@ KernelBuilder::KernelBuilder(Target target, Linker linker, std::string temp_dir,
 
 std::string KernelBuilder::key_of(const KernelSpec& spec) const {
   return hash(to_text(spec) + "\n" + target_.triple + "\n" + target_.cpu + "\n" + target_.features + "\n" + linker_.version +
-              "\n" LLVM_VERSION "\n" + hash_of_templates(target_));
+              "\n" LLVM_VERSION "\n" + hash_of_templates(target_, !spec.slots.empty()));
 }
 
 Kernel KernelBuilder::make(const KernelSpec& spec, const std::string& key) const {

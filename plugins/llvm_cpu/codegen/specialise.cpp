@@ -31,12 +31,49 @@ namespace {
 
 std::string message(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-/// Adds `kernel`, which calls the template with a constant of its literals: optimisation reads it away.
-void wrap(llvm::Module& m, const KernelSpec& spec) {
+/// The template with room for the literals. Those that an expression names follow its own.
+llvm::Function* template_of(llvm::Module& m, const KernelSpec& spec) {
   llvm::Function* f = m.getFunction(spec.entry);
   if (!f) fail(spec, "there is no such template");
   const uint64_t given = spec.literals.size() * sizeof(int64_t), wanted = f->arg_empty() ? 0 : f->getArg(0)->getDereferenceableBytes();
-  if (given != wanted) fail(spec, "literals of " + std::to_string(given) + " bytes given, wanted " + std::to_string(wanted));
+  if (given != wanted && (spec.expression.empty() || given < wanted))
+    fail(spec, "literals of " + std::to_string(given) + " bytes given, wanted " + std::to_string(wanted));
+  for (size_t i = 0; i < spec.slots.size(); ++i)
+    if (spec.slots[i] >= spec.literals.size() || (i && spec.slots[i] <= spec.slots[i - 1])) fail(spec, "slots must rise and name literals");
+  return f;
+}
+
+/// What templates know of a general kernel at once: HINT and IS_SLOT in kernels/parts/vec.hpp.
+void define_slots(llvm::Module& m, const KernelSpec& spec) {
+  std::vector<uint64_t> made_for(spec.literals.begin(), spec.literals.end()), is_slot(spec.literals.size(), 0);
+  for (const uint32_t slot : spec.slots) is_slot[slot] = 1;
+  for (const auto& [name, words] : {std::pair("k_made_for", &made_for), std::pair("k_is_slot", &is_slot)}) {
+    llvm::Constant* all = llvm::ConstantDataArray::get(m.getContext(), *words);
+    auto* own = new llvm::GlobalVariable(m, all->getType(), true, llvm::GlobalValue::PrivateLinkage, all, std::string(name) + ".words");
+    own->setAlignment(llvm::Align(alignof(int64_t)));
+    if (llvm::GlobalVariable* declared = m.getGlobalVariable(name)) declared->replaceAllUsesWith(own);
+  }
+}
+
+/// The literals on the stack, slots from the row by args[-1]: optimisation makes them numbers in registers.
+llvm::Value* literals_of_run(llvm::IRBuilder<>& b, const KernelSpec& spec, llvm::Value* args) {
+  llvm::Type *word = b.getInt64Ty(), *pointer = b.getPtrTy();
+  llvm::Value* literals = b.CreateAlloca(llvm::ArrayType::get(word, spec.literals.size()));
+  llvm::Value* row = b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, args, uint64_t(-1)));
+  size_t slot = 0;
+  for (size_t i = 0; i < spec.literals.size(); ++i) {
+    const bool is_slot = slot < spec.slots.size() && spec.slots[slot] == i;
+    llvm::Value* value = b.getInt64(uint64_t(spec.literals[i]));
+    if (is_slot) value = b.CreateLoad(word, b.CreateConstInBoundsGEP1_64(word, row, slot++));
+    b.CreateStore(value, b.CreateConstInBoundsGEP1_64(word, literals, i));
+  }
+  return literals;
+}
+
+/// Adds `kernel`, which calls the template with a constant of its literals: optimisation reads it away.
+void wrap(llvm::Module& m, const KernelSpec& spec) {
+  llvm::Function* f = template_of(m, spec);
+  if (!spec.slots.empty()) define_slots(m, spec);
   llvm::LLVMContext& ctx = m.getContext();
   const std::vector<llvm::Type*> params(f->getFunctionType()->param_begin() + 1, f->getFunctionType()->param_end());
   const std::vector<uint64_t> bits(spec.literals.begin(), spec.literals.end());
@@ -46,7 +83,7 @@ void wrap(llvm::Module& m, const KernelSpec& spec) {
   auto* kernel = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(ctx), params, false),
                                         llvm::Function::ExternalLinkage, "kernel", m);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(ctx, "", kernel));
-  std::vector<llvm::Value*> values{literals};
+  std::vector<llvm::Value*> values{spec.slots.empty() ? literals : literals_of_run(b, spec, kernel->getArg(0))};
   for (llvm::Argument& a : kernel->args()) values.push_back(&a);
   b.CreateCall(f, values);
   b.CreateRetVoid();
@@ -139,13 +176,18 @@ void check_undefined(const std::string& object, const KernelSpec& spec) {
 
 std::string to_text(const KernelSpec& spec) {
   std::string out = spec.entry + "(";
-  for (size_t i = 0; i < spec.literals.size(); ++i) out += (i ? "," : "") + std::to_string(spec.literals[i]);
+  auto slot = spec.slots.begin();
+  for (size_t i = 0; i < spec.literals.size(); ++i) {
+    const bool is_slot = slot != spec.slots.end() && *slot == i;
+    out += (i ? "," : "") + std::string(is_slot ? "?" : "") + (is_slot && !spec.literals[i] ? "" : std::to_string(spec.literals[i]));
+    if (is_slot) ++slot;
+  }
   return out + ")" + (spec.expression.empty() ? "" : " " + spec.expression);
 }
 
 std::string specialise(const KernelSpec& spec, const Target& target) {
   const llvm::Triple triple(target.triple);
-  const std::string_view bitcode = kernel_bitcode(llvm::Triple::getArchTypeName(triple.getArch()).str(), target.vector_width);
+  const std::string_view bitcode = kernel_bitcode(llvm::Triple::getArchTypeName(triple.getArch()).str(), target.vector_width, !spec.slots.empty());
   if (bitcode.empty()) fail(spec, "no bitcode for " + target.triple + " with " + std::to_string(target.vector_width) + " floats per vector");
   llvm::LLVMContext ctx;
   auto module = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef({bitcode.data(), bitcode.size()}, "kernels"), ctx);

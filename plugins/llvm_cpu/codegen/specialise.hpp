@@ -13,7 +13,7 @@ namespace optima::llvm_cpu {
 /// Any thread; own LLVM context. Throws sdk::Error(OPTIMA_INTERNAL) naming the spec when LLVM refuses.
 std::string specialise(const KernelSpec& spec, const Target& target);
 
-/// "k_conv(2,14,...)", reals as their bits: for messages and as part of the cache key.
+/// "k_conv(2,14,...)", reals as their bits, "?" at a slot ("?8" at a hint): for messages and as part of the cache key.
 std::string to_text(const KernelSpec& spec);
 
 }  // namespace optima::llvm_cpu

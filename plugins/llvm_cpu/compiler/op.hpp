@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "plugins/llvm_cpu/kernels/parts/literals.hpp"
+
 namespace optima::llvm_cpu {
 
 /// How a value lies in memory. Plain: row-major as ONNX counts. Blocked: rank 3 to 5 only, [N][ceil(C / VL)][spatial...][VL]
@@ -34,14 +36,55 @@ constexpr auto words_of(const Literals& literals) {
   return std::bit_cast<std::array<int64_t, sizeof(Literals) / sizeof(int64_t)>>(literals);
 }
 
-/// One kernel, by content: equal specs give one .so file.
+/// What a template says of its literals: indices of words, sorted.
+struct SizeWords {
+  std::vector<uint32_t> sizes;  ///< may be slots
+  std::vector<uint32_t> hints;  ///< of these, those that change speed alone: a general kernel keeps the number it was made with, too
+};
+/// Marks fields of literals: literals.hpp says how a struct declares them.
+struct SizeMarker {
+  template <class... Fields>
+  constexpr void operator()(Fields&... fields) const {
+    (mark(fields), ...);
+  }
+
+ private:
+  static constexpr void mark(int64_t& field) { field = 1; }
+  static constexpr void mark(k::Three& field) { field = {1, 1, 1}; }
+  template <int N>
+  static constexpr void mark(k::List<N>& field) {
+    for (int64_t& at : field.at) at = 1;
+  }
+};
+template <class Literals>
+const SizeWords& size_words() {
+  static const SizeWords all = [] {
+    SizeWords out;
+    Literals sizes{}, hints{};
+    if constexpr (requires { Literals::sizes(sizes, SizeMarker()); }) Literals::sizes(sizes, SizeMarker());
+    if constexpr (requires { Literals::hints(hints, SizeMarker()); }) Literals::hints(hints, SizeMarker());
+    const auto of_sizes = words_of(sizes), of_hints = words_of(hints);
+    for (uint32_t i = 0; i < of_sizes.size(); ++i) {
+      if (of_sizes[i] || of_hints[i]) out.sizes.push_back(i);
+      if (of_hints[i]) out.hints.push_back(i);
+    }
+    return out;
+  }();
+  return all;
+}
+
+/// One kernel, by content: equal specs give one .so file. Lowerings make specs without slots; general.hpp makes general ones of these.
 struct KernelSpec {
   std::string entry;              ///< "k_conv"
-  std::vector<int64_t> literals;  ///< the bytes of the template's struct of literals
+  /// The bytes of the template's struct of literals; of element-wise chains also the numbers that the expression names $1, $2, ..., all of them sizes.
+  std::vector<int64_t> literals;
   std::string expression{};       ///< of element-wise chains (define_expression in codegen/expression.hpp); else empty
   /// LLVM's name of the extension of a matrix unit that it runs on, which a machine may hide and a process has to ask for; empty = none.
   std::string_view matrix{};
   bool has_tile = false;          ///< its speed hangs on accumulators in registers: the family retries with LowerContext::is_bad
+  /// Sorted indices of literals that are read in the run: the kernel finds a row of int64, one per slot in this order, by the pointer args[-1].
+  std::vector<uint32_t> slots{};
+  const SizeWords* words = nullptr;  ///< what the template declares; null = nothing
 
   KernelSpec() = default;
   /// Literals: a struct of kernels/*.hpp (see kernels/parts/literals.hpp).
@@ -49,12 +92,14 @@ struct KernelSpec {
     requires requires { Literals::entry; }
   KernelSpec(const Literals& of, std::string text = {}) : entry(Literals::entry), expression(std::move(text)) {
     [[maybe_unused]] constexpr auto no_padding = words_of(Literals{});
-    const auto words = words_of(of);
-    literals.assign(words.begin(), words.end());
+    const auto own = words_of(of);
+    literals.assign(own.begin(), own.end());
     has_tile = requires { Literals::has_tile; };
+    this->words = &size_words<Literals>();
     if constexpr (requires { Literals::matrix; }) matrix = Literals::matrix(of);
   }
-  bool operator==(const KernelSpec&) const = default;
+  /// By what it computes: the other fields follow from these.
+  bool operator==(const KernelSpec& o) const { return entry == o.entry && literals == o.literals && expression == o.expression && slots == o.slots; }
 };
 
 /// How a constant is rearranged when the artifact is loaded (in parallel, into huge pages). The source is floats of one of three types, that of

@@ -16,10 +16,12 @@ struct Blocks {
 };
 struct DequantizeBlocks {
   static constexpr char entry[] = "k_dequantize_blocks";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.of.count, l.of.length, l.of.inner); }
   Blocks of;
 };
 struct QuantizeBlocks {
   static constexpr char entry[] = "k_quantize_blocks";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.of.count, l.of.length, l.of.inner); }
   Blocks of;
 };
 constexpr int64_t kBlocksPiece = 4096;  ///< elements of a unit; even
@@ -39,6 +41,8 @@ struct BlockRows {
 };
 struct BlockPanels {
   static constexpr char entry[] = "k_block_panels";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.M); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.mr); }
   static constexpr bool has_tile = true;
   BlockMatrix of;
   int64_t M, mr, nb;
@@ -218,6 +222,7 @@ TEMPLATE(k_block_rows, BlockRows, l) {
 TEMPLATE(k_block_panels, BlockPanels, l) {
   using namespace k;
   using namespace k::blocks;
+  const idx mr = HINT(l, mr);
   const Matmul s{.mr = l.mr, .nb = l.nb, .mb = l.mr, .b = MatmulB::Packed, .ahead = 0, .epilogue = 0, .act = {Act::None, 0, 0}, .alpha = 1, .M = l.M,
                  .N = l.of.N, .K = l.of.K, .sam = l.of.K, .sak = 1, .sbk = 0, .sbn = 1, .scm = l.of.N, .b1 = 1, .sa0 = 0, .sa1 = 0, .sb0 = 0, .sb1 = 0,
                  .sc0 = 0, .sc1 = 0};
@@ -228,9 +233,15 @@ TEMPLATE(k_block_panels, BlockPanels, l) {
     float* panel = (float*)scratch;
     const auto group = [&](idx nb, idx lanes) __attribute__((always_inline)) {
       unpack(l.of, args[1], (const float*)args[2], args[3], n0, (nb - 1) * VL + lanes, nb * VL, panel);
-      const idx even = l.M / l.mr * l.mr;
-      ROLL for (idx m = 0; m < even; m += l.mr) matmul::tile(l.mr, nb, lanes, s, panel, nb * VL, at, m, false);
-      if (l.M % l.mr) matmul::tile(l.M % l.mr, nb, lanes, s, panel, nb * VL, at, even, false);
+#if GENERAL
+      idx m = 0;
+      ROLL for (; m + mr <= l.M; m += mr) matmul::tile(mr, nb, lanes, s, panel, nb * VL, at, m, false);
+      powers(mr, l.M - m, [&](idx before, idx some) __attribute__((always_inline)) { matmul::tile(some, nb, lanes, s, panel, nb * VL, at, m + before, false); });
+      return;
+#endif
+      const idx even = l.M / mr * mr;
+      ROLL for (idx m = 0; m < even; m += mr) matmul::tile(mr, nb, lanes, s, panel, nb * VL, at, m, false);
+      if (l.M % mr) matmul::tile(l.M % mr, nb, lanes, s, panel, nb * VL, at, even, false);
     };
     if (u < panels - 1) group(l.nb, VL);
     else group(blocks - (panels - 1) * l.nb, tail);

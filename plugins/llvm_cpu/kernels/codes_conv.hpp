@@ -30,12 +30,14 @@ struct CodesConv {
 /// Rows of pixels with their padding. Numbers of pixels; `pixel`: bytes of one. begin: padding before; it may be more than `out` needs behind.
 struct CodesPad {
   static constexpr char entry[] = "k_codes_pad";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.begin); }
   Three in, out, begin;
   int64_t pixel;
 };
 /// Rows of `size` bytes become rows of `padded`, each byte xored with `flip`.
 struct CodesRows {
   static constexpr char entry[] = "k_codes_rows";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.size, l.padded); }
   int64_t size, padded, flip;
 };
 

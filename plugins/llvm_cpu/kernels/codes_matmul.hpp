@@ -25,6 +25,7 @@ struct CodesMatmul {
 /// out = -(zero point of B) * (sum of a row of A).
 struct CodesSums {
   static constexpr char entry[] = "k_codes_sums";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.K, l.step); }
   int64_t is_signed, K, step;  ///< bytes from row to row
 };
 

@@ -9,18 +9,22 @@ namespace k {
 /// zero point per channel, else one.
 struct QuantizeToLast {
   static constexpr char entry[] = "k_quantize_to_last";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P, pixel, low, high, flip, each;
 };
 struct QuantizeBlocked {
   static constexpr char entry[] = "k_quantize_blocked";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P, pixel, low, high, flip, each;
 };
 struct DequantizeFromLast {
   static constexpr char entry[] = "k_dequantize_from_last";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P, pixel, with_sign, flip, each;
 };
 struct DequantizeToBlocked {
   static constexpr char entry[] = "k_dequantize_to_blocked";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P, pixel, with_sign, flip, each;
 };
 constexpr int64_t kPixels = 64;  ///< per unit of the blocked ones

@@ -10,15 +10,18 @@ namespace k {
 enum class ScatterOp : int64_t { Set, Add, Mul, Max, Min };
 struct Gather {
   static constexpr char entry[] = "k_gather";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.rows, l.outer, l.size, l.count, l.inner); }
   int64_t bytes, index_bytes, rows, outer, size, count, inner;
 };
 struct GatherElements {
   static constexpr char entry[] = "k_gather_elements";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.chunk, l.size, l.step, l.d, l.s); }
   int64_t bytes, index_bytes, chunk, size, step;
   List<8> d, s;
 };
 struct ScatterElements {
   static constexpr char entry[] = "k_scatter_elements";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.size, l.step, l.d, l.s); }
   int64_t dtype, index_bytes;
   ScatterOp op;
   int64_t size, step;
@@ -26,11 +29,13 @@ struct ScatterElements {
 };
 struct GatherNd {
   static constexpr char entry[] = "k_gather_nd";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count, l.batch, l.inner, l.g, l.p); }
   int64_t bytes, index_bytes, count, batch, inner, tuple;
   List<4> g, p;
 };
 struct ScatterNd {
   static constexpr char entry[] = "k_scatter_nd";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count, l.inner, l.g, l.p); }
   int64_t dtype, index_bytes;
   ScatterOp op;
   int64_t count, inner, tuple;

@@ -13,6 +13,7 @@ enum class IntegerEnd : int64_t { Sums, Unsigned, Signed };
 /// C[M][N] = (A[M][K] - az) (B[K][N] - bz) for b1 matrices after each other in two batch dims; steps in elements.
 struct IntegerProduct {
   static constexpr char entry[] = "k_integer_product";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.M, l.N, l.K, l.b1, l.sa0, l.sa1, l.sb0, l.sb1); }
   int64_t a_signed, b_signed;
   IntegerEnd end;
   int64_t az_step, bz_step, ws_step;  ///< 1: one number per row of A, per column of B, scale per column; else 0
@@ -21,6 +22,7 @@ struct IntegerProduct {
 /// Y = conv(X - xz, W - wz) + bias.
 struct IntegerConv {
   static constexpr char entry[] = "k_integer_conv";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out); }
   int64_t x_signed, w_signed;
   IntegerEnd end;
   int64_t wz_step, ws_step;  ///< 1: one per output channel; else 0
@@ -30,11 +32,13 @@ struct IntegerConv {
 /// Smallest and largest of pieces of kRangePiece floats.
 struct DynamicRange {
   static constexpr char entry[] = "k_dynamic_range";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count); }
   int64_t count;
 };
 /// Codes of 8 bits between smallest and largest, with their scale and zero point.
 struct DynamicCodes {
   static constexpr char entry[] = "k_dynamic_codes";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count); }
   int64_t count;
 };
 constexpr int64_t kRangePiece = 16384;

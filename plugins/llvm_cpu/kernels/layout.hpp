@@ -9,36 +9,44 @@ constexpr int64_t kStrip = 64;       ///< pixels per unit of the passages: both 
 constexpr int64_t kCopyPiece = 4096;  ///< bytes per unit of a copy
 struct ToBlocked {
   static constexpr char entry[] = "k_to_blocked";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P;
 };
 struct FromBlocked {
   static constexpr char entry[] = "k_from_blocked";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t C, P;
 };
 struct CopyBytes {
   static constexpr char entry[] = "k_copy_bytes";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.bytes); }
   int64_t bytes;
 };
 /// 16-bit floats of which there are `count`, f16 or bf16, to f32 and back.
 struct Widen {
   static constexpr char entry[] = "k_widen";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count); }
   int64_t bf16, count;
 };
 struct Narrow {
   static constexpr char entry[] = "k_narrow";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count); }
   int64_t bf16, count;
 };
 struct JoinChannels {
   static constexpr char entry[] = "k_join_channels";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P, l.whole_image); }
   int64_t C, at, P, whole_image;
 };
 /// Elements of 1, 2 or 4 `bytes`; `pixel`: elements from pixel to pixel of the channels-last side; `flip` is xored to single bytes.
 struct ToLast {
   static constexpr char entry[] = "k_to_last";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t bytes, C, P, pixel, flip;
 };
 struct FromLast {
   static constexpr char entry[] = "k_from_last";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   int64_t bytes, C, P, pixel, flip;
 };
 

@@ -20,6 +20,8 @@ enum class MatmulB : int64_t {
 constexpr int64_t kColumnBias = 1, kRowBias = 2, kAddend = 4, kResidualMatrix = 8;
 struct Matmul {
   static constexpr char entry[] = "k_matmul";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.mb, l.M, l.N, l.K, l.sam, l.sak, l.sbk, l.sbn, l.scm, l.b1, l.sa0, l.sa1, l.sb0, l.sb1, l.sc0, l.sc1); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.mr, l.ahead); }
   int64_t mr, nb, mb;
   MatmulB b;
   int64_t ahead, epilogue;
@@ -34,6 +36,7 @@ struct Matmul {
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/activation.hpp"
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 #include "plugins/llvm_cpu/kernels/parts/math.hpp"
 
 namespace k::matmul {
@@ -56,7 +59,7 @@ INL void tile(idx mr, idx nb, idx lanes, const Matmul& s, const float* b, idx sb
       const float x = a[i * s.sam];
       UNROLL for (idx n = 0; n < nb; n++) acc[i * nb + n] += w[n] * x;
     }
-    if (prefetch) UNROLL for (idx n = 0; n < nb; n += (64 / (VL * 4) > 0 ? 64 / (VL * 4) : 1)) __builtin_prefetch((const char*)(b + n * VL) + s.ahead, 0, 2);
+    if (prefetch) UNROLL for (idx n = 0; n < nb; n += (64 / (VL * 4) > 0 ? 64 / (VL * 4) : 1)) __builtin_prefetch((const char*)(b + n * VL) + HINT(s, ahead), 0, 2);
     a += s.sak, b += sb;
   }
   UNROLL for (idx i = 0; i < mr; i++) UNROLL for (idx n = 0; n < nb; n++) {
@@ -77,6 +80,11 @@ INL void pack_panel(idx nb, idx cols, const Matmul& s, const float* b, float* to
   const idx full = cols / VL, rest = cols % VL, width = nb * VL;
   if (s.sbn == 1) {
     ROLL for (idx k = 0; k < s.K; k++) {
+#if GENERAL
+      UNROLL for (idx n = 0; n < nb - 1; n++) st(to + k * width + n * VL, ld(b + k * s.sbk + n * VL));
+      st(to + k * width + (nb - 1) * VL, ld_part(b + k * s.sbk + (nb - 1) * VL, cols - (nb - 1) * VL, 0));
+      continue;
+#endif
       UNROLL for (idx n = 0; n < nb; n++) st(to + k * width + n * VL, n < full ? ld(b + k * s.sbk + n * VL) : ld_part(b + k * s.sbk + n * VL, imax(0, cols - n * VL), 0));
     }
     return;
@@ -95,6 +103,30 @@ INL void pack_panel(idx nb, idx cols, const Matmul& s, const float* b, float* to
   }
 }
 
+#if GENERAL
+// Rows [m0, m1) by `all` vectors of columns, the first one of them number `first` of a group of `whole`.
+INL void columns(const Matmul& s, idx first, idx all, idx whole, idx lanes, const float* b, Place at, idx m0, idx m1, float* scratch) {
+  const idx mr = HINT(s, mr);
+  const float* from = s.b == MatmulB::Packed ? b + first * VL : b + first * VL * s.sbn;
+  if (s.b == MatmulB::Dynamic) pack_panel(all, (all - 1) * VL + lanes, s, from, scratch), from = scratch;
+  const idx sb = s.b == MatmulB::InPlace ? s.sbk : s.b == MatmulB::Packed ? whole * VL : all * VL;
+  at.bias += s.epilogue & kColumnBias ? first * VL : 0, at.addend += s.epilogue & kAddend ? first * VL : 0;
+  at.residual += s.epilogue & kResidualMatrix ? first * VL : 0, at.c += first * VL;
+  const bool fetches = s.b == MatmulB::Packed && HINT(s, ahead) > 0;
+  idx m = m0;
+  if (fetches && m + mr <= m1) tile(mr, all, lanes, s, from, sb, at, m, true), m += mr;
+  ROLL for (; m + mr <= m1; m += mr) tile(mr, all, lanes, s, from, sb, at, m, false);
+  powers(mr, m1 - m, [&](idx before, idx rows) __attribute__((always_inline)) { tile(rows, all, lanes, s, from, sb, at, m + before, false); });
+}
+// The last group of a number of columns that is one of the run: a whole one, or widths that are powers of two.
+INL void any_columns(const Matmul& s, idx all, idx lanes, const float* b, const Place& at, idx m0, idx m1, float* scratch) {
+  if (all == s.nb) return columns(s, 0, s.nb, s.nb, lanes, b, at, m0, m1, scratch);
+  powers(s.nb, all, [&](idx first, idx some) __attribute__((always_inline)) {
+    columns(s, first, some, all, first + some == all ? lanes : VL, b, at, m0, m1, scratch);
+  });
+}
+#endif
+
 }  // namespace k::matmul
 
 // args: A, B, bias, row bias, addend, residual, C. Batch (i, j) of b0 x b1 starts at i*sa0 + j*sa1 in A and so on. units: b0 * b1 * ceil(M / mb) * ceil(ceil(N / VL) / nb), groups of columns fastest. mb is a multiple of mr.
@@ -109,6 +141,14 @@ TEMPLATE(k_matmul, Matmul, l) {
     const float* matrix = (const float*)args[1] + i0 * l.sb0 + i1 * l.sb1;
     const Place at{(const float*)args[0] + i0 * l.sa0 + i1 * l.sa1, (const float*)args[2] + (l.epilogue & kColumnBias ? n0 : 0), (const float*)args[3],
                    (const float*)args[4] + (l.epilogue & kAddend ? c0 : 0), (const float*)args[5] + (l.epilogue & kResidualMatrix ? c0 : 0), (float*)args[6] + c0};
+#if GENERAL
+    const float* panel = l.b == MatmulB::Packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
+    const idx last = blocks - (groups - 1) * l.nb;
+    if (IS_SLOT(l, N)) any_columns(l, g < groups - 1 ? l.nb : last, g < groups - 1 ? VL : tail, panel, at, m0, m1, (float*)scratch);
+    else if (g < groups - 1) columns(l, 0, l.nb, l.nb, VL, panel, at, m0, m1, (float*)scratch);
+    else columns(l, 0, last, last, tail, panel, at, m0, m1, (float*)scratch);
+    continue;
+#endif
     const auto group = [&](idx width, idx lanes) __attribute__((always_inline)) {
       const float* b = l.b == MatmulB::Packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
       if (l.b == MatmulB::Dynamic) pack_panel(width, (width - 1) * VL + lanes, l, b, (float*)scratch), b = (const float*)scratch;

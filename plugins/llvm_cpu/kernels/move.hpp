@@ -8,23 +8,28 @@ namespace k {
 
 struct Move {
   static constexpr char entry[] = "k_move";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.split, l.d, l.s, l.t); }
   int64_t bytes, split;
   List<8> d, s, t;  ///< sizes, steps of source and target in elements
 };
 struct Fill {
   static constexpr char entry[] = "k_fill";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count, l.chunk); }
   int64_t bytes, count, chunk;
 };
 struct Trilu {
   static constexpr char entry[] = "k_trilu";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.diagonal, l.rows, l.columns); }
   int64_t bytes, upper, diagonal, rows, columns;
 };
 struct OneHot {
   static constexpr char entry[] = "k_one_hot";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.depth, l.inner); }
   int64_t bytes, index_bytes, depth, inner;
 };
 struct Range {
   static constexpr char entry[] = "k_range";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count); }
   int64_t dtype, count;
 };
 
@@ -63,6 +68,7 @@ INL void plane(const Move& x, const T* from, T* to) {
 template <int I, class T>
 INL void walk(const Move& x, const T* from, T* to) {
   if constexpr (I == 6) plane(x, from, to);
+  else if (GENERAL) ROLL for (idx i = 0; i < (I < x.split ? 1 : x.d[I]); i++) walk<I + 1>(x, from + i * x.s[I], to + i * x.t[I]);
   else if (I < x.split) walk<I + 1>(x, from, to);
   else ROLL for (idx i = 0; i < x.d[I]; i++) walk<I + 1>(x, from + i * x.s[I], to + i * x.t[I]);
 }

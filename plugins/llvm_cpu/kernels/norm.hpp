@@ -8,6 +8,7 @@ namespace k {
 
 struct Norm {
   static constexpr char entry[] = "k_norm";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.period, l.channels, l.span); }
   int64_t rms, has_scale, has_bias;
   double epsilon;
   int64_t len, period, channels, span;
@@ -15,10 +16,12 @@ struct Norm {
 };
 struct LpNorm {
   static constexpr char entry[] = "k_lp_norm";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.inner); }
   int64_t p, len, inner;
 };
 struct Lrn {
   static constexpr char entry[] = "k_lrn";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.channels, l.inner); }
   int64_t size;
   double alpha, beta, bias;
   int64_t channels, inner;

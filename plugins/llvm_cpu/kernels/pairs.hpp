@@ -27,6 +27,7 @@ struct Pairs {
 /// Blocked f32 to bf16 channels last, with borders of zeros: [N][HP][WP][C]; C a multiple of VL. The image begins at row PT, column PL.
 struct ToPairs {
   static constexpr char entry[] = "k_to_pairs";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.H, l.W, l.HP, l.WP); }
   int64_t C, H, W, PT, PL, HP, WP;
 };
 constexpr int64_t kPairsScratch = 5 * 1024;  ///< bytes: four tiles and their configuration

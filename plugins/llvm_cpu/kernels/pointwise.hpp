@@ -7,6 +7,8 @@ namespace k {
 
 struct Pointwise {
   static constexpr char entry[] = "k_pointwise";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.by_tiles, l.TB, l.N, l.P, l.in_image, l.out_image, l.res_image); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF); }
   static constexpr bool has_tile = true;
   int64_t by_tiles, OCB, WT, ICC, TB, PF;
   Tail tail;
@@ -24,11 +26,19 @@ struct Pointwise {
 TEMPLATE(k_pointwise, Pointwise, l) {
   using namespace k;
   const idx tiles = cdiv(l.P, l.WT), groups = cdiv(cdiv(l.OC, VL), l.OCB);
-  const PointwiseShape s = {l.OCB, l.WT, l.ICC, l.TB, l.PF, l.tail, l.IC, l.P, l.P, l.OC};
+  const PointwiseShape s = {l.OCB, HINT(l, WT), l.ICC, GENERAL ? l.TB * l.WT : l.TB, HINT(l, PF), l.tail, l.IC, l.P, l.P, l.OC};
   auto image = [&](idx n, idx g0, idx g1, idx t0, idx t1) __attribute__((always_inline)) {
     pointwise(s, (const float*)args[0] + n * l.in_image, (const float*)args[1], (const float*)args[2],
               (const float*)args[4] + n * l.res_image, (float*)args[3] + n * l.out_image, (const float*)args[1], g0, g1, t0, t1);
   };
+#if GENERAL  // both ways by one body; a unit's pixels are as many as the plan has in a tile, whatever this kernel's tiles are
+  const idx n0 = l.by_tiles ? u0 / tiles : 0, n1 = l.by_tiles ? cdiv(u1, tiles) : l.N;
+  ROLL for (idx n = n0; n < n1; n++) {
+    const idx t0 = l.by_tiles ? imax(u0 - n * tiles, 0) : 0, t1 = l.by_tiles ? imin(u1 - n * tiles, tiles) : tiles;
+    image(n, l.by_tiles ? 0 : u0, l.by_tiles ? groups : u1, t0 * l.WT, imin(l.P, t1 * l.WT));
+  }
+  return;
+#endif
   if (l.by_tiles) {
     ROLL for (idx n = u0 / tiles; n * tiles < u1; n++)
       image(n, 0, groups, imax(u0 - n * tiles, 0), imin(u1 - n * tiles, tiles));

@@ -8,12 +8,14 @@ namespace k {
 /// Of a blocked tensor.
 struct Pool {
   static constexpr char entry[] = "k_pool";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.begin, l.blocks, l.out_image); }
   PoolMode mode;
   Three in, out, kernel, stride, dilation, begin;
   int64_t blocks, out_image;
 };
 struct GlobalPool {
   static constexpr char entry[] = "k_global_pool";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.P); }
   PoolMode mode;
   int64_t P;
 };

@@ -8,6 +8,7 @@ namespace k {
 /// `channels`: of a pixel, those that hold anything included; `span`: of them in a unit; `from`, `to`: bytes from pixel to pixel.
 struct PoolCodes {
   static constexpr char entry[] = "k_pool_codes";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.begin, l.end); }
   PoolMode mode;
   Three in, out, kernel, stride, dilation, begin, end;
   int64_t channels, span, from, to, in_sign, out_sign;
@@ -15,6 +16,7 @@ struct PoolCodes {
 /// `run`: bytes of a pixel; `rows`: pixels of a unit.
 struct PickPixels {
   static constexpr char entry[] = "k_pick_pixels";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.images, l.size, l.count, l.rows); }
   int64_t images, size, count, rows, run, from, to;
 };
 

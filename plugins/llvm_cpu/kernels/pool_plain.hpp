@@ -8,6 +8,7 @@ namespace k {
 
 struct PoolPlain {
   static constexpr char entry[] = "k_pool_plain";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.begin, l.end); }
   PoolMode mode;
   int64_t p, has_indices;
   Three in, out, kernel, stride, dilation, begin, end;

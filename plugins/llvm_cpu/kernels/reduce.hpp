@@ -13,11 +13,13 @@ struct ReduceDims {
 };
 struct Reduce {
   static constexpr char entry[] = "k_reduce";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.dims.kept, l.dims.kept_step, l.dims.gone, l.dims.gone_step); }
   ReduceOp op;
   ReduceDims dims;
 };
 struct ReduceAny {
   static constexpr char entry[] = "k_reduce_any";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.dims.kept, l.dims.kept_step, l.dims.gone, l.dims.gone_step); }
   int64_t dtype;
   ReduceOp op;
   ReduceDims dims;

@@ -8,6 +8,7 @@ namespace k {
 
 struct Resize {
   static constexpr char entry[] = "k_resize";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.size, l.length, l.inner); }
   int64_t taps, size, length, inner;
 };
 

@@ -17,6 +17,7 @@ enum class RnnKind : int64_t { Rnn, Gru, Lstm };
 /// Activations are those without parameters, and HardSigmoid, which has the operator's.
 struct Rnn {
   static constexpr char entry[] = "k_rnn";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.seq, l.batch); }
   RnnKind kind;
   int64_t before, coupled, reverse;
   Act f, g, h;

@@ -7,14 +7,17 @@ namespace k {
 
 struct Arg {
   static constexpr char entry[] = "k_arg";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.inner); }
   int64_t dtype, smallest, last, len, inner;
 };
 struct Top {
   static constexpr char entry[] = "k_top";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.count, l.len, l.inner); }
   int64_t dtype, smallest, count, len, inner;
 };
 struct CumSum {
   static constexpr char entry[] = "k_cumsum";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.inner); }
   int64_t dtype, exclusive, reverse, len, inner;
 };
 

@@ -11,6 +11,7 @@ namespace k {
 
 struct Softmax {
   static constexpr char entry[] = "k_softmax";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.inner); }
   int64_t log, len, inner;  ///< log: LogSoftmax
   RowEnds ends;
 };

@@ -8,6 +8,7 @@ namespace k {
 /// Pieces of `piece` bytes of `bytes` in all; `from`, `to`: bytes from piece to piece.
 struct Table {
   static constexpr char entry[] = "k_table";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.bytes, l.piece, l.from, l.to); }
   Lookup kind;
   int64_t bytes, piece, from, to;
 };

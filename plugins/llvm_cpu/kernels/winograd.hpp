@@ -9,6 +9,8 @@ namespace k {
 
 struct Winograd {
   static constexpr char entry[] = "k_winograd";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.by_tiles, l.TB, l.H, l.W, l.OH, l.OW, l.in_image, l.out_image, l.res_image); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF); }
   static constexpr bool has_tile = true;
   int64_t by_tiles, M, OCB, WT, TB, PF;
   Tail tail;
@@ -103,11 +105,12 @@ INL void winograd_output(const Winograd& s, const float* Mb, const float* bias, 
 /// All positions of the product for oc groups [g0, g1); nt tiles, rounded up to whole register tiles (TB is a multiple).
 INL void winograd_product(const Winograd& s, const float* V, const float* U, float* Mb, idx g0, idx g1, idx nt) {
   const idx sU = cdiv(s.OC, VL) * VL * s.IC;
-  const PointwiseShape p = {s.OCB, s.WT, s.IC, idx(1) << 20, s.PF, {}, s.IC, s.TB, s.TB, s.OC};
+  const idx WT = HINT(s, WT), whole = cdiv(nt, WT);
+  const PointwiseShape p = {s.OCB, WT, s.IC, idx(1) << 20, HINT(s, PF), {}, s.IC, s.TB, s.TB, s.OC};
   ROLL for (idx at = 0; at < (s.M + 2) * (s.M + 2); at++) {
     const float* u = U + at * sU;
     pointwise(p, V + at * position_step(cdiv(s.IC, VL), s.TB), u, nullptr, nullptr,
-              Mb + at * position_step(cdiv(s.OC, VL), s.TB), u + sU + g0 * s.OCB * VL * s.IC, g0, g1, 0, cdiv(nt, s.WT));
+              Mb + at * position_step(cdiv(s.OC, VL), s.TB), u + sU + g0 * s.OCB * VL * s.IC, g0, g1, 0, GENERAL ? imin(s.TB, whole * WT) : whole);
   }
 }
 
@@ -122,6 +125,22 @@ TEMPLATE(k_winograd, Winograd, l) {
   const idx T = cdiv(l.OW, l.M) * cdiv(l.OH, l.M), A2 = (l.M + 2) * (l.M + 2), nob = cdiv(l.OC, VL), groups = cdiv(nob, l.OCB);
   const float *U = (const float*)args[1], *bias = (const float*)args[2];
   float *V = (float*)scratch, *Mb = V + A2 * position_step(cdiv(l.IC, VL), l.TB);
+#if GENERAL  // both ways by one body
+  uint64_t* header = (uint64_t*)scratch - 8;
+  const idx units = cdiv(T, l.WT), n1 = l.by_tiles ? cdiv(u1, units) : 1;
+  ROLL for (idx n = l.by_tiles ? u0 / units : 0; n < n1; n++) {
+    const idx end = l.by_tiles ? imin(T, (u1 - n * units) * l.WT) : T;
+    ROLL for (idx t0 = l.by_tiles ? imax(0, u0 - n * units) * l.WT : 0; t0 < end; t0 += l.TB) {
+      const idx t1 = imin(end, t0 + l.TB);
+      if (l.by_tiles || header[1] != header[0]) winograd_input(s, (const float*)args[0] + n * l.in_image, V, t0, t1);
+      if (!l.by_tiles) header[1] = header[0];
+      winograd_product(s, V, U, Mb, l.by_tiles ? 0 : u0, l.by_tiles ? groups : u1, t1 - t0);
+      winograd_output(s, Mb, bias, (const float*)args[4] + n * l.res_image, (float*)args[3] + n * l.out_image, l.by_tiles ? 0 : imin(nob, u0 * l.OCB),
+                      l.by_tiles ? nob : imin(nob, u1 * l.OCB), t0, t1);
+    }
+  }
+  return;
+#endif
   if (l.by_tiles) {
     const idx units = cdiv(T, l.WT);
     ROLL for (idx n = u0 / units; n * units < u1; n++) {

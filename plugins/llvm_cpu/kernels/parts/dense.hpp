@@ -12,6 +12,7 @@
 //   unrolling. Rows: kd and kh are limited.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/activation.hpp"
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
 namespace k {
@@ -69,6 +70,26 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
   return pf;
 }
 
+#if GENERAL
+/// The general row: f(first pixel, width, L, R). Inner tiles and a left one that lies inside on its right have constants for L and R; in all
+/// others, and in what remains, the numbers of the run decide tap by tap.
+template <class F>
+INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
+  const idx nt = OW / WT, span = W - 1 + PL - (KW - 1) * D;
+  const idx tl = imin(nt, cdiv(imax(0, PL), WT * S)), tr = imax(tl, imin(nt, span < 0 ? 0 : (span + S) / (WT * S)));
+  const auto over = [&](idx end) __attribute__((always_inline)) { return imax(0, (end - 1) * S - span); };
+  idx t = 0;
+  if (PL > 0 && PL <= WT * S && nt > 0 && over(WT) == 0) f(idx(0), WT, PL, idx(0)), t = 1;
+  ROLL for (; t < nt; t++) {
+    if (t >= tl && t < tr) f(t * WT, WT, idx(0), idx(0));
+    else f(t * WT, WT, imax(0, PL - t * WT * S), over((t + 1) * WT));
+  }
+  powers(WT, OW - nt * WT, [&](idx at, idx width) __attribute__((always_inline)) {
+    const idx first = nt * WT + at;
+    f(first, width, imax(0, PL - first * S), over(first + width));
+  });
+}
+#else
 /// One row of output cut into left, middle, right and remainder tiles. f(tile number, width, L, R) is called for each.
 /// OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D.
 template <class F>
@@ -84,5 +105,6 @@ INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
   if (tr < nt) f(nt - 1, WT, idx(0), over(nt * WT));
   if (OW % WT) f(nt, OW % WT, imax(0, PL - nt * WT * S), over(OW));
 }
+#endif
 
 }  // namespace k

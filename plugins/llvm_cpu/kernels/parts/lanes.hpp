@@ -8,19 +8,53 @@
 
 namespace k {
 
+#if GENERAL
+// How many lanes there are is a number of the run: masks, or lane by lane where there are none.
+INL ivec lane_numbers() {
+  ivec v;
+  UNROLL for (int l = 0; l < VL; l++) v[l] = l;
+  return v;
+}
+#if VW == 16
+INL uint16_t mask_of(idx n) { return (uint16_t)((1u << imax(0, imin(n, VL))) - 1); }
+INL vec ld_some(const float* p, idx n, float fill) { return __builtin_ia32_loadups512_mask(p, splat(fill), mask_of(n)); }
+INL void st_some(float* p, vec v, idx n) { __builtin_ia32_storeups512_mask(p, v, mask_of(n)); }
+#elif VW == 8
+INL ivec mask_of(idx n) { return lane_numbers() < (int32_t)n; }
+INL vec ld_some(const float* p, idx n, float fill) { return mask_of(n) ? __builtin_ia32_maskloadps256((const vec*)p, mask_of(n)) : splat(fill); }
+INL void st_some(float* p, vec v, idx n) { __builtin_ia32_maskstoreps256((vec*)p, mask_of(n), v); }
+#else
+INL vec ld_some(const float* p, idx n, float fill) {
+  vec v = splat(fill);
+  UNROLL for (idx l = 0; l < VL; l++) if (l < n) v[l] = p[l];
+  return v;
+}
+INL void st_some(float* p, vec v, idx n) { UNROLL for (idx l = 0; l < VL; l++) if (l < n) p[l] = v[l]; }
+#endif
+#endif
+
 /// The first n lanes from memory, the others `fill`. Reads nothing past them.
 INL vec ld_part(const float* p, idx n, float fill) {
   if (n >= VL) return ld(p);
+#if GENERAL
+  return ld_some(p, n, fill);
+#endif
   vec v = splat(fill);
   UNROLL for (idx l = 0; l < VL; l++) if (l < n) v[l] = p[l];
   return v;
 }
 INL void st_part(float* p, vec v, idx n) {
   if (n >= VL) return st(p, v);
+#if GENERAL
+  return st_some(p, v, n);
+#endif
   UNROLL for (idx l = 0; l < VL; l++) if (l < n) p[l] = v[l];
 }
 /// Keeps the first n lanes, the others become `fill`.
 INL vec keep(vec v, idx n, float fill) {
+#if GENERAL
+  return lane_numbers() < (int32_t)n ? v : splat(fill);
+#endif
   UNROLL for (idx l = 0; l < VL; l++) if (l >= n) v[l] = fill;
   return v;
 }

@@ -4,6 +4,11 @@
 // The literals of template `k_family` are a struct whose static `entry` is that name. Every field is an int64_t, an enum over it,
 // a double, or a struct of these, so that nothing is padding and equal literals are equal bytes; a struct with padding does not
 // compile (KernelSpec in compiler/op.hpp). No field has a default: one that a lowering forgets is an error there.
+//
+// SIZES. A kernel may be made for all sizes of some fields: these are read in the run instead of being constants. Which ones may be, the struct
+// says by `static constexpr void sizes(auto& l, auto mark) { mark(l.N, l.in); }`; without it none. What shapes code stays a constant: channels
+// and windows of convolutions, tiles, tails, modes, how memory lies. `hints`, declared likewise, are numbers of which any value gives the same
+// bytes and which shape code all the same, as the width of a tile: the kernel keeps those it was made with (HINT in vec.hpp).
 #pragma once
 #include <stdint.h>
 

@@ -11,7 +11,7 @@ struct PointwiseShape {
   idx IC, P, sP, OC;  // sP: pixels per channel block in memory, at least P
 };
 
-/// Tiles [t0, t1) of WT pixels, oc groups [g0, g1). next: what this thread reads after its last panel (prefetched).
+/// General: t0, t1 and TB count pixels. Tiles [t0, t1) of WT pixels, oc groups [g0, g1). next: what this thread reads after its last panel (prefetched).
 INL void pointwise(const PointwiseShape& s, const float* in, const float* w, const float* bias, const float* res, float* out,
                    const float* next, idx g0, idx g1, idx t0, idx t1) {
   const idx nb = cdiv(s.OC, VL), full = nb / s.OCB, groups = cdiv(nb, s.OCB), sB = s.sP * VL;
@@ -27,12 +27,18 @@ INL void pointwise(const PointwiseShape& s, const float* in, const float* w, con
         const char* pfe = pf + imin(s.ICC, last ? s.IC : s.IC - c0 - s.ICC) * OB * VL * 4;
         auto run = [&](idx t, idx wt) __attribute__((always_inline)) {
           const TileShape shape = {OB, wt, 1, 1, 1, 1, 1, 1, 1, VL, s.PF, s.tail, VL, 0, 0, sB, sB, VL};
-          const idx o = t * s.WT * VL, go = g * s.OCB * sB + o;
+          const idx o = (GENERAL ? t : t * s.WT) * VL, go = g * s.OCB * sB + o;
           pf = tile(shape, 0, 0, n, 0, 1, 0, 1, first, last, in, c0 / VL * sB + o, wp, bias + g * s.OCB * VL, res + go,
                     out + go, pf, pf < pfe ? 64 : 0);
         };
+#if GENERAL
+        idx p = tb;
+        ROLL for (; p + s.WT <= te; p += s.WT) run(p, s.WT);
+        powers(s.WT, te - p, [&](idx at, idx width) __attribute__((always_inline)) { run(p + at, width); });
+#else
         ROLL for (idx t = tb; t < imin(te, s.P / s.WT); t++) run(t, s.WT);
         if (s.P % s.WT && te > s.P / s.WT) run(s.P / s.WT, s.P % s.WT);
+#endif
       }
     };
     ROLL for (idx g = g0; g < imin(g1, full); g++) group(g, s.OCB);

@@ -11,6 +11,10 @@
 #ifndef VW
 #error "VW, the number of floats per vector, must be given"
 #endif
+/// 1: for kernels of many sizes, whose slots (compiler/general.hpp) are numbers of the run. 0: every literal is a constant.
+#ifndef GENERAL
+#define GENERAL 0
+#endif
 #define INL static inline __attribute__((always_inline))
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define ROLL _Pragma("clang loop unroll(disable) vectorize(disable)")
@@ -20,6 +24,16 @@
   extern "C" __attribute__((always_inline)) void name([[maybe_unused]] const k::Literals& l, [[maybe_unused]] void* const* args, \
                                                       [[maybe_unused]] int64_t u0, [[maybe_unused]] int64_t u1,          \
                                                       [[maybe_unused]] char* scratch)
+/// HINT(l, WT): the number that the kernel was made for. IS_SLOT(l, N): that literal is read in the run; known before anything is optimised.
+#if GENERAL
+extern "C" const int64_t k_made_for[], k_is_slot[];
+#define WORD(l, field) (__builtin_offsetof(__remove_cvref(decltype(l)), field) / sizeof(int64_t))
+#define HINT(l, field) (k_made_for[WORD(l, field)])
+#define IS_SLOT(l, field) (k_is_slot[WORD(l, field)] != 0)
+#else
+#define HINT(l, field) ((l).field)
+#define IS_SLOT(l, field) false
+#endif
 /// Keeps LLVM from sharing loads across it. See dense.hpp.
 #define BARRIER asm volatile("" ::: "memory")
 /// The constraint of a vector register in assembly.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see general.hpp.
+#include "plugins/llvm_cpu/compiler/general.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "optima/plugin/error.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+const SizeWords& declared(const KernelSpec& spec) {
+  static const SizeWords nothing;
+  return spec.words ? *spec.words : nothing;
+}
+
+/// Literals of the struct; what follows them are numbers of an expression.
+size_t struct_words(const KernelSpec& spec) { return spec.expression.empty() ? spec.literals.size() : 1; }
+
+}  // namespace
+
+std::vector<uint32_t> sizes(const KernelSpec& spec) {
+  std::vector<uint32_t> out = declared(spec).sizes;
+  for (size_t i = struct_words(spec); i < spec.literals.size(); ++i) out.push_back(static_cast<uint32_t>(i));
+  return out;
+}
+
+KernelSpec general(const KernelSpec& spec, const std::vector<uint32_t>& slots) {
+  const std::vector<uint32_t> allowed = sizes(spec), &hints = declared(spec).hints;
+  std::vector<uint32_t> wanted = slots;
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  for (const uint32_t slot : wanted)
+    if (!std::binary_search(allowed.begin(), allowed.end(), slot))
+      throw sdk::Error(OPTIMA_INTERNAL, "kernel " + spec.entry + ": literal " + std::to_string(slot) + " is to be read in the run, but may not be");
+  KernelSpec out = spec;
+  out.slots.clear();
+  std::set_union(wanted.begin(), wanted.end(), hints.begin(), hints.end(), std::back_inserter(out.slots));
+  for (const uint32_t slot : out.slots)
+    if (!std::binary_search(hints.begin(), hints.end(), slot)) out.literals[slot] = 0;
+  return out;
+}
+
+bool matches(const KernelSpec& general, const KernelSpec& literal) {
+  if (!literal.slots.empty() || general.entry != literal.entry || general.literals.size() != literal.literals.size() || general.expression != literal.expression)
+    return false;
+  auto slot = general.slots.begin();
+  for (size_t i = 0; i < general.literals.size(); ++i) {
+    if (slot != general.slots.end() && *slot == i) ++slot;
+    else if (general.literals[i] != literal.literals[i]) return false;
+  }
+  return true;
+}
+
+std::vector<int64_t> row(const KernelSpec& general, const KernelSpec& literal) {
+  std::vector<int64_t> out;
+  for (const uint32_t slot : general.slots) out.push_back(literal.literals[slot]);
+  return out;
+}
+
+}  // namespace optima::llvm_cpu

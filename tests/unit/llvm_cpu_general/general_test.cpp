@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_general: which literals become slots, which specs a general kernel serves, and what it reads to do so.
+#include <doctest/doctest.h>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/codegen/specialise.hpp"
+#include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/kernels/depthwise.hpp"
+#include "plugins/llvm_cpu/kernels/layout.hpp"
+
+namespace cpu = optima::llvm_cpu;
+
+namespace {
+
+cpu::KernelSpec blocked(int64_t channels, int64_t pixels) { return k::ToBlocked{.C = channels, .P = pixels}; }
+cpu::KernelSpec depthwise(int64_t width, int64_t size) {
+  return k::Depthwise{.WT = width, .tail = {0, {k::Act::None, 0, 0}}, .CB = 2, .H = size, .W = size, .OH = size, .OW = size, .KH = 3, .KW = 3, .SH = 1, .SW = 1,
+                      .DH = 1, .DW = 1, .PT = 1, .PL = 1, .out_image = 2, .res_image = 3};
+}
+
+}  // namespace
+
+TEST_CASE("a template says which of its literals may be sizes") {
+  CHECK(cpu::sizes(blocked(3, 4)) == std::vector<uint32_t>{1});
+  CHECK(cpu::sizes(depthwise(7, 20)) == std::vector<uint32_t>{0, 6, 7, 8, 9, 18, 19});
+}
+
+TEST_CASE("a general kernel serves the specs that differ from it in slots alone, and reads what they have there") {
+  const cpu::KernelSpec made = cpu::general(blocked(3, 4), {1});
+  CHECK(made.literals == std::vector<int64_t>{3, 0});
+  CHECK(cpu::to_text(made) == "k_to_blocked(3,?)");
+  CHECK(cpu::matches(made, blocked(3, 4)));
+  CHECK(cpu::matches(made, blocked(3, 999)));
+  CHECK_FALSE(cpu::matches(made, blocked(5, 4)));
+  CHECK_FALSE(cpu::matches(made, made));
+  CHECK(cpu::row(made, blocked(3, 999)) == std::vector<int64_t>{999});
+  CHECK_FALSE(made == blocked(3, 0));
+}
+
+TEST_CASE("a hint is a slot without being asked for, and keeps its literal") {
+  const cpu::KernelSpec made = cpu::general(depthwise(7, 20), {7, 9});
+  CHECK(made.slots == std::vector<uint32_t>{0, 7, 9});
+  CHECK(made.literals[0] == 7);
+  CHECK(cpu::to_text(made).substr(0, 15) == "k_depthwise(?7,");
+  cpu::KernelSpec wider = depthwise(5, 20);
+  wider.literals[7] = wider.literals[9] = 33;
+  CHECK(cpu::matches(made, wider));
+  CHECK(cpu::row(made, wider) == std::vector<int64_t>{5, 33, 33});
+  CHECK_FALSE(cpu::matches(made, depthwise(7, 21)));  // its height is a literal here
+}
+
+TEST_CASE("a literal that shapes code cannot be a slot") {
+  CHECK_THROWS_WITH_AS(cpu::general(blocked(3, 4), {0}), "kernel k_to_blocked: literal 0 is to be read in the run, but may not be", optima::sdk::Error);
+}
