@@ -29,7 +29,7 @@ class Reference : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime,
       if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
     progress(0.5, "writing");
     sink.format(kFormat);
-    sink.file(request.stem() + ".graph", write_artifact(graph, sink));
+    sink.file(request.stem() + ".graph", optima::reference::write_graph_file(graph, sink));
     sink.compat("1", "reference revision 1");
   }
 

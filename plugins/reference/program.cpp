@@ -80,7 +80,7 @@ void give(const reference::Tensor& from, const sdk::OutTensor& to) {
 
 class Run : public sdk::Context {
  public:
-  explicit Run(const Loaded& loaded) : loaded_(loaded) {}
+  explicit Run(const reference::GraphFile& loaded) : loaded_(loaded) {}
 
   void execute(const sdk::Tensors& in, const sdk::OutTensors& out) override {
     const sdk::Graph graph(&loaded_.graph);
@@ -142,7 +142,7 @@ class Run : public sdk::Context {
     };
   }
 
-  const Loaded& loaded_;
+  const reference::GraphFile& loaded_;
   bool profiling_ = false;
   uint64_t begin_ = 0, last_ = 0;  // of this execution; of the node before
   std::vector<Event> events_;
@@ -150,7 +150,7 @@ class Run : public sdk::Context {
 
 class Interpreted : public sdk::Program {
  public:
-  explicit Interpreted(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+  explicit Interpreted(std::unique_ptr<reference::GraphFile> loaded) : loaded_(std::move(loaded)) {}
 
   void bindings(const sdk::BindingSink& add) const override {
     const sdk::Graph graph(&loaded_->graph);
@@ -168,7 +168,7 @@ class Interpreted : public sdk::Program {
     add(b);
   }
 
-  std::unique_ptr<Loaded> loaded_;
+  std::unique_ptr<reference::GraphFile> loaded_;
 };
 
 void check_border(const sdk::Value& v) {
@@ -184,7 +184,13 @@ sdk::Verdict verdict_of(const sdk::Node& node) {
   return why.empty() ? sdk::Verdict::supported(node) : sdk::Verdict::refused(node, OPTIMA_REASON_ATTRIBUTE, why);
 }
 
-std::unique_ptr<sdk::Program> make_program(std::unique_ptr<Loaded> loaded) {
+std::unique_ptr<reference::GraphFile> read_artifact(const sdk::Artifact& artifact, const sdk::Host* host) {
+  if (artifact.format() != kFormat) throw sdk::Error(OPTIMA_RECOMPILE, "artifact has format '" + std::string(artifact.format()) + "', wanted " + std::string(kFormat));
+  if (artifact.file_count() != 1) throw sdk::Error(OPTIMA_CORRUPT, "artifact has " + std::to_string(artifact.file_count()) + " files, wanted one");
+  return reference::read_graph_file(artifact, artifact.file(0), host);
+}
+
+std::unique_ptr<sdk::Program> make_program(std::unique_ptr<reference::GraphFile> loaded) {
   const sdk::Graph graph(&loaded->graph);
   for (uint32_t k = 0; k < graph.input_count(); ++k) check_border(graph.input(k));
   for (uint32_t k = 0; k < graph.output_count(); ++k) check_border(graph.output(k));

@@ -33,7 +33,7 @@ def checked_inputs(ports, arrays):
 
 def checked(port, array):
     shape = port["shape"]
-    fits = shape is None or (len(shape) == array.ndim and all(want == size or isinstance(want, str) or want == -1 for want, size in zip(shape, array.shape)))
+    fits = shape is None or (len(shape) == array.ndim and all(want == size or want is None or isinstance(want, str) or want == -1 for want, size in zip(shape, array.shape)))
     if array.dtype.name != port["dtype"] or not fits:
         raise bad_input(f"input {port['name']!r}: found {array.dtype.name}{list(array.shape)}, wanted {port['dtype']}{shape if shape is not None else ''}")
     return np.ascontiguousarray(array).reshape(array.shape)

@@ -34,7 +34,7 @@ class Fills : public sdk::Plugin, public sdk::Compiler, public sdk::Runtime {
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress&) override {
     sink.format(reference_plugin::kFormat);
-    sink.file(request.stem() + ".graph", reference_plugin::write_artifact(request.graph(), sink));
+    sink.file(request.stem() + ".graph", optima::reference::write_graph_file(request.graph(), sink));
     sink.compat("1", "fills revision 1");
   }
 

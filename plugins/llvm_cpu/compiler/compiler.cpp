@@ -10,8 +10,12 @@
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/doors.hpp"
+#include "plugins/llvm_cpu/fit/kernel_table.hpp"
+#include "plugins/llvm_cpu/fit/sampler.hpp"
+#include "plugins/llvm_cpu/fit/whole.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/present.hpp"
+#include "reference/graph_file.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -28,8 +32,8 @@ Target target_of(const sdk::Device& device, const sdk::Options& options) {
 sdk::Verdict verdict_of(const sdk::Node& node) {
   const NodeView view{{node.graph()}, &node.raw()};
   const Refusal r = judge(view);
-  if (r) return sdk::Verdict::refused(node, r.reason, r.what, r.found, r.wanted);
-  return sdk::Verdict::supported(node);
+  if (!r || goes_by_reference(node)) return sdk::Verdict::supported(node);
+  return sdk::Verdict::refused(node, r.reason, r.what, r.found, r.wanted);
 }
 
 /// A folder of this compilation's own in the host's temp_dir.
@@ -83,6 +87,31 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
   sink.compat(record, plan.triple.substr(0, plan.triple.find('-')) + " " + plan.cpu);
 }
 
+/// An artifact that is planned where it runs: the graph and the kernels that sample sizes want.
+void write_fitted(const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Sink& sink) {
+  const sdk::Graph graph = request.graph();
+  for (uint32_t k = 0; k < graph.size(); ++k)
+    if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
+  const Sampled sampled = sample(*graph.raw(), target, winograd);
+  builder.build(sampled.kernels);
+  FitFile file;
+  file.target = target, file.winograd = winograd, file.first = sampled.shapes;
+  file.features = required_features(target);
+  for (const std::string& feature : matrix_features(sampled.kernels)) file.features.push_back(feature);
+  std::set<std::string> written;
+  for (const KernelSpec& spec : sampled.kernels) {
+    const Kernel& k = builder.kernel(spec);
+    file.kernels.push_back({spec, k.name});
+    if (written.insert(k.name).second) sink.file(k.name, k.bytes);
+  }
+  sink.file(request.stem() + ".graph", reference::write_graph_file(graph, sink));
+  sink.file(request.stem() + ".meta", to_bytes(file));
+  sink.format(kFittedFormat);
+  std::string record = target.triple;
+  for (const std::string& f : file.features) record += " " + f;
+  sink.compat(record, target.triple.substr(0, target.triple.find('-')) + " " + target.cpu);
+}
+
 PlannerOptions planner_options(const sdk::Options& options) { return {options.boolean("llvm_cpu.winograd", true), {}}; }
 
 /// The inputs and outputs that the host wants blocked.
@@ -126,6 +155,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
                           std::string(host_.cache_dir()), static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0))),
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
     PlannerOptions wanted = planner_options(options);
+    if (needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, sink);
     wanted.blocked_outside = blocked_values(request, target);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
@@ -142,6 +172,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
     if (!options.boolean("llvm_cpu.doors", true)) return std::nullopt;
     const Target target = target_of(request.device(), options);
     const GraphView graph{request.graph().raw()};
+    if (needs_fitting(*graph.raw)) return std::nullopt;
     std::optional<sdk::Door> door = blocked_door(graph, request.value().index(), target);
     if (door && !saves_moves(graph, request.value().index(), target, planner_options(options))) door.reset();
     return door;

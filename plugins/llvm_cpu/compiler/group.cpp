@@ -14,7 +14,8 @@ namespace {
 
 class Grouper {
  public:
-  Grouper(const GraphView& graph, const Target& target) : graph_(graph), target_(target), entry_(*optima_get_graph(graph.image(), 0)) {
+  Grouper(const GraphView& graph, const Target& target, const ByReference& by_reference)
+      : graph_(graph), target_(target), by_reference_(by_reference), entry_(*optima_get_graph(graph.image(), 0)) {
     for (uint32_t i = 0; i < entry_.nodes.count; ++i) nodes_.push_back({graph, optima_get_node(graph.image(), entry_.nodes.first + i)});
     for (uint32_t i = 0; i < entry_.outputs.count; ++i) readers_[*optima_get_index(graph.image(), entry_.outputs.first + i)].push_back(kOutside);
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -26,8 +27,9 @@ class Grouper {
 
   std::vector<Group> run() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (const Refusal r = judge(nodes_[i])) throw sdk::Error(OPTIMA_UNSUPPORTED, text(r), nodes_[i].id());
-      rows_[i] = find_lowering(nodes_[i]);
+      const Refusal r = judge(nodes_[i]);
+      if (r && !by_reference_) throw sdk::Error(OPTIMA_UNSUPPORTED, text(r), nodes_[i].id());
+      rows_[i] = r || (by_reference_ && by_reference_(nodes_[i])) ? &reference_row() : find_lowering(nodes_[i]);
     }
     drop_unused();
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -101,7 +103,7 @@ class Grouper {
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() > 2) return {};
     for (const size_t r : all)
-      if (r == kOutside || taken_[r]) return {};
+      if (r == kOutside || taken_[r] || rows_[r] == &reference_row()) return {};
     const bool is_fork = all.size() == 2 && readers(nodes_[all[0]].output(0)) != std::vector<size_t>{all[1]};  // no gate, whose first goes to the second only
     return is_fork ? Members() : all;
   }
@@ -312,6 +314,7 @@ class Grouper {
 
   GraphView graph_;
   const Target& target_;
+  const ByReference& by_reference_;
   const optima_image_graph& entry_;
   std::vector<NodeView> nodes_;
   std::map<uint32_t, std::vector<size_t>> readers_;
@@ -324,6 +327,8 @@ class Grouper {
 
 }  // namespace
 
-std::vector<Group> group_nodes(const GraphView& graph, const Target& target) { return Grouper(graph, target).run(); }
+std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference) {
+  return Grouper(graph, target, by_reference).run();
+}
 
 }  // namespace optima::llvm_cpu

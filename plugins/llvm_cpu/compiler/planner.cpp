@@ -27,10 +27,10 @@ class Planner : public LowerContext {
       : graph_(graph), target_(target), options_(options), entry_(*optima_get_graph(graph.image(), 0)) {}
 
   Draft run() {
-    const std::vector<Group> groups = group_nodes(graph_, target_);
+    const std::vector<Group> groups = group_nodes(graph_, target_, options_.by_reference);
     for (const auto& [value, piece] : concats_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Blocked}, piece);
     for (const auto& [value, piece] : codes_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Last}, piece);
-    find_rounded();
+    find_rounded(groups);
     take_inputs();
     for (const Group& g : groups) {
       group_ = &g;
@@ -183,13 +183,15 @@ class Planner : public LowerContext {
   }
 
   /// Values of bf16 that nobody reads but products that round them by themselves.
-  void find_rounded() {
-    std::set<uint32_t> others;
+  void find_rounded(const std::vector<Group>& groups) {
+    std::set<uint32_t> others, by_reference;
+    for (const Group& g : groups)
+      if (g.lowering == &reference_row()) by_reference.insert(g.nodes[0].id());
     for (uint32_t k = 0; k < entry_.outputs.count; ++k) others.insert(*optima_get_index(graph_.image(), entry_.outputs.first + k));
     for (uint32_t i = 0; i < entry_.nodes.count; ++i) {
       const NodeView n{graph_, optima_get_node(graph_.image(), entry_.nodes.first + i)};
-      const Lowering& row = *find_lowering(n);
-      const bool rounds = row.multiplies_bf16 && row.multiplies_bf16(n, target_);
+      const Lowering* row = by_reference.count(n.id()) ? nullptr : find_lowering(n);
+      const bool rounds = row && row->multiplies_bf16 && row->multiplies_bf16(n, target_);
       for (uint32_t k = 0; k < n.input_count(); ++k)
         if (n.has_input(k)) (rounds && k == 0 ? rounded_ : others).insert(n.input(k));
     }

@@ -17,6 +17,7 @@ namespace optima::llvm_cpu {
 struct PlannerOptions {
   bool winograd = true;                                 ///< faster, and a little less exact, 3x3 convolutions
   std::function<bool(const KernelSpec&)> is_bad;        ///< a dense kernel that spilled: another tile is wanted
+  ByReference by_reference{};                           ///< set: nodes without a kernel become steps of the reference
   std::set<uint32_t> blocked_outside{};                 ///< inputs and outputs of graph 0 that lie blocked in the caller's memory, lanes included
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "plugins/llvm_cpu/compiler/op.hpp"
 
@@ -14,6 +15,9 @@ uint64_t packed_bytes(const Pack& pack, uint64_t source_bytes);
 /// Throws sdk::Error(OPTIMA_CORRUPT) unless every element that pack reads lies in source_bytes (scale_bytes; UINT64_MAX =
 /// there is no scale) and the packed form has exactly `bytes`.
 void check_pack(const Pack& pack, uint64_t source_bytes, uint64_t scale_bytes, uint64_t bytes);
+
+/// Equal for equal packs, and for no others.
+std::string key_of(const Pack& pack);
 
 /// Work that pack_part can be split into.
 int64_t pack_parts(const Pack& pack);

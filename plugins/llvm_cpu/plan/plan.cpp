@@ -4,10 +4,10 @@
 #include "plugins/llvm_cpu/plan/plan.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "optima/abi.h"
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/plan/bytes.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
 namespace optima::llvm_cpu {
@@ -16,58 +16,7 @@ namespace {
 constexpr std::string_view kMagic = "OptimaLlvmCpu\0\0\1";
 constexpr uint64_t kMost = uint64_t{1} << 46;  // no size is larger: sums cannot overflow
 
-[[noreturn]] void corrupt(const std::string& why) { throw sdk::Error(OPTIMA_CORRUPT, "plan: " + why); }
-
-/// One class for both directions: the list of fields is written once, in visit().
-class Writer {
- public:
-  template <class T>
-  void number(const T& v) {
-    bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
-  }
-  void text(const std::string& s) {
-    number(static_cast<uint32_t>(s.size()));
-    bytes += s;
-  }
-  template <class T, class F>
-  void list(const std::vector<T>& items, F f) {
-    number(static_cast<uint32_t>(items.size()));
-    for (const T& item : items) f(item);
-  }
-  std::string bytes;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-  template <class T>
-  void number(T& v) {
-    std::memcpy(&v, take(sizeof v).data(), sizeof v);
-  }
-  void text(std::string& s) {
-    uint32_t size = 0;
-    number(size);
-    s = std::string(take(size));
-  }
-  template <class T, class F>
-  void list(std::vector<T>& items, F f) {
-    uint32_t size = 0;
-    number(size);
-    if (size > rest_.size()) corrupt("a list of " + std::to_string(size) + " items in " + std::to_string(rest_.size()) + " bytes");
-    items.resize(size);
-    for (T& item : items) f(item);
-  }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  std::string_view take(uint64_t size) {
-    if (size > rest_.size()) corrupt("ends too early");
-    const std::string_view out = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return out;
-  }
-  std::string_view rest_;
-};
+[[noreturn]] void corrupt(const std::string& why) { corrupt_plan(why); }
 
 template <class Io, class P>
 void visit_pack(Io& io, P& p) {
@@ -111,14 +60,6 @@ void check_tensor(const Plan::Tensor& t) {
   if (bytes != t.bytes && bytes + kSlack != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
 }
 
-void check_kernel(const std::string& name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
-  if (name.size() < 4 || name.size() > 100 || !plain || name.front() == '.' || name.substr(name.size() - 3) != ".so")
-    corrupt("\"" + name + "\" is no name of a kernel file");
-}
-
 void check_constant(const Plan& plan, const Plan::Constant& c) {
   if (c.offset > kMost || c.size > kMost || c.packed_bytes > kMost) corrupt("a constant's size is out of range");
   if (c.scale != UINT32_MAX) {
@@ -154,7 +95,7 @@ void check(const Plan& plan) {
   if (plan.arena_bytes > kMost || plan.scratch_bytes > kMost) corrupt("memory size is out of range");
   for (const Plan::Tensor& t : plan.inputs) check_tensor(t);
   for (const Plan::Tensor& t : plan.outputs) check_tensor(t);
-  for (const std::string& k : plan.kernels) check_kernel(k);
+  for (const std::string& k : plan.kernels) check_kernel_name(k);
   for (const Plan::Constant& c : plan.constants) check_constant(plan, c);
   for (const Plan::Step& s : plan.steps) {
     if (s.kernel >= plan.kernels.size()) corrupt("kernel " + std::to_string(s.kernel) + " does not exist");
@@ -166,10 +107,24 @@ void check(const Plan& plan) {
 
 }  // namespace
 
+void check_kernel_name(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+  if (name.size() < 4 || name.size() > 100 || !plain || name.front() == '.' || name.substr(name.size() - 3) != ".so")
+    corrupt("\"" + name + "\" is no name of a kernel file");
+}
+
 uint64_t Plan::Tensor::dense_bytes() const {
   uint64_t bits = optima_dtype_bits(dtype);
   for (const int64_t d : dims) bits *= static_cast<uint64_t>(d);
   return (bits + 7) / 8;
+}
+
+std::string key_of(const Pack& pack) {
+  Writer w;
+  visit_pack(w, pack);
+  return std::move(w.bytes);
 }
 
 std::string to_bytes(const Plan& plan) {

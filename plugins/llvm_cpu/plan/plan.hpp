@@ -12,6 +12,8 @@
 namespace optima::llvm_cpu {
 
 constexpr const char* kFormat = "optima.llvm_cpu/2";
+/// Of artifacts that are planned where they run (fit/kernel_table.hpp).
+constexpr const char* kFittedFormat = "optima.llvm_cpu.fitted/1";
 
 struct Plan {
   struct Tensor {
@@ -57,6 +59,9 @@ std::string to_bytes(const Plan& plan);
 /// Reads hostile bytes: every count, index, offset and size is checked against the others. Throws
 /// sdk::Error(OPTIMA_CORRUPT) with the first mistake.
 Plan parse_plan(std::string_view bytes);
+
+/// Throws sdk::Error(OPTIMA_CORRUPT) for what is no name of a kernel file: lower-case letters, digits, "_" and ".", ending in ".so".
+void check_kernel_name(const std::string& name);
 
 /// Slack behind the arena and every constant: kernels may read one whole vector that starts inside.
 constexpr uint64_t kSlack = 256;

@@ -70,6 +70,8 @@ class Engine {
   /// The first exception of a run's steps; they go on, for kernels cannot stop, but later steps of this kind look at has_failed().
   void fail(std::exception_ptr why);
   bool has_failed() const { return failing_.load(); }
+  /// What was run since within() began is not whole: the caller gives up.
+  bool is_stopping() { return is_stopped(0); }
 
   /// What is done while `control` is asked before each part that the calling thread does; then what is left is passed over, so that the team
   /// comes to its end. Throws CANCELLED or TIMEOUT.

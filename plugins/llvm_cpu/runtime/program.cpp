@@ -5,18 +5,14 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <optional>
 
-#include "plugins/llvm_cpu/plan/pack.hpp"
 #include "plugins/llvm_cpu/runtime/context.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
+#include "plugins/llvm_cpu/runtime/pack_all.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
-#include "plugins/llvm_cpu/runtime/threads.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -63,6 +59,21 @@ class Sources {
 
 }  // namespace
 
+KernelFunction open_kernel(const sdk::Artifact& artifact, const std::string& name, const sdk::Host& host) {
+  const optima_blob* blob = artifact.file(name);
+  if (!blob) corrupt("kernel file " + name + " is missing");
+  const sdk::Elements<char> bytes(*blob);
+  if (const std::string why = elf_mistake(bytes.data(), bytes.size()); !why.empty()) corrupt("kernel file " + name + ": " + why);
+  const sdk::KeptBlob kept = host.keep(*blob);
+  void* handle = dlopen(kept.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) corrupt("kernel file " + name + ": " + std::string(dlerror()));
+  void* symbol = dlsym(handle, "kernel");
+  if (!symbol) corrupt("kernel file " + name + " has no symbol kernel");
+  KernelFunction f;
+  std::memcpy(&f, &symbol, sizeof f);
+  return f;
+}
+
 LoadedProgram::LoadedProgram(Plan plan, const sdk::Artifact& artifact, sdk::Host host, int threads)
     : plan_(std::move(plan)), host_(host), threads_(threads) {
   missing_features(plan_.features);  // asks the system for what needs its leave
@@ -74,18 +85,7 @@ void LoadedProgram::open_kernels(const sdk::Artifact& artifact) {
   const sdk::Progress progress = artifact.progress();
   for (const std::string& name : plan_.kernels) {
     progress(0.5 + 0.5 * static_cast<double>(kernels_.size()) / static_cast<double>(plan_.kernels.size()), "opening kernels");
-    const optima_blob* blob = artifact.file(name);
-    if (!blob) corrupt("kernel file " + name + " is missing");
-    const sdk::Elements<char> bytes(*blob);
-    if (const std::string why = elf_mistake(bytes.data(), bytes.size()); !why.empty()) corrupt("kernel file " + name + ": " + why);
-    const sdk::KeptBlob kept = host_.keep(*blob);
-    void* handle = dlopen(kept.path().c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) corrupt("kernel file " + name + ": " + std::string(dlerror()));
-    void* symbol = dlsym(handle, "kernel");
-    if (!symbol) corrupt("kernel file " + name + " has no symbol kernel");
-    KernelFunction f;
-    std::memcpy(&f, &symbol, sizeof f);
-    kernels_.push_back(f);
+    kernels_.push_back(open_kernel(artifact, name, host_));
   }
 }
 
@@ -93,47 +93,19 @@ void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
   const sdk::Progress progress = artifact.progress();
   progress(0, "packing constants");
   Sources sources(plan_, artifact);
-  struct Job {
-    const Plan::Constant* constant;
-    Source from;
-    std::vector<float> scale;
-    uint64_t offset;
-    int64_t first;  // number of its first part
-  };
-  std::vector<Job> jobs;
   uint64_t end = 0;
-  int64_t parts = 0;
   for (const Plan::Constant& c : plan_.constants) {
-    Job job{&c, sources.of(c), {}, end, parts};
-    if (c.scale != UINT32_MAX) {
-      const Source s = sources.of(plan_.constants[c.scale]);
-      job.scale.resize(s.size / sizeof(float));
-      std::memcpy(job.scale.data(), s.data, job.scale.size() * sizeof(float));
-    }
     offsets_.push_back(end);
     end += (c.packed_bytes + kSlack + kAlign - 1) / kAlign * kAlign;
-    parts += pack_parts(c.pack);
-    jobs.push_back(std::move(job));
   }
   constants_ = Memory(end);
-  std::atomic<int64_t> next{0};
-  std::exception_ptr failed;
-  std::once_flag once;
-  const auto work = [&](int) {
-    for (int64_t p; (p = next++) < parts;) try {
-      if (progress.cancelled()) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
-      auto job = std::upper_bound(jobs.begin(), jobs.end(), p, [](int64_t part, const Job& j) { return part < j.first; });
-      --job;
-      pack_part(job->constant->pack, p - job->first, job->from.data, job->from.size, job->scale.empty() ? nullptr : job->scale.data(), constants_.data() + job->offset);
-    } catch (...) {
-      std::call_once(once, [&] { failed = std::current_exception(); });
-      next = parts;
-    }
-  };
-  std::vector<std::thread> helpers = start_threads(static_cast<int>(std::min<int64_t>(threads_, parts)) - 1, work);
-  work(0);
-  for (std::thread& t : helpers) t.join();
-  if (failed) std::rethrow_exception(failed);
+  std::vector<PackJob> jobs;
+  for (size_t k = 0; k < plan_.constants.size(); ++k) {
+    const Plan::Constant& c = plan_.constants[k];
+    const Source from = sources.of(c), scale = c.scale == UINT32_MAX ? Source{} : sources.of(plan_.constants[c.scale]);
+    jobs.push_back({&c.pack, from.data, from.size, floats_at(scale.data, scale.size), constants_.data() + offsets_[k]});
+  }
+  pack_all(jobs, threads_, [&] { return progress.cancelled(); });
 }
 
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {

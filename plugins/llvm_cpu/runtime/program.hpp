@@ -11,6 +11,9 @@
 
 namespace optima::llvm_cpu {
 
+/// Code that stays open for good. Throws sdk::Error(OPTIMA_CORRUPT) when the file is missing or no kernel.
+KernelFunction open_kernel(const sdk::Artifact& artifact, const std::string& name, const sdk::Host& host);
+
 /// Immutable after load(); shared by contexts.
 class LoadedProgram : public sdk::Program {
  public:

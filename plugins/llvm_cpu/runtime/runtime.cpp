@@ -3,6 +3,7 @@
 #include "optima/plugin/plugin.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
+#include "plugins/llvm_cpu/runtime/fitted_program.hpp"
 #include "plugins/llvm_cpu/runtime/present.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
@@ -27,12 +28,16 @@ std::string wrong_device(const std::string& triple, const std::vector<std::strin
   return missing.empty() ? "" : "artifact needs a processor with " + missing + ", which this one has not";
 }
 
-Plan read_plan(const sdk::Artifact& artifact) {
+/// The .meta file of the artifact.
+sdk::Elements<char> meta_of(const sdk::Artifact& artifact) {
   const std::string name = std::string(artifact.stem()) + ".meta";
   const optima_blob* file = artifact.file(name);
   if (!file) throw sdk::Error(OPTIMA_CORRUPT, "file " + name + " is missing");
-  const sdk::Elements<char> bytes(*file);
-  return parse_plan({bytes.data(), bytes.size()});
+  return sdk::Elements<char>(*file);
+}
+
+void check_device(const std::string& triple, const std::vector<std::string>& features) {
+  if (const std::string why = wrong_device(triple, features); !why.empty()) throw sdk::Error(OPTIMA_WRONG_DEVICE, why);
 }
 
 class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profiler, public sdk::ContextOptions, public sdk::Stoppable {
@@ -42,7 +47,8 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
   std::vector<sdk::PresentDevice> devices(std::string&) override { return present_processors(); }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device&) override {
-    if (artifact.format() != kFormat) return {OPTIMA_COMPAT_RECOMPILE, "artifact has format " + std::string(artifact.format()) + ", wanted " + kFormat};
+    if (artifact.format() != kFormat && artifact.format() != kFittedFormat)
+      return {OPTIMA_COMPAT_RECOMPILE, "artifact has format " + std::string(artifact.format()) + ", wanted " + kFormat + " or " + kFittedFormat};
     std::vector<std::string> record = words(artifact.compat());
     const std::string triple = record.front();
     record.erase(record.begin());
@@ -57,9 +63,15 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
     if (c.verdict == OPTIMA_COMPAT_RECOMPILE) throw sdk::Error(OPTIMA_RECOMPILE, c.text);
     if (c.verdict == OPTIMA_COMPAT_WRONG_DEVICE) throw sdk::Error(OPTIMA_WRONG_DEVICE, c.text);
     if (c.verdict != OPTIMA_COMPAT_OPTIMAL) throw sdk::Error(OPTIMA_CORRUPT, c.text);
-    Plan plan = read_plan(artifact);
-    if (const std::string why = wrong_device(plan.triple, plan.features); !why.empty()) throw sdk::Error(OPTIMA_WRONG_DEVICE, why);
     const int threads = thread_count(options.integer(OPTIMA_OPTION_THREADS, 0), useful_processors(allowed_processors()));
+    const sdk::Elements<char> meta = meta_of(artifact);
+    if (artifact.format() == kFittedFormat) {
+      FitFile file = parse_fit_file({meta.data(), meta.size()});
+      check_device(file.target.triple, file.features);
+      return std::make_unique<FittedProgram>(std::move(file), artifact, host_, threads);
+    }
+    Plan plan = parse_plan({meta.data(), meta.size()});
+    check_device(plan.triple, plan.features);
     return std::make_unique<LoadedProgram>(std::move(plan), artifact, host_, threads);
   }
 

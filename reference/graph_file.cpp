@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/reference: writes and reads the artifact.
-#include "artifact.hpp"
+// reference: see graph_file.hpp.
+#include "reference/graph_file.hpp"
 
-#include "info.hpp"
-
-namespace reference_plugin {
+namespace optima::reference {
 namespace {
 
 constexpr uint64_t kInline = 4096;  // smaller constants are not worth a file of their own
@@ -54,7 +52,7 @@ Parts split(const uint8_t* file, uint64_t size) {
 }
 
 /// Maps blob k of the graph; a copy of what is not mapped is made here.
-optima_blob blob_of(Loaded& to, const Entry& e, uint32_t k, const Parts& parts, const sdk::Artifact& artifact, const sdk::Host* host) {
+optima_blob blob_of(GraphFile& to, const Entry& e, uint32_t k, const Parts& parts, const sdk::Artifact& artifact, const sdk::Host* host) {
   optima_blob b{};
   b.struct_size = sizeof b;
   b.size = e.size;
@@ -76,7 +74,7 @@ optima_blob blob_of(Loaded& to, const Entry& e, uint32_t k, const Parts& parts, 
 
 }  // namespace
 
-std::string write_artifact(const sdk::Graph& graph, const sdk::Sink& sink) {
+std::string write_graph_file(const sdk::Graph& graph, const sdk::Sink& sink) {
   const optima_graph& raw = *graph.raw();
   Header h{};
   std::memcpy(h.magic, kMagic, 8);
@@ -108,19 +106,17 @@ std::string write_artifact(const sdk::Graph& graph, const sdk::Sink& sink) {
   return file;
 }
 
-std::unique_ptr<Loaded> read_artifact(const sdk::Artifact& artifact, const sdk::Host* host) {
-  if (artifact.format() != kFormat) throw sdk::Error(OPTIMA_RECOMPILE, "artifact has format '" + std::string(artifact.format()) + "', wanted " + std::string(kFormat));
-  if (artifact.file_count() != 1) corrupt("has " + std::to_string(artifact.file_count()) + " files, wanted one");
-  const sdk::Elements<uint8_t> file(artifact.file(0));
+std::unique_ptr<GraphFile> read_graph_file(const sdk::Artifact& artifact, const optima_blob& blob, const sdk::Host* host) {
+  const sdk::Elements<uint8_t> file(blob);
   const Parts parts = split(file.data(), file.size());
-  auto loaded = std::make_unique<Loaded>();
-  loaded->image = optima::image::Bytes(parts.image_size);
+  auto loaded = std::make_unique<GraphFile>();
+  loaded->image = image::Bytes(parts.image_size);
   if (parts.image_size) std::memcpy(loaded->image.data(), parts.image, parts.image_size);
   for (uint32_t k = 0; k < parts.entries.size(); ++k) loaded->blobs.push_back(blob_of(*loaded, parts.entries[k], k, parts, artifact, host));
   loaded->graph = {sizeof(optima_graph), 0, loaded->image.image(), loaded->blobs.data(), static_cast<uint32_t>(loaded->blobs.size()), 0, {}};
-  const std::string why = optima::image::verify(loaded->image.data(), loaded->image.size(), &loaded->graph);
+  const std::string why = image::verify(loaded->image.data(), loaded->image.size(), &loaded->graph);
   if (!why.empty()) corrupt("is damaged: " + why);
   return loaded;
 }
 
-}  // namespace reference_plugin
+}  // namespace optima::reference

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/fit: see sampler.hpp.
+#include "plugins/llvm_cpu/fit/sampler.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "optima/plugin/fixed.hpp"
+#include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/kernels/elementwise.hpp"
+#include "reference/tensor.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+using Shapes = std::vector<std::vector<int64_t>>;
+
+/// Sizes that models are made for, likely ones first; a first dim is a batch and is 1 first.
+constexpr std::array<int64_t, 14> kLikely{64, 224, 320, 128, 48, 512, 576, 256, 32, 16, 8, 100, 640, 1};
+/// Where plans are apt to differ: small sizes, around vectors and tiles.
+constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
+constexpr std::array<int64_t, 4> kBatches{2, 3, 4, 8};
+constexpr size_t kMostTries = 600, kMostSamples = 40;
+/// What stands for a size or a number that only data tells.
+constexpr int64_t kGuess = 20;
+
+/// The open dims of the inputs: one variable for each name, one for each dim without.
+class Variables {
+ public:
+  explicit Variables(const optima_graph& graph) : graph_(&graph) {
+    std::map<std::string, size_t> named;
+    for (uint32_t k = 0; k < graph_.input_count(); ++k) {
+      const sdk::Value v = graph_.input(k);
+      of_.emplace_back();
+      for (uint32_t d = 0; v.ranked() && d < static_cast<uint32_t>(v.rank()); ++d) {
+        const std::string name(v.symbol(d));
+        if (v.dim(d) >= 0) of_.back().push_back(SIZE_MAX);
+        else if (const auto at = named.find(name); sdk::is_named_dim(name) && at != named.end()) of_.back().push_back(at->second);
+        else of_.back().push_back(add(name, named));
+        if (of_.back().back() != SIZE_MAX && d > 0) is_batch_[of_.back().back()] = false;
+      }
+    }
+  }
+
+  size_t count() const { return is_batch_.size(); }
+  bool is_batch(size_t variable) const { return is_batch_[variable]; }
+  bool all_ranked() const {
+    for (uint32_t k = 0; k < graph_.input_count(); ++k)
+      if (!graph_.input(k).ranked()) return false;
+    return true;
+  }
+  Shapes shapes(const std::vector<int64_t>& values) const {
+    Shapes out;
+    for (uint32_t k = 0; k < graph_.input_count(); ++k) {
+      out.push_back(graph_.input(k).shape());
+      for (size_t d = 0; d < out[k].size(); ++d)
+        if (of_[k][d] != SIZE_MAX) out[k][d] = values[of_[k][d]];
+    }
+    return out;
+  }
+
+ private:
+  size_t add(const std::string& name, std::map<std::string, size_t>& named) {
+    if (sdk::is_named_dim(name)) named[name] = is_batch_.size();
+    is_batch_.push_back(true);
+    return is_batch_.size() - 1;
+  }
+
+  sdk::Graph graph_;
+  std::vector<std::vector<size_t>> of_;  // per input and dim: its variable, or none
+  std::vector<bool> is_batch_;           // only ever a first dim
+};
+
+/// A step of a plan, by what it is for.
+struct Site {
+  std::vector<uint32_t> node_ids;
+  std::string entry;
+  size_t repetition;
+  bool operator<(const Site& o) const { return std::tie(node_ids, entry, repetition) < std::tie(o.node_ids, o.entry, o.repetition); }
+};
+
+/// f(site, spec) for the steps of a draft that kernels compute.
+template <class F>
+void each_site(const Draft& draft, F&& f) {
+  std::map<std::pair<std::vector<uint32_t>, std::string>, size_t> seen;
+  for (const Plan::Step& step : draft.plan.steps) {
+    const KernelSpec& spec = draft.specs[step.kernel];
+    if (spec.entry == kReferenceEntry) continue;
+    f(Site{step.node_ids, spec.entry, seen[{step.node_ids, spec.entry}]++}, spec);
+  }
+}
+
+class Sampler {
+ public:
+  Sampler(const optima_graph& graph, const Target& target, bool winograd)
+      : graph_(graph), target_(target), winograd_(winograd), fitter_(graph, target, winograd), variables_(graph) {}
+
+  Sampled run() {
+    if (!variables_.all_ranked()) {
+      out_.trouble = "the rank of an input is open";
+      return std::move(out_);
+    }
+    const auto first = find_first();
+    if (!first) return std::move(out_);
+    out_.shapes = variables_.shapes(*first);
+    out_.trouble.clear();
+    for (const std::vector<int64_t>& values : around(*first)) learn(values);
+    for (const Legs& legs : samples_) collect(legs);
+    out_.samples = samples_.size();
+    return std::move(out_);
+  }
+
+ private:
+  using Legs = std::vector<std::unique_ptr<Leg>>;
+
+  /// Whether the rules allow these sizes, as far as they are followed without data.
+  bool allows(const std::vector<int64_t>& values) {
+    try {
+      const Shapes shapes = variables_.shapes(values);
+      Walk walk(fitter_.rules());
+      for (uint32_t k = 0; k < fitter_.input_count(); ++k) {
+        reference::Tensor t;
+        t.dtype = sdk::Graph(&graph_).input(k).dtype(), t.dims = shapes[k];
+        walk.give(fitter_.input(k), std::move(t));
+      }
+      walk.go();
+      return true;
+    } catch (const sdk::Error& e) {
+      out_.trouble = e.text;
+      return false;
+    }
+  }
+
+  /// Batches of one and all other dims alike; then other dims apart; then any.
+  std::optional<std::vector<int64_t>> find_first() {
+    const size_t n = variables_.count();
+    for (const bool batch_is_one : {true, false})
+      for (const int64_t size : kLikely) {
+        std::vector<int64_t> values(n, size);
+        for (size_t v = 0; v < n; ++v)
+          if (batch_is_one && variables_.is_batch(v)) values[v] = 1;
+        if (allows(values)) return values;
+      }
+    std::vector<size_t> digits(n, 0);
+    for (size_t tries = 0; n != 0 && tries < kMostTries; ++tries) {
+      std::vector<int64_t> values(n);
+      for (size_t v = 0; v < n; ++v) values[v] = variables_.is_batch(v) ? 1 : kLikely[digits[v]];
+      if (allows(values)) return values;
+      for (size_t v = 0; v < n && ++digits[v] == kLikely.size(); ++v) digits[v] = 0;
+    }
+    return std::nullopt;
+  }
+
+  /// The first sizes, then those that differ from them in one variable, then in all that are no batch.
+  std::vector<std::vector<int64_t>> around(const std::vector<int64_t>& first) const {
+    std::vector<std::vector<int64_t>> out{first};
+    const auto all = [&](int64_t size) {
+      std::vector<int64_t> values = first;
+      for (size_t v = 0; v < first.size(); ++v)
+        if (!variables_.is_batch(v)) values[v] = size;
+      out.push_back(values);
+    };
+    for (size_t v = 0; v < first.size(); ++v) {
+      const auto one = [&](int64_t size) { out.push_back(first), out.back()[v] = size; };
+      if (variables_.is_batch(v)) {
+        for (const int64_t size : kBatches) one(size);
+        continue;
+      }
+      for (const int64_t size : {first[v] * 2, first[v] / 2, first[v] + 1, first[v] + 32, first[v] * 3}) one(size);
+      for (const int64_t size : kNearby) one(size);
+    }
+    if (first.empty()) return out;
+    for (const int64_t size : kLikely) all(size);
+    for (const int64_t size : kNearby) all(size);
+    return out;
+  }
+
+  /// Plans all legs at these sizes, with guesses for what data decides.
+  void learn(const std::vector<int64_t>& values) {
+    if (samples_.size() >= kMostSamples || std::find(tried_.begin(), tried_.end(), values) != tried_.end()) return;
+    tried_.push_back(values);
+    if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; }) || (tried_.size() > 1 && !allows(values))) return;
+    Legs legs;
+    try {
+      legs.push_back(fitter_.first(variables_.shapes(values)));
+      for (size_t most = 100; !legs.back()->is_last && most-- > 0;) legs.push_back(fitter_.next(*legs.back(), guesses(*legs.back())));
+    } catch (const sdk::Error& e) {
+      if (legs.empty()) {
+        out_.trouble = e.text;
+        return;
+      }  // a guess was wrong: the legs before it are what they are
+    }
+    for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) { sites_[site].push_back(spec); });
+    samples_.push_back(std::move(legs));
+  }
+
+  std::vector<Fitter::Found> guesses(const Leg& leg) const {
+    std::vector<Fitter::Found> out;
+    const auto value = [&](uint32_t v) { return sdk::Value(&graph_, v + fitter_.rules().first_value()); };
+    for (const uint32_t n : leg.runs) {
+      const optima_node& node = fitter_.rules().node(n);
+      for (uint32_t k = 0; k < node.outputs.count; ++k) {
+        const uint32_t at = optima_output(graph_.image, &node, k);
+        if (at == OPTIMA_NONE) continue;
+        const sdk::Value v(&graph_, at);
+        if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, "the rank of " + std::string(v.name()) + " is open");
+        reference::Tensor t;
+        t.dtype = v.dtype(), t.dims = v.shape();
+        for (int64_t& d : t.dims) d = d < 0 ? kGuess : d;
+        out.push_back({at - fitter_.rules().first_value(), std::move(t)});
+      }
+    }
+    for (const uint32_t v : leg.asks) {
+      const reference::Tensor& known = leg.walk.known(v);
+      void* data = nullptr;
+      reference::Tensor t = reference::Tensor::make(value(v).dtype(), known.dims, &data);
+      fill(t.dtype, t.elements(), data);
+      out.push_back({v, std::move(t)});
+    }
+    return out;
+  }
+
+  static void fill(int32_t dtype, int64_t count, void* data) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (dtype == OPTIMA_I64) static_cast<int64_t*>(data)[i] = kGuess;
+      if (dtype == OPTIMA_I32) static_cast<int32_t*>(data)[i] = static_cast<int32_t>(kGuess);
+      if (dtype == OPTIMA_F32) static_cast<float*>(data)[i] = 1;
+      if (dtype == OPTIMA_BOOL) static_cast<uint8_t*>(data)[i] = 1;
+    }
+  }
+
+  /// The words in which specs of one site differ from each other and that may be slots. Of chains all that may be: theirs cost nothing, and
+  /// chains of other sizes are the same kernel then.
+  std::vector<uint32_t> slots(const Site& site, const KernelSpec& spec) const {
+    if (spec.entry == k::Elementwise::entry) return sizes(spec);
+    std::vector<uint32_t> out;
+    for (const uint32_t word : sizes(spec)) {
+      const auto differs = [&](const KernelSpec& o) { return o.literals.size() == spec.literals.size() && o.expression == spec.expression && o.literals[word] != spec.literals[word]; };
+      if (const auto& all = sites_.at(site); std::any_of(all.begin(), all.end(), differs)) out.push_back(word);
+    }
+    return out;
+  }
+
+  bool has(const KernelSpec& spec) const {
+    return std::any_of(out_.kernels.begin(), out_.kernels.end(), [&](const KernelSpec& k) { return matches(k, spec); });
+  }
+
+  /// Plans the sample again with the kernels that there are, and adds those that it wants besides.
+  void collect(const Legs& legs) {
+    PlannerOptions options;
+    options.winograd = winograd_;
+    options.by_reference = [](const NodeView&) { return false; };
+    if (!out_.kernels.empty()) options.is_bad = [&](const KernelSpec& spec) { return !has(spec); };
+    for (const auto& leg : legs) {
+      if (!leg->stretch) continue;
+      const Draft draft = plan_graph({&leg->stretch->graph()}, target_, options);
+      each_site(draft, [&](const Site& site, const KernelSpec& spec) {
+        if (!has(spec)) out_.kernels.push_back(variables_.count() != 0 && sites_.count(site) ? general(spec, slots(site, spec)) : spec);
+      });
+    }
+  }
+
+  const optima_graph& graph_;
+  const Target& target_;
+  bool winograd_;
+  Fitter fitter_;
+  Variables variables_;
+  std::vector<std::vector<int64_t>> tried_;
+  std::vector<Legs> samples_;
+  std::map<Site, std::vector<KernelSpec>> sites_;
+  Sampled out_;
+};
+
+}  // namespace
+
+bool needs_fitting(const optima_graph& graph) {
+  const GraphView view{&graph};
+  const optima_image_graph& entry = *optima_get_graph(graph.image, 0);
+  for (uint32_t v = 0; v < entry.values.count; ++v)
+    if (!view.is_static(entry.values.first + v) && view.value(entry.values.first + v).kind == OPTIMA_KIND_TENSOR) return true;
+  for (uint32_t n = 0; n < entry.nodes.count; ++n)
+    if (judge({view, optima_get_node(graph.image, entry.nodes.first + n)})) return true;
+  return false;
+}
+
+Sampled sample(const optima_graph& graph, const Target& target, bool winograd) { return Sampler(graph, target, winograd).run(); }
+
+}  // namespace optima::llvm_cpu

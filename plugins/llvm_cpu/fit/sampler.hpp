@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/fit: which kernels a graph of open sizes will want: it is planned at sample sizes. Compiler half only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/llvm_cpu/fit/fitter.hpp"
+
+namespace optima::llvm_cpu {
+
+struct Sampled {
+  std::vector<KernelSpec> kernels;             ///< slots where sizes differ from sample to sample; literal where nothing is open
+  std::vector<std::vector<int64_t>> shapes;    ///< of the inputs, that all rules allow; empty when none were found
+  size_t samples = 0;                          ///< sets of sizes that were planned
+  std::string trouble;                         ///< why there is no sample, in the words of the last one tried; else empty
+};
+
+/// True where a plan must be made at run time: a size is open, or a node has no kernel.
+bool needs_fitting(const optima_graph& graph);
+
+/// Deterministic. Kernels in `spilled` (by to_text of the spec) are not wanted again.
+Sampled sample(const optima_graph& graph, const Target& target, bool winograd);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/fit: some nodes of a graph as a graph of their own in which every size is a number.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "optima/image.hpp"
+#include "reference/reference.hpp"
+
+namespace optima::llvm_cpu {
+
+/// What is known of a value: nothing (dtype UNDEFINED), its dims (`data` null), or its elements too.
+using KnownValue = std::function<const reference::Tensor&(uint32_t value)>;
+
+/// Whether the elements are known, too.
+inline bool has_elements(const reference::Tensor& t) { return t.dtype != OPTIMA_UNDEFINED && (t.data || t.elements() == 0); }
+
+/// Borrows the constants of the graph it comes from, and keeps the elements that became constants.
+class Stretch {
+ public:
+  /// Nodes by index in the image, in its order; `gives`: values that become outputs. Values of known elements become constants; what no node of
+  /// the stretch makes becomes an input. All dims of what the nodes read and make are known.
+  Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known);
+  Stretch(Stretch&&) = default;
+
+  const optima_graph& graph() const { return *raw_; }
+  /// Values of the graph it comes from, in the order of inputs and of outputs.
+  const std::vector<uint32_t>& takes() const { return takes_; }
+  const std::vector<uint32_t>& gives() const { return gives_; }
+
+ private:
+  std::vector<uint32_t> takes_, gives_;
+  std::vector<reference::Tensor> kept_;
+  std::vector<optima_blob> blobs_;
+  std::optional<image::Bytes> bytes_;
+  std::unique_ptr<optima_graph> raw_;
+};
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: see fitted_context.hpp.
+#include "plugins/llvm_cpu/runtime/fitted_context.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plugins/llvm_cpu/runtime/ready_leg.hpp"
+#include "reference/tensor.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// Plans that are kept: of first legs, and of those behind one leg.
+constexpr size_t kMostRoots = 16, kMostFollowers = 64;
+
+template <class T>
+void append(std::string& key, const T& number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void append(std::string& key, const std::vector<int64_t>& dims) {
+  append(key, dims.size());
+  for (const int64_t d : dims) append(key, d);
+}
+
+std::string shape_text(const std::vector<int64_t>& dims) { return to_text(dims); }
+
+}  // namespace
+
+FittedContext::FittedContext(const FittedProgram& program, uint64_t cores, int threads)
+    : program_(program), engine_(threads, cores, program.host()), held_(program.fitter().rules().value_count()), shapes_(held_.size()), buffers_(held_.size()),
+      gives_to_(held_.size(), OPTIMA_NONE) {
+  const Fitter& fitter = program.fitter();
+  for (uint32_t k = fitter.output_count(); k-- > 0;) gives_to_[fitter.output(k)] = k;
+}
+
+FittedContext::~FittedContext() = default;
+
+/// The plan for inputs of these shapes, made now unless it is kept.
+ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
+  const Fitter& fitter = program_.fitter();
+  if (in.size() != fitter.input_count())
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(in.size()) + " inputs given, wanted " + std::to_string(fitter.input_count()));
+  std::vector<std::vector<int64_t>> shapes;
+  std::string key;
+  for (uint32_t k = 0; k < in.size(); ++k) {
+    const sdk::Value v(&program_.graph(), fitter.input(k) + fitter.rules().first_value());
+    std::vector<int64_t> dims;
+    for (int32_t d = 0; d < in[k].rank(); ++d) dims.push_back(in[k].dim(static_cast<uint32_t>(d)));
+    bool fits = in[k].dtype() == v.dtype() && (!v.ranked() || v.rank() == in[k].rank());
+    for (uint32_t d = 0; fits && v.ranked() && d < dims.size(); ++d) fits = v.dim(d) < 0 || v.dim(d) == dims[d];
+    if (!fits)
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "tensor " + std::string(v.name()) + " has shape " + shape_text(dims) + " and dtype " + std::to_string(in[k].dtype()) +
+                                                    ", wanted " + (v.ranked() ? shape_text(v.shape()) : "any shape") + " and dtype " + std::to_string(v.dtype()));
+    append(key, dims);
+    shapes.push_back(std::move(dims));
+  }
+  const auto at = std::find_if(roots_.begin(), roots_.end(), [&](const Root& r) { return r.key == key; });
+  if (at != roots_.end()) {
+    roots_.splice(roots_.begin(), roots_, at);
+  } else {
+    auto leg = std::make_unique<ReadyLeg>(fitter.first(shapes), program_, engine_);
+    if (roots_.size() >= kMostRoots) roots_.pop_back();
+    roots_.push_front({std::move(key), std::move(leg)});
+  }
+  return *roots_.front().leg;
+}
+
+void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
+  const Fitter& fitter = program_.fitter();
+  ReadyLeg* leg = &root(in);
+  if (out.size() != fitter.output_count())
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(out.size()) + " outputs given, wanted " + std::to_string(fitter.output_count()));
+  std::fill(held_.begin(), held_.end(), Held());
+  for (uint32_t k = 0; k < in.size(); ++k) {
+    const uint32_t v = fitter.input(k);
+    shapes_[v] = leg->leg().walk.known(v).dims;
+    const uint64_t size = reference::bytes_of(in[k].dtype(), reference::count(shapes_[v]));
+    if (!in[k].dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, "input " + std::to_string(k) + " is strided, wanted a dense tensor");
+    if (in[k].size() < size) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input " + std::to_string(k) + " has " + std::to_string(in[k].size()) + " bytes, wanted " + std::to_string(size));
+    held_[v] = {in[k].data<char>(), size, &shapes_[v], {}};
+  }
+  for (;; leg = &next(*leg)) {
+    run(*leg, out);
+    if (engine_.is_stopping()) return;
+    run_by_reference(*leg);
+    if (leg->leg().is_last) break;
+  }
+  give(out);
+}
+
+/// Memory for a value that a stretch gives: the caller's for an output of the graph, else the context's own, which only grows.
+char* FittedContext::place_for(uint32_t value, const std::vector<int64_t>& dims, uint64_t size, const sdk::OutTensors& out) {
+  const uint32_t output = gives_to_[value];
+  if (output == OPTIMA_NONE) {
+    if (buffers_[value].size() < size + kSlack + 64) buffers_[value].resize(size + kSlack + 64);
+    const auto at = reinterpret_cast<uintptr_t>(buffers_[value].data());
+    return buffers_[value].data() + (64 - at % 64) % 64;
+  }
+  const sdk::OutTensor t = out[output];
+  if (t.wants_alloc()) t.alloc(sdk::Span<const int64_t>(dims.data(), dims.size()));
+  const optima_tensor& raw = t.raw();
+  if (raw.rank != static_cast<int32_t>(dims.size()) || !std::equal(dims.begin(), dims.end(), raw.shape) || !t.dense() || raw.size < size)
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "output " + std::to_string(output) + " was made for another shape than " + shape_text(dims));
+  return t.data<char>();
+}
+
+void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
+  const Leg& leg = ready.leg();
+  if (!leg.stretch) return;
+  const uint32_t base = program_.fitter().rules().first_value();
+  in_.clear(), out_.clear();
+  for (const uint32_t v : leg.stretch->takes()) in_.push_back(const_cast<char*>(held_[v - base].data));
+  for (const uint32_t value : leg.stretch->gives()) {
+    const uint32_t v = value - base;
+    const reference::Tensor& known = leg.walk.known(v);
+    const uint64_t size = reference::bytes_of(known.dtype, known.elements());
+    char* place = place_for(v, known.dims, size, out);
+    held_[v] = {place, size, &known.dims, {}};
+    out_.push_back(place);
+  }
+  ready.steps()->bind(in_, out_);
+  if (profiling_)
+    engine_.observe([&](size_t step, uint64_t start, uint64_t duration) {
+      const Plan::Step& s = leg.draft.plan.steps[step];
+      events_.push_back({s.label, start, duration, s.node_ids.empty() ? OPTIMA_NONE : s.node_ids[0]});
+    });
+  engine_.run(*ready.steps());
+}
+
+/// A value that the leg knows or this run has, as the library wants it.
+reference::Tensor FittedContext::tensor(const ReadyLeg& ready, uint32_t value) const {
+  const reference::Tensor& known = ready.leg().walk.known(value);
+  if (!held_[value].dims) {
+    reference::Tensor t = known;
+    t.size = reference::bytes_of(t.dtype, t.elements());
+    return t;
+  }
+  reference::Tensor t;
+  t.dtype = optima_get_value(program_.graph().image, value + program_.fitter().rules().first_value())->dtype;
+  t.dims = *held_[value].dims, t.data = held_[value].data, t.size = held_[value].size;
+  return t;
+}
+
+void FittedContext::run_by_reference(ReadyLeg& ready) {
+  const WalkRules& rules = program_.fitter().rules();
+  const optima_image* image = program_.graph().image;
+  for (const uint32_t n : ready.leg().runs) {
+    const optima_node& node = rules.node(n);
+    std::vector<reference::Tensor> inputs;
+    for (uint32_t k = 0; k < node.inputs.count; ++k) {
+      const uint32_t v = optima_input(image, &node, k);
+      inputs.push_back(v == OPTIMA_NONE ? reference::Tensor() : tensor(ready, v - rules.first_value()));
+    }
+    const uint64_t start = profiling_ ? steady_ns() : 0;
+    std::vector<reference::Tensor> made = reference::evaluate(program_.graph(), node, inputs);
+    if (profiling_) events_.push_back({std::string(sdk::Node(&program_.graph(), &node).op()) + " by the reference", start, steady_ns() - start, node.id});
+    for (uint32_t k = 0; k < node.outputs.count; ++k) {
+      const uint32_t value = optima_output(image, &node, k);
+      if (value == OPTIMA_NONE) continue;
+      const uint32_t v = value - rules.first_value();
+      shapes_[v] = made[k].dims;
+      held_[v] = {static_cast<const char*>(made[k].data), made[k].size, &shapes_[v], made[k]};
+    }
+  }
+}
+
+ReadyLeg& FittedContext::next(ReadyLeg& ready) {
+  const WalkRules& rules = program_.fitter().rules();
+  const Leg& leg = ready.leg();
+  std::vector<Fitter::Found> found;
+  std::string key;
+  for (const uint32_t n : leg.runs) {
+    const optima_node& node = rules.node(n);
+    for (uint32_t k = 0; k < node.outputs.count; ++k) {
+      const uint32_t value = optima_output(program_.graph().image, &node, k);
+      if (value == OPTIMA_NONE) continue;
+      const uint32_t v = value - rules.first_value();
+      reference::Tensor t;
+      t.dtype = held_[v].keeper.dtype, t.dims = shapes_[v];
+      append(key, t.dims);
+      found.push_back({v, std::move(t)});
+    }
+  }
+  for (const uint32_t v : leg.asks) {
+    const reference::Tensor now = tensor(ready, v);
+    void* copy = nullptr;
+    reference::Tensor t = reference::Tensor::make(now.dtype, now.dims, &copy);
+    if (now.size) std::memcpy(copy, now.data, now.size);
+    append(key, now.size);
+    key.append(static_cast<const char*>(now.data), now.size);
+    found.push_back({v, std::move(t)});
+  }
+  auto& followers = ready.followers();
+  if (const auto at = followers.find(key); at != followers.end()) return *at->second;
+  if (followers.size() >= kMostFollowers) followers.clear();
+  return *(followers[key] = std::make_unique<ReadyLeg>(program_.fitter().next(leg, found), program_, engine_));
+}
+
+/// Outputs that no stretch wrote where they belong: what the reference made, inputs and constants that are outputs, and second ones.
+void FittedContext::give(const sdk::OutTensors& out) {
+  const Fitter& fitter = program_.fitter();
+  for (uint32_t k = 0; k < out.size(); ++k) {
+    const uint32_t v = fitter.output(k);
+    Held from = held_[v];
+    reference::Tensor constant;
+    if (!from.dims) {
+      const optima_value& value = *optima_get_value(program_.graph().image, v + fitter.rules().first_value());
+      if (value.constant == OPTIMA_NONE) throw sdk::Error(OPTIMA_INTERNAL, "output " + std::to_string(k) + " was not made");
+      constant = fitter.rules().constant(v);
+      from = {static_cast<const char*>(constant.data), constant.size, &constant.dims, {}};
+    }
+    const sdk::OutTensor t = out[k];
+    if (!t.wants_alloc() && t.data<char>() == from.data) continue;
+    if (t.wants_alloc()) t.alloc(sdk::Span<const int64_t>(from.dims->data(), from.dims->size()));
+    const optima_tensor& raw = t.raw();
+    if (raw.rank != static_cast<int32_t>(from.dims->size()) || !std::equal(from.dims->begin(), from.dims->end(), raw.shape) || !t.dense() || raw.size < from.size)
+      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "output " + std::to_string(k) + " was made for another shape than " + shape_text(*from.dims));
+    if (from.size) std::memcpy(t.data<char>(), from.data, from.size);
+  }
+}
+
+void FittedContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl& control) {
+  engine_.within(control, [&] { execute(in, out); });
+}
+
+void FittedContext::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
+  const Fitter& fitter = program_.fitter();
+  const Leg& leg = root(in).leg();
+  for (uint32_t k = 0; k < fitter.output_count(); ++k) {
+    const uint32_t v = fitter.output(k);
+    const sdk::Value declared(&program_.graph(), v + fitter.rules().first_value());
+    const reference::Tensor& known = leg.walk.known(v);
+    const std::vector<int64_t> dims = known.dtype != OPTIMA_UNDEFINED ? known.dims : declared.shape();
+    if (known.dtype == OPTIMA_UNDEFINED && !declared.ranked()) out.set_unranked(k);
+    else out.set(k, sdk::Span<const int64_t>(dims.data(), dims.size()));
+  }
+}
+
+void FittedContext::profile(bool on) {
+  events_.clear();
+  profiling_ = on;
+  if (!on) engine_.observe({});
+}
+
+void FittedContext::read_profile(const sdk::EventSink& add) {
+  for (const Event& e : events_) add(e.label, e.start_ns, e.duration_ns, e.node);
+  events_.clear();
+}
+
+}  // namespace optima::llvm_cpu

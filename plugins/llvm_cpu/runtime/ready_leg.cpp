@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: see ready_leg.hpp.
+#include "plugins/llvm_cpu/runtime/ready_leg.hpp"
+
+#include <cstring>
+
+#include "reference/tensor.hpp"
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// The type and dims of a value of a stretch.
+reference::Tensor typed(const optima_graph& graph, uint32_t value) {
+  reference::Tensor t;
+  if (value == OPTIMA_NONE) return t;
+  const GraphView view{&graph};
+  t.dtype = view.stored_dtype(value), t.dims = view.dims(value);
+  t.size = reference::bytes_of(t.dtype, t.elements());
+  return t;
+}
+
+}  // namespace
+
+ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine) : leg_(std::move(leg)) {
+  if (!leg_->stretch) return;
+  const Draft& draft = leg_->draft;
+  constants_ = program.constants().pack(draft, *leg_->stretch);
+  std::vector<StepCode> of_specs, code;
+  rows_.reserve(draft.specs.size());
+  for (const KernelSpec& spec : draft.specs) {
+    if (spec.entry == kReferenceEntry) {
+      calls_.push_back(std::make_unique<Call>(call(spec, engine)));
+      of_specs.push_back({run_call, calls_.back().get()});
+    } else {
+      FittedProgram::Code c = program.code(spec);
+      rows_.push_back(std::move(c.row));
+      of_specs.push_back({c.kernel, rows_.back().data()});
+    }
+  }
+  for (const Plan::Step& step : draft.plan.steps) code.push_back(of_specs[step.kernel]);
+  steps_ = std::make_unique<Steps>(draft.plan, std::move(code), constants_.at, engine);
+}
+
+ReadyLeg::Call ReadyLeg::call(const KernelSpec& spec, Engine& engine) const {
+  const optima_graph& graph = leg_->stretch->graph();
+  Call out{&graph, optima_get_node(graph.image, static_cast<uint32_t>(spec.literals[0])), {}, {}, &engine};
+  for (uint32_t k = 0; k < out.node->inputs.count; ++k) out.inputs.push_back(typed(graph, optima_input(graph.image, out.node, k)));
+  for (uint32_t k = 0; k < out.node->outputs.count; ++k) out.outputs.push_back(typed(graph, optima_output(graph.image, out.node, k)));
+  return out;
+}
+
+void ReadyLeg::run_call(void* const* args, int64_t, int64_t, char*) {
+  const Call& call = *static_cast<const Call*>(args[-1]);
+  if (call.engine->has_failed()) return;
+  try {
+    std::vector<reference::Tensor> inputs = call.inputs;
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].dtype != OPTIMA_UNDEFINED) inputs[k].data = args[k];
+    const std::vector<reference::Tensor> made = reference::evaluate(*call.graph, *call.node, inputs);
+    for (size_t k = 0; k < call.outputs.size(); ++k) {
+      const reference::Tensor& want = call.outputs[k];
+      if (want.dtype == OPTIMA_UNDEFINED || want.size == 0) continue;
+      if (k >= made.size() || made[k].size != want.size)
+        throw sdk::Error(OPTIMA_INTERNAL, "output " + std::to_string(k) + " has another size than was planned", call.node->id);
+      std::memcpy(args[inputs.size() + k], made[k].data, want.size);
+    }
+  } catch (...) {
+    call.engine->fail(std::current_exception());
+  }
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/runtime: a planned leg made ready to run in one context.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/llvm_cpu/runtime/fitted_program.hpp"
+
+namespace optima::llvm_cpu {
+
+class ReadyLeg {
+ public:
+  ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine);
+
+  const Leg& leg() const { return *leg_; }
+  Steps* steps() { return steps_.get(); }
+  /// Legs that came after this one, by what was found.
+  std::map<std::string, std::unique_ptr<ReadyLeg>>& followers() { return followers_; }
+
+ private:
+  /// What a step of the reference wants to know; args[-1] points to it.
+  struct Call {
+    const optima_graph* graph;
+    const optima_node* node;
+    std::vector<reference::Tensor> inputs;  ///< types and dims, without data
+    std::vector<reference::Tensor> outputs;
+    Engine* engine;
+  };
+  static void run_call(void* const* args, int64_t u0, int64_t u1, char* scratch);
+  Call call(const KernelSpec& spec, Engine& engine) const;
+
+  std::unique_ptr<Leg> leg_;
+  Constants::Packed constants_;
+  std::vector<std::vector<int64_t>> rows_;
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::unique_ptr<Steps> steps_;
+  std::map<std::string, std::unique_ptr<ReadyLeg>> followers_;
+};
+
+}  // namespace optima::llvm_cpu
