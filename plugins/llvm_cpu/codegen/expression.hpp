@@ -12,10 +12,11 @@
 //   NAME A [B [C]]                an operation of compiler/operation.hpp
 //   store ARG A S0,S1,..          gives no value
 // Statements that give a value are numbered from 0; A, B, C are such numbers. TYPE is f32, i64, ... or bool. f16 and bf16 are
-// computed in f32.
+// computed in f32. SPLIT, CHUNK, dims and steps may be $k, which is literal k of the spec. In a general kernel such a number may be one of the
+// run: then SPLIT and CHUNK stand for any cut. A step of the last dim that is 0 or 1 stands in the text itself: code depends on it.
 #pragma once
 
-#include <string_view>
+#include "plugins/llvm_cpu/compiler/op.hpp"
 
 namespace llvm {
 class Module;
@@ -23,8 +24,8 @@ class Module;
 
 namespace optima::llvm_cpu {
 
-/// Gives the function `k_expression`, which kernels/elementwise.hpp declares and calls, a body that computes `expression`.
+/// Gives the function `k_expression`, which kernels/elementwise.hpp declares and calls, a body that computes spec.expression.
 /// Called before anything is optimised. Throws sdk::Error(OPTIMA_INTERNAL) when the text is not an expression.
-void define_expression(llvm::Module& module, std::string_view expression);
+void define_expression(llvm::Module& module, const KernelSpec& spec);
 
 }  // namespace optima::llvm_cpu

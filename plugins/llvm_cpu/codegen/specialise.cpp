@@ -197,7 +197,7 @@ std::string specialise(const KernelSpec& spec, const Target& target) {
   const auto machine = target_machine(target);
   m.setDataLayout(machine->createDataLayout());
   wrap(m, spec);
-  if (!spec.expression.empty()) define_expression(m, spec.expression);
+  if (!spec.expression.empty()) define_expression(m, spec);
   materialise(m, spec);
   retarget(m, target);
   optimise(m, *machine);

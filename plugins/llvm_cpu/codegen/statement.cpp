@@ -2,6 +2,7 @@
 // llvm_cpu/codegen: see statement.hpp.
 #include "plugins/llvm_cpu/codegen/statement.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -13,7 +14,8 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(std::string_view statement) : whole_(statement), rest_(statement) {}
+  Reader(std::string_view statement, const std::vector<int64_t>& literals, const std::vector<uint32_t>& slots)
+      : whole_(statement), rest_(statement), literals_(literals), slots_(slots) {}
 
   std::string_view word() {
     const size_t end = rest_.find(' ');
@@ -24,12 +26,13 @@ class Reader {
   }
   bool done() const { return rest_.empty(); }
   int64_t integer() { return parse(word()); }
-  std::vector<int64_t> integers() {
-    std::vector<int64_t> out;
+  Size size() { return parse_size(word()); }
+  std::vector<Size> sizes() {
+    std::vector<Size> out;
     std::string_view text = word();
     for (;;) {
       const size_t comma = text.find(',');
-      out.push_back(parse(text.substr(0, comma)));
+      out.push_back(parse_size(text.substr(0, comma)));
       if (comma == std::string_view::npos) return out;
       text.remove_prefix(comma + 1);
     }
@@ -57,16 +60,26 @@ class Reader {
     if (error != std::errc() || end != text.data() + text.size()) fail("a number is malformed");
     return out;
   }
+  Size parse_size(std::string_view text) const {
+    if (!text.starts_with('$')) return {parse(text)};
+    const int64_t at = parse(text.substr(1));
+    if (at < 0 || static_cast<size_t>(at) >= literals_.size()) fail("there is no literal " + std::string(text));
+    const auto slot = std::lower_bound(slots_.begin(), slots_.end(), static_cast<uint32_t>(at));
+    if (slot == slots_.end() || *slot != at) return {literals_[static_cast<size_t>(at)]};
+    return {0, static_cast<int32_t>(slot - slots_.begin())};
+  }
   std::string_view whole_, rest_;
+  const std::vector<int64_t>& literals_;
+  const std::vector<uint32_t>& slots_;
 };
 
 Statement read_statement(Reader& r, std::string name, size_t made, size_t rank) {
   Statement s;
   s.name = std::move(name);
   if (s.name == "load") {
-    s.arg = r.integer(), s.type = r.type(), s.steps = r.integers();
+    s.arg = r.integer(), s.type = r.type(), s.steps = r.sizes();
   } else if (s.name == "store") {
-    s.arg = r.integer(), s.values = {r.value(made)}, s.steps = r.integers();
+    s.arg = r.integer(), s.values = {r.value(made)}, s.steps = r.sizes();
   } else if (s.name == "const") {
     s.type = r.type(), s.number = r.word();
   } else {
@@ -82,22 +95,22 @@ Statement read_statement(Reader& r, std::string name, size_t made, size_t rank) 
 
 }  // namespace
 
-Expression read_expression(std::string_view text) {
+Expression read_expression(std::string_view text, const std::vector<int64_t>& literals, const std::vector<uint32_t>& slots) {
   Expression e;
   size_t made = 0;
   for (bool first = true; !text.empty(); first = false) {
     const size_t end = text.find("; ");
-    Reader r(text.substr(0, end));
+    Reader r(text.substr(0, end), literals, slots);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
     std::string name(r.word());
     if (first != (name == "loop" || name == "strict")) r.fail("the first statement, and no other, is \"loop\" or \"strict\"");
     if (first) {
       e.strict = name == "strict";
-      e.split = r.integer(), e.chunk = r.integer(), e.dims = r.integers();
-      const int64_t rank = static_cast<int64_t>(e.dims.size());
-      if (e.split < 0 || e.split >= rank || (e.chunk > 0 && e.split != rank - 1) || e.chunk < 0) r.fail("units do not fit the dims");
-      for (const int64_t d : e.dims)
-        if (d < 1) r.fail("dims must be positive");
+      e.split = r.size(), e.chunk = r.size(), e.dims = r.sizes();
+      const int64_t rank = static_cast<int64_t>(e.dims.size()), split = e.split.value;
+      if (split < 0 || split >= rank || (e.chunk.value > 0 && e.split.slot < 0 && split != rank - 1) || e.chunk.value < 0) r.fail("units do not fit the dims");
+      for (const Size& d : e.dims)
+        if (d.slot < 0 && d.value < 1) r.fail("dims must be positive");
       continue;
     }
     e.statements.push_back(read_statement(r, std::move(name), made, e.dims.size()));

@@ -6,6 +6,7 @@
 
 namespace k {
 
+/// In a KernelSpec the numbers follow that its expression names $1, $2, ...
 struct Elementwise {
   static constexpr char entry[] = "k_elementwise";
   int64_t operands;  ///< how many

@@ -22,15 +22,25 @@ std::string refusal(const char* text) {
 
 TEST_CASE("an expression is its loop and its statements") {
   const Expression e = read_expression("loop 1 0 4,32; load 0 f32 32,1; const f32 0x1p-1; mul 0 1; cast i32 2; store 1 3 32,1");
-  CHECK(e.split == 1);
-  CHECK(e.dims == std::vector<int64_t>{4, 32});
+  CHECK(e.split.is(1));
+  CHECK(e.dims == std::vector<Size>{{4}, {32}});
   REQUIRE(e.statements.size() == 5);
-  CHECK(e.statements[0].steps == std::vector<int64_t>{32, 1});
+  CHECK(e.statements[0].steps == std::vector<Size>{{32}, {1}});
   CHECK(e.statements[1].number == "0x1p-1");
   CHECK(e.statements[2].values == std::vector<uint32_t>{0, 1});
   CHECK(e.statements[2].operation == "mul"_op);
   CHECK(e.statements[3].type == OPTIMA_I32);
   CHECK(e.statements[4].arg == 1);
+}
+
+TEST_CASE("numbers named $k are literals, or slots of the row") {
+  const Expression e = read_expression("loop $1 $2 $3,$4; load 0 f32 $5,1; store 1 0 $6,1", {2, 1, 0, 4, 32, 32, 0}, {3, 6});
+  CHECK(e.split.is(1));
+  CHECK(e.dims == std::vector<Size>{{0, 0}, {32}});
+  CHECK(e.statements[0].steps == std::vector<Size>{{32}, {1}});
+  CHECK(e.statements[1].steps == std::vector<Size>{{0, 1}, {1}});
+  CHECK_FALSE(e.statements[1].steps[0].is(0));
+  CHECK_THROWS_WITH_AS(read_expression("loop 0 0 $2; load 0 f32 1", {1, 5}), "expression statement \"loop 0 0 $2\" cannot be read: there is no literal $2", optima::sdk::Error);
 }
 
 TEST_CASE("what is no expression is refused with its statement") {

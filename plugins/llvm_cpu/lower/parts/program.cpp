@@ -13,12 +13,6 @@ namespace {
 
 constexpr int64_t kUnit = 8192;  // elements of a unit: some tens of KB, microseconds of work
 
-std::string list(const Dims& numbers) {
-  std::string out;
-  for (const int64_t n : numbers) out += (out.empty() ? "" : ",") + std::to_string(n);
-  return out;
-}
-
 /// In C notation.
 std::string number(int32_t dtype, double value) {
   const bool real = dtype == OPTIMA_F32 || dtype == OPTIMA_F64 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16;
@@ -78,11 +72,28 @@ Program::Id Program::cast(int32_t dtype, Id from) {
   return made(dtype);
 }
 
-std::string Program::text(const Line& line) const {
+std::string Program::Words::add(int64_t number) {
+  literals.push_back(number);
+  return "$" + std::to_string(literals.size() - 1);
+}
+std::string Program::Words::add(const Dims& numbers) {
+  std::string out;
+  for (const int64_t n : numbers) out += (out.empty() ? "" : ",") + add(n);
+  return out;
+}
+/// Code depends on whether the last step is 0 or 1.
+std::string Program::Words::steps(const Dims& steps) {
+  const int64_t last = steps.back();
+  if (last != 0 && last != 1) return add(steps);
+  const std::string before = add(Dims(steps.begin(), steps.end() - 1));
+  return before + (before.empty() ? "" : ",") + std::to_string(last);
+}
+
+std::string Program::text(const Line& line, Words& words) const {
   const Access access = line.kind == Line::Load || line.kind == Line::Store ? accesses_[line.access] : Access();
   std::string out;
-  if (line.kind == Line::Load) out = "load " + std::to_string(access.arg) + " " + sdk::dtype_name(access.dtype) + " " + list(access.steps);
-  else if (line.kind == Line::Store) out = "store " + std::to_string(access.arg) + " " + std::to_string(access.value) + " " + list(access.steps);
+  if (line.kind == Line::Load) out = "load " + std::to_string(access.arg) + " " + sdk::dtype_name(access.dtype) + " " + words.steps(access.steps);
+  else if (line.kind == Line::Store) out = "store " + std::to_string(access.arg) + " " + std::to_string(access.value) + " " + words.steps(access.steps);
   else if (line.kind == Line::Constant) out = "const " + sdk::dtype_name(line.dtype) + " " + number(line.dtype, line.number);
   else out = line.kind == Line::Cast ? "cast " + sdk::dtype_name(line.dtype) : std::string(to_text(line.operation));
   for (const Id id : line.operands) out += " " + std::to_string(id);
@@ -124,10 +135,14 @@ Op Program::finish(const Target& target) {
   for (size_t d = 0; d < split; ++d) units *= dims_[d];
   if (chunk) units *= (dims_[last] + chunk - 1) / chunk;
 
-  std::string text = (strict_ ? "strict " : "loop ") + std::to_string(split) + " " + std::to_string(chunk) + " " + list(dims_);
-  for (const Line& line : lines_) text += "; " + this->text(line);
+  Words words{{static_cast<int64_t>(args_.size())}};
+  std::string text = strict_ ? "strict " : "loop ";
+  text += words.add(static_cast<int64_t>(split)) + " " + words.add(chunk) + " ";
+  text += words.add(dims_);
+  for (const Line& line : lines_) text += "; " + this->text(line, words);
   Op op;
-  op.kernel = {k::Elementwise{.operands = static_cast<int64_t>(args_.size())}, text};
+  op.kernel = {k::Elementwise{.operands = words.literals[0]}, text};
+  op.kernel.literals = words.literals;
   op.args = args_;
   op.units = units;
   op.work = count(dims_) * static_cast<int64_t>(types_.size());

@@ -65,7 +65,14 @@ class Program {
     Operation operation{};       ///< of Apply
     std::vector<Id> operands{};  ///< of Cast and Apply
   };
-  std::string text(const Line& line) const;
+  /// Numbers of sizes: they go to the literals behind `operands`, and the text names their places.
+  struct Words {
+    std::vector<int64_t> literals;
+    std::string add(int64_t number);
+    std::string add(const Dims& numbers);
+    std::string steps(const Dims& steps);
+  };
+  std::string text(const Line& line, Words& words) const;
   std::optional<std::string> table(size_t load, size_t store) const;
   size_t argument(const Operand& operand);
   void merge_dims();
