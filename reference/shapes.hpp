@@ -33,4 +33,75 @@ const Rule* rule_of(const optima_graph& graph, const optima_node& node);
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Rule* rule);
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs);
 
+/// Shapes of every value of a graph at given shapes of its inputs, node by node in order. Small tensors whose inputs are known
+/// are computed on the way (up to 1,024 elements of any type; what Shape and Size give always), so that sizes computed from
+/// shapes are numbers where they are needed. An If of known condition is walked through.
+///
+///     ShapeWalk walk(graph);                    // once
+///     walk.restart();                           // per set of shapes
+///     for (each input of graph 0) walk.give(input, tensor);
+///     for (walk.advance(); !walk.stops().empty(); walk.advance()) … give() what the stops are about …
+///
+/// One thread at a time; a copy is a walk of its own.
+class ShapeWalk {
+ public:
+  /// A node of graph 0 that cannot be inferred though type and shape of all its inputs are known.
+  struct Stop {
+    uint32_t node;   ///< of the image
+    uint32_t wants;  ///< position of the input whose elements it takes; OPTIMA_NONE: only running the node tells
+  };
+  /// An If, of any graph, whose condition is known, and the body it takes.
+  struct Branch {
+    uint32_t node, graph;
+  };
+
+  /// Looks up what no shape changes. `graph` is borrowed; its image must verify.
+  explicit ShapeWalk(const optima_graph& graph);
+
+  /// Forgets everything but the constants.
+  void restart();
+  /// What the caller knows of a value of graph 0: type and shape, and elements when `data` is there (borrowed unless kept).
+  /// An input, or what it has computed meanwhile; may be given again with elements.
+  void give(uint32_t value, Tensor known);
+  /// Goes on as far as what is known reaches. Throws as infer_shapes(), naming the node; the walk must be restarted then.
+  void advance();
+
+  /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none).
+  const Tensor& at(uint32_t value) const { return values_[value]; }
+  bool has_shape(uint32_t value) const { return values_[value].dtype != OPTIMA_UNDEFINED; }
+  bool has_elements(uint32_t value) const { return has_shape(value) && (values_[value].data || values_[value].elements() == 0); }
+
+  /// After advance(): in the graph's order. Nodes behind an unknown shape are not listed. Empty: every shape is known.
+  const std::vector<Stop>& stops() const { return stops_; }
+  const std::vector<Branch>& branches() const { return branches_; }
+
+ private:
+  enum class Kind : uint8_t { Plain, Shape, Size, If, Opaque };
+  struct Known {
+    const Rule* rule = nullptr;
+    Kind kind = Kind::Plain;
+  };
+  enum class Outcome : uint8_t { Settled, Open, Stopped };
+
+  Outcome step(uint32_t node, uint32_t& wants);
+  Outcome infer(uint32_t node, uint32_t& wants);
+  Outcome take_branch(uint32_t node);
+  bool collect(const optima_node& node);
+  bool foldable(uint32_t node, const optima_node& n) const;
+  bool fold(uint32_t node, const optima_node& n);
+  Tensor measure(Kind kind, const optima_node& n) const;
+  bool declared(const optima_node& node);
+  bool settled(const optima_node& node) const;
+  bool shapes_known(const optima_node& node) const;
+
+  const optima_graph* graph_;
+  std::vector<Known> known_;       // by node of the image
+  std::vector<Tensor> constants_;  // by value of the image
+  std::vector<Tensor> values_;     // by value of the image
+  std::vector<Tensor> inputs_;     // of the node at hand
+  std::vector<uint32_t> open_;     // nodes of graph 0 to look at again
+  std::vector<Stop> stops_;
+  std::vector<Branch> branches_;
+};
+
 }  // namespace optima::reference

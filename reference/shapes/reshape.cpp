@@ -36,8 +36,8 @@ Dims reshape_dims(const Call& c) {
   if (open != dims.size()) {
     dims[open] = 1;
     const int64_t known = count(dims);
-    if (known == 0 || x.elements() % known != 0) invalid("shape " + show(x.dims) + " does not fit into " + show(dims));
-    dims[open] = x.elements() / known;
+    dims[open] = known == 0 || x.elements() % known != 0 ? -1 : x.elements() / known;
+    if (dims[open] < 0) invalid("shape " + show(x.dims) + " does not fit into " + show(dims));
   }
   if (count(dims) != x.elements()) invalid("shape " + show(x.dims) + " does not fit into " + show(dims));
   return dims;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// reference/shapes: a whole graph. Knows Shape, Size and If by name, the rest by rule.
+#include <algorithm>
+
+#include "reference/ops/table.hpp"
+#include "reference/shapes/dims.hpp"
+#include "reference/shapes/rules.hpp"
+
+namespace optima::reference {
+namespace {
+
+constexpr int64_t kSmall = 1024;  // elements that are computed on the way
+
+bool is_small(const Tensor& t) {
+  int64_t n = 1;
+  for (int64_t d : t.dims) n = d > kSmall ? kSmall + 1 : std::min(n * d, kSmall + 1);
+  return n <= kSmall;
+}
+
+bool empty(const Tensor& t) {
+  for (int64_t d : t.dims)
+    if (d == 0) return true;
+  return false;
+}
+
+bool elements_known(const Tensor& t) { return t.data || empty(t); }
+
+template <class F>
+void each_output(const optima_graph& graph, const optima_node& node, F&& f) {
+  for (uint32_t k = 0; k < node.outputs.count; ++k)
+    if (const uint32_t v = optima_output(graph.image, &node, k); v != OPTIMA_NONE) f(k, v);
+}
+
+}  // namespace
+
+ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
+  const optima_image* image = graph.image;
+  known_.resize(image->nodes.count);
+  for (uint32_t n = 0; n < image->nodes.count; ++n) {
+    const optima_node& node = *optima_get_node(image, n);
+    const Row* row = find_row(image, node);
+    const Rule* rule = rule_of(graph, node);
+    const std::string_view op = row ? row->sig.name : std::string_view();
+    known_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
+                     : !row || op == "Loop" || op == "Scan" ? Kind::Opaque : Kind::Plain};
+  }
+  constants_.resize(image->values.count);
+  for (uint32_t v = 0; v < image->values.count; ++v)
+    if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) constants_[v] = constant(graph, c);
+  restart();
+}
+
+void ShapeWalk::restart() {
+  values_ = constants_;
+  const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
+  open_.resize(g.nodes.count);
+  for (uint32_t n = 0; n < g.nodes.count; ++n) open_[n] = g.nodes.first + n;
+  stops_.clear();
+  branches_.clear();
+}
+
+void ShapeWalk::give(uint32_t value, Tensor known) { values_[value] = std::move(known); }
+
+void ShapeWalk::advance() {
+  stops_.clear();
+  branches_.clear();
+  size_t left = 0;
+  for (size_t k = 0; k < open_.size(); ++k) {
+    const uint32_t node = open_[k];
+    uint32_t wants = OPTIMA_NONE;
+    const Outcome o = step(node, wants);
+    if (o == Outcome::Stopped) stops_.push_back({node, wants});
+    if (o != Outcome::Settled) open_[left++] = node;
+  }
+  open_.resize(left);
+}
+
+/// Shapes of the outputs are known, and no small one waits for its elements.
+bool ShapeWalk::settled(const optima_node& node) const {
+  bool all = true;
+  each_output(*graph_, node, [&](uint32_t, uint32_t v) { all = all && has_shape(v) && (elements_known(values_[v]) || !is_small(values_[v])); });
+  return all;
+}
+
+bool ShapeWalk::shapes_known(const optima_node& node) const {
+  bool all = true;
+  each_output(*graph_, node, [&](uint32_t, uint32_t v) { all = all && has_shape(v); });
+  return all;
+}
+
+/// inputs_ of the node; false when a shape is not known.
+bool ShapeWalk::collect(const optima_node& node) {
+  inputs_.resize(node.inputs.count);
+  for (uint32_t k = 0; k < node.inputs.count; ++k) {
+    const uint32_t v = optima_input(graph_->image, &node, k);
+    if (v == OPTIMA_NONE) inputs_[k] = Tensor();
+    else if (!has_shape(v)) return false;
+    else inputs_[k] = values_[v];
+  }
+  return true;
+}
+
+ShapeWalk::Outcome ShapeWalk::step(uint32_t node, uint32_t& wants) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  if (settled(n) && known_[node].kind != Kind::If) return Outcome::Settled;
+  if (known_[node].kind == Kind::If) return collect(n) ? take_branch(node) : Outcome::Open;
+  if (!shapes_known(n)) {
+    if (!collect(n)) return Outcome::Open;
+    const Outcome o = infer(node, wants);
+    if (o != Outcome::Settled || settled(n)) return o;
+  }
+  if (foldable(node, n) && collect(n) && fold(node, n)) return Outcome::Settled;
+  return Outcome::Open;  // a small output whose elements may be known later
+}
+
+ShapeWalk::Outcome ShapeWalk::infer(uint32_t node, uint32_t& wants) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  Inference made = infer_shapes(*graph_, n, inputs_, known_[node].rule);
+  if (made.data_decides) return (foldable(node, n) && fold(node, n)) || declared(n) ? Outcome::Settled : Outcome::Stopped;
+  wants = made.wants;
+  if (wants != OPTIMA_NONE) return Outcome::Stopped;
+  each_output(*graph_, n, [&](uint32_t k, uint32_t v) {
+    if (has_shape(v)) return;  // the caller has given it
+    values_[v].dtype = made.outputs[k].dtype;
+    values_[v].dims = std::move(made.outputs[k].dims);
+  });
+  return Outcome::Settled;
+}
+
+/// All it reads is known and small, and so is what it makes, as far as that is known.
+bool ShapeWalk::foldable(uint32_t node, const optima_node& n) const {
+  const Kind kind = known_[node].kind;
+  if (kind != Kind::Plain) return kind == Kind::Shape || kind == Kind::Size;
+  for (uint32_t k = 0; k < n.inputs.count; ++k) {
+    const uint32_t v = optima_input(graph_->image, &n, k);
+    if (v != OPTIMA_NONE && !(has_shape(v) && elements_known(values_[v]) && is_small(values_[v]))) return false;
+  }
+  bool small = true;
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { small = small && (!has_shape(v) || is_small(values_[v])); });
+  return small;
+}
+
+/// What Shape and Size give: of the shape of their input alone.
+Tensor ShapeWalk::measure(Kind kind, const optima_node& n) const {
+  const Dims& d = inputs_[0].dims;
+  if (kind == Kind::Size) return make_ints({}, {count(d)});
+  static const Lookup nowhere;
+  static const Foreign nobody;
+  const auto [begin, end] = shapes::shape_part(Call(*graph_, n, inputs_, nowhere, nobody));
+  return make_ints({end - begin}, Dims(d.begin() + begin, d.begin() + end));
+}
+
+/// Computes a foldable node. What the reference refuses is left to who runs the node, and says why.
+bool ShapeWalk::fold(uint32_t node, const optima_node& n) {
+  const Kind kind = known_[node].kind;
+  if (kind != Kind::Plain) {
+    values_[optima_output(graph_->image, &n, 0)] = measure(kind, n);
+    return true;
+  }
+  try {
+    std::vector<Tensor> made = evaluate(*graph_, n, inputs_);
+    each_output(*graph_, n, [&](uint32_t k, uint32_t v) { values_[v] = std::move(made[k]); });
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// What the graph says where only running tells, if it says numbers.
+bool ShapeWalk::declared(const optima_node& node) {
+  bool all = true;
+  each_output(*graph_, node, [&](uint32_t, uint32_t v) {
+    if (!all || has_shape(v)) return;
+    const optima_value* value = optima_get_value(graph_->image, v);
+    Dims dims;
+    for (uint32_t d = 0; d < value->dims.count; ++d) dims.push_back(optima_get_dim(graph_->image, value->dims.first + d)->value);
+    all = value->rank >= 0 && value->dtype != OPTIMA_UNDEFINED && std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 0; });
+    if (!all) return;
+    values_[v].dtype = value->dtype;
+    values_[v].dims = std::move(dims);
+  });
+  return all;
+}
+
+ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  static const Lookup nowhere;
+  static const Foreign nobody;
+  const Call call(*graph_, n, inputs_, nowhere, nobody);
+  if (!call.known(0)) return shapes_known(n) || declared(n) ? Outcome::Open : Outcome::Stopped;
+  const uint32_t body = call.body(call.scalar(0, "cond") != 0 ? "then_branch" : "else_branch");
+  branches_.push_back({node, body});
+  const optima_image_graph& g = *optima_get_graph(graph_->image, body);
+  for (uint32_t k = 0; k < g.captures.count; ++k) {
+    const optima_capture* c = optima_get_capture(graph_->image, g.captures.first + k);
+    values_[c->inner] = values_[c->outer];
+  }
+  for (uint32_t k = 0; k < g.nodes.count; ++k) {
+    uint32_t wants = OPTIMA_NONE;
+    step(g.nodes.first + k, wants);
+  }
+  each_output(*graph_, n, [&](uint32_t k, uint32_t v) {
+    if (k >= g.outputs.count) return;
+    const Tensor& made = values_[*optima_get_index(graph_->image, g.outputs.first + k)];
+    if (!elements_known(values_[v]) && made.dtype != OPTIMA_UNDEFINED) values_[v] = made;
+  });
+  if (shapes_known(n)) return Outcome::Open;  // so that the branch is told again
+  return Outcome::Stopped;
+}
+
+}  // namespace optima::reference
