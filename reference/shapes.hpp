@@ -66,7 +66,8 @@ class ShapeWalk {
   /// Goes on as far as what is known reaches. Throws as infer_shapes(), naming the node; the walk must be restarted then.
   void advance();
 
-  /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none).
+  /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none). Those of constants of more
+  /// than 1,024 elements are read only when a shape hangs on them.
   const Tensor& at(uint32_t value) const { return values_[value]; }
   bool has_shape(uint32_t value) const { return values_[value].dtype != OPTIMA_UNDEFINED; }
   bool has_elements(uint32_t value) const { return has_shape(value) && (values_[value].data || values_[value].elements() == 0); }
@@ -87,6 +88,7 @@ class ShapeWalk {
   Outcome infer(uint32_t node, uint32_t& wants);
   Outcome take_branch(uint32_t node);
   bool collect(const optima_node& node);
+  bool read_constant(const optima_node& node, uint32_t k);
   bool foldable(uint32_t node, const optima_node& n) const;
   bool fold(uint32_t node, const optima_node& n);
   Tensor measure(Kind kind, const optima_node& n) const;
@@ -95,11 +97,10 @@ class ShapeWalk {
   bool shapes_known(const optima_node& node) const;
 
   const optima_graph* graph_;
-  std::vector<Known> known_;       // by node of the image
-  std::vector<Tensor> constants_;  // by value of the image
-  std::vector<Tensor> values_;     // by value of the image
-  std::vector<Tensor> inputs_;     // of the node at hand
-  std::vector<uint32_t> open_;     // nodes of graph 0 to look at again
+  std::vector<Known> known_;    // by node of the image
+  std::vector<Tensor> values_;  // by value of the image
+  std::vector<Tensor> inputs_;  // of the node at hand
+  std::vector<uint32_t> open_;  // nodes of graph 0 to look at again
   std::vector<Stop> stops_;
   std::vector<Branch> branches_;
 };

@@ -156,10 +156,9 @@ void non_zero(Call& c) {
 }
 
 void compress(Call& c) {
-  const Tensor x = c.has("axis") ? c.in(0) : reshaped(c.in(0), {c.in(0).elements()});
-  const size_t axis = c.has("axis") ? normal_axis(c.integer("axis", 0), x.dims.size()) : 0;
+  size_t axis = 0;
+  const Tensor x = reshaped(c.in(0), shapes::compressed(c, axis));
   const std::vector<int64_t> keep = load<int64_t>(c.in(1));
-  if (static_cast<int64_t>(keep.size()) > x.dims[axis]) invalid("condition has " + std::to_string(keep.size()) + " elements, must be " + std::to_string(x.dims[axis]) + " or fewer");
   AxisMaps maps = whole(x.dims);
   maps[axis].clear();
   for (size_t i = 0; i < keep.size(); ++i)

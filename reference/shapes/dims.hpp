@@ -56,6 +56,8 @@ void need_inside(const Dims& data, const Dims& indices, size_t axis);
 void need_tuples(const Dims& data, const Dims& indices, size_t batch);
 Dims gather_nd_dims(const Call& c);
 Dims one_hot_dims(const Call& c, size_t& axis);
+/// What Compress cuts along `axis`: the input, or the input as one line.
+Dims compressed(const Call& c, size_t& axis);
 
 // resize.cpp
 struct ResizeAxis {

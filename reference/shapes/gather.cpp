@@ -54,6 +54,14 @@ Dims one_hot_dims(const Call& c, size_t& axis) {
   return to;
 }
 
+Dims compressed(const Call& c, size_t& axis) {
+  Dims dims = c.has("axis") ? c.in(0).dims : Dims{c.in(0).elements()};
+  axis = c.has("axis") ? normal_axis(c.integer("axis", 0), dims.size()) : 0;
+  const int64_t n = c.in(1).elements();
+  if (n > dims[axis]) invalid("condition has " + std::to_string(n) + " elements, must be " + std::to_string(dims[axis]) + " or fewer");
+  return dims;
+}
+
 }  // namespace shapes
 
 namespace rules {
@@ -86,9 +94,9 @@ void one_hot(const Call& c, Inference& to) {
 }
 
 void compress(const Call& c, Inference& to) {
+  size_t axis = 0;
+  Dims dims = shapes::compressed(c, axis);
   const Dims keep = c.ints(1);
-  Dims dims = c.has("axis") ? c.in(0).dims : Dims{c.in(0).elements()};
-  const size_t axis = c.has("axis") ? normal_axis(c.integer("axis", 0), dims.size()) : 0;
   dims[axis] = static_cast<int64_t>(keep.size()) - std::count(keep.begin(), keep.end(), 0);
   give(c, to, 0, c.in(0).dtype, std::move(dims));
 }

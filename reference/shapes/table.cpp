@@ -72,6 +72,9 @@ Inference infer_shapes(const optima_graph& graph, const optima_node& node, const
   try {
     out.outputs.resize(node.outputs.count);
     rule->infer(Call(graph, node, inputs, nowhere, nobody), out);
+    for (const Type& t : out.outputs)
+      for (int64_t d : t.dims)
+        if (d < 0) invalid("shape " + show(t.dims) + " has a negative dim");
   } catch (const Wanted& w) {
     out.outputs.clear();
     out.wants = w.input;

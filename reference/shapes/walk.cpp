@@ -31,6 +31,16 @@ void each_output(const optima_graph& graph, const optima_node& node, F&& f) {
     if (const uint32_t v = optima_output(graph.image, &node, k); v != OPTIMA_NONE) f(k, v);
 }
 
+/// With its elements when they are few and there; weights are not touched, and may lie anywhere.
+Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {
+  const optima_constant* c = optima_get_constant(graph.image, index);
+  Tensor t;
+  t.dtype = c->dtype;
+  for (uint32_t k = 0; k < c->dims.count; ++k) t.dims.push_back(*optima_get_int(graph.image, c->dims.first + k));
+  const bool there = c->blob < graph.blob_count && optima_get_blob(&graph, c->blob)->data;
+  return there && is_small(t) ? constant(graph, index) : t;
+}
+
 }  // namespace
 
 ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
@@ -44,14 +54,15 @@ ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
     known_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
                      : !row || op == "Loop" || op == "Scan" ? Kind::Opaque : Kind::Plain};
   }
-  constants_.resize(image->values.count);
+  values_.resize(image->values.count);
   for (uint32_t v = 0; v < image->values.count; ++v)
-    if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) constants_[v] = constant(graph, c);
+    if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) values_[v] = shape_of_constant(graph, c);
   restart();
 }
 
 void ShapeWalk::restart() {
-  values_ = constants_;
+  for (uint32_t v = 0; v < values_.size(); ++v)
+    if (optima_get_value(graph_->image, v)->constant == OPTIMA_NONE) values_[v] = Tensor();
   const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
   open_.resize(g.nodes.count);
   for (uint32_t n = 0; n < g.nodes.count; ++n) open_[n] = g.nodes.first + n;
@@ -113,9 +124,20 @@ ShapeWalk::Outcome ShapeWalk::step(uint32_t node, uint32_t& wants) {
   return Outcome::Open;  // a small output whose elements may be known later
 }
 
+/// Elements of input k when it is a constant that lies somewhere.
+bool ShapeWalk::read_constant(const optima_node& node, uint32_t k) {
+  const uint32_t v = optima_input(graph_->image, &node, k), c = optima_get_value(graph_->image, v)->constant;
+  if (c == OPTIMA_NONE) return false;
+  const uint32_t blob = optima_get_constant(graph_->image, c)->blob;
+  if (blob >= graph_->blob_count || !optima_get_blob(graph_, blob)->data) return false;
+  inputs_[k] = values_[v] = constant(*graph_, c);
+  return true;
+}
+
 ShapeWalk::Outcome ShapeWalk::infer(uint32_t node, uint32_t& wants) {
   const optima_node& n = *optima_get_node(graph_->image, node);
   Inference made = infer_shapes(*graph_, n, inputs_, known_[node].rule);
+  while (made.wants != OPTIMA_NONE && read_constant(n, made.wants)) made = infer_shapes(*graph_, n, inputs_, known_[node].rule);
   if (made.data_decides) return (foldable(node, n) && fold(node, n)) || declared(n) ? Outcome::Settled : Outcome::Stopped;
   wants = made.wants;
   if (wants != OPTIMA_NONE) return Outcome::Stopped;
