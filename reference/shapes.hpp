@@ -29,7 +29,7 @@ const Rule* rule_of(const optima_graph& graph, const optima_node& node);
 
 /// Inputs by position, absent optional = default Tensor; a Tensor with null `data` and size 0 has a known type and shape and
 /// unknown elements. Throws optima::Error (INVALID_GRAPH, UNSUPPORTED, MEMORY) with node and sentence, "node 'Add_12': shapes
-/// [4, 79] and [4, 78] do not broadcast". Any thread.
+/// [4, 79] and [4, 78] do not broadcast". Shapes of more than 2^30 elements may be refused, as the evaluators do. Any thread.
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Rule* rule);
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs);
 

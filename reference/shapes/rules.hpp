@@ -12,6 +12,9 @@ struct Rule {
   void (*infer)(const Call& c, Inference& to);
 };
 
+/// "node 'conv_3'"
+std::string name_of(const optima_graph& graph, const optima_node& node);
+
 namespace rules {
 
 /// Output k, if there is one.

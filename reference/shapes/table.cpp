@@ -50,11 +50,17 @@ constexpr Rule kRules[] = {
     {"Unsqueeze", rules::unsqueeze}, {"Upsample", rules::upsample}, {"Where", rules::where}, {"Xor", rules::binary},
 };
 
-std::string name_of(const optima_graph& graph, const optima_node& node) {
-  return "node '" + std::string(view(optima_string(graph.image, &node.name))) + "'";
+void check_shape(const Dims& dims) {
+  if (dims.size() > 64) invalid("the result has rank " + std::to_string(dims.size()) + ", must be 64 or less");
+  for (int64_t d : dims)
+    if (d < 0) invalid("shape " + show(dims) + " has a negative dim");
 }
 
 }  // namespace
+
+std::string name_of(const optima_graph& graph, const optima_node& node) {
+  return "node '" + std::string(view(optima_string(graph.image, &node.name))) + "'";
+}
 
 const Rule* rule_of(const optima_graph& graph, const optima_node& node) {
   const Row* row = find_row(graph.image, node);
@@ -72,9 +78,7 @@ Inference infer_shapes(const optima_graph& graph, const optima_node& node, const
   try {
     out.outputs.resize(node.outputs.count);
     rule->infer(Call(graph, node, inputs, nowhere, nobody), out);
-    for (const Type& t : out.outputs)
-      for (int64_t d : t.dims)
-        if (d < 0) invalid("shape " + show(t.dims) + " has a negative dim");
+    for (const Type& t : out.outputs) check_shape(t.dims);
   } catch (const Wanted& w) {
     out.outputs.clear();
     out.wants = w.input;

@@ -152,7 +152,8 @@ ShapeWalk::Outcome ShapeWalk::infer(uint32_t node, uint32_t& wants) {
 /// All it reads is known and small, and so is what it makes, as far as that is known.
 bool ShapeWalk::foldable(uint32_t node, const optima_node& n) const {
   const Kind kind = known_[node].kind;
-  if (kind != Kind::Plain) return kind == Kind::Shape || kind == Kind::Size;
+  if (kind == Kind::Shape || kind == Kind::Size) return n.inputs.count > 0 && optima_input(graph_->image, &n, 0) != OPTIMA_NONE;
+  if (kind != Kind::Plain) return false;
   for (uint32_t k = 0; k < n.inputs.count; ++k) {
     const uint32_t v = optima_input(graph_->image, &n, k);
     if (v != OPTIMA_NONE && !(has_shape(v) && elements_known(values_[v]) && is_small(values_[v]))) return false;
@@ -204,13 +205,26 @@ bool ShapeWalk::declared(const optima_node& node) {
   return all;
 }
 
-ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node) {
-  const optima_node& n = *optima_get_node(graph_->image, node);
+namespace {
+
+/// The body that an If of known condition takes.
+uint32_t taken_body(const optima_graph& graph, const optima_node& n, const std::vector<Tensor>& inputs) {
   static const Lookup nowhere;
   static const Foreign nobody;
-  const Call call(*graph_, n, inputs_, nowhere, nobody);
-  if (!call.known(0)) return shapes_known(n) || declared(n) ? Outcome::Open : Outcome::Stopped;
-  const uint32_t body = call.body(call.scalar(0, "cond") != 0 ? "then_branch" : "else_branch");
+  const Call call(graph, n, inputs, nowhere, nobody);
+  try {
+    return call.body(call.scalar(0, "cond") != 0 ? "then_branch" : "else_branch");
+  } catch (const Error& e) {
+    throw Error(e.code, name_of(graph, n) + ": " + e.text, n.id);
+  }
+}
+
+}  // namespace
+
+ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  if (inputs_.empty() || !elements_known(inputs_[0])) return shapes_known(n) || declared(n) ? Outcome::Open : Outcome::Stopped;
+  const uint32_t body = taken_body(*graph_, n, inputs_);
   branches_.push_back({node, body});
   const optima_image_graph& g = *optima_get_graph(graph_->image, body);
   for (uint32_t k = 0; k < g.captures.count; ++k) {
