@@ -5,9 +5,39 @@
 #include <algorithm>
 
 #include "optima/plugin/error.hpp"
+#include "optima/plugin/graph.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
+
+/// f(value) for what a node reads, its bodies included.
+template <class F>
+void each_input(const optima_graph& graph, const optima_node& n, F&& f) {
+  const optima_image* image = graph.image;
+  for (uint32_t k = 0; k < n.inputs.count; ++k)
+    if (const uint32_t v = optima_input(image, &n, k); v != OPTIMA_NONE) f(v);
+  const auto body = [&](uint32_t g) {
+    const optima_slice& captures = optima_get_graph(image, g)->captures;
+    for (uint32_t k = 0; k < captures.count; ++k) f(optima_get_capture(image, captures.first + k)->outer);
+  };
+  for (uint32_t k = 0; k < n.attrs.count; ++k) {
+    const optima_attr& a = *optima_get_attr(image, n.attrs.first + k);
+    if (a.type == OPTIMA_ATTR_GRAPH) body(a.ref);
+    for (uint32_t b = 0; a.type == OPTIMA_ATTR_GRAPHS && b < a.list.count; ++b) body(*optima_get_index(image, a.list.first + b));
+  }
+}
+
+template <class F>
+void each_output(const optima_graph& graph, const optima_node& n, F&& f) {
+  for (uint32_t k = 0; k < n.outputs.count; ++k)
+    if (const uint32_t v = optima_output(graph.image, &n, k); v != OPTIMA_NONE) f(v);
+}
+
+std::vector<uint32_t> values_at(const optima_image* image, const optima_slice& slice) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < slice.count; ++k) out.push_back(*optima_get_index(image, slice.first + k));
+  return out;
+}
 
 /// Specs of a draft that no kernel computes, by number.
 std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has) {
@@ -19,95 +49,130 @@ std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has) {
 
 }  // namespace
 
+uint32_t Leg::resolved(uint32_t value) const {
+  for (auto at = same.find(value); at != same.end() && !at_hand[value]; at = same.find(value)) value = at->second;
+  return value;
+}
+
 Fitter::Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel)
-    : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), rules_(graph), makers_(rules_.value_count(), OPTIMA_NONE) {
+    : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), start_(graph) {
   const optima_image_graph& entry = *optima_get_graph(graph.image, 0);
-  for (uint32_t k = 0; k < entry.inputs.count; ++k) inputs_.push_back(*optima_get_index(graph.image, entry.inputs.first + k) - rules_.first_value());
-  for (uint32_t k = 0; k < entry.outputs.count; ++k) outputs_.push_back(*optima_get_index(graph.image, entry.outputs.first + k) - rules_.first_value());
-  for (uint32_t n = 0; n < rules_.node_count(); ++n) each_output(n, [&](uint32_t v) { makers_[v] = n; });
+  inputs_ = values_at(graph.image, entry.inputs), outputs_ = values_at(graph.image, entry.outputs);
+  start_.restart();
 }
 
-template <class F>
-void Fitter::each_input(uint32_t node, F&& f) const {
-  const optima_node& n = rules_.node(node);
-  for (uint32_t k = 0; k < n.inputs.count; ++k)
-    if (const uint32_t v = optima_input(graph_.image, &n, k); v != OPTIMA_NONE) f(v - rules_.first_value());
-}
-
-template <class F>
-void Fitter::each_output(uint32_t node, F&& f) const {
-  const optima_node& n = rules_.node(node);
-  for (uint32_t k = 0; k < n.outputs.count; ++k)
-    if (const uint32_t v = optima_output(graph_.image, &n, k); v != OPTIMA_NONE) f(v - rules_.first_value());
+reference::ShapeWalk Fitter::walk(const std::vector<std::vector<int64_t>>& shapes) const {
+  reference::ShapeWalk walk = start_;
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    reference::Tensor t;
+    t.dtype = optima_get_value(graph_.image, inputs_[k])->dtype, t.dims = shapes[k];
+    walk.give(inputs_[k], std::move(t));
+  }
+  walk.advance();
+  return walk;
 }
 
 std::unique_ptr<Leg> Fitter::first(const std::vector<std::vector<int64_t>>& shapes) const {
-  Walk walk(rules_);
-  std::vector<bool> at_hand(rules_.value_count(), false);
-  for (uint32_t k = 0; k < inputs_.size(); ++k) {
-    reference::Tensor t;
-    t.dtype = optima_get_value(graph_.image, inputs_[k] + rules_.first_value())->dtype, t.dims = shapes[k];
-    walk.give(inputs_[k], std::move(t));
-    at_hand[inputs_[k]] = true;
-  }
-  return leg(std::move(walk), std::move(at_hand));
+  std::vector<bool> at_hand(value_count(), false);
+  for (const uint32_t v : inputs_) at_hand[v] = true;
+  return leg(walk(shapes), std::move(at_hand));
 }
 
 std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& found) const {
-  Walk walk = before.walk;
+  reference::ShapeWalk walk = before.walk;
   std::vector<bool> at_hand = before.at_hand;
   if (before.stretch)
-    for (const uint32_t v : before.stretch->gives()) at_hand[v - rules_.first_value()] = true;
-  for (const uint32_t n : before.runs) each_output(n, [&](uint32_t v) { at_hand[v] = true; });
+    for (const uint32_t v : before.stretch->gives()) at_hand[v] = true;
+  for (const uint32_t n : before.runs) each_output(graph_, *optima_get_node(graph_.image, n), [&](uint32_t v) { at_hand[v] = true; });
   for (const Found& f : found) walk.give(f.value, f.tensor);
+  walk.advance();
   return leg(std::move(walk), std::move(at_hand));
 }
 
-std::unique_ptr<Leg> Fitter::leg(Walk walk, std::vector<bool> at_hand) const {
-  walk.go();
-  auto out = std::make_unique<Leg>(Leg{std::move(walk), std::move(at_hand), nullptr, {}, {}, {}});
-  for (const Walk::Stop& stop : out->walk.stops()) {
-    if (stop.wants == OPTIMA_NONE) out->runs.push_back(stop.node);
-    else if (std::find(out->asks.begin(), out->asks.end(), stop.wants) == out->asks.end()) out->asks.push_back(stop.wants);
+std::unique_ptr<Leg> Fitter::leg(reference::ShapeWalk walk, std::vector<bool> at_hand) const {
+  auto out = std::make_unique<Leg>(Leg{std::move(walk), std::move(at_hand), {}, nullptr, {}, {}, {}});
+  for (const reference::ShapeWalk::Stop& stop : out->walk.stops()) {
+    const uint32_t wants = stop.wants == OPTIMA_NONE ? OPTIMA_NONE : optima_input(graph_.image, optima_get_node(graph_.image, stop.node), stop.wants);
+    if (wants == OPTIMA_NONE) out->runs.push_back(stop.node);
+    else if (std::find(out->asks.begin(), out->asks.end(), wants) == out->asks.end()) out->asks.push_back(wants);
   }
   out->is_last = out->walk.stops().empty();
-  const std::vector<uint32_t> wanted = gives(*out), members = nodes(*out, wanted);
+  find_same(*out);
+  const std::vector<uint32_t> wanted = gives(*out);
   if (wanted.empty()) return out;
-  const auto in_image = [&](std::vector<uint32_t> all, uint32_t base) {
-    for (uint32_t& v : all) v += base;
-    return all;
-  };
-  const Walk& known = out->walk;
-  out->stretch = std::make_unique<Stretch>(graph_, in_image(members, rules_.first_node()), in_image(wanted, rules_.first_value()),
-                                           [&](uint32_t v) -> const reference::Tensor& { return known.known(v - rules_.first_value()); });
+  const Leg& known = *out;
+  out->stretch = std::make_unique<Stretch>(graph_, nodes(*out, wanted), wanted, [&](uint32_t v) -> const reference::Tensor& { return known.walk.at(v); },
+                                           [&](uint32_t v) { return known.resolved(v); });
   plan(*out);
   return out;
+}
+
+void Fitter::find_same(Leg& leg) const {
+  const optima_image* image = graph_.image;
+  for (const reference::ShapeWalk::Branch& branch : leg.walk.branches()) {
+    const optima_node& node = *optima_get_node(image, branch.node);
+    const optima_image_graph& body = *optima_get_graph(image, branch.graph);
+    for (uint32_t k = 0; k < body.captures.count; ++k) {
+      const optima_capture& c = *optima_get_capture(image, body.captures.first + k);
+      leg.same[c.inner] = c.outer;
+    }
+    for (uint32_t k = 0; k < node.outputs.count && k < body.outputs.count; ++k)
+      if (const uint32_t v = optima_output(image, &node, k); v != OPTIMA_NONE) leg.same[v] = *optima_get_index(image, body.outputs.first + k);
+  }
 }
 
 /// What comes out of the leg's stretch: outputs of the graph, what nodes that are not done read, and what is asked for.
 std::vector<uint32_t> Fitter::gives(const Leg& leg) const {
   std::set<uint32_t> out;
   const auto want = [&](uint32_t v) {
-    if (leg.walk.known(v).dtype != OPTIMA_UNDEFINED && !leg.at_hand[v] && makers_[v] != OPTIMA_NONE) out.insert(v);
+    if (leg.walk.has_shape(v) && !leg.at_hand[v] && optima_get_value(graph_.image, v)->producer != OPTIMA_NONE) out.insert(v);
   };
   for (const uint32_t v : outputs_) want(v);
-  for (uint32_t n = 0; n < rules_.node_count(); ++n)
-    if (!leg.walk.is_done(n)) each_input(n, want);
   for (const uint32_t v : leg.asks) want(v);
+  if (leg.is_last) return {out.begin(), out.end()};
+  const optima_slice& all = optima_get_graph(graph_.image, 0)->nodes;
+  for (uint32_t n = all.first; n < all.first + all.count; ++n) {
+    const optima_node& node = *optima_get_node(graph_.image, n);
+    bool is_done = true;
+    each_output(graph_, node, [&](uint32_t v) { is_done = is_done && leg.walk.has_shape(v); });
+    if (!is_done) each_input(graph_, node, want);
+  }
   return {out.begin(), out.end()};
 }
 
-/// Those that make these values, of what is not at hand and not known to its elements.
+/// Those that make these values, of what is not at hand and not known to its elements; of taken branches, too. In an order in which they can run:
+/// a body's nodes come behind all of the graph around it in the image, so each is put where what it reads is made.
 std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>& gives) const {
-  std::set<uint32_t> out;
-  std::vector<uint32_t> todo = gives;
-  while (!todo.empty()) {
-    const uint32_t v = todo.back();
-    todo.pop_back();
-    if (leg.at_hand[v] || makers_[v] == OPTIMA_NONE || has_elements(leg.walk.known(v)) || !out.insert(makers_[v]).second) continue;
-    each_input(makers_[v], [&](uint32_t input) { todo.push_back(input); });
-  }
-  return {out.begin(), out.end()};
+  std::vector<uint32_t> out;
+  std::set<uint32_t> seen;
+  const auto maker = [&](uint32_t value) {
+    const uint32_t v = leg.resolved(value);
+    return v < leg.at_hand.size() && leg.at_hand[v] ? OPTIMA_NONE : leg.walk.has_elements(v) ? OPTIMA_NONE : optima_get_value(graph_.image, v)->producer;
+  };
+  struct Open {
+    uint32_t node;
+    std::vector<uint32_t> reads;
+  };
+  std::vector<Open> open;
+  const auto enter = [&](uint32_t value) {
+    const uint32_t n = maker(value);
+    if (n == OPTIMA_NONE || !seen.insert(n).second) return;
+    open.push_back({n, {}});
+    each_input(graph_, *optima_get_node(graph_.image, n), [&](uint32_t v) { open.back().reads.push_back(v); });
+  };
+  for (const uint32_t v : gives)
+    for (enter(v); !open.empty();) {
+      if (open.back().reads.empty()) {
+        out.push_back(open.back().node);
+        open.pop_back();
+        continue;
+      }
+      const uint32_t read = open.back().reads.back();
+      open.back().reads.pop_back();
+      enter(read);
+    }
+  if (leg.same.empty()) std::sort(out.begin(), out.end());
+  return out;
 }
 
 /// Nodes whose kernels there are not go to the reference, and it is planned again.

@@ -3,29 +3,34 @@
 // sizes, to see which kernels will be wanted, the runtime at every new size.
 //
 // A run goes leg by leg: a stretch of planned steps, then nodes that are given to the reference since only running them tells their sizes,
-// then, when these sizes (or elements on which sizes depend) are seen, the next leg.
+// then, when these sizes (or elements on which sizes or branches depend) are seen, the next leg. An If whose condition is known is its branch.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/planner.hpp"
 #include "plugins/llvm_cpu/fit/stretch.hpp"
-#include "plugins/llvm_cpu/fit/walk.hpp"
+#include "reference/shapes.hpp"
 
 namespace optima::llvm_cpu {
 
-/// Values and nodes by number in graph 0.
+/// Values and nodes by index in the image.
 struct Leg {
-  Walk walk;                            ///< what was known when it was planned
-  std::vector<bool> at_hand;            ///< values that are in memory before it
-  std::unique_ptr<Stretch> stretch;     ///< null: there is nothing to compute
-  Draft draft;                          ///< of the stretch
-  std::vector<uint32_t> runs;           ///< nodes for the reference, after the stretch
-  std::vector<uint32_t> asks;           ///< values whose elements decide what comes next
+  reference::ShapeWalk walk;                       ///< what was known when it was planned
+  std::vector<bool> at_hand;                       ///< values that are in memory before it
+  std::unordered_map<uint32_t, uint32_t> same;     ///< values that are others: outputs of an If those of its branch, captured values the captured
+  std::unique_ptr<Stretch> stretch;                ///< null: there is nothing to compute
+  Draft draft;                                     ///< of the stretch
+  std::vector<uint32_t> runs;                      ///< nodes for the reference, after the stretch
+  std::vector<uint32_t> asks;                      ///< values whose elements decide what comes next
   bool is_last = false;
+
+  /// The value that is computed in this one's stead.
+  uint32_t resolved(uint32_t value) const;
 };
 
 class Fitter {
@@ -36,14 +41,15 @@ class Fitter {
   /// The graph and the target outlive it.
   Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel = {});
 
-  const WalkRules& rules() const { return rules_; }
-  /// The number of input or output k of the graph.
-  uint32_t input(uint32_t k) const { return inputs_[k]; }
-  uint32_t output(uint32_t k) const { return outputs_[k]; }
-  uint32_t input_count() const { return static_cast<uint32_t>(inputs_.size()); }
-  uint32_t output_count() const { return static_cast<uint32_t>(outputs_.size()); }
+  const optima_graph& graph() const { return graph_; }
+  uint32_t value_count() const { return graph_.image->values.count; }
+  /// Inputs and outputs of graph 0.
+  const std::vector<uint32_t>& inputs() const { return inputs_; }
+  const std::vector<uint32_t>& outputs() const { return outputs_; }
 
-  /// The first leg for inputs of these shapes. Throws Error INVALID_ARGUMENT or what infer_shapes throws.
+  /// What follows from inputs of these shapes alone. Throws what ShapeWalk::advance() throws.
+  reference::ShapeWalk walk(const std::vector<std::vector<int64_t>>& shapes) const;
+  /// The first leg.
   std::unique_ptr<Leg> first(const std::vector<std::vector<int64_t>>& shapes) const;
   /// What a leg leaves: the outputs of its runs (dims), and what it asks for (elements).
   struct Found {
@@ -53,22 +59,18 @@ class Fitter {
   std::unique_ptr<Leg> next(const Leg& leg, const std::vector<Found>& found) const;
 
  private:
-  std::unique_ptr<Leg> leg(Walk walk, std::vector<bool> at_hand) const;
+  std::unique_ptr<Leg> leg(reference::ShapeWalk walk, std::vector<bool> at_hand) const;
+  void find_same(Leg& leg) const;
   std::vector<uint32_t> gives(const Leg& leg) const;
   std::vector<uint32_t> nodes(const Leg& leg, const std::vector<uint32_t>& gives) const;
   void plan(Leg& leg) const;
-  template <class F>
-  void each_input(uint32_t node, F&& f) const;
-  template <class F>
-  void each_output(uint32_t node, F&& f) const;
 
   const optima_graph& graph_;
   const Target& target_;
   bool winograd_;
   HasKernel has_kernel_;
-  WalkRules rules_;
+  reference::ShapeWalk start_;
   std::vector<uint32_t> inputs_, outputs_;
-  std::vector<uint32_t> makers_;  // per value: the node that makes it, or none
 };
 
 }  // namespace optima::llvm_cpu

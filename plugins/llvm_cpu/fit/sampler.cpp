@@ -118,14 +118,7 @@ class Sampler {
   /// Whether the rules allow these sizes, as far as they are followed without data.
   bool allows(const std::vector<int64_t>& values) {
     try {
-      const Shapes shapes = variables_.shapes(values);
-      Walk walk(fitter_.rules());
-      for (uint32_t k = 0; k < fitter_.input_count(); ++k) {
-        reference::Tensor t;
-        t.dtype = sdk::Graph(&graph_).input(k).dtype(), t.dims = shapes[k];
-        walk.give(fitter_.input(k), std::move(t));
-      }
-      walk.go();
+      (void)fitter_.walk(variables_.shapes(values));
       return true;
     } catch (const sdk::Error& e) {
       out_.trouble = e.text;
@@ -198,9 +191,8 @@ class Sampler {
 
   std::vector<Fitter::Found> guesses(const Leg& leg) const {
     std::vector<Fitter::Found> out;
-    const auto value = [&](uint32_t v) { return sdk::Value(&graph_, v + fitter_.rules().first_value()); };
     for (const uint32_t n : leg.runs) {
-      const optima_node& node = fitter_.rules().node(n);
+      const optima_node& node = *optima_get_node(graph_.image, n);
       for (uint32_t k = 0; k < node.outputs.count; ++k) {
         const uint32_t at = optima_output(graph_.image, &node, k);
         if (at == OPTIMA_NONE) continue;
@@ -209,13 +201,12 @@ class Sampler {
         reference::Tensor t;
         t.dtype = v.dtype(), t.dims = v.shape();
         for (int64_t& d : t.dims) d = d < 0 ? kGuess : d;
-        out.push_back({at - fitter_.rules().first_value(), std::move(t)});
+        out.push_back({at, std::move(t)});
       }
     }
     for (const uint32_t v : leg.asks) {
-      const reference::Tensor& known = leg.walk.known(v);
       void* data = nullptr;
-      reference::Tensor t = reference::Tensor::make(value(v).dtype(), known.dims, &data);
+      reference::Tensor t = reference::Tensor::make(sdk::Value(&graph_, v).dtype(), leg.walk.at(v).dims, &data);
       fill(t.dtype, t.elements(), data);
       out.push_back({v, std::move(t)});
     }

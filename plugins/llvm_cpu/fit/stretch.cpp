@@ -11,8 +11,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(const optima_graph& from, const KnownValue& known, std::vector<uint32_t>& takes, std::vector<reference::Tensor>& kept, std::vector<optima_blob>& blobs)
-      : from_(from), known_(known), takes_(takes), kept_(kept), blobs_(blobs) {
+  Builder(const optima_graph& from, const KnownValue& known, const SameValue& same, std::vector<uint32_t>& takes, std::vector<reference::Tensor>& kept,
+          std::vector<optima_blob>& blobs)
+      : from_(from), known_(known), same_(same), takes_(takes), kept_(kept), blobs_(blobs) {
     contents_.graphs.emplace_back().name = "stretch";
   }
 
@@ -63,8 +64,9 @@ class Builder {
 
   uint32_t made(const sdk::Value& v) { return v ? add_value(v, dims(v), OPTIMA_NONE) : OPTIMA_NONE; }
 
-  uint32_t read(const sdk::Value& v) {
-    if (!v) return OPTIMA_NONE;
+  uint32_t read(const sdk::Value& named) {
+    if (!named) return OPTIMA_NONE;
+    const sdk::Value v(&from_, same_(named.index()));
     if (const auto at = numbers_.find(v.index()); at != numbers_.end()) return at->second;
     if (v.is_constant()) return add_value(v, v.constant().shape(), constant(v.constant()));
     const reference::Tensor& t = known_(v.index());
@@ -77,6 +79,7 @@ class Builder {
 
   const optima_graph& from_;
   const KnownValue& known_;
+  const SameValue& same_;
   std::vector<uint32_t>& takes_;
   std::vector<reference::Tensor>& kept_;
   std::vector<optima_blob>& blobs_;
@@ -86,9 +89,10 @@ class Builder {
 
 }  // namespace
 
-Stretch::Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known)
+Stretch::Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known,
+                 const SameValue& same)
     : gives_(gives), blobs_(from.blobs, from.blobs + from.blob_count) {
-  Builder builder(from, known, takes_, kept_, blobs_);
+  Builder builder(from, known, same, takes_, kept_, blobs_);
   for (const uint32_t n : nodes) builder.add(sdk::Node(&from, optima_get_node(from.image, n)));
   for (const uint32_t v : gives) builder.give(v);
   bytes_.emplace(builder.pack());

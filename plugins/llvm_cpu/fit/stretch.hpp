@@ -13,6 +13,8 @@ namespace optima::llvm_cpu {
 
 /// What is known of a value: nothing (dtype UNDEFINED), its dims (`data` null), or its elements too.
 using KnownValue = std::function<const reference::Tensor&(uint32_t value)>;
+/// The value that is computed in this one's stead; most are themselves.
+using SameValue = std::function<uint32_t(uint32_t value)>;
 
 /// Whether the elements are known, too.
 inline bool has_elements(const reference::Tensor& t) { return t.dtype != OPTIMA_UNDEFINED && (t.data || t.elements() == 0); }
@@ -20,9 +22,9 @@ inline bool has_elements(const reference::Tensor& t) { return t.dtype != OPTIMA_
 /// Borrows the constants of the graph it comes from, and keeps the elements that became constants.
 class Stretch {
  public:
-  /// Nodes by index in the image, in its order; `gives`: values that become outputs. Values of known elements become constants; what no node of
+  /// Nodes by index in the image, in an order in which they can run; `gives`: values that become outputs. Values of known elements become constants; what no node of
   /// the stretch makes becomes an input. All dims of what the nodes read and make are known.
-  Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known);
+  Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known, const SameValue& same);
   Stretch(Stretch&&) = default;
 
   const optima_graph& graph() const { return *raw_; }

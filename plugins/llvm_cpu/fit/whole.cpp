@@ -8,16 +8,16 @@
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr std::string_view kWithBodies[] = {"If", "Loop", "Scan"};
+constexpr std::string_view kDrivenByHost[] = {"Loop", "Scan"};
 
 }  // namespace
 
 std::vector<sdk::Op> operators_by_reference() {
   std::vector<sdk::Op> out;
   for (const sdk::Op& op : reference::kOperators) {
-    bool has_bodies = false;
-    for (const std::string_view name : kWithBodies) has_bodies = has_bodies || op.name == name;
-    if (!has_bodies) out.push_back(op);
+    bool is_driven = false;
+    for (const std::string_view name : kDrivenByHost) is_driven = is_driven || op.name == name;
+    if (!is_driven) out.push_back(op);
   }
   return out;
 }

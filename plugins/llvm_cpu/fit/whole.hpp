@@ -8,7 +8,7 @@
 
 namespace optima::llvm_cpu {
 
-/// Rows of the manifest. All operators of the reference but those with bodies, which the host drives.
+/// Rows of the manifest. All operators of the reference but loops, which the host drives.
 std::vector<sdk::Op> operators_by_reference();
 
 /// Whether the reference runs the node for this plugin.

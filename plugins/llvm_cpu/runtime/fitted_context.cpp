@@ -29,10 +29,10 @@ std::string shape_text(const std::vector<int64_t>& dims) { return to_text(dims);
 }  // namespace
 
 FittedContext::FittedContext(const FittedProgram& program, uint64_t cores, int threads)
-    : program_(program), engine_(threads, cores, program.host()), held_(program.fitter().rules().value_count()), shapes_(held_.size()), buffers_(held_.size()),
+    : program_(program), engine_(threads, cores, program.host()), held_(program.fitter().value_count()), shapes_(held_.size()), buffers_(held_.size()),
       gives_to_(held_.size(), OPTIMA_NONE) {
   const Fitter& fitter = program.fitter();
-  for (uint32_t k = fitter.output_count(); k-- > 0;) gives_to_[fitter.output(k)] = k;
+  for (uint32_t k = static_cast<uint32_t>(fitter.outputs().size()); k-- > 0;) gives_to_[fitter.outputs()[k]] = k;
 }
 
 FittedContext::~FittedContext() = default;
@@ -40,12 +40,12 @@ FittedContext::~FittedContext() = default;
 /// The plan for inputs of these shapes, made now unless it is kept.
 ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   const Fitter& fitter = program_.fitter();
-  if (in.size() != fitter.input_count())
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(in.size()) + " inputs given, wanted " + std::to_string(fitter.input_count()));
+  if (in.size() != fitter.inputs().size())
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(in.size()) + " inputs given, wanted " + std::to_string(fitter.inputs().size()));
   std::vector<std::vector<int64_t>> shapes;
   std::string key;
   for (uint32_t k = 0; k < in.size(); ++k) {
-    const sdk::Value v(&program_.graph(), fitter.input(k) + fitter.rules().first_value());
+    const sdk::Value v(&program_.graph(), fitter.inputs()[k]);
     std::vector<int64_t> dims;
     for (int32_t d = 0; d < in[k].rank(); ++d) dims.push_back(in[k].dim(static_cast<uint32_t>(d)));
     bool fits = in[k].dtype() == v.dtype() && (!v.ranked() || v.rank() == in[k].rank());
@@ -70,12 +70,12 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
 void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
   ReadyLeg* leg = &root(in);
-  if (out.size() != fitter.output_count())
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(out.size()) + " outputs given, wanted " + std::to_string(fitter.output_count()));
+  if (out.size() != fitter.outputs().size())
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(out.size()) + " outputs given, wanted " + std::to_string(fitter.outputs().size()));
   std::fill(held_.begin(), held_.end(), Held());
   for (uint32_t k = 0; k < in.size(); ++k) {
-    const uint32_t v = fitter.input(k);
-    shapes_[v] = leg->leg().walk.known(v).dims;
+    const uint32_t v = fitter.inputs()[k];
+    shapes_[v] = leg->leg().walk.at(v).dims;
     const uint64_t size = reference::bytes_of(in[k].dtype(), reference::count(shapes_[v]));
     if (!in[k].dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, "input " + std::to_string(k) + " is strided, wanted a dense tensor");
     if (in[k].size() < size) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input " + std::to_string(k) + " has " + std::to_string(in[k].size()) + " bytes, wanted " + std::to_string(size));
@@ -109,12 +109,10 @@ char* FittedContext::place_for(uint32_t value, const std::vector<int64_t>& dims,
 void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
   const Leg& leg = ready.leg();
   if (!leg.stretch) return;
-  const uint32_t base = program_.fitter().rules().first_value();
   in_.clear(), out_.clear();
-  for (const uint32_t v : leg.stretch->takes()) in_.push_back(const_cast<char*>(held_[v - base].data));
-  for (const uint32_t value : leg.stretch->gives()) {
-    const uint32_t v = value - base;
-    const reference::Tensor& known = leg.walk.known(v);
+  for (const uint32_t v : leg.stretch->takes()) in_.push_back(const_cast<char*>(held_[v].data));
+  for (const uint32_t v : leg.stretch->gives()) {
+    const reference::Tensor& known = leg.walk.at(v);
     const uint64_t size = reference::bytes_of(known.dtype, known.elements());
     char* place = place_for(v, known.dims, size, out);
     held_[v] = {place, size, &known.dims, {}};
@@ -131,35 +129,33 @@ void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
 
 /// A value that the leg knows or this run has, as the library wants it.
 reference::Tensor FittedContext::tensor(const ReadyLeg& ready, uint32_t value) const {
-  const reference::Tensor& known = ready.leg().walk.known(value);
+  const reference::Tensor& known = ready.leg().walk.at(value);
   if (!held_[value].dims) {
     reference::Tensor t = known;
     t.size = reference::bytes_of(t.dtype, t.elements());
     return t;
   }
   reference::Tensor t;
-  t.dtype = optima_get_value(program_.graph().image, value + program_.fitter().rules().first_value())->dtype;
+  t.dtype = optima_get_value(program_.graph().image, value)->dtype;
   t.dims = *held_[value].dims, t.data = held_[value].data, t.size = held_[value].size;
   return t;
 }
 
 void FittedContext::run_by_reference(ReadyLeg& ready) {
-  const WalkRules& rules = program_.fitter().rules();
   const optima_image* image = program_.graph().image;
   for (const uint32_t n : ready.leg().runs) {
-    const optima_node& node = rules.node(n);
+    const optima_node& node = *optima_get_node(program_.graph().image, n);
     std::vector<reference::Tensor> inputs;
     for (uint32_t k = 0; k < node.inputs.count; ++k) {
       const uint32_t v = optima_input(image, &node, k);
-      inputs.push_back(v == OPTIMA_NONE ? reference::Tensor() : tensor(ready, v - rules.first_value()));
+      inputs.push_back(v == OPTIMA_NONE ? reference::Tensor() : tensor(ready, v));
     }
     const uint64_t start = profiling_ ? steady_ns() : 0;
-    std::vector<reference::Tensor> made = reference::evaluate(program_.graph(), node, inputs);
+    std::vector<reference::Tensor> made = reference::evaluate(program_.graph(), node, inputs, [&](uint32_t v) { return tensor(ready, v); });
     if (profiling_) events_.push_back({std::string(sdk::Node(&program_.graph(), &node).op()) + " by the reference", start, steady_ns() - start, node.id});
     for (uint32_t k = 0; k < node.outputs.count; ++k) {
-      const uint32_t value = optima_output(image, &node, k);
-      if (value == OPTIMA_NONE) continue;
-      const uint32_t v = value - rules.first_value();
+      const uint32_t v = optima_output(image, &node, k);
+      if (v == OPTIMA_NONE) continue;
       shapes_[v] = made[k].dims;
       held_[v] = {static_cast<const char*>(made[k].data), made[k].size, &shapes_[v], made[k]};
     }
@@ -167,16 +163,14 @@ void FittedContext::run_by_reference(ReadyLeg& ready) {
 }
 
 ReadyLeg& FittedContext::next(ReadyLeg& ready) {
-  const WalkRules& rules = program_.fitter().rules();
   const Leg& leg = ready.leg();
   std::vector<Fitter::Found> found;
   std::string key;
   for (const uint32_t n : leg.runs) {
-    const optima_node& node = rules.node(n);
+    const optima_node& node = *optima_get_node(program_.graph().image, n);
     for (uint32_t k = 0; k < node.outputs.count; ++k) {
-      const uint32_t value = optima_output(program_.graph().image, &node, k);
-      if (value == OPTIMA_NONE) continue;
-      const uint32_t v = value - rules.first_value();
+      const uint32_t v = optima_output(program_.graph().image, &node, k);
+      if (v == OPTIMA_NONE) continue;
       reference::Tensor t;
       t.dtype = held_[v].keeper.dtype, t.dims = shapes_[v];
       append(key, t.dims);
@@ -202,13 +196,14 @@ ReadyLeg& FittedContext::next(ReadyLeg& ready) {
 void FittedContext::give(const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
   for (uint32_t k = 0; k < out.size(); ++k) {
-    const uint32_t v = fitter.output(k);
+    const uint32_t v = fitter.outputs()[k];
     Held from = held_[v];
     reference::Tensor constant;
     if (!from.dims) {
-      const optima_value& value = *optima_get_value(program_.graph().image, v + fitter.rules().first_value());
-      if (value.constant == OPTIMA_NONE) throw sdk::Error(OPTIMA_INTERNAL, "output " + std::to_string(k) + " was not made");
-      constant = fitter.rules().constant(v);
+      const sdk::Value value(&program_.graph(), v);
+      if (!value.is_constant()) throw sdk::Error(OPTIMA_INTERNAL, "output " + std::to_string(k) + " was not made");
+      const optima_blob& bytes = value.constant().blob();
+      constant.dims = value.constant().shape(), constant.data = bytes.data, constant.size = bytes.size;
       from = {static_cast<const char*>(constant.data), constant.size, &constant.dims, {}};
     }
     const sdk::OutTensor t = out[k];
@@ -228,10 +223,10 @@ void FittedContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors
 void FittedContext::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
   const Fitter& fitter = program_.fitter();
   const Leg& leg = root(in).leg();
-  for (uint32_t k = 0; k < fitter.output_count(); ++k) {
-    const uint32_t v = fitter.output(k);
-    const sdk::Value declared(&program_.graph(), v + fitter.rules().first_value());
-    const reference::Tensor& known = leg.walk.known(v);
+  for (uint32_t k = 0; k < fitter.outputs().size(); ++k) {
+    const uint32_t v = fitter.outputs()[k];
+    const sdk::Value declared(&program_.graph(), v);
+    const reference::Tensor& known = leg.walk.at(v);
     const std::vector<int64_t> dims = known.dtype != OPTIMA_UNDEFINED ? known.dims : declared.shape();
     if (known.dtype == OPTIMA_UNDEFINED && !declared.ranked()) out.set_unranked(k);
     else out.set(k, sdk::Span<const int64_t>(dims.data(), dims.size()));

@@ -64,9 +64,8 @@ void FittedProgram::put(const sdk::BindingSink& add, uint32_t value, bool is_inp
 }
 
 void FittedProgram::bindings(const sdk::BindingSink& add) const {
-  const uint32_t base = fitter_->rules().first_value();
-  for (uint32_t k = 0; k < fitter_->input_count(); ++k) put(add, fitter_->input(k) + base, true);
-  for (uint32_t k = 0; k < fitter_->output_count(); ++k) put(add, fitter_->output(k) + base, false);
+  for (const uint32_t v : fitter_->inputs()) put(add, v, true);
+  for (const uint32_t v : fitter_->outputs()) put(add, v, false);
 }
 
 std::unique_ptr<sdk::Context> FittedProgram::context() { return std::make_unique<FittedContext>(*this, 0, threads_); }
