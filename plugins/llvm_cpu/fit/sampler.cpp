@@ -9,7 +9,6 @@
 
 #include "optima/plugin/fixed.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
-#include "plugins/llvm_cpu/kernels/elementwise.hpp"
 #include "reference/tensor.hpp"
 
 namespace optima::llvm_cpu {
@@ -18,13 +17,19 @@ namespace {
 using Shapes = std::vector<std::vector<int64_t>>;
 
 /// Sizes that models are made for, likely ones first; a first dim is a batch and is 1 first.
-constexpr std::array<int64_t, 14> kLikely{64, 224, 320, 128, 48, 512, 576, 256, 32, 16, 8, 100, 640, 1};
+constexpr std::array<int64_t, 20> kLikely{64, 224, 320, 128, 48, 512, 576, 288, 256, 32, 16, 8, 100, 640, 80, 400, 160, 1536, 4, 1};
 /// Where plans are apt to differ: small sizes, around vectors and tiles.
 constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
 constexpr std::array<int64_t, 4> kBatches{2, 3, 4, 8};
-constexpr size_t kMostTries = 600, kMostSamples = 40;
+constexpr size_t kMostTries = 600, kMostSamples = 48, kMostLegs = 100;
 /// What stands for a size or a number that only data tells.
 constexpr int64_t kGuess = 20;
+
+/// Kernels that move and map elements: they read all their sizes in the run, which costs nothing, and so are few.
+constexpr std::string_view kMovers[] = {"k_elementwise", "k_to_blocked", "k_from_blocked", "k_to_last", "k_from_last", "k_copy_bytes", "k_join_channels",
+                                        "k_move", "k_widen", "k_narrow", "k_fill", "k_trilu", "k_range", "k_one_hot", "k_gather", "k_gather_elements",
+                                        "k_gather_nd", "k_scatter_elements", "k_scatter_nd", "k_arg", "k_cumsum", "k_table", "k_pick_pixels",
+                                        "k_quantize_to_last", "k_dequantize_from_last", "k_quantize_blocked", "k_dequantize_to_blocked"};
 
 /// The open dims of the inputs: one variable for each name, one for each dim without.
 class Variables {
@@ -102,11 +107,11 @@ class Sampler {
       out_.trouble = "the rank of an input is open";
       return std::move(out_);
     }
-    const auto first = find_first();
-    if (!first) return std::move(out_);
-    out_.shapes = variables_.shapes(*first);
-    out_.trouble.clear();
-    for (const std::vector<int64_t>& values : around(*first)) learn(values);
+    for (const bool truth : {true, false}) {  // what branches that hang on data may take
+      truth_ = truth;
+      if (!truth && !asks_for_truth_) break;
+      look();
+    }
     for (const Legs& legs : samples_) collect(legs);
     out_.samples = samples_.size();
     return std::move(out_);
@@ -115,10 +120,30 @@ class Sampler {
  private:
   using Legs = std::vector<std::unique_ptr<Leg>>;
 
-  /// Whether the rules allow these sizes, as far as they are followed without data.
+  /// Sizes that all rules allow, behind what is guessed of data, too; where there are none, those that the first leg's allow.
+  void look() {
+    tried_.clear();
+    const size_t before = samples_.size();
+    for (const size_t legs : {kMostLegs, size_t{1}}) {
+      legs_ = legs;
+      const auto first = find_first();
+      if (!first) continue;
+      if (out_.shapes.empty()) out_.shapes = variables_.shapes(*first);
+      out_.trouble.clear();
+      for (const std::vector<int64_t>& values : around(*first))
+        if (samples_.size() < before + kMostSamples) learn(values);
+      return;
+    }
+  }
+
+  /// Whether the rules allow these sizes, for as many legs as are looked at.
   bool allows(const std::vector<int64_t>& values) {
     try {
-      (void)fitter_.walk(variables_.shapes(values));
+      reference::ShapeWalk walk = fitter_.walk(variables_.shapes(values));
+      for (size_t leg = 1; leg < legs_ && !walk.stops().empty(); ++leg) {
+        for (Fitter::Found& f : guesses(walk)) walk.give(f.value, std::move(f.tensor));
+        walk.advance();
+      }
       return true;
     } catch (const sdk::Error& e) {
       out_.trouble = e.text;
@@ -167,18 +192,23 @@ class Sampler {
     if (first.empty()) return out;
     for (const int64_t size : kLikely) all(size);
     for (const int64_t size : kNearby) all(size);
+    for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{7}}) {  // batches of other sizes
+      all(size);
+      for (size_t v = 0; v < first.size(); ++v)
+        if (variables_.is_batch(v)) out.back()[v] = 3;
+    }
     return out;
   }
 
   /// Plans all legs at these sizes, with guesses for what data decides.
   void learn(const std::vector<int64_t>& values) {
-    if (samples_.size() >= kMostSamples || std::find(tried_.begin(), tried_.end(), values) != tried_.end()) return;
+    if (std::find(tried_.begin(), tried_.end(), values) != tried_.end()) return;
     tried_.push_back(values);
     if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; }) || (tried_.size() > 1 && !allows(values))) return;
     Legs legs;
     try {
       legs.push_back(fitter_.first(variables_.shapes(values)));
-      for (size_t most = 100; !legs.back()->is_last && most-- > 0;) legs.push_back(fitter_.next(*legs.back(), guesses(*legs.back())));
+      while (!legs.back()->is_last && legs.size() < kMostLegs) legs.push_back(fitter_.next(*legs.back(), guesses(legs.back()->walk)));
     } catch (const sdk::Error& e) {
       if (legs.empty()) {
         out_.trouble = e.text;
@@ -189,49 +219,60 @@ class Sampler {
     samples_.push_back(std::move(legs));
   }
 
-  std::vector<Fitter::Found> guesses(const Leg& leg) const {
+  std::vector<Fitter::Found> guesses(const reference::ShapeWalk& walk) {
     std::vector<Fitter::Found> out;
-    for (const uint32_t n : leg.runs) {
-      const optima_node& node = *optima_get_node(graph_.image, n);
-      for (uint32_t k = 0; k < node.outputs.count; ++k) {
-        const uint32_t at = optima_output(graph_.image, &node, k);
-        if (at == OPTIMA_NONE) continue;
-        const sdk::Value v(&graph_, at);
-        if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, "the rank of " + std::string(v.name()) + " is open");
-        reference::Tensor t;
-        t.dtype = v.dtype(), t.dims = v.shape();
-        for (int64_t& d : t.dims) d = d < 0 ? kGuess : d;
-        out.push_back({at, std::move(t)});
+    for (const reference::ShapeWalk::Stop& stop : walk.stops()) {
+      const optima_node& node = *optima_get_node(graph_.image, stop.node);
+      if (stop.wants != OPTIMA_NONE) {
+        const uint32_t v = optima_input(graph_.image, &node, stop.wants);
+        out.push_back({v, elements(sdk::Value(&graph_, v).dtype(), walk.at(v).dims)});
+        continue;
       }
-    }
-    for (const uint32_t v : leg.asks) {
-      void* data = nullptr;
-      reference::Tensor t = reference::Tensor::make(sdk::Value(&graph_, v).dtype(), leg.walk.at(v).dims, &data);
-      fill(t.dtype, t.elements(), data);
-      out.push_back({v, std::move(t)});
+      for (uint32_t k = 0; k < node.outputs.count; ++k)
+        if (const uint32_t v = optima_output(graph_.image, &node, k); v != OPTIMA_NONE) out.push_back({v, shape(sdk::Value(&graph_, v))});
     }
     return out;
   }
 
-  static void fill(int32_t dtype, int64_t count, void* data) {
+  static reference::Tensor shape(const sdk::Value& v) {
+    if (!v.ranked()) throw sdk::Error(OPTIMA_UNSUPPORTED, "the rank of " + std::string(v.name()) + " is open");
+    reference::Tensor t;
+    t.dtype = v.dtype(), t.dims = v.shape();
+    for (int64_t& d : t.dims) d = d < 0 ? kGuess : d;
+    return t;
+  }
+
+  reference::Tensor elements(int32_t dtype, const std::vector<int64_t>& dims) {
+    void* data = nullptr;
+    reference::Tensor t = reference::Tensor::make(dtype, dims, &data);
+    asks_for_truth_ = asks_for_truth_ || dtype == OPTIMA_BOOL;
+    fill(dtype, t.elements(), data, truth_);
+    return t;
+  }
+
+  static void fill(int32_t dtype, int64_t count, void* data, bool truth) {
     for (int64_t i = 0; i < count; ++i) {
       if (dtype == OPTIMA_I64) static_cast<int64_t*>(data)[i] = kGuess;
       if (dtype == OPTIMA_I32) static_cast<int32_t*>(data)[i] = static_cast<int32_t>(kGuess);
       if (dtype == OPTIMA_F32) static_cast<float*>(data)[i] = 1;
-      if (dtype == OPTIMA_BOOL) static_cast<uint8_t*>(data)[i] = 1;
+      if (dtype == OPTIMA_BOOL) static_cast<uint8_t*>(data)[i] = truth;
     }
   }
 
-  /// The words in which specs of one site differ from each other and that may be slots. Of chains all that may be: theirs cost nothing, and
-  /// chains of other sizes are the same kernel then.
+  /// The words that may be slots and that differ among the specs of the site, or of any site with this kernel: what is fixed here by the
+  /// sizes that were tried is open there. Of products alone: whether K and N are open is a matter of the site.
   std::vector<uint32_t> slots(const Site& site, const KernelSpec& spec) const {
-    if (spec.entry == k::Elementwise::entry) return sizes(spec);
-    std::vector<uint32_t> out;
-    for (const uint32_t word : sizes(spec)) {
-      const auto differs = [&](const KernelSpec& o) { return o.literals.size() == spec.literals.size() && o.expression == spec.expression && o.literals[word] != spec.literals[word]; };
-      if (const auto& all = sites_.at(site); std::any_of(all.begin(), all.end(), differs)) out.push_back(word);
+    if (std::find(std::begin(kMovers), std::end(kMovers), spec.entry) != std::end(kMovers)) return sizes(spec);
+    const bool is_product = spec.entry.find("matmul") != std::string::npos;
+    std::set<uint32_t> out;
+    for (const auto& [other, all] : sites_) {
+      if (other.entry != spec.entry || (is_product && other.node_ids != site.node_ids)) continue;
+      for (const uint32_t word : sizes(spec)) {
+        const auto differs = [&](const KernelSpec& o) { return o.literals.size() == spec.literals.size() && o.expression == all[0].expression && o.literals[word] != all[0].literals[word]; };
+        if (word < all[0].literals.size() && std::any_of(all.begin(), all.end(), differs)) out.insert(word);
+      }
     }
-    return out;
+    return {out.begin(), out.end()};
   }
 
   bool has(const KernelSpec& spec) const {
@@ -258,6 +299,8 @@ class Sampler {
   bool winograd_;
   Fitter fitter_;
   Variables variables_;
+  size_t legs_ = kMostLegs;
+  bool truth_ = true, asks_for_truth_ = false;
   std::vector<std::vector<int64_t>> tried_;
   std::vector<Legs> samples_;
   std::map<Site, std::vector<KernelSpec>> sites_;
