@@ -88,11 +88,14 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
 }
 
 /// An artifact that is planned where it runs: the graph and the kernels that sample sizes want.
-void write_fitted(const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Sink& sink) {
+void write_fitted(const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Host& host, const sdk::Sink& sink) {
   const sdk::Graph graph = request.graph();
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
   const Sampled sampled = sample(*graph.raw(), target, winograd);
+  if (sampled.samples == 0)
+    host.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + std::string(request.stem()) + "' has open sizes for which no sample was found (" + sampled.trouble +
+                                              "): it has no kernels, and the reference, which is slow, will run it");
   builder.build(sampled.kernels);
   FitFile file;
   file.target = target, file.winograd = winograd, file.first = sampled.shapes;
@@ -155,7 +158,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
                           std::string(host_.cache_dir()), static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0))),
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
     PlannerOptions wanted = planner_options(options);
-    if (needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, sink);
+    if (needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, host_, sink);
     wanted.blocked_outside = blocked_values(request, target);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
