@@ -81,8 +81,9 @@ Window whole_plane(const Tensor& x) {
 }
 
 Tensor norm_pool(const Tensor& x, const Window& w, double p) {
+  Dims to = shapes::pooled_dims(x, w.out);
   const Dims step = strides_of(w.in);
-  return store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
+  return store(x.dtype, std::move(to), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
     double sum = 0;
     each_under(w, at, step, [&](int64_t i) { sum += std::pow(std::fabs(in[i]), p); });
     return std::pow(sum, 1 / p);
@@ -90,8 +91,9 @@ Tensor norm_pool(const Tensor& x, const Window& w, double p) {
 }
 
 Tensor average(const Tensor& x, const Window& w, bool with_pads) {
+  Dims to = shapes::pooled_dims(x, w.out);
   const Dims step = strides_of(w.in);
-  return store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
+  return store(x.dtype, std::move(to), each_output(x, load<double>(x), w, [&](const double* in, const Dims& at, int64_t) {
     double sum = 0, n = 0;
     each_under(w, at, step, [&](int64_t i) { sum += in[i], ++n; });
     return sum / (with_pads ? padded_count(w, at) : n);
@@ -101,13 +103,13 @@ Tensor average(const Tensor& x, const Window& w, bool with_pads) {
 /// Largest element and where it is in the whole input; NaN wins.
 void largest(Call& c, const Window& w) {
   const Tensor& x = c.in(0);
-  const Dims step = strides_of(w.in);
+  const Dims to = shapes::pooled_dims(x, w.out), step = strides_of(w.in);
   const int64_t plane = count(w.in);
   const bool by_column = c.integer("storage_order", 0) != 0;
   std::vector<int64_t> where;
   with_wide(x.dtype, [&](auto wide) {
     using W = decltype(wide);
-    c.out(0, store(x.dtype, shapes::pooled_dims(x, w.out), each_output(x, load<W>(x), w, [&](const W* in, const Dims& at, int64_t p) {
+    c.out(0, store(x.dtype, to, each_output(x, load<W>(x), w, [&](const W* in, const Dims& at, int64_t p) {
       W best = lowest<W>();
       int64_t found = -1;
       each_under(w, at, step, [&](int64_t i) {
@@ -117,7 +119,7 @@ void largest(Call& c, const Window& w) {
       return best;
     })));
   });
-  c.out(1, make_ints(shapes::pooled_dims(x, w.out), where));
+  c.out(1, make_ints(to, where));
 }
 
 }  // namespace
