@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <set>
+
+#include "reference/ops/table.hpp"
 #include "reference/shapes.hpp"
 #include "tests/unit/reference/node.hpp"
 
@@ -8,7 +11,6 @@ using namespace optima::test;
 namespace image = optima::image;
 namespace reference = optima::reference;
 using optima::Error;
-using reference::ShapeWalk;
 
 namespace {
 
@@ -72,6 +74,16 @@ TEST_CASE("a shape that hangs on elements nobody has names the input, and what o
   }
   CHECK(infer(OneNode("Conjure", 1), {floats_of({4})}).data_decides);
   CHECK(infer(OneNode("Relu", 14).domain("elsewhere"), {floats_of({4})}).data_decides);
+}
+
+TEST_CASE("every operator that is evaluated has a rule, but those whose data decides") {
+  const std::set<std::string_view> by_data{"If", "Loop", "NonMaxSuppression", "NonZero", "Scan", "Unique"};
+  for (const reference::Row& row : reference::table()) {
+    const image::Bytes bytes = OneNode(std::string(row.sig.name), row.sig.last).build({});
+    const optima_graph graph{sizeof(optima_graph), 0, bytes.image(), nullptr, 0, 0, {}};
+    const bool ruled = reference::rule_of(graph, *optima_get_node(bytes.image(), 0)) != nullptr;
+    CHECK_MESSAGE(ruled == !by_data.count(row.sig.name), std::string(row.sig.name));
+  }
 }
 
 TEST_CASE("shapes that contradict each other are one sentence with the node") {

@@ -146,6 +146,30 @@ fork (float[h, w] x, bool data) => (float[a] y, float[b] z) {
   }
 }
 
+TEST_CASE("a large constant is read when a shape hangs on it") {
+  std::string bits = "1";
+  for (int k = 1; k < 1100; ++k) bits += k % 2 ? ", 1" : ", 0";
+  Walked g("kept (float[n] x) => (float[m] y) {\n keep = Constant <value = bool[1100] {" + bits + "}> ()\n y = Compress <axis = 0> (x, keep)\n}");
+  g.floats("x", {1100}).walk.advance();
+  CHECK(g.walk.stops().empty());
+  CHECK(g.dims("y") == Dims{551});
+}
+
+TEST_CASE("what cannot be computed on the way is left to who runs the node") {
+  Walked g(R"(
+torn (float[n] x, int64[1] by) => (float[m] y) {
+  shape = Shape(x)
+  to = Div(shape, by)
+  y = Reshape(x, to)
+})");
+  g.floats("x", {6}).give("by", reference::make_ints({1}, {0})).walk.advance();
+  REQUIRE(g.walk.stops().size() == 1);
+  CHECK(g.stopped_at(0) == "Reshape");
+  g.give("by", reference::make_ints({1}, {1})).walk.advance();
+  CHECK(g.walk.stops().empty());
+  CHECK(g.dims("y") == Dims{6});
+}
+
 TEST_CASE("a contradiction names the node, and a new start forgets it") {
   Walked g(R"(
 joined (float[a, b] x, float[c, d] z) => (float[e, f] y) {
