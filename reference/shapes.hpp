@@ -45,7 +45,8 @@ Inference infer_shapes(const optima_graph& graph, const optima_node& node, const
 /// One thread at a time; a copy is a walk of its own.
 class ShapeWalk {
  public:
-  /// A node of graph 0 that cannot be inferred though type and shape of all its inputs are known.
+  /// A node of graph 0, or of a branch that is taken, that cannot be inferred though type and shape of all its inputs are known. An If of
+  /// unknown condition wants that.
   struct Stop {
     uint32_t node;   ///< of the image
     uint32_t wants;  ///< position of the input whose elements it takes; OPTIMA_NONE: only running the node tells
@@ -60,7 +61,7 @@ class ShapeWalk {
 
   /// Forgets everything but the constants.
   void restart();
-  /// What the caller knows of a value of graph 0: type and shape, and elements when `data` is there (borrowed unless kept).
+  /// What the caller knows of a value of graph 0, or of what a stop in a branch is about: type and shape, and elements when `data` is there (borrowed unless kept).
   /// An input, or what it has computed meanwhile; may be given again with elements.
   void give(uint32_t value, Tensor known);
   /// Goes on as far as what is known reaches. Throws as infer_shapes(), naming the node; the walk must be restarted then.
@@ -86,7 +87,7 @@ class ShapeWalk {
 
   Outcome step(uint32_t node, uint32_t& wants);
   Outcome infer(uint32_t node, uint32_t& wants);
-  Outcome take_branch(uint32_t node);
+  Outcome take_branch(uint32_t node, uint32_t& wants);
   bool collect(const optima_node& node);
   bool read_constant(const optima_node& node, uint32_t k);
   bool foldable(uint32_t node, const optima_node& n) const;

@@ -114,7 +114,7 @@ bool ShapeWalk::collect(const optima_node& node) {
 ShapeWalk::Outcome ShapeWalk::step(uint32_t node, uint32_t& wants) {
   const optima_node& n = *optima_get_node(graph_->image, node);
   if (settled(n) && known_[node].kind != Kind::If) return Outcome::Settled;
-  if (known_[node].kind == Kind::If) return collect(n) ? take_branch(node) : Outcome::Open;
+  if (known_[node].kind == Kind::If) return collect(n) ? take_branch(node, wants) : Outcome::Open;
   if (!shapes_known(n)) {
     if (!collect(n)) return Outcome::Open;
     const Outcome o = infer(node, wants);
@@ -221,9 +221,13 @@ uint32_t taken_body(const optima_graph& graph, const optima_node& n, const std::
 
 }  // namespace
 
-ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node) {
+ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node, uint32_t& wants) {
   const optima_node& n = *optima_get_node(graph_->image, node);
-  if (inputs_.empty() || !elements_known(inputs_[0])) return shapes_known(n) || declared(n) ? Outcome::Open : Outcome::Stopped;
+  if (inputs_.empty()) return Outcome::Stopped;
+  if (!elements_known(inputs_[0])) {
+    wants = 0;
+    return Outcome::Stopped;
+  }
   const uint32_t body = taken_body(*graph_, n, inputs_);
   branches_.push_back({node, body});
   const optima_image_graph& g = *optima_get_graph(graph_->image, body);
@@ -232,16 +236,15 @@ ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node) {
     values_[c->inner] = values_[c->outer];
   }
   for (uint32_t k = 0; k < g.nodes.count; ++k) {
-    uint32_t wants = OPTIMA_NONE;
-    step(g.nodes.first + k, wants);
+    uint32_t inner = OPTIMA_NONE;
+    if (step(g.nodes.first + k, inner) == Outcome::Stopped) stops_.push_back({g.nodes.first + k, inner});
   }
   each_output(*graph_, n, [&](uint32_t k, uint32_t v) {
     if (k >= g.outputs.count) return;
     const Tensor& made = values_[*optima_get_index(graph_->image, g.outputs.first + k)];
     if (!elements_known(values_[v]) && made.dtype != OPTIMA_UNDEFINED) values_[v] = made;
   });
-  if (shapes_known(n)) return Outcome::Open;  // so that the branch is told again
-  return Outcome::Stopped;
+  return Outcome::Open;  // so that the branch is told again
 }
 
 }  // namespace optima::reference

@@ -128,9 +128,17 @@ void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
 }
 
 /// A value that the leg knows or this run has, as the library wants it.
-reference::Tensor FittedContext::tensor(const ReadyLeg& ready, uint32_t value) const {
+reference::Tensor FittedContext::tensor(const ReadyLeg& ready, uint32_t named) const {
+  const uint32_t value = held_[named].dims ? named : ready.leg().resolved(named);
   const reference::Tensor& known = ready.leg().walk.at(value);
   if (!held_[value].dims) {
+    if (!has_elements(known)) {
+      const sdk::Value constant(&program_.graph(), value);
+      if (!constant.is_constant()) throw sdk::Error(OPTIMA_INTERNAL, "value '" + std::string(constant.name()) + "' is read before it is made");
+      reference::Tensor t = known;
+      t.data = constant.constant().blob().data, t.size = constant.constant().blob().size;
+      return t;
+    }
     reference::Tensor t = known;
     t.size = reference::bytes_of(t.dtype, t.elements());
     return t;

@@ -52,7 +52,7 @@ class FittedContext : public sdk::Context {
   void run_by_reference(ReadyLeg& leg);
   void give(const sdk::OutTensors& out);
   char* place_for(uint32_t value, const std::vector<int64_t>& dims, uint64_t size, const sdk::OutTensors& out);
-  reference::Tensor tensor(const ReadyLeg& leg, uint32_t value) const;
+  reference::Tensor tensor(const ReadyLeg& leg, uint32_t named) const;
 
   const FittedProgram& program_;
   Engine engine_;
