@@ -11,7 +11,8 @@ its graph optimisations off. A model that exists with its data is not made again
 random too, so that folding them wrongly shows. Of some models int8/NAME.onnx is made besides: quantized to 8 bits in QDQ form
 by onnxruntime.quantization, with the same kind of data folder (of `encoder` only that); with `--host optima-host` also int8/NAME.shared.onnx, by `quantize`. Of some
 half/NAME.f16.onnx and half/NAME.bf16.onnx, whose floats are of that type between casts at their ends, with outputs of ONNX Runtime in f32 for constants
-and inputs rounded to the type. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
+and inputs rounded to the type. dynamic/NAME.ts.onnx and some dynamic/NAME.dynamo.onnx have free sizes and no data (scripts/dynamic_models.py); of the
+decoders `llama` and `gpt` there is nothing else. Topologies: He 2015 (ResNet), Sandler 2018 (MobileNetV2), Iandola 2016
 (SqueezeNet 1.1), Ma 2018 (ShuffleNetV2), Dosovitskiy 2020 (ViT), Devlin 2018 (BERT), Ronneberger 2015 (U-Net), Tan 2019
 (EfficientNet).
 """
@@ -30,6 +31,8 @@ import torch
 from onnxruntime import quantization
 from torch import nn
 from torch.nn import functional as F
+
+import dynamic_models
 
 
 def conv_bn(i, o, k=3, s=1, groups=1, act=None):
@@ -492,6 +495,15 @@ def make_half(name, kind, folder):
     (data / "done").touch()
 
 
+def make_dynamic(name, folder):
+    zoo = None
+    if name in MODELS:
+        build, make_inputs = MODELS[name]
+        outputs = ["hidden", "scores"] if name == "bert" else ["scores"]
+        zoo = (lambda: randomise(build()), make_inputs(np.random.default_rng(len(name))), outputs)
+    dynamic_models.make(name, folder / "dynamic", zoo)
+
+
 def main():
     logging.disable(logging.WARNING)  # the exporter speaks of packages nobody needs
     words = sys.argv[1:]
@@ -500,12 +512,15 @@ def main():
         sys.exit(__doc__)
     folder = pathlib.Path(words[0])
     folder.mkdir(parents=True, exist_ok=True)
-    unknown = [n for n in words[1:] if n not in MODELS]
+    known = dict.fromkeys((*MODELS, *dynamic_models.NAMES))
+    unknown = [n for n in words[1:] if n not in known]
     if unknown:
-        sys.exit(f"make_models: unknown model {unknown[0]!r}, wanted one of {', '.join(MODELS)}")
-    for name in words[1:] or MODELS:
-        for exporter in ("ts", "dynamo") if name not in ONLY_QUANTIZED else ():
+        sys.exit(f"make_models: unknown model {unknown[0]!r}, wanted one of {', '.join(known)}")
+    for name in words[1:] or known:
+        for exporter in ("ts", "dynamo") if name in MODELS and name not in ONLY_QUANTIZED else ():
             make(name, exporter, folder)
+        if name in dynamic_models.NAMES:
+            make_dynamic(name, folder)
         if name in QUANTIZED + ONLY_QUANTIZED:
             make_int8(name, folder)
         if host and name in QUANTIZED:
