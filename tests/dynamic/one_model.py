@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of one model: [size, error or None, status], as JSON on stdout."""
+import json
+import pathlib
+import tempfile
+
+import numpy as np
+
+import decode
+import judge
+
+
+def say(size, error, status):
+    print(json.dumps(["x".join(map(str, size)) if isinstance(size, tuple) else size, error, status]), flush=True)
+
+
+def judged(model, peer, inputs, least):
+    """(error, status), and our outputs where there are any."""
+    want = peer(inputs)
+    try:
+        got = judge.run(model, inputs)
+        error = judge.worst(got, want, least)
+    except judge.Failed as why:
+        return None, f"failed: {why}", None
+    return error, "ok" if error <= judge.BOUND else f"apart by more than {judge.BOUND:g}", got
+
+
+def run_sizes(case, model, peer, args):
+    """Every size; gives the inputs and our outputs of the first that ran."""
+    first = None
+    for k in range(len(case.sizes)) if args.all else case.quick:
+        size, inputs = case.sizes[k], case.inputs(np.random.default_rng(k), case.sizes[k])
+        if sum(array.size for array in inputs.values()) > args.largest:
+            say(size, None, f"left out: more than {args.largest} elements")
+            continue
+        error, status, got = judged(model, peer, inputs, case.least)
+        say(size, error, status)
+        first = first or (got and (size, inputs, got))
+    return first
+
+
+def run_impossible(case, model):
+    """A size that the model cannot have is refused."""
+    try:
+        judge.run(model, case.inputs(np.random.default_rng(0), case.impossible))
+        say(case.impossible, None, "ran, wanted a refusal")
+    except judge.Failed:
+        say(case.impossible, None, "ok; refused, as it must be")
+
+
+def run_again(model, size, inputs, got):
+    """What was seen in between changes no bit of a size that was seen before."""
+    again = judge.run(model, inputs)
+    same = all(np.array_equal(again[name], got[name], equal_nan=True) for name in got)
+    say("again " + "x".join(map(str, size)), None, "ok" if same else "other bits than the first time")
+
+
+def run_decoder(model, peer, count):
+    """Greedy ids are the peer's: of one prompt, and of two whose lengths differ."""
+    shapes = {i.name: i.shape for i in model.inputs}
+    rng = np.random.default_rng(7)
+    for batch, padding in ((1, 0), (2, 3)):
+        prompt, mask = rng.integers(0, 1000, (batch, 5)), np.ones((batch, 5), np.int64)
+        mask[0, :padding] = 0
+        want, lead = decode.greedy(peer, decode.empty_cache(shapes, batch), prompt, mask, count)
+        size = f"{batch}x{count} tokens"
+        try:
+            got, _ = decode.greedy(lambda inputs: judge.run(model, inputs), decode.empty_cache(shapes, batch), prompt, mask, count)
+        except judge.Failed as why:
+            say(size, None, f"failed: {why}")
+            continue
+        apart = np.nonzero((got != want).any(0))[0]
+        say(size, None, f"token {apart[0]} is another one (least lead {lead:.0e})" if len(apart) else f"ok; {len(np.unique(want))} different ones")
+
+
+def main(case, args, tokens):
+    judge.use(args.build.resolve())
+    peer = judge.peer(case.path)
+    with tempfile.TemporaryDirectory() as out:
+        try:
+            model = judge.loaded(judge.compiled(args.build, case.path, args.device, pathlib.Path(out)))
+        except judge.Failed as why:
+            return say("compile", None, f"refused: {why}")
+        first = run_sizes(case, model, peer, args)
+        if case.impossible:
+            run_impossible(case, model)
+        if first:
+            run_again(model, *first)
+        if case.name.split(".")[0] in ("llama", "gpt"):
+            run_decoder(model, peer, tokens)
