@@ -49,14 +49,19 @@ class Model:
     def __init__(self, runtime, package, threads, inputs):
         self.runtime, library, error = runtime, runtime.library, c.byref(runtime.error)
         options = LoadOptions(struct_size=c.sizeof(LoadOptions), threads=threads)
-        model, self.request = c.c_void_p(), c.c_void_p()
-        runtime.check(library.optima_rt_model_load(runtime.context, str(package).encode(), c.byref(options), c.byref(model), error))
-        runtime.check(library.optima_rt_request_create(model, c.byref(self.request), error))
-        self.outputs = library.optima_rt_model_output_count(model)
+        self.model, self.request = c.c_void_p(), c.c_void_p()
+        runtime.check(library.optima_rt_model_load(runtime.context, str(package).encode(), c.byref(options), c.byref(self.model), error))
+        runtime.check(library.optima_rt_request_create(self.model, c.byref(self.request), error))
+        self.outputs = library.optima_rt_model_output_count(self.model)
+        self.set_inputs(inputs)
+
+    def set_inputs(self, inputs):
+        """The arrays stay in use until they are replaced."""
+        runtime, library, error = self.runtime, self.runtime.library, c.byref(self.runtime.error)
         self.keep = []
         for name, array in inputs.items():
             index = c.c_uint32()
-            runtime.check(library.optima_rt_model_find_input(model, name.encode(), c.byref(index), error))
+            runtime.check(library.optima_rt_model_find_input(self.model, name.encode(), c.byref(index), error))
             array = np.ascontiguousarray(array)
             shape = (c.c_int64 * array.ndim)(*array.shape)
             dtype = next(k for k, v in DTYPES.items() if v == array.dtype)
