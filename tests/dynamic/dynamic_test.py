@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of free sizes, each compiled once without options, at many sizes beside ONNX Runtime.
 
-    .deps/py/bin/python tests/dynamic/dynamic_test.py build/release [--device openvino/X64:0] [--all] [--largest N] [MODEL ...]
+    .deps/py/bin/python tests/dynamic/dynamic_test.py build/release [--device openvino/X64:0] [--all] [--fixed] [--largest N] [MODEL ...]
 
+--fixed compiles each size by itself instead: what a device does with free sizes is judged by what it does with these.
 Without --all a few sizes of each model, as the suite does; with it every size, and decoders for 200 tokens. MODEL: globs of names.
 --largest leaves out sizes of more input elements, which slow devices need. Prints a table, and fails when a line of it is not ok but for
 those of exceptions.txt. Each model has a process of its own: what crashes is told of its model alone.
@@ -27,6 +28,7 @@ def arguments():
     parser.add_argument("models", nargs="*", default=["*"])
     parser.add_argument("--device", default="reference/REF:0")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--largest", type=int, default=1 << 40)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_intermixed_args()
@@ -35,7 +37,7 @@ def arguments():
 def rows_of(case, args):
     """(size, error, status) of one model, from a process of its own."""
     words = [sys.executable, "-B", __file__, args.build, case.name, "--child", "--device", args.device, "--largest", args.largest]
-    child = subprocess.Popen([*map(str, words), *(["--all"] if args.all else [])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen([*map(str, words), *(f"--{flag}" for flag in ("all", "fixed") if getattr(args, flag))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with child:
         for line in child.stdout:
             yield json.loads(line)
@@ -63,12 +65,13 @@ class Table:
 
 def main():
     args = arguments()
-    chosen = [c for c in cases.CASES if (args.all or args.child or c.quick) and any(fnmatch.fnmatch(c.name, m) for m in args.models)]
+    chosen = [c for c in cases.CASES if (args.all or args.child or c.quick) and any(fnmatch.fnmatchcase(c.name, m) for m in args.models)]
     if not chosen:
         sys.exit(f"no model is called {' or '.join(args.models)}; there are {' '.join(c.name for c in cases.CASES)}")
     if args.child:
         import one_model
-        return one_model.main(chosen[0], args, TOKENS[args.all])
+        one_model.main(chosen[0], args, TOKENS[args.all])
+        return 0
     table = Table(args.device)
     for case in chosen:
         if not case.path.exists():

@@ -23,9 +23,10 @@ def use(build):
         os.environ.pop(variable, None)
 
 
-def compiled(build, model, device, out):
-    """The folder of the package of `device` alone, without options of any kind."""
-    ran = subprocess.run([build / "bin/optima-host", "compile", model, "--device", device, "-o", out, "--force"], capture_output=True, text=True)
+def compiled(build, model, device, out, inputs=None):
+    """The folder of the package of `device` alone, without options of any kind; of these inputs' sizes alone where there are any."""
+    sizes = [w for name, array in (inputs or {}).items() for w in ("--shape", f"{name}={','.join(map(str, array.shape))}") if array.ndim]
+    ran = subprocess.run([build / "bin/optima-host", "compile", model, "--device", device, "-o", out, "--force", *sizes], capture_output=True, text=True)
     if ran.returncode:
         raise Failed((ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1])
     return out / model.stem

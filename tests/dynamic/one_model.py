@@ -14,18 +14,18 @@ def say(size, error, status):
     print(json.dumps(["x".join(map(str, size)) if isinstance(size, tuple) else size, error, status]), flush=True)
 
 
-def judged(model, peer, inputs, least):
-    """(error, status), and our outputs where there are any."""
+def judged(package, peer, inputs, least):
+    """(error, status), and our outputs where there are any. package: inputs -> a loaded model."""
     want = peer(inputs)
     try:
-        got = judge.run(model, inputs)
+        got = judge.run(package(inputs), inputs)
         error = judge.worst(got, want, least)
     except judge.Failed as why:
         return None, f"failed: {why}", None
     return error, "ok" if error <= judge.BOUND else f"apart by more than {judge.BOUND:g}", got
 
 
-def run_sizes(case, model, peer, args):
+def run_sizes(case, package, peer, args):
     """Every size; gives the inputs and our outputs of the first that ran."""
     first = None
     for k in range(len(case.sizes)) if args.all else case.quick:
@@ -33,7 +33,7 @@ def run_sizes(case, model, peer, args):
         if sum(array.size for array in inputs.values()) > args.largest:
             say(size, None, f"left out: more than {args.largest} elements")
             continue
-        error, status, got = judged(model, peer, inputs, case.least)
+        error, status, got = judged(package, peer, inputs, case.least)
         say(size, error, status)
         first = first or (got and (size, inputs, got))
     return first
@@ -77,11 +77,16 @@ def main(case, args, tokens):
     judge.use(args.build.resolve())
     peer = judge.peer(case.path)
     with tempfile.TemporaryDirectory() as out:
+        make = lambda inputs=None: judge.loaded(judge.compiled(args.build, case.path, args.device, pathlib.Path(out), inputs))
+        if args.fixed:
+            run_sizes(case, make, peer, args)
+            return
         try:
-            model = judge.loaded(judge.compiled(args.build, case.path, args.device, pathlib.Path(out)))
+            model = make()
         except judge.Failed as why:
-            return say("compile", None, f"refused: {why}")
-        first = run_sizes(case, model, peer, args)
+            say("compile", None, f"refused: {why}")
+            return
+        first = run_sizes(case, lambda _: model, peer, args)
         if case.impossible:
             run_impossible(case, model)
         if first:
