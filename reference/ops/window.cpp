@@ -20,10 +20,11 @@ void same_pads(Window& w, bool upper) {
   }
 }
 
-/// A last window that would start in the end pad does not count.
+/// A last window that would start in the end pad does not count. With ceil_mode the only window may reach over the end.
 int64_t output_size(const Window& w, size_t d, bool ceil) {
   const int64_t span = (w.kernel[d] - 1) * w.dilation[d] + 1;
   const int64_t room = w.in[d] + w.begin[d] + w.end[d] - span;
+  if (ceil && room < 0 && room > -w.stride[d] && w.in[d] + w.begin[d] > 0) return 1;
   if (room < 0) invalid("a window of " + std::to_string(span) + " does not fit into " + std::to_string(w.in[d] + w.begin[d] + w.end[d]) + " padded elements");
   int64_t out = room / w.stride[d] + 1;
   if (ceil && room % w.stride[d] != 0 && out * w.stride[d] < w.in[d] + w.begin[d]) ++out;

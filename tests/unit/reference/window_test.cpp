@@ -45,6 +45,14 @@ TEST_CASE("ceil_mode adds a last window, but none that starts in the end pad") {
   CHECK(floats(OneNode(last_in_pad)({f32({1, 1, 3}, {1, 2, 3})})) == std::vector<float>{2});
 }
 
+TEST_CASE("with ceil_mode a window larger than the input is there once, unless a stride more of it would fit") {
+  const auto pool = [](const char* op, const Tensor& x) { return OneNode(op, 12).list("kernel_shape", {5}).list("strides", {3}).integer("ceil_mode", 1)({x}); };
+  CHECK(floats(pool("MaxPool", f32({1, 1, 3}, {1, 4, 2}))) == std::vector<float>{4});
+  CHECK(floats(pool("AveragePool", f32({1, 1, 4}, {1, 2, 3, 6}))) == std::vector<float>{3});
+  const OneNode too_small = OneNode("MaxPool", 12).list("kernel_shape", {5}).list("strides", {3}).integer("ceil_mode", 1);
+  CHECK(OneNode(too_small).refusal({f32({1, 1, 2}, {1, 2})}, OPTIMA_INVALID_GRAPH) == "MaxPool node 'n': a window of 5 does not fit into 2 padded elements");
+}
+
 TEST_CASE("MaxPool gives positions in the whole input, by rows or by columns") {
   const Tensor x = f32({1, 2, 2, 2}, {1, 2, 3, 4, 8, 7, 6, 5});
   const auto rows = OneNode("MaxPool", 12, 2).list("kernel_shape", {2, 2}).all({x});
