@@ -3,6 +3,7 @@
 import json
 import pathlib
 import tempfile
+from concurrent import futures
 
 import numpy as np
 
@@ -10,8 +11,12 @@ import decode
 import judge
 
 
+def told(size):
+    return "x".join(map(str, size))
+
+
 def say(size, error, status):
-    print(json.dumps(["x".join(map(str, size)) if isinstance(size, tuple) else size, error, status]), flush=True)
+    print(json.dumps([told(size) if isinstance(size, tuple) else size, error, status]), flush=True)
 
 
 def judged(package, peer, inputs, least):
@@ -26,8 +31,8 @@ def judged(package, peer, inputs, least):
 
 
 def run_sizes(case, package, peer, args):
-    """Every size; gives the inputs and our outputs of the first that ran."""
-    first = None
+    """Every size; gives size, inputs and our outputs of the first and the last that are right."""
+    ran = []
     for k in range(len(case.sizes)) if args.all else case.quick:
         size, inputs = case.sizes[k], case.inputs(np.random.default_rng(k), case.sizes[k])
         if sum(array.size for array in inputs.values()) > args.largest:
@@ -35,8 +40,9 @@ def run_sizes(case, package, peer, args):
             continue
         error, status, got = judged(package, peer, inputs, case.least)
         say(size, error, status)
-        first = first or (got and (size, inputs, got))
-    return first
+        if status == "ok":
+            ran[1:] = [(size, inputs, got)]
+    return ran
 
 
 def run_impossible(case, model):
@@ -48,11 +54,22 @@ def run_impossible(case, model):
         say(case.impossible, None, "ok; refused, as it must be")
 
 
+def same(got, want):
+    return all(np.array_equal(got[name], want[name], equal_nan=True) for name in want)
+
+
 def run_again(model, size, inputs, got):
     """What was seen in between changes no bit of a size that was seen before."""
-    again = judge.run(model, inputs)
-    same = all(np.array_equal(again[name], got[name], equal_nan=True) for name in got)
-    say("again " + "x".join(map(str, size)), None, "ok" if same else "other bits than the first time")
+    say(f"again {told(size)}", None, "ok" if same(judge.run(model, inputs), got) else "other bits than the first time")
+
+
+def run_beside(model, one, other):
+    """Two threads, each a size of its own on a request of its own, change no bit for each other."""
+    def run(size, inputs, got):
+        return all(same(judge.run(model, inputs), got) for _ in range(3))
+    with futures.ThreadPoolExecutor(2) as threads:
+        good = all(threads.map(lambda ran: run(*ran), (one, other)))
+    say("two sizes at a time", None, "ok" if good else f"{told(one[0])} and {told(other[0])} disturb each other")
 
 
 def run_decoder(model, peer, count):
@@ -86,10 +103,12 @@ def main(case, args, tokens):
         except judge.Failed as why:
             say("compile", None, f"refused: {why}")
             return
-        first = run_sizes(case, lambda _: model, peer, args)
+        ran = run_sizes(case, lambda _: model, peer, args)
         if case.impossible:
             run_impossible(case, model)
-        if first:
-            run_again(model, *first)
+        if ran:
+            run_again(model, *ran[0])
+        if len(ran) > 1:
+            run_beside(model, *ran)
         if case.name.split(".")[0] in ("llama", "gpt"):
             run_decoder(model, peer, tokens)
