@@ -4,7 +4,7 @@
 
     generate_node_tests.py OUT
 
-OUT/<case>/model.onnx, OUT/<case>/tolerance ("rtol atol"), and per data set k and tensor i
+OUT/<case>/model.onnx, OUT/<case>/free.onnx (the same model, every size of its inputs named and free), OUT/<case>/tolerance ("rtol atol"), and per data set k and tensor i
 OUT/<case>/set_<k>/{input,output}_<i>.tensor: one line "dtype dim dim ...", then the bytes as a graph image's blobs hold them
 (strings: uint64 end offsets, then the text). A value that is no tensor is written as a file of kind .other instead.
 OUT/stamp names the package's version; with an equal stamp nothing is done.
@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-STAMP = f"onnx {onnx.__version__}, layout 1\n"
+STAMP = f"onnx {onnx.__version__}, layout 2\n"
 
 
 def tensor_bytes(tensor: TensorProto) -> bytes:
@@ -39,9 +39,24 @@ def write_value(path: pathlib.Path, value, info) -> None:
     path.with_suffix(".tensor").write_bytes(header.encode() + tensor_bytes(tensor))
 
 
+def free(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with a name for each size of its inputs and no word about the shapes of anything else."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    del made.graph.value_info[:]
+    for i, info in enumerate(made.graph.input):
+        for k, dim in enumerate(info.type.tensor_type.shape.dim):
+            dim.dim_param = f"size_{i}_{k}"
+    for info in made.graph.output:
+        if info.type.HasField("tensor_type"):
+            info.type.tensor_type.ClearField("shape")
+    return made
+
+
 def write_case(folder: pathlib.Path, case) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(case.model.SerializeToString())
+    (folder / "free.onnx").write_bytes(free(case.model).SerializeToString())
     (folder / "tolerance").write_text(f"{case.rtol} {case.atol}\n")
     graph = case.model.graph
     for k, (inputs, outputs) in enumerate(case.data_sets):

@@ -78,12 +78,12 @@ struct Counts {
   std::set<std::string> listed;
 };
 
-void run_case(llvm_cpu_test::Bench& bench, const NodeCase& c, const std::map<std::string, std::string>& known, Counts& counts) {
+void run_case(llvm_cpu_test::Bench& bench, const NodeCase& c, const char* file, const std::map<std::string, std::string>& known, Counts& counts) {
   CAPTURE(c.name);
   if (!c.not_tensors.empty() || c.sets.empty()) return void(++counts.unread[c.not_tensors.empty() ? "no data" : c.not_tensors]);
   onnx_io::ImportOptions options;
   options.hash = false;
-  const auto model = onnx_io::load_model((c.folder / "model.onnx").string(), options);
+  const auto model = onnx_io::load_model((c.folder / file).string(), options);
   if (!model) return void(++counts.unread["not imported"]);
   const PackedGraph whole = pack(*model);
   auto folded = passes::run_passes(*model);
@@ -108,23 +108,29 @@ void run_case(llvm_cpu_test::Bench& bench, const NodeCase& c, const std::map<std
   (made.frozen ? counts.frozen : counts.whole) += why.empty();
 }
 
-}  // namespace
-
-// OPTIMA_NODE_TEST=TEXT runs those with TEXT in their names, and says of each that is refused why.
-TEST_CASE("ONNX node tests that llvm_cpu takes compile and give the right answers") {
+/// OPTIMA_NODE_TEST=TEXT runs those with TEXT in their names, and says of each that is refused why.
+Counts run_all(const char* file, const std::map<std::string, std::string>& known) {
   const std::string folder = OPTIMA_NODE_TESTS;
   REQUIRE_MESSAGE(std::filesystem::exists(folder + "/stamp"), "node tests are not generated: run scripts/generate_node_tests.py");
   const char* only = std::getenv("OPTIMA_NODE_TEST");
-  const std::map<std::string, std::string> known = exceptions();
   llvm_cpu_test::Bench bench;
   Counts counts;
   for (const auto& path : case_folders(folder))
-    if (!only || path.filename().string().find(only) != std::string::npos) run_case(bench, eased(read_case(path)), known, counts);
+    if (!only || path.filename().string().find(only) != std::string::npos) run_case(bench, eased(read_case(path)), file, known, counts);
   if (!only) CHECK(counts.listed.size() == known.size());
-  std::printf("%d node tests passed as they are, %d with inputs as constants, %d refused, %d have nothing left to run, %zu listed exceptions\n", counts.whole,
-              counts.frozen, counts.refused, counts.none, counts.listed.size());
+  std::printf("%s: %d node tests passed as they are, %d with inputs as constants, %d refused, %d have nothing left to run, %zu listed exceptions\n", file,
+              counts.whole, counts.frozen, counts.refused, counts.none, counts.listed.size());
   print("not read", counts.unread);
   print("no operator", counts.unknown);
   print("refused", counts.reasons);
-  CHECK(counts.whole + counts.frozen > (only ? 0 : 1000));
+  return counts;
 }
+
+}  // namespace
+
+TEST_CASE("ONNX node tests that llvm_cpu takes compile and give the right answers") {
+  const Counts counts = run_all("model.onnx", exceptions());
+  CHECK(counts.whole + counts.frozen > (std::getenv("OPTIMA_NODE_TEST") ? 0 : 1000));
+}
+
+TEST_CASE("so do those that it takes with free sizes") { run_all("free.onnx", {}); }

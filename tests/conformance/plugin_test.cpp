@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "tests/conformance/node_case.hpp"
@@ -88,7 +90,64 @@ void run_nodes(const seam::Instance& plugin, const Graph& graph, const std::vect
   }
 }
 
+/// Names of free_exceptions.txt; '#' begins a comment.
+std::set<std::string> free_exceptions() {
+  std::ifstream in(OPTIMA_SOURCE_DIR "/tests/conformance/free_exceptions.txt");
+  REQUIRE(in);
+  std::set<std::string> out;
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && line[0] != '#') out.insert(line.substr(0, line.find(' ')));
+  return out;
+}
+
+/// The case's model with free sizes beside the one as it is, both by the reference; empty, or what is wrong. `refused`: a node is.
+std::string run_free(const seam::Instance& plugin, const NodeCase& c, const Graph& fixed, bool& refused) {
+  onnx_io::ImportOptions options;
+  options.hash = false;
+  const auto model = onnx_io::load_model((c.folder / "free.onnx").string(), options);
+  if (!model) return model.status().message();
+  const seam::Model m = seam_model(*model), sized = seam_model(fixed);
+  if (refused = !supported(plugin, m); refused) return "";
+  std::vector<reference::Tensor> wanted, got;
+  try {
+    wanted = reference::run(sized.raw, c.sets[0].inputs);
+  } catch (const Error&) {
+    return "";  // an exception of the reference's own list
+  }
+  const std::string why = run_model(plugin, m, c.sets[0].inputs, got);
+  return !why.empty() ? why : same(got, wanted) ? "" : "differs";
+}
+
 }  // namespace
+
+TEST_CASE("with free sizes plugins/reference gives the node tests' answers, too") {
+  seam::Host host;
+  host.quiet = true;
+  const seam::Instance plugin(REFERENCE_PLUGIN, host);
+  const std::set<std::string> known = free_exceptions();
+  int passed = 0, refused = 0;
+  size_t excepted = 0;
+  for (const auto& path : case_folders(OPTIMA_NODE_TESTS)) {
+    const NodeCase c = read_case(path);
+    if (!c.not_tensors.empty() || c.sets.empty()) continue;
+    onnx_io::ImportOptions options;
+    options.hash = false;
+    const auto fixed = onnx_io::load_model((c.folder / "model.onnx").string(), options);
+    if (!fixed) continue;
+    bool no = false;
+    const std::string why = run_free(plugin, c, *fixed, no);
+    if (known.count(c.name)) {
+      ++excepted;
+      CHECK_MESSAGE(!why.empty(), c.name << " is listed as an exception and passes");
+      continue;
+    }
+    CHECK_MESSAGE(why.empty(), c.name << ": " << why);
+    ++(no ? refused : passed);
+  }
+  CHECK(excepted == known.size());
+  std::printf("plugins/reference with free sizes: %d models, %d with a refused node, %zu listed exceptions\n", passed, refused, excepted);
+  CHECK(passed > 1000);
+}
 
 TEST_CASE("every node that plugins/reference says yes to compiles and runs, whole and alone") {
   seam::Host host;
