@@ -10,6 +10,7 @@
 #include "core/graph/names.hpp"
 #include "core/onnx_io/branch_errors.hpp"
 #include "core/onnx_io/mend.hpp"
+#include "core/onnx_io/mend_schemas.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/tensors.hpp"
 #include "core/support/log.hpp"
@@ -205,6 +206,7 @@ Status check_schemas(const ModelProto& model) {
 }
 
 Status infer_shapes(ModelProto& model, Strictness strictness) {
+  mend_schemas();
   const bool strict = strictness == Strictness::Strict;
   // Without following elements of shapes: 1.23.2 keeps one object per element of any list it meets there, which a list of 2^40
   // elements in a small file turns into all the memory there is. TypeInference does it afterwards, bounded.

@@ -10,6 +10,7 @@
 #include "core/onnx_io/branch_errors.hpp"
 #include "core/onnx_io/foreign_types.hpp"
 #include "core/onnx_io/loop_shapes.hpp"
+#include "core/onnx_io/mend_schemas.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/to_onnx.hpp"
 #include "core/onnx_io/types.hpp"
@@ -31,6 +32,7 @@ class TypeInference::State {
   State(Graph& graph, InferForeign foreign, uint32_t index)
       : graph_(graph), index_(index), foreign_(index == 0 ? std::move(foreign) : InferForeign()), names_(graph, index, nullptr),
         writer_(graph, [this](const image::Constant& c, onnx::TensorProto& t) { return fill(c, t); }, Defaults::Written) {
+    mend_schemas();
     for (const auto& [domain, version] : graph.contents.opsets) opsets_[domain] = static_cast<int>(version);
     if (foreign_) uses_ = uses_of(graph);
     know_symbols();

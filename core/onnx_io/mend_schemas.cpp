@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/onnx_io/mend_schemas.hpp"
+
+#include <set>
+
+#include "onnx/defs/schema.h"
+#include "onnx/defs/shape_inference.h"
+
+namespace optima::onnx_io {
+namespace {
+
+using onnx::InferenceContext;
+
+/// False also where there is no such dim.
+bool known(InferenceContext& context, size_t input, int dim) {
+  if (!onnx::hasInputShape(context, input)) return false;
+  const auto& shape = onnx::getInputShape(context, input);
+  return dim < shape.dim_size() && shape.dim(dim).has_dim_value();
+}
+
+void forget(InferenceContext& context, size_t output, int dim) {
+  if (output >= context.getNumOutputs() || !context.hasOutput(output)) return;
+  auto& type = *context.getOutputType(output)->mutable_tensor_type();
+  if (type.has_shape() && dim < type.shape().dim_size()) type.mutable_shape()->mutable_dim(dim)->Clear();
+}
+
+// Value is (batch, length, heads · size) or (batch, heads, length, size), past_value the latter.
+void mend_attention(InferenceContext& context) {
+  if (!onnx::hasInputShape(context, 2)) return;
+  const bool flat = onnx::getInputShape(context, 2).dim_size() == 3;
+  if (flat && !known(context, 2, 2)) forget(context, 0, 2);  // heads · size
+  const bool past = context.hasInput(5);
+  if (!known(context, 2, flat ? 1 : 2) || (past && !known(context, 5, 2))) forget(context, 3, 3);  // length, with the past's
+}
+
+/// True where the operator has sizes and nobody knows how many.
+bool uncounted(InferenceContext& context) {
+  constexpr size_t sizes = 3;
+  return sizes < context.getNumInputs() && context.hasInput(sizes) && !context.getInputData(sizes) && !context.getSymbolicInput(sizes) && !known(context, sizes, 0);
+}
+
+void infer_rank_alone(InferenceContext& context) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  if (!onnx::hasInputShape(context, 0)) return;
+  auto* shape = onnx::getOutputShape(context, 0);
+  for (int d = shape->dim_size(); d < onnx::getInputShape(context, 0).dim_size(); ++d) shape->add_dim();
+}
+
+/// Every version of the operator gets make(what it had).
+template <class Make>
+void replace(const char* op, Make make) {
+  std::set<const onnx::OpSchema*> seen;
+  for (int version = 1; version <= onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second; ++version) {
+    const auto* schema = onnx::OpSchemaRegistry::Schema(op, version, "");
+    if (!schema || !seen.insert(schema).second || !schema->has_type_and_shape_inference_function()) continue;
+    const_cast<onnx::OpSchema*>(schema)->TypeAndShapeInferenceFunction(make(schema->GetTypeAndShapeInferenceFunction()));
+  }
+}
+
+bool mend_all() {
+  replace("Attention", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) {
+      before(context);
+      mend_attention(context);
+    };
+  });
+  replace("Resize", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) { uncounted(context) ? infer_rank_alone(context) : before(context); };
+  });
+  return true;
+}
+
+}  // namespace
+
+void mend_schemas() {
+  [[maybe_unused]] static const bool once = mend_all();
+}
+
+}  // namespace optima::onnx_io
