@@ -61,7 +61,7 @@ std::string planned(const Built& b, int64_t vector_width, bool& accepted) {
     if (r) return r.what.empty() || r.wanted.empty() ? "a refusal without a sentence" : "";
     const Target on = target(vector_width);
     if (std::string wrong = written(plan_graph(graph, on, {true, {}})); !wrong.empty()) return wrong;
-    return written(plan_graph(graph, on, {true, {}, all_blocked(graph, on)}));
+    return written(plan_graph(graph, on, {true, {}, {}, all_blocked(graph, on)}));
   } catch (const std::exception& e) {
     return e.what();
   }
