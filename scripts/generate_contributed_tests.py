@@ -17,7 +17,7 @@ import onnxruntime as ort
 from generate_node_tests import write_value
 from onnx import TensorProto, helper, numpy_helper
 
-DOMAIN = "com.microsoft"
+DOMAIN, ML = "com.microsoft", "ai.onnx.ml"
 F, U8, I8 = np.float32, np.uint8, np.int8
 random = np.random.default_rng(20)
 
@@ -37,10 +37,10 @@ def i8(*shape):
 class Case:
     """`inputs`: name -> array; `constants`: name -> array; None among `operands` is an absent one."""
 
-    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, **attributes):
+    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, ml=3, **attributes):
         self.name, self.op, self.since, self.tolerance, self.attributes = name, op, since, tolerance, attributes
         self.names = [None if v is None else f"{'w' if isinstance(v, Const) else 'x'}{k}" for k, v in enumerate(operands)]
-        self.operands, self.outputs, self.domain = operands, outputs, domain
+        self.operands, self.outputs, self.domain, self.ml = operands, outputs, domain, ml
 
     def write(self, folder):
         given = [(n, v) for n, v in zip(self.names, self.operands) if v is not None and not isinstance(v, Const)]
@@ -49,24 +49,34 @@ class Case:
         node = helper.make_node(self.op, [n or "" for n in self.names], made, name="node", domain=self.domain, **self.attributes)
         infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given]
         opsets = [helper.make_opsetid("", self.since), helper.make_opsetid(DOMAIN, 1)]
+        if self.domain == ML:
+            opsets.append(helper.make_opsetid(ML, self.ml))
 
         def model(outputs):
             return helper.make_model(helper.make_graph([node], "one", infos, outputs, constants), opset_imports=opsets, ir_version=10)
 
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads, options.log_severity_level = 1, 3
-        untyped = [helper.make_empty_tensor_value_info(n) for n in made]
-        session = ort.InferenceSession(model(untyped).SerializeToString(), options, providers=["CPUExecutionProvider"])
-        results = session.run(made, dict(given))
-        typed = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(r.dtype), None) for n, r in zip(made, results)]
-        data = folder / "set_0"
-        data.mkdir(parents=True, exist_ok=True)
-        (folder / "model.onnx").write_bytes(model(typed).SerializeToString())
-        (folder / "tolerance").write_text("{} {}\n".format(*self.tolerance))
-        for side, values, infos in (("input", [v for _, v in given], infos), ("output", results, typed)):
-            for i, (value, info) in enumerate(zip(values, infos, strict=True)):
-                write_value(data / f"{side}_{i}", value, info)
+        write_model(folder, model([helper.make_empty_tensor_value_info(n) for n in made]), dict(given), self.tolerance)
+
+
+def write_model(folder, model, given, tolerance):
+    """The model with the types of its outputs, and what ONNX Runtime makes of `given`. A list of maps is the matrix of their values."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(None, given)
+    results = [np.array([list(row.values()) for row in r], F) if isinstance(r, list) else r for r in results]
+    typed = [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(r.dtype), None) for v, r in zip(model.graph.output, results)]
+    for value, info in zip(model.graph.output, typed):
+        if not value.type.HasField("sequence_type"):
+            value.CopyFrom(info)
+    data = folder / "set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "tolerance").write_text("{} {}\n".format(*tolerance))
+    for side, values, infos in (("input", given.values(), model.graph.input), ("output", results, typed)):
+        for i, (value, info) in enumerate(zip(values, infos, strict=True)):
+            write_value(data / f"{side}_{i}", value, info)
 
 
 class Const:
@@ -235,10 +245,11 @@ def transformers():
             yield Case("SimplifiedLayerNormalization" + tag, "SimplifiedLayerNormalization", [f32(2, 3, 8), gamma], since=opset, domain="", epsilon=1e-3)
 
 
-def main():
-    out = pathlib.Path(sys.argv[1])
+def write_all(out, cases, *files):
+    """`files`: what the cases come from."""
     stamp = out / "stamp"
-    text = f"onnxruntime {ort.__version__} {hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()}\n"
+    content = hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in files)).hexdigest()
+    text = f"onnxruntime {ort.__version__} {content}\n"
     if stamp.exists() and stamp.read_text() == text:
         return 0
     shutil.rmtree(out, ignore_errors=True)
@@ -249,6 +260,10 @@ def main():
     stamp.write_text(text)
     print(f"{done} cases of onnxruntime {ort.__version__} in {out}")
     return 0
+
+
+def main():
+    return write_all(pathlib.Path(sys.argv[1]), cases, __file__)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/onnx_io: nodes of com.microsoft -> ONNX nodes. What each operator is says contributed_recipes.cpp; here a recipe's text becomes nodes.
+// core/onnx_io: nodes of com.microsoft and ai.onnx.ml -> ONNX nodes. What each operator is say contributed_recipes.cpp and classical.cpp; here a
+// recipe's text becomes nodes.
 #include "core/onnx_io/contributed.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "core/onnx_io/declared.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/tensors.hpp"
+#include "core/support/log.hpp"
 #include "core/support/text.hpp"
 #include "onnx/defs/parser.h"
 
@@ -22,6 +24,8 @@ using onnx::AttributeProto;
 using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
+
+bool is_ours(const std::string& domain) { return domain == kContributed || domain == kClassical; }
 
 /// What is known about the values of a graph, and of those around it.
 struct Scope {
@@ -97,6 +101,23 @@ class Node : public Contributed {
     const AttributeProto* a = find(name);
     return a ? std::vector<float>(a->floats().begin(), a->floats().end()) : std::vector<float>();
   }
+  std::vector<std::string> texts(const char* name) const override {
+    const AttributeProto* a = find(name);
+    return a ? std::vector<std::string>(a->strings().begin(), a->strings().end()) : std::vector<std::string>();
+  }
+  std::optional<AttributeTensor> tensor(const char* name) const override {
+    const AttributeProto* a = find(name);
+    if (!a || !a->has_t()) return std::nullopt;
+    AttributeTensor out{a->t().data_type(), {a->t().dims().begin(), a->t().dims().end()}, "", {}};
+    if (out.dtype == onnx::TensorProto::STRING) {
+      out.strings.assign(a->t().string_data().begin(), a->t().string_data().end());
+      return out;
+    }
+    const auto decoded = decode(a->t(), moved_);
+    if (!decoded.ok()) return std::nullopt;
+    out.bytes.assign(reinterpret_cast<const char*>(decoded->bytes.data), decoded->bytes.size);
+    return out;
+  }
   bool is_constant(int k) const override { return has(k) && scope_.constant(node_.input(k)); }
   std::optional<std::string> bytes(int k) const override {
     if (!is_constant(k)) return std::nullopt;
@@ -112,6 +133,12 @@ class Node : public Contributed {
     entry.set_key("location"), entry.set_value(kMovedMark + std::to_string(moved_.size()));
     t.set_data_location(onnx::TensorProto::EXTERNAL);
     moved_.push_back(Blob::copy(bytes.data(), bytes.size()));
+    return name;
+  }
+  std::string strings(const char* name, std::vector<int64_t> dims, const std::vector<std::string>& texts) override {
+    onnx::TensorProto& t = made_.emplace_back();
+    fill_head(t, name, onnx::TensorProto::STRING, dims);
+    for (const std::string& text : texts) t.add_string_data(text);
     return name;
   }
   std::string seen_as(const char* name, int k, int32_t dtype, std::vector<int64_t> dims) override {
@@ -246,8 +273,8 @@ class Restater {
 
  private:
   Result<bool> restate(const NodeProto& node, const Scope& scope, GraphProto& added, google::protobuf::RepeatedPtrField<NodeProto>& out) {
-    if (node.domain() != kContributed || kept_.count({node.domain(), node.op_type()})) return false;
-    const Recipe* recipe = recipe_of(node.op_type());
+    if (!is_ours(node.domain()) || kept_.count({node.domain(), node.op_type()})) return false;
+    const Recipe* recipe = node.domain() == kContributed ? recipe_of(node.op_type()) : classical_recipe_of(node.op_type());
     if (!recipe) return false;
     for (int k = 0; k < recipe->required; ++k)
       if (k >= node.input_size() || node.input(k).empty())
@@ -256,6 +283,7 @@ class Restater {
     if (opset_ != 0 && opset_ < recipe->opset) return false;
     Node call(node, scope, opset_ == 0 ? kCanonicalOpset : opset_, moved_, taken_);
     const std::string text = recipe->text(call);
+    if (!call.refusal().empty()) return invalid_input(cat(node_text(node), ": ", call.refusal()));
     if (text.empty()) return false;
     OPTIMA_ASSIGN(std::vector<NodeProto> made, call.build(text));
     call.add_constants(added);
@@ -276,18 +304,39 @@ class Restater {
   std::unordered_set<std::string> taken_;
 };
 
-bool uses_domain(const GraphProto& g) {
-  return std::any_of(g.node().begin(), g.node().end(), [](const NodeProto& node) {
-    return node.domain() == kContributed || std::any_of(node.attribute().begin(), node.attribute().end(), [](const AttributeProto& a) {
-             return (a.has_g() && uses_domain(a.g())) || std::any_of(a.graphs().begin(), a.graphs().end(), uses_domain);
-           });
-  });
+/// The domains that nodes, in bodies too, are of; of ours only.
+void collect_domains(const GraphProto& g, std::set<std::string>& out) {
+  for (const NodeProto& node : g.node()) {
+    if (is_ours(node.domain())) out.insert(node.domain());
+    for (const AttributeProto& a : node.attribute()) {
+      if (a.has_g()) collect_domains(a.g(), out);
+      for (const GraphProto& body : a.graphs()) collect_domains(body, out);
+    }
+  }
+}
+std::set<std::string> domains_in(const GraphProto& g) {
+  std::set<std::string> out;
+  collect_domains(g, out);
+  return out;
 }
 
-void forget_domain(onnx::ModelProto& model) {
+void forget_domains(onnx::ModelProto& model) {
+  const std::set<std::string> used = domains_in(model.graph());
   auto* opsets = model.mutable_opset_import();
   for (int k = opsets->size() - 1; k >= 0; --k)
-    if (opsets->Get(k).domain() == kContributed) opsets->DeleteSubrange(k, 1);
+    if (is_ours(opsets->Get(k).domain()) && !used.count(opsets->Get(k).domain())) opsets->DeleteSubrange(k, 1);
+}
+
+/// The samples' maps of label to probability are another form of the tensor that ZipMap reads.
+void drop_zip_maps(GraphProto& g) {
+  for (NodeProto& node : *g.mutable_node()) {
+    if (node.domain() != kClassical || node.op_type() != "ZipMap" || node.input_size() != 1 || node.output_size() != 1) continue;
+    log(LogLevel::Warn, "onnx_io", cat(node_text(node), ": maps are no tensors; value ", quote(node.output(0)), " is the tensor of probabilities that it reads"));
+    node.clear_domain(), node.set_op_type("Identity"), node.clear_attribute();
+    for (auto* list : {g.mutable_output(), g.mutable_value_info()})
+      for (auto& v : *list)
+        if (v.name() == node.output(0)) v.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  }
 }
 
 /// True when a node was moved into the domain.
@@ -311,13 +360,14 @@ int Contributed::rank(int input) const {
 }
 
 void adopt_contributed(onnx::ModelProto& model) {
+  drop_zip_maps(*model.mutable_graph());
   if (!adopt(*model.mutable_graph(), opset_of(model, "")) || opset_of(model, kContributed) != 0) return;
   auto* own = model.add_opset_import();
   own->set_domain(kContributed), own->set_version(1);
 }
 
 Status restate_contributed(onnx::ModelProto& model, const ImportOptions& options, std::vector<Blob>& moved, SourceNames& names, std::vector<Folded>& folded) {
-  if (!uses_domain(model.graph())) return {};
+  if (domains_in(model.graph()).empty()) return {};
   for (;;) {
     Restater walk(model, options, moved, names, folded);
     OPTIMA_RETURN_IF_ERROR(walk.walk(*model.mutable_graph()));
@@ -326,9 +376,9 @@ Status restate_contributed(onnx::ModelProto& model, const ImportOptions& options
       model.add_opset_import()->set_version(kCanonicalOpset);
       model.set_ir_version(std::max(model.ir_version(), ir_of_opset(kCanonicalOpset)));
     }
-    if (!uses_domain(model.graph()) && model.functions_size() == 0) forget_domain(model);
+    if (model.functions_size() == 0) forget_domains(model);
     OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::Kept));
-    if (!uses_domain(model.graph())) return {};
+    if (domains_in(model.graph()).empty()) return {};
   }
 }
 

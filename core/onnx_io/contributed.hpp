@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/onnx_io: operators of the domain com.microsoft, which ONNX Runtime's own tools write into models: restated as ONNX nodes, so that
-// every backend has them. Private to the room.
+// core/onnx_io: operators of the domains com.microsoft, which ONNX Runtime's own tools write into models, and ai.onnx.ml, which converters of
+// classical models write: restated as ONNX nodes, so that every backend has them. Private to the room.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,17 @@
 
 namespace optima::onnx_io {
 
-inline constexpr char kContributed[] = "com.microsoft";
+inline constexpr char kContributed[] = "com.microsoft", kClassical[] = "ai.onnx.ml";
 
-/// One node of the domain, and what is known about its operands, as the recipes see it.
+/// An attribute that is a tensor; `strings` in place of `bytes` when it holds strings.
+struct AttributeTensor {
+  int32_t dtype = 0;
+  std::vector<int64_t> dims;
+  std::string bytes;
+  std::vector<std::string> strings;
+};
+
+/// One node of these domains, and what is known about its operands, as the recipes see it.
 class Contributed {
  public:
   virtual ~Contributed() = default;
@@ -32,13 +40,27 @@ class Contributed {
   virtual std::string text(const char* attribute, std::string otherwise) const = 0;
   virtual std::vector<int64_t> integers(const char* attribute) const = 0;
   virtual std::vector<float> reals(const char* attribute) const = 0;
+  virtual std::vector<std::string> texts(const char* attribute) const = 0;
+  /// Nothing when the node has none, or a damaged one.
+  virtual std::optional<AttributeTensor> tensor(const char* attribute) const = 0;
   /// True when the input is a constant of the graph.
   virtual bool is_constant(int input) const = 0;
   /// A new constant of these bytes (of the input: its own ones, seen as another type and shape), as a name for the text.
   virtual std::string constant(const char* name, int32_t dtype, std::vector<int64_t> dims, std::string bytes) = 0;
+  virtual std::string strings(const char* name, std::vector<int64_t> dims, const std::vector<std::string>& texts) = 0;
   virtual std::string seen_as(const char* name, int input, int32_t dtype, std::vector<int64_t> dims) = 0;
   /// Bytes of a constant input; nothing when it is none, or damaged.
   virtual std::optional<std::string> bytes(int input) const = 0;
+
+  /// Ends the import: what is wrong with the node, or what about it nobody restates; the text that the recipe returns then does not matter.
+  std::string refuse(std::string why) {
+    if (refusal_.empty()) refusal_ = std::move(why);
+    return {};
+  }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  std::string refusal_;
 };
 
 /// What an operator is in ONNX nodes.
@@ -51,17 +73,18 @@ struct Recipe {
   std::string (*text)(Contributed& node);
 };
 
-/// The recipe of an operator; null = nobody has one.
+/// The recipe of an operator of com.microsoft, and of one of ai.onnx.ml; null = nobody has one.
 const Recipe* recipe_of(const std::string& op);
+const Recipe* classical_recipe_of(const std::string& op);
 
-/// Moves into the domain what ONNX Runtime's optimizer writes into ONNX's own although ONNX has no such operator there: SimplifiedLayerNormalization,
+/// Outputs of ZipMap, lists of one map per sample, become the tensor that it reads, with one warning. Moves into com.microsoft what ONNX Runtime's optimizer writes into ONNX's own although ONNX has no such operator there: SimplifiedLayerNormalization,
 /// and LayerNormalization before opset 17.
 void adopt_contributed(onnx::ModelProto& model);
 
-/// Restates every node of the domain, in bodies too, that has a recipe in the model's present opset of ai.onnx and whose operator is not among
+/// Restates every node of the domains, in bodies too, that has a recipe in the model's present opset of ai.onnx and whose operator is not among
 /// options.kept_functions. A node that becomes one node keeps its name; those of one that becomes several are "NAME/add_1", and it goes to
 /// `folded`. Types must have been inferred; those of new values are then inferred again. InvalidInput for a node with more operands
-/// than its operator has, or without one that it needs.
+/// than its operator has, without one that it needs, or that its recipe refuses.
 Status restate_contributed(onnx::ModelProto& model, const ImportOptions& options, std::vector<Blob>& moved, SourceNames& names, std::vector<Folded>& folded);
 
 }  // namespace optima::onnx_io

@@ -167,6 +167,20 @@ int64_t opset_of(const ModelProto& model, const std::string& domain) {
   return 0;
 }
 
+namespace {
+
+// A domain that is imported twice in one version, as skl2onnx does under both names of ONNX's own.
+void drop_repeated(google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& opsets) {
+  for (int k = opsets.size() - 1; k > 0; --k)
+    for (int other = 0; other < k; ++other)
+      if (opsets[other].domain() == opsets[k].domain() && opsets[other].version() == opsets[k].version()) {
+        opsets.DeleteSubrange(k, 1);
+        break;
+      }
+}
+
+}  // namespace
+
 int64_t ir_of_opset(int64_t opset) { return opset <= 21 ? 10 : opset <= 23 ? 11 : opset == 24 ? 12 : opset <= 27 ? 13 : 14; }
 
 Status check_versions(ModelProto& model) {
@@ -175,6 +189,7 @@ Status check_versions(ModelProto& model) {
     return invalid_input(cat("ONNX IR version ", model.ir_version(), ", wanted ", kNewestIr, " or older"));
   auto plain = [](std::string* domain) { if (*domain == "ai.onnx") domain->clear(); };
   for (auto& o : *model.mutable_opset_import()) plain(o.mutable_domain());
+  drop_repeated(*model.mutable_opset_import());
   if (model.opset_import_size() == 0) return invalid_input("no opset is imported, wanted at least one");
   std::set<std::string> domains;
   for (const auto& o : model.opset_import()) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of ai.onnx.ml; what they compute is compared with ONNX Runtime in tests/conformance.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/onnx_io/onnx_io.hpp"
+#include "core/passes/pipeline.hpp"
+
+using namespace optima;
+
+namespace {
+
+Graph load(const std::string& body, const std::string& head = "(float[N,2] x) => (y)") {
+  auto loaded = onnx_io::load_text(R"(<ir_version: 8, opset_import: ["" : 15, "ai.onnx.ml" : 3]> g )" + head + " { " + body + " }", "t");
+  REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+  CHECK(verify(*loaded).message() == "");
+  return std::move(*loaded);
+}
+std::string refusal(const std::string& body, const std::string& head = "(float[N,2] x) => (y)") {
+  const auto loaded = onnx_io::load_text(R"(<ir_version: 8, opset_import: ["" : 15, "ai.onnx.ml" : 3]> g )" + head + " { " + body + " }", "t");
+  return loaded.ok() ? "no error" : std::string(loaded.status().message());
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* kNodes = "nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0], nodes_values = [0.5, 0.0, 0.0], "
+                               "nodes_modes = [\"BRANCH_LEQ\", \"LEAF\", \"LEAF\"], nodes_falsenodeids = [2, 0, 0], ";
+constexpr const char* kWeights = "target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [1.0, 2.0]";
+
+std::string tree(const std::string& children, const std::string& weights = kWeights) {
+  return std::string("y = ai.onnx.ml.TreeEnsembleRegressor <") + kNodes + children + weights + "> (x)";
+}
+
+}  // namespace
+
+TEST_CASE("a scaler of any number of samples becomes ONNX nodes, and its domain is forgotten") {
+  const Graph g = load("y = ai.onnx.ml.Scaler <offset = [1.0, 2.0], scale = [0.5, 0.25]> (x)");
+  for (const image::Node& n : g.main().nodes) CHECK(n.domain == "");
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "f32[N,2]");
+  CHECK(g.contents.opsets == std::vector<std::pair<std::string, int64_t>>{{"", 21}});
+  CHECK(g.folded.at(0).name == "scaler_1");
+}
+
+TEST_CASE("a tree becomes steps of which samples and trees are open") {
+  const Graph g = load(tree("nodes_truenodeids = [1, 0, 0], "));
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "f32[N,1]");
+  for (const image::Node& n : g.main().nodes) CHECK(n.domain == "");
+}
+
+TEST_CASE("a list of maps of labels becomes the tensor of their values") {
+  const Graph g = load("y, p = ai.onnx.ml.LinearClassifier <classlabels_ints = [3, 5], coefficients = [1.0, 2.0, 3.0, 4.0], intercepts = [0.0, 1.0]> (x) "
+                       "z = ai.onnx.ml.ZipMap <classlabels_int64s = [3, 5]> (p)", "(float[N,2] x) => (int64[N] y, seq(map(int64, float)) z)");
+  REQUIRE(g.main().outputs.size() == 2);
+  CHECK(g.main().values[g.main().outputs[1]].name == "z");
+  CHECK(type_text(g.main().values[g.main().outputs[1]]) == "f32[N,2]");
+}
+
+TEST_CASE("what is wrong with a classical node is said with its attribute") {
+  CHECK(has(refusal("y = ai.onnx.ml.Scaler <scale = [0.5]> (x)"), "node 'scaler_1' (Scaler): attributes scale and offset, wanted one number at least in each"));
+  CHECK(has(refusal("y = ai.onnx.ml.Normalizer <norm = \"L3\"> (x)"), "attribute norm is 'L3', wanted MAX, L1 or L2"));
+  CHECK(has(refusal(tree("nodes_truenodeids = [7, 0, 0], ")), "node 0 of tree 0 has a child that is not there"));
+  CHECK(has(refusal(tree("nodes_truenodeids = [0, 0, 0], ")), "a tree runs in a circle, or has over 1000 levels"));
+  CHECK(has(refusal(tree("nodes_truenodeids = [1], ")), "attribute nodes_truenodeids has 1 elements, wanted those of 3 nodes"));
+  CHECK(has(refusal(tree("nodes_truenodeids = [1, 0, 0], ", "target_treeids = [0], target_nodeids = [1], target_ids = [4], target_weights = [1.0]")),
+            "wanted a node that is there and a target below 1"));
+  CHECK(has(refusal("y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0], targets = 2> (x)"), "attributes coefficients and intercepts have 3 and 0 numbers"));
+  CHECK(has(refusal("y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1, 2], coefficients = [1.0], rho = [0.0], support_vectors = [1.0, 2.0], vectors_per_class = [1, 0, 0], "
+                    "kernel_params = [0.1, 0.0, 0.0]> (x)", "(float[N,2] x) => (y, z)"), "attributes coefficients and rho have 1 and 1 numbers, wanted 2 and 3"));
+  CHECK(has(refusal("y = ai.onnx.ml.DictVectorizer <string_vocabulary = [\"a\"]> (x)", "(map(string, float[]) x) => (y)"), "a map is an operand"));
+}
+
+TEST_CASE("a domain that is imported twice in one version is one, in two it is an error") {
+  const auto twice = [](int other) {
+    return onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 15, \"ai.onnx\" : " + std::to_string(other) + "]> g (float[2] x) => (y) { y = Relu(x) }", "t");
+  };
+  CHECK(twice(15).ok());
+  CHECK(has(std::string(twice(14).status().message()), "domain ai.onnx is imported twice"));
+}
