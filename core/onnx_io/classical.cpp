@@ -9,8 +9,12 @@
 namespace optima::onnx_io {
 namespace recipes {
 
+Text as_type(const Contributed& n, const Text& in, int32_t to, int input) {
+  return n.dtype(input) == to ? cat("Identity(", in, ") ") : cat("Cast <to = ", to, "> (", in, ") ");
+}
+
 Text samples(const Contributed& n, const Text& out, const Text& in, int32_t to) {
-  const Text cast = cat("Cast <to = ", to, "> (", in, ") ");
+  const Text cast = as_type(n, in, to);
   if (n.rank(0) != 1) return cat(out, " = ", cast);
   return cat(out, "_1 = ", cast, out, "_axis = Constant <value_ints = [0]> () ", out, " = Unsqueeze(", out, "_1, ", out, "_axis) ");
 }

@@ -25,6 +25,8 @@ Dims sizes(const std::vector<T>& values) {
   return {static_cast<int64_t>(values.size())};
 }
 
+/// The step "Cast(in)" of an input, where it is not of that type.
+Text as_type(const Contributed& n, const Text& in, int32_t to, int input = 0);
 /// `out` [N, F] of floats, of input 0, whose rank is 1 for one sample; `to` is kF32, or kF64.
 Text samples(const Contributed& n, const Text& out, const Text& in, int32_t to = kF32);
 

@@ -123,7 +123,7 @@ Text one_hot_encoder(Contributed& n) {
   const std::vector<int64_t> whole = n.integers("cats_int64s");
   if (words.empty() == whole.empty()) return n.refuse("attributes cats_strings and cats_int64s, wanted one of them");
   const Text keys = words.empty() ? integers(n, "cats", whole, sizes(whole)) : n.strings("cats", sizes(words), words);
-  const Text x = words.empty() ? cat("x = Cast <to = ", kI64, "> (X) ") : "x = Identity(X) ";
+  const Text x = cat("x = ", as_type(n, "X", words.empty() ? kI64 : kString));
   return cat("(X) => (Y) { ", x, "last = Constant <value_ints = [-1]> () k = Unsqueeze(x, last) is = Equal(k, ", keys, ") Y = Cast <to = ", kF32, "> (is) }");
 }
 

@@ -12,9 +12,9 @@ Text scaler(Contributed& n) {
   const std::vector<float> offset = n.reals("offset"), scale = n.reals("scale");
   if (scale.empty() || offset.empty()) return n.refuse("attributes scale and offset, wanted one number at least in each");
   const bool wide = n.dtype(0) == kF64;
-  const Text x = wide ? "x = Identity(X) " : cat("x = Cast <to = ", kF32, "> (X) ");
   const Text o = floats(n, "offset", offset, sizes(offset)), s = floats(n, "scale", scale, sizes(scale));
-  return cat("(X) => (Y) { ", x, "o = CastLike(", o, ", x) s = CastLike(", s, ", x) c = Sub(x, o) y = Mul(c, s) Y = Cast <to = ", kF32, "> (y) }");
+  if (!wide) return cat("(X) => (Y) { x = ", as_type(n, "X", kF32), "c = Sub(x, ", o, ") Y = Mul(c, ", s, ") }");
+  return cat("(X) => (Y) { o = CastLike(", o, ", X) s = CastLike(", s, ", X) c = Sub(X, o) y = Mul(c, s) Y = Cast <to = ", kF32, "> (y) }");
 }
 
 /// A row by its greatest element, the sum of its sizes, or its length; a row of which that is 0 stays.
@@ -22,7 +22,7 @@ Text normalizer(Contributed& n) {
   const Text norm = n.text("norm", "MAX");
   const Text op = norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : norm == "L2" ? "ReduceL2" : "";
   if (op.empty()) return n.refuse(cat("attribute norm is ", quote(norm), ", wanted MAX, L1 or L2"));
-  return cat("(X) => (Y) { x = Cast <to = ", kF32, "> (X) axis = Constant <value_ints = [-1]> () zero = Constant <value = float {0.0}> () "
+  return cat("(X) => (Y) { x = ", as_type(n, "X", kF32), "axis = Constant <value_ints = [-1]> () zero = Constant <value = float {0.0}> () "
              "one = Constant <value = float {1.0}> () m = ", op, "(x, axis) none = Equal(m, zero) by = Where(none, one, m) Y = Div(x, by) }");
 }
 
@@ -59,7 +59,7 @@ Text feature_vectorizer(Contributed& n) {
     const int64_t size = dims->size() == 2 ? (*dims)[1] : -1, to = static_cast<size_t>(k) < wanted.size() ? wanted[static_cast<size_t>(k)] : size;
     if (dims->size() == 2 && size != to) return n.refuse(cat("input ", k, " has ", size, " columns, attribute inputdimensions says ", to));
     head += cat(k ? ", X" : "X", k);
-    steps += cat("f", k, " = Cast <to = ", kF32, "> (X", k, ") ");
+    steps += cat("f", k, " = ", as_type(n, cat("X", k), kF32, k));
     if (dims->size() == 1) steps += cat("a", k, " = Constant <value_ints = [", to == (*dims)[0] ? 0 : 1, "]> () r", k, " = Unsqueeze(f", k, ", a", k, ") ");
     all += cat(k ? ", " : "", dims->size() == 1 ? "r" : "f", k);
   }
