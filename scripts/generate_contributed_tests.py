@@ -4,7 +4,7 @@
 
     generate_contributed_tests.py OUT
 
-The files are those of generate_node_tests.py; a tolerance is relative and absolute for floats, codes may be one step apart.
+The files are those of generate_node_tests.py, and OUT/<case>/open.onnx, in which every size of an input has a name (but heads, and their size); a tolerance is relative and absolute for floats, codes may be one step apart.
 OUT/stamp names the versions and this file's content; with an equal stamp nothing is done.
 """
 import hashlib
@@ -15,10 +15,10 @@ import sys
 import numpy as np
 import onnxruntime as ort
 from generate_node_tests import write_value
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 DOMAIN, ML = "com.microsoft", "ai.onnx.ml"
-F, U8, I8 = np.float32, np.uint8, np.int8
+F, U8, I8, I64 = np.float32, np.uint8, np.int8, np.int64
 random = np.random.default_rng(20)
 
 
@@ -35,12 +35,13 @@ def i8(*shape):
 
 
 class Case:
-    """`inputs`: name -> array; `constants`: name -> array; None among `operands` is an absent one."""
+    """None among `operands` is an absent one. `expected`: what ONNX Runtime would make, where its CPU has no kernel of the operator."""
 
-    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, ml=3, **attributes):
+    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, ml=3, expected=None, **attributes):
         self.name, self.op, self.since, self.tolerance, self.attributes = name, op, since, tolerance, attributes
         self.names = [None if v is None else f"{'w' if isinstance(v, Const) else 'x'}{k}" for k, v in enumerate(operands)]
         self.operands, self.outputs, self.domain, self.ml = operands, outputs, domain, ml
+        self.expected = expected
 
     def write(self, folder):
         given = [(n, v) for n, v in zip(self.names, self.operands) if v is not None and not isinstance(v, Const)]
@@ -55,17 +56,25 @@ class Case:
         def model(outputs):
             return helper.make_model(helper.make_graph([node], "one", infos, outputs, constants), opset_imports=opsets, ir_version=10)
 
-        write_model(folder, model([helper.make_empty_tensor_value_info(n) for n in made]), dict(given), self.tolerance)
+        write_model(folder, model([helper.make_empty_tensor_value_info(n) for n in made]), dict(given), self.tolerance, self.expected)
 
 
-def write_model(folder, model, given, tolerance):
+def write_model(folder, model, given, tolerance, expected=None):
     """The model with the types of its outputs, and what ONNX Runtime makes of `given`. A list of maps is the matrix of their values."""
+    results = expected or run_model(model, given)
+    write_results(folder, model, given, tolerance, results)
+
+
+def run_model(model, given):
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     results = session.run(None, given)
-    results = [np.array([list(row.values()) for row in r], F) if isinstance(r, list) else r for r in results]
+    return [np.array([list(row.values()) for row in r], F) if isinstance(r, list) else r for r in results]
+
+
+def write_results(folder, model, given, tolerance, results):
     typed = [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(r.dtype), None) for v, r in zip(model.graph.output, results)]
     for value, info in zip(model.graph.output, typed):
         if not value.type.HasField("sequence_type"):
@@ -74,9 +83,20 @@ def write_model(folder, model, given, tolerance):
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "tolerance").write_text("{} {}\n".format(*tolerance))
+    heads = model.graph.node[0].op_type.endswith("Attention") or model.graph.node[0].op_type == "RotaryEmbedding"
+    for info in model.graph.input:
+        dims = info.type.tensor_type.shape.dim
+        for k, dim in enumerate(dims):
+            if not heads or k not in KNOWN.get(len(dims), ()):
+                dim.dim_param = f"{info.name}_{k}"
+    (folder / "open.onnx").write_bytes(model.SerializeToString())
     for side, values, infos in (("input", given.values(), model.graph.input), ("output", results, typed)):
         for i, (value, info) in enumerate(zip(values, infos, strict=True)):
             write_value(data / f"{side}_{i}", value, info)
+
+
+# Of tensors of attention, by rank: dims that a model fixes, which are what is not batch nor sequence.
+KNOWN = {3: (2,), 4: (1, 3), 5: (0, 2, 4)}
 
 
 class Const:
@@ -159,6 +179,8 @@ def cases():
     yield Case("Attention_past_mask", "Attention", attention + [np.ones((2, 9), np.int32), past], outputs=2, num_heads=heads, unidirectional=1)
     yield Case("Attention_bias", "Attention", attention + [None, None, f32(2, heads, 5, 5)], num_heads=heads, scale=0.5)
     yield from transformers()
+    yield from images()
+    yield from others()
     yield Case("Gelu", "Gelu", [f32(3, 8)])
     yield Case("BiasGelu", "BiasGelu", [f32(3, 8), f32(8)])
     yield Case("FastGelu", "FastGelu", [f32(3, 8), f32(8)])
@@ -176,6 +198,116 @@ def cases():
                hidden_size=6, direction="bidirectional", tolerance=(0, 0.03))  # there the activations are quantized, too
     yield Case("GatherBlockQuantized", "GatherBlockQuantized", [Const(u8(7, 64)), np.array([[1, 5, 0]], np.int64), Const(f32(7, 2)), Const(u8(7, 2))],
                bits=8, block_size=32, gather_axis=0, quantize_axis=1)
+
+
+def run_standard(text, given):
+    """What ONNX Runtime makes of nodes of ONNX, for operators that its CPU has no kernel of."""
+    return run_model(parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), given)
+
+
+def images():
+    for kind in (u8, i8):
+        op, tag = "NhwcMaxPool", "_" + kind.__name__
+        yield Case(op + tag, op, [kind(2, 7, 8, 3)], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+        yield Case(op + "_ceil" + tag, op, [kind(1, 7, 7, 2)], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, dilations=[2, 1], since=12)
+        yield Case(op + "_same" + tag, op, [kind(1, 7, 7, 2)], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER", since=12)
+    x, w, b = f32(1, 4, 6, 5), f32(4, 3, 3, 2), f32(3)
+    op = "ConvTransposeWithDynamicPads"
+    turned = np.ascontiguousarray(w.transpose(0, 1, 3, 2))
+    for tag, weights, bias, attributes in (("", w, None, {}), ("_bias", turned, b, dict(strides=[2, 2], output_padding=[1, 0])), ("_dilated", w, b, dict(dilations=[2, 1]))):
+        yield Case(op + tag, op, [x, Const(weights), np.array([1, 0, 0, 1], I64)] + ([Const(bias)] if bias is not None else []), since=21 if tag else 11, **attributes)
+        yield Case(op + "_known" + tag, op, [x, Const(weights), Const(np.array([1, 0, 0, 1], I64))] + ([Const(bias)] if bias is not None else []), **attributes)
+    layers = f32(2, 4, 3, 6), Const(f32(6)), Const(f32(6))
+    nhwc = "float[2,4,3,6] x, float[6] g, float[6] b"
+    normal = "xf = Transpose <perm = [0, 3, 1, 2]> (x) n = GroupNormalization <num_groups = 3, epsilon = 0.001> (xf, g, b)"
+    inputs = dict(x=layers[0], g=layers[1].value, b=layers[2].value)
+    for swish, last in ((0, "y = Transpose <perm = [0, 2, 3, 1]> (n)"), (1, "s = Sigmoid(n) p = Mul(n, s) y = Transpose <perm = [0, 2, 3, 1]> (p)")):
+        yield Case(f"GroupNorm_{swish}", "GroupNorm", layers, groups=3, epsilon=1e-3, activation=swish, expected=run_standard(f"g ({nhwc}) => (y) {{ {normal} {last} }}", inputs))
+    first = f32(2, 6, 4, 3)
+    yield Case("GroupNorm_first", "GroupNorm", [first, *layers[1:]], groups=2, activation=0, channels_last=0,
+               expected=run_standard("g (float[2,6,4,3] x, float[6] g, float[6] b) => (y) { y = GroupNormalization <num_groups = 2> (x, g, b) }", dict(inputs, x=first)))
+    for tag, skip in (("", f32(2, 4, 3, 6)), ("_narrow", f32(2, 1, 1, 6)), ("_flat", f32(2, 6))):
+        bias = f32(6)
+        wide = skip[:, None, None, :] if skip.ndim == 2 else skip
+        s = layers[0] + wide + bias
+        y, = run_standard(f"g ({nhwc}) => (y) {{ {normal} y = Transpose <perm = [0, 2, 3, 1]> (n) }}", dict(inputs, x=s))
+        yield Case("SkipGroupNorm" + tag, "SkipGroupNorm", [*layers, skip, Const(bias)], outputs=2, groups=3, epsilon=1e-3, activation=0, expected=[y, s])
+    photo, filters, more = f32(1, 6, 5, 3), f32(4, 3, 3, 2), f32(1, 6, 5, 4)
+    conv = "xf = Transpose <perm = [0, 3, 1, 2]> (x) c = Conv <pads = [1, 0, 1, 1]> (xf, w, b) d = Transpose <perm = [0, 2, 3, 1]> (c)"
+    given = dict(x=photo, w=filters, b=f32(4))
+    plain, = run_standard(f"g (float[1,6,5,3] x, float[4,3,3,2] w, float[4] b) => (d) {{ {conv} }}", given)
+    yield Case("NhwcConv", "NhwcConv", [photo, Const(filters.transpose(0, 2, 3, 1).copy()), Const(given["b"])], pads=[1, 0, 1, 1], expected=[plain])
+    yield Case("NhwcFusedConv", "NhwcFusedConv", [photo, Const(filters), Const(given["b"]), more], pads=[1, 0, 1, 1], activation="Relu", expected=[np.maximum(plain + more, 0)])
+    op, picture = "Crop", f32(2, 3, 8, 9)
+    yield Case(op, op, [picture], since=9, domain="", border=[1, 2, 3, 0])
+    yield Case(op + "_size", op, [picture], since=9, domain="", border=[1, 2, 0, 0], scale=[4, 5])
+    yield Case("ImageScaler", "ImageScaler", [picture], since=9, domain="", scale=0.25, bias=[0.5, -1.0, 2.0])
+
+
+def others():
+    x = f32(3, 8)
+    yield Case("Affine", "Affine", [x], since=9, domain="", alpha=0.5, beta=2.0)
+    yield Case("Scale", "Scale", [x], since=9, domain="", scale=0.5)
+    yield Case("ScaledTanh", "ScaledTanh", [x], since=9, domain="", alpha=0.5, beta=2.0)
+    yield Case("ParametricSoftplus", "ParametricSoftplus", [x], since=9, domain="", alpha=0.5, beta=2.0)
+    yield Case("ThresholdedRelu", "ThresholdedRelu", [x], since=9, domain="", alpha=0.3)
+    yield Case("ThresholdedRelu_default", "ThresholdedRelu", [x], since=9, domain="")
+    yield Case("DynamicSlice", "DynamicSlice", [x, Const(np.array([1, 0], I64)), Const(np.array([-1, 2], I64)), Const(np.array([1, 0], I64))], since=9, domain="")
+    for upper in (0, 1):
+        yield Case(f"Trilu_{upper}", "Trilu", [f32(2, 4, 5), Const(np.array(1, I64))], upper=upper)
+    yield Case("Trilu", "Trilu", [f32(4, 5)], since=14)
+    for size in (1, 2, 3, 5):
+        yield Case(f"Inverse_{size}", "Inverse", [f32(3, size, size) + 2 * np.eye(size, dtype=F)[::-1]], tolerance=(1e-3, 1e-3))
+    yield Case("Inverse_pivots", "Inverse", [np.array([[0, 2, 1], [1, 0, 0], [3, 0, 1]], F)])
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for k, padding in enumerate(("zeros", "border", "reflection")):
+            if (mode, padding) == ("bicubic", "border"):
+                continue  # ONNX's own evaluator clips positions first, ONNX Runtime the four elements
+            yield Case(f"GridSample_{mode}_{padding}", "GridSample", [f32(2, 3, 5, 6), f32(2, 4, 3, 2)], mode=mode, padding_mode=padding, align_corners=k % 2)
+    for metric in ("euclidean", "sqeuclidean"):
+        yield Case("CDist_" + metric, "CDist", [f32(6, 5), f32(4, 5)], metric=metric, tolerance=(1e-3, 1e-3))
+    for axis in (0, 1, -1):
+        yield Case(f"ExpandDims_{axis}", "ExpandDims", [x, Const(np.array(axis, np.int32))], since=21 if axis else 11)
+    pads = np.array([1, 0, 0, 2], I64)
+    for tag, operands, mode in (("", [x, Const(pads)], "constant"), ("_value", [x, Const(pads), Const(np.array([1.5], F))], "constant"), ("_row", [x, Const(pads[None])], "reflect"),
+                                ("_edge", [x, Const(pads)], "edge")):
+        yield Case("Pad" + tag, "Pad", operands, mode=mode, since=21 if tag else 11)
+    yield Case("Unique", "Unique", [np.array([2, 1, 1, 3, 4, 3, 2], F)], outputs=3)
+    yield Case("GatherND", "GatherND", [f32(3, 4, 5), Const(np.array([[0, 1], [2, 3]], I64))])
+    yield Case("SampleOp", "SampleOp", [x])
+    yield Case("Range", "Range", [Const(np.array([1], F)), Const(np.array([7], F)), Const(np.array([2], F))])
+    yield Case("Range_one", "Range", [Const(np.array(1, I64)), Const(np.array(7, I64))])
+    yield Case("UnfoldTensor", "UnfoldTensor", [f32(3, 9, 2)], dim=1, size=4, step=2)
+    yield Case("UnfoldTensor_last", "UnfoldTensor", [x], size=3)
+    yield Case("ScaledSiLU", "ScaledSiLU", [x], alpha=0.7)
+    yield Case("ScaledSiLU_scale", "ScaledSiLU", [x, Const(F(1.5))])
+    yield Case("GatedAdd", "GatedAdd", [x, f32(3, 8), f32(3, 1)])
+    yield Case("TransposeMatMul", "TransposeMatMul", [f32(2, 5, 3), f32(2, 4, 5)], transA=1, transB=1, alpha=0.5)
+    for k, (a, b) in enumerate(((f32(4, 2, 3, 5), f32(2, 3, 5, 6)), (f32(4, 2, 5), f32(2, 5, 6)))):
+        for turned in (0, 1):
+            left = np.ascontiguousarray(np.swapaxes(a, 0, -1)) if turned else a
+            yield Case(f"FusedMatMul_batch_{k}_{turned}", "FusedMatMul", [left, b], transBatchA=1, transA=turned)
+    yield Case("FusedMatMul_batches", "FusedMatMul", [f32(4, 2, 5), f32(5, 2, 6)], transBatchA=1, transBatchB=1)
+    yield Case("FusedMatMul_batches_turned", "FusedMatMul", [f32(4, 2, 5), f32(6, 2, 5)], transBatchA=1, transBatchB=1, transB=1)
+    image, bias, skip = f32(2, 5, 8), f32(8), f32(2, 5, 8)
+    yield Case("BiasAdd", "BiasAdd", [image, Const(bias), skip], expected=[image + bias + skip])
+    yield Case("BiasDropout", "BiasDropout", [image, Const(bias), skip], expected=[image + bias + skip])
+    halves = "g (float[2,5,8] x, float[8] b) => (y) { s = Add(x, b) l, r = Split <axis = 2, num_outputs = 2> (s) g = Gelu(r) y = Mul(l, g) }"
+    yield Case("BiasSplitGelu", "BiasSplitGelu", [image, Const(bias)], expected=run_standard(halves, dict(x=image, b=bias)))
+    scores, mask = f32(2, 3, 4, 5), f32(2, 1, 1, 5)
+    soft = np.exp(scores + mask)
+    yield Case("BiasSoftmax", "BiasSoftmax", [scores, mask], axis=3, is_inner_broadcast=1, expected=[soft / soft.sum(-1, keepdims=True)])
+    yield Case("BiasSoftmax_flat", "BiasSoftmax", [scores, mask], axis=2, is_inner_broadcast=1, expected=[soft / soft.sum((-2, -1), keepdims=True)])
+    at = np.array([[0, 2], [1, 1]], I64)
+    yield Case("TorchEmbedding", "TorchEmbedding", [Const(x), at], expected=[x[at]])
+    wave = np.fft.rfft(image)
+    pairs = np.stack([wave.real, wave.imag], -1).astype(F)
+    yield Case("Rfft", "Rfft", [image], signal_ndim=1, normalized=0, onesided=1, expected=[pairs])
+    yield Case("Irfft", "Irfft", [pairs], signal_ndim=1, normalized=0, onesided=1, expected=[image])
+    codes = u8(2, 3, 4)
+    mean = ((codes.astype(F) - 128) * F(0.04)).mean(1, keepdims=True)
+    yield Case("QLinearReduceMean", "QLinearReduceMean", [codes, scale(0.04), zero(128), scale(0.02), zero(100)], axes=[1], keepdims=1,
+               expected=[np.clip(np.rint(mean / F(0.02)) + 100, 0, 255).astype(U8)])
 
 
 def transformers():

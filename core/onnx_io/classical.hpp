@@ -10,9 +10,6 @@
 
 namespace optima::onnx_io::recipes {
 
-inline constexpr int32_t kF64 = onnx::TensorProto::DOUBLE, kI64 = onnx::TensorProto::INT64, kString = onnx::TensorProto::STRING;
-inline constexpr int32_t kBool = onnx::TensorProto::BOOL;
-
 /// A constant of the recipe, as its name in the text.
 template <class T>
 Text table(Contributed& n, const char* name, int32_t dtype, const Dims& dims, const std::vector<T>& values) {

@@ -339,13 +339,23 @@ void drop_zip_maps(GraphProto& g) {
   }
 }
 
+/// What ONNX Runtime takes in ONNX's own domain though ONNX has it not there, or not yet: LayerNormalization until opset 17, ThresholdedRelu until
+/// 10, what its optimizer writes, and experimental operators that ONNX dropped.
+bool is_stranger(const NodeProto& node, int64_t opset) {
+  static const std::set<std::string> dropped{"Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh", "SimplifiedLayerNormalization"};
+  constexpr int64_t kHasLayerNormalization = 17, kHasThresholdedRelu = 10;
+  if (!node.domain().empty()) return false;
+  if (node.op_type() == "LayerNormalization") return opset < kHasLayerNormalization;
+  if (node.op_type() == "ThresholdedRelu") return opset < kHasThresholdedRelu;
+  return dropped.count(node.op_type()) != 0;
+}
+
 /// True when a node was moved into the domain.
 bool adopt(GraphProto& g, int64_t opset) {
-  constexpr int64_t kHasLayerNormalization = 17;
   bool adopted = false;
   for (NodeProto& node : *g.mutable_node()) {
     for_each_body(node, [&](GraphProto& body, const std::string&, int) { adopted |= adopt(body, opset); });
-    if (!node.domain().empty() || (node.op_type() != "SimplifiedLayerNormalization" && (node.op_type() != "LayerNormalization" || opset >= kHasLayerNormalization))) continue;
+    if (!is_stranger(node, opset)) continue;
     node.set_domain(kContributed);
     adopted = true;
   }

@@ -77,8 +77,9 @@ struct Recipe {
 const Recipe* recipe_of(const std::string& op);
 const Recipe* classical_recipe_of(const std::string& op);
 
-/// Outputs of ZipMap, lists of one map per sample, become the tensor that it reads, with one warning. Moves into com.microsoft what ONNX Runtime's optimizer writes into ONNX's own although ONNX has no such operator there: SimplifiedLayerNormalization,
-/// and LayerNormalization before opset 17.
+/// Outputs of ZipMap, lists of one map per sample, become the tensor that it reads, with one warning. Moves into com.microsoft what ONNX Runtime
+/// takes in ONNX's own domain although ONNX has no such operator there: what its optimizer writes, LayerNormalization before opset 17, and
+/// experimental operators that ONNX dropped.
 void adopt_contributed(onnx::ModelProto& model);
 
 /// Restates every node of the domains, in bodies too, that has a recipe in the model's present opset of ai.onnx and whose operator is not among

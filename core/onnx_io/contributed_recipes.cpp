@@ -13,9 +13,6 @@ bool one_element(const Contributed& n, int input) {
   return d && std::all_of(d->begin(), d->end(), [](int64_t v) { return v == 1; });
 }
 
-namespace {
-
-/// Channels to the second place, and back to the end.
 Dims channels_first(int rank) {
   Dims perm{0, rank - 1};
   for (int64_t d = 1; d + 1 < rank; ++d) perm.push_back(d);
@@ -27,6 +24,9 @@ Dims channels_last(int rank) {
   perm.push_back(1);
   return perm;
 }
+
+namespace {
+
 /// The last two dims exchanged.
 Dims last_two(int rank) {
   Dims perm;
@@ -267,12 +267,19 @@ Text quick_gelu(Contributed& n) {
 
 Text fused_matmul(Contributed& n) {
   Text steps, a = "A", b = "B";
-  if (n.integer("transBatchA", 0) != 0 || n.integer("transBatchB", 0) != 0) return "";
-  for (const auto& [flag, name, at] : {std::tuple{"transA", &a, 0}, std::tuple{"transB", &b, 1}}) {
-    if (n.integer(flag, 0) == 0) continue;
-    if (n.rank(at) < 0) return "";
-    if (n.rank(at) < 2) continue;
-    steps += permuted(cat(*name, "t"), *name, last_two(n.rank(at)));
+  for (const auto& [flag, batch, name, at] : {std::tuple{"transA", "transBatchA", &a, 0}, std::tuple{"transB", "transBatchB", &b, 1}}) {
+    const bool turned = n.integer(flag, 0) != 0, moved = n.integer(batch, 0) != 0;
+    const int rank = n.rank(at);
+    if (!turned && !moved) continue;
+    if (rank < 0) return "";
+    if (rank < 2) continue;
+    // The first dim goes behind those of the batch, then the last two are exchanged.
+    Dims perm = last_two(rank);
+    if (moved) {
+      for (int64_t d = 0; d + 2 < rank; ++d) perm[static_cast<size_t>(d)] = d + 1;
+      perm[static_cast<size_t>(rank) - 2] = turned ? rank - 1 : 0, perm[static_cast<size_t>(rank) - 1] = turned ? 0 : rank - 1;
+    }
+    steps += permuted(cat(*name, "t"), *name, perm);
     *name += "t";
   }
   const bool scaled = n.real("alpha", 1) != 1;
@@ -294,44 +301,57 @@ Text fused_gemm(Contributed& n) {
   return cat("(A, B, C) => (Y) { g = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA, transB: int = @transB> (A, B, C) Y = ", act, "(g) }");
 }
 Text fused_conv(Contributed& n) {
-  const std::vector<float> p = n.reals("activation_params");
-  const Text name = n.text("activation", "");
-  Text last;
-  if (name == "Clip" && p.size() == 2) {
-    last = cat(scalar("low", p[0], "X"), scalar("high", p[1], "X"), "Y = Clip(s, low, high) }");
-  } else if (name.empty()) {
-    last = "Y = Identity(s) }";
-  } else {
-    const Text act = activation(name, p.empty() ? 0 : p[0], p.size() < 2 ? 0 : p[1], !p.empty(), p.size() > 1);
-    if (act.empty()) return "";
-    last = cat("Y = ", act, "(s) }");
-  }
+  const Text last = activated(n, "s", "Y");
+  if (last.empty()) return "";
   return cat("(X, W, B, Z) => (Y) { ", n.has(3) ? "c" : "s",
              " = Conv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group, kernel_shape: ints = @kernel_shape, pads: ints = @pads, "
              "strides: ints = @strides> (X, W, B) ",
-             n.has(3) ? "s = Add(c, Z) " : "", last);
+             n.has(3) ? "s = Add(c, Z) " : "", last, "}");
 }
 
 constexpr std::array kRecipes{
+    Recipe{"Affine", 1, 15, affine},
     Recipe{"Attention", 2, 18, attention},
+    Recipe{"BiasAdd", 3, 7, bias_add},
+    Recipe{"BiasDropout", 2, 7, bias_dropout},
     Recipe{"BiasGelu", 2, 20, bias_gelu},
+    Recipe{"BiasSoftmax", 2, 13, bias_softmax},
+    Recipe{"BiasSplitGelu", 2, 20, bias_split_gelu},
+    Recipe{"BifurcationDetector", 1, 1, bifurcation_detector},
+    Recipe{"CDist", 2, 18, cdist},
+    Recipe{"ConvTransposeWithDynamicPads", 2, 15, conv_transpose_with_dynamic_pads},
+    Recipe{"Crop", 1, 15, crop},
     Recipe{"DequantizeLinear", 2, 10, dequantize_linear},
     Recipe{"DynamicQuantizeLSTM", 3, 21, dynamic_quantize_lstm},
     Recipe{"DynamicQuantizeMatMul", 3, 11, dynamic_quantize_matmul},
+    Recipe{"DynamicSlice", 3, 10, dynamic_slice},
     Recipe{"EmbedLayerNormalization", 1, 17, embed_layer_normalization},
+    Recipe{"ExpandDims", 2, 13, expand_dims},
     Recipe{"FastGelu", 1, 20, fast_gelu},
     Recipe{"FusedConv", 2, 15, fused_conv},
     Recipe{"FusedGemm", 2, 11, fused_gemm},
     Recipe{"FusedMatMul", 2, 15, fused_matmul},
+    Recipe{"GatedAdd", 3, 7, gated_add},
     Recipe{"GatherBlockQuantized", 3, 21, gather_block_quantized},
+    Recipe{"GatherND", 2, 11, gather_nd},
     Recipe{"Gelu", 1, 20, gelu},
+    Recipe{"GridSample", 2, 20, grid_sample},
+    Recipe{"GroupNorm", 3, 15, group_norm},
     Recipe{"GroupQueryAttention", 1, 18, group_query_attention},
+    Recipe{"ImageScaler", 1, 15, image_scaler},
+    Recipe{"Inverse", 1, 15, inverse},
+    Recipe{"Irfft", 1, 15, irfft},
     Recipe{"LayerNormalization", 2, 1, layer_normalization},
     Recipe{"MatMulInteger16", 2, 10, matmul_integer_16},
     Recipe{"MatMulIntegerToFloat", 4, 10, matmul_integer_to_float},
     Recipe{"MatMulNBits", 3, 21, matmul_n_bits},
     Recipe{"MulInteger", 3, 10, mul_integer},
     Recipe{"MultiHeadAttention", 1, 18, multi_head_attention},
+    Recipe{"NhwcConv", 2, 11, nhwc_conv},
+    Recipe{"NhwcFusedConv", 2, 15, nhwc_fused_conv},
+    Recipe{"NhwcMaxPool", 1, 15, nhwc_max_pool},
+    Recipe{"Pad", 2, 13, pad},
+    Recipe{"ParametricSoftplus", 1, 15, parametric_softplus},
     Recipe{"QAttention", 5, 18, q_attention},
     Recipe{"QGemm", 6, 11, q_gemm},
     Recipe{"QLinearAdd", 7, 10, qlinear_add},
@@ -347,14 +367,37 @@ constexpr std::array kRecipes{
     Recipe{"QLinearWhere", 9, 10, qlinear_where},
     Recipe{"QuantizeLinear", 2, 10, quantize_linear},
     Recipe{"QuickGelu", 1, 15, quick_gelu},
+    Recipe{"Range", 2, 15, range},
     Recipe{"ReduceSumInteger", 1, 13, reduce_sum_integer},
+    Recipe{"Rfft", 1, 15, rfft},
     Recipe{"RotaryEmbedding", 4, 18, rotary_embedding},
+    Recipe{"SampleOp", 1, 7, sample_op},
+    Recipe{"Scale", 1, 15, scale},
+    Recipe{"ScaledSiLU", 1, 15, scaled_silu},
+    Recipe{"ScaledTanh", 1, 15, scaled_tanh},
     Recipe{"SimplifiedLayerNormalization", 2, 12, simplified_layer_normalization},
+    Recipe{"SkipGroupNorm", 4, 15, skip_group_norm},
     Recipe{"SkipLayerNormalization", 3, 17, skip_layer_normalization},
     Recipe{"SkipSimplifiedLayerNormalization", 3, 18, skip_simplified_layer_normalization},
+    Recipe{"ThresholdedRelu", 1, 10, thresholded_relu},
+    Recipe{"TorchEmbedding", 2, 7, torch_embedding},
+    Recipe{"TransposeMatMul", 2, 15, fused_matmul},
+    Recipe{"Trilu", 1, 14, trilu},
+    Recipe{"UnfoldTensor", 1, 13, unfold_tensor},
+    Recipe{"Unique", 1, 11, unique},
 };
 
 }  // namespace
+
+Text activated(Contributed& n, const Text& in, const Text& out) {
+  const std::vector<float> p = n.reals("activation_params");
+  const Text name = n.text("activation", "");
+  if (name.empty()) return cat(out, " = Identity(", in, ") ");
+  if (name == "Clip") return p.size() == 2 ? cat(scalar("low", p[0], in), scalar("high", p[1], in), out, " = Clip(", in, ", low, high) ") : "";
+  const Text act = activation(name, p.empty() ? 0 : p[0], p.size() < 2 ? 0 : p[1], !p.empty(), p.size() > 1);
+  return act.empty() ? "" : cat(out, " = ", act, "(", in, ") ");
+}
+
 }  // namespace recipes
 
 const Recipe* recipe_of(const std::string& op) {

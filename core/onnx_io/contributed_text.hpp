@@ -15,6 +15,7 @@ using Text = std::string;
 using Dims = std::vector<int64_t>;
 inline constexpr int32_t kF32 = onnx::TensorProto::FLOAT, kU8 = onnx::TensorProto::UINT8, kI8 = onnx::TensorProto::INT8;
 inline constexpr int32_t kU4 = onnx::TensorProto::UINT4, kI4 = onnx::TensorProto::INT4, kI32 = onnx::TensorProto::INT32;
+inline constexpr int32_t kF64 = onnx::TensorProto::DOUBLE, kI64 = onnx::TensorProto::INT64, kString = onnx::TensorProto::STRING, kBool = onnx::TensorProto::BOOL;
 
 inline Text number(double v) {
   char out[40];
@@ -46,6 +47,50 @@ Text simplified_layer_normalization(Contributed& n);
 Text skip_layer_normalization(Contributed& n);
 Text skip_simplified_layer_normalization(Contributed& n);
 
+// Recipes of images, in contributed_images.cpp.
+Text conv_transpose_with_dynamic_pads(Contributed& n);
+Text crop(Contributed& n);
+Text group_norm(Contributed& n);
+Text image_scaler(Contributed& n);
+Text nhwc_conv(Contributed& n);
+Text nhwc_fused_conv(Contributed& n);
+Text nhwc_max_pool(Contributed& n);
+Text skip_group_norm(Contributed& n);
+
+// Others, in contributed_others.cpp.
+Text affine(Contributed& n);
+Text bias_add(Contributed& n);
+Text bias_dropout(Contributed& n);
+Text bias_softmax(Contributed& n);
+Text bias_split_gelu(Contributed& n);
+Text bifurcation_detector(Contributed& n);
+Text cdist(Contributed& n);
+Text dynamic_slice(Contributed& n);
+Text expand_dims(Contributed& n);
+Text gated_add(Contributed& n);
+Text gather_nd(Contributed& n);
+Text grid_sample(Contributed& n);
+Text inverse(Contributed& n);
+Text irfft(Contributed& n);
+Text pad(Contributed& n);
+Text parametric_softplus(Contributed& n);
+Text range(Contributed& n);
+Text rfft(Contributed& n);
+Text sample_op(Contributed& n);
+Text scale(Contributed& n);
+Text scaled_silu(Contributed& n);
+Text scaled_tanh(Contributed& n);
+Text thresholded_relu(Contributed& n);
+Text torch_embedding(Contributed& n);
+Text trilu(Contributed& n);
+Text unfold_tensor(Contributed& n);
+Text unique(Contributed& n);
+
+/// The permutation that brings channels from the last place to the second, and the one back.
+Dims channels_first(int rank);
+Dims channels_last(int rank);
+/// The step of a fused convolution's activation; empty = not one of those known.
+Text activated(Contributed& n, const Text& in, const Text& out);
 /// All dims of an input are 1.
 bool one_element(const Contributed& n, int input);
 

@@ -121,3 +121,21 @@ TEST_CASE("a mean of codes is one of floats between dequantization and quantizat
   CHECK(operators(g.main()) == Names{"DequantizeLinear", "ReduceMean", "QuantizeLinear"});
   CHECK(type_text(g.main().values[g.main().outputs[0]]) == "i8[2,4]");
 }
+
+TEST_CASE("what is wrong with such a node, or nobody restates, is said with its attribute") {
+  const auto refusal = [](const std::string& body) {
+    const auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 15, \"com.microsoft\" : 1]> g (float[N,3,8,9] x, float[M,4] a, int64[4] t) => (y) { " + body + " }", "t");
+    return loaded.ok() ? "no error" : std::string(loaded.status().message());
+  };
+  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  CHECK(has(refusal("y = Crop <border = [1, 2]> (x)"), "node 'crop_1' (Crop): attributes border and scale have 2 and 0 numbers, wanted 4, and 2 or none"));
+  CHECK(has(refusal("y = com.microsoft.CDist <metric = \"cosine\"> (a, a)"), "attribute metric is 'cosine', wanted euclidean or sqeuclidean"));
+  CHECK(has(refusal("y = com.microsoft.NhwcMaxPool (x)"), "attribute kernel_shape is not there"));
+  CHECK(has(refusal("y, n = com.microsoft.BifurcationDetector (t, t, t)"), "(BifurcationDetector): what a decoder guessed"));
+}
+
+TEST_CASE("operators that ONNX dropped from its own domain become others") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 9]> g (float[N,3,8,9] x) => (z) { y = Crop <border = [1, 2, 3, 0]> (x) z = ScaledTanh <alpha = 2.0, beta = 0.5> (y) })");
+  for (const image::Node& n : g.main().nodes) CHECK(n.domain == "");
+  CHECK(type_text(g.main().values[g.main().outputs[0]]) == "f32[N,3,6,5]");
+}
