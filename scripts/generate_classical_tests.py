@@ -110,6 +110,10 @@ def machines():
         for how in ("NONE", "LOGISTIC"):
             yield case(f"{kernel}_two_{how}", "SVMClassifier", [x], outputs=2, coefficients=coefficients.tolist(), rho=[0.1], vectors_per_class=[2, 4],
                        classlabels_strings=["no", "yes"], post_transform=how, **vectors_of)
+    for classes, per_class in ((2, [2, 4]), (3, [2, 1, 3]), (4, [1, 2, 1, 2])):
+        pairs = classes * (classes - 1) // 2
+        yield case(f"coupled_{classes}", "SVMClassifier", [3 * x], outputs=2, coefficients=f32(6 * (classes - 1)).tolist(), rho=f32(pairs).tolist(), vectors_per_class=per_class,
+                   classlabels_ints=list(range(classes)), prob_a=(-1 - np.abs(f32(pairs))).tolist(), prob_b=f32(pairs).tolist(), **vectors_of)
     yield case("rows", "SVMRegressor", [x], coefficients=[0.5, -1.0, 2.0], rho=[0.3], n_supports=0, kernel_params=[0.0, 0.0, 0.0])
     yield case("rows", "SVMClassifier", [x], outputs=2, coefficients=f32(9).tolist(), rho=[0.3], classlabels_ints=[0, 1, 2], kernel_params=[0.0, 0.0, 0.0], post_transform="SOFTMAX")
     yield case("rows_two", "SVMClassifier", [x], outputs=2, coefficients=f32(6).tolist(), rho=[0.3], classlabels_ints=[0, 1], kernel_params=[0.0, 0.0, 0.0])
@@ -241,6 +245,7 @@ def pipelines():
         yield Pipeline("forest_" + tag, RandomForestClassifier(12, max_depth=7, random_state=1).fit(x, y), x, **plain)
         yield Pipeline("boosting_" + tag, GradientBoostingClassifier(n_estimators=8, random_state=1).fit(x, y), x, **plain)
         yield Pipeline("svc_" + tag, make_pipeline(StandardScaler(), SVC()).fit(x, y), x)
+        yield Pipeline("svc_probability_" + tag, SVC(probability=True, random_state=1).fit(x, y), x, **plain)
         yield Pipeline("tree_" + tag, DecisionTreeClassifier(random_state=1).fit(x, y), x, **plain)
         yield Pipeline("mlp_" + tag, MLPClassifier((9,), max_iter=60, random_state=1).fit(x, y), x, **plain)
     yield Pipeline("zipmap", make_pipeline(StandardScaler(), LogisticRegression()).fit(x, three), x)

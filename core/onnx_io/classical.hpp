@@ -22,6 +22,8 @@ Dims sizes(const std::vector<T>& values) {
   return {static_cast<int64_t>(values.size())};
 }
 
+/// A scalar float.
+inline Text value(const Text& name, double v) { return cat(name, " = Constant <value = float {", number(v), "}> () "); }
 /// The step "Cast(in)" of an input, where it is not of that type.
 Text as_type(const Contributed& n, const Text& in, int32_t to, int input = 0);
 /// `out` [N, F] of floats, of input 0, whose rank is 1 for one sample; `to` is kF32, or kF64.
@@ -46,6 +48,10 @@ Text above(const Text& out, const Text& score, double limit);
 Text two_columns(const Text& out, const Text& score, bool opposite);
 /// The same, transformed; a PROBIT has no second column but zeros.
 Text of_one(const Text& out, const Text& score, bool opposite, const Text& how);
+
+/// `out` [N, K]: probabilities of the classes, from the scores "s" [N, pairs] and two numbers for each pair: that of the first is
+/// 1 - sigmoid(a s + b). Uses names that begin with q_, and more.
+Text coupled(Contributed& n, int64_t classes, const std::vector<float>& a, const std::vector<float>& b, const Text& out);
 
 Text array_feature_extractor(Contributed& n);
 Text binarizer(Contributed& n);

@@ -20,8 +20,11 @@ struct Column {
 };
 
 Column of_tensor(Contributed& n, const char* name, const AttributeTensor& t) {
-  Column c{t.dtype, 1, "", {}, false};
-  for (const int64_t d : t.dims) c.count *= d;
+  Column c{t.dtype, static_cast<int64_t>(t.strings.size()), "", {}, false};
+  if (t.dtype != kString) {
+    c.count = 1;
+    for (const int64_t d : t.dims) c.count *= d;
+  }
   const Dims flat{c.count};
   c.name = t.dtype == kString ? n.strings(name, flat, t.strings) : n.constant(name, t.dtype, flat, t.bytes);
   const auto at = [&](auto like, int64_t k) { return std::memcpy(&like, t.bytes.data() + static_cast<size_t>(k) * sizeof like, sizeof like), like; };
@@ -53,8 +56,9 @@ Column column(Contributed& n, const char* name, const std::string& stem) {
 }
 
 Text default_of(Contributed& n, int32_t dtype) {
-  if (dtype == kString) return n.strings("other", {}, {n.text("default_string", "_Unused")});
-  if (const auto t = n.tensor("default_tensor"); t && t->dtype == dtype && t->bytes.size() <= 8 && !t->bytes.empty()) return n.constant("other", dtype, {}, t->bytes);
+  const auto t = n.tensor("default_tensor");
+  if (dtype == kString) return n.strings("other", {}, {t && t->strings.size() == 1 ? t->strings[0] : n.text("default_string", "_Unused")});
+  if (t && t->dtype == dtype && t->bytes.size() <= 8 && !t->bytes.empty()) return n.constant("other", dtype, {}, t->bytes);
   if (dtype == kI64) return integers(n, "other", {n.integer("default_int64", -1)}, {});
   if (dtype == kF32) return floats(n, "other", {n.real("default_float", -0.0f)}, {});
   const std::vector<double> zero{-0.0};

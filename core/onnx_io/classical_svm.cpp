@@ -9,6 +9,8 @@ namespace {
 
 /// Elements of all differences of one sample to its vectors; above, squares of differences come of products.
 constexpr int64_t kMostDifferences = 1 << 16;
+/// Classes whose probabilities are coupled: the nodes grow with them.
+constexpr int64_t kMostCoupled = 32;
 
 struct Kernel {
   Text type;
@@ -21,8 +23,6 @@ Kernel kernel_of(const Contributed& n) {
   if (p.size() > 2) k.gamma = p[0], k.coef0 = p[1], k.degree = p[2];
   return k;
 }
-
-Text value(const Text& name, double v) { return cat(name, " = Constant <value = float {", number(v), "}> () "); }
 
 /// d [N, V], the squared distances of x [N, F] and vectors [V, F].
 Text distances(Contributed& n, const std::vector<float>& vectors, int64_t count, int64_t features) {
@@ -112,6 +112,12 @@ Text of_vectors(Contributed& n, const Machine& m, const Labels& labels, const Te
     return n.refuse(cat("attributes coefficients and rho have ", m.coefficients.size(), " and ", m.rho.size(), " numbers, wanted ", (m.classes - 1) * m.count, " and ", pairs,
                         " for ", m.classes, " classes and ", m.count, " vectors"));
   const Text steps = cat(head, pair_scores(n, m), most_votes(n, m.classes), labelled(n, labels, "Y", "at"));
+  const std::vector<float> a = n.reals("prob_a"), b = n.reals("prob_b");
+  if (!a.empty() || !b.empty()) {
+    if (a.size() < pairs || b.size() < pairs || m.classes > kMostCoupled)
+      return n.refuse(cat("attributes prob_a and prob_b have ", a.size(), " and ", b.size(), " numbers, wanted ", pairs, ", for ", kMostCoupled, " classes at most"));
+    return cat(steps, coupled(n, m.classes, a, b, "z"), transformed(how, "Z", "z"), "}");
+  }
   if (m.classes > 2) return cat(steps, transformed(how, "Z", "s"), "}");
   return cat(steps, of_one("Z", "s", how != "NONE", how), "}");
 }
@@ -152,7 +158,6 @@ Text svm_regressor(Contributed& n) {
 Text svm_classifier(Contributed& n) {
   const Kernel kernel = kernel_of(n);
   if (!known(kernel)) return unknown(n, kernel);
-  if (!n.reals("prob_a").empty()) return n.refuse("attribute prob_a: probabilities of pairs of classes are in no backend; export with probability=False");
   const Labels labels = labels_of(n, "classlabels_ints", "classlabels_strings");
   Machine m{n.reals("coefficients"), n.reals("rho"), n.reals("support_vectors"), n.integers("vectors_per_class"), 0, 0, labels.count()};
   for (const int64_t c : m.per_class) {

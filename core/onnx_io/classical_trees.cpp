@@ -84,6 +84,16 @@ int64_t levels(const Forest& f) {
   return deepest > kMostLevels ? -1 : deepest;
 }
 
+/// The levels to walk; -1 after a refusal of trees that nobody can walk.
+int64_t walkable(Contributed& n, const Forest& f) {
+  const auto dims = n.dims(0);
+  const int64_t features = dims && !dims->empty() ? dims->back() : -1, last = *std::max_element(f.feature.begin(), f.feature.end());
+  const int64_t depth = levels(f);
+  if (depth < 0) n.refuse(cat("a tree runs in a circle, or has over ", kMostLevels, " levels"));
+  if (features >= 0 && last >= features) n.refuse(cat("attribute nodes_featureids has ", last, ", the input has ", features, " features"));
+  return n.refusal().empty() ? depth : -1;
+}
+
 /// What is known of a place of the walk: constants of all nodes, gathered, or of the roots at the first step.
 class Walk {
  public:
@@ -262,8 +272,8 @@ bool read(Contributed& n, const std::string& stem, int64_t targets, Forest& f) {
 /// Both kinds that have their nodes in many attributes. Empty after a refusal.
 Text ensemble(Contributed& n, const std::string& stem, int64_t targets, const Text& aggregate, std::vector<double> base, Forest& f) {
   if (!read(n, stem, targets, f)) return "";
-  const int64_t depth = levels(f);
-  if (depth < 0) return n.refuse(cat("a tree runs in a circle, or has over ", kMostLevels, " levels"));
+  const int64_t depth = walkable(n, f);
+  if (depth < 0) return "";
   return cat(samples(n, "x", "X", f.type), summed(n, f, depth, aggregate, base));
 }
 
@@ -390,8 +400,8 @@ Text tree_ensemble(Contributed& n) {
   if (aggregate < 0 || aggregate > 3 || how < 0 || how > 4) return n.refuse(cat("attributes aggregate_function and post_transform are ", aggregate, " and ", how, ", wanted 0 to 3 and 0 to 4"));
   Forest f;
   if (!read_tensors(n, f)) return "";
-  const int64_t depth = levels(f);
-  if (depth < 0) return n.refuse(cat("a tree runs in a circle, or has over ", kMostLevels, " levels"));
+  const int64_t depth = walkable(n, f);
+  if (depth < 0) return "";
   const Text transform = f.targets == 1 && how != 4 ? "NONE" : kTransforms[static_cast<size_t>(how)];
   const Text last = f.type == kF64 ? cat(to_floats(f), transformed(transform, "z", "sf"), "Y = CastLike(z, s) ") : transformed(transform, "Y", "s");
   return cat("(X) => (Y) { ", samples(n, "x", "X", f.type), summed(n, f, depth, kAggregates[static_cast<size_t>(aggregate)], {}), transform == "NONE" ? "Y = Identity(s) " : last, "}");

@@ -63,6 +63,7 @@ TEST_CASE("what is wrong with a classical node is said with its attribute") {
   CHECK(has(refusal(tree("nodes_truenodeids = [1], ")), "attribute nodes_truenodeids has 1 elements, wanted those of 3 nodes"));
   CHECK(has(refusal(tree("nodes_truenodeids = [1, 0, 0], ", "target_treeids = [0], target_nodeids = [1], target_ids = [4], target_weights = [1.0]")),
             "wanted a node that is there and a target below 1"));
+  CHECK(has(refusal(tree("nodes_truenodeids = [1, 0, 0], "), "(float[N,1] x) => (y)"), "attribute nodes_featureids has 1, the input has 1 features"));
   CHECK(has(refusal("y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0], targets = 2> (x)"), "attributes coefficients and intercepts have 3 and 0 numbers"));
   CHECK(has(refusal("y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1, 2], coefficients = [1.0], rho = [0.0], support_vectors = [1.0, 2.0], vectors_per_class = [1, 0, 0], "
                     "kernel_params = [0.1, 0.0, 0.0]> (x)", "(float[N,2] x) => (y, z)"), "attributes coefficients and rho have 1 and 1 numbers, wanted 2 and 3"));

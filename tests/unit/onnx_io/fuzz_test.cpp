@@ -27,8 +27,19 @@ std::vector<std::string> seeds() {
   for (const char* text : {R"(<ir_version: 8, opset_import: ["" : 17]> g (int64 n, bool c, float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
                                 y = Loop(n, c, x) <body = b (int64 i, bool ci, float[2] a) => (bool co, float[2] s) { co = Identity(ci)  s = Add(a, w) }> })",
                            R"(<ir_version: 8, opset_import: ["" : 12]> g (float[2,6,4] x) => (float[a,b,c] y) <int64[1] two = {2}> {
-                                s = Shape(x)  d = Div(s, two)  h = Hardmax(x)  y = Reshape(h, d) })"}) {
-    auto g = onnx_io::load_text(text, "seed");
+                                s = Shape(x)  d = Div(s, two)  h = Hardmax(x)  y = Reshape(h, d) })",
+                           R"(<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (float[N,2] x) => (y, z) {
+                                y, z = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0],
+                                  nodes_values = [0.5, 0.0, 0.0], nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0],
+                                  class_treeids = [0, 0], class_nodeids = [1, 2], class_ids = [0, 0], class_weights = [1.0, -2.0], base_values = [0.5],
+                                  classlabels_int64s = [3, 5], post_transform = "LOGISTIC"> (x) })",
+                           R"(<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (float[N,2] x, int64[M] k) => (y, z, l) {
+                                y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1], coefficients = [1.0, -1.0], rho = [0.5], support_vectors = [1.0, 2.0, 3.0, 4.0],
+                                  vectors_per_class = [1, 1], kernel_type = "RBF", kernel_params = [0.1, 0.0, 0.0], prob_a = [-1.0], prob_b = [0.0]> (x)
+                                l = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 5], values_strings = ["a", "b"]> (k) })"}) {
+    onnx_io::ImportOptions options;
+    for (const char* op : {"TreeEnsembleClassifier", "SVMClassifier", "LabelEncoder"}) options.kept_functions.emplace_back("ai.onnx.ml", op);
+    auto g = onnx_io::load_text(text, "seed", options);
     REQUIRE_MESSAGE(g.ok(), g.status().message());
     REQUIRE(onnx_io::write_onnx(*g, folder.path()).ok());
     out.push_back(*read_file(folder / "model.onnx"));
