@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnxruntime as ort
 from generate_node_tests import write_value
@@ -155,6 +156,16 @@ def cases():
                Const(random.integers(-1000, 1000, 7).astype(np.int32)), scale(0.1), zero(128)])
     yield Case("QLinearSoftmax_old", "QLinearSoftmax", [u8(2, 3, 5), scale(0.04), zero(128), scale(1 / 256), zero(0)], axis=1, opset=11)
     yield Case("QuantizeLinear_axis", "QuantizeLinear", [f32(3, 8, 2), Const(np.abs(f32(8)) * F(0.02)), Const(np.arange(8, dtype=np.uint16))], axis=1)
+    for kind, low in ((ml_dtypes.int4, -8), (ml_dtypes.uint4, 0)):
+        nibbles = Const(random.integers(low, low + 16, (6, 8)).astype(kind))
+        yield Case(f"DequantizeLinear_{np.dtype(kind).name}", "DequantizeLinear", [nibbles, scale(0.25), Const(np.array(low + 5, kind))])
+        x = f32(6, 8)  # ONNX Runtime computes it, but gives Python no array of 4 bits
+        codes = np.clip(np.rint(x / F(0.25)) + low + 8, low, low + 15).astype(kind)
+        yield Case(f"QuantizeLinear_{np.dtype(kind).name}", "QuantizeLinear", [x, scale(0.25), Const(np.array(low + 8, kind))], expected=[codes])
+    for kind in (np.int16, np.uint16):
+        yield Case(f"QuantizeLinear_{np.dtype(kind).name}", "QuantizeLinear", [f32(3, 8), scale(0.001), zero(100, kind)])
+    yield Case("DequantizeLinear_i32", "DequantizeLinear", [random.integers(-3000, 3000, (3, 8)).astype(np.int32), scale(0.02)])
+    yield Case("DequantizeLinear_axis", "DequantizeLinear", [i8(3, 8), Const(np.abs(f32(3)) * F(0.02)), Const(i8(3))], axis=0)
     yield Case("DequantizeLinear_16", "DequantizeLinear", [random.integers(-3000, 3000, (3, 8)).astype(np.int16), scale(0.02), zero(100, np.int16)])
     for bits in (4, 8):
         for K, block in ((64, 32), (96, 32), (40, 16), (128, 64)):
