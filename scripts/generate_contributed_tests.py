@@ -36,19 +36,21 @@ def i8(*shape):
 
 
 class Case:
-    """None among `operands` is an absent one. `expected`: what ONNX Runtime would make, where its CPU has no kernel of the operator."""
+    """None among `operands` is an absent one. `expected`: what ONNX Runtime would make, where its CPU has no kernel of the operator. `unnamed`:
+    outputs that nobody reads."""
 
-    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, ml=3, expected=None, **attributes):
+    def __init__(self, name, op, operands, outputs=1, since=21, tolerance=(1e-4, 1e-4), domain=DOMAIN, ml=3, expected=None, unnamed=(), **attributes):
         self.name, self.op, self.since, self.tolerance, self.attributes = name, op, since, tolerance, attributes
         self.names = [None if v is None else f"{'w' if isinstance(v, Const) else 'x'}{k}" for k, v in enumerate(operands)]
         self.operands, self.outputs, self.domain, self.ml = operands, outputs, domain, ml
-        self.expected = expected
+        self.expected, self.unnamed = expected, unnamed
 
     def write(self, folder):
         given = [(n, v) for n, v in zip(self.names, self.operands) if v is not None and not isinstance(v, Const)]
         constants = [numpy_helper.from_array(v.value, n) for n, v in zip(self.names, self.operands) if isinstance(v, Const)]
-        made = [f"y{k}" for k in range(self.outputs)]
-        node = helper.make_node(self.op, [n or "" for n in self.names], made, name="node", domain=self.domain, **self.attributes)
+        made = [f"y{k}" for k in range(self.outputs) if k not in self.unnamed]
+        outputs = ["" if k in self.unnamed else f"y{k}" for k in range(self.outputs)]
+        node = helper.make_node(self.op, [n or "" for n in self.names], outputs, name="node", domain=self.domain, **self.attributes)
         infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given]
         opsets = [helper.make_opsetid("", self.since), helper.make_opsetid(DOMAIN, 1)]
         if self.domain == ML:
@@ -192,6 +194,7 @@ def cases():
     yield from transformers()
     yield from images()
     yield from others()
+    yield from edges()
     yield Case("Gelu", "Gelu", [f32(3, 8)])
     yield Case("BiasGelu", "BiasGelu", [f32(3, 8), f32(8)])
     yield Case("FastGelu", "FastGelu", [f32(3, 8), f32(8)])
@@ -319,6 +322,48 @@ def others():
     mean = ((codes.astype(F) - 128) * F(0.04)).mean(1, keepdims=True)
     yield Case("QLinearReduceMean", "QLinearReduceMean", [codes, scale(0.04), zero(128), scale(0.02), zero(100)], axes=[1], keepdims=1,
                expected=[np.clip(np.rint(mean / F(0.02)) + 100, 0, 255).astype(U8)])
+
+
+def edges():
+    """Operands left out, signed codes, one element, each activation."""
+    for op in ("QLinearAdd", "QLinearMul"):
+        x, w = u8(3, 4), u8(1)
+        real = [x * F(0.02), w * F(0.05)]
+        y = real[0] + real[1] if op == "QLinearAdd" else real[0] * real[1]
+        yield Case(op + "_no_zeros", op, [x, scale(0.02), None, w, scale(0.05), None, scale(0.03), None], expected=[np.clip(np.rint(y / F(0.03)), 0, 255).astype(U8)])
+        yield Case(op + "_one", op, [u8(1), scale(0.02), zero(3), Const(u8(2, 1, 3)), scale(0.05), zero(200), scale(0.03), zero(255)], since=11)
+    signed = [i8(2, 3, 9), scale(0.04), zero(-8, I8), scale(1 / 256), zero(-128, I8)]
+    yield Case("QLinearSigmoid_signed", "QLinearSigmoid", signed)
+    yield Case("QLinearSigmoid_no_zeros", "QLinearSigmoid", [u8(2, 3), scale(0.04), None, scale(1 / 128), None])
+    yield Case("QLinearLeakyRelu_signed", "QLinearLeakyRelu", signed[:3] + [scale(0.03), zero(5, I8)])
+    yield Case("QLinearSoftmax_signed", "QLinearSoftmax", signed, axis=-1, opset=13)
+    yield Case("QLinearConcat_signed", "QLinearConcat", [scale(0.05), zero(-10, I8), i8(2, 3), scale(0.02), zero(100, I8), i8(2, 1), scale(0.05), zero(-10, I8), i8(2, 2), scale(0.2), zero(0, I8)], axis=-1)
+    yield Case("QLinearGlobalAveragePool_signed", "QLinearGlobalAveragePool", [i8(2, 5, 6, 7), scale(0.04), zero(-8, I8), scale(0.01), zero(3, I8)], channels_last=0)
+    yield Case("QLinearAveragePool_signed", "QLinearAveragePool", [i8(1, 3, 8, 9), scale(0.04), zero(-8, I8), scale(0.023), zero(3, I8)], kernel_shape=[2, 2], pads=[1, 1, 1, 1],
+               strides=[2, 2], count_include_pad=1)
+    yield Case("QLinearAveragePool_ceil", "QLinearAveragePool", [u8(1, 3, 8, 9), scale(0.04), zero(128), scale(0.02), zero(100)], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    yield Case("QLinearWhere_signed", "QLinearWhere", [random.integers(0, 2, (3, 1)).astype(bool), i8(3, 4), scale(0.02), zero(10, I8), i8(1), scale(0.05), zero(-10, I8), scale(0.04), zero(6, I8)])
+    yield Case("QGemm_turned", "QGemm", [u8(16, 5), scale(0.02), zero(120), Const(i8(16, 7)), scale(0.01), zero(3, I8), None, scale(0.1), zero(128)], transA=1)
+    columns = Const(np.abs(f32(7)) * F(0.01))
+    yield Case("MatMulIntegerToFloat_bare", "MatMulIntegerToFloat", [i8(2, 5, 16), Const(i8(16, 7)), scale(0.02), scale(0.01)], tolerance=(1e-4, 1e-3))
+    yield Case("MatMulIntegerToFloat_unsigned", "MatMulIntegerToFloat", [u8(5, 16), Const(u8(16, 7)), scale(0.02), columns, zero(9), Const(u8(7))], tolerance=(1e-4, 1e-3))
+    yield Case("DynamicQuantizeMatMul_bare", "DynamicQuantizeMatMul", [f32(5, 16), Const(i8(16, 7)), scale(0.01)], tolerance=(1e-4, 1e-3))
+    yield Case("DynamicQuantizeMatMul_bias", "DynamicQuantizeMatMul", [f32(5, 16), Const(u8(16, 7)), columns, None, Const(f32(7))], tolerance=(1e-4, 1e-3))
+    photo = [f32(1, 3, 5, 6), Const(f32(4, 3, 3, 3)), Const(f32(4))]
+    for name, parameters in (("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [0.2]), ("HardSigmoid", [0.3, 0.4])):
+        given = dict(activation_params=parameters) if parameters else {}
+        yield Case("FusedConv_" + name, "FusedConv", photo, activation=name, strides=[2, 1], dilations=[1, 2], **given)
+        alphas = dict(zip(("activation_alpha", "activation_beta"), parameters))
+        yield Case("FusedGemm_" + name, "FusedGemm", [f32(3, 5), f32(5, 4), Const(f32(1, 4))], activation=name, alpha=0.5, beta=2.0, **alphas)
+    yield Case("FusedGemm_bare", "FusedGemm", [f32(5, 3), f32(5, 4)], transA=1, activation="Relu")
+    yield Case("FusedMatMul_vector", "FusedMatMul", [f32(5), f32(2, 5, 3)], alpha=-1.0)
+    yield Case("FastGelu_bare", "FastGelu", [f32(3, 8)])
+    yield Case("QuickGelu_default", "QuickGelu", [f32(3, 8)])
+    gamma, beta, bias = Const(f32(8)), Const(f32(8)), Const(f32(8))
+    for tag, skip in (("", f32(2, 3, 8)), ("_row", f32(3, 8)), ("_batch", f32(1, 3, 8))):
+        yield Case("SkipLayerNormalization_sum" + tag, "SkipLayerNormalization", [f32(2, 3, 8), skip, gamma, None, bias], outputs=4, unnamed=(1, 2), epsilon=1e-3)
+        yield Case("SkipSimplifiedLayerNormalization_sum" + tag, "SkipSimplifiedLayerNormalization", [f32(2, 3, 8), skip, gamma, bias], outputs=4, unnamed=(1, 2), epsilon=1e-3)
+    yield Case("SkipLayerNormalization_bare", "SkipLayerNormalization", [f32(2, 3, 8), f32(2, 3, 8), gamma, beta])
 
 
 def transformers():

@@ -58,8 +58,13 @@ Text dequantize_linear(Contributed& n) {
   return cat("(x, s, z) => (y) { y = DequantizeLinear ", n.opset() < 13 ? "" : "<axis: int = @axis> ", "(x, s, z) }");
 }
 
+/// Zero points may be left out between operands that may not.
+Text missing(Contributed& n, int input) { return n.refuse(cat("no input ", input, ", wanted all but zero points")); }
+
 /// DequantizeLinear twice, an operator, QuantizeLinear.
 Text two_codes(Contributed& n, const Text& op) {
+  for (const int k : {3, 4, 6})
+    if (!n.has(k)) return missing(n, k);
   if (!can_quantize(n, 7, 0)) return "";
   return cat("(A, As, Az, B, Bs, Bz, Cs, Cz) => (C) { a = DequantizeLinear(A, As, Az) b = DequantizeLinear(B, Bs, Bz) c = ", op, "(a, b) ",
              quantized(n, "C", "c", "Cs", "Cz", 7, 0), "}");
@@ -68,6 +73,7 @@ Text qlinear_add(Contributed& n) { return two_codes(n, "Add"); }
 Text qlinear_mul(Contributed& n) { return two_codes(n, "Mul"); }
 
 Text one_code(Contributed& n, const Text& step) {
+  if (!n.has(3)) return missing(n, 3);
   if (!can_quantize(n, 4, 0)) return "";
   return cat("(X, Xs, Xz, Ys, Yz) => (Y) { x = DequantizeLinear(X, Xs, Xz) ", step, quantized(n, "Y", "y", "Ys", "Yz", 4, 0), "}");
 }
@@ -354,16 +360,16 @@ constexpr std::array kRecipes{
     Recipe{"ParametricSoftplus", 1, 15, parametric_softplus},
     Recipe{"QAttention", 5, 18, q_attention},
     Recipe{"QGemm", 6, 11, q_gemm},
-    Recipe{"QLinearAdd", 7, 10, qlinear_add},
-    Recipe{"QLinearAveragePool", 4, 11, qlinear_average_pool},
+    Recipe{"QLinearAdd", 2, 10, qlinear_add},
+    Recipe{"QLinearAveragePool", 2, 11, qlinear_average_pool},
     Recipe{"QLinearConcat", 5, 10, qlinear_concat},
     Recipe{"QLinearConv", 8, 10, qlinear_conv},
-    Recipe{"QLinearGlobalAveragePool", 5, 10, qlinear_global_average_pool},
-    Recipe{"QLinearLeakyRelu", 4, 10, qlinear_leaky_relu},
-    Recipe{"QLinearMul", 7, 10, qlinear_mul},
-    Recipe{"QLinearReduceMean", 4, 18, qlinear_reduce_mean},
-    Recipe{"QLinearSigmoid", 4, 10, qlinear_sigmoid},
-    Recipe{"QLinearSoftmax", 5, 13, qlinear_softmax},
+    Recipe{"QLinearGlobalAveragePool", 2, 10, qlinear_global_average_pool},
+    Recipe{"QLinearLeakyRelu", 2, 10, qlinear_leaky_relu},
+    Recipe{"QLinearMul", 2, 10, qlinear_mul},
+    Recipe{"QLinearReduceMean", 2, 18, qlinear_reduce_mean},
+    Recipe{"QLinearSigmoid", 2, 10, qlinear_sigmoid},
+    Recipe{"QLinearSoftmax", 2, 13, qlinear_softmax},
     Recipe{"QLinearWhere", 9, 10, qlinear_where},
     Recipe{"QuantizeLinear", 2, 10, quantize_linear},
     Recipe{"QuickGelu", 1, 15, quick_gelu},
