@@ -6,6 +6,7 @@
 
 The files are those of generate_contributed_tests.py; pipelines (OUT/sklearn_*) need skl2onnx, and are 200 rows each.
 """
+import importlib.metadata
 import importlib.util
 import pathlib
 import sys
@@ -270,4 +271,5 @@ def cases():
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__)
-    sys.exit(contributed.write_all(pathlib.Path(sys.argv[1]), cases, here, here.with_name("generate_contributed_tests.py")))
+    packages = " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("scikit-learn", "skl2onnx") if importlib.util.find_spec(name.replace("scikit-learn", "sklearn")))
+    sys.exit(contributed.write_all(pathlib.Path(sys.argv[1]), cases, here, here.with_name("generate_contributed_tests.py"), made_with=packages))

@@ -433,11 +433,11 @@ def transformers():
             yield Case("SimplifiedLayerNormalization" + tag, "SimplifiedLayerNormalization", [f32(2, 3, 8), gamma], since=opset, domain="", epsilon=1e-3)
 
 
-def write_all(out, cases, *files):
-    """`files`: what the cases come from."""
+def write_all(out, cases, *files, made_with=""):
+    """`files`, `made_with`: what the cases come from; when these change they are made again."""
     stamp = out / "stamp"
     content = hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in files)).hexdigest()
-    text = f"onnxruntime {ort.__version__} {content}\n"
+    text = f"onnxruntime {ort.__version__} {made_with} {content}\n"
     if stamp.exists() and stamp.read_text() == text:
         return 0
     shutil.rmtree(out, ignore_errors=True)
