@@ -223,7 +223,7 @@ TEMPLATE(k_block_panels, BlockPanels, l) {
   using namespace k;
   using namespace k::blocks;
   const idx mr = HINT(l, mr);
-  const Matmul s{.mr = l.mr, .nb = l.nb, .mb = l.mr, .b = MatmulB::Packed, .ahead = 0, .epilogue = 0, .act = {Act::None, 0, 0}, .alpha = 1, .M = l.M,
+  const Matmul s{.mr = l.mr, .nb = l.nb, .mb = l.mr, .packed = 1, .in_place = 0, .ahead = 0, .epilogue = 0, .act = {Act::None, 0, 0}, .alpha = 1, .M = l.M,
                  .N = l.of.N, .K = l.of.K, .sam = l.of.K, .sak = 1, .sbk = 0, .sbn = 1, .scm = l.of.N, .b1 = 1, .sa0 = 0, .sa1 = 0, .sb0 = 0, .sb1 = 0,
                  .sc0 = 0, .sc1 = 0};
   const idx width = l.nb * VL, blocks = cdiv(l.of.N, VL), panels = cdiv(blocks, l.nb), tail = l.of.N - (blocks - 1) * VL;

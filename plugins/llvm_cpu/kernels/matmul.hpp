@@ -21,9 +21,9 @@ constexpr int64_t kColumnBias = 1, kRowBias = 2, kAddend = 4, kResidualMatrix = 
 struct Matmul {
   static constexpr char entry[] = "k_matmul";
   static constexpr void sizes(auto& l, auto mark) { mark(l.mb, l.M, l.N, l.K, l.sam, l.sak, l.sbk, l.sbn, l.scm, l.b1, l.sa0, l.sa1, l.sb0, l.sb1, l.sc0, l.sc1); }
-  static constexpr void hints(auto& l, auto mark) { mark(l.mr, l.ahead); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.mr, l.nb, l.in_place, l.ahead); }
   int64_t mr, nb, mb;
-  MatmulB b;
+  int64_t packed, in_place;  ///< which MatmulB; a general kernel does both ways of a computed B
   int64_t ahead, epilogue;
   Activation act;
   double alpha;
@@ -107,22 +107,24 @@ INL void pack_panel(idx nb, idx cols, const Matmul& s, const float* b, float* to
 // Rows [m0, m1) by `all` vectors of columns, the first one of them number `first` of a group of `whole`.
 INL void columns(const Matmul& s, idx first, idx all, idx whole, idx lanes, const float* b, Place at, idx m0, idx m1, float* scratch) {
   const idx mr = HINT(s, mr);
-  const float* from = s.b == MatmulB::Packed ? b + first * VL : b + first * VL * s.sbn;
-  if (s.b == MatmulB::Dynamic) pack_panel(all, (all - 1) * VL + lanes, s, from, scratch), from = scratch;
-  const idx sb = s.b == MatmulB::InPlace ? s.sbk : s.b == MatmulB::Packed ? whole * VL : all * VL;
+  const float* from = s.packed ? b + first * VL : b + first * VL * s.sbn;
+  if (!s.packed && !s.in_place) pack_panel(all, (all - 1) * VL + lanes, s, from, scratch), from = scratch;
+  const idx sb = s.packed ? whole * VL : s.in_place ? s.sbk : all * VL;
   at.bias += s.epilogue & kColumnBias ? first * VL : 0, at.addend += s.epilogue & kAddend ? first * VL : 0;
   at.residual += s.epilogue & kResidualMatrix ? first * VL : 0, at.c += first * VL;
-  const bool fetches = s.b == MatmulB::Packed && HINT(s, ahead) > 0;
+  const bool fetches = s.packed && HINT(s, ahead) > 0;
   idx m = m0;
   if (fetches && m + mr <= m1) tile(mr, all, lanes, s, from, sb, at, m, true), m += mr;
   ROLL for (; m + mr <= m1; m += mr) tile(mr, all, lanes, s, from, sb, at, m, false);
   powers(mr, m1 - m, [&](idx before, idx rows) __attribute__((always_inline)) { tile(rows, all, lanes, s, from, sb, at, m + before, false); });
 }
-// The last group of a number of columns that is one of the run: a whole one, or widths that are powers of two.
+// A group of `all` vectors of columns, whatever number the plan put into one: in widths that this kernel was made for, then in powers of two.
 INL void any_columns(const Matmul& s, idx all, idx lanes, const float* b, const Place& at, idx m0, idx m1, float* scratch) {
-  if (all == s.nb) return columns(s, 0, s.nb, s.nb, lanes, b, at, m0, m1, scratch);
-  powers(s.nb, all, [&](idx first, idx some) __attribute__((always_inline)) {
-    columns(s, first, some, all, first + some == all ? lanes : VL, b, at, m0, m1, scratch);
+  const idx nb = HINT(s, nb);
+  idx first = 0;
+  ROLL for (; first + nb <= all; first += nb) columns(s, first, nb, all, first + nb == all ? lanes : VL, b, at, m0, m1, scratch);
+  powers(nb, all - first, [&](idx before, idx some) __attribute__((always_inline)) {
+    columns(s, first + before, some, all, first + before + some == all ? lanes : VL, b, at, m0, m1, scratch);
   });
 }
 #endif
@@ -142,18 +144,15 @@ TEMPLATE(k_matmul, Matmul, l) {
     const Place at{(const float*)args[0] + i0 * l.sa0 + i1 * l.sa1, (const float*)args[2] + (l.epilogue & kColumnBias ? n0 : 0), (const float*)args[3],
                    (const float*)args[4] + (l.epilogue & kAddend ? c0 : 0), (const float*)args[5] + (l.epilogue & kResidualMatrix ? c0 : 0), (float*)args[6] + c0};
 #if GENERAL
-    const float* panel = l.b == MatmulB::Packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
-    const idx last = blocks - (groups - 1) * l.nb;
-    if (IS_SLOT(l, N)) any_columns(l, g < groups - 1 ? l.nb : last, g < groups - 1 ? VL : tail, panel, at, m0, m1, (float*)scratch);
-    else if (g < groups - 1) columns(l, 0, l.nb, l.nb, VL, panel, at, m0, m1, (float*)scratch);
-    else columns(l, 0, last, last, tail, panel, at, m0, m1, (float*)scratch);
+    const float* panel = l.packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
+    any_columns(l, imin(l.nb, blocks - g * l.nb), g < groups - 1 ? VL : tail, panel, at, m0, m1, (float*)scratch);
     continue;
 #endif
     const auto group = [&](idx width, idx lanes) __attribute__((always_inline)) {
-      const float* b = l.b == MatmulB::Packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
-      if (l.b == MatmulB::Dynamic) pack_panel(width, (width - 1) * VL + lanes, l, b, (float*)scratch), b = (const float*)scratch;
-      const idx sb = l.b == MatmulB::InPlace ? l.sbk : width * VL, even = m0 + (m1 - m0) / l.mr * l.mr;
-      const bool first = l.b == MatmulB::Packed && l.ahead > 0;
+      const float* b = l.packed ? matrix + n0 * l.K : matrix + n0 * l.sbn;
+      if (!l.packed && !l.in_place) pack_panel(width, (width - 1) * VL + lanes, l, b, (float*)scratch), b = (const float*)scratch;
+      const idx sb = l.in_place ? l.sbk : width * VL, even = m0 + (m1 - m0) / l.mr * l.mr;
+      const bool first = l.packed && l.ahead > 0;
       if (first && m0 < even) tile(l.mr, width, lanes, l, b, sb, at, m0, true);
       ROLL for (idx m = first ? m0 + l.mr : m0; m < even; m += l.mr) tile(l.mr, width, lanes, l, b, sb, at, m, false);
       if (l.M % l.mr && m1 == l.M) tile(l.M % l.mr, width, lanes, l, b, sb, at, l.M / l.mr * l.mr, first && l.M < l.mr);

@@ -91,7 +91,7 @@ void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, 
                            (tail.residual.kind ? k::kResidualMatrix : 0);
   const int64_t ahead = mode == Mode::Packed ? 4096 : 0;
   Op op;
-  op.kernel = k::Matmul{.mr = tile.rows, .nb = tile.blocks, .mb = rows, .b = mode, .ahead = ahead, .epilogue = epilogue, .act = tail.act,
+  op.kernel = k::Matmul{.mr = tile.rows, .nb = tile.blocks, .mb = rows, .packed = mode == Mode::Packed, .in_place = mode == Mode::InPlace, .ahead = ahead, .epilogue = epilogue, .act = tail.act,
                         .alpha = p.alpha, .M = p.M, .N = p.N, .K = p.K, .sam = p.sam, .sak = p.sak, .sbk = p.sbk, .sbn = p.sbn, .scm = p.scm,
                         .b1 = two[1].size, .sa0 = two[0].a, .sa1 = two[1].a, .sb0 = two[0].b, .sb1 = two[1].b, .sc0 = two[0].c, .sc1 = two[1].c};
   op.args = {a, b, tail.bias, tail.row_bias, tail.addend, tail.residual, c};

@@ -68,4 +68,21 @@ class Execution {
   std::vector<Lines> inputs_, outputs_, constants_;
 };
 
+/// The general kernels of one plan, and which of them serves a literal one.
+class Table {
+ public:
+  explicit Table(const std::vector<cpu::KernelSpec>& specs);
+  const cpu::KernelSpec* find(const cpu::KernelSpec& literal) const;
+  const std::vector<cpu::KernelSpec>& kernels() const { return kernels_; }
+
+ private:
+  std::vector<cpu::KernelSpec> kernels_;
+};
+
+/// The one bench of the program: it remembers kernels.
+Workbench& workbench();
+/// Plans the net with tiles that the table knows, runs it by the table's kernels and by literal ones: the same bytes wanted. Returns the steps
+/// for which the table has no kernel (literal ones run them).
+std::vector<std::string> run_by_table(Net& net, const Table& table);
+
 }  // namespace llvm_cpu_test

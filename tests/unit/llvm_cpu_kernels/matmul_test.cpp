@@ -67,7 +67,7 @@ TEST_CASE("matrix products agree with double loops for every shape, tile, mode a
     const int64_t units = b0 * b1 * k::cdiv(M, mb) * k::cdiv(k::cdiv(N, k::VL), nb);
     const Guarded<float> got = run<float>(b0 * b1 * M * N, units, K * nb * k::VL * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {a.data(), mode == Mode::Packed ? panels.data() : b.data(), bias.data(), rowbias.data(), add.data(), res.data(), out};
-      k_matmul({.mr = mr, .nb = nb, .mb = mb, .b = mode, .ahead = coin() ? 256 : 0, .epilogue = ep, .act = {act, lo, hi}, .alpha = alpha,
+      k_matmul({.mr = mr, .nb = nb, .mb = mb, .packed = mode == Mode::Packed, .in_place = mode == Mode::InPlace, .ahead = coin() ? 256 : 0, .epilogue = ep, .act = {act, lo, hi}, .alpha = alpha,
                 .M = M, .N = N, .K = K, .sam = ta ? 1 : K, .sak = ta ? M : 1, .sbk = sbk, .sbn = sbn, .scm = N, .b1 = b1, .sa0 = sa1 * b1, .sa1 = sa1,
                 .sb0 = sb1 * b1, .sb1 = sb1, .sc0 = M * N * b1, .sc1 = M * N}, args, u0, u1, s);
     });

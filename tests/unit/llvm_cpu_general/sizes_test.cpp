@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_general: kernels made at one size run nets of other sizes, to the bit as kernels made for those. Sizes are those around
+// tiles and vectors, and primes.
+#include <functional>
+
+#include "tests/unit/llvm_cpu_general/workbench.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+using Make = std::function<void(Net&, int64_t)>;
+
+/// A table of the general kernels of the net at each of `made`, then runs at `sizes`. Every step has its kernel there.
+void serves(const Make& make, const std::vector<int64_t>& made, const std::vector<int64_t>& sizes) {
+  std::vector<cpu::KernelSpec> specs;
+  for (const int64_t size : made) {
+    Net net;
+    make(net, size);
+    const auto model = net.model();
+    const cpu::Draft draft = workbench().plan(*model);
+    specs.insert(specs.end(), draft.specs.begin(), draft.specs.end());
+  }
+  const Table table(specs);
+  for (const int64_t size : sizes) {
+    CAPTURE(size);
+    Net net;
+    make(net, size);
+    for (const std::string& step : run_by_table(net, table)) FAIL_CHECK("no kernel for " << step);
+  }
+}
+
+const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 47};
+
+void layer(Net& net, int64_t size, int64_t channels, int64_t out, int64_t kernel, int64_t stride, int64_t group) {
+  net.output(net.same("Relu", 14, net.conv(net.input({1, channels, 9, size}), out, kernel, stride, kernel / 2, group)));
+}
+
+}  // namespace
+
+TEST_CASE("direct convolution at every width") {
+  serves([](Net& n, int64_t w) { layer(n, w, 20, 40, 3, 2, 1); }, {40}, kSizes);
+  serves([](Net& n, int64_t w) { layer(n, w, 3, 24, 3, 2, 1); }, {40}, kSizes);
+  serves([](Net& n, int64_t w) { layer(n, w, 20, 20, 5, 1, 1); }, {7}, {1, 2, 3, 7, 8, 29});
+}
+
+TEST_CASE("pointwise convolution at every width") {
+  serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {50}, kSizes);
+  serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {1}, {1, 2, 30});
+}
+
+TEST_CASE("Winograd's convolution at every width") {
+  serves([](Net& n, int64_t w) { layer(n, w, 32, 32, 3, 1, 1); }, {30, 9}, {8, 9, 13, 16, 17, 31, 47});
+}
+
+TEST_CASE("depthwise convolution at every width") {
+  serves([](Net& n, int64_t w) { layer(n, w, 20, 20, 3, 1, 20); }, {40}, kSizes);
+  serves([](Net& n, int64_t w) { layer(n, w, 20, 20, 5, 2, 20); }, {9}, kSizes);
+}
+
+TEST_CASE("products of every number of rows, columns and inner elements") {
+  serves([](Net& n, int64_t m) { n.output(n.node("MatMul", 13, {n.input({m, 24}), n.weights({24, 50})}, {m, 50})); }, {33}, kSizes);
+  serves([](Net& n, int64_t s) { n.output(n.node("MatMul", 13, {n.input({2, s, 24}), n.input({2, 24, s})}, {2, s, s})); }, {64}, {1, 5, 15, 16, 17, 31, 47, 50, 64, 65});
+  serves([](Net& n, int64_t s) { n.output(n.node("MatMul", 13, {n.input({2, s, s}), n.input({2, s, 24})}, {2, s, 24})); }, {33}, kSizes);
+}
+
+TEST_CASE("chains of every length and of every number of rows") {
+  const auto chain = [](Net& n, const Dims& dims, const Dims& other) {
+    const uint32_t x = n.input(dims);
+    n.output(n.node("Add", 14, {n.same("Sigmoid", 13, n.node("Mul", 14, {x, n.weights(other)}, dims)), x}, dims));
+  };
+  serves([&](Net& n, int64_t s) { chain(n, {s}, {s}); }, {40}, {2, 15, 16, 17, 97, 8191, 8192, 8193, 16385, 40000});
+  serves([&](Net& n, int64_t s) { chain(n, {s, 24}, {24}); }, {40}, {2, 3, 17, 341, 342, 700});
+  serves([&](Net& n, int64_t s) { chain(n, {3, s, 24}, {3, s, 1}); }, {40}, {2, 3, 17, 341, 342, 700});
+  serves([&](Net& n, int64_t s) { chain(n, {5, 6, s}, {6, 1}); }, {40}, {2, 3, 15, 16, 17, 97, 2000, 9000, 17000});
+}
+
+TEST_CASE("rows of every length") {
+  for (const char* op : {"Softmax", "LogSoftmax"}) serves([&](Net& n, int64_t s) { n.output(n.same(op, 13, n.input({3, s}), {Net::integer("axis", 1)})); }, {40}, kSizes);
+  serves([](Net& n, int64_t s) { n.output(n.same("Softmax", 13, n.input({3, 5, s}), {Net::integer("axis", 1)})); }, {40}, {2, 3, 15, 16, 17, 33});
+  serves([](Net& n, int64_t s) { n.output(n.node("ReduceMean", 18, {n.input({3, s}), n.integers({1})}, {3, 1})); }, {40}, {2, 15, 16, 17, 63, 64, 65, 97});
+  serves([](Net& n, int64_t s) { n.output(n.node("ReduceMax", 18, {n.input({s, 5, 7}), n.integers({1})}, {s, 1, 7})); }, {40}, {2, 3, 5, 17});
+  serves([](Net& n, int64_t s) { n.output(n.node("LayerNormalization", 17, {n.input({s, 37}), n.weights({37}), n.weights({37})}, {s, 37})); }, {40}, {1, 2, 3, 17});
+  serves([](Net& n, int64_t s) { n.output(n.node("InstanceNormalization", 6, {n.input({1, 3, s, 3}), n.weights({3}), n.weights({3})}, {1, 3, s, 3})); }, {40}, {2, 5, 16, 21, 22});
+}
+
+TEST_CASE("moves, pools and passages between layouts at every size") {
+  serves([](Net& n, int64_t s) { n.output(n.node("Transpose", 13, {n.input({3, s, 20})}, {3, 20, s}, {Net::ints("perm", {0, 2, 1})})); }, {40}, {2, 3, 15, 16, 17, 33, 500});
+  serves([](Net& n, int64_t s) { n.output(n.node("Concat", 13, {n.input({2, s, 6}), n.input({2, 3, 6})}, {2, s + 3, 6}, {Net::integer("axis", 1)})); }, {40}, {1, 2, 17, 97});
+  serves([](Net& n, int64_t s) { n.output(n.node("Gather", 13, {n.weights({50, 6}), n.constant<int64_t>({s}, Dims(static_cast<size_t>(s), 7), OPTIMA_I64)}, {s, 6})); }, {40}, {2, 3, 500});
+  serves([](Net& n, int64_t s) { n.output(n.node("MaxPool", 12, {n.conv(n.input({1, 8, s, s}), 20, 1, 1, 0)}, {1, 20, s / 2, s / 2}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})})); }, {40}, {4, 5, 16, 31});
+  serves([](Net& n, int64_t s) { n.output(n.node("GlobalAveragePool", 1, {n.conv(n.input({1, 8, s, 3}), 20, 1, 1, 0)}, {1, 20, 1, 1})); }, {40}, {2, 3, 5, 17});
+}
+
+TEST_CASE("recurrent layers of every length") {
+  serves([](Net& n, int64_t s) {
+    const uint32_t x = n.input({s, 1, 10});
+    n.output(n.node("LSTM", 14, {x, n.weights({1, 48, 10}, -0.3f, 0.3f), n.weights({1, 48, 12}, -0.3f, 0.3f), n.weights({1, 96})}, {s, 1, 1, 12}, {Net::integer("hidden_size", 12)}));
+  }, {40}, {1, 2, 3, 17});
+}
