@@ -38,16 +38,6 @@ INL void depthwise_tile(const Depthwise& s, idx wt, idx L, idx R, idx kh0, idx k
   UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, res + p * VL));
 }
 
-/// f(L, R) with constants where padding is as usual: each multiply-add has its own load, so deciding tap by tap would cost as much as it does.
-template <class F>
-INL void depthwise_overhang(const Depthwise& s, idx L, idx R, F f) {
-  const idx most = imin(3, (s.KW - 1) * s.DW / 2);
-  if (!GENERAL) return f(L, R);
-  if (L == 0 && R == 0) return f(idx(0), idx(0));
-  UNROLL for (idx r = 1; r <= most; r++) if (L == 0 && R == r) return f(idx(0), r);
-  f(L, R);
-}
-
 }  // namespace k
 
 /// args: in, weights, bias, out, residual. units = N * CB * OH rows, CB channel blocks.
@@ -59,12 +49,10 @@ TEMPLATE(k_depthwise, Depthwise, l) {
     const idx row = (b * l.OH + oh) * l.OW * VL;
     float* out = (float*)args[3] + n * l.out_image + row;
     const float* res = (const float*)args[4] + n * l.res_image + row;
-    row_tiles(l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx left, idx right) __attribute__((always_inline)) {
+    row_tiles(l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
       const idx first = GENERAL ? t : t * l.WT;
-      depthwise_overhang(l, left, right, [&](idx L, idx R) __attribute__((always_inline)) {
-        depthwise_tile(l, wt, L, R, kh0, kh1, (const float*)args[0], ((plane * l.H + y) * l.W + first * l.SW - l.PL) * VL,
-                       (const float*)args[1] + b * l.KH * l.KW * VL, (const float*)args[2] + b * VL, res + first * VL, out + first * VL);
-      });
+      depthwise_tile(l, wt, L, R, kh0, kh1, (const float*)args[0], ((plane * l.H + y) * l.W + first * l.SW - l.PL) * VL,
+                     (const float*)args[1] + b * l.KH * l.KW * VL, (const float*)args[2] + b * VL, res + first * VL, out + first * VL);
     });
   }
 }

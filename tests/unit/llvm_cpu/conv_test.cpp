@@ -34,7 +34,7 @@ uint32_t any_conv(Net& net, Random& pick, uint32_t x, int64_t group, int64_t oc)
 TEST_CASE("convolutions of one to three dimensions, any stride, dilation, padding, groups and batch match the reference") {
   Bench bench;
   Random pick;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < rounds(40); ++i) {
     CAPTURE(i);
     const int64_t rank = pick(3, 5), group = pick(0, 2) ? 1 : pick(2, 5), ic = group * pick(1, group == 1 ? 40 : 9);
     const int64_t oc = group * pick(1, group == 1 ? 40 : 9);
@@ -49,7 +49,7 @@ TEST_CASE("convolutions of one to three dimensions, any stride, dilation, paddin
 TEST_CASE("depthwise convolutions of one to three dimensions, padded on any side, match the reference") {
   Bench bench;
   Random pick;
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < rounds(24); ++i) {
     CAPTURE(i);
     const int64_t rank = pick(3, 5), channels = pick(2, 40);
     Dims in{pick(1, 2), channels};
@@ -84,7 +84,7 @@ TEST_CASE("long rows of taps, as signal transforms have, compile in seconds and 
 TEST_CASE("transposed convolutions of any stride, dilation, padding and groups match the reference") {
   Bench bench;
   Random pick;
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < rounds(24); ++i) {
     CAPTURE(i);
     Net net(static_cast<uint32_t>(i + 1));
     const int64_t rank = pick(3, 5), n = rank - 2, group = pick(0, 2) ? 1 : pick(2, 4), ic = group * pick(1, 20), ocg = pick(1, 20);

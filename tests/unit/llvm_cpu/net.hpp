@@ -11,6 +11,15 @@ namespace llvm_cpu_test {
 /// tests/unit/llvm_cpu_general: step by step, each kernel and the general one of it with all slots: the same bytes wanted.
 void general_is_literal(Net& net, int64_t nan_step = 0);
 
+/// How many of so many random nets a test takes: general kernels take seconds to make.
+constexpr int rounds(int all) {
+#ifdef LLVM_CPU_GENERAL
+  return all / 8;
+#else
+  return all;
+#endif
+}
+
 /// Loads and runs `repeat` times on one context; the outputs of the last run.
 inline Tensors run(Bench& bench, const Compiled& c, const Tensors& inputs, int64_t threads = 1, int repeat = 1) {
   Session session(bench, c, threads, true);

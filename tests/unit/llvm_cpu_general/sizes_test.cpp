@@ -3,6 +3,7 @@
 // tiles and vectors, and primes.
 #include <functional>
 
+#include "tests/unit/llvm_cpu/net.hpp"
 #include "tests/unit/llvm_cpu_general/workbench.hpp"
 
 using namespace llvm_cpu_test;

@@ -3,9 +3,7 @@
 #include "tests/unit/llvm_cpu_general/workbench.hpp"
 
 #include <dlfcn.h>
-#include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
@@ -108,8 +106,6 @@ void Execution::run(size_t s, KernelFunction kernel, std::vector<int64_t> row, i
   }
 }
 
-namespace {
-
 Tensors inputs_of(const seam::Model& model, int64_t nan_step) {
   Compiled c;
   c.model.reset(const_cast<seam::Model*>(&model));
@@ -119,8 +115,6 @@ Tensors inputs_of(const seam::Model& model, int64_t nan_step) {
     for (int64_t i = nan_step / 2; nan_step && t.dtype == OPTIMA_F32 && i < t.elements(); i += nan_step) static_cast<float*>(const_cast<void*>(t.data))[i] = NAN;
   return in;
 }
-
-}  // namespace
 
 Workbench& workbench() {
   static Workbench bench;
@@ -136,57 +130,6 @@ const cpu::KernelSpec* Table::find(const cpu::KernelSpec& literal) const {
   for (const cpu::KernelSpec& k : kernels_)
     if (cpu::matches(k, literal)) return &k;
   return nullptr;
-}
-
-std::vector<std::string> run_by_table(Net& net, const Table& table) {
-  const auto model = net.model();
-  const cpu::Draft draft = workbench().plan(*model, [&](const cpu::KernelSpec& spec) { return !table.find(spec); });
-  std::vector<cpu::KernelSpec> all = draft.specs;
-  all.insert(all.end(), table.kernels().begin(), table.kernels().end());
-  workbench().build(all);
-  const Tensors in = inputs_of(*model, 0);
-  Execution want(draft, *model, in), got(draft, *model, in);
-  std::string first;
-  std::vector<std::string> without;
-  for (size_t s = 0; s < draft.plan.steps.size(); ++s) {
-    const cpu::KernelSpec& spec = draft.specs[draft.plan.steps[s].kernel];
-    const cpu::KernelSpec* made = table.find(spec);
-    const std::string name = draft.plan.steps[s].label + " " + cpu::to_text(spec);
-    if (!made) without.push_back(name);
-    want.run(s, workbench().function(spec));
-    if (made) got.run(s, workbench().function(*made), cpu::row(*made, spec), 3);
-    else got.run(s, workbench().function(spec));
-    if (first.empty() && !want.same_as(got)) first = name + (made ? " by " + cpu::to_text(*made) : "");
-  }
-  INFO("the first step that leaves other bytes: " << first);
-  for (size_t i = 0; i < draft.plan.outputs.size(); ++i) {
-    const std::string_view a = want.output(i), b = got.output(i);
-    const auto at = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
-    CAPTURE(at);
-    CHECK(a == b);
-  }
-  return without;
-}
-
-void general_is_literal(Net& net, int64_t nan_step) {
-  const auto model = net.model();
-  const cpu::Draft draft = workbench().plan(*model);
-  std::vector<cpu::KernelSpec> general, all = draft.specs;
-  for (const cpu::KernelSpec& spec : draft.specs) general.push_back(cpu::general(spec, cpu::sizes(spec)));
-  all.insert(all.end(), general.begin(), general.end());
-  workbench().build(all);
-  const Tensors in = inputs_of(*model, nan_step);
-  Execution want(draft, *model, in), got(draft, *model, in);
-  std::string first;
-  for (size_t s = 0; s < draft.plan.steps.size(); ++s) {
-    const cpu::KernelSpec &spec = draft.specs[draft.plan.steps[s].kernel], &made = general[draft.plan.steps[s].kernel];
-    REQUIRE(cpu::matches(made, spec));
-    want.run(s, workbench().function(spec));
-    got.run(s, workbench().function(made), cpu::row(made, spec), 3);
-    if (first.empty() && !want.same_as(got)) first = draft.plan.steps[s].label + " by " + cpu::to_text(made) + " for " + cpu::to_text(spec);
-  }
-  INFO("the first step that leaves other bytes: " << first);
-  for (size_t i = 0; i < draft.plan.outputs.size(); ++i) CHECK(want.output(i) == got.output(i));
 }
 
 }  // namespace llvm_cpu_test

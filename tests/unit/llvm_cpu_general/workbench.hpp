@@ -13,7 +13,7 @@
 
 #include "plugins/llvm_cpu/codegen/build_kernels.hpp"
 #include "plugins/llvm_cpu/compiler/planner.hpp"
-#include "tests/unit/llvm_cpu/net.hpp"
+#include "tests/unit/llvm_cpu/session.hpp"
 
 namespace llvm_cpu_test {
 
@@ -67,6 +67,8 @@ class Execution {
   Lines arena_, scratch_;
   std::vector<Lines> inputs_, outputs_, constants_;
 };
+
+Tensors inputs_of(const seam::Model& model, int64_t nan_step);
 
 /// The general kernels of one plan, and which of them serves a literal one.
 class Table {

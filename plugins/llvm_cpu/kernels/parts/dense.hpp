@@ -71,23 +71,27 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
 }
 
 #if GENERAL
-/// The general row: f(first pixel, width, L, R). Inner tiles and a left one that lies inside on its right have constants for L and R; in all
-/// others, and in what remains, the numbers of the run decide tap by tap.
+/// The general row: f(first pixel, width, L, R), where width, L and R are constants: with numbers of the run for these LLVM spills accumulators.
+/// What padding makes of most rows has bodies: L of a first tile, R of up to two columns. Outer pixels where it is more, or of which none has a
+/// tile, go one by one.
 template <class F>
 INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
-  const idx nt = OW / WT, span = W - 1 + PL - (KW - 1) * D;
-  const idx tl = imin(nt, cdiv(imax(0, PL), WT * S)), tr = imax(tl, imin(nt, span < 0 ? 0 : (span + S) / (WT * S)));
+  const idx reach = (KW - 1) * D, span = W - 1 + PL - reach, most = reach == 0 ? 0 : PL > 1 ? 2 : 1;
   const auto over = [&](idx end) __attribute__((always_inline)) { return imax(0, (end - 1) * S - span); };
-  idx t = 0;
-  if (PL > 0 && PL <= WT * S && nt > 0 && over(WT) == 0) f(idx(0), WT, PL, idx(0)), t = 1;
-  ROLL for (; t < nt; t++) {
-    if (t >= tl && t < tr) f(t * WT, WT, idx(0), idx(0));
-    else f(t * WT, WT, imax(0, PL - t * WT * S), over((t + 1) * WT));
-  }
-  powers(WT, OW - nt * WT, [&](idx at, idx width) __attribute__((always_inline)) {
-    const idx first = nt * WT + at;
-    f(first, width, imax(0, PL - first * S), over(first + width));
-  });
+  const bool tile_first = PL > 0 && PL <= WT * S && PL <= reach && OW >= WT && over(WT) == 0;
+  const idx left = tile_first ? 0 : imin(OW, cdiv(imax(0, PL), S));
+  const idx end = over(OW) <= most ? OW : imax(left, imin(OW, span < 0 ? 0 : span / S + 1));  // all that is before it has no overhang
+  ROLL for (idx x = left > 0 ? 0 : end; x < OW; x = x + 1 == left ? end : x + 1) f(x, idx(1), imax(0, PL - x * S), over(x + 1));
+  idx x = left;
+  if (tile_first) f(idx(0), WT, PL, idx(0)), x = WT;
+  const auto edge = [&](idx first, idx width) __attribute__((always_inline)) {
+    const idx R = over(first + width);
+    if (R == 0) f(first, width, idx(0), idx(0));
+    if (most > 0 && R == 1) f(first, width, idx(0), idx(1));
+    if (most > 1 && R == 2) f(first, width, idx(0), idx(2));
+  };
+  ROLL for (; x + WT <= end; x += WT) edge(x, WT);
+  powers(WT, end - x, [&](idx at, idx width) __attribute__((always_inline)) { edge(x + at, width); });
 }
 #else
 /// One row of output cut into left, middle, right and remainder tiles. f(tile number, width, L, R) is called for each.
