@@ -168,7 +168,7 @@ TEST_CASE("the same convolutions are right on processors with 8 floats per vecto
   Bench bench;
   Random pick;
   const std::vector<optima_option> haswell{seam::option("llvm_cpu.cpu", "haswell")};
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < rounds(10); ++i) {
     CAPTURE(i);
     Net net(static_cast<uint32_t>(i + 1));
     const int64_t ic = pick(1, 40), oc = pick(1, 40), size = pick(5, 20);

@@ -9,7 +9,7 @@
 namespace llvm_cpu_test {
 
 /// tests/unit/llvm_cpu_general: step by step, each kernel and the general one of it with all slots: the same bytes wanted.
-void general_is_literal(Net& net, int64_t nan_step = 0);
+void general_is_literal(Net& net, int64_t nan_step, const std::vector<optima_option>& options);
 
 /// How many of so many random nets a test takes: general kernels take seconds to make.
 constexpr int rounds(int all) {
@@ -49,8 +49,8 @@ inline double error(const optima::reference::Tensor& got, const optima::referenc
 /// the inputs is NaN, when given.
 inline void matches_reference(Bench& bench, Net& net, double tolerance = 1e-5, const std::vector<optima_option>& options = {}, int64_t nan_step = 0) {
 #ifdef LLVM_CPU_GENERAL
-  static_cast<void>(bench), static_cast<void>(tolerance), static_cast<void>(options);
-  return general_is_literal(net, nan_step);
+  static_cast<void>(bench), static_cast<void>(tolerance);
+  return general_is_literal(net, nan_step, options);
 #endif
   const auto c = compile(bench, net, options);
   INFO(c->status.message);

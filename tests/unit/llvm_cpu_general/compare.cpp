@@ -39,21 +39,26 @@ std::vector<std::string> run_by_table(Net& net, const Table& table) {
   return without;
 }
 
-void general_is_literal(Net& net, int64_t nan_step) {
+void general_is_literal(Net& net, int64_t nan_step, const std::vector<optima_option>& options) {
+  std::string cpu;
+  for (const optima_option& o : options)
+    if (seam::text(o.name) == "llvm_cpu.cpu") cpu = seam::text(o.str);
+  static std::map<std::string, Workbench> benches;
+  Workbench& bench = benches.try_emplace(cpu, cpu).first->second;
   const auto model = net.model();
-  const cpu::Draft draft = workbench().plan(*model);
+  const cpu::Draft draft = bench.plan(*model);
   std::vector<cpu::KernelSpec> general, all = draft.specs;
   for (const cpu::KernelSpec& spec : draft.specs) general.push_back(cpu::general(spec, cpu::sizes(spec)));
   all.insert(all.end(), general.begin(), general.end());
-  workbench().build(all);
+  bench.build(all);
   const Tensors in = inputs_of(*model, nan_step);
   Execution want(draft, *model, in), got(draft, *model, in);
   std::string first;
   for (size_t s = 0; s < draft.plan.steps.size(); ++s) {
     const cpu::KernelSpec &spec = draft.specs[draft.plan.steps[s].kernel], &made = general[draft.plan.steps[s].kernel];
     REQUIRE(cpu::matches(made, spec));
-    want.run(s, workbench().function(spec));
-    got.run(s, workbench().function(made), cpu::row(made, spec), 3);
+    want.run(s, bench.function(spec));
+    got.run(s, bench.function(made), cpu::row(made, spec), 3);
     if (first.empty() && !want.same_as(got)) first = draft.plan.steps[s].label + " by " + cpu::to_text(made) + " for " + cpu::to_text(spec);
   }
   INFO("the first step that leaves other bytes: " << first);

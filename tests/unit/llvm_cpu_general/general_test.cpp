@@ -4,9 +4,13 @@
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
+#include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
 #include "plugins/llvm_cpu/kernels/depthwise.hpp"
+#include "plugins/llvm_cpu/kernels/elementwise.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/kernels/softmax.hpp"
 
 namespace cpu = optima::llvm_cpu;
 
@@ -47,6 +51,21 @@ TEST_CASE("a hint is a slot without being asked for, and keeps its literal") {
   CHECK(cpu::matches(made, wider));
   CHECK(cpu::row(made, wider) == std::vector<int64_t>{5, 33, 33});
   CHECK_FALSE(cpu::matches(made, depthwise(7, 21)));  // its height is a literal here
+}
+
+TEST_CASE("general kernels are made for every kind of target, and need nothing of a C library") {
+  const cpu::KernelSpec product = k::Matmul{.mr = 4, .nb = 2, .mb = 8, .packed = 0, .in_place = 0, .ahead = 0, .epilogue = 0, .act = {k::Act::None, 0, 0}, .alpha = 1, .M = 9,
+                                            .N = 20, .K = 7, .sam = 7, .sak = 1, .sbk = 20, .sbn = 1, .scm = 20, .b1 = 1, .sa0 = 0, .sa1 = 0, .sb0 = 0, .sb1 = 0, .sc0 = 0, .sc1 = 0};
+  const cpu::KernelSpec softmax = k::Softmax{.log = 0, .len = 9, .inner = 1, .ends = {k::Stored::Floats, k::Stored::Floats}};
+  cpu::KernelSpec chain = k::Elementwise{.operands = 2};
+  chain.literals = {2, 0, 0, 9, 2}, chain.expression = "loop $1 $2 $3; load 0 f32 $4; exp 0; cast i8 1; store 1 2 1";
+  for (const auto& [kind, name] : {std::pair("X64", "skylake-avx512"), {"X64", "haswell"}, {"ARM64", "neoverse-n1"}})
+    for (const cpu::KernelSpec& spec : {depthwise(4, 20), product, softmax, chain}) {
+      CAPTURE(name);
+      const cpu::KernelSpec made = cpu::general(spec, cpu::sizes(spec));
+      CAPTURE(cpu::to_text(made));
+      CHECK_FALSE(cpu::specialise(made, cpu::make_target(kind, "", name, "")).empty());
+    }
 }
 
 TEST_CASE("a literal that shapes code cannot be a slot") {

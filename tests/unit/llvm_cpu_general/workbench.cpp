@@ -14,8 +14,8 @@
 namespace llvm_cpu_test {
 namespace {
 
-cpu::Target target_of_machine() {
-  cpu::Target t = cpu::make_target("X64", "", "", "");
+cpu::Target target_of(const std::string& name) {
+  cpu::Target t = cpu::make_target("X64", "", name, "");
   t.amx = false;
   if (t.bf16 == cpu::Bf16::Tiles) t.bf16 = cpu::Bf16::Dots;
   return t;
@@ -50,8 +50,8 @@ Lines packed(const cpu::Draft& d, const seam::Model& model, const cpu::Plan::Con
 
 }  // namespace
 
-Workbench::Workbench()
-    : target_(target_of_machine()), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {}
+Workbench::Workbench(const std::string& cpu)
+    : target_(target_of(cpu)), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {}
 
 cpu::Draft Workbench::plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad) const {
   cpu::PlannerOptions options;

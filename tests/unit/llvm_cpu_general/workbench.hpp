@@ -24,7 +24,8 @@ using KernelFunction = void (*)(void* const*, int64_t, int64_t, char*);
 /// Builds kernels for this machine, general ones included, and remembers them. Plans without kernels that need a matrix unit.
 class Workbench {
  public:
-  Workbench();
+  /// For this machine, or for what a CPU of this name can do.
+  explicit Workbench(const std::string& cpu = "");
   cpu::Draft plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad = {}) const;
   void build(const std::vector<cpu::KernelSpec>& specs);
   KernelFunction function(const cpu::KernelSpec& spec);
