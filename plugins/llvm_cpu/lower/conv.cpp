@@ -221,7 +221,7 @@ void lower_pairs(Layer& l, const Folded& folded) {
 void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims weights = n.in_dims(1);
-  Layer l{Window::of(n, Dims(weights.begin() + 2, weights.end())), {}, tail_of(nodes), n.input(0), n.input(1),
+  Layer l{Window::of(n, Dims(weights.begin() + 2, weights.end())).with_long_rows(), {}, tail_of(nodes), n.input(0), n.input(1),
           nodes.back().output(0), ctx.target().vector_width, ctx};
   l.g = merge_groups(n.integer("group", 1), l.w.channels, l.w.out_channels, l.vl);
   const Folded folded = fold(n, l.tail.normalisations, l.w.out_channels);

@@ -12,7 +12,7 @@ namespace {
 void lower_pool(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   if (needs_plain_pool(n)) return lower_plain_pool(nodes, ctx);
-  const Window w = Window::of(n, n.integers("kernel_shape"));
+  const Window w = Window::of(n, n.integers("kernel_shape")).with_long_rows();
   const int64_t vl = ctx.target().vector_width, blocks = divide_up(w.channels, vl);
   Op op;
   op.kernel = k::Pool{.mode = pool_mode(n), .in = literal(w.in), .out = literal(w.out), .kernel = literal(w.kernel), .stride = literal(w.stride),

@@ -81,6 +81,36 @@ TEST_CASE("long rows of taps, as signal transforms have, compile in seconds and 
   matches_reference(bench, net, 3e-5);
 }
 
+TEST_CASE("convolutions and pools of a single column, and of a single column of planes, match the reference") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < 12; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const bool deep = i % 3 == 2;  // [N, C, D, 1, 1] and [N, C, D, H, 1]
+    const int64_t channels = pick(1, 40), oc = pick(1, 40), k = pick(1, 5), stride = pick(1, 2), begin = pick(0, k - 1), end = pick(0, k - 1), size = pick(5, 40);
+    Dims in{pick(1, 2), channels, size, 1}, kernel{k, 1}, strides{stride, 1}, pads{begin, 0, end, 0}, out{in[0], oc, (size + begin + end - k) / stride + 1, 1};
+    if (deep) {
+      const int64_t rows = i % 2 ? 1 : 6;
+      in = {in[0], channels, size, rows, 1}, kernel = {k, 1, 1}, strides = {stride, 1, 1}, pads = {begin, 0, 0, end, 0, 0}, out = {in[0], oc, out[2], rows, 1};
+    }
+    const uint32_t x = net.input(in);
+    const std::vector<image::Attr> window{Net::ints("kernel_shape", kernel), Net::ints("strides", strides), Net::ints("pads", pads)};
+    Dims weights{oc, channels};
+    weights.insert(weights.end(), kernel.begin(), kernel.end());
+    net.output(net.node("Conv", 11, {x, net.weights(weights, -0.3f, 0.3f), net.weights({oc})}, out, window));
+    out[1] = channels;
+    weights = {channels, 1};
+    weights.insert(weights.end(), kernel.begin(), kernel.end());
+    auto grouped = window;
+    grouped.push_back(Net::integer("group", channels));
+    net.output(net.node("Conv", 11, {x, net.weights(weights, -0.3f, 0.3f)}, out, grouped));
+    net.output(net.node("MaxPool", 12, {x}, out, window));
+    net.output(net.node("AveragePool", 11, {x}, out, window));
+    matches_reference(bench, net);
+  }
+}
+
 TEST_CASE("transposed convolutions of any stride, dilation, padding and groups match the reference") {
   Bench bench;
   Random pick;

@@ -146,7 +146,7 @@ void emit(Layer x) {
 
 Window window_of(const Unit& u) {
   const Dims weights = u.op.graph.dims(u.inputs[1].codes->value);
-  return Window::of(u.op, Dims(weights.begin() + 2, weights.end()));
+  return Window::of(u.op, Dims(weights.begin() + 2, weights.end())).with_long_rows();
 }
 
 Sums conv_sums(const Window& w, int64_t groups) {

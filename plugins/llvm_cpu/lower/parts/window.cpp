@@ -94,4 +94,12 @@ Window Window::of(const NodeView& node, const Dims& kernel) {
   return w;
 }
 
+Window Window::with_long_rows() const {
+  Window w = *this;
+  const auto trivial = [&](size_t i) { return w.in[i] == 1 && w.out[i] == 1 && w.kernel[i] == 1 && w.begin[i] == 0 && w.end[i] == 0; };
+  for (int turns = 0; turns < 2 && trivial(2); ++turns)
+    for (Three* t : {&w.in, &w.out, &w.kernel, &w.stride, &w.dilation, &w.begin, &w.end}) std::rotate(t->begin(), t->begin() + 2, t->end());
+  return w;
+}
+
 }  // namespace optima::llvm_cpu

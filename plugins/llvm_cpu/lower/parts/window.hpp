@@ -30,6 +30,9 @@ struct Window {
   /// Input 0 and output 0 of a node of rank 3 to 5 with attributes strides, dilations, pads, auto_pad. `kernel` as given.
   static Window of(const NodeView& node, const Dims& kernel);
 
+  /// The same, with single columns as rows: while everything along W is 1 and nothing is padded there, H and D move up. Equal bytes.
+  Window with_long_rows() const;
+
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
