@@ -114,4 +114,9 @@ int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_w
   return needed < 0.5 ? 1 : std::min<int64_t>(4, kernel_width > 1 ? 3 : 2);
 }
 
+int64_t pixels_ahead(const Target& target, int64_t input, int64_t step) {
+  constexpr int64_t kNear = 1 << 18;  // floats
+  return input < kNear ? 0 : (step + target.vector_width - 1) / target.vector_width;
+}
+
 }  // namespace optima::llvm_cpu

@@ -38,4 +38,8 @@ int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t 
 /// Cache lines to prefetch per input channel and kernel row. passes: tiles that reuse one weight panel.
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes);
 
+/// Pixels to prefetch per input channel so that a tile finds its `step` new pixels per row and block fetched; 0 for an input of so few floats
+/// that L2 holds it.
+int64_t pixels_ahead(const Target& target, int64_t input, int64_t step);
+
 }  // namespace optima::llvm_cpu

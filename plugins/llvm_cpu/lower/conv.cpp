@@ -153,6 +153,7 @@ void lower_direct(Layer& l, const Folded& folded) {
   const int64_t nb = divide_up(l.g.oc, l.vl), rows = w.out[0] * w.out[1];
   const bool planar = l.g.count == 1 && w.channels < l.vl && l.ctx.layout(l.in) == Layout::Plain;
   const bool by_rows = w.batch * rows >= 24;
+  const bool skips_pixels = w.stride[2] > 1 && (w.kernel[2] == 2 || w.kernel[2] == 3);  // prefetching cost others a tenth to a fifth
   const int64_t ib = planar ? 1 : l.vl, out_plane = w.out[1] * w.out[2] * l.vl;
   const int64_t in_image = planar ? (w.batch == 1 ? 0 : w.channels * w.in_pixels()) : l.in_image();
   const auto spec = [&](Tile t) {
@@ -163,7 +164,8 @@ void lower_direct(Layer& l, const Folded& folded) {
                    .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
                    .out_group = l.g.count == 1 ? 0 : l.g.oc * w.out_pixels(), .out_block = w.out_pixels() * l.vl, .out_plane = out_plane,
-                   .out_row = w.out[2] * l.vl, .out_pixel = l.vl, .res_image = l.out_image()};
+                   .out_row = w.out[2] * l.vl, .out_pixel = l.vl, .res_image = l.out_image(),
+                   .ahead = skips_pixels && !planar ? pixels_ahead(l.ctx.target(), w.channels * w.in_pixels(), t.width * w.stride[2]) : 0};
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;

@@ -8,6 +8,8 @@
 //   marked noalias: that makes the barrier ineffective.
 // PREFETCH. PF cache lines per input channel of the panel after this one, which directly follows in memory, so that all
 //   tiles that reuse a panel share the work. It must stand after the multiply-adds of a tap; before them LLVM spills.
+//   A tile reads runs of pixels too short for the processor to see coming, from each row of each block: where the input comes
+//   from beyond L2, `ahead` fetches those of the next tile.
 // EDGES. No padded copies: L and R say how many input columns a tile hangs over the image; taps there are dropped while
 //   unrolling. Rows: kd and kh are limited.
 #pragma once
@@ -22,6 +24,7 @@ struct TileShape {
   idx OCB, WT, KD, KH, KW, S, D, DH, DD, IB, PF;
   Tail tail;
   idx sPix, sRow, sPlane, sIB, sOB, sOPix;  // input steps in floats; output step per block and per pixel
+  idx ahead = 0;  // pixels of the row behind the tile to prefetch per input channel; for blocked input, whose pixels are a cache line each
 };
 
 /// The taps of a row; long rows, as signal transforms have, in a loop: they would be megabytes of code.
@@ -44,6 +47,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
     const idx n = imin(t.IB, ic - b);
     ROLL for (idx kd = kd0; kd < kd1; kd++) ROLL for (idx kh = kh0; kh < kh1; kh++) {
       idx a = off + b / t.IB * t.sIB + kd * t.DD * t.sPlane + kh * t.DH * t.sRow;
+      [[maybe_unused]] const float* next = in + a + ((t.WT - 1) * t.S + (t.KW - 1) * t.D + 1) * t.sPix;
       const float* wp = w + (b * t.KD * t.KH + (kd * t.KH + kh) * n) * t.KW * t.OCB * VL;
       ROLL for (idx i = 0; i < n; i++) {
         each_tap(t.KW, [&](idx kw) __attribute__((always_inline)) {
@@ -56,6 +60,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
             UNROLL for (idx o = 0; o < t.OCB; o++) acc[o * t.WT + p] += wv[o] * x;
           }
           UNROLL for (idx q = kw; q < t.PF; q += t.KW) __builtin_prefetch(pf + q * pfs, 0, 2);
+          UNROLL for (idx q = kw; q < t.ahead; q += t.KW) __builtin_prefetch(next + (i * t.ahead + q) * t.sPix, 0, 3);
         });
         a++, wp += t.KW * t.OCB * VL, pf += t.PF * pfs;
       }
