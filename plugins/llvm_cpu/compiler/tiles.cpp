@@ -101,6 +101,14 @@ int64_t depthwise_width(const Target& target, int64_t row) {
   return 7;
 }
 
+int64_t grouped_width(const Target& target, int64_t row, int64_t taps) {
+  const int64_t most = (target.registers >= 32 ? 17 : 11) - std::max<int64_t>(3, taps);
+  if (row <= most) return row;
+  for (int64_t w = most; w > most / 2; --w)
+    if (row % w == 0) return w;
+  return most;
+}
+
 int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t oc_blocks, int64_t unit) {
   const int64_t bytes = oc_blocks * target.vector_width * taps * 4;  // per input channel
   if (inputs * bytes <= 75 << 10) return std::max<int64_t>(unit, (inputs + unit - 1) / unit * unit);

@@ -32,6 +32,9 @@ Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::f
 /// Pixels per register tile of a depthwise row.
 int64_t depthwise_width(const Target& target, int64_t row);
 
+/// The same of a convolution in narrow groups, which holds a row of taps besides.
+int64_t grouped_width(const Target& target, int64_t row, int64_t taps);
+
 /// Input channels per chunk such that a chunk's weights fit L1 beside the input; a multiple of `unit`.
 int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t oc_blocks, int64_t unit);
 

@@ -53,6 +53,7 @@ struct FromLast {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/blocked_rows.hpp"
 #include "plugins/llvm_cpu/kernels/parts/half.hpp"
 #include "plugins/llvm_cpu/kernels/parts/turn.hpp"
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
@@ -80,6 +81,7 @@ TEMPLATE(k_to_blocked, ToBlocked, l) {
     const float* in = (const float*)args[0] + (s.n * l.C + s.b * VL) * l.P + s.p0;
     float* out = (float*)args[1] + ((s.n * cdiv(l.C, VL) + s.b) * l.P + s.p0) * VL;
     auto pixels = [&](idx lanes) __attribute__((always_inline)) {
+      if (s.pixels >= VL) return rows_to_blocked(in, out, lanes, l.P, s.pixels);
       ROLL for (idx p = 0; p < s.pixels; p++) {
         vec v = {};
         UNROLL for (idx i = 0; i < VL; i++) if (i < lanes) v[i] = in[i * l.P + p];
@@ -98,7 +100,13 @@ TEMPLATE(k_from_blocked, FromBlocked, l) {
     const Strip s = strip_at(u, l.C, l.P);
     const float* in = (const float*)args[0] + ((s.n * cdiv(l.C, VL) + s.b) * l.P + s.p0) * VL;
     float* out = (float*)args[1] + (s.n * l.C + s.b * VL) * l.P + s.p0;
-    ROLL for (idx i = 0; i < s.lanes; i++) ROLL for (idx p = 0; p < s.pixels; p++) out[i * l.P + p] = in[p * VL + i];
+    if (s.pixels < VL) {
+      ROLL for (idx i = 0; i < s.lanes; i++) ROLL for (idx p = 0; p < s.pixels; p++) out[i * l.P + p] = in[p * VL + i];
+    } else if (l.C % VL == 0 || s.lanes == VL) {
+      blocked_to_rows(in, out, VL, l.P, s.pixels);
+    } else {
+      blocked_to_rows(in, out, l.C % VL, l.P, s.pixels);
+    }
   }
 }
 

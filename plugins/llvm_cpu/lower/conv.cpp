@@ -7,6 +7,7 @@
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/kernels/conv.hpp"
 #include "plugins/llvm_cpu/kernels/depthwise.hpp"
+#include "plugins/llvm_cpu/kernels/grouped.hpp"
 #include "plugins/llvm_cpu/kernels/pointwise.hpp"
 #include "plugins/llvm_cpu/kernels/winograd.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
@@ -35,17 +36,18 @@ struct Layer {
 };
 
 /// args in, weights, bias, out, residual.
-void emit(Layer& l, KernelSpec kernel, const Operand& in, const Pack& weights, const Folded& folded, Op op) {
+void emit(Layer& l, KernelSpec kernel, const Operand& in, const Operand& w, const Folded& folded, Op op) {
   op.kernel = std::move(kernel);
-  const Operand w = folded.scale.empty() ? l.ctx.packed(l.weights, weights) : [&] {
-    const Operand scale = l.ctx.bytes(to_bytes(folded.scale));
-    return l.ctx.packed(l.weights, weights, &scale);
-  }();
   const Operand bias = folded.bias.empty() ? LowerContext::null() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl));
   const Operand residual = l.tail.residual == OPTIMA_NONE ? LowerContext::null() : l.ctx.read(l.tail.residual, Layout::Blocked);
   op.args = {in, w, bias, l.ctx.write(l.out, Layout::Blocked), residual};
   op.work = l.work();
   l.ctx.emit(std::move(op));
+}
+void emit(Layer& l, KernelSpec kernel, const Operand& in, const Pack& weights, const Folded& folded, Op op) {
+  if (folded.scale.empty()) return emit(l, std::move(kernel), in, l.ctx.packed(l.weights, weights), folded, std::move(op));
+  const Operand scale = l.ctx.bytes(to_bytes(folded.scale));
+  emit(l, std::move(kernel), in, l.ctx.packed(l.weights, weights, &scale), folded, std::move(op));
 }
 
 bool is_pointwise(const Layer& l) {
@@ -72,6 +74,53 @@ void lower_depthwise(Layer& l, const Folded& folded) {
   op.units = w.batch * blocks * w.out[1];
   op.label = "conv depthwise " + describe(w);
   emit(l, spec, l.ctx.read(l.in, Layout::Blocked), p, folded, std::move(op));
+}
+
+/// Most groups of which a block of outputs has lanes.
+int64_t groups_in_block(int64_t channels, int64_t per_group, int64_t vl) {
+  int64_t most = 1;
+  for (int64_t first = 0; first < channels; first += vl)
+    most = std::max(most, (std::min(channels, first + vl) - 1) / per_group - first / per_group + 1);
+  return most;
+}
+
+/// Images in groups that do not fill vectors, which only neighbours would fill, with as many zeros.
+bool is_narrow(const Layer& l, int64_t groups) {
+  constexpr int64_t kMostParts = 8, kMostTaps = 7;  // arrays of the kernel
+  const Window& w = l.w;
+  if (l.g.diagonal == 1 || w.in[0] != 1 || w.out[0] != 1 || w.kernel[0] != 1 || w.begin[0] != 0 || w.kernel[2] > kMostTaps) return false;
+  return groups_in_block(w.out_channels, w.out_channels / groups, l.vl) <= kMostParts;
+}
+
+/// [block][kh][input of the group][kw][VL], scaled.
+std::vector<float> grouped_weights(const Layer& l, const NodeView& n, int64_t per_group, const std::vector<float>& scale) {
+  const Window& w = l.w;
+  const std::vector<float> all = *n.graph.floats(l.weights);
+  const int64_t blocks = divide_up(w.out_channels, l.vl), taps = w.taps();
+  std::vector<float> out(static_cast<size_t>(blocks * l.vl * per_group * taps));
+  for (int64_t o = 0; o < w.out_channels; ++o)
+    for (int64_t i = 0; i < per_group; ++i)
+      for (int64_t t = 0; t < taps; ++t) {
+        const int64_t kh = t / w.kernel[2], kw = t % w.kernel[2], at = ((o / l.vl * w.kernel[1] + kh) * per_group + i) * w.kernel[2] + kw;
+        const float x = all[static_cast<size_t>((o * per_group + i) * taps + t)];
+        out[static_cast<size_t>(at * l.vl + o % l.vl)] = scale.empty() ? x : x * scale[static_cast<size_t>(o)];
+      }
+  return out;
+}
+
+void lower_grouped(Layer& l, const NodeView& n, int64_t groups, const Folded& folded) {
+  const Window& w = l.w;
+  const int64_t blocks = divide_up(w.out_channels, l.vl), ig = w.channels / groups, og = w.out_channels / groups;
+  const k::Grouped spec{.WT = grouped_width(l.ctx.target(), w.out[2], w.kernel[2]), .parts = groups_in_block(w.out_channels, og, l.vl),
+                        .tail = l.tail.literals(!folded.bias.empty()), .IG = ig, .OG = og, .OC = w.out_channels, .CB = blocks, .H = w.in[1],
+                        .W = w.in[2], .OH = w.out[1], .OW = w.out[2], .KH = w.kernel[1], .KW = w.kernel[2], .SH = w.stride[1], .SW = w.stride[2],
+                        .DH = w.dilation[1], .DW = w.dilation[2], .PT = w.begin[1], .PL = w.begin[2], .in_image = l.in_image(),
+                        .out_image = l.out_image(), .res_image = l.out_image()};
+  l.g = {1, groups, w.channels, w.out_channels};
+  Op op;
+  op.units = w.batch * blocks * w.out[1];
+  op.label = "conv grouped " + describe(w);
+  emit(l, spec, l.ctx.read(l.in, Layout::Blocked), l.ctx.bytes(to_bytes(grouped_weights(l, n, ig, folded.scale))), folded, std::move(op));
 }
 
 void lower_pointwise(Layer& l, const Folded& folded) {
@@ -229,6 +278,7 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const Folded folded = fold(n, l.tail.normalisations, l.w.out_channels);
   if (convolves_pairs(n, ctx.target())) return lower_pairs(l, folded);
   if (is_depthwise(l, n)) return lower_depthwise(l, folded);
+  if (const int64_t groups = n.integer("group", 1); is_narrow(l, groups)) return lower_grouped(l, n, groups, folded);
   if (is_pointwise(l)) return lower_pointwise(l, folded);
   if (const int64_t m = winograd_size(l)) return lower_winograd(l, folded, m);
   lower_direct(l, folded);

@@ -111,6 +111,32 @@ TEST_CASE("convolutions and pools of a single column, and of a single column of 
   }
 }
 
+TEST_CASE("narrow groups of any width share vectors and match the reference, for 16 and 8 floats per vector") {
+  Bench bench;
+  Random pick;
+  const std::vector<optima_option> haswell{seam::option("llvm_cpu.cpu", "haswell")};
+  for (int i = 0; i < 24; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t group = pick(2, 13), ic = pick(2, 26), oc = pick(0, 1) ? ic : pick(2, 26);
+    CAPTURE(group);
+    CAPTURE(ic);
+    CAPTURE(oc);
+    const uint32_t x = net.input({pick(1, 2), group * ic, pick(5, 20), pick(5, 34)});
+    const uint32_t a = any_conv(net, pick, x, group, group * oc);
+    const uint32_t b = net.batch_norm(net.conv(a, group * oc, 3, 1, 1, group));
+    net.output(net.same("Relu", 14, net.add(b, a)));
+    matches_reference(bench, net, 3e-5, i % 2 ? haswell : std::vector<optima_option>());
+  }
+}
+
+TEST_CASE("a NaN stays in its narrow group") {
+  Bench bench;
+  Net net;
+  net.output(net.conv(net.input({1, 39, 6, 7}), 39, 3, 1, 1, 3));
+  matches_reference(bench, net, 1e-5, {}, 500);
+}
+
 TEST_CASE("transposed convolutions of any stride, dilation, padding and groups match the reference") {
   Bench bench;
   Random pick;

@@ -186,3 +186,23 @@ TEST_CASE("pools of codes over random windows") {
     } while (next(at, space));
   }
 }
+
+TEST_CASE("floats go to blocks of channels and back, of any number of channels and pixels, and nothing else is touched") {
+  for (int i = 0; i < rounds(200); ++i) {
+    const Shape s;
+    const int64_t units = s.N * ((s.C + k::VL - 1) / k::VL) * ((s.P + k::kStrip - 1) / k::kStrip), lanes = (s.C + k::VL - 1) / k::VL * k::VL;
+    const Guarded<float> from = integers<float>(s.N * s.C * s.P, 0, 1000);
+    const Guarded<float> there = run<float>(s.blocked_size(), units, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
+      void* args[] = {const_cast<float*>(from.data()), out};
+      k_to_blocked({s.C, s.P}, args, u0, u1, x);
+    });
+    const Guarded<float> back = run<float>(s.N * s.C * s.P, units, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
+      void* args[] = {const_cast<float*>(there.data()), out};
+      k_from_blocked({s.C, s.P}, args, u0, u1, x);
+    });
+    for (int64_t n = 0; n < s.N; ++n)
+      for (int64_t c = 0; c < lanes; ++c)
+        for (int64_t p = 0; p < s.P; ++p) REQUIRE(there[s.blocked(n, c, p)] == (c < s.C ? from[s.plain(n, c, p)] : 0.f));
+    for (int64_t e = 0; e < s.N * s.C * s.P; ++e) REQUIRE(back[e] == from[e]);
+  }
+}

@@ -2,6 +2,7 @@
 // llvm_cpu/kernels: parts of vectors, sums over lanes, and element types that a template gets as a number.
 #pragma once
 #include "optima/abi.h"
+#include "plugins/llvm_cpu/kernels/parts/transpose.hpp"
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
 #define METHOD __attribute__((always_inline)) inline
@@ -97,18 +98,6 @@ INL void with_size(int64_t bytes, F body) {
   else if (bytes == 2) body((uint16_t*)nullptr);
   else if (bytes == 4) body((uint32_t*)nullptr);
   else body((uint64_t*)nullptr);
-}
-/// VL rows of VL lanes, transposed in registers.
-INL void transpose(vec* r) {
-  UNROLL for (idx step = 1; step < VL; step *= 2) UNROLL for (idx i = 0; i < VL; i++) {
-    if (i & step) continue;
-    vec a = r[i], b = r[i + step], x = a, y = b;
-    UNROLL for (idx l = 0; l < VL; l++) {
-      if (l & step) x[l] = b[l - step];
-      else y[l] = a[l + step];
-    }
-    r[i] = x, r[i + step] = y;
-  }
 }
 /// An index as ONNX means it: negative ones count from the end; out of range ones go to the nearest end, never outside.
 INL idx wrapped(idx i, idx size) {
