@@ -96,11 +96,45 @@ class Grouper {
     found_.push_back(members);
   }
 
-  /// Untaken nodes that are the only readers of `value`, in order; two at most.
-  Members followers(uint32_t value) {
+  Members distinct_readers(uint32_t value) {
     Members all = readers(value);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  /// The untaken node that alone reads output 0 of a node.
+  std::optional<size_t> next_of(size_t i) {
+    const Members all = distinct_readers(nodes_[i].output(0));
+    return all.size() == 1 && all[0] != kOutside && !taken_[all[0]] ? std::optional(all[0]) : std::nullopt;
+  }
+
+  /// The nodes of a Gelu written out that are all that reads `value`; empty when others are.
+  Members gelu(uint32_t value) {
+    const Members all = distinct_readers(value);
+    if (all.size() != 2 || all[1] == kOutside || taken_[all[0]] || taken_[all[1]]) return {};
+    for (const size_t scaled : all) {
+      const size_t other = all[scaled == all[0]];
+      const auto erf = next_of(scaled), sum = erf && nodes_[*erf].op() == "Erf" ? next_of(*erf) : std::nullopt, product = sum ? next_of(*sum) : std::nullopt;
+      if (!product) continue;
+      Members found{scaled, *erf, *sum, other, *product};
+      if (*product == other) {
+        const auto half = next_of(other);
+        if (!half) continue;
+        found[4] = *half;
+      } else if (next_of(other) != product && next_of(*product) != other) {
+        continue;
+      }
+      std::sort(found.begin(), found.end());
+      if (gelu_of(views(found)) == value) return found;
+    }
+    return {};
+  }
+
+  /// Untaken nodes that are the only readers of `value`, in order: two at most, or a whole Gelu.
+  Members followers(uint32_t value) {
+    if (Members whole = gelu(value); !whole.empty()) return whole;
+    const Members all = distinct_readers(value);
     if (all.size() > 2) return {};
     for (const size_t r : all)
       if (r == kOutside || taken_[r] || rows_[r] == &reference_row()) return {};
@@ -122,6 +156,8 @@ class Grouper {
     UnitStep s;
     if (const auto gate = gate_of(views(next), current)) {
       s.act = *gate;
+    } else if (gelu_of(views(next)) == current) {
+      s.act = {k::Act::Gelu, 0, 0};
     } else if (next.size() != 1) {
       return std::nullopt;
     } else if (const auto act = activation_of(n); act && n.input(0) == current) {
@@ -284,11 +320,26 @@ class Grouper {
     add(best);
   }
 
+  /// The Gelu to which a node belongs as one of its first two.
+  Members gelu_with(size_t first) {
+    for (uint32_t k = 0; k < nodes_[first].input_count(); ++k) {
+      if (!nodes_[first].has_input(k)) continue;
+      const Members whole = gelu(nodes_[first].input(k));
+      if (std::find(whole.begin(), whole.end(), first) != whole.end()) return whole;
+    }
+    return {};
+  }
+
   void chain(size_t first) {
     Members members{first};
+    if (const Members whole = gelu_with(first); !whole.empty()) members = whole;
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);
       const Members next = followers(current);
+      if (next.size() == kGeluNodes) {
+        members.insert(members.end(), next.begin(), next.end());
+        continue;
+      }
       if (next.size() != 1 || !rows_[next[0]]->chains || nodes_[members.back()].output_count() != 1) break;
       if (graph_.dims(current) != nodes_[next[0]].out_dims(0)) break;
       if (absorbable(nodes_[next[0]]) && !goes_on(next[0])) break;  // its readers take the codes

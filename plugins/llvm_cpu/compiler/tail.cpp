@@ -2,6 +2,8 @@
 // llvm_cpu/compiler: see tail.hpp.
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -86,6 +88,59 @@ std::optional<Activation> gate_of(std::span<const NodeView> next, uint32_t curre
   return a;
 }
 
+namespace {
+
+/// Whether the operand is this number; one that is stored in 16 bits, up to their rounding.
+bool is_number(const NodeView& n, uint32_t k, double wanted) {
+  if (!n.has_input(k) || !n.graph.is_constant(n.input(k))) return false;
+  const auto v = scalar(n, k, 0);
+  const bool is_short = n.graph.stored_dtype(n.input(k)) != OPTIMA_F32;
+  return v && std::fabs(static_cast<double>(*v) - wanted) <= wanted * (is_short ? 4e-3 : 1e-6);
+}
+
+/// The operand of a node of two that is not this number, or none.
+uint32_t beside(const NodeView& n, double number) {
+  if (n.input_count() != 2) return OPTIMA_NONE;
+  return is_number(n, 1, number) ? n.input(0) : is_number(n, 0, number) ? n.input(1) : OPTIMA_NONE;
+}
+
+/// x of erf(x / sqrt 2) + 1, of three nodes among these, which `rest` then lacks.
+std::optional<uint32_t> erf_of(std::vector<NodeView>& rest, uint32_t& sum) {
+  const auto out = [&](std::string_view op, uint32_t value) {
+    const auto at = std::find_if(rest.begin(), rest.end(), [&](const NodeView& n) { return n.op() == op && n.domain().empty() && (value == OPTIMA_NONE || n.output(0) == value); });
+    std::optional<NodeView> found;
+    if (at != rest.end()) found = *at, rest.erase(at);
+    return found;
+  };
+  const auto erf = out("Erf", OPTIMA_NONE), add = out("Add", OPTIMA_NONE);
+  if (!erf || !add || beside(*add, 1) != erf->output(0)) return std::nullopt;
+  sum = add->output(0);
+  if (const auto div = out("Div", erf->input(0))) return is_number(*div, 1, std::sqrt(2.0)) ? std::optional(div->input(0)) : std::nullopt;
+  const auto mul = out("Mul", erf->input(0));
+  const uint32_t x = mul ? beside(*mul, std::sqrt(0.5)) : OPTIMA_NONE;
+  return x == OPTIMA_NONE ? std::nullopt : std::optional(x);
+}
+
+}  // namespace
+
+std::optional<uint32_t> gelu_of(std::span<const NodeView> nodes) {
+  if (nodes.size() < kGeluNodes) return std::nullopt;
+  std::vector<NodeView> rest(nodes.begin(), nodes.begin() + kGeluNodes);
+  uint32_t sum = OPTIMA_NONE;
+  const auto x = erf_of(rest, sum);
+  if (!x || rest.size() != 2) return std::nullopt;
+  const NodeView &first = rest[0], &last = rest[1];  // the rest multiplies x, the sum and a half
+  if (first.op() != "Mul" || last.op() != "Mul" || first.input_count() != 2 || last.input_count() != 2 || last.output(0) != nodes[kGeluNodes - 1].output(0)) return std::nullopt;
+  const uint32_t left = last.input(0) == first.output(0) ? last.input(1) : last.input(0);
+  if (left == first.output(0) || (last.input(0) != first.output(0) && last.input(1) != first.output(0))) return std::nullopt;
+  const GraphView& g = first.graph;
+  if (g.dtype(*x) != OPTIMA_F32 || g.dims(*x) != g.dims(last.output(0))) return std::nullopt;
+  const auto both = [&](const NodeView& n, uint32_t a, uint32_t b) { return (n.input(0) == a && n.input(1) == b) || (n.input(0) == b && n.input(1) == a); };
+  const bool half_last = both(first, *x, sum) && beside(last, 0.5) == first.output(0);
+  const bool half_first = (left == sum && beside(first, 0.5) == *x) || (left == *x && beside(first, 0.5) == sum);
+  return half_last || half_first ? x : std::nullopt;
+}
+
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
@@ -94,10 +149,15 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
     normalisations.push_back(n);
     return 1;
   }
+  if (n.op() == "Identity") return 1;
   if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here
   if (const auto gate = gate_of(next, current); gate && act.kind == k::Act::None) {
     act = *gate;
     return 2;
+  }
+  if (columns && act.kind == k::Act::None && gelu_of(next) == current) {
+    act = {k::Act::Gelu, 0, 0};
+    return kGeluNodes;
   }
   if (const auto a = activation_of(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
     act = *a;

@@ -22,7 +22,7 @@ struct FusedTail {
   uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first
 
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
-  /// taken, 0 to 2.
+  /// taken: 0 to 2, or kGeluNodes.
   size_t take(std::span<const NodeView> next, uint32_t current);
   /// As literals of a kernel; biased: it gets a bias operand.
   k::Tail literals(bool biased) const;
@@ -32,6 +32,10 @@ struct FusedTail {
 std::optional<k::Activation> activation_of(const NodeView& node);
 /// v * sigmoid(v) or v * hard sigmoid(v) of `current`, written as the first two of these nodes.
 std::optional<k::Activation> gate_of(std::span<const NodeView> next, uint32_t current);
+
+/// The value of which the first kGeluNodes of these nodes make x / 2 * (1 + erf(x / sqrt 2)), in whatever order the factors stand; nothing when they do not.
+constexpr size_t kGeluNodes = 5;
+std::optional<uint32_t> gelu_of(std::span<const NodeView> nodes);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

@@ -8,6 +8,9 @@ namespace {
 
 void lower_alias(std::span<const NodeView> nodes, LowerContext& ctx) { ctx.alias(nodes[0].output(0), nodes[0].input(0)); }
 
+/// In whatever layout the operand lies.
+void lower_identity(std::span<const NodeView> nodes, LowerContext& ctx) { ctx.rename(nodes[0].output(0), nodes[0].input(0)); }
+
 Refusal check_alias(const NodeView& n) {
   return count(n.in_dims(0)) == count(n.out_dims(0)) ? Refusal() : wrong_shape(n, 0, "as many elements as the result");
 }
@@ -17,7 +20,7 @@ constexpr Lowering kRows[] = {
     {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
     {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
     {"Unsqueeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
-    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
+    {"Identity", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_identity, false, Tails::None, "", takes_moved, lower_moved},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/lower/parts/chain.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/ends.hpp"
@@ -402,7 +403,15 @@ void lower_chain(std::span<const NodeView> nodes, LowerContext& context) {
   if (nodes.size() == 1 && first.op() == "Cast" && first.in_dtype(0) == OPTIMA_F32 && context.rounded_by_readers(first.output(0)))
     return context.rename(first.output(0), first.input(0));
   Chain chain(nodes, context);
-  for (const NodeView& n : nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (const auto x = gelu_of(nodes.subspan(i))) {
+      i += kGeluNodes - 1;
+      const Id made = chain.program().apply("gelu"_op, {chain.value(*x)});
+      chain.program().end_operator(made);
+      chain.make(nodes[i].output(0), made);
+      continue;
+    }
+    const NodeView& n = nodes[i];
     Ids in;
     for (uint32_t k = 0; k < n.input_count(); ++k)
       in.push_back(!n.has_input(k) || reads_itself(n, k) ? kNone : chain.value(n.input(k)));

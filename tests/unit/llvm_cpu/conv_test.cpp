@@ -249,6 +249,21 @@ TEST_CASE("a gate after a convolution and an addition after its activation are f
   matches_reference(bench, net, 3e-5);
 }
 
+TEST_CASE("an Identity is no step, between convolutions, behind a pool and at the end") {
+  Bench bench;
+  Net net;
+  const auto same = [&](uint32_t v) { return net.same("Identity", 14, v); };
+  const uint32_t a = net.same("Relu", 14, same(net.conv(net.input({1, 32, 9, 9}), 32, 1, 1, 0)));
+  const uint32_t pool = same(net.node("MaxPool", 12, {same(a)}, {1, 32, 9, 9}, {Net::ints("kernel_shape", {3, 3}), Net::ints("pads", {1, 1, 1, 1})}));
+  net.output(same(net.add(net.conv(pool, 32, 1, 1, 0), pool)));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  size_t kernels = 0;
+  for (const auto& f : c->sink.files) kernels += f.first.find(".so") != std::string::npos;
+  CHECK(kernels == 5);  // to blocked, two convolutions, the pool, to plain
+  matches_reference(bench, net);
+}
+
 TEST_CASE("pooling of blocked activations matches the reference") {
   Bench bench;
   Random pick;

@@ -124,6 +124,62 @@ TEST_CASE("a Gelu written out is one kernel") {
   matches_reference(bench, net, 2e-6);
 }
 
+namespace {
+
+/// x / 2 * (1 + erf(x / sqrt 2)): the half is a factor of the product (0), of x (1) or of the sum (2).
+uint32_t written_gelu(Net& net, uint32_t x, int form, bool divides) {
+  const Dims dims = net.dims(x);
+  const auto number = [&](float v) { return net.constant<float>({}, {v}, OPTIMA_F32); };
+  const auto mul = [&](uint32_t a, uint32_t b) { return net.node("Mul", 14, {a, b}, dims); };
+  const uint32_t early = form == 1 ? mul(number(0.5f), x) : x;
+  uint32_t v = net.same("Erf", 13, divides ? net.node("Div", 14, {x, number(1.41421356f)}, dims) : mul(x, number(0.70710678f)));
+  v = net.node("Add", 14, {number(1), v}, dims);
+  if (form == 2) v = mul(v, number(0.5f));
+  v = mul(v, early);
+  return form == 0 ? mul(v, number(0.5f)) : v;
+}
+size_t kernels_of(const Compiled& c) {
+  size_t kernels = 0;
+  for (const auto& f : c.sink.files) kernels += f.first.find(".so") != std::string::npos;
+  return kernels;
+}
+
+}  // namespace
+
+TEST_CASE("a Gelu written out in any order is the tail of its product, or part of its chain") {
+  Bench bench;
+  for (int i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    Net product, chain;
+    const uint32_t x = product.node("MatMul", 13, {product.input({6, 40}), product.weights({40, 50})}, {6, 50});
+    product.output(written_gelu(product, product.node("Add", 14, {x, product.weights({50})}, {6, 50}), i % 3, i < 3));
+    const auto c = compile(bench, product);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(kernels_of(*c) == 1);
+    matches_reference(bench, product);
+    chain.output(chain.same("Neg", 13, written_gelu(chain, chain.same("Abs", 13, chain.input({7, 33})), i % 3, i < 3)));
+    const auto d = compile(bench, chain);
+    REQUIRE(d->code == OPTIMA_OK);
+    CHECK(kernels_of(*d) == 1);
+    matches_reference(bench, chain, 2e-6);
+  }
+}
+
+TEST_CASE("a Gelu whose parts others read, or with other numbers, is computed as it stands") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.same("Neg", 13, net.input({5, 30}));
+  const auto number = [&](float v) { return net.constant<float>({}, {v}, OPTIMA_F32); };
+  for (const float half : {0.5f, 0.25f}) {
+    const uint32_t erf = net.same("Erf", 13, net.node("Div", 14, {x, number(1.41421356f)}, {5, 30})), sum = net.node("Add", 14, {erf, number(1)}, {5, 30});
+    net.output(net.node("Mul", 14, {net.node("Mul", 14, {x, sum}, {5, 30}), number(half)}, {5, 30}));
+    if (half == 0.5f) net.output(sum);
+  }
+  const uint32_t y = net.same("Abs", 13, net.input({5, 30})), erf = net.same("Erf", 13, net.node("Div", 14, {y, number(2)}, {5, 30}));
+  net.output(net.node("Mul", 14, {net.node("Mul", 14, {y, net.node("Add", 14, {erf, number(1)}, {5, 30})}, {5, 30}), number(0.5f)}, {5, 30}));
+  matches_reference(bench, net, 2e-6);
+}
+
 TEST_CASE("large operands are cut into units") {
   Bench bench;
   Net net;
