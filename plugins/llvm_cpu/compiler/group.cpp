@@ -131,9 +131,20 @@ class Grouper {
     return {};
   }
 
-  /// Untaken nodes that are the only readers of `value`, in order: two at most, or a whole Gelu.
+  /// The same of x * clip(x + 3, 0, 6) / 6.
+  Members hard_swish(uint32_t value) {
+    const Members all = distinct_readers(value);
+    if (all.size() != 2 || all[1] == kOutside || taken_[all[0]] || taken_[all[1]]) return {};
+    const auto limited = next_of(all[0]), third = limited ? next_of(*limited) : std::nullopt, last = third ? next_of(*third) : std::nullopt;
+    if (!last || (*third != all[1] && *last != all[1])) return {};
+    const Members found{all[0], *limited, *third, *last};
+    return hard_swish_of(views(found)) == value ? found : Members();
+  }
+
+  /// Untaken nodes that are the only readers of `value`, in order: two at most, or a whole activation that is written out.
   Members followers(uint32_t value) {
     if (Members whole = gelu(value); !whole.empty()) return whole;
+    if (Members whole = hard_swish(value); !whole.empty()) return whole;
     const Members all = distinct_readers(value);
     if (all.size() > 2) return {};
     for (const size_t r : all)

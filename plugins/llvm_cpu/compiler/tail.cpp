@@ -141,25 +141,87 @@ std::optional<uint32_t> gelu_of(std::span<const NodeView> nodes) {
   return half_last || half_first ? x : std::nullopt;
 }
 
+std::optional<uint32_t> hard_swish_of(std::span<const NodeView> nodes) {
+  if (nodes.size() < kSwishNodes) return std::nullopt;
+  const NodeView &sum = nodes[0], &limited = nodes[1], &third = nodes[2], &last = nodes[3];
+  const uint32_t x = sum.op() == "Add" ? beside(sum, 3) : OPTIMA_NONE;
+  if (x == OPTIMA_NONE || limited.op() != "Clip" || limited.input(0) != sum.output(0)) return std::nullopt;
+  const auto act = activation_of(limited);
+  if (!act || act->lo != 0 || act->hi != 6) return std::nullopt;
+  const auto sixth = [](const NodeView& n) {
+    return n.op() == "Div" ? (is_number(n, 1, 6) ? n.input(0) : OPTIMA_NONE) : n.op() == "Mul" ? beside(n, 1.0 / 6) : OPTIMA_NONE;
+  };
+  const auto product = [&](const NodeView& n, uint32_t with) {
+    return n.op() == "Mul" && n.input_count() == 2 && ((n.input(0) == x && n.input(1) == with) || (n.input(0) == with && n.input(1) == x));
+  };
+  const GraphView& g = last.graph;
+  if (g.dtype(x) != OPTIMA_F32 || g.dims(x) != g.dims(last.output(0))) return std::nullopt;
+  const bool divides_last = product(third, limited.output(0)) && sixth(last) == third.output(0);
+  const bool divides_first = sixth(third) == limited.output(0) && product(last, third.output(0));
+  return divides_last || divides_first ? std::optional(x) : std::nullopt;
+}
+
+std::optional<Affine> affine_of(const NodeView& n, uint32_t current) {
+  const std::string_view op = n.op();
+  const bool commutes = op == "Mul" || op == "Add";
+  if ((!commutes && op != "Div" && op != "Sub") || n.input_count() != 2 || n.input(0) == n.input(1)) return std::nullopt;
+  if (n.input(0) != current && !commutes) return std::nullopt;
+  const uint32_t other = n.input(n.input(0) == current ? 1 : 0);
+  const GraphView& g = n.graph;
+  const Dims whole = g.dims(current), dims = g.dims(other);
+  if (!g.is_constant(other) || g.dtype(current) != OPTIMA_F32 || n.out_dims(0) != whole || dims.size() > whole.size() || whole.size() < 3) return std::nullopt;
+  const size_t channel = 1 + dims.size() - whole.size();  // wraps past the end where it has none
+  const bool per_channel = dims.size() + 1 >= whole.size() && dims[channel] == whole[1] && count(dims) == whole[1];
+  auto numbers = count(dims) == 1 || per_channel ? g.floats(other) : std::nullopt;
+  if (!numbers || numbers->empty()) return std::nullopt;
+  for (float& v : *numbers) {
+    if (op == "Div") v = 1 / v;
+    if (op == "Sub") v = -v;
+    if (!std::isfinite(v)) return std::nullopt;
+  }
+  return Affine{*numbers, op == "Mul" || op == "Div"};
+}
+
+/// Before the activation constants go into weights and bias, behind it a number is a literal.
+bool FusedTail::take_constant(const NodeView& n, uint32_t current) {
+  const auto a = columns || n.graph.stored_dtype(current) != OPTIMA_F32 ? std::nullopt : affine_of(n, current);
+  if (!a) return false;
+  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled) {
+    normalisations.push_back(n);
+    return true;
+  }
+  if (a->numbers.size() != 1 || residual_after) return false;
+  const double number = static_cast<double>(a->numbers[0]);
+  scaled = true;
+  if (a->multiplies) scale *= number, shift *= number;
+  else shift += number;
+  return true;
+}
+
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
-  const bool plain = act.kind == k::Act::None && residual == OPTIMA_NONE;
+  const bool may_act = act.kind == k::Act::None && !scaled, plain = may_act && residual == OPTIMA_NONE;
   if (!columns && plain && n.input(0) == current && normalises_by_constants(n)) {
     normalisations.push_back(n);
     return 1;
   }
   if (n.op() == "Identity") return 1;
   if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here
-  if (const auto gate = gate_of(next, current); gate && act.kind == k::Act::None) {
+  if (const auto gate = gate_of(next, current); gate && may_act) {
     act = *gate;
     return 2;
   }
-  if (columns && act.kind == k::Act::None && gelu_of(next) == current) {
+  if (columns && may_act && gelu_of(next) == current) {
     act = {k::Act::Gelu, 0, 0};
     return kGeluNodes;
   }
-  if (const auto a = activation_of(n); a && act.kind == k::Act::None && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
+  if (may_act && hard_swish_of(next) == current) {
+    act = {k::Act::HardSwish, 1.f / 6, 0.5f};
+    return kSwishNodes;
+  }
+  if (take_constant(n, current)) return 1;
+  if (const auto a = activation_of(n); a && may_act && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
     act = *a;
     return 1;
   }
@@ -169,7 +231,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   }
   if (n.op() == "Add" && residual == OPTIMA_NONE) {
     residual = partner(n, current);
-    residual_after = act.kind != k::Act::None;
+    residual_after = act.kind != k::Act::None || scaled;
     return residual != OPTIMA_NONE;
   }
   return 0;
@@ -177,7 +239,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
 
 k::Tail FusedTail::literals(bool biased) const {
   const int64_t added = residual == OPTIMA_NONE ? 0 : residual_after ? k::kResidualAfter : k::kResidual;
-  return {added | (biased ? k::kBias : 0), act};
+  return {added | (biased ? k::kBias : 0) | (scaled ? k::kScaled : 0), act, scale, shift};
 }
 
 FusedTail tail_of(std::span<const NodeView> nodes) {

@@ -14,19 +14,31 @@ namespace optima::llvm_cpu {
 
 /// The tail of one node: act(scaled(v) + bias + residual) or act(scaled(v) + bias) + residual.
 struct FusedTail {
-  std::vector<NodeView> normalisations;  ///< BatchNormalization with constants, in order; folded into weights and bias
+  std::vector<NodeView> normalisations;  ///< BatchNormalization, Mul, Div, Add and Sub with constants per channel, in order; folded into weights and bias
   k::Activation act{k::Act::None, 0, 0};
   uint32_t residual = OPTIMA_NONE;  ///< value of the shape of the result
   bool residual_after = false;      ///< the residual is added after the activation
+  bool scaled = false;              ///< after the activation, times `scale` plus `shift`
+  double scale = 1, shift = 0;
   bool columns = false;             ///< Tails::Columns
   uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first
 
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
-  /// taken: 0 to 2, or kGeluNodes.
+  /// taken: 0 to 2, or those of a written activation.
   size_t take(std::span<const NodeView> next, uint32_t current);
   /// As literals of a kernel; biased: it gets a bias operand.
   k::Tail literals(bool biased) const;
+
+ private:
+  bool take_constant(const NodeView& n, uint32_t current);
 };
+
+/// current * scale + shift, when a Mul, Div, Add or Sub of `current` and finite constants is that: one number, or one per channel.
+struct Affine {
+  std::vector<float> numbers;
+  bool multiplies;  ///< else they are added
+};
+std::optional<Affine> affine_of(const NodeView& node, uint32_t current);
 
 /// The activation that a node is by itself, on its input 0.
 std::optional<k::Activation> activation_of(const NodeView& node);
@@ -36,6 +48,10 @@ std::optional<k::Activation> gate_of(std::span<const NodeView> next, uint32_t cu
 /// The value of which the first kGeluNodes of these nodes make x / 2 * (1 + erf(x / sqrt 2)), in whatever order the factors stand; nothing when they do not.
 constexpr size_t kGeluNodes = 5;
 std::optional<uint32_t> gelu_of(std::span<const NodeView> nodes);
+
+/// The same of the first kSwishNodes and x * clip(x + 3, 0, 6) / 6.
+constexpr size_t kSwishNodes = 4;
+std::optional<uint32_t> hard_swish_of(std::span<const NodeView> nodes);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

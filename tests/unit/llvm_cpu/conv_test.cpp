@@ -220,6 +220,47 @@ TEST_CASE("batch normalisation, activation and residual become part of the convo
   }
 }
 
+TEST_CASE("constants around an activation, and hard swish written out, become part of the convolution") {
+  Bench bench;
+  for (int i = 0; i < 8; ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t channels = i % 2 ? 20 : 32, group = i % 4 == 3 ? channels : 1;
+    const uint32_t x = net.input({1, channels, 12, 12});
+    const Dims dims{1, channels, 12, 12};
+    const auto number = [&](float v) { return net.constant<float>({}, {v}, OPTIMA_F32); };
+    const auto binary = [&](const char* op, uint32_t a, uint32_t b) { return net.node(op, 14, {a, b}, dims); };
+    uint32_t v = net.conv(x, channels, i < 4 ? 3 : 1, 1, i < 4 ? 1 : 0, group);
+    v = binary("Add", number(0.25f), binary("Mul", v, i % 2 ? net.weights({channels, 1, 1}) : number(1.5f)));
+    v = binary("Sub", binary("Div", v, number(0.8f)), net.weights({1, channels, 1, 1}));
+    const uint32_t limited = net.node("Clip", 13, {binary("Add", v, number(3)), number(0), number(6)}, dims);
+    v = i % 2 ? binary("Div", binary("Mul", v, limited), number(6)) : binary("Mul", binary("Mul", number(1.f / 6), limited), v);
+    v = binary("Add", binary("Mul", v, number(-1.25f)), number(0.5f));
+    net.output(i % 3 ? net.add(v, x) : v);
+    const auto c = compile(bench, net);
+    REQUIRE(c->code == OPTIMA_OK);
+    size_t kernels = 0;
+    for (const auto& f : c->sink.files) kernels += f.first.find(".so") != std::string::npos;
+    CHECK(kernels == 3);  // to blocked, the convolution, to plain
+    matches_reference(bench, net, 3e-5);
+  }
+}
+
+TEST_CASE("constants that do not follow the channels, or stand between a result and others that read it, are steps of their own") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 20, 6, 20});
+  const auto mul = [&](uint32_t a, uint32_t b) { return net.node("Mul", 14, {a, b}, {1, 20, 6, 20}); };
+  const uint32_t a = net.conv(x, 20, 3, 1, 1);
+  net.output(mul(a, net.weights({20})));                                    // along W
+  const uint32_t b = net.conv(x, 20, 3, 1, 1), scaled = mul(b, net.weights({20, 1, 1}));
+  net.output(b), net.output(net.same("Relu", 14, scaled));
+  const uint32_t c = net.same("Relu", 14, net.conv(x, 20, 1, 1, 0));
+  net.output(net.same("Sigmoid", 13, mul(c, net.weights({20, 1, 1}))));     // behind the activation, per channel
+  net.output(net.same("Tanh", 13, mul(net.same("Relu", 14, net.conv(x, 20, 1, 1, 0)), net.constant<float>({1}, {0.3f}, OPTIMA_F32))));
+  matches_reference(bench, net, 3e-5);
+}
+
 TEST_CASE("the same convolutions are right on processors with 8 floats per vector") {
   Bench bench;
   Random pick;

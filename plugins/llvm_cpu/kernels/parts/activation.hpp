@@ -27,6 +27,7 @@ INL vec activate(vec v, const Activation& a) {
 INL vec finish(vec v, const Tail& tail, const float* res) {
   if (tail.bits & kResidual) v += ld(res);
   v = activate(v, tail.act);
+  if (tail.bits & kScaled) v = v * (float)tail.scale + (float)tail.shift;
   if (tail.bits & kResidualAfter) v += ld(res);
   return v;
 }

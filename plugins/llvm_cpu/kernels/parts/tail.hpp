@@ -27,12 +27,13 @@ struct Activation {
 };
 
 /// Bits of Tail::bits.
-constexpr int64_t kBias = 1, kResidual = 2, kResidualAfter = 4;
+constexpr int64_t kBias = 1, kResidual = 2, kResidualAfter = 4, kScaled = 8;
 
-/// result = act(sum + bias + residual), or act(sum + bias) + residual.
+/// result = act(sum + bias + residual) or act(sum + bias), with kScaled times scale plus shift; then + residual where it comes after.
 struct Tail {
   int64_t bits;
   Activation act;
+  double scale = 1, shift = 0;
 };
 
 }  // namespace k

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/tail.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -20,6 +21,32 @@ Groups merge_groups(int64_t groups, int64_t channels, int64_t out_channels, int6
   return {groups / merged, merged, merged * ic, merged * oc};
 }
 
+namespace {
+
+/// v * scale + shift, per channel.
+struct Factors {
+  std::vector<double> scale, shift;
+};
+
+Factors factors_of(const NodeView& n, size_t channels) {
+  Factors out{std::vector<double>(channels, 1), std::vector<double>(channels, 0)};
+  if (n.op() != "BatchNormalization") {
+    const Affine a = *affine_of(n, n.input(n.graph.is_constant(n.input(0)) ? 1 : 0));
+    for (size_t i = 0; i < channels; ++i) (a.multiplies ? out.scale : out.shift)[i] = static_cast<double>(a.numbers[a.numbers.size() == 1 ? 0 : i]);
+    return out;
+  }
+  const auto at = [&](uint32_t k) { return *n.graph.floats(n.input(k)); };
+  const std::vector<float> gamma = at(1), beta = at(2), mean = at(3), variance = at(4);
+  const double epsilon = static_cast<double>(n.real("epsilon", 1e-5f));
+  for (size_t i = 0; i < channels; ++i) {
+    out.scale[i] = static_cast<double>(gamma[i]) / std::sqrt(static_cast<double>(variance[i]) + epsilon);
+    out.shift[i] = static_cast<double>(beta[i]) - static_cast<double>(mean[i]) * out.scale[i];
+  }
+  return out;
+}
+
+}  // namespace
+
 Folded fold(const NodeView& conv, const std::vector<NodeView>& normalisations, int64_t out_channels) {
   Folded out;
   const size_t n = static_cast<size_t>(out_channels);
@@ -28,14 +55,11 @@ Folded fold(const NodeView& conv, const std::vector<NodeView>& normalisations, i
     const auto b = conv.graph.floats(conv.input(2));
     for (size_t i = 0; i < n; ++i) bias[i] = static_cast<double>((*b)[i]);
   }
-  for (const NodeView& bn : normalisations) {
-    const auto at = [&](uint32_t k) { return *bn.graph.floats(bn.input(k)); };
-    const std::vector<float> gamma = at(1), beta = at(2), mean = at(3), variance = at(4);
-    const double epsilon = static_cast<double>(bn.real("epsilon", 1e-5f));
+  for (const NodeView& node : normalisations) {
+    const Factors f = factors_of(node, n);
     for (size_t i = 0; i < n; ++i) {
-      const double s = static_cast<double>(gamma[i]) / std::sqrt(static_cast<double>(variance[i]) + epsilon);
-      scale[i] *= s;
-      bias[i] = (bias[i] - static_cast<double>(mean[i])) * s + static_cast<double>(beta[i]);
+      scale[i] *= f.scale[i];
+      bias[i] = bias[i] * f.scale[i] + f.shift[i];
     }
   }
   if (!normalisations.empty()) out.scale.assign(scale.begin(), scale.end());
