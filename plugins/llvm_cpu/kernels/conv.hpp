@@ -12,7 +12,7 @@ namespace k {
 struct Conv {
   static constexpr char entry[] = "k_conv";
   static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
-  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead); }
   static constexpr bool has_tile = true;
   int64_t by_rows, OCB, WT, ICC, PF;
   Tail tail;
@@ -48,7 +48,7 @@ INL void conv_group(const Conv& c, idx OB, const float* in, const float* w, cons
       const idx kh0 = cdiv(imax(-y, 0), c.dilation.h), kh1 = imin(c.kernel.h, cdiv(imax(c.in.h - y, 0), c.dilation.h));
       row_tiles(c.out.w, WT, c.stride.w, c.dilation.w, c.kernel.w, c.in.w, c.begin.w, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
         const TileShape s = {OB, wt, c.kernel.d, c.kernel.h, c.kernel.w, c.stride.w, c.dilation.w, c.dilation.h, c.dilation.d, c.IB, PF, c.tail,
-                             sPix, sRow, sPlane, sIB, c.out_block, c.out_pixel, c.ahead};
+                             sPix, sRow, sPlane, sIB, c.out_block, c.out_pixel, HINT(c, ahead)};
         const idx first_pixel = GENERAL ? t : t * WT, o = od * c.out_plane + oh * c.out_row + first_pixel * c.out_pixel;
         pf = tile(s, L, R, n, kd0, kd1, kh0, kh1, first, last, in,
                   c0 / c.IB * sIB + z * sPlane + y * sRow + (first_pixel * c.stride.w - c.begin.w) * sPix, wp, bias, res + o, out + o, pf,

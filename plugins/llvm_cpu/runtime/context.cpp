@@ -2,6 +2,8 @@
 // llvm_cpu/runtime: see context.hpp.
 #include "plugins/llvm_cpu/runtime/context.hpp"
 
+#include "plugins/llvm_cpu/runtime/subnormals.hpp"
+
 namespace optima::llvm_cpu {
 namespace {
 
@@ -14,7 +16,7 @@ void check(const Plan::Tensor& want, const sdk::Tensor& have) {
 
 std::vector<StepCode> code_of(const LoadedProgram& program) {
   std::vector<StepCode> out;
-  for (const Plan::Step& step : program.plan().steps) out.push_back({program.kernel(step.kernel)});
+  for (const Plan::Step& step : program.plan().steps) out.push_back({program.kernel(step.kernel), nullptr, sums_products(program.plan().kernels[step.kernel])});
   return out;
 }
 

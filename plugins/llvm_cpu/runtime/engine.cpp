@@ -3,6 +3,9 @@
 #include "plugins/llvm_cpu/runtime/engine.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "plugins/llvm_cpu/runtime/subnormals.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -42,11 +45,13 @@ void Steps::add(size_t s, StepCode code, const std::vector<char*>& constants) {
   const int parts = parts_of(step, engine_.team_.size());
   void* const* args = args_[s].data() + 1;
   const int64_t units = step.units;
-  list_.add([this, kernel = code.kernel, args, units, parts, s](int part, int thread) {
+  list_.add([this, code, args, units, parts, s](int part, int thread) {
     if (engine_.is_stopped(thread)) return;
+    std::optional<NoSubnormals> zeros;
+    if (code.no_subnormals) zeros.emplace();
     char* mine = engine_.scratch(thread);
     *reinterpret_cast<uint64_t*>(mine - kHeader) = engine_.run_ << 24 | s;
-    kernel(args, units * part / parts, units * (part + 1) / parts, mine);
+    code.kernel(args, units * part / parts, units * (part + 1) / parts, mine);
   }, parts);
 }
 

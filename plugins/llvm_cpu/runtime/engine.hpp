@@ -21,6 +21,7 @@ using KernelFunction = void (*)(void* const* args, int64_t u0, int64_t u1, char*
 struct StepCode {
   KernelFunction kernel;
   void* ahead = nullptr;
+  bool no_subnormals = false;  ///< it takes numbers below the smallest normal float as zeros (sums_products in subnormals.hpp)
 };
 
 class Engine;

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "plugins/llvm_cpu/runtime/subnormals.hpp"
 #include "reference/tensor.hpp"
 
 namespace optima::llvm_cpu {
@@ -34,7 +35,7 @@ ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engin
     } else {
       FittedProgram::Code c = program.code(spec);
       rows_.push_back(std::move(c.row));
-      of_specs.push_back({c.kernel, rows_.back().data()});
+      of_specs.push_back({c.kernel, rows_.back().data(), sums_products(std::string_view(spec.entry).substr(2))});
     }
   }
   for (const Plan::Step& step : draft.plan.steps) code.push_back(of_specs[step.kernel]);

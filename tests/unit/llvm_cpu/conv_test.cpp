@@ -261,6 +261,22 @@ TEST_CASE("constants that do not follow the channels, or stand between a result 
   matches_reference(bench, net, 3e-5);
 }
 
+TEST_CASE("weights below the smallest normal float count as zeros, and the caller's arithmetic keeps such numbers") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({1, 32, 9, 9});
+  const uint32_t a = net.node("Conv", 11, {x, net.weights({32, 1, 3, 3}, -1e-39f, 1e-39f)}, {1, 32, 9, 9}, {Net::ints("pads", {1, 1, 1, 1}), Net::integer("group", 32)});
+  net.output(a);
+  net.output(net.add(net.conv(a, 32, 1, 1, 0), net.conv(x, 32, 1, 1, 0)));
+  matches_reference(bench, net);
+  volatile float tiny = 1e-39f, half = 0.5f;
+  CHECK(tiny * half != 0);
+  const auto c = compile(bench, net);
+  const Tensors out = run(bench, *c, random_inputs(*c), 2);
+  const float* first = static_cast<const float*>(out[0].data);
+  CHECK(std::all_of(first, first + 32 * 81, [](float v) { return v == 0; }));
+}
+
 TEST_CASE("the same convolutions are right on processors with 8 floats per vector") {
   Bench bench;
   Random pick;
