@@ -156,7 +156,7 @@ struct Op {
   uint64_t scratch_per_thread = 0;  ///< bytes
   std::vector<uint32_t> node_ids{};  ///< nodes of the graph that this step computes; for profiles and errors
   std::string label{};               ///< for people: "conv 3x3 64->64 @56 winograd4"
-  int64_t work = 0;   ///< rough cost of all units, in multiply-adds or moved elements: small steps are not cut up
+  int64_t work = 0;   ///< rough cost of all units, in multiply-adds (compiler/work.hpp): small steps are not cut up
   int64_t grain = 1;  ///< fewest units that are worth a thread of their own
 };
 

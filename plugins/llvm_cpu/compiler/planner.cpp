@@ -8,6 +8,7 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
@@ -313,7 +314,7 @@ class Planner : public LowerContext {
     to.written = true;
     op.args = {source, to};
     op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + k::kStrip - 1) / k::kStrip);
-    op.work = elements(dims, Layout::Blocked, target_) * 2;
+    op.work = elements(dims, Layout::Blocked, target_) * work::kMoved;
     draft_.moved += elements(dims, Layout::Blocked, target_);
     op.label = layout == Layout::Plain ? "to plain" : "to blocked";
     emit(std::move(op));

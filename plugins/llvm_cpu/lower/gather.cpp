@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plugins/llvm_cpu/kernels/gather.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/move.hpp"
 #include "plugins/llvm_cpu/lower/parts/copy.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
@@ -31,7 +32,7 @@ void lower_gather(std::span<const NodeView> nodes, LowerContext& ctx) {
                         .size = v.len, .count = indices, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = v.inner == 0 ? 0 : divide_up(pieces, rows);
-  op.work = pieces * v.inner;
+  op.work = pieces * v.inner * work::kMoved;
   op.label = "gather " + to_text(n.out_dims(0));
   ctx.emit(std::move(op));
 }
@@ -70,7 +71,7 @@ void lower_gather_elements(std::span<const NodeView> nodes, LowerContext& ctx) {
                                 .step = a.step, .d = literal<8>(n.in_dims(1), 1), .s = literal<8>(a.steps, 0)};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = divide_up(elements, chunk);
-  op.work = elements * 4;
+  op.work = elements * work::kMoved;
   ctx.emit(std::move(op));
 }
 
@@ -94,7 +95,7 @@ void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
   emit_copy({d, row_major(d), row_major(d)}, element_bytes(n.in_dtype(0)), ctx.read(n.input(0)), to, "copy " + to_text(d), ctx);
   op.args = {ctx.read(n.input(1)), ctx.read(n.input(2)), to};
   op.units = count(n.in_dims(2)) ? 1 : 0;
-  op.work = count(n.in_dims(2)) * 4;
+  op.work = count(n.in_dims(2)) * work::kMoved;
   ctx.emit(std::move(op));
 }
 
@@ -129,7 +130,7 @@ void lower_gather_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
                           .p = of_tuple(row_major(data), skip, width, 0)};
   op.args = {ctx.read(n.input(0)), ctx.read(n.input(1)), ctx.write(n.output(0))};
   op.units = inner == 0 ? 0 : tuples;
-  op.work = tuples * inner;
+  op.work = tuples * inner * work::kMoved;
   op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, inner));
   ctx.emit(std::move(op));
 }

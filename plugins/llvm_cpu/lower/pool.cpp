@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/lower: pooling of blocked activations.
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/lower/parts/conv_parts.hpp"
 #include "plugins/llvm_cpu/lower/parts/pool_codes.hpp"
 #include "plugins/llvm_cpu/lower/parts/pool_plain.hpp"
@@ -20,7 +21,7 @@ void lower_pool(std::span<const NodeView> nodes, LowerContext& ctx) {
                       .out_image = w.batch == 1 ? 0 : blocks * vl * w.out_pixels()};
   op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
   op.units = w.batch * blocks * w.out[0] * w.out[1];
-  op.work = w.batch * blocks * vl * w.out_pixels() * w.taps();
+  op.work = w.batch * blocks * vl * w.out_pixels() * w.taps() * work::kPooled;
   op.label = (n.op() == "MaxPool" ? "max pool " : "average pool ") + describe(w);
   ctx.emit(std::move(op));
 }
@@ -33,7 +34,7 @@ void lower_global(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.kernel = k::GlobalPool{.mode = pool_mode(n), .P = pixels};
   op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
   op.units = in[0] * divide_up(in[1], vl);
-  op.work = elements(in, Layout::Blocked, ctx.target());
+  op.work = elements(in, Layout::Blocked, ctx.target()) * work::kPooled;
   op.label = n.op() == "GlobalMaxPool" ? "global max pool" : "global average pool";
   ctx.emit(std::move(op));
 }

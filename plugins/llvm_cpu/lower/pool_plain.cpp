@@ -3,6 +3,7 @@
 #include "plugins/llvm_cpu/lower/parts/pool_plain.hpp"
 
 #include "plugins/llvm_cpu/kernels/pool_plain.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
 
@@ -17,7 +18,7 @@ void emit_pool(const NodeView& n, const Window& w, LowerContext& ctx) {
                            .begin = literal(w.begin), .end = literal(w.end)};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0)), indices ? ctx.write(n.output(1)) : Operand()};
   op.units = w.batch * w.channels * w.out[0] * w.out[1];
-  op.work = w.batch * w.channels * w.out_pixels() * w.taps();
+  op.work = w.batch * w.channels * w.out_pixels() * w.taps() * work::kPooled;
   op.label = std::string(n.op()) + " " + to_text(n.in_dims(0));
   ctx.emit(std::move(op));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/llvm_cpu/kernels/reduce.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/scan.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "plugins/llvm_cpu/lower/parts/pool_codes.hpp"
@@ -70,7 +71,7 @@ void lower_pixels(const NodeView& n, LowerContext& ctx) {
                                                       .gone_step = {0, 0, 0, vl}}};
   op.args = {ctx.read(n.input(0), Layout::Blocked), ctx.write(n.output(0), Layout::Blocked)};
   op.units = planes;
-  op.work = planes * pixels * vl;
+  op.work = planes * pixels * vl * work::kReduced;
   op.label = std::string(n.op()) + " " + to_text(in) + " blocked";
   ctx.emit(std::move(op));
 }
@@ -97,7 +98,7 @@ void lower_reduce(std::span<const NodeView> nodes, LowerContext& ctx) {
     op.units = outputs;
   }
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
-  op.work = count(dims);
+  op.work = count(dims) * work::kReduced;
   op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, count(dims) / std::max<int64_t>(1, op.units)));
   op.label = std::string(n.op()) + " " + to_text(dims);
   ctx.emit(std::move(op));
@@ -131,7 +132,7 @@ void lower_arg(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.kernel = k::Arg{.dtype = n.in_dtype(0), .smallest = n.op() == "ArgMin", .last = n.integer("select_last_index", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = v.outer * (v.inner > 0);
-  op.work = count(dims);
+  op.work = count(dims) * work::kReduced;
   ctx.emit(std::move(op));
 }
 
@@ -151,7 +152,7 @@ void lower_top(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.kernel = k::Top{.dtype = n.in_dtype(0), .smallest = !n.integer("largest", 1), .count = out[axis], .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), room(0, n.in_dtype(0)), room(1, OPTIMA_I64)};
   op.units = count(out) == 0 ? 0 : v.outer * v.inner;
-  op.work = count(dims) * 4;
+  op.work = count(dims) * work::kMoved;
   ctx.emit(std::move(op));
 }
 
@@ -163,7 +164,7 @@ void lower_cumsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.kernel = k::CumSum{.dtype = n.in_dtype(0), .exclusive = n.integer("exclusive", 0), .reverse = n.integer("reverse", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(dims) == 0 ? 0 : v.outer;
-  op.work = count(dims);
+  op.work = count(dims) * work::kReduced;
   ctx.emit(std::move(op));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "optima/plugin/resample.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/pool_codes.hpp"
 #include "plugins/llvm_cpu/kernels/resize.hpp"
 #include "plugins/llvm_cpu/lower/parts/last.hpp"
@@ -81,7 +82,7 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
     op.kernel = k::Resize{.taps = t.taps, .size = v.len, .length = out[axis], .inner = v.inner};
     op.args = {from, ctx.bytes(raw_bytes(t.index)), ctx.bytes(raw_bytes(t.weight)), to};
     op.units = count(dims) == 0 ? 0 : v.inner > 1 ? v.outer * out[axis] : v.outer;
-    op.work = count(dims) * t.taps;
+    op.work = count(dims) * t.taps * work::kPooled;
     op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner > 1 ? v.inner : out[axis]));
     op.label = "resize " + std::string(mode_text(n)) + " axis " + std::to_string(axis);
     ctx.emit(std::move(op));

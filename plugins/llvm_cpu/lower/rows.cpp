@@ -2,6 +2,7 @@
 // llvm_cpu/lower: Softmax and normalizations.
 #include <algorithm>
 
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/norm.hpp"
 #include "plugins/llvm_cpu/kernels/softmax.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes.hpp"
@@ -46,7 +47,7 @@ void emit_softmax(const NodeView& n, const Ends& ends, LowerContext& ctx) {
   op.args = {ends.in, ends.out, ends.numbers};
   if (ends.stored.out != k::Stored::Floats) op.scratch_per_thread = static_cast<uint64_t>(v.len) * sizeof(float);
   op.units = count(dims) == 0 ? 0 : v.inner == 1 ? v.outer : v.outer * divide_up(v.inner, ctx.target().vector_width);
-  op.work = count(dims) * 8;
+  op.work = v.outer * v.inner * (v.inner == 1 ? std::max(v.len, ctx.target().vector_width) : v.len) * work::kSoftmax;
   op.grain = v.inner == 1 ? grain(v.len * 4) : 1;
   op.label = std::string(n.op()) + " " + to_text(dims);
   ctx.emit(std::move(op));
@@ -63,7 +64,7 @@ void emit_norm(const NodeView& n, const Ends& ends, bool rms, int64_t rows, int6
                       .channels = channels, .span = span, .ends = ends.stored};
   op.args = {ends.in, scale ? ctx.read(n.input(1)) : Operand(), bias ? ctx.read(n.input(2)) : Operand(), ends.out, ends.numbers};
   op.units = len == 0 ? 0 : rows;
-  op.work = rows * len * 4;
+  op.work = rows * len * work::kNormalized;
   op.grain = grain(len * 2);
   op.label = std::string(n.op()) + " " + to_text(n.in_dims(0));
   ctx.emit(std::move(op));
@@ -145,7 +146,7 @@ void lower_lp(std::span<const NodeView> nodes, LowerContext& ctx) {
   op.kernel = k::LpNorm{.p = n.integer("p", 2), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
   op.units = count(dims) == 0 ? 0 : v.outer * divide_up(v.inner, ctx.target().vector_width);
-  op.work = count(dims) * 2;
+  op.work = count(dims) * work::kReduced;
   ctx.emit(std::move(op));
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kHeader = 64;  // before each thread's scratch: see compiler/op.hpp
 
-/// Work of a part that repays handing it to another thread, in multiply-adds or elements.
-constexpr int64_t kLeastWork = 20000;
+/// Work of a part that repays handing it to another thread, in multiply-adds: half a microsecond.
+constexpr int64_t kLeastWork = 50000;
 
 int parts_of(const Plan::Step& s, int threads) {
   if (threads == 1) return 1;

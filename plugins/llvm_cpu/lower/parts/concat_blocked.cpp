@@ -2,6 +2,7 @@
 // llvm_cpu/lower: see concat_blocked.hpp.
 #include "plugins/llvm_cpu/lower/parts/concat_blocked.hpp"
 
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
 
 namespace optima::llvm_cpu {
@@ -35,7 +36,7 @@ bool lower_blocked_concat(const NodeView& n, LowerContext& ctx) {
     op.kernel = k::JoinChannels{.C = channels, .at = start, .P = pixels, .whole_image = out[0] == 1 ? 0 : elements(out, Layout::Blocked, ctx.target()) / out[0]};
     op.args = {part, whole};
     op.units = out[0] * ((at + vl - 1) / vl - start / vl);
-    op.work = 2 * out[0] * channels * pixels;
+    op.work = work::kMoved * out[0] * channels * pixels;
     ctx.emit(std::move(op));
   }
   return true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/move.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -76,7 +77,7 @@ void emit_copy(const Copy& copy, int64_t bytes, const Operand& from, const Opera
   op.kernel = k::Move{.bytes = bytes, .split = split, .d = literal<8>(c.dims, 1), .s = literal<8>(c.from, 0), .t = literal<8>(c.to, 0)};
   op.args = {from, to};
   op.units = units;
-  op.work = count(copy.dims);
+  op.work = count(copy.dims) * work::kMoved;
   op.grain = std::max<int64_t>(1, kUnit / inside);
   op.label = label;
   ctx.emit(std::move(op));

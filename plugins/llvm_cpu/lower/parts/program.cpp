@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/elementwise.hpp"
 
 namespace optima::llvm_cpu {
@@ -145,7 +146,7 @@ Op Program::finish(const Target& target) {
   op.kernel.literals = words.literals;
   op.args = args_;
   op.units = units;
-  op.work = count(dims_) * static_cast<int64_t>(types_.size());
+  op.work = count(dims_) * static_cast<int64_t>(types_.size()) * work::kComputed;
   return op;
 }
 
