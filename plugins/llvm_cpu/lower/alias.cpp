@@ -6,7 +6,17 @@
 namespace optima::llvm_cpu {
 namespace {
 
-void lower_alias(std::span<const NodeView> nodes, LowerContext& ctx) { ctx.alias(nodes[0].output(0), nodes[0].input(0)); }
+/// Blocked images that keep batch and channels are the same bytes.
+bool keeps_blocks(const NodeView& n, const LowerContext& ctx) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0);
+  return ctx.layout(n.input(0)) == Layout::Blocked && out.size() >= 3 && out.size() <= 5 && in[0] == out[0] && in[1] == out[1];
+}
+
+void lower_alias(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  if (keeps_blocks(n, ctx)) ctx.rename(n.output(0), n.input(0));
+  else ctx.alias(n.output(0), n.input(0));
+}
 
 /// In whatever layout the operand lies.
 void lower_identity(std::span<const NodeView> nodes, LowerContext& ctx) { ctx.rename(nodes[0].output(0), nodes[0].input(0)); }

@@ -58,7 +58,26 @@ Copy of_transpose(const NodeView& n) {
   c.to = row_major(c.dims);
   return c;
 }
+/// A blocked image to plain pixels of channels: every block is runs of channels already.
+bool lower_blocked_transpose(const NodeView& n, LowerContext& ctx) {
+  const Dims in = n.in_dims(0), perm = permutation_of(n);
+  if (ctx.layout(n.input(0)) != Layout::Blocked || perm[0] != 0 || perm.back() != 1 || count(in) == 0) return false;
+  for (size_t d = 1; d + 1 < perm.size(); ++d)
+    if (perm[d] != static_cast<int64_t>(d) + 1) return false;
+  const int64_t vl = ctx.target().vector_width, channels = in[1], pixels = count(in) / (in[0] * channels), blocks = divide_up(channels, vl);
+  const Operand from = ctx.read(n.input(0), Layout::Blocked), to = ctx.write(n.output(0));
+  const std::string label = "Transpose " + to_text(in) + " blocked";
+  const auto copy = [&](int64_t first, int64_t count, int64_t lanes) {
+    const Copy c{{in[0], count, pixels, lanes}, {blocks * pixels * vl, pixels * vl, vl, 1}, {pixels * channels, vl, channels, 1}};
+    if (count) emit_copy(c, 4, moved_by(from, first * pixels * vl, 4), moved_by(to, first * vl, 4), label, ctx);
+  };
+  copy(0, channels / vl, vl);
+  if (channels % vl) copy(channels / vl, 1, channels % vl);
+  return true;
+}
+
 void lower_transpose(std::span<const NodeView> nodes, LowerContext& ctx) {
+  if (lower_blocked_transpose(nodes[0], ctx)) return;
   const Copy c = of_transpose(nodes[0]);
   if (simplified(c).dims.size() <= 1) return ctx.alias(nodes[0].output(0), nodes[0].input(0));
   emit(nodes[0], {c, 0}, ctx);

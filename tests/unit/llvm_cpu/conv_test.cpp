@@ -321,6 +321,23 @@ TEST_CASE("an Identity is no step, between convolutions, behind a pool and at th
   matches_reference(bench, net);
 }
 
+TEST_CASE("blocked images keep their layout where only their space is reshaped, and become pixels of channels in one step") {
+  Bench bench;
+  for (const int64_t channels : {3, 16, 21, 48}) {
+    CAPTURE(channels);
+    Net net;
+    const uint32_t a = net.conv(net.input({2, 16, 6, 10}), channels, 1, 1, 0);
+    const uint32_t shape = net.constant<int64_t>({3}, {2, channels, 60}, OPTIMA_I64);
+    const uint32_t flat = net.node("Reshape", 14, {a, shape}, {2, channels, 60});
+    net.output(net.node("Transpose", 13, {flat}, {2, 60, channels}, {Net::ints("perm", {0, 2, 1})}));
+    net.output(net.node("Transpose", 13, {a}, {2, 6, 10, channels}, {Net::ints("perm", {0, 2, 3, 1})}));
+    net.output(net.node("Transpose", 13, {a}, {2, channels, 10, 6}, {Net::ints("perm", {0, 1, 3, 2})}));
+    const uint32_t back = net.node("Reshape", 14, {net.same("Relu", 14, flat), net.constant<int64_t>({4}, {2, channels, 4, 15}, OPTIMA_I64)}, {2, channels, 4, 15});
+    net.output(net.conv(back, 20, 3, 1, 1));
+    matches_reference(bench, net);
+  }
+}
+
 TEST_CASE("pooling of blocked activations matches the reference") {
   Bench bench;
   Random pick;
