@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/compiler: what Op::work counts: multiply-adds of a dense kernel of floats, of which a core with 512-bit vectors does 32 per cycle. How many
-// of them one element of other work takes; from steps of trained models on one core of a Sapphire Rapids Xeon, data in L2.
+// of them one element of other work takes; from steps of trained models on one core of a Xeon with AVX-512, data in L2.
 #pragma once
 
 #include <cstdint>
