@@ -121,6 +121,17 @@ Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
   return {};
 }
 
+// Dims of inputs that have no size, and what they are called by their place: "x.3".
+template <class F>
+void for_each_open_dim(GraphProto& g, F&& f) {
+  for (ValueInfoProto& v : *g.mutable_input()) {
+    if (!v.type().has_tensor_type() || !v.type().tensor_type().has_shape()) continue;
+    auto& dims = *v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim();
+    for (int k = 0; k < dims.size(); ++k)
+      if (!dims[k].has_dim_value() || dims[k].dim_value() < 0) f(dims[k], cat(v.name(), '.', k));
+  }
+}
+
 }  // namespace
 
 void drop_initializer_inputs(GraphProto& graph) {
@@ -178,22 +189,33 @@ Result<bool> set_shapes(GraphProto& g, const ImportOptions& options) {
     OPTIMA_RETURN_IF_ERROR(set_shape(*inputs[name], dims));
   }
   std::set<std::string> used;
-  for (auto& v : *g.mutable_input()) {
-    if (!v.type().has_tensor_type() || !v.type().tensor_type().has_shape()) continue;
-    for (auto& d : *v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
-      if (!d.has_dim_param()) continue;
-      if (std::find(symbols.begin(), symbols.end(), d.dim_param()) == symbols.end()) symbols.push_back(d.dim_param());
-      const auto it = options.dims.find(d.dim_param());
-      if (it == options.dims.end()) continue;
-      if (it->second < 0) return invalid_input(cat("--dim ", it->first, ": ", it->second, ", wanted 0 or more"));
-      used.insert(it->first);
-      d.set_dim_value(it->second);
-    }
-  }
-  for (const auto& [symbol, value] : options.dims)
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
+    const std::string& spelled = d.dim_param();
+    const std::string& symbol = is_anonymous(spelled) ? axis : spelled;
+    if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
+    auto it = options.dims.find(spelled);
+    if (it == options.dims.end()) it = options.dims.find(symbol);
+    if (it == options.dims.end()) return;
+    used.insert(it->first);
+    if (it->second >= 0) d.set_dim_value(it->second);
+  });
+  for (const auto& [symbol, value] : options.dims) {
+    if (value < 0) return invalid_input(cat("--dim ", symbol, ": ", value, ", wanted 0 or more"));
     if (!used.count(symbol))
       return invalid_input(cat("--dim: no input has a dim ", quote(symbol), symbols.empty() ? ", all dims are fixed" : ", the model has " + join(symbols)));
+  }
   return !options.shapes.empty() || !options.dims.empty();
+}
+
+void name_open_dims(GraphProto& g) {
+  std::unordered_set<std::string> taken;
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string&) { taken.insert(d.dim_param()); });
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
+    if (!is_anonymous(d.dim_param())) return;
+    std::string name = axis;
+    while (!taken.insert(name).second) name += '\'';
+    d.set_dim_param(name);
+  });
 }
 
 }  // namespace optima::onnx_io

@@ -14,8 +14,13 @@ void drop_initializer_inputs(onnx::GraphProto& graph);
 /// that are not needed any more, which are added to `folded`. Unknown names are InvalidInput with the nearest ones.
 Status cut_model(onnx::GraphProto& graph, const ImportOptions& options, std::vector<Folded>& folded);
 
-/// options.shapes and options.dims on the graph's inputs. True when something changed: shapes that the file declares of other values are
+/// options.shapes and options.dims on the graph's inputs. A dim without a name of its own goes by its place, "x.3" (is_anonymous); all
+/// that the file spells alike ("?") may also be set at once. True when something changed: shapes that the file declares of other values are
 /// then worth nothing.
 Result<bool> set_shapes(onnx::GraphProto& graph, const ImportOptions& options);
+
+/// Open dims of inputs that have no name get that of their place, so that what is inferred from them can be told apart. Where another
+/// dim has that name already, a mark is added.
+void name_open_dims(onnx::GraphProto& graph);
 
 }  // namespace optima::onnx_io

@@ -84,6 +84,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
   forget_anonymous_dims(*model.mutable_graph());
+  name_open_dims(*model.mutable_graph());
   OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept));
   // Once in the model's own opset, for the converter wants types behind these nodes, and once with all the words of the canonical one.
   OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));

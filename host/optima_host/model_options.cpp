@@ -28,7 +28,7 @@ Result<std::pair<std::string, std::string>> name_and_value(const std::string& te
 void declare_import(Arguments& arguments) {
   arguments.option("name", "NAME", "name of the package (default: the file's stem)")
       .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224 or image=1x3x224x224; repeats")
-      .list("dim", "SYMBOL=N", "value of a symbolic dimension, e.g. batch=1; repeats")
+      .list("dim", "SYMBOL=N", "value of an open dimension by its name, e.g. batch=1, or its place, e.g. x.3=320; repeats")
       .list("inputs", "NAMES", "cut the model: these tensors become its inputs; takes commas")
       .list("outputs", "NAMES", "cut the model: these tensors become its outputs; takes commas");
 }

@@ -59,7 +59,7 @@ TEST_CASE("names that only say that a size is not known are no names, the others
   const auto symbol = [](const std::string& name) {
     return import("g (float[n,4] x) => (float[m,4] y) { y = Relu(x) }", [&](onnx::GraphProto& g) { first_dim(*g.mutable_input(0)).set_dim_param(name); }).type("x");
   };
-  for (const char* name : {"?", "", " ", "None", "none", "unk__12", "unk_3", "unk7", "unk", "unk__", "Unknown", "-1"}) CHECK_MESSAGE(symbol(name) == "f32[?,4]", name);
+  for (const char* name : {"?", "", " ", "None", "none", "unk__12", "unk_3", "unk7", "unk", "unk__", "Unknown", "-1"}) CHECK_MESSAGE(symbol(name) == "f32[x.0,4]", name);
   for (const char* name : {"batch", "unknot", "unk__n", "N", "nonesuch", "DynamicDimension.0", "*", "-2", "unknown_dim"})
     CHECK_MESSAGE(symbol(name) == "f32[" + std::string(name) + ",4]", name);
 }
@@ -69,8 +69,8 @@ TEST_CASE("a size below zero is not known") {
   const Imported m = import("g (float[1,4] x) => (float[1,4] y) <float[1,4] h> { h = Relu(x)  y = Neg(h) }", [](onnx::GraphProto& g) {
     for (onnx::ValueInfoProto* v : {g.mutable_input(0), g.mutable_output(0), g.mutable_value_info(0)}) first_dim(*v).set_dim_value(-1);
   });
-  CHECK(m.type("x") == "f32[?,4]");
-  CHECK(m.type("y") == "f32[unk__0,4]");
+  CHECK(m.type("x") == "f32[x.0,4]");
+  CHECK(m.type("y") == "f32[x.0,4]");
   CHECK(m.warnings.empty());
 }
 
@@ -79,14 +79,37 @@ TEST_CASE("two inputs that are of \"?\" rows each are not taken for equally long
     for (auto* list : {g.mutable_input(), g.mutable_output()})
       for (auto& v : *list) first_dim(v).set_dim_param("?");
   });
-  CHECK(m.type("a") == "f32[?,4]");
-  CHECK(m.type("c") != m.type("d"));
+  CHECK(m.type("c") == "f32[a.0,4]");
+  CHECK(m.type("d") == "f32[b.0,4]");
 }
 
 TEST_CASE("--dim takes a name as the file spells it, also one that names nothing") {
   onnx_io::ImportOptions options;
   options.dims = {{"unk__616", 2}};
   CHECK(import("g (float[unk__616,4] x, float[unk__617] z) => (float[unk__616,4] y) { y = Relu(x) }", {}, options).type("y") == "f32[2,4]");
+}
+
+TEST_CASE("--dim takes a dim without a name by its place, alone; where another dim is called so, that one is meant") {
+  const auto type = [](std::string_view text, const std::string& value, const std::string& dim) {
+    onnx_io::ImportOptions options;
+    options.dims = {{dim, 6}};
+    return import(text, {}, options).type(value);
+  };
+  constexpr std::string_view kTwo = "g (float[unk__1,3,unk__1,n] x) => (float[k,3,l,n] y) { y = Relu(x) }";
+  CHECK(type(kTwo, "y", "x.2") == "f32[x.0,3,6,n]");
+  CHECK(type(kTwo, "y", "unk__1") == "f32[6,3,6,n]");
+  const Imported m = import("g (float[n,4] a, float[k,4] b) => (float[n,4] y, float[k,4] z) { y = Relu(a)  z = Relu(b) }", [](onnx::GraphProto& g) {
+    first_dim(*g.mutable_input(0)).set_dim_param("?");
+    first_dim(*g.mutable_input(1)).set_dim_param("a.0");
+  });
+  CHECK(m.type("y") == "f32[a.0',4]");
+  CHECK(m.type("z") == "f32[a.0,4]");
+}
+
+TEST_CASE("an input of a cut goes by its place, too") {
+  onnx_io::ImportOptions options;
+  options.inputs = {"h"};
+  CHECK(import("g (float[n,4] x) => (int64[2,k] y) { h = NonZero(x)  y = Neg(h) }", {}, options).type("y") == "i64[2,h.1]");
 }
 
 TEST_CASE("--dim takes the name that is declared of a value at which the model is cut") {

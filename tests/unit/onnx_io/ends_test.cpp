@@ -59,6 +59,10 @@ TEST_CASE("shapes and dims that the model does not have are refused") {
   options.shapes.clear();
   options.dims = {{"n", 1}};
   CHECK(message(options) == "--dim: no input has a dim 'n', the model has batch");
+  options.dims = {{"batch", -1}};
+  CHECK(message(options) == "--dim batch: -1, wanted 0 or more");
+  options.dims = {{"x.1", 4}};
+  CHECK(message(options) == "--dim: no input has a dim 'x.1', the model has batch");
 }
 
 TEST_CASE("the model is cut at the named outputs and what they do not need is reported") {
