@@ -159,6 +159,78 @@ void write_function_defaults(ModelProto& model) {
     for (auto& node : *f.mutable_node()) visit(node);
 }
 
+void warn(const std::string& text) { log(LogLevel::Warn, "onnx_io", text); }
+
+// Later versions add fields, which the parser skips; what a model uses of them shows in its opsets.
+void lower_ir(ModelProto& model) {
+  if (model.ir_version() <= kNewestIr) return;
+  warn(cat("ONNX IR version ", model.ir_version(), " is newer than ", kNewestIr, ", what it adds is not read"));
+  model.set_ir_version(kNewestIr);
+}
+
+// ai.onnx is spelled "" everywhere.
+void spell_domains(ModelProto& model) {
+  auto plain = [](std::string* domain) { if (*domain == "ai.onnx") domain->clear(); };
+  for (auto& o : *model.mutable_opset_import()) plain(o.mutable_domain());
+  for (auto& f : *model.mutable_functions()) {
+    plain(f.mutable_domain());
+    for (auto& o : *f.mutable_opset_import()) plain(o.mutable_domain());
+    for (auto& node : *f.mutable_node()) plain(node.mutable_domain());
+  }
+  (void)for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) { return plain(node.mutable_domain()), Status(); }).ok();
+}
+
+// Of a domain that is imported twice the last version counts, as in ONNX Runtime.
+void import_once(ModelProto& model) {
+  std::map<std::string, int64_t> last;
+  for (const auto& o : model.opset_import()) {
+    const auto [it, fresh] = last.try_emplace(o.domain(), o.version());
+    if (!fresh && it->second != o.version()) warn(cat("domain ", domain_text(o.domain()), " is imported twice, as ", it->second, " and ", o.version(), "; the last one counts"));
+    it->second = o.version();
+  }
+  auto* imports = model.mutable_opset_import();
+  imports->erase(std::remove_if(imports->begin(), imports->end(), [&](auto& o) {
+    const auto it = last.find(o.domain());
+    if (it == last.end()) return true;
+    o.set_version(it->second);
+    last.erase(it);
+    return false;
+  }), imports->end());
+}
+
+// Operators of a domain that is not imported are those of the newest version that the library knows, as in ONNX Runtime.
+Status import_what_is_used(ModelProto& model) {
+  std::set<std::string> domains;
+  for (const auto& o : model.opset_import()) domains.insert(o.domain());
+  return for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
+    if (domains.count(node.domain())) return Status();
+    const auto& versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().LastReleaseVersionMap();
+    const auto known = versions.find(node.domain());
+    if (known == versions.end()) return invalid_input(cat(node_text(node), ": domain ", domain_text(node.domain()), " is not among the imported opsets"));
+    warn(cat(node_text(node), ": domain ", domain_text(node.domain()), " is not among the imported opsets, taken for ", known->second));
+    auto& import = *model.add_opset_import();
+    import.set_domain(node.domain()), import.set_version(known->second);
+    domains.insert(node.domain());
+    return Status();
+  });
+}
+
+// What says nothing about the computation, and of which the checker wants more than anybody else.
+void drop_words(ModelProto& model) {
+  model.clear_metadata_props();
+  model.clear_training_info();
+  auto& graph = *model.mutable_graph();
+  if (graph.name().empty()) graph.set_name("graph");
+  graph.clear_metadata_props(), graph.clear_quantization_annotation();
+  for (auto* list : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()})
+    for (auto& v : *list) v.clear_metadata_props();
+  (void)for_all_nodes(graph, [](NodeProto& node) {
+    node.clear_metadata_props();
+    for_each_body(node, [](GraphProto& body, const std::string&, int) { if (body.name().empty()) body.set_name("body"); });
+    return Status();
+  }).ok();
+}
+
 }  // namespace
 
 int64_t opset_of(const ModelProto& model, const std::string& domain) {
@@ -169,45 +241,22 @@ int64_t opset_of(const ModelProto& model, const std::string& domain) {
 
 namespace {
 
-// A domain that is imported twice in one version, as skl2onnx does under both names of ONNX's own.
-void drop_repeated(google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& opsets) {
-  for (int k = opsets.size() - 1; k > 0; --k)
-    for (int other = 0; other < k; ++other)
-      if (opsets[other].domain() == opsets[k].domain() && opsets[other].version() == opsets[k].version()) {
-        opsets.DeleteSubrange(k, 1);
-        break;
-      }
-}
-
 }  // namespace
 
 int64_t ir_of_opset(int64_t opset) { return opset <= 21 ? 10 : opset <= 23 ? 11 : opset == 24 ? 12 : opset <= 27 ? 13 : 14; }
 
 Status check_versions(ModelProto& model) {
   if (!model.has_graph()) return invalid_input("not an ONNX model: no graph in it");
-  if (model.ir_version() > kNewestIr)
-    return invalid_input(cat("ONNX IR version ", model.ir_version(), ", wanted ", kNewestIr, " or older"));
-  auto plain = [](std::string* domain) { if (*domain == "ai.onnx") domain->clear(); };
-  for (auto& o : *model.mutable_opset_import()) plain(o.mutable_domain());
-  drop_repeated(*model.mutable_opset_import());
+  lower_ir(model);
+  spell_domains(model);
   if (model.opset_import_size() == 0) return invalid_input("no opset is imported, wanted at least one");
-  std::set<std::string> domains;
-  for (const auto& o : model.opset_import()) {
-    if (!domains.insert(o.domain()).second) return invalid_input(cat("domain ", domain_text(o.domain()), " is imported twice"));
+  import_once(model);
+  OPTIMA_RETURN_IF_ERROR(import_what_is_used(model));
+  for (const auto& o : model.opset_import())
     if (o.version() < 1) return invalid_input(cat("opset ", o.version(), " of ", domain_text(o.domain()), ", wanted 1 or newer"));
-  }
   if (const int64_t opset = opset_of(model, ""); opset != 0 && (opset < kOldestOpset || opset > newest_opset()))
     return invalid_input(cat("opset ", opset, " of ai.onnx, wanted ", kOldestOpset, " to ", newest_opset()));
-  for (auto& f : *model.mutable_functions()) {
-    plain(f.mutable_domain());
-    for (auto& o : *f.mutable_opset_import()) plain(o.mutable_domain());
-    for (auto& node : *f.mutable_node()) plain(node.mutable_domain());
-  }
-  return for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
-    plain(node.mutable_domain());
-    if (domains.count(node.domain())) return Status();
-    return invalid_input(cat(node_text(node), ": domain ", domain_text(node.domain()), " is not among the imported opsets"));
-  });
+  return {};
 }
 
 Status check_schemas(const ModelProto& model) {
@@ -285,6 +334,7 @@ Status raise_opset(ModelProto& model) {
 }
 
 Status final_check(ModelProto& model) {
+  drop_words(model);
   empty_moved(*model.mutable_graph());
   complete_ends(*model.mutable_graph());
   for (auto& t : *model.mutable_graph()->mutable_sparse_initializer()) empty_moved(t);

@@ -80,6 +80,10 @@ class Rewrite {
     if (cast) set(emit("Cast", {name + "/f32"}, name), "to", int64_t{type->second});
     return name;
   }
+  int type(const std::string& value) const {
+    const auto it = types_.find(value);
+    return it == types_.end() ? onnx::TensorProto::FLOAT : it->second;
+  }
   int rank(const std::string& value) const {
     const auto it = ranks_.find(value);
     return it == ranks_.end() ? -1 : it->second;
@@ -133,6 +137,14 @@ Result<bool> spread_batch_norm(Rewrite& rewrite, NodeProto& node) {
   return false;
 }
 
+// The mask of Dropout before opset 12 is zeros where nothing is dropped, and before 10 it has the type of the data; later it is true.
+void zero_mask(Rewrite& rewrite, NodeProto& node, int64_t opset) {
+  const std::string x = node.input(0), mask = node.output(1);
+  node.mutable_output()->RemoveLast();
+  rewrite.emit("Less", {x, x}, opset < 10 ? mask + "/less" : mask);
+  if (opset < 10) set(rewrite.emit("Cast", {mask + "/less"}, mask), "to", int64_t{rewrite.type(x)});
+}
+
 Status retune_resize(NodeProto& node) {
   if (string_or(node, "coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn") return {};
   const std::string mode = string_or(node, "mode", "nearest"), rounding = string_or(node, "nearest_mode", "round_prefer_floor");
@@ -162,6 +174,7 @@ Status mend_before(GraphProto& graph, int64_t opset, Mending& mending) {
     // The converter drops the batch axis that Scan had in opset 8 and nowhere else.
     if (op == "Scan" && opset == 8) return invalid_input(cat(node_text(node), ": Scan of opset 8 has no form in later opsets, wanted 9 or newer"));
     if (op == "Hardmax") return flatten_hardmax(rewrite, node);
+    if (op == "Dropout" && opset < 12 && node.output_size() == 2 && !node.output(1).empty()) zero_mask(rewrite, node, opset);
     if (op == "BatchNormalization" && opset <= 8 && node.input_size() == 5 && int_or(node, "spatial", 1) == 0) return spread_batch_norm(rewrite, node);
     if ((op == "Resize" || op == "Upsample") && opset <= 10) mending.asymmetric.insert(node.output(0));
     if (op == "Resize" && opset >= 11) OPTIMA_RETURN_IF_ERROR(retune_resize(node));

@@ -17,7 +17,7 @@ struct Mending {
 };
 
 /// Before the conversion of a model of this opset, types inferred. Restates, in the same opset:
-/// Hardmax <= 12 (flattens its input: Flatten, Hardmax, Reshape), BatchNormalization <= 8 with spatial=0 (arithmetic),
+/// Hardmax <= 12 (flattens its input: Flatten, Hardmax, Reshape), masks of Dropout <= 11 (zeros), BatchNormalization <= 8 with spatial=0 (arithmetic),
 /// Resize 11-12 with tf_half_pixel_for_nn (half_pixel with the rounding that gives the same index; InvalidInput where there
 /// is none; Scan 8 likewise). Remembers Resize and Upsample <= 10.
 Status mend_before(onnx::GraphProto& graph, int64_t opset, Mending& mending);

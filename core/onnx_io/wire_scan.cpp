@@ -62,7 +62,9 @@ class Scan {
   Scan(const Blob& file, ExternalData& external) : file_(file), external_(external) {}
 
   Result<SlimModel> run() {
-    OPTIMA_RETURN_IF_ERROR(message(Kind::Model, bytes_of(file_), 0));
+    const Status read = message(Kind::Model, bytes_of(file_), 0);
+    if (!strange_.ok() && (!read.ok() || !has_graph_)) return strange_;
+    OPTIMA_RETURN_IF_ERROR(read);
     return std::move(out_);
   }
 
@@ -83,7 +85,7 @@ class Scan {
     while (!reader.done()) {
       WireField f;
       if (!reader.next(f)) return broken(reader, f);
-      if (kind == Kind::Model) OPTIMA_RETURN_IF_ERROR(known_model_field(f));
+      if (kind == Kind::Model) OPTIMA_RETURN_IF_ERROR(model_field(f));
       const bool training = kind == Kind::Model && f.number == 20;  // a second set of weights that inference never reads
       const Kind inner = f.type == WireType::Bytes ? child(kind, f.number) : Kind::Other;
       if (inner == Kind::Other && !training) continue;
@@ -98,11 +100,15 @@ class Scan {
     return {};
   }
 
-  static Status known_model_field(const WireField& f) {
+  // Fields that later releases may add are left to the parser, which skips them; in a file without a graph they say that it is something else.
+  Status model_field(const WireField& f) {
     const bool known = (f.number >= 1 && f.number <= 8) || f.number == 14 || f.number == 20 || f.number == 25 || f.number == 26;
     const bool number = f.number == 1 || f.number == 5;
+    has_graph_ |= f.number == 7;
     if (known && f.type == (number ? WireType::Varint : WireType::Bytes)) return {};
-    return invalid_input(cat("not an ONNX model: field ", f.number, " of wire type ", static_cast<uint32_t>(f.type), ", wanted one of a model"));
+    const Status strange = invalid_input(cat("not an ONNX model: field ", f.number, " of wire type ", static_cast<uint32_t>(f.type), ", wanted one of a model"));
+    if (strange_.ok()) strange_ = strange;
+    return known ? strange : Status();
   }
 
   struct TensorFields {
@@ -228,6 +234,8 @@ class Scan {
   const Blob& file_;
   ExternalData& external_;
   SlimModel out_;
+  Status strange_;  // about the first field that no model has
+  bool has_graph_ = false;
 };
 
 }  // namespace
