@@ -11,9 +11,11 @@
 #include "core/flow/signature.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/structure.hpp"
+#include "core/onnx_io/types.hpp"
 #include "core/support/log.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
+#include "onnx/defs/schema.h"
 
 namespace optima::onnx_io {
 namespace {
@@ -93,10 +95,45 @@ struct Shapes {
   std::vector<Shapes> bodies;
 };
 
-// Takes the declared shapes out of a graph.
+// Values of which only the file may know the shape: what operators make that the library does not know, and what is made of that.
+class Foreign {
+ public:
+  explicit Foreign(const onnx::ModelProto& model) : model_(model) { walk(model.graph()); }
+  bool holds(const std::string& name) const { return values_.count(name) > 0; }
+
+ private:
+  void walk(const GraphProto& g) {
+    for (const auto& node : g.node()) {
+      const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset_of(model_, node.domain())), node.domain());
+      bool foreign = !schema || any(node.input());
+      for (const auto& a : node.attribute()) {
+        if (a.has_g()) foreign |= in_body(a.g(), foreign);
+        for (const GraphProto& body : a.graphs()) foreign |= in_body(body, foreign);
+      }
+      if (foreign) values_.insert(node.output().begin(), node.output().end());
+    }
+    values_.erase("");
+  }
+  // True when it makes such values; a loop gives them to its next trip.
+  bool in_body(const GraphProto& body, bool given) {
+    const auto makes = [&] { return std::any_of(body.output().begin(), body.output().end(), [&](const auto& v) { return holds(v.name()); }); };
+    if (!given) walk(body);
+    if (!given && !makes()) return false;
+    for (const auto& v : body.input()) values_.insert(v.name());
+    walk(body);
+    return makes();
+  }
+  template <class Names>
+  bool any(const Names& names) const { return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return holds(n); }); }
+
+  const onnx::ModelProto& model_;
+  std::unordered_set<std::string> values_;
+};
+
+// Takes the declared shapes out of a graph, but those of `kept` values.
 class Taking {
  public:
-  explicit Taking(std::vector<std::string>& stale) : stale_(stale) {}
+  explicit Taking(std::vector<std::string>& stale, const Foreign* kept = nullptr) : stale_(stale), kept_(kept) {}
 
   Shapes take(GraphProto& main) { return take(main, main.input_size(), true); }
 
@@ -132,14 +169,15 @@ class Taking {
     else clear_shape(*v.mutable_type());
     return true;
   }
-  static void take(ValueInfoProto& v, Shapes& out) {
+  void take(ValueInfoProto& v, Shapes& out) const {
     TensorShapeProto* shape = v.has_type() ? shape_of(*v.mutable_type()) : nullptr;
-    if (!shape) return;
+    if (!shape || (kept_ && kept_->holds(v.name()))) return;
     out.said.emplace_back(v.name(), std::move(*shape));
     clear_shape(*v.mutable_type());
   }
 
   std::vector<std::string>& stale_;
+  const Foreign* kept_;
 };
 
 // The known shapes of the values of a graph, and of those around it.
@@ -304,7 +342,7 @@ void warn_of_stale(const std::vector<std::string>& stale) {
   if (!stale.empty()) log(LogLevel::Warn, "onnx_io", cat("declared shapes that do not hold are left out: ", join_few(stale)));
 }
 
-Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
+Status infer_over_declared(onnx::ModelProto& model, Belief belief, Claims& claims) {
   GraphProto& graph = *model.mutable_graph();
   forget_negative_dims(graph);
   std::vector<std::string> stale;
@@ -312,11 +350,36 @@ Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
   OPTIMA_RETURN_IF_ERROR(infer_shapes(model, Strictness::Lenient));
   if (belief == Belief::Forgotten) return {};
   Comparing comparing(graph, belief, stale);
+  const auto said = declared.said;
   comparing.compare(graph, declared, nullptr);
   warn_of_stale(stale);
   if (!comparing.news()) return {};
+  std::unordered_set<std::string_view> left;  // what is stale has been told
+  for (const auto& [name, shape] : declared.said) left.insert(name);
+  for (const auto& [name, shape] : said)
+    if (left.count(name)) claims.shapes.try_emplace(name, shape);
+  claims.believed = true;
   give_back(graph, declared);
   return infer_shapes(model, Strictness::Lenient);
+}
+
+Status forget_claims(onnx::ModelProto& model, const Claims& claims) {
+  if (!claims.believed) return {};
+  const Foreign foreign(model);
+  std::vector<std::string> told;
+  Taking(told, &foreign).take(*model.mutable_graph());
+  return infer_shapes(model, Strictness::Lenient);
+}
+
+void warn_of_claims(const Claims& claims, const Graph& graph) {
+  std::vector<std::string> stale;
+  for (const image::Value& v : graph.main().values) {
+    const auto claim = claims.shapes.find(v.name);
+    if (claim == claims.shapes.end() || !v.dims || v.kind != OPTIMA_KIND_TENSOR) continue;
+    const TypeProto found = to_type(v);
+    if (contradict(claim->second, found.tensor_type().shape())) stale.push_back(stale_text(v.name, claim->second, found.tensor_type().shape()));
+  }
+  warn_of_stale(stale);
 }
 
 Status infer_at_last(onnx::ModelProto& model) {

@@ -26,6 +26,7 @@ namespace optima::onnx_io {
 namespace {
 
 constexpr std::string_view kTextSuffix = ".onnxtxt";
+constexpr int64_t kNoFlattening = 13;  // before, Softmax flattens its input, and the converter looks at the rank for a shorter form
 
 struct Source {
   onnx::ModelProto model;
@@ -68,6 +69,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   onnx::ModelProto& model = source.model;
   SourceNames names;
   std::vector<Folded> folded;
+  Claims claims;
   OPTIMA_RETURN_IF_ERROR(check_versions(model));
   OPTIMA_RETURN_IF_ERROR(check_and_sort(*model.mutable_graph()));
   give_names(*model.mutable_graph(), opset_of(model, ""), names);
@@ -79,23 +81,27 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   if (model.ir_version() < 8) model.set_ir_version(8);
 
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
-  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::KeptWithNames));
+  if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::KeptWithNames, claims));
   OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
   OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
   forget_anonymous_dims(*model.mutable_graph());
   name_open_dims(*model.mutable_graph());
-  OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept));
+  OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept, claims));
   // Once in the model's own opset, for the converter wants types behind these nodes, and once with all the words of the canonical one.
   OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));
+  if (opset_of(model, "") < kNoFlattening) OPTIMA_RETURN_IF_ERROR(forget_claims(model, claims));
   OPTIMA_RETURN_IF_ERROR(raise_opset(model));
   OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));
   restore_names(*model.mutable_graph(), names);
+  OPTIMA_RETURN_IF_ERROR(forget_claims(model, claims));
   OPTIMA_RETURN_IF_ERROR(infer_at_last(model));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
   OPTIMA_RETURN_IF_ERROR(final_check(model));
-  return refine_types(out, options.infer_foreign);
+  OPTIMA_RETURN_IF_ERROR(refine_types(out, options.infer_foreign));
+  warn_of_claims(claims, out);
+  return {};
 }
 
 Result<Graph> finish(Source& source, const ImportOptions& options, const std::string& name) {

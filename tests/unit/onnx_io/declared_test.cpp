@@ -138,12 +138,46 @@ TEST_CASE("a whole stale model is one line of warning, and what follows from the
   CHECK(m.warnings[0].ends_with(" and 1 more"));
 }
 
-TEST_CASE("a declared shape says what cannot be inferred, and its names stand where none is inferred") {
+// ONNX Runtime runs all of these with a warning, whatever comes out.
+TEST_CASE("what is declared is no size of what cannot be inferred: a file holds the sizes of the run that was traced") {
   const Imported m = import("g (float[n,4] x) => (int64[2,7] y, float[m,4] z) { y = NonZero(x)  z = Relu(x) }");
-  CHECK(m.type("y") == "i64[2,7]");
+  CHECK(m.type("y").starts_with("i64[2,unk__"));
   CHECK(m.type("z") == "f32[n,4]");
   CHECK(m.warnings.empty());
-  CHECK(import("g (float[n,4] x) => (int64[2,count] y) { y = NonZero(x) }").type("y") == "i64[2,count]");
+  const Imported unranked = import("g (float[n,4] x, int64[r] s) => (float[1,k] y) <float[1,k] h> { h = Reshape(x, s)  y = Neg(h) }");
+  CHECK(unranked.type("h") == "f32[*]");
+  CHECK(unranked.type("y") == "f32[*]");
+  // What arithmetic on shapes finds is told in the same words.
+  const Imported late = import(R"(g (float[n,4] x) => (float[n,4,1] y) <int64[2] twos = {2, 2}, int64[1] first = {0}> {
+    s = Shape(x)  n = Gather(s, first)  t = Concat<axis = 0>(n, twos)  y = Reshape(x, t) })");
+  CHECK(late.type("y") == "f32[n,2,2]");
+  CHECK(late.warnings == std::vector<std::string>{left_out("value 'y' is declared [n,4,1], but is [n,2,2]")});
+}
+
+TEST_CASE("before opset 13 Softmax flattens what it gets, of whatever rank that is declared") {
+  const test::TempFolder folder;
+  const auto loaded = onnx_io::load_model(folder.file("m.onnx", test::graph_model("g (float[n,4] x, int64[r] s) => (float[a,b] y) <float[a,b] h> { h = Reshape(x, s)  y = Softmax(h) }", 11).SerializeAsString()));
+  REQUIRE_MESSAGE(loaded.ok(), loaded.status().message());
+  CHECK(loaded->main().nodes.size() > 2);  // of rank 2 it would be one node
+}
+
+TEST_CASE("of an operator that nobody knows, and of what is made of it, the file has the word") {
+  const auto type = [](std::string_view graph, const std::string& value) {
+    const auto g = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 17, \"com.acme\" : 3]> " + std::string(graph), "t");
+    REQUIRE_MESSAGE(g.ok(), g.status().message());
+    for (const image::Graph& each : g->contents.graphs)
+      for (const image::Value& v : each.values)
+        if (v.name == value) return type_text(v);
+    return std::string("none");
+  };
+  constexpr std::string_view kPlain = "g (float[2,3] x) => (float[2,10] y, int64[2,8] z) <float[2,10] k> { k = com.acme.Widen (x)  y = Neg(k)  z = NonZero(x) }";
+  CHECK(type(kPlain, "k") == "f32[2,10]");
+  CHECK(type(kPlain, "y") == "f32[2,10]");
+  CHECK(type(kPlain, "z").starts_with("i64[2,unk__"));
+  constexpr std::string_view kBody = R"(g (bool c, float[2,3] x) => (float[2,10] y, int64[2,8] z) {
+    y = If(c) <then_branch = t () => (float[2,10] r) { r = com.acme.Widen (x) }, else_branch = e () => (float[2,10] q) { q = com.acme.Widen (x) }>  z = NonZero(x) })";
+  CHECK(type(kBody, "y") == "f32[2,10]");
+  CHECK(type(kBody, "z").starts_with("i64[2,unk__"));
 }
 
 // ONNX Runtime gives the rows that there are, and warns.
@@ -158,9 +192,7 @@ TEST_CASE("an output is not taken for as long as an input because both are decla
 TEST_CASE("declared shapes that contradict each other where nothing is inferred are left out") {
   const Imported m = import("g (float[n,4] x) => (int64[2,9] y) <int64[2,7] h> { h = NonZero(x)  y = Neg(h) }");
   CHECK(m.type("y").starts_with("i64[2,unk__"));
-  REQUIRE(m.warnings.size() == 1);
-  CHECK(m.warnings[0] == "declared shapes do not fit each other and are left out: types and shapes do not fit: node 'neg_1' (Neg): "
-                         "Inferred shape and existing shape differ in dimension 1: (7) vs (9)");
+  CHECK(m.warnings.empty());
 }
 
 // ONNX Runtime refuses an initializer of another shape than the input of its name, and takes any value_info.
