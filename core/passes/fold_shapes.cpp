@@ -5,6 +5,7 @@
 #include "core/onnx_io/type_inference.hpp"
 #include "core/passes/choose_branches.hpp"
 #include "core/passes/constant_values.hpp"
+#include "core/passes/partly_known.hpp"
 
 namespace optima::passes {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 // One walk over the main graph or a body.
 class ShapeFolder {
  public:
-  ShapeFolder(Graph& graph, uint32_t index, const OwnOperators& own)
-      : graph_(graph), index_(index), own_(own), inference_(graph, own.infer, index) {}
+  ShapeFolder(Graph& graph, uint32_t index, const OwnOperators& own, PartialValues::Captured& captured)
+      : graph_(graph), index_(index), own_(own), inference_(graph, own.infer, index), partial_(graph, index, captured) {}
 
   Status run() {
     const size_t count = here().nodes.size();
@@ -24,6 +25,7 @@ class ShapeFolder {
       // Import has checked the model as it is. What only shows now may be in what never runs, or runs all the same (a Range to a list of
       // one): that is left for the run, as in compute().
       if (const Status status = inference_.infer(node); !status.ok() && !(onnx_io::is_known(node) && status.kind() == StatusKind::InvalidInput)) return status;
+      partial_.follow(node);
       folded[n] = take_known_elements(node);
       if (!folded[n]) { OPTIMA_ASSIGN(folded[n], compute(graph_, index_, node, own_)); }
       if (!folded[n]) continue;
@@ -41,8 +43,9 @@ class ShapeFolder {
   bool take_known_elements(const image::Node& node) {
     if (node.outputs.size() != 1 || node.outputs[0] == OPTIMA_NONE) return false;
     const image::Value& value = here().values[node.outputs[0]];
-    if (value.kind != OPTIMA_KIND_TENSOR || (value.dtype != OPTIMA_I64 && value.dtype != OPTIMA_I32)) return false;
-    const auto elements = inference_.elements(node.outputs[0]);
+    if (value.kind != OPTIMA_KIND_TENSOR || (value.dtype != OPTIMA_I64 && value.dtype != OPTIMA_I32 && value.dtype != OPTIMA_BOOL)) return false;
+    auto elements = value.dtype == OPTIMA_BOOL ? std::nullopt : inference_.elements(node.outputs[0]);
+    if (!elements) elements = partial_.elements(node.outputs[0]);
     if (!elements || !value.dims || value.dims->size() > 1) return false;
     const int64_t wanted = value.dims->empty() ? 1 : (*value.dims)[0].value;
     if (wanted != static_cast<int64_t>(elements->size())) return false;
@@ -53,6 +56,10 @@ class ShapeFolder {
 
   static Blob bytes(const std::vector<int64_t>& elements, int32_t dtype) {
     if (dtype == OPTIMA_I64) return Blob::copy(elements.data(), elements.size() * sizeof(int64_t));
+    if (dtype == OPTIMA_BOOL) {
+      const std::vector<uint8_t> truths(elements.begin(), elements.end());
+      return Blob::copy(truths.data(), truths.size());
+    }
     const std::vector<int32_t> narrow(elements.begin(), elements.end());
     return Blob::copy(narrow.data(), narrow.size() * sizeof(int32_t));
   }
@@ -61,6 +68,7 @@ class ShapeFolder {
   const uint32_t index_;
   const OwnOperators& own_;
   onnx_io::TypeInference inference_;
+  PartialValues partial_;
 };
 
 }  // namespace
@@ -68,8 +76,9 @@ class ShapeFolder {
 Status fold_shapes(Graph& graph, const OwnOperators& own) {
   bool chosen = true;
   while (chosen) {  // what is known of one branch alone may decide the next
+    PartialValues::Captured captured;
     // A body stands behind the graph of its node, so it sees what became known outside.
-    for (uint32_t index = 0; index < graph.contents.graphs.size(); ++index) OPTIMA_RETURN_IF_ERROR(ShapeFolder(graph, index, own).run());
+    for (uint32_t index = 0; index < graph.contents.graphs.size(); ++index) OPTIMA_RETURN_IF_ERROR(ShapeFolder(graph, index, own, captured).run());
     chosen = choose_branches(graph);
     tidy(graph);
   }
