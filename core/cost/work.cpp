@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "core/graph/assumed_size.hpp"
+
 namespace optima {
 namespace {
 
@@ -95,17 +97,11 @@ class Counter {
   uint32_t input(size_t i) const { return i < node_.inputs.size() ? node_.inputs[i] : OPTIMA_NONE; }
   uint32_t output() const { return node_.outputs.empty() ? OPTIMA_NONE : node_.outputs[0]; }
 
-  // Unknown sizes count as 1.
-  double size(const image::Dim& d) {
-    if (d.value < 0) out_.exact = false;
-    return d.value < 0 ? 1 : static_cast<double>(d.value);
-  }
   double elements(uint32_t v) {
     if (v == OPTIMA_NONE) return 0;
-    if (!values_[v].dims) return out_.exact = false, 1;
-    double product = 1;
-    for (const image::Dim& d : *values_[v].dims) product *= size(d);
-    return product;
+    const auto& dims = values_[v].dims;
+    out_.exact &= dims && std::all_of(dims->begin(), dims->end(), [](const image::Dim& d) { return d.value >= 0; });
+    return assumed_elements(values_[v]);
   }
   double bytes(uint32_t v) { return v == OPTIMA_NONE ? 0 : elements(v) * static_cast<double>(bits(v)) / 8.0; }
   // At least 1: it divides. Negative counts from the end.
@@ -113,7 +109,8 @@ class Counter {
     if (v == OPTIMA_NONE || !values_[v].dims || values_[v].dims->empty()) return 1;
     const auto& dims = *values_[v].dims;
     const int rank = static_cast<int>(dims.size()), index = at < 0 ? at + rank : std::min(at, rank - 1);
-    return std::max(1.0, size(dims[static_cast<size_t>(index)]));
+    out_.exact &= dims[static_cast<size_t>(index)].value >= 0;
+    return std::max(1.0, assumed_size(dims, static_cast<size_t>(index)));
   }
   bool is_set(std::string_view name) const {
     for (const image::Attr& a : node_.attrs)

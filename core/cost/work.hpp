@@ -19,7 +19,7 @@ std::optional<Arithmetic> arithmetic_named(std::string_view name);
 struct Work {
   double flops = 0;  ///< additions, multiplications and comparisons; a transcendental function counts as ten
   double bytes = 0;  ///< read and written, weights included
-  bool exact = true; ///< false: a size is not known before running and counted as 1
+  bool exact = true; ///< false: a size is not known before running and stands as assumed_size() has it
   Arithmetic arithmetic = Arithmetic::Float;  ///< of convolutions and matrix products; others count as Float
 
   friend bool operator==(const Work&, const Work&) = default;

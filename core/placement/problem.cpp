@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/assumed_size.hpp"
 #include "core/placement/units.hpp"
 #include "core/support/text.hpp"
 
@@ -28,7 +29,7 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
         std::sort(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end());
         p.readers.erase(std::unique(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end()), p.readers.end());
         p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
-        p.bytes.push_back(static_bytes(graph.main().values[v]));
+        p.bytes.push_back(assumed_bytes(graph.main().values[v]));
         p.values.push_back(v);
       }
     }

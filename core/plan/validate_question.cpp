@@ -52,7 +52,9 @@ class QuestionChecker {
 
   Status tensors() const {
     std::set<Edge> wanted, found;
+    std::set<uint32_t> open;  // values whose size is not known: the question assumes one
     for (const PlanTensor& tensor : plan_.tensors) {
+      if (tensor.bytes == 0) open.insert(tensor.value);
       if (!tensor.from) continue;
       const std::set<uint32_t> made = run_by(*tensor.from);
       for (uint32_t to : tensor.to)
@@ -66,7 +68,7 @@ class QuestionChecker {
     if (p.values.size() != p.bytes.size()) return bad("does not name its tensors");
     for (uint32_t u = 0; u < p.units(); ++u)
       for (uint32_t t = p.first_tensor[u]; t < p.first_tensor[u + 1]; ++t)
-        for (uint32_t r = p.first_reader[t]; r < p.first_reader[t + 1]; ++r) found.emplace(u, p.readers[r], p.bytes[t], p.values[t]);
+        for (uint32_t r = p.first_reader[t]; r < p.first_reader[t + 1]; ++r) found.emplace(u, p.readers[r], open.count(p.values[t]) ? 0 : p.bytes[t], p.values[t]);
     return wanted == found ? Status() : bad("has other tensors between units than the plan");
   }
 

@@ -97,6 +97,9 @@ CostTable Replay::table_of(const std::vector<Driven>& driven) const {
 
 Replay::Found Replay::measure(const Split& split, const CostTable& table) const {
   const SplitProblem& problem = question_->problem;
+  std::set<uint32_t> open;  // values whose size the question only assumes
+  for (const PlanTensor& tensor : plan_->tensors)
+    if (tensor.bytes == 0) open.insert(tensor.value);
   Found out;
   out.subgraphs = static_cast<uint32_t>(split.devices.size());
   bool known = true;
@@ -106,7 +109,7 @@ Replay::Found Replay::measure(const Split& split, const CostTable& table) const 
       std::set<uint32_t> parts;
       for (uint32_t r = problem.first_reader[t]; r < problem.first_reader[t + 1]; ++r) parts.insert(split.part[problem.readers[r]]);
       parts.erase(split.part[u]);
-      if (!problem.only_order(t)) out.bytes += problem.bytes[t] * parts.size();
+      if (!problem.only_order(t) && !open.count(problem.values[t])) out.bytes += problem.bytes[t] * parts.size();
     }
   }
   if (!known) return out;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/graph/assumed_size.hpp"
 #include "tests/support/fake_plugin.hpp"
 
 using namespace optima;
@@ -105,9 +106,17 @@ TEST_CASE("a rate of int8 that is not known is four times that of f32, one of 16
   CHECK(roofline_us({2e5, 0, true, Arithmetic::Int8}, given) == 2);
 }
 
-TEST_CASE("a size that is not known counts as 1 and is said") {
-  const Work work = OneNode("Relu", {{-1, 8}}, {-1, 8}).work();
-  CHECK(work == Work{8, 64, false});
+TEST_CASE("a size that is not known counts as 1 where it is a batch, else as 64, and is said") {
+  CHECK(OneNode("Relu", {{-1, 8}}, {-1, 8}).work() == Work{8, 64, false});
+  CHECK(OneNode("Relu", {{-1, 8, -1}}, {-1, 8, -1}).work() == Work{8 * 64, 2 * 4 * 8 * 64, false});
+  CHECK(OneNode("Relu", {{-1}}, {-1}).work() == Work{64, 2 * 4 * 64, false});
+  GraphBuilder b;
+  CHECK(assumed_bytes(b.graph.main().values[b.value("a", 0, dims({2, 3}))]) == 24);
+  CHECK(assumed_bytes(b.graph.main().values[b.value("b", 0, dims({-1, 3, -1}))]) == 4 * 3 * 64);
+  CHECK(assumed_bytes(b.graph.main().values[b.value("c", 0, dims({0, 3}))]) == 0);
+  CHECK(assumed_bytes(b.graph.main().values[b.value("d", 0, dims({-1, 0}))]) == 1);
+  CHECK(static_bytes(b.graph.main().values[b.value("e", 0, dims({-1, 3}))]) == 0);
+  CHECK(OneNode("Conv", {{-1, 3, -1, -1}, {16, 3, 3, 3}}, {-1, 16, -1, -1}).work().flops == 2.0 * 16 * 64 * 64 * 27);
 }
 
 TEST_CASE("the roofline is the slower of computing and moving") {
