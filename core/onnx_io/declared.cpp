@@ -98,7 +98,9 @@ struct Shapes {
 // Values of which only the file may know the shape: what operators make that the library does not know, and what is made of that.
 class Foreign {
  public:
-  explicit Foreign(const onnx::ModelProto& model) : model_(model) { walk(model.graph()); }
+  explicit Foreign(const onnx::ModelProto& model) : model_(model) {
+    for (size_t before = SIZE_MAX; before != values_.size();) before = values_.size(), walk(model.graph());  // a loop gives to its next trip
+  }
   bool holds(const std::string& name) const { return values_.count(name) > 0; }
 
  private:
@@ -110,16 +112,15 @@ class Foreign {
         if (a.has_g()) foreign |= in_body(a.g(), foreign);
         for (const GraphProto& body : a.graphs()) foreign |= in_body(body, foreign);
       }
-      if (foreign) values_.insert(node.output().begin(), node.output().end());
+      for (const std::string& v : node.output())
+        if (foreign && !v.empty()) values_.insert(v);
     }
-    values_.erase("");
   }
-  // True when it makes such values; a loop gives them to its next trip.
+  // True when it makes such values.
   bool in_body(const GraphProto& body, bool given) {
     const auto makes = [&] { return std::any_of(body.output().begin(), body.output().end(), [&](const auto& v) { return holds(v.name()); }); };
-    if (!given) walk(body);
-    if (!given && !makes()) return false;
-    for (const auto& v : body.input()) values_.insert(v.name());
+    if (given || makes())
+      for (const auto& v : body.input()) values_.insert(v.name());
     walk(body);
     return makes();
   }

@@ -171,7 +171,8 @@ Tensors in_order(const image::Graph& g, const image::Node& node, const PartlyKno
     const auto dims = v == OPTIMA_NONE ? std::nullopt : static_dims(g.values[v]);
     if (!dims) return std::nullopt;
     int64_t count = 1;
-    for (int64_t d : *dims) count = d > static_cast<int64_t>(kMostElements) ? kFar : count * d;
+    for (int64_t d : *dims)
+      if (d > static_cast<int64_t>(kMostElements) || (count *= d) > static_cast<int64_t>(kMostElements)) return std::nullopt;
     if (count > static_cast<int64_t>(in.elements.size() - from)) return std::nullopt;
     const auto begin = in.elements.begin() + static_cast<std::ptrdiff_t>(from);
     out.push_back({*dims, {begin, begin + static_cast<std::ptrdiff_t>(count)}});

@@ -177,6 +177,10 @@ TEST_CASE("of an operator that nobody knows, and of what is made of it, the file
   constexpr std::string_view kBody = R"(g (bool c, float[2,3] x) => (float[2,10] y, int64[2,8] z) {
     y = If(c) <then_branch = t () => (float[2,10] r) { r = com.acme.Widen (x) }, else_branch = e () => (float[2,10] q) { q = com.acme.Widen (x) }>  z = NonZero(x) })";
   CHECK(type(kBody, "y") == "f32[2,10]");
+  constexpr std::string_view kLoop = R"(g (int64 n, bool c, float[2,3] x) => (float[2,10] y) {
+    y = Loop(n, c, x) <body = b (int64 i, bool ci, float[p,q] s) => (bool co, float[2,10] r) <float[2,10] k> { co = Identity(ci)  k = Neg(s)  r = com.acme.Widen (k) }> })";
+  CHECK(type(kLoop, "k") == "f32[2,10]");
+  CHECK(type(kLoop, "r") == "f32[2,10]");
   CHECK(type(kBody, "z").starts_with("i64[2,unk__"));
 }
 

@@ -68,6 +68,13 @@ TEST_CASE("no size is below zero, and more is not known of an open one") {
   CHECK(taken("g = Gather(s, two) h = Cast<to = 6>(g) z = Cast<to = 6>(zero) c = GreaterOrEqual(h, z)") == "yes");
 }
 
+TEST_CASE("more elements than are followed are left alone") {
+  const auto graph = onnx_io::load_text(R"(<ir_version: 8, opset_import: ["" : 17]> g (float[n,0,256,256,256,256,256,256,256,256] x) => (int64[k] y) <int64[1] minus = {-1}> {
+    s = Shape(x) c = ConstantOfShape <value = int64[1] {2}> (s) y = Reshape(c, minus) })", "t");
+  REQUIRE_MESSAGE(graph.ok(), graph.status().message());
+  CHECK(passes::run_passes(*graph, {}).ok());
+}
+
 TEST_CASE("a body knows of what it captures what is known outside") {
   CHECK(taken(R"(g = Gather(s, zero) h = Gather(s, at_one) i = Unsqueeze(g, minus) j = Concat<axis = 0>(i, h)
     c = If(p) <then_branch = t2 () => (bool k) { l = Gather(j, one) k = Equal(l, three) }, else_branch = e2 () => (bool m) { n = Gather(j, one) m = Equal(n, one) }>)",
