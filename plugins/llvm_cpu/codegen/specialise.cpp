@@ -3,6 +3,8 @@
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 
 #include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -28,6 +30,11 @@ namespace {
 [[noreturn]] void fail(const KernelSpec& spec, const std::string& why) {
   throw sdk::Error(OPTIMA_INTERNAL, "kernel " + to_text(spec) + ": " + why);
 }
+
+/// Warnings say that a loop marked UNROLL has a trip count of the run, which is fine.
+struct ErrorsOnly : llvm::DiagnosticHandler {
+  bool handleDiagnostics(const llvm::DiagnosticInfo& d) override { return d.getSeverity() != llvm::DS_Error; }
+};
 
 std::string message(llvm::Error error) { return llvm::toString(std::move(error)); }
 
@@ -190,6 +197,7 @@ std::string specialise(const KernelSpec& spec, const Target& target) {
   const std::string_view bitcode = kernel_bitcode(llvm::Triple::getArchTypeName(triple.getArch()).str(), target.vector_width, !spec.slots.empty());
   if (bitcode.empty()) fail(spec, "no bitcode for " + target.triple + " with " + std::to_string(target.vector_width) + " floats per vector");
   llvm::LLVMContext ctx;
+  ctx.setDiagnosticHandler(std::make_unique<ErrorsOnly>());
   auto module = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef({bitcode.data(), bitcode.size()}, "kernels"), ctx);
   if (!module) fail(spec, message(module.takeError()));
   llvm::Module& m = **module;

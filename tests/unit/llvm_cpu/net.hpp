@@ -14,7 +14,7 @@ void general_is_literal(Net& net, int64_t nan_step, const std::vector<optima_opt
 /// How many of so many random nets a test takes: general kernels take seconds to make.
 constexpr int rounds(int all) {
 #ifdef LLVM_CPU_GENERAL
-  return all / 8;
+  return all < 24 ? 1 : all / 12;
 #else
   return all;
 #endif
