@@ -95,7 +95,10 @@ struct Shapes {
   std::vector<Shapes> bodies;
 };
 
-// Values of which only the file may know the shape: what operators make that the library does not know, and what is made of that.
+// What the library has no inference for, or, as of MaxUnpool with output_shape, one that may say nothing.
+bool is_silent(const onnx::OpSchema& schema) { return !schema.has_type_and_shape_inference_function() || schema.Name() == "MaxUnpool"; }
+
+// Values of which only the file may know the shape: what operators make that the library does not know or infer, and what is made of that.
 class Foreign {
  public:
   explicit Foreign(const onnx::ModelProto& model) : model_(model) {
@@ -107,7 +110,7 @@ class Foreign {
   void walk(const GraphProto& g) {
     for (const auto& node : g.node()) {
       const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset_of(model_, node.domain())), node.domain());
-      bool foreign = !schema || any(node.input());
+      bool foreign = !schema || is_silent(*schema) || any(node.input());
       for (const auto& a : node.attribute()) {
         if (a.has_g()) foreign |= in_body(a.g(), foreign);
         for (const GraphProto& body : a.graphs()) foreign |= in_body(body, foreign);

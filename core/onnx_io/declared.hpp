@@ -52,7 +52,7 @@ inline Status infer_over_declared(onnx::ModelProto& model, Belief belief) {
   return infer_over_declared(model, belief, known);
 }
 
-/// Takes back what infer_over_declared() filled in, but behind operators that the library does not know: a claim serves to restate operators and
+/// Takes back what infer_over_declared() filled in, but behind operators that the library does not know or infer: a claim serves to restate operators and
 /// is no size to make a buffer of. Exporters write down the sizes of the one run that they traced.
 Status forget_claims(onnx::ModelProto& model, const Claims& claims);
 

@@ -57,7 +57,15 @@ void replace(const char* op, Make make) {
   }
 }
 
+/// The operator's result is as its first input; the library infers through its body, where a size of 0 in Reshape means another dim.
+void infer_as_first(const char* op) {
+  for (int version = 1; version <= onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second; ++version)
+    if (const auto* schema = onnx::OpSchemaRegistry::Schema(op, version, ""); schema && !schema->has_type_and_shape_inference_function())
+      const_cast<onnx::OpSchema*>(schema)->TypeAndShapeInferenceFunction(onnx::propagateShapeAndTypeFromFirstInput);
+}
+
 bool mend_all() {
+  infer_as_first("GroupNormalization");
   replace("Attention", [](onnx::InferenceFunction before) {
     return [before](InferenceContext& context) {
       before(context);

@@ -7,6 +7,7 @@ namespace optima::onnx_io {
 
 /// Before any inference; any thread, any number of times. Attention: what follows from a dim that is not known is not known (the library
 /// takes the dim for 0). Resize: sizes of which not even the number is known say nothing (the library takes the number for 0).
+/// GroupNormalization: the shape of its input, of no samples, too.
 void mend_schemas();
 
 }  // namespace optima::onnx_io

@@ -66,7 +66,15 @@ Dims compressed(const Call& c, size_t& axis) {
 
 namespace rules {
 
-void gather(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::gather_dims(c)); }
+/// Indices that sizes decide are judged by them; a backend that moves wrong ones inside would not tell.
+void gather(const Call& c, Inference& to) {
+  give(c, to, 0, c.in(0).dtype, shapes::gather_dims(c));
+  const Dims& x = c.in(0).dims;
+  const int64_t n = x[normal_axis(c.integer("axis", 0), x.size())];
+  if (!c.known(1)) return;
+  for (const int64_t i : c.ints(1))
+    if (i < -n || i >= n) invalid("an index is " + std::to_string(i) + ", must be within " + std::to_string(n));
+}
 void gather_nd(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::gather_nd_dims(c)); }
 
 void gather_elements(const Call& c, Inference& to) {

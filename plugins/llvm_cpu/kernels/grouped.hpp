@@ -12,6 +12,8 @@ namespace k {
 /// IG inputs and OG outputs per group, OC outputs in CB blocks; parts: most groups that a block has lanes of.
 struct Grouped {
   static constexpr char entry[] = "k_grouped";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.H, l.W, l.OH, l.OW, l.in_image, l.out_image, l.res_image); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT); }
   int64_t WT, parts;
   Tail tail;
   int64_t IG, OG, OC, CB, H, W, OH, OW, KH, KW, SH, SW, DH, DW, PT, PL, in_image, out_image, res_image;
@@ -80,10 +82,11 @@ TEMPLATE(k_grouped, Grouped, l) {
     float* out = (float*)args[3] + n * l.out_image + row;
     const float* res = (const float*)args[4] + n * l.res_image + row;
     const GroupsOfBlock g = groups_of_block(l, b);
-    row_tiles(l.OW, l.WT, l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+    row_tiles(l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+      const idx first = GENERAL ? t : t * l.WT;
       const auto tile = [&](idx parts) __attribute__((always_inline)) {
-        grouped_tile(l, wt, L, R, parts, g, kh0, kh1, (const float*)args[0] + n * l.in_image, (y * l.W + t * l.WT * l.SW - l.PL) * VL,
-                     (const float*)args[1] + b * l.KH * l.IG * l.KW * VL, (const float*)args[2] + b * VL, res + t * l.WT * VL, out + t * l.WT * VL);
+        grouped_tile(l, wt, L, R, parts, g, kh0, kh1, (const float*)args[0] + n * l.in_image, (y * l.W + first * l.SW - l.PL) * VL,
+                     (const float*)args[1] + b * l.KH * l.IG * l.KW * VL, (const float*)args[2] + b * VL, res + first * VL, out + first * VL);
       };
       if (2 * l.OG > VL && g.first == g.last) tile(1);  // of wide groups most blocks have one
       else tile(l.parts);

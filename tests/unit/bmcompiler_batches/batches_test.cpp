@@ -154,8 +154,7 @@ TEST_CASE("an open batch without sizes, sizes that are none, and chips that have
   CHECK(holds(said, "--dim m=N"));
   const std::string nameless =
       f.file("nameless.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[?,4] x) => (float[?,4] y) { y = Relu(x) })");
-  CHECK(holds(refusal(nameless, {"--option", "bmcompiler.batches=1,4"}),
-              "--shape INPUT=SIZES would fix it, bmcompiler.batches wants a batch that has a name in the model"));
+  CHECK(host({"compile", nameless, "-o", f / "nameless", "--device", "TPU:0", "--option", "bmcompiler.batches=1,4"}).code == 0);  // it goes by its place
   const std::string inner = f.file("inner.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]> g (float[4,n] x) => (float[4,n] y) { y = Relu(x) })");
   CHECK(holds(refusal(inner, {"--option", "bmcompiler.batches=1,4"}), "dim 1"));
 }

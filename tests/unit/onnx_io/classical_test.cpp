@@ -70,10 +70,10 @@ TEST_CASE("what is wrong with a classical node is said with its attribute") {
   CHECK(has(refusal("y = ai.onnx.ml.DictVectorizer <string_vocabulary = [\"a\"]> (x)", "(map(string, float[]) x) => (y)"), "a map is an operand"));
 }
 
-TEST_CASE("a domain that is imported twice in one version is one, in two it is an error") {
+TEST_CASE("of a domain that is imported twice the last version counts") {
   const auto twice = [](int other) {
     return onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 15, \"ai.onnx\" : " + std::to_string(other) + "]> g (float[2] x) => (y) { y = Relu(x) }", "t");
   };
   CHECK(twice(15).ok());
-  CHECK(has(std::string(twice(14).status().message()), "domain ai.onnx is imported twice"));
+  CHECK(twice(14).ok());
 }
