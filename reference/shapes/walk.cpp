@@ -233,7 +233,7 @@ ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node, uint32_t& wants) {
   const optima_image_graph& g = *optima_get_graph(graph_->image, body);
   for (uint32_t k = 0; k < g.captures.count; ++k) {
     const optima_capture* c = optima_get_capture(graph_->image, g.captures.first + k);
-    values_[c->inner] = values_[c->outer];
+    if (!elements_known(values_[c->inner])) values_[c->inner] = values_[c->outer];  // a stop in the body may have been told them
   }
   for (uint32_t k = 0; k < g.nodes.count; ++k) {
     uint32_t inner = OPTIMA_NONE;

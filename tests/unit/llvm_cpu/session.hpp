@@ -91,6 +91,8 @@ class Net {
     return v;
   }
   image::Graph& graph() { return contents_.graphs[0]; }
+  /// For bodies of nodes, which come behind graph 0.
+  image::Contents& contents() { return contents_; }
 
   static image::Attr ints(const char* name, Dims v) {
     image::Attr a;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fit: layers of open sizes, at sizes around vectors and tiles.
+#include "tests/unit/llvm_cpu_fit/open_net.hpp"
+
+using namespace llvm_cpu_test;
+
+namespace {
+
+/// Images [n, channels, h, w].
+std::vector<Shapes> images(int64_t channels) {
+  std::vector<Shapes> out;
+  for (const Dims& d : std::vector<Dims>{{1, 32, 32}, {1, 31, 33}, {8, 17, 15}, {1, 7, 7}, {1, 64, 1}, {2, 1, 1}, {1, 13, 97}, {3, 16, 48}, {1, 5, 3}, {1, 40, 41}})
+    out.push_back({{d[0], channels, d[1], d[2]}});
+  return out;
+}
+
+/// Rows [n, length, width].
+std::vector<Shapes> rows(int64_t width) {
+  std::vector<Shapes> out;
+  for (const Dims& d : std::vector<Dims>{{1, 16}, {1, 1}, {1, 15}, {8, 17}, {1, 31}, {1, 64}, {2, 7}, {1, 97}, {3, 5}, {1, 2}}) out.push_back({{d[0], d[1], width}});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions, pools and a head whose Reshape is computed from Shape") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 3, -1, -1});
+  uint32_t v = net.op("Relu", 14, {net.conv2d(x, 3, 24, 3, 2)}, 4);
+  v = net.op("Add", 14, {v, net.conv2d(v, 24, 24, 3, 1)}, 4);
+  v = net.op("Clip", 13, {net.conv2d(v, 24, 24, 3, 1, 24), net.constant<float>({}, {0}, OPTIMA_F32), net.constant<float>({}, {6}, OPTIMA_F32)}, 4);
+  v = net.op("MaxPool", 12, {v}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("pads", {1, 1, 1, 1}), Net::ints("strides", {1, 1})});
+  v = net.conv2d(v, 24, 10, 1, 1);
+  const uint32_t flat = net.op("Reshape", 21, {v, net.joined({net.size(v, 0), net.integers({10, -1})})}, 3);
+  net.output(net.op("Transpose", 21, {flat}, 3, {Net::ints("perm", {0, 2, 1})}));
+  net.output(net.op("GlobalAveragePool", 1, {v}, 4));
+  right_at(bench, net, images(3));
+}
+
+TEST_CASE("attention of an open sequence") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 32});
+  const auto heads = [&](std::vector<int64_t> perm) {
+    const uint32_t p = net.op("MatMul", 13, {x, net.weights({32, 32}, -0.2f, 0.2f)}, 3);
+    const uint32_t split = net.op("Reshape", 21, {p, net.joined({net.size(x, 0), net.size(x, 1), net.integers({4, 8})})}, 4);
+    return net.op("Transpose", 21, {split}, 4, {Net::ints("perm", std::move(perm))});
+  };
+  const uint32_t q = heads({0, 2, 1, 3}), k = heads({0, 2, 3, 1}), u = heads({0, 2, 1, 3});
+  const uint32_t s = net.op("Softmax", 13, {net.op("MatMul", 13, {q, k}, 4)}, 4, {Net::integer("axis", -1)});
+  const uint32_t back = net.op("Transpose", 21, {net.op("MatMul", 13, {s, u}, 4)}, 4, {Net::ints("perm", {0, 2, 1, 3})});
+  const uint32_t flat = net.op("Reshape", 21, {back, net.integers({0, 0, -1})}, 3);
+  net.output(net.op("LayerNormalization", 17, {net.op("Add", 14, {flat, x}, 3), net.weights({32}), net.weights({32})}, 3));
+  right_at(bench, net, rows(32));
+}
+
+TEST_CASE("products of two open matrices, and one with a bias") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t a = net.input({-1, -1}), b = net.input({-1, -1});
+  net.output(net.op("MatMul", 13, {a, b}, 2));
+  net.output(net.op("Gemm", 13, {a, b, net.constant<float>({1}, {0.5f}, OPTIMA_F32)}, 2));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{16, 16, 16}, {1, 1, 1}, {15, 17, 31}, {64, 3, 33}, {1, 97, 1}, {7, 1, 48}, {33, 64, 15}, {2, 2, 2}, {5, 13, 80}, {48, 48, 1}})
+    sizes.push_back({{d[0], d[1]}, {d[1], d[2]}});
+  right_at(bench, net, sizes);
+}
+
+TEST_CASE("Resize by sizes computed from the Shape of another value") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 4, -1, -1});
+  const uint32_t small = net.conv2d(x, 4, 8, 3, 2);
+  const uint32_t sizes = net.joined({net.op("Slice", 13, {net.shape(small), net.integers({0}), net.integers({2})}, 1, {}, OPTIMA_I64),
+                                     net.op("Slice", 13, {net.shape(x), net.integers({2}), net.integers({4})}, 1, {}, OPTIMA_I64)});
+  const uint32_t none = net.constant<float>({0}, {}, OPTIMA_F32);
+  for (const char* mode : {"nearest", "linear"}) {
+    const uint32_t up = net.op("Resize", 19, {small, none, none, sizes}, 4, {Net::text("mode", mode), Net::text("coordinate_transformation_mode", "asymmetric"), Net::text("nearest_mode", "floor")});
+    net.output(net.op("Concat", 13, {up, x}, 4, {Net::integer("axis", 1)}));
+  }
+  right_at(bench, net, images(4));
+}
+
+TEST_CASE("Concat, Slice, Split, Expand and Range of computed sizes") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 6});
+  const uint32_t length = net.size(x, 1), zero = net.constant<int64_t>({}, {0}, OPTIMA_I64), one = net.constant<int64_t>({}, {1}, OPTIMA_I64);
+  const uint32_t scalar = net.op("Squeeze", 21, {length}, 0, {}, OPTIMA_I64);
+  const uint32_t places = net.op("Range", 11, {zero, scalar, one}, 1, {}, OPTIMA_I64);
+  const uint32_t half = net.op("Div", 14, {net.op("Add", 14, {length, net.integers({1})}, 1, {}, OPTIMA_I64), net.integers({2})}, 1, {}, OPTIMA_I64);
+  const uint32_t head = net.op("Slice", 13, {x, net.integers({0}), half, net.integers({1})}, 3);
+  const uint32_t wide = net.op("Expand", 13, {net.op("Cast", 19, {places}, 1, {Net::integer("to", OPTIMA_F32)}), net.joined({net.integers({3}), length})}, 2);
+  net.output(net.op("Concat", 13, {x, head, x}, 3, {Net::integer("axis", 1)}));
+  net.output(wide);
+  net.output(net.op("Gather", 13, {x, places}, 3, {Net::integer("axis", 1)}));
+  const uint32_t rest = net.op("Sub", 14, {length, half}, 1, {}, OPTIMA_I64);
+  const auto parts = net.nodes("Split", 18, {x, net.joined({half, rest})}, {{Dims(3, -1), OPTIMA_F32}, {Dims(3, -1), OPTIMA_F32}});
+  net.graph().nodes.back().attrs = {Net::integer("axis", 1)};
+  net.output(net.op("Neg", 13, {parts[0]}, 3));
+  net.output(parts[1]);
+  net.output(net.op("Pad", 21, {x, net.joined({net.integers({0}), half, net.integers({0, 0, 1, 2})})}, 3));
+  net.output(net.op("Tile", 13, {x, net.joined({net.integers({2}), net.integers({1, 2})})}, 3));
+  right_at(bench, net, rows(6));
+}
+
+TEST_CASE("reductions, over open dims and along them") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 20});
+  for (const char* type : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2"})
+    for (const int64_t axis : {0, 1, 2}) net.output(net.op(type, std::string(type) == "ReduceSum" ? 13 : 18, {x, net.integers({axis})}, 3));
+  net.output(net.op("ArgMax", 13, {x}, 3, {Net::integer("axis", 1)}, OPTIMA_I64));
+  net.output(net.op("CumSum", 14, {x, net.constant<int64_t>({}, {1}, OPTIMA_I64)}, 3));
+  net.output(net.op("Softmax", 13, {x}, 3, {Net::integer("axis", 1)}));
+  right_at(bench, net, rows(20));
+}
+
+TEST_CASE("pools, a normalization and a transposed convolution of open images") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 8, -1, -1});
+  net.output(net.op("AveragePool", 22, {x}, 4, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2}), Net::integer("ceil_mode", 1), Net::ints("pads", {1, 1, 1, 1})}));
+  net.output(net.op("MaxPool", 12, {x}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 2}), Net::ints("pads", {1, 1, 1, 1})}));
+  net.output(net.op("InstanceNormalization", 6, {x, net.weights({8}), net.weights({8})}, 4));
+  net.output(net.op("ConvTranspose", 11, {x, net.weights({8, 5, 2, 2})}, 4, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})}));
+  right_at(bench, net, images(8), {1e-4});
+}
+
+TEST_CASE("an LSTM and a GRU of an open sequence") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 6});
+  net.nodes("LSTM", 14, {x, net.weights({1, 40, 6}), net.weights({1, 40, 10}), net.weights({1, 80})}, {{Dims(4, -1), OPTIMA_F32}, {Dims(3, -1), OPTIMA_F32}, {Dims(3, -1), OPTIMA_F32}});
+  image::Node& lstm = net.graph().nodes.back();
+  lstm.attrs = {Net::integer("hidden_size", 10)};
+  for (const uint32_t v : std::vector<uint32_t>(lstm.outputs)) net.output(v);
+  net.output(net.op("GRU", 14, {x, net.weights({2, 30, 6}), net.weights({2, 30, 10})}, 4, {Net::integer("hidden_size", 10), Net::text("direction", "bidirectional")}));
+  right_at(bench, net, rows(6), {1e-4});
+}
+
+TEST_CASE("floats of 16 bits") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 32}, OPTIMA_F16);
+  std::mt19937 random(3);
+  const auto w = random_tensor(OPTIMA_F16, {32, 24}, random);
+  const auto* bits = static_cast<const uint16_t*>(w.data);
+  const uint32_t p = net.op("MatMul", 13, {x, net.constant<uint16_t>({32, 24}, std::vector<uint16_t>(bits, bits + 32 * 24), OPTIMA_F16)}, 3, {}, OPTIMA_F16);
+  net.output(net.op("Softmax", 13, {p}, 3, {}, OPTIMA_F16));
+  net.output(net.op("Sigmoid", 13, {net.op("Add", 14, {p, p}, 3, {}, OPTIMA_F16)}, 3, {}, OPTIMA_F16));
+  right_at(bench, net, rows(32), {4e-3});
+}
+
+TEST_CASE("codes of 8 bits between QuantizeLinear and DequantizeLinear") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 3, -1, -1});
+  const auto scale = [&](float s) { return net.constant<float>({}, {s}, OPTIMA_F32); };
+  const uint32_t zero = net.constant<uint8_t>({}, {128}, OPTIMA_U8);
+  const auto pass = [&](uint32_t v, float s) {
+    const uint32_t q = net.op("QuantizeLinear", 21, {v, scale(s), zero}, 4, {}, OPTIMA_U8);
+    return net.op("DequantizeLinear", 21, {q, scale(s), zero}, 4);
+  };
+  std::vector<int8_t> codes(16 * 3 * 9);
+  for (size_t k = 0; k < codes.size(); ++k) codes[k] = static_cast<int8_t>(k * 37 % 255);
+  const uint32_t w = net.op("DequantizeLinear", 21, {net.constant<int8_t>({16, 3, 3, 3}, codes, OPTIMA_I8), scale(0.01f), net.constant<int8_t>({}, {0}, OPTIMA_I8)}, 4);
+  const uint32_t v = net.op("Conv", 11, {pass(x, 0.01f), w}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("pads", {1, 1, 1, 1})});
+  net.output(pass(net.op("Relu", 14, {v}, 4), 0.1f));
+  right_at(bench, net, images(3), {0.03});
+}
+
+TEST_CASE("weights of 4 bits") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 32});
+  std::vector<uint8_t> packed(32 * 16 / 2);
+  for (size_t k = 0; k < packed.size(); ++k) packed[k] = static_cast<uint8_t>(k * 73);
+  const uint32_t w = net.op("DequantizeLinear", 21, {net.constant<uint8_t>({32, 16}, packed, OPTIMA_I4), net.weights({2, 16}, 0.01f, 0.1f)}, 2,
+                            {Net::integer("axis", 0), Net::integer("block_size", 16)});
+  net.output(net.op("MatMul", 13, {x, w}, 3));
+  right_at(bench, net, rows(32), {1e-4});
+}
+
+TEST_CASE("sizes of zero: everything is empty, and the next run is right") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 6});
+  net.output(net.op("Relu", 14, {net.op("MatMul", 13, {x, net.weights({6, 5})}, 3)}, 3));
+  net.output(net.op("Concat", 13, {x, x}, 3, {Net::integer("axis", 1)}));
+  net.output(net.op("ReduceSum", 13, {x, net.integers({1})}, 3));
+  right_at(bench, net, {{{1, 4, 6}}, {{0, 4, 6}}, {{2, 0, 6}}, {{1, 5, 6}}, {{0, 0, 6}}, {{3, 1, 6}}});
+}
