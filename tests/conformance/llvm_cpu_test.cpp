@@ -8,6 +8,7 @@
 #include "core/passes/pipeline.hpp"
 #include "reference/tensor.hpp"
 #include "tests/conformance/node_case.hpp"
+#include "tests/support/seam_run.hpp"
 #include "tests/unit/llvm_cpu/net.hpp"
 
 using namespace optima;
@@ -41,7 +42,7 @@ bool is_quantized(const std::string& name) {
   return name.find("quantize") != std::string::npos || name.find("integer") != std::string::npos || name.find("qlinear") != std::string::npos;
 }
 /// What not even the reference's evaluators take.
-bool is_refused(const std::string&) { return false; }
+bool is_refused(const std::string& /*name*/) { return false; }
 
 bool has_strings(const Graph& graph) {
   const auto& values = graph.main().values;
@@ -72,7 +73,13 @@ void run_all(const std::string& folder, bool (*wanted)(const std::string&)) {
       ++refused;
       continue;
     }
-    const std::vector<reference::Tensor> got = llvm_cpu_test::run(bench, *made, c.sets[0].inputs);
+    const seam::Artifact artifact(made->sink, made->model.get());
+    bench.write_files(artifact);
+    const seam::Program program(*bench.runtime, artifact, seam::device("X64"));
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    std::vector<reference::Tensor> got;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(program, c.sets[0].inputs, got, status) == OPTIMA_OK, status.message);
     for (size_t k = 0; k < got.size(); ++k) CHECK(near(got[k], c.sets[0].outputs.at(k), c));
     ++ran;
   }

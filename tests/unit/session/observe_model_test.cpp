@@ -209,7 +209,7 @@ TEST_CASE("where no device takes an operator, it runs on what has to be named, a
   const std::vector<Tap> taps = {{"a"}, {"b"}, {"y"}};
   check_same(o.seen(taps), by_reference(o.graph, taps, o.samples()), taps);
   REQUIRE(o.notes.size() == 1);
-  CHECK_MESSAGE(o.notes[0].find("no device here takes odd, so it runs on reference/") != std::string::npos, o.notes[0]);
+  CHECK_MESSAGE(o.notes[0].find("no device here takes before, odd, after, so they run on reference/") != std::string::npos, o.notes[0]);
 }
 
 #endif
