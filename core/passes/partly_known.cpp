@@ -24,9 +24,9 @@ Bounds sum(Bounds a, Bounds b) { return far(a) || far(b) ? kNothing : Bounds{a.l
 Bounds difference(Bounds a, Bounds b) { return far(a) || far(b) ? kNothing : Bounds{a.low - b.high, a.high - b.low}; }
 Bounds product(Bounds a, Bounds b) {
   int64_t ends[4];
-  const bool over = __builtin_mul_overflow(a.low, b.low, &ends[0]) | __builtin_mul_overflow(a.low, b.high, &ends[1]) |
-                    __builtin_mul_overflow(a.high, b.low, &ends[2]) | __builtin_mul_overflow(a.high, b.high, &ends[3]);
-  return over || far(a) || far(b) ? kNothing : Bounds{*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+  const int over = __builtin_mul_overflow(a.low, b.low, &ends[0]) + __builtin_mul_overflow(a.low, b.high, &ends[1]) +
+                   __builtin_mul_overflow(a.high, b.low, &ends[2]) + __builtin_mul_overflow(a.high, b.high, &ends[3]);
+  return over != 0 || far(a) || far(b) ? kNothing : Bounds{*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
 }
 // Towards zero, as integers divide; only by a known positive number, which keeps the order.
 Bounds quotient(Bounds a, Bounds b) {

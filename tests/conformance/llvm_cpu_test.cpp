@@ -59,7 +59,6 @@ void run_all(const std::string& folder, bool (*wanted)(const std::string&)) {
     const NodeCase c = read_case(path);
     onnx_io::ImportOptions options;
     options.hash = false;
-    if (name.rfind("sklearn_", 0) == 0) options.shapes["X"] = c.sets.at(0).inputs.at(0).dims;
     const auto model = onnx_io::load_model((c.folder / "model.onnx").string(), options);
     if (!model || c.sets.empty() || !c.not_tensors.empty()) {
       CHECK(is_refused(name));

@@ -3,6 +3,7 @@
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "optima/plugin/manifest.hpp"
 
@@ -61,11 +62,27 @@ Refusal judge(const Lowering& row, const NodeView& node) {
   return row.check ? row.check(node) : Refusal();
 }
 
+/// The rows that may be the node's, in their order: a plan asks some thousand times.
+std::span<const Lowering> rows_of(const NodeView& node) {
+  static const std::unordered_map<std::string_view, std::span<const Lowering>> by_op = [] {
+    std::unordered_map<std::string_view, std::span<const Lowering>> out;
+    const std::span<const Lowering> all = all_lowerings();
+    for (size_t first = 0, end = 0; first < all.size(); first = end) {
+      while (end < all.size() && all[end].op == all[first].op && all[end].domain == all[first].domain) ++end;
+      if (all[first].domain.empty()) out.emplace(all[first].op, all.subspan(first, end - first));
+    }
+    return out;
+  }();
+  if (!node.domain().empty()) return all_lowerings();
+  const auto at = by_op.find(node.op());
+  return at == by_op.end() ? std::span<const Lowering>() : at->second;
+}
+
 }  // namespace
 
 const Lowering* find_lowering(const NodeView& node) {
   const Lowering *nearest = nullptr, *first = nullptr;
-  for (const Lowering& row : all_lowerings()) {
+  for (const Lowering& row : rows_of(node)) {
     if (row.op != node.op() || row.domain != node.domain()) continue;
     nearest = &row;
     if (node.since() < row.since_min || node.since() > row.since_max) continue;

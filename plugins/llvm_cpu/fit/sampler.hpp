@@ -19,7 +19,7 @@ struct Sampled {
 /// True where a plan must be made at run time: a size is open, or a node has no kernel.
 bool needs_fitting(const optima_graph& graph);
 
-/// Deterministic. Kernels in `spilled` (by to_text of the spec) are not wanted again.
+/// Deterministic.
 Sampled sample(const optima_graph& graph, const Target& target, bool winograd);
 
 }  // namespace optima::llvm_cpu

@@ -50,7 +50,7 @@ class Builder {
   }
 
   uint32_t add_value(const sdk::Value& v, const std::vector<int64_t>& dims, uint32_t constant) {
-    image::Value out{std::string(v.name()), v.dtype(), std::vector<image::Dim>(), constant};
+    image::Value out{{}, v.dtype(), std::vector<image::Dim>(), constant};  // nameless: plans speak of nodes
     for (const int64_t d : dims) out.dims->push_back({d, {}});
     main().values.push_back(std::move(out));
     return numbers_[v.index()] = static_cast<uint32_t>(main().values.size() - 1);

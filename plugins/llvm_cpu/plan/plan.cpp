@@ -16,7 +16,6 @@ namespace {
 constexpr std::string_view kMagic = "OptimaLlvmCpu\0\0\1";
 constexpr uint64_t kMost = uint64_t{1} << 46;  // no size is larger: sums cannot overflow
 
-[[noreturn]] void corrupt(const std::string& why) { corrupt_plan(why); }
 
 template <class Io, class P>
 void visit_pack(Io& io, P& p) {
@@ -50,57 +49,57 @@ void visit(Io& io, P& plan) {
 
 void check_tensor(const Plan::Tensor& t) {
   const uint64_t bits = optima_dtype_bits(t.dtype);
-  if (bits < 8 && bits != 4) corrupt("tensor " + t.name + " has dtype " + std::to_string(t.dtype));
+  if (bits < 8 && bits != 4) corrupt_plan("tensor " + t.name + " has dtype " + std::to_string(t.dtype));
   uint64_t all = bits;
   for (const int64_t d : t.dims) {
-    if (d < 0 || (d && all > 8 * kMost / static_cast<uint64_t>(d))) corrupt("tensor " + t.name + " has dim " + std::to_string(d));
+    if (d < 0 || (d && all > 8 * kMost / static_cast<uint64_t>(d))) corrupt_plan("tensor " + t.name + " has dim " + std::to_string(d));
     all *= static_cast<uint64_t>(d);
   }
   const uint64_t bytes = (all + 7) / 8;
-  if (bytes != t.bytes && bytes + kSlack != t.bytes) corrupt("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
+  if (bytes != t.bytes && bytes + kSlack != t.bytes) corrupt_plan("tensor " + t.name + " says " + std::to_string(t.bytes) + " bytes, its shape " + std::to_string(bytes));
 }
 
 void check_constant(const Plan& plan, const Plan::Constant& c) {
-  if (c.offset > kMost || c.size > kMost || c.packed_bytes > kMost) corrupt("a constant's size is out of range");
+  if (c.offset > kMost || c.size > kMost || c.packed_bytes > kMost) corrupt_plan("a constant's size is out of range");
   if (c.scale != UINT32_MAX) {
-    if (c.scale >= plan.constants.size()) corrupt("scale constant " + std::to_string(c.scale) + " does not exist");
+    if (c.scale >= plan.constants.size()) corrupt_plan("scale constant " + std::to_string(c.scale) + " does not exist");
     const Plan::Constant& scale = plan.constants[c.scale];
-    if (scale.pack.kind != Pack::None || scale.pack.source != Pack::F32 || scale.scale != UINT32_MAX) corrupt("a scale constant is itself packed");
-    if (c.pack.kind == Pack::None) corrupt("an unpacked constant has a scale");
+    if (scale.pack.kind != Pack::None || scale.pack.source != Pack::F32 || scale.scale != UINT32_MAX) corrupt_plan("a scale constant is itself packed");
+    if (c.pack.kind == Pack::None) corrupt_plan("an unpacked constant has a scale");
   }
   check_pack(c.pack, c.size, c.scale == UINT32_MAX ? UINT64_MAX : plan.constants[c.scale].size, c.packed_bytes);
 }
 
 void check_arg(const Plan& plan, const Plan::Arg& a) {
   const auto within = [&](uint64_t size) {
-    if (a.offset > size) corrupt("operand offset " + std::to_string(a.offset) + " is past " + std::to_string(size));
+    if (a.offset > size) corrupt_plan("operand offset " + std::to_string(a.offset) + " is past " + std::to_string(size));
   };
   switch (a.kind) {
     case Plan::Arg::Null: return;
     case Plan::Arg::Arena: return within(plan.arena_bytes);
     case Plan::Arg::Input:
-      if (a.index >= plan.inputs.size()) corrupt("input " + std::to_string(a.index) + " does not exist");
+      if (a.index >= plan.inputs.size()) corrupt_plan("input " + std::to_string(a.index) + " does not exist");
       return within(plan.inputs[a.index].bytes);
     case Plan::Arg::Output:
-      if (a.index >= plan.outputs.size()) corrupt("output " + std::to_string(a.index) + " does not exist");
+      if (a.index >= plan.outputs.size()) corrupt_plan("output " + std::to_string(a.index) + " does not exist");
       return within(plan.outputs[a.index].bytes);
     case Plan::Arg::Constant:
-      if (a.index >= plan.constants.size()) corrupt("constant " + std::to_string(a.index) + " does not exist");
+      if (a.index >= plan.constants.size()) corrupt_plan("constant " + std::to_string(a.index) + " does not exist");
       return within(plan.constants[a.index].packed_bytes);
   }
-  corrupt("operand kind " + std::to_string(a.kind));
+  corrupt_plan("operand kind " + std::to_string(a.kind));
 }
 
 void check(const Plan& plan) {
-  if (plan.arena_bytes > kMost || plan.scratch_bytes > kMost) corrupt("memory size is out of range");
+  if (plan.arena_bytes > kMost || plan.scratch_bytes > kMost) corrupt_plan("memory size is out of range");
   for (const Plan::Tensor& t : plan.inputs) check_tensor(t);
   for (const Plan::Tensor& t : plan.outputs) check_tensor(t);
   for (const std::string& k : plan.kernels) check_kernel_name(k);
   for (const Plan::Constant& c : plan.constants) check_constant(plan, c);
   for (const Plan::Step& s : plan.steps) {
-    if (s.kernel >= plan.kernels.size()) corrupt("kernel " + std::to_string(s.kernel) + " does not exist");
-    if (s.units < 1 || s.units > int64_t{1} << 40) corrupt("step with " + std::to_string(s.units) + " units");
-    if (s.work < 0 || s.grain < 1) corrupt("step with work " + std::to_string(s.work) + " and grain " + std::to_string(s.grain));
+    if (s.kernel >= plan.kernels.size()) corrupt_plan("kernel " + std::to_string(s.kernel) + " does not exist");
+    if (s.units < 1 || s.units > int64_t{1} << 40) corrupt_plan("step with " + std::to_string(s.units) + " units");
+    if (s.work < 0 || s.grain < 1) corrupt_plan("step with work " + std::to_string(s.work) + " and grain " + std::to_string(s.grain));
     for (const Plan::Arg& a : s.args) check_arg(plan, a);
   }
 }
@@ -112,7 +111,7 @@ void check_kernel_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
   if (name.size() < 4 || name.size() > 100 || !plain || name.front() == '.' || name.substr(name.size() - 3) != ".so")
-    corrupt("\"" + name + "\" is no name of a kernel file");
+    corrupt_plan("\"" + name + "\" is no name of a kernel file");
 }
 
 uint64_t Plan::Tensor::dense_bytes() const {
@@ -135,11 +134,11 @@ std::string to_bytes(const Plan& plan) {
 }
 
 Plan parse_plan(std::string_view bytes) {
-  if (bytes.substr(0, kMagic.size()) != kMagic) corrupt("not a plan of format 1");
+  if (bytes.substr(0, kMagic.size()) != kMagic) corrupt_plan("not a plan of format 1");
   Reader r(bytes.substr(kMagic.size()));
   Plan plan;
   visit(r, plan);
-  if (!r.at_end()) corrupt("bytes after the end");
+  if (!r.at_end()) corrupt_plan("bytes after the end");
   check(plan);
   return plan;
 }

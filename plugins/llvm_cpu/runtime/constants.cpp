@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kAlign = 64;
 /// What a plan computes from here on is made of weights, as a rule, and not of sizes: kept for the other plans.
 constexpr uint64_t kLarge = 16384;
-constexpr size_t kMostKept = 4096;
+/// Of such, so that tables of ever new sizes do not gather.
+constexpr uint64_t kMostKept = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -63,7 +64,7 @@ Constants::Packed Constants::pack(const Draft& draft, const Stretch& stretch) {
   pack_all(jobs, threads_, [] { return false; });
   out.kept.push_back(shared), out.kept.push_back(own);
   for (New& n : fresh)
-    if (!n.key.empty() && known_.size() < kMostKept) known_[std::move(n.key)] = {shared, out.at[n.number]};
+    if (!n.key.empty() && (n.key[0] == 'w' || (kept_ += n.key.size()) < kMostKept)) known_[std::move(n.key)] = {shared, out.at[n.number]};
   return out;
 }
 

@@ -43,6 +43,7 @@ class Constants {
   int threads_;
   std::mutex mutex_;
   std::map<std::string, Place> known_;
+  uint64_t kept_ = 0;  ///< bytes of computed constants among them
 };
 
 }  // namespace optima::llvm_cpu

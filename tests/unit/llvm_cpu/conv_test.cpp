@@ -84,7 +84,7 @@ TEST_CASE("long rows of taps, as signal transforms have, compile in seconds and 
 TEST_CASE("convolutions and pools of a single column, and of a single column of planes, match the reference") {
   Bench bench;
   Random pick;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < rounds(12); ++i) {
     CAPTURE(i);
     Net net(static_cast<uint32_t>(i + 1));
     const bool deep = i % 3 == 2;  // [N, C, D, 1, 1] and [N, C, D, H, 1]
@@ -115,7 +115,7 @@ TEST_CASE("narrow groups of any width share vectors and match the reference, for
   Bench bench;
   Random pick;
   const std::vector<optima_option> haswell{seam::option("llvm_cpu.cpu", "haswell")};
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < rounds(10); ++i) {
     CAPTURE(i);
     Net net(static_cast<uint32_t>(i + 1));
     const int64_t group = pick(2, 13), ic = pick(2, 26), oc = pick(0, 1) ? ic : pick(2, 26);
@@ -222,7 +222,7 @@ TEST_CASE("batch normalisation, activation and residual become part of the convo
 
 TEST_CASE("constants around an activation, and hard swish written out, become part of the convolution") {
   Bench bench;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < rounds(8); ++i) {
     CAPTURE(i);
     Net net(static_cast<uint32_t>(i + 1));
     const int64_t channels = i % 2 ? 20 : 32, group = i % 4 == 3 ? channels : 1;

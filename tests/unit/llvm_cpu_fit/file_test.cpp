@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fit: the table of kernels of an artifact of open sizes: read back as it was written, and refused when it is damaged.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+#include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/fit/kernel_table.hpp"
+#include "plugins/llvm_cpu/kernels/layout.hpp"
+
+using namespace optima;
+using namespace optima::llvm_cpu;
+
+namespace {
+
+FitFile some_file() {
+  FitFile f;
+  f.target.triple = "x86_64-unknown-linux-gnu", f.target.cpu = "haswell", f.target.features = "-sse4a";
+  f.target.vector_width = 8, f.target.registers = 16;
+  f.features = {"avx2", "fma"};
+  const KernelSpec copy(k::CopyBytes{.bytes = 4096}), blocks(k::ToBlocked{.C = 3, .P = 64});
+  f.kernels = {{copy, "copy_bytes_1.so"}, {general(blocks, sizes(blocks)), "to_blocked_2.so"}};
+  f.first = {{1, 3, 64, 64}, {}};
+  return f;
+}
+
+std::string refusal(const std::string& bytes) {
+  try {
+    parse_fit_file(bytes);
+    return "";
+  } catch (const sdk::Error& e) {
+    CHECK(e.code == OPTIMA_CORRUPT);
+    return e.text;
+  }
+}
+
+std::string with(FitFile f, void (*change)(FitFile&)) {
+  change(f);
+  return refusal(to_bytes(f));
+}
+
+}  // namespace
+
+TEST_CASE("a table of kernels is read as it was written, and finds the kernel with the fewest slots") {
+  const FitFile f = parse_fit_file(to_bytes(some_file()));
+  CHECK(to_bytes(f) == to_bytes(some_file()));
+  CHECK(is_fit_file(to_bytes(f)));
+  CHECK(f.target.vector_width == 8);
+  CHECK(f.first == some_file().first);
+  const KernelTable table(f.kernels);
+  CHECK(table.find(KernelSpec(k::CopyBytes{.bytes = 4096})) == 0u);
+  CHECK_FALSE(table.find(KernelSpec(k::CopyBytes{.bytes = 4097})));
+  CHECK(table.find(KernelSpec(k::ToBlocked{.C = 3, .P = 7})) == 1u);  // sizes of the run
+  CHECK_FALSE(table.find(KernelSpec(k::ToBlocked{.C = 5, .P = 7})));  // channels are literal
+  CHECK_FALSE(table.find(KernelSpec(k::FromBlocked{.C = 3, .P = 64})));
+}
+
+TEST_CASE("what does not belong into a table of kernels is named") {
+  CHECK(refusal("OptimaLlvmCpu") == "plan: not a file of kernels for sizes that come at run time");
+  CHECK(refusal(to_bytes(some_file()) + "x") == "plan: bytes after the end");
+  CHECK(refusal(to_bytes(some_file()).substr(0, 60)) == "plan: ends too early");
+  CHECK(with(some_file(), [](FitFile& f) { f.target.vector_width = 5; }) == "plan: vectors of 5 floats");
+  CHECK(with(some_file(), [](FitFile& f) { f.target.threads = 0; }) == "plan: the target is none");
+  CHECK(with(some_file(), [](FitFile& f) { f.kernels[0].file = "../evil.so"; }) == "plan: \"../evil.so\" is no name of a kernel file");
+  CHECK(with(some_file(), [](FitFile& f) { f.kernels[1].spec.slots = {9}; }) == "plan: kernel to_blocked_2.so has slot 9");
+  CHECK(with(some_file(), [](FitFile& f) { f.first[0][1] = -3; }) == "plan: an input's dim is -3");
+}
+
+TEST_CASE("damaged tables of kernels are refused or harmless") {
+  const std::string good = to_bytes(some_file());
+  std::mt19937_64 random(7);
+  int refused = 0;
+  constexpr int kRounds = 20000;
+  for (int round = 0; round < kRounds; ++round) {
+    std::string bytes = good;
+    for (uint64_t changes = 1 + random() % 4; changes-- > 0;) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 4) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes.erase(at, 1 + random() % 8); break;
+        case 2: bytes.insert(at, 1 + random() % 8, static_cast<char>(random())); break;
+        default: bytes.resize(at);
+      }
+      if (bytes.empty()) bytes = "x";
+    }
+    refused += !refusal(bytes).empty();
+  }
+  CHECK(refused > kRounds / 2);
+}
