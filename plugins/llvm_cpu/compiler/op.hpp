@@ -63,10 +63,10 @@ const SizeWords& size_words() {
     Literals sizes{}, hints{};
     if constexpr (requires { Literals::sizes(sizes, SizeMarker()); }) Literals::sizes(sizes, SizeMarker());
     if constexpr (requires { Literals::hints(hints, SizeMarker()); }) Literals::hints(hints, SizeMarker());
-    const auto of_sizes = words_of(sizes), of_hints = words_of(hints);
+    const auto unmarked = words_of(Literals{}), of_sizes = words_of(sizes), of_hints = words_of(hints);
     for (uint32_t i = 0; i < of_sizes.size(); ++i) {
-      if (of_sizes[i] || of_hints[i]) out.sizes.push_back(i);
-      if (of_hints[i]) out.hints.push_back(i);
+      if (of_sizes[i] != unmarked[i] || of_hints[i] != unmarked[i]) out.sizes.push_back(i);
+      if (of_hints[i] != unmarked[i]) out.hints.push_back(i);
     }
     return out;
   }();
