@@ -54,6 +54,25 @@ uint32_t Leg::resolved(uint32_t value) const {
   return value;
 }
 
+std::set<uint32_t> nodes_by_reference(const Draft& draft) {
+  std::set<uint32_t> out;
+  for (const Plan::Step& step : draft.plan.steps)
+    if (draft.specs[step.kernel].entry == kReferenceEntry) out.insert(step.node_ids.begin(), step.node_ids.end());
+  return out;
+}
+
+std::string names_of(const optima_graph& graph, const std::set<uint32_t>& ids) {
+  constexpr size_t kMostNamed = 8;
+  std::string out;
+  size_t named = 0;
+  for (uint32_t n = 0; n < graph.image->nodes.count; ++n) {
+    const sdk::Node node(&graph, optima_get_node(graph.image, n));
+    if (ids.count(node.id()) == 0 || named++ >= kMostNamed) continue;
+    out += (out.empty() ? "" : ", ") + std::string(node.op()) + " '" + std::string(node.name()) + "'";
+  }
+  return named > kMostNamed ? out + " and " + std::to_string(named - kMostNamed) + " more" : out;
+}
+
 Fitter::Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel)
     : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), start_(graph) {
   const optima_image_graph& entry = *optima_get_graph(graph.image, 0);
@@ -147,7 +166,7 @@ std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>&
   std::set<uint32_t> seen;
   const auto maker = [&](uint32_t value) {
     const uint32_t v = leg.resolved(value);
-    return v < leg.at_hand.size() && leg.at_hand[v] ? OPTIMA_NONE : leg.walk.has_elements(v) ? OPTIMA_NONE : optima_get_value(graph_.image, v)->producer;
+    return leg.at_hand[v] ? OPTIMA_NONE : leg.walk.has_elements(v) ? OPTIMA_NONE : optima_get_value(graph_.image, v)->producer;
   };
   struct Open {
     uint32_t node;

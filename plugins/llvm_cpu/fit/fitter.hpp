@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct Leg {
   /// The value that is computed in this one's stead.
   uint32_t resolved(uint32_t value) const;
 };
+
+/// Ids of the nodes that steps of the reference compute.
+std::set<uint32_t> nodes_by_reference(const Draft& draft);
+/// "Einsum 'scores', RoiAlign 'crop'": the nodes of the graph, bodies included, that have these ids; more than a few are counted.
+std::string names_of(const optima_graph& graph, const std::set<uint32_t>& ids);
 
 class Fitter {
  public:

@@ -113,6 +113,7 @@ class Sampler {
       look();
     }
     for (const Legs& legs : samples_) collect(legs);
+    if (!samples_.empty()) find_by_reference(samples_.front());
     out_.samples = samples_.size();
     return std::move(out_);
   }
@@ -291,6 +292,14 @@ class Sampler {
       each_site(draft, [&](const Site& site, const KernelSpec& spec) {
         if (!has(spec)) out_.kernels.push_back(variables_.count() != 0 && sites_.count(site) ? general(spec, slots(site, spec)) : spec);
       });
+    }
+  }
+
+  void find_by_reference(const Legs& legs) {
+    for (const auto& leg : legs) {
+      for (const uint32_t n : leg->runs) out_.by_reference.insert(optima_get_node(graph_.image, n)->id);
+      const std::set<uint32_t> ids = nodes_by_reference(leg->draft);
+      out_.by_reference.insert(ids.begin(), ids.end());
     }
   }
 

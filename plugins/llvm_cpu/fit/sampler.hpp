@@ -2,6 +2,7 @@
 // llvm_cpu/fit: which kernels a graph of open sizes will want: it is planned at sample sizes. Compiler half only.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Sampled {
   std::vector<KernelSpec> kernels;             ///< slots where sizes differ from sample to sample; literal where nothing is open
   std::vector<std::vector<int64_t>> shapes;    ///< of the inputs, that all rules allow; empty when none were found
   size_t samples = 0;                          ///< sets of sizes that were planned
+  std::set<uint32_t> by_reference;             ///< ids of nodes for which the first sample has no kernel
   std::string trouble;                         ///< why there is no sample, in the words of the last one tried; else empty
 };
 

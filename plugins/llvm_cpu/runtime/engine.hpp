@@ -64,7 +64,8 @@ class Engine {
   Engine(int threads, uint64_t cores, sdk::Host host);
 
   int threads() const { return team_.size(); }
-  /// Between runs: memory for plans of this size; it only grows. Throws std::bad_alloc, with what there was still usable.
+  /// Between runs: memory for plans of this size; it only grows, and what was in it is gone. Throws std::bad_alloc; the next
+  /// call asks the system again.
   void reserve(uint64_t arena_bytes, uint64_t scratch_bytes);
   /// One caller at a time. Throws what a step left by fail().
   void run(Steps& steps);

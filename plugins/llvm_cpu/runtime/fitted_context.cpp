@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "optima/plugin/fits.hpp"
 #include "plugins/llvm_cpu/runtime/ready_leg.hpp"
 #include "reference/tensor.hpp"
 
@@ -24,7 +25,15 @@ void append(std::string& key, const std::vector<int64_t>& dims) {
   for (const int64_t d : dims) append(key, d);
 }
 
-std::string shape_text(const std::vector<int64_t>& dims) { return to_text(dims); }
+/// The caller's memory for an output of these dims, which it makes now where it is left to the plugin.
+char* memory_of(const sdk::OutTensors& out, uint32_t k, const std::vector<int64_t>& dims, uint64_t size) {
+  const sdk::OutTensor t = out[k];
+  if (t.wants_alloc()) t.alloc(sdk::Span<const int64_t>(dims.data(), dims.size()));
+  const optima_tensor& raw = t.raw();
+  if (raw.rank != static_cast<int32_t>(dims.size()) || !std::equal(dims.begin(), dims.end(), raw.shape) || !t.dense() || raw.size < size)
+    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "output " + std::to_string(k) + " was made for another shape than " + to_text(dims));
+  return t.data<char>();
+}
 
 }  // namespace
 
@@ -40,19 +49,14 @@ FittedContext::~FittedContext() = default;
 /// The plan for inputs of these shapes, made now unless it is kept.
 ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   const Fitter& fitter = program_.fitter();
-  if (in.size() != fitter.inputs().size())
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(in.size()) + " inputs given, wanted " + std::to_string(fitter.inputs().size()));
   std::vector<std::vector<int64_t>> shapes;
   std::string key;
   for (uint32_t k = 0; k < in.size(); ++k) {
     const sdk::Value v(&program_.graph(), fitter.inputs()[k]);
-    std::vector<int64_t> dims;
-    for (int32_t d = 0; d < in[k].rank(); ++d) dims.push_back(in[k].dim(static_cast<uint32_t>(d)));
-    bool fits = in[k].dtype() == v.dtype() && (!v.ranked() || v.rank() == in[k].rank());
-    for (uint32_t d = 0; fits && v.ranked() && d < dims.size(); ++d) fits = v.dim(d) < 0 || v.dim(d) == dims[d];
-    if (!fits)
-      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "tensor " + std::string(v.name()) + " has shape " + shape_text(dims) + " and dtype " + std::to_string(in[k].dtype()) +
-                                                    ", wanted " + (v.ranked() ? shape_text(v.shape()) : "any shape") + " and dtype " + std::to_string(v.dtype()));
+    const sdk::Span<const int64_t> given = in[k].shape();
+    std::vector<int64_t> dims(given.begin(), given.end());
+    const std::vector<int64_t> wanted = v.ranked() ? v.shape() : dims;
+    sdk::require_shape(in[k], std::string(v.name()), v.dtype(), {wanted.data(), wanted.size()});
     append(key, dims);
     shapes.push_back(std::move(dims));
   }
@@ -60,7 +64,7 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   if (at != roots_.end()) {
     roots_.splice(roots_.begin(), roots_, at);
   } else {
-    auto leg = std::make_unique<ReadyLeg>(fitter.first(shapes), program_, engine_);
+    auto leg = made(fitter.first(shapes));
     if (roots_.size() >= kMostRoots) roots_.pop_back();
     roots_.push_front({std::move(key), std::move(leg)});
   }
@@ -69,16 +73,14 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
 
 void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
+  sdk::require_counts(in.size(), out.size(), fitter.inputs().size(), fitter.outputs().size());
   ReadyLeg* leg = &root(in);
-  if (out.size() != fitter.outputs().size())
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, std::to_string(out.size()) + " outputs given, wanted " + std::to_string(fitter.outputs().size()));
   std::fill(held_.begin(), held_.end(), Held());
   for (uint32_t k = 0; k < in.size(); ++k) {
     const uint32_t v = fitter.inputs()[k];
+    sdk::require_fits(in[k], std::string(sdk::Value(&program_.graph(), v).name()), in[k].dtype(), in[k].shape());
     shapes_[v] = leg->leg().walk.at(v).dims;
     const uint64_t size = reference::bytes_of(in[k].dtype(), reference::count(shapes_[v]));
-    if (!in[k].dense()) throw sdk::Error(OPTIMA_UNSUPPORTED, "input " + std::to_string(k) + " is strided, wanted a dense tensor");
-    if (in[k].size() < size) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input " + std::to_string(k) + " has " + std::to_string(in[k].size()) + " bytes, wanted " + std::to_string(size));
     held_[v] = {in[k].data<char>(), size, &shapes_[v], {}};
   }
   for (;; leg = &next(*leg)) {
@@ -93,17 +95,10 @@ void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) 
 /// Memory for a value that a stretch gives: the caller's for an output of the graph, else the context's own, which only grows.
 char* FittedContext::place_for(uint32_t value, const std::vector<int64_t>& dims, uint64_t size, const sdk::OutTensors& out) {
   const uint32_t output = gives_to_[value];
-  if (output == OPTIMA_NONE) {
-    if (buffers_[value].size() < size + kSlack + 64) buffers_[value].resize(size + kSlack + 64);
-    const auto at = reinterpret_cast<uintptr_t>(buffers_[value].data());
-    return buffers_[value].data() + (64 - at % 64) % 64;
-  }
-  const sdk::OutTensor t = out[output];
-  if (t.wants_alloc()) t.alloc(sdk::Span<const int64_t>(dims.data(), dims.size()));
-  const optima_tensor& raw = t.raw();
-  if (raw.rank != static_cast<int32_t>(dims.size()) || !std::equal(dims.begin(), dims.end(), raw.shape) || !t.dense() || raw.size < size)
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "output " + std::to_string(output) + " was made for another shape than " + shape_text(dims));
-  return t.data<char>();
+  if (output != OPTIMA_NONE) return memory_of(out, output, dims, size);
+  if (buffers_[value].size() < size + kSlack + 64) buffers_[value].resize(size + kSlack + 64);
+  const auto at = reinterpret_cast<uintptr_t>(buffers_[value].data());
+  return buffers_[value].data() + (64 - at % 64) % 64;
 }
 
 void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
@@ -130,22 +125,19 @@ void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
 /// A value that the leg knows or this run has, as the library wants it.
 reference::Tensor FittedContext::tensor(const ReadyLeg& ready, uint32_t named) const {
   const uint32_t value = held_[named].dims ? named : ready.leg().resolved(named);
-  const reference::Tensor& known = ready.leg().walk.at(value);
-  if (!held_[value].dims) {
-    if (!has_elements(known)) {
-      const sdk::Value constant(&program_.graph(), value);
-      if (!constant.is_constant()) throw sdk::Error(OPTIMA_INTERNAL, "value '" + std::string(constant.name()) + "' is read before it is made");
-      reference::Tensor t = known;
-      t.data = constant.constant().blob().data, t.size = constant.constant().blob().size;
-      return t;
-    }
-    reference::Tensor t = known;
+  const sdk::Value raw(&program_.graph(), value);
+  if (const Held& held = held_[value]; held.dims) {
+    reference::Tensor t;
+    t.dtype = raw.dtype(), t.dims = *held.dims, t.data = held.data, t.size = held.size;
+    return t;
+  }
+  reference::Tensor t = ready.leg().walk.at(value);
+  if (has_elements(t)) {
     t.size = reference::bytes_of(t.dtype, t.elements());
     return t;
   }
-  reference::Tensor t;
-  t.dtype = optima_get_value(program_.graph().image, value)->dtype;
-  t.dims = *held_[value].dims, t.data = held_[value].data, t.size = held_[value].size;
+  if (!raw.is_constant()) throw sdk::Error(OPTIMA_INTERNAL, "value '" + std::string(raw.name()) + "' is read before it is made");
+  t.data = raw.constant().blob().data, t.size = raw.constant().blob().size;
   return t;
 }
 
@@ -197,7 +189,12 @@ ReadyLeg& FittedContext::next(ReadyLeg& ready) {
   auto& followers = ready.followers();
   if (const auto at = followers.find(key); at != followers.end()) return *at->second;
   if (followers.size() >= kMostFollowers) followers.clear();
-  return *(followers[key] = std::make_unique<ReadyLeg>(program_.fitter().next(leg, found), program_, engine_));
+  return *(followers[key] = made(program_.fitter().next(leg, found)));
+}
+
+std::unique_ptr<ReadyLeg> FittedContext::made(std::unique_ptr<Leg> leg) {
+  program_.tell_of(*leg);
+  return std::make_unique<ReadyLeg>(std::move(leg), program_, engine_);
 }
 
 /// Outputs that no stretch wrote where they belong: what the reference made, inputs and constants that are outputs, and second ones.
@@ -216,11 +213,8 @@ void FittedContext::give(const sdk::OutTensors& out) {
     }
     const sdk::OutTensor t = out[k];
     if (!t.wants_alloc() && t.data<char>() == from.data) continue;
-    if (t.wants_alloc()) t.alloc(sdk::Span<const int64_t>(from.dims->data(), from.dims->size()));
-    const optima_tensor& raw = t.raw();
-    if (raw.rank != static_cast<int32_t>(from.dims->size()) || !std::equal(from.dims->begin(), from.dims->end(), raw.shape) || !t.dense() || raw.size < from.size)
-      throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "output " + std::to_string(k) + " was made for another shape than " + shape_text(*from.dims));
-    if (from.size) std::memcpy(t.data<char>(), from.data, from.size);
+    char* to = memory_of(out, k, *from.dims, from.size);
+    if (from.size) std::memcpy(to, from.data, from.size);
   }
 }
 
@@ -230,6 +224,7 @@ void FittedContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors
 
 void FittedContext::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
   const Fitter& fitter = program_.fitter();
+  sdk::require_counts(in.size(), fitter.outputs().size(), fitter.inputs().size(), fitter.outputs().size());
   const Leg& leg = root(in).leg();
   for (uint32_t k = 0; k < fitter.outputs().size(); ++k) {
     const uint32_t v = fitter.outputs()[k];

@@ -47,6 +47,7 @@ class FittedContext : public sdk::Context {
 
   ReadyLeg& root(const sdk::Tensors& in);
   ReadyLeg& next(ReadyLeg& leg);
+  std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg);
 
   void run(ReadyLeg& leg, const sdk::OutTensors& out);
   void run_by_reference(ReadyLeg& leg);

@@ -28,6 +28,22 @@ std::unique_ptr<reference::GraphFile> read_graph(const sdk::Artifact& artifact, 
   return loaded;
 }
 
+/// Whether a value may have this shape: it has its rank, where it says one, and its fixed dims.
+bool takes_shape(const sdk::Value& value, const std::vector<int64_t>& dims) {
+  if (!value.ranked()) return true;
+  bool fits = value.rank() == static_cast<int32_t>(dims.size());
+  for (uint32_t d = 0; fits && d < dims.size(); ++d) fits = value.dim(d) < 0 || value.dim(d) == dims[d];
+  return fits;
+}
+
+/// Why inputs cannot have these shapes; empty = they can.
+std::string why_not_inputs(const sdk::Graph& graph, const std::vector<std::vector<int64_t>>& shapes) {
+  if (shapes.size() != graph.input_count()) return std::to_string(shapes.size()) + " inputs, wanted " + std::to_string(graph.input_count());
+  for (uint32_t k = 0; k < graph.input_count(); ++k)
+    if (const sdk::Value v = graph.input(k); !takes_shape(v, shapes[k])) return "input " + std::string(v.name()) + " of shape " + to_text(shapes[k]) + ", wanted " + to_text(v.shape());
+  return {};
+}
+
 /// The one that is_built_in() knows: units are pieces of kCopyPiece bytes.
 void copy_bytes(void* const* args, int64_t u0, int64_t u1, char*) {
   const int64_t bytes = *static_cast<const int64_t*>(args[-1]), from = u0 * k::kCopyPiece, to = std::min(bytes, u1 * k::kCopyPiece);
@@ -37,7 +53,7 @@ void copy_bytes(void* const* args, int64_t u0, int64_t u1, char*) {
 }  // namespace
 
 FittedProgram::FittedProgram(FitFile file, const sdk::Artifact& artifact, sdk::Host host, int threads)
-    : file_(std::move(file)), host_(host), threads_(threads), loaded_(read_graph(artifact, host)), table_(file_.kernels) {
+    : file_(std::move(file)), host_(host), threads_(threads), loaded_(read_graph(artifact, host)), table_(file_.kernels), stem_(artifact.stem()) {
   missing_features(file_.features);  // asks the system for what needs its leave
   const sdk::Progress progress = artifact.progress();
   for (const FitFile::Kernel& k : file_.kernels) {
@@ -46,6 +62,34 @@ FittedProgram::FittedProgram(FitFile file, const sdk::Artifact& artifact, sdk::H
   }
   fitter_ = std::make_unique<Fitter>(loaded_->graph, file_.target, file_.winograd, [this](const KernelSpec& spec) { return table_.find(spec).has_value(); });
   constants_ = std::make_unique<Constants>(static_cast<uint32_t>(loaded_->blobs.size()), threads_);
+  plan_first();
+}
+
+/// Weights are packed now and not in the first run: as they are wanted at the sizes that were planned first when it was compiled.
+void FittedProgram::plan_first() {
+  if (file_.first.empty()) return;
+  if (const std::string why = why_not_inputs(sdk::Graph(&loaded_->graph), file_.first); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, "sizes to plan first: " + why);
+  std::unique_ptr<Leg> leg;
+  try {
+    leg = fitter_->first(file_.first);
+  } catch (const sdk::Error& e) {
+    throw sdk::Error(OPTIMA_CORRUPT, "sizes to plan first: " + e.text);
+  }
+  if (!leg->stretch) return;
+  constants_->pack(leg->draft, *leg->stretch);
+  told_ = nodes_by_reference(leg->draft);  // the compiler told of them
+}
+
+void FittedProgram::tell_of(const Leg& leg) const {
+  std::set<uint32_t> fresh;
+  {
+    const std::lock_guard lock(telling_);
+    for (const uint32_t id : nodes_by_reference(leg.draft))
+      if (told_.insert(id).second) fresh.insert(id);
+  }
+  if (fresh.empty()) return;
+  host_.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + stem_ + "' came to sizes for which it has no kernels for " + std::to_string(fresh.size()) +
+                                             " nodes: the reference, which is slow, computes " + names_of(loaded_->graph, fresh));
 }
 
 FittedProgram::Code FittedProgram::code(const KernelSpec& spec) const {
@@ -71,11 +115,8 @@ void FittedProgram::bindings(const sdk::BindingSink& add) const {
 std::unique_ptr<sdk::Context> FittedProgram::context() { return std::make_unique<FittedContext>(*this, 0, threads_); }
 
 std::unique_ptr<sdk::Context> FittedProgram::context_with(const sdk::Options& options) {
-  const auto cores = static_cast<uint64_t>(options.integer(OPTIMA_OPTION_CORES, 0));
-  if (cores == 0) return context();
-  const int usable = count_of(cores, allowed_processors());
-  if (usable == 0) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, OPTIMA_OPTION_CORES " names no processor that this process may run on");
-  return std::make_unique<FittedContext>(*this, cores, std::min(threads_, usable));
+  const ContextCores on = context_cores(options, threads_);
+  return std::make_unique<FittedContext>(*this, on.cores, on.threads);
 }
 
 }  // namespace optima::llvm_cpu

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "plugins/llvm_cpu/fit/fitter.hpp"
@@ -13,7 +15,7 @@
 
 namespace optima::llvm_cpu {
 
-/// Immutable after load(), but for its cache of constants, which guards itself; shared by contexts.
+/// Immutable after load(), but for its cache of constants and what was told, which are guarded; shared by contexts.
 class FittedProgram : public sdk::Program {
  public:
   /// Throws sdk::Error(OPTIMA_CORRUPT) when files are missing or damaged.
@@ -26,7 +28,6 @@ class FittedProgram : public sdk::Program {
   const optima_graph& graph() const { return loaded_->graph; }
   const Fitter& fitter() const { return *fitter_; }
   const sdk::Host& host() const { return host_; }
-  const std::vector<std::vector<int64_t>>& first_shapes() const { return file_.first; }
   Constants& constants() const { return *constants_; }
   /// What computes a spec of the fitter's drafts, and its row of sizes. Not for steps of the reference.
   struct Code {
@@ -34,8 +35,11 @@ class FittedProgram : public sdk::Program {
     std::vector<int64_t> row;
   };
   Code code(const KernelSpec& spec) const;
+  /// Logs which nodes of a plan the reference computes, each once: some sizes want kernels that no sample wanted. Any thread.
+  void tell_of(const Leg& leg) const;
 
  private:
+  void plan_first();
   void put(const sdk::BindingSink& add, uint32_t value, bool is_input) const;
 
   FitFile file_;
@@ -46,6 +50,9 @@ class FittedProgram : public sdk::Program {
   std::vector<KernelFunction> kernels_;
   std::unique_ptr<Fitter> fitter_;
   std::unique_ptr<Constants> constants_;
+  std::string stem_;
+  mutable std::mutex telling_;
+  mutable std::set<uint32_t> told_;  ///< ids of nodes
 };
 
 }  // namespace optima::llvm_cpu

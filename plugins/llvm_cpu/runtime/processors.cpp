@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "optima/plugin/error.hpp"
+
 namespace optima::llvm_cpu {
 namespace {
 
@@ -103,6 +105,14 @@ int useful_processors(const std::vector<int>& allowed, const std::string& root) 
 
 int count_of(uint64_t cores, const std::vector<int>& allowed) {
   return static_cast<int>(std::count_if(allowed.begin(), allowed.end(), [&](int p) { return cores == 0 || (p < 64 && (cores >> p & 1)); }));
+}
+
+ContextCores context_cores(const sdk::Options& options, int threads) {
+  const auto cores = static_cast<uint64_t>(options.integer(OPTIMA_OPTION_CORES, 0));
+  if (cores == 0) return {0, threads};
+  const int usable = count_of(cores, allowed_processors());
+  if (usable == 0) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, OPTIMA_OPTION_CORES " names no processor that this process may run on");
+  return {cores, std::min(threads, usable)};
 }
 
 void stay_on(uint64_t cores) {

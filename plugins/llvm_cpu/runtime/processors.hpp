@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "optima/plugin/host.hpp"
+
 namespace optima::llvm_cpu {
 
 /// Numbers of the processors the process may run on (its affinity mask); {0} when the system does not tell.
@@ -19,6 +21,14 @@ int useful_processors(const std::vector<int>& allowed, const std::string& root =
 int count_of(uint64_t cores, const std::vector<int>& allowed);
 /// Binds the calling thread to the processors of a bit set. One that the system does not let it have changes nothing.
 void stay_on(uint64_t cores);
+
+/// What a context runs on: a bit set of processors (0 = all), and as many threads as it is worth.
+struct ContextCores {
+  uint64_t cores;
+  int threads;
+};
+/// By OPTIMA_OPTION_CORES, of a program of so many threads. Throws sdk::Error(OPTIMA_INVALID_ARGUMENT) where the process may run on none of them.
+ContextCores context_cores(const sdk::Options& options, int threads);
 
 /// No team is larger.
 constexpr int kMostThreads = 64;

@@ -121,11 +121,8 @@ void LoadedProgram::bindings(const sdk::BindingSink& add) const {
 std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this, 0, threads_); }
 
 std::unique_ptr<sdk::Context> LoadedProgram::context_with(const sdk::Options& options) {
-  const auto cores = static_cast<uint64_t>(options.integer(OPTIMA_OPTION_CORES, 0));
-  if (cores == 0) return context();
-  const int usable = count_of(cores, allowed_processors());
-  if (usable == 0) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, OPTIMA_OPTION_CORES " names no processor that this process may run on");
-  return std::make_unique<RunContext>(*this, cores, std::min(threads_, usable));
+  const ContextCores on = context_cores(options, threads_);
+  return std::make_unique<RunContext>(*this, on.cores, on.threads);
 }
 
 }  // namespace optima::llvm_cpu
