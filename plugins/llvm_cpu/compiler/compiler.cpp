@@ -98,7 +98,7 @@ void write_fitted(const sdk::CompileRequest& request, const Target& target, bool
                                               "): it has no kernels, and the reference, which is slow, will run it");
   if (!sampled.by_reference.empty())
     host.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + std::string(request.stem()) + "' has no kernels for " + std::to_string(sampled.by_reference.size()) + " of its " +
-                                              std::to_string(graph.size()) + " nodes, which the reference, which is slow, will compute: " +
+                                              std::to_string(graph.image()->nodes.count) + " nodes, and the reference, which is slow, will compute " +
                                               names_of(*graph.raw(), sampled.by_reference));
   builder.build(sampled.kernels);
   FitFile file;

@@ -113,7 +113,9 @@ class Sampler {
       look();
     }
     for (const Legs& legs : samples_) collect(legs);
-    if (!samples_.empty()) find_by_reference(samples_.front());
+    for (const Legs& legs : samples_) find_by_reference(legs);
+    for (const auto& [site, specs] : sites_)
+      for (const uint32_t id : site.node_ids) out_.by_reference.erase(id);
     out_.samples = samples_.size();
     return std::move(out_);
   }
@@ -137,31 +139,40 @@ class Sampler {
     }
   }
 
-  /// Whether the rules allow these sizes, for as many legs as are looked at.
-  bool allows(const std::vector<int64_t>& values) {
+  enum class Empty { Refused, Allowed };
+
+  /// Whether the rules allow these sizes, for as many legs as are looked at; and whether something that is computed is empty.
+  bool allows(const std::vector<int64_t>& values, Empty empty = Empty::Allowed) {
     try {
       reference::ShapeWalk walk = fitter_.walk(variables_.shapes(values));
       for (size_t leg = 1; leg < legs_ && !walk.stops().empty(); ++leg) {
         for (Fitter::Found& f : guesses(walk)) walk.give(f.value, std::move(f.tensor));
         walk.advance();
       }
-      return true;
+      return empty == Empty::Allowed || !makes_empty(walk);
     } catch (const sdk::Error& e) {
       out_.trouble = e.text;
       return false;
     }
   }
 
-  /// Batches of one and all other dims alike; then other dims apart; then any.
+  bool makes_empty(const reference::ShapeWalk& walk) const {
+    for (uint32_t v = 0; v < graph_.image->values.count; ++v)
+      if (optima_get_value(graph_.image, v)->producer != OPTIMA_NONE && walk.has_shape(v) && walk.at(v).elements() == 0) return true;
+    return false;
+  }
+
+  /// Batches of one and all other dims alike, with nothing empty, which tells little, if that can be had; then other dims apart; then any.
   std::optional<std::vector<int64_t>> find_first() {
     const size_t n = variables_.count();
-    for (const bool batch_is_one : {true, false})
-      for (const int64_t size : kLikely) {
-        std::vector<int64_t> values(n, size);
-        for (size_t v = 0; v < n; ++v)
-          if (batch_is_one && variables_.is_batch(v)) values[v] = 1;
-        if (allows(values)) return values;
-      }
+    for (const Empty empty : {Empty::Refused, Empty::Allowed})
+      for (const bool batch_is_one : {true, false})
+        for (const int64_t size : kLikely) {
+          std::vector<int64_t> values(n, size);
+          for (size_t v = 0; v < n; ++v)
+            if (batch_is_one && variables_.is_batch(v)) values[v] = 1;
+          if (allows(values, empty)) return values;
+        }
     std::vector<size_t> digits(n, 0);
     for (size_t tries = 0; n != 0 && tries < kMostTries; ++tries) {
       std::vector<int64_t> values(n);
