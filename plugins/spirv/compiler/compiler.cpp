@@ -6,8 +6,8 @@
 #include <future>
 #include <thread>
 
-#include "glsl.hpp"
 #include "info.hpp"
+#include "kernels.hpp"
 #include "lowering.hpp"
 #include "optima/plugin/checksum.hpp"
 #include "optima/plugin/folder.hpp"
@@ -86,10 +86,10 @@ optima_cost cost_of(const Draft& draft, const Limits& limits, uint32_t node) {
 /// Kernels compiled by threads of their own.
 class Kernels {
  public:
-  Kernels(const std::vector<std::string>& texts, const sdk::Options& options) : count_(texts.size()) {
+  Kernels(const std::vector<std::string>& texts, KernelCache cache, const sdk::Options& options) : count_(texts.size()), cache_(std::move(cache)) {
     const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
     modules_ = std::async(std::launch::async, [this, &texts, threads = asked ? asked : std::max(1u, std::thread::hardware_concurrency())] {
-      return compile_all(texts, threads, [this](size_t k) {
+      return compile_all(texts, threads, cache_, [this](size_t k) {
         done_ = k;
         if (stop_) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
       });
@@ -106,6 +106,7 @@ class Kernels {
 
  private:
   size_t count_;
+  KernelCache cache_;
   std::atomic<size_t> done_{0};
   std::atomic<bool> stop_{false};
   std::future<std::vector<Module>> modules_;  // last: its end waits for the threads
@@ -113,7 +114,7 @@ class Kernels {
 
 class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::CostModel {
  public:
-  explicit SpirvCompiler(const sdk::Init&) {}
+  explicit SpirvCompiler(const sdk::Init& init) : kernels_(init.host.cache_dir().empty() ? "" : std::string(init.host.cache_dir()) + "/spirv-kernels") {}
 
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present(Vulkan::open, false, why_none); }
 
@@ -144,7 +145,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
     const Texts texts = texts_of(lowered.draft, guarded);
-    Kernels kernels(texts.all, options);
+    Kernels kernels(texts.all, KernelCache(kernels_), options);
     const Weights& weights = lowered.draft.weights();  // go to disk while kernels are compiled
     const uint64_t weights_sum = weights.size() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.size())) : 0;
     const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
@@ -172,6 +173,8 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     sink.format(kFormat);
     sink.compat(sdk::write_record({{"target", plan.target}}, {sdk::record_bytes("*.meta", text)}), "SPIR-V for Vulkan 1.1, " + plan.target);
   }
+
+  std::string kernels_;  // folder of the cache; empty = there is none
 };
 
 }  // namespace

@@ -5,12 +5,10 @@
 #include <glslang/Public/ShaderLang.h>
 #include <glslang/SPIRV/GlslangToSpv.h>
 
-#include <atomic>
 #include <cstdio>
 #include <spirv-tools/libspirv.hpp>
 #include <spirv-tools/optimizer.hpp>
 #include <sstream>
-#include <thread>
 
 #include "optima/plugin/error.hpp"
 
@@ -62,16 +60,22 @@ bool is_valid(const std::vector<uint32_t>& words, std::string& why) {
   return tools.Validate(words.data(), words.size(), options);
 }
 
+struct Pass {
+  const char* name;
+  spvtools::Optimizer::PassToken (*make)();
+};
+/// Every driver does these things over again. What is done of them here makes modules a third smaller and costs little; rewriting into SSA, inlining
+/// and looking for common expressions take three times as long as all else together, and no run was faster for them.
+constexpr Pass kPasses[] = {{"strip-debug", spvtools::CreateStripDebugInfoPass},
+                            {"local-single-block", spvtools::CreateLocalSingleBlockLoadStoreElimPass},
+                            {"local-single-store", spvtools::CreateLocalSingleStoreElimPass},
+                            {"compact-ids", spvtools::CreateCompactIdsPass}};
+
 /// What SPIRV-Tools' passes make of it; empty when they fail.
 std::vector<uint32_t> optimised(const std::vector<uint32_t>& words) {
   spvtools::Optimizer passes(SPV_ENV_VULKAN_1_1);
   passes.SetMessageConsumer([](spv_message_level_t, const char*, const spv_position_t&, const char*) {});
-  // Every driver does these things over again. What is done of them here makes modules a third smaller and costs little; rewriting into SSA, inlining
-  // and looking for common expressions take three times as long as all else together, and no run was faster for them.
-  passes.RegisterPass(spvtools::CreateStripDebugInfoPass())
-      .RegisterPass(spvtools::CreateLocalSingleBlockLoadStoreElimPass())
-      .RegisterPass(spvtools::CreateLocalSingleStoreElimPass())
-      .RegisterPass(spvtools::CreateCompactIdsPass());
+  for (const Pass& pass : kPasses) passes.RegisterPass(pass.make());
   std::vector<uint32_t> out;
   std::string ignored;
   spvtools::OptimizerOptions options;
@@ -85,48 +89,21 @@ std::vector<uint32_t> optimised(const std::vector<uint32_t>& words) {
 Module compile_glsl(const std::string& text) {
   start();
   const std::vector<uint32_t> plain = translated(text);
-  Module out{optimised(plain), true};
+  Module out{optimised(plain)};
   if (!out.words.empty()) return out;
   std::string why;
   if (!is_valid(plain, why)) failed("kernel is not valid for Vulkan 1.1", why);
-  return {plain, false};
+  return {plain};
 }
 
-std::vector<Module> compile_all(const std::vector<std::string>& texts, unsigned threads, const std::function<void(size_t)>& done) {
-  start();
-  std::vector<Module> out(texts.size());
-  std::vector<std::exception_ptr> errors(texts.size());
-  std::atomic<size_t> next{0};
-  std::atomic<bool> stop{false};
-  const auto work = [&](bool tells) {
-    for (size_t k; !stop && (k = next++) < texts.size();) {
-      try {
-        out[k] = compile_glsl(texts[k]);
-      } catch (...) {
-        errors[k] = std::current_exception();
-      }
-      if (tells) done(k);
-    }
-  };
-  std::vector<std::thread> helpers;
-  struct Joined {
-    std::vector<std::thread>& all;
-    std::atomic<bool>& stop;
-    bool finished = false;
-    ~Joined() {
-      if (!finished) stop = true;
-      for (std::thread& t : all) t.join();
-    }
-  };
-  {
-    Joined joined{helpers, stop};
-    for (unsigned k = 1; k < std::min<size_t>(threads, texts.size()); ++k) helpers.emplace_back(work, false);
-    work(true);
-    joined.finished = true;
-  }
-  for (const std::exception_ptr& e : errors)
-    if (e) std::rethrow_exception(e);
-  return out;
+const std::string& tools() {
+  static const std::string once = [] {
+    const glslang::Version v = glslang::GetVersion();
+    std::string out = "glslang " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch) + v.flavor + ", SPIRV-Tools " + spvSoftwareVersionDetailsString() + ", Vulkan 1.1";
+    for (const Pass& pass : kPasses) out += std::string(", ") + pass.name;
+    return out;
+  }();
+  return once;
 }
 
 }  // namespace spirv_plugin

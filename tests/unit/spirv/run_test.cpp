@@ -2,8 +2,11 @@
 // plugins/spirv on a small net: what artifacts, GPUs and drivers do that are not as they should be. Every GPU here is the software driver's.
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <thread>
 
 #include "optima/plugin/checksum.hpp"
@@ -100,6 +103,45 @@ TEST_CASE("two compiles give the same bytes") {
   compiled(halves, net, one), compiled(halves, net, other);
   CHECK(one.files == other.files);
   CHECK(one.compat == other.compat);
+}
+
+TEST_CASE("kernels that were made once are taken from the cache, whose damaged files are made again, and the bytes are the same") {
+  namespace fs = std::filesystem;
+  const test::TempFolder folder;
+  const std::string cache = folder / "cache", kept = cache + "/spirv-kernels";
+  Halves halves;
+  const Net net;
+  seam::MemorySink without, first, second, third;
+  compiled(halves, net, without);
+  halves.host.exposed.table.cache_dir = seam::str(cache);
+  halves.compiler = std::make_unique<seam::Instance>(SPIRV_PLUGIN, halves.host);
+  const auto files = [&] {  // a file that is made again has a number of its own
+    std::map<std::string, ino_t> out;
+    for (const fs::directory_entry& e : fs::directory_iterator(kept)) {
+      struct stat s {};
+      REQUIRE(::stat(e.path().c_str(), &s) == 0);
+      out[e.path()] = s.st_ino;
+    }
+    return out;
+  };
+  compiled(halves, net, first);
+  const std::map<std::string, ino_t> made = files();
+  CHECK(made.size() == static_cast<size_t>(std::count_if(first.files.begin(), first.files.end(), [](const auto& f) { return f.first.ends_with(".spv"); })));
+  compiled(halves, net, second);
+  CHECK(files() == made);
+  const std::string victim = made.begin()->first;
+  std::string bytes = test::get(victim);
+  bytes[bytes.size() - 1] = static_cast<char>(bytes[bytes.size() - 1] ^ 1);
+  test::put(victim, bytes);
+  compiled(halves, net, third);
+  std::map<std::string, ino_t> mended = files();
+  CHECK(mended.at(victim) != made.at(victim));
+  mended[victim] = made.at(victim);
+  CHECK(mended == made);
+  for (const seam::MemorySink* sink : {&first, &second, &third}) {
+    CHECK(sink->files == without.files);
+    CHECK(sink->compat == without.compat);
+  }
 }
 
 TEST_CASE("a GPU that has less than a kernel needs is refused with what and how much, before a pipeline is made") {
