@@ -75,7 +75,7 @@ void require_plain_way(const Plan& plan, const Limits& limits) {
 /// What the steps of some nodes take by the target's rates, and what their tensors take of its memory.
 optima_cost cost_of(const Draft& draft, const Limits& limits, uint32_t node) {
   double us = 0;
-  uint64_t bytes = draft.weights().size();
+  uint64_t bytes = draft.weights().most();
   for (const DraftStep& s : draft.steps()) {
     us += limits.launch_us + std::max(static_cast<double>(s.work.flops) / limits.gflops, static_cast<double>(s.work.bytes) / limits.gbytes) / 1e3;
     for (const uint32_t t : s.ways[0].shader.written()) bytes += draft.tensor(s.ways[0].shader.tensors()[t]).bytes;
@@ -83,12 +83,17 @@ optima_cost cost_of(const Draft& draft, const Limits& limits, uint32_t node) {
   return {sizeof(optima_cost), node, us, bytes, 0, 0};
 }
 
+/// How many a compile may use.
+unsigned threads_of(const sdk::Options& options) {
+  const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
+  return asked ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
 /// Kernels compiled by threads of their own.
 class Kernels {
  public:
-  Kernels(const std::vector<std::string>& texts, KernelCache cache, const sdk::Options& options) : count_(texts.size()), cache_(std::move(cache)) {
-    const auto asked = static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0)));
-    modules_ = std::async(std::launch::async, [this, &texts, threads = asked ? asked : std::max(1u, std::thread::hardware_concurrency())] {
+  Kernels(const std::vector<std::string>& texts, KernelCache cache, unsigned threads) : count_(texts.size()), cache_(std::move(cache)) {
+    modules_ = std::async(std::launch::async, [this, &texts, threads] {
       return compile_all(texts, threads, cache_, [this](size_t k) {
         done_ = k;
         if (stop_) throw sdk::Error(OPTIMA_CANCELLED, "cancelled");
@@ -145,9 +150,10 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
     const Texts texts = texts_of(lowered.draft, guarded);
-    Kernels kernels(texts.all, KernelCache(kernels_), options);
-    const Weights& weights = lowered.draft.weights();  // go to disk while kernels are compiled
-    const uint64_t weights_sum = weights.size() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.size())) : 0;
+    const unsigned threads = threads_of(options);
+    Kernels kernels(texts.all, KernelCache(kernels_), threads);
+    Weights& weights = lowered.draft.weights();  // are packed and go to disk while kernels are compiled
+    const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads) : 0;
     const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
     Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, [&](size_t step, size_t way) { return texts.of[step][way]; });
     plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;

@@ -59,14 +59,17 @@ Tensor Draft::add(std::string name, Element element, std::vector<int64_t> dims) 
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 
-Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t> dims, Bytes bytes) {
-  tensors_.push_back({std::move(name), element, bytes_of(element, dims), Place::Weights, weights_.add(std::move(bytes))});
+Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t> dims, Weights::Maker make) {
+  const uint64_t bytes = bytes_of(element, dims);
+  tensors_.push_back({std::move(name), element, bytes, Place::Weights, 0, weights_.add(bytes, std::move(make))});
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 
 Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const {
   Plan plan;
   std::vector<DraftTensor> tensors = tensors_;
+  for (DraftTensor& t : tensors)
+    if (t.place == Place::Weights) t.offset = weights_.offset(t.piece);
   if (guarded) {
     plan.guard = static_cast<uint32_t>(tensors.size());
     tensors.push_back({"guard", Element::I32, 4});

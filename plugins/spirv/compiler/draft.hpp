@@ -34,20 +34,22 @@ struct DraftTensor {
   uint64_t bytes;
   Place place = Place::Arena;
   uint64_t offset = 0;
+  size_t piece = 0;  ///< of the weights
 };
 
 class Draft {
  public:
   Tensor add(std::string name, Element element, std::vector<int64_t> dims);
-  /// A constant of the device's own elements; equal ones are kept once.
-  Tensor add_weight(std::string name, Element element, std::vector<int64_t> dims, Bytes bytes);
+  /// A constant of the device's own elements, made when the weights are written; equal ones are kept once.
+  Tensor add_weight(std::string name, Element element, std::vector<int64_t> dims, Weights::Maker make);
   void add_step(DraftStep step) { steps_.push_back(std::move(step)); }
 
   const std::vector<DraftStep>& steps() const { return steps_; }
   const DraftTensor& tensor(uint32_t id) const { return tensors_[id]; }
   const Weights& weights() const { return weights_; }
+  Weights& weights() { return weights_; }
 
-  /// Tensors with places and steps with what they wait for; kernels are numbered by `kernel_of(step, way)`. Tensors of `inputs` hold their data
+  /// Once the weights are written: tensors with places and steps with what they wait for; kernels are numbered by `kernel_of(step, way)`. Tensors of `inputs` hold their data
   /// before the first step, those of `outputs` until after the last. `guarded`: every step has one tensor more, the guard's.
   Plan placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const;
 

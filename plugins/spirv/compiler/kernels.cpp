@@ -5,7 +5,8 @@
 #include <atomic>
 #include <exception>
 #include <numeric>
-#include <thread>
+
+#include "helpers.hpp"
 
 namespace spirv_plugin {
 namespace {
@@ -28,17 +29,6 @@ Module module_of(const std::string& text, const KernelCache& cache, std::atomic<
   return out;
 }
 
-/// Threads that end with this: told to stop where it ends by an exception.
-struct Joined {
-  std::vector<std::thread> all{};
-  std::atomic<bool>& stop;
-  bool is_finished = false;
-  ~Joined() {
-    if (!is_finished) stop = true;
-    for (std::thread& t : all) t.join();
-  }
-};
-
 }  // namespace
 
 std::vector<Module> compile_all(const std::vector<std::string>& texts, unsigned threads, const KernelCache& cache, const std::function<void(size_t)>& done) {
@@ -47,8 +37,8 @@ std::vector<Module> compile_all(const std::vector<std::string>& texts, unsigned 
   std::vector<std::exception_ptr> errors(texts.size());
   const std::vector<size_t> order = order_of(texts);
   std::atomic<size_t> next{0}, ready{0}, made{0};
-  std::atomic<bool> stop{false};
-  const auto work = [&](bool tells) {
+  const std::atomic<bool> never{false};
+  const auto work = [&](const std::atomic<bool>& stop, bool tells) {
     for (size_t at; !stop && (at = next++) < texts.size();) {
       const size_t k = order[at];
       try {
@@ -61,10 +51,8 @@ std::vector<Module> compile_all(const std::vector<std::string>& texts, unsigned 
     }
   };
   {
-    Joined joined{.stop = stop};
-    for (unsigned k = 1; k < std::min<size_t>(threads, texts.size()); ++k) joined.all.emplace_back(work, false);
-    work(true);
-    joined.is_finished = true;
+    const Helpers helpers(std::max<size_t>(1, std::min<size_t>(threads, texts.size())) - 1, [&](const std::atomic<bool>& stop) { work(stop, false); });
+    work(never, true);
   }
   for (const std::exception_ptr& e : errors)
     if (e) std::rethrow_exception(e);

@@ -151,17 +151,17 @@ Tensor Lowering::read(const sdk::Value& value) {
   const auto known = tensors_.find(value.index());
   if (known != tensors_.end()) return known->second;
   if (const auto elements = known_.find(value.index()); elements != known_.end())
-    return tensors_.emplace(value.index(), weight(std::string(value.name()), value.shape(), *elements->second)).first->second;
+    return tensors_.emplace(value.index(), weight(std::string(value.name()), value.shape(), [all = elements->second] { return *all; })).first->second;
   const Element element = lying(value.dtype());
-  const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), device_bytes(value.constant(), element))
+  const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), [c = value.constant(), element] { return device_bytes(c, element); })
                                        : draft_.add(std::string(value.name()), element, value.shape());
   return tensors_.emplace(value.index(), t).first->second;
 }
 
-std::optional<Floats> Lowering::known(const sdk::Value& value) const {
-  if (value.is_constant()) return Floats(value.constant());
+std::shared_ptr<const Floats> Lowering::known(const sdk::Value& value) const {
+  if (value.is_constant()) return std::make_shared<const Floats>(value.constant());
   const auto elements = known_.find(value.index());
-  return elements == known_.end() ? std::nullopt : std::optional<Floats>(elements->second);
+  return elements == known_.end() ? nullptr : std::make_shared<const Floats>(elements->second);
 }
 
 Tensor Lowering::made(const sdk::Value& value) {
@@ -199,10 +199,13 @@ Tensor Lowering::in_arena(const sdk::Value& value) {
 Tensor Lowering::scratch(const sdk::Node& node, Element element, std::vector<int64_t> dims) { return draft_.add(std::string(node.name()) + "/scratch", element, std::move(dims)); }
 
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::vector<float> values) {
-  return draft_.add_weight(name, floats_, std::move(dims), bytes_of_floats(std::move(values), floats_));
+  return weight(name, std::move(dims), [values = std::move(values)] { return values; });
 }
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::vector<int32_t> values) {
-  return draft_.add_weight(name, Element::I32, std::move(dims), Bytes(std::move(values)));
+  return draft_.add_weight(name, Element::I32, std::move(dims), [values = std::move(values)] { return Bytes(values); });
+}
+Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::function<std::vector<float>()> make) {
+  return draft_.add_weight(name, floats_, std::move(dims), [make = std::move(make), floats = floats_] { return bytes_of_floats(make(), floats); });
 }
 
 std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {

@@ -79,8 +79,8 @@ class Lowering {
   void made_as(const sdk::Value& value, const Tensor& tensor);
   /// The group's node computes nothing when the model runs: its float output has these elements.
   void knows(const sdk::Value& value, std::vector<float> elements) { known_[value.index()] = std::make_shared<const std::vector<float>>(std::move(elements)); }
-  /// The elements of a float value that a constant or knows() gives.
-  std::optional<Floats> known(const sdk::Value& value) const;
+  /// The elements of a float value that a constant or knows() gives; null for others.
+  std::shared_ptr<const Floats> known(const sdk::Value& value) const;
   /// `out` lies where `in` does: the same elements under other dims.
   void same(const sdk::Value& out, const sdk::Value& in);
   /// read(), for an output of the graph: what lies among the weights is copied out of them.
@@ -90,6 +90,8 @@ class Lowering {
   /// Constants of the group's own.
   Tensor weight(const std::string& name, std::vector<int64_t> dims, std::vector<float> values);
   Tensor weight(const std::string& name, std::vector<int64_t> dims, std::vector<int32_t> values);
+  /// The same of floats that take time to make: `make` is called later, by another thread, while the graph is still there.
+  Tensor weight(const std::string& name, std::vector<int64_t> dims, std::function<std::vector<float>()> make);
 
   /// Adds functions to the shader that compute the group's tail, and binds what they read. Its result: what to wrap a value of the root's output
   /// with: tail(VALUE, INDEX), where INDEX is the linear index in the output; for a group without a tail the value as it is.

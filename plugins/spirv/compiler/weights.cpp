@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 
+#include "helpers.hpp"
 #include "lowering.hpp"
 #include "optima/plugin/checksum.hpp"
 
@@ -11,7 +15,7 @@ namespace spirv_plugin {
 namespace {
 
 /// Never nothing: a buffer without a byte cannot be bound.
-uint64_t room_of(std::string_view bytes) { return (std::max<uint64_t>(1, bytes.size()) + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t room_of(uint64_t bytes) { return (std::max<uint64_t>(1, bytes) + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -26,29 +30,69 @@ Floats::Floats(const sdk::Constant& constant) {
   data_ = converted_.data(), size_ = converted_.size();
 }
 
-uint64_t Weights::add(Bytes piece) {
-  const uint64_t sum = sdk::checksum_of(piece.view()).value();
-  const auto [first, last] = known_.equal_range(sum);
-  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].bytes.view() == piece.view(); });
-  if (same != last) return pieces_[same->second].offset;
-  const uint64_t offset = size_;
-  size_ += room_of(piece.view());
-  known_.emplace(sum, pieces_.size());
-  pieces_.push_back({offset, std::move(piece)});
-  return offset;
+size_t Weights::add(uint64_t bytes, Maker make) {
+  most_ += room_of(bytes);
+  pieces_.push_back({std::move(make)});
+  return pieces_.size() - 1;
 }
 
-uint64_t Weights::write(sdk::Sink::Stream file) const {
+/// Of those who make pieces and the one who waits for them.
+struct Weights::Turn {
+  std::mutex mutex;  // of is_ready
+  std::condition_variable more;
+};
+
+void Weights::make(Piece& piece, Turn& turn) {
+  try {
+    piece.bytes = piece.make();
+    piece.sum = sdk::checksum_of(piece.bytes->view()).value();
+  } catch (...) {
+    piece.error = std::current_exception();
+  }
+  piece.make = nullptr;
+  const std::lock_guard lock(turn.mutex);
+  piece.is_ready = true;
+  turn.more.notify_one();
+}
+
+Weights::Piece& Weights::ready(size_t piece, Turn& turn) {
+  std::unique_lock lock(turn.mutex);
+  turn.more.wait(lock, [&] { return pieces_[piece].is_ready; });
+  if (pieces_[piece].error) std::rethrow_exception(pieces_[piece].error);
+  return pieces_[piece];
+}
+
+bool Weights::is_new(size_t piece) {
+  Piece& p = pieces_[piece];
+  const auto [first, last] = known_.equal_range(p.sum);
+  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].bytes->view() == p.bytes->view(); });
+  if (same != last) {
+    p.offset = pieces_[same->second].offset;
+    return false;
+  }
+  p.offset = size_;
+  size_ += room_of(p.bytes->view().size());
+  known_.emplace(p.sum, piece);
+  return true;
+}
+
+uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads) {
   constexpr std::array<char, kAlignment> kZeros{};
   sdk::Checksum sum;
   const auto put = [&](std::string_view bytes) {
     sum.add(bytes.data(), bytes.size());
     file.write(bytes.data(), bytes.size());
   };
-  for (const Piece& p : pieces_) {
-    const std::string_view bytes = p.bytes.view();
+  Turn turn;
+  std::atomic<size_t> next{0};
+  const Helpers helpers(std::min<size_t>(std::max(1u, threads), pieces_.size()), [&](const std::atomic<bool>& stop) {
+    for (size_t k; !stop && (k = next++) < pieces_.size();) make(pieces_[k], turn);
+  });
+  for (size_t k = 0; k < pieces_.size(); ++k) {
+    const std::string_view bytes = ready(k, turn).bytes->view();
+    if (!is_new(k)) continue;
     put(bytes);
-    put({kZeros.data(), room_of(bytes) - bytes.size()});
+    put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
   }
   file.close();
   return sum.value();

@@ -2,8 +2,11 @@
 // plugins/spirv/compiler: the weights of an artifact, kept where they were made until they are written: models have hundreds of megabytes of them.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "optima/plugin/graph.hpp"
 #include "optima/plugin/request.hpp"
@@ -46,23 +49,39 @@ class Floats {
   size_t size_;
 };
 
-/// The file of weights: pieces at multiples of kAlignment, zeros between; equal pieces are kept once.
+/// The file of weights: pieces at multiples of kAlignment, zeros between; equal pieces are kept once. Pieces are made when the file is written, while
+/// those before them go to disk: where they lie is known behind that. One thread, but for what makes pieces.
 class Weights {
  public:
-  /// Where the piece lies in the file.
-  uint64_t add(Bytes piece);
+  using Maker = std::function<Bytes()>;
+  /// A piece of so many bytes: its number. `make` is called once, by any thread, while what it reads is still there.
+  size_t add(uint64_t bytes, Maker make);
+  /// Bytes of the file if no two pieces are equal.
+  uint64_t most() const { return most_; }
+  /// Makes the pieces, with `threads` threads beside this one, and writes the file; its sum. Throws what a maker threw, the first of them.
+  uint64_t write(sdk::Sink::Stream file, unsigned threads);
+  /// Bytes of the file, once it is written.
   uint64_t size() const { return size_; }
-  /// Writes the file; its sum.
-  uint64_t write(sdk::Sink::Stream file) const;
+  /// Where a piece lies in the file, once it is written.
+  uint64_t offset(size_t piece) const { return pieces_[piece].offset; }
 
  private:
   struct Piece {
-    uint64_t offset;
-    Bytes bytes;
+    Maker make;
+    uint64_t offset = 0;
+    std::optional<Bytes> bytes{};
+    uint64_t sum = 0;
+    std::exception_ptr error{};
+    bool is_ready = false;
   };
+  struct Turn;
+  static void make(Piece& piece, Turn& turn);
+  Piece& ready(size_t piece, Turn& turn);
+  bool is_new(size_t piece);
+
   std::vector<Piece> pieces_;
-  std::multimap<uint64_t, size_t> known_;  // pieces by sum
-  uint64_t size_ = 0;
+  std::multimap<uint64_t, size_t> known_;  // pieces of the file by sum
+  uint64_t most_ = 0, size_ = 0;
 };
 
 }  // namespace spirv_plugin

@@ -133,9 +133,10 @@ class ConvKernel {
     const auto features = static_cast<size_t>(c_.features);
     const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
     x_ = s_.in(to_.read(node.input(0)));
-    const std::optional<Floats> weights = to_.known(node.input(1));
-    is_packed_ = weights.has_value(), by_four_ = is_packed_ && t_.features % 4 == 0;
-    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features}, packed(c_, t_, *weights, scaling.factor))
+    const std::shared_ptr<const Floats> weights = to_.known(node.input(1));
+    is_packed_ = weights != nullptr, by_four_ = is_packed_ && t_.features % 4 == 0;
+    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
+                                       [c = c_, t = t_, weights, factor = scaling.factor] { return packed(c, t, *weights, factor); })
                           : to_.read(node.input(1)),
                by_four_ ? 4 : 1);
     if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);

@@ -113,6 +113,14 @@ void lower_matmul(Lowering& to, const Group& group) {
   lower_product(to, group, p, to.read(node.input(0)), to.read(node.input(1)), {});
 }
 
+/// [k][n] of [n][k].
+std::vector<float> turned(const Floats& from, int64_t columns, int64_t depth) {
+  std::vector<float> out(from.size());
+  for (int64_t n = 0; n < columns; ++n)
+    for (int64_t k = 0; k < depth; ++k) out[static_cast<size_t>(k * columns + n)] = from[static_cast<size_t>(n * depth + k)];
+  return out;
+}
+
 void lower_gemm(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const bool turns_a = node.integer("transA", 0) != 0, turns_b = node.integer("transB", 0) != 0;
@@ -123,11 +131,8 @@ void lower_gemm(Lowering& to, const Group& group) {
   if (turns_a) p.a_row = 1, p.a_k = p.m;
   else p.a_row = p.k;
   Tensor right;
-  if (const std::optional<Floats> from = to.known(node.input(1)); turns_b && from) {  // neighbours along n side by side
-    std::vector<float> turned(from->size());
-    for (int64_t n = 0; n < p.n; ++n)
-      for (int64_t k = 0; k < p.k; ++k) turned[static_cast<size_t>(k * p.n + n)] = (*from)[static_cast<size_t>(n * p.k + k)];
-    right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, std::move(turned));
+  if (const std::shared_ptr<const Floats> from = turns_b ? to.known(node.input(1)) : nullptr) {  // neighbours along n side by side
+    right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, [from, n = p.n, k = p.k] { return turned(*from, n, k); });
     p.b_k = p.n;
   } else {
     right = to.read(node.input(1));
