@@ -236,7 +236,7 @@ Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
   const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
   const std::string body = compute(shader, group.tail, begin.shape(), {{begin.index(), "v"}});
-  shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(" + type_of(element_of(begin.dtype())) + " v,int o){\n" + body + "}");
+  shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(const " + type_of(element_of(begin.dtype())) + " v,const int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };
 }
 
@@ -250,7 +250,7 @@ void Lowering::pointwise(const Group& group) {
   const Tensor y = made(end);
   const int64_t n = y.elements();
   if (n == 0) return;
-  shader.top(std::string(type_of(y.element)) + " value(int o){\n" + body + "}");
+  shader.top(std::string(type_of(y.element)) + " value(const int o){\n" + body + "}");
   const Grid g = grid(n, kLocal);
   const int out = shader.out(y);
   shader.line("int o=" + g.id + ";");

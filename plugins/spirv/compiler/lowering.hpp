@@ -93,7 +93,7 @@ class Lowering {
   /// The same of floats that take time to make: `make` is called later, by another thread, while the graph is still there.
   Tensor weight(const std::string& name, std::vector<int64_t> dims, std::function<std::vector<float>()> make);
 
-  /// Adds functions to the shader that compute the group's tail, and binds what they read. Its result: what to wrap a value of the root's output
+  /// Adds functions to the shader that compute the group's tail (their parameters are const: others are copied into variables for each call), and binds what they read. Its result: what to wrap a value of the root's output
   /// with: tail(VALUE, INDEX), where INDEX is the linear index in the output; for a group without a tail the value as it is.
   using Tail = std::function<std::string(const std::string& value, const std::string& index)>;
   Tail tail(Shader& shader, const Group& group);

@@ -114,7 +114,7 @@ class ConvKernel {
     const Tensor y = to_.made(group_.end().output(0));
     if (y.elements() == 0) return;
     const int out = s_.out(y);
-    s_.top("void put(int o,float v){" + s_.store(out, "o", tail("v", "o")) + "}");
+    s_.top("void put(const int o,const float v){" + s_.store(out, "o", tail("v", "o")) + "}");
     write_position();
     write_sums();
     write_stores();
@@ -148,7 +148,15 @@ class ConvKernel {
     s_.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles()) + "*" + text(c_.group_features()) + "+tile%" + text(tiles()) + "*" + text(t_.features) + ";");
   }
 
-  std::string feature(int64_t f) const { return f == 0 ? std::string("feature") : "min(feature+" + text(f) + "," + text(c_.features - 1) + ")"; }
+  /// Every tile has all of its features, or all of its pixels: nothing of it is beyond the end.
+  bool whole_features() const { return c_.group_features() % t_.features == 0; }
+  bool whole_pixels() const { return c_.out_width % t_.pixels == 0; }
+
+  std::string feature(int64_t f) const {
+    if (f == 0) return "feature";
+    const std::string at = "feature+" + text(f);
+    return whole_features() ? at : "min(" + at + "," + text(c_.features - 1) + ")";
+  }
 
   void write_sums() {
     for (int64_t f = 0; f < t_.features; ++f) {
@@ -178,12 +186,13 @@ class ConvKernel {
 
   void write_stores() {
     const int64_t plane = c_.out_height * c_.out_width;
-    s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox,left=" + text(c_.out_width) + "-ox,features=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" +
-            text(t_.features) + ";");
+    s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox;");
+    if (!whole_pixels()) s_.line("int left=" + text(c_.out_width) + "-ox;");
+    if (!whole_features()) s_.line("int features=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" + text(t_.features) + ";");
     for (int64_t f = 0; f < t_.features; ++f) {
-      s_.line("if(features>" + text(f) + "){");
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + acc(f, p) + ");");
-      s_.line("}");
+      if (!whole_features()) s_.line("if(features>" + text(f) + "){");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 || whole_pixels() ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + acc(f, p) + ");");
+      if (!whole_features()) s_.line("}");
     }
   }
 

@@ -32,14 +32,21 @@ std::string name(const char* of, int64_t i) { return of + std::to_string(i); }
 std::string acc(int64_t i, int64_t j) { return "a" + std::to_string(i) + "_" + std::to_string(j); }
 std::string times(const std::string& at, int64_t stride) { return stride == 1 ? at : at + "*" + literal(stride); }
 
+/// Every tile has all of its rows, or all of its columns.
+bool whole_rows(const Product& p, const Tile& t) { return p.m % (t.rows * t.y) == 0; }
+bool whole_columns(const Product& p, const Tile& t) { return p.n % (t.cols * t.x) == 0; }
+
+/// `at`, but no further than the last of `n`.
+std::string within(bool is_whole, const std::string& at, int64_t n) { return is_whole ? "(" + at + ")" : "min(" + at + "," + text(n - 1) + ")"; }
+
 /// Rows and columns past the end read the last one and are not stored.
 void write_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
   s.line("int z=int(gl_WorkGroupID.z);");
   s.line("int row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_WorkGroupID.x)*" + text(t.cols * t.x) + "+int(gl_LocalInvocationID.x);");
   for (int64_t i = 0; i < t.rows; ++i)
-    s.line("int ra" + text(i) + "=min(row+" + text(i) + "," + text(p.m - 1) + ")*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
+    s.line("int ra" + text(i) + "=" + within(whole_rows(p, t), "row+" + text(i), p.m) + "*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
   for (int64_t j = 0; j < t.cols; ++j)
-    s.line("int cb" + text(j) + "=" + times("min(col+" + text(j * t.x) + "," + text(p.n - 1) + ")", p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
+    s.line("int cb" + text(j) + "=" + times(within(whole_columns(p, t), "col+" + text(j * t.x), p.n), p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
   for (int64_t i = 0; i < t.rows; ++i)
     for (int64_t j = 0; j < t.cols; ++j) s.line("float " + acc(i, j) + "=0.0;");
   s.line("for(int k=0;k<" + text(p.k) + ";++k){");
@@ -55,14 +62,14 @@ void write_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
 void write_put(Shader& s, const Product& p, int out, int bias, const Lowering::Tail& tail) {
   std::string v = p.alpha == 1 ? "v" : "v*" + literal(p.alpha);
   if (bias >= 0) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(bias, broadcast_index("o", {p.m, p.n}, p.bias_dims));
-  s.top("void put(int o,float v){" + s.store(out, "o", tail(v, "o")) + "}");
+  s.top("void put(const int o,const float v){" + s.store(out, "o", tail(v, "o")) + "}");
 }
 
 void write_stores(Shader& s, const Product& p, const Tile& t) {
   for (int64_t i = 0; i < t.rows; ++i) {
     const std::string row = "row+" + text(i);
-    s.line("if(" + row + "<" + text(p.m) + "){int o=(z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+col;");
-    for (int64_t j = 0; j < t.cols; ++j) s.line("if(col+" + text(j * t.x) + "<" + text(p.n) + ")put(o+" + text(j * t.x) + "," + acc(i, j) + ");");
+    s.line((whole_rows(p, t) ? "" : "if(" + row + "<" + text(p.m) + ")") + "{int o=(z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+col;");
+    for (int64_t j = 0; j < t.cols; ++j) s.line((whole_columns(p, t) ? "" : "if(col+" + text(j * t.x) + "<" + text(p.n) + ")") + "put(o+" + text(j * t.x) + "," + acc(i, j) + ");");
     s.line("}");
   }
 }
