@@ -67,6 +67,7 @@ std::string Shader::text(bool guarded) const {
   std::string out = "#version 450\n";
   const bool halves = std::any_of(bound_.begin(), bound_.end(), [](const Bound& b) { return b.element == Element::F16; });
   if (halves) out += "#extension GL_EXT_shader_16bit_storage : require\n";
+  for (const std::string& e : extensions_) out += "#extension " + e + " : require\n";
   out += "layout(local_size_x=" + std::to_string(local_[0]) + ",local_size_y=" + std::to_string(local_[1]) + ",local_size_z=" + std::to_string(local_[2]) + ") in;\n";
   for (int k = 0; k < static_cast<int>(bound_.size()); ++k) {
     const Bound& b = bound_[static_cast<size_t>(k)];

@@ -37,6 +37,9 @@ class Shader {
   /// The statement that stores `value` there.
   std::string store(int binding, const std::string& index, const std::string& value) const;
 
+  /// An extension of GLSL that the text wants, each once.
+  void extend(const std::string& extension) { extensions_.insert(extension); }
+  bool is_extended() const { return !extensions_.empty(); }
   /// A line before main(): a function, shared memory.
   void top(const std::string& line) { top_ += line + "\n"; }
   /// A line of main().
@@ -61,6 +64,7 @@ class Shader {
 
   std::array<uint32_t, 3> local_;
   std::vector<Bound> bound_;
+  std::set<std::string> extensions_;
   std::string top_, body_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes: sums of whole numbers, exact in 32 bits, and codes made of them again.
+#include <algorithm>
 #include <bit>
 
 #include "codes.hpp"
@@ -25,6 +26,66 @@ std::vector<int32_t> centred(const sdk::Value& codes, const sdk::Value& zero, in
 /// A factor as the bits of a float, beside whole numbers in one tensor.
 int32_t bits_of(double factor) { return std::bit_cast<int32_t>(static_cast<float>(factor)); }
 
+// Four codes in a word. A target with integer dot products multiplies a word of the one side with a word of the other in one instruction; codes of 0 to
+// 255 are less 128 there, and what that and zero points change of a sum is one product with the sum of the weights, which lie behind their words.
+
+/// Weights, less their zero points, as words of four along their depth: [word][place][column] of what lies at `at(column, depth, place)`, then the sum of
+/// each column. Empty where a weight is no signed code of 8 bits.
+struct Words {
+  std::vector<int32_t> all{};
+  int64_t words = 0;  ///< numbers ahead of the sums
+};
+Words words_of(const std::vector<int32_t>& weights, int64_t columns, int64_t depth, int64_t places, const std::function<int64_t(int64_t, int64_t, int64_t)>& at) {
+  if (std::any_of(weights.begin(), weights.end(), [](int32_t w) { return w < -128 || w > 127; })) return {};
+  const int64_t words = (depth + 3) / 4 * places * columns;
+  Words out{std::vector<int32_t>(static_cast<size_t>(words + columns)), words};
+  for (int64_t c = 0; c < columns; ++c) {
+    uint32_t sum = 0;
+    for (int64_t d = 0; d < depth; ++d)
+      for (int64_t p = 0; p < places; ++p) {
+        const int32_t w = weights[static_cast<size_t>(at(c, d, p))];
+        int32_t& word = out.all[static_cast<size_t>((d / 4 * places + p) * columns + c)];
+        word = static_cast<int32_t>(static_cast<uint32_t>(word) | (static_cast<uint32_t>(w) & 255u) << (d % 4 * 8));
+        sum += static_cast<uint32_t>(w);
+      }
+    out.all[static_cast<size_t>(out.words + c)] = static_cast<int32_t>(sum);
+  }
+  return out;
+}
+
+/// Whether words are worth making: the target promises what multiplies them.
+bool has_dot(const Lowering& to) { return to.limits().features.count("shaderIntegerDotProduct") != 0; }
+
+/// Adds dot_(), the sum of products of the signed codes in two words: by OpSDot with packed operands (SPV_KHR_integer_dot_product, which glslang has no
+/// word for: instruction 4450, capabilities DotProductInput4x8BitPacked and DotProduct), or code by code.
+void write_dot(Shader& s, bool by_instruction) {
+  if (!by_instruction)
+    return s.top("int dot_(int a,int b){int t=0;for(int j=0;j<32;j+=8)t+=bitfieldExtract(a,j,8)*bitfieldExtract(b,j,8);return t;}");
+  s.extend("GL_EXT_spirv_intrinsics");
+  s.top("spirv_instruction(extensions=[\"SPV_KHR_integer_dot_product\"],capabilities=[6018,6019],id=4450) int sdot_(int a,int b,spirv_literal int format);");
+  s.top("int dot_(const int a,const int b){return sdot_(a,b,0);}");
+}
+
+/// The ways of a kernel that lacks dot_() alone, where it `dots` at all.
+std::vector<Way> ways_of(const Shader& s, bool dots, std::array<uint32_t, 3> groups) {
+  std::vector<Way> out;
+  for (const bool by_instruction : {true, false}) {
+    if (by_instruction && !dots) continue;
+    out.push_back({s, groups});
+    if (dots) write_dot(out.back().shader, by_instruction);
+  }
+  return out;
+}
+
+/// What is taken off codes of the type where they are in words.
+int64_t half_of(int32_t dtype) { return dtype == OPTIMA_U8 ? 128 : 0; }
+
+/// The word of four codes.
+std::string word_of(int32_t dtype, const std::array<std::string, 4>& codes) {
+  const std::string word = "((" + codes[0] + "&255)|(" + codes[1] + "&255)<<8|(" + codes[2] + "&255)<<16|" + codes[3] + "<<24)";
+  return dtype == OPTIMA_U8 ? "(" + word + "^" + literal(int64_t{-0x7f7f7f80}) + ")" : word;
+}
+
 /// Inputs of a matrix product by number; `none` where the operator has no such.
 struct MatmulInputs {
   static constexpr uint32_t none = 15;
@@ -33,6 +94,25 @@ struct MatmulInputs {
 MatmulInputs inputs_of(const sdk::Node& node) {
   constexpr uint32_t no = MatmulInputs::none;
   return node.op() == "MatMulInteger" ? MatmulInputs{0, 1, 2, 3, no, no, no, no} : MatmulInputs{0, 3, 2, 5, 1, 4, 6, 7};
+}
+
+/// Bindings of codes and of words.
+struct Sides {
+  int codes, words;
+};
+
+/// Position j of word `word` along a depth; behind the end the last one, where weights are zero.
+std::string place_in(const std::string& word, int64_t j, int64_t depth) {
+  const std::string at = word + "*4+" + text(j);
+  return depth % 4 == 0 ? at : "min(" + at + "," + text(depth - 1) + ")";
+}
+
+/// Adds the products of a row with a column to `v`, and takes zero point `az` off.
+void write_matmul_words(Shader& s, int32_t dtype, const Sides& of, int64_t depth, int64_t columns, int64_t words) {
+  std::array<std::string, 4> codes;
+  for (size_t j = 0; j < 4; ++j) codes[j] = s.load(of.codes, "aa+" + place_in("k", static_cast<int64_t>(j), depth));
+  s.line("for(int k=0;k<" + text((depth + 3) / 4) + ";++k)v+=dot_(" + word_of(dtype, codes) + "," + s.load(of.words, "k*" + text(columns) + "+col") + ");");
+  s.line("v+=(" + text(half_of(dtype)) + "-az)*" + s.load(of.words, text(words) + "+col") + ";");
 }
 
 void lower_matmul(Lowering& to, const Group& group) {
@@ -57,8 +137,14 @@ void lower_matmul(Lowering& to, const Group& group) {
       if ((*x)[d] != 1) batch[batch.size() - (x->size() - 2) + d] = (*x)[d];
   Shader s(kLocal);
   const bool folds = node.input(in.b).is_constant();
+  const std::vector<int32_t> own = folds ? centred(node.input(in.b), b_zero, 1) : std::vector<int32_t>{};
+  const Words words = folds && b.size() == 2 && has_dot(to) ? words_of(own, n, k, 1, [n](int64_t c, int64_t d, int64_t) { return d * n + c; }) : Words{};
+  const bool dots = words.words > 0;
   const int left = s.in(to.read(node.input(in.a)));
-  const int right = s.in(folds ? to.weight(std::string(node.input(in.b).name()) + "/centred", b, centred(node.input(in.b), b_zero, 1)) : to.read(node.input(in.b)));
+  const std::string name(node.input(in.b).name());
+  const int right = s.in(dots    ? to.weight(name + "/words", {static_cast<int64_t>(words.all.size())}, words.all)
+                         : folds ? to.weight(name + "/centred", b, own)
+                                 : to.read(node.input(in.b)));
   const bool looks_up = a_zero && scalar_literal(a_zero).empty();
   const int offsets = looks_up ? s.in(to.read(a_zero)) : -1;
   const sdk::Value scales = to_codes ? node.input(in.b_scale) : sdk::Value{};
@@ -75,13 +161,15 @@ void lower_matmul(Lowering& to, const Group& group) {
   s.line("int o=" + g.id + ";if(o>=" + text(y.elements()) + ")return;int col=o%" + text(n) + ",row=o/" + text(n) + "%" + text(m) + ",z=o/" + text(m * n) + ";");
   s.line("int aa=row*" + text(k) + "+" + strided_index("z", batch, broadcast(a)) + ",ba=col+" + strided_index("z", batch, broadcast(b)) + ";");
   const std::string az = !a_zero ? "0" : looks_up ? s.load(offsets, broadcast_index("aa", a, zero)) : scalar_literal(a_zero), bz = !b_zero || folds ? "0" : scalar_literal(b_zero);
-  s.line("int az=" + az + ",v=0;for(int k=0;k<" + text(k) + ";++k)v+=(" + s.load(left, "aa+k") + "-az)*(" + s.load(right, "ba+k*" + text(n)) + "-" + bz + ");");
+  s.line("int az=" + az + ",v=0;");
+  if (dots) write_matmul_words(s, node.input(in.a).dtype(), {left, right}, k, n, words.words);
+  else s.line("for(int k=0;k<" + text(k) + ";++k)v+=(" + s.load(left, "aa+k") + "-az)*(" + s.load(right, "ba+k*" + text(n)) + "-" + bz + ");");
   if (to_codes) {
     const std::string factor = factors >= 0 ? s.load(factors, "col") : literal(scalar(node.input(in.a_scale)) * scalar(scales) / scalar(node.input(in.y_scale)));
     s.line("v=" + code_of(node.output(0).dtype(), "float(v)*" + factor, scalar_literal(node.input(in.y_zero))) + ";");
   }
   s.line(s.store(out, "o", "v"));
-  to.step(group, std::move(s), g.groups, work_of(y.elements() * k, node.input(in.a).elements() + node.input(in.b).elements() + y.elements()));
+  to.step(group, ways_of(s, dots, g.groups), work_of(y.elements() * k, node.input(in.a).elements() + node.input(in.b).elements() + y.elements()));
 }
 
 std::string no_matmul(const sdk::Node& node) {
@@ -117,16 +205,60 @@ std::vector<int32_t> bias_and_factors(const sdk::Node& node, int64_t channels) {
   return out;
 }
 
+/// Of a convolution: type of its codes, channels of the input and of a group, features of the output and of a group, features of an invocation, numbers
+/// ahead of the sums.
+struct ConvCodes {
+  int32_t dtype;
+  int64_t channels, depth, all_features, features, tile, words;
+};
+
+/// The number of a tap of the window, by its loops.
+std::string tap_of(const std::vector<Axis>& axes) {
+  std::string out = "k0";
+  for (size_t k = 1; k < axes.size(); ++k) out = "(" + out + ")*" + text(axes[k].kernel) + "+k" + std::to_string(k);
+  return out;
+}
+
+/// Adds the window's products to `v0`, `v1`, ...: weights lie [feature][channel][tap].
+void write_conv_codes(Shader& s, const ConvCodes& c, const std::vector<Axis>& axes, const Sides& of) {
+  const int64_t ins = product(axes, &Axis::in), taps = product(axes, &Axis::kernel), each = c.depth * taps;
+  s.line("for(int c=0;c<" + text(c.depth) + ";++c){int plane=(image*" + text(c.channels) + "+m/" + text(c.features) + "*" + text(c.depth) + "+c)*" + text(ins) + ",wa=m*" + text(each) + "+c*" + text(taps) + ";");
+  std::string sums;
+  for (int64_t t = 0; t < c.tile; ++t) sums += "v" + text(t) + "+=x*" + s.load(of.words, "wa+tap+" + text(t * each)) + ";";
+  write_window(s, axes, "int x=" + s.load(of.codes, "plane+at") + "-xz,tap=" + tap_of(axes) + ";" + sums);
+  s.line("}");
+}
+
+/// The same by words of four channels. Pads count as zero points, so that the sum of the weights is the same for every window.
+void write_conv_words(Shader& s, const ConvCodes& c, const std::vector<Axis>& axes, const Sides& of) {
+  const int64_t ins = product(axes, &Axis::in), taps = product(axes, &Axis::kernel);
+  const std::string half = text(half_of(c.dtype));
+  s.line("int ground=image*" + text(c.channels) + "+m/" + text(c.features) + "*" + text(c.depth) + ",pad=((xz-" + half + ")&255)*16843009;");
+  s.line("for(int c=0;c<" + text((c.depth + 3) / 4) + ";++c){");
+  std::array<std::string, 4> codes;
+  for (size_t j = 0; j < 4; ++j) codes[j] = s.load(of.codes, "(ground+" + place_in("c", static_cast<int64_t>(j), c.depth) + ")*" + text(ins) + "+at");
+  std::string sums;
+  for (int64_t t = 0; t < c.tile; ++t) sums += "v" + text(t) + "+=dot_(x," + s.load(of.words, "wa+" + text(t)) + ");";
+  write_window(s, axes, "int x=inside?" + word_of(c.dtype, codes) + ":pad,wa=(c*" + text(taps) + "+" + tap_of(axes) + ")*" + text(c.all_features) + "+m;" + sums, Outside::Border);
+  s.line("}");
+  for (int64_t t = 0; t < c.tile; ++t) s.line("v" + text(t) + "+=(" + half + "-xz)*" + s.load(of.words, text(c.words) + "+m+" + text(t)) + ";");
+}
+
 /// A few channels of one place for each invocation. Pads are zero points, which add nothing.
 void lower_conv(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const ConvInputs in = conv_inputs(node);
   const Dims x = node.input(0).shape(), w = node.input(in.w).shape();
   const std::vector<Axis> axes = window_of(node, Dims(w.begin() + 2, w.end()));
-  const int64_t taps = product(axes, &Axis::kernel), ins = product(axes, &Axis::in), outs = product(axes, &Axis::out);
+  const int64_t taps = product(axes, &Axis::kernel), outs = product(axes, &Axis::out);
   const int64_t features = w[0] / node.integer("group", 1), tile = features % 4 == 0 ? 4 : 1, each = w[1] * taps;
   Shader s(kLocal);
-  const int from = s.in(to.read(node.input(0))), weights = s.in(to.weight(std::string(node.input(in.w).name()) + "/centred", w, centred(node.input(in.w), node.input(in.w_zero), each)));
+  const std::vector<int32_t> own = centred(node.input(in.w), node.input(in.w_zero), each);
+  const Words words = w[1] >= 4 && has_dot(to) ? words_of(own, w[0], w[1], taps, [=](int64_t c, int64_t d, int64_t p) { return c * each + d * taps + p; }) : Words{};
+  const bool dots = words.words > 0;
+  const std::string name(node.input(in.w).name());
+  const int from = s.in(to.read(node.input(0)));
+  const int weights = s.in(dots ? to.weight(name + "/words", {static_cast<int64_t>(words.all.size())}, words.all) : to.weight(name + "/centred", w, own));
   const sdk::Value zero = node.input(in.x_zero);
   const bool looks_up = zero && scalar_literal(zero).empty();
   const std::string off = !zero ? "0" : looks_up ? s.load(s.in(to.read(zero)), "0") : scalar_literal(zero);
@@ -140,19 +272,16 @@ void lower_conv(Lowering& to, const Group& group) {
   s.line("int image=id/" + text(outs * (w[0] / tile)) + ",xz=" + off + ";");
   write_starts(s, axes);
   for (int64_t t = 0; t < tile; ++t) s.line("int v" + text(t) + "=0;");
-  s.line("for(int c=0;c<" + text(w[1]) + ";++c){int plane=(image*" + text(x[1]) + "+m/" + text(features) + "*" + text(w[1]) + "+c)*" + text(ins) + ",wa=m*" + text(each) + "+c*" + text(taps) + ";");
-  std::string tap, sums;
-  for (size_t k = 0; k < axes.size(); ++k) tap = tap.empty() ? "k0" : "(" + tap + ")*" + text(axes[k].kernel) + "+k" + std::to_string(k);
-  for (int64_t t = 0; t < tile; ++t) sums += "v" + text(t) + "+=x*" + s.load(weights, "wa+tap+" + text(t * each)) + ";";
-  write_window(s, axes, "int x=" + s.load(from, "plane+at") + "-xz,tap=" + tap + ";" + sums);
-  s.line("}int first=(image*" + text(w[0]) + "+m)*" + text(outs) + "+o;");
+  if (dots) write_conv_words(s, {node.input(0).dtype(), x[1], w[1], w[0], features, tile, words.words}, axes, {from, weights});
+  else write_conv_codes(s, {node.input(0).dtype(), x[1], w[1], w[0], features, tile, 0}, axes, {from, weights});
+  s.line("int first=(image*" + text(w[0]) + "+m)*" + text(outs) + "+o;");
   for (int64_t t = 0; t < tile; ++t) {
     std::string v = "v" + text(t);
     if (in.to_codes)
       v = code_of(node.output(0).dtype(), "float(" + v + "+" + s.load(by, "m+" + text(t)) + ")*intBitsToFloat(" + s.load(by, "m+" + text(w[0] + t)) + ")", scalar_literal(node.input(7)));
     s.line(s.store(out, "first+" + text(t * outs), v));
   }
-  to.step(group, std::move(s), g.groups, work_of(y.elements() * each, node.input(0).elements() + node.input(in.w).elements() + y.elements()));
+  to.step(group, ways_of(s, dots, g.groups), work_of(y.elements() * each, node.input(0).elements() + node.input(in.w).elements() + y.elements()));
 }
 
 std::string no_conv(const sdk::Node& node) {
@@ -165,6 +294,7 @@ std::string no_conv(const sdk::Node& node) {
   if (zero && zero.elements() != 1 && zero.elements() != features) return text(zero.elements()) + " zero points of weights, wanted " + text(features);
   if (node.input(in.x_zero) && node.input(in.x_zero).elements() != 1) return "more than one zero point of the input";
   if (!in.to_codes) return "";
+  if (node.input(8) && !node.input(8).is_constant()) return "bias that is computed";
   for (const uint32_t k : {1u, 6u, 7u})
     if (node.input(k).elements() != 1) return "input " + text(k) + " has " + text(node.input(k).elements()) + " elements, wanted one";
   const int64_t scales = node.input(4).elements();

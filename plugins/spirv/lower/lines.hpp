@@ -66,9 +66,13 @@ class Walk {
   std::string once() const { return shared_ ? "if(gl_LocalInvocationID.x==0u)" : ""; }
   bool shared() const { return shared_; }
 
+  /// From here on fold() joins within subgroups by their arithmetic, where that has a word for it.
+  void use_subgroups(bool uses) { subgroups_ = uses; }
+
   /// Adds a function `name` of an invocation's own part that gives what all parts together come to: `joined` says how, of `a` and `b`.
   void fold(Shader& s, const std::string& name, const std::string& type, const std::string& joined) const {
     if (!shared_) return s.top(type + " " + name + "(" + type + " v){return v;}");
+    if (const std::string joins = subgroups_ ? by_subgroup(type, joined) : ""; !joins.empty()) return fold_subgroups(s, name, type, joined, joins);
     const std::string part = name + "_part";
     s.top("shared " + type + " " + part + "[" + std::to_string(local_) + "];");
     s.top(type + " " + name + "(" + type + " v){uint l=gl_LocalInvocationID.x;barrier();" + part + "[l]=v;barrier();for(uint j=" + std::to_string(local_ / 2) +
@@ -76,7 +80,30 @@ class Walk {
   }
 
  private:
+  /// What the parts `v` of a subgroup come to; empty where its arithmetic has no word for it. What it makes of NaN is open: that is looked for first.
+  static std::string by_subgroup(const std::string& type, const std::string& joined) {
+    if (joined == "a+b") return "subgroupAdd(v)";
+    if (joined == "a*b") return "subgroupMul(v)";
+    if (joined == "max(a,b)") return "subgroupMax(v)";
+    if (joined == "min(a,b)") return "subgroupMin(v)";
+    for (const char* which : {"max", "min"})
+      if (joined == std::string(which) + "_(a,b)") {
+        const std::string of_all = std::string("subgroup") + (which[1] == 'a' ? "Max" : "Min") + "(v)";
+        return type == "int" ? of_all : "(subgroupMax(nan_(v)?1:0)!=0?uintBitsToFloat(0x7fc00000u):" + of_all + ")";
+      }
+    return "";
+  }
+  /// Subgroups of any size: one part of each in shared memory, which every invocation joins in the same order; nothing is shared where there is but one.
+  void fold_subgroups(Shader& s, const std::string& name, const std::string& type, const std::string& joined, const std::string& joins) const {
+    s.extend("GL_KHR_shader_subgroup_arithmetic");
+    const std::string part = name + "_part";
+    s.top("shared " + type + " " + part + "[" + std::to_string(local_) + "];");
+    s.top(type + " " + name + "(const " + type + " v){" + type + " a=" + joins + ";if(gl_NumSubgroups==1u)return a;barrier();if(subgroupElect())" + part + "[gl_SubgroupID]=a;barrier();a=" + part +
+          "[0];for(uint j=1u;j<gl_NumSubgroups;++j){" + type + " b=" + part + "[j];a=" + joined + ";}return a;}");
+  }
+
   Lines lines_;
+  bool subgroups_ = false;
   bool shared_;  ///< a workgroup a line
   uint32_t local_;
 };
@@ -85,7 +112,7 @@ class Walk {
 struct AlongLines {
   Lowering& to;
   const Group& group;
-  const Walk walk;
+  Walk walk;
   Shader s{walk.local()};
   int x = s.in(to.read(group.root.input(0)));
   int out = -1;
@@ -93,15 +120,26 @@ struct AlongLines {
 
   /// Element k of the line.
   std::string element() const { return s.load(x, walk.at()); }
-  /// Adds the tail and the step; `write` the statements behind those that name `row` and `base`. An output without elements has no step.
+  /// Adds the tail and the step; `write` the statements behind those that name `row` and `base`: it is called for each way. An output without elements
+  /// has no step.
   void finish(Work work, const std::function<void()>& write) {
     tail = to.tail(s, group);
     const Tensor y = to.made(group.end().output(0));
     if (y.elements() == 0) return;
     out = s.out(y);
     s.line(walk.begin());
+    const Shader begun = s;
+    std::vector<Way> ways;
+    if (walk.shared() && to.limits().features.count("subgroupArithmetic")) {
+      walk.use_subgroups(true);
+      write();
+      if (s.is_extended()) ways.push_back({std::move(s), walk.groups()});
+      walk.use_subgroups(false);
+      s = begun;
+    }
     write();
-    to.step(group, std::move(s), walk.groups(), work);
+    ways.push_back({std::move(s), walk.groups()});
+    to.step(group, std::move(ways), work);
   }
   /// For finish(): stores what there is one of per line.
   void store_row(const std::string& value) { s.line(walk.once() + "{" + s.store(out, "row", tail(value, "row")) + "}"); }

@@ -68,18 +68,25 @@ inline void write_starts(Shader& s, const std::vector<Axis>& axes) {
   }
 }
 
+/// What write_window() does where a window reaches outside of the input: leave `each` out, or read the border, with `inside` false.
+enum class Outside { Left, Border };
+
 /// The window's loops around `each`, which reads the position in the plane as `at`.
-inline void write_window(Shader& s, const std::vector<Axis>& axes, const std::string& each) {
-  std::string at, ends;
+inline void write_window(Shader& s, const std::vector<Axis>& axes, const std::string& each, Outside outside = Outside::Left) {
+  std::string at, ends, inside = "true";
   for (size_t k = 0; k < axes.size(); ++k) {
     const Axis& a = axes[k];
-    const std::string n = std::to_string(k), i = "i" + n;
+    const std::string n = std::to_string(k), i = "i" + n, is_in = "uint(" + i + ")<" + std::to_string(a.in) + "u";
     s.line("for(int k" + n + "=0;k" + n + "<" + std::to_string(a.kernel) + ";++k" + n + "){int " + i + "=s" + n + "+k" + n + "*" + std::to_string(a.dilation) + ";");
-    if (!a.inside()) s.line("if(uint(" + i + ")>=" + std::to_string(a.in) + "u)continue;");
+    if (!a.inside() && outside == Outside::Left) s.line("if(uint(" + i + ")>=" + std::to_string(a.in) + "u)continue;");
+    if (!a.inside() && outside == Outside::Border) {
+      s.line("bool in" + n + "=" + is_in + ";" + i + "=clamp(" + i + ",0," + std::to_string(a.in - 1) + ");");
+      inside += "&&in" + n;
+    }
     at = at.empty() ? i : "(" + at + ")*" + std::to_string(a.in) + "+" + i;
     ends += "}";
   }
-  s.line("int at=" + at + ";" + each + ends);
+  s.line((outside == Outside::Border ? "bool inside=" + inside + ";" : "") + "int at=" + at + ";" + each + ends);
 }
 
 }  // namespace spirv_plugin

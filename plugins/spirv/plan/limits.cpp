@@ -50,9 +50,9 @@ struct Feature {
 };
 /// Capabilities of SPIR-V that kernels here use, and the features of Vulkan that allow them (the specification's table "List of SPIR-V
 /// Capabilities and corresponding Vulkan features").
-constexpr Feature kFeatures[] = {{0, nullptr},        {1, nullptr},  // Matrix, Shader
+constexpr Feature kFeatures[] = {{0, nullptr},        {1, nullptr}, {61, nullptr},  // Matrix, Shader, GroupNonUniform: kernels for computing have them everywhere
                                  {9, "shaderFloat16"}, {10, "shaderFloat64"}, {11, "shaderInt64"}, {22, "shaderInt16"}, {39, "shaderInt8"},
-                                 {61, "subgroupBasic"}, {63, "subgroupArithmetic"}, {64, "subgroupBallot"}, {65, "subgroupShuffle"},
+                                 {63, "subgroupArithmetic"}, {64, "subgroupBallot"}, {65, "subgroupShuffle"},
                                  {4433, "storageBuffer16BitAccess"}, {4434, "uniformAndStorageBuffer16BitAccess"}, {4448, "storageBuffer8BitAccess"},
                                  {6018, "shaderIntegerDotProduct"}, {6019, "shaderIntegerDotProduct"}};
 
@@ -183,7 +183,7 @@ Limits least_limits(std::string_view kind) {
   Limits out;
   if (kind == "NVIDIA" || kind == "AMDGPU" || kind == "INTELGPU") {  // by their drivers' entries at vulkan.gpuinfo.org since 2016
     out.invocations = 1024, out.size = {1024, 1024, 64}, out.shared_bytes = 32768, out.storage_buffers = 16, out.buffer_range = (uint64_t{1} << 30) - 1;
-    out.features = {"storageBuffer16BitAccess"};
+    out.features = {"storageBuffer16BitAccess", "subgroupArithmetic"};
     out.gflops = kind == "INTELGPU" ? 1000 : 5000, out.gbytes = kind == "INTELGPU" ? 50 : 250, out.launch_us = 6;
   }
   return out;

@@ -103,6 +103,9 @@ std::set<std::string> features_of(VkPhysicalDevice gpu, uint32_t api) {
   return out;
 }
 
+constexpr std::pair<VkSubgroupFeatureFlagBits, const char*> kSubgroups[] = {
+    {VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "subgroupArithmetic"}, {VK_SUBGROUP_FEATURE_BALLOT_BIT, "subgroupBallot"}, {VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "subgroupShuffle"}};
+
 GpuInfo info_of(VkPhysicalDevice gpu) {
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, nullptr, 0, 0, 0, 0};
   VkPhysicalDeviceIDProperties id{};
@@ -132,6 +135,9 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   out.limits.alignment = l.minStorageBufferOffsetAlignment;
   out.limits.subgroup = subgroup.subgroupSize;
   out.limits.features = features_of(gpu, p.apiVersion);
+  if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)  // these are there without being asked for
+    for (const auto& [operation, name] : kSubgroups)
+      if (subgroup.supportedOperations & operation) out.limits.features.insert(name);
   return out;
 }
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv: steps that may be done in several ways: the first that the GPU can do is taken, and all come to the same.
+#include <doctest/doctest.h>
+
+#ifndef SPIRV_PLUGIN
+
+TEST_CASE("plugins/spirv has ways") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is not here; scripts/setup installs them"); }
+
+#else
+
+#include "core/support/json_value.hpp"
+#include "tests/unit/spirv/net.hpp"
+
+using namespace optima;
+using namespace optima::spirv_test;
+
+namespace {
+
+using Tensors = std::vector<reference::Tensor>;
+
+/// A file of limits whose GPU has these features, written as in JSON, beside what VULKAN has.
+struct LimitsFile {
+  test::TempFolder folder;
+  std::string path = folder / "limits.json";
+  explicit LimitsFile(const std::string& features) { test::put(path, "{\"features\": [" + features + "]}"); }
+};
+
+/// Reductions whose lines a workgroup shares.
+TextNet lines(const std::string& node, const std::string& y = "float[N,M] y", const std::string& x = "float[5,300] x") {
+  return TextNet("<ir_version: 10, opset_import: [\"\" : 18]> g (" + x + ") => (" + y + ") <int64[1] a = {1}, float[300] s = {" + numbers(300) + "}> { " + node + " }");
+}
+
+Tensors numbers_for(const optima_graph& raw, bool with_nan) {
+  const sdk::Graph graph(&raw);
+  Tensors out;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) {
+    void* data = nullptr;
+    const sdk::Value v = graph.input(k);
+    reference::Tensor t = reference::Tensor::make(v.dtype(), v.shape(), &data);
+    for (int64_t i = 0; i < t.elements(); ++i)
+      if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[i] = static_cast<float>((i * 7919) % 997) / 997.0F + 0.5F;
+      else static_cast<int64_t*>(data)[i] = (i * 7919) % 997 - 500;
+    if (with_nan && v.dtype() == OPTIMA_F32) static_cast<float*>(data)[123] = NAN;  // in the first line
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// Codes of all values, of integers of one byte.
+Tensors codes_for(const optima_graph& raw) {
+  const sdk::Graph graph(&raw);
+  Tensors out;
+  for (uint32_t k = 0; k < graph.input_count(); ++k) {
+    void* data = nullptr;
+    reference::Tensor t = reference::Tensor::make(graph.input(k).dtype(), graph.input(k).shape(), &data);
+    for (int64_t i = 0; i < t.elements(); ++i) static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(i * 101 + 77 * k);
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// The largest difference by the scale of what is wanted; NaN has to be where it is wanted.
+double off(const reference::Tensor& got, const reference::Tensor& wanted) {
+  const std::vector<double> a = reference::load<double>(got), b = reference::load<double>(wanted);
+  if (a.size() != b.size()) return HUGE_VAL;
+  double most = 0, scale = 1e-30;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (std::isnan(a[k]) != std::isnan(b[k])) return HUGE_VAL;
+    if (!std::isnan(b[k])) most = std::max(most, std::fabs(a[k] - b[k])), scale = std::max(scale, std::fabs(b[k]));
+  }
+  return most / scale;
+}
+
+/// The plan's ways of each step.
+std::vector<size_t> ways_of(const seam::MemorySink& sink) {
+  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+  std::vector<size_t> out;
+  for (const auto& step : meta.at("steps")) out.push_back(step.at("ways").size());
+  return out;
+}
+
+/// The artifact without the last way of each step.
+const seam::MemorySink& without_plain_ways(const seam::MemorySink& from, seam::MemorySink& out) {
+  out.files = from.files, out.format = from.format;
+  auto meta = Json::parse(from.files.at("subgraph_0.meta"));
+  for (auto& step : meta.at("steps")) step.at("ways").erase(step.at("ways").size() - 1);
+  forge(out, meta.dump(1));
+  return out;
+}
+
+Tensors ran(Halves& halves, const seam::MemorySink& sink, const Tensors& in, const std::vector<optima_option>& options = {}) {
+  const seam::Artifact artifact(sink, nullptr);
+  const seam::Program program(*halves.runtime, artifact, kGpu, options);
+  REQUIRE_MESSAGE(program.raw, program.status.message);
+  Tensors out;
+  seam::Status status;
+  REQUIRE_MESSAGE(seam::run(program, in, out, status) == OPTIMA_OK, status.message);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("lines are reduced by subgroups of any size where the target has their arithmetic, to what the tree in shared memory comes to") {
+  const LimitsFile has("\"subgroupArithmetic\""), lacks("");
+  const TextNet nets[] = {
+      lines("y = Softmax(x)"),
+      lines("y = LayerNormalization(x, s)"),
+      lines("y = Hardmax(x)"),
+      lines("y = ReduceMax(x, a)"),
+      lines("y = ReduceMin(x, a)"),
+      lines("y = ReduceProd(x, a)"),
+      lines("y = ReduceLogSumExp(x, a)"),
+      lines("y = ArgMax<axis = 1>(x)", "int64[N,M] y"),
+      lines("y = ReduceMax(x, a)", "int64[N,M] y", "int64[5,300] x"),
+      lines("y = ReduceMin(x, a)", "int64[N,M] y", "int64[5,300] x"),
+      lines("y = ReduceSum(x, a)", "float[N,M] y", "float[3,5000] x"),  // a workgroup of twice the size
+  };
+  for (const TextNet& net : nets) {
+    const sdk::Graph graph(&net.packed.raw);
+    CAPTURE(std::string(graph[0].op()));
+    Halves compiler;
+    seam::MemorySink sink, plain;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*compiler.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
+    REQUIRE_MESSAGE(compile(*compiler.compiler, net.packed.raw, plain, status) == OPTIMA_OK, status.message);
+    CHECK(ways_of(sink) == std::vector<size_t>{2});
+    CHECK(ways_of(plain) == std::vector<size_t>{1});
+    seam::MemorySink subgroups;
+    without_plain_ways(sink, subgroups);
+    for (const bool with_nan : {false, true}) {
+      CAPTURE(with_nan);
+      if (with_nan && graph[0].op() == "Hardmax") continue;  // the reference takes NaN for the largest in other operators alone
+      const Tensors in = numbers_for(net.packed.raw, with_nan), wanted = reference::run(net.packed.raw, in);
+      for (const char* width : {"128", "256", "512"}) {
+        CAPTURE(width);
+        ::setenv("LP_NATIVE_VECTOR_WIDTH", width, 1);
+        Halves halves;  // the driver reads its environment when it is opened
+        CHECK(off(ran(halves, subgroups, in).at(0), wanted.at(0)) < 1e-5);
+        CHECK(off(ran(halves, sink, in).at(0), wanted.at(0)) < 1e-5);
+        CHECK(off(ran(halves, sink, in, {seam::option("spirv.pretend", lacks.path)}).at(0), wanted.at(0)) < 1e-5);
+        ::unsetenv("LP_NATIVE_VECTOR_WIDTH");
+      }
+    }
+    int32_t code = 0;
+    CHECK(load_error(compiler, subgroups, code, {seam::option("spirv.pretend", lacks.path)}).find("needs subgroupArithmetic, which this GPU has not") != std::string::npos);
+    CHECK(code == OPTIMA_WRONG_DEVICE);
+  }
+}
+
+TEST_CASE("products of codes are the same numbers by integer dot products, by words code by code, and without words") {
+  const LimitsFile has("\"shaderIntegerDotProduct\""), lacks("");
+  const auto codes = [](int count) {  // -128 and 127 among them
+    std::string all;
+    for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 256 - 128);
+    return all;
+  };
+  const std::string scales = "float xs = {0.5}, float ws = {0.25}, float ys = {64}";
+  struct Case {
+    std::string text;
+    bool by_words;
+  };
+  const Case cases[] = {
+      {"(uint8[2,6,7,5] x) => (uint8[2,8,4,5] y) <" + scales + ", uint8 xz = {7}, int8 wz = {0}, uint8 yz = {100}, int8[8,3,3,2] w = {" + codes(144) + "}, int32[8] b = {1,-2,300,-4000,5,6,7,8}> "
+       "{ y = QLinearConv<group = 2, pads = [1, 1, 1, 0], strides = [2, 1]>(x, xs, xz, w, ws, wz, ys, yz, b) }", false},  // a group of three channels fills no word
+      {"(uint8[2,10,7,5] x) => (uint8[2,8,4,5] y) <" + scales + ", uint8 xz = {7}, int8 wz = {0}, uint8 yz = {100}, int8[8,5,3,2] w = {" + codes(240) + "}, int32[8] b = {1,-2,300,-4000,5,6,7,8}> "
+       "{ y = QLinearConv<group = 2, pads = [1, 1, 1, 0], strides = [2, 1]>(x, xs, xz, w, ws, wz, ys, yz, b) }", true},
+      {"(int8[1,9,6] x) => (int8[1,3,5] y) <" + scales + ", int8 xz = {-128}, int8 wz = {0}, int8 yz = {3}, int8[3,9,4] w = {" + codes(108) + "}> "
+       "{ y = QLinearConv<pads = [2, 1], dilations = [1]>(x, xs, xz, w, ws, wz, ys, yz) }", true},
+      {"(uint8[1,4,4,4] x, uint8 z) => (int32[1,4,4,4] y) <int8[4,4,3,3] w = {" + codes(144) + "}> { y = ConvInteger<pads = [1, 1, 1, 1]>(x, w, z) }", true},
+      {"(uint8[1,4,4,4] x) => (int32[1,4,2,2] y) <uint8 z = {255}, uint8 o = {128}, uint8[4,4,3,3] w = {" + [] {
+         std::string all;
+         for (int k = 0; k < 144; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 256);
+         return all;
+       }() + "}> { y = ConvInteger(x, w, z, o) }", true},
+      {"(uint8[1,4,4,4] x) => (int32[1,4,2,2] y) <uint8 z = {255}, uint8[4,4,3,3] w = {" + [] {
+         std::string all;
+         for (int k = 0; k < 144; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 256);
+         return all;
+       }() + "}> { y = ConvInteger(x, w, z) }", false},  // weights to 255 are no signed codes
+      {"(uint8[2,3,7] x, uint8 z) => (int32[2,3,5] y) <int8[7,5] w = {" + codes(35) + "}> { y = MatMulInteger(x, w, z) }", true},
+      {"(int8[3,8] x, int8[3] z) => (int32[3,5] y) <int8[8,5] w = {" + codes(40) + "}> { y = MatMulInteger(x, w, z) }", true},
+      {"(uint8[3,8] x) => (uint8[3,5] y) <float xs = {0.5}, float[5] ws = {0.25,0.5,1,2,4}, float ys = {64}, uint8 xz = {7}, int8[5] wz = {0,0,0,0,0}, uint8 yz = {100}, int8[8,5] w = {" + codes(40) + "}> "
+       "{ y = QLinearMatMul(x, xs, xz, w, ws, wz, ys, yz) }", true},
+  };
+  const Validation validation;
+  for (const Case& c : cases) {
+    CAPTURE(c.text.substr(c.text.rfind("{ ")));
+    CAPTURE(c.text.substr(0, c.text.find(" <")));
+    const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g " + c.text);
+    Halves halves;
+    seam::MemorySink sink, plain;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, plain, status, {guarded()}) == OPTIMA_OK, status.message);
+    CHECK(ways_of(sink) == std::vector<size_t>{c.by_words ? 2u : 1u});
+    const Tensors in = codes_for(net.packed.raw), wanted = reference::run(net.packed.raw, in);
+    CHECK(reference::load<double>(ran(halves, plain, in).at(0)) == reference::load<double>(wanted.at(0)));
+    CHECK(reference::load<double>(ran(halves, sink, in, {seam::option("spirv.pretend", lacks.path)}).at(0)) == reference::load<double>(wanted.at(0)));
+    if (!c.by_words) continue;
+    seam::MemorySink dots, watched;
+    CHECK(reference::load<double>(ran(halves, without_plain_ways(sink, dots), in).at(0)) == reference::load<double>(wanted.at(0)));
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, watched, status, {seam::option("spirv.limits", has.path), guarded()}) == OPTIMA_OK, status.message);
+    CHECK(reference::load<double>(ran(halves, watched, in).at(0)) == reference::load<double>(wanted.at(0)));
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("Vulkan's validation says nothing of subgroups") {
+  const Validation validation;
+  const LimitsFile has("\"subgroupArithmetic\"");
+  Halves halves;
+  const TextNet net = lines("m = LayerNormalization(x, s) y = Softmax(m)");
+  seam::MemorySink sink, subgroups;
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
+  const Tensors in = numbers_for(net.packed.raw, false);
+  CHECK(off(ran(halves, without_plain_ways(sink, subgroups), in).at(0), reference::run(net.packed.raw, in).at(0)) < 1e-5);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+#endif
