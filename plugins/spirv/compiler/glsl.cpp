@@ -99,7 +99,7 @@ Module compile_glsl(const std::string& text) {
 const std::string& tools() {
   static const std::string once = [] {
     const glslang::Version v = glslang::GetVersion();
-    std::string out = "glslang " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch) + v.flavor + ", SPIRV-Tools " + spvSoftwareVersionDetailsString() + ", Vulkan 1.1";
+    std::string out = "glslang " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch) + v.flavor + ", " + spvSoftwareVersionDetailsString() + ", Vulkan 1.1";
     for (const Pass& pass : kPasses) out += std::string(", ") + pass.name;
     return out;
   }();

@@ -139,7 +139,7 @@ void lower_top_k(Lowering& to, const Group& group) {
   Shader s(kLocal);
   const int x = s.in(from), v = s.out(values), p = s.out(places);
   const std::string type = type_of(from.element), at = strided_index("k", lines.run, lines.run_strides);
-  if (from.element == Element::F32)  // numbers as whole ones of the same order
+  if (from.element != Element::I32)  // numbers as whole ones of the same order
     s.top("int key(float x){if(nan_(x))return 2147483647;int b=floatBitsToInt(x);return x==0.0?0:b<0?b^0x7fffffff:b;}");
   else s.top("int key(int x){return x;}");
   const Grid g = grid(lines.count() * length, kLocal);

@@ -225,6 +225,7 @@ TEST_CASE("caches that are written from a place of each image on, shifts, and ma
 
 TEST_CASE("Dropout of old models, whose mask nobody reads, is nothing, and a mask that is wanted is true everywhere") {
   check({
+      {19, "(float[3,7] x) => (float[3,2] y, int64[3,2] i) { k = Constant<value = int64[1] {2}>() y, i = TopK(x, k) }"},
       {9, "(float[2,4] x) => (float[2,4] y) { r = Relu(x) d, m = Dropout<ratio = 0.5>(r) y = Neg(d) }"},
       {13, "(float[2,4] x) => (float[2,4] d, bool[2,4] m) { d, m = Dropout(x) }"},
   });
