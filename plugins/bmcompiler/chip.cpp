@@ -41,6 +41,18 @@ const Chip* find_chip(std::string_view name) {
   return at == std::end(kChips) ? nullptr : at;
 }
 
+const Chip* find_emulated(std::string_view in_files) {
+  const auto at = std::find_if(std::begin(kChips), std::end(kChips), [&](const Chip& c) { return c.is_emulated_bmodel() && c.in_files == in_files; });
+  return at == std::end(kChips) ? nullptr : at;
+}
+
+std::string emulated_names() {
+  std::string all;
+  for (const Chip& c : kChips)
+    if (c.is_emulated_bmodel()) all += (all.empty() ? "" : ", ") + std::string(c.in_files);
+  return all;
+}
+
 std::string chip_names() {
   std::string all;
   for (const Chip& c : kChips) all += (all.empty() ? "" : ", ") + std::string(c.name);

@@ -28,10 +28,15 @@ struct Chip {
   bool has_mode(std::string_view mode) const;
   /// Only SOPHON's earlier tools (toolchain/bmneto.hpp) make its files.
   bool is_of_bmnet() const { return name == "bm1682"; }
+  bool is_emulated_bmodel() const { return !emulator.empty() && suffix == ".bmodel"; }
 };
 
 /// Null when there is none of that name.
 const Chip* find_chip(std::string_view name);
+/// The chip whose bmodels an emulator runs, by its name in them; null for others.
+const Chip* find_emulated(std::string_view in_files);
+/// "BM1684X, BM1684, …", for messages.
+std::string emulated_names();
 /// "bm1684x, bm1684, …", for messages.
 std::string chip_names();
 /// Of any case. INVALID_ARGUMENT names the word, the nearest name and all of them.

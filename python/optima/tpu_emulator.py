@@ -20,16 +20,6 @@ import numpy as np
 
 from optima.auto_split import AutoSplitError, host, host_program
 
-BMRT = ("libbmlib.so.0", "libbmrt.so.1.0")
-TPUV7 = ("libtpuv7_rt.so", "libtpuv7_modelrt.so", "libcdm_daemon_emulator.so", "libtpuv7_scalar_emulator.so", "libdnnl.so.3", "libgomp.so.1", "libomp.so.5")
-# By the chip's name in a file: the kind of runtime, its libraries in the tools' folder lib, the emulator and the name it is opened by.
-CHIPS = {
-    "BM1684X": ("bmrt", BMRT, "libcmodel_bm1684x.so", "libcmodel.so"),
-    "BM1684": ("bmrt", BMRT, "libcmodel_bm1684.so", "libcmodel.so"),
-    "BM1688": ("bmrt", BMRT, "libcmodel_bm1688.so", "libcmodel.so"),
-    "CV186X": ("bmrt", BMRT, "libcmodel_bm1688.so", "libcmodel.so"),
-    "BM1690": ("tpuv7", TPUV7, "libtpuv7_emulator.so", "libtpuv7_emulator.so"),
-}
 # Element types of a bmodel by their names: the number in a file, numpy's type.
 TYPES = {"f32": (0, np.float32), "f16": (1, np.float16), "i8": (2, np.int8), "u8": (3, np.uint8), "i16": (4, np.int16), "u16": (5, np.uint16),
          "i32": (6, np.int32), "u32": (7, np.uint32)}
@@ -51,26 +41,23 @@ class Model:
             program = runner_program()
         except AutoSplitError as error:
             raise EmulatorError(str(error)) from error
-        if about["chip"] not in CHIPS:
-            raise EmulatorError(f"{str(path)!r} is for {about['chip']}, which has no emulator here, wanted one of {', '.join(CHIPS)}")
         self.net = about["networks"][0]
         self.work = tempfile.TemporaryDirectory(prefix="optima-tpu")
         self.folder = pathlib.Path(self.work.name)
-        self.start(program, about["chip"])
+        try:
+            self.start(program, about["chip"])
+        except EmulatorError as error:
+            raise EmulatorError(f"{str(path)!r}: {error}") from error
         self.ask("open", str(pathlib.Path(path).absolute()))
 
     def start(self, program, chip):
-        kind, libraries, emulator, opened = CHIPS[chip]
-        for name, link in [(library, library) for library in libraries] + [(emulator, opened)]:
+        kind, libraries, environment = wants_of(program, chip, self.folder)
+        for name, link in libraries:
             (self.folder / link).symlink_to(library_path(name))
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder)}
-        if kind == "tpuv7":
-            environment.update(TPU_EMULATOR_PATH=f"{self.folder}/{opened}", TPU_SCALAR_EMULATOR_PATH=f"{self.folder}/libtpuv7_scalar_emulator.so",
-                               TPU_SCALAER_EMULATOR_WORKDIR=str(self.folder))  # spelled so in the library
         ours, theirs = socket.socketpair()
         with theirs, open(self.folder / "log", "wb") as log:  # the runtimes chatter
             self.process = subprocess.Popen([sys.executable, "-I", "-S", "-c", AS_THREE, str(theirs.fileno()), program, kind, str(self.folder), "emulator"],
-                                            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=environment)
+                                            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **environment})
         self.channel = ours.makefile("rwb", buffering=0)
         ours.close()
 
@@ -149,6 +136,16 @@ def matched(tensors, names):
     if found.count(None) > 1 or len(set(found)) != len(found):
         raise EmulatorError(f"the file has {[t['name'] for t in tensors]}, wanted {names}")
     return [left[0] if n is None else n for n in found]
+
+
+def wants_of(program, chip, folder):
+    """What the runner says that a chip's emulator wants: the kind of runtime, (library of the tools, name it is opened by) of each, environment."""
+    ran = subprocess.run([program, "--emulator", chip, folder], capture_output=True, text=True)
+    if ran.returncode:
+        raise EmulatorError(ran.stderr.strip() or f"{program!r} ended with {ran.returncode}")
+    said = [line.split("\t") for line in ran.stdout.splitlines()]
+    of = lambda word: [rest for first, *rest in said if first == word]
+    return of("kind")[0][0], of("library"), dict(entry.split("=", 1) for (entry,) in of("environment"))
 
 
 def runner_program():

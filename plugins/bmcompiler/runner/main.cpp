@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // optima_bmcompiler_runner KIND FOLDER DEVICE: runs models with the runtime in FOLDER (KIND: bmrt, tpuv7, cvi; DEVICE: its number, or
 // "emulator") and answers on descriptor 3 (words.hpp). Needs nothing but libdl, so that it runs wherever the runtime does. It prints what the runtime prints.
+//   optima_bmcompiler_runner --emulator CHIP FOLDER      what optima.tpu_emulator starts it with for a chip as files name it: lines "kind", KIND;
+//   "library", FILE, NAME (to be found in FOLDER); "environment", NAME=VALUE; with a tab between. Exit code 1 and a sentence where there is no emulator.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -14,6 +16,7 @@
 #include <new>
 #include <thread>
 
+#include "emulator.hpp"
 #include "engine.hpp"
 #include "pause.hpp"
 #include "rest.hpp"
@@ -199,9 +202,24 @@ class Answers {
   std::unique_ptr<runner::Engine> engine_;
 };
 
+/// Of chips whose files are bmodels: those are what optima.tpu_emulator reads.
+int print_emulator(std::string_view in_files, const std::string& folder) {
+  const bmcompiler_plugin::Chip* chip = bmcompiler_plugin::find_emulated(in_files);
+  if (!chip) {
+    std::fprintf(stderr, "chip %s has no emulator here, wanted one of %s\n", std::string(in_files).c_str(), bmcompiler_plugin::emulated_names().c_str());
+    return 1;
+  }
+  const auto print = [](const Words& line) { std::printf("%s\n", bmcompiler_plugin::line_of(line).c_str()); };
+  print({"kind", std::string(kind_of(chip->runner))});
+  for (const auto& [file, name] : libraries_of(*chip)) print({"library", file, name});
+  for (const std::string& variable : environment_of(*chip, folder, true)) print({"environment", variable});
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  if (count == 4 && std::string_view(words[1]) == "--emulator") return print_emulator(words[2], words[3]);
   if (count != 4 || ::fcntl(kChannel, F_GETFD) < 0) {
     std::fputs("optima_bmcompiler_runner is started by plugin bmcompiler: KIND FOLDER DEVICE, with a socket as descriptor 3\n", stderr);
     return 2;

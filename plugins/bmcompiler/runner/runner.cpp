@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "emulator.hpp"
 #include "optima/plugin/talk.hpp"
 #include "words.hpp"
 
@@ -17,29 +18,15 @@ namespace {
 
 constexpr const char* kName = "the TPU's process";
 
-/// What a runtime opens by name, in the tools' folder lib or its folder third_party; the second word: under another name.
-std::vector<std::pair<std::string, std::string>> libraries_of(const Chip& chip) {
-  switch (chip.runner) {
-    case Runner::Bmrt: return {{"libbmlib.so.0", ""}, {"libbmrt.so.1.0", ""}, {std::string(chip.emulator), "libcmodel.so"}};
-    case Runner::Tpuv7:
-      return {{"libtpuv7_rt.so", ""}, {"libtpuv7_modelrt.so", ""}, {"libcdm_daemon_emulator.so", ""}, {"libtpuv7_scalar_emulator.so", ""},
-              {std::string(chip.emulator), ""}, {"libdnnl.so.3", ""}, {"libgomp.so.1", ""}, {"libomp.so.5", ""}};
-    case Runner::Cvi: return {{"libcviruntime.so", ""}, {"libcvikernel.so", ""}, {std::string(chip.emulator), ""}};
-  }
-  return {};
-}
-
-std::string_view kind_of(Runner runner) { return runner == Runner::Bmrt ? "bmrt" : runner == Runner::Tpuv7 ? "tpuv7" : "cvi"; }
-
 /// Links in `folder` to what an emulator opens. The tools' own folder has an Ubuntu's libc beside them, which must not be found.
 void link_libraries(const std::string& from, const Chip& chip, const std::string& folder) {
-  for (const auto& [name, other] : libraries_of(chip)) {
+  for (const auto& [name, opened] : libraries_of(chip)) {
     std::string path = from + "/" + name;
     std::error_code error;
     if (!std::filesystem::exists(path, error)) path = from + "/third_party/" + name;
     if (!std::filesystem::exists(path, error))
       throw sdk::Error(OPTIMA_DEPENDENCY, "file '" + from + "/" + name + "' is not there, which " + std::string(chip.name) + "'s emulator wants: scripts/setup --with sophon installs it");
-    const std::string link = folder + "/" + (other.empty() ? name : other);
+    const std::string link = folder + "/" + opened;
     if (std::filesystem::is_symlink(link, error)) continue;
     std::filesystem::create_symlink(path, link, error);
     if (error) throw sdk::Error(OPTIMA_IO, "file '" + link + "' cannot be made: " + error.message());
@@ -147,16 +134,10 @@ class Process : public Running {
 
   sdk::Command command() const {
     const std::string folder = what_.emulated ? what_.work : what_.libraries;
-    std::vector<std::string> changes{"LD_LIBRARY_PATH=" + folder};
-    if (what_.emulated && chip_.runner == Runner::Tpuv7) {
-      changes.push_back("TPU_EMULATOR_PATH=" + folder + "/" + std::string(chip_.emulator));
-      changes.push_back("TPU_SCALAR_EMULATOR_PATH=" + folder + "/libtpuv7_scalar_emulator.so");
-      changes.push_back("TPU_SCALAER_EMULATOR_WORKDIR=" + folder);  // spelled so in the library
-    }
     sdk::Command c;
     c.program = what_.program;
     c.arguments = {std::string(kind_of(chip_.runner)), folder, what_.emulated ? "emulator" : std::to_string(what_.device)};
-    c.environment = sdk::inherited_environment(changes);
+    c.environment = sdk::inherited_environment(environment_of(chip_, folder, what_.emulated));
     c.folder = what_.work;
     c.memory_limit = what_.memory_limit;
     return c;
