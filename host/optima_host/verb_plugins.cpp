@@ -72,7 +72,7 @@ std::vector<Backend*> all_plugins(const Registry& registry) {
 
 struct DeviceRows {
   std::vector<std::vector<std::string>> rows = {{"device", "plugin", "class", "what"}};
-  Json json = Json::array(), refused_json = Json::array();
+  Json json = Json::array(), refused_json = Json::array(), remarks_json = Json::array();
   std::string remarks, refused;
   std::map<std::string, std::string> served_by;  // kind -> the plugin that its short name means
 
@@ -83,6 +83,12 @@ struct DeviceRows {
   void refuse(const std::string& kind, const std::string& plugin, const std::string& device_class, const std::string& why) {
     refused += cat("  ", kind, " (", plugin, "): ", why, "\n");
     refused_json.push_back({{"kind", kind}, {"plugin", plugin}, {"class", device_class}, {"reason", why}});
+  }
+
+  // failed: the plugin could not be asked; else it has nothing here.
+  void remark(const std::string& plugin, const std::string& why, bool failed) {
+    remarks += cat("  ", plugin, ": ", why, "\n");
+    remarks_json.push_back({{"plugin", plugin}, {"reason", why}, {"failed", failed}});
   }
 
   // The short name goes to the first plugin in order of preference that serves the kind; the others' devices need the full form.
@@ -101,8 +107,8 @@ void add_devices(Backend& plugin, DeviceRows& rows) {
   const Manifest& m = plugin.manifest();
   std::string why_none;
   const Result<std::vector<DeviceInfo>> present = plugin.devices(&why_none);
-  if (!present.ok()) rows.remarks += cat("  ", m.id, ": ", present.status().message(), "\n");
-  else if (!why_none.empty()) rows.remarks += cat("  ", m.id, ": ", why_none, "\n");
+  if (!present.ok()) rows.remark(m.id, present.status().message(), true);
+  else if (!why_none.empty()) rows.remark(m.id, why_none, false);
   std::vector<std::string> seen;
   if (present.ok())
     for (const DeviceInfo& d : *present) {
@@ -149,7 +155,7 @@ Status plugins_verb(Console& console, const std::vector<std::string>& words) {
   const DeviceRows rows = device_rows(*registry);
   if (!rows.empty()) console.print("\n" + table(rows.rows));
   rows.print(console);
-  console.print_json(Json{{"plugins", list}, {"devices", rows.json}, {"refused_kinds", rows.refused_json}});
+  console.print_json(Json{{"plugins", list}, {"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"remarks", rows.remarks_json}});
   return {};
 }
 
@@ -162,7 +168,7 @@ Status devices_verb(Console& console, const std::vector<std::string>& words) {
   console.print(rows.empty() ? "no device\n" : table(rows.rows));
   rows.print(console);
   print_refused(console, *registry);
-  console.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"refused_files", refused_json(*registry)}});
+  console.print_json(Json{{"devices", rows.json}, {"refused_kinds", rows.refused_json}, {"remarks", rows.remarks_json}, {"refused_files", refused_json(*registry)}});
   return {};
 }
 

@@ -37,7 +37,7 @@ def examine():
     """A dict: ok, rows (what was looked for), plugins, devices and refused (optima-host's own words). Raises nothing."""
     listing, host = host_row()
     rows = [Row("optima", True, f"{optima.__version__}, Python {platform.python_version()} on {platform.machine()}"), host, runtime_row()]
-    rows += plugin_rows(listing["plugins"])
+    rows += plugin_rows(listing["plugins"], {r["plugin"]: r["reason"] for r in listing.get("remarks", ()) if r["failed"]})
     rows += tool_rows(listing)
     return {"ok": all(row.ok for row in rows if row.needed), "rows": [dataclasses.asdict(row) for row in rows],
             "plugins": listing["plugins"], "devices": listing["devices"], "refused": listing["refused_kinds"]}
@@ -68,12 +68,14 @@ def runtime_row():
     return row
 
 
-def plugin_rows(plugins):
+def plugin_rows(plugins, failed):
+    """failed: id -> what a plugin said that could not be asked: its file was accepted, as it was when it was first seen, and does not load now."""
     rows, good = [], {}
     for plugin in plugins:
         name = plugin.get("id") or plugin["path"]
-        if "refused" in plugin:
-            rows.append(Row(f"plugin {name}", False, plugin["refused"], True, "a file of the plugin folder", f"repair or remove {plugin['path']}"))
+        why = plugin.get("refused") or failed.get(name)
+        if why:
+            rows.append(Row(f"plugin {name}", False, why, True, "a file of the plugin folder", fix_of(plugin)))
         else:
             good.setdefault(name, []).append(plugin)
     for name, files in good.items():
@@ -83,6 +85,13 @@ def plugin_rows(plugins):
     if not good:
         rows.append(Row("plugins", False, "none that can be used", True, "each serves devices", "set OPTIMA_PLUGINS to a folder of plugins"))
     return rows
+
+
+def fix_of(plugin):
+    """What to do about a file that was refused: most often openvino's, whose libraries are another wheel's."""
+    _, found, version = plugin.get("build", "").partition("+openvino.")
+    repair = f"repair or remove {plugin['path']}"
+    return f"{sys.executable} -m pip install openvino=={version}, or {repair}" if found else repair
 
 
 def tool_rows(listing):
@@ -116,8 +125,8 @@ def vendor_rows(listing, ids):
             why = [r["reason"] for r in listing["refused_kinds"] if r["plugin"] == plugin and r["kind"] == kind]
             rows.append(Row(name, bool(here), (here or why or ["no device"])[0], False, f"{plugin} compiles with them", fix))
     if "openvino" not in ids:
-        rows.append(Row("plugin openvino", False, "not in the wheel, which would have to carry OpenVINO's libraries", False, "Intel's processors, GPUs and NPUs",
-                        "in a checkout of Optima: scripts/setup --with openvino; then build, and export OPTIMA_HOST=CHECKOUT/build/release/bin/optima-host"))
+        rows.append(Row("plugin openvino", False, "not installed: it comes in a wheel of its own", False, "Intel's processors, GPUs and NPUs",
+                        f"{sys.executable} -m pip install the optima_openvino-{optima.__version__}-*.whl of scripts/wheel, which brings OpenVINO"))
     return rows
 
 

@@ -4,6 +4,7 @@
 import json
 import pathlib
 import subprocess
+import tempfile
 import venv
 import zipfile
 
@@ -18,33 +19,54 @@ RUN = """if True:
     np.save(sys.argv[3], answer)"""
 
 
-class Wheel(PackageTest):
+LIBRARIES = next((ROOT / ".deps/openvino/lib").glob("python3*/site-packages"), None)  # of the wheel openvino
+
+
+def setUpModule():
+    made = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(made.cleanup)
+    InItsOwn.wheels = pathlib.Path(made.name)
+    subprocess.run([ROOT / "scripts/wheel", "--no-build", "--build", BUILD, "-o", made.name], check=True, capture_output=True, text=True)
+
+
+class InItsOwn(PackageTest):
+    """Tests in an environment that has nothing but the wheels of `patterns`."""
+    patterns = ("optima-*.whl",)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        subprocess.run([ROOT / "scripts/wheel", "--no-build", "--build", BUILD, "-o", cls.folder / "wheel"], check=True, capture_output=True, text=True)
-        cls.wheel = next((cls.folder / "wheel").glob("optima-*.whl"))
+        wheels = [next(cls.wheels.glob(pattern)) for pattern in cls.patterns]
+        cls.wheel = wheels[-1]
         venv.create(cls.folder / "env", with_pip=True)
         cls.python = cls.folder / "env/bin/python"
+        cls.site = next((cls.folder / "env/lib").glob("python3*")) / "site-packages"
         cls.environment = {"PATH": f"{cls.folder}/env/bin:/usr/bin:/bin", "HOME": str(cls.folder), "TMPDIR": str(cls.folder)}
-        subprocess.run([cls.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", cls.wheel], check=True)
-        cls.borrow_numpy()
+        subprocess.run([cls.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", *wheels], check=True)
+        import numpy
+        cls.borrow(pathlib.Path(numpy.__file__).parents[1], "numpy", "numpy.libs")
 
     @classmethod
-    def borrow_numpy(cls):
-        """The one thing that pip would have fetched."""
-        import numpy
-        theirs = pathlib.Path(numpy.__file__).parents[1]
-        ours = next((cls.folder / "env/lib").glob("python3*")) / "site-packages"
-        for name in ("numpy", "numpy.libs"):
+    def borrow(cls, theirs, *names):
+        """What pip would have fetched."""
+        for name in names:
             if (theirs / name).exists():
-                (ours / name).symlink_to(theirs / name)
+                (cls.site / name).symlink_to(theirs / name)
+
+    def rows(self):
+        """What the doctor says, and whether all that is needed is here."""
+        said = subprocess.run(["optima-doctor", "--json"], capture_output=True, text=True, cwd=self.folder, env=self.environment)
+        report = json.loads(said.stdout)
+        self.assertEqual(report["ok"], said.returncode == 0)
+        return {row["name"]: row for row in report["rows"]}, report["ok"]
 
     def ran(self, *words):
         done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=self.folder, env=self.environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+
+class Wheel(InItsOwn):
     def test_digits_are_compiled_and_run(self):
         import numpy as np
         picture = np.random.default_rng(3).random((1, 1, 32, 32), np.float32)
@@ -57,16 +79,16 @@ class Wheel(PackageTest):
         self.assertIn("ok  probability", self.ran("optima-host", "compare", DIGITS / "digits.onnx", "out/digits", "--input", "image=image.npy"))
 
     def test_the_doctor_finds_all_that_is_needed(self):
-        report = json.loads(self.ran("optima-doctor", "--json"))
-        rows = {row["name"]: row for row in report["rows"]}
-        self.assertTrue(report["ok"])
+        rows, ok = self.rows()
+        self.assertTrue(ok)
         for name in ("plugin llvm_cpu", "plugin reference", "plugin spirv", "plugin snpe", "plugin bmcompiler"):
             self.assertTrue(rows[name]["ok"], name)
         self.assertIn("site-packages", rows["optima.runtime"]["found"])
+        self.assertEqual((rows["plugin openvino"]["ok"], rows["plugin openvino"]["needed"]), (False, False))
+        self.assertIn("optima_openvino-0.1.0-*.whl", rows["plugin openvino"]["fix"])
 
     def test_nothing_is_looked_for_where_it_was_built(self):
-        tree = next((self.folder / "env/lib").glob("python3*")) / "site-packages/optima"
-        checked = 0
+        tree, checked = self.site / "optima", 0
         for file in tree.rglob("*"):
             if file.is_file() and is_elf(file):
                 said = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True).stdout
@@ -92,6 +114,61 @@ class Wheel(PackageTest):
         names = self.ran(self.python, "-c", "import optima._runtime as r; print(*[n for n in dir(r) if not n.startswith('_')])").split()
         self.assertGreater(len(names), 10)
         self.assertEqual([n for n in names if f"class {n}" not in text and n not in text], [])
+
+
+class WithOpenvino(InItsOwn):
+    """The two wheels side by side."""
+    patterns = ("optima-*.whl", "optima_openvino-*.whl")
+
+    @classmethod
+    def setUpClass(cls):
+        if not LIBRARIES or not (BUILD / "lib/optima/plugins/optima_openvino.so").exists():
+            print("SKIP: no plugin openvino; scripts/setup --with openvino installs what it is built with", flush=True)
+            raise unittest.SkipTest("no plugin openvino")
+        super().setUpClass()
+
+    def setUp(self):
+        self.borrow(LIBRARIES, "openvino", *[path.name for path in LIBRARIES.glob("openvino-*.dist-info")])
+        self.addCleanup((self.site / "openvino").unlink, missing_ok=True)
+        self.addCleanup(lambda: [path.unlink() for path in self.site.glob("openvino-*.dist-info")])
+
+    def test_digits_are_split_over_both_processors_backends(self):
+        import numpy as np
+        picture = np.random.default_rng(3).random((1, 1, 32, 32), np.float32)
+        np.save(self.folder / "image.npy", picture)
+        self.ran("optima-host", "compile", DIGITS / "digits.onnx", "-o", "out", "--alloc", DIGITS / "alloc.json", "--force")
+        plan = json.loads(self.ran("optima-host", "explain", "out/digits", "--json"))
+        self.assertEqual({part["device"] for part in plan["subgraphs"]}, {"llvm_cpu/X64:0", "openvino/X64:0"})
+        self.ran(self.python, "-c", RUN, "out/digits", "image.npy", "by_python.npy")
+        self.ran("optima-run", "out/digits", "--input", "image=image.npy", "-o", "by_program")
+        by_python, by_program = np.load(self.folder / "by_python.npy"), np.load(self.folder / "by_program/probability.npy")
+        self.assertEqual(by_python.tobytes(), by_program.tobytes())
+        self.assertIn("ok  probability", self.ran("optima-host", "compare", DIGITS / "digits.onnx", "out/digits", "--input", "image=image.npy"))
+
+    def test_the_doctor_finds_it_and_misses_its_libraries(self):
+        rows, ok = self.rows()
+        self.assertTrue(ok and rows["plugin openvino"]["ok"], rows["plugin openvino"])
+        (self.site / "openvino").unlink()
+        for home in (self.folder, self.folder / "new"):  # where the plugin was seen to load before, and where it was not
+            self.environment["HOME"] = str(home)
+            rows, ok = self.rows()
+            self.assertFalse(ok)
+            self.misses(rows)
+        self.environment["HOME"] = str(self.folder)
+
+    def misses(self, rows):
+        self.assertRegex(rows["plugin openvino"]["found"], r"needs the library 'libopenvino\.so\.\d+', which is not found on this machine; it may lie in '.*/site-packages/openvino/libs'")
+        self.assertRegex(rows["plugin openvino"]["fix"], r" -m pip install openvino==[\d.]+, or repair or remove ")
+
+    def test_it_asks_for_what_it_was_built_with_and_adds_to_the_other_alone(self):
+        names, others = zipfile.ZipFile(self.wheel).namelist(), zipfile.ZipFile(next(self.wheels.glob("optima-*.whl"))).namelist()
+        self.assertEqual(set(names) & set(others), set())
+        self.assertEqual([name for name in names if name.endswith(".so")], ["optima/_native/lib/optima/plugins/optima_openvino.so"])
+        (version,) = [path.name.removeprefix("openvino-").removesuffix(".dist-info") for path in LIBRARIES.glob("openvino-*.dist-info")]
+        wanted = [line for line in zipfile.ZipFile(self.wheel).read("optima_openvino-0.1.0.dist-info/METADATA").decode().splitlines() if line.startswith("Requires-Dist")]
+        self.assertEqual(wanted, ["Requires-Dist: optima==0.1.0", f"Requires-Dist: openvino=={version}"])
+        said = subprocess.run(["readelf", "-d", self.site / "optima/_native/lib/optima/plugins/optima_openvino.so"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(said, r"R(UN)?PATH\)\s.*\[\$ORIGIN/../../../../../openvino/libs\]")
 
 
 def is_elf(path):
