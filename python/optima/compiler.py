@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from optima import _host, _progress, calibration as calib, models
+from optima import _host, _progress, _scratch, calibration as calib, models
 from optima._bad_input import bad_input
 from optima.package import Package
 
@@ -34,8 +31,7 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
     force: replaces a package that is there. options: any other of `optima-host compile --help`, dashes as underscores:
       objective="latency", pin={"fc": "X64:1"}, option={"llvm_cpu.threads": 2}, self_test=True, plugins=["dir"]."""
     name = name or default_name(module_or_onnx)
-    with tempfile.TemporaryDirectory(prefix="optima_") as work:
-        work = pathlib.Path(work)
+    with _scratch.Folder("work") as work:
         source = models.source_of(module_or_onnx, example_inputs, dynamic, work, name)
         words = ["--name", name, *source.words, *device_words(devices), *precision_words(precision), *option_words(options)]
         if allocation is not None:
@@ -47,7 +43,7 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
 
 def write(path, words, output, name, force, plugins):
     """Runs the program; the temporary folder, where there is one, goes with the Package."""
-    keep = TemporaryFolder() if output is None else None
+    keep = _scratch.Folder("package") if output is None else None
     folder = keep.path if keep else pathlib.Path(output).expanduser().absolute()
     try:
         with _progress.bar(f"compiling {name}") as progress:
@@ -57,14 +53,6 @@ def write(path, words, output, name, force, plugins):
         if keep:
             keep.remove()
         raise
-
-
-class TemporaryFolder:
-    """A folder that goes when nobody holds this object any more, or the program ends."""
-
-    def __init__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="optima_package_"))
-        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def default_name(model):

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 from unittest import mock
@@ -58,6 +59,39 @@ class Alone(PackageTest):
         before = self.job.key()
         data.write_bytes(b"2")
         self.assertNotEqual(self.job.key(), before)
+
+    def test_keys_are_of_program_plugins_processor_and_devices(self):
+        from optima import _host
+        from optima.scale import jobs
+        key = self.job.key()
+        with mock.patch.object(jobs, "processor", lambda: ["x86_64", "flags: sse2"]):
+            self.assertNotEqual(self.job.key(), key)
+        plugins = self.work / "plugins"
+        plugins.mkdir()
+        file = plugins / "optima_reference.so"
+        shutil.copy(BUILD / "lib/optima/plugins" / file.name, file)
+        chosen = scale.Job(self.job.model, {**REF, "plugins": [str(plugins)]}, "rows")
+        self.addCleanup(jobs.maker.cache_clear)
+        keys = {chosen.key()}
+        file.write_bytes(file.read_bytes() + b" ")  # another build of the same version
+        jobs.maker.cache_clear()
+        keys.add(chosen.key())
+        asked = _host.run_json
+
+        def with_gpu(*words):
+            return {**(said := asked(*words)), "devices": [*said["devices"], {"full_name": "x/GPU:0", "present": True}]}
+        jobs.maker.cache_clear()
+        with mock.patch.object(_host, "run_json", with_gpu):
+            keys.add(chosen.key())
+        self.assertEqual(len(keys), 3)
+
+    def test_what_killed_makers_left_in_the_cache_goes(self):
+        first = pathlib.Path(scale.compile_one(self.job, self.work / "cache")["package"])
+        for name in (".new.killed", ".old.killed"):
+            (first.parents[1] / name / "half").mkdir(parents=True)
+        (first / "model.meta").unlink()
+        scale.compile_one(self.job, self.work / "cache")
+        self.assertEqual([p.name for p in (self.work / "cache").rglob(".*")], [])
 
     def test_workers_get_absolute_paths(self):
         from optima.scale.jobs import jobs_of
@@ -184,13 +218,16 @@ exec {BUILD}/bin/optima-host "$@"
         os.environ["OPTIMA_HOST"] = str(host)
         self.addCleanup(os.environ.pop, "OPTIMA_HOST")
         targets = [{**REF, "dim": {"N": n}} for n in (2, 3)]
-        env = {"env_vars": {"OPTIMA_HOST": str(host)}}
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        env = {"env_vars": {"OPTIMA_HOST": str(host), "TMPDIR": str(temporary)}}
         results = scale.compile_many([self.models[0]], targets, cache=folder / "cache", journal=folder / "jobs.jsonl", runtime_env=env)
         self.assertEqual([r["state"] for r in results], ["done", "done"], results)
         lines = [json.loads(line) for line in (folder / "jobs.jsonl").read_text().splitlines()]
         self.assertEqual(sorted(line["key"] for line in lines), sorted(r["key"] for r in results))  # each once
         self.assertEqual([len(p.read_text().split()) for p in folder.glob("*.starts")], [2, 2])  # killed, then done
         self.assertEqual([p for p in (folder / "cache").rglob(".*")], [])
+        self.assertEqual(list(temporary.glob("optima_*")), [])
         for result in results:
             self.assertEqual(str(scale.Cache(folder / "cache").find(result["key"])), result["package"])
         # one whose worker dies every time fails alone, and is done by the next call

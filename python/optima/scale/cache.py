@@ -17,7 +17,8 @@ class Cache:
     """A folder of packages by key. Any number of processes: an entry appears whole, by a rename, and the first of several makers wins.
 
     An entry is folder/KEY[:2]/KEY: the package under its name, and entry.json, which lists the SHA-256 of every file. An entry that is not as
-    listed is set aside and counts as absent, so it is made again."""
+    listed is set aside and counts as absent, so it is made again. Entries come and go under the lock of their shelf (KEY[:2], a file lock.KEY[:2]), so what
+    a process that was killed left half done there is removed by the next that holds it."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).expanduser().absolute()
@@ -33,31 +34,37 @@ class Cache:
             return None
         package = whole(entry)
         if not package:
-            with self._locked():  # another process may have replaced it meanwhile
-                package = whole(entry)
-                if not package:
-                    self._discard(entry)
+            try:
+                with self._locked(entry.parent):  # another process may have replaced it meanwhile
+                    package = whole(entry)
+                    if not package:
+                        self._discard(entry)
+            except OSError as error:
+                raise bad_input(f"broken entry {key} cannot be taken out of cache {str(self.folder)!r}: {error.strerror or error}") from error
         return package
 
     def publish(self, key, package):
         """Copies a package in; gives the folder of the entry's package, which is an earlier one's where that is whole."""
         package, entry = pathlib.Path(package), self.entry(key)
-        entry.parent.mkdir(exist_ok=True)
+        try:
+            entry.parent.mkdir(exist_ok=True)
+            with self._locked(entry.parent):
+                found = whole(entry)
+                if not found:
+                    self._discard(entry)
+                    self._put(package, entry)
+                return found or entry / package.name
+        except OSError as error:
+            raise bad_input(f"entry {key} cannot be put into cache {str(self.folder)!r}: {error.strerror or error}") from error
+
+    @staticmethod
+    def _put(package, entry):
         staging = pathlib.Path(tempfile.mkdtemp(prefix=".new.", dir=entry.parent))
         try:
             shutil.copytree(package, staging / package.name)
             (staging / STAMP).write_text(json.dumps({"name": package.name, "files": hashes(staging / package.name)}), encoding="utf-8")
             staging.chmod(0o755)  # a temporary folder is its maker's alone
-            with self._locked():
-                found = entry.exists() and whole(entry)
-                if found:
-                    return found
-                if entry.exists():
-                    self._discard(entry)
-                staging.rename(entry)
-            return entry / package.name
-        except OSError as error:
-            raise bad_input(f"entry {key} cannot be put into cache {str(self.folder)!r}: {error.strerror or error}") from error
+            staging.rename(entry)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -65,18 +72,21 @@ class Cache:
         return self.folder / key[:2] / key
 
     @contextlib.contextmanager
-    def _locked(self):
+    def _locked(self, shelf):
         """What takes entries away or puts them in place does so one at a time; the operating system unlocks for a process that dies."""
-        with open(self.folder / "lock", "ab") as file:
+        with open(self.folder / f"lock.{shelf.name}", "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            for left in (*shelf.glob(".new.*"), *shelf.glob(".old.*")):
+                shutil.rmtree(left, ignore_errors=True)
             yield
 
     @staticmethod
     def _discard(entry):
-        """Away by a rename first, so that nobody sees half of it. Under the lock."""
-        aside = pathlib.Path(tempfile.mkdtemp(prefix=".old.", dir=entry.parent))
-        entry.rename(aside / "entry")
-        shutil.rmtree(aside, ignore_errors=True)
+        """Away, where it is there, by a rename first, so that nobody sees half of it. Under the lock."""
+        if entry.exists():
+            aside = pathlib.Path(tempfile.mkdtemp(prefix=".old.", dir=entry.parent))
+            entry.rename(aside / "entry")
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def whole(entry):

@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import pathlib
-import tempfile
+import platform
 
-from optima import _host
+from optima import _host, _native, _scratch
 from optima._bad_input import bad_input
 from optima.scale.cache import Cache, hashes, sha256
 
@@ -25,9 +25,10 @@ class Job:
 
     def key(self):
         """What the package depends on: the model's bytes (and those of its external data), the options with the bytes of the files that they name,
-        and the versions of the program and of its plugins. Raises optima.Error."""
+        the program, its plugins, and the machine that compiles: its processor, which kernels are for unless a target says otherwise, and the devices that
+        plugins find, which are the candidates. Raises optima.Error."""
         said = {"model": model_hash(self.model), "options": {name: named(name, value) for name, value in self.options.items()}, "name": self.name,
-                "made_by": versions(program_stamp(), json.dumps(plugin_words(self.options)))}
+                "made_by": maker(program_stamp(), json.dumps(plugin_words(self.options)), os.environ.get("OPTIMA_PLUGINS", "")), "processor": processor()}
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -38,7 +39,7 @@ def compile_one(job, cache):
     found = store.find(key)
     if found:
         return {"key": key, "package": str(found), "cached": True}
-    with tempfile.TemporaryDirectory(prefix="optima_job_") as folder:
+    with _scratch.Folder("job") as folder:
         made = compile(job.model, output=folder, name=job.name, **job.options)
         return {"key": key, "package": str(store.publish(key, made.path)), "cached": False}
 
@@ -117,12 +118,29 @@ def plugin_words(options):
 
 def program_stamp():
     """Changes when the program does; the versions are asked for once for each."""
-    from optima import _native
     stat = os.stat(_native.program())
     return f"{stat.st_mtime_ns}:{stat.st_size}"
 
 
 @functools.lru_cache(maxsize=8)
-def versions(stamp, words):
+def maker(stamp, words, folder):
+    """The program and its plugins by their bytes, for builds of one version differ, and the devices that these find."""
     document = _host.run_json(*json.loads(words), "plugins")
-    return [_host.run("--version").strip(), *sorted(f"{p['id']} {p['version']} {p['build']} {sorted(p['roles'])}" for p in document["plugins"])]
+    return {"program": sha256(_native.program()), "plugins": sorted(sha256(p["path"]) for p in document["plugins"]),
+            "devices": sorted(json.dumps(d, sort_keys=True) for d in document["devices"])}
+
+
+@functools.cache
+def processor():
+    """Kind and instructions of the machine's processor, as Linux tells them."""
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    found = set()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() in wanted:
+                    found.add(f"{name.strip()}: {' '.join(sorted(value.split()))}")
+    except OSError:  # the architecture is known anyway
+        pass
+    return [platform.machine(), *sorted(found)]
