@@ -12,7 +12,7 @@ import sys
 from unittest import mock
 
 import numpy as np
-from support import BUILD, DIGITS, LOOKUP, ROWS, PackageTest, run_page, unittest
+from support import BUILD, DIGITS, LOOKUP, ROWS, PackageTest, open_digits, run_page, unittest
 
 import optima
 from optima import scale
@@ -169,6 +169,19 @@ class Alone(PackageTest):
         again = pickle.loads(pickle.dumps(predictor))
         self.assertEqual(again({"scan": scans, "id": scans})["probability"].tobytes(), got["probability"].tobytes())
         self.fails("invalid_input", "the batch has no column 'scan' for input 'image'", again, {"scam": scans})
+
+
+    def test_open_batches_on_the_processor_give_what_single_rows_give(self):
+        from optima.scale.deployment import answers_of
+        package = Package(self.package(open_digits(self.work / "any.onnx"), "--device", "X64:0", name="any"))
+        random = np.random.default_rng(8)
+        calls = [{"image": random.random((1 + i % 3, 1, 32, 32), np.float32)} for i in range(12)] + [{"image": np.zeros((1, 1, 32, 31), np.float32)}]
+        *answers, refused = answers_of(package, calls)
+        want = [package.run(call)["probability"] for call in calls[:-1]]
+        self.assertEqual([answer["probability"].tobytes() for answer in answers], [answer.tobytes() for answer in want])
+        self.assertIn("found float32[1, 1, 32, 31]", str(refused))
+        scans = np.concatenate([call["image"] for call in calls[:-1]])
+        self.assertEqual(scale.BatchPredictor(package.path)({"image": scans})["probability"].tobytes(), np.concatenate(want).tobytes())
 
 
 class OnRay(PackageTest):

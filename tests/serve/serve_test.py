@@ -13,7 +13,7 @@ import threading
 import gevent
 import numpy as np
 import tritonclient.http as triton
-from support import DIGITS, ENDLESS, LOOKUP, ROWS, SLOW, PackageTest, Process, run_page, unittest
+from support import DIGITS, ENDLESS, GIVEN, LOOKUP, ROWS, SLOW, PackageTest, Process, open_digits, run_page, unittest
 
 import optima
 from optima import run_package
@@ -131,9 +131,58 @@ class Answers(ServeTest):
         self.assertEqual(self.metric(server, 'optima_batch_rows_bucket{le="4.0",model="lookup"}'), 5)  # together, then each
         self.assertEqual(self.metric(server, 'optima_batch_rows_sum{model="lookup"}'), 8)
 
+    def test_a_model_without_a_batch_is_told_of_and_runs_alone(self):
+        with self.assertLogs("optima", "WARNING") as said:
+            server = self.server(self.digits, batch=4)
+        self.assertEqual([r.getMessage() for r in said.records],
+                         ["requests of model 'digits' are not joined: first dims of its inputs and outputs are [1], wanted one open dim of one name"])
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        client = self.client(server, 4)
+        for wait in [client.async_infer("digits", inputs_of({"image": image})) for _ in range(4)]:
+            self.assertEqual(wait.get_result().as_numpy("probability").shape, (1, 10))
+        self.assertEqual(self.metric(server, 'optima_batch_rows_bucket{le="1.0",model="digits"}'), 4)
 
     def test_the_page_is_right(self):
         run_page(self, "serve.md", 1)
+
+
+class OnTheProcessor(ServeTest):
+    """Trained models of an open batch on llvm_cpu, asked by many at a time: each answer is to the bit that of its rows alone."""
+
+    def joined(self, package, samples):
+        """Asks a server that joins for all samples, by twelve threads; gives how many runs that were."""
+        model = Package(package)
+        (port,), (made,) = model.inputs, model.outputs
+        server, clients = self.server(package, batch=16, delay_us=20000), threading.local()
+        want = [model.run({port["name"]: sample})[made["name"]] for sample in samples]
+
+        def one(sample):
+            if not hasattr(clients, "own"):
+                clients.own = triton.InferenceServerClient(f"127.0.0.1:{server.port}")
+            return clients.own.infer(model.name, inputs_of({port["name"]: sample})).as_numpy(made["name"])
+        with concurrent.futures.ThreadPoolExecutor(12) as threads:
+            for got, expected in zip(threads.map(one, samples), want):
+                self.assertEqual((got.shape, got.tobytes()), (expected.shape, expected.tobytes()))
+        rows, runs = (self.metric(server, f'optima_batch_rows_{of}{{model="{model.name}"}}') for of in ("sum", "count"))
+        self.assertEqual(rows, sum(map(len, samples)))
+        self.assertEqual(self.metric(server, f'optima_batch_rows_bucket{{le="16.0",model="{model.name}"}}'), runs)
+        return runs
+
+    def test_digits(self):
+        package = self.package(open_digits(self.folder / "any.onnx"), "--device", "X64:0", name="any")
+        random = np.random.default_rng(5)
+        samples = [random.random((1 + i % 5, 1, 32, 32), np.float32) for i in range(400)]
+        self.assertLess(self.joined(package, samples), len(samples))
+
+    def test_a_model_of_three_open_dims(self):
+        """Rows of one size are joined with each other alone."""
+        if not (GIVEN / "ocr_cls.onnx").exists():
+            print("SKIP: ../shared/models/dynamic/ocr_cls.onnx is not there", flush=True)
+            return
+        package = self.package(GIVEN / "ocr_cls.onnx", "--device", "X64:0", name="upright")
+        random = np.random.default_rng(6)
+        samples = [random.standard_normal((1 + i % 2, 3, 48, 96 + 32 * (i % 3)), np.float32) for i in range(60)]
+        self.assertLess(self.joined(package, samples), len(samples))
 
 
 class BadInput(ServeTest):

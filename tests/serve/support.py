@@ -26,6 +26,22 @@ SLOW = HEAD + """slow (int64 trips, float[2] x) => (float[2] y) <bool yes = {1}>
     y = Loop(trips, yes, x) < body = b (int64 i, bool go, float[2] v) => (bool go2, float[2] w) { go2 = Identity(go)  w = Neg(v) } > }"""
 
 
+GIVEN = ROOT.parent / "shared/models/dynamic"
+OPEN_BATCH = """if True:
+    import onnx, sys
+    model = onnx.load(sys.argv[1])
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "N"
+    del model.graph.value_info[:]
+    onnx.save(model, sys.argv[2])"""
+
+
+def open_digits(path):
+    """The trained model of the examples for any number of pictures at a time; by the Python that has onnx."""
+    subprocess.run([ROOT / ".deps/py/bin/python", "-c", OPEN_BATCH, DIGITS / "digits.onnx", path], check=True, env={**os.environ, "PYTHONPATH": ""})
+    return path
+
+
 class Process:
     """python -m optima.serve, until the test is over."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package that is served: its requests, joined where they may be."""
 import asyncio
+import logging
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ from optima.errors import Error
 from optima.package import Package
 from optima.serve.wire import DATATYPES, dtype_of
 
+LOG = logging.getLogger("optima")
 VERSION = "1"  # a package is one version
 NAME = re.compile(r"[\w][\w.+-]*")
 
@@ -31,13 +33,20 @@ class ServedModel:
         self._model = run_package.load_here(package)
         self._idle, self._running, self._ended = [], set(), False  # append, pop, add and discard are atomic
         self._pool, self._metrics, self._limit = pool, metrics, limit
-        self._most, self._delay = (most if self.has_batch() else 1), delay
+        self._most, self._delay = most, delay
+        if most > 1 and not self.has_batch():
+            self._most = 1
+            LOG.warning("requests of model %r are not joined: first dims of its inputs and outputs are %s, wanted one open dim of one name", self.name, self._firsts())
         self._groups, self._under_way, self._tasks = {}, 0, set()
 
     def has_batch(self):
         """Whether the first dim of every input and output is one open dim of one name."""
-        firsts = {port["shape"][0] if port["shape"] else None for port in self.inputs + self.outputs}
-        return len(firsts) == 1 and isinstance(next(iter(firsts)), str)
+        firsts = self._firsts()
+        return len(firsts) == 1 and isinstance(firsts[0], str)
+
+    def _firsts(self):
+        """The different first dims; None for what has none."""
+        return list(dict.fromkeys(port["shape"][0] if port["shape"] else None for port in self.inputs + self.outputs))
 
     def metadata(self):
         ports = lambda of: [{"name": p["name"], "datatype": DATATYPES[p["dtype"]], "shape": sizes(p["shape"])} for p in of]
