@@ -10,6 +10,7 @@ import pathlib
 import warnings
 
 from optima._bad_input import bad_input
+from optima.errors import Error
 
 EXTERNAL = 1 << 30  # bytes of weights from which they lie in a file of their own: protobuf ends at 2 GiB
 
@@ -108,25 +109,28 @@ def export_torch(module, example_inputs, path, dynamic=None, optimize=True):
     args, kwargs = samples_of(example_inputs)
     if not args and not kwargs:
         raise bad_input(f"example_inputs are missing, wanted tensors for the forward of {type(module).__name__}")
-    shapes = dynamic_shapes(module, args, kwargs, dynamic)
+    dims = open_dims(module, args, kwargs, dynamic)
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with quiet():
-            write_by_export(module, args, kwargs, path, shapes, optimize)
+            write_by_export(module, args, kwargs, path, dims, optimize)
+    except Error:
+        raise
     except Exception as error:  # torch has no common base of what an export may raise
         reason = first_line(error)
         warnings.warn(f"torch.export could not take {type(module).__name__} ({reason}); the older exporter, which traces one run, is used", stacklevel=4)
-        write_by_trace(module, args, kwargs, path, dynamic, reason)
+        write_by_trace(module, args, kwargs, path, dims, reason)
     finally:
         for part, training in modes:
             part.training = training
 
 
-def write_by_export(module, args, kwargs, path, shapes, optimize):
+def write_by_export(module, args, kwargs, path, dims, optimize):
     import torch
     program = torch.onnx.export(module, args, kwargs=kwargs or None, dynamo=True, verbose=False, optimize=optimize,
-                                dynamic_shapes=shapes)
+                                dynamic_shapes=dynamic_shapes(module, args, kwargs, dims))
+    check_open(program, dims)
     save(program, path)
 
 
@@ -136,30 +140,65 @@ def save(program, path):
     program.save(str(path), external_data=size > EXTERNAL)
 
 
-def dynamic_shapes(module, args, kwargs, dynamic):
-    """torch.export's form of input -> {dim: symbol}: as the example inputs are nested."""
+def open_dims(module, args, kwargs, dynamic):
+    """input -> {dim, from 0 on: symbol} of what a caller says, checked; None where he says nothing."""
     if dynamic is None:
         return None
     if not hasattr(dynamic, "items") or not all(hasattr(dims, "items") for dims in dynamic.values()):
         raise bad_input(f"dynamic is {dynamic!r}, wanted input -> {{dim: symbol}}: the model is a torch module")
-    import inspect
-    import torch
-    names = [*list(inspect.signature(module.forward).parameters)[:len(args)], *kwargs]
-    for name in dynamic:
-        if name not in names:
-            raise bad_input(f"dynamic: no input {name!r}, found {', '.join(names)}")
-    dims = {symbol: torch.export.Dim(symbol) for of in dynamic.values() for symbol in of.values()}
-    return {name: {i: dims[symbol] for i, symbol in dynamic.get(name, {}).items()} or None for name in names}
+    given = named_inputs(module, args, kwargs)
+    made, sizes = {}, {}
+    for name, dims in dynamic.items():
+        if name not in given:
+            raise bad_input(f"dynamic: no input {name!r}, found {', '.join(given)}")
+        shape = tuple(getattr(given[name], "shape", ()))
+        made[name] = dict(sorted(open_dim(name, shape, dim, symbol, sizes) for dim, symbol in dims.items()))
+    return made
 
 
-def write_by_trace(module, args, kwargs, path, dynamic, reason):
+def open_dim(name, shape, dim, symbol, sizes):
+    """(dim from 0 on, symbol). sizes: symbol -> (size, input) of those before."""
+    if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
+        raise bad_input(f"dynamic: input {name!r} has no dim {dim!r}, its example has {len(shape)} dims")
+    if not isinstance(symbol, str) or not symbol.isidentifier():
+        raise bad_input(f"dynamic: dim {dim} of input {name!r} is called {symbol!r}, wanted a name of letters, digits and _")
+    dim %= len(shape)
+    size, first = sizes.setdefault(symbol, (shape[dim], name))
+    if size != shape[dim]:
+        raise bad_input(f"dynamic: {symbol!r} is {size} in the example of input {first!r} and {shape[dim]} in that of {name!r}, wanted one size or two names")
+    return dim, symbol
+
+
+def named_inputs(module, args, kwargs):
+    """name of forward's argument -> example."""
     import inspect
+    return {**dict(zip(inspect.signature(module.forward).parameters, args)), **kwargs}
+
+
+def dynamic_shapes(module, args, kwargs, dims):
+    """torch.export's form of what open_dims() gives: as the example inputs are nested."""
+    if dims is None:
+        return None
     import torch
-    names = list(inspect.signature(module.forward).parameters)[:len(args)] + list(kwargs)
-    axes = {name: dict(of) for name, of in (dynamic or {}).items()}
+    made = {symbol: torch.export.Dim(symbol) for of in dims.values() for symbol in of.values()}
+    return {name: {i: made[symbol] for i, symbol in dims.get(name, {}).items()} or None for name in named_inputs(module, args, kwargs)}
+
+
+def check_open(program, dims):
+    """Raises Error where the exporter made a number of a dim that shall stay open: it does so where forward decides by the size."""
+    made = {value.name: value.shape for value in program.model.graph.inputs}
+    for name, of in (dims or {}).items():
+        for i, symbol in of.items():
+            if name in made and made[name] is not None and isinstance(made[name][i], int):
+                raise bad_input(f"dynamic: dim {i} of input {name!r} ({symbol!r}) is always {made[name][i]} in what torch.export makes of the module, whose forward depends on that size")
+
+
+def write_by_trace(module, args, kwargs, path, dims, reason):
+    import torch
     try:
         with quiet(), torch.no_grad():
-            torch.onnx.export(module, args, str(path), kwargs=kwargs or None, dynamo=False, input_names=names, dynamic_axes=axes or None, opset_version=18)
+            torch.onnx.export(module, args, str(path), kwargs=kwargs or None, dynamo=False, input_names=list(named_inputs(module, args, kwargs)),
+                              dynamic_axes=dims or None, opset_version=18)
     except Exception as error:
         path.unlink(missing_ok=True)
         raise bad_input(f"torch module {type(module).__name__} cannot be exported: torch.export says {reason!r}, the older exporter {first_line(error)!r}") from error
@@ -176,7 +215,7 @@ def first_line(error):
 @contextlib.contextmanager
 def quiet():
     """Without the exporter's own chatter: of libraries that are not there, of deprecations inside torch, and whole graphs that it prints."""
-    logs = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx.experimental.symbolic_shapes")]
+    logs = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx.experimental.symbolic_shapes", "torch._guards")]
     before = [log.level for log in logs]
     for log in logs:
         log.setLevel(logging.ERROR)

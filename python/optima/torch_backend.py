@@ -6,12 +6,15 @@ wheel installed torch finds it by itself. Needs torch, onnx and onnxscript.
     with torch.no_grad():
         compiled(x)
 
-Each captured graph is compiled when it is first called, once for each set of sizes; parameters and buffers become constants of the package. What
-cannot be compiled, and what is not inference, runs as torch would run it, after one warning with the reason.
+Each captured graph is compiled when it is first called: for all sizes that torch leaves open in it, else, or where a device wants sizes, once for each set of
+them. Parameters and buffers become constants of the package. What cannot be compiled, and what is not inference, runs as torch would run it, after one
+warning with the reason.
 """
+import copy
 import threading
 import warnings
 
+import sympy  # torch stands on it
 import torch
 
 from optima.compiler import compile
@@ -32,20 +35,21 @@ class Graph:
     def __init__(self, graph_module, options):
         self.module, self.options = graph_module, options
         self.made, self.lock, self.told = {}, threading.Lock(), False
-        self.fixed = [is_weight(node) for node in graph_module.graph.nodes if node.op == "placeholder"]
+        inputs = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+        self.fixed = [is_weight(node) for node in inputs]
+        self.items = {i for i, node in enumerate(inputs) if is_item(node)}
+        self.sizes = OpenSizes.of(inputs, self.fixed)
 
-    def __call__(self, *args):
+    def __call__(self, *given):
+        args = [value.item() if i in self.items else value for i, value in enumerate(given)]
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in args):
-            return self.by_torch("gradients are wanted: call it under torch.no_grad()", args)
-        key = tuple(map(key_of, args))
+            return self.by_torch("gradients are wanted: call it under torch.no_grad()", given)
         with self.lock:
-            if key not in self.made:
-                self.made[key] = self.make(args)
-        made = self.made[key]
+            made = self.made_for(args)
         if isinstance(made, str):
-            return self.by_torch(made, args)
+            return self.by_torch(made, given)
         if made.stale(args):
-            return self.by_torch("weights were changed after compiling", args)
+            return self.by_torch("weights were changed after compiling", given)
         return made.run(args)
 
     def by_torch(self, reason, args):
@@ -54,14 +58,28 @@ class Graph:
             warnings.warn(f"backend optima: a graph of {sum(n.op.startswith('call') for n in self.module.graph.nodes)} calls runs in torch: {reason}", stacklevel=3)
         return self.module(*args)
 
-    def make(self, args):
+    def made_for(self, args):
+        """What make() gives, made once for all sizes of the open dims, else once for each set of sizes."""
+        if self.sizes:
+            key = self.sizes.key(args)
+            if key not in self.made:
+                self.made[key] = self.make(args, self.sizes)
+            if not isinstance(self.made[key], str):
+                return self.made[key]
+            self.made, self.sizes = {}, None  # the reason may hold for open sizes alone
+        key = tuple(map(key_of, args))
+        if key not in self.made:
+            self.made[key] = self.make(args, None)
+        return self.made[key]
+
+    def make(self, args, sizes):
         """A Compiled, or the reason why there is none."""
         if len(self.made) >= SIZES:
             return f"it was compiled for {SIZES} sets of sizes already"
         if any(isinstance(a, torch.Tensor) and a.device.type != "cpu" for a in args):
             return "tensors are not on the processor"
         try:
-            return Compiled(self.module, self.fixed, args, self.options)
+            return Compiled(self.module, self.fixed, args, self.options, sizes)
         except Refused as reason:
             return str(reason)
         except Error as error:
@@ -82,26 +100,86 @@ def key_of(value):
     return (tuple(value.shape), value.dtype) if isinstance(value, torch.Tensor) else value
 
 
-class Frozen(torch.nn.Module):
-    """A captured graph as a function of its tensors alone: weights and sizes are part of it."""
+def is_item(node):
+    """Whether an input is a number of Python that torch hands over as a tensor, of which the graph takes it out again: an epsilon where sizes are open."""
+    value = node.meta.get("example_value")
+    return isinstance(value, torch.Tensor) and value.ndim == 0 and bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)
 
-    def __init__(self, module, args, given):
+
+def with_items(module, args):
+    """A captured graph in which such inputs are the numbers among these arguments; itself where there are none."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    numbers = {node.name: value for node, value in zip(inputs, args, strict=True) if is_item(node)}
+    if not numbers:
+        return module
+    made = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    for node in [node for node in made.graph.nodes if node.name in numbers]:
+        for item in list(node.users):
+            item.replace_all_uses_with(numbers[node.name])
+            made.graph.erase_node(item)
+    made.recompile()
+    return made
+
+
+class OpenSizes:
+    """The sizes that torch left open in a graph. dims: input -> its open dims; places: symbol -> (input, dim) that has it; numbers: input that is such a
+    size itself -> its symbol. Inputs by their numbers."""
+
+    def __init__(self, dims, places, numbers):
+        self.dims, self.places, self.numbers = dims, places, numbers
+
+    @classmethod
+    def of(cls, inputs, fixed):
+        """None where there are none, or one that no dim of a tensor tells."""
+        dims, places, numbers = {}, {}, {}
+        for i, node in enumerate(inputs):
+            value = node.meta.get("example_value")
+            if isinstance(value, torch.SymInt) and not value.node.expr.is_number:
+                numbers[i] = value.node.expr
+            elif isinstance(value, torch.Tensor) and not fixed[i]:
+                for d, size in enumerate(value.shape):
+                    if isinstance(size, torch.SymInt) and not size.node.expr.is_number:  # one that turned out to be always the same is
+                        dims.setdefault(i, []).append(d)
+                        places.setdefault(size.node.expr, (i, d))
+        return cls(dims, places, numbers) if dims and all(symbol in places for symbol in numbers.values()) else None
+
+    def key(self, args):
+        """Of all but the open sizes."""
+        open_of = lambda i, value: (tuple(None if d in self.dims.get(i, ()) else size for d, size in enumerate(value.shape)), value.dtype)
+        return tuple(None if i in self.numbers else open_of(i, value) if isinstance(value, torch.Tensor) else value for i, value in enumerate(args))
+
+    def for_export(self, given):
+        """torch.export's dynamic_shapes of Frozen.forward."""
+        return {"tensors": tuple({d: torch.export.Dim.DYNAMIC for d in self.dims.get(i, ())} or None for i in given)}
+
+    def number(self, expression, args):
+        """An expression of the symbols, by the sizes of these arguments."""
+        return int(expression.xreplace({symbol: sympy.Integer(args[i].shape[d]) for symbol, (i, d) in self.places.items()}))
+
+
+class Frozen(torch.nn.Module):
+    """A captured graph as a function of its tensors alone: weights are part of it, and so are sizes, but open ones."""
+
+    def __init__(self, module, args, given, sizes):
         super().__init__()
-        self.inner, self.args, self.given = module, args, given
+        self.inner, self.args, self.given, self.sizes = module, args, given, sizes
         for i, value in enumerate(args):
             if isinstance(value, torch.Tensor) and i not in given:
                 self.register_buffer(f"w{i}", value.detach())
 
     def forward(self, *tensors):
-        taken = iter(tensors)
-        args = [next(taken) if i in self.given else getattr(self, f"w{i}", value) for i, value in enumerate(self.args)]
+        taken = dict(zip(self.given, tensors))
+        args = [taken[i] if i in taken else getattr(self, f"w{i}", value) for i, value in enumerate(self.args)]
+        for i, symbol in (self.sizes.numbers if self.sizes else {}).items():
+            tensor, dim = self.sizes.places[symbol]
+            args[i] = taken[tensor].shape[dim]
         return tuple(out for out in self.inner(*args) if isinstance(out, torch.Tensor))
 
 
 class Compiled:
-    """One package of a graph: for these sizes and weights."""
+    """One package of a graph: for these weights, and for these sizes or all that are open."""
 
-    def __init__(self, module, fixed, args, options):
+    def __init__(self, module, fixed, args, options, sizes):
         self.given = [i for i, (value, is_fixed) in enumerate(zip(args, fixed)) if isinstance(value, torch.Tensor) and not is_fixed]
         self.weights = [(i, value, version_of(value)) for i, value in enumerate(args) if isinstance(value, torch.Tensor) and i not in self.given]
         tensors = tuple(args[i].detach().clone() for i in self.given)
@@ -109,7 +187,8 @@ class Compiled:
             check_dtype(tensor, "an input")
         if not tensors:
             raise Refused("it has no input but weights")
-        proto, self.places = export(module, args, self.given, tensors)
+        self.sizes = sizes
+        proto, self.places = export(with_items(module, args), args, self.given, tensors, sizes)
         self.package = compile(proto, **{"name": "graph", **options})
         self.names = [port["name"] for port in self.package.inputs]
         if len(self.names) != len(self.given):
@@ -122,7 +201,8 @@ class Compiled:
     def run(self, args):
         arrays = {name: args[i].detach().contiguous().numpy() for name, i in zip(self.names, self.given)}
         answers = list(self.package.run(arrays).values())
-        return tuple(torch.from_numpy(answers[place]) if kind == "tensor" else place for kind, place in self.places)
+        given = {"tensor": lambda place: torch.from_numpy(answers[place]), "size": lambda of: self.sizes.number(of, args), "value": lambda value: value}
+        return tuple(given[kind](place) for kind, place in self.places)
 
 
 def check_dtype(tensor, what):
@@ -137,14 +217,15 @@ def version_of(tensor):
     return 0 if tensor.is_inference() else tensor._version
 
 
-def export(module, args, given, tensors):
-    """(ModelProto, what each result of the graph is: ("tensor", number of the output) or ("value", itself)). Raises Refused."""
+def export(module, args, given, tensors, sizes):
+    """(ModelProto, what each result of the graph is: ("tensor", number of the output), ("size", an expression of OpenSizes) or ("value", itself)). Raises
+    Refused."""
     from optima import models
-    frozen = Frozen(module, args, given).eval()
+    frozen = Frozen(module, args, given, sizes).eval()
     try:
         with models.quiet(), torch.no_grad(), torch.random.fork_rng():
             results = module(*(a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args))
-            exported = torch.export.export(frozen, tensors)
+            exported = torch.export.export(frozen, tensors, dynamic_shapes=sizes.for_export(given) if sizes else None)
             written = exported.run_decompositions({}).graph_signature  # only there writes are told apart from results
             if written.buffers_to_mutate or written.user_inputs_to_mutate:
                 raise Refused("it writes to an input or a buffer")
@@ -156,16 +237,24 @@ def export(module, args, given, tensors):
     drawn = [node.op_type for node in proto.graph.node if node.op_type in RANDOM]
     if drawn:
         raise Refused(f"{drawn[0]} draws other numbers than torch")
-    return proto, places_of(results, proto)
+    return proto, places_of(results, symbolic_results(module) if sizes else results, proto)
 
 
-def places_of(results, proto):
+def symbolic_results(module):
+    """What torch knows of each result of a captured graph."""
+    (given,) = next(node for node in module.graph.nodes if node.op == "output").args
+    return [result.meta.get("example_value") if isinstance(result, torch.fx.Node) else result for result in given]
+
+
+def places_of(results, known, proto):
     places, count = [], 0
-    for value in results:
+    for value, of in zip(results, known, strict=True):
         if isinstance(value, torch.Tensor):
             check_dtype(value, "a result")
-        places.append(("tensor", count) if isinstance(value, torch.Tensor) else ("value", value))
-        count += isinstance(value, torch.Tensor)
+            places.append(("tensor", count))
+            count += 1
+        else:
+            places.append(("size", of.node.expr) if isinstance(of, torch.SymInt) else ("value", value))
     if count != len(proto.graph.output):
         raise Refused(f"its model has {len(proto.graph.output)} outputs, wanted {count}")
     if len({v.name for v in proto.graph.output}) != count:

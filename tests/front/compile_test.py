@@ -24,6 +24,35 @@ OPEN = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[n,4] x, float[n,m] z) => (float[n,4] y, float[n,m] w) { y = Relu(x)  w = Neg(z) }"""
 
 
+class Named(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+class Attention(torch.nn.Module):
+    """A transformer's block as its users write it: words, places, attention under a mask, two outputs."""
+
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.heads, self.words, self.places = heads, torch.nn.Embedding(100, width), torch.nn.Embedding(64, width)
+        self.norm, self.asks, self.answers = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.head = torch.nn.Sequential(torch.nn.Linear(width, 64), torch.nn.GELU(), torch.nn.Linear(64, 7))
+
+    def forward(self, ids, mask):
+        batch, words = ids.shape
+        x = self.words(ids) + self.places(torch.arange(words))[None]
+        q, k, v = self.asks(self.norm(x)).view(batch, words, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        seen = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :].bool())
+        x = x + self.answers(seen.transpose(1, 2).reshape(batch, words, -1))
+        return {"logits": self.head(x), "pooled": (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)}
+
+
+def sentences(batch, words):
+    mask = torch.ones(batch, words, dtype=torch.int64)
+    mask[0, max(1, words - 2):] = 0
+    return torch.randint(0, 100, (batch, words)), mask
+
+
 class Compile(FrontTest):
     def setUp(self):
         super().setUp()
@@ -66,6 +95,29 @@ class Compile(FrontTest):
         self.assert_close(got, self.module(x, y))
         self.refused("no input 'q'", optima.compile, self.module, self.inputs, dynamic={"q": {0: "n"}})
         self.refused("wanted input -> {dim: symbol}", optima.compile, self.module, self.inputs, dynamic=["n"])
+
+    def test_a_transformer_of_open_sizes_runs_at_each(self):
+        net = Attention().eval()
+        package = optima.compile(net, sentences(2, 8), devices="X64:0", dynamic={name: {0: "batch", -1: "words"} for name in ("ids", "mask")})
+        self.assertEqual([port["shape"] for port in package.inputs], [["batch", "words"]] * 2)
+        for size in ((2, 8), (1, 1), (3, 17), (1, 64), (2, 8)):
+            ids, mask = sentences(*size)
+            with torch.no_grad():
+                want = net(ids, mask)
+            for got, of in zip(package.run(ids=ids, mask=mask).values(), want.values(), strict=True):
+                self.assert_close(got, of)
+
+    def test_open_dims_that_cannot_be_are_refused(self):
+        x = torch.rand(4, 3)
+        for dynamic, sentence in (({"x": {2: "n"}}, "input 'x' has no dim 2, its example has 2 dims"), ({"x": {0: 3}}, "dim 0 of input 'x' is called 3, wanted a name"),
+                                  ({"x": {0: "a b"}}, "is called 'a b', wanted a name"), ({"x": [0]}, "wanted input -> {dim: symbol}"),
+                                  ({"x": {0: "n", 1: "n"}}, "'n' is 4 in the example of input 'x' and 3 in that of 'x'")):
+            self.refused(sentence, optima.compile, Named(), x, dynamic=dynamic)
+
+        class BySize(torch.nn.Module):
+            def forward(self, x):
+                return x.reshape(2, -1) if x.shape[0] == 4 else x
+        self.refused("dim 0 of input 'x' ('n') is always 4", optima.compile, BySize(), x, dynamic={"x": {0: "n"}})
 
     def test_what_torch_export_cannot_take_is_traced_with_a_warning(self):
         class ByValue(torch.nn.Module):

@@ -143,6 +143,8 @@ class Alone(PackageTest):
         self.fails("invalid_input", "options that are no JSON", many, [self.model], [{"calibration": np.zeros(3)}])
         self.fails("invalid_input", "two models have one file name", many, [self.model, self.model], [REF])
         self.fails("invalid_input", "is no folder that can be made", scale.Cache, self.model / "cache")
+        with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
+            self.fails("plugin", "'/nowhere' is not there, wanted optima-host", self.job.key)
 
     def test_without_ray_its_wheel_is_named(self):
         program = f"""if True:

@@ -10,6 +10,7 @@ import platform
 
 from optima import _host, _native, _scratch
 from optima._bad_input import bad_input
+from optima.errors import Error
 from optima.scale.cache import Cache, hashes, sha256
 
 FILES = ("allocation", "calibration")  # options of optima.compile that may be paths; others that end so are below
@@ -118,7 +119,11 @@ def plugin_words(options):
 
 def program_stamp():
     """Changes when the program does; the versions are asked for once for each."""
-    stat = os.stat(_native.program())
+    program = _native.program()
+    try:
+        stat = os.stat(program)
+    except OSError as error:
+        raise Error(f"{program!r} is not there, wanted optima-host: {error.strerror}", "plugin") from error
     return f"{stat.st_mtime_ns}:{stat.st_size}"
 
 
