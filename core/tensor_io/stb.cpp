@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/support/text.hpp"
+#include "core/tensor_io/sound_jpeg.hpp"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -27,46 +28,9 @@
 namespace optima::stb {
 namespace {
 
-/// Whether the Huffman tables of a DHT segment (ITU-T T.81, B.2.4.2), which begins at its length, hold at most 256 codes each. stb_image 2.27
-/// counts no further and writes past its tables when there are more.
-bool sound_tables(std::span<const std::byte> segment) {
-  const auto at = [&](size_t i) { return i < segment.size() ? std::to_integer<int>(segment[i]) : 0; };
-  int left = at(0) << 8 | at(1);
-  left -= 2;
-  for (size_t table = 2; left > 0;) {
-    int codes = 0;
-    for (size_t length = 1; length <= 16; ++length) codes += at(table + length);
-    if (codes > 256) return false;
-    table += 17 + static_cast<size_t>(codes);
-    left -= 17 + codes;
-  }
-  return true;
-}
-
-/// Looks at every place where a decoder could see a DHT marker: segments before the first scan are stepped over by their lengths, as they may
-/// hold other pictures; from the first scan on, or from where the lengths do not add up, every such pair of bytes counts.
-bool sound_jpeg(std::span<const std::byte> file) {
-  const auto at = [&](size_t i) { return i < file.size() ? std::to_integer<unsigned>(file[i]) : 0; };
-  if (at(0) != 0xFF || at(1) != 0xD8) return true;
-  bool in_segments = true;
-  for (size_t i = 2; i + 1 < file.size();) {
-    if (at(i) != 0xFF || at(i + 1) == 0xFF) {
-      in_segments = in_segments && at(i) == 0xFF;
-      ++i;
-      continue;
-    }
-    const unsigned marker = at(i + 1);
-    if (marker == 0xC4 && !sound_tables(file.subspan(std::min(i + 2, file.size())))) return false;
-    in_segments = in_segments && marker >= 0xC0 && marker != 0xDA && (marker < 0xD0 || marker > 0xD9);
-    i += 2;
-    if (in_segments) i += std::max(at(i) << 8 | at(i + 1), 2u);
-  }
-  return true;
-}
-
 Status check_file(std::span<const std::byte> file, std::string_view what) {
   if (file.size() > INT32_MAX) return invalid_input(cat(what, ": found ", file.size(), " bytes, wanted a picture under 2 GiB"));
-  if (!sound_jpeg(file)) return invalid_input(cat(what, ": is no picture that can be read: a Huffman table of the JPEG has over 256 codes"));
+  if (!has_sound_tables({reinterpret_cast<const char*>(file.data()), file.size()})) return invalid_input(cat(what, ": is no picture that can be read: a Huffman table of the JPEG has over 256 codes"));
   return {};
 }
 

@@ -2,9 +2,6 @@
 // A program on the runtime's C++ wrapper: runs a compiled face detector on a picture, turns scores and boxes into faces, and
 // prints one line a face. Model: Ultra-Light-Fast-Generic-Face-Detector, input 1x3x240x320, RGB, (x - 127) / 128.
 //   detect_faces PACKAGE PICTURE PLUGIN_FOLDER [SCORE]
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_RESIZE_IMPLEMENTATION
-#include <stb/stb_image.h>
 #include <stb/stb_image_resize.h>
 
 #include <algorithm>
@@ -15,34 +12,23 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../run_model/picture.hpp"
+
 namespace {
 
 constexpr int kWidth = 320, kHeight = 240;
 constexpr float kSameFace = 0.3f;  // intersection over union above which two boxes are one face
-
-struct Picture {
-  int width = 0, height = 0;
-  std::vector<unsigned char> rgb;
-};
 
 struct Face {
   float left, top, right, bottom;  // shares of the picture, 0 to 1
   float score;
 };
 
-Picture read_picture(const char* path) {
-  Picture p;
-  int channels = 0;
-  const std::unique_ptr<unsigned char, void (*)(void*)> pixels(stbi_load(path, &p.width, &p.height, &channels, 3), stbi_image_free);
-  if (!pixels) throw std::runtime_error(std::string("cannot read picture '") + path + "': " + stbi_failure_reason());
-  p.rgb.assign(pixels.get(), pixels.get() + 3 * static_cast<size_t>(p.width) * static_cast<size_t>(p.height));
-  return p;
-}
-
 // Resized to the model's input, planar, normalised.
 optima::runtime::Tensor to_input(const Picture& picture) {
   std::vector<unsigned char> small(3 * kWidth * kHeight);
-  stbir_resize_uint8(picture.rgb.data(), picture.width, picture.height, 0, small.data(), kWidth, kHeight, 0, 3);
+  if (!stbir_resize_uint8(picture.pixels.data(), picture.width, picture.height, 0, small.data(), kWidth, kHeight, 0, 3))
+    throw std::runtime_error("not enough memory to resize the picture");
   optima::runtime::Tensor input(optima::runtime::ElementType::Float32, {1, 3, kHeight, kWidth});
   float* out = input.data<float>();
   for (int c = 0; c < 3; ++c)
@@ -76,7 +62,7 @@ std::vector<Face> faces_of(const optima::runtime::Tensor& scores, const optima::
 }
 
 void detect(const char* package, const char* path, const char* plugins, float least) {
-  const Picture picture = read_picture(path);
+  const Picture picture = read_picture(path, 3);
   optima::runtime::ContextOptions options;
   options.plugin_folders = {plugins};
   optima::runtime::Context context(options);

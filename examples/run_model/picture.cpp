@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_RESIZE_IMPLEMENTATION
+#define STBI_NO_STDIO
+#define STBI_NO_PNM
 #define STBI_MAX_DIMENSIONS 32768
 #include <stb/stb_image.h>
 #include <stb/stb_image_resize.h>
@@ -8,10 +10,16 @@
 #include "picture.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
+
+#include "../../core/tensor_io/sound_jpeg.hpp"
 
 namespace {
 
@@ -21,15 +29,43 @@ size_t bytes_of(int width, int height, int channels) {
   return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
 }
 
+[[noreturn]] void refuse(const std::string& path, const std::string& why) { throw std::runtime_error("cannot read picture '" + path + "': " + why); }
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad()) refuse(path, std::strerror(errno));
+  if (bytes.size() > INT_MAX) refuse(path, "found " + std::to_string(bytes.size()) + " bytes, wanted less than 2 GiB");
+  return bytes;
+}
+
+// stb_image 2.27 ends the program over a damaged PIC file, but where its own four channels are asked for.
+bool is_pic(const std::string& bytes) { return bytes.compare(0, 4, "\x53\x80\xF6\x34") == 0; }
+
+// Of four channels one or three, as stb_image converts them.
+void drop_alpha(Picture& p, int channels) {
+  const std::vector<unsigned char> from = std::move(p.pixels);
+  p.channels = channels;
+  p.pixels.clear();
+  for (size_t i = 0; i + 3 < from.size(); i += 4) {
+    if (channels == 1) p.pixels.push_back(static_cast<unsigned char>((from[i] * 77 + from[i + 1] * 150 + from[i + 2] * 29) >> 8));
+    else p.pixels.insert(p.pixels.end(), from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(i + 3));
+  }
+}
+
 }  // namespace
 
 Picture read_picture(const std::string& path, int channels) {
+  const std::string bytes = read_file(path);
+  if (!optima::stb::has_sound_tables(bytes)) refuse(path, "a Huffman table of the JPEG has over 256 codes");
   Picture p;
-  p.channels = channels;
+  p.channels = is_pic(bytes) ? 4 : channels;
   int found = 0;
-  const std::unique_ptr<unsigned char, void (*)(void*)> pixels(stbi_load(path.c_str(), &p.width, &p.height, &found, channels), stbi_image_free);
-  if (!pixels) throw std::runtime_error("cannot read picture '" + path + "': " + stbi_failure_reason());
-  p.pixels.assign(pixels.get(), pixels.get() + bytes_of(p.width, p.height, channels));
+  const std::unique_ptr<unsigned char, void (*)(void*)> pixels(
+      stbi_load_from_memory(reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()), &p.width, &p.height, &found, p.channels), stbi_image_free);
+  if (!pixels) refuse(path, stbi_failure_reason());
+  p.pixels.assign(pixels.get(), pixels.get() + bytes_of(p.width, p.height, p.channels));
+  if (p.channels != channels) drop_alpha(p, channels);
   return p;
 }
 

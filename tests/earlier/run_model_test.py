@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """examples/run_model with a trained model: what it prints, what it refuses."""
+import struct
 import unittest
 
 import numpy as np
@@ -56,6 +57,36 @@ class RunModel(FolderTest):
         for suffix in ("jpg", "png", "tga", "bmp", "gif"):
             picture.save(self.folder / f"four.{suffix}")
             self.assertIn("predicted class: four", self.done(*self.words(picture=self.folder / f"four.{suffix}")), suffix)
+
+    def test_damaged_pictures_are_one_sentence(self):
+        picture = Image.open(DIGITS / "pictures/digit_4.png").convert("RGB")
+        jpeg = self.folder / "four.jpg"
+        picture.save(jpeg)
+        whole = jpeg.read_bytes()
+        table = whole.index(b"\xff\xc4")  # behind the marker its length and class, then how many codes there are of each length
+        jpeg.write_bytes(whole[: table + 5] + b"\xff\xff" + whole[table + 7 :])
+        self.refused("four.jpg': a Huffman table of the JPEG has over 256 codes", picture=jpeg)
+        for name, whole in self.pictures():
+            damaged = self.folder / f"damaged.{name}"
+            damaged.write_bytes(whole)
+            self.assertIn("predicted class: ", self.done(*self.words(picture=damaged)), name)
+            refused = 0
+            for size in range(0, min(len(whole), 120), 7):  # some formats take what is missing for black
+                damaged.write_bytes(whole[:size])
+                code, _, err = run(*self.words(picture=damaged))
+                self.assertTrue((code, err) == (0, "") or (code == 1 and err.count("\n") == 1 and "cannot read picture" in err), (name, size, code, err))
+                refused += code
+            self.assertGreater(refused, 0, name)
+
+    def pictures(self):
+        """(suffix, bytes) of a picture in each format."""
+        picture = Image.open(DIGITS / "pictures/digit_4.png").convert("RGB")
+        for suffix in ("jpg", "png", "tga", "bmp", "gif"):
+            picture.save(self.folder / f"whole.{suffix}")
+            yield suffix, (self.folder / f"whole.{suffix}").read_bytes()
+        yield "psd", b"8BPS\0\1" + bytes(6) + struct.pack(">HIIHHIIIH", 3, 2, 2, 8, 3, 0, 0, 0, 0) + b"d" * 12
+        yield "hdr", b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 2 +X 2\n" + b"h" * 16
+        yield "pic", b"\x53\x80\xf6\x34" + bytes(84) + b"PICT" + struct.pack(">HHfHH", 8, 8, 1, 3, 0) + bytes([0, 8, 0, 0xE0]) + bytes(range(192))
 
     def test_what_cannot_be_is_one_sentence(self):
         self.assertEqual(run(PROGRAM)[0], 2)
