@@ -7,19 +7,28 @@
 
 namespace {
 std::atomic<uint64_t> count = 0;
+std::atomic<int64_t> live = 0;
 }
 
 namespace optima::test {
 uint64_t allocations();
 uint64_t allocations() { return count; }
+/// Those that were not given back.
+int64_t live_allocations();
+int64_t live_allocations() { return live; }
 }  // namespace optima::test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(size_t size) {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(size ? size : 1)) return p;
-  throw std::bad_alloc();
+  void* p = std::malloc(size ? size : 1);
+  if (!p) throw std::bad_alloc();
+  live.fetch_add(1, std::memory_order_relaxed);
+  return p;
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept {
+  if (p) live.fetch_sub(1, std::memory_order_relaxed);
+  std::free(p);
+}
+void operator delete(void* p, size_t) noexcept { operator delete(p); }
 #endif

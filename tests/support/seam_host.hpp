@@ -45,6 +45,7 @@ struct Host {
   } exposed;
   std::map<uint64_t, int> retained;
   std::vector<std::string> lines;
+  std::vector<int32_t> levels;  ///< of the lines
   bool quiet = false;
   int32_t retain_code = OPTIMA_OK;
 
@@ -58,8 +59,10 @@ struct Host {
     h.self = this;
     h.name = str("tests"), h.version = str("0");
     h.plugin_dir = h.temp_dir = str("/tmp");
-    h.log = [](void* self, int32_t, optima_str component, optima_str t) {
-      if (!of(self).quiet) of(self).lines.push_back(text(component) + ": " + text(t));
+    h.log = [](void* self, int32_t level, optima_str component, optima_str t) {
+      if (of(self).quiet) return;
+      of(self).lines.push_back(text(component) + ": " + text(t));
+      of(self).levels.push_back(level);
     };
     h.get_extension = [](void*, optima_str) -> const void* { return nullptr; };
     h.blob_retain = [](void* self, uint64_t id) -> int32_t {

@@ -3,6 +3,8 @@
 // shape, the others are made during execute.
 #pragma once
 
+#include <functional>
+
 #include "reference/tensor.hpp"
 #include "tests/support/seam_host.hpp"
 
@@ -49,8 +51,9 @@ inline optima_tensor lend(const reference::Tensor& t) {
   return raw;
 }
 
-/// One execution on a context. `status` has the sentence when the code is not OK.
-inline int32_t run_on(optima_context* context, const Program& program, const std::vector<reference::Tensor>& inputs, std::vector<reference::Tensor>& outputs, Status& status) {
+/// One execution on a context, by execute_within() where there is something to ask whether it is cancelled. `status` has the sentence when the code is not OK.
+inline int32_t run_on(optima_context* context, const Program& program, const std::vector<reference::Tensor>& inputs, std::vector<reference::Tensor>& outputs, Status& status,
+                      std::function<bool()> cancelled = {}) {
   const optima_runtime& rt = program.plugin.runtime();
   std::vector<std::unique_ptr<AnyBuffer>> buffers;
   const auto add = [](void* p, const optima_binding* b) -> int32_t {
@@ -62,7 +65,10 @@ inline int32_t run_on(optima_context* context, const Program& program, const std
   for (const reference::Tensor& t : inputs) in.push_back(lend(t));
   for (const auto& b : buffers) out.push_back(b->raw);
   for (size_t k = 0; k < out.size(); ++k) buffers[k]->handed = &out[k];
-  const int32_t rc = rt.execute(context, in.data(), static_cast<uint32_t>(in.size()), out.data(), static_cast<uint32_t>(out.size()), &status.raw);
+  const auto in_count = static_cast<uint32_t>(in.size()), out_count = static_cast<uint32_t>(out.size());
+  const optima_execute_request request{sizeof request, in_count, out_count, 0, in.data(), out.data(), 0, &cancelled,
+                                       [](void* ask) -> int32_t { return (*static_cast<std::function<bool()>*>(ask))(); }};
+  const int32_t rc = cancelled ? rt.execute_within(context, &request, &status.raw) : rt.execute(context, in.data(), in_count, out.data(), out_count, &status.raw);
   for (const auto& b : buffers) outputs.push_back(b->tensor);
   return rc;
 }

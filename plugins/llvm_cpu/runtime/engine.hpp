@@ -86,6 +86,7 @@ class Engine {
       is_stopped(0);
     } catch (...) {
       control_ = nullptr;
+      stop_ = false;
       throw;
     }
     end();

@@ -8,6 +8,7 @@
 #include "plugins/llvm_cpu/compiler/general.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
+#include "plugins/llvm_cpu/runtime/files.hpp"
 #include "plugins/llvm_cpu/runtime/fitted_context.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
@@ -16,16 +17,15 @@ namespace optima::llvm_cpu {
 namespace {
 
 std::unique_ptr<reference::GraphFile> read_graph(const sdk::Artifact& artifact, const sdk::Host& host) {
-  const std::string name = std::string(artifact.stem()) + ".graph";
-  const optima_blob* file = artifact.file(name);
-  if (!file) throw sdk::Error(OPTIMA_CORRUPT, "file " + name + " is missing");
-  auto loaded = reference::read_graph_file(artifact, *file, &host);
-  const optima_image_graph& entry = *optima_get_graph(loaded->image.image(), 0);
-  for (uint32_t n = 0; n < entry.nodes.count; ++n) {
-    const optima_node& node = *optima_get_node(loaded->image.image(), entry.nodes.first + n);
-    if (const std::string why = reference::why_not(loaded->graph, node); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, "artifact has a node this build does not run: " + why, node.id);
-  }
-  return loaded;
+  return read_file(artifact, ".graph", [&](const optima_blob& file) {
+    auto loaded = reference::read_graph_file(artifact, file, &host);
+    const optima_image_graph& entry = *optima_get_graph(loaded->image.image(), 0);
+    for (uint32_t n = 0; n < entry.nodes.count; ++n) {
+      const optima_node& node = *optima_get_node(loaded->image.image(), entry.nodes.first + n);
+      if (const std::string why = reference::why_not(loaded->graph, node); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, "artifact has a node this build does not run: " + why, node.id);
+    }
+    return loaded;
+  });
 }
 
 /// Whether a value may have this shape: it has its rank, where it says one, and its fixed dims.
@@ -68,12 +68,13 @@ FittedProgram::FittedProgram(FitFile file, const sdk::Artifact& artifact, sdk::H
 /// Weights are packed now and not in the first run: as they are wanted at the sizes that were planned first when it was compiled.
 void FittedProgram::plan_first() {
   if (file_.first.empty()) return;
-  if (const std::string why = why_not_inputs(sdk::Graph(&loaded_->graph), file_.first); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, "sizes to plan first: " + why);
+  const std::string wrong = "file " + stem_ + ".meta: sizes to plan first: ";
+  if (const std::string why = why_not_inputs(sdk::Graph(&loaded_->graph), file_.first); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, wrong + why);
   std::unique_ptr<Leg> leg;
   try {
     leg = fitter_->first(file_.first);
   } catch (const sdk::Error& e) {
-    throw sdk::Error(OPTIMA_CORRUPT, "sizes to plan first: " + e.text);
+    throw sdk::Error(OPTIMA_CORRUPT, wrong + e.text);
   }
   if (!leg->stretch) return;
   constants_->pack(leg->draft, *leg->stretch);

@@ -3,6 +3,7 @@
 #include "optima/plugin/plugin.hpp"
 #include "plugins/llvm_cpu/info.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
+#include "plugins/llvm_cpu/runtime/files.hpp"
 #include "plugins/llvm_cpu/runtime/fitted_program.hpp"
 #include "plugins/llvm_cpu/runtime/present.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
@@ -28,12 +29,13 @@ std::string wrong_device(const std::string& triple, const std::vector<std::strin
   return missing.empty() ? "" : "artifact needs a processor with " + missing + ", which this one has not";
 }
 
-/// The .meta file of the artifact.
-sdk::Elements<char> meta_of(const sdk::Artifact& artifact) {
-  const std::string name = std::string(artifact.stem()) + ".meta";
-  const optima_blob* file = artifact.file(name);
-  if (!file) throw sdk::Error(OPTIMA_CORRUPT, "file " + name + " is missing");
-  return sdk::Elements<char>(*file);
+/// What `parse` makes of the .meta file of the artifact.
+template <class F>
+auto meta_of(const sdk::Artifact& artifact, F&& parse) {
+  return read_file(artifact, ".meta", [&](const optima_blob& file) {
+    const sdk::Elements<char> bytes(file);
+    return parse(std::string_view(bytes.data(), bytes.size()));
+  });
 }
 
 void check_device(const std::string& triple, const std::vector<std::string>& features) {
@@ -64,13 +66,12 @@ class LlvmCpuRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Prof
     if (c.verdict == OPTIMA_COMPAT_WRONG_DEVICE) throw sdk::Error(OPTIMA_WRONG_DEVICE, c.text);
     if (c.verdict != OPTIMA_COMPAT_OPTIMAL) throw sdk::Error(OPTIMA_CORRUPT, c.text);
     const int threads = thread_count(options.integer(OPTIMA_OPTION_THREADS, 0), useful_processors(allowed_processors()));
-    const sdk::Elements<char> meta = meta_of(artifact);
     if (artifact.format() == kFittedFormat) {
-      FitFile file = parse_fit_file({meta.data(), meta.size()});
+      FitFile file = meta_of(artifact, parse_fit_file);
       check_device(file.target.triple, file.features);
       return std::make_unique<FittedProgram>(std::move(file), artifact, host_, threads);
     }
-    Plan plan = parse_plan({meta.data(), meta.size()});
+    Plan plan = meta_of(artifact, parse_plan);
     check_device(plan.triple, plan.features);
     return std::make_unique<LoadedProgram>(std::move(plan), artifact, host_, threads);
   }

@@ -82,14 +82,16 @@ inline optima::reference::Tensor random_tensor(int32_t dtype, const Dims& dims, 
   return store<int64_t>(dtype, dims, v);
 }
 
-inline Tensors random_tensors(const Compiled& c, const Shapes& shapes, uint32_t seed = 7) {
+inline Tensors random_tensors(const optima_graph& graph, const Shapes& shapes, uint32_t seed = 7) {
   std::mt19937 random(seed);
-  const optima_image* g = c.model->raw.image;
+  const optima_image* g = graph.image;
   const optima_image_graph& entry = *optima_get_graph(g, 0);
   Tensors out;
   for (uint32_t k = 0; k < entry.inputs.count; ++k) out.push_back(random_tensor(optima_get_value(g, *optima_get_index(g, entry.inputs.first + k))->dtype, shapes.at(k), random));
   return out;
 }
+
+inline Tensors random_tensors(const Compiled& c, const Shapes& shapes, uint32_t seed = 7) { return random_tensors(c.model->raw, shapes, seed); }
 
 /// Empty when equal: reals up to `tolerance` of the largest, codes up to `steps`, the rest exactly.
 inline std::string far(const optima::reference::Tensor& got, const optima::reference::Tensor& want, double tolerance, double steps = 0) {
@@ -121,7 +123,7 @@ inline void run_and_judge(OpenSession& session, const Compiled& c, const Tensors
     REQUIRE(came.outputs.size() == want.size());
     for (size_t k = 0; k < want.size(); ++k) {
       const std::string why = far(came.outputs[k], want[k], judge.tolerance, judge.steps);
-      CHECK_MESSAGE(why.empty(), "output " << k << (asks ? ", shapes asked for: " : ": ") << why);
+      CHECK_MESSAGE(why.empty(), "output " << k << std::string(asks ? ", shapes asked for: " : ": ") << why);
     }
   }
 }

@@ -47,6 +47,7 @@ struct Made {
 struct Came {
   int32_t code = OPTIMA_OK;
   std::string message;
+  uint32_t node = OPTIMA_NONE;
   Tensors outputs;            ///< of run()
   std::vector<Dims> shapes;   ///< of shapes(); {-2} = unranked
 };
@@ -85,6 +86,7 @@ class OpenSession {
   /// Before a run: ask for the shapes of outputs, and make those that are known, as hosts do; else the plugin makes all that are open.
   bool asks_first = false;
 
+  optima_context* context() const { return context_; }
   /// A second context of the program; the caller destroys it.
   optima_context* another() {
     optima_context* out = nullptr;
@@ -150,7 +152,7 @@ class OpenSession {
     seam::Status status;
     Came came;
     came.code = execute(in, out, &status.raw);
-    came.message = status.message;
+    came.message = status.message, came.node = status.raw.node;
     for (size_t k = 0; came.code == OPTIMA_OK && k < made.size(); ++k)
       if (made[k].is_made) came.outputs.push_back(made[k].tensor());
       else came.code = OPTIMA_INTERNAL, came.message = "output " + std::to_string(k) + " was not made";
