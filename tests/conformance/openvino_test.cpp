@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/conformance/node_case.hpp"
+#include "tests/support/seam_refusals.hpp"
 #include "tests/unit/openvino/harness.hpp"
 
 #ifndef OPENVINO_PLUGIN
@@ -30,42 +31,21 @@ std::map<std::string, std::string> exceptions() {
   return out;
 }
 
-void check_sentence(const std::string& name, const seam::Said& said) {
-  CHECK_MESSAGE((said.reason != OPTIMA_REASON_NONE && !said.text.empty()), name);
-  for (const char* noise : {"src/", "Check '", "Exception from", "While validating", "\n", "FrontEnd API", "-- "})
-    CHECK_MESSAGE(said.text.find(noise) == std::string::npos, name << ": " << said.text);
-}
-
-/// True when every node of the main graph is taken.
+/// True when every node of the main graph is taken; else each no is a sentence without OpenVINO's own noise.
 bool taken(const seam::Instance& plugin, const PackedGraph& packed, const std::string& name) {
-  std::vector<uint32_t> ids;
-  const optima_image_graph* main = optima_get_graph(packed.raw.image, 0);
-  for (uint32_t k = 0; k < main->nodes.count; ++k) ids.push_back(optima_get_node(packed.raw.image, main->nodes.first + k)->id);
-  optima_check_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &packed.raw;
-  r.nodes = ids.data(), r.node_count = static_cast<uint32_t>(ids.size());
-  r.device = &kTarget;
-  seam::Verdicts verdicts;
-  seam::Status status;
-  REQUIRE_MESSAGE(plugin.compiler().check(plugin.self, &r, seam::Verdicts::add, &verdicts, &status.raw) == OPTIMA_OK, name << ": " << status.message);
-  bool all = !ids.empty();
-  for (const auto& [id, said] : verdicts.by_node)
-    if (said.verdict != OPTIMA_VERDICT_SUPPORTED) check_sentence(name, said), all = false;
-  return all;
+  CAPTURE(name);
+  const std::map<uint32_t, seam::Said> refused = seam::refusals(plugin, packed.raw, kTarget);
+  for (const auto& [at, said] : refused)
+    for (const char* noise : {"src/", "Check '", "Exception from", "While validating", "\n", "FrontEnd API", "-- "})
+      CHECK_MESSAGE(said.text.find(noise) == std::string::npos, said.text);
+  return refused.empty() && !seam::ids_of_nodes(packed.raw).empty();
 }
 
 /// Compiles, loads and runs the first data set; empty, or what is wrong.
 std::string run_case(const seam::Instance& plugin, const PackedGraph& packed, const NodeCase& c) {
-  optima_compile_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &packed.raw;
-  r.device = &kTarget;
-  r.stem = seam::str("subgraph_0");
   FileSink sink;
-  seam::Watch watch;
   seam::Status status;
-  if (plugin.compiler().compile(plugin.self, &r, &sink.raw, &watch.raw, &status.raw) != OPTIMA_OK) return "compile: " + status.message;
+  if (seam::compile(plugin, packed.raw, kTarget, sink, status) != OPTIMA_OK) return "compile: " + status.message;
   sink.take();
   const seam::Artifact artifact(sink, nullptr);
   const seam::Program program(plugin, artifact, kTarget);

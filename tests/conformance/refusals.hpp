@@ -10,7 +10,7 @@
 #include "core/graph/graph.hpp"
 #include "core/passes/pipeline.hpp"
 #include "tests/conformance/node_case.hpp"
-#include "tests/support/seam_host.hpp"
+#include "tests/support/seam_refusals.hpp"
 
 namespace optima::test {
 
@@ -21,28 +21,6 @@ struct Taken {
   std::map<uint32_t, seam::Said> refused;  ///< by position in the main graph: the answers that are no yes
   bool frozen = false;                     ///< some inputs have become constants
 };
-
-/// The answers of check() that are no yes. Each has a reason and a sentence.
-inline std::map<uint32_t, seam::Said> refusals(const seam::Instance& plugin, const Graph& graph, const optima_device& device) {
-  const PackedGraph packed = pack(graph, true);
-  std::vector<uint32_t> ids;
-  for (const image::Node& n : graph.main().nodes) ids.push_back(n.id);
-  optima_check_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &packed.raw;
-  r.nodes = ids.data(), r.node_count = static_cast<uint32_t>(ids.size());
-  r.device = &device;
-  seam::Verdicts verdicts;
-  seam::Status status;
-  REQUIRE_MESSAGE(plugin.compiler().check(plugin.self, &r, seam::Verdicts::add, &verdicts, &status.raw) == OPTIMA_OK, status.message);
-  std::map<uint32_t, seam::Said> out;
-  for (uint32_t k = 0; k < ids.size(); ++k)
-    if (const seam::Said& said = verdicts.by_node.at(ids[k]); said.verdict != OPTIMA_VERDICT_SUPPORTED) {
-      CHECK_MESSAGE((said.reason != OPTIMA_REASON_NONE && !said.text.empty()), graph.main().nodes[k].op_type);
-      out.emplace(k, said);
-    }
-  return out;
-}
 
 /// The model's inputs that a node has to have as constants, as most models have them, become what the test gives them. False where there is none.
 inline bool freeze(Taken& c) {
@@ -67,12 +45,12 @@ inline bool freeze(Taken& c) {
 /// The graph after the passes as the plugin takes it: as it is, or with inputs as constants; `refused` is empty where it is taken whole.
 inline Taken taken(const seam::Instance& plugin, Graph graph, const DataSet& set, const optima_device& device) {
   Taken c{std::move(graph), set.inputs, {}};
-  c.refused = refusals(plugin, c.graph, device);
+  c.refused = seam::refusals(plugin, pack(c.graph, true).raw, device);
   while (!c.refused.empty() && freeze(c)) {
     auto again = passes::run_passes(std::move(c.graph));
     REQUIRE_MESSAGE(again.ok(), again.status().message());
     c.graph = std::move(*again), c.frozen = true;
-    c.refused = refusals(plugin, c.graph, device);
+    c.refused = seam::refusals(plugin, pack(c.graph, true).raw, device);
   }
   return c;
 }

@@ -2,15 +2,16 @@
 // tests/support: pieces of real models for a plugin to compile over the bare seam: what it takes, and connected groups of that.
 #pragma once
 
-#include <algorithm>
 #include <doctest/doctest.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <set>
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/passes/pipeline.hpp"
-#include "tests/support/seam_host.hpp"
+#include "tests/support/seam_refusals.hpp"
 
 namespace optima::test {
 
@@ -39,23 +40,10 @@ inline Graph loaded(const std::string& path) {
 
 /// Positions in the main graph of the nodes that the plugin takes on `device`; every no has its reason.
 inline std::vector<uint32_t> taken(const seam::Instance& plugin, const Graph& graph, const optima_device& device) {
-  const PackedGraph packed = pack(graph, true);
-  std::vector<uint32_t> ids;
-  for (const image::Node& n : graph.main().nodes) ids.push_back(n.id);
-  optima_check_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &packed.raw;
-  r.nodes = ids.data(), r.node_count = static_cast<uint32_t>(ids.size());
-  r.device = &device;
-  seam::Verdicts verdicts;
-  seam::Status status;
-  REQUIRE_MESSAGE(plugin.compiler().check(plugin.self, &r, seam::Verdicts::add, &verdicts, &status.raw) == OPTIMA_OK, status.message);
+  const std::map<uint32_t, seam::Said> refused = seam::refusals(plugin, pack(graph, true).raw, device);
   std::vector<uint32_t> yes;
-  for (uint32_t k = 0; k < ids.size(); ++k) {
-    const seam::Said& said = verdicts.by_node.at(ids[k]);
-    if (said.verdict == OPTIMA_VERDICT_SUPPORTED) yes.push_back(k);
-    else CHECK_MESSAGE((said.reason != OPTIMA_REASON_NONE && !said.text.empty()), graph.main().nodes[k].op_type);
-  }
+  for (uint32_t k = 0; k < graph.main().nodes.size(); ++k)
+    if (!refused.count(k)) yes.push_back(k);
   return yes;
 }
 

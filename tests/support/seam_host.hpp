@@ -147,6 +147,7 @@ struct Model {
     raw.blob_count = static_cast<uint32_t>(blobs.size());
   }
   Model(const Model&) = delete;
+  operator const optima_graph&() const { return raw; }
   std::string verify() const { return image::verify(bytes.data(), bytes.size(), &raw); }
 };
 
@@ -252,22 +253,30 @@ struct Watch {
   Watch(const Watch&) = delete;
 };
 
-inline int32_t check(const Instance& plugin, const Model& m, const std::vector<uint32_t>& nodes, const optima_device& target, Verdicts& verdicts,
+/// Ids of the nodes of graph 0, by position.
+inline std::vector<uint32_t> ids_of_nodes(const optima_graph& graph) {
+  const optima_slice& nodes = optima_get_graph(graph.image, 0)->nodes;
+  std::vector<uint32_t> ids;
+  for (uint32_t k = 0; k < nodes.count; ++k) ids.push_back(optima_get_node(graph.image, nodes.first + k)->id);
+  return ids;
+}
+
+inline int32_t check(const Instance& plugin, const optima_graph& graph, const std::vector<uint32_t>& nodes, const optima_device& target, Verdicts& verdicts,
                      Status& status, const std::vector<optima_option>& options = {}) {
   optima_check_request r{};
   r.struct_size = sizeof r;
-  r.graph = &m.raw;
+  r.graph = &graph;
   r.nodes = nodes.data(), r.node_count = static_cast<uint32_t>(nodes.size());
   r.options = options.data(), r.option_count = static_cast<uint32_t>(options.size());
   r.device = &target;
   return plugin.compiler().check(plugin.self, &r, Verdicts::add, &verdicts, &status.raw);
 }
 
-inline int32_t compile(const Instance& plugin, const Model& m, const optima_device& target, MemorySink& sink, Status& status,
+inline int32_t compile(const Instance& plugin, const optima_graph& graph, const optima_device& target, MemorySink& sink, Status& status,
                        const std::vector<optima_option>& options = {}, bool cancel = false) {
   optima_compile_request r{};
   r.struct_size = sizeof r;
-  r.graph = &m.raw;
+  r.graph = &graph;
   r.options = options.data(), r.option_count = static_cast<uint32_t>(options.size());
   r.device = &target;
   r.stem = str("subgraph_0");

@@ -25,15 +25,8 @@ struct Asked {
     REQUIRE_MESSAGE(read.ok(), read.status().message());
     loaded.emplace(std::move(*read));
     packed.emplace(pack(*loaded, true));
-    std::vector<uint32_t> ids;
-    for (const image::Node& n : loaded->main().nodes) ids.push_back(n.id);
-    optima_check_request r{};
-    r.struct_size = sizeof r;
-    r.graph = &packed->raw;
-    r.nodes = ids.data(), r.node_count = static_cast<uint32_t>(ids.size());
-    r.device = &kTarget;
     seam::Status status;
-    REQUIRE_MESSAGE(plugin.compiler().check(plugin.self, &r, seam::Verdicts::add, &verdicts, &status.raw) == OPTIMA_OK, status.message);
+    REQUIRE_MESSAGE(seam::check(plugin, packed->raw, seam::ids_of_nodes(packed->raw), kTarget, verdicts, status) == OPTIMA_OK, status.message);
   }
 };
 
@@ -49,14 +42,8 @@ struct Compiled {
   explicit Compiled(const std::string& graph) {
     asked.emplace(plugin, graph);
     for (const auto& [id, said] : asked->verdicts.by_node) CHECK_MESSAGE(said.verdict == OPTIMA_VERDICT_SUPPORTED, said.text);
-    optima_compile_request r{};
-    r.struct_size = sizeof r;
-    r.graph = &asked->packed->raw;
-    r.device = &kTarget;
-    r.stem = seam::str("subgraph_0");
-    seam::Watch watch;
     seam::Status status;
-    REQUIRE_MESSAGE(plugin.compiler().compile(plugin.self, &r, &sink.raw, &watch.raw, &status.raw) == OPTIMA_OK, status.message);
+    REQUIRE_MESSAGE(seam::compile(plugin, asked->packed->raw, kTarget, sink, status) == OPTIMA_OK, status.message);
     sink.take();
     artifact.emplace(sink, nullptr);
     program.emplace(plugin, *artifact, kTarget);

@@ -21,14 +21,8 @@ constexpr test::Sampling kSampling{6, 4, 24};  // per model
 /// The blob, or the plugin's sentence in `failure`.
 std::string blob_of(const seam::Instance& plugin, const Graph& piece, std::string& failure, test::FileSink& sink) {
   const PackedGraph packed = pack(piece, true);
-  optima_compile_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &packed.raw;
-  r.device = &test::kTarget;
-  r.stem = seam::str("subgraph_0");
-  seam::Watch watch;
   seam::Status status;
-  if (plugin.compiler().compile(plugin.self, &r, &sink.raw, &watch.raw, &status.raw) != OPTIMA_OK) {
+  if (seam::compile(plugin, packed.raw, test::kTarget, sink, status) != OPTIMA_OK) {
     failure = status.message;
     return "";
   }

@@ -67,14 +67,7 @@ struct Halves {
 
 inline int32_t compile(const seam::Instance& plugin, const optima_graph& graph, seam::MemorySink& sink, seam::Status& status, const std::vector<optima_option>& options = {},
                        const optima_device& device = kGpu) {
-  optima_compile_request r{};
-  r.struct_size = sizeof r;
-  r.graph = &graph;
-  r.options = options.data(), r.option_count = static_cast<uint32_t>(options.size());
-  r.device = &device;
-  r.stem = seam::str("subgraph_0");
-  seam::Watch watch;
-  return plugin.compiler().compile(plugin.self, &r, &sink.raw, &watch.raw, &status.raw);
+  return seam::compile(plugin, graph, device, sink, status, options);
 }
 
 /// Compiles, loads and runs: outputs, or what went wrong in `wrong`.
