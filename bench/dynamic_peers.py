@@ -31,14 +31,13 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests/dynamic")]
 import cases  # noqa: E402
 import decode  # noqa: E402
 from optima_runtime import Model, Runtime  # noqa: E402
-from peers import cpu_name  # noqa: E402
+from peers import BLOCK, Refused, cpu_name, measure  # noqa: E402
 
 try:
     import openvino
 except ImportError:
     openvino = None
 
-BLOCK, DISCARD = 6, 2
 SIZES = [("ocr_det", (1, 64, 96)), ("ocr_det", (1, 320, 480)), ("ocr_det", (1, 736, 224)), ("ocr_rec", (1, 48, 192)), ("ocr_rec", (1, 48, 320)),
          ("ocr_rec", (1, 48, 641)), ("bert.ts", (1, 16)), ("bert.ts", (1, 64)), ("bert.ts", (1, 128)), ("bert.ts", (1, 384)),
          ("resnet18.ts", (1, 224, 224)), ("resnet18.ts", (8, 224, 224))]
@@ -46,10 +45,6 @@ NEW = {"ocr_det": [(1, 32 * h, 32 * w) for h, w in ((3, 5), (4, 7), (6, 6), (7, 
        "bert.ts": [(1, t) for t in (19, 37, 53, 90, 131)], "resnet18.ts": [(1, s, s) for s in (97, 128, 160, 193, 224)]}
 RANDOM = {"ocr_rec": lambda rng: (int(rng.integers(1, 3)), 48, int(rng.integers(8, 160))), "bert.ts": lambda rng: (int(rng.integers(1, 3)), int(rng.integers(1, 64)))}
 MARKS = (0.01, 0.1, 0.25, 0.5, 1)
-
-
-class Refused(Exception):
-    pass
 
 
 class Ours:
@@ -114,19 +109,6 @@ def programs(args, runtime, case, out, threads, inputs, fixed):
     return made
 
 
-def least(runs, rounds):
-    """The smallest ms of each, in turns."""
-    times = dict.fromkeys(runs, float("inf"))
-    for _ in range(rounds):
-        for name, run in runs.items():
-            for k in range(DISCARD + BLOCK):
-                start = time.perf_counter()
-                run()
-                if k >= DISCARD:
-                    times[name] = min(times[name], (time.perf_counter() - start) * 1e3)
-    return times
-
-
 def error(got, want):
     return max(np.abs(a.astype(np.float64) - b).max() / max(np.abs(b).max(), 0.01) if a.shape == b.shape else np.inf for a, b in zip(got, want))
 
@@ -147,7 +129,7 @@ def print_sizes(args, runtime, out):
             inputs = case.inputs(np.random.default_rng(1), size)
             made = programs(args, runtime, case, out, threads, inputs, True)
             runs = {k: p.bind(inputs) for k, p in made.items()}
-            t = least(runs, args.rounds)
+            t = {k: min(times) for k, times in measure(runs, args.rounds).items()}
             ms = lambda k: f"{t[k]:8.2f}" if k in t else f"{'-':>8}"
             over = lambda a, b: f"{t[a] / t[b]:7.2f}" if a in t and b in t else f"{'-':>7}"
             ours = made.get("dynamic") or made.get("fixed")
@@ -170,7 +152,7 @@ def print_first(args, runtime, out):
             continue
         rng = np.random.default_rng(2)
         for program, p in programs(args, runtime, case, out, 1, case.inputs(rng, case.sizes[7]), False).items():
-            least({program: p.bind(case.inputs(rng, case.sizes[7]))}, 1)
+            measure({program: p.bind(case.inputs(rng, case.sizes[7]))}, 1)
             extra = []
             for size in sizes:
                 run = p.bind(case.inputs(rng, size))

@@ -43,7 +43,7 @@ BLOCK, DISCARD = 6, 2
 
 
 class Refused(Exception):
-    """A model that does not compile for X64:0, with the host's sentence."""
+    """A model that ours does not compile or load, with its sentence."""
 
 
 def cpu_name():
