@@ -80,6 +80,33 @@ function(optima_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
+# optima_families(HEADER NAMESPACE): each lower/NAME.cpp of this folder defines Family NAME_family(), and families() of HEADER gives them all.
+# Sets `families` to these files and the one that lists them.
+function(optima_families header namespace)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lower/*.cpp)
+  set(declared "")
+  set(listed "")
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WE)
+    string(APPEND declared "Family ${name}_family();\n")
+    string(APPEND listed "${name}_family(), ")
+  endforeach()
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/families.cpp)
+  file(CONFIGURE OUTPUT ${list} CONTENT "#include \"${header}\"
+
+namespace ${namespace} {
+
+${declared}
+std::span<const Family> families() {
+  static const Family all[] = {${listed}};
+  return all;
+}
+
+}  // namespace ${namespace}
+")
+  set(families ${files} ${list} PARENT_SCOPE)
+endfunction()
+
 # The object that every test program links: made where the first of them is, the others know it.
 function(optima_add_test_main)
   if(NOT TARGET optima_test_main)

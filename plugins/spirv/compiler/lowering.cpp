@@ -88,9 +88,17 @@ std::vector<int64_t> integers_of(const sdk::Constant& c) {
   return {all.begin(), all.end()};
 }
 
+const std::vector<Row>& all_rows() {
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> all;
+    for (const Family& family : families()) all.insert(all.end(), family.begin(), family.end());
+    return all;
+  }();
+  return rows;
+}
+
 const Row* row_of(const sdk::Node& node) {
-  static const std::vector<Row> rows = all_rows();
-  for (const Row& r : rows)
+  for (const Row& r : all_rows())
     if (r.op.name == node.op() && r.op.domain == node.domain() && sdk::judge(r.op, node).yes()) return &r;
   return nullptr;
 }

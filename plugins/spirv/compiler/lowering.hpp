@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 
 #include "draft.hpp"
 #include "optima/plugin/manifest.hpp"
@@ -50,8 +51,10 @@ struct Row {
 };
 using Family = sdk::Span<const Row>;
 
-/// All families, one per file of lower/.
-std::vector<Row> all_rows();
+/// One per file of lower/; the build lists them.
+std::span<const Family> families();
+/// The rows of all of them.
+const std::vector<Row>& all_rows();
 /// The row that takes the node; null when none does.
 const Row* row_of(const sdk::Node& node);
 /// SUPPORTED, or why not. Needs no device. The same for one node wherever it stands.
