@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "optima/plugin/reads.hpp"
 #include "reference/ops/table.hpp"
 
 namespace optima::reference {
@@ -114,42 +115,28 @@ void check_output(const optima_graph& graph, const optima_node& node, uint32_t k
 class Values {
  public:
   Values(const optima_graph& graph, const optima_image_graph& g) : graph_(graph), g_(g), now_(g.values.count), readers_(g.values.count, 0) {
-    for (uint32_t n = 0; n < g.nodes.count; ++n) each_read(*node(n), [&](uint32_t v) { ++readers_[v]; });
-    for (uint32_t k = 0; k < g.outputs.count; ++k) ++readers_[*optima_get_index(graph.image, g.outputs.first + k) - g.values.first];
+    for (uint32_t n = 0; n < g.nodes.count; ++n) sdk::each_read(graph, *node(n), [&](uint32_t v) { ++readers_[at(v)]; });
+    for (uint32_t k = 0; k < g.outputs.count; ++k) ++readers_[at(*optima_get_index(graph.image, g.outputs.first + k))];
   }
 
   const optima_node* node(uint32_t n) const { return optima_get_node(graph_.image, g_.nodes.first + n); }
-  void set(uint32_t value, Tensor t) { now_[value - g_.values.first] = std::move(t); }
+  void set(uint32_t value, Tensor t) { now_[at(value)] = std::move(t); }
 
   Tensor get(uint32_t value) const {
     if (value == OPTIMA_NONE) return {};
     const optima_value* v = optima_get_value(graph_.image, value);
-    return v->constant != OPTIMA_NONE ? constant(graph_, v->constant) : now_[value - g_.values.first];
+    return v->constant != OPTIMA_NONE ? constant(graph_, v->constant) : now_[at(value)];
   }
 
   void done(const optima_node& node) {
-    each_read(node, [&](uint32_t v) { if (--readers_[v] == 0) now_[v] = {}; });
-    for (uint32_t k = 0; k < node.outputs.count; ++k) {
-      const uint32_t v = optima_output(graph_.image, &node, k);
-      if (v != OPTIMA_NONE && readers_[v - g_.values.first] == 0) now_[v - g_.values.first] = {};
-    }
+    const auto drop = [&](uint32_t v) { now_[at(v)] = {}; };
+    sdk::each_read(graph_, node, [&](uint32_t v) { if (--readers_[at(v)] == 0) drop(v); });
+    sdk::each_output(graph_, node, [&](uint32_t, uint32_t v) { if (readers_[at(v)] == 0) drop(v); });
   }
 
  private:
-  /// Inputs and captures of the bodies, as positions in now_.
-  template <class F>
-  void each_read(const optima_node& node, F&& f) const {
-    for (uint32_t k = 0; k < node.inputs.count; ++k) {
-      const uint32_t v = optima_input(graph_.image, &node, k);
-      if (v != OPTIMA_NONE) f(v - g_.values.first);
-    }
-    for (uint32_t k = 0; k < node.attrs.count; ++k) {
-      const optima_attr* a = optima_get_attr(graph_.image, node.attrs.first + k);
-      if (a->type != OPTIMA_ATTR_GRAPH) continue;
-      const optima_image_graph* body = optima_get_graph(graph_.image, a->ref);
-      for (uint32_t c = 0; c < body->captures.count; ++c) f(optima_get_capture(graph_.image, body->captures.first + c)->outer - g_.values.first);
-    }
-  }
+  /// Its position in now_ and readers_.
+  size_t at(uint32_t value) const { return value - g_.values.first; }
 
   const optima_graph& graph_;
   const optima_image_graph& g_;

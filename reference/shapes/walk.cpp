@@ -2,6 +2,7 @@
 // reference/shapes: a whole graph. Knows Shape, Size and If by name, the rest by rule.
 #include <algorithm>
 
+#include "optima/plugin/reads.hpp"
 #include "reference/ops/table.hpp"
 #include "reference/shapes/dims.hpp"
 #include "reference/shapes/rules.hpp"
@@ -25,11 +26,7 @@ bool empty(const Tensor& t) {
 
 bool elements_known(const Tensor& t) { return t.data || empty(t); }
 
-template <class F>
-void each_output(const optima_graph& graph, const optima_node& node, F&& f) {
-  for (uint32_t k = 0; k < node.outputs.count; ++k)
-    if (const uint32_t v = optima_output(graph.image, &node, k); v != OPTIMA_NONE) f(k, v);
-}
+using sdk::each_output;
 
 /// With its elements when they are few and there; weights are not touched, and may lie anywhere.
 Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {

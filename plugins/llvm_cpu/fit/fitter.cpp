@@ -6,32 +6,10 @@
 
 #include "optima/plugin/error.hpp"
 #include "optima/plugin/graph.hpp"
+#include "optima/plugin/reads.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
-
-/// f(value) for what a node reads, its bodies included.
-template <class F>
-void each_input(const optima_graph& graph, const optima_node& n, F&& f) {
-  const optima_image* image = graph.image;
-  for (uint32_t k = 0; k < n.inputs.count; ++k)
-    if (const uint32_t v = optima_input(image, &n, k); v != OPTIMA_NONE) f(v);
-  const auto body = [&](uint32_t g) {
-    const optima_slice& captures = optima_get_graph(image, g)->captures;
-    for (uint32_t k = 0; k < captures.count; ++k) f(optima_get_capture(image, captures.first + k)->outer);
-  };
-  for (uint32_t k = 0; k < n.attrs.count; ++k) {
-    const optima_attr& a = *optima_get_attr(image, n.attrs.first + k);
-    if (a.type == OPTIMA_ATTR_GRAPH) body(a.ref);
-    for (uint32_t b = 0; a.type == OPTIMA_ATTR_GRAPHS && b < a.list.count; ++b) body(*optima_get_index(image, a.list.first + b));
-  }
-}
-
-template <class F>
-void each_output(const optima_graph& graph, const optima_node& n, F&& f) {
-  for (uint32_t k = 0; k < n.outputs.count; ++k)
-    if (const uint32_t v = optima_output(graph.image, &n, k); v != OPTIMA_NONE) f(v);
-}
 
 std::vector<uint32_t> values_at(const optima_image* image, const optima_slice& slice) {
   std::vector<uint32_t> out;
@@ -102,7 +80,7 @@ std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& f
   std::vector<bool> at_hand = before.at_hand;
   if (before.stretch)
     for (const uint32_t v : before.stretch->gives()) at_hand[v] = true;
-  for (const uint32_t n : before.runs) each_output(graph_, *optima_get_node(graph_.image, n), [&](uint32_t v) { at_hand[v] = true; });
+  for (const uint32_t n : before.runs) sdk::each_output(graph_, *optima_get_node(graph_.image, n), [&](uint32_t, uint32_t v) { at_hand[v] = true; });
   for (const Found& f : found) walk.give(f.value, f.tensor);
   walk.advance();
   return leg(std::move(walk), std::move(at_hand));
@@ -153,8 +131,8 @@ std::vector<uint32_t> Fitter::gives(const Leg& leg) const {
   for (uint32_t n = all.first; n < all.first + all.count; ++n) {
     const optima_node& node = *optima_get_node(graph_.image, n);
     bool is_done = true;
-    each_output(graph_, node, [&](uint32_t v) { is_done = is_done && leg.walk.has_shape(v); });
-    if (!is_done) each_input(graph_, node, want);
+    sdk::each_output(graph_, node, [&](uint32_t, uint32_t v) { is_done = is_done && leg.walk.has_shape(v); });
+    if (!is_done) sdk::each_read(graph_, node, want);
   }
   return {out.begin(), out.end()};
 }
@@ -177,7 +155,7 @@ std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>&
     const uint32_t n = maker(value);
     if (n == OPTIMA_NONE || !seen.insert(n).second) return;
     open.push_back({n, {}});
-    each_input(graph_, *optima_get_node(graph_.image, n), [&](uint32_t v) { open.back().reads.push_back(v); });
+    sdk::each_read(graph_, *optima_get_node(graph_.image, n), [&](uint32_t v) { open.back().reads.push_back(v); });
   };
   for (const uint32_t v : gives)
     for (enter(v); !open.empty();) {

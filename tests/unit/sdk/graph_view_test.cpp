@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "optima/plugin/graph.hpp"
+#include "optima/plugin/reads.hpp"
 #include "tests/support/sample_images.hpp"
 #include "tests/support/seam_host.hpp"
 
@@ -124,6 +125,28 @@ TEST_CASE("bodies are graphs with captures and an owner") {
     CHECK(e.code == OPTIMA_INVALID_GRAPH);
     CHECK(e.node == 1);
     CHECK(e.text == "attribute 'then_branch' is missing, wanted a graph");
+  }
+}
+
+TEST_CASE("what a node reads includes what its bodies capture, and what it makes has its position") {
+  for (const bool newer : {false, true}) {
+    const seam::Model m = everything(newer);
+    const Graph g(&m.raw);
+    const auto reads = [&](const Node& n) {
+      std::vector<std::string> names;
+      sdk::each_read(n, [&](uint32_t v) { names.emplace_back(sdk::Value(&m.raw, v).name()); });
+      return names;
+    };
+    const auto makes = [&](const Node& n) {
+      std::vector<std::pair<uint32_t, std::string>> names;
+      sdk::each_output(m.raw, n.raw(), [&](uint32_t k, uint32_t v) { names.emplace_back(k, sdk::Value(&m.raw, v).name()); });
+      return names;
+    };
+    CHECK(reads(g[0]) == std::vector<std::string>{"x", "w"});
+    CHECK(reads(g[1]) == std::vector<std::string>{"cond", "h", "x"});
+    CHECK(makes(g[0]) == decltype(makes(g[0])){{0, "h"}});
+    CHECK(makes(g[1]) == decltype(makes(g[1])){{0, "y"}});
+    CHECK(reads(g[1].body("then_branch")[0]) == std::vector<std::string>{"n", "h", "h"});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "optima/plugin/reads.hpp"
 #include "optima/plugin/repack.hpp"
 
 namespace optima::sdk {
@@ -57,21 +58,6 @@ class Cut {
     return {contents_.graphs.size() - 1};
   }
   image::Graph& graph(const Scope& in) { return contents_.graphs[in.graph]; }
-
-  /// Values that the node reads, in its bodies too.
-  template <class F>
-  static void each_read(const Node& n, F&& f) {
-    for (uint32_t k = 0; k < n.input_count(); ++k)
-      if (n.input(k)) f(n.input(k).index());
-    const auto captured = [&](const Graph& body) {
-      for (uint32_t k = 0; k < body.capture_count(); ++k) f(body.captured(k).index());
-    };
-    for (uint32_t k = 0; k < n.attr_count(); ++k) {
-      const Attr a = n.attr(k);
-      if (a.type() == OPTIMA_ATTR_GRAPH) captured(a.body());
-      for (uint32_t b = 0; a.type() == OPTIMA_ATTR_GRAPHS && b < a.size(); ++b) captured(a.body(b));
-    }
-  }
 
   static std::unordered_set<uint32_t> read_by_no_other(const Graph& from, const std::vector<Node>& nodes) {
     std::unordered_set<const optima_node*> mine;
