@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "tests/support/damage.hpp"
 #include "tests/unit/samples/data.hpp"
 
 using namespace optima;
@@ -21,24 +22,6 @@ constexpr int kShare = 1;
 #endif
 
 using Random = std::mt19937_64;
-
-/// Bytes changed, cut off, repeated or taken out, more often near the ends, where headers and directories lie.
-std::string damaged(Random& random, std::string bytes) {
-  for (uint64_t edits = 1 + random() % 4; edits > 0 && !bytes.empty(); --edits) {
-    const size_t near = std::min<size_t>(bytes.size(), 100), ends[] = {random() % bytes.size(), random() % near, bytes.size() - 1 - random() % near};
-    const size_t at = ends[random() % 3];
-    switch (random() % 7) {
-      case 0: bytes.resize(at); break;
-      case 1: bytes.erase(at, random() % 16); break;
-      case 2: bytes.insert(at, bytes.substr(at, random() % 64)); break;
-      case 3: bytes[at] = '\xFF'; break;
-      case 4: bytes[at] = "0123456789,():=#%\n\0"[random() % 19]; break;
-      case 5: bytes[at] ^= static_cast<char>(1 << random() % 8); break;
-      default: bytes[at] = static_cast<char>(random()); break;
-    }
-  }
-  return bytes;
-}
 
 /// Reads the first samples; where everything is sound their types and shapes are the model's.
 Status read_some(const Samples& samples, const std::vector<TensorInfo>& inputs) {
@@ -68,7 +51,7 @@ void fuzz(const std::string& source, const std::string& file, const std::vector<
   SampleOptions few;
   few.most = 8;
   for (int i = 0; i < rounds / kShare; ++i) {
-    const std::string bad = damaged(random, sound);
+    const std::string bad = damaged(sound, random);
     if (i % 2) replace(file, bad);
     const Result<Samples> samples = Samples::open(source, inputs, few);
     if (i % 2 == 0) replace(file, bad);

@@ -2,13 +2,13 @@
 // tests/unit/llvm_cpu_fit: the table of kernels of an artifact of open sizes: read back as it was written, and refused when it is damaged.
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <random>
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "tests/support/damage.hpp"
 
 using namespace optima;
 using namespace optima::llvm_cpu;
@@ -74,17 +74,7 @@ TEST_CASE("damaged tables of kernels are refused or harmless") {
   int refused = 0;
   constexpr int kRounds = 20000;
   for (int round = 0; round < kRounds; ++round) {
-    std::string bytes = good;
-    for (uint64_t changes = 1 + random() % 4; changes-- > 0;) {
-      const size_t at = random() % bytes.size();
-      switch (random() % 4) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes.erase(at, 1 + random() % 8); break;
-        case 2: bytes.insert(at, 1 + random() % 8, static_cast<char>(random())); break;
-        default: bytes.resize(at);
-      }
-      if (bytes.empty()) bytes = "x";
-    }
+    const std::string bytes = test::damaged(good, random);
     refused += !refusal(bytes).empty();
   }
   CHECK(refused > kRounds / 2);

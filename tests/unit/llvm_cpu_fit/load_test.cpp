@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/unit/llvm_cpu_fit: artifacts of open sizes whose files are missing, cut or forged are refused, each with the file's name.
+#include "tests/support/damage.hpp"
 #include "tests/unit/llvm_cpu_fit/forged.hpp"
 
 using namespace llvm_cpu_test;
@@ -106,20 +107,6 @@ TEST_CASE("a node that this build does not run is corrupt, with its name") {
 
 namespace {
 
-/// A few bytes exchanged, put in or taken out.
-std::string damaged(std::string bytes, std::mt19937& random) {
-  for (uint32_t changes = 1 + random() % 4; changes-- > 0 && !bytes.empty();) {
-    const size_t at = random() % bytes.size();
-    switch (random() % 8) {
-      case 0: bytes.erase(at, 1 + random() % 8); break;
-      case 1: bytes.insert(at, 1 + random() % 8, static_cast<char>(random())); break;
-      case 2: bytes[at] = static_cast<char>(random()); break;
-      default: bytes[at] = static_cast<char>(bytes[at] ^ 1 << random() % 8);
-    }
-  }
-  return bytes;
-}
-
 /// Loads of a damaged file: each is refused as what it is, with the file's name, or harmless in a run.
 void survives(const std::string& name, int rounds, uint32_t seed) {
   Forged f = forged({{5, 24}});
@@ -128,7 +115,7 @@ void survives(const std::string& name, int rounds, uint32_t seed) {
   std::mt19937 random(seed);
   int refused = 0;
   for (int round = 0; round < rounds; ++round) {
-    f.sink.files[name] = damaged(good, random);
+    f.sink.files[name] = optima::test::damaged(good, random);
     Loaded loaded(f);
     INFO(round << ": " << loaded.message());
     if (loaded.code() == OPTIMA_OK) {

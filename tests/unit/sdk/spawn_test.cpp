@@ -7,34 +7,12 @@
 
 #include "optima/plugin/spawn.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/unit/sdk/shell.hpp"
 
 using namespace optima;
+using test::pid_in, test::running, test::shell;
 using namespace std::chrono_literals;
 using How = sdk::Ended::How;
-
-namespace {
-
-sdk::Command shell(const std::string& script) {
-  sdk::Command c;
-  c.program = "/bin/sh";
-  c.arguments = {"-c", script};
-  c.environment = {"PATH=/usr/bin:/bin"};
-  return c;
-}
-/// A zombie that nobody reaped yet does not run.
-bool running(pid_t pid) {
-  std::string line;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.compare(name_end, 3, ") Z") != 0;
-}
-pid_t pid_in(const std::string& path) {
-  pid_t pid = 0;
-  std::ifstream(path) >> pid;
-  return pid;
-}
-
-}  // namespace
 
 TEST_CASE("spawn gives the lines of both streams and the exit status") {
   sdk::Command c = shell("echo one; echo two >&2; printf 'three\\r\\nlast without end'; exit 3");

@@ -6,33 +6,17 @@
 
 #include "optima/plugin/talk.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/unit/sdk/shell.hpp"
 
 using namespace optima;
+using test::pid_in, test::running, test::shell;
 using namespace std::chrono_literals;
 
 namespace {
 
-sdk::Command shell(const std::string& script) {
-  sdk::Command c;
-  c.program = "/bin/sh";
-  c.arguments = {"-c", script};
-  c.environment = {"PATH=/usr/bin:/bin"};
-  return c;
-}
 /// Answers every question with "you said" and it.
 const char* const kEcho = "while IFS= read -r line <&3; do echo \"you said $line\" >&3; done";
 
-bool running(pid_t pid) {
-  std::string line;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.compare(name_end, 3, ") Z") != 0;
-}
-pid_t pid_in(const std::string& path) {
-  pid_t pid = 0;
-  std::ifstream(path) >> pid;
-  return pid;
-}
 bool ends(pid_t pid) {
   for (int k = 0; k < 250 && running(pid); ++k) std::this_thread::sleep_for(20ms);  // until init has reaped it
   return !running(pid);

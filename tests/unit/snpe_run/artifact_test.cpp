@@ -5,6 +5,7 @@
 #include <random>
 
 #include "plugins/snpe/artifact.hpp"
+#include "tests/support/damage.hpp"
 #include "tests/support/failure.hpp"
 #include "tests/unit/snpe_run/sample.hpp"
 
@@ -170,19 +171,9 @@ TEST_CASE("asked before the bytes are there, names and sizes are enough") {
 TEST_CASE("whatever is done to the bytes of a meta file or a record, the answer is one error or a whole one") {
   const std::string meta = Sample().meta.write(), record = Sample().record().write();
   std::mt19937 random(7);
-  const auto number = [&](size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random); };
   size_t refused = 0;
   for (int k = 0; k < 20000; ++k) {
-    std::string bytes = k % 2 ? meta : record;
-    for (size_t n = 1 + number(4); n > 0 && !bytes.empty(); --n) {
-      const size_t at = number(bytes.size());
-      switch (number(4)) {
-        case 0: bytes[at] = static_cast<char>(number(256)); break;
-        case 1: bytes.resize(at); break;
-        case 2: bytes.erase(at, number(20)); break;
-        default: bytes.insert(at, bytes.substr(number(bytes.size()), number(40)));
-      }
-    }
+    const std::string bytes = damaged(k % 2 ? meta : record, random);
     try {
       k % 2 ? void(Meta::read(bytes)) : void(Record::read(bytes));
     } catch (const sdk::Error& e) {

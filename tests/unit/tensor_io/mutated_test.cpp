@@ -10,8 +10,10 @@
 #include "core/tensor_io/stb.hpp"
 #include "core/tensor_io/tensor_proto.hpp"
 #include "core/tensor_io/zip.hpp"
+#include "tests/support/damage.hpp"
 
 using namespace optima;
+using test::damaged;
 
 namespace {
 
@@ -22,23 +24,6 @@ std::span<const std::byte> bytes_of(const std::string& s) { return {reinterpret_
 template <size_t N>
 std::string text(const char (&literal)[N]) {
   return {literal, N - 1};
-}
-
-/// A few bytes changed, cut off, repeated or taken out; headers, which lie at the front, more often than the rest.
-std::string mutated(std::string bytes, std::mt19937_64& random) {
-  for (uint64_t edits = 1 + random() % 5; edits > 0 && !bytes.empty(); --edits) {
-    const size_t at = random() % (random() % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 64));
-    switch (random() % 8) {
-      case 0: bytes.resize(at); break;
-      case 1: bytes.erase(at, random() % 16); break;
-      case 2: bytes.insert(at, bytes.substr(at, random() % 64)); break;
-      case 3: bytes[at] = '\xFF'; break;
-      case 4: bytes[at] = '\0'; break;
-      case 5: bytes[at] ^= static_cast<char>(1 << random() % 8); break;
-      default: bytes[at] = static_cast<char>(random()); break;
-    }
-  }
-  return bytes;
 }
 
 std::string from_hex(std::string_view digits) {
@@ -81,7 +66,7 @@ TEST_CASE("mutated pictures of every format are refused or have the size they te
   std::mt19937_64 random(5);
   int read = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const std::string file = mutated(seeds[static_cast<size_t>(round) % seeds.size()], random);
+    const std::string file = damaged(seeds[static_cast<size_t>(round) % seeds.size()], random);
     const auto got = stb::decode_image(bytes_of(file), round % 2 ? 3 : 1, "p");
     if (!got.ok()) continue;
     ++read;
@@ -95,7 +80,7 @@ TEST_CASE("mutated deflate streams never write past their room") {
   const std::string stream = text("\x4B\x4C\x4A\x4E\x49\x4D\x4B\x44\x23\0");
   std::mt19937_64 random(6);
   for (int round = 0; round < kRounds; ++round) {
-    const std::string file = mutated(stream, random);
+    const std::string file = damaged(stream, random);
     std::vector<std::byte> room(1 + random() % 40);
     const uint64_t n = stb::inflate(bytes_of(file), room);
     CHECK((n == UINT64_MAX || n <= room.size()));
@@ -109,7 +94,7 @@ TEST_CASE("mutated TensorProtos are refused or hold as many bytes as their shape
   for (const std::string& seed : {whole, packed, single}) CHECK(read_tensor_proto(bytes_of(seed), "x").status().message() == "");
   std::mt19937_64 random(7);
   for (int round = 0; round < kRounds; ++round) {
-    const std::string file = mutated(round % 3 == 0 ? whole : round % 3 == 1 ? packed : single, random);
+    const std::string file = damaged(round % 3 == 0 ? whole : round % 3 == 1 ? packed : single, random);
     if (const auto t = read_tensor_proto(bytes_of(file), "x"); t.ok()) CHECK(byte_size(t->dtype, t->shape) == t->size);
   }
 }
