@@ -91,6 +91,34 @@ TEST_CASE("an input that is strided, too small or nowhere is refused in the seam
   CHECK(p.said([](Raw& in) { in[1].data = nullptr; }) == "tensor 'x1' has no memory");
 }
 
+TEST_CASE("the question for the shapes of outputs refuses what a run would, and needs no elements") {
+  Pair p;
+  std::vector<optima_tensor> in;
+  for (const auto& t : p.in) in.push_back(seam::lend(t)), in.back().data = nullptr;
+  const auto asked = [&](std::string& shapes) {
+    std::vector<Dims> room(2, Dims(8));
+    std::vector<optima_shape> out;
+    for (Dims& d : room) out.push_back({sizeof(optima_shape), 8, 0, 0, d.data()});
+    seam::Status status;
+    const int32_t code = p.loaded.runtime().output_shapes(p.loaded.context(), in.data(), static_cast<uint32_t>(in.size()), out.data(), 2, &status.raw);
+    shapes = status.message;
+    if (code == OPTIMA_OK) shapes = std::to_string(out[0].rank) + ": " + std::to_string(room[0][0]) + "x" + std::to_string(room[0][1]) + ", " +
+                                    std::to_string(out[1].rank) + ": " + std::to_string(room[1][0]) + "x" + std::to_string(room[1][1]);
+    return code;
+  };
+  std::string said;
+  CHECK(asked(said) == OPTIMA_OK);
+  CHECK(said == "2: 4x3, 2: 4x5");
+  static const int64_t wide[] = {4, 4};
+  in[0].shape = wide;
+  CHECK(asked(said) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(said == "tensor 'x0' has shape [4, 4], wanted [-1, 3]");
+  in.pop_back();
+  CHECK(asked(said) == OPTIMA_INVALID_ARGUMENT);
+  CHECK(said == "execution has 1 input and 2 output buffers, wanted 2 and 2");
+  p.check_run(p.in);
+}
+
 TEST_CASE("an output that was made for other sizes is refused, and one too small") {
   Pair p;
   seam::AnyBuffer y(Pair::binding()), z(Pair::binding());

@@ -42,6 +42,25 @@ struct Sample {
   }
 };
 
+/// The sample compiled by the built file.
+struct Compiled {
+  seam::Host host;
+  const seam::Instance plugin{REFERENCE_PLUGIN, host};
+  const Sample s;
+  seam::MemorySink sink;
+  seam::Status status;
+  Compiled() { REQUIRE_MESSAGE(seam::compile(plugin, s.model, kTarget, sink, status) == OPTIMA_OK, status.message); }
+};
+
+/// It, loaded.
+struct Loaded : Compiled {
+  const seam::Artifact artifact{sink, &s.model};
+  const seam::Program program{plugin, artifact, kTarget};
+  optima_context* context = nullptr;
+  Loaded() { REQUIRE(plugin.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK); }
+  ~Loaded() { plugin.runtime().context_destroy(context); }
+};
+
 seam::Said said(const seam::Instance& plugin, const seam::Model& m, uint32_t node) { return seam::said(plugin, m, node, kTarget); }
 
 }  // namespace
@@ -167,17 +186,7 @@ TEST_CASE("strided tensors and outputs of given shape are honoured") {
   plugin.runtime().context_destroy(context);
 }
 
-TEST_CASE("output_shapes knows what shares a symbol with an input, and says -1 for what depends on data") {
-  seam::Host host;
-  const seam::Instance plugin(REFERENCE_PLUGIN, host);
-  const Sample s;
-  seam::MemorySink sink;
-  seam::Status status;
-  REQUIRE(seam::compile(plugin, s.model, kTarget, sink, status) == OPTIMA_OK);
-  const seam::Artifact artifact(sink, &s.model);
-  const seam::Program program(plugin, artifact, kTarget);
-  optima_context* context = nullptr;
-  REQUIRE(plugin.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
+TEST_CASE_FIXTURE(Loaded, "output_shapes knows what shares a symbol with an input, and says -1 for what depends on data") {
   const optima_tensor in = seam::lend(f32({3, 2048}, std::vector<float>(3 * 2048)));
   const int64_t shape[] = {3, 2048};
   optima_tensor x = in;
@@ -190,22 +199,11 @@ TEST_CASE("output_shapes knows what shares a symbol with an input, and says -1 f
   CHECK(first[1] == 2048);
   CHECK(second[0] == 2);
   CHECK(second[1] == -1);
-  plugin.runtime().context_destroy(context);
 }
 
-TEST_CASE("the profile has one event per node and execution, with the node's id and operator") {
-  seam::Host host;
-  const seam::Instance plugin(REFERENCE_PLUGIN, host);
-  const Sample s;
-  seam::MemorySink sink;
-  seam::Status status;
-  REQUIRE(seam::compile(plugin, s.model, kTarget, sink, status) == OPTIMA_OK);
-  const seam::Artifact artifact(sink, &s.model);
-  const seam::Program program(plugin, artifact, kTarget);
+TEST_CASE_FIXTURE(Loaded, "the profile has one event per node and execution, with the node's id and operator") {
   const auto* profile = plugin.extension<optima_profile>(OPTIMA_EXT_PROFILE);
   REQUIRE(profile);
-  optima_context* context = nullptr;
-  REQUIRE(plugin.runtime().context_create(program.raw, &context, &status.raw) == OPTIMA_OK);
   REQUIRE(profile->enable(context, 1, &status.raw) == OPTIMA_OK);
   const reference::Tensor x = f32({1, 2048}, std::vector<float>(2048));
   for (int k = 0; k < 2; ++k) {
@@ -225,16 +223,9 @@ TEST_CASE("the profile has one event per node and execution, with the node's id 
   };
   REQUIRE(profile->read(context, add, &all, &status.raw) == OPTIMA_OK);
   CHECK(all == "Add1 Mul2 Relu3 NonZero4 Add1 Mul2 Relu3 NonZero4 ");
-  plugin.runtime().context_destroy(context);
 }
 
-TEST_CASE("damaged artifacts are refused: truncated anywhere, any byte flipped, another format, a missing or short weight") {
-  seam::Host host;
-  const seam::Instance plugin(REFERENCE_PLUGIN, host);
-  const Sample s;
-  seam::MemorySink sink;
-  seam::Status status;
-  REQUIRE(seam::compile(plugin, s.model, kTarget, sink, status) == OPTIMA_OK);
+TEST_CASE_FIXTURE(Compiled, "damaged artifacts are refused: truncated anywhere, any byte flipped, another format, a missing or short weight") {
   const std::string good = sink.files.at("subgraph_0.graph");
   const auto load = [&](const std::string& bytes, bool weights = true) {
     seam::MemorySink bad;
@@ -271,13 +262,7 @@ TEST_CASE("damaged artifacts are refused: truncated anywhere, any byte flipped, 
   CHECK(seam::Program(plugin, other, kTarget).code == OPTIMA_RECOMPILE);
 }
 
-TEST_CASE("random bytes behind a good header never crash a load") {
-  seam::Host host;
-  const seam::Instance plugin(REFERENCE_PLUGIN, host);
-  const Sample s;
-  seam::MemorySink sink;
-  seam::Status status;
-  REQUIRE(seam::compile(plugin, s.model, kTarget, sink, status) == OPTIMA_OK);
+TEST_CASE_FIXTURE(Compiled, "random bytes behind a good header never crash a load") {
   const std::string good = sink.files.at("subgraph_0.graph");
   std::mt19937 random(1);
   int accepted = 0;
