@@ -11,7 +11,7 @@ namespace {
 
 using Random = std::mt19937;
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kRounds = 400;  // of each net
 #else
 constexpr int kRounds = 2000;
