@@ -131,7 +131,6 @@ class Sampler {
       legs_ = legs;
       const auto first = find_first();
       if (!first) continue;
-      if (out_.shapes.empty()) out_.shapes = variables_.shapes(*first);
       out_.trouble.clear();
       for (const std::vector<int64_t>& values : around(*first))
         if (samples_.size() < before + kMostSamples) learn(values);
@@ -228,6 +227,7 @@ class Sampler {
       }  // a guess was wrong: the legs before it are what they are
     }
     for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) { sites_[site].push_back(spec); });
+    if (samples_.empty()) out_.shapes = variables_.shapes(values);
     samples_.push_back(std::move(legs));
   }
 

@@ -217,6 +217,13 @@ TEST_CASE("compiling tells when no sizes were found that all rules allow") {
   CHECK(told[0] == "llvm_cpu: subgraph 'subgraph_0' has open sizes for which no sample was found (node 'Reshape_0': shape [1] does not fit into [-1, 6007]): it has no kernels, and the reference, which is slow, will run it");
 }
 
+TEST_CASE("sizes that rules allow and no plan can have are no sample: the artifact loads, and runs at sizes that there are") {
+  Bench bench;
+  OpenNet net;
+  net.output(net.op("Relu", 14, {net.input(Dims(7, -1))}, 7));  // 64 to the sixth elements, to begin with
+  right_at(bench, net, {{{1, 2, 3, 1, 2, 1, 5}}, {{2, 1, 1, 4, 1, 3, 1}}});
+}
+
 TEST_CASE("a kernel that an artifact lacks: the reference computes its node, which is told of once, and the others keep theirs") {
   Bench bench;
   bench.host.quiet = false;
