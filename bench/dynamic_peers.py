@@ -9,7 +9,8 @@
 sizes   ms of a run, the smallest of blocks that take turns in one process: a package of this size alone, one package of every size, and
         the peers, which load the file with its free sizes; their times as multiples of ours, and our error beside ONNX Runtime.
 first   what the first run of a size costs over the size's later runs, ms: median and largest over sizes not seen before.
-tokens  ms of one more token of the decoders (greedy, a cache that grows from 16 to 16 + --tokens), the cache handed on by the caller.
+tokens  ms of one more token of the decoders (greedy, a cache that grows from 16 to 16 + --tokens), the cache handed on by the caller; and of its run
+        alone the median processor time of the calling thread, which other work on the machine touches less.
 memory  resident MB of a process of its own, after --runs runs of random sizes: ours and ONNX Runtime's.
 
 Detection and recognition want ../shared/models/dynamic; what is not there, and what is refused, is told.
@@ -162,7 +163,7 @@ def print_first(args, runtime, out):
 
 
 def print_tokens(args, runtime, out):
-    print(f"{'model':14} {'program':>8} {'threads':>7} {'ms/token':>8}   the least of {args.rounds} decodings of {args.tokens} tokens")
+    print(f"{'model':14} {'program':>8} {'threads':>7} {'ms/token':>8} {'cpu ms':>7}   the least of {args.rounds} decodings of {args.tokens} tokens")
     for name, heads in (("llama.ts", 2), ("gpt.ts", 8)):
         case = found(name)
         for threads in args.threads if case else ():
@@ -170,18 +171,21 @@ def print_tokens(args, runtime, out):
             prompt = np.random.default_rng(3).integers(0, 1000, (1, 16))
             start = {f"past_key_values.{k}.{part}": np.zeros((1, heads, 0, 32), np.float32) for k in range(4) for part in ("key", "value")}
             made = programs(args, runtime, case, out, threads, {"input_ids": prompt, "attention_mask": np.ones_like(prompt), **start}, False)
-            best, ids = dict.fromkeys(made, float("inf")), {}
+            best, ids, cpu = dict.fromkeys(made, float("inf")), {}, {program: [] for program in made}
             for _ in range(args.rounds):
                 for program, p in made.items():
                     def step(inputs):
-                        p.bind(inputs)()
+                        run = p.bind(inputs)
+                        begun = time.thread_time()
+                        run()
+                        cpu[program].append((time.thread_time() - begun) * 1e3)
                         return dict(zip(names, p.answers()))
                     begun = time.perf_counter()
                     ids[program], _ = decode.greedy(step, start, prompt, np.ones_like(prompt), args.tokens)
                     best[program] = min(best[program], (time.perf_counter() - begun) * 1e3 / args.tokens)
             for program, ms in best.items():
                 same = "" if np.array_equal(ids[program], ids["ort"]) else "   other tokens than ONNX Runtime"
-                print(f"{name:14} {program:>8} {threads:7} {ms:8.3f}{same}", flush=True)
+                print(f"{name:14} {program:>8} {threads:7} {ms:8.3f} {statistics.median(cpu[program]):7.3f}{same}", flush=True)
 
 
 def resident():

@@ -66,18 +66,19 @@ std::string each_body(const optima_graph& graph, const optima_node& node, F&& f)
 }
 
 void check_input(const Tensor& t, uint32_t k) {
-  const std::string what = "input " + std::to_string(k);
+  const auto what = [&] { return "input " + std::to_string(k); };
   if (t.dtype == OPTIMA_UNDEFINED) return;
-  if (t.dims.size() > 64) throw Error(OPTIMA_INVALID_ARGUMENT, what + " has rank " + std::to_string(t.dims.size()) + ", must be 64 or less");
+  if (t.dims.size() > 64) throw Error(OPTIMA_INVALID_ARGUMENT, what() + " has rank " + std::to_string(t.dims.size()) + ", must be 64 or less");
   const int64_t n = t.elements();
-  if (!t.data && t.size) throw Error(OPTIMA_INVALID_ARGUMENT, what + " has no data");
+  if (!t.data && t.size) throw Error(OPTIMA_INVALID_ARGUMENT, what() + " has no data");
   const uint64_t wanted = t.dtype == OPTIMA_STRING ? std::max<uint64_t>(t.size, static_cast<uint64_t>(n) * 8) : bytes_of(t.dtype, n);
   if (t.size != wanted)
-    throw Error(OPTIMA_INVALID_ARGUMENT, what + " has " + std::to_string(t.size) + " bytes, must be " + std::to_string(wanted));
+    throw Error(OPTIMA_INVALID_ARGUMENT, what() + " has " + std::to_string(t.size) + " bytes, must be " + std::to_string(wanted));
 }
 
 void check_inputs(const Row& row, const std::vector<Tensor>& inputs) {
   std::vector<int32_t> dtypes;
+  dtypes.reserve(inputs.size());
   for (uint32_t k = 0; k < inputs.size(); ++k) {
     check_input(inputs[k], k);
     dtypes.push_back(inputs[k].dtype == OPTIMA_UNDEFINED ? -1 : inputs[k].dtype);

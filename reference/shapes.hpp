@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "reference/reference.hpp"
@@ -56,6 +58,13 @@ class ShapeWalk {
     uint32_t node, graph;
   };
 
+  /// What becomes of what is known of a value.
+  enum class Change : uint8_t {
+    None,
+    Numbers,  ///< other dims or elements, of the same type and rank; elements are known if they were
+    Kind,     ///< anything else
+  };
+
   /// Looks up what no shape changes. `graph` is borrowed; its image must verify.
   explicit ShapeWalk(const optima_graph& graph);
 
@@ -67,11 +76,16 @@ class ShapeWalk {
   /// Goes on as far as what is known reaches. Throws as infer_shapes(), naming the node; the walk must be restarted then.
   void advance();
 
+  /// What restart(), give() of these inputs (all of graph 0) and advance() come to, where the walk came to what it is by the same calls: looks
+  /// only at nodes behind what differs. `changed`, by value, says how much. False, and nothing is done, when the walk has stops or branches.
+  /// Throws as advance().
+  bool again(std::vector<std::pair<uint32_t, Tensor>> inputs, std::vector<Change>& changed);
+
   /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none). Those of constants of more
   /// than 1,024 elements are read only when a shape hangs on them.
-  const Tensor& at(uint32_t value) const { return values_[value]; }
-  bool has_shape(uint32_t value) const { return values_[value].dtype != OPTIMA_UNDEFINED; }
-  bool has_elements(uint32_t value) const { return has_shape(value) && (values_[value].data || values_[value].elements() == 0); }
+  const Tensor& at(uint32_t value) const;
+  bool has_shape(uint32_t value) const { return values_[value] && values_[value]->dtype != OPTIMA_UNDEFINED; }
+  bool has_elements(uint32_t value) const { return has_shape(value) && (values_[value]->data || values_[value]->elements() == 0); }
 
   /// After advance(): in the graph's order. Nodes behind an unknown shape are not listed. Empty: every shape is known.
   const std::vector<Stop>& stops() const { return stops_; }
@@ -79,12 +93,16 @@ class ShapeWalk {
 
  private:
   enum class Kind : uint8_t { Plain, Shape, Size, If, Opaque };
-  struct Known {
+  struct About {
     const Rule* rule = nullptr;
     Kind kind = Kind::Plain;
   };
+  using Known = std::shared_ptr<const Tensor>;  // shared by copies of the walk; null: nothing is known
   enum class Outcome : uint8_t { Settled, Open, Stopped };
 
+  void put(uint32_t value, Tensor known);
+  bool reads_changed(const optima_node& node, const std::vector<Change>& changed) const;
+  bool step_again(uint32_t node, std::vector<Change>& changed);
   Outcome step(uint32_t node, uint32_t& wants);
   Outcome infer(uint32_t node, uint32_t& wants);
   Outcome take_branch(uint32_t node, uint32_t& wants);
@@ -98,8 +116,8 @@ class ShapeWalk {
   bool shapes_known(const optima_node& node) const;
 
   const optima_graph* graph_;
-  std::vector<Known> known_;    // by node of the image
-  std::vector<Tensor> values_;  // by value of the image
+  std::vector<About> about_;    // by node of the image
+  std::vector<Known> values_;   // by value of the image
   std::vector<Tensor> inputs_;  // of the node at hand
   std::vector<uint32_t> open_;  // nodes of graph 0 to look at again
   std::vector<Stop> stops_;

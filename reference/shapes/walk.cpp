@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reference/shapes: a whole graph. Knows Shape, Size and If by name, the rest by rule.
 #include <algorithm>
+#include <cstring>
 
 #include "optima/plugin/reads.hpp"
 #include "reference/ops/table.hpp"
@@ -28,6 +29,18 @@ bool elements_known(const Tensor& t) { return t.data || empty(t); }
 
 using sdk::each_output;
 
+/// Type, dims and, where they are known, elements.
+bool alike(const Tensor& a, const Tensor& b) {
+  if (a.dtype != b.dtype || a.dims != b.dims || !a.data != !b.data) return false;
+  return a.data == b.data || (a.size == b.size && a.dtype != OPTIMA_STRING && std::memcmp(a.data, b.data, a.size) == 0);
+}
+
+ShapeWalk::Change change(const Tensor& from, const Tensor& to) {
+  if (alike(from, to)) return ShapeWalk::Change::None;
+  const bool same = from.dtype == to.dtype && from.dims.size() == to.dims.size() && elements_known(from) == elements_known(to);
+  return same ? ShapeWalk::Change::Numbers : ShapeWalk::Change::Kind;
+}
+
 /// With its elements when they are few and there; weights are not touched, and may lie anywhere.
 Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {
   const optima_constant* c = optima_get_constant(graph.image, index);
@@ -42,24 +55,24 @@ Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {
 
 ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
   const optima_image* image = graph.image;
-  known_.resize(image->nodes.count);
+  about_.resize(image->nodes.count);
   for (uint32_t n = 0; n < image->nodes.count; ++n) {
     const optima_node& node = *optima_get_node(image, n);
     const Row* row = find_row(image, node);
     const Rule* rule = rule_of(graph, node);
     const std::string_view op = row ? row->sig.name : std::string_view();
-    known_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
+    about_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
                      : !row || op == "Loop" || op == "Scan" ? Kind::Opaque : Kind::Plain};
   }
   values_.resize(image->values.count);
   for (uint32_t v = 0; v < image->values.count; ++v)
-    if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) values_[v] = shape_of_constant(graph, c);
+    if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) put(v, shape_of_constant(graph, c));
   restart();
 }
 
 void ShapeWalk::restart() {
   for (uint32_t v = 0; v < values_.size(); ++v)
-    if (optima_get_value(graph_->image, v)->constant == OPTIMA_NONE) values_[v] = Tensor();
+    if (optima_get_value(graph_->image, v)->constant == OPTIMA_NONE) values_[v] = nullptr;
   const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
   open_.resize(g.nodes.count);
   for (uint32_t n = 0; n < g.nodes.count; ++n) open_[n] = g.nodes.first + n;
@@ -67,7 +80,14 @@ void ShapeWalk::restart() {
   branches_.clear();
 }
 
-void ShapeWalk::give(uint32_t value, Tensor known) { values_[value] = std::move(known); }
+const Tensor& ShapeWalk::at(uint32_t value) const {
+  static const Tensor nothing;
+  return values_[value] ? *values_[value] : nothing;
+}
+
+void ShapeWalk::put(uint32_t value, Tensor known) { values_[value] = std::make_shared<const Tensor>(std::move(known)); }
+
+void ShapeWalk::give(uint32_t value, Tensor known) { put(value, std::move(known)); }
 
 void ShapeWalk::advance() {
   stops_.clear();
@@ -83,10 +103,55 @@ void ShapeWalk::advance() {
   open_.resize(left);
 }
 
+bool ShapeWalk::again(std::vector<std::pair<uint32_t, Tensor>> inputs, std::vector<Change>& changed) {
+  if (!stops_.empty() || !branches_.empty()) return false;
+  changed.assign(values_.size(), Change::None);
+  for (auto& [v, known] : inputs) {
+    changed[v] = change(at(v), known);
+    put(v, std::move(known));
+  }
+  const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
+  std::vector<uint32_t> open;
+  for (uint32_t n = g.nodes.first, k = 0; n < g.nodes.first + g.nodes.count; ++n) {
+    const bool was_open = k < open_.size() && open_[k] == n;
+    k += was_open;
+    if (reads_changed(*optima_get_node(graph_->image, n), changed) ? !step_again(n, changed) : was_open) open.push_back(n);
+  }
+  open_ = std::move(open);
+  return true;
+}
+
+bool ShapeWalk::reads_changed(const optima_node& node, const std::vector<Change>& changed) const {
+  bool any = false;
+  for (uint32_t k = 0; k < node.inputs.count && !any; ++k) {
+    const uint32_t v = optima_input(graph_->image, &node, k);
+    any = v != OPTIMA_NONE && changed[v] != Change::None;
+  }
+  return any;
+}
+
+/// True when it is settled.
+bool ShapeWalk::step_again(uint32_t node, std::vector<Change>& changed) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  std::vector<Known> before;
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { before.push_back(std::exchange(values_[v], nullptr)); });
+  uint32_t wants = OPTIMA_NONE;
+  const Outcome o = step(node, wants);
+  if (o == Outcome::Stopped) stops_.push_back({node, wants});
+  size_t k = 0;
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) {
+    static const Tensor nothing;
+    const Known& was = before[k++];
+    changed[v] = change(was ? *was : nothing, at(v));
+    if (changed[v] == Change::None) values_[v] = was;
+  });
+  return o == Outcome::Settled;
+}
+
 /// Shapes of the outputs are known, and no small one waits for its elements.
 bool ShapeWalk::settled(const optima_node& node) const {
   bool all = true;
-  each_output(*graph_, node, [&](uint32_t, uint32_t v) { all = all && has_shape(v) && (elements_known(values_[v]) || !is_small(values_[v])); });
+  each_output(*graph_, node, [&](uint32_t, uint32_t v) { all = all && has_shape(v) && (elements_known(at(v)) || !is_small(at(v))); });
   return all;
 }
 
@@ -103,15 +168,15 @@ bool ShapeWalk::collect(const optima_node& node) {
     const uint32_t v = optima_input(graph_->image, &node, k);
     if (v == OPTIMA_NONE) inputs_[k] = Tensor();
     else if (!has_shape(v)) return false;
-    else inputs_[k] = values_[v];
+    else inputs_[k] = at(v);
   }
   return true;
 }
 
 ShapeWalk::Outcome ShapeWalk::step(uint32_t node, uint32_t& wants) {
   const optima_node& n = *optima_get_node(graph_->image, node);
-  if (settled(n) && known_[node].kind != Kind::If) return Outcome::Settled;
-  if (known_[node].kind == Kind::If) return collect(n) ? take_branch(node, wants) : Outcome::Open;
+  if (settled(n) && about_[node].kind != Kind::If) return Outcome::Settled;
+  if (about_[node].kind == Kind::If) return collect(n) ? take_branch(node, wants) : Outcome::Open;
   if (!shapes_known(n)) {
     if (!collect(n)) return Outcome::Open;
     const Outcome o = infer(node, wants);
@@ -127,36 +192,38 @@ bool ShapeWalk::read_constant(const optima_node& node, uint32_t k) {
   if (c == OPTIMA_NONE) return false;
   const uint32_t blob = optima_get_constant(graph_->image, c)->blob;
   if (blob >= graph_->blob_count || !optima_get_blob(graph_, blob)->data) return false;
-  inputs_[k] = values_[v] = constant(*graph_, c);
+  inputs_[k] = constant(*graph_, c);
+  put(v, inputs_[k]);
   return true;
 }
 
 ShapeWalk::Outcome ShapeWalk::infer(uint32_t node, uint32_t& wants) {
   const optima_node& n = *optima_get_node(graph_->image, node);
-  Inference made = infer_shapes(*graph_, n, inputs_, known_[node].rule);
-  while (made.wants != OPTIMA_NONE && read_constant(n, made.wants)) made = infer_shapes(*graph_, n, inputs_, known_[node].rule);
+  Inference made = infer_shapes(*graph_, n, inputs_, about_[node].rule);
+  while (made.wants != OPTIMA_NONE && read_constant(n, made.wants)) made = infer_shapes(*graph_, n, inputs_, about_[node].rule);
   if (made.data_decides) return (foldable(node, n) && fold(node, n)) || declared(n) ? Outcome::Settled : Outcome::Stopped;
   wants = made.wants;
   if (wants != OPTIMA_NONE) return Outcome::Stopped;
   each_output(*graph_, n, [&](uint32_t k, uint32_t v) {
     if (has_shape(v)) return;  // the caller has given it
-    values_[v].dtype = made.outputs[k].dtype;
-    values_[v].dims = std::move(made.outputs[k].dims);
+    Tensor t;
+    t.dtype = made.outputs[k].dtype, t.dims = std::move(made.outputs[k].dims);
+    put(v, std::move(t));
   });
   return Outcome::Settled;
 }
 
 /// All it reads is known and small, and so is what it makes, as far as that is known.
 bool ShapeWalk::foldable(uint32_t node, const optima_node& n) const {
-  const Kind kind = known_[node].kind;
+  const Kind kind = about_[node].kind;
   if (kind == Kind::Shape || kind == Kind::Size) return n.inputs.count > 0 && optima_input(graph_->image, &n, 0) != OPTIMA_NONE;
   if (kind != Kind::Plain) return false;
   for (uint32_t k = 0; k < n.inputs.count; ++k) {
     const uint32_t v = optima_input(graph_->image, &n, k);
-    if (v != OPTIMA_NONE && !(has_shape(v) && elements_known(values_[v]) && is_small(values_[v]))) return false;
+    if (v != OPTIMA_NONE && !(has_shape(v) && elements_known(at(v)) && is_small(at(v)))) return false;
   }
   bool small = true;
-  each_output(*graph_, n, [&](uint32_t, uint32_t v) { small = small && (!has_shape(v) || is_small(values_[v])); });
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { small = small && (!has_shape(v) || is_small(at(v))); });
   return small;
 }
 
@@ -172,14 +239,14 @@ Tensor ShapeWalk::measure(Kind kind, const optima_node& n) const {
 
 /// Computes a foldable node. What the reference refuses is left to who runs the node, and says why.
 bool ShapeWalk::fold(uint32_t node, const optima_node& n) {
-  const Kind kind = known_[node].kind;
+  const Kind kind = about_[node].kind;
   if (kind != Kind::Plain) {
-    values_[optima_output(graph_->image, &n, 0)] = measure(kind, n);
+    put(optima_output(graph_->image, &n, 0), measure(kind, n));
     return true;
   }
   try {
     std::vector<Tensor> made = evaluate(*graph_, n, inputs_);
-    each_output(*graph_, n, [&](uint32_t k, uint32_t v) { values_[v] = std::move(made[k]); });
+    each_output(*graph_, n, [&](uint32_t k, uint32_t v) { put(v, std::move(made[k])); });
     return true;
   } catch (const Error&) {
     return false;
@@ -196,8 +263,9 @@ bool ShapeWalk::declared(const optima_node& node) {
     for (uint32_t d = 0; d < value->dims.count; ++d) dims.push_back(optima_get_dim(graph_->image, value->dims.first + d)->value);
     all = value->rank >= 0 && value->dtype != OPTIMA_UNDEFINED && std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 0; });
     if (!all) return;
-    values_[v].dtype = value->dtype;
-    values_[v].dims = std::move(dims);
+    Tensor t;
+    t.dtype = value->dtype, t.dims = std::move(dims);
+    put(v, std::move(t));
   });
   return all;
 }
@@ -230,7 +298,7 @@ ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node, uint32_t& wants) {
   const optima_image_graph& g = *optima_get_graph(graph_->image, body);
   for (uint32_t k = 0; k < g.captures.count; ++k) {
     const optima_capture* c = optima_get_capture(graph_->image, g.captures.first + k);
-    if (!elements_known(values_[c->inner])) values_[c->inner] = values_[c->outer];  // a stop in the body may have been told them
+    if (!elements_known(at(c->inner))) values_[c->inner] = values_[c->outer];  // a stop in the body may have been told them
   }
   for (uint32_t k = 0; k < g.nodes.count; ++k) {
     uint32_t inner = OPTIMA_NONE;
@@ -238,8 +306,8 @@ ShapeWalk::Outcome ShapeWalk::take_branch(uint32_t node, uint32_t& wants) {
   }
   each_output(*graph_, n, [&](uint32_t k, uint32_t v) {
     if (k >= g.outputs.count) return;
-    const Tensor& made = values_[*optima_get_index(graph_->image, g.outputs.first + k)];
-    if (!elements_known(values_[v]) && made.dtype != OPTIMA_UNDEFINED) values_[v] = made;
+    const Known& made = values_[*optima_get_index(graph_->image, g.outputs.first + k)];
+    if (!elements_known(at(v)) && made && made->dtype != OPTIMA_UNDEFINED) values_[v] = made;
   });
   return Outcome::Open;  // so that the branch is told again
 }

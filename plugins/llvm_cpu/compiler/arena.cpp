@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <numeric>
 
 namespace optima::llvm_cpu {
@@ -13,38 +12,37 @@ namespace {
 constexpr uint64_t kAlign = 64;
 
 struct Region {
-  uint64_t size;
+  uint64_t offset, size;
   size_t freed;  // step after which it is free
 };
 
-/// Free regions by offset, neighbours merged.
+/// Free regions by offset, neighbours merged. Few at a time: a sorted list is faster than a tree.
 class FreeList {
  public:
   uint64_t take(uint64_t size) {
     auto best = regions_.end();
     for (auto r = regions_.begin(); r != regions_.end(); ++r) {
-      if (r->second.size < size) continue;
-      if (best == regions_.end() || r->second.size < best->second.size ||
-          (r->second.size == best->second.size && r->second.freed > best->second.freed))
-        best = r;
+      if (r->size < size) continue;
+      if (best == regions_.end() || r->size < best->size || (r->size == best->size && r->freed > best->freed)) best = r;
     }
     if (best == regions_.end()) return grow(size);
-    const auto [offset, region] = *best;
-    regions_.erase(best);
-    if (region.size > size) regions_[offset + size] = {region.size - size, region.freed};
+    const uint64_t offset = best->offset;
+    if (best->size > size) best->offset += size, best->size -= size;
+    else regions_.erase(best);
     return offset;
   }
 
   void release(uint64_t offset, uint64_t size, size_t step) {
-    auto at = regions_.emplace(offset, Region{size, step}).first;
-    if (const auto next = std::next(at); next != regions_.end() && at->first + at->second.size == next->first) {
-      at->second.size += next->second.size;
+    const auto behind = [](const Region& r, uint64_t at) { return r.offset < at; };
+    auto at = regions_.insert(std::lower_bound(regions_.begin(), regions_.end(), offset, behind), {offset, size, step});
+    if (const auto next = std::next(at); next != regions_.end() && at->offset + at->size == next->offset) {
+      at->size += next->size;
       regions_.erase(next);
     }
     if (at == regions_.begin()) return;
     const auto before = std::prev(at);
-    if (before->first + before->second.size != at->first) return;
-    before->second = {before->second.size + at->second.size, step};
+    if (before->offset + before->size != at->offset) return;
+    before->size += at->size, before->freed = step;
     regions_.erase(at);
   }
 
@@ -53,14 +51,14 @@ class FreeList {
  private:
   uint64_t grow(uint64_t size) {
     uint64_t offset = end_;
-    if (!regions_.empty() && std::prev(regions_.end())->first + std::prev(regions_.end())->second.size == end_) {
-      offset = std::prev(regions_.end())->first;  // the free end counts
-      regions_.erase(std::prev(regions_.end()));
+    if (!regions_.empty() && regions_.back().offset + regions_.back().size == end_) {
+      offset = regions_.back().offset;  // the free end counts
+      regions_.pop_back();
     }
     end_ = offset + size;
     return offset;
   }
-  std::map<uint64_t, Region> regions_;
+  std::vector<Region> regions_;
   uint64_t end_ = 0;
 };
 
@@ -71,17 +69,18 @@ uint64_t place(std::vector<Lifetime>& buffers) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers[a].first < buffers[b].first; });
   FreeList free;
-  std::multimap<size_t, size_t> live;  // last step -> buffer
+  std::vector<size_t> live;  // buffers, by their last steps; of equal ones the older first
   for (const size_t i : order) {
     Lifetime& b = buffers[i];
-    while (!live.empty() && live.begin()->first < b.first) {
-      const Lifetime& gone = buffers[live.begin()->second];
+    auto alive = live.begin();
+    for (; alive != live.end() && buffers[*alive].last < b.first; ++alive) {
+      const Lifetime& gone = buffers[*alive];
       free.release(gone.offset, (gone.bytes + kAlign - 1) / kAlign * kAlign, gone.last);
-      live.erase(live.begin());
     }
+    live.erase(live.begin(), alive);
     b.offset = free.take((std::max<uint64_t>(b.bytes, 1) + kAlign - 1) / kAlign * kAlign);
     b.bytes = std::max<uint64_t>(b.bytes, 1);
-    live.emplace(b.last, i);
+    live.insert(std::upper_bound(live.begin(), live.end(), b.last, [&](size_t last, size_t other) { return last < buffers[other].last; }), i);
   }
   return free.end();
 }

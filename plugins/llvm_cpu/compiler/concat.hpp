@@ -23,6 +23,9 @@ std::map<uint32_t, Piece> concats_in_place(const std::vector<Group>& groups, con
 /// one any number) and lies with the steps of the whole.
 std::map<uint32_t, Piece> codes_in_place(const std::vector<Group>& groups, const GraphView& graph, const Target& target);
 
+/// True when the pieces of a concatenation may lie inside it: concats_in_place() looks at no other.
+bool joins_in_place(const NodeView& node, const Target& target);
+
 /// True when the concatenation's blocked form can be put together from whole blocks.
 bool joins_blocks(const NodeView& concat, const Target& target);
 

@@ -7,15 +7,50 @@
 #include <set>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/judge.hpp"
 #include "plugins/llvm_cpu/compiler/tail.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
 
+NodeView node_at(const GraphView& graph, uint32_t number) { return {graph, optima_get_node(graph.image(), number)}; }
+
+std::vector<NodeView> nodes_at(const GraphView& graph, const std::vector<uint32_t>& numbers) {
+  std::vector<NodeView> out;
+  for (const uint32_t n : numbers) out.push_back(node_at(graph, n));
+  return out;
+}
+
+/// Whether some node reads or makes codes by itself: without, there are no units, and nothing waits for a reader.
+bool has_codes(const GraphView& graph) {
+  const optima_slice& all = optima_get_graph(graph.image(), 0)->nodes;
+  bool any = false;
+  for (uint32_t n = all.first; n < all.first + all.count && !any; ++n) {
+    const NodeView node = node_at(graph, n);
+    any = is_quantize(node) || is_dequantize(node) || node.op().starts_with("QLinear");
+  }
+  return any;
+}
+
+/// What a tail is offered: nodes, and the value that they continue.
+struct Followed {
+  std::vector<uint32_t> nodes;
+  uint32_t current;
+};
+
+/// How many of each a tail takes.
+std::vector<size_t> taken(const GraphView& graph, const std::vector<Followed>& all, bool columns) {
+  FusedTail tail;
+  tail.columns = columns;
+  std::vector<size_t> out;
+  for (const Followed& f : all) out.push_back(tail.take(nodes_at(graph, f.nodes), f.current));
+  return out;
+}
+
 class Grouper {
  public:
-  Grouper(const GraphView& graph, const Target& target, const ByReference& by_reference)
-      : graph_(graph), target_(target), by_reference_(by_reference), entry_(*optima_get_graph(graph.image(), 0)) {
+  Grouper(const GraphView& graph, const Target& target, const ByReference& by_reference, PlanMemo* memo)
+      : graph_(graph), target_(target), by_reference_(by_reference), memo_(memo), entry_(*optima_get_graph(graph.image(), 0)) {
     for (uint32_t i = 0; i < entry_.nodes.count; ++i) nodes_.push_back({graph, optima_get_node(graph.image(), entry_.nodes.first + i)});
     for (uint32_t i = 0; i < entry_.outputs.count; ++i) readers_[*optima_get_index(graph.image(), entry_.outputs.first + i)].push_back(kOutside);
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -26,13 +61,10 @@ class Grouper {
   }
 
   std::vector<Group> run() {
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      const Refusal r = judge(nodes_[i]);
-      if (r && !by_reference_) throw sdk::Error(OPTIMA_UNSUPPORTED, text(r), nodes_[i].id());
-      rows_[i] = r || (by_reference_ && by_reference_(nodes_[i])) ? &reference_row() : find_lowering(nodes_[i]);
-    }
+    for (size_t i = 0; i < nodes_.size(); ++i) rows_[i] = row_of(i);
     drop_unused();
-    for (size_t i = 0; i < nodes_.size(); ++i)
+    const bool codes = has_codes(graph_);
+    for (size_t i = 0; codes && i < nodes_.size(); ++i)
       if (!taken_[i] && rows_[i]->lower_unit) unit(i);
     drop_served();
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -55,12 +87,34 @@ class Grouper {
       for (const NodeView& n : views(members)) out.back().nodes.push_back(n);
       if (unit != units_.end()) out.back().unit = unit->second.unit;
     }
+    if (memo_)
+      for (size_t g = 0; g < out.size(); ++g) memo_->groups.push_back({out[g].lowering, numbers(found_[g]), {}});
     return out;
   }
 
  private:
   using Members = std::vector<size_t>;
   static constexpr size_t kOutside = SIZE_MAX;
+
+  template <class... F>
+  auto ask(F... f) {
+    return llvm_cpu::ask(memo_, graph_, std::move(f)...);
+  }
+
+  uint32_t number(size_t i) const { return entry_.nodes.first + static_cast<uint32_t>(i); }
+  std::vector<uint32_t> numbers(const Members& members) const {
+    std::vector<uint32_t> out;
+    for (const size_t i : members) out.push_back(number(i));
+    return out;
+  }
+
+  const Lowering* row_of(size_t i) {
+    if (by_reference_ && by_reference_(nodes_[i])) return &reference_row();
+    const Lowering* row = ask([n = number(i)](const GraphView& g) { return taker(node_at(g, n)); },
+                              [n = number(i)](const GraphView& g, const Lowering* was) { return is_taker(was, node_at(g, n)); });
+    if (!row && !by_reference_) throw sdk::Error(OPTIMA_UNSUPPORTED, text(judge(nodes_[i])), nodes_[i].id());
+    return row ? row : &reference_row();
+  }
 
   const std::vector<size_t>& readers(uint32_t value) {
     static const std::vector<size_t> none;
@@ -126,7 +180,7 @@ class Grouper {
         continue;
       }
       std::sort(found.begin(), found.end());
-      if (gelu_of(views(found)) == value) return found;
+      if (ask([nodes = numbers(found), value](const GraphView& g) { return gelu_of(nodes_at(g, nodes)) == value; })) return found;
     }
     return {};
   }
@@ -138,7 +192,7 @@ class Grouper {
     const auto limited = next_of(all[0]), third = limited ? next_of(*limited) : std::nullopt, last = third ? next_of(*third) : std::nullopt;
     if (!last || (*third != all[1] && *last != all[1])) return {};
     const Members found{all[0], *limited, *third, *last};
-    return hard_swish_of(views(found)) == value ? found : Members();
+    return ask([nodes = numbers(found), value](const GraphView& g) { return hard_swish_of(nodes_at(g, nodes)) == value; }) ? found : Members();
   }
 
   /// Untaken nodes that are the only readers of `value`, in order: two at most, or a whole activation that is written out.
@@ -277,13 +331,16 @@ class Grouper {
     Members members{first};
     FusedTail tail;
     tail.columns = rows_[first]->tail == Tails::Columns;
+    std::vector<Followed> all;
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);
       const Members next = followers(current);
       const size_t took = tail.take(views(next), current);
+      all.push_back({numbers(next), current});
       if (took == 0 || took != next.size()) break;
       members.insert(members.end(), next.begin(), next.end());
     }
+    if (memo_) ask([all, columns = tail.columns](const GraphView& g) { return taken(g, all, columns); });
     add(members);
   }
 
@@ -326,7 +383,8 @@ class Grouper {
       const Members next = followers(nodes_[members.back()].output(0));
       if (next.size() != 1) break;
       members.push_back(next[0]);
-      if (rows_[first]->takes_more(views(members), target_)) best = members;
+      const auto takes = [nodes = numbers(members), row = rows_[first], &target = target_](const GraphView& g) { return row->takes_more(nodes_at(g, nodes), target); };
+      if (ask(takes)) best = members;
     }
     add(best);
   }
@@ -352,7 +410,7 @@ class Grouper {
         continue;
       }
       if (next.size() != 1 || !rows_[next[0]]->chains || nodes_[members.back()].output_count() != 1) break;
-      if (graph_.dims(current) != nodes_[next[0]].out_dims(0)) break;
+      if (!ask([current, out = nodes_[next[0]].output(0)](const GraphView& g) { return g.dims(current) == g.dims(out); })) break;
       if (absorbable(nodes_[next[0]]) && !goes_on(next[0])) break;  // its readers take the codes
       members.push_back(next[0]);
     }
@@ -377,6 +435,7 @@ class Grouper {
   GraphView graph_;
   const Target& target_;
   const ByReference& by_reference_;
+  PlanMemo* memo_;
   const optima_image_graph& entry_;
   std::vector<NodeView> nodes_;
   std::map<uint32_t, std::vector<size_t>> readers_;
@@ -389,8 +448,14 @@ class Grouper {
 
 }  // namespace
 
-std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference) {
-  return Grouper(graph, target, by_reference).run();
+std::vector<uint32_t> distinct(std::vector<uint32_t> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference, PlanMemo* memo) {
+  return Grouper(graph, target, by_reference, memo && !has_codes(graph) ? memo : nullptr).run();
 }
 
 }  // namespace optima::llvm_cpu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/by_reference.hpp"
+#include "plugins/llvm_cpu/compiler/plan_memo.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -18,6 +19,7 @@ struct Group {
 /// Graph 0 cut into groups, in an order in which every group finds its operands made. Nodes that nothing uses are left out.
 /// Throws sdk::Error(OPTIMA_UNSUPPORTED, node) for a node that judge() refuses, unless `by_reference` is set: then it is a group of its own
 /// with reference_row(), as are those for which that says yes.
-std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference = {});
+/// `memo`, which must be empty, gets groups and questions where the graph has no codes; `target` has to outlive it.
+std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference = {}, PlanMemo* memo = nullptr);
 
 }  // namespace optima::llvm_cpu

@@ -2,6 +2,8 @@
 // llvm_cpu/compiler: see lowering.hpp: the table and its judgement.
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
 
+#include "plugins/llvm_cpu/compiler/judge.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -51,15 +53,20 @@ std::span<const Lowering> all_lowerings() {
 
 namespace {
 
-Refusal judge(const Lowering& row, const NodeView& node) {
-  const sdk::Verdict v = sdk::judge(tier_one(row), sdk::Node(node.graph.raw, node.raw));
-  if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
+/// What the tier's types, ranks and constants do not say: all that hangs on dims and elements.
+Refusal judge_numbers(const Lowering& row, const NodeView& node) {
   if (const Refusal r = check_signature(row.operands, node)) return r;
   for (uint32_t k = 0; k < node.input_count(); ++k)
     if (k < 32 && (row.const_inputs >> k & 1) && node.has_input(k) && !node.graph.is_known(node.input(k)))
       return {OPTIMA_REASON_CONST_REQUIRED, "input " + std::to_string(k), node.graph.is_constant(node.input(k)) ? "not mapped" : "computed",
               node.graph.is_constant(node.input(k)) ? "a constant with its bytes" : "a constant"};
   return row.check ? row.check(node) : Refusal();
+}
+
+Refusal judge(const Lowering& row, const NodeView& node) {
+  const sdk::Verdict v = sdk::judge(tier_one(row), sdk::Node(node.graph.raw, node.raw));
+  if (!v.yes()) return {v.reason, v.what, v.found, v.wanted};
+  return judge_numbers(row, node);
 }
 
 /// The rows that may be the node's, in their order: a plan asks some thousand times.
@@ -95,6 +102,14 @@ const Lowering* find_lowering(const NodeView& node) {
 Refusal judge(const NodeView& node) {
   const Lowering* row = find_lowering(node);
   return row ? judge(*row, node) : Refusal{OPTIMA_REASON_OP, "operator", std::string(node.op()), "one of the plugin's table"};
+}
+
+const Lowering* taker(const NodeView& node) { return judge(node) ? nullptr : find_lowering(node); }
+
+bool is_taker(const Lowering* row, const NodeView& node) {
+  int rows = 0;
+  for (const Lowering& r : rows_of(node)) rows += r.op == node.op() && r.domain == node.domain() && node.since() >= r.since_min && node.since() <= r.since_max;
+  return row && rows == 1 ? !judge_numbers(*row, node) : taker(node) == row;
 }
 
 int64_t last_channels(int64_t channels) { return channels <= 4 ? 4 : (channels + 15) / 16 * 16; }

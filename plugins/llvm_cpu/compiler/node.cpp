@@ -69,9 +69,10 @@ Dims permutation_of(const NodeView& transpose) {
 }
 
 Dims GraphView::dims(uint32_t v) const {
-  Dims out;
+  tell(v);
   const optima_slice& slice = value(v).dims;
-  for (uint32_t k = 0; k < slice.count; ++k) out.push_back(optima_get_dim(image(), slice.first + k)->value);
+  Dims out(slice.count);
+  for (uint32_t k = 0; k < slice.count; ++k) out[k] = optima_get_dim(image(), slice.first + k)->value;
   return out;
 }
 
@@ -79,6 +80,7 @@ std::string_view GraphView::name(uint32_t v) const { return sdk::view(optima_str
 
 std::optional<std::string_view> GraphView::bytes(uint32_t v) const {
   if (!is_constant(v)) return std::nullopt;
+  tell(v);
   const optima_blob& blob = *optima_get_blob(raw, optima_get_constant(image(), value(v).constant)->blob);
   if (!blob.data && blob.size) return std::nullopt;
   return std::string_view(static_cast<const char*>(blob.data), blob.size);
@@ -185,9 +187,11 @@ std::optional<NodeView> GraphView::maker(uint32_t v) const {
 }
 
 bool GraphView::is_static(uint32_t v) const {
-  if (value(v).rank < 0) return false;
-  for (const int64_t d : dims(v))
-    if (d < 0) return false;
+  tell(v);
+  const optima_value& of = value(v);
+  if (of.rank < 0) return false;
+  for (uint32_t k = 0; k < of.dims.count; ++k)
+    if (optima_get_dim(image(), of.dims.first + k)->value < 0) return false;
   return true;
 }
 

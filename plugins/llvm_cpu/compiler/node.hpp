@@ -34,6 +34,8 @@ std::optional<std::vector<float>> floats_of(std::string_view bytes, int32_t dtyp
 /// The graph behind the node views. Values are named by their index in the image.
 struct GraphView {
   const optima_graph* raw;
+  /// Not null: is told every value whose dims or bytes are read; many more than once.
+  std::vector<uint32_t>* reads = nullptr;
   const optima_image* image() const { return raw->image; }
   const optima_value& value(uint32_t v) const { return *optima_get_value(image(), v); }
   /// Requires a ranked value; unknown dims are -1.
@@ -58,6 +60,11 @@ struct GraphView {
   std::optional<NodeView> maker(uint32_t v) const;
   /// Ranked and every dim known.
   bool is_static(uint32_t v) const;
+
+ private:
+  void tell(uint32_t v) const {
+    if (reads) reads->push_back(v);
+  }
 };
 
 struct NodeView {

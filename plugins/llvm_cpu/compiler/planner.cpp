@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "optima/plugin/error.hpp"
-#include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/compiler/concat.hpp"
 #include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
@@ -17,18 +16,13 @@ namespace {
 
 constexpr uint64_t kAlign = 64;
 
-uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
-  const int32_t dtype = layout == Layout::Narrow ? g.stored_dtype(v) : g.dtype(v);
-  return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(dtype) + 7) / 8;
-}
-
 class Planner : public LowerContext {
  public:
-  Planner(const GraphView& graph, const Target& target, const PlannerOptions& options)
-      : graph_(graph), target_(target), options_(options), entry_(*optima_get_graph(graph.image(), 0)) {}
+  Planner(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo)
+      : graph_(graph), target_(target), options_(options), memo_(memo), entry_(*optima_get_graph(graph.image(), 0)) {}
 
   Draft run() {
-    const std::vector<Group> groups = group_nodes(graph_, target_, options_.by_reference);
+    const std::vector<Group> groups = group_nodes(graph_, target_, options_.by_reference, memo_);
     for (const auto& [value, piece] : concats_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Blocked}, piece);
     for (const auto& [value, piece] : codes_in_place(groups, graph_, target_)) in_place_.emplace(Key{value, Layout::Last}, piece);
     find_rounded(groups);
@@ -37,12 +31,15 @@ class Planner : public LowerContext {
       group_ = &g;
       if (is_late(g)) late_.emplace(g.nodes[0].output(0), &g);
       else if (g.unit) g.lowering->lower_unit(*g.unit, *this);
+      else if (memo_ && !memo_->groups.empty()) record(memo_->groups[static_cast<size_t>(&g - groups.data())].tape);
       else g.lowering->lower(g.nodes, *this);
     }
     group_ = nullptr;
     give_outputs();
-    place_buffers();
+    places_ = place(buffers_, steps_);
+    draft_.plan.arena_bytes = places_.arena_bytes;
     write_steps();
+    if (memo_) keep(groups);
     return std::move(draft_);
   }
 
@@ -120,28 +117,40 @@ class Planner : public LowerContext {
   Operand temporary(uint64_t bytes) override {
     Operand o;
     o.kind = Operand::Buffer, o.index = static_cast<uint32_t>(buffers_.size());
-    buffers_.push_back({bytes, Buffer::Arena, 0, OPTIMA_NONE});
+    buffers_.push_back({bytes, Buffer::Arena, 0, OPTIMA_NONE, Layout::Plain});
     return o;
   }
 
   void emit(Op op) override {
-    if (op.node_ids.empty() && group_)
-      for (const NodeView& n : group_->nodes) op.node_ids.push_back(n.id());
+    if (group_) complete(op, group_->nodes);
     if (op.node_ids.empty() && giving_ != OPTIMA_NONE)  // so that its time is booked on what made the value
       if (const uint32_t maker = graph_.value(giving_).producer; maker != OPTIMA_NONE) op.node_ids.push_back(optima_get_node(graph_.image(), maker)->id);
-    if (op.label.empty()) op.label = group_ ? std::string(group_->nodes[0].op()) : op.kernel.entry.substr(2);
+    if (op.label.empty()) op.label = op.kernel.entry.substr(2);
     if (op.units < 1) return;  // an empty tensor: nothing to do
-    steps_.push_back(std::move(op));
+    steps_.push_back(std::make_shared<const Op>(std::move(op)));
   }
 
  private:
-  struct Buffer {
-    uint64_t bytes;
-    enum { Arena, Input, Output } where;
-    uint32_t number;  // of the input or output
-    uint32_t value;   // that it was made for, or none
-  };
   using Key = std::pair<uint32_t, Layout>;
+
+  /// Lowers the group at hand, and keeps what was said.
+  void record(Tape& tape) {
+    std::vector<NodeView> nodes = group_->nodes;
+    for (NodeView& n : nodes) n.graph.reads = &tape.reads;
+    const std::function<size_t()> count = [this] { return steps_.size(); };
+    Recorder recorder(*this, tape, count);
+    group_->lowering->lower(nodes, recorder);
+    tape.reads = distinct(std::move(tape.reads));
+  }
+
+  /// A plan is moved where its steps are those of its groups, and every value lies in a buffer of its own that is as large as the graph says.
+  void keep(const std::vector<Group>& groups) {
+    for (const Group& g : groups)
+      if (g.nodes[0].op() == "Concat") ask(memo_, graph_, [n = g.nodes[0].raw, &target = target_](const GraphView& graph) { return joins_in_place({graph, n}, target); });
+    const bool own = std::all_of(memo_->groups.begin(), memo_->groups.end(), [](const PlanMemo::Group& g) { return g.tape.is_whole; });
+    memo_->is_whole = !memo_->groups.empty() && own && !converts_outputs_ && in_place_.empty() && !has_halves();
+    memo_->buffers = buffers_, memo_->steps = steps_;
+  }
 
   /// Where it lies already.
   std::optional<Layout> found(uint32_t value) const {
@@ -172,7 +181,7 @@ class Planner : public LowerContext {
       const uint32_t v = *optima_get_index(graph_.image(), entry_.inputs.first + k);
       const uint64_t size = bytes_of(graph_, v, outside(v), target_);
       Operand o = temporary(size);
-      buffers_.back() = {size, Buffer::Input, k, v};
+      buffers_.back() = {size, Buffer::Input, k, v, outside(v)};
       made_[{v, outside(v)}] = o;
       draft_.plan.inputs.push_back(tensor_outside(v, size));
     }
@@ -185,6 +194,7 @@ class Planner : public LowerContext {
 
   /// Values of bf16 that nobody reads but products that round them by themselves.
   void find_rounded(const std::vector<Group>& groups) {
+    if (target_.bf16 == Bf16::None || !has_halves()) return;
     std::set<uint32_t> others, by_reference;
     for (const Group& g : groups)
       if (g.lowering == &reference_row()) by_reference.insert(g.nodes[0].id());
@@ -197,6 +207,12 @@ class Planner : public LowerContext {
         if (n.has_input(k)) (rounds && k == 0 ? rounded_ : others).insert(n.input(k));
     }
     for (const uint32_t v : others) rounded_.erase(v);
+  }
+
+  bool has_halves() const {
+    bool any = false;
+    for (uint32_t v = entry_.values.first; v < entry_.values.first + entry_.values.count && !any; ++v) any = is_half(graph_.stored_dtype(v));
+    return any;
   }
 
   /// As the caller has it: kernels read past a blocked one.
@@ -225,7 +241,7 @@ class Planner : public LowerContext {
   Operand fresh(uint32_t value, Layout layout) {
     if (const auto at = wholes_.find({value, layout}); at != wholes_.end()) return at->second;
     Operand o = temporary(bytes_of(graph_, value, layout, target_));
-    buffers_.back().value = value;
+    buffers_.back().value = value, buffers_.back().layout = layout;
     return o;
   }
 
@@ -328,7 +344,9 @@ class Planner : public LowerContext {
       const uint64_t size = bytes_of(graph_, v, outside(v), target_);
       giving_ = v;
       draft_.plan.outputs.push_back(tensor_outside(v, size));
+      const size_t before = steps_.size();
       const Operand from = read(v, outside(v));
+      converts_outputs_ = converts_outputs_ || steps_.size() != before;
       if (from.kind == Operand::Buffer && from.offset == 0) {
         Buffer& b = buffers_[from.index];
         if (b.where == Buffer::Arena && b.bytes == size) {
@@ -336,6 +354,7 @@ class Planner : public LowerContext {
           continue;
         }
       }
+      if (memo_) memo_->copied.push_back({v, from});
       copy_out(from, size, k);
     }
   }
@@ -354,36 +373,11 @@ class Planner : public LowerContext {
     emit(std::move(op));
   }
 
-  void place_buffers() {
-    std::vector<Lifetime> lives(buffers_.size());
-    std::vector<bool> used(buffers_.size());
-    for (size_t s = 0; s < steps_.size(); ++s)
-      for (const Operand& a : steps_[s].args) {
-        if (a.kind != Operand::Buffer) continue;
-        Lifetime& l = lives[a.index];
-        if (!used[a.index]) l.first = s;
-        l.last = s;
-        used[a.index] = true;
-      }
-    std::vector<Lifetime> kept;
-    std::vector<size_t> owner;
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (!used[i] || buffers_[i].where != Buffer::Arena) continue;
-      lives[i].bytes = buffers_[i].bytes + kSlack;
-      kept.push_back(lives[i]);
-      owner.push_back(i);
-    }
-    draft_.plan.arena_bytes = place(kept);
-    offsets_.assign(buffers_.size(), 0);
-    for (size_t i = 0; i < kept.size(); ++i) offsets_[owner[i]] = kept[i].offset;
-  }
-
   void write_steps() {
-    for (const Op& op : steps_) {
-      const auto at = std::find(draft_.specs.begin(), draft_.specs.end(), op.kernel);
+    for (const Step& each : steps_) {
+      const Op& op = *each;
       Plan::Step step;
-      step.kernel = static_cast<uint32_t>(at - draft_.specs.begin());
-      if (at == draft_.specs.end()) draft_.specs.push_back(op.kernel);
+      step.kernel = number_of(op.kernel);
       step.units = op.units, step.work = op.work, step.grain = std::max<int64_t>(1, op.grain);
       step.node_ids = op.node_ids, step.label = op.label;
       for (const Operand& a : op.args) step.args.push_back(to_arg(a));
@@ -393,13 +387,21 @@ class Planner : public LowerContext {
     draft_.plan.kernels.resize(draft_.specs.size());
   }
 
+  /// Equal specs once; in a plan that may be moved each step has its own.
+  uint32_t number_of(const KernelSpec& spec) {
+    const auto at = memo_ ? draft_.specs.end() : std::find(draft_.specs.begin(), draft_.specs.end(), spec);
+    const auto number = static_cast<uint32_t>(at - draft_.specs.begin());
+    if (at == draft_.specs.end()) draft_.specs.push_back(spec);
+    return number;
+  }
+
   Plan::Arg to_arg(const Operand& a) {
     if (a.kind == Operand::Null) return {};
     if (a.kind != Operand::Buffer) return {Plan::Arg::Constant, constant(a), a.offset};
     const Buffer& b = buffers_[a.index];
     if (b.where == Buffer::Input) return {Plan::Arg::Input, b.number, a.offset};
     if (b.where == Buffer::Output) return {Plan::Arg::Output, b.number, a.offset};
-    return {Plan::Arg::Arena, 0, offsets_[a.index] + a.offset};
+    return {Plan::Arg::Arena, 0, places_.offsets[a.index] + a.offset};
   }
 
   /// The plan's constant for an operand; equal ones once. Scales stand before those that use them.
@@ -446,12 +448,14 @@ class Planner : public LowerContext {
   GraphView graph_;
   const Target& target_;
   const PlannerOptions& options_;
+  PlanMemo* memo_;
   const optima_image_graph& entry_;
   const Group* group_ = nullptr;
   std::set<uint32_t> rounded_;                     // see rounded_by_readers()
   uint32_t giving_ = OPTIMA_NONE;  // the output that is being given
   std::vector<Buffer> buffers_;
-  std::vector<uint64_t> offsets_;  // in the arena
+  Places places_;
+  bool converts_outputs_ = false;
   std::map<Key, Operand> made_;
   std::map<uint32_t, const Group*> late_;  // by value: made when somebody reads it
   std::map<Key, Piece> in_place_;
@@ -459,14 +463,14 @@ class Planner : public LowerContext {
   std::map<std::string, uint32_t> computed_;
   std::vector<const std::string*> by_number_;
   std::map<uint32_t, uint64_t> stored_;
-  std::vector<Op> steps_;
+  std::vector<Step> steps_;
   Draft draft_;
 };
 
 }  // namespace
 
-Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options) {
-  return Planner(graph, target, options).run();
+Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo) {
+  return Planner(graph, target, options, memo).run();
 }
 
 }  // namespace optima::llvm_cpu

@@ -31,6 +31,8 @@ struct Draft {
 };
 
 /// Plans graph 0. Deterministic. Throws sdk::Error(OPTIMA_UNSUPPORTED, node) like group_nodes.
-Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options);
+/// `memo`, empty, gets what moving the plan takes, where it can be moved (replan.hpp); `target` has to outlive it, and `by_reference` is set and says
+/// no to every node. Steps then have a spec each, equal ones too.
+Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo = nullptr);
 
 }  // namespace optima::llvm_cpu

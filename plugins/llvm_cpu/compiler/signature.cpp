@@ -22,18 +22,18 @@ Refusal check_numbers(const Signature& s, const NodeView& n) {
   return (s.any_output ? any : n.has_output(0)) ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", "absent", "given"};
 }
 
-Refusal check_operand(const GraphView& g, uint32_t value, const std::string& what) {
+Refusal check_operand(const GraphView& g, uint32_t value, const char* side, uint32_t k) {
   const Dims dims = g.dims(value);
   int64_t extent = 1;
   for (const int64_t d : dims)
     if (const int64_t most = std::max<int64_t>(d, 1); most >= (int64_t{1} << 31) || (extent *= most) >= int64_t{1} << 31)
-      return {OPTIMA_REASON_SIZE_LIMIT, what, to_text(dims), "fewer than 2^31 elements"};
+      return {OPTIMA_REASON_SIZE_LIMIT, numbered(side, k), to_text(dims), "fewer than 2^31 elements"};
   if (!g.is_constant(value)) return {};
   const optima_constant& c = *optima_get_constant(g.image(), g.value(value).constant);
   int64_t elements = 1;
   for (uint32_t d = 0; d < c.dims.count; ++d) elements *= *optima_get_int(g.image(), c.dims.first + d);
   if (c.dtype == g.stored_dtype(value) && elements == count(dims)) return {};
-  return {OPTIMA_REASON_OTHER, what, "said to be " + to_text(dims), "as its constant, of " + std::to_string(elements) + " elements of dtype " + std::to_string(c.dtype)};
+  return {OPTIMA_REASON_OTHER, numbered(side, k), "said to be " + to_text(dims), "as its constant, of " + std::to_string(elements) + " elements of dtype " + std::to_string(c.dtype)};
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Refusal check_signature(const Signature& s, const NodeView& n) {
   int32_t dtype = -1;
   std::string first;
   const auto look = [&](const char* side, uint32_t k, uint32_t value, uint32_t shift) -> Refusal {
-    if (const Refusal r = check_operand(n.graph, value, numbered(side, k))) return r;
+    if (const Refusal r = check_operand(n.graph, value, side, k)) return r;
     if (!(s.same >> (shift + std::min(k, 15u)) & 1)) return {};
     const int32_t own = n.graph.dtype(value);
     if (dtype < 0) dtype = own, first = numbered(side, k);

@@ -17,11 +17,16 @@ std::vector<uint32_t> values_at(const optima_image* image, const optima_slice& s
   return out;
 }
 
+/// Whether something computes it.
+bool has(const KernelSpec& spec, const Fitter::HasKernel& has_kernel) {
+  return !has_kernel || spec.entry == kReferenceEntry || is_built_in(spec) || has_kernel(spec);
+}
+
 /// Specs of a draft that no kernel computes, by number.
-std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has) {
+std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has_kernel) {
   std::set<uint32_t> out;
   for (uint32_t k = 0; k < draft.specs.size(); ++k)
-    if (draft.specs[k].entry != kReferenceEntry && !is_built_in(draft.specs[k]) && !has(draft.specs[k])) out.insert(k);
+    if (!has(draft.specs[k], has_kernel)) out.insert(k);
   return out;
 }
 
@@ -60,19 +65,35 @@ Fitter::Fitter(const optima_graph& graph, const Target& target, bool winograd, H
 
 reference::ShapeWalk Fitter::walk(const std::vector<std::vector<int64_t>>& shapes) const {
   reference::ShapeWalk walk = start_;
-  for (size_t k = 0; k < inputs_.size(); ++k) {
-    reference::Tensor t;
-    t.dtype = optima_get_value(graph_.image, inputs_[k])->dtype, t.dims = shapes[k];
-    walk.give(inputs_[k], std::move(t));
-  }
+  for (size_t k = 0; k < inputs_.size(); ++k) walk.give(inputs_[k], input(k, shapes[k]));
   walk.advance();
   return walk;
 }
 
-std::unique_ptr<Leg> Fitter::first(const std::vector<std::vector<int64_t>>& shapes) const {
+/// What is known of input k.
+reference::Tensor Fitter::input(size_t k, const std::vector<int64_t>& dims) const {
+  reference::Tensor t;
+  t.dtype = optima_get_value(graph_.image, inputs_[k])->dtype, t.dims = dims;
+  return t;
+}
+
+std::unique_ptr<Leg> Fitter::first(const std::vector<std::vector<int64_t>>& shapes, Keep keep) const {
   std::vector<bool> at_hand(value_count(), false);
   for (const uint32_t v : inputs_) at_hand[v] = true;
-  return leg(walk(shapes), std::move(at_hand));
+  return leg(walk(shapes), std::move(at_hand), keep);
+}
+
+bool Fitter::move(Leg& leg, const std::vector<std::vector<int64_t>>& shapes, Moved& moved) const {
+  using Change = reference::ShapeWalk::Change;
+  if (!leg.memo.is_whole) return false;
+  std::vector<std::pair<uint32_t, reference::Tensor>> given;
+  for (size_t k = 0; k < inputs_.size(); ++k) given.emplace_back(inputs_[k], input(k, shapes[k]));
+  std::vector<Change> changed;
+  if (!leg.walk.again(std::move(given), changed) || !leg.walk.stops().empty() || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
+  const std::vector<bool> of_stretch = leg.stretch->move(changed, [&](uint32_t v) -> const reference::Tensor& { return leg.walk.at(v); });
+  if (!replan({&leg.stretch->graph()}, target_, options(), of_stretch, leg.memo, leg.draft, moved)) return false;
+  const auto is_there = [&](uint32_t step) { return has(leg.draft.specs[leg.draft.plan.steps[step].kernel], has_kernel_); };
+  return std::all_of(moved.steps.begin(), moved.steps.end(), is_there);
 }
 
 std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& found) const {
@@ -83,11 +104,11 @@ std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& f
   for (const uint32_t n : before.runs) sdk::each_output(graph_, *optima_get_node(graph_.image, n), [&](uint32_t, uint32_t v) { at_hand[v] = true; });
   for (const Found& f : found) walk.give(f.value, f.tensor);
   walk.advance();
-  return leg(std::move(walk), std::move(at_hand));
+  return leg(std::move(walk), std::move(at_hand), Keep::Plan);
 }
 
-std::unique_ptr<Leg> Fitter::leg(reference::ShapeWalk walk, std::vector<bool> at_hand) const {
-  auto out = std::make_unique<Leg>(Leg{std::move(walk), std::move(at_hand), {}, nullptr, {}, {}, {}});
+std::unique_ptr<Leg> Fitter::leg(reference::ShapeWalk walk, std::vector<bool> at_hand, Keep keep) const {
+  auto out = std::make_unique<Leg>(Leg{std::move(walk), std::move(at_hand), {}, nullptr, {}, {}, {}, false, {}});
   for (const reference::ShapeWalk::Stop& stop : out->walk.stops()) {
     const uint32_t wants = stop.wants == OPTIMA_NONE ? OPTIMA_NONE : optima_input(graph_.image, optima_get_node(graph_.image, stop.node), stop.wants);
     if (wants == OPTIMA_NONE) out->runs.push_back(stop.node);
@@ -100,7 +121,7 @@ std::unique_ptr<Leg> Fitter::leg(reference::ShapeWalk walk, std::vector<bool> at
   const Leg& known = *out;
   out->stretch = std::make_unique<Stretch>(graph_, nodes(*out, wanted), wanted, [&](uint32_t v) -> const reference::Tensor& { return known.walk.at(v); },
                                            [&](uint32_t v) { return known.resolved(v); });
-  plan(*out);
+  plan(*out, keep);
   return out;
 }
 
@@ -172,16 +193,27 @@ std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>&
   return out;
 }
 
-/// Nodes whose kernels there are not go to the reference, and it is planned again.
-void Fitter::plan(Leg& leg) const {
+/// For plans of which no node is given up.
+PlannerOptions Fitter::options() const {
+  PlannerOptions out;
+  out.winograd = winograd_;
+  out.by_reference = [](const NodeView&) { return false; };
+  if (has_kernel_) out.is_bad = [this](const KernelSpec& spec) { return !has_kernel_(spec); };
+  return out;
+}
+
+/// Nodes whose kernels there are not go to the reference, and it is planned again. A leg can be moved where that is not so, nothing stopped it, and no
+/// branch was taken.
+void Fitter::plan(Leg& leg, Keep keep) const {
   std::set<uint32_t> given_up;  // ids
   bool all = false;
-  PlannerOptions options;
-  options.winograd = winograd_;
-  options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0; };
-  if (has_kernel_) options.is_bad = [&](const KernelSpec& spec) { return !has_kernel_(spec); };
-  for (;;) {
-    leg.draft = plan_graph({&leg.stretch->graph()}, target_, options);
+  PlannerOptions options = this->options();  // without what is given up, of which there is nothing yet
+  PlanMemo* memo = keep == Keep::HowItWasMade && leg.is_last && leg.walk.branches().empty() ? &leg.memo : nullptr;
+  for (;; memo = nullptr) {
+    leg.memo = {};
+    leg.draft = plan_graph({&leg.stretch->graph()}, target_, options, memo);
+    if (!leg.memo.is_whole) leg.memo = {};
+    options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0; };
     if (!has_kernel_) return;
     const std::set<uint32_t> none = missing(leg.draft, has_kernel_);
     if (none.empty()) return;

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/llvm_cpu/compiler/planner.hpp"
+#include "plugins/llvm_cpu/compiler/replan.hpp"
 #include "plugins/llvm_cpu/fit/stretch.hpp"
 #include "reference/shapes.hpp"
 
@@ -29,6 +29,7 @@ struct Leg {
   std::vector<uint32_t> runs;                      ///< nodes for the reference, after the stretch
   std::vector<uint32_t> asks;                      ///< values whose elements decide what comes next
   bool is_last = false;
+  PlanMemo memo{};                                 ///< of the draft; not whole: the leg cannot be moved
 
   /// The value that is computed in this one's stead.
   uint32_t resolved(uint32_t value) const;
@@ -55,8 +56,12 @@ class Fitter {
 
   /// What follows from inputs of these shapes alone. Throws what ShapeWalk::advance() throws.
   reference::ShapeWalk walk(const std::vector<std::vector<int64_t>>& shapes) const;
-  /// The first leg.
-  std::unique_ptr<Leg> first(const std::vector<std::vector<int64_t>>& shapes) const;
+  enum class Keep : uint8_t { Plan, HowItWasMade };
+  /// The first leg; a leg that is to be moved has to keep how it was made.
+  std::unique_ptr<Leg> first(const std::vector<std::vector<int64_t>>& shapes, Keep keep = Keep::Plan) const;
+  /// Makes a first leg one for other shapes of inputs: the same as first() does, in a fraction of its time, where its structure stays. False, or an
+  /// exception: it cannot be had so, and the leg is of no use any more.
+  bool move(Leg& leg, const std::vector<std::vector<int64_t>>& shapes, Moved& moved) const;
   /// What a leg leaves: the outputs of its runs (dims), and what it asks for (elements).
   struct Found {
     uint32_t value;
@@ -65,11 +70,13 @@ class Fitter {
   std::unique_ptr<Leg> next(const Leg& leg, const std::vector<Found>& found) const;
 
  private:
-  std::unique_ptr<Leg> leg(reference::ShapeWalk walk, std::vector<bool> at_hand) const;
+  reference::Tensor input(size_t k, const std::vector<int64_t>& dims) const;
+  std::unique_ptr<Leg> leg(reference::ShapeWalk walk, std::vector<bool> at_hand, Keep keep) const;
+  PlannerOptions options() const;
   void find_same(Leg& leg) const;
   std::vector<uint32_t> gives(const Leg& leg) const;
   std::vector<uint32_t> nodes(const Leg& leg, const std::vector<uint32_t>& gives) const;
-  void plan(Leg& leg) const;
+  void plan(Leg& leg, Keep keep) const;
 
   const optima_graph& graph_;
   const Target& target_;

@@ -11,9 +11,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(const optima_graph& from, const KnownValue& known, const SameValue& same, std::vector<uint32_t>& takes, std::vector<reference::Tensor>& kept,
-          std::vector<optima_blob>& blobs)
-      : from_(from), known_(known), same_(same), takes_(takes), kept_(kept), blobs_(blobs) {
+  Builder(const optima_graph& from, const KnownValue& known, const SameValue& same, std::vector<uint32_t>& takes, std::vector<uint32_t>& sources,
+          std::vector<std::shared_ptr<const void>>& kept, std::vector<optima_blob>& blobs)
+      : from_(from), known_(known), same_(same), takes_(takes), sources_(sources), kept_(kept), blobs_(blobs) {
     contents_.graphs.emplace_back().name = "stretch";
   }
 
@@ -45,7 +45,7 @@ class Builder {
     blob.struct_size = sizeof blob, blob.data = t.data, blob.size = t.size, blob.fd = -1;
     contents_.constants.push_back({t.dtype, t.dims, static_cast<uint32_t>(blobs_.size())});
     blobs_.push_back(blob);
-    kept_.push_back(t);
+    kept_.push_back(t.keeper);
     return static_cast<uint32_t>(contents_.constants.size() - 1);
   }
 
@@ -53,6 +53,7 @@ class Builder {
     image::Value out{{}, v.dtype(), std::vector<image::Dim>(), constant};  // nameless: plans speak of nodes
     for (const int64_t d : dims) out.dims->push_back({d, {}});
     main().values.push_back(std::move(out));
+    sources_.push_back(v.index());
     return numbers_[v.index()] = static_cast<uint32_t>(main().values.size() - 1);
   }
 
@@ -80,8 +81,8 @@ class Builder {
   const optima_graph& from_;
   const KnownValue& known_;
   const SameValue& same_;
-  std::vector<uint32_t>& takes_;
-  std::vector<reference::Tensor>& kept_;
+  std::vector<uint32_t>&takes_, &sources_;
+  std::vector<std::shared_ptr<const void>>& kept_;
   std::vector<optima_blob>& blobs_;
   image::Contents contents_;
   std::unordered_map<uint32_t, uint32_t> numbers_;
@@ -91,12 +92,37 @@ class Builder {
 
 Stretch::Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known,
                  const SameValue& same)
-    : gives_(gives), blobs_(from.blobs, from.blobs + from.blob_count) {
-  Builder builder(from, known, same, takes_, kept_, blobs_);
+    : gives_(gives), borrowed_(from.blob_count), blobs_(from.blobs, from.blobs + from.blob_count) {
+  Builder builder(from, known, same, takes_, sources_, kept_, blobs_);
   for (const uint32_t n : nodes) builder.add(sdk::Node(&from, optima_get_node(from.image, n)));
   for (const uint32_t v : gives) builder.give(v);
   bytes_.emplace(builder.pack());
   raw_ = std::make_unique<optima_graph>(optima_graph{sizeof(optima_graph), 0, bytes_->image(), blobs_.data(), static_cast<uint32_t>(blobs_.size()), 0, {}});
+}
+
+std::vector<bool> Stretch::move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known) {
+  std::vector<bool> out(sources_.size());
+  for (uint32_t v = 0; v < sources_.size(); ++v) {
+    out[v] = changed[sources_[v]] != reference::ShapeWalk::Change::None;
+    if (!out[v]) continue;
+    const reference::Tensor& t = known(sources_[v]);
+    put_dims(v, t.dims);
+    if (optima_get_value(raw_->image, v)->constant != OPTIMA_NONE) put_elements(v, t);
+  }
+  return out;
+}
+
+// What is written to are the stretch's own bytes, which the image shows as constant.
+void Stretch::put_dims(uint32_t value, const std::vector<int64_t>& dims) {
+  const optima_slice& slice = optima_get_value(raw_->image, value)->dims;
+  for (uint32_t d = 0; d < slice.count; ++d) const_cast<optima_dim*>(optima_get_dim(raw_->image, slice.first + d))->value = dims[d];
+}
+
+void Stretch::put_elements(uint32_t value, const reference::Tensor& known) {
+  const optima_constant& c = *optima_get_constant(raw_->image, optima_get_value(raw_->image, value)->constant);
+  for (uint32_t d = 0; d < c.dims.count; ++d) *const_cast<int64_t*>(optima_get_int(raw_->image, c.dims.first + d)) = known.dims[d];
+  blobs_[c.blob].data = known.data, blobs_[c.blob].size = known.size;
+  kept_[c.blob - borrowed_] = known.keeper;
 }
 
 }  // namespace optima::llvm_cpu

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "optima/image.hpp"
-#include "reference/reference.hpp"
+#include "reference/shapes.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -26,6 +27,9 @@ class Stretch {
   /// the stretch makes becomes an input. All dims of what the nodes read and make are known.
   Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known, const SameValue& same);
   Stretch(Stretch&&) = default;
+  /// Takes what is known now of values that changed, where that is Change::Numbers at most: the image then is what it would be if it were made anew, and
+  /// where it was. True by value of the stretch that changed.
+  std::vector<bool> move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known);
 
   const optima_graph& graph() const { return *raw_; }
   /// Values of the graph it comes from, in the order of inputs and of outputs.
@@ -33,8 +37,13 @@ class Stretch {
   const std::vector<uint32_t>& gives() const { return gives_; }
 
  private:
+  void put_dims(uint32_t value, const std::vector<int64_t>& dims);
+  void put_elements(uint32_t value, const reference::Tensor& known);
+
+  std::vector<uint32_t> sources_;  // by value of the stretch, the value it comes from
   std::vector<uint32_t> takes_, gives_;
-  std::vector<reference::Tensor> kept_;
+  uint32_t borrowed_;  // blobs of the graph it comes from, which stand first
+  std::vector<std::shared_ptr<const void>> kept_;  // of the other blobs
   std::vector<optima_blob> blobs_;
   std::optional<image::Bytes> bytes_;
   std::unique_ptr<optima_graph> raw_;

@@ -68,4 +68,13 @@ Constants::Packed Constants::pack(const Draft& draft, const Stretch& stretch) {
   return out;
 }
 
+void Constants::pack_again(const Draft& draft, const Stretch& stretch, uint32_t number, Packed& packed) const {
+  const Plan::Constant& c = draft.plan.constants[number];
+  std::vector<char>& memory = packed.again[number];
+  if (const uint64_t least = c.packed_bytes + kSlack + kAlign; memory.size() < least) memory.resize(least);
+  packed.at[number] = memory.data() + (kAlign - reinterpret_cast<uintptr_t>(memory.data()) % kAlign) % kAlign;
+  const Source from = source(draft, stretch, c), scale = c.scale == UINT32_MAX ? Source{} : source(draft, stretch, draft.plan.constants[c.scale]);
+  pack_all({{&c.pack, from.data, from.size, floats_at(scale.data, scale.size), packed.at[number]}}, 1, [] { return false; });
+}
+
 }  // namespace optima::llvm_cpu

@@ -23,9 +23,12 @@ class Constants {
   struct Packed {
     std::vector<char*> at;
     std::vector<std::shared_ptr<Memory>> kept;
+    std::map<uint32_t, std::vector<char>> again;  ///< of constants that were packed again
   };
   /// Any thread.
   Packed pack(const Draft& draft, const Stretch& stretch);
+  /// One of the plan's own constants, whose elements are others now.
+  void pack_again(const Draft& draft, const Stretch& stretch, uint32_t number, Packed& packed) const;
 
  private:
   struct Place {

@@ -25,15 +25,19 @@ int parts_of(const Plan::Step& s, int threads) {
 
 Steps::Steps(const Plan& plan, std::vector<StepCode> code, const std::vector<char*>& constants, Engine& engine)
     : plan_(plan), engine_(engine), args_(plan.steps.size()) {
-  for (size_t s = 0; s < args_.size(); ++s) add(s, code[s], constants);
+  for (size_t s = 0; s < args_.size(); ++s) {
+    runs_.push_back({code[s], plan.steps[s].units, parts_of(plan.steps[s], engine_.team_.size())});
+    args_[s].resize(plan.steps[s].args.size() + 1);
+  }
+  for (size_t s = 0; s < args_.size(); ++s) add(s, constants);
 }
 
 Steps::~Steps() { engine_.team_.forget(list_); }
 
-void Steps::add(size_t s, StepCode code, const std::vector<char*>& constants) {
+/// Sets what stays, and notes what does not.
+void Steps::point(size_t s, const std::vector<char*>& constants) {
   const Plan::Step& step = plan_.steps[s];
-  args_[s].resize(step.args.size() + 1);
-  args_[s][0] = code.ahead;
+  args_[s][0] = runs_[s].code.ahead;
   for (size_t a = 0; a < step.args.size(); ++a) {
     const Plan::Arg& arg = step.args[a];
     void** where = &args_[s][a + 1];
@@ -42,17 +46,32 @@ void Steps::add(size_t s, StepCode code, const std::vector<char*>& constants) {
     if (arg.kind == Plan::Arg::Input) inputs_.push_back({where, arg.index, arg.offset});
     if (arg.kind == Plan::Arg::Output) outputs_.push_back({where, arg.index, arg.offset});
   }
-  const int parts = parts_of(step, engine_.team_.size());
+}
+
+void Steps::add(size_t s, const std::vector<char*>& constants) {
+  point(s, constants);
+  const Run& run = runs_[s];
   void* const* args = args_[s].data() + 1;
-  const int64_t units = step.units;
-  list_.add([this, code, args, units, parts, s](int part, int thread) {
+  list_.add([this, &run, args, s](int part, int thread) {
     if (engine_.is_stopped(thread)) return;
     std::optional<NoSubnormals> zeros;
-    if (code.no_subnormals) zeros.emplace();
+    if (run.code.no_subnormals) zeros.emplace();
     char* mine = engine_.scratch(thread);
     *reinterpret_cast<uint64_t*>(mine - kHeader) = engine_.run_ << 24 | s;
-    code.kernel(args, units * part / parts, units * (part + 1) / parts, mine);
-  }, parts);
+    run.code.kernel(args, run.units * part / run.parts, run.units * (part + 1) / run.parts, mine);
+  }, run.parts);
+}
+
+bool Steps::follow_plan(const std::vector<StepCode>& code, const std::vector<char*>& constants) {
+  for (size_t s = 0; s < runs_.size(); ++s)
+    if (parts_of(plan_.steps[s], engine_.team_.size()) != runs_[s].parts) return false;
+  inputs_.clear(), outputs_.clear(), arena_.clear();
+  arena_at_ = nullptr;
+  for (size_t s = 0; s < runs_.size(); ++s) {
+    runs_[s].code = code[s], runs_[s].units = plan_.steps[s].units;
+    point(s, constants);
+  }
+  return true;
 }
 
 void Steps::bind(const std::vector<char*>& inputs, const std::vector<char*>& outputs) {

@@ -36,6 +36,9 @@ class Steps {
   Steps(const Steps&) = delete;
 
   const Plan& plan() const { return plan_; }
+  /// Between runs: takes what the plan says now of units and arguments, the code and the constants that there are now. False when a step is to be cut in
+  /// other parts than it is: only new steps do.
+  bool follow_plan(const std::vector<StepCode>& code, const std::vector<char*>& constants);
   /// The caller's memory, by number of input and output, for the next run.
   void bind(const std::vector<char*>& inputs, const std::vector<char*>& outputs);
 
@@ -47,11 +50,19 @@ class Steps {
     uint32_t index;   // of inputs or outputs
     uint64_t offset;  // bytes
   };
-  void add(size_t step, StepCode code, const std::vector<char*>& constants);
+  /// One step as its parts find it.
+  struct Run {
+    StepCode code;
+    int64_t units;
+    int parts;
+  };
+  void add(size_t step, const std::vector<char*>& constants);
+  void point(size_t step, const std::vector<char*>& constants);
   void follow_arena();
 
   const Plan& plan_;
   Engine& engine_;
+  std::vector<Run> runs_;
   std::vector<std::vector<void*>> args_;  // each begins with StepCode::ahead
   std::vector<Patch> inputs_, outputs_, arena_;
   const char* arena_at_ = nullptr;

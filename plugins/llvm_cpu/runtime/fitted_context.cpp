@@ -14,6 +14,10 @@ namespace {
 
 /// Plans that are kept: of first legs, and of those behind one leg.
 constexpr size_t kMostRoots = 16, kMostFollowers = 64;
+/// Plans in a row that cannot be moved, after which none is expected to be.
+constexpr int kMostUnmoved = 4;
+/// Sizes that are remembered after their plans have been moved to others: as many as may take turns. Sizes that grow again and again are no such.
+constexpr size_t kMostMovedAway = 8;
 
 template <class T>
 void append(std::string& key, const T& number) {
@@ -61,20 +65,44 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
     shapes.push_back(std::move(dims));
   }
   const auto at = std::find_if(roots_.begin(), roots_.end(), [&](const Root& r) { return r.key == key; });
-  if (at != roots_.end()) {
-    roots_.splice(roots_.begin(), roots_, at);
-  } else {
-    auto leg = made(fitter.first(shapes));
-    if (roots_.size() >= kMostRoots) roots_.pop_back();
-    roots_.push_front({std::move(key), std::move(leg)});
-  }
+  if (at != roots_.end()) roots_.splice(roots_.begin(), roots_, at);
+  else if (!move_latest(key, shapes)) add_root(std::move(key), shapes);
   return *roots_.front().leg;
+}
+
+void FittedContext::add_root(std::string key, const std::vector<std::vector<int64_t>>& shapes) {
+  auto leg = made(program_.fitter().first(shapes, unmoved_ < kMostUnmoved ? Fitter::Keep::HowItWasMade : Fitter::Keep::Plan));
+  unmoved_ = leg->leg().memo.is_whole ? 0 : unmoved_ + 1;
+  if (roots_.size() >= kMostRoots) roots_.pop_back();
+  roots_.push_front({std::move(key), std::move(leg)});
+}
+
+/// Moves the latest plan to new sizes, where it has been run only once: a size that grows does not come back. Where one does, its plan stays.
+bool FittedContext::move_latest(const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
+  if (roots_.empty() || roots_.front().is_wanted) return false;
+  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), key); away != moved_away_.end()) {
+    moved_away_.erase(away);
+    return false;
+  }
+  Root latest = std::move(roots_.front());
+  roots_.pop_front();
+  if (!latest.leg->leg().memo.is_whole) {
+    roots_.push_front(std::move(latest));
+    return false;
+  }
+  if (!latest.leg->move(shapes)) return false;
+  moved_away_.push_front(std::move(latest.key));
+  if (moved_away_.size() > kMostMovedAway) moved_away_.pop_back();
+  roots_.push_front({key, std::move(latest.leg)});
+  return true;
 }
 
 void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
   sdk::require_counts(in.size(), out.size(), fitter.inputs().size(), fitter.outputs().size());
   ReadyLeg* leg = &root(in);
+  Root& at = roots_.front();
+  at.is_wanted = at.was_run, at.was_run = true;
   std::fill(held_.begin(), held_.end(), Held());
   for (uint32_t k = 0; k < in.size(); ++k) {
     const uint32_t v = fitter.inputs()[k];

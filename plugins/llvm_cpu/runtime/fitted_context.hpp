@@ -38,6 +38,7 @@ class FittedContext : public sdk::Context {
   struct Root {
     std::string key;
     std::unique_ptr<ReadyLeg> leg;
+    bool was_run = false, is_wanted = false;  ///< run once; run more than once
   };
   struct Event {
     std::string label;
@@ -46,6 +47,8 @@ class FittedContext : public sdk::Context {
   };
 
   ReadyLeg& root(const sdk::Tensors& in);
+  void add_root(std::string key, const std::vector<std::vector<int64_t>>& shapes);
+  bool move_latest(const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
   ReadyLeg& next(ReadyLeg& leg);
   std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg);
 
@@ -58,6 +61,8 @@ class FittedContext : public sdk::Context {
   const FittedProgram& program_;
   Engine engine_;
   std::list<Root> roots_;  // latest first
+  int unmoved_ = 0;                    // plans in a row that cannot be moved
+  std::list<std::string> moved_away_;  // keys of plans that were moved to other sizes, latest first
   // of the run under way, by number of value
   std::vector<Held> held_;
   std::vector<std::vector<int64_t>> shapes_;

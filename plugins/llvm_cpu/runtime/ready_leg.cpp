@@ -22,29 +22,49 @@ reference::Tensor typed(const optima_graph& graph, uint32_t value) {
 
 }  // namespace
 
-ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine) : leg_(std::move(leg)) {
+ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine) : program_(program), engine_(engine), leg_(std::move(leg)) {
   if (!leg_->stretch) return;
   const Draft& draft = leg_->draft;
   constants_ = program.constants().pack(draft, *leg_->stretch);
-  std::vector<StepCode> of_specs, code;
-  rows_.reserve(draft.specs.size());
-  for (const KernelSpec& spec : draft.specs) {
-    if (spec.entry == kReferenceEntry) {
-      calls_.push_back(std::make_unique<Call>(call(spec, engine)));
-      of_specs.push_back({run_call, calls_.back().get()});
-    } else {
-      FittedProgram::Code c = program.code(spec);
-      rows_.push_back(std::move(c.row));
-      of_specs.push_back({c.kernel, rows_.back().data(), sums_products(std::string_view(spec.entry).substr(2))});
-    }
-  }
-  for (const Plan::Step& step : draft.plan.steps) code.push_back(of_specs[step.kernel]);
-  steps_ = std::make_unique<Steps>(draft.plan, std::move(code), constants_.at, engine);
+  rows_.resize(draft.specs.size()), calls_.resize(draft.specs.size()), code_.resize(draft.specs.size());
+  for (uint32_t k = 0; k < draft.specs.size(); ++k) find_code(k);
+  steps_ = std::make_unique<Steps>(draft.plan, code_of_steps(), constants_.at, engine);
 }
 
-ReadyLeg::Call ReadyLeg::call(const KernelSpec& spec, Engine& engine) const {
+void ReadyLeg::find_code(uint32_t k) {
+  const KernelSpec& spec = leg_->draft.specs[k];
+  if (spec.entry == kReferenceEntry) {
+    calls_[k] = std::make_unique<Call>(call(spec));
+    code_[k] = {run_call, calls_[k].get()};
+    return;
+  }
+  FittedProgram::Code c = program_.code(spec);
+  rows_[k] = std::move(c.row);
+  code_[k] = {c.kernel, rows_[k].data(), sums_products(std::string_view(spec.entry).substr(2))};
+}
+
+std::vector<StepCode> ReadyLeg::code_of_steps() const {
+  std::vector<StepCode> out;
+  for (const Plan::Step& step : leg_->draft.plan.steps) out.push_back(code_[step.kernel]);
+  return out;
+}
+
+bool ReadyLeg::move(const std::vector<std::vector<int64_t>>& shapes) {
+  Moved moved;
+  if (!steps_ || !program_.fitter().move(*leg_, shapes, moved)) return false;
+  const Draft& draft = leg_->draft;
+  for (const uint32_t s : moved.steps) find_code(draft.plan.steps[s].kernel);
+  for (uint32_t k = 0; k < calls_.size(); ++k)
+    if (calls_[k]) find_code(k);  // shapes of operands
+  for (const uint32_t k : moved.constants) program_.constants().pack_again(draft, *leg_->stretch, k, constants_);
+  std::vector<StepCode> code = code_of_steps();
+  if (!steps_->follow_plan(code, constants_.at)) steps_ = std::make_unique<Steps>(draft.plan, std::move(code), constants_.at, engine_);
+  return true;
+}
+
+ReadyLeg::Call ReadyLeg::call(const KernelSpec& spec) const {
   const optima_graph& graph = leg_->stretch->graph();
-  Call out{&graph, optima_get_node(graph.image, static_cast<uint32_t>(spec.literals[0])), {}, {}, &engine};
+  Call out{&graph, optima_get_node(graph.image, static_cast<uint32_t>(spec.literals[0])), {}, {}, &engine_};
   for (uint32_t k = 0; k < out.node->inputs.count; ++k) out.inputs.push_back(typed(graph, optima_input(graph.image, out.node, k)));
   for (uint32_t k = 0; k < out.node->outputs.count; ++k) out.outputs.push_back(typed(graph, optima_output(graph.image, out.node, k)));
   return out;

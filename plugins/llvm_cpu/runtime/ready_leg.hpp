@@ -16,6 +16,8 @@ class ReadyLeg {
   ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine);
 
   const Leg& leg() const { return *leg_; }
+  /// Makes it one for these shapes of inputs, between runs. False, or an exception: it is of no use any more.
+  bool move(const std::vector<std::vector<int64_t>>& shapes);
   Steps* steps() { return steps_.get(); }
   /// Legs that came after this one, by what was found.
   std::map<std::string, std::unique_ptr<ReadyLeg>>& followers() { return followers_; }
@@ -30,12 +32,18 @@ class ReadyLeg {
     Engine* engine;
   };
   static void run_call(void* const* args, int64_t u0, int64_t u1, char* scratch);
-  Call call(const KernelSpec& spec, Engine& engine) const;
+  Call call(const KernelSpec& spec) const;
+  void find_code(uint32_t spec);
+  std::vector<StepCode> code_of_steps() const;
 
+  const FittedProgram& program_;
+  Engine& engine_;
   std::unique_ptr<Leg> leg_;
   Constants::Packed constants_;
+  // by number of spec
   std::vector<std::vector<int64_t>> rows_;
   std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<StepCode> code_;
   std::unique_ptr<Steps> steps_;
   std::map<std::string, std::unique_ptr<ReadyLeg>> followers_;
 };

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: see buffers.hpp.
+#include "plugins/llvm_cpu/compiler/buffers.hpp"
+
+#include "plugins/llvm_cpu/compiler/arena.hpp"
+#include "plugins/llvm_cpu/plan/plan.hpp"
+
+namespace optima::llvm_cpu {
+
+Places place(const std::vector<Buffer>& buffers, const std::vector<Step>& steps) {
+  std::vector<Lifetime> lives(buffers.size());
+  std::vector<bool> used(buffers.size());
+  for (size_t s = 0; s < steps.size(); ++s)
+    for (const Operand& a : steps[s]->args) {
+      if (a.kind != Operand::Buffer) continue;
+      Lifetime& l = lives[a.index];
+      if (!used[a.index]) l.first = s;
+      l.last = s;
+      used[a.index] = true;
+    }
+  std::vector<Lifetime> kept;
+  std::vector<size_t> owner;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (!used[i] || buffers[i].where != Buffer::Arena) continue;
+    lives[i].bytes = buffers[i].bytes + kSlack;
+    kept.push_back(lives[i]);
+    owner.push_back(i);
+  }
+  Places out;
+  out.arena_bytes = place(kept);
+  out.offsets.assign(buffers.size(), 0);
+  for (size_t i = 0; i < kept.size(); ++i) out.offsets[owner[i]] = kept[i].offset;
+  return out;
+}
+
+uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
+  const int32_t dtype = layout == Layout::Narrow ? g.stored_dtype(v) : g.dtype(v);
+  return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(dtype) + 7) / 8;
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: the memory that the steps of a plan name, and where it lies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/lowering.hpp"
+
+namespace optima::llvm_cpu {
+
+/// A step as the planner keeps it.
+using Step = std::shared_ptr<const Op>;
+
+struct Buffer {
+  uint64_t bytes;
+  enum { Arena, Input, Output } where;
+  uint32_t number;  ///< of the input or output
+  uint32_t value;   ///< that it was made for, or none
+  Layout layout;    ///< in which it holds the value
+};
+
+struct Places {
+  std::vector<uint64_t> offsets;  ///< in the arena, by buffer
+  uint64_t arena_bytes = 0;
+};
+/// Buffers of the arena live from the first to the last step that names them.
+Places place(const std::vector<Buffer>& buffers, const std::vector<Step>& steps);
+
+/// Bytes of a value in a layout.
+uint64_t bytes_of(const GraphView& graph, uint32_t value, Layout layout, const Target& target);
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/compiler: how a graph was planned, for moving the plan to other sizes (replan.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "plugins/llvm_cpu/compiler/buffers.hpp"
+#include "plugins/llvm_cpu/compiler/node.hpp"
+#include "plugins/llvm_cpu/compiler/tape.hpp"
+
+namespace optima::llvm_cpu {
+
+/// Values and nodes by their numbers in the image.
+struct PlanMemo {
+  /// What was decided by dims or elements.
+  struct Question {
+    std::vector<uint32_t> reads;                  ///< values that the answer hangs on, each once
+    std::function<bool(const GraphView&)> holds;  ///< whether the answer is still the same
+  };
+  struct Group {
+    const Lowering* lowering;
+    std::vector<uint32_t> nodes;
+    Tape tape{};
+  };
+  /// An output that is copied to the caller from a buffer that is not its own, or from elsewhere.
+  struct Copied {
+    uint32_t value;
+    Operand from;
+  };
+  std::vector<Question> questions;
+  std::vector<Group> groups;     ///< in the order in which they are lowered; none where the graph has codes
+  std::vector<Buffer> buffers;   ///< by the numbers of operands
+  std::vector<Step> steps;       ///< of the plan, with operands
+  std::vector<Copied> copied;
+  bool is_whole = false;         ///< everything above is of one plan, and says all that its steps hang on
+};
+
+/// Sorted, each once.
+std::vector<uint32_t> distinct(std::vector<uint32_t> values);
+
+/// f(graph), which reads nothing of the graph that may change but dims and elements; a memo keeps the question with its answer. `still(graph, answer)`
+/// says whether that is what f would give.
+template <class F, class Still>
+auto ask(PlanMemo* memo, const GraphView& graph, F f, Still still) {
+  if (!memo) return f(graph);
+  std::vector<uint32_t> reads;
+  const auto answer = f(GraphView{graph.raw, &reads});
+  if (!reads.empty()) memo->questions.push_back({distinct(std::move(reads)), [still, answer](const GraphView& g) { return still(g, answer); }});
+  return answer;
+}
+template <class F>
+auto ask(PlanMemo* memo, const GraphView& graph, F f) {
+  return ask(memo, graph, f, [f](const GraphView& g, const auto& answer) { return f(g) == answer; });
+}
+
+}  // namespace optima::llvm_cpu

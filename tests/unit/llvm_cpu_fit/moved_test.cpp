@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fit: plans that were moved from size to size, beside plans that were made for these sizes.
+#include <cstring>
+
+#include "plugins/llvm_cpu/fit/fitter.hpp"
+#include "tests/unit/llvm_cpu_fit/open_net.hpp"
+
+using namespace llvm_cpu_test;
+namespace cpu = optima::llvm_cpu;
+using optima::reference::Tensor;
+
+namespace {
+
+cpu::Target target_of(int64_t vector_width) {
+  cpu::Target t;
+  t.triple = "x86_64-linux-gnu", t.vector_width = vector_width, t.registers = vector_width == 16 ? 32 : 16;
+  return t;
+}
+
+std::string text_of(const cpu::KernelSpec& s) {
+  std::string out = s.entry + '|' + s.expression;
+  for (const int64_t n : s.literals) out += ' ' + std::to_string(n);
+  return out;
+}
+
+bool same_bytes(const void* a, const void* b, uint64_t size) { return size == 0 || a == b || (a && b && std::memcmp(a, b, size) == 0); }
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  return a.dtype == b.dtype && a.dims == b.dims && !a.data == !b.data && (!a.data || (a.size == b.size && same_bytes(a.data, b.data, a.size)));
+}
+
+bool same_image(const optima_graph& a, const optima_graph& b) {
+  bool same = a.image->total_size == b.image->total_size && same_bytes(a.image, b.image, a.image->total_size) && a.blob_count == b.blob_count;
+  for (uint32_t k = 0; same && k < a.blob_count; ++k) same = a.blobs[k].size == b.blobs[k].size && same_bytes(a.blobs[k].data, b.blobs[k].data, a.blobs[k].size);
+  return same;
+}
+
+/// What is not the same in two legs; empty when all is.
+std::string difference(const cpu::Fitter& fitter, const cpu::Leg& a, const cpu::Leg& b) {
+  for (uint32_t v = 0; v < fitter.value_count(); ++v)
+    if (!same_tensor(a.walk.at(v), b.walk.at(v))) return "value " + std::to_string(v);
+  if (!a.stretch != !b.stretch || a.is_last != b.is_last || a.runs != b.runs || a.asks != b.asks) return "structure";
+  if (!a.stretch) return {};
+  if (!same_image(a.stretch->graph(), b.stretch->graph())) return "graph";
+  if (a.stretch->takes() != b.stretch->takes() || a.stretch->gives() != b.stretch->gives()) return "ends";
+  if (a.draft.specs.size() != b.draft.specs.size()) return "number of kernels";
+  for (size_t k = 0; k < a.draft.specs.size(); ++k)
+    if (text_of(a.draft.specs[k]) != text_of(b.draft.specs[k])) return "kernel " + text_of(a.draft.specs[k]) + ", wanted " + text_of(b.draft.specs[k]);
+  if (a.draft.constants != b.draft.constants || a.draft.weights != b.draft.weights) return "constants";
+  return cpu::to_bytes(a.draft.plan) == cpu::to_bytes(b.draft.plan) ? "" : "plan";
+}
+
+/// Moves one leg through all sizes, the first of them again behind the others, and compares it with a new one at each. Returns how often it was moved.
+int moved_through(const cpu::Fitter& fitter, std::vector<Shapes> sizes) {
+  using Keep = cpu::Fitter::Keep;
+  sizes.push_back(sizes.front());
+  std::unique_ptr<cpu::Leg> leg;
+  int count = 0;
+  for (const Shapes& shapes : sizes) {
+    std::string text;
+    for (const Dims& dims : shapes) text += cpu::to_text(dims);
+    CAPTURE(text);
+    const auto wanted = fitter.first(shapes, Keep::HowItWasMade);
+    cpu::Moved moved;
+    if (leg && fitter.move(*leg, shapes, moved)) ++count;
+    else leg = fitter.first(shapes, Keep::HowItWasMade);
+    CHECK(difference(fitter, *leg, *wanted) == "");
+  }
+  return count;
+}
+
+int moved_through(Net& net, const std::vector<Shapes>& sizes, int64_t vector_width = 16) {
+  const auto model = net.model();
+  const cpu::Target target = target_of(vector_width);
+  return moved_through(cpu::Fitter(model->raw, target, true), sizes);
+}
+
+/// One layer of a decoder: rows x[n, t, 32] attend to themselves and to a cache k, v[n, 4, past, 8] that grows by them.
+struct Decoder {
+  OpenNet net;
+  Decoder() {
+    const uint32_t x = net.input({-1, -1, 32}), k = net.input({-1, 4, -1, 8}), v = net.input({-1, 4, -1, 8});
+    const uint32_t norm = net.op("LayerNormalization", 17, {x, net.weights({32}), net.weights({32})}, 3);
+    const uint32_t key = grown(k, norm, x), value = grown(v, norm, x);
+    const uint32_t turned = net.op("Transpose", 21, {key}, 4, {Net::ints("perm", {0, 1, 3, 2})});
+    uint32_t score = net.op("MatMul", 13, {heads(norm, x), turned}, 4);
+    score = net.op("Mul", 14, {score, net.constant<float>({}, {0.35f}, OPTIMA_F32)}, 4);
+    score = net.op("Where", 16, {seen(x, key), score, net.constant<float>({}, {-1e9f}, OPTIMA_F32)}, 4);
+    const uint32_t mixed = net.op("MatMul", 13, {net.op("Softmax", 13, {score}, 4, {Net::integer("axis", -1)}), value}, 4);
+    const uint32_t rows = net.op("Transpose", 21, {mixed}, 4, {Net::ints("perm", {0, 2, 1, 3})});
+    const uint32_t flat = net.op("Reshape", 21, {rows, net.joined({net.size(x, 0), net.size(x, 1), net.integers({32})})}, 3);
+    const uint32_t sum = net.op("Add", 14, {x, net.op("MatMul", 13, {flat, net.weights({32, 32}, -0.2f, 0.2f)}, 3)}, 3);
+    const uint32_t wide = net.op("Gelu", 20, {net.op("MatMul", 13, {sum, net.weights({32, 64}, -0.2f, 0.2f)}, 3)}, 3);
+    net.output(net.op("Add", 14, {sum, net.op("MatMul", 13, {wide, net.weights({64, 32}, -0.2f, 0.2f)}, 3)}, 3));
+    net.output(key), net.output(value);
+  }
+  /// [n, 4, t, 8] of rows that are as many as those of x.
+  uint32_t heads(uint32_t rows, uint32_t x) {
+    const uint32_t p = net.op("MatMul", 13, {rows, net.weights({32, 32}, -0.2f, 0.2f)}, 3);
+    const uint32_t split = net.op("Reshape", 21, {p, net.joined({net.size(x, 0), net.size(x, 1), net.integers({4, 8})})}, 4);
+    return net.op("Transpose", 21, {split}, 4, {Net::ints("perm", {0, 2, 1, 3})});
+  }
+  uint32_t grown(uint32_t cache, uint32_t rows, uint32_t x) { return net.op("Concat", 13, {cache, heads(rows, x)}, 4, {Net::integer("axis", 2)}); }
+  /// Whether row i of t may look at row j of all: of numbers that sizes alone decide.
+  uint32_t seen(uint32_t x, uint32_t key) {
+    const auto scalar = [&](uint32_t of, int64_t d) { return net.op("Gather", 13, {net.shape(of), net.constant<int64_t>({}, {d}, OPTIMA_I64)}, 0, {}, OPTIMA_I64); };
+    const uint32_t all = scalar(key, 2), zero = net.constant<int64_t>({}, {0}, OPTIMA_I64), one = net.constant<int64_t>({}, {1}, OPTIMA_I64);
+    const uint32_t first = net.op("Sub", 14, {all, scalar(x, 1)}, 0, {}, OPTIMA_I64);
+    const uint32_t column = net.op("Range", 11, {zero, all, one}, 1, {}, OPTIMA_I64), row = net.op("Range", 11, {first, all, one}, 1, {}, OPTIMA_I64);
+    const uint32_t upright = net.op("Unsqueeze", 13, {row, net.integers({1})}, 2, {}, OPTIMA_I64);
+    return net.op("LessOrEqual", 16, {column, upright}, 2, {}, OPTIMA_BOOL);
+  }
+};
+
+Shapes of_decoder(int64_t n, int64_t t, int64_t past) { return {{n, t, 32}, {n, 4, past, 8}, {n, 4, past, 8}}; }
+
+}  // namespace
+
+TEST_CASE("the plan of a decoder is moved from token to token, and is what planning for each comes to") {
+  Decoder d;
+  std::vector<Shapes> sizes;
+  for (int64_t past = 1; past < 140; ++past) sizes.push_back(of_decoder(1, 1, past));
+  CHECK(moved_through(d.net, sizes) >= 130);
+  CHECK(moved_through(d.net, sizes, 8) >= 130);
+}
+
+TEST_CASE("a plan that is moved to sizes that decide something otherwise is made anew, and is right behind them") {
+  Decoder d;
+  std::mt19937 random(11);
+  std::vector<Shapes> sizes;
+  for (int k = 0; k < 150; ++k) sizes.push_back(of_decoder(1 + random() % 3, random() % 4 ? 1 : 1 + random() % 40, random() % 5 ? random() % 600 : random() % 3 * 1023));
+  sizes.push_back(of_decoder(2, 0, 5)), sizes.push_back(of_decoder(0, 1, 5)), sizes.push_back(of_decoder(1, 1, 0)), sizes.push_back(of_decoder(1, 1, 1));
+  CHECK(moved_through(d.net, sizes) > 20);
+}
+
+TEST_CASE("rows, images and matrices: moved or not, a plan is that of its size") {
+  std::mt19937 random(5);
+  const auto upto = [&](uint32_t most) { return static_cast<int64_t>(1 + random() % most); };
+  OpenNet rows;
+  const uint32_t x = rows.input({-1, -1, 24});
+  rows.output(rows.op("ReduceMean", 18, {x, rows.integers({1})}, 3));
+  rows.output(rows.op("Concat", 13, {x, rows.op("Sigmoid", 13, {x}, 3)}, 3, {Net::integer("axis", 1)}));
+  rows.output(rows.op("Expand", 13, {rows.op("ReduceMax", 18, {x, rows.integers({1})}, 3), rows.shape(x)}, 3));
+  rows.output(rows.op("Slice", 13, {x, rows.integers({0}), rows.op("Div", 14, {rows.size(x, 1), rows.integers({2})}, 1, {}, OPTIMA_I64), rows.integers({1})}, 3));
+  OpenNet images;
+  const uint32_t y = images.input({-1, 3, -1, -1});
+  uint32_t v = images.op("Relu", 14, {images.conv2d(y, 3, 24, 3, 2)}, 4);
+  v = images.op("Concat", 13, {images.conv2d(v, 24, 16, 3, 1), v}, 4, {Net::integer("axis", 1)});
+  images.output(images.op("GlobalAveragePool", 1, {v}, 4));
+  OpenNet matrices;
+  const uint32_t a = matrices.input({-1, -1}), b = matrices.input({-1, -1});
+  const uint32_t product = matrices.op("MatMul", 13, {a, b}, 2);
+  matrices.output(matrices.op("Softmax", 13, {matrices.op("Add", 14, {product, matrices.op("Relu", 14, {product}, 2)}, 2)}, 2));
+  std::vector<Shapes> of_rows, of_images, of_matrices;
+  for (int k = 0; k < 60; ++k) {
+    of_rows.push_back({{upto(3), upto(80), 24}});
+    of_images.push_back({{upto(2), 3, 4 + upto(40), 4 + upto(40)}});
+    const int64_t inner = upto(50);
+    of_matrices.push_back({{upto(50), inner}, {inner, upto(50)}});
+  }
+  CHECK(moved_through(rows, of_rows) > 0);
+  moved_through(images, of_images);
+  CHECK(moved_through(matrices, of_matrices) > 0);
+}
+
+TEST_CASE("codes and 16-bit floats are planned anew for each size") {
+  OpenNet halves;
+  const uint32_t x = halves.input({-1, -1, 32}, OPTIMA_F16);
+  halves.output(halves.op("Sigmoid", 13, {halves.op("Add", 14, {x, x}, 3, {}, OPTIMA_F16)}, 3, {}, OPTIMA_F16));
+  CHECK(moved_through(halves, {{{1, 5, 32}}, {{1, 6, 32}}, {{2, 7, 32}}}) == 0);
+  OpenNet codes;
+  const uint32_t y = codes.input({-1, 16}), scale = codes.constant<float>({}, {0.1f}, OPTIMA_F32), zero = codes.constant<uint8_t>({}, {128}, OPTIMA_U8);
+  codes.output(codes.op("DequantizeLinear", 21, {codes.op("QuantizeLinear", 21, {y, scale, zero}, 2, {}, OPTIMA_U8), scale, zero}, 2));
+  CHECK(moved_through(codes, {{{1, 16}}, {{6, 16}}, {{7, 16}}}) == 0);
+}
+
+TEST_CASE("runs of growing sizes are right, and those that come back, on one and on three threads") {
+  Bench bench;
+  Decoder d;
+  const auto c = compile(bench, d.net);
+  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+  for (const int64_t threads : {1, 3}) {
+    OpenSession session(bench, *c, threads);
+    REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+    std::vector<Shapes> sizes{of_decoder(1, 16, 0)};
+    for (int64_t past = 16; past < 50; ++past) sizes.push_back(of_decoder(1, 1, past));
+    for (const int64_t past : {40, 20, 40, 20, 1100, 1101, 1102, 3, 4, 5}) sizes.push_back(of_decoder(1, 1, past));
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      CAPTURE(k);
+      const Tensors in = random_tensors(*c, sizes[k], static_cast<uint32_t>(k)), want = optima::reference::run(c->model->raw, in);
+      session.asks_first = k % 2;
+      const Came came = session.run(in);
+      REQUIRE_MESSAGE(came.code == OPTIMA_OK, came.message);
+      for (size_t o = 0; o < want.size(); ++o) CHECK(far(came.outputs[o], want[o], 1e-5) == "");
+    }
+  }
+}
