@@ -95,6 +95,7 @@ Engine::Engine(int threads, uint64_t cores, sdk::Host host) : team_(threads, {},
 
 void Engine::reserve(uint64_t arena_bytes, uint64_t scratch_bytes) {
   if (!arena_.data() || arena_bytes > arena_bytes_) {
+    if (arena_bytes_) arena_bytes += arena_bytes / 4;  // what grows once grows again, and new memory is slow at first
     arena_ = Memory();  // first: never both
     arena_bytes_ = 0;
     arena_ = Memory(arena_bytes + kSlack);

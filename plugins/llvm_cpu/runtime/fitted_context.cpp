@@ -14,6 +14,8 @@ namespace {
 
 /// Plans that are kept: of first legs, and of those behind one leg.
 constexpr size_t kMostRoots = 16, kMostFollowers = 64;
+/// Of a key, as a rule: a rank and its dims.
+constexpr size_t kBytesOfShape = 48;
 /// Plans in a row that cannot be moved, after which none is expected to be.
 constexpr int kMostUnmoved = 4;
 /// Sizes that are remembered after their plans have been moved to others: as many as may take turns. Sizes that grow again and again are no such.
@@ -55,6 +57,7 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   const Fitter& fitter = program_.fitter();
   std::vector<std::vector<int64_t>> shapes;
   std::string key;
+  key.reserve(in.size() * kBytesOfShape);
   for (uint32_t k = 0; k < in.size(); ++k) {
     const sdk::Value v(&program_.graph(), fitter.inputs()[k]);
     const sdk::Span<const int64_t> given = in[k].shape();
@@ -79,19 +82,16 @@ void FittedContext::add_root(std::string key, const std::vector<std::vector<int6
 
 /// Moves the latest plan to new sizes, where it has been run only once: a size that grows does not come back. Where one does, its plan stays.
 bool FittedContext::move_latest(const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
-  if (roots_.empty() || roots_.front().is_wanted) return false;
-  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), key); away != moved_away_.end()) {
+  if (roots_.empty() || roots_.front().is_wanted || !roots_.front().leg->leg().memo.is_whole) return false;
+  const std::hash<std::string> hash;
+  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), hash(key)); away != moved_away_.end()) {
     moved_away_.erase(away);
     return false;
   }
-  Root latest = std::move(roots_.front());
+  Root latest = std::move(roots_.front());  // gone where it cannot be moved
   roots_.pop_front();
-  if (!latest.leg->leg().memo.is_whole) {
-    roots_.push_front(std::move(latest));
-    return false;
-  }
   if (!latest.leg->move(shapes)) return false;
-  moved_away_.push_front(std::move(latest.key));
+  moved_away_.push_front(hash(latest.key));
   if (moved_away_.size() > kMostMovedAway) moved_away_.pop_back();
   roots_.push_front({key, std::move(latest.leg)});
   return true;
@@ -104,12 +104,13 @@ void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) 
   Root& at = roots_.front();
   at.is_wanted = at.was_run, at.was_run = true;
   std::fill(held_.begin(), held_.end(), Held());
+  kept_.clear();
   for (uint32_t k = 0; k < in.size(); ++k) {
     const uint32_t v = fitter.inputs()[k];
     sdk::require_fits(in[k], std::string(sdk::Value(&program_.graph(), v).name()), in[k].dtype(), in[k].shape());
     shapes_[v] = leg->leg().walk.at(v).dims;
     const uint64_t size = reference::bytes_of(in[k].dtype(), reference::count(shapes_[v]));
-    held_[v] = {in[k].data<char>(), size, &shapes_[v], {}};
+    held_[v] = {in[k].data<char>(), size, &shapes_[v]};
   }
   for (;; leg = &next(*leg)) {
     run(*leg, out);
@@ -138,7 +139,7 @@ void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
     const reference::Tensor& known = leg.walk.at(v);
     const uint64_t size = reference::bytes_of(known.dtype, known.elements());
     char* place = place_for(v, known.dims, size, out);
-    held_[v] = {place, size, &known.dims, {}};
+    held_[v] = {place, size, &known.dims};
     out_.push_back(place);
   }
   ready.steps()->bind(in_, out_);
@@ -185,7 +186,8 @@ void FittedContext::run_by_reference(ReadyLeg& ready) {
       const uint32_t v = optima_output(image, &node, k);
       if (v == OPTIMA_NONE) continue;
       shapes_[v] = made[k].dims;
-      held_[v] = {static_cast<const char*>(made[k].data), made[k].size, &shapes_[v], made[k]};
+      held_[v] = {static_cast<const char*>(made[k].data), made[k].size, &shapes_[v], made[k].dtype};
+      kept_.push_back(made[k].keeper);
     }
   }
 }
@@ -200,7 +202,7 @@ ReadyLeg& FittedContext::next(ReadyLeg& ready) {
       const uint32_t v = optima_output(program_.graph().image, &node, k);
       if (v == OPTIMA_NONE) continue;
       reference::Tensor t;
-      t.dtype = held_[v].keeper.dtype, t.dims = shapes_[v];
+      t.dtype = held_[v].dtype, t.dims = shapes_[v];
       append(key, t.dims);
       found.push_back({v, std::move(t)});
     }
@@ -237,7 +239,7 @@ void FittedContext::give(const sdk::OutTensors& out) {
       if (!value.is_constant()) throw sdk::Error(OPTIMA_INTERNAL, "output " + std::to_string(k) + " was not made");
       const optima_blob& bytes = value.constant().blob();
       constant.dims = value.constant().shape(), constant.data = bytes.data, constant.size = bytes.size;
-      from = {static_cast<const char*>(constant.data), constant.size, &constant.dims, {}};
+      from = {static_cast<const char*>(constant.data), constant.size, &constant.dims};
     }
     const sdk::OutTensor t = out[k];
     if (!t.wants_alloc() && t.data<char>() == from.data) continue;

@@ -33,7 +33,7 @@ class FittedContext : public sdk::Context {
     const char* data = nullptr;
     uint64_t size = 0;
     const std::vector<int64_t>* dims = nullptr;
-    reference::Tensor keeper;  ///< of what the reference made
+    int32_t dtype = OPTIMA_UNDEFINED;  ///< of what the reference made
   };
   struct Root {
     std::string key;
@@ -62,9 +62,10 @@ class FittedContext : public sdk::Context {
   Engine engine_;
   std::list<Root> roots_;  // latest first
   int unmoved_ = 0;                    // plans in a row that cannot be moved
-  std::list<std::string> moved_away_;  // keys of plans that were moved to other sizes, latest first
+  std::list<size_t> moved_away_;       // hashes of keys of plans that were moved to other sizes, latest first
   // of the run under way, by number of value
   std::vector<Held> held_;
+  std::vector<std::shared_ptr<const void>> kept_;  // what the reference made
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<std::vector<char>> buffers_;
   std::vector<char*> in_, out_;
