@@ -46,20 +46,31 @@ double cost(const Core& c, Tile t, const DenseWork& w) {
   return static_cast<double>(full) * row_cost(c, t.oc_blocks, t.width, w.row) + (rest ? row_cost(c, rest, t.width, w.row) : 0);
 }
 
+/// The tile of least cost that is not bad; where all are, that of least cost: a layer that has no kernel yet shall get its best one.
+class Cheapest {
+ public:
+  void offer(Tile tile, double cost, const std::function<bool(Tile)>& bad) {
+    if (any_.cost < 0 || cost < any_.cost) any_ = {tile, cost};
+    if ((good_.cost < 0 || cost < good_.cost) && !bad(tile)) good_ = {tile, cost};
+  }
+  Tile best() const { return good_.cost < 0 ? any_.tile : good_.tile; }
+
+ private:
+  struct Found {
+    Tile tile;
+    double cost;
+  };
+  Found any_{{1, 1}, -1}, good_{{1, 1}, -1};
+};
+
 }  // namespace
 
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
   const Core& core = core_of(target);
-  Tile best{1, 1};
-  double least = 0;
-  bool found = false;
+  Cheapest tiles;
   for (int64_t o = 1; o <= std::min(core.most_oc_blocks, work.oc_blocks); ++o)
-    for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= work.row; ++w) {
-      const double c = cost(core, {o, w}, work);
-      if ((found && c >= least) || bad({o, w})) continue;
-      best = {o, w}, least = c, found = true;
-    }
-  return best;
+    for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= work.row; ++w) tiles.offer({o, w}, cost(core, {o, w}, work), bad);
+  return tiles.best();
 }
 
 namespace {
@@ -80,17 +91,13 @@ double codes_row(const Target& t, int64_t oc_blocks, int64_t width, int64_t row)
 
 Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
   const int64_t others = target.dot == k::Dot::Pairs ? 3 : target.dot == k::Dot::Widened ? 4 : 1;  // besides accumulators and weights
-  Tile best{1, 1};
-  double least = 0;
-  bool found = false;
+  Cheapest tiles;
   for (int64_t o = 1; o <= std::min<int64_t>(8, work.oc_blocks); ++o)
     for (int64_t w = 1; o * w + o + others <= target.registers && w <= 16 && w <= work.row; ++w) {
       const int64_t full = work.oc_blocks / o, rest = work.oc_blocks % o;
-      const double c = static_cast<double>(full) * codes_row(target, o, w, work.row) + (rest ? codes_row(target, rest, w, work.row) : 0);
-      if ((found && c >= least) || bad({o, w})) continue;
-      best = {o, w}, least = c, found = true;
+      tiles.offer({o, w}, static_cast<double>(full) * codes_row(target, o, w, work.row) + (rest ? codes_row(target, rest, w, work.row) : 0), bad);
     }
-  return best;
+  return tiles.best();
 }
 
 int64_t depthwise_width(const Target& target, int64_t row) {

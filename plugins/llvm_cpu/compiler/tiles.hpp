@@ -23,7 +23,8 @@ struct DenseWork {
   int64_t rows;        ///< such rows
 };
 
-/// The tile with the least estimated time among those the CPU's registers hold. Tiles in `bad` spilled and are left out.
+/// The tile with the least estimated time among those the CPU's registers hold. Tiles in `bad` spilled, or have no kernel,
+/// and are left out; where all are in it, the best of them is chosen.
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
 
 /// The same for kernels on codes, which fetch a pixel into a register of its own.

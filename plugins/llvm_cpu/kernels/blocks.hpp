@@ -33,11 +33,13 @@ struct BlockMatrix {
   int64_t block, K, N;      ///< block: along K, all of K at most
   int64_t has_zeros, zero;  ///< a byte per scale, or this one for all
 };
+constexpr int64_t kMostBlockRows = 8;
 /// Few rows; by_columns, block a multiple of VL (of 2 VL with 4 bits), K of block. With 4 bits rows of x are split: even elements, then odd.
 struct BlockRows {
   static constexpr char entry[] = "k_block_rows";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.M); }
   BlockMatrix of;
-  int64_t M, columns;  ///< of a unit
+  int64_t M, columns;  ///< rows, kMostBlockRows at most; columns of a unit
 };
 struct BlockPanels {
   static constexpr char entry[] = "k_block_panels";
@@ -58,6 +60,7 @@ struct SplitPairs {
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/matmul.hpp"
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 
 namespace k::blocks {
 
@@ -111,36 +114,35 @@ INL ivec wide(const void* p, bool is_signed) {
 }
 
 /// Columns [n, n + C) of the result, M rows. `ahead`: what is read next lies so many bytes behind each column.
-INL void few_rows(const BlockRows& l, idx C, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n, idx ahead) {
-  const BlockMatrix& m = l.of;
+INL void few_rows(const BlockMatrix& m, idx M, idx C, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n, idx ahead) {
   const idx steps = steps_along(m), half = m.K / 2, column = m.K * m.bits / 8;
   const char* at = codes + n * column;
   vec sum[8];
-  UNROLL for (idx i = 0; i < C * l.M; i++) sum[i] = vec{};
+  UNROLL for (idx i = 0; i < C * M; i++) sum[i] = vec{};
   ROLL for (idx s = 0; s < steps; s++) {
     vec part[8];
-    UNROLL for (idx i = 0; i < C * l.M; i++) part[i] = vec{};
+    UNROLL for (idx i = 0; i < C * M; i++) part[i] = vec{};
     ROLL for (idx k = s * m.block * m.bits / 8; k < (s + 1) * m.block * m.bits / 8; k += VL) UNROLL for (idx c = 0; c < C; c++) {
       const char* p = at + c * column + k;
       const int32_t zero = zero_of(m, zeros, (n + c) * steps + s);
       __builtin_prefetch(p + ahead, 0, 2);
       if (m.bits == 8) {
         const vec w = __builtin_convertvector(wide(p, m.is_signed) - zero, vec);
-        UNROLL for (idx r = 0; r < l.M; r++) part[c * l.M + r] += w * ld(x + r * m.K + k);
+        UNROLL for (idx r = 0; r < M; r++) part[c * M + r] += w * ld(x + r * m.K + k);
       } else {
         const ivec both = wide(p, false);
         ivec low = both & 15, high = both >> 4;
         if (m.is_signed) low = (low ^ 8) - 8, high = (high ^ 8) - 8;
         const vec even = __builtin_convertvector(low - zero, vec), odd = __builtin_convertvector(high - zero, vec);
-        UNROLL for (idx r = 0; r < l.M; r++) part[c * l.M + r] += even * ld(x + r * m.K + k), part[c * l.M + r] += odd * ld(x + r * m.K + half + k);
+        UNROLL for (idx r = 0; r < M; r++) part[c * M + r] += even * ld(x + r * m.K + k), part[c * M + r] += odd * ld(x + r * m.K + half + k);
       }
     }
     UNROLL for (idx c = 0; c < C; c++) {
       const float scale = scales[(n + c) * steps + s];
-      UNROLL for (idx r = 0; r < l.M; r++) sum[c * l.M + r] += part[c * l.M + r] * scale;
+      UNROLL for (idx r = 0; r < M; r++) sum[c * M + r] += part[c * M + r] * scale;
     }
   }
-  UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < l.M; r++) y[r * m.N + n + c] = lane_sum(sum[c * l.M + r]);
+  UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < M; r++) y[r * m.N + n + c] = lane_sum(sum[c * M + r]);
 }
 
 /// Columns [n0, n0 + cols) as floats: [K][width], 0 behind them.
@@ -211,11 +213,18 @@ TEMPLATE(k_split_pairs, SplitPairs, l) {
 TEMPLATE(k_block_rows, BlockRows, l) {
   using namespace k;
   using namespace k::blocks;
-  // As many columns at a time as accumulators allow: a load of x serves them all.
-  const idx end = imin(l.of.N, u1 * l.columns), C = l.M == 1 ? 4 : l.M <= 4 ? 2 : 1, ahead = C * l.of.K * l.of.bits / 8;
-  idx n = u0 * l.columns;
-  ROLL for (; n + C <= end; n += C) few_rows(l, C, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
-  ROLL for (; n < end; n++) few_rows(l, 1, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+  const auto rows = [&](idx M) __attribute__((always_inline)) {
+    // As many columns at a time as accumulators allow: a load of x serves them all.
+    const idx end = imin(l.of.N, u1 * l.columns), C = M == 1 ? 4 : M <= 4 ? 2 : 1, ahead = C * l.of.K * l.of.bits / 8;
+    idx n = u0 * l.columns;
+    ROLL for (; n + C <= end; n += C) few_rows(l.of, M, C, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+    ROLL for (; n < end; n++) few_rows(l.of, M, 1, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+  };
+#if GENERAL
+  exactly(kMostBlockRows + 1, l.M, rows);
+#else
+  rows(l.M);
+#endif
 }
 
 /// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = panels of nb vectors of columns. scratch: K * nb * VL floats.

@@ -13,6 +13,10 @@ namespace k {
 struct CodesAmx {
   static constexpr char entry[] = "k_codes_amx";
   static constexpr const char* matrix(const CodesAmx&) { return "amx-int8"; }
+  static constexpr void sizes(auto& l, auto mark) {
+    mark(l.by_tiles, l.run_step, l.N, l.out, l.rows, l.in_image, l.in_step.d, l.in_step.h, l.fetch);
+    mark_tail(l.tail, mark);
+  }
   CodesTail tail;
   int64_t by_tiles;
   int64_t OC, float_bias;
@@ -64,7 +68,11 @@ INL void multiply(const CodesAmx& l, idx M, idx B, const uint8_t* x0, const uint
         asm volatile("tdpbusd %%tmm6, %%tmm5, %%tmm2" : : : "memory");
         if (B > 1) asm volatile("tdpbusd %%tmm7, %%tmm5, %%tmm3" : : : "memory");
       }
+#if GENERAL
+      ROLL for (idx i = 0; i < l.fetch; i++) __builtin_prefetch(ahead + i * 64, 0, 2);
+#else
       UNROLL for (idx i = 0; i < l.fetch; i++) __builtin_prefetch(ahead + i * 64, 0, 2);
+#endif
       w += 16 * wide, ahead += l.fetch * 64;
     }
   }
@@ -84,37 +92,60 @@ struct Place {
   const uint8_t* x;
   idx q;
 };
-INL Place place(const CodesAmx& l, const void* in, idx u) {
-  const idx T = cdiv(l.out.w, l.rows), row = u / T, first = imin(u % T * l.rows, l.out.w - l.rows);
-  const idx n = row / (l.out.d * l.out.h), z = row / l.out.h % l.out.d, y = row % l.out.h;
-  return {(const uint8_t*)in + n * l.in_image + z * l.in_step.d + y * l.in_step.h + first * l.in_step.w, row * l.out.w + first};
+/// Goes over tiles: of rows of T the t-th one, of the row's number, and where that lies.
+struct Walk {
+  idx T, t, row, y, z, n;
+};
+INL Walk walk_from(const CodesAmx& l, idx u) {
+  const idx T = cdiv(l.out.w, l.rows), row = u / T;
+  return {T, u % T, row, row % l.out.h, row / l.out.h % l.out.d, row / (l.out.d * l.out.h)};
+}
+INL Place next(const CodesAmx& l, const void* in, Walk& at) {
+  const idx first = imin(at.t * l.rows, l.out.w - l.rows);
+  const Place here = {(const uint8_t*)in + at.n * l.in_image + at.z * l.in_step.d + at.y * l.in_step.h + first * l.in_step.w, at.row * l.out.w + first};
+  if (++at.t == at.T) {
+    at.t = 0, ++at.row;
+    if (++at.y == l.out.h) at.y = 0, ++at.z;
+    if (at.z == l.out.d) at.z = 0, ++at.n;
+  }
+  return here;
+}
+
+/// f(first pixel, how many) for pieces of a tile of so many pixels, at least four. General: by fours, the last of which overlaps the one before.
+template <class F>
+INL void pieces(idx rows, F f) {
+#if GENERAL
+  ROLL for (idx p = 0; p < rows; p += 4) f(imin(p, rows - 4), idx(4));
+  return;
+#endif
+  ROLL for (idx p = 0; p + 4 <= rows; p += 4) f(p, idx(4));
+  if (rows % 4) f(rows / 4 * 4, rows % 4);
 }
 
 INL void finish(const CodesAmx& l, void* const* args, idx B, idx last, const char* sums, idx c0, idx q) {
-  const auto pixels = [&](idx p0, idx count) __attribute__((always_inline)) {
-    codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, B, count, last, c0, q + p0, [&](idx o, idx p) __attribute__((always_inline)) {
+  pieces(l.rows, [&](idx p0, idx count) __attribute__((always_inline)) {
+    codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, B, count, {last, false}, c0, q + p0, [&](idx o, idx p) __attribute__((always_inline)) {
       const ivec sum = *(const ivecu*)(sums + o * 1024 + (p0 + p) * 64) + *(const ivecu*)((const int32_t*)args[3] + c0 + o * VL);
       vec v = __builtin_convertvector(sum, vec) * ld((const float*)args[2] + c0 + o * VL);
       if (l.float_bias) v += ld((const float*)args[4] + c0 + o * VL);
       return v;
     });
-  };
-  ROLL for (idx p = 0; p + 4 <= l.rows; p += 4) pixels(p, 4);
-  if (l.rows % 4) pixels(l.rows / 4 * 4, l.rows % 4);
+  });
 }
 
 /// Blocks of outputs from channel c0 on, tiles of pixels [t0, t1).
 INL void group(const CodesAmx& l, idx B, idx last, void* const* args, idx c0, idx t0, idx t1, char* sums) {
   const char* w = (const char*)args[1] + c0 * l.runs.d * l.runs.h * l.runs.w * l.quads * 4;
   const char* ahead = w + B * VL * l.runs.d * l.runs.h * l.runs.w * l.quads * 4;
+  Walk at = walk_from(l, t0);
   ROLL for (idx u = t0; u + 1 < t1; u += 2) {
-    const Place a = place(l, args[0], u), b = place(l, args[0], u + 1);
+    const Place a = next(l, args[0], at), b = next(l, args[0], at);
     multiply(l, 2, B, a.x, b.x, w, sums, ahead);
     finish(l, args, B, last, sums, c0, a.q);
     finish(l, args, B, last, sums + 2048, c0, b.q);
   }
   if ((t1 - t0) % 2) {
-    const Place a = place(l, args[0], t1 - 1);
+    const Place a = next(l, args[0], at);
     multiply(l, 1, B, a.x, a.x, w, sums, ahead);
     finish(l, args, B, last, sums, c0, a.q);
   }
@@ -130,11 +161,17 @@ INL void any_group(const CodesAmx& l, void* const* args, idx g, idx t0, idx t1, 
 }  // namespace k::amx
 
 /// args: as k_codes_conv, weights filled up to 64 bytes a run. by_tiles: units = N * OD * OH * ceil(OW / rows) tiles of pixels, else groups of
-/// kAmxBlocks blocks. scratch: kAmxScratch bytes. Requires rows <= out.w.
+/// kAmxBlocks blocks. scratch: kAmxScratch bytes. Requires 4 <= rows <= out.w.
 TEMPLATE(k_codes_amx, CodesAmx, l) {
   using namespace k;
   const idx groups = cdiv(cdiv(l.OC, VL), kAmxBlocks), tiles = l.N * l.out.d * l.out.h * cdiv(l.out.w, l.rows);
   amx::configure(scratch, l.rows);
+#if GENERAL  // both ways by one body
+  ROLL for (idx g = l.by_tiles ? 0 : u0; g < (l.by_tiles ? groups : u1); g++)
+    amx::any_group(l, args, g, l.by_tiles ? u0 : 0, l.by_tiles ? u1 : tiles, scratch + 64);
+  amx::release();
+  return;
+#endif
   if (l.by_tiles) ROLL for (idx g = 0; g < groups; g++) amx::any_group(l, args, g, u0, u1, scratch + 64);
   else ROLL for (idx g = u0; g < u1; g++) amx::any_group(l, args, g, 0, tiles, scratch + 64);
   amx::release();

@@ -12,6 +12,11 @@ namespace k {
 
 struct CodesConv {
   static constexpr char entry[] = "k_codes_conv";
+  static constexpr void sizes(auto& l, auto mark) {
+    mark(l.by_tiles, l.run_step, l.N, l.out, l.in_image, l.in_step.d, l.in_step.h);
+    mark_tail(l.tail, mark);
+  }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT); }
   static constexpr bool has_tile = true;
   Dot dot;
   int64_t by_tiles, OCB, WT;
@@ -44,6 +49,7 @@ struct CodesRows {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 
 namespace k {
 
@@ -60,7 +66,7 @@ INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const
     codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc, l.fetch, ahead, line);
     w += bytes;
   }
-  codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, OB, wt, last, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
+  codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, OB, wt, {last, false}, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
     vec v = __builtin_convertvector(acc[o * wt + p], vec) * ld((const float*)args[2] + lane0 + o * VL);
     if (l.float_bias) v += ld((const float*)args[4] + lane0 + o * VL);
     return v;
@@ -76,6 +82,21 @@ INL void codes_tiles(const CodesConv& l, void* const* args, idx g, idx t0, idx t
   auto group = [&](idx OB, idx last) __attribute__((always_inline)) {
     const char* ahead = w + OB * VL * all;
     const char* const end = ahead + OB * VL * all;
+#if GENERAL  // row by row, in this kernel's tiles, whatever the plan's are
+    ROLL for (idx u = t0; u < t1;) {
+      const idx row = u / T, t = u % T, some = imin(T - t, t1 - u), n = row / (l.out.d * l.out.h), z = row / l.out.h % l.out.d, y = row % l.out.h;
+      const uint8_t* x = (const uint8_t*)args[0] + cg * l.in_group + n * l.in_image + z * l.in_step.d + y * l.in_step.h;
+      const auto pixels = [&](idx first, idx wt) __attribute__((always_inline)) {
+        codes_tile(l, OB, wt, args, x + first * l.in_step.w, w, lane0, c0, last, row * l.out.w + first, ahead, ahead < end ? 64 : 0);
+      };
+      const idx WT = HINT(l, WT), stop = imin(l.out.w, (t + some) * l.WT);
+      idx p = t * l.WT;
+      ROLL for (; p + WT <= stop; p += WT) pixels(p, WT);
+      exactly(WT, stop - p, [&](idx wt) __attribute__((always_inline)) { pixels(p, wt); });
+      u += some;
+    }
+    return;
+#endif
     ROLL for (idx u = t0; u < t1; u++) {
       const idx line = ahead < end ? 64 : 0;
       const idx row = u / T, t = u % T, n = row / (l.out.d * l.out.h), z = row / l.out.h % l.out.d, y = row % l.out.h;
@@ -97,6 +118,10 @@ INL void codes_tiles(const CodesConv& l, void* const* args, idx g, idx t0, idx t
 TEMPLATE(k_codes_conv, CodesConv, l) {
   using namespace k;
   const idx groups = l.G * cdiv(cdiv(l.OC, VL), l.OCB), tiles = l.N * l.out.d * l.out.h * cdiv(l.out.w, l.WT);
+#if GENERAL  // both ways by one body
+  ROLL for (idx g = l.by_tiles ? 0 : u0; g < (l.by_tiles ? groups : u1); g++) codes_tiles(l, args, g, l.by_tiles ? u0 : 0, l.by_tiles ? u1 : tiles);
+  return;
+#endif
   if (l.by_tiles) ROLL for (idx g = 0; g < groups; g++) codes_tiles(l, args, g, u0, u1);
   else ROLL for (idx g = u0; g < u1; g++) codes_tiles(l, args, g, 0, tiles);
 }

@@ -12,6 +12,10 @@ namespace k {
 
 struct CodesDepthwise {
   static constexpr char entry[] = "k_codes_depthwise";
+  static constexpr void sizes(auto& l, auto mark) {
+    mark(l.N, l.out, l.in_step.d, l.in_step.h, l.tap_step, l.in_image);
+    mark_tail(l.tail, mark);
+  }
   Dot dot;
   int64_t WT;
   CodesTail tail;
@@ -27,6 +31,7 @@ struct CodesDepthwise {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 
 namespace k::depthwise {
 
@@ -147,6 +152,13 @@ TEMPLATE(k_codes_depthwise, CodesDepthwise, l) {
     const auto block = [&](idx b, idx lanes) __attribute__((always_inline)) {
       const uint8_t* x = row + b * depthwise::kBytes;
       ROLL for (idx t = 0; t < l.out.w / l.WT; t++) depthwise::tile(l, l.WT, args, x + t * l.WT * l.in_step.w, b, lanes, u * l.out.w + t * l.WT);
+#if GENERAL
+      const idx done = l.out.w / l.WT * l.WT;
+      exactly(l.WT, l.out.w - done, [&](idx wt) __attribute__((always_inline)) {
+        depthwise::tile(l, wt, args, x + done * l.in_step.w, b, lanes, u * l.out.w + done);
+      });
+      return;
+#endif
       if (l.out.w % l.WT) depthwise::tile(l, l.out.w % l.WT, args, x + l.out.w / l.WT * l.WT * l.in_step.w, b, lanes, u * l.out.w + l.out.w / l.WT * l.WT);
     };
     ROLL for (idx b = 0; b < (rest == depthwise::kBytes ? blocks : blocks - 1); b++) block(b, depthwise::kBytes);

@@ -12,6 +12,11 @@ namespace k {
 /// C[M][N] of b0 x b1 batches, which follow one another. A's rows are quads * 4 bytes after each other; batch (i, j) begins at row i*ra0 + j*ra1.
 struct CodesMatmul {
   static constexpr char entry[] = "k_codes_matmul";
+  static constexpr void sizes(auto& l, auto mark) {
+    mark(l.mb, l.M, l.N, l.quads, l.b.K, l.b.sbk, l.b.sbn, l.b1, l.ra0, l.ra1, l.sb0, l.sb1);
+    mark_columns(l.tail, mark);
+  }
+  static constexpr void hints(auto& l, auto mark) { mark(l.OCB, l.WT); }
   static constexpr bool has_tile = true;
   Dot dot;
   int64_t OCB, WT;
@@ -32,11 +37,12 @@ struct CodesSums {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/powers.hpp"
 
 namespace k::codes_matmul {
 
 /// Rows [m, m + wt) of a batch whose rows are numbers [row, ..) of A and [q, ..) of C, times OB blocks of columns from c0 on.
-INL void tile(const CodesMatmul& l, idx OB, idx wt, idx last, void* const* args, idx row, idx q, idx c0, const int32_t* bias, const char* w) {
+INL void tile(const CodesMatmul& l, idx OB, idx wt, Last last, void* const* args, idx row, idx q, idx c0, const int32_t* bias, const char* w) {
   ivec acc[32];
   UNROLL for (idx p = 0; p < wt; p++) {
     const int32_t r = l.has_rows ? ((const int32_t*)args[4])[row + p] : 0;
@@ -49,6 +55,25 @@ INL void tile(const CodesMatmul& l, idx OB, idx wt, idx last, void* const* args,
     return __builtin_convertvector(acc[o * wt + p], vec) * scale;
   });
 }
+
+#if GENERAL
+/// A group of `all` blocks of columns from b and c0 on, whatever number the plan put into one, the last one of `lanes`: in widths that this kernel
+/// was made for, then in powers of two; each packs its columns. Rows [m0, m1) likewise.
+INL void any_columns(const CodesMatmul& l, idx all, idx lanes, void* const* args, const uint8_t* b, idx row, idx q, idx c0, idx m0, idx m1, char* w, int32_t* bias) {
+  const idx most = HINT(l, OCB), WT = HINT(l, WT);
+  const auto columns = [&](idx first, idx OB) __attribute__((always_inline)) {
+    const Last last = {first + OB == all ? lanes : VL, IS_SLOT(l, N) || l.N % VL != 0};
+    panel::pack(l.dot, l.b, l.quads, OB, last.lanes, b + first * VL * l.b.sbn, (const int32_t*)args[2], w, bias);
+    const auto rows = [&](idx m, idx wt) __attribute__((always_inline)) { tile(l, OB, wt, last, args, row + m, q + m, c0 + first * VL, bias, w); };
+    idx m = m0;
+    ROLL for (; m + WT <= m1; m += WT) rows(m, WT);
+    powers(WT, m1 - m, [&](idx at, idx wt) __attribute__((always_inline)) { rows(m + at, wt); });
+  };
+  idx first = 0;
+  ROLL for (; first + most <= all; first += most) columns(first, most);
+  powers(most, all - first, [&](idx at, idx OB) __attribute__((always_inline)) { columns(first + at, OB); });
+}
+#endif
 
 }  // namespace k::codes_matmul
 
@@ -63,11 +88,15 @@ TEMPLATE(k_codes_matmul, CodesMatmul, l) {
     const idx g = u % groups, part = u / groups % parts, batch = u / (groups * parts), i0 = batch / l.b1, i1 = batch % l.b1;
     const idx c0 = g * l.OCB * VL, m0 = part * l.mb, m1 = imin(l.M, m0 + l.mb), row = i0 * l.ra0 + i1 * l.ra1, q = batch * l.M;
     const uint8_t* b = (const uint8_t*)args[1] + i0 * l.sb0 + i1 * l.sb1 + c0 * l.b.sbn;
+#if GENERAL
+    codes_matmul::any_columns(l, imin(l.OCB, nb - g * l.OCB), g < groups - 1 ? VL : rest, args, b, row, q, c0, m0, m1, w, bias);
+    continue;
+#endif
     const auto group = [&](idx OB, idx last) __attribute__((always_inline)) {
       panel::pack(l.dot, l.b, l.quads, OB, last, b, (const int32_t*)args[2], w, bias);
       const idx even = m0 + (m1 - m0) / l.WT * l.WT;
-      ROLL for (idx m = m0; m < even; m += l.WT) codes_matmul::tile(l, OB, l.WT, last, args, row + m, q + m, c0, bias, w);
-      if (l.M % l.WT && m1 == l.M) codes_matmul::tile(l, OB, l.M % l.WT, last, args, row + even, q + even, c0, bias, w);
+      ROLL for (idx m = m0; m < even; m += l.WT) codes_matmul::tile(l, OB, l.WT, {last, false}, args, row + m, q + m, c0, bias, w);
+      if (l.M % l.WT && m1 == l.M) codes_matmul::tile(l, OB, l.M % l.WT, {last, false}, args, row + even, q + even, c0, bias, w);
     };
     if (g < groups - 1) group(l.OCB, VL);
     else group(nb - (groups - 1) * l.OCB, rest);

@@ -9,6 +9,10 @@ namespace k {
 struct CodesMatmulAmx {
   static constexpr char entry[] = "k_codes_matmul_amx";
   static constexpr const char* matrix(const CodesMatmulAmx&) { return "amx-int8"; }
+  static constexpr void sizes(auto& l, auto mark) {
+    mark(l.mb, l.rows, l.M, l.N, l.quads, l.b.K, l.b.sbk, l.b.sbn, l.b1, l.ra0, l.ra1, l.sb0, l.sb1);
+    mark_columns(l.tail, mark);
+  }
   int64_t mb;        ///< rows per unit, a multiple of `rows`
   CodesTail tail;
   int64_t has_rows;  ///< a number per row of A is given
@@ -24,20 +28,18 @@ struct CodesMatmulAmx {
 
 namespace k::matmul_amx {
 
-INL void finish(const CodesMatmulAmx& l, idx B, idx last, void* const* args, idx row, idx q, idx c0, const int32_t* bias, const char* sums) {
+INL void finish(const CodesMatmulAmx& l, idx B, Last last, void* const* args, idx row, idx q, idx c0, const int32_t* bias, const char* sums) {
   const vec scale = splat(*(const float*)args[3]);
-  const auto pixels = [&](idx p0, idx count) __attribute__((always_inline)) {
+  amx::pieces(l.rows, [&](idx p0, idx count) __attribute__((always_inline)) {
     codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.N, B, count, last, c0, q + p0, [&](idx o, idx p) __attribute__((always_inline)) {
       const ivec sum = *(const ivecu*)(sums + o * 1024 + (p0 + p) * 64) + *(const ivecu*)(bias + o * VL);
       return __builtin_convertvector(sum + (l.has_rows ? ((const int32_t*)args[4])[row + p0 + p] : 0), vec) * scale;
     });
-  };
-  ROLL for (idx p = 0; p + 4 <= l.rows; p += 4) pixels(p, 4);
-  if (l.rows % 4) pixels(l.rows / 4 * 4, l.rows % 4);
+  });
 }
 
 /// Rows [m0, m1) of a batch, whose row 0 is number `row` of A and q of C, times B blocks of columns from c0 on.
-INL void group(const CodesMatmulAmx& l, idx B, idx last, void* const* args, idx m0, idx m1, idx row, idx q, idx c0, const int32_t* bias, const char* w, char* sums) {
+INL void group(const CodesMatmulAmx& l, idx B, Last last, void* const* args, idx m0, idx m1, idx row, idx q, idx c0, const int32_t* bias, const char* w, char* sums) {
   const CodesAmx s{.tail = l.tail, .by_tiles = 0, .OC = l.N, .float_bias = 0, .quads = l.quads, .runs = {1, 1, 1}, .run_step = {0, 0, 0}, .N = 1, .out = {1, 1, l.M},
                    .rows = l.rows, .in_image = 0, .in_step = {0, 0, l.quads * 4}, .out_pixel = l.N, .fetch = 0};
   const char* nothing = w;
@@ -54,7 +56,7 @@ INL void group(const CodesMatmulAmx& l, idx B, idx last, void* const* args, idx 
 }  // namespace k::matmul_amx
 
 /// args: as k_codes_matmul. units = batches * ceil(M / mb) * ceil(ceil(N / VL) / kAmxBlocks). scratch: kAmxScratch + kAmxBlocks * VL *
-/// (4 + quads * 4) bytes. Requires rows <= M, quads a multiple of 16.
+/// (4 + quads * 4) bytes. Requires 4 <= rows <= M, quads a multiple of 16.
 TEMPLATE(k_codes_matmul_amx, CodesMatmulAmx, l) {
   using namespace k;
   const idx nb = cdiv(l.N, VL), groups = cdiv(nb, kAmxBlocks), parts = cdiv(l.M, l.mb), rest = l.N - (nb - 1) * VL;
@@ -68,8 +70,14 @@ TEMPLATE(k_codes_matmul_amx, CodesMatmulAmx, l) {
     const uint8_t* b = (const uint8_t*)args[1] + i0 * l.sb0 + i1 * l.sb1 + c0 * l.b.sbn;
     const auto any = [&](idx B, idx last) __attribute__((always_inline)) {
       panel::pack(Dot::Vnni, l.b, l.quads, B, last, b, (const int32_t*)args[2], w, bias);
-      matmul_amx::group(l, B, last, args, m0, imin(l.M, m0 + l.mb), row, batch * l.M, c0, bias, w, sums);
+      matmul_amx::group(l, B, {last, GENERAL && (IS_SLOT(l, N) || rest < VL)}, args, m0, imin(l.M, m0 + l.mb), row, batch * l.M, c0, bias, w, sums);
     };
+#if GENERAL
+    const idx last = g < groups - 1 ? VL : rest;
+    if (nb - g * kAmxBlocks > 1) any(kAmxBlocks, last);
+    else any(1, last);
+    continue;
+#endif
     if (g < groups - 1) any(kAmxBlocks, VL);
     else any(nb - (groups - 1) * kAmxBlocks, rest);
   }

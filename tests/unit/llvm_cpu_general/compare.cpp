@@ -9,12 +9,12 @@
 
 namespace llvm_cpu_test {
 
-std::vector<std::string> run_by_table(Net& net, const Table& table) {
+std::vector<std::string> run_by_table(Net& net, const Table& table, Workbench& bench) {
   const auto model = net.model();
-  const cpu::Draft draft = workbench().plan(*model, [&](const cpu::KernelSpec& spec) { return !table.find(spec); });
+  const cpu::Draft draft = bench.plan(*model, [&](const cpu::KernelSpec& spec) { return !table.find(spec); });
   std::vector<cpu::KernelSpec> all = draft.specs;
   all.insert(all.end(), table.kernels().begin(), table.kernels().end());
-  workbench().build(all);
+  bench.build(all);
   const Tensors in = inputs_of(*model, 0);
   Execution want(draft, *model, in), got(draft, *model, in);
   std::string first;
@@ -24,9 +24,9 @@ std::vector<std::string> run_by_table(Net& net, const Table& table) {
     const cpu::KernelSpec* made = table.find(spec);
     const std::string name = draft.plan.steps[s].label + " " + cpu::to_text(spec);
     if (!made) without.push_back(name);
-    want.run(s, workbench().function(spec));
-    if (made) got.run(s, workbench().function(*made), cpu::row(*made, spec), 3);
-    else got.run(s, workbench().function(spec));
+    want.run(s, bench.function(spec));
+    if (made) got.run(s, bench.function(*made), cpu::row(*made, spec), 3);
+    else got.run(s, bench.function(spec));
     if (first.empty() && !want.same_as(got)) first = name + (made ? " by " + cpu::to_text(*made) : "");
   }
   INFO("the first step that leaves other bytes: " << first);
@@ -40,11 +40,12 @@ std::vector<std::string> run_by_table(Net& net, const Table& table) {
 }
 
 void general_is_literal(Net& net, int64_t nan_step, const std::vector<optima_option>& options) {
-  std::string cpu;
-  for (const optima_option& o : options)
+  std::string cpu, features;
+  for (const optima_option& o : options) {
     if (seam::text(o.name) == "llvm_cpu.cpu") cpu = seam::text(o.str);
-  static std::map<std::string, Workbench> benches;
-  Workbench& bench = benches.try_emplace(cpu, cpu).first->second;
+    if (seam::text(o.name) == "llvm_cpu.features") features = seam::text(o.str);
+  }
+  Workbench& bench = workbench(cpu, features);
   const auto model = net.model();
   const cpu::Draft draft = bench.plan(*model);
   std::vector<cpu::KernelSpec> general, all = draft.specs;

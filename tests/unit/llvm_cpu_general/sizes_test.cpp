@@ -5,29 +5,30 @@
 
 #include "tests/unit/llvm_cpu/net.hpp"
 #include "tests/unit/llvm_cpu_general/workbench.hpp"
+#include "tests/unit/llvm_cpu_ops/codes_net.hpp"
 
 using namespace llvm_cpu_test;
 
 namespace {
 
-using Make = std::function<void(Net&, int64_t)>;
+using Make = std::function<void(CodesNet&, int64_t)>;
 
 /// A table of the general kernels of the net at each of `made`, then runs at `sizes`. Every step has its kernel there.
-void serves(const Make& make, const std::vector<int64_t>& made, const std::vector<int64_t>& sizes) {
+void serves(const Make& make, const std::vector<int64_t>& made, const std::vector<int64_t>& sizes, Workbench& bench = workbench()) {
   std::vector<cpu::KernelSpec> specs;
   for (const int64_t size : made) {
-    Net net;
+    CodesNet net(1);
     make(net, size);
     const auto model = net.model();
-    const cpu::Draft draft = workbench().plan(*model);
+    const cpu::Draft draft = bench.plan(*model);
     specs.insert(specs.end(), draft.specs.begin(), draft.specs.end());
   }
   const Table table(specs);
   for (const int64_t size : sizes) {
     CAPTURE(size);
-    Net net;
+    CodesNet net(1);
     make(net, size);
-    for (const std::string& step : run_by_table(net, table)) FAIL_CHECK("no kernel for " << step);
+    for (const std::string& step : run_by_table(net, table, bench)) FAIL_CHECK("no kernel for " << step);
   }
 }
 
@@ -98,4 +99,67 @@ TEST_CASE("recurrent layers of every length") {
     const uint32_t x = n.input({s, 1, 10});
     n.output(n.node("LSTM", 14, {x, n.weights({1, 48, 10}, -0.3f, 0.3f), n.weights({1, 48, 12}, -0.3f, 0.3f), n.weights({1, 96})}, {s, 1, 1, 12}, {Net::integer("hidden_size", 12)}));
   }, {40}, {1, 2, 3, 17});
+}
+
+namespace {
+
+/// The same of products on codes: by this machine's kernels, its matrix unit's where it has one, and by dot products of either width.
+void serves_codes(const Make& make, const std::vector<int64_t>& made, const std::vector<int64_t>& sizes) {
+  __builtin_cpu_init();
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  serves(make, made, sizes);
+  serves(make, made, sizes, workbench("x86-64-v3"));
+  if (wide && __builtin_cpu_supports("avx512vnni")) serves(make, made, sizes, workbench("x86-64-v4", "+avx512vnni"));
+  else MESSAGE("SKIP: this processor has no AVX-512 VNNI");
+}
+
+const std::vector<int64_t> kFewSizes = {1, 2, 3, 7, 17, 29};  // kernels of three processors are made for each
+const CodeSteps kIn{OPTIMA_U8, 0.02f, 117};
+
+void coded(CodesNet& net, const Dims& in, int64_t out, int64_t kernel, int64_t stride, int64_t group) {
+  Chance r(9);
+  net.output(net.coded_layer(net.dequantize(net.input(in, OPTIMA_U8), kIn), out, kernel, stride, group, r));
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of codes at every width") {
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {1, 20, 9, w}, 40, 3, 2, 1); }, {40, 3}, kFewSizes);
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {2, 3, 9, w}, 24, 5, 1, 1); }, {40, 3}, kFewSizes);
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {1, 24, 5, w}, 40, 1, 1, 1); }, {40}, kFewSizes);
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {1, 24, 9, w}, 40, 3, 1, 2); }, {40, 3}, kFewSizes);
+  serves_codes([](CodesNet& n, int64_t h) { coded(n, {h % 5 + 1, 20, h, 7}, 33, 3, 1, 1); }, {40}, {1, 5, 13});
+}
+
+TEST_CASE("depthwise convolution of codes at every width") {
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {1, 40, 9, w}, 40, 3, 1, 40); }, {40}, kFewSizes);
+  serves_codes([](CodesNet& n, int64_t w) { coded(n, {2, 72, w, 6}, 72, 5, 2, 72); }, {9}, {1, 3, 17});
+}
+
+TEST_CASE("products of codes of every number of rows, columns and inner elements") {
+  const auto dense = [](CodesNet& n, int64_t m) {
+    Chance r(9);
+    std::vector<float> scales;
+    const uint32_t w = n.weights_of_codes({72, 50}, 1, r, scales);
+    n.output(n.quantize(n.node("MatMul", 13, {n.dequantize(n.input({m, 72}, OPTIMA_U8), kIn), w}, {m, 50}), kIn));
+  };
+  serves_codes(dense, {33, 3}, kFewSizes);
+  const auto computed = [](CodesNet& n, const Dims& a, const Dims& b, const Dims& out, bool added) {
+    const uint32_t y = n.node("MatMul", 13, {n.dequantize(n.input(a, OPTIMA_U8), kIn), n.dequantize(n.input(b, OPTIMA_I8), {OPTIMA_I8, 0.02f, -3})}, out);
+    n.output(n.quantize(added ? n.add(y, n.dequantize(n.input(out, OPTIMA_U8), kIn)) : y, {OPTIMA_U8, 0.05f, 99}));
+  };
+  const std::vector<int64_t> sizes{1, 3, 4, 17, 50, 64, 65};
+  serves_codes([&](CodesNet& n, int64_t s) { computed(n, {2, s, 64}, {2, 64, s}, {2, s, s}, true); }, {40, 3}, sizes);
+  serves_codes([&](CodesNet& n, int64_t s) { computed(n, {2, s, s}, {2, s, 40}, {2, s, 40}, false); }, {80, 33, 3}, sizes);
+}
+
+TEST_CASE("codes of a matrix in blocks serve every number of rows") {
+  const auto product = [](CodesNet& n, int64_t m) {
+    const int64_t K = 64, N = 50;
+    const uint32_t w = n.constant<int8_t>({N, K}, std::vector<int8_t>(static_cast<size_t>(N * K), 5), OPTIMA_I8);
+    const uint32_t real = n.node("DequantizeLinear", 21, {w, n.weights({N, 2}, 0.01f, 0.02f)}, {N, K}, {Net::integer("axis", 1), Net::integer("block_size", 32)});
+    const uint32_t turned = n.node("Transpose", 13, {real}, {K, N}, {Net::ints("perm", {1, 0})});
+    n.output(n.node("MatMul", 13, {n.input({m, K}), turned}, {m, N}));
+  };
+  serves(product, {3, 40}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40});
 }

@@ -10,13 +10,14 @@
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
+#include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 
 namespace llvm_cpu_test {
 namespace {
 
-cpu::Target target_of(const std::string& name) {
-  cpu::Target t = cpu::make_target("X64", "", name, "");
-  t.amx = false;
+cpu::Target target_of(const std::string& name, const std::string& features) {
+  cpu::Target t = cpu::make_target("X64", "", name, features);
+  t.amx = t.amx && cpu::has_feature("amx-int8");  // asks the system for it
   if (t.bf16 == cpu::Bf16::Tiles) t.bf16 = cpu::Bf16::Dots;
   return t;
 }
@@ -50,8 +51,8 @@ Lines packed(const cpu::Draft& d, const seam::Model& model, const cpu::Plan::Con
 
 }  // namespace
 
-Workbench::Workbench(const std::string& cpu)
-    : target_(target_of(cpu)), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {}
+Workbench::Workbench(const std::string& cpu, const std::string& features)
+    : target_(target_of(cpu, features)), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {}
 
 cpu::Draft Workbench::plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad) const {
   cpu::PlannerOptions options;
@@ -116,9 +117,9 @@ Tensors inputs_of(const seam::Model& model, int64_t nan_step) {
   return in;
 }
 
-Workbench& workbench() {
-  static Workbench bench;
-  return bench;
+Workbench& workbench(const std::string& cpu, const std::string& features) {
+  static std::map<std::string, Workbench> benches;
+  return benches.try_emplace(cpu + " " + features, cpu, features).first->second;
 }
 
 Table::Table(const std::vector<cpu::KernelSpec>& specs) {

@@ -21,11 +21,11 @@ namespace cpu = optima::llvm_cpu;
 
 using KernelFunction = void (*)(void* const*, int64_t, int64_t, char*);
 
-/// Builds kernels for this machine, general ones included, and remembers them. Plans without kernels that need a matrix unit.
+/// Builds kernels for this machine, general ones included, and remembers them. Of matrix units it plans with that of codes, where there is one.
 class Workbench {
  public:
-  /// For this machine, or for what a CPU of this name can do.
-  explicit Workbench(const std::string& cpu = "");
+  /// For this machine, or for what a CPU of this name can do with these features besides.
+  explicit Workbench(const std::string& cpu = "", const std::string& features = "");
   cpu::Draft plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad = {}) const;
   void build(const std::vector<cpu::KernelSpec>& specs);
   KernelFunction function(const cpu::KernelSpec& spec);
@@ -82,10 +82,10 @@ class Table {
   std::vector<cpu::KernelSpec> kernels_;
 };
 
-/// The one bench of the program: it remembers kernels.
-Workbench& workbench();
+/// The program's bench for a CPU: it remembers kernels.
+Workbench& workbench(const std::string& cpu = "", const std::string& features = "");
 /// Plans the net with tiles that the table knows, runs it by the table's kernels and by literal ones: the same bytes wanted. Returns the steps
 /// for which the table has no kernel (literal ones run them).
-std::vector<std::string> run_by_table(Net& net, const Table& table);
+std::vector<std::string> run_by_table(Net& net, const Table& table, Workbench& bench = workbench());
 
 }  // namespace llvm_cpu_test

@@ -43,6 +43,13 @@ INL void put(Dot dot, idx OB, idx o, idx q, ivec quads, char* to, ivec& sum) {
 /// Rows [k, k + 4) of `lanes` columns, whose codes lie side by side; those past K are 0.
 INL ivec from_rows(const CodesPanel& l, const uint8_t* b, idx k, idx lanes) {
   ivec quads{};
+#if GENERAL
+  if (lanes == VL && k + 4 <= l.K) {  // nothing to ask of a row
+    UNROLL for (idx i = 0; i < 4; i++)
+      quads |= __builtin_convertvector(ld_codes<ubytes>(b + (k + i) * l.sbk, VL) ^ (uint8_t)l.flip, ivec) << (int32_t)(8 * i);
+    return quads;
+  }
+#endif
   UNROLL for (idx i = 0; i < 4; i++) {
     if (k + i >= l.K) continue;
     const ubytes row = ld_codes<ubytes>(b + (k + i) * l.sbk, lanes) ^ (uint8_t)l.flip;

@@ -38,6 +38,15 @@ struct CodesTail {
   int64_t in_steps;  ///< the value arrives at the end in steps
   int64_t natural;   ///< the limits at the end are those of the type, and values in steps stay below 2^30: saturation does it
 };
+/// What of a tail may be read in the run: how pixels of operands follow those of the result.
+constexpr void mark_tail(auto& tail, auto mark) {
+  for (auto& step : tail.at) mark(step.per);
+}
+/// The same of a product whose columns, and so those of the operands, may be open.
+constexpr void mark_columns(auto& tail, auto mark) {
+  mark_tail(tail, mark);
+  for (auto& step : tail.at) mark(step.pixel);
+}
 
 }  // namespace k
 
@@ -63,10 +72,25 @@ INL ivec to_integers(vec v) { return bits_as<ivec>(v + 12582912.f) - 0x4B400000;
 /// The nearest codes without the zero point, still floats to be rounded; NaN becomes the lowest.
 INL vec limited(vec v, const float* end) { return vmin(vmax(v, splat(end[2])), splat(end[3])); }
 
+#if GENERAL
+/// The first n of less than VL bytes, n being a number of the run: in pieces that are powers of two.
+INL void copy_some(void* to, const void* from, idx n) {
+  char* out = (char*)to;
+  const char* in = (const char*)from;
+  if (VL > 8 && n & 8) __builtin_memcpy(out, in, 8), out += 8, in += 8;
+  if (VL > 4 && n & 4) __builtin_memcpy(out, in, 4), out += 4, in += 4;
+  if (n & 2) __builtin_memcpy(out, in, 2), out += 2, in += 2;
+  if (n & 1) *out = *in;
+}
+#endif
+
 /// VL codes, the first `lanes` of them from memory.
 template <class V, class T>
 INL V ld_codes(const T* p, idx lanes) {
   V v = {};
+#if GENERAL
+  if (lanes < VL) return copy_some(&v, p, lanes), v;
+#endif
   if (lanes >= VL) __builtin_memcpy(&v, p, sizeof v);
   else UNROLL for (idx l = 0; l < VL; l++) if (l < lanes) v[l] = p[l];
   return v;
@@ -79,25 +103,44 @@ INL vec ld_stored(const void* p, idx at, Stored stored, idx lanes) {
 INL void st_codes(void* out, idx at, ivec v, idx lanes) {
   const ubytes b = __builtin_convertvector(v, ubytes);
   uint8_t* p = (uint8_t*)out + at;
+#if GENERAL
+  if (lanes < VL) return copy_some(p, &b, lanes);
+#endif
   if (lanes >= VL) __builtin_memcpy(p, &b, sizeof b);
   else UNROLL for (idx l = 0; l < VL; l++) if (l < lanes) p[l] = b[l];
 }
 
+/// The pixel of a step's operand that belongs to pixel q of the result. General: without a division where all images share one.
+INL idx other_pixel(const CodesStep& s, idx q) {
+#if GENERAL
+  if (q < s.per) return s.per == 1 ? q : 0;
+#endif
+  return s.per == 1 ? q : q / s.per;
+}
+/// One step with its numbers and its operand.
+INL vec codes_step(vec v, const CodesStep& s, const float* n, const void* other, idx q, idx c, idx lanes) {
+  if (s.kind == StepKind::Activate) return activate(v, {s.act, (double)n[0], (double)n[1]});
+  if (s.kind == StepKind::Requantize) return rounded(limited(s.in_steps ? v : divided(v, n[0], n[1]), n)) * n[0];
+  vec o = ld_stored(other, other_pixel(s, q) * s.pixel + c, s.stored, lanes);
+  if (s.stored != Stored::Floats) o = (o - n[1]) * n[0];
+  return s.kind == StepKind::Add ? v + o : v * o;
+}
+#if GENERAL
+/// Step by step without a loop: where some literals are numbers of the run, a step whose number were one, too, would be no constant.
+template <int K>
+INL vec codes_steps_from(vec v, const CodesTail& t, const float* numbers, void* const* others, idx q, idx c, idx lanes) {
+  if constexpr (K < kMostSteps) {
+    if (K < t.steps) return codes_steps_from<K + 1>(codes_step(v, t.at[K], numbers + K * kStepNumbers, others[K], q, c, lanes), t, numbers, others, q, c, lanes);
+  }
+  return v;
+}
+#endif
 /// The steps of a tail on channels [c, c + VL) of pixel q; `lanes` of them exist. others[k]: the operand of step k.
 INL vec codes_steps(vec v, const CodesTail& t, const float* numbers, void* const* others, idx q, idx c, idx lanes) {
-  UNROLL for (idx k = 0; k < t.steps; k++) {
-    const CodesStep& s = t.at[k];
-    const float* n = numbers + k * kStepNumbers;
-    if (s.kind == StepKind::Activate) {
-      v = activate(v, {s.act, (double)n[0], (double)n[1]});
-    } else if (s.kind == StepKind::Requantize) {
-      v = rounded(limited(s.in_steps ? v : divided(v, n[0], n[1]), n)) * n[0];
-    } else {
-      vec o = ld_stored(others[k], (s.per == 1 ? q : q / s.per) * s.pixel + c, s.stored, lanes);
-      if (s.stored != Stored::Floats) o = (o - n[1]) * n[0];
-      v = s.kind == StepKind::Add ? v + o : v * o;
-    }
-  }
+#if GENERAL
+  return codes_steps_from<0>(v, t, numbers, others, q, c, lanes);
+#endif
+  UNROLL for (idx k = 0; k < t.steps; k++) v = codes_step(v, t.at[k], numbers + k * kStepNumbers, others[k], q, c, lanes);
   return v;
 }
 #ifndef __aarch64__
@@ -143,9 +186,14 @@ INL void codes_end(vec v, const CodesTail& t, const float* numbers, void* out, i
   st_codes(out, at, to_integers(v) + (int32_t)end[4], lanes);
 }
 
+/// How many channels the last block of a tile has. is_open: only the run tells whether these are VL.
+struct Last {
+  idx lanes;
+  bool is_open;
+};
 /// Stores the values of a tile of OB blocks (the last one of `last` channels) x wt pixels: value(block, pixel) gives each before the steps.
 template <class F>
-INL void codes_finish(const CodesTail& t, const float* numbers, void* const* others, void* out, idx out_pixel, idx OB, idx wt, idx last, idx c0, idx q,
+INL void codes_finish(const CodesTail& t, const float* numbers, void* const* others, void* out, idx out_pixel, idx OB, idx wt, Last last, idx c0, idx q,
                       F value) {
   const auto done = [&](idx o, idx p, idx lanes) __attribute__((always_inline)) { return codes_steps(value(o, p), t, numbers, others, q + p, c0 + o * VL, lanes); };
   idx first = 0;  // of the blocks that go one by one
@@ -160,15 +208,16 @@ INL void codes_finish(const CodesTail& t, const float* numbers, void* const* oth
     }
   };
   if (t.stored != Stored::Floats) {
-    const idx full = last < VL ? OB - 1 : OB, by4 = full / 4 * 4, by2 = full / 2 * 2;
+    const idx full = last.is_open || last.lanes < VL ? OB - 1 : OB, by4 = full / 4 * 4, by2 = full / 2 * 2;
     UNROLL for (idx o = 0; o < by4; o += 4) fours(o, 4);
     if (by4 < by2) fours(by4, 2);
     if (by2 < full) fours(by2, 1);
     first = full;
+    if (last.is_open && last.lanes == VL) return fours(full, 1);
   }
 #endif
   UNROLL for (idx o = first; o < OB; o++) {
-    const idx lanes = o == OB - 1 ? last : VL;
+    const idx lanes = o == OB - 1 ? last.lanes : VL;
     UNROLL for (idx p = 0; p < wt; p++) codes_end(done(o, p, lanes), t, numbers, out, (q + p) * out_pixel + c0 + o * VL, lanes);
   }
 }

@@ -17,4 +17,10 @@ INL void powers(idx most, idx rest, F f) {
   if (most > 1 && rest & 1) f(at, idx(1));
 }
 
+/// The same in one piece, f(width): a body for each width, for work whose small pieces wait for one another.
+template <class F>
+INL void exactly(idx most, idx rest, F f) {
+  UNROLL for (idx width = 1; width < most; width++) if (rest == width) f(width);
+}
+
 }  // namespace k

@@ -10,7 +10,7 @@
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr int64_t kFewRows = 8, kManyRows = 64;
+constexpr int64_t kManyRows = 64;
 
 bool is_packed(int32_t dtype) { return dtype == OPTIMA_U4 || dtype == OPTIMA_I4; }
 
@@ -76,7 +76,7 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, run = m.bits == 4 ? 2 * vl : vl;
   Operand x = ctx.read(u.inputs[0].value);
   Op op;
-  if (M <= kFewRows && m.by_columns && m.block % run == 0 && m.K % m.block == 0) {
+  if (M <= k::kMostBlockRows && m.by_columns && m.block % run == 0 && m.K % m.block == 0) {
     if (m.bits == 4) x = pairs_of(x, M, m.K, ctx);
     const int64_t columns = std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
     op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns};
