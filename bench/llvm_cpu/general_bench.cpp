@@ -143,10 +143,10 @@ Step step_of(const cpu::Draft& d, const std::string& label) {
   throw std::runtime_error("no step " + label);
 }
 
-/// Words that differ at another size; all when the kernel there is another one.
+/// Words that differ at another size; all when the kernel there is another one, and of products on codes, as the compiler has it.
 cpu::KernelSpec general_of(const cpu::KernelSpec& spec, const cpu::KernelSpec& other) {
   const cpu::KernelSpec all = cpu::general(spec, cpu::sizes(spec));
-  if (!cpu::matches(all, other)) return all;
+  if (!cpu::matches(all, other) || spec.entry.starts_with("k_codes")) return all;
   std::vector<uint32_t> slots;
   for (uint32_t i = 0; i < spec.literals.size(); ++i)
     if (spec.literals[i] != other.literals[i]) slots.push_back(i);

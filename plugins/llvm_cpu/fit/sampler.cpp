@@ -21,15 +21,18 @@ constexpr std::array<int64_t, 20> kLikely{64, 224, 320, 128, 48, 512, 576, 288, 
 /// Where plans are apt to differ: small sizes, around vectors and tiles.
 constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
 constexpr std::array<int64_t, 4> kBatches{2, 3, 4, 8};
-constexpr size_t kMostTries = 600, kMostSamples = 48, kMostLegs = 100;
+constexpr size_t kMostTries = 600, kMostSamples = 72, kMostLegs = 100;
 /// What stands for a size or a number that only data tells.
 constexpr int64_t kGuess = 20;
 
-/// Kernels that move and map elements: they read all their sizes in the run, which costs nothing, and so are few.
-constexpr std::string_view kMovers[] = {"k_elementwise", "k_to_blocked", "k_from_blocked", "k_to_last", "k_from_last", "k_copy_bytes", "k_join_channels",
-                                        "k_move", "k_widen", "k_narrow", "k_fill", "k_trilu", "k_range", "k_one_hot", "k_gather", "k_gather_elements",
-                                        "k_gather_nd", "k_scatter_elements", "k_scatter_nd", "k_arg", "k_cumsum", "k_table", "k_pick_pixels",
-                                        "k_quantize_to_last", "k_dequantize_from_last", "k_quantize_blocked", "k_dequantize_to_blocked"};
+/// Kernels that read all their sizes in the run: those that move and map elements, which costs nothing and makes them few, and products on codes,
+/// which costs little: short rows and few rows have kernels of their own, and of these few samples tell which sizes are open.
+constexpr std::string_view kOpen[] = {"k_elementwise", "k_to_blocked", "k_from_blocked", "k_to_last", "k_from_last", "k_copy_bytes",
+                                      "k_join_channels", "k_move", "k_widen", "k_narrow", "k_fill", "k_trilu", "k_range", "k_one_hot", "k_gather",
+                                      "k_gather_elements", "k_gather_nd", "k_scatter_elements", "k_scatter_nd", "k_arg", "k_cumsum", "k_table",
+                                      "k_pick_pixels", "k_quantize_to_last", "k_dequantize_from_last", "k_quantize_blocked",
+                                      "k_dequantize_to_blocked", "k_codes_conv", "k_codes_amx", "k_codes_depthwise", "k_codes_matmul",
+                                      "k_codes_matmul_amx", "k_codes_pad", "k_codes_rows", "k_codes_sums", "k_pool_codes"};
 
 /// The open dims of the inputs: one variable for each name, one for each dim without.
 class Variables {
@@ -182,7 +185,8 @@ class Sampler {
     return std::nullopt;
   }
 
-  /// The first sizes, then those that differ from them in one variable, then in all that are no batch.
+  /// The first sizes, small ones all alike (a single one that is small may be as a long row), then those that differ from the first in one
+  /// variable, then in all that are no batch.
   std::vector<std::vector<int64_t>> around(const std::vector<int64_t>& first) const {
     std::vector<std::vector<int64_t>> out{first};
     const auto all = [&](int64_t size) {
@@ -191,6 +195,8 @@ class Sampler {
         if (!variables_.is_batch(v)) values[v] = size;
       out.push_back(values);
     };
+    if (!first.empty())
+      for (const int64_t size : kNearby) all(size);
     for (size_t v = 0; v < first.size(); ++v) {
       const auto one = [&](int64_t size) { out.push_back(first), out.back()[v] = size; };
       if (variables_.is_batch(v)) {
@@ -202,7 +208,6 @@ class Sampler {
     }
     if (first.empty()) return out;
     for (const int64_t size : kLikely) all(size);
-    for (const int64_t size : kNearby) all(size);
     for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{7}}) {  // batches of other sizes
       all(size);
       for (size_t v = 0; v < first.size(); ++v)
@@ -274,7 +279,7 @@ class Sampler {
   /// The words that may be slots and that differ among the specs of the site, or of any site with this kernel: what is fixed here by the
   /// sizes that were tried is open there. Of products alone: whether K and N are open is a matter of the site.
   std::vector<uint32_t> slots(const Site& site, const KernelSpec& spec) const {
-    if (std::find(std::begin(kMovers), std::end(kMovers), spec.entry) != std::end(kMovers)) return sizes(spec);
+    if (std::find(std::begin(kOpen), std::end(kOpen), spec.entry) != std::end(kOpen)) return sizes(spec);
     const bool is_product = spec.entry.find("matmul") != std::string::npos;
     std::set<uint32_t> out;
     for (const auto& [other, all] : sites_) {

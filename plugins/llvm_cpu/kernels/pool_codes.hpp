@@ -8,7 +8,7 @@ namespace k {
 /// `channels`: of a pixel, those that hold anything included; `span`: of them in a unit; `from`, `to`: bytes from pixel to pixel.
 struct PoolCodes {
   static constexpr char entry[] = "k_pool_codes";
-  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.begin, l.end); }
+  static constexpr void sizes(auto& l, auto mark) { mark(l.in, l.out, l.kernel, l.begin, l.end); }
   PoolMode mode;
   Three in, out, kernel, stride, dilation, begin, end;
   int64_t channels, span, from, to, in_sign, out_sign;

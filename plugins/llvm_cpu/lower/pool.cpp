@@ -48,6 +48,7 @@ Refusal check_pool(const NodeView& n) {
 constexpr Lowering kRows[] = {
     {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, {1, 1, kThrough, 2}, check_pool, lower_pool,
      false, Tails::None, "", takes_pool_codes, lower_pool_codes},
+    {"MaxPool", 12, 22, {types(OPTIMA_U8, OPTIMA_I8)}, {types(OPTIMA_U8, OPTIMA_I8)}, 3, 5, 0, {1, 1, kThrough, 2}, check_max_of_bytes, lower_max_of_bytes},
     {"AveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_pool, lower_pool, false, Tails::None, "", takes_pool_codes, lower_pool_codes},
     {"GlobalAveragePool", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_pool, lower_global,
      false, Tails::None, "", takes_pool_codes, lower_pool_codes},

@@ -39,7 +39,8 @@ bool by_amx(const Product& p, const Target& t) { return p.K >= kLeastAmxK && amx
 Operand rows_of_a(const Unit& u, const Product& p, int64_t row, LowerContext& ctx) {
   const uint32_t value = u.inputs[0].codes->value;
   const int64_t rows = count(u.op.graph.dims(value)) / p.K;
-  const Operand in = p.sam == 1 && p.sak == p.M ? transposed_codes(ctx.read(value), p.M, p.K, ctx) : ctx.read(value);
+  const bool turned = p.M > 1 && p.K > 1 && p.sam == 1 && p.sak == p.M;
+  const Operand in = turned ? transposed_codes(ctx.read(value), p.M, p.K, ctx) : ctx.read(value);
   return rows_of_codes(in, rows, p.K, row, flips(u.inputs[0].codes->dtype, ctx.target()), ctx);
 }
 
@@ -126,7 +127,7 @@ void lower_codes_matmul(const Unit& given, LowerContext& ctx) {
   k::CodesMatmul l{.dot = t.dot, .OCB = 0, .WT = 0, .mb = 0, .tail = end.literals, .has_rows = terms.kind != Operand::Null, .M = p.M, .N = p.N, .quads = row / 4,
                    .b = {.K = p.K, .sbk = p.sbk, .sbn = p.sbn, .flip = u.inputs[1].codes->dtype == OPTIMA_U8 ? 0x80 : 0},
                    .b1 = inner.size, .ra0 = outer.a / p.K, .ra1 = inner.a / p.K, .sb0 = outer.b, .sb1 = inner.b};
-  l.tail.natural = end.natural && std::abs(static_cast<double>(scale)) * static_cast<double>(p.K) * 0x1p16 < 0x1p30;
+  l.tail.natural = end.natural && std::abs(static_cast<double>(scale)) * static_cast<double>(kMostK) * 0x1p16 < 0x1p30;  // one kernel for all K
   const int64_t batches = outer.size * inner.size;
   Op op = by_amx(p, t) ? amx_step_of(l, batches, t) : step_of(l, batches, ctx);
   op.args = {in, ctx.read(u.inputs[1].codes->value), zeros, ctx.bytes(raw_bytes(std::vector<float>{scale})), terms, ctx.bytes(raw_bytes(end.numbers)), ctx.write(u.out)};

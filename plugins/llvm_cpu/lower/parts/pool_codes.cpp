@@ -89,4 +89,17 @@ void lower_pool_codes(const Unit& u, LowerContext& ctx) {
   emit_table(rows, target, end, requantizing_table(from, to), "requantize", ctx);
 }
 
+Refusal check_max_of_bytes(const NodeView& n) {
+  if (n.has_output(1)) return {OPTIMA_REASON_OTHER, "output 1", "wanted", "none for bytes"};
+  if (count(n.in_dims(0)) == 0 || count(n.out_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
+  if (const Refusal r = Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1])) return r;
+  return all_reach(window_of(n)) ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "pads", "a window of padding alone", "an element in each"};
+}
+
+void lower_max_of_bytes(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const auto codes = [&](uint32_t value) { return Codes{value, n.in_dtype(0), {1}, {0}}; };
+  lower_pool_codes(Unit{n, {UnitInput{n.input(0), codes(n.input(0))}}, {}, codes(n.output(0)), n.output(0)}, ctx);
+}
+
 }  // namespace optima::llvm_cpu

@@ -10,4 +10,8 @@ namespace optima::llvm_cpu {
 bool takes_pool_codes(const Unit& unit, const Target& target);
 void lower_pool_codes(const Unit& unit, LowerContext& context);
 
+/// MaxPool of bytes that are the operator's own type, as QLinearConv has them around.
+Refusal check_max_of_bytes(const NodeView& node);
+void lower_max_of_bytes(std::span<const NodeView> nodes, LowerContext& context);
+
 }  // namespace optima::llvm_cpu
