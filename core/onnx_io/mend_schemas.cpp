@@ -33,6 +33,14 @@ void mend_attention(InferenceContext& context) {
   if (!known(context, 2, flat ? 1 : 2) || (past && !known(context, 5, 2))) forget(context, 3, 3);  // length, with the past's
 }
 
+// [batch, frames, bins, 2]: where the operator does not say onesided the library counts the bins of both sides.
+void mend_stft(InferenceContext& context) {
+  auto& type = *context.getOutputType(0)->mutable_tensor_type();
+  if (context.getAttribute("onesided") || !type.has_shape() || type.shape().dim_size() != 4) return;
+  auto& bins = *type.mutable_shape()->mutable_dim(2);
+  bins.set_dim_value(bins.dim_value() / 2 + 1);
+}
+
 /// True where the operator has sizes and nobody knows how many.
 bool uncounted(InferenceContext& context) {
   constexpr size_t sizes = 3;
@@ -70,6 +78,12 @@ bool mend_all() {
     return [before](InferenceContext& context) {
       before(context);
       mend_attention(context);
+    };
+  });
+  replace("STFT", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) {
+      before(context);
+      mend_stft(context);
     };
   });
   replace("Resize", [](onnx::InferenceFunction before) {

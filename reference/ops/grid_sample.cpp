@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reference/ops: GridSample in any number of spatial dims. As in Resize, every axis has positions and weights; a sample is the
-// sum over their combinations.
+// reference/ops: GridSample in any number of spatial dims, and AffineGrid, which makes its grids. As in Resize, every axis has positions
+// and weights; a sample is the sum over their combinations.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +35,7 @@ double position(const Grid& g, double at, int64_t n) {
   if (g.mode == "nearest") x = std::nearbyint(x);
   const double low = g.corners ? 0 : -0.5, high = g.corners ? size - 1 : size - 0.5;
   if (x >= low && x <= high) return x;
-  if (g.outside == Outside::Border) return std::fmax(0, std::fmin(size - 1, x));
+  if (g.outside == Outside::Border && g.mode != "cubic") return std::fmax(0, std::fmin(size - 1, x));  // a cubic reads the border, and leans on it
   return g.outside == Outside::Reflection ? reflect(x, low, high) : std::fmax(-8, std::fmin(size + 8, x));
 }
 
@@ -105,6 +105,33 @@ void grid_sample(Call& c) {
         out[static_cast<size_t>((n * channels + ch) * points + p)] = sum_of(v.data() + (n * channels + ch) * plane, step, axes, 0, 0);
     }
   c.out(0, store(x.dtype, to, out));
+}
+
+/// Each place of a picture, from -1 to 1 along its axes, times the matrices. With align_corners the ends are the centers of the first and
+/// the last element; of an axis of one element its place is -1, as the function in the operator's page has it where it has a number.
+void affine_grid(Call& c) {
+  const Dims to = shapes::affine_grid_dims(c);
+  const auto axes = static_cast<size_t>(to.back());
+  const bool corners = c.integer("align_corners", 0) != 0;
+  const std::vector<double> theta = load<double>(c.in(0));
+  const Dims places(to.begin() + 1, to.end() - 1);
+  const auto place = [&](size_t d, int64_t i) {
+    const auto n = static_cast<double>(places[d]), k = static_cast<double>(i);
+    return corners ? (n == 1 ? 0 : 2 * k / (n - 1)) - 1 : (2 * k + 1) / n - 1;
+  };
+  std::vector<double> out;
+  out.reserve(static_cast<size_t>(count(to)));
+  for (int64_t n = 0, points = count(places); n < to[0]; ++n) {
+    Dims at(axes, 0);
+    for (int64_t p = 0; p < points; ++p, next(at, places))
+      for (size_t row = 0; row < axes; ++row) {
+        const double* r = theta.data() + (static_cast<size_t>(n) * axes + row) * (axes + 1);
+        double sum = r[axes];
+        for (size_t k = 0; k < axes; ++k) sum += r[k] * place(axes - 1 - k, at[axes - 1 - k]);  // columns name the last axis first
+        out.push_back(sum);
+      }
+  }
+  c.out(0, store(c.in(0).dtype, to, out));
 }
 
 }  // namespace optima::reference::ops

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// reference/ops: matrix products.
+// reference/ops: matrix products, determinants.
+#include <algorithm>
+#include <cmath>
+
 #include "reference/ops/map.hpp"
 #include "reference/ops/matmul.hpp"
 #include "reference/ops/ops.hpp"
@@ -90,6 +93,40 @@ void einsum(Call& c) {
     for (const Tensor& t : c.all()) x.push_back(load<W>(t));
     c.out(0, store(c.in(0).dtype, e.out(), sum_products(x, steps, e.size, e.out_rank)));
   });
+}
+
+namespace {
+
+/// Product of the pivots of Gauss' elimination, each the largest of its column. `a` is used up.
+double determinant(std::vector<double>& a, size_t n) {
+  double product = 1;
+  for (size_t k = 0; k < n; ++k) {
+    size_t row = k;
+    for (size_t i = k + 1; i < n; ++i)
+      if (std::fabs(a[i * n + k]) > std::fabs(a[row * n + k])) row = i;
+    if (row != k) std::swap_ranges(a.begin() + static_cast<ptrdiff_t>(row * n), a.begin() + static_cast<ptrdiff_t>(row * n + n), a.begin() + static_cast<ptrdiff_t>(k * n));
+    product *= row == k ? a[k * n + k] : -a[k * n + k];
+    if (a[k * n + k] == 0) return product;
+    for (size_t i = k + 1; i < n; ++i) {
+      const double share = a[i * n + k] / a[k * n + k];
+      for (size_t j = k; j < n; ++j) a[i * n + j] -= share * a[k * n + j];
+    }
+  }
+  return product;
+}
+
+}  // namespace
+
+void det(Call& c) {
+  const Dims to = shapes::det_dims(c);
+  const std::vector<double> x = load<double>(c.in(0));
+  const auto n = static_cast<size_t>(c.in(0).dims.back());
+  std::vector<double> out(static_cast<size_t>(count(to))), matrix;
+  for (size_t k = 0; k < out.size(); ++k) {
+    matrix.assign(x.begin() + static_cast<ptrdiff_t>(k * n * n), x.begin() + static_cast<ptrdiff_t>((k + 1) * n * n));
+    out[k] = determinant(matrix, n);
+  }
+  c.out(0, store(c.in(0).dtype, to, out));
 }
 
 }  // namespace ops

@@ -22,9 +22,9 @@ void add(Call&), sub(Call&), mul(Call&), div(Call&), mod(Call&), pow(Call&), log
 // cast.cpp
 void cast(Call&), cast_like(Call&), bit_cast(Call&);
 // matmul.cpp
-void gemm(Call&), matmul(Call&), einsum(Call&);
-// conv.cpp, conv_transpose.cpp
-void conv(Call&), conv_transpose(Call&), conv_integer(Call&), qlinear_conv(Call&);
+void gemm(Call&), matmul(Call&), einsum(Call&), det(Call&);
+// conv.cpp, conv_transpose.cpp, col2im.cpp, deform_conv.cpp
+void conv(Call&), conv_transpose(Call&), conv_integer(Call&), qlinear_conv(Call&), col2im(Call&), deform_conv(Call&);
 // quantize.cpp
 void quantize_linear(Call&), dequantize_linear(Call&), dynamic_quantize_linear(Call&), qlinear_matmul(Call&), matmul_integer(Call&);
 // pool.cpp
@@ -47,7 +47,7 @@ void gather(Call&), gather_elements(Call&), gather_nd(Call&), scatter_elements(C
 // resize.cpp
 void resize(Call&), upsample(Call&);
 // grid_sample.cpp
-void grid_sample(Call&);
+void grid_sample(Call&), affine_grid(Call&);
 // roi.cpp
 void roi_align(Call&), max_roi_pool(Call&);
 // loss.cpp
@@ -62,6 +62,17 @@ void lstm(Call&), gru(Call&), rnn(Call&);
 void if_(Call&), loop(Call&), scan(Call&);
 // attention.cpp
 void attention(Call&), rotary_embedding(Call&);
+// state_space.cpp
+void linear_attention(Call&), causal_conv_with_state(Call&);
+// signal.cpp
+void dft(Call&), stft(Call&), hann_window(Call&), hamming_window(Call&), blackman_window(Call&), mel_weight_matrix(Call&);
+// ngrams.cpp
+void tf_idf_vectorizer(Call&);
+// random.cpp
+void random_normal(Call&), random_uniform(Call&), bernoulli(Call&), multinomial(Call&);
+
+/// random.cpp: of the operators that give another answer each time.
+bool is_random(std::string_view op);
 
 /// recurrent.cpp: of the names an activation of LSTM, GRU or RNN may have, in any case of letters.
 bool is_activation(std::string name);

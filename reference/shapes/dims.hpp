@@ -4,8 +4,14 @@
 #pragma once
 
 #include "reference/call.hpp"
+#include "reference/shapes.hpp"
 
-namespace optima::reference::shapes {
+namespace optima::reference {
+
+struct ConvShape;
+struct Window;
+
+namespace shapes {
 
 // elementwise.cpp
 Dims broadcast_all(const Call& c);                      ///< of all inputs
@@ -58,6 +64,8 @@ Dims gather_nd_dims(const Call& c);
 Dims one_hot_dims(const Call& c, size_t& axis);
 /// What Compress cuts along `axis`: the input, or the input as one line.
 Dims compressed(const Call& c, size_t& axis);
+/// What TfIdfVectorizer counts: [coordinates], or that for every row.
+Dims ngram_dims(const Call& c);
 
 // resize.cpp
 struct ResizeAxis {
@@ -70,6 +78,7 @@ std::vector<ResizeAxis> upsample_axes(const Call& c);
 Dims sizes_of(const std::vector<ResizeAxis>& axes);
 
 // product.cpp
+Dims det_dims(const Call& c);
 Dims gemm_dims(const Call& c);
 /// A letter per axis; an axis under "..." is a control character, counted from the right.
 struct EinsumShape {
@@ -98,6 +107,10 @@ Dims target_dims(const Call& c);  ///< of the losses: scores [N, C, …] without
 /// [N, C] of x, then these.
 Dims pooled_dims(const Tensor& x, const Dims& spatial);
 Dims unpool_dims(const Call& c, Dims& plain);
+Dims affine_grid_dims(const Call& c);
+/// Over the image that Col2Im makes, of shape `out`.
+Window col2im_window(const Call& c, Dims& out);
+ConvShape deform_conv_shape(const Call& c);
 
 // attend.cpp
 /// A tensor as [batch, heads, length, size], whatever its layout.
@@ -113,6 +126,38 @@ struct AttentionShape {
   Dims out() const { return q.flat ? Dims{q.batch, q.length, q.heads * v.size} : Dims{q.batch, q.heads, q.length, v.size}; }
 };
 AttentionShape attention_shape(const Call& c);
+
+/// [batch, length, heads · size], with decay and beta of as many steps, and a state of [batch, heads, key size, value size].
+struct LinearAttentionShape {
+  int64_t batch = 0, length = 0, q_heads = 0, heads = 0, key = 0, value = 0;
+  bool decays = false, corrects = false;  ///< by the update rule
+  Dims out() const { return {batch, length, q_heads * value}; }
+  Dims state() const { return {batch, heads, key, value}; }
+};
+LinearAttentionShape linear_attention_shape(const Call& c);
+/// Of CausalConvWithState: [batch, channels, kernel - 1].
+Dims conv_state_dims(const Call& c);
+
+// signal.cpp
+/// A transform of lines of `in` elements, `inner` apart; complex numbers are two elements of the last dim.
+struct DftShape {
+  int64_t outer = 1, in = 0, inner = 1, length = 0, out = 0;
+  bool real_in = false, inverse = false, half = false;  ///< half: of a real signal's spectrum only the first half is written or read
+  Dims dims;
+  bool is_half_in() const { return half && inverse; }
+};
+DftShape dft_shape(const Call& c);
+struct StftShape {
+  int64_t samples = 0, parts = 1, step = 1, length = 0;  ///< parts: 2 for a complex signal; length: of a frame
+  Dims dims;                                             ///< [batch, frames, bins, 2]
+};
+StftShape stft_shape(const Call& c);
+Dims window_dims(const Call& c);
+Dims mel_dims(const Call& c);  ///< [bins of half a spectrum, filters]
+
+// random.cpp
+Type random_type(const Call& c);
+Type multinomial_type(const Call& c);
 
 // recurrent.cpp
 struct SequenceShape {
@@ -130,4 +175,5 @@ Dims layer_dims(const Call& c);
 // quantize.cpp
 int32_t quantized_type(const Call& c);
 
-}  // namespace optima::reference::shapes
+}  // namespace shapes
+}  // namespace optima::reference

@@ -62,6 +62,19 @@ Dims compressed(const Call& c, size_t& axis) {
   return dims;
 }
 
+Dims ngram_dims(const Call& c) {
+  const Dims& d = c.in(0).dims;
+  if (d.size() != 1 && d.size() != 2) invalid("input 0 has rank " + std::to_string(d.size()) + ", must be 1 or 2");
+  const Dims columns = c.list("ngram_indexes");
+  if (columns.empty()) invalid("ngram_indexes is empty");
+  for (int64_t k : columns)
+    if (k < 0 || k >= 1 << 30) invalid("ngram_indexes is " + show(columns) + ", out of range");
+  Dims to{*std::max_element(columns.begin(), columns.end()) + 1};
+  if (d.size() == 2) to.insert(to.begin(), d[0]);
+  count(to);
+  return to;
+}
+
 }  // namespace shapes
 
 namespace rules {
@@ -108,6 +121,8 @@ void compress(const Call& c, Inference& to) {
   dims[axis] = static_cast<int64_t>(keep.size()) - std::count(keep.begin(), keep.end(), 0);
   give(c, to, 0, c.in(0).dtype, std::move(dims));
 }
+
+void tf_idf_vectorizer(const Call& c, Inference& to) { give(c, to, 0, OPTIMA_F32, shapes::ngram_dims(c)); }
 
 }  // namespace rules
 }  // namespace optima::reference

@@ -40,6 +40,13 @@ Dims gemm_dims(const Call& c) {
   return out;
 }
 
+Dims det_dims(const Call& c) {
+  Dims to = c.in(0).dims;
+  if (to.size() < 2 || to.back() != to[to.size() - 2]) invalid("input 0 has shape " + show(to) + ", must be square matrices");
+  to.resize(to.size() - 2);
+  return to;
+}
+
 namespace {
 
 struct Equation {
@@ -125,6 +132,7 @@ void matmul_integer(const Call& c, Inference& to) { give(c, to, 0, OPTIMA_I32, m
 void qlinear_matmul(const Call& c, Inference& to) { give(c, to, 0, c.in(7).dtype, matmul_dims(c.in(0).dims, c.in(3).dims).out); }
 void gemm(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::gemm_dims(c)); }
 void einsum(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::einsum_shape(c).out()); }
+void det(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::det_dims(c)); }
 
 }  // namespace rules
 }  // namespace optima::reference

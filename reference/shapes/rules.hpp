@@ -44,21 +44,26 @@ void transpose(const Call&, Inference&), concat(const Call&, Inference&), split(
 // gather.cpp
 void gather(const Call&, Inference&), gather_nd(const Call&, Inference&), gather_elements(const Call&, Inference&),
     scatter_elements(const Call&, Inference&), scatter_nd(const Call&, Inference&), one_hot(const Call&, Inference&),
-    compress(const Call&, Inference&);
+    compress(const Call&, Inference&), tf_idf_vectorizer(const Call&, Inference&);
 // sample.cpp
 void conv(const Call&, Inference&), conv_integer(const Call&, Inference&), qlinear_conv(const Call&, Inference&),
     conv_transpose(const Call&, Inference&), max_pool(const Call&, Inference&), pool(const Call&, Inference&),
     global_pool(const Call&, Inference&), max_unpool(const Call&, Inference&), grid_sample(const Call&, Inference&),
-    roi_align(const Call&, Inference&), max_roi_pool(const Call&, Inference&), loss(const Call&, Inference&);
+    roi_align(const Call&, Inference&), max_roi_pool(const Call&, Inference&), loss(const Call&, Inference&),
+    affine_grid(const Call&, Inference&), col2im(const Call&, Inference&), deform_conv(const Call&, Inference&);
 // product.cpp
 void matmul(const Call&, Inference&), matmul_integer(const Call&, Inference&), qlinear_matmul(const Call&, Inference&),
-    gemm(const Call&, Inference&), einsum(const Call&, Inference&);
+    gemm(const Call&, Inference&), einsum(const Call&, Inference&), det(const Call&, Inference&);
 // reduce.cpp
 void reduce(const Call&, Inference&), arg(const Call&, Inference&), top_k(const Call&, Inference&);
 // resize.cpp
 void resize(const Call&, Inference&), upsample(const Call&, Inference&);
 // attend.cpp
-void attention(const Call&, Inference&);
+void attention(const Call&, Inference&), linear_attention(const Call&, Inference&), causal_conv_with_state(const Call&, Inference&);
+// signal.cpp
+void dft(const Call&, Inference&), stft(const Call&, Inference&), window(const Call&, Inference&), mel_weight_matrix(const Call&, Inference&);
+// random.cpp
+void random_numbers(const Call&, Inference&), multinomial(const Call&, Inference&);
 // recurrent.cpp
 void lstm(const Call&, Inference&), gru(const Call&, Inference&), rnn(const Call&, Inference&);
 

@@ -6,15 +6,72 @@
 
 namespace optima::reference {
 namespace shapes {
+namespace {
+
+/// A sample reads two elements or more along every axis.
+void need_few_axes(size_t rank) {
+  if (rank > 8) invalid("input 0 has " + std::to_string(rank) + " spatial dims, must be 8 or fewer");
+}
+
+}  // namespace
 
 Dims grid_sample_dims(const Call& c) {
   const Tensor &x = c.in(0), &grid = c.in(1);
   const size_t rank = x.dims.size() < 3 ? 0 : x.dims.size() - 2;
   if (rank == 0 || grid.dims.size() != rank + 2 || grid.dims.back() != static_cast<int64_t>(rank) || grid.dims[0] != x.dims[0])
     invalid("input " + show(x.dims) + " and grid " + show(grid.dims) + " do not fit together");
+  need_few_axes(rank);
   Dims to{x.dims[0], x.dims[1]};
   to.insert(to.end(), grid.dims.begin() + 1, grid.dims.end() - 1);
   return to;
+}
+
+Dims affine_grid_dims(const Call& c) {
+  const Dims& theta = c.in(0).dims;
+  const Dims size = c.ints(1);
+  if (size.size() != 4 && size.size() != 5) invalid("size is " + show(size) + ", must have 4 or 5 numbers");
+  const auto axes = static_cast<int64_t>(size.size()) - 2;
+  if (theta != Dims{size[0], axes, axes + 1}) invalid("theta has shape " + show(theta) + ", must be " + show({size[0], axes, axes + 1}));
+  Dims to{size[0]};
+  to.insert(to.end(), size.begin() + 2, size.end());
+  to.push_back(axes);
+  count(to);
+  return to;
+}
+
+Window col2im_window(const Call& c, Dims& out) {
+  const Dims& x = c.in(0).dims;
+  const Dims image = c.ints(1), block = c.ints(2);
+  if (x.size() != 3) invalid("input 0 has rank " + std::to_string(x.size()) + ", must be 3");
+  if (image.empty() || image.size() > 32 || block.size() != image.size()) invalid("image_shape is " + show(image) + " and block_shape " + show(block) + ", must be as many sizes");
+  for (int64_t k : block)
+    if (k < 1 || k > 1 << 24) invalid("block_shape is " + show(block) + ", out of range");
+  const int64_t taps = count(block);
+  if (x[1] % taps != 0) invalid("input 0 has shape " + show(x) + ", its dim 1 must be a multiple of the " + std::to_string(taps) + " elements of a block");
+  out = {x[0], x[1] / taps};
+  out.insert(out.end(), image.begin(), image.end());
+  count(image);
+  count(out);
+  Window w = window_of(c, image, block);
+  if (count(w.out) != x[2]) invalid("input 0 has shape " + show(x) + ", its dim 2 must be the " + std::to_string(count(w.out)) + " blocks of the image");
+  return w;
+}
+
+ConvShape deform_conv_shape(const Call& c) {
+  ConvShape s = conv_shape(c, c.in(0), c.in(1));
+  const auto rank = static_cast<int64_t>(s.window.rank());
+  need_few_axes(s.window.rank());
+  const int64_t groups = c.integer("offset_group", 1), channels = c.in(0).dims[1];
+  if (groups < 1 || groups > 1 << 30 || channels % groups != 0) invalid("offset_group is " + std::to_string(groups) + ", which does not divide " + std::to_string(channels) + " channels");
+  const auto need = [&](uint32_t k, const char* what, int64_t each) {
+    Dims wanted{s.batch, count({groups, count(s.window.kernel), each})};
+    wanted.insert(wanted.end(), s.window.out.begin(), s.window.out.end());
+    if (c.in(k).dims != wanted) invalid(std::string(what) + " has shape " + show(c.in(k).dims) + ", must be " + show(wanted));
+  };
+  need(2, "offset", rank);
+  if (c.maybe(4)) need(4, "mask", 1);
+  if (c.maybe(3) && c.in(3).dims != Dims{s.out_channels}) invalid("bias has shape " + show(c.in(3).dims) + ", must be " + show({s.out_channels}));
+  return s;
 }
 
 namespace {
@@ -107,6 +164,13 @@ void max_unpool(const Call& c, Inference& to) {
 }
 
 void grid_sample(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::grid_sample_dims(c)); }
+void affine_grid(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::affine_grid_dims(c)); }
+void col2im(const Call& c, Inference& to) {
+  Dims dims;
+  shapes::col2im_window(c, dims);
+  give(c, to, 0, c.in(0).dtype, std::move(dims));
+}
+void deform_conv(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::deform_conv_shape(c).out); }
 void roi_align(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::roi_align_dims(c)); }
 void max_roi_pool(const Call& c, Inference& to) { give(c, to, 0, c.in(0).dtype, shapes::max_roi_pool_dims(c)); }
 

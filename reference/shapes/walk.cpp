@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "optima/plugin/reads.hpp"
+#include "reference/ops/ops.hpp"
 #include "reference/ops/table.hpp"
 #include "reference/shapes/dims.hpp"
 #include "reference/shapes/rules.hpp"
@@ -62,7 +63,7 @@ ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
     const Rule* rule = rule_of(graph, node);
     const std::string_view op = row ? row->sig.name : std::string_view();
     about_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
-                     : !row || op == "Loop" || op == "Scan" ? Kind::Opaque : Kind::Plain};
+                     : !row || op == "Loop" || op == "Scan" || ops::is_random(op) ? Kind::Opaque : Kind::Plain};
   }
   values_.resize(image->values.count);
   for (uint32_t v = 0; v < image->values.count; ++v)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu on the ONNX node tests of quantized operators, and on those of com.microsoft and ai.onnx.ml: all of them run, but for a list of refusals.
+// llvm_cpu on the ONNX node tests of quantized operators, on those of com.microsoft and ai.onnx.ml, and on forms that the node tests leave out: all of them run, but for a list of refusals.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -96,4 +96,8 @@ TEST_CASE("operators of ai.onnx.ml and pipelines of scikit-learn run on llvm_cpu
 
 TEST_CASE("operators of com.microsoft run on llvm_cpu and give what ONNX Runtime gives") {
   run_all(OPTIMA_CONTRIBUTED_TESTS, [](const std::string&) { return true; });
+}
+
+TEST_CASE("forms of ONNX's own operators that its node tests leave out run on llvm_cpu and give what ONNX Runtime gives") {
+  run_all(OPTIMA_OPERATOR_TESTS, [](const std::string&) { return true; });
 }

@@ -28,7 +28,8 @@ std::vector<std::filesystem::path> case_folders(const std::filesystem::path& fol
 NodeCase read_case(const std::filesystem::path& folder);
 
 /// Empty when `got` is `wanted` within the case's tolerance; else the first difference. Floats of 16 bits may be two units in
-/// the last place apart: graphs made from functions round after each node, the expected values once. The rest is exact.
+/// the last place apart: graphs made from functions round after each node, the expected values once. The rest is exact. Of random
+/// numbers only type and shape can be compared.
 std::string difference(const reference::Tensor& got, const reference::Tensor& wanted, const NodeCase& c);
 
 }  // namespace optima::test

@@ -28,14 +28,14 @@ std::optional<Outside> outside_of(const sdk::Node& node) {
 bool by_corners(const sdk::Node& node) { return node.integer("align_corners", 0) != 0; }
 
 /// Functions of the shader, after the operator's text. place(): position of a coordinate from -1 to 1 on an axis of n elements; element(): the element to
-/// read for a position, -1 where it is zero. A coordinate that is no number is outside.
+/// read for a position, -1 where it is zero. A coordinate that is no number is outside. A cubic that is told to read the border leans on it: its place stays outside.
 void write_functions(Shader& s, Mode mode, Outside outside, bool corners) {
   const std::string low = corners ? "0.0" : "-0.5", high = corners ? "n-1.0" : "n-0.5";
   if (outside == Outside::Reflection)
     s.top("float mirrored(float x,float low,float high){float range=high-low;if(range<=0.0)return low;float away=abs(x-low),turns=floor(away/range),rest=away-turns*range;"
           "return clamp(mod(turns,2.0)==0.0?low+rest:high-rest,low,high);}");
   const std::string x = corners ? "(g+1.0)*0.5*(n-1.0)" : "((g+1.0)*n-1.0)*0.5";
-  const std::string beyond = outside == Outside::Border ? "clamp(x,0.0,n-1.0)" : outside == Outside::Reflection ? "mirrored(x," + low + "," + high + ")" : "clamp(x,-8.0,n+8.0)";
+  const std::string beyond = outside == Outside::Border && mode != Mode::Cubic ? "clamp(x,0.0,n-1.0)" : outside == Outside::Reflection ? "mirrored(x," + low + "," + high + ")" : "clamp(x,-8.0,n+8.0)";
   s.top("float place(float g,float n){float x=" + x + ";if(nan_(x)||inf_(x))x=-1.0;" + (mode == Mode::Nearest ? "x=roundEven(x);" : "") + "return x>=" + low + "&&x<=" + high + "?x:" + beyond + ";}");
   const std::string other = outside == Outside::Zeros    ? "-1"
                             : outside == Outside::Border ? "clamp(i,0,int(n)-1)"

@@ -54,6 +54,7 @@ class OneNode {
   OneNode& integer(std::string name, int64_t i) { return attr(std::move(name), OPTIMA_ATTR_INT, [&](auto& a) { a.i = i; }); }
   OneNode& real(std::string name, double f) { return attr(std::move(name), OPTIMA_ATTR_FLOAT, [&](auto& a) { a.f = f; }); }
   OneNode& text(std::string name, std::string s) { return attr(std::move(name), OPTIMA_ATTR_STRING, [&](auto& a) { a.s = s; }); }
+  OneNode& texts(std::string name, std::vector<std::string> s) { return attr(std::move(name), OPTIMA_ATTR_STRINGS, [&](auto& a) { a.strings = s; }); }
   OneNode& list(std::string name, Ints i) { return attr(std::move(name), OPTIMA_ATTR_INTS, [&](auto& a) { a.ints = i; }); }
   OneNode& domain(std::string d) { node_.domain = std::move(d); return *this; }
 

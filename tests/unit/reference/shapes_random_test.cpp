@@ -291,6 +291,96 @@ Trial pictures(Dice& d) {
   }
 }
 
+Trial signals(Dice& d) {
+  Ints x = d.list(d(1, 3), 0, 5);
+  x.push_back(d(1, 2) + d.rarely());
+  const auto rank = static_cast<int64_t>(x.size());
+  const Tensor length = d(0, 1) ? Tensor() : i64({}, {d.rarely() ? d(-1, 0) : d(1, 9)});
+  switch (d(0, 4)) {
+    case 0: return {OneNode("DFT", 20).integer("inverse", d(0, 1)).integer("onesided", d(0, 1)), {zeros(x), length, d(0, 1) ? Tensor() : i64({}, {d(-rank, rank - 1)})}};
+    case 1: return {OneNode("DFT", 17).integer("inverse", d(0, 1)).integer("axis", d(-rank, rank - 1)), {zeros(x), length}};
+    case 2: {
+      const Tensor window = d(0, 1) ? Tensor() : zeros({d(1, 4)});
+      Ints signal{d(0, 2), d(3, 9)};
+      if (d(0, 1)) signal.push_back(d(1, 2) + d.rarely());
+      return {OneNode("STFT", 17).integer("onesided", d(0, 1)), {zeros(signal), i64({}, {d(d.rarely() ? -1 : 1, 4)}), window, d(0, 2) ? Tensor() : i64({}, {d(1, 5)})}};
+    }
+    case 3: return {OneNode("HannWindow", 17).integer("output_datatype", d(0, 1) ? OPTIMA_F64 : OPTIMA_F32), {i64(Ints(static_cast<size_t>(d(0, 1)), 1), {d(d.rarely() ? -1 : 0, 5)})}};
+    default: return {OneNode("MelWeightMatrix", 17), {i64({}, {d(-d.rarely(), 4)}), i64({}, {d(1, 20)}), i64({}, {100}), f32({}, {0}), f32({}, {static_cast<float>(d(10, 60))})}};
+  }
+}
+
+/// Image and block of a few sizes; blocks that are right but for chance.
+Trial blocks(Dice& d) {
+  const int64_t rank = d(1, 2);
+  const Ints image = d.list(rank, 2, 5), block = d.list(rank, 1, 3);
+  Ints x{d(0, 2), d(1, 2), 1};
+  for (size_t k = 0; k < image.size(); ++k) x[1] *= block[k], x[2] *= image[k] - block[k] + 1;
+  x[static_cast<size_t>(d(1, 2))] += d.rarely();
+  OneNode node("Col2Im", 18);
+  if (d.rarely()) node.list("pads", d.list(2 * rank, 0, 1));
+  return {node, {zeros(x), line(image), line(d.rarely() ? d.list(rank, 0, 3) : block)}};
+}
+
+Trial places(Dice& d) {
+  if (d(0, 2) == 0) {
+    const int64_t n = d(0, 3);
+    return {OneNode("Det", 11), {zeros(d(0, 1) ? Ints{n, n + d.rarely()} : Ints{d(0, 2), n, n})}};
+  }
+  if (d(0, 1)) {
+    const int64_t axes = d(2, 3);
+    Ints size = d.list(axes + 2 + d.rarely(), 0, 3);
+    return {OneNode("AffineGrid", 20).integer("align_corners", d(0, 1)), {zeros({size[0] + d.rarely(), axes, axes + 1}), line(size)}};
+  }
+  const int64_t groups = d(1, 2), moved = d(1, 2), n = d(1, 2), rank = d(1, 2);
+  const Ints kernel = d.list(rank, 1, 2), in = d.list(rank, 2, 4);
+  Ints x{n, 2 * groups}, w{groups * d(1, 2), 2}, offset{n, moved * rank}, mask{n, moved};
+  for (size_t k = 0; k < kernel.size(); ++k) {
+    x.push_back(in[k]), w.push_back(kernel[k]);
+    offset[1] *= kernel[k], mask[1] *= kernel[k];
+  }
+  for (size_t k = 0; k < kernel.size(); ++k) offset.push_back(in[k] - kernel[k] + 1), mask.push_back(offset.back());
+  offset[static_cast<size_t>(d(0, 1))] += d.rarely();
+  Trial t{OneNode("DeformConv", 22).integer("group", groups).integer("offset_group", moved), {zeros(x), zeros(w), zeros(offset)}};
+  if (d(0, 1)) t.inputs.insert(t.inputs.end(), {Tensor(), zeros(mask)});
+  return t;
+}
+
+Trial states(Dice& d) {
+  const int64_t batch = d(0, 2), length = d(0, 3), heads = d(1, 2), wide = d(1, 3), long_ = d(1, 3);
+  if (d(0, 1)) {
+    const std::string rule = d.one_of({"linear", "gated", "delta", "gated_delta"});
+    Trial t{OneNode("LinearAttention", 27, 2).integer("kv_num_heads", heads).text("update_rule", rule), {}};
+    const int64_t shared = d(1, 2);
+    t.node.integer("q_num_heads", heads * shared);
+    t.inputs = {zeros({batch, length, heads * shared * wide}), zeros({batch, length, heads * wide}), zeros({batch, length + d.rarely(), heads * long_}),
+                d(0, 1) ? Tensor() : zeros({batch, heads, wide, long_ + d.rarely()})};
+    t.inputs.push_back(rule.find("gated") == 0 ? zeros({batch, length, heads * (d(0, 1) ? wide : 1)}) : Tensor());
+    t.inputs.push_back(rule.find("delta") != std::string::npos ? zeros({batch, length, d(0, 1) ? heads : 1}) : Tensor());
+    return t;
+  }
+  return {OneNode("CausalConvWithState", 27, 2), {zeros({batch, heads, length}), zeros({heads + d.rarely(), 1, wide}), d(0, 1) ? Tensor() : zeros({heads}),
+          d(0, 1) ? Tensor() : zeros({batch, heads, wide - 1 + d.rarely()})}};
+}
+
+Trial drawn(Dice& d) {
+  const Tensor x = zeros(d.list(d(0, 3), 0, 3));
+  switch (d(0, 3)) {
+    case 0: return {OneNode("RandomNormal", 22).list("shape", d.list(d(0, 3), d.rarely() ? -1 : 0, 3)), {}};
+    case 1: return {OneNode("RandomUniformLike", 22).integer("dtype", d.rarely() ? OPTIMA_I64 : OPTIMA_F64), {x}};
+    case 2: return {OneNode("Bernoulli", 15).integer("dtype", d(0, 1) ? OPTIMA_I64 : OPTIMA_BOOL), {x}};
+    default: return {OneNode("Multinomial", 7).integer("sample_size", d(0, 3)), {zeros({d(0, 2), d(0, 3)})}};
+  }
+}
+
+Trial grams(Dice& d) {
+  const Tensor x = i64({2, 3}, d.list(6, 0, 2));
+  OneNode node("TfIdfVectorizer", 9);
+  node.text("mode", d.one_of({"TF", "IDF", "TFIDF", "DF"})).integer("min_gram_length", d(1, 2)).integer("max_gram_length", 2).integer("max_skip_count", d(-d.rarely(), 3));
+  node.list("ngram_counts", {0, d(0, 3)}).list("ngram_indexes", d.list(d(1, 4), -d.rarely(), 4)).list("pool_int64s", d.list(d(2, 5), 0, 2));
+  return {node, {d.rarely() ? i64({1, 2, 3}, d.list(6, 0, 2)) : x}};
+}
+
 }  // namespace
 
 TEST_CASE("random nodes: what is inferred is what the evaluator makes, and who refuses says the same") {
@@ -298,7 +388,8 @@ TEST_CASE("random nodes: what is inferred is what the evaluator makes, and who r
   const std::pair<const char*, Family> families[] = {
       {"slice", slice}, {"conv", conv}, {"conv_transpose", conv_transpose}, {"pool", pool}, {"pad", pad}, {"reshape", reshape},
       {"resize", resize}, {"upsample", upsample}, {"gather", gather}, {"tuples", tuples}, {"split", split}, {"axes", axes},
-      {"products", products}, {"sums", sums}, {"joins", joins}, {"counted", counted}, {"pictures", pictures}};
+      {"products", products}, {"sums", sums}, {"joins", joins}, {"counted", counted}, {"pictures", pictures},
+      {"signals", signals}, {"blocks", blocks}, {"places", places}, {"states", states}, {"drawn", drawn}, {"grams", grams}};
   for (const auto& [name, family] : families) {
     std::map<std::string, int> came;
     for (uint32_t seed = 0; seed < 600; ++seed) {

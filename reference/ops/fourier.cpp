@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// reference/ops: see fourier.hpp.
+#include "reference/ops/fourier.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace optima::reference {
+namespace {
+
+constexpr size_t kLargestFactor = 31;  // a prime p costs p multiplications an element, the convolution some fifty
+constexpr double kPi = 3.14159265358979323846;
+
+std::vector<size_t> prime_factors(size_t n) {
+  std::vector<size_t> out;
+  for (size_t p = 2; p * p <= n; ++p)
+    for (; n % p == 0; n /= p) out.push_back(p);
+  if (n > 1) out.push_back(n);
+  return out;
+}
+
+/// e^(-2πi·part/whole)
+Fourier::Complex root(size_t part, size_t whole) { return std::polar(1.0, -2 * kPi * static_cast<double>(part) / static_cast<double>(whole)); }
+
+}  // namespace
+
+Fourier::Fourier(size_t length) : length_(length), factors_(prime_factors(length)) {
+  if (factors_.empty() || factors_.back() <= kLargestFactor) {
+    roots_.resize(length);
+    for (size_t k = 0; k < length; ++k) roots_[k] = root(k, length);
+    return;
+  }
+  size_t power = 1;
+  while (power < 2 * length - 1) power *= 2;
+  power_ = std::make_unique<Fourier>(power);
+  chirp_.resize(length);
+  std::vector<Complex> other(power);
+  // k·k modulo twice the length, step by step: the square itself may not fit.
+  for (size_t k = 0, square = 0; k < length; square = (square + 2 * k + 1) % (2 * length), ++k) {
+    chirp_[k] = root(square, 2 * length);
+    other[k] = std::conj(chirp_[k]);
+    if (k > 0) other[power - k] = other[k];
+  }
+  spectrum_ = power_->forward(other);
+}
+
+/// Elements x[0], x[step], …, of which there are `length`.
+void Fourier::split(const Complex* x, Complex* to, size_t level, size_t step, size_t length) const {
+  if (length == 1) return void(*to = *x);
+  const size_t p = factors_[level], part = length / p;
+  for (size_t r = 0; r < p; ++r) split(x + r * step, to + r * part, level + 1, step * p, part);
+  Complex turned[kLargestFactor];
+  for (size_t k = 0; k < part; ++k) {
+    for (size_t r = 0; r < p; ++r) turned[r] = to[r * part + k] * roots_[r * k * step];
+    for (size_t q = 0; q < p; ++q) {
+      Complex sum = turned[0];
+      for (size_t r = 1; r < p; ++r) sum += turned[r] * roots_[r * q % p * (length_ / p)];
+      to[q * part + k] = sum;
+    }
+  }
+}
+
+std::vector<Fourier::Complex> Fourier::convolve(const std::vector<Complex>& x) const {
+  std::vector<Complex> line(power_->length());
+  for (size_t k = 0; k < length_; ++k) line[k] = x[k] * chirp_[k];
+  line = power_->forward(line);
+  for (size_t k = 0; k < line.size(); ++k) line[k] *= spectrum_[k];
+  line = power_->inverse(line);
+  line.resize(length_);
+  for (size_t k = 0; k < length_; ++k) line[k] *= chirp_[k];
+  return line;
+}
+
+std::vector<Fourier::Complex> Fourier::forward(const std::vector<Complex>& x) const {
+  if (power_) return convolve(x);
+  std::vector<Complex> out(length_);
+  if (length_ > 0) split(x.data(), out.data(), 0, 1, length_);
+  return out;
+}
+
+std::vector<Fourier::Complex> Fourier::inverse(const std::vector<Complex>& x) const {
+  std::vector<Complex> turned(x);
+  for (Complex& e : turned) e = std::conj(e);
+  turned = forward(turned);
+  for (Complex& e : turned) e = std::conj(e) / static_cast<double>(length_);
+  return turned;
+}
+
+}  // namespace optima::reference
