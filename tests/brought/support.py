@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models made on the spot, run by ONNX Runtime and by a package for the reference: the same answers, or both refuse."""
+"""Small models made on the spot, run by ONNX Runtime and by a package, of the reference unless a test says otherwise: the same answers, or both refuse."""
 import json
 import pathlib
 import subprocess
@@ -49,15 +49,15 @@ def host(*words):
 
 
 class Package:
-    """A model compiled for the reference in a folder of its own."""
+    """A model compiled for the reference in a folder of its own; for any device with `device=None`."""
 
-    def __init__(self, made, *options):
+    def __init__(self, made, *options, device="reference/REF:0"):
         self._folder = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self._folder.name)
         self.file = made if isinstance(made, pathlib.Path) else self.folder / "m.onnx"
         if not isinstance(made, pathlib.Path):
             self.file.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
-        self.code, self.said = host("compile", self.file, "-o", self.folder / "out", "--name", "m", "--device", "reference/REF:0", *options)
+        self.code, self.said = host("compile", self.file, "-o", self.folder / "out", "--name", "m", *(["--device", device] if device else []), *options)
 
     def run(self, inputs):
         """{name: array}, or the error as text."""
@@ -88,9 +88,9 @@ class Case(unittest.TestCase):
         scale = max(float(np.abs(wanted).max(initial=0)), 1e-6)
         np.testing.assert_allclose(found / scale, wanted / scale, atol=1e-4, err_msg=what)
 
-    def agree(self, what, made, *inputs, options=()):
+    def agree(self, what, made, *inputs, options=(), device="reference/REF:0"):
         """Every set of inputs gives what ONNX Runtime gives; gives the package."""
-        package = Package(made, *options)
+        package = Package(made, *options, device=device)
         self.assertEqual(package.code, 0, f"{what}: {package.said}")
         session = onnxruntime.InferenceSession(str(package.file), providers=["CPUExecutionProvider"])
         for given in inputs:
