@@ -32,4 +32,7 @@ NodeCase read_case(const std::filesystem::path& folder);
 /// numbers only type and shape can be compared.
 std::string difference(const reference::Tensor& got, const reference::Tensor& wanted, const NodeCase& c);
 
+/// Cases whose answers are random numbers: no two runs have the same.
+inline bool is_random(const std::string& name) { return name.rfind("test_bernoulli", 0) == 0; }
+
 }  // namespace optima::test

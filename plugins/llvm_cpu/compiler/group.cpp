@@ -109,7 +109,7 @@ class Grouper {
   }
 
   const Lowering* row_of(size_t i) {
-    if (by_reference_ && by_reference_(nodes_[i])) return &reference_row();
+    if (by_reference_ && ask([n = number(i), goes = by_reference_](const GraphView& g) { return goes(node_at(g, n)); })) return &reference_row();
     const Lowering* row = ask([n = number(i)](const GraphView& g) { return taker(node_at(g, n)); },
                               [n = number(i)](const GraphView& g, const Lowering* was) { return is_taker(was, node_at(g, n)); });
     if (!row && !by_reference_) throw sdk::Error(OPTIMA_UNSUPPORTED, text(judge(nodes_[i])), nodes_[i].id());

@@ -7,6 +7,7 @@
 #include "optima/plugin/error.hpp"
 #include "optima/plugin/graph.hpp"
 #include "optima/plugin/reads.hpp"
+#include "plugins/llvm_cpu/fit/whole.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -193,11 +194,12 @@ std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>&
   return out;
 }
 
-/// For plans of which no node is given up.
+/// For plans of which no node is given up but those that would read outside, at sizes that have come: samples may be too small for an index that no
+/// run has trouble with.
 PlannerOptions Fitter::options() const {
   PlannerOptions out;
   out.winograd = winograd_;
-  out.by_reference = [](const NodeView&) { return false; };
+  out.by_reference = [is_run = static_cast<bool>(has_kernel_)](const NodeView& n) { return is_run && reads_outside(n); };
   if (has_kernel_) out.is_bad = [this](const KernelSpec& spec) { return !has_kernel_(spec); };
   return out;
 }
@@ -213,7 +215,7 @@ void Fitter::plan(Leg& leg, Keep keep) const {
     leg.memo = {};
     leg.draft = plan_graph({&leg.stretch->graph()}, target_, options, memo);
     if (!leg.memo.is_whole) leg.memo = {};
-    options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0; };
+    options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0 || (has_kernel_ && reads_outside(n)); };
     if (!has_kernel_) return;
     const std::set<uint32_t> none = missing(leg.draft, has_kernel_);
     if (none.empty()) return;

@@ -9,6 +9,7 @@
 
 #include "optima/plugin/fixed.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/fit/whole.hpp"
 #include "reference/tensor.hpp"
 
 namespace optima::llvm_cpu {
@@ -146,7 +147,9 @@ class Sampler {
   /// Whether the rules allow these sizes, for as many legs as are looked at; and whether something that is computed is empty.
   bool allows(const std::vector<int64_t>& values, Empty empty = Empty::Allowed) {
     try {
-      reference::ShapeWalk walk = fitter_.walk(variables_.shapes(values));
+      const Shapes shapes = variables_.shapes(values);
+      for (const std::vector<int64_t>& dims : shapes) reference::count(dims);  // no larger than a tensor may be
+      reference::ShapeWalk walk = fitter_.walk(shapes);
       for (size_t leg = 1; leg < legs_ && !walk.stops().empty(); ++leg) {
         for (Fitter::Found& f : guesses(walk)) walk.give(f.value, std::move(f.tensor));
         walk.advance();
@@ -340,7 +343,7 @@ bool needs_fitting(const optima_graph& graph) {
   for (uint32_t v = 0; v < entry.values.count; ++v)
     if (!view.is_static(entry.values.first + v) && view.value(entry.values.first + v).kind == OPTIMA_KIND_TENSOR) return true;
   for (uint32_t n = 0; n < entry.nodes.count; ++n)
-    if (judge({view, optima_get_node(graph.image, entry.nodes.first + n)})) return true;
+    if (const NodeView node{view, optima_get_node(graph.image, entry.nodes.first + n)}; judge(node) || reads_outside(node)) return true;
   return false;
 }
 

@@ -31,7 +31,30 @@ bool is_sound(const sdk::Node& node) {
 
 constexpr std::string_view kDrivenByHost[] = {"Loop", "Scan"};
 
+/// Sizes of the dims that the indices name, in turn; none for another operator and where shapes are not what they have to be.
+Dims named_sizes(const NodeView& n) {
+  const bool by_tuples = n.op() == "GatherND" || n.op() == "ScatterND";
+  const bool by_axis = n.op() == "Gather" || n.op() == "GatherElements" || n.op() == "ScatterElements";
+  if ((!by_tuples && !by_axis) || !n.domain().empty() || !n.has_input(0) || !n.has_input(1) || !n.graph.is_static(n.input(0)) || !n.graph.is_static(n.input(1))) return {};
+  const Dims data = n.in_dims(0), indices = n.in_dims(1);
+  const auto rank = static_cast<int64_t>(data.size());
+  int64_t first = by_axis ? n.integer("axis", 0) : n.op() == "GatherND" ? n.integer("batch_dims", 0) : 0;
+  if (by_axis && first < 0) first += rank;
+  const int64_t width = by_axis ? 1 : indices.empty() ? 0 : indices.back();
+  if (first < 0 || first > rank || width < 1 || width > rank - first) return {};
+  return {data.begin() + first, data.begin() + first + width};
+}
+
 }  // namespace
+
+bool reads_outside(const NodeView& node) {
+  const Dims sizes = named_sizes(node);
+  if (sizes.empty()) return false;
+  const std::optional<std::vector<int64_t>> indices = node.graph.integers(node.input(1));
+  for (size_t k = 0; indices && k < indices->size(); ++k)
+    if (const int64_t i = (*indices)[k], size = sizes[k % sizes.size()]; i < -size || i >= size) return true;
+  return false;
+}
 
 std::vector<sdk::Op> operators_by_reference() {
   std::vector<sdk::Op> out;

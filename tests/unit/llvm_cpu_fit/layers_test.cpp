@@ -192,3 +192,40 @@ TEST_CASE("sizes of zero: everything is empty, and the next run is right") {
   net.output(net.op("ReduceSum", 13, {x, net.integers({1})}, 3));
   right_at(bench, net, {{{1, 4, 6}}, {{0, 4, 6}}, {{2, 0, 6}}, {{1, 5, 6}}, {{0, 0, 6}}, {{3, 1, 6}}});
 }
+
+TEST_CASE("an input of seven open dims, all of which cannot be of a likely size at once") {
+  Bench bench;
+  OpenNet net;
+  net.output(net.op("Relu", 14, {net.op("Softsign", 1, {net.input(Dims(7, -1))}, 7)}, 7));
+  right_at(bench, net, {{{2, 3, 1, 2, 1, 5, 2}}, {{1, 1, 1, 1, 1, 1, 1}}});
+}
+
+TEST_CASE("an index that is known and lies outside is refused when it is run, at fixed sizes and where sizes decide") {
+  OpenNet open, fixed, tuples;
+  open.output(open.op("Gather", 13, {open.input({-1, 2}), open.integers({70, -1})}, 2));
+  fixed.output(fixed.node("GatherElements", 13, {fixed.input({3, 2}), fixed.constant<int64_t>({1, 2}, {0, -4}, OPTIMA_I64)}, {1, 2}));
+  tuples.output(tuples.node("ScatterND", 18, {tuples.input({3, 4}), tuples.constant<int64_t>({1, 2}, {0, 4}, OPTIMA_I64), tuples.input({1})}, {3, 4}));
+  Bench bench;
+  std::mt19937 random(1);
+  const auto came_of = [&](OpenNet& net, const std::vector<Shapes>& sizes) {
+    const auto c = compile(bench, net);
+    REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+    OpenSession session(bench, *c, 1);
+    REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+    std::vector<std::string> out;
+    for (const Shapes& shapes : sizes) {
+      Tensors inputs;
+      for (const Dims& dims : shapes) inputs.push_back(random_tensor(OPTIMA_F32, dims, random));
+      const Came came = session.run(inputs);
+      CHECK((came.code == OPTIMA_OK) == came.message.empty());
+      out.push_back(came.message);
+    }
+    return out;
+  };
+  const std::vector<std::string> sizes = came_of(open, {{{71, 2}}, {{70, 2}}, {{90, 2}}});
+  CHECK(sizes[0] == "");
+  CHECK_MESSAGE(sizes[1].find("an index is 70, must be within 70") != std::string::npos, sizes[1]);
+  CHECK(sizes[2] == "");
+  CHECK(came_of(fixed, {{{3, 2}}})[0].find("an index is -4, must be within 3") != std::string::npos);
+  CHECK(came_of(tuples, {{{3, 4}, {1}}})[0].find("an index is 4, must be within 4") != std::string::npos);
+}
