@@ -96,13 +96,17 @@ TEST_CASE("forms that the node tests have not give the reference's answers") {
   }
 }
 
-TEST_CASE("two compiles give the same bytes") {
+TEST_CASE("two compiles give the same bytes, on any number of threads") {
   Halves halves;
   const Net net;
-  seam::MemorySink one, other;
-  compiled(halves, net, one), compiled(halves, net, other);
-  CHECK(one.files == other.files);
-  CHECK(one.compat == other.compat);
+  seam::MemorySink one, other, alone;
+  optima_option threads = seam::option(OPTIMA_OPTION_THREADS, "");
+  threads.type = OPTIMA_OPTION_I64, threads.i64 = 1;
+  compiled(halves, net, one), compiled(halves, net, other), compiled(halves, net, alone, {threads});
+  for (const seam::MemorySink* sink : {&other, &alone}) {
+    CHECK(one.files == sink->files);
+    CHECK(one.compat == sink->compat);
+  }
 }
 
 TEST_CASE("kernels that were made once are taken from the cache, whose damaged files are made again, and the bytes are the same") {
