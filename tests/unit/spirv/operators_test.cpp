@@ -274,6 +274,11 @@ TEST_CASE("places that are no numbers, or far outside, read nothing outside of a
   }
 }
 
+TEST_CASE("a bias of QLinearConv that is computed is refused") {
+  const std::string said = refusal({17, "(uint8[1,1,2,2] x, int32[1] b) => (uint8[1,1,2,2] y) <uint8 z = {0}, float s = {1}, int8[1,1,1,1] w = {1}, int8 o = {0}> { y = QLinearConv(x, s, z, w, s, o, s, z, b) }"});
+  CHECK_MESSAGE(said.find("bias that is computed") != std::string::npos, said);
+}
+
 TEST_CASE("attributes that no importer lets through are refused with what is wrong, not divided by") {
   const auto said = [](const char* text, const char* name, std::vector<int64_t> numbers) {
     TextNet net("<ir_version: 10, opset_import: [\"\" : 20]> g " + std::string(text));
