@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/onnx_io: inference of operators that onnx 1.23.2 gets wrong where sizes are not known, or an attribute is not given. Each item may go once a release of the
-// library infers it (tests/conformance/free_exceptions.txt and its test show that). Private to the room.
+// core/onnx_io: inference of operators that onnx 1.23.2 gets wrong where sizes are not known, or an attribute is not given. Each item may go
+// once a release of the library infers it (tests/conformance/free_exceptions.txt and its test show that). Private to the room.
 #pragma once
 
 namespace optima::onnx_io {

@@ -35,7 +35,7 @@ double position(const Grid& g, double at, int64_t n) {
   if (g.mode == "nearest") x = std::nearbyint(x);
   const double low = g.corners ? 0 : -0.5, high = g.corners ? size - 1 : size - 0.5;
   if (x >= low && x <= high) return x;
-  if (g.outside == Outside::Border && g.mode != "cubic") return std::fmax(0, std::fmin(size - 1, x));  // a cubic reads the border, and leans on it
+  if (g.outside == Outside::Border && g.mode != "cubic") return std::fmax(0, std::fmin(size - 1, x));  // of a cubic it is the elements that are moved to the border
   return g.outside == Outside::Reflection ? reflect(x, low, high) : std::fmax(-8, std::fmin(size + 8, x));
 }
 

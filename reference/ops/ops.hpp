@@ -2,6 +2,8 @@
 // reference/ops: every evaluator, by file. The table binds them to operator names.
 #pragma once
 
+#include <string_view>
+
 #include "reference/call.hpp"
 
 namespace optima::reference::ops {

@@ -9,9 +9,9 @@ namespace optima::reference {
 namespace shapes {
 namespace {
 
-/// What a number of elements along an axis may be, before shapes are made of it.
+/// A number of elements along an axis. What transforms keep beside a line is a multiple of it.
 int64_t length_of(const char* what, int64_t n, int64_t least) {
-  if (n < least || n > int64_t{1} << 30) invalid(std::string(what) + " is " + std::to_string(n) + ", must be " + std::to_string(least) + " to 2^30");
+  if (n < least || n > 1 << 26) invalid(std::string(what) + " is " + std::to_string(n) + ", must be " + std::to_string(least) + " to 2^26");
   return n;
 }
 
@@ -34,7 +34,7 @@ DftShape dft_shape(const Call& c) {
     invalid("input 0 of shape " + show(in) + " is " + (d.real_in ? "real" : "complex") + ", with onesided a spectrum goes back from complex numbers and forward from real ones");
   d.in = in[axis];
   const int64_t usual = d.is_half_in() ? std::max<int64_t>(0, 2 * (d.in - 1)) : d.in;
-  d.length = c.maybe(1) ? length_of("dft_length", c.scalar(1, "dft_length"), 1) : usual;
+  d.length = c.maybe(1) ? length_of("dft_length", c.scalar(1, "dft_length"), 1) : length_of("the length of the axis", usual, 0);
   d.out = onesided && !d.inverse && d.length > 0 ? d.length / 2 + 1 : d.length;
   d.outer = count(in, 0, axis);
   d.inner = count(in, axis + 1, in.size() - 1);
@@ -55,7 +55,7 @@ StftShape stft_shape(const Call& c) {
   if (window && window->dims.size() != 1) invalid("window has shape " + show(window->dims) + ", must have rank 1");
   s.length = c.maybe(3) ? length_of("frame_length", c.scalar(3, "frame_length"), 1) : window ? window->dims[0] : s.samples;
   if (window && window->dims[0] != s.length) invalid("window has " + std::to_string(window->dims[0]) + " elements, must be frame_length, " + std::to_string(s.length));
-  if (s.length < 1 || s.length > s.samples) invalid("a frame of " + std::to_string(s.length) + " does not fit into " + std::to_string(s.samples) + " samples");
+  if (length_of("the length of a frame", s.length, 0) < 1 || s.length > s.samples) invalid("a frame of " + std::to_string(s.length) + " does not fit into " + std::to_string(s.samples) + " samples");
   s.dims = {in[0], (s.samples - s.length) / s.step + 1, c.integer("onesided", 1) != 0 ? s.length / 2 + 1 : s.length, 2};
   return s;
 }
