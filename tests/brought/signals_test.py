@@ -5,7 +5,7 @@ from support import *
 
 class Signals(Case):
     def test_a_mel_spectrogram(self):
-        numbers = [constant(n, v) for n, v in (("step", 160), ("bins", 20), ("dft", 400), ("rate", 16000), ("re", 0), ("size", 400))]
+        numbers = [constant(n, v) for n, v in (("step", 160), ("bins", 20), ("dft", 400), ("rate", 16000), ("size", 400))]
         edges = [constant("low", 20, np.float32), constant("high", 7600, np.float32), constant("least", 1e-5, np.float32), constant("channel", [2])]
         nodes = [node("Unsqueeze", ["sound", "channel"], ["x"]), node("HannWindow", ["size"], ["window"]), node("STFT", ["x", "step", "window"], ["spectrum"]),
                  node("ReduceSumSquare", ["spectrum"], ["power"], axes=[3], keepdims=0), node("MelWeightMatrix", ["bins", "dft", "rate", "low", "high"], ["filters"]),

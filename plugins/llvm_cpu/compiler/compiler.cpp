@@ -162,8 +162,8 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
                           std::string(host_.cache_dir()), static_cast<unsigned>(std::max<int64_t>(0, options.integer(OPTIMA_OPTION_THREADS, 0))),
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
     PlannerOptions wanted = planner_options(options);
-    if (needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, host_, sink);
     wanted.blocked_outside = blocked_values(request, target);
+    if (wanted.blocked_outside.empty() && needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, host_, sink);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
     for (const std::string& feature : matrix_features(draft.specs)) draft.plan.features.push_back(feature);

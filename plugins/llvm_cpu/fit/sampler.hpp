@@ -18,7 +18,7 @@ struct Sampled {
   std::string trouble;                         ///< why there is no sample, in the words of the last one tried; else empty
 };
 
-/// True where a plan must be made at run time: a size is open, or a node has no kernel.
+/// True where a plan must be made at run time: a size is open, or a node has no kernel, or would read outside (whole.hpp).
 bool needs_fitting(const optima_graph& graph);
 
 /// Deterministic.

@@ -168,3 +168,25 @@ TEST_CASE("a value that two legs read and a value that is asked for, is an outpu
   net.output(y);
   right_with(net, {{counting({2, 3}, -1), ints({1}, {4})}, {counting({7, 3}, -1), ints({1}, {0})}, {counting({2, 3}, 5), ints({1}, {30})}});
 }
+
+TEST_CASE("numbers that are drawn are new in every run, at sizes that were planned before and of nodes that read nothing") {
+  OpenNet net;
+  const uint32_t x = net.input({-1});
+  net.output(net.op("Add", 14, {x, net.op("RandomNormalLike", 22, {x}, 1)}, 1));
+  net.output(net.op("RandomUniform", 22, {}, 1, {Net::ints("shape", {3})}));
+  Bench bench;
+  const auto c = compile(bench, net);
+  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+  OpenSession session(bench, *c, 1);
+  REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+  const auto drawn = [&] {
+    const Came came = session.run({counting({5}, 0)});
+    REQUIRE_MESSAGE(came.code == OPTIMA_OK, came.message);
+    std::vector<std::vector<double>> out;
+    for (const Tensor& t : came.outputs) out.push_back(optima::reference::load<double>(t));
+    return out;
+  };
+  const auto first = drawn(), second = drawn();
+  REQUIRE(first[1].size() == 3);
+  for (size_t k = 0; k < 2; ++k) CHECK(first[k] != second[k]);
+}
