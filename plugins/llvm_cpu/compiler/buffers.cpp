@@ -2,13 +2,12 @@
 // llvm_cpu/compiler: see buffers.hpp.
 #include "plugins/llvm_cpu/compiler/buffers.hpp"
 
-#include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/plan/plan.hpp"
 
 namespace optima::llvm_cpu {
 
-Places place(const std::vector<Buffer>& buffers, const std::vector<Step>& steps) {
-  std::vector<Lifetime> lives(buffers.size());
+std::vector<Lifetime> lives_of(const std::vector<Buffer>& buffers, const std::vector<Step>& steps, std::vector<uint32_t>& owners) {
+  std::vector<Lifetime> lives(buffers.size()), out;
   std::vector<bool> used(buffers.size());
   for (size_t s = 0; s < steps.size(); ++s)
     for (const Operand& a : steps[s]->args) {
@@ -18,18 +17,20 @@ Places place(const std::vector<Buffer>& buffers, const std::vector<Step>& steps)
       l.last = s;
       used[a.index] = true;
     }
-  std::vector<Lifetime> kept;
-  std::vector<size_t> owner;
-  for (size_t i = 0; i < buffers.size(); ++i) {
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
     if (!used[i] || buffers[i].where != Buffer::Arena) continue;
-    lives[i].bytes = buffers[i].bytes + kSlack;
-    kept.push_back(lives[i]);
-    owner.push_back(i);
+    out.push_back(lives[i]);
+    owners.push_back(i);
   }
+  return out;
+}
+
+Places place(const std::vector<Buffer>& buffers, std::vector<Lifetime>& lives, const std::vector<uint32_t>& owners) {
+  for (size_t i = 0; i < lives.size(); ++i) lives[i].bytes = buffers[owners[i]].bytes + kSlack;
   Places out;
-  out.arena_bytes = place(kept);
+  out.arena_bytes = place(lives);
   out.offsets.assign(buffers.size(), 0);
-  for (size_t i = 0; i < kept.size(); ++i) out.offsets[owner[i]] = kept[i].offset;
+  for (size_t i = 0; i < lives.size(); ++i) out.offsets[owners[i]] = lives[i].offset;
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
 
 namespace optima::llvm_cpu {
@@ -25,8 +26,10 @@ struct Places {
   std::vector<uint64_t> offsets;  ///< in the arena, by buffer
   uint64_t arena_bytes = 0;
 };
-/// Buffers of the arena live from the first to the last step that names them.
-Places place(const std::vector<Buffer>& buffers, const std::vector<Step>& steps);
+/// Of the buffers of the arena that steps name, from the first to the last that does; without sizes. `owners`: their numbers.
+std::vector<Lifetime> lives_of(const std::vector<Buffer>& buffers, const std::vector<Step>& steps, std::vector<uint32_t>& owners);
+/// Gives them sizes and places.
+Places place(const std::vector<Buffer>& buffers, std::vector<Lifetime>& lives, const std::vector<uint32_t>& owners);
 
 /// Bytes of a value in a layout.
 uint64_t bytes_of(const GraphView& graph, uint32_t value, Layout layout, const Target& target);

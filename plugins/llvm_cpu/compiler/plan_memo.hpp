@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
+#include "plugins/llvm_cpu/compiler/arena.hpp"
 #include "plugins/llvm_cpu/compiler/buffers.hpp"
 #include "plugins/llvm_cpu/compiler/node.hpp"
 #include "plugins/llvm_cpu/compiler/tape.hpp"
@@ -29,11 +31,24 @@ struct PlanMemo {
     uint32_t value;
     Operand from;
   };
+  /// An argument of a step that lies in the arena, from `offset` on in its buffer.
+  struct InArena {
+    uint32_t step, arg, buffer;
+    uint64_t offset;
+  };
+  /// What a plan looks like from the side of its arguments, which stays: operands are large, and going over them all takes long.
+  struct Arguments {
+    std::vector<InArena> in_arena;                        ///< in the order of steps
+    std::vector<Lifetime> lives;                          ///< of buffers in the arena
+    std::vector<uint32_t> owners;                         ///< by number of life, the buffer
+    std::vector<std::pair<uint32_t, uint32_t>> constants; ///< of the graph, that steps take, and the plan's number
+  };
   std::vector<Question> questions;
   std::vector<Group> groups;     ///< in the order in which they are lowered; none where the graph has codes
   std::vector<Buffer> buffers;   ///< by the numbers of operands
   std::vector<Step> steps;       ///< of the plan, with operands
   std::vector<Copied> copied;
+  Arguments arguments;           ///< made by the first replan()
   bool is_whole = false;         ///< everything above is of one plan, and says all that its steps hang on
 };
 

@@ -36,7 +36,9 @@ class Planner : public LowerContext {
     }
     group_ = nullptr;
     give_outputs();
-    places_ = place(buffers_, steps_);
+    std::vector<uint32_t> owners;
+    std::vector<Lifetime> lives = lives_of(buffers_, steps_, owners);
+    places_ = place(buffers_, lives, owners);
     draft_.plan.arena_bytes = places_.arena_bytes;
     write_steps();
     if (memo_) keep(groups);

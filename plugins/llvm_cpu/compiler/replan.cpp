@@ -92,6 +92,7 @@ class Replanner {
 
   bool run() {
     if (!answers_hold()) return false;
+    if (memo_.arguments.owners.empty()) look_at_arguments();
     for (PlanMemo::Group& g : memo_.groups)
       if (is_changed(g.tape.reads)) lower(g);
     if (!size_buffers()) return false;
@@ -157,11 +158,8 @@ class Replanner {
     std::vector<bool> others(graph_.image()->constants.count);
     for (uint32_t v = 0; v < changed_.size(); ++v)
       if (changed_[v] && graph_.is_constant(v)) others[graph_.value(v).constant] = true;
-    for (size_t s = 0; s < memo_.steps.size(); ++s)
-      for (size_t k = 0; k < memo_.steps[s]->args.size(); ++k) {
-        const Operand& a = memo_.steps[s]->args[k];
-        if (a.kind == Operand::Weight && others[a.index]) size_constant(a.index, draft_.plan.steps[s].args[k].index);
-      }
+    for (const auto& [constant, number] : memo_.arguments.constants)
+      if (others[constant]) size_constant(constant, number);
     moved_.constants = distinct(std::move(moved_.constants));
   }
 
@@ -172,18 +170,38 @@ class Replanner {
     moved_.constants.push_back(number);
   }
 
-  void write_args() {
-    const Places at = place(memo_.buffers, memo_.steps);
-    Plan& plan = draft_.plan;
-    plan.arena_bytes = at.arena_bytes, plan.scratch_bytes = 0;
-    for (size_t s = 0; s < memo_.steps.size(); ++s) {
-      const Op& op = *memo_.steps[s];
-      plan.scratch_bytes = std::max(plan.scratch_bytes, op.scratch_per_thread);
-      for (size_t k = 0; k < op.args.size(); ++k) {
-        Plan::Arg& arg = plan.steps[s].args[k];
-        arg.offset = op.args[k].offset + (arg.kind == Plan::Arg::Arena ? at.offsets[op.args[k].index] : 0);
+  void look_at_arguments() {
+    PlanMemo::Arguments& all = memo_.arguments;
+    all = {};
+    all.lives = lives_of(memo_.buffers, memo_.steps, all.owners);
+    for (uint32_t s = 0; s < memo_.steps.size(); ++s)
+      for (uint32_t k = 0; k < memo_.steps[s]->args.size(); ++k) {
+        const Operand& a = memo_.steps[s]->args[k];
+        const Plan::Arg& arg = draft_.plan.steps[s].args[k];
+        if (arg.kind == Plan::Arg::Arena) all.in_arena.push_back({s, k, a.index, a.offset});
+        if (a.kind == Operand::Weight) all.constants.emplace_back(a.index, arg.index);
       }
+  }
+
+  /// Offsets of a step that was lowered again; those in the arena are where they lie in their buffers.
+  void write_offsets(uint32_t step) {
+    std::vector<PlanMemo::InArena>& all = memo_.arguments.in_arena;
+    auto at = std::lower_bound(all.begin(), all.end(), step, [](const PlanMemo::InArena& a, uint32_t of) { return a.step < of; });
+    const std::vector<Operand>& args = memo_.steps[step]->args;
+    for (uint32_t k = 0; k < args.size(); ++k) {
+      draft_.plan.steps[step].args[k].offset = args[k].offset;
+      if (at != all.end() && at->step == step && at->arg == k) at++->offset = args[k].offset;
     }
+  }
+
+  void write_args() {
+    PlanMemo::Arguments& all = memo_.arguments;
+    Plan& plan = draft_.plan;
+    for (const uint32_t s : moved_.steps) write_offsets(s);
+    const Places at = place(memo_.buffers, all.lives, all.owners);
+    plan.arena_bytes = at.arena_bytes, plan.scratch_bytes = 0;
+    for (const PlanMemo::InArena& a : all.in_arena) plan.steps[a.step].args[a.arg].offset = a.offset + at.offsets[a.buffer];
+    for (const Step& s : memo_.steps) plan.scratch_bytes = std::max(plan.scratch_bytes, s->scratch_per_thread);
   }
 
   const GraphView graph_;
