@@ -145,12 +145,13 @@ class Planner : public LowerContext {
     tape.reads = distinct(std::move(tape.reads));
   }
 
-  /// A plan is moved where its steps are those of its groups, and every value lies in a buffer of its own that is as large as the graph says.
+  /// A plan is moved where its steps are those of its groups, and every value lies plain in a buffer of its own that is as large as the graph says.
   void keep(const std::vector<Group>& groups) {
     for (const Group& g : groups)
       if (g.nodes[0].op() == "Concat") ask(memo_, graph_, [n = g.nodes[0].raw, &target = target_](const GraphView& graph) { return joins_in_place({graph, n}, target); });
     const bool own = std::all_of(memo_->groups.begin(), memo_->groups.end(), [](const PlanMemo::Group& g) { return g.tape.is_whole; });
-    memo_->is_whole = !memo_->groups.empty() && own && !converts_outputs_ && in_place_.empty() && !has_halves();
+    const bool plain = std::all_of(buffers_.begin(), buffers_.end(), [](const Buffer& b) { return b.layout == Layout::Plain; });
+    memo_->is_whole = !memo_->groups.empty() && own && plain && !converts_outputs_ && in_place_.empty() && !has_halves();
     memo_->buffers = buffers_, memo_->steps = steps_;
   }
 

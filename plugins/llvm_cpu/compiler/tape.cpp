@@ -28,7 +28,7 @@ bool Recorder::rounded_by_readers(uint32_t value) const { return note(Tape::Kind
 Operand Recorder::read(uint32_t value, Layout layout) {
   const size_t before = steps_();
   const Operand at = to_.read(value, layout);
-  if (steps_() != before) tape_.is_whole = false;
+  if (steps_() != before || layout != Layout::Plain) tape_.is_whole = false;  // whether a passage costs a step is a matter of sizes
   return note(Tape::Kind::Read, value, layout).operand = at;
 }
 

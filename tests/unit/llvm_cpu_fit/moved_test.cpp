@@ -163,6 +163,18 @@ TEST_CASE("rows, images and matrices: moved or not, a plan is that of its size")
   CHECK(moved_through(matrices, of_matrices) > 0);
 }
 
+TEST_CASE("channels in blocks, whose passage to rows is free in a batch of one alone, are planned anew for each size") {
+  OpenNet net;
+  const uint32_t x = net.input({-1, 3, -1, -1});
+  const uint32_t pooled = net.op("GlobalAveragePool", 1, {net.op("Relu", 14, {net.conv2d(x, 3, 20, 3, 1)}, 4)}, 4);
+  net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {pooled, net.integers({-1, 20})}, 2), net.weights({20, 4})}, 2));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 9, 9}, {3, 9, 9}, {1, 8, 9}, {2, 20, 7}}) sizes.push_back({{d[0], 3, d[1], d[2]}});
+  CHECK(moved_through(net, sizes) == 0);
+  Bench bench;
+  right_at(bench, net, sizes);
+}
+
 TEST_CASE("codes and 16-bit floats are planned anew for each size") {
   OpenNet halves;
   const uint32_t x = halves.input({-1, -1, 32}, OPTIMA_F16);
