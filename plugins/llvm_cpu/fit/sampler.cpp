@@ -188,8 +188,8 @@ class Sampler {
     return std::nullopt;
   }
 
-  /// The first sizes, small ones all alike (a single one that is small may be as a long row), then those that differ from the first in one
-  /// variable, then in all that are no batch.
+  /// The first sizes, small ones all alike (a single one that is small may be as a long row), batches of small and large ones, then those that
+  /// differ from the first in one variable, then in all that are no batch.
   std::vector<std::vector<int64_t>> around(const std::vector<int64_t>& first) const {
     std::vector<std::vector<int64_t>> out{first};
     const auto all = [&](int64_t size) {
@@ -198,8 +198,13 @@ class Sampler {
         if (!variables_.is_batch(v)) values[v] = size;
       out.push_back(values);
     };
-    if (!first.empty())
-      for (const int64_t size : kNearby) all(size);
+    if (first.empty()) return out;
+    for (const int64_t size : kNearby) all(size);
+    for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{256}, int64_t{7}}) {  // batches of other sizes
+      all(size);
+      for (size_t v = 0; v < first.size(); ++v)
+        if (variables_.is_batch(v)) out.back()[v] = 3;
+    }
     for (size_t v = 0; v < first.size(); ++v) {
       const auto one = [&](int64_t size) { out.push_back(first), out.back()[v] = size; };
       if (variables_.is_batch(v)) {
@@ -209,13 +214,7 @@ class Sampler {
       for (const int64_t size : {first[v] * 2, first[v] / 2, first[v] + 1, first[v] + 32, first[v] * 3}) one(size);
       for (const int64_t size : kNearby) one(size);
     }
-    if (first.empty()) return out;
     for (const int64_t size : kLikely) all(size);
-    for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{7}}) {  // batches of other sizes
-      all(size);
-      for (size_t v = 0; v < first.size(); ++v)
-        if (variables_.is_batch(v)) out.back()[v] = 3;
-    }
     return out;
   }
 

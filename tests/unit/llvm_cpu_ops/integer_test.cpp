@@ -16,6 +16,12 @@ std::vector<T> codes(int64_t count) {
   return out;
 }
 
+int kernels(const Compiled& c, std::string_view stem) {
+  int found = 0;
+  for (const auto& [name, bytes] : c.sink.files) found += name.starts_with(stem);
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("products of bytes are exact sums") {
@@ -52,6 +58,22 @@ TEST_CASE("convolutions of bytes are exact sums whatever their window, and paddi
   conv({1, 6, 9, 11}, {4, 3, 3, 2}, {1, 4, 5, 4}, {Net::ints("pads", {1, 0, 1, 1}), Net::ints("strides", {2, 3}), Net::integer("group", 2)});
   conv({1, 4, 9}, {4, 1, 3}, {1, 4, 5}, {Net::ints("dilations", {2}), Net::integer("group", 4)});
   conv({1, 2, 5, 6, 7}, {3, 2, 2, 3, 3}, {1, 3, 4, 6, 7}, {Net::ints("pads", {0, 1, 1, 0, 1, 1})});
+  matches_reference(bench, net);
+}
+
+TEST_CASE("the largest of bytes of either type is found with channels last") {
+  Bench bench;
+  Net net;
+  for (const int32_t type : {OPTIMA_U8, OPTIMA_I8}) {
+    const auto pool = [&](const Dims& in, const Dims& out, std::vector<optima::image::Attr> attrs) {
+      net.output(net.node("MaxPool", 12, {net.input(in, type)}, out, std::move(attrs), type));
+    };
+    pool({2, 20, 9, 11}, {2, 20, 5, 6}, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 2}), Net::ints("pads", {1, 1, 1, 1})});
+    pool({1, 3, 8, 8}, {1, 3, 4, 4}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})});
+    pool({1, 70, 6, 5, 4}, {1, 70, 5, 4, 3}, {Net::ints("kernel_shape", {2, 2, 2})});
+    pool({3, 17, 12}, {3, 17, 5}, {Net::ints("kernel_shape", {3}), Net::ints("dilations", {2}), Net::ints("strides", {2}), Net::ints("pads", {1, 0})});
+  }
+  CHECK(kernels(*compile(bench, net), "pool_codes") > 0);
   matches_reference(bench, net);
 }
 
@@ -94,12 +116,6 @@ uint32_t dynamic_product(Net& net, const Dims& in, int64_t N, bool by_column, bo
   const uint32_t scale = net.node("Mul", 14, {x[1], by_column ? net.weights({N}, 0.01f, 0.02f) : net.weights({1}, 0.01f, 0.02f)}, {by_column ? N : 1});
   const uint32_t y = net.node("Mul", 14, {real, scale}, out);
   return biased ? net.node("Add", 14, {y, net.weights({N})}, out) : y;
-}
-
-int kernels(const Compiled& c, std::string_view stem) {
-  int found = 0;
-  for (const auto& [name, bytes] : c.sink.files) found += name.starts_with(stem);
-  return found;
 }
 
 }  // namespace
