@@ -64,6 +64,7 @@ Picture read_picture(const std::string& path, int channels) {
   const std::unique_ptr<unsigned char, void (*)(void*)> pixels(
       stbi_load_from_memory(reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()), &p.width, &p.height, &found, p.channels), stbi_image_free);
   if (!pixels) refuse(path, stbi_failure_reason());
+  if (p.width < 1 || p.height < 1) refuse(path, "found " + std::to_string(p.width) + "x" + std::to_string(p.height) + " pixels, wanted one or more");
   p.pixels.assign(pixels.get(), pixels.get() + bytes_of(p.width, p.height, p.channels));
   if (p.channels != channels) drop_alpha(p, channels);
   return p;

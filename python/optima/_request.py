@@ -7,7 +7,7 @@ import weakref
 
 from optima import _arrays, _runtime
 from optima._tensor import Tensor, _handle
-from optima.errors import Error, of_runtime
+from optima.errors import Error, named_arrays, of_runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only type checkers read is not imported
@@ -169,7 +169,7 @@ class InferRequest:
 
     def _prepare(self, arrays: Mapping[str, Any] | None) -> None:
         """Sets inputs, and gives every output of fixed shape bytes that nobody has seen yet."""
-        for name, array in (arrays or {}).items():
+        for name, array in named_arrays(arrays, {}).items():
             self.set_input(name, array)
         for index, info in enumerate(self._outputs):
             shape = _fixed_shape(info)

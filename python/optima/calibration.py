@@ -31,7 +31,11 @@ def write_samples(calibration, folder, names):
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for count, sample in enumerate(_progress.over(calibration, "samples"), 1):
-        np.savez(folder / f"{count - 1:06}.npz", **named(sample, names, count - 1))
+        arrays = named(sample, names, count - 1)
+        for name, array in arrays.items():
+            if array.dtype == object:
+                raise bad_input(f"calibration sample {count - 1}: {name!r} holds objects of Python, wanted an array of numbers")
+        np.savez(folder / f"{count - 1:06}.npz", **arrays)
     if not count:
         raise bad_input("calibration has no sample, wanted at least one")
     return folder

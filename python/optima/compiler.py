@@ -65,7 +65,7 @@ def default_name(model):
 
 
 def device_words(devices):
-    listed = [devices] if isinstance(devices, str) else list(devices or ())
+    listed = [devices] if isinstance(devices, str) or not hasattr(devices, "__iter__") and devices is not None else list(devices or ())
     if not all(isinstance(device, str) for device in listed):
         raise bad_input(f"devices is {devices!r}, wanted names like 'X64:0'")
     return [word for device in listed for word in ("--device", device)]

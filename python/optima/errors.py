@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # By the number of the C API (optima/runtime.h).
 RUNTIME = {1: "usage", 2: "invalid_input", 3: "plugin", 4: "io", 5: "cancelled", 6: "timeout", 7: "internal", 8: "deadline"}
 # By the exit code of optima-host.
@@ -25,6 +29,16 @@ class Error(RuntimeError):
 
     def __reduce__(self):  # exceptions are pickled with their arguments alone
         return _restore, (type(self), str(self), self.code, self.node, self.device)
+
+
+def named_arrays(arrays: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """name -> array of what run() was called with: a dict, keywords, or both."""
+    if arrays is not None and not hasattr(arrays, "keys"):
+        raise Error(f"inputs are {type(arrays).__name__}, wanted {{name: array}}, or keywords", "usage")
+    both = sorted(set(arrays or ()) & set(named))
+    if both:
+        raise Error(f"input {both[0]!r} is given twice, wanted it once", "usage")
+    return {**(arrays or {}), **named}
 
 
 def of_text(text: str, code: str) -> Error:

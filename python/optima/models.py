@@ -81,8 +81,15 @@ def dim_words(path, example_inputs, dynamic):
     except Exception as error:  # protobuf's own kinds of errors
         raise bad_input(f"model {str(path)!r} is no ONNX file: {error}") from error
     by_order, by_name = samples_of(example_inputs)
-    examples = {**dict(zip((value.name for value in inputs), by_order)), **by_name}
-    sizes = {}
+    names = [value.name for value in inputs]
+    if len(by_order) > len(names):
+        raise bad_input(f"example_inputs has {len(by_order)} arrays, wanted at most {len(names)}: {', '.join(names)}")
+    examples, sizes = {**dict(zip(names, by_order)), **by_name}, {}
+    for name, value in examples.items():
+        if name not in names:
+            raise bad_input(f"example_inputs: no input {name!r}, found {', '.join(names)}")
+        if not hasattr(value, "shape"):
+            raise bad_input(f"example of input {name!r} is a {type(value).__name__}, wanted an array")
     for value in inputs:
         if value.name in examples:
             yield from input_words(value, examples[value.name].shape, set(dynamic or ()), sizes)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from optima import _host
 from optima._bad_input import bad_input
+from optima.errors import named_arrays
 
 if TYPE_CHECKING:
     import numpy
@@ -56,6 +57,15 @@ class Explanation(dict):
         printer.text(self.text)
 
 
+def ports_of(meta, key):
+    """The list of {name, dtype, shape} that a package has of its inputs or outputs. Raises ValueError."""
+    listed = meta.get(key) if isinstance(meta, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(p, dict) and isinstance(p.get("name"), str) and isinstance(p.get("dtype"), str)
+                                               and isinstance(p.get("shape"), (list, type(None))) for p in listed):
+        raise ValueError(f"has no list {key!r} of names, types and shapes")
+    return listed
+
+
 class Package:
     """A package folder (docs/package-format.md). run() may be called from several threads."""
 
@@ -67,11 +77,11 @@ class Package:
         self._keep, self._model = keep, None
         try:
             self.meta = json.loads((self.path / "model.meta").read_text(encoding="utf-8"))
-            self._inputs, self._outputs = self.meta["inputs"], self.meta["outputs"]
+            self._inputs, self._outputs = (ports_of(self.meta, key) for key in ("inputs", "outputs"))
         except OSError as error:
             raise bad_input(f"{str(self.path)!r} is no package: model.meta: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise bad_input(f"{str(self.path)!r} is no package: {error}") from error
+        except ValueError as error:
+            raise bad_input(f"{str(self.path)!r} is no package: model.meta: {error}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike, plugins: str | os.PathLike | Iterable[str | os.PathLike] | None = None) -> Package:
@@ -119,7 +129,7 @@ class Package:
         """name -> ndarray of every output. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
         of the input's type. Through optima.runtime in this process where that is installed, else by optima-host."""
         from optima.run_package import checked_inputs, run_here
-        return run_here(self, checked_inputs(self._inputs, {**(arrays or {}), **named}))
+        return run_here(self, checked_inputs(self._inputs, named_arrays(arrays, named)))
 
     def __repr__(self):
         ports = lambda of: ", ".join(f"{p['name']}: {p['dtype']}{p['shape']}" for p in of)

@@ -26,7 +26,7 @@ from optima._framework import FrameworkKind
 from optima._request import InferRequest
 from optima._runtime import DeviceInfo, DeviceKind, ElementType, LogLevel, ProfileEvent, ProfileKind, SubgraphInfo, TensorInfo
 from optima._tensor import Tensor
-from optima.errors import Error
+from optima.errors import Error, named_arrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only type checkers read is not imported
@@ -56,7 +56,7 @@ class Context:
         folders = _native.plugin_folders() if plugins is None else [plugins] if isinstance(plugins, (str, os.PathLike)) else list(plugins)
         self._folders = [_path(f) for f in folders]
         self._settings = [(str(k), _setting(v)) for k, v in (options or {}).items()]
-        self._rest = (int(workers), int(threads), bool(allow_writable_plugins), None if log_level is None else _log, log_level or LogLevel.Warn)
+        self._rest = (_count("workers", workers), _count("threads", threads), bool(allow_writable_plugins), None if log_level is None else _log, log_level or LogLevel.Warn)
         self._c = _runtime.Context(self._folders, self._settings, *self._rest)
         self._standing_in: dict[tuple[str, ...], _runtime.Context] = {}  # plugins -> a context whose plugins may stand in for their devices
 
@@ -111,7 +111,7 @@ class Model:
 
     def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
         """Runs on arrays by the names of inputs, and gives {name of output: ndarray}; the arrays are the caller's. Any number of threads at a time."""
-        values = _named(arrays, named)
+        values = named_arrays(arrays, named)
         request = self._take_idle() or self.create_request()
         try:
             return request.run(values)
@@ -145,14 +145,10 @@ class Model:
     createRequest, getProfileData, getInputInfos, getOutputInfos = create_request, profile, input_infos, output_infos
 
 
-def _named(arrays, named):
-    if arrays is None:
-        return named
-    if named:
-        both = sorted(set(arrays) & set(named))
-        if both:
-            raise Error(f"input {both[0]!r} is given twice, wanted it once", "usage")
-    return {**arrays, **named}
+def _count(name, value):
+    if not hasattr(value, "__index__") or not 0 <= value < 1 << 16:
+        raise Error(f"{name} is {value!r}, wanted a number from 0 on", "usage")
+    return int(value)
 
 
 def _path(path):

@@ -66,6 +66,9 @@ class RunModel(FolderTest):
         table = whole.index(b"\xff\xc4")  # behind the marker its length and class, then how many codes there are of each length
         jpeg.write_bytes(whole[: table + 5] + b"\xff\xff" + whole[table + 7 :])
         self.refused("four.jpg': a Huffman table of the JPEG has over 256 codes", picture=jpeg)
+        empty = self.folder / "empty.psd"
+        empty.write_bytes(self.psd(0, 2))
+        self.refused("empty.psd': found 2x0 pixels, wanted one or more", picture=empty)
         for name, whole in self.pictures():
             damaged = self.folder / f"damaged.{name}"
             damaged.write_bytes(whole)
@@ -78,13 +81,17 @@ class RunModel(FolderTest):
                 refused += code
             self.assertGreater(refused, 0, name)
 
+    @staticmethod
+    def psd(height, width):
+        return b"8BPS\0\1" + bytes(6) + struct.pack(">HIIHHIIIH", 3, height, width, 8, 3, 0, 0, 0, 0) + b"d" * 3 * height * width
+
     def pictures(self):
         """(suffix, bytes) of a picture in each format."""
         picture = Image.open(DIGITS / "pictures/digit_4.png").convert("RGB")
         for suffix in ("jpg", "png", "tga", "bmp", "gif"):
             picture.save(self.folder / f"whole.{suffix}")
             yield suffix, (self.folder / f"whole.{suffix}").read_bytes()
-        yield "psd", b"8BPS\0\1" + bytes(6) + struct.pack(">HIIHHIIIH", 3, 2, 2, 8, 3, 0, 0, 0, 0) + b"d" * 12
+        yield "psd", self.psd(2, 2)
         yield "hdr", b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 2 +X 2\n" + b"h" * 16
         yield "pic", b"\x53\x80\xf6\x34" + bytes(84) + b"PICT" + struct.pack(">HHfHH", 8, 8, 1, 3, 0) + bytes([0, 8, 0, 0xE0]) + bytes(range(192))
 

@@ -234,12 +234,32 @@ class Compile(FrontTest):
         self.refused("input 'image' is missing", package.run)
         self.refused("found float64[1, 1, 32, 32], wanted float32", package.run, image=image.astype(float))
         self.refused("found float32[1, 32, 32]", package.run, image=image[0])
+        self.refused("inputs are ndarray, wanted {name: array}, or keywords", package.run, image)
+        self.refused("inputs are list, wanted {name: array}", package.run, [image])
+        self.refused("input 'image' is given twice", package.run, {"image": image}, image=image)
+
+    def test_a_damaged_description_of_a_package_is_one_sentence(self):
+        package = optima.compile(DIGITS, devices="X64:0", output=self.folder / "out", name="d")
+        meta = package.path / "model.meta"
+        whole = meta.read_text()
+        for text, sentence in (("{}", "has no list 'inputs' of names, types and shapes"), ("[]", "has no list 'inputs'"), (whole[:50], "model.meta: Unterminated string"),
+                               (whole.replace('"inputs": [', '"inputs": [3, ', 1), "has no list 'inputs'"), (whole.replace('"outputs"', '"outpots"', 1), "has no list 'outputs'")):
+            meta.write_text(text)
+            self.refused(sentence, optima.Package.load, package.path)
+        meta.write_bytes(b"\xff\xfe")
+        self.refused("can't decode byte 0xff", optima.Package.load, package.path)
 
     def test_what_is_refused(self):
         self.assertEqual(self.refused("no plugin serves kind 'VPU'", optima.compile, DIGITS, devices="VPU:0").code, "invalid_input")
         self.refused("no such file", optima.compile, "nowhere.onnx")
         self.refused("model is int", optima.compile, 3)
         self.refused("devices is [3]", optima.compile, DIGITS, devices=[3])
+        self.refused("devices is 3", optima.compile, DIGITS, devices=3)
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        self.refused("example_inputs: no input 'q', found image", optima.compile, DIGITS, {"q": image})
+        self.refused("example_inputs has 2 arrays, wanted at most 1: image", optima.compile, DIGITS, (image, image))
+        self.refused("example of input 'image' is a int, wanted an array", optima.compile, DIGITS, 3)
+        self.refused("calibration sample 0: 'arr_0' holds objects of Python", optima.compile, DIGITS, precision="int8", calibration=[None])
         self.refused("precision is 8", optima.compile, DIGITS, precision=8)
         self.refused("allocation is a list", optima.compile, DIGITS, allocation=["X64:0"])
         self.assertEqual(self.refused("", optima.compile, b"no model", devices="X64:0").code, "invalid_input")

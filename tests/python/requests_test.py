@@ -81,6 +81,9 @@ class Requests(RunTest):
         self.fails("invalid_input", "'/nowhere'", self.context.load_model, "/nowhere")
         self.fails("invalid_input", "", self.context.load_model, DIGITS)
         self.fails("invalid_input", "plugin folder '/nowhere'", Context, plugins="/nowhere")
+        self.fails("usage", "workers is -1, wanted a number from 0 on", Context, workers=-1)
+        self.fails("usage", "threads is 'all', wanted a number from 0 on", Context, threads="all")
+        self.fails("usage", "inputs are ndarray, wanted {name: array}, or keywords", self.context.load_model(self.negation).run, X)
         self.fails("invalid_input", "option 'llvm_cpu.nonsense'", Context, {"llvm_cpu.nonsense": 1})
         empty = self.folder / "empty"
         empty.mkdir()
