@@ -64,7 +64,9 @@ class Imports(unittest.TestCase):
         from optima import _host
         root = BUILD.parents[1]
         self.assertEqual(_host.run("--version"), f"optima-host {optima.__version__}\n")
-        self.assertIn(f'version = "{optima.__version__}"', (root / "python/pyproject.toml").read_text())
+        for wheel in ("python", "python-openvino"):
+            self.assertIn(f'version = "{optima.__version__}"', (root / wheel / "pyproject.toml").read_text())
+        self.assertIn(f'"optima=={optima.__version__}"', (root / "python-openvino/pyproject.toml").read_text())
         self.assertEqual(json.loads(_host.run("plugins", "--json"))["plugins"][0]["version"], optima.__version__)
 
 
