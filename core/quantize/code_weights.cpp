@@ -32,7 +32,7 @@ class Coder {
       if (input) make_room_for_bias(p_, bias_, input->scale[0], form);
     }
     WeightCodes codes = round(form, given);
-    correct(codes);
+    OPTIMA_RETURN_IF_ERROR(correct(codes, coding));
     if (input && !bias_.empty()) coding.biases.emplace(p_.node, code_bias(p_, bias_, input->scale[0], codes.encoding));
     else if (!bias_.empty() && (changed_ || precision() == Precision::Dynamic)) coding.float_biases.emplace(p_.node, bias_);
     coding.weights.emplace(p_.node, std::move(codes));
@@ -56,30 +56,52 @@ class Coder {
     return it == coding.activations.end() ? nullptr : &it->second;
   }
 
-  WeightCodes round(const Encoding& form, bool given) const {
+  WeightCodes round(const Encoding& form, bool given) {
     const bool second_order = options_.second_order && has_small_weights(precision()) && form.dtype == OPTIMA_I4 && !given && may_round_second_order(p_);
     std::vector<double> gram = second_order && uses_.consumers[p_.weights].size() == 1 ? seen_.gram(input_, p_.inputs) : std::vector<double>();
-    if (!gram.empty()) return round_second_order(p_, weights_, form, std::move(gram));
+    has_second_order_ = !gram.empty();
+    if (has_second_order_) return round_second_order(p_, weights_, form, std::move(gram));
     return {form, round_to_nearest(p_, weights_, form)};
   }
 
-  void correct(const WeightCodes& codes) {
-    const std::vector<double> means = options_.correct_bias ? seen_.means(input_, p_.inputs) : std::vector<double>();
-    if (means.empty()) return;
-    const std::vector<double> lost = lost_means(p_, weights_, dequantized(p_, codes), means);
-    if (p_.takes_bias) return add_to_bias(lost);
-    const uint32_t behind = bias_behind(graph_, uses_, p_);
-    if (behind == OPTIMA_NONE) return;
-    std::vector<float> numbers = floats_of(graph_, behind);
-    for (size_t c = 0; c < numbers.size(); ++c) numbers[c] += static_cast<float>(lost[c]);
-    Editor(graph_).replace_floats(behind, numbers);
+  Status correct(const WeightCodes& codes, Coding& coding) {
+    if (!options_.correct_bias) return {};
+    OPTIMA_ASSIGN(const std::vector<float> lost, lost_of(codes));
+    if (!lost.empty() && add(lost) && !has_second_order_) coding.corrected.emplace(p_.node, lost);
+    return {};
   }
 
-  void add_to_bias(const std::vector<double>& lost) {
-    if (bias_.empty() && std::all_of(lost.begin(), lost.end(), [](double x) { return x == 0; })) return;
+  // By the encodings given, else by what was seen; empty where neither tells. InvalidInput for numbers that are not one a channel.
+  Result<std::vector<float>> lost_of(const WeightCodes& codes) const {
+    const std::string& output = graph_.main().values[graph_.main().nodes[p_.node].outputs[0]].name;
+    const auto outputs = static_cast<size_t>(p_.outputs);
+    if (const auto given = options_.given.corrected.find(output); given != options_.given.corrected.end() && !has_second_order_) {
+      if (given->second.size() == outputs) return given->second;
+      return invalid_input(cat("corrected value ", quote(output), " of the encodings given: found ", given->second.size(), " numbers, wanted ", outputs, ", one for each channel"));
+    }
+    const std::vector<double> means = seen_.means(input_, p_.inputs);
+    if (means.empty()) return std::vector<float>();
+    const std::vector<double> lost = lost_means(p_, weights_, dequantized(p_, codes), means);
+    return std::vector<float>(lost.begin(), lost.end());
+  }
+
+  // To the product's bias, or what an Add behind it adds; whether there is such.
+  bool add(const std::vector<float>& lost) {
+    if (p_.takes_bias) return add_to_bias(lost);
+    const uint32_t behind = bias_behind(graph_, uses_, p_);
+    if (behind == OPTIMA_NONE) return false;
+    std::vector<float> numbers = floats_of(graph_, behind);
+    for (size_t c = 0; c < numbers.size(); ++c) numbers[c] += lost[c];
+    Editor(graph_).replace_floats(behind, numbers);
+    return true;
+  }
+
+  bool add_to_bias(const std::vector<float>& lost) {
+    if (bias_.empty() && std::all_of(lost.begin(), lost.end(), [](float x) { return x == 0; })) return false;
     bias_.resize(lost.size());
-    for (size_t c = 0; c < bias_.size(); ++c) bias_[c] += static_cast<float>(lost[c]);
+    for (size_t c = 0; c < bias_.size(); ++c) bias_[c] += lost[c];
     changed_ = true;
+    return true;
   }
 
   Graph& graph_;
@@ -91,7 +113,7 @@ class Coder {
   const std::string name_, input_;
   const std::vector<float> weights_;
   std::vector<float> bias_;
-  bool changed_ = false;
+  bool changed_ = false, has_second_order_ = false;
 };
 
 }  // namespace

@@ -49,6 +49,9 @@ struct Encodings {
   /// Activations whose channels were divided before they were coded, and by what, one number a channel of the axis that products sum over; the
   /// divided value is named "VALUE/smooth", and the products' weights, which are coded multiplied, undo it.
   std::map<std::string, std::vector<float>> smoothed;
+  /// What bias correction added to outputs of products, one number an output channel, by the output's name: with these encodings and without samples
+  /// the model comes out the same. None of weights that were rounded in second order, which needs samples.
+  std::map<std::string, std::vector<float>> corrected;
   std::vector<LeftFloat> left_float;
   bool operator==(const Encodings&) const = default;
 };
@@ -63,7 +66,8 @@ Result<Encodings> read_encodings(const std::string& path);
 enum class EncodingsFormat { Optima, AimetOld, Aimet1, TpuTable };
 /// By name: "optima", "aimet-0.6", "aimet-1.0", "tpu". Usage.
 Result<EncodingsFormat> encodings_format(const std::string& name);
-/// Same encodings, same text. InvalidInput for an encoding that the format cannot state (which one, why); smoothed values are stated by ours alone.
+/// Same encodings, same text. InvalidInput for an encoding that the format cannot state (which one, why); smoothed values are stated by ours alone, and
+/// so is what was corrected, which the others leave out.
 Result<std::string> write_encodings(const Encodings& encodings, EncodingsFormat format);
 
 }  // namespace optima

@@ -15,6 +15,7 @@ struct Coding {
   std::map<uint32_t, Encoding> activations;            ///< by owner
   std::map<uint32_t, WeightCodes> weights, biases;     ///< by node
   std::map<uint32_t, std::vector<float>> float_biases; ///< by node: corrected, where the bias is no code
+  std::map<uint32_t, std::vector<float>> corrected;    ///< by node: what was added to the bias, or to what an Add behind adds
 };
 
 /// One QuantizeLinear behind each coded value, a DequantizeLinear before each reader of its codes, others before coded weights and biases;

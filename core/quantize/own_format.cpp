@@ -116,6 +116,18 @@ Status read_smoothed(const JsonReader& root, std::map<std::string, std::vector<f
   return {};
 }
 
+Status read_corrected(const JsonReader& root, std::map<std::string, std::vector<float>>& out) {
+  if (!root.has("corrected")) return {};
+  OPTIMA_ASSIGN(const JsonReader all, root.object("corrected"));
+  OPTIMA_ASSIGN(const auto members, root.members("corrected"));
+  for (const auto& [name, unused] : members) {
+    OPTIMA_ASSIGN(out[name], numbers<float>(all, name.c_str()));
+    for (const float by : out[name])
+      if (!std::isfinite(by)) return invalid_input(cat(all.place(), ": ", quote(name), ": found ", by, ", wanted finite numbers"));
+  }
+  return {};
+}
+
 Status read_left_float(const JsonReader& root, std::vector<LeftFloat>& out) {
   if (!root.has("left_float")) return {};
   OPTIMA_ASSIGN(const auto all, root.array("left_float"));
@@ -154,6 +166,10 @@ Json to_json(const Encodings& encodings) {
     Json& smoothed = out["smoothed"] = Json::object();
     for (const auto& [name, by] : encodings.smoothed) append_member(smoothed, name, numbers(by, false, detail::shortest));
   }
+  if (!encodings.corrected.empty()) {
+    Json& corrected = out["corrected"] = Json::object();
+    for (const auto& [name, by] : encodings.corrected) append_member(corrected, name, numbers(by, false, detail::shortest));
+  }
   if (encodings.left_float.empty()) return out;
   Json& left = out["left_float"] = Json::array();
   for (const LeftFloat& each : encodings.left_float) left.push_back({{"node", each.node}, {"why", each.why}});
@@ -164,7 +180,7 @@ Result<Encodings> detail::parse_own_format(const Json& json, const std::string& 
   const JsonReader root(json, path);
   OPTIMA_ASSIGN(const std::string format, root.string("format"));
   if (format != kFormat) return invalid_input(cat(path, ": found format ", quote(format), ", wanted ", kFormat));
-  OPTIMA_RETURN_IF_ERROR(root.only({"format", "model_hash", "data_hash", "precision", "scheme", "range", "samples", "activations", "weights", "smoothed", "left_float"}));
+  OPTIMA_RETURN_IF_ERROR(root.only({"format", "model_hash", "data_hash", "precision", "scheme", "range", "samples", "activations", "weights", "smoothed", "corrected", "left_float"}));
   Encodings out;
   OPTIMA_ASSIGN(out.model_hash, root.string_or("model_hash", ""));
   OPTIMA_ASSIGN(out.data_hash, root.string_or("data_hash", ""));
@@ -175,6 +191,7 @@ Result<Encodings> detail::parse_own_format(const Json& json, const std::string& 
   OPTIMA_RETURN_IF_ERROR(read_all(root, "activations", out.activations));
   OPTIMA_RETURN_IF_ERROR(read_all(root, "weights", out.weights));
   OPTIMA_RETURN_IF_ERROR(read_smoothed(root, out.smoothed));
+  OPTIMA_RETURN_IF_ERROR(read_corrected(root, out.corrected));
   OPTIMA_RETURN_IF_ERROR(read_left_float(root, out.left_float));
   return out;
 }

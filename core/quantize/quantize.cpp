@@ -59,6 +59,7 @@ void name_encodings(const Graph& graph, const Sites& sites, const Coding& coding
     if (sites.coded[v]) out.activations[g.values[v].name] = coding.activations.at(sites.owner(v));
   for (const Product& p : sites.products) {
     if (const auto w = coding.weights.find(p.node); w != coding.weights.end()) out.weights.try_emplace(g.values[p.weights].name, w->second.encoding);
+    if (const auto c = coding.corrected.find(p.node); c != coding.corrected.end()) out.corrected[g.values[g.nodes[p.node].outputs[0]].name] = c->second;
     if (const auto b = coding.biases.find(p.node); b != coding.biases.end() && p.bias != OPTIMA_NONE) out.weights.try_emplace(g.values[p.bias].name, b->second.encoding);
   }
   out.left_float = sites.left_float;

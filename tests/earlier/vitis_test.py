@@ -106,7 +106,8 @@ class Vitis(FolderTest):
             self.set(PX_BUILD_DIR=None)
         with self.subTest("a calibration is loaded, for this machine and for another"):
             loaded = self.build(build_dir=self.folder / "loaded", load_runtime_module=self.folder / "calibration.json")
-            np.testing.assert_allclose(loaded.run(image=SAMPLES[2])["probability"], answers[2], atol=0.01)  # biases are not corrected
+            for sample, answer in zip(SAMPLES, answers):
+                np.testing.assert_array_equal(loaded.run(image=sample)["probability"], answer)
             other = "aarch64" if "X64:0" in (self.build_dir / "vitis.json").read_text() else "x86_64"
             far = self.build(target=f"llvm -mtriple={other}-linux-gnu", build_dir=self.folder / "far", load_runtime_module=self.folder / "calibration.json")
             self.refused("the library is for another machine", far.run, image=SAMPLES[0])

@@ -107,6 +107,7 @@ TEST_CASE("our own format says all of it, and what is written again is the same 
   CHECK(e.weights.at("blocks") == coded(OPTIMA_I4, {0.5F, 0.25F, 0.125F, 1}, {0, -1, 0, 7}, 1, 32));
   CHECK(e.weights.at("bias") == coded(OPTIMA_I32, {0.0003937008F, 0.0007874016F}, {0, 0}, 0));
   CHECK(e.smoothed == std::map<std::string, std::vector<float>>{{"norm", {0.5F, 2.25F}}});
+  CHECK(e.corrected == std::map<std::string, std::vector<float>>{{"y", {-0.125F, 0.0625F}}});
   CHECK(written(e, EncodingsFormat::Optima) == golden("optima.json"));
 }
 

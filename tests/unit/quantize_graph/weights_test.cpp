@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/quantize/tpu_names.hpp"
+#include "core/support/json_value.hpp"
 #include "tests/unit/quantize_graph/harness.hpp"
 
 using namespace optima;
@@ -125,6 +126,26 @@ TEST_CASE("bias correction takes the mean of what rounding loses away, in the bi
       CHECK(plain > 1e-4);
       CHECK(corrected < plain / 20);
     }
+}
+
+TEST_CASE("what was corrected is among the encodings, which make the same model without samples") {
+  const std::string w = tensor("w", {16, 3}, 3), b = tensor("b", {3}, 4);
+  const Graph graphs[] = {model("float[4,16] x", "float[4,3] y", {w, b}, "y = Gemm (x, w, b)"), model("float[4,16] x", "float[4,3] y", {w}, "y = Gemm (x, w)"),
+                          model("float[4,16] x", "float[4,3] y", {w, b}, "m = MatMul (x, w)\n y = Add (m, b)")};
+  for (const Graph& graph : graphs) {
+    QuantizeOptions options;
+    const Quantized seen = quantized(graph, shifted(64), options);
+    REQUIRE(seen.encodings.corrected.size() == 1);
+    CHECK(seen.encodings.corrected.begin()->second.size() == 3);
+    options.given = *parse_encodings(to_json(seen.encodings).dump(), "e.json");
+    const Quantized again = quantized(graph, {}, options);
+    CHECK(answer(again.graph, shifted(64)[0]) == answer(seen.graph, shifted(64)[0]));
+    CHECK(again.encodings.corrected == seen.encodings.corrected);
+    options.given.corrected.begin()->second.pop_back();
+    const QuantizePlan plan = planned(graph, options);
+    CHECK(quantize_graph(plan, observed(plan, {}), options).status().message() ==
+          cat("corrected value '", seen.encodings.corrected.begin()->first, "' of the encodings given: found 2 numbers, wanted 3, one for each channel"));
+  }
 }
 
 TEST_CASE("bias correction knows the groups of a convolution and the strides of a transposed one") {
