@@ -130,6 +130,7 @@ Graph copy_part(const Graph& graph, const Part& part) {
   out.model_name = graph.model_name;
   out.model_hash = graph.model_hash;
   out.contents.opsets = graph.contents.opsets;
+  out.sizes = graph.sizes;
   Copier(graph, out).copy(part);
   return out;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/sizes/sizes.hpp"
 #include "core/support/blob.hpp"
 #include "core/support/status.hpp"
 #include "optima/image.hpp"
@@ -38,6 +39,7 @@ struct Graph {
   std::vector<Blob> blobs;           ///< by image::Constant::blob
   std::vector<Origin> origins;       ///< by node id
   std::vector<Folded> folded;
+  SizeRanges sizes;                  ///< what the user said of open dims of inputs, by their symbol
 
   const image::Graph& main() const { return contents.graphs[0]; }
   image::Graph& main() { return contents.graphs[0]; }

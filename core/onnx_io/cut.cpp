@@ -107,16 +107,21 @@ void drop_unneeded(GraphProto& g, std::vector<Folded>& folded) {
   g.mutable_node()->Swap(&nodes);
 }
 
+constexpr int64_t kOpen = -1;  // of ImportOptions::shapes
+
 Status set_shape(ValueInfoProto& input, const std::vector<int64_t>& dims) {
   auto wrong = [&](std::string_view what) { return invalid_input(cat("--shape ", quote(input.name()), ": ", what)); };
   if (!input.type().has_tensor_type()) return wrong("this input is no tensor");
   auto& tensor = *input.mutable_type()->mutable_tensor_type();
   if (tensor.has_shape() && tensor.shape().dim_size() != static_cast<int>(dims.size()))
     return wrong(cat(dims.size(), " dims, wanted ", tensor.shape().dim_size(), " as in ", dims_text(tensor.shape())));
-  tensor.mutable_shape()->clear_dim();
-  for (int64_t d : dims) {
-    if (d < 0) return wrong(cat("dim ", d, ", wanted 0 or more"));
-    tensor.mutable_shape()->add_dim()->set_dim_value(d);
+  auto& shape = *tensor.mutable_shape();
+  while (shape.dim_size() < static_cast<int>(dims.size())) shape.add_dim();
+  for (int k = 0; k < shape.dim_size(); ++k) {
+    const int64_t size = dims[static_cast<size_t>(k)];
+    if (size < kOpen) return wrong(cat("dim ", size, ", wanted 0 or more, or ? for one that stays open"));
+    if (size >= 0) shape.mutable_dim(k)->set_dim_value(size);
+    else if (shape.dim(k).has_dim_value()) shape.mutable_dim(k)->clear_dim_value();
   }
   return {};
 }
@@ -130,6 +135,53 @@ void for_each_open_dim(GraphProto& g, F&& f) {
     for (int k = 0; k < dims.size(); ++k)
       if (!dims[k].has_dim_value() || dims[k].dim_value() < 0) f(dims[k], cat(v.name(), '.', k));
   }
+}
+
+void name_open_dims(GraphProto& g) {
+  std::unordered_set<std::string> taken;
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string&) { taken.insert(d.dim_param()); });
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
+    if (!is_anonymous(d.dim_param())) return;
+    std::string name = axis;
+    while (!taken.insert(name).second) name += '\'';
+    d.set_dim_param(name);
+  });
+}
+
+// An open dim of an input, and the size that options give it, or the sizes that it may have.
+struct SaidOf {
+  onnx::TensorShapeProto::Dimension* dim;
+  const int64_t* size;
+  const SizeRange* range;
+};
+
+// By the name as the file spells it, else by the place. Everything that options name has to be there.
+Result<std::vector<SaidOf>> sizes_said(GraphProto& g, const ImportOptions& options) {
+  std::vector<std::string> symbols;
+  std::set<std::string> used;
+  std::vector<SaidOf> out;
+  const auto find = [&used](const auto& map, const std::string& spelled, const std::string& symbol) {
+    auto it = map.find(spelled);
+    if (it == map.end()) it = map.find(symbol);
+    if (it != map.end()) used.insert(it->first);
+    return it == map.end() ? nullptr : &it->second;
+  };
+  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
+    const std::string& spelled = d.dim_param();
+    const std::string& symbol = is_anonymous(spelled) ? axis : spelled;
+    if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
+    out.push_back({&d, find(options.dims, spelled, symbol), find(options.ranges, spelled, symbol)});
+  });
+  const auto check_used = [&](const std::string& symbol) {
+    if (used.count(symbol)) return Status();
+    return invalid_input(cat("--dim: no input has a dim ", quote(symbol), symbols.empty() ? ", all dims are fixed" : ", the model has " + join(symbols)));
+  };
+  for (const auto& [symbol, value] : options.dims) {
+    if (value < 0) return invalid_input(cat("--dim ", symbol, ": ", value, ", wanted 0 or more"));
+    OPTIMA_RETURN_IF_ERROR(check_used(symbol));
+  }
+  for (const auto& [symbol, range] : options.ranges) OPTIMA_RETURN_IF_ERROR(check_used(symbol));
+  return out;
 }
 
 }  // namespace
@@ -180,42 +232,22 @@ Status cut_model(GraphProto& g, const ImportOptions& options, std::vector<Folded
   return {};
 }
 
-Result<bool> set_shapes(GraphProto& g, const ImportOptions& options) {
+Result<GivenSizes> set_shapes(GraphProto& g, const ImportOptions& options) {
   std::unordered_map<std::string, ValueInfoProto*> inputs;
-  std::vector<std::string> names, symbols;
+  std::vector<std::string> names;
   for (auto& v : *g.mutable_input()) inputs[v.name()] = &v, names.push_back(v.name());
   for (const auto& [name, dims] : options.shapes) {
     if (!inputs.count(name)) return invalid_input(cat("--shape: the model has no input ", quote(name), nearest_hint(name, names)));
     OPTIMA_RETURN_IF_ERROR(set_shape(*inputs[name], dims));
   }
-  std::set<std::string> used;
-  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
-    const std::string& spelled = d.dim_param();
-    const std::string& symbol = is_anonymous(spelled) ? axis : spelled;
-    if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
-    auto it = options.dims.find(spelled);
-    if (it == options.dims.end()) it = options.dims.find(symbol);
-    if (it == options.dims.end()) return;
-    used.insert(it->first);
-    if (it->second >= 0) d.set_dim_value(it->second);
-  });
-  for (const auto& [symbol, value] : options.dims) {
-    if (value < 0) return invalid_input(cat("--dim ", symbol, ": ", value, ", wanted 0 or more"));
-    if (!used.count(symbol))
-      return invalid_input(cat("--dim: no input has a dim ", quote(symbol), symbols.empty() ? ", all dims are fixed" : ", the model has " + join(symbols)));
-  }
-  return !options.shapes.empty() || !options.dims.empty();
-}
-
-void name_open_dims(GraphProto& g) {
-  std::unordered_set<std::string> taken;
-  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string&) { taken.insert(d.dim_param()); });
-  for_each_open_dim(g, [&](onnx::TensorShapeProto::Dimension& d, const std::string& axis) {
-    if (!is_anonymous(d.dim_param())) return;
-    std::string name = axis;
-    while (!taken.insert(name).second) name += '\'';
-    d.set_dim_param(name);
-  });
+  OPTIMA_ASSIGN(const std::vector<SaidOf> said, sizes_said(g, options));
+  for (const SaidOf& one : said)
+    if (one.size) one.dim->set_dim_value(*one.size);
+  name_open_dims(g);
+  GivenSizes out{!options.shapes.empty() || !options.dims.empty(), {}};
+  for (const SaidOf& one : said)
+    if (one.range) out.ranges.emplace(one.dim->dim_param(), *one.range);
+  return out;
 }
 
 }  // namespace optima::onnx_io

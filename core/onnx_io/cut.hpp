@@ -14,13 +14,15 @@ void drop_initializer_inputs(onnx::GraphProto& graph);
 /// that are not needed any more, which are added to `folded`. Unknown names are InvalidInput with the nearest ones.
 Status cut_model(onnx::GraphProto& graph, const ImportOptions& options, std::vector<Folded>& folded);
 
-/// options.shapes and options.dims on the graph's inputs. A dim without a name of its own goes by its place, "x.3" (is_anonymous); all
-/// that the file spells alike ("?") may also be set at once. True when something changed: shapes that the file declares of other values are
-/// then worth nothing.
-Result<bool> set_shapes(onnx::GraphProto& graph, const ImportOptions& options);
+/// What the user says of the inputs' sizes, on the way from the model's names of dims to the graph's.
+struct GivenSizes {
+  bool any = false;   ///< shapes that the file declares of other values are then worth nothing
+  SizeRanges ranges;  ///< by the name that the dim has in the graph
+};
 
-/// Open dims of inputs that have no name get that of their place, so that what is inferred from them can be told apart. Where another
-/// dim has that name already, a mark is added.
-void name_open_dims(onnx::GraphProto& graph);
+/// options.shapes, options.dims and options.ranges on the graph's inputs. A dim without a name of its own goes by its place, "x.3" (is_anonymous); all
+/// that the file spells alike ("?") may also be set at once. Open dims that have no name then have that of their place, so that what is
+/// inferred from them can be told apart; where another dim has that name already, a mark is added.
+Result<GivenSizes> set_shapes(onnx::GraphProto& graph, const ImportOptions& options);
 
 }  // namespace optima::onnx_io

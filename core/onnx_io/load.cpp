@@ -84,10 +84,9 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::KeptWithNames, claims));
   OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
-  OPTIMA_ASSIGN(const bool reshaped, set_shapes(*model.mutable_graph(), options));
+  OPTIMA_ASSIGN(GivenSizes given, set_shapes(*model.mutable_graph(), options));
   forget_anonymous_dims(*model.mutable_graph());
-  name_open_dims(*model.mutable_graph());
-  OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, reshaped ? Belief::Forgotten : Belief::Kept, claims));
+  OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, given.any ? Belief::Forgotten : Belief::Kept, claims));
   // Once in the model's own opset, for the converter wants types behind these nodes, and once with all the words of the canonical one.
   OPTIMA_RETURN_IF_ERROR(restate_contributed(model, options, source.moved, names, folded));
   if (opset_of(model, "") < kNoFlattening) OPTIMA_RETURN_IF_ERROR(forget_claims(model, claims));
@@ -97,6 +96,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   OPTIMA_RETURN_IF_ERROR(forget_claims(model, claims));
   OPTIMA_RETURN_IF_ERROR(infer_at_last(model));
   OPTIMA_ASSIGN(out, build_graph(model, source.moved, names));
+  out.sizes = std::move(given.ranges);
   out.folded.insert(out.folded.begin(), folded.begin(), folded.end());
   OPTIMA_RETURN_IF_ERROR(final_check(model));
   OPTIMA_RETURN_IF_ERROR(refine_types(out, options.infer_foreign));

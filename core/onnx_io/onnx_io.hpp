@@ -20,8 +20,9 @@ namespace optima::onnx_io {
 using InferForeign = std::function<Result<std::vector<image::Value>>(const optima_graph& graph, uint32_t node_index)>;
 
 struct ImportOptions {
-  std::map<std::string, std::vector<int64_t>> shapes;             ///< model input -> dims, all >= 0
+  std::map<std::string, std::vector<int64_t>> shapes;             ///< model input -> dims; -1: open, also where the model says a size
   std::map<std::string, int64_t> dims;                            ///< symbolic dim -> its value
+  SizeRanges ranges;                                              ///< symbolic dim -> which sizes it may have: it stays open
   std::vector<std::string> inputs, outputs;                       ///< values that become inputs/outputs; empty = the model's
   std::vector<std::pair<std::string, std::string>> kept_functions;///< (domain, name) of local functions that are not inlined
   InferForeign infer_foreign;                                     ///< may be empty

@@ -52,8 +52,8 @@ TEST_CASE("shapes and dims that the model does not have are refused") {
   CHECK(message(options) == "--shape: the model has no input 'xx' (nearest: 'x')");
   options.shapes = {{"x", {1}}};
   CHECK(message(options) == "--shape 'x': 1 dims, wanted 2 as in [batch,4]");
-  options.shapes = {{"x", {-1, 4}}};
-  CHECK(message(options) == "--shape 'x': dim -1, wanted 0 or more");
+  options.shapes = {{"x", {-2, 4}}};
+  CHECK(message(options) == "--shape 'x': dim -2, wanted 0 or more, or ? for one that stays open");
   options.shapes = {{"x", {2, 5}}};
   CHECK(message(options) == "types and shapes do not fit: node 'add_1' (Add): Incompatible dimensions");
   options.shapes.clear();
@@ -63,6 +63,34 @@ TEST_CASE("shapes and dims that the model does not have are refused") {
   CHECK(message(options) == "--dim batch: -1, wanted 0 or more");
   options.dims = {{"x.1", 4}};
   CHECK(message(options) == "--dim: no input has a dim 'x.1', the model has batch");
+}
+
+TEST_CASE("a dim whose sizes are bounded stays open, and its bounds are kept by the name that it has in the graph") {
+  ImportOptions options;
+  const SizeRange few = *parse_size_range("1,4,8");
+  options.ranges = {{"batch", few}};
+  auto g = load(options);
+  REQUIRE_MESSAGE(g.ok(), g.status().message());
+  CHECK(shape_of(*g, "y") == "f32[batch,4]");
+  CHECK(g->sizes == SizeRanges{{"batch", few}});
+  options.ranges = {{"width", few}};
+  CHECK(load(options).status().message() == "--dim: no input has a dim 'width', the model has batch");
+}
+
+TEST_CASE("a shape may leave a dim open, also one that the model fixes, which then goes by its place") {
+  ImportOptions options;
+  options.shapes = {{"x", {-1, 4}}};
+  auto g = load(options);
+  REQUIRE_MESSAGE(g.ok(), g.status().message());
+  CHECK(shape_of(*g, "y") == "f32[batch,4]");
+  const SizeRange some = *parse_size_range("2..6:2");
+  ImportOptions opened;
+  opened.shapes = {{"x", {-1, 3}}};
+  opened.ranges = {{"x.0", some}};
+  const Result<Graph> free = load_text("<ir_version: 10, opset_import: [\"\" : 21]> g (float[5,3] x) => (float[5,3] y) { y = Relu(x) }", "g", opened);
+  REQUIRE_MESSAGE(free.ok(), free.status().message());
+  CHECK(shape_of(*free, "y") == "f32[x.0,3]");
+  CHECK(free->sizes == SizeRanges{{"x.0", some}});
 }
 
 TEST_CASE("the model is cut at the named outputs and what they do not need is reported") {
