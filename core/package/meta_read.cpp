@@ -114,10 +114,8 @@ Result<PackageSubgraph> read_subgraph(const JsonReader& r, size_t position, cons
 
 Result<PackageVariant> read_variant(const JsonReader& r, size_t first_index, const Package& package) {
   PackageVariant v;
-  OPTIMA_ASSIGN(const auto shapes, r.members("shapes"));
-  for (const auto& [name, dims] : shapes) {
-    OPTIMA_ASSIGN(v.shapes[name], dims.integers());
-  }
+  OPTIMA_ASSIGN(const JsonReader shapes, r.object("shapes"));
+  if (!shapes.json().empty()) return invalid_input(cat(shapes.place(), ": found a variant for certain shapes of the inputs, wanted none"));
   OPTIMA_ASSIGN(const std::vector<JsonReader> subgraphs, r.array("subgraphs"));
   if (subgraphs.size() > kMostSubgraphs) return invalid_input(cat(r.place(), ".subgraphs: found ", subgraphs.size(), ", wanted at most ", kMostSubgraphs));
   for (const JsonReader& s : subgraphs) {
@@ -145,6 +143,40 @@ Result<std::vector<std::string>> read_values(const JsonReader& r, std::string_vi
     out.push_back(std::move(name));
   }
   return out;
+}
+
+Result<SizeRange> read_range(const JsonReader& r) {
+  SizeRange out{0, 0, 1, SizeRange::kNotSaid, {}};
+  if (r.has("values")) {
+    OPTIMA_ASSIGN(out.listed, r.integers("values"));
+    if (out.listed.empty()) return invalid_input(cat(r.place(), ".values: is empty, wanted at least one size"));
+    out.min = out.listed.front(), out.max = out.listed.back();
+  } else {
+    for (const auto& [key, number] : {std::pair("min", &out.min), std::pair("max", &out.max), std::pair("step", &out.step)}) {
+      OPTIMA_ASSIGN(*number, r.integer(key));
+    }
+  }
+  if (r.has("opt")) {
+    OPTIMA_ASSIGN(out.opt, r.integer("opt"));
+    if (out.opt < 0) return invalid_input(cat(r.place(), ".opt: found ", out.opt, ", wanted 0 or more"));
+  }
+  OPTIMA_RETURN_IF_ERROR(check_range(out).within(r.place()));
+  return out;
+}
+
+// Which sizes open dims of inputs may have.
+Status read_sizes(const JsonReader& r, Package& p) {
+  if (!r.has("sizes")) return {};
+  std::set<std::string_view> symbols;
+  for (const std::string& name : p.inputs)
+    for (const std::string& symbol : p.find_tensor(name)->symbols)
+      if (!symbol.empty()) symbols.insert(symbol);
+  OPTIMA_ASSIGN(const auto sizes, r.members("sizes"));
+  for (const auto& [symbol, range] : sizes) {
+    if (!symbols.count(symbol)) return invalid_input(cat(range.place(), ": no input has a dim ", quote(symbol), ", wanted the name of one"));
+    OPTIMA_ASSIGN(p.sizes[symbol], read_range(range));
+  }
+  return {};
 }
 
 Status read_tables(const JsonReader& r, Package& p) {
@@ -214,6 +246,7 @@ Result<Package> read_meta(std::string_view text, std::string_view what) {
   OPTIMA_RETURN_IF_ERROR(read_tables(r, p));
   OPTIMA_ASSIGN(p.inputs, read_values(r, "inputs", p));
   OPTIMA_ASSIGN(p.outputs, read_values(r, "outputs", p));
+  OPTIMA_RETURN_IF_ERROR(read_sizes(r, p));
   OPTIMA_ASSIGN(const std::vector<JsonReader> variants, r.array("variants"));
   if (variants.empty()) return invalid_input(cat(r.place(), ".variants: is empty, wanted at least one"));
   size_t index = 0;

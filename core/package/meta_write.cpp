@@ -116,13 +116,12 @@ Json subgraph_json(const PackageSubgraph& s) {
 }
 
 Json variant_json(const PackageVariant& v, int64_t format) {
-  Json targets = Json::array(), shapes = Json::object(), subgraphs = Json::array();
+  Json targets = Json::array(), subgraphs = Json::array();
   for (const PackageSubgraph& s : v.subgraphs) {
     if (s.flow.empty() && std::find(targets.begin(), targets.end(), Json(s.device)) == targets.end()) targets.push_back(s.device);
     subgraphs.push_back(subgraph_json(s));
   }
-  for (const auto& [name, dims] : v.shapes) append_member(shapes, name, dims);
-  Json out = {{"targets", std::move(targets)}, {"shapes", std::move(shapes)}};
+  Json out = {{"targets", std::move(targets)}, {"shapes", Json::object()}};
   if (format > 1) out["main"] = v.main;
   out["subgraphs"] = std::move(subgraphs);
   out["pass_through"] = pass_json(v.pass_through);
@@ -133,7 +132,18 @@ bool has_doors(const std::vector<PackageTensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const PackageTensor& t) { return !t.door.is_usual(); });
 }
 
+Json sizes_json(const SizeRanges& sizes) {
+  Json out = Json::object();
+  for (const auto& [symbol, r] : sizes) {
+    Json one = r.listed.empty() ? Json{{"min", r.min}, {"max", r.max}, {"step", r.step}} : Json{{"values", r.listed}};
+    if (r.opt != SizeRange::kNotSaid) one["opt"] = r.opt;
+    append_member(out, symbol, std::move(one));
+  }
+  return out;
+}
+
 int64_t format_of(const Package& package) {
+  if (!package.sizes.empty()) return 4;
   int64_t format = has_doors(package.tensors) ? 3 : 1;
   for (const PackageVariant& v : package.variants)
     for (const PackageSubgraph& s : v.subgraphs)
@@ -162,11 +172,12 @@ std::string write_meta(const Package& package) {
   for (const PackageVariant& v : package.variants) variants.push_back(variant_json(v, format));
   for (const auto& [sha, size] : package.weights) append_member(weights, sha, size);
   for (const auto& [name, f] : package.files) append_member(files, name, {{"size", f.size}, {"sha256", f.sha256}});
-  const Json root = {{"format", format}, {"sha256", std::string(64, '0')},
-                     {"model", {{"name", package.model_name}, {"sha256", package.model_hash}}},
-                     {"inputs", values_json(package, package.inputs)}, {"outputs", values_json(package, package.outputs)},
-                     {"variants", std::move(variants)}, {"tensors", tensors_json(package.tensors)}, {"weights", std::move(weights)},
-                     {"files", std::move(files)}, {"options", strings_json(package.options)}, {"tools", strings_json(package.tools)}};
+  Json root = {{"format", format}, {"sha256", std::string(64, '0')},
+               {"model", {{"name", package.model_name}, {"sha256", package.model_hash}}},
+               {"inputs", values_json(package, package.inputs)}, {"outputs", values_json(package, package.outputs)},
+               {"variants", std::move(variants)}, {"tensors", tensors_json(package.tensors)}, {"weights", std::move(weights)},
+               {"files", std::move(files)}, {"options", strings_json(package.options)}, {"tools", strings_json(package.tools)}};
+  if (!package.sizes.empty()) root["sizes"] = sizes_json(package.sizes);
   std::string text = to_text(root);
   const std::string own = to_hex(sha256(text.data(), text.size()));
   return text.replace(meta_hash_at(text), 64, own);

@@ -9,13 +9,14 @@
 
 #include "core/backend/backend.hpp"
 #include "core/flow/signature.hpp"
+#include "core/sizes/sizes.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
 
 /// Newest package format this code writes and reads. A package is written in the oldest that has what is in it: 2 for nodes that the host
-/// drives, 3 for tensors that go through another door than the usual one.
-constexpr int64_t kPackageFormat = 3;
+/// drives, 3 for tensors that go through another door than the usual one, 4 for bounds of open sizes.
+constexpr int64_t kPackageFormat = 4;
 
 struct PackageTensor {
   std::string name;
@@ -89,9 +90,8 @@ std::optional<FlowSignature> signature_of(const FlowNode& node);
 
 /// One way to run the model.
 struct PackageVariant {
-  std::map<std::string, std::vector<int64_t>> shapes;  ///< input -> dims it holds for; empty = all
-  std::vector<PackageSubgraph> subgraphs;              ///< the main graph's in run order, then bodies'; index counts on over all variants
-  uint32_t main = 0;                                   ///< how many are of the main graph
+  std::vector<PackageSubgraph> subgraphs;  ///< the main graph's in run order, then bodies'; index counts on over all variants
+  uint32_t main = 0;                       ///< how many are of the main graph
   std::vector<PassThrough> pass_through;
 };
 
@@ -101,6 +101,7 @@ struct Package {
   std::string hash;    ///< of model.meta: stands for the whole package; filled by reader and writer
   std::vector<std::string> inputs, outputs;  ///< model order
   std::vector<PackageTensor> tensors;        ///< in byte order of their names: find_tensor relies on it
+  SizeRanges sizes;                          ///< of open dims of inputs, by their symbol; one that is not here may be any
   std::vector<PackageVariant> variants;      ///< at least one, best first
   std::map<std::string, uint64_t> weights;   ///< sha256 -> bytes
   std::map<std::string, PackageFile> files;  ///< the other files, by name
