@@ -63,7 +63,10 @@ Result<std::vector<Tensor>> in_order(const image::Graph& graph, const std::set<s
 
 std::vector<TensorInfo> input_infos(const Graph& graph) {
   std::vector<TensorInfo> out;
-  for (const uint32_t v : graph.main().inputs) out.push_back(info_of(graph.main().values[v]));
+  for (const uint32_t v : graph.main().inputs) {
+    out.push_back(info_of(graph.main().values[v]));
+    out.back().usual = usual_sizes(out.back().symbols, graph.sizes);
+  }
   return out;
 }
 

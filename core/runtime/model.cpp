@@ -8,6 +8,7 @@
 #include "core/runtime/model_state.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/load.hpp"
 
 namespace optima {
 namespace {
@@ -127,6 +128,12 @@ Status Loading::variant(const PackageVariant& v) {
 
 TensorInfo info_of(const Slot& slot) { return {slot.name, slot.dtype, slot.shape, slot.symbols, slot.unranked}; }
 
+TensorInfo input_of(const Slot& slot, const SizeRanges& sizes) {
+  TensorInfo out = info_of(slot);
+  out.usual = usual_sizes(slot.symbols, sizes);
+  return out;
+}
+
 // Over the main graph and all bodies.
 uint64_t sum(const RunPlan& plan, uint64_t RunPlan::*member) {
   uint64_t total = plan.*member;
@@ -137,7 +144,7 @@ uint64_t sum(const RunPlan& plan, uint64_t RunPlan::*member) {
 }
 
 void describe(LoadedModel::State& state) {
-  for (const uint32_t slot : state.plan.inputs) state.inputs.push_back(info_of(state.plan.slots[slot]));
+  for (const uint32_t slot : state.plan.inputs) state.inputs.push_back(input_of(state.plan.slots[slot], state.package.package().sizes));
   for (size_t i = 0; i < state.plan.outputs.size(); ++i) {
     const OutputSource& source = state.plan.outputs[i];
     TensorInfo info = source.slot == OPTIMA_NONE ? TensorInfo{{}, source.dtype, source.shape, std::vector<std::string>(source.shape.size()), false}

@@ -32,10 +32,13 @@ Status check_index(size_t index, size_t count, std::string_view what) {
   return invalid_input(cat(what, " number ", index, " found, wanted 0 to ", count - 1));
 }
 
-Status check_shape(const TensorInfo& info, std::span<const int64_t> shape) {
+Status check_shape(const TensorInfo& info, const SizeRanges& sizes, std::span<const int64_t> shape) {
   bool fits = info.unranked || shape.size() == info.shape.size();
   for (size_t i = 0; fits && !info.unranked && i < shape.size(); ++i) fits = info.shape[i] < 0 ? shape[i] >= 0 : shape[i] == info.shape[i];
-  if (fits && shape.size() <= kMostDims) return {};
+  if (fits && shape.size() <= kMostDims) {
+    const Status allowed = check_sizes(sizes, info.symbols, shape);
+    return allowed.ok() ? allowed : allowed.within(cat("input ", quote(info.name)));  // the phrase would take memory in every run
+  }
   return invalid_input(cat("input ", quote(info.name), ": found shape ", shape_text(shape), ", wanted ", info.unranked ? "any" : shape_text(info.shape)));
 }
 
@@ -65,7 +68,7 @@ Status Request::set_input(size_t index, Tensor tensor) {
   const TensorInfo& info = model().inputs()[index];
   if (tensor.dtype != info.dtype)
     return invalid_input(cat("input ", quote(info.name), ": found type ", dtype_name(tensor.dtype), ", wanted ", dtype_name(info.dtype)));
-  OPTIMA_RETURN_IF_ERROR(check_shape(info, tensor.shape));
+  OPTIMA_RETURN_IF_ERROR(check_shape(info, model().package().sizes, tensor.shape));
   if (byte_size(tensor.dtype, tensor.shape) != tensor.size)
     return invalid_input(cat("input ", quote(info.name), ": found ", tensor.size, " bytes, wanted what type and shape say"));
   return state_->take_input(state_->plan.inputs[index], std::move(tensor)).within(cat("input ", quote(info.name)));
@@ -74,7 +77,7 @@ Status Request::set_input(size_t index, Tensor tensor) {
 Result<Tensor> Request::input_buffer(size_t index, std::vector<int64_t> shape) {
   OPTIMA_RETURN_IF_ERROR(check_index(index, model().inputs().size(), "input"));
   const TensorInfo& info = model().inputs()[index];
-  OPTIMA_RETURN_IF_ERROR(check_shape(info, shape));
+  OPTIMA_RETURN_IF_ERROR(check_shape(info, model().package().sizes, shape));
   OPTIMA_ASSIGN(Tensor tensor, Tensor::make(info.dtype, std::move(shape)));
   tensor.name = info.name;
   OPTIMA_RETURN_IF_ERROR(set_input(index, tensor));

@@ -71,6 +71,7 @@ Status Request::State::load_state(Tie& tie) {
   } else if (s.given_away) {
     return usage_error("a run that did not end well has overwritten its state, wanted a reset or a new input");
   }
+  OPTIMA_RETURN_IF_ERROR(check_sizes(model.package().sizes, s.slot->symbols, tie.dims));
   OPTIMA_RETURN_IF_ERROR(stage(s, tie.size, tie.is_fresh ? 0 : tie.size));
   if (tie.is_fresh && tie.size) {
     if (s.has_input) std::memmove(s.data, s.input.data, tie.size);  // which may be an output of the last run

@@ -144,8 +144,11 @@ Result<std::vector<TensorInfo>> shared_inputs(const CompareSide& a, const Compar
     for (TensorInfo& input : out) {
       if (input.name != other.name || other.unranked || (!input.unranked && input.shape.size() != other.shape.size())) continue;
       if (input.unranked) input.shape = other.shape, input.unranked = false;
-      for (size_t d = 0; d < input.shape.size(); ++d)
+      input.usual.resize(input.shape.size(), -1);
+      for (size_t d = 0; d < input.shape.size(); ++d) {
         if (input.shape[d] < 0) input.shape[d] = other.shape[d];
+        if (input.usual[d] < 0 && d < other.usual.size()) input.usual[d] = other.usual[d];
+      }
     }
   return out;
 }

@@ -145,9 +145,19 @@ Status check_tensor(const Tensor& t, const TensorInfo& wanted) {
                            type_text(wanted.dtype, wanted.shape, wanted.unranked)));
 }
 
+std::vector<int64_t> usual_sizes(const std::vector<std::string>& symbols, const SizeRanges& ranges) {
+  std::vector<int64_t> out;
+  for (const std::string& symbol : symbols) {
+    const auto at = ranges.find(symbol);
+    out.push_back(at == ranges.end() ? -1 : at->second.opt != SizeRange::kNotSaid ? at->second.opt : at->second.min);
+  }
+  return out;
+}
+
 Result<Tensor> random_tensor(const TensorInfo& wanted, uint64_t seed) {
   std::vector<int64_t> shape = wanted.shape;
-  for (int64_t& d : shape) d = d < 0 ? 1 : d;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] < 0) shape[d] = d < wanted.usual.size() && wanted.usual[d] >= 0 ? wanted.usual[d] : 1;
   OPTIMA_ASSIGN(Tensor t, Tensor::make(wanted.dtype, std::move(shape)));
   uint64_t state = 0xCBF29CE484222325u ^ seed;  // FNV-1a over the name, so that inputs differ
   for (const char c : wanted.name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
@@ -191,7 +201,7 @@ Result<std::vector<Tensor>> load_inputs(const std::vector<std::string>& words, c
 }
 
 Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(const std::string& word) {
-  const auto wrong = [&] { return usage_error(cat("--shape: found ", quote(word), ", wanted NAME=SIZES such as image=1,3,224,224 or image=1x3x224x224")); };
+  const auto wrong = [&] { return usage_error(cat("--shape: found ", quote(word), ", wanted NAME=SIZES such as image=1,3,224,224 or image=1x3x224x224, with ? for a size that stays open")); };
   const size_t equals = word.rfind('=');
   if (equals == std::string::npos || equals == 0) return wrong();
   const std::string sizes = word.substr(equals + 1);
@@ -199,9 +209,10 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(const std::stri
   if (sizes.empty() || sizes == "scalar") return out;
   for (size_t at = 0; at <= sizes.size();) {
     const size_t end = std::min(sizes.find_first_of(",x", at), sizes.size());
-    const std::optional<int64_t> size = parse_number<int64_t>(sizes.substr(at, end - at));
-    if (!size || *size < 0) return wrong();
-    out.second.push_back(*size);
+    const std::string one = sizes.substr(at, end - at);
+    const std::optional<int64_t> size = parse_number<int64_t>(one);
+    if (one != "?" && (!size || *size < 0)) return wrong();
+    out.second.push_back(one == "?" ? -1 : *size);
     at = end + 1;
   }
   return out;
@@ -217,13 +228,15 @@ Status fix_shapes(const std::map<std::string, std::vector<int64_t>>& shapes, std
       return usage_error(cat("--shape: the model has no input ", quote(name), nearest_hint(name, names), ", wanted one of ", join(names)));
     }
     bool fits = input->unranked || shape.size() == input->shape.size();
-    for (size_t d = 0; fits && !input->unranked && d < shape.size(); ++d) fits = input->shape[d] < 0 || input->shape[d] == shape[d];
+    for (size_t d = 0; fits && !input->unranked && d < shape.size(); ++d) fits = input->shape[d] < 0 || shape[d] < 0 || input->shape[d] == shape[d];
     if (!fits)
       return usage_error(cat("--shape ", name, ": found ", shape_text(shape), ", wanted ", type_text(input->dtype, input->shape, input->unranked)));
     for (size_t d = 0; d < input->symbols.size() && d < shape.size(); ++d)
-      if (!input->symbols[d].empty()) symbols.emplace(input->symbols[d], shape[d]);
-    input->shape = shape;
+      if (!input->symbols[d].empty() && shape[d] >= 0) symbols.emplace(input->symbols[d], shape[d]);
+    if (input->unranked) input->shape.assign(shape.size(), -1);
     input->unranked = false;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] >= 0) input->shape[d] = shape[d];
   }
   for (TensorInfo& input : inputs)
     for (size_t d = 0; d < input.shape.size() && d < input.symbols.size(); ++d)
@@ -231,11 +244,44 @@ Status fix_shapes(const std::map<std::string, std::vector<int64_t>>& shapes, std
   return {};
 }
 
+Result<std::pair<std::string, int64_t>> parse_dim(const std::string& word) {
+  const size_t equals = word.rfind('=');
+  const std::optional<int64_t> size = equals == std::string::npos ? std::nullopt : parse_number<int64_t>(word.substr(equals + 1));
+  if (!size || *size < 0 || equals == 0) return usage_error(cat("--dim: found ", quote(word), ", wanted NAME=SIZE such as width=320"));
+  return std::pair(word.substr(0, equals), *size);
+}
+
+Status fix_dims(const std::map<std::string, int64_t>& dims, std::vector<TensorInfo>& inputs) {
+  for (const auto& [name, size] : dims) {
+    std::vector<std::string> known;
+    bool found = false;
+    for (TensorInfo& input : inputs)
+      for (size_t d = 0; d < input.shape.size(); ++d) {
+        const std::string place = cat(input.name, ".", d), symbol = d < input.symbols.size() ? input.symbols[d] : "";
+        const bool meant = symbol == name || place == name, open = input.shape[d] < 0;
+        if (meant && open) input.shape[d] = size;
+        found |= meant && input.shape[d] == size;
+        if (!open) continue;
+        if (const std::string shown = symbol.empty() ? place : symbol; std::find(known.begin(), known.end(), shown) == known.end()) known.push_back(shown);
+      }
+    if (!found) return usage_error(cat("--dim: no input has an open dim ", quote(name), known.empty() ? ", all dims are fixed" : ", the model has " + join(known)));
+  }
+  return {};
+}
+
 std::string shape_line(const Tensor& tensor, const TensorInfo& known, const TensorInfo& fixed, bool random) {
   const auto open = [](const TensorInfo& i) { return i.unranked || std::any_of(i.shape.begin(), i.shape.end(), [](int64_t d) { return d < 0; }); };
   if (!open(known)) return "";
-  return cat("input ", tensor.name, ": ", type_text(tensor.dtype, tensor.shape),
-             random && open(fixed) ? cat(", sizes that the model leaves open are 1 (--shape ", tensor.name, "=... sets them)") : "");
+  const std::string line = cat("input ", tensor.name, ": ", type_text(tensor.dtype, tensor.shape));
+  if (!random || !open(fixed)) return line;
+  bool all_said = true, any_said = false;
+  for (size_t d = 0; d < fixed.shape.size(); ++d) {
+    if (fixed.shape[d] >= 0) continue;
+    const bool said = d < fixed.usual.size() && fixed.usual[d] >= 0;
+    all_said &= said, any_said |= said;
+  }
+  const std::string sizes = !any_said ? "1" : all_said ? "those that it was compiled for most" : "those that it was compiled for most, else 1";
+  return cat(line, ", sizes that the model leaves open are ", sizes, " (--shape ", tensor.name, "=... sets them)");
 }
 
 Json inputs_json(const std::vector<Tensor>& inputs) {

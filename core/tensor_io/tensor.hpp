@@ -21,6 +21,7 @@ struct TensorInfo {
   std::vector<int64_t> shape;        ///< -1 = dynamic
   std::vector<std::string> symbols;  ///< per dim, empty = none; may be empty as a whole
   bool unranked = false;
+  std::vector<int64_t> usual = {};   ///< per dim, where it is open: the size that matters most, -1 = nobody said; may be empty as a whole
 };
 
 /// Dense, row-major, host memory. Copying shares the bytes. Not synchronised: one writer or many readers.

@@ -5,6 +5,7 @@
 #include "core/support/json_value.hpp"
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "core/tensor_io/load.hpp"
 #include "host/optima_host/model_options.hpp"
 
 namespace optima::host {
@@ -25,6 +26,21 @@ void declare_run(Arguments& arguments) {
   declare_pictures(arguments);
   arguments.option("threads", "N", "most threads of one subgraph (default: all)")
       .list("option", "PLUGIN.KEY=VALUE", "a plugin's option; repeats");
+}
+
+void declare_sizes(Arguments& arguments) {
+  arguments
+      .list("shape", "IN=D,D,...", "sizes of an input where the model leaves them open (default for random inputs: what the package was compiled for most, else 1); repeats")
+      .list("dim", "NAME=N", "the same by the name of the size, e.g. width=320, or its place, e.g. x.3=320; repeats");
+}
+
+Result<std::map<std::string, int64_t>> dim_sizes(const Arguments& arguments) {
+  std::map<std::string, int64_t> out;
+  for (const std::string& word : arguments.texts("dim")) {
+    OPTIMA_ASSIGN(const auto dim, parse_dim(word));
+    out[dim.first] = dim.second;
+  }
+  return out;
 }
 
 void declare_pictures(Arguments& arguments) {

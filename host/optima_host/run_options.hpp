@@ -15,6 +15,11 @@ Result<ImageOptions> picture_options(const Arguments& arguments);
 /// --input --image --resize --crop --mean --std --layout --color --threads --option
 void declare_run(Arguments& arguments);
 Result<RunOptions> run_options(Console& console, const Arguments& arguments);
+/// --shape and --dim of verbs that run a package.
+void declare_sizes(Arguments& arguments);
+/// --dim of declare_sizes(); --shape comes with run_options().
+Result<std::map<std::string, int64_t>> dim_sizes(const Arguments& arguments);
+
 RunPrinter printer_of(const Console& console);
 
 }  // namespace optima::host

@@ -13,8 +13,8 @@ Status run_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("run", "Runs a package and prints its outputs.");
   arguments.positional("PACKAGE", true, "a package folder");
   declare_run(arguments);
-  arguments.list("shape", "IN=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); repeats")
-      .option("top", "K", "print the K largest elements of each output")
+  declare_sizes(arguments);
+  arguments.option("top", "K", "print the K largest elements of each output")
       .option("labels", "FILE", "names for them, one a line")
       .option("out,o", "DIR", "write one npy file per output, and manifest.json")
       .option("repeat", "N", "run N times and print the times")
@@ -23,6 +23,7 @@ Status run_verb(Console& console, const std::vector<std::string>& words) {
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   OPTIMA_ASSIGN(RunOptions options, run_options(console, arguments));
+  OPTIMA_ASSIGN(options.dims, dim_sizes(arguments));
   OPTIMA_ASSIGN(options.top, arguments.integer("top", 0, 1, 1000000));
   OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
   options.labels = expand_home(arguments.text("labels"));
@@ -38,14 +39,15 @@ Status bench_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("bench", "Measures a package: latency, each subgraph's share, copies, throughput. Inputs not given are random.");
   arguments.positional("PACKAGE", true, "a package folder");
   declare_run(arguments);
-  arguments.list("shape", "IN=D,D,...", "sizes of an input where the model leaves them open (default 1 for random inputs); repeats")
-      .option("repeat", "N", "measured runs (default: about three seconds' worth)")
+  declare_sizes(arguments);
+  arguments.option("repeat", "N", "measured runs (default: about three seconds' worth)")
       .option("concurrency", "N", "requests running at the same time (default 1)")
       .option("trace", "FILE", "write a Chrome trace of the last run")
       .option("write-costs", "FILE", "write what each node took on its device, for 'compile --objective latency --costs FILE'");
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
   OPTIMA_ASSIGN(RunOptions options, run_options(console, arguments));
+  OPTIMA_ASSIGN(options.dims, dim_sizes(arguments));
   OPTIMA_ASSIGN(options.repeat, arguments.integer("repeat", 0, 1, 1000000000));
   OPTIMA_ASSIGN(options.concurrency, arguments.integer("concurrency", 1, 1, 1024));
   OPTIMA_ASSIGN(options.trace, console.output_path(arguments, "trace"));

@@ -37,6 +37,12 @@ Status take_shape(CommandLine& l, const std::string& text) {
   return {};
 }
 
+Status take_dim(CommandLine& l, const std::string& text) {
+  OPTIMA_ASSIGN(const auto dim, parse_dim(text));
+  l.options.dims[dim.first] = dim.second;
+  return {};
+}
+
 Status take_plugin_option(CommandLine& l, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || text.find('.') > equals) return usage_error(cat("found --option ", quote(text.substr(0, equals)), ", wanted PLUGIN.KEY=VALUE"));
@@ -69,7 +75,8 @@ Status take_task(CommandLine& l, const std::string&) {
 const Row kRows[] = {
     {"--input", "NAME=SOURCE", "an input: .npy, .npz, .pb or raw file, or random[:seed]; repeat for more, NAME= may go when there is one",
      [](CommandLine& l, const std::string& t) { return l.options.inputs.push_back(t), Status(); }},
-    {"--shape", "NAME=D,D,... or DxD...", "sizes of an input where the model leaves them open (default 1 for random inputs); may be repeated", take_shape},
+    {"--shape", "NAME=D,D,... or DxD...", "sizes of an input where the model leaves them open (default for random inputs: what the package was compiled for most, else 1); may be repeated", take_shape},
+    {"--dim", "NAME=N", "the same by the name of the size, e.g. width=320, or its place, e.g. x.3=320; may be repeated", take_dim},
     {"--image", "[NAME=]FILE", "an input from a picture: JPG PNG TGA BMP PSD GIF HDR",
      [](CommandLine& l, const std::string& t) { return l.options.images.push_back(t), Status(); }},
     {"--resize", "SIZE", "of the picture: short side, or WIDTHxHEIGHT (default: the input's size)", take_image_text<&ImageOptions::resize>},

@@ -51,6 +51,7 @@ Result<std::unique_ptr<LoadedModel>> load_for(RuntimeContext& context, const Run
 Result<std::vector<Tensor>> inputs_for(const LoadedModel& model, const RunOptions& options, bool fill_random, const RunPrinter& printer) {
   OPTIMA_RETURN_IF_ERROR(check_used(options.image, !options.images.empty()));
   std::vector<TensorInfo> all = model.inputs();
+  OPTIMA_RETURN_IF_ERROR(fix_dims(options.dims, all));
   OPTIMA_RETURN_IF_ERROR(fix_shapes(options.shapes, all));
   std::vector<Tensor> out(all.size());
   std::vector<TensorInfo> rest = all;

@@ -28,6 +28,7 @@ struct RunOptions {
   std::vector<std::string> images;    ///< "FILE" or "NAME=FILE"
   ImageOptions image;
   std::map<std::string, std::vector<int64_t>> shapes;  ///< by input: sizes where the model leaves them open, see fix_shapes
+  std::map<std::string, int64_t> dims;  ///< the same by symbol or place, see fix_dims
   int64_t top = 0;                    ///< print the K largest of each output; 0 = none
   std::string labels;                 ///< a text file, one label per line
   std::string output_folder;          ///< npy files and manifest.json; empty = none

@@ -28,6 +28,15 @@ TEST_CASE("a full command line of optima-run is understood, values apart or behi
   CHECK(parse({"-h"})->task == optima::run::Task::Help);
 }
 
+TEST_CASE("sizes of inputs are taken by input and by the name of the size") {
+  const auto l = parse({"pkg", "--shape", "x=1,3,?,?", "--dim", "width=320", "--dim=x.2=48"});
+  REQUIRE_MESSAGE(l.ok(), l.status().message());
+  CHECK(l->options.shapes == std::map<std::string, std::vector<int64_t>>{{"x", {1, 3, -1, -1}}});
+  CHECK(l->options.dims == std::map<std::string, int64_t>{{"width", 320}, {"x.2", 48}});
+  for (const char* word : {"width", "width=", "=3", "width=-1", "width=1..3"})
+    CHECK(parse({"pkg", "--dim", word}).status().message() == "--dim: found '" + std::string(word) + "', wanted NAME=SIZE such as width=320");
+}
+
 TEST_CASE("wrong command lines of optima-run are usage errors with a hint") {
   const auto message = [](const std::vector<std::string>& words) {
     const Status status = parse(words).status();
@@ -48,7 +57,7 @@ TEST_CASE("wrong command lines of optima-run are usage errors with a hint") {
 
 TEST_CASE("help names every option") {
   const std::string help = optima::run::help_text();
-  for (const char* name : {"--input", "--image", "--resize", "--crop", "--mean", "--std", "--layout", "--color", "--top", "--labels", "--output", "-o", "--repeat",
+  for (const char* name : {"--input", "--image", "--resize", "--crop", "--mean", "--std", "--layout", "--color", "--shape", "--dim", "--top", "--labels", "--output", "-o", "--repeat",
                            "--threads", "--trace", "--bench", "--concurrency", "--check", "--devices", "--plugins", "--json"})
     CHECK_MESSAGE(help.find(name) != std::string::npos, name);
 }

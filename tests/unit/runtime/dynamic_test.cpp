@@ -88,6 +88,20 @@ TEST_CASE("sizes that the model calls by one name may differ: a warning, once") 
   CHECK(lines == std::vector<std::string>{"warn runtime: input 'b': found batch = 4, but 3 in input 'a'; the model calls them one size, they are taken as two"});
 }
 
+TEST_CASE("sizes that the package does not allow are refused before a run, by the names of input and dim") {
+  Dynamic b;
+  b.package.sizes = {{"n", *parse_size_range("2..8:2@4")}};
+  b.package.variants[0].main = 2;
+  auto r = b.request();
+  CHECK(b.model().inputs()[0].usual == std::vector<int64_t>{4, -1});
+  const Status odd = r->set_input(0, filled({3, 2}));
+  CHECK(odd.kind() == StatusKind::InvalidInput);
+  CHECK(odd.message() == "input 'in': n = 3, wanted 2 to 8 in steps of 2");
+  CHECK(r->input_buffer(0, {10, 2}).status().message() == "input 'in': n = 10, wanted 2 to 8 in steps of 2");
+  REQUIRE(r->set_input(0, filled({8, 2})).ok());
+  CHECK(r->run().ok());
+}
+
 TEST_CASE("a plugin that breaks the rules of dynamic outputs is named") {
   Dynamic b;
   const auto run = [&](auto execute) {

@@ -330,6 +330,27 @@ TEST_CASE("a tied output of another shape than its input takes fails the run, an
   CHECK(ran(*r)[5] == 2);
 }
 
+TEST_CASE("a state that has grown past the sizes that the package allows is refused before the run") {
+  StateBench b({"present"}, {-1});
+  b.tensor("past", {-1}).symbols[0] = "n";
+  b.ends({"past"}, {"present"});
+  b.package.sizes = {{"n", *parse_size_range("1..3")}};
+  b.package.variants[0].main = 1;
+  int runs = 0;
+  FakeProgram& grow = b.plain({"past"}, {"present"});
+  grow.output_shapes = [](Tensors in) { return std::vector<std::vector<int64_t>>{{in[0].shape[0] + 1}}; };
+  grow.execute = [&runs](Tensors in, Outputs out) { return ++runs, copy_and_bump(in, out); };
+  auto r = b.request();
+  REQUIRE(r->set_input(0, filled({2})).ok());
+  REQUIRE(r->tie(0, 0).ok());
+  CHECK(r->run().ok());
+  CHECK(r->run().ok());
+  const Status full = r->run();
+  CHECK(full.kind() == StatusKind::InvalidInput);
+  CHECK(full.message() == "input 'past': n = 4, wanted 1 to 3");
+  CHECK(runs == 2);
+}
+
 TEST_CASE("a state that a failed run has half overwritten is not used again; one that lies apart is") {
   for (const bool is_in_place : {true, false}) {
     Counter b(is_in_place);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/support/json.hpp"
+#include "core/tensor_io/element.hpp"
 #include "core/tensor_io/load.hpp"
 #include "core/tensor_io/npy.hpp"
 #include "core/tensor_io/save.hpp"
@@ -178,4 +179,27 @@ TEST_CASE("types that NumPy lacks survive a round trip through npy") {
   CHECK((*back)[1].dtype == OPTIMA_I4);
   CHECK(std::equal(packed.bytes().begin(), packed.bytes().end(), (*back)[1].bytes().begin()));
   CHECK(load_input(t / "o/p.npy", info("x", {3}, OPTIMA_I4)).ok());
+}
+
+TEST_CASE("sizes by name go to every input that has the name, by place to one, and what nobody has is refused with what there is") {
+  const auto fixed = [](const std::map<std::string, int64_t>& dims) {
+    std::vector<TensorInfo> inputs = {{"x", OPTIMA_F32, {-1, 3, -1}, {"n", "", "width"}, false}, {"z", OPTIMA_F32, {-1}, {"n"}, false}};
+    const Status status = fix_dims(dims, inputs);
+    return status.ok() ? shape_text(inputs[0].shape) + " " + shape_text(inputs[1].shape) : status.message();
+  };
+  CHECK(fixed({{"n", 4}}) == "4x3x? 4");
+  CHECK(fixed({{"n", 4}, {"width", 7}}) == "4x3x7 4");
+  CHECK(fixed({{"x.2", 7}}) == "?x3x7 ?");
+  CHECK(fixed({{"height", 7}}) == "--dim: no input has an open dim 'height', the model has n, width");
+  CHECK(fixed({{"x.1", 7}}) == "--dim: no input has an open dim 'x.1', the model has n, width");
+}
+
+TEST_CASE("random inputs have the sizes that matter most where somebody said them, else 1, and the line says so") {
+  TensorInfo x{"x", OPTIMA_F32, {-1, 3, -1}, {"n", "", "width"}, false, {-1, -1, 320}};
+  CHECK(random_tensor(x, 0)->shape == std::vector<int64_t>{1, 3, 320});
+  const std::string line = "input x: float32 1x3x320, sizes that the model leaves open are ", sets = " (--shape x=... sets them)";
+  CHECK(shape_line(*random_tensor(x, 0), x, x, true) == line + "those that it was compiled for most, else 1" + sets);
+  x.usual[0] = 1;
+  CHECK(shape_line(*random_tensor(x, 0), x, x, true) == line + "those that it was compiled for most" + sets);
+  CHECK(shape_line(*random_tensor(x, 0), x, x, false) == "input x: float32 1x3x320");
 }
