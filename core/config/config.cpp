@@ -34,13 +34,15 @@ class Reader {
   Result<Config> config(const YamlNode& root) {
     Config out;
     if (root.kind == Kind::Null) return out;  // an empty file changes nothing
-    OPTIMA_RETURN_IF_ERROR(map(root, "the file", {"devices", "links", "plugins", "objective", "costs"}));
+    OPTIMA_RETURN_IF_ERROR(map(root, "the file", {"devices", "links", "plugins", "objective", "costs", "dims", "shapes"}));
     for (const auto& [key, line, column, value] : root.members) {
       Status status;
       if (key == "devices") status = devices(value, out);
       if (key == "links") status = links(value, out);
       if (key == "plugins") status = plugins(value, out);
       if (key == "objective") status = objective(value, out);
+      if (key == "dims") status = dims(value, out);
+      if (key == "shapes") status = shapes(value, out);
       if (key == "costs") status = words(value, "costs", "file", out.costs);
       OPTIMA_RETURN_IF_ERROR(status);
     }
@@ -184,6 +186,48 @@ class Reader {
     if (by_plugin->kind != Kind::Map) return wrong(*by_plugin, "options", "a map from plugin ids to options");
     for (const auto& member : by_plugin->members)
       OPTIMA_RETURN_IF_ERROR(options(member.value, cat("options.", member.key), member.key + ".", out.plugin_options));
+    return {};
+  }
+
+  // A value is what --dim takes, as text; a list of sizes may be one.
+  Status dims(const YamlNode& at, Config& out) const {
+    if (at.kind != Kind::Map) return wrong(at, "dims", "a map from names of dims to sizes");
+    for (const auto& member : at.members) {
+      const std::string name = cat("dims.", member.key);
+      std::string text = member.value.text;
+      if (member.value.kind == Kind::List) {
+        OPTIMA_RETURN_IF_ERROR(joined(member.value, name, text));
+      } else if (member.value.kind != Kind::Scalar) {
+        return wrong(member.value, name, "sizes as 320, [1, 4, 8] or 32..960:32@320");
+      }
+      Result<SizeRange> range = parse_size_range(text);
+      if (!range.ok()) return error(member.value, cat(name, ": ", range.status().message()));
+      out.dims.emplace(member.key, *std::move(range));
+    }
+    return {};
+  }
+  Status joined(const YamlNode& list, std::string_view name, std::string& out) const {
+    std::vector<std::string> items;
+    for (const YamlNode& item : list.items) {
+      if (item.kind != Kind::Scalar) return wrong(item, name, "a list of sizes");
+      items.push_back(item.text);
+    }
+    out = join(items, ",");
+    return {};
+  }
+  Status shapes(const YamlNode& at, Config& out) const {
+    if (at.kind != Kind::Map) return wrong(at, "shapes", "a map from inputs to lists of sizes");
+    for (const auto& member : at.members) {
+      const std::string name = cat("shapes.", member.key);
+      if (member.value.kind != Kind::List) return wrong(member.value, name, "a list of sizes");
+      std::vector<int64_t>& shape = out.shapes[member.key];
+      for (const YamlNode& item : member.value.items) {
+        const std::optional<int64_t> size = item.kind == Kind::Scalar ? parse_number<int64_t>(item.text) : std::nullopt;
+        const bool open = item.kind == Kind::Scalar && item.text == "?";
+        if (!open && (!size || *size < 0)) return wrong(item, name, "a size of 0 or more, or '?' for one that stays open");
+        shape.push_back(open ? -1 : *size);
+      }
+    }
     return {};
   }
 

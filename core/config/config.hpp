@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/backend/backend.hpp"
 #include "core/backend/device.hpp"
+#include "core/sizes/sizes.hpp"
 #include "core/support/status.hpp"
 
 namespace optima {
@@ -45,6 +47,8 @@ struct Config {
   std::vector<std::string> plugin_allow;   ///< ids; empty = all
   std::string objective = "parts";         ///< or "latency"
   std::vector<std::string> costs;          ///< files of measured costs; a later one wins
+  SizeRanges dims;                         ///< sizes of open dims by their symbol or place; of one size where the dim is closed
+  std::map<std::string, std::vector<int64_t>> shapes;  ///< model input -> dims; -1 = open
 
   friend bool operator==(const Config&, const Config&) = default;
 };

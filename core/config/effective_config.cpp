@@ -63,6 +63,17 @@ void add_plugins(std::string& out, const Config& config) {
   }
 }
 
+void add_sizes(std::string& out, const Config& config) {
+  if (!config.dims.empty()) out += "dims:\n";
+  for (const auto& [name, range] : config.dims) out += cat("  ", scalar(name), ": ", scalar(range_text(range)), "\n");
+  if (!config.shapes.empty()) out += "shapes:\n";
+  for (const auto& [name, shape] : config.shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(size < 0 ? "\"?\"" : std::to_string(size));
+    out += cat("  ", scalar(name), ": [", join(sizes), "]\n");
+  }
+}
+
 }  // namespace
 
 std::string links_section(const Config& config) {
@@ -78,6 +89,7 @@ std::string effective_config(const Config& config) {
   out += links_section(config);
   add_plugins(out, config);
   if (!config.costs.empty()) out += cat("costs: ", list(config.costs), "\n");
+  add_sizes(out, config);
   return out + cat("objective: ", config.objective, "\n");
 }
 

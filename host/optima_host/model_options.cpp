@@ -2,7 +2,6 @@
 #include "host/optima_host/model_options.hpp"
 
 #include "core/support/file.hpp"
-#include "core/support/number.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/load.hpp"
 #include "host/optima_host/device_options.hpp"
@@ -11,10 +10,18 @@
 namespace optima::host {
 namespace {
 
-Result<int64_t> size_of(const std::string& text, const std::string& place) {
-  const std::optional<int64_t> n = parse_number<int64_t>(text);
-  if (!n || *n < 0) return usage_error(cat(place, ": found ", quote(text), ", wanted a size of 0 or more"));
-  return *n;
+/// A single size closes the dim, what is more bounds it.
+void say_sizes(const std::string& name, const SizeRange& range, onnx_io::ImportOptions& out) {
+  out.dims.erase(name), out.ranges.erase(name);
+  if (range.min == range.max) out.dims[name] = range.min;
+  else out.ranges[name] = range;
+}
+
+/// `dims:` and `shapes:` of the config; what the command line says of a dim or an input wins.
+void add_config_sizes(const Config& config, onnx_io::ImportOptions& out) {
+  for (const auto& [name, range] : config.dims)
+    if (!out.dims.count(name) && !out.ranges.count(name)) say_sizes(name, range, out);
+  for (const auto& [name, shape] : config.shapes) out.shapes.emplace(name, shape);
 }
 
 }  // namespace
@@ -27,8 +34,10 @@ Result<std::pair<std::string, std::string>> name_and_value(const std::string& te
 
 void declare_import(Arguments& arguments) {
   arguments.option("name", "NAME", "name of the package (default: the file's stem)")
-      .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224 or image=1x3x224x224; repeats")
-      .list("dim", "SYMBOL=N", "value of an open dimension by its name, e.g. batch=1, or its place, e.g. x.3=320; repeats")
+      .list("shape", "IN=D,D,...", "shape of a model input, e.g. image=1,3,224,224 or image=1x3x224x224; ? for a size that stays open, also where the model "
+            "says one; repeats")
+      .list("dim", "NAME=SIZES", "an open dimension by its name, e.g. batch=1, or its place, e.g. x.3=320: one size; MIN..MAX[:STEP][@OPT], the sizes that may "
+            "come and the one that matters most; or A,B,C, of which the first matters most; repeats")
       .list("inputs", "NAMES", "cut the model: these tensors become its inputs; takes commas")
       .list("outputs", "NAMES", "cut the model: these tensors become its outputs; takes commas");
 }
@@ -72,7 +81,9 @@ Result<onnx_io::ImportOptions> import_options(const Arguments& arguments) {
   OPTIMA_ASSIGN(out.shapes, shape_options(arguments));
   for (const std::string& text : arguments.texts("dim")) {
     OPTIMA_ASSIGN(const auto pair, name_and_value(text, "--dim"));
-    OPTIMA_ASSIGN(out.dims[pair.first], size_of(pair.second, "--dim " + pair.first));
+    const Result<SizeRange> range = parse_size_range(pair.second);
+    if (!range.ok()) return usage_error(cat("--dim ", pair.first, ": ", range.status().message()));
+    say_sizes(pair.first, *range, out);
   }
   out.inputs = arguments.comma_list("inputs");
   out.outputs = arguments.comma_list("outputs");
@@ -84,6 +95,7 @@ Result<PlanRequest> plan_request(Console& console, const Arguments& arguments) {
   out.model = expand_home(arguments.text("MODEL"));
   out.name = arguments.text("name");
   OPTIMA_ASSIGN(out.import, import_options(arguments));
+  add_config_sizes(out.config, out.import);
   out.allocation = expand_home(arguments.text("alloc"));
   if (arguments.has("plan")) {
     for (const char* other : {"alloc", "pin", "device", "require-device"})

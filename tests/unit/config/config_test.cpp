@@ -177,3 +177,17 @@ TEST_CASE("damaged configs are refused or read, never worse") {
     CHECK(parse_config(effective, "x").status().message() == "");
   }
 }
+
+TEST_CASE("sizes of dims and shapes of inputs are taken as the command line takes them, and written back") {
+  const Config c = good("dims: {batch: [4, 1, 8], width: '32..960:32@320', x.2: 48}\nshapes: {x: [1, 3, 48, '?'], s: []}\n");
+  CHECK(range_text(c.dims.at("batch")) == "4,1,8");
+  CHECK(range_text(c.dims.at("width")) == "32..960:32@320");
+  CHECK(range_text(c.dims.at("x.2")) == "48");
+  CHECK(c.shapes == std::map<std::string, std::vector<int64_t>>{{"s", {}}, {"x", {1, 3, 48, -1}}});
+  CHECK(good(effective_config(c)) == c);
+  CHECK(bad("dims:\n  width: 9..3\n") == "optima.yaml:2:10: dims.width: found '9..3': found sizes from 9 to 3, wanted a least and a largest one from 0 to 2147483647");
+  CHECK(bad("dims: [1]\n") == "optima.yaml:1:7: dims: found a list, wanted a map from names of dims to sizes");
+  CHECK(bad("dims: {n: {a: 1}}\n").ends_with("dims.n: found a map, wanted sizes as 320, [1, 4, 8] or 32..960:32@320"));
+  CHECK(bad("shapes: {x: 3}\n").ends_with("shapes.x: found '3', wanted a list of sizes"));
+  CHECK(bad("shapes: {x: [1, -2]}\n").ends_with("shapes.x: found '-2', wanted a size of 0 or more, or '?' for one that stays open"));
+}
