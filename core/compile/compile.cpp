@@ -7,6 +7,7 @@
 
 #include "core/backend/refused.hpp"
 #include "core/compile/ask.hpp"
+#include "core/compile/at_sizes.hpp"
 #include "core/compile/doors.hpp"
 #include "core/compile/own_operators.hpp"
 #include "core/compile/subgraphs.hpp"
@@ -113,6 +114,7 @@ Result<PlacementRequest> placement_request(const PlanRequest& request, const Pla
   out.plugin_order = request.config.plugin_order;
   out.plan_only = request.plan_only;
   out.answers = planned.answers;
+  out.at_opt = planned.at_opt, out.at_most = planned.at_most;
   return out;
 }
 
@@ -149,6 +151,8 @@ Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& plac
   OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
   std::vector<std::string> about = remarks(planned.wishes);
   about.insert(about.end(), planned.rewriting.notes.begin(), planned.rewriting.notes.end());
+  const bool estimated = plan.estimate || plan.subgraphs.size() > 1;
+  if (estimated && !planned.sizes_note.empty()) about.push_back(planned.sizes_note);
   plan.notes.insert(plan.notes.begin(), about.begin(), about.end());
   set_precisions(planned.rewriting.precisions, plan);
   return plan;
@@ -175,6 +179,12 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
     OPTIMA_ASSIGN(planned.plan, plan_again(placement, planned, built.refusals));
   }
   return plugin_error(cat("gave up after ", kMostAttempts, " splits: plugins keep refusing nodes that they had accepted"));
+}
+
+void estimate_sizes(Planned& out) {
+  detail::AtSizes sizes = detail::at_sizes(out.graph);
+  out.at_opt = std::move(sizes.opt), out.at_most = std::move(sizes.most);
+  out.sizes_note = std::move(sizes.note);
 }
 
 Status run_passes(const PlanRequest& request, const Registry& registry, Planned& out) {
@@ -252,6 +262,7 @@ Result<Planned> load_source(const PlanRequest& request, Registry& registry, cons
 Result<Planned> plan_loaded(const PlanRequest& request, Planned out, Registry& registry) {
   Stopwatch watch;
   OPTIMA_RETURN_IF_ERROR(find_wishes(request, out, registry));
+  estimate_sizes(out);
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, out, registry));
   OPTIMA_ASSIGN(out.plan, make_plan_with(out, placement));
   out.timings.plan_ms = watch.lap();
@@ -260,6 +271,7 @@ Result<Planned> plan_loaded(const PlanRequest& request, Planned out, Registry& r
 
 Result<AskedDevices> ask_loaded(const PlanRequest& request, Planned loaded, Registry& registry) {
   OPTIMA_RETURN_IF_ERROR(find_wishes(request, loaded, registry));
+  estimate_sizes(loaded);
   OPTIMA_ASSIGN(const PlacementRequest placement, placement_request(request, loaded, registry));
   const Result<Plan> plan = make_plan(loaded.graph, placement);
   if (plan.ok()) return answers_of(*plan);

@@ -81,6 +81,8 @@ struct Planned {
   PlanChoice choice;  ///< of PlanRequest::plan
   Resolved wishes;
   Plan plan;
+  std::shared_ptr<const Graph> at_opt, at_most;  ///< of plan_loaded(), see PlanTerms
+  std::string sizes_note;                        ///< at which sizes costs and crossing bytes are; empty where none is open
   std::shared_ptr<PluginAnswers> answers = std::make_shared<PluginAnswers>();  ///< so that planning again asks no plugin again
   Timings timings;
   std::vector<std::shared_ptr<Backend>> supports;  ///< the manifests of PlanRequest::supports

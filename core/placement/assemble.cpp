@@ -18,9 +18,8 @@ class Assembler {
     for (uint32_t v : main_.outputs) is_output_[v] = 1;
   }
 
-  void place(const Choices& choices, const Split& split) {
+  void place(const std::vector<Work>& works, const Choices& choices, const Split& split) {
     for (uint32_t device : split.devices) plan_.subgraphs.push_back({device, {}, {}, {}, {}, {}});
-    const std::vector<Work> works = works_of(graph_);
     for (uint32_t n = 0; n < main_.nodes.size(); ++n) {
       const uint32_t part = split.part[choices.unit_of[n]];
       plan_.subgraphs[part].nodes.push_back(n);
@@ -135,8 +134,16 @@ class Assembler {
 
 }  // namespace
 
-Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices,
-              const Split& split, bool clone_cheap) {
+std::vector<Work> works_at(const Graph& graph, const PlacementRequest& request) {
+  std::vector<Work> out = works_of(graph);
+  if (!request.at_opt) return out;
+  std::vector<Work> sized = works_of(*request.at_opt);
+  for (size_t n = 0; n < out.size(); ++n) sized[n].exact = out[n].exact;
+  return sized;
+}
+
+Plan assemble(const Graph& graph, const std::vector<Work>& works, const Uses& uses, const Candidates& candidates, const Capability& capability,
+              const Choices& choices, const Split& split, bool clone_cheap) {
   Plan plan;
   plan.model_name = graph.model_name;
   plan.model_hash = graph.model_hash;
@@ -144,7 +151,7 @@ Plan assemble(const Graph& graph, const Uses& uses, const Candidates& candidates
   plan.lower_bound = split.lower_bound;
   plan.exact = split.exact();
   Assembler assembler(graph, uses, plan);
-  assembler.place(choices, split);
+  assembler.place(works, choices, split);
   assembler.add_clones(find_clones(graph, uses, capability, choices, split, clone_cheap));
   assembler.connect();
   return plan;

@@ -41,6 +41,14 @@ std::string all_held(const Graph& graph, const Candidates& candidates, const Cho
   return cat(join(shown, "; "), units.size() > kMostShown ? cat("; and ", units.size() - kMostShown, " more") : "");
 }
 
+// ", counted at width = 960", where open sizes are bounded.
+std::string largest_sizes(const PlacementRequest& request) {
+  std::vector<std::string> out;
+  if (request.at_most)
+    for (const auto& [symbol, range] : request.at_most->sizes) out.push_back(cat(symbol, " = ", range.max));
+  return out.empty() ? "" : cat(", counted at ", join(out));
+}
+
 }  // namespace
 
 std::string limit_text(const Candidates& candidates, const PlacementRequest& request, uint32_t device, LimitKind kind, const std::string& op) {
@@ -49,7 +57,7 @@ std::string limit_text(const Candidates& candidates, const PlacementRequest& req
   switch (kind) {
     case LimitKind::Nodes: return cat(plugin, " takes at most ", number_of(note.max_nodes, "node"), " in a subgraph");
     case LimitKind::Bytes:
-      return cat("a subgraph on ", candidates.devices[device].name, " may hold at most ", human_bytes(memory_of(candidates, device)));
+      return cat("a subgraph on ", candidates.devices[device].name, " may hold at most ", human_bytes(memory_of(candidates, device)), largest_sizes(request));
     case LimitKind::Tensors: return cat(plugin, " takes at most ", note.max_io, " inputs and outputs of a subgraph");
     case LimitKind::First: return cat("no subgraph of ", plugin, " may begin with ", op);
     case LimitKind::Last: return cat("no subgraph of ", plugin, " may end with ", op);

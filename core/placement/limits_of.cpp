@@ -12,7 +12,8 @@ uint64_t bit(uint32_t device) { return uint64_t{1} << device; }
 // Bytes of constants and of what the nodes make; a constant read twice by one unit counts once.
 class Weigher {
  public:
-  explicit Weigher(const Graph& graph) : graph_(graph) {}
+  /// `sized`: the same graph at the sizes that count, which those of its main graph's values are.
+  Weigher(const Graph& graph, const Graph& sized) : graph_(graph), sized_(sized) {}
 
   uint64_t bytes_of(const std::vector<uint32_t>& nodes) {
     seen_.clear();
@@ -28,7 +29,7 @@ class Weigher {
     for (uint32_t v : node.inputs)
       if (v != OPTIMA_NONE) sum += of_constant(graph.values[v].constant);
     for (uint32_t v : node.outputs)
-      if (v != OPTIMA_NONE) sum += static_bytes(graph.values[v]);
+      if (v != OPTIMA_NONE) sum += static_bytes((in_graph == 0 ? sized_.main() : graph).values[v]);
     for_each_body(node, [&](uint32_t body) {
       for (const image::Node& inner : graph_.contents.graphs[body].nodes) sum += of_node(body, inner);
     });
@@ -39,7 +40,7 @@ class Weigher {
     return graph_.blobs[graph_.contents.constants[constant].blob].size;
   }
 
-  const Graph& graph_;
+  const Graph &graph_, &sized_;
   std::set<uint32_t> seen_;
 };
 
@@ -112,9 +113,9 @@ void list_ends(SplitLimits& out, const Graph& graph, const Choices& choices, con
   }
 }
 
-void weigh_units(SplitLimits& out, const Graph& graph, const Units& units) {
+void weigh_units(SplitLimits& out, const Graph& graph, const Graph& sized, const Units& units) {
   const bool weigh = std::any_of(out.part.begin(), out.part.end(), [](const PartLimits& l) { return l.bytes != 0; });
-  Weigher weigher(graph);
+  Weigher weigher(graph, sized);
   for (const std::vector<uint32_t>& unit : units) {
     out.unit_nodes.push_back(static_cast<uint32_t>(unit.size()));
     out.unit_bytes.push_back(weigh ? weigher.bytes_of(unit) : 0);
@@ -131,7 +132,7 @@ SplitLimits limits_of(const Graph& graph, const Candidates& candidates, const Pl
   const Units units = run_by(choices);
   limit_ends(out, graph, candidates, units);
   list_ends(out, graph, choices, units, problem);
-  weigh_units(out, graph, units);
+  weigh_units(out, graph, request.at_most ? *request.at_most : graph, units);
   return out;
 }
 

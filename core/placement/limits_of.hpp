@@ -9,7 +9,7 @@
 namespace optima::detail {
 
 /// The limits of the candidates' notes, of the config (memory_limit, by device) and of the request (max_subgraphs). The bytes of a
-/// unit are the constants its nodes read, bodies included, and the values they make.
+/// unit are the constants its nodes read, bodies included, and the values they make, at the largest sizes that may come.
 SplitLimits limits_of(const Graph& graph, const Candidates& candidates, const PlacementRequest& request, const Choices& choices,
                       const SplitProblem& problem);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "core/placement/assemble.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::detail {
@@ -23,7 +24,7 @@ class Finder {
   Finder(const Graph& graph, const PackedGraph& packed, const Candidates& candidates, const Choices& choices, const std::vector<BodyPlan>& bodies,
          const PlacementRequest& request)
       : main_(graph.main()), packed_(packed), candidates_(candidates), choices_(choices), bodies_(bodies), request_(request),
-        devices_(candidates.devices.size()), work_(works_of(graph)),
+        devices_(candidates.devices.size()), work_(works_at(graph, request)),
         given_(candidates.devices, names_of(main_), work_, request.costs, request.settings, request.links) {
     out_.entries.resize(main_.nodes.size() * devices_);
     out_.between = given_.between();

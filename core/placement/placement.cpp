@@ -95,7 +95,7 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
   budget.refuse(number, candidates, capability);
   OPTIMA_RETURN_IF_ERROR(detail::find_host_driven(graph, request, candidates, capability));
   OPTIMA_ASSIGN(detail::Choices choices, detail::settle(graph, uses, candidates, request, capability));
-  PlanQuestion question = detail::question_of(graph, uses, candidates, capability, choices);
+  PlanQuestion question = detail::question_of(graph, request.at_opt ? *request.at_opt : graph, uses, candidates, capability, choices);
   if (!question.problem.well_formed()) return internal_error("placement: the nodes of the graph are not in topological order");
   OPTIMA_ASSIGN(std::vector<BodyPlan> bodies, plan_bodies(graph, request, capability.host, budget));
   question.limits = detail::limits_of(graph, candidates, request, choices, question.problem);
@@ -106,7 +106,7 @@ Result<Plan> plan_graph(const Graph& graph, const PlacementRequest& request, det
     const bool limited = question.limits.any();
     found = limited ? split_within(question.problem, question.limits) : LimitedSplit{split(question.problem), {}, {}};
     if (found.conflict) return detail::conflict_error(graph, candidates, request, choices, *found.conflict);
-    plan = detail::assemble(graph, uses, candidates, capability, choices, found.split, !limited);
+    plan = detail::assemble(graph, detail::works_at(graph, request), uses, candidates, capability, choices, found.split, !limited);
   } else {
     OPTIMA_ASSIGN(plan, detail::plan_by_time(graph, packed, uses, candidates, capability, choices, question, bodies, request, found));
   }

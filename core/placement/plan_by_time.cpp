@@ -85,13 +85,13 @@ std::vector<double> times_of(const NodeCosts& costs) {
   return out;
 }
 
-// Tensors without a size move for nothing but the latency.
+// What tensors without a size take to move is an estimate.
 void note_unknown_sizes(Plan& plan) {
   size_t unknown = 0;
   for (const CutTensor& cut : plan.cuts) unknown += cut.bytes == 0;
   if (unknown)
     plan.notes.push_back(cat(unknown, unknown == 1 ? " tensor that crosses has" : " tensors that cross have",
-                             " no size before running: counted as 0 bytes"));
+                             " no size before running: what moving takes is estimated"));
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Result<Plan> plan_by_time(const Graph& graph, const PackedGraph& packed, const U
   if (split.fell_back)
     notes.push_back("the fastest plan found cannot be cut within the limits; this is the one of the fewest subgraphs that can");
   if (found.conflict) return conflict_error(graph, candidates, request, choices, *found.conflict);
-  Plan plan = assemble(graph, uses, candidates, capability, choices, found.split, false);
+  Plan plan = assemble(graph, works_at(graph, request), uses, candidates, capability, choices, found.split, false);
   const Teller teller(costs, table, choices, question.problem, split.fastest);
   plan.estimate = teller.estimate(plan);
   plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());

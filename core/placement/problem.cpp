@@ -9,7 +9,7 @@
 namespace optima::detail {
 namespace {
 
-SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+SplitProblem problem_of(const Graph& graph, const Graph& sized, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
   SplitProblem p;
   std::vector<std::vector<uint32_t>> behind(choices.stateful.empty() ? 0 : choices.units.size());
   each_ordered_pair(choices, [&](uint32_t before, uint32_t after) { behind[before].push_back(after); });
@@ -29,7 +29,7 @@ SplitProblem problem_of(const Graph& graph, const Uses& uses, const Candidates& 
         std::sort(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end());
         p.readers.erase(std::unique(p.readers.begin() + static_cast<std::ptrdiff_t>(first), p.readers.end()), p.readers.end());
         p.first_reader.push_back(static_cast<uint32_t>(p.readers.size()));
-        p.bytes.push_back(assumed_bytes(graph.main().values[v]));
+        p.bytes.push_back(assumed_bytes(sized.main().values[v]));
         p.values.push_back(v);
       }
     }
@@ -65,7 +65,8 @@ class RuleBook {
 
 }  // namespace
 
-PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices) {
+PlanQuestion question_of(const Graph& graph, const Graph& sized, const Uses& uses, const Candidates& candidates, const Capability& capability,
+                         const Choices& choices) {
   PlanQuestion out;
   out.unit_of = choices.unit_of;
   out.copies = choices.copies;
@@ -78,7 +79,7 @@ PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates&
   std::stable_sort(out.together.begin(), out.together.end(), [](const auto& a, const auto& b) { return a.unit < b.unit; });
   for (size_t n = 0; n < choices.rule.size(); ++n)
     if (out.rule_of[n] != PlanQuestion::kTogether) out.rule_of[n] = book.number(choices.rule[n]);
-  out.problem = problem_of(graph, uses, candidates, capability, choices);
+  out.problem = problem_of(graph, sized, uses, candidates, capability, choices);
   return out;
 }
 

@@ -64,8 +64,9 @@ void each_reading_unit(const Uses& uses, const Choices& choices, uint32_t n, uin
 /// refused, a node that nobody takes, required device not met, wishes for the nodes of one unit that exclude each other.
 Result<Choices> settle(const Graph& graph, const Uses& uses, const Candidates& candidates, const PlacementRequest& request, Capability& capability);
 
-/// What the splitter is asked; limits and costs are still to come.
-PlanQuestion question_of(const Graph& graph, const Uses& uses, const Candidates& candidates, const Capability& capability, const Choices& choices);
+/// What the splitter is asked; limits and costs are still to come. `sized`: the graph, or as it is at the sizes that matter most.
+PlanQuestion question_of(const Graph& graph, const Graph& sized, const Uses& uses, const Candidates& candidates, const Capability& capability,
+                         const Choices& choices);
 
 /// "'conv_1' (Conv, f32[1,3] f32[8,3] -> f32[1,8])" for messages.
 std::string node_text(const Graph& graph, const image::Node& node);

@@ -5,6 +5,7 @@ namespace optima {
 
 PlanTerms terms_for_bodies(const Graph& graph, const image::Node& node, const PlanTerms& terms) {
   PlanTerms out = terms;
+  out.at_opt = out.at_most = nullptr;
   if (node.id >= terms.wishes.size() || terms.wishes[node.id].devices.empty()) return out;
   const auto share = [&](auto&& self, const image::Node& holder, const Wish& given) -> void {
     for_each_body(holder, [&](uint32_t body) {

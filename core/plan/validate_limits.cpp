@@ -70,7 +70,7 @@ class LimitChecker {
         if (v != OPTIMA_NONE && graph.values[v].constant != OPTIMA_NONE && constants.insert(graph.values[v].constant).second)
           sum += graph_.blobs[graph_.contents.constants[graph.values[v].constant].blob].size;
       for (uint32_t v : graph.nodes[n].outputs)
-        if (v != OPTIMA_NONE) sum += static_bytes(graph.values[v]);
+        if (v != OPTIMA_NONE) sum += static_bytes(in_graph == 0 && terms_.at_most ? terms_.at_most->main().values[v] : graph.values[v]);
       for (const image::Attr& attr : graph.nodes[n].attrs)
         if (attr.type == OPTIMA_ATTR_GRAPH || attr.type == OPTIMA_ATTR_GRAPHS)
           for (uint32_t body : attr.refs) {
