@@ -11,6 +11,7 @@
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 #include "core/tensor_io/element.hpp"
+#include "host/optima_host/inspect_shapes.hpp"
 #include "host/optima_host/model_options.hpp"
 #include "host/optima_host/verbs.hpp"
 
@@ -51,9 +52,12 @@ void add_histogram(Findings& out, const Graph& graph) {
   out.json["operators"] = json;
 }
 
+Findings found_shapes(ShapesFound shapes) { return {std::move(shapes.text), std::move(shapes.json)}; }
+
 Result<Findings> inspect_model(const std::string& path, const Arguments& arguments) {
   OPTIMA_ASSIGN(const onnx_io::ImportOptions import, import_options(arguments));
   OPTIMA_ASSIGN(const Graph graph, onnx_io::load_model(path, import));
+  if (arguments.has("shapes")) return found_shapes(shapes_of(graph));
   Findings out;
   out.fact("model", graph.model_name);
   out.fact("sha256", graph.model_hash);
@@ -162,9 +166,10 @@ Status add_files(Findings& out, const Plugins& plugins, const PackageReader& rea
   return {};
 }
 
-Result<Findings> inspect_package(const std::string& path, const Plugins& plugins) {
+Result<Findings> inspect_package(const std::string& path, const Arguments& arguments, const Plugins& plugins) {
   OPTIMA_ASSIGN(const PackageReader reader, PackageReader::open(path));
   const Package& package = reader.package();
+  if (arguments.has("shapes")) return found_shapes(shapes_of(package));
   Findings out;
   out.fact("package", package.model_name);
   out.fact("package sha256", package.hash);
@@ -203,11 +208,11 @@ Result<Findings> inspect_subgraph(const PackageReader& reader, const PackageSubg
   return out;
 }
 
-Result<Findings> inspect_folder(const std::string& path, const Plugins& plugins) {
+Result<Findings> inspect_folder(const std::string& path, const Arguments& arguments, const Plugins& plugins) {
   const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
   const std::filesystem::path sub = folder.has_filename() ? folder : folder.parent_path();  // "Subgraph_0/" as "Subgraph_0"
   std::error_code ignored;
-  if (!sub.filename().string().starts_with("Subgraph_") || std::filesystem::exists(sub / "model.meta", ignored)) return inspect_package(path, plugins);
+  if (!sub.filename().string().starts_with("Subgraph_") || std::filesystem::exists(sub / "model.meta", ignored)) return inspect_package(path, arguments, plugins);
   OPTIMA_ASSIGN(const PackageReader reader, PackageReader::open((sub / "..").string()));
   for (const PackageSubgraph& s : reader.package().variants[0].subgraphs)
     if (cat("Subgraph_", s.index) == sub.filename().string() && s.flow.empty()) return inspect_subgraph(reader, s, plugins);
@@ -231,7 +236,8 @@ Result<Findings> inspect_file(const std::string& path, const Arguments& argument
 Status inspect_verb(Console& console, const std::vector<std::string>& words) {
   Arguments arguments("inspect", "Says what is in a model (inputs, outputs, opsets, operators, weights), a package (subgraphs, files, hashes), one of its "
                       "subgraphs, or a file that a plugin knows.");
-  arguments.positional("PATH", true, "an ONNX file, a package folder, a Subgraph_<i> of one, or a plugin's file");
+  arguments.positional("PATH", true, "an ONNX file, a package folder, a Subgraph_<i> of one, or a plugin's file")
+      .flag("shapes", "of a model or a package instead: its tensors' shapes with the sizes that may come, and which subgraphs are planned at run time");
   declare_import(arguments);
   OPTIMA_ASSIGN(const bool go, start(console, arguments, words));
   if (!go) return {};
@@ -241,7 +247,7 @@ Status inspect_verb(Console& console, const std::vector<std::string>& words) {
     const Result<Registry*> registry = console.session().registry();
     return registry.ok() ? *registry : nullptr;
   };
-  Result<Findings> found = std::filesystem::is_directory(path, ignored) ? inspect_folder(path, plugins) : inspect_file(path, arguments, plugins);
+  Result<Findings> found = std::filesystem::is_directory(path, ignored) ? inspect_folder(path, arguments, plugins) : inspect_file(path, arguments, plugins);
   if (!found.ok()) return found.status();
   console.print(found->text);
   console.print_json(found->json);

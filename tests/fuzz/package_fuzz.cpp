@@ -26,12 +26,12 @@ using Random = std::mt19937_64;
 size_t below(Random& random, size_t n) { return static_cast<size_t>(random() % n); }
 
 // A Loop, an If and a Scan that the host drives, bodies over two backends, weights, tensors that pass through the model and through a
-// body: the last ones are of types that no backend sees, so that any type will do for them.
+// body: the last ones are of types that no backend sees, so that any type will do for them. One input has a size that is bounded.
 const std::string kPlugins = OPTIMA_BINARY_DIR "/lib/optima/plugins";
 
 constexpr const char* kModel = R"(<ir_version: 10, opset_import: ["" : 21]>
-driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows)
-  => (float[2,4] y, float[k,2,4] every, float[2,4] side, uint8[5] last_mark, uint8[3,5] marks, uint16[3,5] swept)
+driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows, float[n,2] free)
+  => (float[2,4] y, float[k,2,4] every, float[2,4] side, uint8[5] last_mark, uint8[3,5] marks, uint16[3,5] swept, float[n,2] freed)
 <float[4,4] w = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}> {
   begin = Relu(x)
   last, last_mark, every, marks = Loop(trips, go, begin, mark) <body = body (int64 i, bool c, float[2,4] s, uint8[5] m)
@@ -44,6 +44,7 @@ driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows)
   swept = Scan <num_scan_inputs = 1, body = sweep (uint16[5] row) => (uint16[5] row) { }> (rows)
   y = If(go) <then_branch = yes () => (float[2,4] a) { a = Tanh(last) }, else_branch = no () => (float[2,4] b) { b = Sigmoid(last) }>
   side = Identity(x)
+  freed = Softmax<axis = 1>(free)
 })";
 
 struct DrivenPackage {
@@ -53,7 +54,7 @@ struct DrivenPackage {
     // The sanitizer builds are without llvm_cpu: then both devices are the reference's.
     const bool compiler = std::filesystem::exists(kPlugins + "/optima_llvm_cpu.so");
     const std::string devices = compiler ? "X64:0,REF:0" : "REF:1,REF:0";
-    const Ran ran = host({"compile", folder.file("driven.onnxtxt", kModel), "-o", folder.path(), "--device", devices, "--alloc",
+    const Ran ran = host({"compile", folder.file("driven.onnxtxt", kModel), "-o", folder.path(), "--device", devices, "--dim", "n=1..8@2", "--alloc",
                           folder.file("alloc.json", R"({"op:Softmax": "REF:0", "op:Sigmoid": "REF:0", "op:If": "host", "op:Loop": "host", "op:Scan": "host"})")});
     INFO(ran.err);
     REQUIRE(ran.code == 0);
