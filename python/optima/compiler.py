@@ -26,7 +26,8 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
     devices: candidates in order of preference ("X64:0", ["openvino/X64:0", "X64:0"]); None = all that are here.
     allocation: node, glob or op:Type -> device (docs/config.md), as a dict or a file.
     precision: "int8", or device -> precision. calibration: representative samples, an iterable of dicts, tuples or arrays, or a path.
-    dynamic: of a torch module input -> {dim: symbol}; of an ONNX model with example_inputs the symbols that stay open.
+    dynamic: of a torch module input -> {dim: symbol}; of an ONNX model with example_inputs the symbols that stay open, or symbol -> sizes. A symbol
+      may have its sizes with it, "width=32..960:32@320" as in --dim; sizes are such text, a number, a range, or a list whose first matters most.
     output: folder that the package comes into, as output/<name>; None = a temporary one that lives as long as the Package.
     force: replaces a package that is there. options: any other of `optima-host compile --help`, dashes as underscores:
       objective="latency", pin={"fc": "X64:1"}, option={"llvm_cpu.threads": 2}, self_test=True, plugins=["dir"]."""

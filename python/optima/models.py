@@ -35,8 +35,9 @@ def source_of(model, example_inputs, dynamic, folder, name=None):
     Raises optima.Error."""
     made = pathlib.Path(folder) / f"{name or 'model'}.onnx"
     if is_torch_module(model):
-        export_torch(model, example_inputs, made, dynamic)
-        return Source(made)
+        symbols, sizes = torch_dims(dynamic)
+        export_torch(model, example_inputs, made, symbols)
+        return Source(made, tuple(size_words(sizes)))
     if isinstance(model, (str, os.PathLike)):
         path = pathlib.Path(model).expanduser()
         if not path.is_file():
@@ -67,14 +68,55 @@ def samples_of(example_inputs):
     return (example_inputs,), {}
 
 
+def size_text(sizes):
+    """Sizes as --dim takes them, of its own text, a number, a range, or several numbers of which the first matters most."""
+    if isinstance(sizes, range):
+        if len(sizes) == 0 or sizes.step < 1:
+            raise bad_input(f"dynamic: found {sizes!r}, wanted a range of sizes that rises")
+        return f"{sizes[0]}..{sizes[-1]}:{sizes.step}"
+    return ",".join(map(str, sizes)) if isinstance(sizes, (list, tuple)) else str(sizes)
+
+
+def split_dim(text):
+    """("width", "32..960") of "width=32..960", ("width", None) of "width"."""
+    name, equals, sizes = str(text).rpartition("=")
+    return (name, sizes) if equals else (sizes, None)
+
+
+def size_words(sizes):
+    for symbol, text in sizes.items():
+        if text is not None:
+            yield from ("--dim", f"{symbol}={text}")
+
+
+def torch_dims(dynamic):
+    """(input -> {dim: symbol}, symbol -> sizes or None) of a torch module's `dynamic`, whose symbols may be "width=32..960"."""
+    if not hasattr(dynamic, "items") or not all(hasattr(dims, "items") for dims in dynamic.values()):
+        return dynamic, {}
+    sizes = {}
+    for of in dynamic.values():
+        for symbol, text in map(split_dim, of.values()):
+            sizes[symbol] = text or sizes.get(symbol)
+    return {name: {i: split_dim(symbol)[0] for i, symbol in of.items()} for name, of in dynamic.items()}, sizes
+
+
+def open_dims(dynamic):
+    """symbol -> sizes or None, of an ONNX model's `dynamic`: a list of symbols, or symbol -> sizes."""
+    if hasattr(dynamic, "items") and not any(hasattr(sizes, "items") for sizes in dynamic.values()):
+        return {symbol: None if sizes is None else size_text(sizes) for symbol, sizes in dynamic.items()}
+    if hasattr(dynamic, "items") or isinstance(dynamic, str):
+        raise bad_input(f"dynamic is {dynamic!r}, wanted a list of the model's symbols, or symbol -> sizes: it is an ONNX model")
+    return dict(map(split_dim, dynamic or ()))
+
+
 def dim_words(path, example_inputs, dynamic):
-    """Open dims of an ONNX model get the sizes of the examples, but symbols that `dynamic` lists, which stay open."""
+    """Open dims of an ONNX model get the sizes of the examples, but those that `dynamic` names, which stay open, with its sizes where it has some."""
+    stays = open_dims(dynamic)
+    yield from size_words(stays)
     if example_inputs is None:
-        if dynamic is not None:
+        if any(sizes is None for sizes in stays.values()):
             raise bad_input(f"dynamic is {dynamic!r} without example_inputs, wanted both: an ONNX model's open dims stay open by themselves")
         return
-    if hasattr(dynamic, "items") or isinstance(dynamic, str):
-        raise bad_input(f"dynamic is {dynamic!r}, wanted a list of the model's symbols: it is an ONNX model")
     import onnx
     try:
         inputs = onnx.load(path, load_external_data=False).graph.input
@@ -92,8 +134,8 @@ def dim_words(path, example_inputs, dynamic):
             raise bad_input(f"example of input {name!r} is a {type(value).__name__}, wanted an array")
     for value in inputs:
         if value.name in examples:
-            yield from input_words(value, examples[value.name].shape, set(dynamic or ()), sizes)
-    for symbol in set(dynamic or ()) - {d.dim_param for value in inputs for d in value.type.tensor_type.shape.dim}:
+            yield from input_words(value, examples[value.name].shape, stays, sizes)
+    for symbol in {name for name, said in stays.items() if said is None} - {d.dim_param for value in inputs for d in value.type.tensor_type.shape.dim}:
         raise bad_input(f"dynamic: no symbol {symbol!r} among the dims of the model's inputs")
     for symbol, size in sizes.items():
         yield from ("--dim", f"{symbol}={size}")
@@ -107,7 +149,9 @@ def input_words(value, shape, stays, sizes):
         if dim.dim_param and dim.dim_param not in stays and sizes.setdefault(dim.dim_param, int(size)) != size:
             raise bad_input(f"example of input {value.name!r}: dim {i} ({dim.dim_param!r}) is {size}, and {sizes[dim.dim_param]} elsewhere")
     if any(not dim.dim_param and not dim.HasField("dim_value") for dim in dims):
-        yield from ("--shape", f"{value.name}={','.join(map(str, map(int, shape)))}")
+        # What has a name is --dim's to close.
+        kept = ["?" if dim.dim_param or f"{value.name}.{i}" in stays else str(int(size)) for i, (dim, size) in enumerate(zip(dims, shape))]
+        yield from ("--shape", f"{value.name}={','.join(kept)}")
 
 
 def export_torch(module, example_inputs, path, dynamic=None, optimize=True):

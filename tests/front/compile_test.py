@@ -161,6 +161,21 @@ class Compile(FrontTest):
         self.refused("without example_inputs", optima.compile, path, dynamic=["n"])
         self.refused("wanted 2 dims", optima.compile, path, (x[0], z))
 
+    def test_sizes_that_open_dims_may_have(self):
+        path = self.folder / "open.onnx"
+        onnx.save(onnx.parser.parse_model(OPEN), path)
+        x, z = np.ones((3, 4), np.float32), np.ones((3, 5), np.float32)
+        for dynamic in ({"n": "1..8@3"}, {"n": range(1, 9)}, ["n=1..8"]):
+            package = optima.compile(path, (x, z), devices="REF:0", dynamic=dynamic)
+            self.assertEqual([port["shape"] for port in package.inputs], [["n", 4], ["n", 5]])
+            package.run(x=x, z=z)
+            self.refused("input 'x': n = 9, wanted 1 to 8", package.run, x=np.ones((9, 4), np.float32), z=np.ones((9, 5), np.float32))
+        few = optima.compile(path, devices="REF:0", dynamic={"n": [2, 1, 4], "m": 5})
+        self.assertEqual([port["shape"] for port in few.inputs], [["n", 4], ["n", 5]])
+        self.refused("n = 3, wanted 1, 2 or 4", few.run, x=x, z=z)
+        self.refused("found '9..1'", optima.compile, path, dynamic={"n": "9..1"})
+        self.refused("wanted a range of sizes that rises", optima.compile, path, dynamic={"n": range(3, 3)})
+
     def test_allocation_and_explanation(self):
         package = optima.compile(DIGITS, devices=["X64:0"], allocation={"op:Softmax": "REF:0"})
         self.assertEqual(package.explain("/Softmax")["device"], "REF:0")
