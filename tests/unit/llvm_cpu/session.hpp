@@ -2,10 +2,12 @@
 // tests/unit/llvm_cpu: build a net, compile it through the seam, load and run it. No test framework here: the benchmark uses it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <fstream>
 #include <random>
+#include <string_view>
 
 #include "reference/reference.hpp"
 #include "tests/support/seam_host.hpp"
@@ -190,6 +192,11 @@ struct Compiled {
   seam::Status status;
   int32_t code = 0;
 };
+
+/// Whether the artifact has a kernel whose file's name begins with `stem`.
+inline bool has_kernel(const Compiled& c, std::string_view stem) {
+  return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.starts_with(stem); });
+}
 
 inline std::unique_ptr<Compiled> compile(Bench& bench, Net& net, const std::vector<optima_option>& options = {}, const char* kind = "X64") {
   auto c = std::make_unique<Compiled>();

@@ -36,10 +36,6 @@ uint32_t weights(Net& net, const Matrix& m) {
   return m.by_columns ? net.node("Transpose", 21, {w}, {m.K, m.N}, {Net::ints("perm", {1, 0})}) : w;
 }
 
-bool has_kernel(const Compiled& c, std::string_view stem) {
-  return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.starts_with(stem); });
-}
-
 }  // namespace
 
 TEST_CASE("codes of 4 and 16 bits and of blocks become floats") {
