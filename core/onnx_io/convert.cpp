@@ -315,12 +315,6 @@ Status inline_functions(ModelProto& model, const ImportOptions& options, SourceN
   });
 }
 
-/// Made once: it copies every schema with its text, which takes longer than to convert a model of some hundred nodes. Conversions only read it.
-const onnx::version_conversion::DefaultVersionConverter& version_converter() {
-  static const auto* const converter = new onnx::version_conversion::DefaultVersionConverter();
-  return *converter;
-}
-
 Status raise_opset(ModelProto& model) {
   const int64_t opset = opset_of(model, "");
   if (opset == 0 || opset >= kCanonicalOpset) {
@@ -330,7 +324,7 @@ Status raise_opset(ModelProto& model) {
   Mending mending;
   OPTIMA_RETURN_IF_ERROR(mend_before(*model.mutable_graph(), opset, mending));
   OPTIMA_RETURN_IF_ERROR(guarded(cat("converting opset ", opset, " to ", kCanonicalOpset), [&] {
-    ModelProto raised = version_converter().convert_version(model, onnx::OpSetID(opset), onnx::OpSetID(kCanonicalOpset));
+    ModelProto raised = onnx::version_conversion::ConvertVersion(model, kCanonicalOpset);
     model.Swap(&raised);
     return Status();
   }));
