@@ -100,7 +100,7 @@ def torch_dims(dynamic):
     return {name: {i: split_dim(symbol)[0] for i, symbol in of.items()} for name, of in dynamic.items()}, sizes
 
 
-def open_dims(dynamic):
+def onnx_dims(dynamic):
     """symbol -> sizes or None, of an ONNX model's `dynamic`: a list of symbols, or symbol -> sizes."""
     if hasattr(dynamic, "items") and not any(hasattr(sizes, "items") for sizes in dynamic.values()):
         return {symbol: None if sizes is None else size_text(sizes) for symbol, sizes in dynamic.items()}
@@ -111,7 +111,7 @@ def open_dims(dynamic):
 
 def dim_words(path, example_inputs, dynamic):
     """Open dims of an ONNX model get the sizes of the examples, but those that `dynamic` names, which stay open, with its sizes where it has some."""
-    stays = open_dims(dynamic)
+    stays = onnx_dims(dynamic)
     yield from size_words(stays)
     if example_inputs is None:
         if any(sizes is None for sizes in stays.values()):
