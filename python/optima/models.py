@@ -79,7 +79,9 @@ def size_text(sizes):
 
 def split_dim(text):
     """("width", "32..960") of "width=32..960", ("width", None) of "width"."""
-    name, equals, sizes = str(text).rpartition("=")
+    if not isinstance(text, str):
+        return text, None
+    name, equals, sizes = text.rpartition("=")
     return (name, sizes) if equals else (sizes, None)
 
 

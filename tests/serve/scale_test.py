@@ -174,7 +174,7 @@ class Alone(PackageTest):
 
 
     def test_open_batches_on_the_processor_give_what_single_rows_give(self):
-        from optima.scale.deployment import answers_of
+        from optima.scale._deployment import answers_of
         package = Package(self.package(open_digits(self.work / "any.onnx"), "--device", "X64:0", name="any"))
         random = np.random.default_rng(8)
         calls = [{"image": random.random((1 + i % 3, 1, 32, 32), np.float32)} for i in range(12)] + [{"image": np.zeros((1, 1, 32, 31), np.float32)}]

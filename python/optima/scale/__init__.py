@@ -8,14 +8,14 @@ Importing this loads neither numpy nor Ray; compile_many and deployment need Ray
 """
 import importlib
 
-_LAZY = {"BatchPredictor": "predictor", "Cache": "cache", "Job": "jobs", "Journal": "journal", "compile_many": "many", "compile_one": "jobs", "deployment": "deployment"}
+_LAZY = {"BatchPredictor": "predictor", "Cache": "cache", "Job": "jobs", "Journal": "journal", "compile_many": "many", "compile_one": "jobs", "deployment": "_deployment"}
 
 
 def __getattr__(name):
     if name not in _LAZY:
         raise AttributeError(f"module 'optima.scale' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"optima.scale.{_LAZY[name]}"), name)
-    globals()[name] = value  # `deployment` is also its module's name: the function is what users mean
+    globals()[name] = value
     return value
 
 
