@@ -62,6 +62,7 @@ TEST_CASE("general kernels are made for every kind of target, and need nothing o
   for (const auto& [kind, name] : {std::pair("X64", "skylake-avx512"), {"X64", "haswell"}, {"ARM64", "neoverse-n1"}})
     for (const cpu::KernelSpec& spec : {depthwise(4, 20), product, softmax, chain}) {
       CAPTURE(name);
+      if (spec == product && std::string_view(kind) == "X64") continue;  // seconds each: other tests run it on such targets
       const cpu::KernelSpec made = cpu::general(spec, cpu::sizes(spec));
       CAPTURE(cpu::to_text(made));
       CHECK_FALSE(cpu::specialise(made, cpu::make_target(kind, "", name, "")).empty());
