@@ -104,26 +104,15 @@ Status read_all(const JsonReader& root, const char* key, std::map<std::string, E
   return {};
 }
 
-Status read_smoothed(const JsonReader& root, std::map<std::string, std::vector<float>>& out) {
-  if (!root.has("smoothed")) return {};
-  OPTIMA_ASSIGN(const JsonReader all, root.object("smoothed"));
-  OPTIMA_ASSIGN(const auto members, root.members("smoothed"));
+// name -> numbers, of which each must be one that `allows` takes: `wanted` in words.
+Status read_numbers(const JsonReader& root, const char* key, bool (*allows)(float), const char* wanted, std::map<std::string, std::vector<float>>& out) {
+  if (!root.has(key)) return {};
+  OPTIMA_ASSIGN(const JsonReader all, root.object(key));
+  OPTIMA_ASSIGN(const auto members, root.members(key));
   for (const auto& [name, unused] : members) {
     OPTIMA_ASSIGN(out[name], numbers<float>(all, name.c_str()));
     for (const float by : out[name])
-      if (!(by > 0 && std::isfinite(by))) return invalid_input(cat(all.place(), ": ", quote(name), ": found ", by, ", wanted finite numbers above 0"));
-  }
-  return {};
-}
-
-Status read_corrected(const JsonReader& root, std::map<std::string, std::vector<float>>& out) {
-  if (!root.has("corrected")) return {};
-  OPTIMA_ASSIGN(const JsonReader all, root.object("corrected"));
-  OPTIMA_ASSIGN(const auto members, root.members("corrected"));
-  for (const auto& [name, unused] : members) {
-    OPTIMA_ASSIGN(out[name], numbers<float>(all, name.c_str()));
-    for (const float by : out[name])
-      if (!std::isfinite(by)) return invalid_input(cat(all.place(), ": ", quote(name), ": found ", by, ", wanted finite numbers"));
+      if (!allows(by)) return invalid_input(cat(all.place(), ": ", quote(name), ": found ", by, ", wanted ", wanted));
   }
   return {};
 }
@@ -190,8 +179,8 @@ Result<Encodings> detail::parse_own_format(const Json& json, const std::string& 
   OPTIMA_RETURN_IF_ERROR(integer(root, "samples", out.samples, INT64_MAX));
   OPTIMA_RETURN_IF_ERROR(read_all(root, "activations", out.activations));
   OPTIMA_RETURN_IF_ERROR(read_all(root, "weights", out.weights));
-  OPTIMA_RETURN_IF_ERROR(read_smoothed(root, out.smoothed));
-  OPTIMA_RETURN_IF_ERROR(read_corrected(root, out.corrected));
+  OPTIMA_RETURN_IF_ERROR(read_numbers(root, "smoothed", [](float by) { return by > 0 && std::isfinite(by); }, "finite numbers above 0", out.smoothed));
+  OPTIMA_RETURN_IF_ERROR(read_numbers(root, "corrected", [](float by) { return std::isfinite(by); }, "finite numbers", out.corrected));
   OPTIMA_RETURN_IF_ERROR(read_left_float(root, out.left_float));
   return out;
 }
