@@ -68,6 +68,12 @@ std::shared_ptr<const Graph> graph_at(const Graph& graph, const PackedGraph& pac
   return out;
 }
 
+std::string limits_note_of(const Sizes& sizes) {
+  std::vector<std::string> out;
+  for (const auto& [symbol, size] : sizes) out.push_back(cat(symbol, " = ", size));
+  return cat("limits of memory do not count tensors of open sizes: the model's shapes do not follow at ", join(out));
+}
+
 std::string note_of(const Graph& graph, const Sizes& sizes) {
   std::vector<std::string> out;
   for (const auto& [symbol, size] : sizes) out.push_back(cat(symbol, " = ", size, said(graph, symbol) ? "" : " (assumed)"));
@@ -91,6 +97,7 @@ AtSizes at_sizes(const Graph& graph) {
   for (auto& [symbol, size] : sizes)
     if (const auto range = graph.sizes.find(symbol); range != graph.sizes.end()) size = range->second.max;
   out.most = graph_at(graph, packed, sizes);
+  if (!out.most) out.limits_note = limits_note_of(sizes);
   return out;
 }
 

@@ -153,6 +153,7 @@ Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& plac
   about.insert(about.end(), planned.rewriting.notes.begin(), planned.rewriting.notes.end());
   const bool estimated = plan.estimate || plan.subgraphs.size() > 1;
   if (estimated && !planned.sizes_note.empty()) about.push_back(planned.sizes_note);
+  if (!planned.limits_note.empty()) about.push_back(planned.limits_note);
   plan.notes.insert(plan.notes.begin(), about.begin(), about.end());
   set_precisions(planned.rewriting.precisions, plan);
   return plan;
@@ -184,7 +185,7 @@ Result<detail::BuildResult> build(const CompileRequest& request, Planned& planne
 void estimate_sizes(Planned& out) {
   detail::AtSizes sizes = detail::at_sizes(out.graph);
   out.at_opt = std::move(sizes.opt), out.at_most = std::move(sizes.most);
-  out.sizes_note = std::move(sizes.note);
+  out.sizes_note = std::move(sizes.note), out.limits_note = std::move(sizes.limits_note);
 }
 
 Status run_passes(const PlanRequest& request, const Registry& registry, Planned& out) {

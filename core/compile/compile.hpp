@@ -83,6 +83,7 @@ struct Planned {
   Plan plan;
   std::shared_ptr<const Graph> at_opt, at_most;  ///< of plan_loaded(), see PlanTerms
   std::string sizes_note;                        ///< at which sizes costs and crossing bytes are; empty where none is open
+  std::string limits_note;                       ///< why limits of memory do not count what is open; empty where they do, or nothing is bounded
   std::shared_ptr<PluginAnswers> answers = std::make_shared<PluginAnswers>();  ///< so that planning again asks no plugin again
   Timings timings;
   std::vector<std::shared_ptr<Backend>> supports;  ///< the manifests of PlanRequest::supports

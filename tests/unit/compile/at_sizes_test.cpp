@@ -53,6 +53,7 @@ TEST_CASE("costs are those at the sizes that the user calls the usual ones, limi
   CHECK(type_of(sizes.opt, "half") == "f32[1,3,32,160]");
   CHECK(type_of(sizes.most, "half") == "f32[8,3,480,480]");
   CHECK(sizes.note == "costs and crossing bytes are estimated at batch = 1, h = 64, w = 320");
+  CHECK(sizes.limits_note == "");
 }
 
 TEST_CASE("sizes that nobody said are a batch of one and the first of the usual ones that the model takes, and the note says so") {
@@ -74,4 +75,5 @@ TEST_CASE("where the model takes none of the sizes that are tried, nothing is es
   CHECK(sizes.opt == nullptr);
   CHECK(sizes.most == nullptr);
   CHECK(sizes.note == "");
+  CHECK(sizes.limits_note == "limits of memory do not count tensors of open sizes: the model's shapes do not follow at k = 3");
 }
