@@ -210,12 +210,13 @@ void Fitter::plan(Leg& leg, Keep keep) const {
   std::set<uint32_t> given_up;  // ids
   bool all = false;
   PlannerOptions options = this->options();  // without what is given up, of which there is nothing yet
+  const ByReference outside = options.by_reference;
   PlanMemo* memo = keep == Keep::HowItWasMade && leg.is_last && leg.walk.branches().empty() ? &leg.memo : nullptr;
   for (;; memo = nullptr) {
     leg.memo = {};
     leg.draft = plan_graph({&leg.stretch->graph()}, target_, options, memo);
     if (!leg.memo.is_whole) leg.memo = {};
-    options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0 || (has_kernel_ && reads_outside(n)); };
+    options.by_reference = [&](const NodeView& n) { return all || given_up.count(n.id()) != 0 || outside(n); };
     if (!has_kernel_) return;
     const std::set<uint32_t> none = missing(leg.draft, has_kernel_);
     if (none.empty()) return;
