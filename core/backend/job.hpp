@@ -15,6 +15,7 @@
 #include "core/backend/door.hpp"
 #include "core/backend/target.hpp"
 #include "core/backend/verdict.hpp"
+#include "core/sizes/sizes.hpp"
 #include "core/support/blob.hpp"
 #include "core/support/status.hpp"
 #include "optima/abi.h"
@@ -50,6 +51,7 @@ struct CompileJob {
   const Calibration* calibration = nullptr;  ///< or null
   TargetDevice device;
   std::vector<ValueDoor> doors;     ///< by value; those that are not the usual one
+  SizeRanges sizes;                 ///< what the user said of open dims of the graph's inputs, by their symbol
   std::string stem;                 ///< "subgraph_3"
   std::string folder;               ///< absolute, existing; the plugin's files land below it
   int64_t threads = 0;              ///< optima.threads; 0 = all

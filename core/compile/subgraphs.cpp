@@ -70,6 +70,7 @@ class Builder {
     job.blobs = piece.blobs;
     job.device = on.target;
     job.doors = doors_of(*scope(index).plan, numbered_[index].position, piece.main());
+    job.sizes = piece.sizes;
     job.stem = cat("subgraph_", index);
     OPTIMA_ASSIGN(job.folder, writer_.subgraph_folder(index));
     job.threads = threads_each_;

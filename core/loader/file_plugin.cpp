@@ -309,6 +309,9 @@ std::variant<Compiled, CompileFailure> FilePlugin::compile(const CompileJob& job
   const LentDoors doors(job.doors);
   request.doors = doors.data();
   request.door_count = doors.size();
+  const LentSizes sizes(job.sizes);
+  request.sizes = sizes.data();
+  request.size_count = sizes.size();
 
   seam::CallStatus status;
   const int32_t code = self->enter("compile", status, [&] {

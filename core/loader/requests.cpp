@@ -52,6 +52,11 @@ RequestDevice::RequestDevice(const Manifest& manifest, const TargetDevice& targe
   raw_.attr_count = attributes_->size();
 }
 
+LentSizes::LentSizes(const SizeRanges& sizes) {
+  for (const auto& [symbol, r] : sizes)
+    ranges_.push_back({sizeof(optima_size_range), static_cast<uint32_t>(r.listed.size()), seam::str(symbol), r.min, r.max, r.step, r.opt, r.listed.empty() ? nullptr : r.listed.data()});
+}
+
 std::vector<Blob> LentArtifact::bytes_of(const Backend::Artifact& artifact) {
   std::vector<Blob> blobs;
   for (const auto* files : {&artifact.files, &artifact.weights})

@@ -7,6 +7,7 @@
 
 #include "core/loader/blob_store.hpp"
 #include "core/loader/instance.hpp"
+#include "core/sizes/sizes.hpp"
 
 namespace optima {
 
@@ -34,6 +35,17 @@ class RequestDevice {
   OwnedDevice device_;
   std::optional<OptionList> attributes_;
   optima_device raw_{};
+};
+
+/// What the user said of open sizes, for one call. Points into `sizes`.
+class LentSizes {
+ public:
+  explicit LentSizes(const SizeRanges& sizes);
+  const optima_size_range* data() const { return ranges_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(ranges_.size()); }
+
+ private:
+  std::vector<optima_size_range> ranges_;
 };
 
 /// An artifact with its blobs lent. `progress` of a load, null for check_artifact; it must outlive this.

@@ -7,6 +7,7 @@
 
 #include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "optima/plugin/sizes.hpp"
 
 namespace optima {
 namespace {
@@ -65,14 +66,7 @@ bool SizeRange::allows(int64_t size) const {
 }
 
 int64_t SizeRange::nearest_to(int64_t size) const {
-  if (size <= min) return min;
-  if (size >= max) return max;
-  int64_t below = min + (size - min) / step * step, above = std::min(below + step, max);
-  if (!listed.empty()) {
-    const auto at = std::lower_bound(listed.begin(), listed.end(), size);
-    below = *(at - 1), above = *at;
-  }
-  return size - below <= above - size ? below : above;
+  return sdk::SizeRange{{}, min, max, step, opt, {listed.data(), listed.size()}}.nearest_to(size);
 }
 
 Result<SizeRange> parse_size_range(std::string_view text) {

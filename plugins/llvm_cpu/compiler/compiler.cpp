@@ -92,7 +92,7 @@ void write_fitted(const sdk::CompileRequest& request, const Target& target, bool
   const sdk::Graph graph = request.graph();
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
-  const Sampled sampled = sample(*graph.raw(), target, winograd);
+  const Sampled sampled = sample(*graph.raw(), target, winograd, request.sizes());
   if (sampled.samples == 0)
     host.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + std::string(request.stem()) + "' has open sizes for which no sample was found (" + sampled.trouble +
                                               "): it has no kernels, and the reference, which is slow, will run it");

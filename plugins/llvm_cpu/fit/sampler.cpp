@@ -38,7 +38,7 @@ constexpr std::string_view kOpen[] = {"k_elementwise", "k_to_blocked", "k_from_b
 /// The open dims of the inputs: one variable for each name, one for each dim without.
 class Variables {
  public:
-  explicit Variables(const optima_graph& graph) : graph_(&graph) {
+  Variables(const optima_graph& graph, const std::vector<sdk::SizeRange>& said) : graph_(&graph), said_(said) {
     std::map<std::string, size_t> named;
     for (uint32_t k = 0; k < graph_.input_count(); ++k) {
       const sdk::Value v = graph_.input(k);
@@ -55,6 +55,14 @@ class Variables {
 
   size_t count() const { return is_batch_.size(); }
   bool is_batch(size_t variable) const { return is_batch_[variable]; }
+  /// What the user said of it, or null.
+  const sdk::SizeRange* said(size_t variable) const { return range_[variable]; }
+  /// The size that the user said matters most; else `size`, or the next to it that is allowed.
+  int64_t likely(size_t variable, int64_t size) const {
+    const sdk::SizeRange* range = said(variable);
+    return range && range->opt >= 0 ? range->opt : allowed(variable, size);
+  }
+  int64_t allowed(size_t variable, int64_t size) const { return said(variable) ? said(variable)->nearest_to(size) : size; }
   bool all_ranked() const {
     for (uint32_t k = 0; k < graph_.input_count(); ++k)
       if (!graph_.input(k).ranked()) return false;
@@ -74,12 +82,16 @@ class Variables {
   size_t add(const std::string& name, std::map<std::string, size_t>& named) {
     if (sdk::is_named_dim(name)) named[name] = is_batch_.size();
     is_batch_.push_back(true);
+    const auto at = std::find_if(said_.begin(), said_.end(), [&](const sdk::SizeRange& r) { return r.symbol == name; });
+    range_.push_back(at == said_.end() ? nullptr : &*at);
     return is_batch_.size() - 1;
   }
 
   sdk::Graph graph_;
+  const std::vector<sdk::SizeRange>& said_;
   std::vector<std::vector<size_t>> of_;  // per input and dim: its variable, or none
   std::vector<bool> is_batch_;           // only ever a first dim
+  std::vector<const sdk::SizeRange*> range_;
 };
 
 /// A step of a plan, by what it is for.
@@ -103,8 +115,8 @@ void each_site(const Draft& draft, F&& f) {
 
 class Sampler {
  public:
-  Sampler(const optima_graph& graph, const Target& target, bool winograd)
-      : graph_(graph), target_(target), winograd_(winograd), fitter_(graph, target, winograd), variables_(graph) {}
+  Sampler(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said)
+      : graph_(graph), target_(target), winograd_(winograd), fitter_(graph, target, winograd), variables_(graph, said) {}
 
   Sampled run() {
     if (!variables_.all_ranked()) {
@@ -173,23 +185,22 @@ class Sampler {
     for (const Empty empty : {Empty::Refused, Empty::Allowed})
       for (const bool batch_is_one : {true, false})
         for (const int64_t size : kLikely) {
-          std::vector<int64_t> values(n, size);
-          for (size_t v = 0; v < n; ++v)
-            if (batch_is_one && variables_.is_batch(v)) values[v] = 1;
+          std::vector<int64_t> values(n);
+          for (size_t v = 0; v < n; ++v) values[v] = variables_.likely(v, batch_is_one && variables_.is_batch(v) ? 1 : size);
           if (allows(values, empty)) return values;
         }
     std::vector<size_t> digits(n, 0);
     for (size_t tries = 0; n != 0 && tries < kMostTries; ++tries) {
       std::vector<int64_t> values(n);
-      for (size_t v = 0; v < n; ++v) values[v] = variables_.is_batch(v) ? 1 : kLikely[digits[v]];
+      for (size_t v = 0; v < n; ++v) values[v] = variables_.likely(v, variables_.is_batch(v) ? 1 : kLikely[digits[v]]);
       if (allows(values)) return values;
       for (size_t v = 0; v < n && ++digits[v] == kLikely.size(); ++v) digits[v] = 0;
     }
     return std::nullopt;
   }
 
-  /// The first sizes, small ones all alike (a single one that is small may be as a long row), batches of small and large ones, then those that
-  /// differ from the first in one variable, then in all that are no batch.
+  /// The first sizes, the ends of what the user said, small ones all alike (a single one that is small may be as a long row), batches of small and
+  /// large ones, then those that differ from the first in one variable, then in all that are no batch. Each moved to what is allowed.
   std::vector<std::vector<int64_t>> around(const std::vector<int64_t>& first) const {
     std::vector<std::vector<int64_t>> out{first};
     const auto all = [&](int64_t size) {
@@ -199,6 +210,9 @@ class Sampler {
       out.push_back(values);
     };
     if (first.empty()) return out;
+    for (size_t v = 0; v < first.size(); ++v)
+      if (const sdk::SizeRange* range = variables_.said(v))
+        for (const int64_t size : {range->max, range->min}) out.push_back(first), out.back()[v] = size;
     for (const int64_t size : kNearby) all(size);
     for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{256}, int64_t{7}}) {  // batches of other sizes
       all(size);
@@ -215,6 +229,8 @@ class Sampler {
       for (const int64_t size : kNearby) one(size);
     }
     for (const int64_t size : kLikely) all(size);
+    for (std::vector<int64_t>& values : out)
+      for (size_t v = 0; v < first.size(); ++v) values[v] = variables_.allowed(v, values[v]);
     return out;
   }
 
@@ -346,6 +362,8 @@ bool needs_fitting(const optima_graph& graph) {
   return false;
 }
 
-Sampled sample(const optima_graph& graph, const Target& target, bool winograd) { return Sampler(graph, target, winograd).run(); }
+Sampled sample(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said) {
+  return Sampler(graph, target, winograd, said).run();
+}
 
 }  // namespace optima::llvm_cpu

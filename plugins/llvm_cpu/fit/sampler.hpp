@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "optima/plugin/sizes.hpp"
 #include "plugins/llvm_cpu/fit/fitter.hpp"
 
 namespace optima::llvm_cpu {
@@ -21,7 +22,7 @@ struct Sampled {
 /// True where a plan must be made at run time: a size is open, or a node has no kernel, or would read outside (whole.hpp).
 bool needs_fitting(const optima_graph& graph);
 
-/// Deterministic.
-Sampled sample(const optima_graph& graph, const Target& target, bool winograd);
+/// Deterministic. `said`, by the symbols of dims of inputs: only sizes that it allows are planned, those that matter most first.
+Sampled sample(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said = {});
 
 }  // namespace optima::llvm_cpu

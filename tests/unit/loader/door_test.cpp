@@ -119,6 +119,23 @@ TEST_CASE("compile is told the doors of its inputs and outputs") {
   CHECK(meta[1] == std::pair<std::string, std::string>{"door of 1", "3  x 2 3 s0.500000 z-128 s0.250000 z7 a0"});
 }
 
+TEST_CASE("compile is told the sizes that the user allows") {
+  Asking a;
+  const TempFolder folder;
+  CompileJob job;
+  job.graph = &a.graph.raw;
+  job.device = a.device;
+  job.stem = "subgraph_0", job.folder = folder.path();
+  job.sizes = {{"batch", {1, 8, 1, 4, {1, 4, 8}}}, {"width", {32, 960, 32, SizeRange::kNotSaid, {}}}};
+  a.host.set({{"trial.act", ""}});
+  const auto done = a.host.plugin->compile(job);
+  REQUIRE(std::holds_alternative<Compiled>(done));
+  const auto& meta = std::get<Compiled>(done).meta;
+  REQUIRE(meta.size() == 3);
+  CHECK(meta[0] == std::pair<std::string, std::string>{"size of batch", "1..8:1@4 1 4 8"});
+  CHECK(meta[1] == std::pair<std::string, std::string>{"size of width", "32..960:32@-1"});
+}
+
 TEST_CASE("a plugin without the table has no doors, and is not asked") {
   const Asking a;
   Registry registry = scanned(plugins_folder());

@@ -622,12 +622,13 @@ class Turner : public sdk::Plugin, public sdk::Compiler, public sdk::Doors {
     sink.meta("input", request.door(request.graph().input(0)) ? "door" : "usual");
     const std::optional<sdk::Door> out = request.door(request.graph().output(0));
     sink.meta("output", out ? out->layout + " " + std::to_string(out->shape[0]) : "usual");
+    for (const sdk::SizeRange& size : request.sizes()) sink.meta(std::string(size.symbol), std::to_string(size.opt) + ", next to 5: " + std::to_string(size.nearest_to(5)));
   }
 };
 
 }  // namespace
 
-TEST_CASE("doors reach the author's methods, and what was agreed reaches compile") {
+TEST_CASE("doors reach the author's methods, and what was agreed reaches compile, as do sizes that the user allows") {
   seam::Host host;
   const seam::Instance turner(query_of<Turner>, host);
   const seam::Model m(image::pack(samples::identity({2, 4})));
@@ -658,7 +659,10 @@ TEST_CASE("doors reach the author's methods, and what was agreed reaches compile
   const optima_value_door agreed{sizeof agreed, r.value, &other};
   optima_compile_request c{};
   c.struct_size = sizeof c, c.graph = &m.raw, c.device = &kTarget, c.doors = &agreed, c.door_count = 1;
+  const int64_t listed[] = {1, 4, 8};
+  const optima_size_range said[] = {{sizeof said[0], 3, {"batch", 5}, 1, 8, 1, 4, listed}, {sizeof said[0], 0, {"width", 5}, 0, 64, 8, -1, nullptr}};
+  c.sizes = said, c.size_count = 2;
   seam::MemorySink sink;
   REQUIRE(turner.extension<optima_compiler>(OPTIMA_EXT_COMPILER)->compile(turner.self, &c, &sink.raw, nullptr, &status.raw) == OPTIMA_OK);
-  CHECK(sink.meta == decltype(sink.meta){{"input", "usual"}, {"output", "CN 4"}});
+  CHECK(sink.meta == decltype(sink.meta){{"input", "usual"}, {"output", "CN 4"}, {"batch", "4, next to 5: 4"}, {"width", "-1, next to 5: 8"}});
 }

@@ -8,6 +8,7 @@
 #include "optima/plugin/door.hpp"
 #include "optima/plugin/host.hpp"
 #include "optima/plugin/manifest.hpp"
+#include "optima/plugin/sizes.hpp"
 
 namespace optima::sdk {
 inline namespace v0_1 {
@@ -124,6 +125,16 @@ class CompileRequest {
     for (uint32_t k = 0; k < raw_.door_count; ++k, one = OPTIMA_NEXT(optima_value_door, one))
       if (one->value == value.index()) return Door(*one->door);
     return std::nullopt;
+  }
+  /// What the user said of open sizes of the inputs.
+  std::vector<SizeRange> sizes() const {
+    std::vector<SizeRange> out;
+    const optima_size_range* one = raw_.sizes;
+    for (uint32_t k = 0; k < raw_.size_count; ++k, one = OPTIMA_NEXT(optima_size_range, one)) {
+      const optima_size_range r = known(one);
+      out.push_back({view(r.symbol), r.min, r.max, r.step, r.opt, {r.listed, r.listed_count}});
+    }
+    return out;
   }
 
  private:

@@ -357,6 +357,12 @@ int32_t compile(optima_plugin* plugin, const optima_compile_request* request, co
     for (uint32_t i = 0; i < d.scale_count; ++i) text += " s" + std::to_string(d.scales[i]) + (d.zero_points ? " z" + std::to_string(d.zero_points[i]) : "");
     (void)sink->set_meta(sink->host_data, str("door of " + std::to_string(door->value)), str(text + " a" + std::to_string(d.scale_axis)), status);
   }
+  const optima_size_range* size = request->sizes;
+  for (uint32_t k = 0; k < request->size_count; ++k, size = OPTIMA_NEXT(optima_size_range, size)) {
+    std::string text = std::to_string(size->min) + ".." + std::to_string(size->max) + ":" + std::to_string(size->step) + "@" + std::to_string(size->opt);
+    for (uint32_t i = 0; i < size->listed_count; ++i) text += " " + std::to_string(size->listed[i]);
+    (void)sink->set_meta(sink->host_data, str("size of " + view(size->symbol)), str(text), status);
+  }
   (void)sink->set_meta(sink->host_data, str("compiler"), str("trial 1"), status);
   (void)sink->set_compat(sink->host_data, "cc", 2, str("trial chips"), status);
   if (request->graph->blob_count > 0) (void)sink->use_weight(sink->host_data, 0, str("w"), status);
