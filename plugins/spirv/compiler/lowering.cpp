@@ -219,10 +219,14 @@ Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std:
 std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {
   std::map<uint32_t, int> bound;
   std::string body;
-  const auto operand = [&](const sdk::Value& value) -> std::string {
+  const std::function<std::string(const sdk::Value&)> operand = [&](const sdk::Value& value) -> std::string {
     if (!value) return "";
     if (const auto own = names.find(value.index()); own != names.end()) return own->second;
     if (std::string text = scalar_literal(value); !text.empty()) return text;
+    if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
+      const sdk::Node& node = by->second;
+      return row_of(node)->expression(node, {operand(node.input(0)), operand(node.input(1)), operand(node.input(2))});
+    }
     const Tensor t = read(value);
     const auto [at, is_new] = bound.emplace(value.index(), 0);
     if (is_new) at->second = shader.in(t);

@@ -16,9 +16,15 @@ namespace spirv_plugin {
 struct Group {
   sdk::Node root;
   std::optional<sdk::Node> scaling{};  ///< a BatchNormalization of constants behind a root that folds it into its weights
+  /// By input of the root, up to 3: the DequantizeLinear that makes it, where the root reads its codes (the first two) or both are constants.
+  std::array<std::optional<sdk::Node>, 3> decoders{};
   std::vector<sdk::Node> tail{};
+  /// The root is a DequantizeLinear whose readers read the codes: it is no kernel.
+  bool by_readers = false;
   size_t last = 0;  ///< position in the graph of its last node: where it is computed
   const sdk::Node& end() const { return tail.empty() ? before_tail() : tail.back(); }
+  /// The root sums products of codes.
+  bool sums_codes() const { return decoders[0].has_value(); }
   /// Whose output the tail begins with.
   const sdk::Node& before_tail() const { return scaling ? *scaling : root; }
 };
@@ -46,6 +52,8 @@ struct Row {
   bool takes_tail = false;
   /// lower() multiplies the group's scaling into its weights, where they are constants (input 1).
   bool takes_scaling = false;
+  /// Whether lower() sums the products of this root exactly when it reads the codes in front of its decoders, the first two of which are there.
+  bool (*sums_codes)(const Group& group) = nullptr;
   /// Storage buffers that lower() binds without a tail's, at most; 0 = one for each input that is there, and one.
   uint32_t buffers = 0;
 };
@@ -84,6 +92,8 @@ class Lowering {
   void knows(const sdk::Value& value, std::vector<float> elements) { known_[value.index()] = std::make_shared<const std::vector<float>>(std::move(elements)); }
   /// The elements of a float value that a constant or knows() gives; null for others.
   std::shared_ptr<const Floats> known(const sdk::Value& value) const;
+  /// Pointwise kernels that read the output of this DequantizeLinear, whose scale and zero point are literals, read its codes.
+  void decodes(const sdk::Node& node) { decoders_.emplace(node.output(0).index(), node); }
   /// `out` lies where `in` does: the same elements under other dims.
   void same(const sdk::Value& out, const sdk::Value& in);
   /// read(), for an output of the graph: what lies among the weights is copied out of them.
@@ -119,6 +129,7 @@ class Lowering {
   Element floats_;
   std::map<uint32_t, Tensor> tensors_;  // by value
   std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
+  std::map<uint32_t, sdk::Node> decoders_;  // by value
 };
 
 /// Steps of a whole graph, and its ports. Throws UNSUPPORTED with the node that has no row.

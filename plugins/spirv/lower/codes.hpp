@@ -2,6 +2,8 @@
 // plugins/spirv/lower: codes of 8 and 16 bits.
 #pragma once
 
+#include <algorithm>
+
 #include "compiler/lowering.hpp"
 
 namespace spirv_plugin {
@@ -24,6 +26,12 @@ inline std::string code_of(int32_t dtype, const std::string& ratio, const std::s
   const CodeRange r = range_of(dtype);
   const std::string code = "int(clamp(roundEven(" + ratio + "),-1.0e6,1.0e6))" + (zero.empty() ? "" : "+" + zero);
   return "clamp(" + code + "," + literal(r.low) + "," + literal(r.high) + ")";
+}
+
+inline bool all_zero(const sdk::Value& v) {
+  if (!v.is_constant()) return false;
+  const std::vector<double> all = reals_of(v.constant());
+  return std::all_of(all.begin(), all.end(), [](double n) { return n == 0; });
 }
 
 }  // namespace spirv_plugin

@@ -2,6 +2,7 @@
 // Convolutions over one or two axes: each invocation keeps a few channels of neighbouring pixels of a row in registers.
 #include <algorithm>
 
+#include "sums.hpp"
 #include "window.hpp"
 
 namespace spirv_plugin {
@@ -60,35 +61,27 @@ uint32_t local_for(int64_t invocations) {
   return kLeast;
 }
 
-/// Weights by tile of features: [tile][channel][row][column][feature of the tile], zeros behind the last feature of a group.
-std::vector<float> packed(const Conv& c, const Tile& t, const Floats& w, const std::vector<double>& factor) {
-  const int64_t tiles = (c.group_features() + t.features - 1) / t.features, taps = c.kernel_h * c.kernel_w;
-  const int64_t depth = c.group_channels() * taps;
-  std::vector<float> out(static_cast<size_t>(c.groups * tiles * depth * t.features));
+/// Weights by tile of features: [tile][place][feature of the tile], of `depth` places, zeros behind the last feature of a group. `at(feature, place)`.
+template <class T, class At>
+std::vector<T> packed(const Conv& c, const Tile& t, int64_t depth, const At& at) {
+  const int64_t tiles = (c.group_features() + t.features - 1) / t.features;
+  std::vector<T> out(static_cast<size_t>(c.groups * tiles * depth * t.features));
   for (int64_t g = 0; g < c.groups; ++g)
     for (int64_t f = 0; f < c.group_features(); ++f) {
-      const int64_t feature = g * c.group_features() + f;
-      const double by = factor[static_cast<size_t>(feature)];
-      float* to = &out[static_cast<size_t>((g * tiles + f / t.features) * depth * t.features + f % t.features)];
-      for (int64_t k = 0; k < depth; ++k) to[k * t.features] = static_cast<float>(w[static_cast<size_t>(feature * depth + k)] * by);
+      T* to = &out[static_cast<size_t>((g * tiles + f / t.features) * depth * t.features + f % t.features)];
+      for (int64_t k = 0; k < depth; ++k) to[k * t.features] = at(g * c.group_features() + f, k);
     }
   return out;
 }
 
-/// Columns of the input that a row of the tile reads, loaded once each: x<n>, by offset from the first pixel's own. What is outside is loaded from the
-/// border and left out by a choice of values: a branch would cost more than the load.
-void write_columns(Shader& s, const Conv& c, const Tile& t, int x, bool rows_inside) {
-  std::set<int64_t> offsets;
-  for (int64_t p = 0; p < t.pixels; ++p)
-    for (int64_t k = 0; k < c.kernel_w; ++k) offsets.insert(p * c.stride_w + k * c.dilation_w);
-  const bool inside = c.pad_w == 0 && (c.out_width - 1) * c.stride_w + (c.kernel_w - 1) * c.dilation_w < c.width && c.out_width % t.pixels == 0;
-  for (const int64_t o : offsets) {
-    const std::string name = "x" + text(o), column = "ix+" + text(o);
-    s.line("float " + name + "=" + s.load(x, "base+" + (inside ? column : "clamp(" + column + ",0," + text(c.width - 1) + ")")) + ";");
-    std::string ok = inside ? "" : "uint(" + column + ")<" + text(c.width) + "u";
-    if (!rows_inside) ok += ok.empty() ? "in_row" : "&&in_row";
-    if (!ok.empty()) s.line("bool k" + text(o) + "=" + ok + ";" + name + "=k" + text(o) + "?" + name + ":0.0;");
-  }
+/// Of constant codes, [feature][channel][row][column].
+Channels channels_of(const Dims& w) { return {w[0], elements_of(w) / w[0], elements_of(w) / w[0], 1, elements_of(w) / w[0]}; }
+
+bool sums_codes(const Group& group) {
+  const Dims w = group.root.input(1).shape();
+  const sdk::Node& left = *group.decoders[0];
+  return is_known(group, 2) && elements_of(w) > 0 && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], 0) &&
+         sums_of(group, channels_of(w), false);
 }
 
 /// What is added to a feature: the bias, as it is or through the scaling behind it.
@@ -105,7 +98,10 @@ std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Scaling& s
 class ConvKernel {
  public:
   ConvKernel(Lowering& to, const Group& group)
-      : to_(to), group_(group), c_(conv_of(group.root)), t_(tile_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
+      : to_(to), group_(group), c_(conv_of(group.root)), t_(tile_for(c_)), s_(local_for(c_.out_height * row_tiles())) {
+    constexpr int64_t kWord = 4;
+    if (group.sums_codes()) codes_ = sums_of(group, channels_of(group.root.input(1).shape()), has_dot(to) && c_.group_channels() >= kWord);
+  }
 
   void write() {
     const sdk::Node& node = group_.root;
@@ -121,7 +117,7 @@ class ConvKernel {
     const auto macs = static_cast<uint64_t>(y.elements() * c_.group_channels() * taps());
     const uint64_t bytes = 4 * static_cast<uint64_t>(node.input(0).elements() + node.input(1).elements() + y.elements());
     const Grid g = grid(c_.out_height * row_tiles(), s_.local()[0]);
-    to_.step(group_, std::move(s_), {g.groups[0], static_cast<uint32_t>(c_.groups * tiles()), static_cast<uint32_t>(c_.batch)}, {2 * macs, bytes});
+    to_.step(group_, ways_of(s_, by_words(), {g.groups[0], static_cast<uint32_t>(c_.groups * tiles()), static_cast<uint32_t>(c_.batch)}), {2 * macs, bytes});
   }
 
  private:
@@ -129,17 +125,51 @@ class ConvKernel {
   int64_t taps() const { return c_.kernel_h * c_.kernel_w; }
   int64_t row_tiles() const { return (c_.out_width + t_.pixels - 1) / t_.pixels; }
 
+  bool by_words() const { return codes_ && codes_->by_words(); }
+  bool in_floats() const { return !codes_ || codes_->type == SumType::Floats; }
+  std::string type() const { return in_floats() ? "float" : "int"; }
+  /// Channels of a group that the sums walk over, four at once where they are words.
+  int64_t depth() const { return by_words() ? (c_.group_channels() + 3) / 4 : c_.group_channels(); }
+
   void bind_operands(const sdk::Node& node) {
+    if (codes_) return bind_codes(node);
     const auto features = static_cast<size_t>(c_.features);
     const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
     x_ = s_.in(to_.read(node.input(0)));
     const std::shared_ptr<const Floats> weights = to_.known(node.input(1));
     is_packed_ = weights != nullptr, by_four_ = is_packed_ && t_.features % 4 == 0;
-    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", {c_.groups * tiles(), c_.group_channels() * taps(), t_.features},
-                                       [c = c_, t = t_, weights, factor = scaling.factor] { return packed(c, t, *weights, factor); })
+    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", packed_dims(),
+                                       [c = c_, t = t_, all = c_.group_channels() * taps(), weights, factor = scaling.factor] {
+                                         return packed<float>(c, t, all, [&](int64_t f, int64_t k) {
+                                           return static_cast<float>((*weights)[static_cast<size_t>(f * all + k)] * factor[static_cast<size_t>(f)]);
+                                         });
+                                       })
                           : to_.read(node.input(1)),
                by_four_ ? 4 : 1);
     if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);
+  }
+
+  void bind_codes(const sdk::Node& node) {
+    x_ = s_.in(to_.read(codes_->left.input(0)));
+    is_packed_ = true, by_four_ = t_.features % 4 == 0;
+    w_ = s_.in(packed_codes(std::string(node.input(1).name())), by_four_ ? 4 : 1);
+    const std::shared_ptr<const Floats> bias = node.input(2) && !codes_->has_bias ? to_.known(node.input(2)) : nullptr;
+    ends_ = SumEnds(to_, s_, std::string(node.output(0).name()), *codes_, bias.get());
+  }
+
+  Dims packed_dims() const { return {c_.groups * tiles(), depth() * taps(), t_.features}; }
+
+  Tensor packed_codes(const std::string& name) {
+    const int64_t taps = this->taps(), channels = c_.group_channels();
+    if (codes_->type == SumType::Floats)
+      return to_.weight(name + "/codes", packed_dims(), [c = c_, t = t_, all = channels * taps, codes = *codes_] {
+        return packed<float>(c, t, all, [&](int64_t f, int64_t k) { return static_cast<float>(codes.weights[codes.channels.at(f, k)]); });
+      });
+    const auto code = [&](int64_t f, int64_t k) { return codes_->weights[codes_->channels.at(f, k)]; };
+    if (!by_words()) return to_.weight(name + "/codes", packed_dims(), packed<int32_t>(c_, t_, channels * taps, code));
+    return to_.weight(name + "/words", packed_dims(), packed<int32_t>(c_, t_, depth() * taps, [&](int64_t f, int64_t k) {
+                        return packed_word(k / taps, channels, [&](int64_t channel) { return code(f, channel * taps + k % taps); });
+                      }));
   }
 
   void write_position() {
@@ -160,29 +190,66 @@ class ConvKernel {
 
   void write_sums() {
     for (int64_t f = 0; f < t_.features; ++f) {
-      s_.line("float i" + text(f) + "=" + (bias_ < 0 ? "0.0" : s_.load(bias_, feature(f))) + ";");
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line("float " + acc(f, p) + "=i" + text(f) + ";");
+      s_.line(type() + " i" + text(f) + "=" + (codes_ ? ends_.begin(s_, feature(f)) : bias_ >= 0 ? s_.load(bias_, feature(f)) : "0.0") + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type() + " " + acc(f, p) + "=i" + text(f) + ";");
     }
-    s_.line("for(int k=0;k<" + text(c_.group_channels()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+    s_.line("for(int k=0;k<" + text(depth()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
     s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
     const bool rows_inside = c_.pad_h == 0 && (c_.out_height - 1) * c_.stride_h + (c_.kernel_h - 1) * c_.dilation_h < c_.height;
     if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");
-    s_.line("int base=((image*" + text(c_.channels) + "+tile/" + text(tiles()) + "*" + text(c_.group_channels()) + "+k)*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
-    write_columns(s_, c_, t_, x_, rows_inside);
+    for (int64_t j = 0; j < (by_words() ? 4 : 1); ++j)
+      s_.line("int base" + text(j) + "=((image*" + text(c_.channels) + "+tile/" + text(tiles()) + "*" + text(c_.group_channels()) + "+" +
+              (by_words() ? place_in("k", j, c_.group_channels()) : "k") + ")*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
+    write_columns(rows_inside);
     for (int64_t kx = 0; kx < c_.kernel_w; ++kx) write_tap(kx);
     s_.line("}");
   }
 
-  void write_tap(int64_t kx) {
-    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(c_.group_channels() * taps());
-    for (int64_t f = 0; f < t_.features; ++f) {
-      const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
-      if (by_four_ && f % 4 == 0) s_.line("vec4 " + four + "=" + s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
-      const std::string at = is_packed_ ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
-      s_.line("float " + weight + "=" + (by_four_ ? four + "." + "xyzw"[f % 4] : s_.load(w_, at)) + ";");
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(acc(f, p) + "+=" + weight + "*x" + text(p * c_.stride_w + kx * c_.dilation_w) + ";");
+  /// Columns of the input that a row of the tile reads, loaded once each: x<n>, by offset from the first pixel's own. What is outside is loaded from the
+  /// border and left out by a choice of values: a branch would cost more than the load.
+  void write_columns(bool rows_inside) {
+    std::set<int64_t> offsets;
+    for (int64_t p = 0; p < t_.pixels; ++p)
+      for (int64_t k = 0; k < c_.kernel_w; ++k) offsets.insert(p * c_.stride_w + k * c_.dilation_w);
+    const bool inside = c_.pad_w == 0 && (c_.out_width - 1) * c_.stride_w + (c_.kernel_w - 1) * c_.dilation_w < c_.width && c_.out_width % t_.pixels == 0;
+    for (const int64_t o : offsets) {
+      const std::string name = "x" + text(o), column = "ix+" + text(o);
+      s_.line(type() + " " + name + "=" + loaded(inside ? column : "clamp(" + column + ",0," + text(c_.width - 1) + ")") + ";");
+      std::string ok = inside ? "" : "uint(" + column + ")<" + text(c_.width) + "u";
+      if (!rows_inside) ok += ok.empty() ? "in_row" : "&&in_row";
+      if (!ok.empty()) s_.line("bool k" + text(o) + "=" + ok + ";" + name + "=k" + text(o) + "?" + name + ":" + outside() + ";");
     }
   }
+
+  /// What the kernel multiplies of the input at a column: a float, a code less its zero point, or the codes of four channels.
+  std::string loaded(const std::string& column) const {
+    const auto at = [&](int64_t j) { return s_.load(x_, "base" + text(j) + "+" + column); };
+    return codes_ ? left_of(*codes_, at) : at(0);
+  }
+
+  /// A pad: zero, which of words is four zero points.
+  std::string outside() const {
+    if (!by_words()) return in_floats() ? "0.0" : "0";
+    const auto code = static_cast<uint32_t>(codes_->zero() - half_of(codes_->dtype())) & 255u;
+    return literal(int64_t{static_cast<int32_t>(code * 0x01010101u)});
+  }
+
+  void write_tap(int64_t kx) {
+    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(depth() * taps());
+    for (int64_t f = 0; f < t_.features; ++f) {
+      const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
+      if (by_four_ && f % 4 == 0) s_.line((in_floats() ? "vec4 " : "ivec4 ") + four + "=" + s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
+      const std::string at = is_packed_ ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
+      s_.line(type() + " " + weight + "=" + (by_four_ ? four + "." + "xyzw"[f % 4] : s_.load(w_, at)) + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) {
+        const std::string x = "x" + text(p * c_.stride_w + kx * c_.dilation_w);
+        s_.line(acc(f, p) + "+=" + (by_words() ? "dot_(" + weight + "," + x + ")" : weight + "*" + x) + ";");
+      }
+    }
+  }
+
+  /// A sum as the convolution's output.
+  std::string end(int64_t f, int64_t p) const { return codes_ ? ends_.value(text(f), acc(f, p)) : acc(f, p); }
 
   void write_stores() {
     const int64_t plane = c_.out_height * c_.out_width;
@@ -191,7 +258,8 @@ class ConvKernel {
     if (!whole_features()) s_.line("int features=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" + text(t_.features) + ";");
     for (int64_t f = 0; f < t_.features; ++f) {
       if (!whole_features()) s_.line("if(features>" + text(f) + "){");
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 || whole_pixels() ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + acc(f, p) + ");");
+      if (codes_) s_.line(ends_.named(s_, text(f), feature(f)));
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 || whole_pixels() ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + end(f, p) + ");");
       if (!whole_features()) s_.line("}");
     }
   }
@@ -202,6 +270,8 @@ class ConvKernel {
   Tile t_;
   bool is_packed_ = false, by_four_ = false;
   Shader s_;
+  std::optional<CodeSums> codes_{};
+  SumEnds ends_{};
   int x_ = -1, w_ = -1, bias_ = -1;
 };
 
@@ -218,7 +288,7 @@ std::string no_conv(const sdk::Node& node) {
 constexpr Row row(sdk::Op o) {
   Row r;
   o.ranks[0] = {3, 4};  // over three axes: conv3d.cpp
-  r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true, r.takes_scaling = true;
+  r.op = o, r.lower = lower_conv, r.refuse = no_conv, r.takes_tail = true, r.takes_scaling = true, r.sums_codes = sums_codes;
   return r;
 }
 constexpr Row kRows[] = {row(op("Conv", 1, 22, {kFloats}, {kFloats}))};

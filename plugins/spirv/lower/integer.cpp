@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes: sums of whole numbers, exact in 32 bits, and codes made of them again.
-#include <algorithm>
-#include <bit>
-
-#include "codes.hpp"
+#include "sums.hpp"
 #include "window.hpp"
 
 namespace spirv_plugin {
@@ -15,20 +12,6 @@ Work work_of(int64_t macs, int64_t elements) { return {2 * static_cast<uint64_t>
 
 double scalar(const sdk::Value& v) { return reals_of(v.constant())[0]; }
 
-/// The constant less its zero point, which is one, or one for each `of` that an index divided by `behind` counts.
-std::vector<int32_t> centred(const sdk::Value& codes, const sdk::Value& zero, int64_t behind) {
-  const std::vector<int64_t> all = integers_of(codes.constant()), off = zero ? integers_of(zero.constant()) : std::vector<int64_t>{0};
-  std::vector<int32_t> out(all.size());
-  for (size_t i = 0; i < all.size(); ++i) out[i] = static_cast<int32_t>(all[i] - off[i / static_cast<size_t>(behind) % off.size()]);
-  return out;
-}
-
-/// A factor as the bits of a float, beside whole numbers in one tensor.
-int32_t bits_of(double factor) { return std::bit_cast<int32_t>(static_cast<float>(factor)); }
-
-// Four codes in a word. A target with integer dot products multiplies a word of the one side with a word of the other in one instruction; codes of 0 to
-// 255 are less 128 there, and what that and zero points change of a sum is one product with the sum of the weights, which lie behind their words.
-
 /// Weights, less their zero points, as words of four along their depth: [word][place][column] of what lies at `at(column, depth, place)`, then the sum of
 /// each column. Empty where a weight is no signed code of 8 bits.
 struct Words {
@@ -36,7 +19,7 @@ struct Words {
   int64_t words = 0;  ///< numbers ahead of the sums
 };
 Words words_of(const std::vector<int32_t>& weights, int64_t columns, int64_t depth, int64_t places, const std::function<int64_t(int64_t, int64_t, int64_t)>& at) {
-  if (std::any_of(weights.begin(), weights.end(), [](int32_t w) { return w < -128 || w > 127; })) return {};
+  if (!fit_words(weights)) return {};
   const int64_t words = (depth + 3) / 4 * places * columns;
   Words out{std::vector<int32_t>(static_cast<size_t>(words + columns)), words};
   for (int64_t c = 0; c < columns; ++c) {
@@ -53,39 +36,6 @@ Words words_of(const std::vector<int32_t>& weights, int64_t columns, int64_t dep
   return out;
 }
 
-/// Whether words are worth making: the target promises what multiplies them.
-bool has_dot(const Lowering& to) { return to.limits().features.count("shaderIntegerDotProduct") != 0; }
-
-/// Adds dot_(), the sum of products of the signed codes in two words: by OpSDot with packed operands (SPV_KHR_integer_dot_product, which glslang has no
-/// word for: instruction 4450, capabilities DotProductInput4x8BitPacked and DotProduct), or code by code.
-void write_dot(Shader& s, bool by_instruction) {
-  if (!by_instruction)
-    return s.top("int dot_(int a,int b){int t=0;for(int j=0;j<32;j+=8)t+=bitfieldExtract(a,j,8)*bitfieldExtract(b,j,8);return t;}");
-  s.extend("GL_EXT_spirv_intrinsics");
-  s.top("spirv_instruction(extensions=[\"SPV_KHR_integer_dot_product\"],capabilities=[6018,6019],id=4450) int sdot_(int a,int b,spirv_literal int format);");
-  s.top("int dot_(const int a,const int b){return sdot_(a,b,0);}");
-}
-
-/// The ways of a kernel that lacks dot_() alone, where it `dots` at all.
-std::vector<Way> ways_of(const Shader& s, bool dots, std::array<uint32_t, 3> groups) {
-  std::vector<Way> out;
-  for (const bool by_instruction : {true, false}) {
-    if (by_instruction && !dots) continue;
-    out.push_back({s, groups});
-    if (dots) write_dot(out.back().shader, by_instruction);
-  }
-  return out;
-}
-
-/// What is taken off codes of the type where they are in words.
-int64_t half_of(int32_t dtype) { return dtype == OPTIMA_U8 ? 128 : 0; }
-
-/// The word of four codes.
-std::string word_of(int32_t dtype, const std::array<std::string, 4>& codes) {
-  const std::string word = "((" + codes[0] + "&255)|(" + codes[1] + "&255)<<8|(" + codes[2] + "&255)<<16|" + codes[3] + "<<24)";
-  return dtype == OPTIMA_U8 ? "(" + word + "^" + literal(int64_t{-0x7f7f7f80}) + ")" : word;
-}
-
 /// Inputs of a matrix product by number; `none` where the operator has no such.
 struct MatmulInputs {
   static constexpr uint32_t none = 15;
@@ -100,12 +50,6 @@ MatmulInputs inputs_of(const sdk::Node& node) {
 struct Sides {
   int codes, words;
 };
-
-/// Position j of word `word` along a depth; behind the end the last one, where weights are zero.
-std::string place_in(const std::string& word, int64_t j, int64_t depth) {
-  const std::string at = word + "*4+" + text(j);
-  return depth % 4 == 0 ? at : "min(" + at + "," + text(depth - 1) + ")";
-}
 
 /// Adds the products of a row with a column to `v`, and takes zero point `az` off.
 void write_matmul_words(Shader& s, int32_t dtype, const Sides& of, int64_t depth, int64_t columns, int64_t words) {

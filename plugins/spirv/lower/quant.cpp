@@ -71,12 +71,6 @@ void lower_pointwise(Lowering& to, const Group& group) {
   if (!group.tail.empty() || !known_values(to, group.root)) to.pointwise(group);
 }
 
-bool all_zero(const sdk::Value& v) {
-  if (!v.is_constant()) return false;
-  const std::vector<double> all = reals_of(v.constant());
-  return std::all_of(all.begin(), all.end(), [](double n) { return n == 0; });
-}
-
 void lower_scaled(Lowering& to, const Group& group) {
   constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;

@@ -35,6 +35,11 @@ std::vector<Form> forms() {
       {"attention", 23, "(float[1,2,7,8] q, float[1,2,9,8] k, float[1,2,9,8] v) => (float[1,2,7,8] y) { y = Attention(q, k, v) }"},
       {"conv", 17, "(float[1,4,14,14] x) => (float[1,16,14,14] y) <float[16,4,3,3] w = {" + numbers(576) + "}, float[16] b = {" + numbers(16) + "}> { c = Conv<pads = [1, 1, 1, 1]>(x, w, b) y = Relu(c) }"},
       {"conv", 17, "(float[2,6,9] x, float[6,3,2] w) => (float[2,6,8] y) { y = Conv<group = 2>(x, w) }"},
+      {"conv", 21, "(uint8[1,4,6,6] x) => (uint8[1,8,6,6] y) " + kCodes + "int8[8,4,3,3] w = {" + [] {
+         std::string all;
+         for (int k = 0; k < 288; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 255 - 127);
+         return all;
+       }() + "}> { a = DequantizeLinear(x, xs, xz) b = DequantizeLinear(w, ws, wz) c = Conv<pads = [1, 1, 1, 1]>(a, b) d = Relu(c) y = QuantizeLinear(d, ys, yz) }"},
       {"conv3d", 17, "(float[1,2,5,6,7] x, float[4,2,3,3,3] w) => (float[1,4,3,4,5] y) { y = Conv(x, w) }"},
       {"conv_transpose", 22, "(float[1,4,5,6] x, float[4,3,3,3] w) => (float[N,C,H,W] y) { y = ConvTranspose<strides = [2, 2]>(x, w) }"},
       {"deform", 22, "(float[1,2,6,6] x, float[4,2,3,3] w, float[1,18,4,4] d) => (float[1,4,4,4] y) { y = DeformConv(x, w, d) }"},

@@ -46,14 +46,14 @@ Tensors numbers_for(const optima_graph& raw, bool with_nan) {
   return out;
 }
 
-/// Codes of all values, of integers of one byte.
+/// Codes of all values, of integers of one byte; of two, both bytes are such.
 Tensors codes_for(const optima_graph& raw) {
   const sdk::Graph graph(&raw);
   Tensors out;
   for (uint32_t k = 0; k < graph.input_count(); ++k) {
     void* data = nullptr;
     reference::Tensor t = reference::Tensor::make(graph.input(k).dtype(), graph.input(k).shape(), &data);
-    for (int64_t i = 0; i < t.elements(); ++i) static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(i * 101 + 77 * k);
+    for (int64_t i = 0; i < t.elements() * optima_dtype_bits(t.dtype) / 8; ++i) static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(i * 101 + 77 * k);
     out.push_back(std::move(t));
   }
   return out;
@@ -96,6 +96,43 @@ Tensors ran(Halves& halves, const seam::MemorySink& sink, const Tensors& in, con
   seam::Status status;
   REQUIRE_MESSAGE(seam::run(program, in, out, status) == OPTIMA_OK, status.message);
   return out;
+}
+
+/// -128 and 127 among them.
+std::string codes(int count) {
+  std::string all;
+  for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 256 - 128);
+  return all;
+}
+
+/// A graph of one step, and whether an integer dot product is a way of it.
+struct Case {
+  std::string text;
+  bool by_words;
+};
+
+/// Runs the case as it is and with a look at every index, for a target that has integer dot products and for one that has not, by each of its ways.
+void equals_reference(int opset, const Case& c) {
+  CAPTURE(c.text.substr(c.text.rfind("{ ")));
+  CAPTURE(c.text.substr(0, c.text.find(" <")));
+  const LimitsFile has("\"shaderIntegerDotProduct\""), lacks("");
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) + "]> g " + c.text);
+  Halves halves;
+  seam::MemorySink sink, plain;
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, plain, status, {guarded()}) == OPTIMA_OK, status.message);
+  CHECK(ways_of(sink) == std::vector<size_t>{c.by_words ? 2u : 1u});
+  CHECK(ways_of(plain) == std::vector<size_t>{1});
+  const Tensors in = codes_for(net.packed.raw);
+  const std::vector<double> wanted = reference::load<double>(reference::run(net.packed.raw, in).at(0));
+  CHECK(reference::load<double>(ran(halves, plain, in).at(0)) == wanted);
+  CHECK(reference::load<double>(ran(halves, sink, in, {seam::option("spirv.pretend", lacks.path)}).at(0)) == wanted);
+  if (!c.by_words) return;
+  seam::MemorySink dots, watched;
+  CHECK(reference::load<double>(ran(halves, without_plain_ways(sink, dots), in).at(0)) == wanted);
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, watched, status, {seam::option("spirv.limits", has.path), guarded()}) == OPTIMA_OK, status.message);
+  CHECK(reference::load<double>(ran(halves, watched, in).at(0)) == wanted);
 }
 
 }  // namespace
@@ -148,17 +185,7 @@ TEST_CASE("lines are reduced by subgroups of any size where the target has their
 }
 
 TEST_CASE("products of codes are the same numbers by integer dot products, by words code by code, and without words") {
-  const LimitsFile has("\"shaderIntegerDotProduct\""), lacks("");
-  const auto codes = [](int count) {  // -128 and 127 among them
-    std::string all;
-    for (int k = 0; k < count; ++k) all += (k ? "," : "") + std::to_string(k * 37 % 256 - 128);
-    return all;
-  };
   const std::string scales = "float xs = {0.5}, float ws = {0.25}, float ys = {64}";
-  struct Case {
-    std::string text;
-    bool by_words;
-  };
   const Case cases[] = {
       {"(uint8[2,6,7,5] x) => (uint8[2,8,4,5] y) <" + scales + ", uint8 xz = {7}, int8 wz = {0}, uint8 yz = {100}, int8[8,3,3,2] w = {" + codes(144) + "}, int32[8] b = {1,-2,300,-4000,5,6,7,8}> "
        "{ y = QLinearConv<group = 2, pads = [1, 1, 1, 0], strides = [2, 1]>(x, xs, xz, w, ws, wz, ys, yz, b) }", false},  // a group of three channels fills no word
@@ -183,25 +210,32 @@ TEST_CASE("products of codes are the same numbers by integer dot products, by wo
        "{ y = QLinearMatMul(x, xs, xz, w, ws, wz, ys, yz) }", true},
   };
   const Validation validation;
-  for (const Case& c : cases) {
-    CAPTURE(c.text.substr(c.text.rfind("{ ")));
-    CAPTURE(c.text.substr(0, c.text.find(" <")));
-    const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g " + c.text);
-    Halves halves;
-    seam::MemorySink sink, plain;
-    seam::Status status;
-    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
-    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, plain, status, {guarded()}) == OPTIMA_OK, status.message);
-    CHECK(ways_of(sink) == std::vector<size_t>{c.by_words ? 2u : 1u});
-    const Tensors in = codes_for(net.packed.raw), wanted = reference::run(net.packed.raw, in);
-    CHECK(reference::load<double>(ran(halves, plain, in).at(0)) == reference::load<double>(wanted.at(0)));
-    CHECK(reference::load<double>(ran(halves, sink, in, {seam::option("spirv.pretend", lacks.path)}).at(0)) == reference::load<double>(wanted.at(0)));
-    if (!c.by_words) continue;
-    seam::MemorySink dots, watched;
-    CHECK(reference::load<double>(ran(halves, without_plain_ways(sink, dots), in).at(0)) == reference::load<double>(wanted.at(0)));
-    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, watched, status, {seam::option("spirv.limits", has.path), guarded()}) == OPTIMA_OK, status.message);
-    CHECK(reference::load<double>(ran(halves, watched, in).at(0)) == reference::load<double>(wanted.at(0)));
-  }
+  for (const Case& c : cases) equals_reference(17, c);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("convolutions of decoded codes are one step that sums whole numbers, as floats where these hold them, as integers where they do not, and by integer dot products") {
+  // Scales of few bits: the reference's floats are exact, so that no code may differ.
+  const std::string x = "float xs = {0.375}, uint8 xz = {7}, ", y = "float ys = {24}, uint8 yz = {100}, ", b = "int32[8] b = {1,-2,300,-4000,5,6,7,8}, float[8] bs = {0.09375,0.1875,0.28125,0.375,0.46875,0.5625,0.65625,0.75}, int32 bz = {0}",
+                    ws = "float[8] ws = {0.25,0.5,0.75,1,1.25,1.5,1.75,2}, ", zeros = "int8[8] wz = {0,0,0,0,0,0,0,0}, ";
+  const auto conv = [](const std::string& attributes, const std::string& bias) {
+    return "w = DequantizeLinear<axis = 0>(wc, ws, wz) a = DequantizeLinear(x, xs, xz) c = Conv<" + attributes + ">(a, w" + bias + ") r = Relu(c) y = QuantizeLinear(r, ys, yz) }";
+  };
+  std::string far, ones;  // partial sums beyond 2^24, of which the rest is small
+  for (int k = 0; k < 6000; ++k) far += (k ? "," : "") + std::to_string(k % 3000 < 1500 ? 127 - k % 5 : k % 3 - 126);
+  for (int k = 0; k < 144; ++k) ones += (k ? "," : "") + std::to_string(k * 37 % 256);
+  const Case cases[] = {
+      {"(uint8[2,10,7,5] x) => (uint8[2,8,4,5] y) <" + x + y + ws + zeros + b + ", int8[8,5,3,2] wc = {" + codes(240) + "}> { d = DequantizeLinear<axis = 0>(b, bs) " +
+           conv("group = 2, pads = [1, 1, 1, 0], strides = [2, 1]", ", d"), true},
+      {"(uint8[1,3,9,9] x) => (uint8[1,8,9,9] y) <" + x + y + ws + zeros + "float[8] b = {1,2,3,4,5,6,7,8}, int8[8,3,3,3] wc = {" + codes(216) + "}> { " + conv("pads = [1, 1, 1, 1]", ", b"), false},
+      {"(int8[1,8,9,8] x) => (uint8[1,8,7,8] y) <float xs = {0.375}, int8 xz = {-128}, " + y + ws + zeros + "int8[8,1,3,3] wc = {" + codes(72) + "}> { " + conv("group = 8, pads = [0, 1, 0, 1]", ""), false},
+      {"(uint8[1,6,8] x) => (uint8[1,8,7] y) <" + x + y + "float ws = {0.5}, uint8 wz = {120}, uint8[8,6,3] wc = {" + ones + "}> { " + conv("pads = [0, 1]", ""), false},  // weights to 135 are no signed codes
+      {"(int16[1,6,8] x) => (uint8[1,8,7] y) <float xs = {0.001953125}, int16 xz = {-300}, " + y + ws + zeros + "int8[8,6,3] wc = {" + codes(144) + "}> { " + conv("pads = [0, 1]", ""), false},
+      {"(uint8[1,3000,2,2] x) => (int16[1,2,2,2] y) <float xs = {0.375}, uint8 xz = {0}, float ys = {0.09375}, int16 yz = {0}, float ws = {0.25}, int8 wz = {0}, int8[2,3000,1,1] wc = {" + far + "}> { "
+       "w = DequantizeLinear(wc, ws, wz) a = DequantizeLinear(x, xs, xz) c = Conv(a, w) y = QuantizeLinear(c, ys, yz) }", true},
+  };
+  const Validation validation;
+  for (const Case& c : cases) equals_reference(21, c);
   CHECK_MESSAGE(validation.messages().empty(), validation.messages());
 }
 
