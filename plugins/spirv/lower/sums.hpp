@@ -195,13 +195,13 @@ inline bool is_known(const Group& group, uint32_t input) {
 class SumEnds {
  public:
   SumEnds() = default;
-  /// `bias`: what is added to a channel's value, of one element or one for each, `beta` times; null = nothing.
-  SumEnds(Lowering& to, Shader& s, const std::string& name, const CodeSums& sums, const Floats* bias, double alpha = 1, double beta = 1)
+  /// `bias`: what is added to a channel's value, of one element or one for each; null = nothing.
+  SumEnds(Lowering& to, Shader& s, const std::string& name, const CodeSums& sums, const Floats* bias)
       : channels_(sums.channels.count), adds_(bias != nullptr), type_(sums.type) {
     std::vector<int32_t> all;
     for (const int64_t b : sums.begin) all.push_back(static_cast<int32_t>(b));
-    for (const double f : sums.factor) all.push_back(bits_of(alpha * f));
-    for (int64_t c = 0; c < channels_; ++c) all.push_back(bias ? bits_of(beta * (*bias)[bias->size() == 1 ? 0 : static_cast<size_t>(c)]) : 0);
+    for (const double f : sums.factor) all.push_back(bits_of(f));
+    for (int64_t c = 0; c < channels_; ++c) all.push_back(bias ? bits_of((*bias)[bias->size() == 1 ? 0 : static_cast<size_t>(c)]) : 0);
     binding_ = s.in(to.weight(name + "/ends", {3, channels_}, std::move(all)));
   }
   /// What a sum begins with, of its own type.

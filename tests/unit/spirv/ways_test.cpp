@@ -239,6 +239,40 @@ TEST_CASE("convolutions of decoded codes are one step that sums whole numbers, a
   CHECK_MESSAGE(validation.messages().empty(), validation.messages());
 }
 
+TEST_CASE("products of decoded codes are one step that sums whole numbers, as floats, as integers, and by integer dot products") {
+  const std::string x = "float xs = {0.375}, uint8 xz = {7}, ", y = "float ys = {24}, uint8 yz = {100}, ", ws = "float[5] ws = {0.25,0.5,0.75,1,1.25}, int8[5] wz = {0,0,0,0,0}, ";
+  const std::string matmul = " { w = DequantizeLinear<axis = 1>(wc, ws, wz) a = DequantizeLinear(x, xs, xz) c = MatMul(a, w) r = Relu(c) y = QuantizeLinear(r, ys, yz) }";
+  std::string far;  // partial sums beyond 2^24, of which the rest is small
+  for (int k = 0; k < 6000; ++k) far += (k ? "," : "") + std::to_string(k / 2 < 1500 ? 127 - k / 2 % 5 : k / 2 % 3 - 126);
+  const Case cases[] = {
+      {"(uint8[2,9,7] x) => (uint8[2,9,5] y) <" + x + y + ws + "int8[7,5] wc = {" + codes(35) + "}>" + matmul, true},
+      {"(int8[1,8] x) => (uint8[1,5] y) <float xs = {0.375}, int8 xz = {-128}, " + y + ws + "int8[8,5] wc = {" + codes(40) + "}>" + matmul, true},
+      {"(uint8[3,3] x) => (uint8[3,5] y) <" + x + y + ws + "int8[3,5] wc = {" + codes(15) + "}>" + matmul, false},  // three fill no word
+      {"(uint8[9,11] x) => (uint8[9,5] y) <" + x + y + ws + "int8[5,11] wc = {" + codes(55) + "}, int32[5] b = {1,-2,300,-4000,5}, float[5] bs = {0.09375,0.1875,0.28125,0.375,0.46875}> "
+       "{ w = DequantizeLinear<axis = 0>(wc, ws, wz) d = DequantizeLinear<axis = 0>(b, bs) a = DequantizeLinear(x, xs, xz) c = Gemm<transB = 1>(a, w, d) y = QuantizeLinear(c, ys, yz) }", true},
+      {"(uint8[11,9] x) => (uint8[9,5] y) <" + x + y + ws + "int8[11,5] wc = {" + codes(55) + "}, float[1,5] b = {1,-2,30,-40,5}> "
+       "{ w = DequantizeLinear<axis = 1>(wc, ws, wz) a = DequantizeLinear(x, xs, xz) c = Gemm<transA = 1>(a, w, b) y = QuantizeLinear(c, ys, yz) }", true},
+      {"(uint8[2,3000] x) => (int16[2,2] y) <float xs = {0.375}, uint8 xz = {0}, float ys = {0.09375}, int16 yz = {0}, float ws = {0.25}, int8 wz = {0}, int8[3000,2] wc = {" + far + "}> "
+       "{ w = DequantizeLinear(wc, ws, wz) a = DequantizeLinear(x, xs, xz) c = MatMul(a, w) y = QuantizeLinear(c, ys, yz) }", true},
+  };
+  const Validation validation;
+  for (const Case& c : cases) equals_reference(21, c);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("codes that elements are computed of are decoded where they are read, by no step of their own") {
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 21]> g (uint8[1,8,6,6] x) => (uint8[1,8,6,6] y, uint8[1,8,6,6] z) <float s = {0.375}, uint8 o = {7}, float ws = {0.25}, int8[8,8,1,1] wc = {" +
+                    codes(64) + "}, float t = {24}> { w = DequantizeLinear(wc, ws) a = DequantizeLinear(x, s, o) b = Conv(a, w) y = QuantizeLinear(b, t, o) "
+                    "c = DequantizeLinear(y, t, o) d = Conv(c, w) e = QuantizeLinear(d, t, o) f = DequantizeLinear(e, t, o) g = Add(c, f) z = QuantizeLinear(g, t, o) }");
+  Halves halves;
+  seam::MemorySink sink;
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", LimitsFile("").path)}) == OPTIMA_OK, status.message);
+  CHECK(ways_of(sink).size() == 3);  // two convolutions and the sum, which would bind a buffer too many behind one
+  const Tensors in = codes_for(net.packed.raw), wanted = reference::run(net.packed.raw, in), got = ran(halves, sink, in);
+  for (size_t k = 0; k < wanted.size(); ++k) CHECK(reference::load<double>(got.at(k)) == reference::load<double>(wanted[k]));
+}
+
 TEST_CASE("Vulkan's validation says nothing of subgroups") {
   const Validation validation;
   const LimitsFile has("\"subgroupArithmetic\"");
