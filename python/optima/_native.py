@@ -31,3 +31,9 @@ def plugin_folders():
     named = os.environ.get("OPTIMA_PLUGINS")
     inside = TREE / "lib/optima/plugins"
     return [str(pathlib.Path(named).expanduser())] if named else [str(inside)] if inside.is_dir() else []
+
+
+def pythons_of_binding():
+    """Which Pythons the bindings beside this file are for, in words: "CPython 3.12 and up"; "none" without one."""
+    tags = sorted(path.name.split(".")[1] for path in pathlib.Path(__file__).absolute().parent.glob("_runtime.*.so"))
+    return " and ".join("CPython 3.12 and up" if tag == "abi3" else tag for tag in tags) or "none"

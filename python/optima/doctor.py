@@ -61,10 +61,10 @@ def runtime_row():
     row = Row("optima.runtime", False, "", True, "runs what was compiled, in Python's process")
     try:
         from optima import _runtime
-        row.ok, row.found = True, "C API {}.{}, {}".format(*_runtime.library_version, _runtime.__file__)
+        row.ok, row.found = True, "C API {}.{}, for {}, {}".format(*_runtime.library_version, _native.pythons_of_binding(), _runtime.__file__)
     except ImportError as error:
-        row.found = f"the native binding does not load: {error}"
-        row.fix = f"pip install a wheel that scripts/wheel made for Python {platform.python_version()}"
+        row.found = f"the native binding does not load: {error}; bindings here are for: {_native.pythons_of_binding()}"
+        row.fix = f"in a checkout of Optima: scripts/wheel --python {sys.executable}, then pip install what it made"
     return row
 
 

@@ -18,10 +18,13 @@ from __future__ import annotations
 import os
 import pathlib
 
+from optima import _native
+
 try:
-    from optima import _native, _runtime
+    from optima import _runtime
 except ImportError as error:
-    raise ImportError(f"the native binding optima._runtime does not load: {error}; wanted a wheel of scripts/wheel for this Python, or PYTHONPATH=build/release/python") from error
+    raise ImportError(f"the native binding optima._runtime does not load: {error}; bindings here are for: {_native.pythons_of_binding()}; wanted a wheel of "
+                      "scripts/wheel --python for this Python, or PYTHONPATH=build/release/python") from error
 from optima._framework import FrameworkKind
 from optima._request import InferRequest
 from optima._runtime import DeviceInfo, DeviceKind, ElementType, LogLevel, ProfileEvent, ProfileKind, SubgraphInfo, TensorInfo

@@ -66,10 +66,23 @@ class Doctor(PackageTest):
             shutil.copy(source, copy)
         (copy / "_native").symlink_to(BUILD)
         rows, _ = self.rows(1, PYTHONPATH=str(copy.parent))
-        self.assertIn("the native binding does not load", rows["optima.runtime"]["found"])
+        self.assertRegex(rows["optima.runtime"]["found"], "the native binding does not load: .*; bindings here are for: none$")
+        self.assertIn(f"scripts/wheel --python {sys.executable}, then pip install", rows["optima.runtime"]["fix"])
         ran = subprocess.run([sys.executable, "-c", "import optima.runtime"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(copy.parent)})
         self.assertIn("ImportError: the native binding optima._runtime does not load: ", ran.stderr.splitlines()[-1])
         self.assertTrue(rows["optima-host"]["ok"])
+
+    def test_a_package_for_another_python_says_for_which(self):
+        copy = self.folder / "other/optima"
+        copy.mkdir(parents=True)
+        for name in ("_runtime.cpython-399-x86_64-linux-gnu.so", "_runtime.abi3.so.part"):
+            (copy / name).touch()
+        for source in (BUILD / "python/optima").glob("*.py"):
+            shutil.copy(source, copy)
+        said = subprocess.run([sys.executable, "-c", "from optima import _native; print(_native.pythons_of_binding()); import optima.runtime"], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(copy.parent)})
+        self.assertEqual(said.stdout, "cpython-399-x86_64-linux-gnu\n")
+        self.assertIn("bindings here are for: cpython-399-x86_64-linux-gnu; wanted a wheel of scripts/wheel --python", said.stderr.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 """The wheel in an environment that has nothing else: compiles and runs examples/digits, and finds all it needs in itself."""
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import venv
@@ -17,6 +18,17 @@ RUN = """if True:
     model = optima.runtime.Context().load_model(sys.argv[1])
     answer = model.run(image=np.load(sys.argv[2]))["probability"]
     np.save(sys.argv[3], answer)"""
+
+
+# The same without numpy, as it is of another Python.
+RUN_BYTES = """if True:
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import optima
+    request = optima.runtime.Context(plugins=sys.argv[1] + "/optima/_native/lib/optima/plugins").load_model(sys.argv[2]).create_request()
+    request.get_input("image").get_buffer()[:] = open(sys.argv[3], "rb").read()
+    assert request.start().wait(60)
+    open(sys.argv[4], "wb").write(request.get_output("probability").get_buffer())"""
 
 
 LIBRARIES = next((ROOT / ".deps/openvino/lib").glob("python3*/site-packages"), None)  # of the wheel openvino
@@ -171,6 +183,44 @@ class WithOpenvino(InItsOwn):
         self.assertRegex(said, r"R(UN)?PATH\)\s.*\[\$ORIGIN/../../../../../openvino/libs\]")
 
 
+def other_pythons():
+    """Those on PATH whose binding stands on the stable interface, by their version."""
+    found = {}
+    for name in ("python3.12", "python3.13", "python3.14", "python3.15", "python3"):
+        said = subprocess.run([name, "-c", "import sys; print(*sys.version_info[:2], sys.executable)"], capture_output=True, text=True) if shutil.which(name) else None
+        if said and said.returncode == 0:
+            major, minor, path = said.stdout.rstrip("\n").split(" ", 2)
+            if (int(major), int(minor)) >= (3, 12):
+                found[int(minor)] = path
+    return found
+
+
+class OtherPythons(PackageTest):
+    def test_one_wheel_serves_every_python_from_3_12_on(self):
+        import numpy as np
+        pythons = other_pythons()
+        if not pythons:
+            print("SKIP: no Python of 3.12 and up is on PATH", flush=True)
+            self.skipTest("no other Python")
+        made = subprocess.run([ROOT / "scripts/wheel", "--no-build", "--build", BUILD, "-o", self.folder, "--python", pythons[min(pythons)]], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        (wheel,) = self.folder.glob("optima-0.1.0-cp312-abi3-*.whl")
+        names = zipfile.ZipFile(wheel).namelist()
+        self.assertEqual([name for name in names if name.startswith("optima/_runtime.")], ["optima/_runtime.abi3.so", "optima/_runtime.pyi"])
+        site = self.folder / "site"
+        zipfile.ZipFile(wheel).extractall(site)
+        package = self.package(DIGITS / "digits.onnx", "--device", "X64:0", name="digits")
+        picture = np.random.default_rng(3).random((1, 1, 32, 32), np.float32)
+        (self.folder / "image").write_bytes(picture.tobytes())
+        import optima
+        wanted = optima.runtime.Context().load_model(package).run(image=picture)["probability"]
+        for minor, python in pythons.items():
+            with self.subTest(minor):
+                ran = subprocess.run([python, "-I", "-B", "-c", RUN_BYTES, site, package, self.folder / "image", self.folder / "answer"], capture_output=True, text=True)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertEqual((self.folder / "answer").read_bytes(), wanted.tobytes())
+
+
 def is_elf(path):
     with path.open("rb") as file:
         return file.read(4) == b"\x7fELF"
@@ -178,11 +228,12 @@ def is_elf(path):
 
 class Script(unittest.TestCase):
     def test_bad_words(self):
-        for words, sentence in ((["--frob"], "unknown argument '--frob'"), (["--build"], "--build wants a build folder"),
+        for words, sentence in ((["--frob"], "unknown argument '--frob'"), (["--build"], "--build wants a build folder"), (["--python"], "--python wants a Python"), (["--python", "/nowhere"], "'/nowhere' is no Python of 3.11 and up"),
                                 (["--build", "/nowhere"], "'/nowhere' is no build folder")):
             ran = subprocess.run([ROOT / "scripts/wheel", *words], capture_output=True, text=True)
             self.assertEqual(ran.returncode, 1)
             self.assertIn(f"wheel: error: {sentence}", ran.stderr)
+            self.assertEqual(ran.stderr.count("\n"), 1)
 
 
 if __name__ == "__main__":
