@@ -63,6 +63,20 @@ def trained():
     return net.eval(), x, y
 
 
+def in_fp16(net, x, every):
+    """The module's answers where products, or all operations, read and give fp16; weights of products are fp16 then, sums fp32."""
+    half = lambda t: t.half().float()
+    other = half if every else lambda t: t
+    linear = lambda layer, t: half(nn.functional.linear(half(t), half(layer.weight), half(layer.bias)))
+    conv = lambda layer, t: half(nn.functional.conv2d(half(t), half(layer.weight), half(layer.bias), padding=layer.padding))
+    with torch.no_grad():
+        x = net.pool(torch.relu(conv(net.one, x)))
+        tanh = other(torch.tanh(conv(net.two, nn.functional.pad(x, (1, 1, 1, 1)))))
+        x = other(net.norm(other(tanh + conv(net.branch, x))))
+        x = other(net.mean(x)).reshape(x.size(0), -1)
+        return other(torch.softmax(linear(net.last, other(torch.tanh(linear(net.wide, x)))), 1))
+
+
 class Torch2Hpvm(FolderTest):
     @classmethod
     def setUpClass(cls):
@@ -98,7 +112,7 @@ class Torch2Hpvm(FolderTest):
         self.assertEqual(nodes[0]["ops"], ["conv", "add", "relu", "pool_max"])
         with self.subTest("a mixture that was compiled, with a line for each knob that is not computed"):
             text = self.done(program, "test", cwd=self.folder)
-            self.assertIn(f"configuration conf1 of '{conf}': 1 of {len(nodes)} nodes in fp16\n", text)
+            self.assertIn(f"configuration conf1 of '{conf}': 1 of {len(nodes)} nodes have fp16\n", text)
             self.assertEqual([line for line in text.splitlines() if "runs as fp32" in line],
                              [f"{conf}:5: node 2: conv perf 125 runs as fp32: no kernel perforates"])
             self.assertAlmostEqual(self.measured(text), self.percent(*self.test), delta=0.6)
@@ -110,17 +124,32 @@ class Torch2Hpvm(FolderTest):
                 self.assertGreater(self.percent(*set_), 90)
                 self.assertAlmostEqual(self.measured(text), self.percent(*set_), places=4)
                 self.assertAlmostEqual(float((self.folder / "final_accuracy").read_text()), self.percent(*set_), places=2)
-        with self.subTest("all in fp16, and a mixture that was not compiled"):
+        with self.subTest("all in fp16, all products, and a mixture that was not compiled"):
             conf.write_text(CONF)
             other = self.folder / "other.txt"
-            products = [n["id"] for n in nodes if n["product"]]
-            block = "1\n+++\nconf1 1 1 1 0\n" + "".join(f"{k} cpu {nodes[k - 1]['ops'][0]} fp16 12\n" for k in products) + "---\n"
-            other.write_text(block)
-            self.assertNotIn("runs as fp32", self.done(program, "test", "-c", other, cwd=self.folder))
-            other.write_text("1\n+++\nconf1 1 1 1 0\n2 cpu conv fp16 12 tanh fp16 12\n---\n")
+            ids = {n["id"]: n["ops"] for n in nodes}
+            block = lambda lines: "1\n+++\nconf1 1 1 1 0\n" + "".join(f"{k} cpu {' '.join(f'{op} fp16 12' for op in ops)}\n" for k, ops in lines) + "---\n"
+            for lines in (ids.items(), [(n["id"], n["ops"][:1]) for n in nodes if n["product"]]):
+                other.write_text(block(lines))
+                text = self.done(program, "test", "-c", other, cwd=self.folder)
+                self.assertNotIn("runs as fp32", text)
+                self.assertIn(f"{len(lines)} of {len(nodes)} nodes have fp16", text)
+            other.write_text("1\n+++\nconf1 1 1 1 0\n2 cpu conv fp16 12 tanh fp16 12\n1 cpu conv fp32 11 add fp16 12 tanh fp16 12\n3 gpu conv samp 265\n---\n")
             lines = [line for line in self.done(program, "test", "-c", other, cwd=self.folder).splitlines() if "runs as fp32" in line]
-            self.assertEqual(lines, [f"{other}:4: node 2: conv fp16 12 runs as fp32: no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)",
-                                     f"{other}:4: node 2: tanh fp16 12 runs as fp32: fp16 is computed of products alone"])
+            mixture = "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)"
+            self.assertEqual(lines, [f"{other}:4: node 2: conv fp16 12 runs as fp32: {mixture}", f"{other}:4: node 2: tanh fp16 12 runs as fp32: {mixture}",
+                                     f"{other}:5: node 1: add fp16 12 runs as fp32: a bias is computed as its product is, in fp32",
+                                     f"{other}:5: node 1: tanh fp16 12 runs as fp32: the node has no such operation there (ops.json)",
+                                     f"{other}:6: node 3: conv samp 265 runs as fp32: no kernel samples its filter"])
+        with self.subTest("each operation of the fp16 package gives numbers of fp16"):
+            from optima.runtime import Context
+            x = self.test[0][:1].repeat(500, 1, 1, 1)
+            answers = {name: Context().load_model(out / "packages" / name).run(input=x.numpy())["output"][0] for name in ("fp32", "fp16", "fp16_products")}
+            halves = {name: bool((answer == answer.astype(np.float16)).all()) for name, answer in answers.items()}
+            self.assertEqual(halves, {"fp32": False, "fp16": True, "fp16_products": False})  # of the last one softmax
+            for name, every in (("fp16", True), ("fp16_products", False)):
+                wanted = in_fp16(self.net, x[:1], every)[0].numpy()
+                self.assertLess(np.abs(answers[name] - wanted).max(), np.abs(answers["fp32"] - wanted).max() / 2)
         with self.subTest("a broken configuration is one sentence with its line, and nothing is measured"):
             (self.folder / "final_accuracy").unlink()
             for text, sentence in (("", ":0: the file ends, wanted the baseline time"), ("fast\n", ":1: found 'fast', wanted the baseline time"),

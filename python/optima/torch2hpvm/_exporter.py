@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
+import onnx
 import torch
 
 from optima import _host, _native
@@ -68,8 +69,8 @@ class ModelExporter:
         return self
 
     def compile(self, target_binary: Path, build_dir: Path) -> ModelExporter:
-        """Builds the program as target_binary and compiles the model's packages to output_dir/packages: fp32, fp16, and one for each mixture of the
-        two that the configuration file asks for now. build_dir holds what is made on the way. CXX names the compiler (default g++). Gives itself."""
+        """Builds the program as target_binary and compiles the model's packages to output_dir/packages: fp32, fp16, fp16_products, and one for each mixture of
+        fp32 and fp16 that the configuration file asks for now. build_dir holds what is made on the way. CXX names the compiler (default g++). Gives itself."""
         if self.nodes is None:
             raise Error("compile() without generate() before it", "usage")
         target, build = (pathlib.Path(p).expanduser().absolute() for p in (target_binary, build_dir))
@@ -115,32 +116,32 @@ inline const std::vector<hpvm::Node> kNodes = {{
             raise Error(f"{compiler[0]!r} does not compile '{self.output_dir / 'hpvm_c.cpp'}': {said}", "plugin")
 
     def _mixtures(self, program):
-        """Sets of nodes in fp16 that the configuration asks for, as the program reads it."""
+        """Sets of operations in fp16, (node's number, place in its ops), that the configuration asks for, as the program reads it."""
         if not self.config_file.exists():
             return []
         ran = subprocess.run([program, "--mixtures", "-c", self.config_file], capture_output=True, text=True)
         if ran.returncode:
             raise Error((ran.stderr.strip() or f"'{program}' ended with {ran.returncode}").removeprefix("error: "), "invalid_input")
-        return [frozenset(map(int, line.split())) for line in ran.stdout.splitlines()]
+        numbers = [list(map(int, line.split())) for line in ran.stdout.splitlines()]
+        return [frozenset(zip(line[::2], line[1::2])) for line in numbers]
 
     def _compile_packages(self, mixtures):
-        products = {n["id"]: n["product"] for n in self.nodes if n["product"]}
-        wanted = list(dict.fromkeys([frozenset(), frozenset(products), *mixtures]))
-        final = self.output_dir / "packages"
+        names = {(n["id"], k): name for n in self.nodes for k, name in enumerate(n["nodes"]) if not (n["bias"] and k == 1)}
+        products = {(n["id"], 0): n["product"] for n in self.nodes if n["product"]}
+        wanted = {frozenset(): "fp32"}
+        for half, name in ((frozenset(names), "fp16"), (frozenset(products), "fp16_products"), *((half, f"mixture_{i}") for i, half in enumerate(mixtures, 1))):
+            wanted.setdefault(half, name)
+        model, final = onnx.load(self.output_dir / "model.onnx"), self.output_dir / "packages"
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".packages.") as work:
-            lines = []
-            for i, half in enumerate(wanted):
-                name = "fp32" if not half else "fp16" if len(half) == len(products) else f"mixture_{i - 1}"
-                alloc = pathlib.Path(work) / "alloc.json"
-                alloc.write_text(json.dumps({"*": {"precision": "f32"}, **{products[k]: {"precision": "f16"} for k in sorted(half)}}))
-                _host.run("compile", self.output_dir / "model.onnx", "-o", work, "--name", name, "--device", self.device, "--alloc", alloc)
-                alloc.unlink()
-                lines.append(" ".join([name, *map(str, sorted(half))]) + "\n")
-            (pathlib.Path(work) / "packages.txt").write_text("".join(lines))
+            made = pathlib.Path(work) / "made"
+            for half, name in wanted.items():
+                source, alloc = pathlib.Path(work) / "model.onnx", pathlib.Path(work) / "alloc.json"
+                onnx.save(_graph.rounded(model, {names[k] for k in half}), source)
+                alloc.write_text(json.dumps({"*": {"precision": "f32"}, **{products[k]: {"precision": "f16"} for k in sorted(half & products.keys())}}))
+                _host.run("compile", source, "-o", made, "--name", name, "--device", self.device, "--alloc", alloc)
+            (made / "packages.txt").write_text("".join(" ".join([name, *(f"{i} {k}" for i, k in sorted(half))]) + "\n" for half, name in wanted.items()))
             shutil.rmtree(final, ignore_errors=True)
-            final.mkdir()
-            for made in pathlib.Path(work).iterdir():
-                made.rename(final / made.name)
+            made.rename(final)
 
 
 def find_runtime():

@@ -74,8 +74,8 @@ def check_operators(nodes):
 
 
 def hpvm_nodes(nodes):
-    """[{"id": from 1 on, "ops": HPVM's words, "nodes": names in the ONNX file, "product": its product's name or None, "bias"}]: a product with its bias, activation and
-    pooling behind it is one node; what only moves values is none."""
+    """[{"id": from 1 on, "ops": HPVM's words, "nodes": of each its node's name in the ONNX file, "product": its product's name or None, "bias"}]: a product with its
+    bias, activation and pooling behind it is one node; what only moves values is none."""
     source = {value: node for node in nodes for value in node.output}
     readers = {}
     for node in nodes:
@@ -93,7 +93,42 @@ def hpvm_nodes(nodes):
         before["ops"].append(word)
         if node.op_type in ("Conv", "Gemm") and len(node.input) > 2:
             before["ops"].append("add")  # HPVM splits a bias off
+            before["nodes"].append(node.name)
             before["bias"] = True
         before["nodes"].append(node.name)
         of_node[node.name] = before
     return found
+
+
+def rounded(model, names):
+    """The ModelProto with all that nodes of these names read and give rounded to fp16; constants stay. A Cast rounds on every device that does not take
+    pairs of them away: what is in fp16 between nodes is not rounded by each."""
+    out = onnx.ModelProto()
+    out.CopyFrom(model)
+    constants = {t.name for t in out.graph.initializer} | {v for node in out.graph.node if node.op_type == "Constant" for v in node.output}
+    made, halves = [], {}  # value -> the one that holds it in fp16's numbers
+
+    def round_to(value, result):
+        half = f"{value}/in_fp16"
+        made.extend((onnx.helper.make_node("Cast", [value], [half], name=f"round_{value}", to=onnx.TensorProto.FLOAT16),
+                     onnx.helper.make_node("Cast", [half], [result], name=f"widen_{value}", to=onnx.TensorProto.FLOAT)))
+        return result
+
+    for node in out.graph.node:
+        half = node.name in names
+        for k, value in enumerate(node.input if half else ()):
+            if value and value not in constants:
+                halves[value] = halves.get(value) or round_to(value, f"{value}/fp16")
+                node.input[k] = halves[value]
+        made.append(node)
+        if not half:
+            continue
+        result = node.output[0]
+        if node.op_type not in ("Relu", "MaxPool"):  # which give what they read
+            node.output[0] = f"{result}/exact"
+            round_to(node.output[0], result)
+        halves[result] = result
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in made]
+    del out.graph.node[:]
+    out.graph.node.extend(nodes)
+    return out

@@ -64,17 +64,17 @@ Words parse(int count, char** given) {
   return w;
 }
 
-// The package that was compiled with these nodes in fp16; empty when there is none.
-std::string package_with(const std::set<int>& half) {
+// The package that was compiled with these operations in fp16; empty when there is none.
+std::string package_with(const std::set<hpvm::Operation>& half) {
   const std::string folder = settings::kOutput + "/packages/";
   std::ifstream list(folder + "packages.txt");
   if (!list) throw std::runtime_error("cannot read '" + folder + "packages.txt'");
   for (std::string line; std::getline(list, line);) {
     std::istringstream words(line);
     std::string name;
-    std::set<int> has;
+    std::set<hpvm::Operation> has;
     words >> name;
-    for (int id = 0; words >> id;) has.insert(id);
+    for (int id = 0, place = 0; words >> id >> place;) has.insert({id, place});
     if (has == half) return folder + name;
   }
   return {};
@@ -88,21 +88,23 @@ std::string choose_package(const std::string& named) {
     return package_with({});
   }
   const hpvm::Configuration conf = hpvm::ConfReader(path, settings::kNodes).read().front();
-  std::set<int> half = hpvm::half_nodes(path, conf, settings::kNodes);
+  std::set<hpvm::Operation> half = hpvm::half_operations(path, conf, settings::kNodes);
   std::string package = package_with(half);
   if (package.empty()) half.clear(), package = package_with({});
-  std::printf("configuration %s of '%s': %zu of %zu nodes in fp16\n", conf.name.c_str(), path.c_str(), half.size(), settings::kNodes.size());
+  std::set<int> nodes;
+  for (const hpvm::Operation& operation : half) nodes.insert(operation.first);
+  std::printf("configuration %s of '%s': %zu of %zu nodes have fp16\n", conf.name.c_str(), path.c_str(), nodes.size(), settings::kNodes.size());
   if (std::any_of(conf.knobs.begin(), conf.knobs.end(), [](const hpvm::Knob& k) { return k.device == "gpu"; }))
     std::printf("nodes on gpu run on the device that the packages were compiled for\n");
   for (const hpvm::Knob& k : conf.knobs)
-    if (const std::string why = hpvm::why_not(path, k, half); !why.empty())
+    if (const std::string why = hpvm::why_not(path, k, settings::kNodes, half); !why.empty())
       std::printf("%s:%d: node %d: %s %s %d runs as fp32: %s\n", path.c_str(), k.line, k.node, k.op.c_str(), k.kind.c_str(), k.number, why.c_str());
   return package;
 }
 
 void print_mixtures(const std::string& path) {
   for (const hpvm::Configuration& conf : hpvm::ConfReader(path, settings::kNodes).read()) {
-    for (const int id : hpvm::half_nodes(path, conf, settings::kNodes)) std::printf("%d ", id);
+    for (const auto& [id, place] : hpvm::half_operations(path, conf, settings::kNodes)) std::printf("%d %d ", id, place);
     std::printf("\n");
   }
 }

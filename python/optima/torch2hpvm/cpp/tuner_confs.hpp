@@ -20,13 +20,16 @@ namespace hpvm {
 
 struct Node {
   int id;
-  bool product, bias;  // whether it begins with a product, which is what fp16 is computed of, and that has a bias
+  bool product, bias;  // whether it begins with a product, and that has a bias, which is then its second operation
   std::vector<std::string> ops;
 };
 
+using Operation = std::pair<int, int>;  // a node's number and a place in its ops
+
+
 struct Knob {
   int line, node;
-  bool with_product;  // fp16 of the line's product is fp16 of this one, too: its bias, and relu and max pooling of what fp16 gave
+  int place;  // in the node's ops; -1 where it has no such operation, or not behind those before
   std::string device, op, kind;
   int number;
 };
@@ -68,6 +71,13 @@ inline bool is_count(const std::string& word) {
 inline bool is_product(const std::string& op) {
   static const std::set<std::string> names = {"conv", "group_conv", "mul", "matmul", "dense", "gemm"};
   return names.count(op) != 0;
+}
+
+// The place of an operation in a node's ops, from `from` on; -1 where there is none. Every name of a product means the node's.
+inline int place_of(const Node& node, const std::string& op, int from) {
+  for (int k = from; k < static_cast<int>(node.ops.size()); ++k)
+    if (node.ops[static_cast<size_t>(k)] == op || (k == 0 && node.product && is_product(op))) return k;
+  return -1;
 }
 
 class ConfReader {
@@ -120,13 +130,12 @@ class ConfReader {
     const int id = std::atoi(words_[0].c_str());
     if (id < 1 || id > static_cast<int>(nodes_.size())) fail(path_, line_, "found node " + words_[0] + ", wanted one of 1 to " + std::to_string(nodes_.size()) + " (ops.json)");
     if (!seen.insert(id).second) fail(path_, line_, "found node " + words_[0] + " again in " + conf.name + ", wanted it once");
-    bool exact = false;
+    int next = 0;
     for (size_t i = 2; i < words_.size(); i += 3) {
       if (!is_count(words_[i + 2])) fail_here(form);
-      const std::string& op = words_[i];
-      const bool bias = op == "add" && i > 2 && is_product(words_[i - 3]) && nodes_[static_cast<size_t>(id - 1)].bias;
-      exact = is_product(op) || (exact && (bias || op == "relu" || op == "pool_max"));
-      const Knob knob{line_, id, exact, words_[1], op, words_[i + 1], std::atoi(words_[i + 2].c_str())};
+      const int place = place_of(nodes_[static_cast<size_t>(id - 1)], words_[i], next);
+      next = place < 0 ? next : place + 1;
+      const Knob knob{line_, id, place, words_[1], words_[i], words_[i + 1], std::atoi(words_[i + 2].c_str())};
       meaning_of(path_, line_, knob.kind, knob.number);
       conf.knobs.push_back(knob);
     }
@@ -139,22 +148,27 @@ class ConfReader {
   std::vector<std::string> words_;
 };
 
-// The nodes whose product a configuration wants in fp16.
-inline std::set<int> half_nodes(const std::string& path, const Configuration& conf, const std::vector<Node>& nodes) {
-  std::set<int> out;
+// A bias is computed with its product, as that is.
+inline bool is_bias(const Node& node, int place) { return node.bias && place == 1; }
+
+// The operations that a configuration wants in fp16.
+inline std::set<Operation> half_operations(const std::string& path, const Configuration& conf, const std::vector<Node>& nodes) {
+  std::set<Operation> out;
   for (const Knob& k : conf.knobs)
-    if (is_product(k.op) && nodes[static_cast<size_t>(k.node - 1)].product && meaning_of(path, k.line, k.kind, k.number) == Approximation::Half) out.insert(k.node);
+    if (k.place >= 0 && !is_bias(nodes[static_cast<size_t>(k.node - 1)], k.place) && meaning_of(path, k.line, k.kind, k.number) == Approximation::Half) out.insert({k.node, k.place});
   return out;
 }
 
-// Why a knob is not what is computed, given the nodes that run in fp16; empty = it is.
-inline std::string why_not(const std::string& path, const Knob& k, const std::set<int>& half) {
+// Why a knob is not what is computed, given the operations that run in fp16; empty = it is.
+inline std::string why_not(const std::string& path, const Knob& k, const std::vector<Node>& nodes, const std::set<Operation>& half) {
   const Approximation a = meaning_of(path, k.line, k.kind, k.number);
   if (a == Approximation::None) return {};
   if (a == Approximation::Perforation || a == Approximation::HalfPerforation) return "no kernel perforates";
   if (a == Approximation::Sampling || a == Approximation::HalfSampling) return "no kernel samples its filter";
-  if (!k.with_product) return "fp16 is computed of products alone";
-  return half.count(k.node) ? std::string() : "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)";
+  const Node& node = nodes[static_cast<size_t>(k.node - 1)];
+  if (k.place < 0) return "the node has no such operation there (ops.json)";
+  if (is_bias(node, k.place)) return half.count({k.node, 0}) ? std::string() : "a bias is computed as its product is, in fp32";
+  return half.count({k.node, k.place}) ? std::string() : "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)";
 }
 
 }  // namespace hpvm
