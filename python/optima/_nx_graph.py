@@ -64,6 +64,7 @@ def name_nodes(graph):
 
 def flip(graph):
     """Puts a Transpose at every 4-D input and output, so that these are NHWC."""
+    moved = 0  # inputs that have theirs, in the model's order
     for value in [*graph.input, *graph.output]:
         dims = value.type.tensor_type.shape.dim
         if len(dims) != 4:
@@ -76,7 +77,8 @@ def flip(graph):
                         names[k] = inside
         move, ends = ([0, 3, 1, 2], (value.name, inside)) if is_input else ([0, 2, 3, 1], (inside, value.name))
         made = onnx.helper.make_node("Transpose", [ends[0]], [ends[1]], name=f"permute_{value.name}", perm=move)
-        graph.node.insert(0, made) if is_input else graph.node.append(made)
+        graph.node.insert(moved if is_input else len(graph.node), made)
+        moved += is_input
         order = [onnx.TensorShapeProto.Dimension.FromString(dims[k].SerializeToString()) for k in (0, 2, 3, 1)]
         del dims[:]
         dims.extend(order)

@@ -14,6 +14,7 @@ import onnxruntime
 import torch
 
 from support import ConvAdd, FrontTest, conv_add_inputs
+import optima
 from optima import _nx_graph, gpickle
 from optima.torch2nx import Torch2GraphConverter
 
@@ -94,13 +95,24 @@ class Torch2Nx(FrontTest):
         self.assertEqual([graph.nodes[name]["data"]["onnx"] for name in operators(graph)], [["relu_0"], ["exp_1"], ["add_2"], ["neg_3"]])  # they had no names
         self.assertEqual([graph.nodes[name]["data"]["onnx_ops"] for name in operators(graph)], [["Relu"], ["Exp"], ["Add"], ["Neg"]])
 
-    def test_torch_flip_puts_channels_last(self):
+    def test_torch_flip_puts_channels_last_and_tf_flip_leaves_torchs_graphs_alone(self):
         module, (x, y) = self.sample, conv_add_inputs()
         last = lambda t: t.permute(0, 2, 3, 1).contiguous().numpy()
-        graph = convert(module, tf_flip=True, torch_flip=True)
-        (got,) = onnxruntime.InferenceSession(graph.graph["onnx"]).run(None, {"x": last(x), "y": last(y)})
-        self.assert_close(got, last(module(x, y).detach()))
-        self.assertEqual(convert(module, tf_flip=False).graph["onnx"], self.graph.graph["onnx"])
+        answer = module(x, y).detach()
+        for tf_flip in (True, False):
+            graph = convert(module, tf_flip=tf_flip, torch_flip=False)
+            self.assertEqual(graph.graph["onnx"], self.graph.graph["onnx"])
+            self.assertEqual(operators(graph), ["conv2d_2", "add_5"])
+            graph = convert(module, tf_flip=tf_flip, torch_flip=True)
+            self.assertEqual([graph.nodes[name]["data"]["shape"] for name in ("x_0", "y_3")], [[1, 32, 32, 3], [1, 32, 32, 1]])
+            self.assertEqual(operators(graph), ["transpose_1", "transpose_4", "conv2d_7", "add_9", "transpose_11"])
+            (got,) = onnxruntime.InferenceSession(graph.graph["onnx"]).run(None, {"x": last(x), "y": last(y)})
+            self.assert_close(got, last(answer))
+        template = _nx_graph.template(graph, "X64")
+        self.assertEqual(set(template.values()), {"X64:0"})
+        package = optima.Manager().optimize("Flipped", [optima.DeviceEnum.DEVICE_KIND_X64], graph, self.folder, template)
+        (got,) = package.run(x=last(x), y=last(y)).values()
+        self.assert_close(got, last(answer))
 
     def test_a_gpickle_is_a_plain_pickle(self):
         graph, path = self.graph, self.folder / "g.gpickle"
