@@ -26,6 +26,17 @@ def is_array(value):
     return hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
 
 
+def in_place(array):
+    """Itself where the binding reads it; one that has __array_interface__ alone as numpy's over the same bytes, which keeps it."""
+    if hasattr(array, "__dlpack__"):
+        return array
+    import numpy as np
+    try:
+        return np.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise Error(f"an array of {_who(array)} cannot be read: {_why(error)}", "invalid_input") from error
+
+
 def is_writable(array):
     return getattr(getattr(array, "flags", None), "writeable", True)
 
@@ -56,6 +67,7 @@ def view_of(array):
     """A _runtime.Tensor over an array's bytes, writable where the array is; packed elements are copied. Raises Error where others would have to be."""
     if not is_array(array):
         raise Error(f"found {array!r:.60}, wanted an array", "invalid_input")
+    array = in_place(array)
     if name_of(array) in PACKED:
         return _of_numpy(array, None)
     if is_writable(array):
@@ -93,6 +105,7 @@ def writable_tensor_of(array):
         return array
     if not is_array(array):
         raise Error(f"found {array!r:.60}, wanted an array", "invalid_input")
+    array = in_place(array)
     if not is_writable(array):
         raise Error("an array may not be written to, wanted one that may", "invalid_input")
     name = name_of(array)

@@ -46,6 +46,17 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
+class Interface:
+    """Shows an array by __array_interface__ alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __array_interface__(self):
+        return self.array.__array_interface__
+
+
 class Tensors(unittest.TestCase):
     def test_its_own_bytes_are_zeroed_and_aligned(self):
         for name in NUMPY + BEYOND:
@@ -86,6 +97,30 @@ class Tensors(unittest.TestCase):
         self.assertEqual(own.numpy().tolist(), [0, 0, 7, 0])
         self.assertEqual(address(np.from_dlpack(own)), own.address)
         self.assertEqual(address(np.asarray(own)), own.address)
+
+    def test_what_has_an_array_interface_alone_shares_its_bytes_both_ways(self):
+        array = some("float32")
+        tensor = Tensor.of(Interface(array))
+        self.assertEqual((tensor.address, tensor.dtype, tensor.shape), (address(array), "float32", (3, 5)))
+        tensor.getBuffer()[:4] = np.float32(7).tobytes()
+        self.assertEqual(array[0, 0], 7)
+        self.assertEqual(address(np.asarray(Interface(tensor))), tensor.address)
+        self.assertTrue(Tensor.of(Interface(frozen(array.copy()))).get_buffer().readonly)
+        there = np.zeros_like(array)
+        tensor.copy_to(Interface(there))
+        self.assertEqual(bits_of(there), bits_of(array))
+        self.fails("has gaps", Tensor.of, Interface(array[:, ::2]))
+        self.fails("may not be written to", tensor.copy_to, Interface(frozen(there)))
+        gone = weakref.ref(array)
+        del array
+        gc.collect()
+        self.assertIsNotNone(gone())
+        del tensor
+        gc.collect()
+        self.assertIsNone(gone())
+        broken = type("Broken", (), {"__array_interface__": {"version": 3}})()
+        for call in (Tensor.of, Tensor("float32", (2,)).copy_to):
+            self.fails("an array of ", call, broken)
 
     def test_views_keep_the_bytes(self):
         array = some("float32")
