@@ -8,7 +8,7 @@
     convert("out/model", compare=True, target="bm1684x")                # fills graph_ir_<i> with compilation.bmodel
 
 Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
-optima-host does the work. Standard library alone.
+optima-host does the work. Standard library alone, but for torch's models.
 """
 import dataclasses
 import json
@@ -24,7 +24,6 @@ TPU, CPU = "TPU:0", "X64:0"
 ROUTES = {
     "tensorflow": "convert it with tf2onnx and split the ONNX file",
     "tflite": "convert it with tf2onnx and split the ONNX file",
-    "pytorch": "export it with torch.onnx.export and split the ONNX file",
     "mxnet": "export it with mx2onnx and split the ONNX file",
     "caffe": "convert it with caffe2onnx and split the ONNX file",
 }
@@ -39,21 +38,54 @@ class AutoSplitError(Error):
 
 def split(platform, input_tensors, save_dir, graph_path, params_path=None, outputs=None, dynamic=False, layout="NCHW", *,
           tpu=TPU, cpu=CPU, supports=()):
-    """Writes the submodels of an ONNX file and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
+    """Writes the submodels of a model and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
 
+    platform, graph_path: "onnx" and an ONNX file; "pytorch" and a torch module, one that torch.jit.save wrote, or a graph of optima.torch2nx or its gpickle.
     input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay; a TPU graph can have one, the batch in front
     of its tensors, for which convert() names sizes); outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
     plugin (JSON files), for devices that no plugin serves. Raises AutoSplitError."""
-    if platform != "onnx":
-        raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx')}")
+    if platform not in ("onnx", "pytorch"):
+        raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx or pytorch')}")
     if params_path is not None:
-        raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: an ONNX file has its weights or names their file")
+        raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: a model has its weights or names their file")
+    if platform == "pytorch":
+        with tempfile.TemporaryDirectory() as folder:
+            split("onnx", input_tensors, save_dir, torch_model(graph_path, input_tensors, dynamic, folder), None, outputs, False, layout, tpu=tpu, cpu=cpu, supports=supports)
+        return
     words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
     if dynamic and has_plugin("bmcompiler"):
         words += ["--option", "bmcompiler.batches=1"]  # else the TPU's plugin refuses every open size
     with tempfile.TemporaryDirectory() as folder:
         alloc = write_json(folder, "alloc.json", {"*": [tpu, cpu]})
         emit(words + [part for file in supports for part in ("--support", file)] + ["--alloc", alloc], save_dir)
+
+
+def torch_model(given, tensors, dynamic, folder):
+    """The ONNX file of what split() takes of torch, made in the folder by torch2nx; needs what that needs."""
+    from optima import manager
+    if dynamic:
+        raise AutoSplitError("dynamic is True, wanted False: a torch module is exported for the sizes of input_tensors (or wanted an ONNX file of open sizes)")
+    if not hasattr(tensors, "items") or not tensors:
+        raise AutoSplitError(f"input_tensors is {tensors!r:.80}, wanted name -> ndarray in the order of forward")
+    import onnx
+    import torch
+    try:
+        if isinstance(given, (str, pathlib.Path)) and pathlib.Path(given).suffix in (".pt", ".pth", ".ts"):
+            given = torch.jit.load(pathlib.Path(given).expanduser(), map_location="cpu")
+        held, _ = manager.model_of(given, [tuple(torch.as_tensor(value) for value in tensors.values())], False)
+    except Error as error:
+        raise AutoSplitError(str(error), error.code) from error
+    except (OSError, RuntimeError, TypeError, ValueError) as error:  # torch's own, of files that are none and arrays of other types
+        raise AutoSplitError(f"model {str(given)!r:.80}: {(str(error).strip() or type(error).__name__).splitlines()[0]}") from error
+    proto = onnx.load_from_string(held) if isinstance(held, bytes) else held
+    if not isinstance(proto, onnx.ModelProto):
+        raise AutoSplitError(f"model {str(given)!r:.80} is an ONNX file, wanted platform 'onnx' for it")
+    inputs = [value.name for value in proto.graph.input]
+    if set(inputs) != set(tensors):
+        raise AutoSplitError(f"input_tensors names {', '.join(map(repr, tensors))}, wanted the module's inputs: {', '.join(map(repr, inputs))}")
+    path = pathlib.Path(folder) / "model.onnx"
+    onnx.save(proto, path)
+    return path
 
 
 @dataclasses.dataclass(frozen=True)

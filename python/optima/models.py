@@ -225,7 +225,9 @@ def open_dim(name, shape, dim, symbol, sizes):
 def named_inputs(module, args, kwargs):
     """name of forward's argument -> example."""
     import inspect
-    return {**dict(zip(inspect.signature(module.forward).parameters, args)), **kwargs}
+    schema = getattr(module.forward, "schema", None)  # of what torch.jit made, which has no signature
+    names = [argument.name for argument in schema.arguments[1:]] if schema else inspect.signature(module.forward).parameters
+    return {**dict(zip(names, args)), **kwargs}
 
 
 def dynamic_shapes(module, args, kwargs, dims):

@@ -3,8 +3,10 @@
 """AutoSplit's calls: split(), and a Splitter that says itself what is supported."""
 import json
 import os
+import re
 import shutil
 import unittest
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -88,6 +90,48 @@ class AutoSplit(FolderTest):
         want = np.load(model.with_suffix(".data") / "output_scores.npy")
         self.assertLess(np.abs(got["scores"] - want).max(), 1e-4 * np.abs(want).max())
 
+    def test_a_torch_module_its_graph_and_a_file_of_torch_jit(self):
+        import torch
+        from optima import gpickle
+        from optima.torch2nx import Torch2GraphConverter
+        torch.manual_seed(4)
+        module = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Softmax(1), torch.nn.Linear(5, 2)).eval()
+        paper = paper_device(self.folder / "p.json", {"Gemm", "MatMul", "Add"}, "static")
+        saved, graph = self.folder / "m.pt", self.folder / "m.gpickle"
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # torch's, of its older ways
+        torch.jit.trace(module, torch.from_numpy(X)).save(saved)
+        gpickle.write(graph, Torch2GraphConverter().convert(model=module, fake_torch_data=[torch.from_numpy(X)]))
+        with torch.no_grad():
+            want = module(torch.from_numpy(X)).numpy()
+        for model in (module, graph, saved):
+            with self.subTest(type(model).__name__ + str(model)[-8:]):
+                auto_split.split("pytorch", {"input": X}, self.out, model, tpu="PAPER:0", supports=[paper])
+                infos = check_folder(self, self.out)
+                self.assertEqual([graph["device"] for graph in infos["graphs"]], ["tpu", "cpu", "tpu"])
+                (got,) = submodels.load(self.out, tpu="onnxruntime").infer({"input": X}).values()
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        shutil.rmtree(self.out)
+        self.raises("input_tensors names 'x', wanted the module's inputs: 'input'", "pytorch", {"x": X}, self.out, module)
+        self.raises("dynamic is True, wanted False", "pytorch", {"input": X}, self.out, module, dynamic=True)
+        self.raises("input_tensors is [", "pytorch", [X], self.out, module)
+        self.raises("input_tensors is {}", "pytorch", {}, self.out, module)
+        self.raises("wanted a DiGraph of optima.torch2nx", "pytorch", {"x": X}, self.out, 3)
+        self.raises("wanted platform 'onnx' for it", "pytorch", {"x": X}, self.out, self.path)
+        self.raises("none.pt", "pytorch", {"x": X}, self.out, self.folder / "none.pt")
+        (self.folder / "bad.pt").write_bytes(b"no archive")
+        self.raises("bad.pt", "pytorch", {"x": X}, self.out, self.folder / "bad.pt")
+
+    def test_the_page_runs(self):
+        text = (ROOT / "docs/submodels-format.md").read_text()
+        code = "".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S))
+        self.assertIn("auto_split.split(", code)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        (self.folder / "examples").symlink_to(ROOT / "examples")
+        exec(compile(code, "docs/submodels-format.md", "exec"), {"__name__": "page"})
+        check_folder(self, self.folder / "submodels/digits")
+
     def raises(self, sentence, *args, **more):
         with self.assertRaises(auto_split.AutoSplitError) as caught:
             auto_split.split(*args, **more)
@@ -96,7 +140,7 @@ class AutoSplit(FolderTest):
 
     def test_what_is_refused(self):
         args = ({"x": X}, self.out)
-        routes = {"caffe": "caffe2onnx", "mxnet": "mx2onnx", "tensorflow": "tf2onnx", "pytorch": "torch.onnx.export", "x": "wanted onnx"}
+        routes = {"caffe": "caffe2onnx", "mxnet": "mx2onnx", "tensorflow": "tf2onnx", "tflite": "tf2onnx", "x": "wanted onnx or pytorch"}
         for platform, route in routes.items():
             self.raises(route, platform, *args, self.path)
         self.raises("params_path is 'p'", "onnx", *args, self.path, params_path="p")
