@@ -102,7 +102,7 @@ void write_fitted(const sdk::CompileRequest& request, const Target& target, bool
                                               names_of(*graph.raw(), sampled.by_reference));
   builder.build(sampled.kernels);
   FitFile file;
-  file.target = target, file.winograd = winograd, file.first = sampled.shapes;
+  file.target = target, file.winograd = winograd, file.first = sampled.shapes, file.also = sampled.also;
   file.features = required_features(target);
   for (const std::string& feature : matrix_features(sampled.kernels)) file.features.push_back(feature);
   std::set<std::string> written;

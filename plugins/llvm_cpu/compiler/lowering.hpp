@@ -44,6 +44,7 @@ struct Target {
   k::Dot dot = k::Dot::Pairs;  ///< how it multiplies bytes
   bool amx = false;            ///< it has AMX tiles of bytes
   bool permutes_bytes = false;  ///< AVX-512 VBMI
+  bool many_sizes = false;      ///< plans are made for many sizes of one model: as few forms of a weight as can be had are to be packed for all of them
   bool is_arm() const { return triple.starts_with("aarch64"); }
 };
 

@@ -63,13 +63,32 @@ class Cheapest {
   Found any_{{1, 1}, -1}, good_{{1, 1}, -1};
 };
 
+/// f(tile) for those that the registers hold, of [first, last] blocks.
+template <class F>
+void each_tile(const Core& core, int64_t first, int64_t last, int64_t row, F f) {
+  for (int64_t o = first; o <= last; ++o)
+    for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= row; ++w) f(Tile{o, w});
+}
+
+/// Blocks for rows of any length: those that long ones want, and of equals the most, which short ones want.
+int64_t steady_blocks(const Core& core, int64_t oc_blocks, int64_t most) {
+  constexpr int64_t kLong = 5040;  // nearly every width divides it
+  Tile best{1, 1};
+  double least = -1;
+  each_tile(core, 1, most, kLong, [&](Tile t) {
+    const double c = cost(core, t, {oc_blocks, kLong, 1});
+    if (least < 0 || c <= least) best = t, least = c;
+  });
+  return best.oc_blocks;
+}
+
 }  // namespace
 
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
   const Core& core = core_of(target);
+  const int64_t most = std::min(core.most_oc_blocks, work.oc_blocks), steady = target.many_sizes ? steady_blocks(core, work.oc_blocks, most) : 0;
   Cheapest tiles;
-  for (int64_t o = 1; o <= std::min(core.most_oc_blocks, work.oc_blocks); ++o)
-    for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= work.row; ++w) tiles.offer({o, w}, cost(core, {o, w}, work), bad);
+  each_tile(core, steady ? steady : 1, steady ? steady : most, work.row, [&](Tile t) { tiles.offer(t, cost(core, t, work), bad); });
   return tiles.best();
 }
 

@@ -59,6 +59,7 @@ std::string names_of(const optima_graph& graph, const std::set<uint32_t>& ids) {
 
 Fitter::Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel)
     : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), start_(graph) {
+  target_.many_sizes = true;
   const optima_image_graph& entry = *optima_get_graph(graph.image, 0);
   inputs_ = values_at(graph.image, entry.inputs), outputs_ = values_at(graph.image, entry.outputs);
   start_.restart();

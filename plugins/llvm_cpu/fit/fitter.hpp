@@ -45,10 +45,12 @@ class Fitter {
   /// A kernel that there is; null = all are.
   using HasKernel = std::function<bool(const KernelSpec&)>;
 
-  /// The graph and the target outlive it.
+  /// The graph outlives it.
   Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel = {});
 
   const optima_graph& graph() const { return graph_; }
+  /// The given one, for many sizes.
+  const Target& target() const { return target_; }
   uint32_t value_count() const { return graph_.image->values.count; }
   /// Inputs and outputs of graph 0.
   const std::vector<uint32_t>& inputs() const { return inputs_; }
@@ -79,7 +81,7 @@ class Fitter {
   void plan(Leg& leg, Keep keep) const;
 
   const optima_graph& graph_;
-  const Target& target_;
+  Target target_;
   bool winograd_;
   HasKernel has_kernel_;
   reference::ShapeWalk start_;

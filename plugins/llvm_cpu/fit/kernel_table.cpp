@@ -11,7 +11,7 @@
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr std::string_view kMagic("OptimaLlvmFit\0\0\1", 16);
+constexpr std::string_view kMagic("OptimaLlvmFit\0\0\2", 16);
 
 template <class Io, class F>
 void visit(Io& io, F& file) {
@@ -26,7 +26,8 @@ void visit(Io& io, F& file) {
     io.list(k.spec.literals, [&](auto& n) { io.number(n); });
     io.list(k.spec.slots, [&](auto& n) { io.number(n); });
   });
-  io.list(file.first, [&](auto& dims) { io.list(dims, [&](auto& d) { io.number(d); }); });
+  const auto shapes = [&](auto& all) { io.list(all, [&](auto& dims) { io.list(dims, [&](auto& d) { io.number(d); }); }); };
+  shapes(file.first), io.list(file.also, shapes);
 }
 
 /// A byte that is no bool would be undefined behaviour to look at.
@@ -34,6 +35,12 @@ void check_flag(const bool& flag) {
   unsigned char byte;
   std::memcpy(&byte, &flag, 1);
   if (byte > 1) corrupt_plan("a flag is " + std::to_string(byte));
+}
+
+void check_shapes(const std::vector<std::vector<int64_t>>& shapes) {
+  for (const std::vector<int64_t>& dims : shapes)
+    for (const int64_t d : dims)
+      if (d < 0 || d > INT32_MAX) corrupt_plan("an input's dim is " + std::to_string(d));
 }
 
 void check(const FitFile& file) {
@@ -50,9 +57,9 @@ void check(const FitFile& file) {
       next = slot + 1;
     }
   }
-  for (const std::vector<int64_t>& dims : file.first)
-    for (const int64_t d : dims)
-      if (d < 0 || d > INT32_MAX) corrupt_plan("an input's dim is " + std::to_string(d));
+  check_shapes(file.first);
+  if (file.also.size() > kMostAlso) corrupt_plan(std::to_string(file.also.size()) + " further sets of sizes to plan first");
+  for (const auto& shapes : file.also) check_shapes(shapes);
 }
 
 }  // namespace

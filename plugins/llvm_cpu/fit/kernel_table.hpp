@@ -12,6 +12,9 @@
 
 namespace optima::llvm_cpu {
 
+/// Sets of sizes that are planned when an artifact is loaded, besides the first.
+constexpr size_t kMostAlso = 8;
+
 struct FitFile {
   Target target;
   std::vector<std::string> features;  ///< that the machine must have
@@ -23,6 +26,8 @@ struct FitFile {
   std::vector<Kernel> kernels;
   /// Shapes of the graph's inputs, by position, for which a plan is made when the artifact is loaded.
   std::vector<std::vector<int64_t>> first;
+  /// The same for which further plans are, so that the weights that these pack otherwise are there; kMostAlso at most.
+  std::vector<std::vector<std::vector<int64_t>>> also;
 };
 
 /// Whether a .meta file is of this kind.

@@ -9,6 +9,8 @@
 
 #include "optima/plugin/fixed.hpp"
 #include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/fit/kernel_table.hpp"
+#include "plugins/llvm_cpu/fit/packed_forms.hpp"
 #include "plugins/llvm_cpu/fit/whole.hpp"
 #include "reference/tensor.hpp"
 
@@ -116,7 +118,7 @@ void each_site(const Draft& draft, F&& f) {
 class Sampler {
  public:
   Sampler(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said)
-      : graph_(graph), target_(target), winograd_(winograd), fitter_(graph, target, winograd), variables_(graph, said) {}
+      : graph_(graph), winograd_(winograd), fitter_(graph, target, winograd), variables_(graph, said) {}
 
   Sampled run() {
     if (!variables_.all_ranked()) {
@@ -130,6 +132,7 @@ class Sampler {
     }
     for (const Legs& legs : samples_) collect(legs);
     for (const Legs& legs : samples_) find_by_reference(legs);
+    find_also();
     for (const auto& [site, specs] : sites_)
       for (const uint32_t id : site.node_ids) out_.by_reference.erase(id);
     out_.samples = samples_.size();
@@ -251,6 +254,7 @@ class Sampler {
     }
     for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) { sites_[site].push_back(spec); });
     if (samples_.empty()) out_.shapes = variables_.shapes(values);
+    shapes_.push_back(variables_.shapes(values));
     samples_.push_back(std::move(legs));
   }
 
@@ -322,10 +326,25 @@ class Sampler {
     if (!out_.kernels.empty()) options.is_bad = [&](const KernelSpec& spec) { return !has(spec); };
     for (const auto& leg : legs) {
       if (!leg->stretch) continue;
-      const Draft draft = plan_graph({&leg->stretch->graph()}, target_, options);
+      const Draft draft = plan_graph({&leg->stretch->graph()}, fitter_.target(), options);
       each_site(draft, [&](const Site& site, const KernelSpec& spec) {
         if (!has(spec)) out_.kernels.push_back(variables_.count() != 0 && sites_.count(site) ? general(spec, slots(site, spec)) : spec);
       });
+    }
+  }
+
+  /// Sizes whose plans pack weights otherwise than those before them, as far as there is room. A form of few bytes is packed in no time.
+  void find_also() {
+    constexpr uint64_t kWorthIt = 1 << 16;
+    PackedForms forms;
+    uint64_t room = 0;
+    for (size_t k = 0; k < samples_.size(); ++k) {
+      const Leg& leg = *samples_[k].front();
+      const uint64_t bytes = forms.new_bytes(leg);
+      if (k == 0) room = 2 * bytes;
+      else if (bytes < kWorthIt || bytes > room || out_.also.size() == kMostAlso) continue;
+      else room -= bytes, out_.also.push_back(shapes_[k]);
+      forms.add(leg);
     }
   }
 
@@ -338,7 +357,6 @@ class Sampler {
   }
 
   const optima_graph& graph_;
-  const Target& target_;
   bool winograd_;
   Fitter fitter_;
   Variables variables_;
@@ -346,6 +364,7 @@ class Sampler {
   bool truth_ = true, asks_for_truth_ = false;
   std::vector<std::vector<int64_t>> tried_;
   std::vector<Legs> samples_;
+  std::vector<Shapes> shapes_;  // of the inputs in them
   std::map<Site, std::vector<KernelSpec>> sites_;
   Sampled out_;
 };

@@ -15,6 +15,7 @@ struct Sampled {
   std::vector<KernelSpec> kernels;             ///< slots where sizes differ from sample to sample; literal where nothing is open
   size_t samples = 0;                          ///< sets of sizes that were planned
   std::vector<std::vector<int64_t>> shapes;    ///< of the inputs in the first of them; empty when there is none
+  std::vector<std::vector<std::vector<int64_t>>> also;  ///< in others that pack weights otherwise: kMostAlso sets at most, together at most twice the bytes of the first
   std::set<uint32_t> by_reference;             ///< ids of nodes for which no sample has a kernel
   std::string trouble;                         ///< why there is no sample, in the words of the last one tried; else empty
 };

@@ -149,6 +149,9 @@ double cycles(double multiply_adds, double efficiency, double weight_bytes, cons
   return std::max(multiply_adds / (per_cycle * efficiency), weight_bytes / (weight_bytes > (2 << 20) ? 8 : 32));
 }
 
+/// Weights transformed for F(4x4) where plans are made for many sizes: a layer is given one transform then, F(2x2) where the other is larger than that.
+constexpr double kMostTransformed = 16 << 20;
+
 /// 0 (direct), 2 or 4.
 int64_t winograd_size(const Layer& l) {
   const Window& w = l.w;
@@ -160,6 +163,7 @@ int64_t winograd_size(const Layer& l) {
   double best = cycles(pairs * 9 * static_cast<double>(w.out_pixels()), 0.95, pairs * 36, t);
   int64_t size = 0;
   for (const int64_t m : {2, 4}) {
+    if (t.many_sizes && m != (pairs * 36 * 4 <= kMostTransformed ? 4 : 2)) continue;
     const int64_t a2 = (m + 2) * (m + 2), tiles = divide_up(w.out[1], m) * divide_up(w.out[2], m);
     const double moved = static_cast<double>(tiles * a2 * (w.channels + w.out_channels)) * 3 / static_cast<double>(l.vl);
     const double c = moved + cycles(pairs * static_cast<double>(a2 * tiles), 0.75, pairs * static_cast<double>(a2) * 4, t);

@@ -68,17 +68,23 @@ FittedProgram::FittedProgram(FitFile file, const sdk::Artifact& artifact, sdk::H
 /// Weights are packed now and not in the first run: as they are wanted at the sizes that were planned first when it was compiled.
 void FittedProgram::plan_first() {
   if (file_.first.empty()) return;
+  const std::unique_ptr<Leg> leg = plan_ahead(file_.first);
+  if (leg->stretch) told_ = nodes_by_reference(leg->draft);  // the compiler told of them
+  for (const auto& shapes : file_.also) plan_ahead(shapes);
+}
+
+/// The plan for inputs of these shapes, after its weights have been packed.
+std::unique_ptr<Leg> FittedProgram::plan_ahead(const std::vector<std::vector<int64_t>>& shapes) const {
   const std::string wrong = "file " + stem_ + ".meta: sizes to plan first: ";
-  if (const std::string why = why_not_inputs(sdk::Graph(&loaded_->graph), file_.first); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, wrong + why);
+  if (const std::string why = why_not_inputs(sdk::Graph(&loaded_->graph), shapes); !why.empty()) throw sdk::Error(OPTIMA_CORRUPT, wrong + why);
   std::unique_ptr<Leg> leg;
   try {
-    leg = fitter_->first(file_.first);
+    leg = fitter_->first(shapes);
   } catch (const sdk::Error& e) {
     throw sdk::Error(OPTIMA_CORRUPT, wrong + e.text);
   }
-  if (!leg->stretch) return;
-  constants_->pack(leg->draft, *leg->stretch);
-  told_ = nodes_by_reference(leg->draft);  // the compiler told of them
+  if (leg->stretch) constants_->pack(leg->draft, *leg->stretch);
+  return leg;
 }
 
 void FittedProgram::tell_of(const Leg& leg) const {

@@ -23,6 +23,7 @@ FitFile some_file() {
   const KernelSpec copy(k::CopyBytes{.bytes = 4096}), blocks(k::ToBlocked{.C = 3, .P = 64});
   f.kernels = {{copy, "copy_bytes_1.so"}, {general(blocks, sizes(blocks)), "to_blocked_2.so"}};
   f.first = {{1, 3, 64, 64}, {}};
+  f.also = {{{1, 3, 8, 8}, {}}, {{2, 3, 480, 480}, {}}};
   return f;
 }
 
@@ -49,6 +50,7 @@ TEST_CASE("a table of kernels is read as it was written, and finds the kernel wi
   CHECK(is_fit_file(to_bytes(f)));
   CHECK(f.target.vector_width == 8);
   CHECK(f.first == some_file().first);
+  CHECK(f.also == some_file().also);
   const KernelTable table(f.kernels);
   CHECK(table.find(KernelSpec(k::CopyBytes{.bytes = 4096})) == 0u);
   CHECK_FALSE(table.find(KernelSpec(k::CopyBytes{.bytes = 4097})));
@@ -66,6 +68,8 @@ TEST_CASE("what does not belong into a table of kernels is named") {
   CHECK(with(some_file(), [](FitFile& f) { f.kernels[0].file = "../evil.so"; }) == "plan: \"../evil.so\" is no name of a kernel file");
   CHECK(with(some_file(), [](FitFile& f) { f.kernels[1].spec.slots = {9}; }) == "plan: kernel to_blocked_2.so has slot 9");
   CHECK(with(some_file(), [](FitFile& f) { f.first[0][1] = -3; }) == "plan: an input's dim is -3");
+  CHECK(with(some_file(), [](FitFile& f) { f.also[1][0][2] = -3; }) == "plan: an input's dim is -3");
+  CHECK(with(some_file(), [](FitFile& f) { f.also.resize(9); }) == "plan: 9 further sets of sizes to plan first");
 }
 
 TEST_CASE("damaged tables of kernels are refused or harmless") {

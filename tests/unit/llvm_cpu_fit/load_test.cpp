@@ -85,6 +85,7 @@ TEST_CASE("sizes to plan first that the inputs cannot have are refused") {
   CHECK(refusal_of_first({{5}}) == first + "input x0 of shape [5], wanted [-1,24]");
   CHECK(refusal_of_first({{5, 24, 1}}) == first + "input x0 of shape [5,24,1], wanted [-1,24]");
   CHECK(refusal_of_first({{5, 25}}) == first + "input x0 of shape [5,25], wanted [-1,24]");
+  CHECK(refusal([](Forged& f) { f.file.also = {{{6, 24}}, {{6, 25}}}, f.write(); }) == first + "input x0 of shape [6,25], wanted [-1,24]");
   CHECK(refusal_of_first({{-5, 24}}) == "file subgraph_0.meta: plan: an input's dim is -5");
 
   OpenNet net;
