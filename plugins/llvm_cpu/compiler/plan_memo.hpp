@@ -31,6 +31,19 @@ struct PlanMemo {
     uint32_t value;
     Operand from;
   };
+  /// Of a value to Layout::Plain or Layout::Blocked from the other one.
+  struct Passage {
+    uint32_t value;
+    Layout to;
+    bool is_free;   ///< the bytes are the same
+    uint32_t step;  ///< none: it is free, or there is nothing to carry
+  };
+  /// A value that lies inside another one, which a Concat makes.
+  struct Piece {
+    uint32_t value, whole;
+    uint32_t buffer;  ///< of the outermost whole
+    uint64_t offset;  ///< in `whole`, bytes
+  };
   /// An argument of a step that lies in the arena, from `offset` on in its buffer.
   struct InArena {
     uint32_t step, arg, buffer;
@@ -42,12 +55,16 @@ struct PlanMemo {
     std::vector<Lifetime> lives;                          ///< of buffers in the arena
     std::vector<uint32_t> owners;                         ///< by number of life, the buffer
     std::vector<std::pair<uint32_t, uint32_t>> constants; ///< of the graph, that steps take, and the plan's number
+    std::vector<std::pair<uint32_t, uint32_t>> computed;  ///< Operand::Bytes, and the plan's number; in the order of the constants file
+    std::vector<bool> is_scale;                           ///< by number of Operand::Bytes: weights are packed with it
   };
   std::vector<Question> questions;
   std::vector<Group> groups;     ///< in the order in which they are lowered; none where the graph has codes
   std::vector<Buffer> buffers;   ///< by the numbers of operands
   std::vector<Step> steps;       ///< of the plan, with operands
   std::vector<Copied> copied;
+  std::vector<Passage> passages;
+  std::vector<Piece> pieces;
   Arguments arguments;           ///< made by the first replan()
   bool is_whole = false;         ///< everything above is of one plan, and says all that its steps hang on
 };

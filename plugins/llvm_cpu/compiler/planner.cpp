@@ -7,6 +7,7 @@
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/concat.hpp"
+#include "plugins/llvm_cpu/compiler/passage.hpp"
 #include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
@@ -110,9 +111,9 @@ class Planner : public LowerContext {
   Operand bytes(std::string contents, const Pack& pack) override {
     Operand o;
     o.kind = Operand::Bytes, o.pack = pack;
-    const auto [at, is_new] = computed_.try_emplace(std::move(contents), static_cast<uint32_t>(computed_.size()));
-    if (is_new) by_number_.push_back(&at->first);
-    o.index = at->second;
+    const auto at = memo_ ? computed_.end() : computed_.find(contents);  // what is equal at these sizes may not be at others
+    o.index = at == computed_.end() ? static_cast<uint32_t>(by_number_.size()) : at->second;
+    if (at == computed_.end()) by_number_.push_back(&computed_.emplace(std::move(contents), o.index)->first);
     return o;
   }
 
@@ -145,14 +146,21 @@ class Planner : public LowerContext {
     tape.reads = distinct(std::move(tape.reads));
   }
 
-  /// A plan is moved where its steps are those of its groups, and every value lies plain in a buffer of its own that is as large as the graph says.
+  /// A plan is moved where its steps are those of its groups and passages between them, and every value lies plain or in blocks.
   void keep(const std::vector<Group>& groups) {
     for (const Group& g : groups)
       if (g.nodes[0].op() == "Concat") ask(memo_, graph_, [n = g.nodes[0].raw, &target = target_](const GraphView& graph) { return joins_in_place({graph, n}, target); });
     const bool own = std::all_of(memo_->groups.begin(), memo_->groups.end(), [](const PlanMemo::Group& g) { return g.tape.is_whole; });
-    const bool plain = std::all_of(buffers_.begin(), buffers_.end(), [](const Buffer& b) { return b.layout == Layout::Plain; });
-    memo_->is_whole = !memo_->groups.empty() && own && plain && !converts_outputs_ && in_place_.empty() && !has_halves();
+    const bool floats = std::all_of(made_.begin(), made_.end(), [](const auto& at) { return at.first.second == Layout::Plain || at.first.second == Layout::Blocked; });
+    memo_->is_whole = !memo_->groups.empty() && own && floats && !has_halves();
     memo_->buffers = buffers_, memo_->steps = steps_;
+    for (const auto& [at, piece] : in_place_) keep_piece(at, piece);
+  }
+
+  void keep_piece(const Key& at, const Piece& piece) {
+    Key root{piece.whole, at.second};
+    for (auto outer = in_place_.find(root); outer != in_place_.end(); outer = in_place_.find(root)) root.first = outer->second.whole;
+    if (const auto whole = wholes_.find(root); whole != wholes_.end()) memo_->pieces.push_back({at.first, piece.whole, whole->second.index, piece.offset});
   }
 
   /// Where it lies already.
@@ -258,6 +266,7 @@ class Planner : public LowerContext {
       return made_[{value, layout}] = as_it_is;
     }
     if (layout == Layout::Plain) return made_[{value, layout}] = packed(value, {}, nullptr);
+    if (memo_) memo_->questions.push_back({{value}, [](const GraphView&) { return false; }});  // it would be packed otherwise
     Pack p;
     p.kind = Pack::Channels, p.vector_width = target_.vector_width;
     p.groups = dims[0], p.oc = dims[1], p.kw = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]);
@@ -323,20 +332,20 @@ class Planner : public LowerContext {
   Operand convert_blocked(uint32_t value, Layout layout) {
     const Operand source = read(value, layout == Layout::Plain ? Layout::Blocked : Layout::Plain);
     const Dims dims = graph_.dims(value);
-    const int64_t pixels = count(dims) / std::max<int64_t>(1, dims[0] * dims[1]), vl = target_.vector_width;
-    if (layout == Layout::Plain && pixels == 1 && (dims[0] == 1 || dims[1] % vl == 0)) return made_[{value, layout}] = source;
-    Op op;
-    if (layout == Layout::Plain) op.kernel = k::FromBlocked{.C = dims[1], .P = pixels};
-    else op.kernel = k::ToBlocked{.C = dims[1], .P = pixels};
-    Operand to = fresh(value, layout);
-    made_[{value, layout}] = to;
-    to.written = true;
-    op.args = {source, to};
-    op.units = dims[0] * ((dims[1] + vl - 1) / vl) * ((pixels + k::kStrip - 1) / k::kStrip);
-    op.work = elements(dims, Layout::Blocked, target_) * work::kMoved;
-    draft_.moved += elements(dims, Layout::Blocked, target_);
-    op.label = layout == Layout::Plain ? "to plain" : "to blocked";
-    emit(std::move(op));
+    const bool is_free = layout == Layout::Plain && is_plain_in_blocks(dims, target_);
+    const size_t before = steps_.size();
+    if (is_free) {
+      made_[{value, layout}] = source;
+    } else {
+      Op op = passage(dims, layout, target_);
+      Operand to = fresh(value, layout);
+      made_[{value, layout}] = to;
+      to.written = true;
+      op.args = {source, to};
+      draft_.moved += elements(dims, Layout::Blocked, target_);
+      emit(std::move(op));
+    }
+    if (memo_) memo_->passages.push_back({value, layout, is_free, steps_.size() == before ? OPTIMA_NONE : static_cast<uint32_t>(before)});
     return made_[{value, layout}];
   }
 
@@ -347,9 +356,7 @@ class Planner : public LowerContext {
       const uint64_t size = bytes_of(graph_, v, outside(v), target_);
       giving_ = v;
       draft_.plan.outputs.push_back(tensor_outside(v, size));
-      const size_t before = steps_.size();
       const Operand from = read(v, outside(v));
-      converts_outputs_ = converts_outputs_ || steps_.size() != before;
       if (from.kind == Operand::Buffer && from.offset == 0) {
         Buffer& b = buffers_[from.index];
         if (b.where == Buffer::Arena && b.bytes == size) {
@@ -441,11 +448,7 @@ class Planner : public LowerContext {
   uint64_t stored(uint32_t number) {
     const auto [at, is_new] = stored_.try_emplace(number, 0);
     if (!is_new) return at->second;
-    std::string& file = draft_.constants;
-    file.resize((file.size() + kAlign - 1) / kAlign * kAlign);
-    at->second = file.size();
-    file += *by_number_[number];
-    return at->second;
+    return at->second = add_constant(draft_.constants, *by_number_[number]);
   }
 
   GraphView graph_;
@@ -458,12 +461,11 @@ class Planner : public LowerContext {
   uint32_t giving_ = OPTIMA_NONE;  // the output that is being given
   std::vector<Buffer> buffers_;
   Places places_;
-  bool converts_outputs_ = false;
   std::map<Key, Operand> made_;
   std::map<uint32_t, const Group*> late_;  // by value: made when somebody reads it
   std::map<Key, Piece> in_place_;
   std::map<Key, Operand> wholes_;
-  std::map<std::string, uint32_t> computed_;
+  std::multimap<std::string, uint32_t> computed_;
   std::vector<const std::string*> by_number_;
   std::map<uint32_t, uint64_t> stored_;
   std::vector<Step> steps_;
@@ -471,6 +473,13 @@ class Planner : public LowerContext {
 };
 
 }  // namespace
+
+uint64_t add_constant(std::string& file, std::string_view bytes) {
+  file.resize((file.size() + kAlign - 1) / kAlign * kAlign);
+  const uint64_t offset = file.size();
+  file += bytes;
+  return offset;
+}
 
 Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo) {
   return Planner(graph, target, options, memo).run();

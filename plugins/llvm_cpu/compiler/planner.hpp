@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/group.hpp"
@@ -30,9 +31,12 @@ struct Draft {
   int64_t moved = 0;                ///< elements that steps carry from one layout to the other, or out to the caller
 };
 
+/// Appends to a constants file, aligned; the offset.
+uint64_t add_constant(std::string& file, std::string_view bytes);
+
 /// Plans graph 0. Deterministic. Throws sdk::Error(OPTIMA_UNSUPPORTED, node) like group_nodes.
 /// `memo`, empty, gets what moving the plan takes, where it can be moved (replan.hpp); `target` has to outlive it, and `by_reference` is set and says
-/// no to every node. Steps then have a spec each, equal ones too.
+/// no to every node. Steps then have a spec each, and computed constants are one each, equal ones too.
 Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo = nullptr);
 
 }  // namespace optima::llvm_cpu

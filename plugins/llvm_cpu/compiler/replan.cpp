@@ -3,7 +3,10 @@
 #include "plugins/llvm_cpu/compiler/replan.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "plugins/llvm_cpu/compiler/passage.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
 namespace optima::llvm_cpu {
@@ -17,11 +20,14 @@ bool same_operand(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.index == b.index && a.written == b.written && a.scale == b.scale && a.pack == b.pack;
 }
 
+/// Contents that lowerings compute otherwise now, by number of Operand::Bytes.
+using NewContents = std::map<uint32_t, std::string>;
+
 /// Answers a lowering as its tape says, and puts the steps that it makes in the place of those that it made.
 class Follower : public LowerContext {
  public:
-  Follower(const Target& target, const PlannerOptions& options, const std::vector<NodeView>& nodes, const Tape& tape, PlanMemo& memo, Moved& moved)
-      : target_(target), options_(options), nodes_(nodes), tape_(tape), memo_(memo), moved_(moved) {}
+  Follower(const Target& target, const PlannerOptions& options, const std::vector<NodeView>& nodes, Tape& tape, PlanMemo& memo, NewContents& contents, Moved& moved)
+      : target_(target), options_(options), nodes_(nodes), tape_(tape), memo_(memo), contents_(contents), moved_(moved) {}
 
   const Target& target() const override { return target_; }
   bool allows_winograd() const override { return options_.winograd; }
@@ -41,8 +47,12 @@ class Follower : public LowerContext {
   }
 
   Operand bytes(std::string contents, const Pack& pack) override {
-    const Tape::Call& call = next(Tape::Kind::Bytes);
-    require(call.pack == pack && call.contents == contents);
+    Tape::Call& call = next(Tape::Kind::Bytes);
+    require(call.pack == pack);
+    if (call.contents == contents) return call.operand;
+    require(!call.contents.empty() && !contents.empty());  // empty ones would be one constant
+    contents_[call.operand.index] = contents;
+    call.contents = std::move(contents);
     return call.operand;
   }
 
@@ -69,9 +79,9 @@ class Follower : public LowerContext {
   static void require(bool same) {
     if (!same) throw Other();
   }
-  const Tape::Call& next(Tape::Kind kind, uint32_t value = 0, std::optional<Layout> layout = std::nullopt) const {
+  Tape::Call& next(Tape::Kind kind, uint32_t value = 0, std::optional<Layout> layout = std::nullopt) const {
     require(!at_end());
-    const Tape::Call& call = tape_.calls[at_++];
+    Tape::Call& call = tape_.calls[at_++];
     require(call.kind == kind && call.value == value && (!layout || call.layout == *layout));
     return call;
   }
@@ -79,8 +89,9 @@ class Follower : public LowerContext {
   const Target& target_;
   const PlannerOptions& options_;
   const std::vector<NodeView>& nodes_;
-  const Tape& tape_;
+  Tape& tape_;
   PlanMemo& memo_;
+  NewContents& contents_;
   Moved& moved_;
   mutable size_t at_ = 0;
 };
@@ -93,11 +104,16 @@ class Replanner {
   bool run() {
     if (!answers_hold()) return false;
     if (memo_.arguments.owners.empty()) look_at_arguments();
-    for (PlanMemo::Group& g : memo_.groups)
-      if (is_changed(g.tape.reads)) lower(g);
+    move_pieces();
+    for (PlanMemo::Group& g : memo_.groups) {
+      const bool is_elsewhere = follow_pieces(g.tape);
+      if (is_elsewhere || is_changed(g.tape.reads)) lower(g);
+    }
+    for (const PlanMemo::Passage& p : memo_.passages) pass(p);
     if (!size_buffers()) return false;
     std::sort(moved_.steps.begin(), moved_.steps.end());
     for (const uint32_t s : moved_.steps) write_step(s);
+    write_computed();
     find_constants();
     write_args();
     return true;
@@ -118,11 +134,66 @@ class Replanner {
     return true;
   }
 
+  /// Where a value begins that lies in a concatenation, as its operands have it, and where it will: by buffer and offset.
+  void move_pieces() {
+    if (memo_.pieces.empty()) return;
+    std::map<uint32_t, const PlanMemo::Piece*> by_value;
+    std::map<uint32_t, uint64_t> next;
+    for (const PlanMemo::Piece& p : memo_.pieces) by_value[p.value] = &p, next[p.value] = offset_of(p);
+    for (const PlanMemo::Piece& p : memo_.pieces) {
+      uint64_t from = 0, to = 0;
+      for (auto at = by_value.find(p.value); at != by_value.end(); at = by_value.find(at->second->whole)) from += at->second->offset, to += next[at->first];
+      if (from == 0 && to == 0) continue;
+      const auto [at, is_new] = elsewhere_.try_emplace({p.buffer, from}, to);
+      if (from == 0 || at->second != to) throw Other();  // behind an empty one, it cannot be told from what stands there, too
+    }
+    for (PlanMemo::Piece& p : memo_.pieces) p.offset = next[p.value];
+  }
+
+  /// Bytes of the pieces before it in its whole.
+  uint64_t offset_of(const PlanMemo::Piece& p) const {
+    const NodeView concat = *graph_.maker(p.whole);
+    uint64_t out = 0;
+    for (uint32_t k = 0; concat.input(k) != p.value; ++k) out += bytes_of(graph_, concat.input(k), Layout::Blocked, target_);
+    return out;
+  }
+
+  /// Whether the operand was one of a piece that lies elsewhere now, to where it points then.
+  bool follow(Operand& o) const {
+    if (o.kind != Operand::Buffer || elsewhere_.empty()) return false;
+    const auto at = elsewhere_.find({o.index, o.offset});
+    return at != elsewhere_.end() && std::exchange(o.offset, at->second) != at->second;
+  }
+
+  bool follow_pieces(Tape& tape) const {
+    bool any = false;
+    if (!elsewhere_.empty())
+      for (Tape::Call& call : tape.calls) any = follow(call.operand) || any;
+    return any;
+  }
+
+  void pass(const PlanMemo::Passage& p) {
+    const Op* const was = p.step == OPTIMA_NONE ? nullptr : memo_.steps[p.step].get();
+    std::vector<Operand> args = was ? was->args : std::vector<Operand>();
+    bool is_elsewhere = false;
+    for (Operand& o : args) is_elsewhere = follow(o) || is_elsewhere;
+    if (!changed_[p.value] && !is_elsewhere) return;
+    const Dims dims = graph_.dims(p.value);
+    if ((p.to == Layout::Plain && is_plain_in_blocks(dims, target_)) != p.is_free) throw Other();
+    if (p.is_free) return;
+    Op op = passage(dims, p.to, target_);
+    if ((op.units < 1) == (was != nullptr)) throw Other();
+    if (!was) return;
+    op.args = std::move(args), op.node_ids = was->node_ids;
+    memo_.steps[p.step] = std::make_shared<const Op>(std::move(op));
+    moved_.steps.push_back(p.step);
+  }
+
   void lower(PlanMemo::Group& g) {
     reads_.clear();
     nodes_.clear();
     for (const uint32_t n : g.nodes) nodes_.push_back({{graph_.raw, &reads_}, optima_get_node(graph_.image(), n)});
-    Follower follower(target_, options_, nodes_, g.tape, memo_, moved_);
+    Follower follower(target_, options_, nodes_, g.tape, memo_, contents_, moved_);
     g.lowering->lower(nodes_, follower);
     if (!follower.at_end()) throw Other();
     g.tape.reads = distinct(reads_);
@@ -130,8 +201,8 @@ class Replanner {
 
   /// False when an output would lie elsewhere than it does.
   bool size_buffers() {
-    for (const PlanMemo::Copied& c : memo_.copied)
-      if (changed_[c.value] || (c.from.kind == Operand::Buffer && memo_.buffers[c.from.index].value != OPTIMA_NONE && changed_[memo_.buffers[c.from.index].value])) return false;
+    for (PlanMemo::Copied& c : memo_.copied)
+      if (follow(c.from) || changed_[c.value] || (c.from.kind == Operand::Buffer && memo_.buffers[c.from.index].value != OPTIMA_NONE && changed_[memo_.buffers[c.from.index].value])) return false;
     for (Buffer& b : memo_.buffers)
       if (b.value != OPTIMA_NONE && changed_[b.value]) b.bytes = bytes_of(graph_, b.value, b.layout, target_);
     const optima_image_graph& entry = *optima_get_graph(graph_.image(), 0);
@@ -170,9 +241,33 @@ class Replanner {
     moved_.constants.push_back(number);
   }
 
+  /// The constants file with what was computed otherwise.
+  void write_computed() {
+    if (contents_.empty()) return;
+    const PlanMemo::Arguments& all = memo_.arguments;
+    const std::string before = std::exchange(draft_.constants, std::string());
+    std::map<uint32_t, std::string_view> file;
+    for (const auto& [number, constant] : all.computed) {
+      const Plan::Constant& c = draft_.plan.constants[constant];
+      const auto other = contents_.find(number);
+      file[number] = other == contents_.end() ? std::string_view(before).substr(c.offset, c.size) : std::string_view(other->second);
+    }
+    for (const auto& [number, now] : contents_)
+      if (number < all.is_scale.size() && all.is_scale[number]) throw Other();
+    std::map<uint32_t, uint64_t> offsets;
+    for (const auto& [number, constant] : all.computed) {
+      const auto [at, is_new] = offsets.try_emplace(number, 0);
+      if (is_new) at->second = add_constant(draft_.constants, file[number]);
+      Plan::Constant& c = draft_.plan.constants[constant];
+      c.offset = at->second, c.size = file[number].size(), c.packed_bytes = packed_bytes(c.pack, c.size);
+      if (contents_.count(number)) moved_.constants.push_back(constant);
+    }
+  }
+
   void look_at_arguments() {
     PlanMemo::Arguments& all = memo_.arguments;
     all = {};
+    look_at_computed(all);
     all.lives = lives_of(memo_.buffers, memo_.steps, all.owners);
     for (uint32_t s = 0; s < memo_.steps.size(); ++s)
       for (uint32_t k = 0; k < memo_.steps[s]->args.size(); ++k) {
@@ -181,6 +276,26 @@ class Replanner {
         if (arg.kind == Plan::Arg::Arena) all.in_arena.push_back({s, k, a.index, a.offset});
         if (a.kind == Operand::Weight) all.constants.emplace_back(a.index, arg.index);
       }
+  }
+
+  void look_at_computed(PlanMemo::Arguments& all) const {
+    const std::vector<Plan::Constant>& constants = draft_.plan.constants;
+    std::map<uint32_t, uint32_t> by_constant;
+    for (uint32_t s = 0; s < memo_.steps.size(); ++s)
+      for (uint32_t k = 0; k < memo_.steps[s]->args.size(); ++k) {
+        const Operand& a = memo_.steps[s]->args[k];
+        const uint32_t constant = draft_.plan.steps[s].args[k].index;
+        if (a.kind == Operand::Bytes) by_constant[constant] = a.index;
+        if ((a.kind == Operand::Bytes || a.kind == Operand::Weight) && a.scale != UINT32_MAX) by_constant[constants[constant].scale] = a.scale;
+      }
+    for (const auto& [constant, number] : by_constant) all.computed.emplace_back(number, constant);
+    std::stable_sort(all.computed.begin(), all.computed.end(), [&](const auto& a, const auto& b) { return constants[a.second].offset < constants[b.second].offset; });
+    for (const PlanMemo::Group& g : memo_.groups)
+      for (const Tape::Call& call : g.tape.calls)
+        if (call.scale != UINT32_MAX) {
+          all.is_scale.resize(std::max<size_t>(all.is_scale.size(), call.scale + 1));
+          all.is_scale[call.scale] = true;
+        }
   }
 
   /// Offsets of a step that was lowered again; those in the arena are where they lie in their buffers.
@@ -211,6 +326,8 @@ class Replanner {
   PlanMemo& memo_;
   Draft& draft_;
   Moved& moved_;
+  NewContents contents_;
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> elsewhere_;  // by buffer and offset: the new offset
   std::vector<uint32_t> reads_;
   std::vector<NodeView> nodes_;
 };

@@ -26,25 +26,19 @@ int64_t Recorder::pixel(uint32_t value) const {
 bool Recorder::rounded_by_readers(uint32_t value) const { return note(Tape::Kind::Rounded, value).is_rounded = to_.rounded_by_readers(value); }
 
 Operand Recorder::read(uint32_t value, Layout layout) {
-  const size_t before = steps_();
   const Operand at = to_.read(value, layout);
-  if (steps_() != before || layout != Layout::Plain) tape_.is_whole = false;  // whether a passage costs a step is a matter of sizes
   return note(Tape::Kind::Read, value, layout).operand = at;
 }
 
 Operand Recorder::write(uint32_t value, Layout layout) { return note(Tape::Kind::Write, value, layout).operand = to_.write(value, layout); }
 
 void Recorder::alias(uint32_t out, uint32_t in) {
-  const size_t before = steps_();
   to_.alias(out, in);
-  if (steps_() != before) tape_.is_whole = false;
   note(Tape::Kind::Alias, out).other = in;
 }
 
 void Recorder::rename(uint32_t out, uint32_t in) {
-  const size_t before = steps_();
   to_.rename(out, in);
-  if (steps_() != before) tape_.is_whole = false;
   note(Tape::Kind::Rename, out).other = in;
 }
 

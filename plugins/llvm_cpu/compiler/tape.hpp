@@ -28,7 +28,7 @@ struct Tape {
   };
   std::vector<Call> calls;
   std::vector<uint32_t> reads;  ///< values whose dims or elements the lowering read, each once
-  bool is_whole = true;         ///< all steps are those of its Emits, and no answer hangs on sizes: what it reads lies plain, and it asks for no pixel
+  bool is_whole = true;         ///< no answer hangs on sizes: it asks for no pixel
 };
 
 /// Fills in what the lowering of these nodes left empty.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "optima/plugin/fits.hpp"
 #include "plugins/llvm_cpu/runtime/ready_leg.hpp"
@@ -69,7 +70,7 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   }
   const auto at = std::find_if(roots_.begin(), roots_.end(), [&](const Root& r) { return r.key == key; });
   if (at != roots_.end()) roots_.splice(roots_.begin(), roots_, at);
-  else if (!move_latest(key, shapes)) add_root(std::move(key), shapes);
+  else if (!move_one(key, shapes)) add_root(std::move(key), shapes);
   return *roots_.front().leg;
 }
 
@@ -80,20 +81,30 @@ void FittedContext::add_root(std::string key, const std::vector<std::vector<int6
   roots_.push_front({std::move(key), std::move(leg)});
 }
 
-/// Moves the latest plan to new sizes, where it has been run only once: a size that grows does not come back. Where one does, its plan stays.
-bool FittedContext::move_latest(const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
-  if (roots_.empty() || roots_.front().is_wanted || !roots_.front().leg->leg().memo.is_whole) return false;
+/// Moves a plan to new sizes: the latest, where it has been run only once, as a size that grows does not come back (where one does, its plan stays); else
+/// the one that would have to go.
+bool FittedContext::move_one(const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
+  if (roots_.empty()) return false;
+  if (roots_.front().is_wanted) return roots_.size() >= kMostRoots && move(std::prev(roots_.end()), key, shapes);
+  if (!roots_.front().leg->leg().memo.is_whole) return false;
   const std::hash<std::string> hash;
   if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), hash(key)); away != moved_away_.end()) {
     moved_away_.erase(away);
     return false;
   }
-  Root latest = std::move(roots_.front());  // gone where it cannot be moved
-  roots_.pop_front();
-  if (!latest.leg->move(shapes)) return false;
-  moved_away_.push_front(hash(latest.key));
+  const size_t away = hash(roots_.front().key);
+  if (!move(roots_.begin(), key, shapes)) return false;
+  moved_away_.push_front(away);
   if (moved_away_.size() > kMostMovedAway) moved_away_.pop_back();
-  roots_.push_front({key, std::move(latest.leg)});
+  return true;
+}
+
+/// It becomes the latest; gone where it cannot be moved.
+bool FittedContext::move(std::list<Root>::iterator from, const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
+  std::unique_ptr<ReadyLeg> leg = std::move(from->leg);
+  roots_.erase(from);
+  if (!leg->move(shapes)) return false;
+  roots_.push_front({key, std::move(leg)});
   return true;
 }
 

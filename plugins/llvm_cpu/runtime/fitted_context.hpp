@@ -48,7 +48,8 @@ class FittedContext : public sdk::Context {
 
   ReadyLeg& root(const sdk::Tensors& in);
   void add_root(std::string key, const std::vector<std::vector<int64_t>>& shapes);
-  bool move_latest(const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
+  bool move_one(const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
+  bool move(std::list<Root>::iterator from, const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
   ReadyLeg& next(ReadyLeg& leg);
   std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg);
 

@@ -159,18 +159,72 @@ TEST_CASE("rows, images and matrices: moved or not, a plan is that of its size")
     of_matrices.push_back({{upto(50), inner}, {inner, upto(50)}});
   }
   CHECK(moved_through(rows, of_rows) > 0);
-  moved_through(images, of_images);
+  CHECK(moved_through(images, of_images) > 0);
   CHECK(moved_through(matrices, of_matrices) > 0);
 }
 
-TEST_CASE("channels in blocks, whose passage to rows is free in a batch of one alone, are planned anew for each size") {
+namespace {
+
+/// As detectors of text are made: steps down, parts that are gated, sizes joined from fine and coarse in blocks, one joined whole inside another.
+void detector(OpenNet& net) {
+  const uint32_t x = net.input({-1, 3, -1, -1});
+  const auto act = [&](uint32_t v) { return net.op("HardSwish", 14, {v}, 4); };
+  const auto joined = [&](uint32_t a, uint32_t b) { return net.op("Concat", 13, {a, b}, 4, {Net::integer("axis", 1)}); };
+  const auto like = [&](uint32_t v, uint32_t of, int64_t channels) {
+    const uint32_t area = net.op("Slice", 13, {net.shape(of), net.integers({2}), net.integers({4})}, 1, {}, OPTIMA_I64);
+    const uint32_t sizes = net.joined({net.size(of, 0), net.integers({channels}), area});
+    return net.op("Resize", 19, {v, OPTIMA_NONE, OPTIMA_NONE, sizes}, 4);
+  };
+  const uint32_t a = act(net.conv2d(x, 3, 32, 3, 2)), b = act(net.conv2d(net.conv2d(a, 32, 32, 3, 2, 32), 32, 64, 1, 1)), c = net.conv2d(b, 64, 32, 3, 2);
+  const uint32_t gate = net.op("Sigmoid", 13, {net.conv2d(net.op("GlobalAveragePool", 1, {b}, 4), 64, 64, 1, 1)}, 4);
+  const uint32_t fine = net.op("Mul", 14, {b, gate}, 4);
+  const uint32_t inner = joined(net.conv2d(fine, 64, 16, 3, 1), like(c, fine, 32));
+  const uint32_t whole = joined(inner, net.conv2d(fine, 64, 20, 1, 1));
+  net.output(net.op("Sigmoid", 13, {net.conv2d(like(net.conv2d(whole, 68, 24, 3, 1), a, 24), 24, 1, 3, 1)}, 4));
+}
+
+/// As readers of text are made: columns of a picture become rows of features, which a product turns to letters.
+void reader(OpenNet& net) {
+  const uint32_t x = net.input({-1, 3, 16, -1});
+  uint32_t v = net.op("Relu", 14, {net.conv2d(x, 3, 24, 3, 2)}, 4);
+  v = net.op("Add", 14, {v, net.conv2d(net.op("Relu", 14, {net.conv2d(v, 24, 48, 1, 1)}, 4), 48, 24, 3, 1)}, 4);
+  v = net.op("AveragePool", 19, {v}, 4, {Net::ints("kernel_shape", {8, 1}), Net::ints("strides", {8, 1})});
+  const uint32_t rows = net.op("Transpose", 21, {net.op("Squeeze", 13, {v, net.integers({2})}, 3)}, 3, {Net::ints("perm", {0, 2, 1})});
+  net.output(net.op("Softmax", 13, {net.op("Add", 14, {net.op("MatMul", 13, {rows, net.weights({24, 40}, -0.3f, 0.3f)}, 3), net.weights({40})}, 3)}, 3));
+}
+
+}  // namespace
+
+TEST_CASE("nets that find and read text are moved through random sizes, back and forth and to sides of one") {
+  std::mt19937 random(17);
+  const auto upto = [&](uint32_t most) { return static_cast<int64_t>(1 + random() % most); };
+  std::vector<Shapes> pictures, lines;
+  for (int k = 0; k < 160; ++k) {
+    const int64_t whole = random() % 4 ? 8 : 1;  // finders are given multiples
+    pictures.push_back({{random() % 8 ? 1 : 2, 3, random() % 8 ? upto(200) * whole : upto(3), random() % 8 ? upto(200) * whole : upto(3)}});
+    lines.push_back({{random() % 8 ? 1 : upto(3), 3, 16, random() % 8 ? upto(400) : upto(3)}});
+    if (k % 5 == 4) pictures.push_back(pictures[pictures.size() - 3]), lines.push_back(lines[lines.size() - 3]);
+  }
+  for (const int64_t vector_width : {8, 16}) {
+    OpenNet finds, reads;
+    detector(finds), reader(reads);
+    CHECK(moved_through(finds, pictures, vector_width) > 20);
+    CHECK(moved_through(reads, lines, vector_width) > 60);
+  }
+}
+
+TEST_CASE("channels in blocks, whose passage to rows is free in a batch of one alone, are planned anew where that changes") {
   OpenNet net;
   const uint32_t x = net.input({-1, 3, -1, -1});
   const uint32_t pooled = net.op("GlobalAveragePool", 1, {net.op("Relu", 14, {net.conv2d(x, 3, 20, 3, 1)}, 4)}, 4);
   net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {pooled, net.integers({-1, 20})}, 2), net.weights({20, 4})}, 2));
   std::vector<Shapes> sizes;
   for (const Dims& d : std::vector<Dims>{{1, 9, 9}, {3, 9, 9}, {1, 8, 9}, {2, 20, 7}}) sizes.push_back({{d[0], 3, d[1], d[2]}});
-  CHECK(moved_through(net, sizes) == 0);
+  const auto model = net.model();
+  const cpu::Target target = target_of(16);
+  const cpu::Fitter fitter(model->raw, target, false);
+  CHECK(moved_through(fitter, sizes) == 0);
+  CHECK(moved_through(fitter, {sizes[0], sizes[2], {{1, 3, 30, 31}}}) == 3);
   Bench bench;
   right_at(bench, net, sizes);
 }
