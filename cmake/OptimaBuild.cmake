@@ -137,8 +137,21 @@ function(optima_add_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
   if("slow" IN_LIST TEST_LABELS)
-    set_tests_properties(${name} PROPERTIES COST 60)  # begins first, so that none of them is left for the end alone
+    optima_takes(60 ${name})
   endif()
+endfunction()
+
+# optima_takes(SECONDS TESTS...): about how long they take, under a sanitizer where they run under one. The longest begin first, so that none is
+# left for the end alone.
+function(optima_takes seconds)
+  set_tests_properties(${ARGN} PROPERTIES COST ${seconds})
+endfunction()
+
+# Tests whose teams take every processor: beside another test a step waits for whoever lost one, and takes up to twenty times as long.
+# They begin before all others: later two processors are hardly ever free at once, and these would run at the end, one after the other.
+function(optima_takes_processors)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 2)
+  optima_takes(1000 ${ARGN})
 endfunction()
 
 # Tests that also run under a sanitizer: optima_sanitized(asan test_x test_y) makes them part of optima_tests_asan, which
