@@ -2,8 +2,10 @@
 // core/onnx_io: mended faults of the version converter.
 #include "core/onnx_io/mend.hpp"
 
+#include <cstring>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/onnx_io/structure.hpp"
 #include "core/support/text.hpp"
@@ -158,6 +160,44 @@ Status retune_resize(NodeProto& node) {
   return {};
 }
 
+// Nodes that inference takes for something else, in a graph and its bodies.
+class Misread {
+ public:
+  explicit Misread(GraphProto& graph, std::unordered_set<std::string> ones = {}) : graph_(graph), ones_(std::move(ones)) {}
+
+  void run() {
+    for (const onnx::TensorProto& t : graph_.initializer()) learn(t.name(), t);
+    for (NodeProto& node : *graph_.mutable_node()) {
+      for_each_body(node, [&](GraphProto& body, const std::string&, int) { Misread(body, ones_).run(); });
+      if (!node.domain().empty()) continue;
+      if (node.op_type() == "Constant" && node.output_size() == 1)
+        if (const AttributeProto* value = find(node, "value")) learn(node.output(0), value->t());
+      if (node.op_type() == "MeanVarianceNormalization" && !find(node, "axes")) state_axes(node);
+      // ONNX keeps the axis wherever sizes are given; exporters, and ONNX Runtime, drop it where the only size is 1.
+      if (node.op_type() == "SplitToSequence" && node.input_size() == 2 && int_or(node, "keepdims", 1) == 0 && ones_.count(node.input(1))) node.mutable_input()->RemoveLast();
+    }
+  }
+
+ private:
+  void learn(const std::string& name, const onnx::TensorProto& t) {
+    const bool wide = t.data_type() == onnx::TensorProto::INT64;
+    if (t.dims_size() != 0 || (!wide && t.data_type() != onnx::TensorProto::INT32)) return;
+    int64_t number = 0;
+    if (wide && t.int64_data_size() == 1) number = t.int64_data(0);
+    else if (!wide && t.int32_data_size() == 1) number = t.int32_data(0);
+    else if (const std::string& raw = t.raw_data(); raw.size() == (wide ? 8u : 4u)) std::memcpy(&number, raw.data(), raw.size());  // low byte first, as here
+    if (number == 1) ones_.insert(name);
+  }
+  static void state_axes(NodeProto& node) {
+    AttributeProto& axes = *node.add_attribute();
+    axes.set_name("axes"), axes.set_type(AttributeProto::INTS);
+    for (int64_t axis : {0, 2, 3}) axes.add_ints(axis);
+  }
+
+  GraphProto& graph_;
+  std::unordered_set<std::string> ones_;  // constants, scalars of 1
+};
+
 }  // namespace
 
 Status mend_before(GraphProto& graph, int64_t opset, Mending& mending) {
@@ -191,14 +231,6 @@ void mend_after(GraphProto& graph, const Mending& mending) {
   }
 }
 
-void mend_inference(GraphProto& graph) {
-  for (auto& node : *graph.mutable_node()) {
-    for_each_body(node, [](GraphProto& body, const std::string&, int) { mend_inference(body); });
-    if (node.op_type() != "MeanVarianceNormalization" || !node.domain().empty() || find(node, "axes")) continue;
-    AttributeProto& axes = *node.add_attribute();
-    axes.set_name("axes"), axes.set_type(AttributeProto::INTS);
-    for (int64_t axis : {0, 2, 3}) axes.add_ints(axis);
-  }
-}
+void mend_inference(GraphProto& graph) { Misread(graph).run(); }
 
 }  // namespace optima::onnx_io

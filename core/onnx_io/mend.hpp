@@ -25,7 +25,8 @@ Status mend_before(onnx::GraphProto& graph, int64_t opset, Mending& mending);
 /// After it: sets asymmetric coordinates and floor on the remembered nodes.
 void mend_after(onnx::GraphProto& graph, const Mending& mending);
 
-/// Before any inference: MeanVarianceNormalization states its default axes, without which 1.23.2 cannot infer it.
+/// Before any inference, in bodies too: MeanVarianceNormalization states its default axes, without which 1.23.2 cannot infer it; SplitToSequence without
+/// keepdims and with the one size 1, a constant, is that without a size, whose pieces lack the axis, as exporters and ONNX Runtime have it.
 void mend_inference(onnx::GraphProto& graph);
 
 }  // namespace optima::onnx_io

@@ -10,6 +10,7 @@
 #include "core/passes/drop_identities.hpp"
 #include "core/passes/fold_constants.hpp"
 #include "core/passes/fold_shapes.hpp"
+#include "core/passes/resolve_sequences.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::passes {
@@ -18,6 +19,7 @@ namespace {
 constexpr std::array kPasses = {
     Pass{"fold_constants", fold_constants},
     Pass{"fold_shapes", fold_shapes},
+    Pass{"resolve_sequences", resolve_sequences},
     Pass{"drop_identities", drop_identities},
     Pass{"drop_dead_nodes", drop_dead_nodes},
 };
