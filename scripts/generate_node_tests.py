@@ -6,10 +6,12 @@
 
 OUT/<case>/model.onnx, OUT/<case>/free.onnx (the same model, every size of its inputs named and free), OUT/<case>/tolerance ("rtol atol"), and per data set k and tensor i
 OUT/<case>/set_<k>/{input,output}_<i>.tensor: one line "dtype dim dim ...", then the bytes as a graph image's blobs hold them
-(strings: uint64 end offsets, then the text). A value that is no tensor is written as a file of kind .other instead.
+(strings: uint64 end offsets, then the text). A sequence, or an optional, of tensors is a file {input,output}_<i>.list instead, one line "kind name count", and its tensors are
+{input,output}_<i>_<k>.tensor. Any other value that is no tensor is written as a file of kind .other.
 OUT/stamp names the package's version; with an equal stamp nothing is done.
 """
 import pathlib
+import shutil
 import struct
 import sys
 import warnings
@@ -18,7 +20,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-STAMP = f"onnx {onnx.__version__}, layout 2\n"
+STAMP = f"onnx {onnx.__version__}, layout 3\n"
 
 
 def tensor_bytes(tensor: TensorProto) -> bytes:
@@ -30,13 +32,23 @@ def tensor_bytes(tensor: TensorProto) -> bytes:
     return numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
 
 
-def write_value(path: pathlib.Path, value, info) -> None:
-    if not info.type.HasField("tensor_type"):
-        path.with_suffix(".other").write_text(info.type.WhichOneof("value"))
-        return
+def write_tensor(path: pathlib.Path, value) -> None:
     tensor = value if isinstance(value, TensorProto) else numpy_helper.from_array(np.asarray(value))
     header = " ".join(str(n) for n in (tensor.data_type, *tensor.dims)) + "\n"
     path.with_suffix(".tensor").write_bytes(header.encode() + tensor_bytes(tensor))
+
+
+def write_value(path: pathlib.Path, value, info) -> None:
+    kind = info.type.WhichOneof("value")
+    if kind == "tensor_type":
+        return write_tensor(path, value)
+    if kind not in ("sequence_type", "optional_type") or isinstance(value, (onnx.SequenceProto, onnx.OptionalProto)):
+        path.with_suffix(".other").write_text(kind)
+        return
+    tensors = [] if value is None else value if isinstance(value, list) else [value]
+    path.with_suffix(".list").write_text(f"{kind} {info.name} {len(tensors)}\n")
+    for k, tensor in enumerate(tensors):
+        write_tensor(path.with_name(f"{path.name}_{k}"), tensor)
 
 
 def free(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -54,7 +66,8 @@ def free(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def write_case(folder: pathlib.Path, case) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of another layout
+    folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(case.model.SerializeToString())
     (folder / "free.onnx").write_bytes(free(case.model).SerializeToString())
     (folder / "tolerance").write_text(f"{case.rtol} {case.atol}\n")

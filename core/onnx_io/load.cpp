@@ -10,6 +10,7 @@
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/cut.hpp"
 #include "core/onnx_io/declared.hpp"
+#include "core/onnx_io/listed_inputs.hpp"
 #include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
 #include "core/onnx_io/onnx_io.hpp"
@@ -65,8 +66,9 @@ Status refine_types(Graph& graph, const InferForeign& foreign) {
   return {};
 }
 
-Status import(Source& source, const ImportOptions& options, Graph& out) {
+Status import(Source& source, const ImportOptions& wanted, Graph& out) {
   onnx::ModelProto& model = source.model;
+  ImportOptions options = wanted;
   SourceNames names;
   std::vector<Folded> folded;
   Claims claims;
@@ -84,6 +86,7 @@ Status import(Source& source, const ImportOptions& options, Graph& out) {
   if (model.functions_size() > 0 || cuts) OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::KeptWithNames, claims));
   OPTIMA_RETURN_IF_ERROR(inline_functions(model, options, names, folded));
   OPTIMA_RETURN_IF_ERROR(cut_model(*model.mutable_graph(), options, folded));
+  OPTIMA_ASSIGN(options, list_inputs(*model.mutable_graph(), std::move(options)));
   OPTIMA_ASSIGN(GivenSizes given, set_shapes(*model.mutable_graph(), options));
   forget_anonymous_dims(*model.mutable_graph());
   OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, given.any ? Belief::Forgotten : Belief::Kept, claims));

@@ -21,7 +21,7 @@ using InferForeign = std::function<Result<std::vector<image::Value>>(const optim
 
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;             ///< model input -> dims; -1: open, also where the model says a size
-  std::map<std::string, int64_t> dims;                            ///< symbolic dim -> its value
+  std::map<std::string, int64_t> dims;                            ///< symbolic dim -> its value; input that is a sequence (an optional) -> how many tensors it has
   SizeRanges ranges;                                              ///< symbolic dim -> which sizes it may have: it stays open
   std::vector<std::string> inputs, outputs;                       ///< values that become inputs/outputs; empty = the model's
   std::vector<std::pair<std::string, std::string>> kept_functions;///< (domain, name) of local functions that are not inlined

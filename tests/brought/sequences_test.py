@@ -45,8 +45,8 @@ class Sequences(Case):
                 self.close(found[name], np.asarray(answer), f"{what}: {name}")
         return package
 
-    def refused(self, made, *sentences):
-        package = Package(made, device=None)
+    def refused(self, made, *sentences, options=()):
+        package = Package(made, *options, device=None)
         self.assertNotEqual(package.code, 0, "it compiled")
         for sentence in sentences:
             self.assertIn(sentence, package.said)
@@ -85,6 +85,21 @@ class Sequences(Case):
         nodes = [node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0)]
         package = self.gone("slices", model(nodes, [value("x", F, ["a", "b", "c"])], [listed("s")]), {"x": floats(2, 3, 4)}, {"x": floats(1, 2, 2)}, stacks=["s"])
         self.assertIn("output 's' is a sequence of tensors of one shape", package.said)
+
+    def test_inputs_that_are_sequences_by_their_number(self):
+        body = graph([node("Add", ["e", "e"], ["sum"])], [value("sum")], [value("e")])
+        nodes = [node("SequenceMap", ["s"], ["sums"], body=body), node("ConcatFromSequence", ["sums"], ["y"], axis=0), node("SequenceAt", ["s", "one"], ["second"])]
+        made = model(nodes, [listed("s", F, ["n", 2])], [value("y"), value("second"), listed("sums")], [constant("one", 1)])
+        self.gone("three", made, {"s": [floats(n, 2) for n in (1, 4, 2)]}, options=("--dim", "s=3"))
+        self.refused(made, "input 's' is a sequence of tensors, as many as the run gives: --dim s=N says how many")
+        self.refused(made, "--dim s: 2000 tensors, wanted 0 to 1024", options=("--dim", "s=2000"))
+
+    def test_inputs_that_are_optionals_are_given_unless_said_otherwise(self):
+        then = graph([node("OptionalGetElement", ["o"], ["e"]), node("Add", ["e", "x"], ["a"])], [value("a")])
+        other = graph([node("Neg", ["x"], ["m"])], [value("m")])
+        made = model([node("OptionalHasElement", ["o"], ["has"]), node("If", ["has"], ["y"], then_branch=then, else_branch=other)], [maybe("o", F, [2]), value("x", F, [2])], [value("y")], opset=18)
+        self.gone("given", made, {"o": floats(2), "x": floats(2)})
+        self.gone("not given", made, {"o": None, "x": floats(2)}, options=("--dim", "o=0"))
 
     def test_an_if_gives_lists_of_one_length(self):
         then = graph([node("SequenceConstruct", ["x", "x"], ["a"])], [listed("a")])

@@ -3,6 +3,7 @@
 // compiles, loads and gives the test's answer. What it refuses is counted by its sentence.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <set>
@@ -44,8 +45,19 @@ bool a_step_apart(const reference::Tensor& got, const reference::Tensor& wanted,
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](int64_t x, int64_t y) { return std::abs(x - y) <= 1; });
 }
 
+/// Tensors of one shape as the one that an output of them all is.
+std::vector<reference::Tensor> stacked(const std::vector<reference::Tensor>& all) {
+  std::vector<int64_t> dims = all[0].dims;
+  dims.insert(dims.begin(), static_cast<int64_t>(all.size()));
+  void* bytes = nullptr;
+  const reference::Tensor out = reference::Tensor::make(all[0].dtype, dims, &bytes);
+  REQUIRE(out.size == all.size() * all[0].size);
+  for (size_t k = 0; k < all.size(); ++k) std::memcpy(static_cast<char*>(bytes) + k * all[0].size, all[k].data, all[0].size);
+  return {out};
+}
+
 /// Compiles, loads and runs; empty, or what is wrong.
-std::string wrong(llvm_cpu_test::Bench& bench, const Taken& made, const std::vector<reference::Tensor>& wanted, const NodeCase& c) {
+std::string wrong(llvm_cpu_test::Bench& bench, const Taken& made, std::vector<reference::Tensor> wanted, const NodeCase& c) {
   std::vector<optima_blob> blobs;
   for (const Blob& b : made.graph.blobs) blobs.push_back(seam::blob_of(b.data, b.size, 1000 + blobs.size()));
   const seam::Model model(image::pack(made.graph.contents), std::move(blobs));
@@ -58,6 +70,7 @@ std::string wrong(llvm_cpu_test::Bench& bench, const Taken& made, const std::vec
   if (!program.raw) return "load: " + program.status.message;
   std::vector<reference::Tensor> got;
   if (seam::run(program, made.inputs, got, status) != OPTIMA_OK) return "run: " + status.message;
+  if (c.in_lists && got.size() == 1 && wanted.size() > 1) wanted = stacked(wanted);
   if (got.size() != wanted.size()) return "gave " + std::to_string(got.size()) + " outputs, wanted " + std::to_string(wanted.size());
   for (size_t k = 0; k < got.size(); ++k)
     if (const std::string d = difference(got[k], wanted[k], c); !d.empty() && !a_step_apart(got[k], wanted[k], c)) return "output " + std::to_string(k) + ": " + d;
@@ -80,9 +93,10 @@ struct Counts {
 
 void run_case(llvm_cpu_test::Bench& bench, const NodeCase& c, const char* file, const std::map<std::string, std::string>& known, Counts& counts) {
   CAPTURE(c.name);
-  if (!c.not_tensors.empty() || c.sets.empty()) return void(++counts.unread[c.not_tensors.empty() ? "no data" : c.not_tensors]);
+  if ((!c.not_tensors.empty() && !c.in_lists) || c.sets.empty()) return void(++counts.unread[c.not_tensors.empty() ? "no data" : c.not_tensors]);
   onnx_io::ImportOptions options;
   options.hash = false;
+  options.dims = c.counts;
   const auto model = onnx_io::load_model((c.folder / file).string(), options);
   if (!model) return void(++counts.unread["not imported"]);
   const PackedGraph whole = pack(*model);

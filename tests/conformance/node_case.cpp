@@ -37,15 +37,29 @@ Tensor read_tensor(const fs::path& path) {
   return t;
 }
 
-std::vector<Tensor> read_side(const fs::path& set, const std::string& side, std::string& not_tensors) {
+// The tensors of a sequence or optional; of an input also how many they are.
+void read_list(const fs::path& file, bool input, NodeCase& c, std::vector<Tensor>& out) {
+  std::istringstream line(bytes_of_file(file.string() + ".list"));
+  std::string kind, name;
+  int64_t count = 0;
+  line >> kind >> name >> count;
+  for (int64_t k = 0; k < count; ++k) out.push_back(read_tensor(file.string() + '_' + std::to_string(k) + ".tensor"));
+  if (input) c.counts[name] = count;
+  c.not_tensors = "a value is of kind " + kind, c.in_lists = true;
+}
+
+std::vector<Tensor> read_side(const fs::path& set, const std::string& side, NodeCase& c) {
   std::vector<Tensor> out;
   for (int i = 0;; ++i) {
     const fs::path file = set / (side + "_" + std::to_string(i));
     const fs::path tensor = file.string() + ".tensor", other = file.string() + ".other";
-    if (fs::exists(other)) not_tensors = "a value is of kind " + bytes_of_file(other);
+    if (fs::exists(other)) {
+      c.not_tensors = "a value is of kind " + bytes_of_file(other), c.in_lists = false;
+      return {};
+    }
+    if (fs::exists(file.string() + ".list")) read_list(file, side == "input", c, out);
     else if (fs::exists(tensor)) out.push_back(read_tensor(tensor));
     else return out;
-    if (!not_tensors.empty()) return {};
   }
 }
 
@@ -81,8 +95,8 @@ NodeCase read_case(const fs::path& folder) {
   for (int k = 0; fs::exists(folder / ("set_" + std::to_string(k))); ++k) {
     const fs::path set = folder / ("set_" + std::to_string(k));
     DataSet data;
-    data.inputs = read_side(set, "input", c.not_tensors);
-    data.outputs = read_side(set, "output", c.not_tensors);
+    data.inputs = read_side(set, "input", c);
+    data.outputs = read_side(set, "output", c);
     c.sets.push_back(std::move(data));
   }
   return c;

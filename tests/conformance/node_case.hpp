@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@ struct NodeCase {
   std::string name;
   std::filesystem::path folder;
   double rtol = 0, atol = 0;
-  std::string not_tensors;  ///< why the data cannot be read; empty when it can
+  std::string not_tensors;  ///< why the data is no list of tensors, one for each input and output; empty when it is
+  bool in_lists = false;    ///< it is, once a sequence is its tensors and an optional none or one
+  std::map<std::string, int64_t> counts;  ///< how many tensors such an input has, as ImportOptions::dims wants it
   std::vector<DataSet> sets;
 };
 
