@@ -25,7 +25,7 @@ struct Origin {
 struct Folded {
   std::string name;    ///< stable name, as `alloc` lists it
   std::string op_type;
-  std::string reason;  ///< "constant", "shape arithmetic", "identity", "constant condition", "branch never taken", "dead", "not needed for --outputs", "inlined function",
+  std::string reason;  ///< "constant", "shape arithmetic", "identity", "constant condition", "unrolled", "branch never taken", "dead", "not needed for --outputs", "inlined function",
                        ///< "restated in ONNX operators"
 };
 

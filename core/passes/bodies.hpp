@@ -40,6 +40,8 @@ class Bodies {
   /// inputs. Gives what its outputs are there.
   std::vector<uint32_t> inline_body(uint32_t index, uint32_t body, std::span<const uint32_t> inputs, const std::string& mark, std::vector<image::Node>& out);
 
+  /// Nodes that the graph had and that were added.
+  size_t nodes() const { return nodes_.size(); }
   /// Nodes in a body and in the bodies inside it.
   size_t nodes_in(uint32_t body) const;
 

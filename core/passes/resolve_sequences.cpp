@@ -27,6 +27,16 @@ bool has_sequences(const Graph& graph) {
   return false;
 }
 
+// Has its output, and the inputs that it cannot do without.
+bool is_whole(const image::Node& node) {
+  if (node.outputs.empty() || node.outputs[0] == OPTIMA_NONE) return false;
+  if (node.op_type == "SequenceConstruct" || node.op_type == "SequenceMap") return std::find(node.inputs.begin(), node.inputs.end(), OPTIMA_NONE) == node.inputs.end();
+  const bool none = node.op_type == "SequenceEmpty" || node.op_type.starts_with("Optional");
+  const size_t wanted = none ? 0 : node.op_type == "SequenceAt" || node.op_type == "SequenceInsert" ? 2 : 1;
+  if (node.inputs.size() < wanted) return false;
+  return std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(wanted), OPTIMA_NONE) == node.inputs.begin() + static_cast<std::ptrdiff_t>(wanted);
+}
+
 // One walk, and what it leaves folded again. True when something changed.
 Result<bool> step(Graph& graph, const OwnOperators& own, Reasons& reasons, std::vector<std::string>* assumed) {
   reasons.clear();
@@ -127,6 +137,9 @@ bool SequenceResolver::stay(const image::Node& node, std::string why) {
 
 bool SequenceResolver::resolve(image::Node& node, const BodyWalks& walks) {
   const std::string& op = node.op_type;
+  if (op == "If") return branches(node, walks);
+  if (op == "Loop") return loop(node, walks);
+  if (!is_whole(node)) return false;
   if (op == "SequenceConstruct") return known_.insert_or_assign(node.outputs[0], Sequence::list(node.inputs)), false;
   if (op == "SequenceEmpty") return known_.insert_or_assign(node.outputs[0], Sequence::list({})), false;
   if (op == "Identity") {
@@ -140,8 +153,6 @@ bool SequenceResolver::resolve(image::Node& node, const BodyWalks& walks) {
   if (op == "SequenceLength") return length(node);
   if (op == "ConcatFromSequence") return concat(node);
   if (op == "SequenceMap") return map(node);
-  if (op == "If") return branches(node, walks);
-  if (op == "Loop") return loop(node, walks);
   return false;
 }
 

@@ -15,7 +15,8 @@ namespace optima::passes {
 namespace {
 
 constexpr int64_t kMostTrips = 64;
-constexpr size_t kMostNodes = 4096;  // that copies of one body add
+constexpr size_t kMostNodes = 4096;      // that copies of one body add
+constexpr size_t kMostInAll = 100'000;   // in the model, for bodies in bodies
 
 constexpr char kAppended[] = "/appended";  // behind a sequence's name: all its tensors in one
 
@@ -62,7 +63,9 @@ void drop_readers(image::Graph& g, uint32_t sequence) {
   });
 }
 
-bool may_copy(int64_t times, size_t nodes) { return times <= kMostTrips && static_cast<size_t>(times) * nodes <= kMostNodes; }
+bool may_copy(int64_t times, size_t nodes, size_t already) {
+  return times <= kMostTrips && static_cast<size_t>(times) * nodes <= kMostNodes && already <= kMostInAll;
+}
 
 }  // namespace
 
@@ -91,7 +94,7 @@ bool SequenceResolver::map(image::Node& node) {
   for (const Sequence* s : inputs)
     if (s && s->elements.size() != count) return stay(node, cat("its inputs are sequences of ", count, " and of ", s->elements.size()));
   if (bodies_.at(inner).inputs.size() != inputs.size() || bodies_.at(inner).outputs.size() != node.outputs.size()) return stay(node, "its body has other inputs or outputs");
-  if (!may_copy(static_cast<int64_t>(count), bodies_.nodes_in(inner))) return stay(node, cat("a body for each of ", count, " tensors would be too many nodes"));
+  if (!may_copy(static_cast<int64_t>(count), bodies_.nodes_in(inner), bodies_.nodes())) return stay(node, cat("a body for each of ", count, " tensors would be too many nodes"));
   std::vector<std::vector<uint32_t>> lists(node.outputs.size());
   for (size_t k = 0; k < count; ++k) {
     std::vector<uint32_t> given;
@@ -110,6 +113,8 @@ bool SequenceResolver::branches(image::Node& node, const BodyWalks& walks) {
   const std::vector<const image::Attr*> attrs = bodies_in_order(node, FlowOp::If);
   if (!attrs[0] || !attrs[1]) return false;
   const uint32_t sides[] = {attrs[0]->refs[0], attrs[1]->refs[0]};
+  for (uint32_t side : sides)
+    if (bodies_.at(side).outputs.size() != node.outputs.size()) return false;
   size_t chosen = node.outputs.size();
   for (size_t k = 0; k < node.outputs.size() && chosen == node.outputs.size(); ++k)
     if (node.outputs[k] != OPTIMA_NONE && is_other(value(node.outputs[k]))) chosen = k;
@@ -148,13 +153,16 @@ bool SequenceResolver::branches(image::Node& node, const BodyWalks& walks) {
 
 bool SequenceResolver::loop(image::Node& node, const BodyWalks& walks) {
   const image::Attr* body = body_of(node);
-  if (!body || !signature_of(node, FlowOp::Loop).fits()) return false;
+  const FlowSignature signature = signature_of(node, FlowOp::Loop);
+  if (!body || !signature.fits() || node.inputs.size() != signature.inputs || node.outputs.size() != signature.outputs) return false;
+  if (bodies_.at(body->refs[0]).inputs.size() != signature.body_inputs() || bodies_.at(body->refs[0]).outputs.size() != signature.body_outputs()) return false;
+  if (std::find(node.inputs.begin() + kLoopInputsAhead, node.inputs.end(), OPTIMA_NONE) != node.inputs.end()) return false;
   const auto other = [&](uint32_t v) { return v != OPTIMA_NONE && is_other(value(v)); };
   const bool carries = std::any_of(node.inputs.begin(), node.inputs.end(), other) || std::any_of(node.outputs.begin(), node.outputs.end(), other);
   if (!carries && !walks.at(body->refs[0]).stays()) return false;
   const std::optional<int64_t> count = trips(node);
   const bool scans = node.outputs.size() + kLoopInputsAhead > node.inputs.size();
-  if (count && may_copy(*count, bodies_.nodes_in(body->refs[0])) && (*count > 0 || !scans)) return unroll(node, *count), true;
+  if (count && may_copy(*count, bodies_.nodes_in(body->refs[0]), bodies_.nodes()) && (*count > 0 || !scans)) return unroll(node, *count), true;
   if (carries) return gather_appended(node);
   return stay(node, "how often it runs does not follow from the model, or is too often to have its body for each trip");
 }
@@ -292,7 +300,7 @@ bool SequenceResolver::expand_output(uint32_t v, std::vector<uint32_t>& outputs)
   } else if (s.kind == Sequence::Kind::Absent) {
     log(LogLevel::Warn, "passes", cat("output ", quote(name), " is an optional that has nothing: it is left out"));
   } else {
-    if (s.keeps || (s.axis != 0 && !rank(s.whole))) return false;
+    if ((s.keeps || s.axis != 0) && !rank(s.whole)) return false;
     image::Node stack = bodies_.node(cat(name, "/stacked"), "ConcatFromSequence", 11, {v}, {bodies_.add(index_, cat(name, "/stacked"), value(v).dtype)});
     const uint32_t tensor = stack.outputs[0];
     if (!concat_slices(stack, s, 0, true)) return false;

@@ -13,6 +13,8 @@ constexpr int64_t kMostElements = 1024;  // that one tensor is split into
 
 uint32_t input(const image::Node& node, size_t k) { return k < node.inputs.size() ? node.inputs[k] : OPTIMA_NONE; }
 
+constexpr int64_t kMostAxes = 64;
+
 // A place of `count`, which may count from the end.
 std::optional<size_t> place(int64_t at, size_t count) {
   const auto n = static_cast<int64_t>(count);
@@ -44,7 +46,7 @@ bool SequenceResolver::split(image::Node& node) {
     known_.insert_or_assign(out, Sequence::slices(x, axis, keeps));
     if (size < 0 || reads_elements_alone(out)) return false;
   }
-  const int64_t count = listed ? (*value(sizes).dims)[0].value : size >= 0 && step > 0 ? (size + step - 1) / step : -1;
+  const int64_t count = listed ? (*value(sizes).dims)[0].value : size < 0 || step <= 0 ? -1 : size == 0 ? 0 : (size - 1) / step + 1;
   if (count < 0 || count > kMostElements) return step == 1 ? false : stay(node, count < 0 ? "the number of its pieces does not follow from the model" : cat("it makes ", count, " pieces"));
   std::vector<uint32_t> pieces, elements;
   for (int64_t k = 0; k < count; ++k) pieces.push_back(bodies_.add(index_, cat(name_of(out), "[", k, "]"), value(x).dtype));
@@ -70,7 +72,7 @@ bool SequenceResolver::split(image::Node& node) {
 // A list with an element more or less. The node stays as long as somebody reads it.
 bool SequenceResolver::change(const image::Node& node) {
   const Sequence* s = find(node.inputs[0]);
-  if (!s || s->kind != Sequence::Kind::List) return false;
+  if (!s || s->kind != Sequence::Kind::List) return stay(node, kUnknown);
   std::vector<uint32_t> elements = s->elements;
   const bool inserts = node.op_type == "SequenceInsert";
   const uint32_t position = input(node, inserts ? 2 : 1);
@@ -209,15 +211,27 @@ bool SequenceResolver::turn(image::Node& node, uint32_t whole, int64_t axis) {
   return become(node, "Reshape", 21, {turned, shape}, as_said), true;
 }
 
+// Of slices that have their axis, of size 1: as if they had not, and then they get it.
+void SequenceResolver::concat_kept(image::Node& node, uint32_t whole, int64_t from, int64_t to, bool stacks) {
+  if (!stacks && from == to) return become(node, "Identity", 21, {whole});
+  const std::string name = cat(node.name, "/ConcatFromSequence");
+  const uint32_t joined = bodies_.add(index_, name, value(whole).dtype);
+  image::Node inner = bodies_.node(name, "ConcatFromSequence", 11, {}, {joined});
+  concat_slices(inner, Sequence::slices(whole, from, false), to > from ? to - 1 : to, stacks);
+  const uint32_t axes = bodies_.integers(index_, cat(node.name, "/axes"), {1}, {stacks && to <= from ? from + 1 : from});
+  become(node, "Unsqueeze", 21, {joined, axes});
+}
+
 // The tensor itself, its axes in another order where they are; two of them are made one where no axis is new.
 bool SequenceResolver::concat_slices(image::Node& node, const Sequence& s, int64_t axis, bool stacks) {
   if (s.keeps && !stacks && s.axis == axis) return become(node, "Identity", 21, {s.whole}), true;
   if (!s.keeps && stacks && s.axis == axis) return become(node, "Identity", 21, {s.whole}), true;
   const std::optional<size_t> axes = rank(s.whole);
-  if (!axes && stacks && !s.keeps && s.axis == 0 && axis > 0) return turn(node, s.whole, axis);
-  if (!axes || s.keeps) return stay(node, axes ? "its slices are put together along another axis" : "the rank of its tensors does not follow from the model");
-  const std::optional<size_t> from = place(s.axis, *axes), to = place(axis, stacks ? *axes : *axes - 1);
+  if (!axes && stacks && !s.keeps && s.axis == 0 && axis > 0 && axis < kMostAxes) return turn(node, s.whole, axis);
+  if (!axes) return stay(node, "the rank of its tensors does not follow from the model");
+  const std::optional<size_t> from = place(s.axis, *axes), to = place(axis, stacks && s.keeps ? *axes + 1 : stacks || s.keeps ? *axes : *axes - 1);
   if (!from || !to) return stay(node, cat("its tensors have no axis ", axis));
+  if (s.keeps) return concat_kept(node, s.whole, static_cast<int64_t>(*from), static_cast<int64_t>(*to), stacks), true;
   std::vector<int64_t> order;
   for (size_t k = 0; k < *axes; ++k)
     if (k != *from) order.push_back(static_cast<int64_t>(k));

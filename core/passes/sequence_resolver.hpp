@@ -93,6 +93,7 @@ class SequenceResolver {
   bool concat(image::Node& node);
   bool concat_list(image::Node& node, const Sequence& s, int64_t axis, bool stacks);
   bool concat_slices(image::Node& node, const Sequence& s, int64_t axis, bool stacks);
+  void concat_kept(image::Node& node, uint32_t whole, int64_t from, int64_t to, bool stacks);
   bool turn(image::Node& node, uint32_t whole, int64_t axis);
   uint32_t sizes(const image::Node& of, uint32_t v, int64_t start, int64_t end);
   uint32_t stacked(const image::Node& of, const std::vector<uint32_t>& elements, int64_t axis);

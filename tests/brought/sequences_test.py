@@ -68,6 +68,10 @@ class Sequences(Case):
     def test_slices_that_keep_their_axis(self):
         nodes = [node("SplitToSequence", ["x"], ["s"], axis=-1), node("SequenceAt", ["s", "one"], ["second"]), node("ConcatFromSequence", ["s"], ["all"], axis=-1)]
         self.gone("columns", model(nodes, [value("x", F, ["a", "b"])], [value("second"), value("all")], [constant("one", 1)]), {"x": floats(2, 3)}, {"x": floats(1, 2)})
+        for axis in (0, 1, 2):
+            nodes = [node("SplitToSequence", ["x"], ["s"], axis=axis), *(node("ConcatFromSequence", ["s"], [f"y{to}{new}"], axis=to, new_axis=new) for new in (0, 1) for to in range(3 + new))]
+            made = model(nodes, [value("x", F, ["a", "b", "c"])], [value(n.output[0]) for n in nodes[1:]] + [listed("s")])
+            self.gone(f"along {axis}, put together along any", made, {"x": floats(2, 3, 4)}, {"x": floats(3, 2, 2)}, stacks=["s"])
 
     def test_pieces_of_sizes_that_come_with_the_run(self):
         nodes = [node("SplitToSequence", ["x", "sizes"], ["s"], axis=0), node("SequenceAt", ["s", "one"], ["y"])]
