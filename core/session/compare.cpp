@@ -8,6 +8,7 @@
 
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
+#include "core/passes/resolve_sequences.hpp"
 #include "core/runtime/request.hpp"
 #include "core/session/run_cancellable.hpp"
 #include "core/support/text.hpp"
@@ -117,7 +118,9 @@ Result<CompareSide> open_side(RuntimeContext& context, const Registry& registry,
   if (!std::filesystem::is_directory(path, ignored)) {
     onnx_io::ImportOptions import = options.import;
     import.infer_foreign = infer_by_plugins(registry);
-    OPTIMA_ASSIGN(side.graph, onnx_io::load_model(path, import));
+    OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(path, import));
+    OPTIMA_RETURN_IF_ERROR(passes::resolve_sequences(graph, own_operators(registry)));  // else as the model has it: the reference knows tensors alone
+    side.graph = std::move(graph);
     return side;
   }
   if (std::filesystem::exists(path + "/model.meta", ignored)) {

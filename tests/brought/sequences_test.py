@@ -94,7 +94,10 @@ class Sequences(Case):
         body = graph([node("Add", ["e", "e"], ["sum"])], [value("sum")], [value("e")])
         nodes = [node("SequenceMap", ["s"], ["sums"], body=body), node("ConcatFromSequence", ["sums"], ["y"], axis=0), node("SequenceAt", ["s", "one"], ["second"])]
         made = model(nodes, [listed("s", F, ["n", 2])], [value("y"), value("second"), listed("sums")], [constant("one", 1)])
-        self.gone("three", made, {"s": [floats(n, 2) for n in (1, 4, 2)]}, options=("--dim", "s=3"))
+        package = self.gone("three", made, {"s": [floats(n, 2) for n in (1, 4, 2)]}, options=("--dim", "s=3"))
+        code, said = host("compare", package.file, package.folder / "out/m", "--dim", "s=3")
+        self.assertEqual(code, 0, said)
+        self.assertIn("sums[2]", said)
         self.refused(made, "input 's' is a sequence of tensors, as many as the run gives: --dim s=N says how many")
         self.refused(made, "--dim s: 2000 tensors, wanted 0 to 1024", options=("--dim", "s=2000"))
 

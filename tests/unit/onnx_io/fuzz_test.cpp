@@ -28,6 +28,16 @@ std::vector<std::string> seeds() {
                                 y = Loop(n, c, x) <body = b (int64 i, bool ci, float[2] a) => (bool co, float[2] s) { co = Identity(ci)  s = Add(a, w) }> })",
                            R"(<ir_version: 8, opset_import: ["" : 12]> g (float[2,6,4] x) => (float[a,b,c] y) <int64[1] two = {2}> {
                                 s = Shape(x)  d = Div(s, two)  h = Hardmax(x)  y = Reshape(h, d) })",
+                           R"(<ir_version: 8, opset_import: ["" : 17]> g (bool c, float[4,N] x, int64 m) => (seq(float[4,N]) t, float[2,N] y, seq(float[N]) s)
+                              <int64 two = {2}, int64 last = {-1}, int64 n = {3}> {
+                                p = SplitToSequence <axis = 0> (x, two)  q = SequenceErase(p, last)  f = SequenceAt(p, last)
+                                t = If(c) <then_branch = a () => (seq(float[4,N]) r) { k = Neg(x)  r = SequenceConstruct(k, x) },
+                                           else_branch = b () => (seq(float[4,N]) r) { r = SequenceConstruct(x, x) }>
+                                e = SequenceEmpty()
+                                w = Loop(n, , e) <body = l (int64 i, bool ci, seq(float[2,N]) si) => (bool co, seq(float[2,N]) so) { co = Identity(ci)  so = SequenceInsert(si, f) }>
+                                y = ConcatFromSequence <axis = 0> (w)
+                                s = Loop(m, , e) <body = l (int64 i, bool ci, seq(float[N]) si) => (bool co, seq(float[N]) so) {
+                                  co = Identity(ci)  v = SplitToSequence <keepdims = 0> (x)  z = SequenceAt(v, i)  so = SequenceInsert(si, z) }> })",
                            R"(<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (float[N,2] x) => (y, z) {
                                 y, z = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0],
                                   nodes_values = [0.5, 0.0, 0.0], nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0],
