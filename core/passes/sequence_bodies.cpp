@@ -300,7 +300,7 @@ bool SequenceResolver::expand_output(uint32_t v, std::vector<uint32_t>& outputs)
   } else if (s.kind == Sequence::Kind::Absent) {
     log(LogLevel::Warn, "passes", cat("output ", quote(name), " is an optional that has nothing: it is left out"));
   } else {
-    if ((s.keeps || s.axis != 0) && !rank(s.whole)) return false;
+    if (s.step > 1 || ((s.keeps || s.axis != 0) && !rank(s.whole))) return false;
     image::Node stack = bodies_.node(cat(name, "/stacked"), "ConcatFromSequence", 11, {v}, {bodies_.add(index_, cat(name, "/stacked"), value(v).dtype)});
     const uint32_t tensor = stack.outputs[0];
     if (!concat_slices(stack, s, 0, true)) return false;

@@ -14,6 +14,7 @@ constexpr int64_t kMostElements = 1024;  // that one tensor is split into
 uint32_t input(const image::Node& node, size_t k) { return k < node.inputs.size() ? node.inputs[k] : OPTIMA_NONE; }
 
 constexpr int64_t kMostAxes = 64;
+constexpr int64_t kMostSize = INT32_MAX;
 
 // A place of `count`, which may count from the end.
 std::optional<size_t> place(int64_t at, size_t count) {
@@ -47,6 +48,7 @@ bool SequenceResolver::split(image::Node& node) {
     if (size < 0 || reads_elements_alone(out)) return false;
   }
   const int64_t count = listed ? (*value(sizes).dims)[0].value : size < 0 || step <= 0 ? -1 : size == 0 ? 0 : (size - 1) / step + 1;
+  if (count < 0 && step > 1 && step < kMostSize) return known_.insert_or_assign(out, Sequence::slices(x, axis, true, step)), false;
   if (count < 0 || count > kMostElements) return step == 1 ? false : stay(node, count < 0 ? "the number of its pieces does not follow from the model" : cat("it makes ", count, " pieces"));
   std::vector<uint32_t> pieces, elements;
   for (int64_t k = 0; k < count; ++k) pieces.push_back(bodies_.add(index_, cat(name_of(out), "[", k, "]"), value(x).dtype));
@@ -128,12 +130,21 @@ uint32_t SequenceResolver::stacked(const image::Node& of, const std::vector<uint
   return parts.size() == 1 ? parts[0] : emit(of, "Concat", 13, parts, {integer("axis", axis)}, value(elements[0]).dtype);
 }
 
+// One of several sizes of an axis, of which nobody knows how many there are.
+bool SequenceResolver::piece_at(image::Node& node, const Sequence& s, std::optional<int64_t> position) {
+  if (!position || *position < 0 || *position >= kMostSize) return stay(node, cat("its position is no constant from the front, in pieces of ", s.step));
+  const auto list = [&](const char* name, int64_t number) { return bodies_.integers(index_, cat(node.name, "/", name), {1}, {number}); };
+  const int64_t start = *position * s.step;
+  return become(node, "Slice", 13, {s.whole, list("start", start), list("end", start + s.step), list("axes", s.axis)}), true;
+}
+
 bool SequenceResolver::at(image::Node& node) {
   const Sequence* s = find(node.inputs[0]);
   if (!s) return stay(node, kUnknown);
   const std::optional<int64_t> position = constant(node.inputs[1]);
   if (s->kind == Sequence::Kind::Slices) {
     const Sequence slices = *s;
+    if (slices.step > 1) return piece_at(node, slices, position);
     if (!position && rank(node.inputs[1]) != size_t{0}) return stay(node, "its position is no single number");
     const uint32_t number = position ? bodies_.integers(index_, cat(node.name, "/position"), {}, {*position}) : node.inputs[1];
     const std::vector<image::Attr> along = {integer("axis", slices.axis)};
@@ -166,10 +177,14 @@ bool SequenceResolver::length(image::Node& node) {
     note_gone(graph_, node, "constant");
     return true;
   }
-  const int64_t axis = s->axis;
+  const int64_t axis = s->axis, step = s->step;
   const uint32_t shape = emit(node, "Shape", 21, {s->whole}, {integer("start", 0)}, OPTIMA_I64);
   const uint32_t number = bodies_.integers(index_, cat(node.name, "/axis"), {}, {axis});
-  return become(node, "Gather", 13, {shape, number}, {integer("axis", 0)}), true;
+  const std::vector<image::Attr> first = {integer("axis", 0)};
+  if (step == 1) return become(node, "Gather", 13, {shape, number}, first), true;
+  const uint32_t size = emit(node, "Gather", 13, {shape, number}, first, OPTIMA_I64);
+  const uint32_t rounded = emit(node, "Add", 14, {size, bodies_.integers(index_, cat(node.name, "/rest"), {}, {step - 1})}, {}, OPTIMA_I64);
+  return become(node, "Div", 14, {rounded, bodies_.integers(index_, cat(node.name, "/step"), {}, {step})}), true;
 }
 
 bool SequenceResolver::concat(image::Node& node) {
@@ -226,6 +241,7 @@ void SequenceResolver::concat_kept(image::Node& node, uint32_t whole, int64_t fr
 bool SequenceResolver::concat_slices(image::Node& node, const Sequence& s, int64_t axis, bool stacks) {
   if (s.keeps && !stacks && s.axis == axis) return become(node, "Identity", 21, {s.whole}), true;
   if (!s.keeps && stacks && s.axis == axis) return become(node, "Identity", 21, {s.whole}), true;
+  if (s.step > 1) return stay(node, cat("its pieces of ", s.step, ", of which the last may be smaller, are put together along another axis"));
   const std::optional<size_t> axes = rank(s.whole);
   if (!axes && stacks && !s.keeps && s.axis == 0 && axis > 0 && axis < kMostAxes) return turn(node, s.whole, axis);
   if (!axes) return stay(node, "the rank of its tensors does not follow from the model");

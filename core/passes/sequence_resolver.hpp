@@ -16,7 +16,7 @@ namespace optima::passes {
 struct Sequence {
   enum class Kind {
     List,    ///< `elements`, in order
-    Slices,  ///< of `whole` along `axis`, each of size 1 there: kept as an axis, or gone
+    Slices,  ///< of `whole` along `axis`, each of size `step` there, the last one of what is left; of size 1: kept as an axis, or gone
     Tensor,  ///< an optional that has a tensor: `whole`
     Absent,  ///< an optional that has nothing
   };
@@ -25,11 +25,12 @@ struct Sequence {
   uint32_t whole;
   int64_t axis;
   bool keeps;
+  int64_t step;
 
-  static Sequence list(std::vector<uint32_t> elements) { return {Kind::List, std::move(elements), OPTIMA_NONE, 0, false}; }
-  static Sequence slices(uint32_t whole, int64_t axis, bool keeps) { return {Kind::Slices, {}, whole, axis, keeps}; }
-  static Sequence tensor(uint32_t v) { return {Kind::Tensor, {}, v, 0, false}; }
-  static Sequence absent() { return {Kind::Absent, {}, OPTIMA_NONE, 0, false}; }
+  static Sequence list(std::vector<uint32_t> elements) { return {Kind::List, std::move(elements), OPTIMA_NONE, 0, false, 1}; }
+  static Sequence slices(uint32_t whole, int64_t axis, bool keeps, int64_t step = 1) { return {Kind::Slices, {}, whole, axis, keeps, step}; }
+  static Sequence tensor(uint32_t v) { return {Kind::Tensor, {}, v, 0, false, 1}; }
+  static Sequence absent() { return {Kind::Absent, {}, OPTIMA_NONE, 0, false, 1}; }
 };
 
 /// By value of one graph.
@@ -89,6 +90,7 @@ class SequenceResolver {
 
   // Readers.
   bool at(image::Node& node);
+  bool piece_at(image::Node& node, const Sequence& s, std::optional<int64_t> position);
   bool length(image::Node& node);
   bool concat(image::Node& node);
   bool concat_list(image::Node& node, const Sequence& s, int64_t axis, bool stacks);

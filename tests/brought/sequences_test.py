@@ -73,6 +73,11 @@ class Sequences(Case):
             made = model(nodes, [value("x", F, ["a", "b", "c"])], [value(n.output[0]) for n in nodes[1:]] + [listed("s")])
             self.gone(f"along {axis}, put together along any", made, {"x": floats(2, 3, 4)}, {"x": floats(3, 2, 2)}, stacks=["s"])
 
+    def test_pieces_of_an_open_axis_from_the_front(self):
+        nodes = [node("SplitToSequence", ["x", "two"], ["s"], axis=-1), node("SequenceAt", ["s", "one"], ["y"]), node("SequenceLength", ["s"], ["n"]), node("ConcatFromSequence", ["s"], ["all"], axis=-1)]
+        made = model(nodes, [value("x", F, ["a", "b"])], [value("y"), value("n", I, []), value("all")], [constant("one", 1), constant("two", 2)])
+        self.gone("pieces of two", made, *[{"x": floats(2, b)} for b in (3, 4, 7)])
+
     def test_pieces_of_sizes_that_come_with_the_run(self):
         nodes = [node("SplitToSequence", ["x", "sizes"], ["s"], axis=0), node("SequenceAt", ["s", "one"], ["y"])]
         made = model(nodes, [value("x", F, ["a", 2]), value("sizes", I, [3])], [value("y")], [constant("one", 1)])
