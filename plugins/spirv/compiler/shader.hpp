@@ -28,6 +28,8 @@ class Shader {
  public:
   /// Invocations of a workgroup.
   explicit Shader(uint32_t x, uint32_t y = 1, uint32_t z = 1) : local_{x, y, z} {}
+  /// The same for another workgroup: ways of a step may differ in it.
+  void regroup(uint32_t x, uint32_t y) { local_ = {x, y, 1}; }
 
   /// Binds a tensor: its number. `width`: elements that one index reaches, 1, 2 or 4; a wide load is a vec2 or vec4.
   int in(const Tensor& t, int width = 1) { return bind(t, width, false); }

@@ -108,6 +108,23 @@ class Walk {
   uint32_t local_;
 };
 
+/// The ways of a kernel along lines, which `write` finishes in `s`; it is called for each: subgroups where the target promises their arithmetic, then shared
+/// memory.
+inline std::vector<Way> ways_along(const Limits& limits, Walk& walk, Shader& s, const std::function<void()>& write) {
+  const Shader begun = s;
+  std::vector<Way> ways;
+  if (walk.shared() && limits.features.count("subgroupArithmetic")) {
+    walk.use_subgroups(true);
+    write();
+    if (s.is_extended()) ways.push_back({std::move(s), walk.groups()});
+    walk.use_subgroups(false);
+    s = begun;
+  }
+  write();
+  ways.push_back({std::move(s), walk.groups()});
+  return ways;
+}
+
 /// A kernel along the lines of the root's input, `x`. Bind what else it reads, then finish().
 struct AlongLines {
   Lowering& to;
@@ -128,18 +145,7 @@ struct AlongLines {
     if (y.elements() == 0) return;
     out = s.out(y);
     s.line(walk.begin());
-    const Shader begun = s;
-    std::vector<Way> ways;
-    if (walk.shared() && to.limits().features.count("subgroupArithmetic")) {
-      walk.use_subgroups(true);
-      write();
-      if (s.is_extended()) ways.push_back({std::move(s), walk.groups()});
-      walk.use_subgroups(false);
-      s = begun;
-    }
-    write();
-    ways.push_back({std::move(s), walk.groups()});
-    to.step(group, std::move(ways), work);
+    to.step(group, ways_along(to.limits(), walk, s, write), work);
   }
   /// For finish(): stores what there is one of per line.
   void store_row(const std::string& value) { s.line(walk.once() + "{" + s.store(out, "row", tail(value, "row")) + "}"); }

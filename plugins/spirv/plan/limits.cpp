@@ -28,6 +28,15 @@ std::array<uint32_t, 3> three(const Json& value, const std::string& key, const s
   return out;
 }
 
+SharedTile tile(const Json& value, const std::string& key, const std::string& file) {
+  constexpr uint64_t kMost[] = {1024, 1024, 16, 16, 256};  // sums are written out
+  if (!value.is_array() || value.size() != std::size(kMost)) bad(file, "has '" + key + "' as " + value.dump().substr(0, 40) + ", wanted five numbers");
+  std::array<uint32_t, std::size(kMost)> all{};
+  for (size_t k = 0; k < all.size(); ++k)
+    if (all[k] = static_cast<uint32_t>(number(value[k], key, file, kMost[k])); all[k] == 0) bad(file, "has '" + key + "' with a 0, wanted numbers above 0");
+  return {all[0], all[1], all[2], all[3], all[4]};
+}
+
 uint32_t version(const Json& value, const std::string& file) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 3 || text[0] != '1' || text[1] != '.' || text[2] < '1' || text[2] > '4') bad(file, "has 'vulkan' as " + value.dump().substr(0, 40) + ", wanted \"1.1\" to \"1.4\"");
@@ -171,10 +180,11 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "alignment") out.alignment = number(value, key, file, 256);
     else if (key == "subgroup") out.subgroup = small();
     else if (key == "features") out.features = names(value, file);
+    else if (key == "product_tile") out.product_tile = tile(value, key, file);
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, gflops, gbytes or launch_us");
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, gflops, gbytes or launch_us");
   }
   return out;
 }
@@ -184,6 +194,8 @@ Limits least_limits(std::string_view kind) {
   if (kind == "NVIDIA" || kind == "AMDGPU" || kind == "INTELGPU") {  // by their drivers' entries at vulkan.gpuinfo.org since 2016
     out.invocations = 1024, out.size = {1024, 1024, 64}, out.shared_bytes = 32768, out.storage_buffers = 16, out.buffer_range = (uint64_t{1} << 30) - 1;
     out.features = {"storageBuffer16BitAccess", "subgroupArithmetic"};
+    // By IREE's tables of thread tiles for f32 (its compiler's SPIR-V kernel configurations by vendor), Intel's half as wide: see docs/spirv.md.
+    out.product_tile = kind == "AMDGPU" ? SharedTile{32, 8, 8, 4, 16} : kind == "NVIDIA" ? SharedTile{32, 8, 4, 4, 32} : SharedTile{16, 16, 4, 4, 32};
     out.gflops = kind == "INTELGPU" ? 1000 : 5000, out.gbytes = kind == "INTELGPU" ? 50 : 250, out.launch_us = 6;
   }
   return out;

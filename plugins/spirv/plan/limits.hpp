@@ -15,6 +15,12 @@ namespace spirv_plugin {
 
 namespace sdk = optima::sdk;
 
+/// A tile of a float product that a workgroup computes through shared memory: its invocations along columns and rows, rows and columns of each, and how many
+/// steps of the sum lie there at a time. Zeros: none is made.
+struct SharedTile {
+  uint32_t x = 0, y = 0, rows = 0, columns = 0, depth = 0;
+};
+
 /// Of a GPU, as Vulkan counts them. The defaults are what Vulkan 1.1 promises of any ("Required Limits" of the specification).
 struct Limits {
   uint32_t vulkan = 0x00401000;                           ///< version of the API, as VK_MAKE_API_VERSION packs it: 1.1.0
@@ -27,6 +33,7 @@ struct Limits {
   uint64_t alignment = 256;                               ///< bytes, of its offset
   uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"
+  SharedTile product_tile{};                              ///< worth making there: not where shared memory is ordinary memory (Mali), or nobody has said
   // For estimates of time only.
   double gflops = 200, gbytes = 20;                       ///< 1e9 operations, and bytes of memory, a second
   double launch_us = 20;                                  ///< microseconds of a dispatch

@@ -63,6 +63,8 @@ std::vector<Form> forms() {
       {"pool", 22, "(float[1,2,9,9] x) => (float[1,2,1,1] y) { y = GlobalAveragePool(x) }"},
       {"product", 17, "(float[33,20] x, float[20,70] z, float[70] b) => (float[33,70] y) { y = Gemm<alpha = 0.5>(x, z, b) }"},
       {"product", 17, "(float[2,32,16] x, float[2,16,64] z) => (float[2,32,64] y) { y = MatMul(x, z) }"},
+      {"product", 17, "(float[33,300] x, float[300,1] z) => (float[33,1] y) { y = MatMul(x, z) }"},
+      {"product", 17, "(float[40,2100] x, float[2100,70] z) => (float[40,70] y) { m = MatMul(x, z) y = Neg(m) }"},
       {"quant", 17, "(float[3,5] x) => (uint8[3,5] y) <float[5] s = {1,2,3,4,5}, uint8[5] z = {1,2,3,4,5}> { y = QuantizeLinear<axis = 1>(x, s, z) }"},
       {"quant", 17, "(float[3,5] x) => (uint8[3,5] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }"},
       {"recurrent", 22, "(float[3,2,4] x) => (float[N,D,B,H] y) <float[1,20,4] w = {" + numbers(80) + "}, float[1,20,5] r = {" + numbers(100) + "}> { y = LSTM<hidden_size = 5>(x, w, r) }"},
@@ -112,7 +114,7 @@ std::string head() { return "# " + spirv_plugin::tools() + "\n"; }
 
 TEST_CASE("each file of operators writes the kernels that it wrote before") {
   const test::TempFolder folder;
-  test::put(folder / "limits.json", R"({"features": ["subgroupArithmetic", "shaderIntegerDotProduct"]})");
+  test::put(folder / "limits.json", R"({"features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
   const std::string now = kernels_now(folder / "limits.json");
   if (const char* path = std::getenv("OPTIMA_WRITE_SPIRV_KERNELS")) return test::put(path, head() + now);
   const std::string before = test::get(SPIRV_KERNELS);

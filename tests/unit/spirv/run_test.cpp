@@ -174,7 +174,8 @@ TEST_CASE("a GPU that has less than a kernel needs is refused with what and how 
   CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_UNSUPPORTED);
   CHECK(status.message.find("this GPU has 8") != std::string::npos);
   CHECK(status.raw.node != OPTIMA_NONE);
-  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}"}) {
+  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}", "{\"product_tile\": [8, 8, 4, 4]}",
+                          "{\"product_tile\": [8, 8, 4, 0, 16]}", "{\"product_tile\": [8, 8, 17, 4, 16]}"}) {
     test::put(path, bad);
     CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
     CHECK_MESSAGE(status.message.find(path) != std::string::npos, status.message);

@@ -18,11 +18,11 @@ namespace {
 
 using Tensors = std::vector<reference::Tensor>;
 
-/// A file of limits whose GPU has these features, written as in JSON, beside what VULKAN has.
+/// A file of limits whose GPU has these features, written as in JSON, and what `more` says, beside what VULKAN has.
 struct LimitsFile {
   test::TempFolder folder;
   std::string path = folder / "limits.json";
-  explicit LimitsFile(const std::string& features) { test::put(path, "{\"features\": [" + features + "]}"); }
+  explicit LimitsFile(const std::string& features, const std::string& more = "") { test::put(path, "{\"features\": [" + features + "]" + more + "}"); }
 };
 
 /// Reductions whose lines a workgroup shares.
@@ -79,11 +79,12 @@ std::vector<size_t> ways_of(const seam::MemorySink& sink) {
   return out;
 }
 
-/// The artifact without the last way of each step.
+/// The artifact without the last way of each step that has several.
 const seam::MemorySink& without_plain_ways(const seam::MemorySink& from, seam::MemorySink& out) {
   out.files = from.files, out.format = from.format;
   auto meta = Json::parse(from.files.at("subgraph_0.meta"));
-  for (auto& step : meta.at("steps")) step.at("ways").erase(step.at("ways").size() - 1);
+  for (auto& step : meta.at("steps"))
+    if (step.at("ways").size() > 1) step.at("ways").erase(step.at("ways").size() - 1);
   forge(out, meta.dump(1));
   return out;
 }
@@ -135,7 +136,122 @@ void equals_reference(int opset, const Case& c) {
   CHECK(reference::load<double>(ran(halves, watched, in).at(0)) == wanted);
 }
 
+/// A product, and how many ways each step of it has on a target.
+struct Multiplied {
+  const char* text;
+  std::vector<size_t> ways;
+};
+
+/// The net of it, compiled; two compiles give the same.
+seam::MemorySink& made(Halves& halves, const TextNet& net, seam::MemorySink& sink, const std::vector<optima_option>& options) {
+  seam::Status status;
+  seam::MemorySink again;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, again, status, options) == OPTIMA_OK, status.message);
+  CHECK(sink.files == again.files);
+  return sink;
+}
+
+TextNet net_of(const Multiplied& m) { return TextNet(std::string("<ir_version: 8, opset_import: [\"\" : 17]> g ") + m.text); }
+
+constexpr double kExact = 1e-5, kHalves = 2e-3;
+
 }  // namespace
+
+TEST_CASE("products of long sums and of vectors are the reference's in the form that suits their shape, with validation silent") {
+  const std::vector<size_t> line{2}, parts{1, 1}, plain{1};
+  const Multiplied all[] = {
+      {"(float[1,300] x, float[300,5] z) => (y) { y = MatMul(x, z) }", line},                      // few columns
+      {"(float[1,5003] x, float[5003,3] z) => (y) { m = MatMul(x, z) y = Neg(m) }", line},         // a larger workgroup
+      {"(float[37,129] x, float[129,1] z) => (y) { y = MatMul(x, z) }", line},                     // a column
+      {"(float[257] x, float[257] z) => (y) { y = MatMul(x, z) }", line},
+      {"(float[2,3,1,257] x, float[3,257,1] z) => (y) { y = MatMul(x, z) }", line},
+      {"(float[2,1,131] x, float[3,1,131,2] z, float[3,2,1,2] r) => (y) { m = MatMul(x, z) y = Mul(m, r) }", line},  // batches repeated on both sides
+      {"(float[1,131] x, float[41,131] z, float[41] b) => (y) { g = Gemm<transB = 1, alpha = 0.5, beta = 2.0>(x, z, b) y = Relu(g) }", line},  // neighbours along k
+      {"(float[129,1] x, float[129,7] z, float[7] b) => (y) { y = Gemm<transA = 1>(x, z, b) }", line},
+      {"(float[131,17] x, float[131,1] z, float[17,1] b) => (y) { y = Gemm<transA = 1>(x, z, b) }", plain},  // neighbours along m
+      {"(float[1,127] x, float[127,5] z) => (y) { y = MatMul(x, z) }", plain},                     // too short to share
+      {"(float[3,2053] x, float[2053,33] z) => (y) { y = MatMul(x, z) }", parts},                  // the last part is shorter
+      {"(float[1,2048] x, float[2048,101] z, float[101] b) => (y) { y = Gemm<beta = 0.5>(x, z, b) }", parts},
+      {"(float[2,5,2048] x, float[2,2048,7] z, float[2,5,7] r) => (y) { m = MatMul(x, z) a = Add(m, r) y = Sigmoid(a) }", parts},
+      {"(float[1,5,2100] x, float[3,2100,4] z) => (y) { y = MatMul(x, z) }", parts},
+      {"(float[2501,5] x, float[6,2501] z, float[5,1] b) => (y) { g = Gemm<transA = 1, transB = 1, alpha = 2.0>(x, z, b) y = Clip(g) }", parts},
+      {"(float[2,2047] x, float[2047,9] z) => (y) { y = MatMul(x, z) }", plain},                   // not long enough
+      {"(float[33,2,2048] x, float[33,2048,2] z) => (y) { y = MatMul(x, z) }", plain},             // tiles enough
+  };
+  const LimitsFile subgroups("\"subgroupArithmetic\"");
+  const Validation validation;
+  for (const Multiplied& m : all) {
+    CAPTURE(std::string(m.text));
+    const TextNet net = net_of(m);
+    Halves halves;
+    seam::MemorySink sink, ways, only, watched, halved;
+    const Tensors in = numbers_for(net.packed.raw, false), wanted = reference::run(net.packed.raw, in);
+    CHECK(ways_of(made(halves, net, sink, {})) == std::vector<size_t>(m.ways.size(), 1));
+    CHECK(off(ran(halves, sink, in).at(0), wanted.at(0)) < kExact);
+    CHECK(off(ran(halves, made(halves, net, watched, {guarded()}), in).at(0), wanted.at(0)) < kExact);
+    if (m.ways == plain) continue;
+    CHECK(off(ran(halves, made(halves, net, halved, {seam::option("spirv.precision", "f16")}), in).at(0), wanted.at(0)) < kHalves);
+    CHECK(ways_of(made(halves, net, ways, {seam::option("spirv.limits", subgroups.path)})) == m.ways);
+    if (m.ways == line) CHECK(off(ran(halves, without_plain_ways(ways, only), in).at(0), wanted.at(0)) < kExact);
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("products through shared memory are the reference's for tiles of any size, and those of registers where a GPU has less of it") {
+  const std::vector<size_t> tile{2}, parts{2, 1}, plain{1};
+  const Multiplied all[] = {
+      {"(float[61,67] x, float[67,71] z) => (y) { y = MatMul(x, z) }", tile},
+      {"(float[2,3,33,40] x, float[3,40,65] z) => (y) { y = MatMul(x, z) }", tile},
+      {"(float[64,128] x, float[64,256] z, float[256] b) => (y) { g = Gemm<transA = 1, alpha = 0.5>(x, z, b) y = Relu(g) }", tile},  // whole tiles
+      {"(float[37,45] x, float[70,45] z, float[37,1] b, float[37,70] r) => (y) { g = Gemm<transB = 1, beta = 2.0>(x, z, b) y = Mul(g, r) }", tile},
+      {"(float[33,2051] x, float[2051,65] z) => (y) { m = MatMul(x, z) y = Neg(m) }", parts},
+      {"(float[33,31] x, float[31,65] z) => (y) { y = MatMul(x, z) }", plain},  // shorter than a tile is deep, of three tiles
+  };
+  const LimitsFile less("", ", \"invocations\": 256, \"size\": [256, 256, 64], \"storage_buffers\": 16, \"shared_bytes\": 256");
+  const Validation validation;
+  for (const std::string of : {"[32, 8, 4, 4, 32]", "[32, 8, 8, 4, 32]", "[16, 16, 4, 4, 32]", "[7, 3, 3, 5, 32]"}) {
+    CAPTURE(of);
+    const LimitsFile has("", ", \"invocations\": 256, \"size\": [256, 256, 64], \"shared_bytes\": 32768, \"storage_buffers\": 16, \"product_tile\": " + of);
+    for (const Multiplied& m : all) {
+      CAPTURE(std::string(m.text));
+      const TextNet net = net_of(m);
+      Halves halves;
+      seam::MemorySink sink, only, watched, halved;
+      const optima_option limits = seam::option("spirv.limits", has.path);
+      const Tensors in = numbers_for(net.packed.raw, false), wanted = reference::run(net.packed.raw, in);
+      CHECK(ways_of(made(halves, net, sink, {limits})) == m.ways);
+      if (m.ways == plain) continue;
+      CHECK(off(ran(halves, without_plain_ways(sink, only), in).at(0), wanted.at(0)) < kExact);
+      CHECK(off(ran(halves, sink, in, {seam::option("spirv.pretend", less.path)}).at(0), wanted.at(0)) < kExact);
+      int32_t code = 0;
+      CHECK(load_error(halves, only, code, {seam::option("spirv.pretend", less.path)}).find("bytes of shared memory, this GPU has 256") != std::string::npos);
+      CHECK(code == OPTIMA_WRONG_DEVICE);
+      if (&m == &all[0] || &m == &all[4]) {
+        CHECK(off(ran(halves, made(halves, net, watched, {limits, guarded()}), in).at(0), wanted.at(0)) < kExact);
+        CHECK(off(ran(halves, made(halves, net, halved, {limits, seam::option("spirv.precision", "f16")}), in).at(0), wanted.at(0)) < kHalves);
+      }
+    }
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("tiles in shared memory are made for GPUs on cards and not for those of phones or of no vendor, nor where they do not fit") {
+  const TextNet net = net_of({"(float[64,64] x, float[64,128] z) => (y) { y = MatMul(x, z) }", {}});
+  Halves halves;
+  const auto ways = [&](const char* kind, const std::vector<optima_option>& options) {
+    seam::MemorySink sink;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options, seam::device(kind)) == OPTIMA_OK, status.message);
+    return ways_of(sink).at(0);
+  };
+  for (const char* kind : {"NVIDIA", "AMDGPU", "INTELGPU"}) CHECK_MESSAGE(ways(kind, {}) == 2, kind);
+  for (const char* kind : {"VULKAN", "MALI", "ADRENO"}) CHECK_MESSAGE(ways(kind, {}) == 1, kind);
+  const LimitsFile few("", ", \"product_tile\": [16, 16, 4, 4, 32]"), small("", ", \"product_tile\": [16, 8, 4, 4, 64]"), fits("", ", \"product_tile\": [16, 8, 4, 4, 32]");
+  CHECK(ways("VULKAN", {seam::option("spirv.limits", few.path)}) == 1);    // 256 invocations, of 128
+  CHECK(ways("VULKAN", {seam::option("spirv.limits", small.path)}) == 1);  // 26 KiB, of 16
+  CHECK(ways("VULKAN", {seam::option("spirv.limits", fits.path)}) == 2);
+}
 
 TEST_CASE("lines are reduced by subgroups of any size where the target has their arithmetic, to what the tree in shared memory comes to") {
   const LimitsFile has("\"subgroupArithmetic\""), lacks("");

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugins/spirv/lower: how a workgroup computes a tile of a matrix product: each invocation a tile of its own in registers, written out, whose operands
+// come straight from their buffers or, for GPUs where that pays, through shared memory. Both leave sums that write_stores() stores by put(OFFSET, SUM).
+#pragma once
+
+#include "compiler/lowering.hpp"
+
+namespace spirv_plugin {
+
+/// Y[b] = alpha * A[b] B[b] (+ bias): where operands lie, in elements.
+struct Product {
+  int64_t m = 1, n = 1, k = 1;
+  Dims batch{};                               ///< dims of the result ahead of m and n
+  Dims a_batch{}, b_batch{};                  ///< strides of A and B, one per dim of batch
+  int64_t a_row = 0, a_k = 1, b_k = 0, b_col = 1;
+  double alpha = 1, beta = 1;
+  Dims bias_dims{};                           ///< broadcast to m x n
+  /// Where k is that of a part, and batch begins with the parts: all of k, of which the last part may have less. 0: no parts.
+  int64_t whole_k = 0;
+  int64_t count() const { return elements_of(batch); }
+  /// The last part has as much as the others.
+  bool whole_parts() const { return whole_k == 0 || whole_k % k == 0; }
+};
+
+/// Rows and columns of one invocation's sums, invocations of a workgroup along columns and rows, and how much of k lies in shared memory at a time; 0: none.
+struct Tile {
+  int64_t rows, cols;
+  uint32_t x, y;
+  int64_t depth;
+  int64_t all_rows() const { return rows * y; }
+  int64_t all_columns() const { return cols * x; }
+  std::array<uint32_t, 3> groups(const Product& p) const {
+    const auto up = [](int64_t n, int64_t by) { return static_cast<uint32_t>((n + by - 1) / by); };
+    return {up(p.n, all_columns()), up(p.m, all_rows()), static_cast<uint32_t>(p.count())};
+  }
+  /// Every tile has all of its rows, or all of its columns.
+  bool whole_rows(const Product& p) const { return p.m % all_rows() == 0; }
+  bool whole_columns(const Product& p) const { return p.n % all_columns() == 0; }
+};
+
+namespace tiles {
+
+inline std::string name(const char* of, int64_t i) { return of + std::to_string(i); }
+inline std::string acc(int64_t i, int64_t j) { return "a" + std::to_string(i) + "_" + std::to_string(j); }
+inline std::string times(const std::string& at, int64_t stride) { return stride == 1 ? at : at + "*" + literal(stride); }
+
+/// `at`, but no further than the last of `n`.
+inline std::string within(bool is_whole, const std::string& at, int64_t n) { return is_whole ? "(" + at + ")" : "min(" + at + "," + text(n - 1) + ")"; }
+
+/// Where k ends for the invocation's part.
+inline std::string end_of(const Product& p) {
+  if (p.whole_parts()) return text(p.k);
+  return "min(" + text(p.k) + "," + text(p.whole_k) + "-z/" + text(p.count() / p.batch[0]) + "*" + text(p.k) + ")";
+}
+
+inline void write_zeros(Shader& s, const Tile& t) {
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.cols; ++j) s.line("float " + acc(i, j) + "=0.0;");
+}
+
+/// Statements that add products to the tile's sums, by expressions for an element of each row and of each column.
+inline void write_products(Shader& s, const Tile& t, const std::function<std::string(int64_t)>& a, const std::function<std::string(int64_t)>& b) {
+  for (int64_t i = 0; i < t.rows; ++i) s.line("float " + name("x", i) + "=" + a(i) + ";");
+  for (int64_t j = 0; j < t.cols; ++j) {
+    s.line("float " + name("w", j) + "=" + b(j) + ";");
+    for (int64_t i = 0; i < t.rows; ++i) s.line(acc(i, j) + "+=" + name("x", i) + "*" + name("w", j) + ";");
+  }
+}
+
+}  // namespace tiles
+
+/// Where the tile of an invocation of registers begins, `z`, `row` and `col`, and where its rows of A (`ra`) and columns of B (`cb`) do. Rows and columns
+/// past the end are the last one, and are not stored.
+inline void write_places(Shader& s, const Product& p, const Tile& t) {
+  using namespace tiles;
+  s.line("int z=int(gl_WorkGroupID.z);");
+  s.line("int row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + "+int(gl_LocalInvocationID.x);");
+  for (int64_t i = 0; i < t.rows; ++i)
+    s.line("int ra" + text(i) + "=" + within(t.whole_rows(p), "row+" + text(i), p.m) + "*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
+  for (int64_t j = 0; j < t.cols; ++j)
+    s.line("int cb" + text(j) + "=" + times(within(t.whole_columns(p), "col+" + text(j * t.x), p.n), p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
+}
+
+/// Sums of operands at bindings `a` and `b`, straight from them.
+inline void write_register_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
+  using namespace tiles;
+  write_places(s, p, t);
+  write_zeros(s, t);
+  s.line("for(int k=0;k<" + end_of(p) + ";++k){");
+  write_products(s, t, [&](int64_t i) { return s.load(a, name("ra", i) + "+" + times("k", p.a_k)); }, [&](int64_t j) { return s.load(b, name("cb", j) + "+" + times("k", p.b_k)); });
+  s.line("}");
+}
+
+/// Elements between two steps along k of a side in shared memory: four more than it has rows or columns, so that what is stored side by side along k does
+/// not all fall into one bank, and four that are read side by side begin at a multiple of four.
+constexpr int64_t padded(int64_t side) { return side + 4; }
+
+/// Bytes of shared memory of write_shared_tile().
+inline uint64_t shared_bytes(const Tile& t) { return static_cast<uint64_t>(t.depth * (padded(t.all_rows()) + padded(t.all_columns()))) * sizeof(float); }
+
+/// The same through shared memory: the workgroup brings `depth` steps of k of its rows and columns, each invocation some, neighbours in memory by
+/// neighbouring invocations; then all read them. Beyond the end of k lie zeros on both sides. Method: the blocked product of the CUDA C++ Programming
+/// Guide, "Shared Memory", with a tile of registers for each invocation.
+inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
+  using namespace tiles;
+  const int64_t step_a = padded(t.all_rows()), step_b = padded(t.all_columns()), invocations = int64_t{t.x} * t.y;
+  s.top("shared float sa[" + text(t.depth * step_a) + "];shared float sb[" + text(t.depth * step_b) + "];");
+  s.line("int z=int(gl_WorkGroupID.z),own=int(gl_LocalInvocationIndex),first=int(gl_WorkGroupID.y)*" + text(t.all_rows()) + ",left=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + ";");
+  s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
+  s.line("int ly=int(gl_LocalInvocationID.y)*" + text(t.rows) + ",lx=int(gl_LocalInvocationID.x),row=first+ly,col=left+lx,end=" + end_of(p) + ";");
+  write_zeros(s, t);
+  const bool whole_k = p.whole_parts() && p.k % t.depth == 0;
+  const auto bring = [&](int64_t side, bool along_k, const std::string& shared, int64_t step, const std::string& value) {
+    const std::string place = along_k ? "k=e%" + text(t.depth) + ",i=e/" + text(t.depth) : "k=e/" + text(side) + ",i=e%" + text(side);
+    s.line("for(int e=own;e<" + text(t.depth * side) + ";e+=" + text(invocations) + "){int " + place + ";" + shared + "[k*" + text(step) + "+i]=" + (whole_k ? value : "begin+k<end?" + value + ":0.0") + ";}");
+  };
+  s.line("for(int begin=0;begin<end;begin+=" + text(t.depth) + "){barrier();");
+  bring(t.all_rows(), p.a_k == 1, "sa", step_a, s.load(a, "za+" + within(t.whole_rows(p), "first+i", p.m) + "*" + literal(p.a_row) + "+" + times("(begin+k)", p.a_k)));
+  bring(t.all_columns(), p.b_col != 1, "sb", step_b, s.load(b, "zb+" + times(within(t.whole_columns(p), "left+i", p.n), p.b_col) + "+" + times("(begin+k)", p.b_k)));
+  s.line("barrier();for(int k=0;k<" + text(t.depth) + ";++k){");
+  const auto at = [](const char* shared, int64_t step, const char* from, int64_t i) { return std::string(shared) + "[k*" + text(step) + "+" + from + "+" + text(i) + "]"; };
+  write_products(s, t, [&](int64_t i) { return at("sa", step_a, "ly", i); }, [&](int64_t j) { return at("sb", step_b, "lx", j * t.x); });
+  s.line("}}");
+}
+
+/// put(OFFSET, VALUE) for each sum of the tile that is inside of the result; `value`: the expression of that of a row and a column.
+template <class Value>
+void write_stores(Shader& s, const Product& p, const Tile& t, const Value& value) {
+  for (int64_t i = 0; i < t.rows; ++i) {
+    const std::string row = "row+" + text(i);
+    s.line((t.whole_rows(p) ? "" : "if(" + row + "<" + text(p.m) + ")") + "{int o=(z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+col;");
+    for (int64_t j = 0; j < t.cols; ++j) s.line((t.whole_columns(p) ? "" : "if(col+" + text(j * t.x) + "<" + text(p.n) + ")") + "put(o+" + text(j * t.x) + "," + value(i, j) + ");");
+    s.line("}");
+  }
+}
+
+}  // namespace spirv_plugin
