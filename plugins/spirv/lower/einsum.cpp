@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: an invocation per element of the result, a loop over all that is summed.
+// Einsum: a batch of matrix products where it is one, else an invocation per element of the result and a loop over all that is summed.
 #include <algorithm>
 #include <cctype>
 
-#include "compiler/lowering.hpp"
+#include "product.hpp"
 
 namespace spirv_plugin {
 namespace of_einsum {
@@ -78,6 +78,30 @@ Dims strides_by(const std::string& labels, const std::string& term, const Dims& 
   return out;
 }
 
+bool has(const std::string& term, char label) { return term.find(label) != term.npos; }
+
+/// The equation as products of floats, where one label is summed and the result's last is of one operand alone: these are the columns. The label before is
+/// the rows where it is of the other alone; all others are a batch. Nothing where it is none, or more than a dispatch reaches.
+std::optional<Multiply> as_product(Lowering& to, const sdk::Node& node, const Equation& e, const std::string& summed) {
+  constexpr int64_t kMost = 65535;
+  if (e.in.size() != 2 || summed.size() != 1 || e.out.empty() || element_of(node.output(0).dtype()) != Element::F32) return std::nullopt;
+  const std::string column = e.out.substr(e.out.size() - 1);
+  const uint32_t right = has(e.in[1], column[0]) ? 1 : 0, left = 1 - right;
+  if (has(e.in[left], column[0])) return std::nullopt;
+  const bool has_rows = e.out.size() > 1 && has(e.in[left], e.out[e.out.size() - 2]) && !has(e.in[right], e.out[e.out.size() - 2]);
+  const std::string batch = e.out.substr(0, e.out.size() - 1 - has_rows), row = e.out.substr(batch.size(), has_rows);
+  const auto strides = [&](const std::string& labels, uint32_t of) { return strides_by(labels, e.in[of], node.input(of).shape()); };
+  const auto stride = [&](const std::string& label, uint32_t of) { return strides(label, of)[0]; };
+  Product p;
+  if (has_rows) p.m = size_of_label(node, e, row[0]), p.a_row = stride(row, left);
+  p.n = size_of_label(node, e, column[0]), p.b_col = stride(column, right);
+  p.k = size_of_label(node, e, summed[0]), p.a_k = stride(summed, left), p.b_k = stride(summed, right);
+  for (const char c : batch) p.batch.push_back(size_of_label(node, e, c));
+  p.a_batch = strides(batch, left), p.b_batch = strides(batch, right);
+  if (p.count() > kMost || p.m > 8 * kMost || p.n > 32 * kMost) return std::nullopt;
+  return Multiply{p, to.read(node.input(left)), to.read(node.input(right)), {}};
+}
+
 void lower_einsum(Lowering& to, const Group& group) {
   constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
@@ -85,7 +109,8 @@ void lower_einsum(Lowering& to, const Group& group) {
   std::string summed;
   for (const std::string& term : e.in)
     for (const char c : term)
-      if (e.out.find(c) == e.out.npos && summed.find(c) == summed.npos) summed += c;
+      if (!has(e.out, c) && !has(summed, c)) summed += c;
+  if (const std::optional<Multiply> product = as_product(to, node, e, summed)) return lower_product(to, group, *product);
   Dims kept, run;
   for (const char c : e.out) kept.push_back(size_of_label(node, e, c));
   for (const char c : summed) run.push_back(size_of_label(node, e, c));
