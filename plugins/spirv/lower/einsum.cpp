@@ -81,9 +81,9 @@ Dims strides_by(const std::string& labels, const std::string& term, const Dims& 
 bool has(const std::string& term, char label) { return term.find(label) != term.npos; }
 
 /// The equation as products of floats, where one label is summed and the result's last is of one operand alone: these are the columns. The label before is
-/// the rows where it is of the other alone; all others are a batch. Nothing where it is none, or more than a dispatch reaches.
+/// the rows where it is of the other alone; all others are a batch. Nothing where it is none, of more than a dispatch reaches, or small.
 std::optional<Multiply> as_product(Lowering& to, const sdk::Node& node, const Equation& e, const std::string& summed) {
-  constexpr int64_t kMost = 65535;
+  constexpr int64_t kMost = 65535, kFewSums = 16, kShort = 128;  // many small products leave most of their tiles idle
   if (e.in.size() != 2 || summed.size() != 1 || e.out.empty() || element_of(node.output(0).dtype()) != Element::F32) return std::nullopt;
   const std::string column = e.out.substr(e.out.size() - 1);
   const uint32_t right = has(e.in[1], column[0]) ? 1 : 0, left = 1 - right;
@@ -98,6 +98,7 @@ std::optional<Multiply> as_product(Lowering& to, const sdk::Node& node, const Eq
   p.k = size_of_label(node, e, summed[0]), p.a_k = stride(summed, left), p.b_k = stride(summed, right);
   for (const char c : batch) p.batch.push_back(size_of_label(node, e, c));
   p.a_batch = strides(batch, left), p.b_batch = strides(batch, right);
+  if (p.count() > 1 && p.m * p.n < kFewSums && p.k < kShort) return std::nullopt;
   if (p.count() > kMost || p.m > 8 * kMost || p.n > 32 * kMost) return std::nullopt;
   return Multiply{p, to.read(node.input(left)), to.read(node.input(right)), {}};
 }
