@@ -92,9 +92,15 @@ KernelTable::KernelTable(const std::vector<FitFile::Kernel>& kernels) : kernels_
 std::optional<uint32_t> KernelTable::find(const KernelSpec& spec) const {
   const auto at = by_entry_.find(spec.entry);
   if (at == by_entry_.end()) return std::nullopt;
-  for (const uint32_t k : at->second)
-    if (matches(kernels_[k].spec, spec)) return k;
-  return std::nullopt;
+  std::optional<uint32_t> found;
+  for (const uint32_t k : at->second) {
+    const KernelSpec& kernel = kernels_[k].spec;
+    if (found && kernel.slots.size() > kernels_[*found].spec.slots.size()) break;
+    if (!matches(kernel, spec)) continue;
+    if (suits(kernel, spec)) return k;
+    if (!found) found = k;
+  }
+  return found;
 }
 
 }  // namespace optima::llvm_cpu

@@ -41,7 +41,7 @@ FitFile parse_fit_file(std::string_view bytes);
 class KernelTable {
  public:
   explicit KernelTable(const std::vector<FitFile::Kernel>& kernels);
-  /// The kernel that computes this spec with the fewest slots: its number; nothing when there is none.
+  /// The kernel that computes this spec with the fewest slots, of several the one whose tile does best: its number; nothing when there is none.
   std::optional<uint32_t> find(const KernelSpec& spec) const;
 
  private:

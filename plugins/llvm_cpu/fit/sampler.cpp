@@ -12,6 +12,7 @@
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/fit/packed_forms.hpp"
 #include "plugins/llvm_cpu/fit/whole.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
 #include "reference/tensor.hpp"
 
 namespace optima::llvm_cpu {
@@ -20,7 +21,7 @@ namespace {
 using Shapes = std::vector<std::vector<int64_t>>;
 
 /// Sizes that models are made for, likely ones first; a first dim is a batch and is 1 first.
-constexpr std::array<int64_t, 20> kLikely{64, 224, 320, 128, 48, 512, 576, 288, 256, 32, 16, 8, 100, 640, 80, 400, 160, 1536, 4, 1};
+constexpr std::array<int64_t, 20> kLikely{224, 64, 320, 128, 48, 512, 576, 288, 256, 32, 16, 8, 100, 640, 80, 400, 160, 1536, 4, 1};
 /// Where plans are apt to differ: small sizes, around vectors and tiles.
 constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
 constexpr std::array<int64_t, 4> kBatches{2, 3, 4, 8};
@@ -131,6 +132,7 @@ class Sampler {
       look();
     }
     for (const Legs& legs : samples_) collect(legs);
+    add_tiles();
     for (const Legs& legs : samples_) find_by_reference(legs);
     find_also();
     for (const auto& [site, specs] : sites_)
@@ -202,8 +204,8 @@ class Sampler {
     return std::nullopt;
   }
 
-  /// The first sizes, the ends of what the user said, small ones all alike (a single one that is small may be as a long row), batches of small and
-  /// large ones, then those that differ from the first in one variable, then in all that are no batch. Each moved to what is allowed.
+  /// The first sizes, likely ones all alike, the ends of what the user said, small ones all alike (a single one that is small may be as a long row), batches
+  /// of small and large ones, then those that differ from the first in one variable, then in all that are no batch. Each moved to what is allowed.
   std::vector<std::vector<int64_t>> around(const std::vector<int64_t>& first) const {
     std::vector<std::vector<int64_t>> out{first};
     const auto all = [&](int64_t size) {
@@ -213,6 +215,7 @@ class Sampler {
       out.push_back(values);
     };
     if (first.empty()) return out;
+    for (const int64_t size : kLikely) all(size);
     for (size_t v = 0; v < first.size(); ++v)
       if (const sdk::SizeRange* range = variables_.said(v))
         for (const int64_t size : {range->max, range->min}) out.push_back(first), out.back()[v] = size;
@@ -231,7 +234,6 @@ class Sampler {
       for (const int64_t size : {first[v] * 2, first[v] / 2, first[v] + 1, first[v] + 32, first[v] * 3}) one(size);
       for (const int64_t size : kNearby) one(size);
     }
-    for (const int64_t size : kLikely) all(size);
     for (std::vector<int64_t>& values : out)
       for (size_t v = 0; v < first.size(); ++v) values[v] = variables_.allowed(v, values[v]);
     return out;
@@ -252,7 +254,10 @@ class Sampler {
         return;
       }  // a guess was wrong: the legs before it are what they are
     }
-    for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) { sites_[site].push_back(spec); });
+    for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) {
+        sites_[site].push_back(spec);
+        if (spec.words && !spec.words->hints.empty()) seen_.push_back(spec);
+      });
     if (samples_.empty()) out_.shapes = variables_.shapes(values);
     shapes_.push_back(variables_.shapes(values));
     samples_.push_back(std::move(legs));
@@ -314,6 +319,27 @@ class Sampler {
     return {out.begin(), out.end()};
   }
 
+  /// A chain whose rows are one vector at all sizes, as in blocked images: to see in the run where a row ends takes longer than the row. So it has
+  /// a kernel that knows, besides the one for rows of any length.
+  bool has_rows_of_one_vector(const Site& site, const KernelSpec& spec) const {
+    if (spec.expression.empty()) return false;
+    const uint32_t length = row_words(spec.expression).length;
+    const auto is_one = [&](const KernelSpec& s) { return s.expression != spec.expression || s.literals[length] == target_.vector_width; };
+    const std::vector<KernelSpec>& all = sites_.at(site);
+    return is_one(spec) && std::all_of(all.begin(), all.end(), is_one);
+  }
+
+  static std::vector<uint32_t> all_but_rows(const KernelSpec& spec) {
+    const RowWords row = row_words(spec.expression);
+    std::vector<uint32_t> out = sizes(spec);
+    std::erase_if(out, [&](uint32_t word) { return word == row.length || word == row.chunk; });
+    return out;
+  }
+
+  void add_once(const KernelSpec& kernel) {
+    if (std::find(out_.kernels.begin(), out_.kernels.end(), kernel) == out_.kernels.end()) out_.kernels.push_back(kernel);
+  }
+
   bool has(const KernelSpec& spec) const {
     return std::any_of(out_.kernels.begin(), out_.kernels.end(), [&](const KernelSpec& k) { return matches(k, spec); });
   }
@@ -328,7 +354,9 @@ class Sampler {
       if (!leg->stretch) continue;
       const Draft draft = plan_graph({&leg->stretch->graph()}, fitter_.target(), options);
       each_site(draft, [&](const Site& site, const KernelSpec& spec) {
-        if (!has(spec)) out_.kernels.push_back(variables_.count() != 0 && sites_.count(site) ? general(spec, slots(site, spec)) : spec);
+        const bool is_open = variables_.count() != 0 && sites_.count(site);
+        if (is_open && has_rows_of_one_vector(site, spec)) add_once(general(spec, all_but_rows(spec))), add_once(general(spec, sizes(spec)));
+        else if (!has(spec)) out_.kernels.push_back(is_open ? general(spec, slots(site, spec)) : spec);
       });
     }
   }
@@ -348,6 +376,44 @@ class Sampler {
     }
   }
 
+  /// A general kernel keeps the tile of the sizes it was made for. Where that does badly at others, a second kernel has a tile of these.
+  void add_tiles() {
+    std::vector<KernelSpec> more;
+    for (KernelSpec& kernel : out_.kernels) {
+      std::vector<KernelSpec> tiles = tiles_of(kernel);
+      if (tiles.empty()) continue;
+      kernel = tiles[0];
+      std::erase_if(tiles, [&](const KernelSpec& tile) { return suits(kernel, tile); });
+      if (!tiles.empty()) more.push_back(most_useful(tiles));
+    }
+    out_.kernels.insert(out_.kernels.end(), more.begin(), more.end());
+  }
+
+  /// This kernel with the tiles that samples want of it, likely samples first, without those that another one does as well and its own badly.
+  std::vector<KernelSpec> tiles_of(const KernelSpec& kernel) const {
+    std::vector<KernelSpec> all;
+    for (const KernelSpec& spec : seen_) {
+      if (!matches(kernel, spec)) continue;
+      KernelSpec tile = kernel;
+      for (const uint32_t hint : spec.words->hints) tile.literals[hint] = spec.literals[hint];
+      if (std::find(all.begin(), all.end(), tile) == all.end()) all.push_back(tile);
+    }
+    const std::vector<KernelSpec> every = all;
+    std::erase_if(all, [&](const KernelSpec& tile) {
+      return std::any_of(every.begin(), every.end(), [&](const KernelSpec& other) { return suits(other, tile) && !suits(tile, other); });
+    });
+    return all;
+  }
+
+  /// The tile that suits most of them, of several the largest.
+  static KernelSpec most_useful(const std::vector<KernelSpec>& tiles) {
+    const auto use = [&](const KernelSpec& tile) {
+      const auto suited = std::count_if(tiles.begin(), tiles.end(), [&](const KernelSpec& other) { return suits(tile, other); });
+      return std::pair(suited, tile.literals[tile.words->hints[0]]);
+    };
+    return *std::max_element(tiles.begin(), tiles.end(), [&](const KernelSpec& a, const KernelSpec& b) { return use(a) < use(b); });
+  }
+
   void find_by_reference(const Legs& legs) {
     for (const auto& leg : legs) {
       for (const uint32_t n : leg->runs) out_.by_reference.insert(optima_get_node(graph_.image, n)->id);
@@ -365,6 +431,7 @@ class Sampler {
   std::vector<std::vector<int64_t>> tried_;
   std::vector<Legs> samples_;
   std::vector<Shapes> shapes_;  // of the inputs in them
+  std::vector<KernelSpec> seen_;  // specs with hints, of likely samples first
   std::map<Site, std::vector<KernelSpec>> sites_;
   Sampled out_;
 };

@@ -17,6 +17,7 @@ struct CodesConv {
     mark_tail(l.tail, mark);
   }
   static constexpr void hints(auto& l, auto mark) { mark(l.WT); }
+  static constexpr int64_t tile_hints = 0;  // remainders have a body for each width
   static constexpr bool has_tile = true;
   Dot dot;
   int64_t by_tiles, OCB, WT;

@@ -22,6 +22,7 @@ struct Matmul {
   static constexpr char entry[] = "k_matmul";
   static constexpr void sizes(auto& l, auto mark) { mark(l.mb, l.M, l.N, l.K, l.sam, l.sak, l.sbk, l.sbn, l.scm, l.b1, l.sa0, l.sa1, l.sb0, l.sb1, l.sc0, l.sc1); }
   static constexpr void hints(auto& l, auto mark) { mark(l.mr, l.nb, l.in_place, l.ahead); }
+  static constexpr int64_t tile_hints = 2;
   int64_t mr, nb, mb;
   int64_t packed, in_place;  ///< which MatmulB; a general kernel does both ways of a computed B
   int64_t ahead, epilogue;

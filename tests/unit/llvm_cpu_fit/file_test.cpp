@@ -8,6 +8,7 @@
 #include "plugins/llvm_cpu/compiler/general.hpp"
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "plugins/llvm_cpu/kernels/matmul.hpp"
 #include "tests/support/damage.hpp"
 
 using namespace optima;
@@ -57,6 +58,21 @@ TEST_CASE("a table of kernels is read as it was written, and finds the kernel wi
   CHECK(table.find(KernelSpec(k::ToBlocked{.C = 3, .P = 7})) == 1u);  // sizes of the run
   CHECK_FALSE(table.find(KernelSpec(k::ToBlocked{.C = 5, .P = 7})));  // channels are literal
   CHECK_FALSE(table.find(KernelSpec(k::FromBlocked{.C = 3, .P = 64})));
+}
+
+TEST_CASE("of kernels with as many slots the table finds the one whose tile suits") {
+  const auto product = [](int64_t rows, int64_t blocks, int64_t M) {
+    return KernelSpec(k::Matmul{.mr = rows, .nb = blocks, .mb = rows, .packed = 1, .in_place = 0, .ahead = 0, .epilogue = 0, .act = {k::Act::None, 0, 0}, .alpha = 1, .M = M,
+                                .N = 256, .K = 64, .sam = 64, .sak = 1, .sbk = 256, .sbn = 1, .scm = 256, .b1 = 1, .sa0 = 0, .sa1 = 0, .sb0 = 0, .sb1 = 0, .sc0 = 0, .sc1 = 0});
+  };
+  const KernelSpec many = product(8, 3, 64), one = product(1, 8, 1);
+  const std::vector<FitFile::Kernel> kernels{{general(many, sizes(many)), "matmul_1.so"}, {general(one, sizes(one)), "matmul_2.so"}};
+  const KernelTable table(kernels);
+  CHECK(table.find(product(8, 3, 640)) == 0u);
+  CHECK(table.find(product(7, 3, 49)) == 0u);   // as good as 8
+  CHECK(table.find(product(4, 4, 4)) == 0u);    // a power of two, and accumulators enough
+  CHECK(table.find(product(1, 8, 1)) == 1u);
+  CHECK(table.find(product(5, 4, 5)) == 0u);    // none suits: the first
 }
 
 TEST_CASE("what does not belong into a table of kernels is named") {

@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/work.hpp"
@@ -119,6 +120,12 @@ void Program::merge_dims() {
   if (dims.empty()) dims = {1}, steps.assign(accesses_.size(), {1});
   dims_ = dims;
   for (size_t a = 0; a < accesses_.size(); ++a) accesses_[a].steps = steps[a];
+}
+
+RowWords row_words(std::string_view expression) {
+  const std::string_view head = expression.substr(0, expression.find(';'));  // as finish() writes it: mode, split, chunk, dims
+  const auto word = [](std::string_view name) { return static_cast<uint32_t>(std::strtoul(std::string(name).c_str(), nullptr, 10)); };
+  return {word(head.substr(head.rfind('$') + 1)), word(head.substr(head.find('$', head.find('$') + 1) + 1))};
 }
 
 Op Program::finish(const Target& target) {

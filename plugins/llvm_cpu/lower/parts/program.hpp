@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
@@ -86,6 +87,13 @@ class Program {
   std::set<Id> ends_;
   bool strict_ = false;
 };
+
+/// Which literals of an element-wise kernel say how long its rows are, and into which pieces they are cut (0: not cut).
+struct RowWords {
+  uint32_t length, chunk;
+};
+/// Requires the expression of a kernel that finish() made.
+RowWords row_words(std::string_view expression);
 
 /// Steps of a row-major tensor of `dims` under an index space that it broadcasts to: 0 where it is repeated.
 Dims broadcast_steps(const Dims& dims, const Dims& space);

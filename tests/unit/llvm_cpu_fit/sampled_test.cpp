@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fit: the kernels that sample sizes want: their tiles and their slots. Plans alone; nothing is compiled or run.
+#include <algorithm>
+#include <bit>
+
+#include "plugins/llvm_cpu/fit/sampler.hpp"
+#include "plugins/llvm_cpu/kernels/conv.hpp"
+#include "plugins/llvm_cpu/kernels/matmul.hpp"
+#include "plugins/llvm_cpu/lower/parts/program.hpp"
+#include "tests/unit/llvm_cpu_fit/open_net.hpp"
+
+using namespace llvm_cpu_test;
+using namespace optima::llvm_cpu;
+
+namespace {
+
+std::vector<KernelSpec> kernels_of(OpenNet& net, const std::string& entry) {
+  const auto model = net.model();
+  Sampled sampled = sample(model->raw, Target(), true);
+  std::erase_if(sampled.kernels, [&](const KernelSpec& k) { return k.entry != entry; });
+  return sampled.kernels;
+}
+
+template <class Literals>
+std::vector<Literals> literals_of(const std::vector<KernelSpec>& kernels) {
+  std::vector<Literals> out;
+  for (const KernelSpec& k : kernels) {
+    decltype(words_of(Literals{})) words;
+    std::copy(k.literals.begin(), k.literals.end(), words.begin());
+    out.push_back(std::bit_cast<Literals>(words));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("an image layer has a kernel with a wide tile, and one for rows that it would do badly") {
+  OpenNet net(1);
+  uint32_t v = net.input({1, 16, -1, -1});
+  for (int k = 0; k < 5; ++k) v = net.conv2d(v, 16, 16, 3, 2);  // pictures of 224 end in rows of 7, of 64 in rows of 2, of 160 in rows of 5
+  net.output(v);
+  std::vector<int64_t> widths;
+  for (const k::Conv& c : literals_of<k::Conv>(kernels_of(net, k::Conv::entry))) widths.push_back(c.WT);
+  REQUIRE(widths.size() == 2);
+  CHECK(std::max(widths[0], widths[1]) >= 6);
+  CHECK(std::min(widths[0], widths[1]) == 5);
+}
+
+TEST_CASE("a product has a kernel for many rows, and one for a single row") {
+  OpenNet net(1);
+  net.output(net.op("MatMul", 13, {net.input({-1, 64}), net.weights({64, 256})}, 2));
+  std::vector<std::pair<int64_t, int64_t>> tiles;
+  for (const k::Matmul& m : literals_of<k::Matmul>(kernels_of(net, k::Matmul::entry))) tiles.emplace_back(m.mr, m.nb);
+  std::sort(tiles.begin(), tiles.end());
+  CHECK(tiles == std::vector<std::pair<int64_t, int64_t>>{{1, 8}, {8, 3}});
+}
+
+TEST_CASE("chains whose rows are one vector of channels know it, and others read the length of their rows in the run") {
+  OpenNet net(1);
+  const uint32_t x = net.input({1, 16, -1, -1}), a = net.conv2d(x, 16, 64, 3, 1), b = net.op("GlobalAveragePool", 1, {net.conv2d(x, 16, 64, 1, 1)}, 4);
+  net.output(net.conv2d(net.op("Mul", 14, {net.op("Sin", 22, {a}, 4), b}, 4), 64, 16, 3, 1));
+  const uint32_t rows = net.input({-1, -1}), column = net.input({-1, 1});
+  net.output(net.op("Mul", 14, {net.op("Cos", 22, {rows}, 2), column}, 2));
+  size_t fixed = 0, open = 0;
+  for (const KernelSpec& k : kernels_of(net, "k_elementwise")) {
+    const uint32_t length = row_words(k.expression).length;
+    const bool is_slot = std::binary_search(k.slots.begin(), k.slots.end(), length);
+    const bool is_image = k.expression.find("sin") != std::string::npos;
+    if (is_image) fixed += !is_slot && k.literals[length] == Target().vector_width;
+    else open += is_slot;
+  }
+  CHECK(fixed == 1);
+  CHECK(open >= 1);
+}
