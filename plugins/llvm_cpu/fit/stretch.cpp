@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "optima/plugin/repack.hpp"
+#include "plugins/llvm_cpu/compiler/of_sizes.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -49,8 +50,8 @@ class Builder {
     return static_cast<uint32_t>(contents_.constants.size() - 1);
   }
 
-  uint32_t add_value(const sdk::Value& v, const std::vector<int64_t>& dims, uint32_t constant) {
-    image::Value out{{}, v.dtype(), std::vector<image::Dim>(), constant};  // nameless: plans speak of nodes
+  uint32_t add_value(const sdk::Value& v, const std::vector<int64_t>& dims, uint32_t constant, std::string_view name = {}) {
+    image::Value out{std::string(name), v.dtype(), std::vector<image::Dim>(), constant};  // most are nameless: plans speak of nodes
     for (const int64_t d : dims) out.dims->push_back({d, {}});
     main().values.push_back(std::move(out));
     sources_.push_back(v.index());
@@ -71,7 +72,7 @@ class Builder {
     if (const auto at = numbers_.find(v.index()); at != numbers_.end()) return at->second;
     if (v.is_constant()) return add_value(v, v.constant().shape(), constant(v.constant()));
     const reference::Tensor& t = known_(v.index());
-    if (has_elements(t)) return add_value(v, t.dims, constant(t));
+    if (has_elements(t)) return add_value(v, t.dims, constant(t), kOfSizes);
     takes_.push_back(v.index());
     const uint32_t at = add_value(v, dims(v), OPTIMA_NONE);
     main().inputs.push_back(at);

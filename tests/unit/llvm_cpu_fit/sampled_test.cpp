@@ -72,3 +72,17 @@ TEST_CASE("chains whose rows are one vector of channels know it, and others read
   CHECK(fixed == 1);
   CHECK(open >= 1);
 }
+
+TEST_CASE("a number that follows from sizes is an operand of the chains that read it, and one of the model a literal") {
+  OpenNet net(1);
+  const uint32_t x = net.input({-1, -1, 64}), length = net.op("Cast", 13, {net.size(x, 1)}, 1, {Net::integer("to", 1)});
+  const uint32_t scaled = net.op("Mul", 14, {x, net.op("Sqrt", 13, {length}, 1)}, 3);
+  net.output(net.op("Sin", 22, {net.op("Add", 14, {scaled, net.constant<float>({}, {0.25f}, OPTIMA_F32)}, 3)}, 3));
+  const std::vector<KernelSpec> kernels = kernels_of(net, "k_elementwise");
+  REQUIRE(!kernels.empty());
+  CHECK(kernels.size() <= 2);  // as dims merge or do not, not one per number
+  for (const KernelSpec& k : kernels) {
+    CHECK(k.expression.find("load 1 f32") != std::string::npos);
+    CHECK(k.expression.find("const f32 0x1p-2") != std::string::npos);
+  }
+}

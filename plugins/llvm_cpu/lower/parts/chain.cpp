@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/compiler/of_sizes.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 #include "plugins/llvm_cpu/lower/parts/table.hpp"
 
@@ -14,9 +15,9 @@ namespace {
 /// Dim k of a tensor counted as in a space of `rank` dims (aligned at the end); 1 where it has none.
 int64_t aligned_dim(const Dims& dims, size_t rank, size_t k) { return k + dims.size() < rank ? 1 : dims[k + dims.size() - rank]; }
 
-/// The only element of a constant.
+/// The only element of a constant that is the same at all sizes.
 std::optional<double> number(const GraphView& g, uint32_t value) {
-  if (!g.is_constant(value) || count(g.dims(value)) != 1) return std::nullopt;
+  if (!g.is_constant(value) || g.name(value) == kOfSizes || count(g.dims(value)) != 1) return std::nullopt;
   if (const auto f = g.floats(value)) return (*f)[0];
   if (const auto i = g.integers(value); i && (*i)[0] > -(int64_t{1} << 53) && (*i)[0] < int64_t{1} << 53) return static_cast<double>((*i)[0]);
   return std::nullopt;
