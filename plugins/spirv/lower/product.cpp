@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul and Gemm as products.
+#include <algorithm>
+
 #include "product_codes.hpp"
 
 namespace spirv_plugin {
