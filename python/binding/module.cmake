@@ -7,7 +7,8 @@ execute_process(COMMAND ${Python_EXECUTABLE} -c "import sys, sysconfig
 stable = sys.implementation.name == 'cpython' and sys.version_info >= (3, 12) and not sysconfig.get_config_var('Py_GIL_DISABLED')
 print('.abi3.so' if stable else sysconfig.get_config_var('EXT_SUFFIX'), end='')" OUTPUT_VARIABLE optima_binding_suffix COMMAND_ERROR_IS_FATAL ANY)
 
-# Makes the target optima_python (a macro, as nanobind's variables are wanted later, too); the runtime library is linked by the caller. nanobind_python: one that has nanobind, whose sources serve every Python.
+# Makes the target optima_python, which the caller links to the runtime library. nanobind_python: a Python that has nanobind, whose sources serve every
+# Python. A macro, as nanobind's functions want its variables later, too.
 set(optima_binding_folder ${CMAKE_CURRENT_LIST_DIR})
 macro(optima_add_binding nanobind_python)
   execute_process(COMMAND ${nanobind_python} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
