@@ -49,6 +49,7 @@ struct DynamicColumns {
   int64_t is_signed;   ///< the zero point
   int64_t shift;       ///< that the codes, and so their zero point, were moved by
   int64_t scale_step;  ///< 1: a scale per column
+  int64_t addend_step;  ///< 1: a number to add per column
   int64_t G, N, lanes;
   int64_t interleaved;  ///< 1: in the order of lanes of codes_depthwise.hpp
 };
@@ -194,7 +195,7 @@ TEMPLATE(k_dynamic_codes, DynamicCodes, l) {
   }
 }
 
-/// args: scales, zero point or null (0), sums of weights (I32) per column, multipliers, biases (I32). units = 1.
+/// args: scales, zero point or null (0), sums of weights (I32) per column, multipliers, biases (I32), what they get added (I32) or null. units = 1.
 TEMPLATE(k_dynamic_columns, DynamicColumns, l) {
   using namespace k::integer;
   if (u0 >= u1) return;
@@ -202,7 +203,8 @@ TEMPLATE(k_dynamic_columns, DynamicColumns, l) {
   for (int64_t g = 0; g < l.G; g++) for (int64_t at = 0; at < l.lanes; at++) {
     const int64_t i = at % VW, j = at / VW % 4, n = l.interleaved ? at / (VW * 4) * (VW * 4) + i / 4 * 16 + j * 4 + i % 4 : at;
     ((float*)args[3])[g * l.lanes + at] = n < l.N ? ((const float*)args[0])[(g * l.N + n) * l.scale_step] : 0;
-    ((int32_t*)args[4])[g * l.lanes + at] = n < l.N ? -zero * ((const int32_t*)args[2])[g * l.N + n] : 0;
+    const uint32_t more = n < l.N && args[5] ? ((const uint32_t*)args[5])[(g * l.N + n) * l.addend_step] : 0;
+    ((uint32_t*)args[4])[g * l.lanes + at] = n < l.N ? more - (uint32_t)zero * ((const uint32_t*)args[2])[g * l.N + n] : 0;
   }
 }
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on integers through both halves of the plugin: sums are exact, codes those of the reference.
+#include <algorithm>
+
 #include "tests/unit/llvm_cpu/net.hpp"
 
 using namespace llvm_cpu_test;
@@ -167,6 +169,54 @@ TEST_CASE("a convolution whose operand is quantized in the run is one step on co
     REQUIRE(c->code == OPTIMA_OK);
     CHECK(kernels(*c, "integer_conv") == 0);
     CHECK(kernels(*c, "codes_depthwise") > 0);
+    matches_reference(bench, net, 1e-5, options);
+  }
+}
+
+namespace {
+
+/// Codes of all sizes around a zero point, so that their differences do not fit into signed bytes.
+uint32_t wide_weights(Net& net, const Dims& dims) {
+  std::vector<uint8_t> all(static_cast<size_t>(count(dims)));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint8_t>(i * 37 % 256);
+  return net.constant<uint8_t>(dims, all, OPTIMA_U8);
+}
+
+/// What older quantizers make of a bias: integers in steps of the product, whose size is known in the run.
+uint32_t bias_in_steps(Net& net, uint32_t scale, const Dims& dims) {
+  const uint32_t steps = net.node("Floor", 13, {net.node("Div", 14, {net.weights(dims), scale}, dims)}, dims);
+  return net.node("Cast", 13, {steps}, dims, {Net::integer("to", OPTIMA_I32)}, OPTIMA_I32);
+}
+
+}  // namespace
+
+TEST_CASE("weights whose zero point leaves the range of signed bytes, and a bias in integers, are one step on codes") {
+  Bench bench;
+  Net net;
+  const auto dynamic = [&](const char* op, const Dims& in, const Dims& w, const Dims& out, const Dims& columns, bool each, std::vector<optima::image::Attr> attrs) {
+    const auto x = net.nodes("DynamicQuantizeLinear", 11, {net.input(in)}, {{in, OPTIMA_U8}, {{}, OPTIMA_F32}, {{}, OPTIMA_U8}});
+    const int64_t C = *std::max_element(columns.begin(), columns.end());
+    std::vector<uint8_t> zeros(static_cast<size_t>(C));
+    for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 11 % 256);
+    const uint32_t zero = each ? net.constant<uint8_t>({C}, zeros, OPTIMA_U8) : byte(net, 113);
+    const uint32_t sums = net.node(op, 10, {x[0], wide_weights(net, w), x[2], zero}, out, std::move(attrs), OPTIMA_I32);
+    const uint32_t scale = net.node("Mul", 14, {x[1], net.weights({1}, 0.01f, 0.02f)}, {1});
+    const uint32_t biased = net.node("Add", 14, {sums, bias_in_steps(net, scale, columns)}, out, {}, OPTIMA_I32);
+    net.output(net.node("Mul", 14, {net.node("Cast", 13, {biased}, out, {Net::integer("to", OPTIMA_F32)}), scale}, out));
+  };
+  for (const bool each : {false, true}) {
+    dynamic("ConvInteger", {1, 16, 9, 11}, {20, 16, 3, 3}, {1, 20, 9, 11}, {1, 20, 1, 1}, each, {Net::ints("pads", {1, 1, 1, 1})});
+    dynamic("ConvInteger", {2, 40, 8, 8}, {33, 40, 1, 1}, {2, 33, 8, 8}, {1, 33, 1, 1}, each, {});
+    dynamic("ConvInteger", {1, 16, 9, 9}, {24, 8, 3, 3}, {1, 24, 5, 5}, {1, 24, 1, 1}, each, {Net::integer("group", 2), Net::ints("dilations", {2, 2})});
+    dynamic("ConvInteger", {2, 12, 30}, {9, 12, 5}, {2, 9, 13}, {9, 1}, each, {Net::ints("strides", {2})});
+    dynamic("MatMulInteger", {5, 64}, {64, 48}, {5, 48}, {48}, each, {});
+    dynamic("MatMulInteger", {2, 7, 33}, {33, 19}, {2, 7, 19}, {19}, each, {});
+  }
+  for (const auto& options : std::vector<std::vector<optima_option>>{{}, {seam::option("llvm_cpu.cpu", "haswell")}}) {
+    const auto c = compile(bench, net, options);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(kernels(*c, "integer_conv") == 0);
+    CHECK(kernels(*c, "integer_product") == 0);
     matches_reference(bench, net, 1e-5, options);
   }
 }

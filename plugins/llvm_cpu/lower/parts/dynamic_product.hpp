@@ -9,7 +9,7 @@
 
 namespace optima::llvm_cpu {
 
-/// MatMulInteger, Cast to float, Mul by one scale or one per column, and Add of constants per column, or the first three of them.
+/// MatMulInteger, perhaps Add of integers per column, Cast to float, Mul by one scale or one per column, and perhaps Add of constants per column.
 bool takes_dynamic_product(std::span<const NodeView> nodes, const Target& target);
 void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx);
 
