@@ -16,7 +16,7 @@ namespace spirv_plugin {
 struct Group {
   sdk::Node root;
   std::optional<sdk::Node> scaling{};  ///< a BatchNormalization of constants behind a root that folds it into its weights
-  /// By input of the root, up to 3: the DequantizeLinear that makes it, where the root reads its codes (the first two) or both are constants.
+  /// By input of the root, the first three: the DequantizeLinear that makes it. Empty unless the root reads the codes of the first two.
   std::array<std::optional<sdk::Node>, 3> decoders{};
   std::vector<sdk::Node> tail{};
   /// The root is a DequantizeLinear whose readers read the codes: it is no kernel.
