@@ -23,6 +23,7 @@ using sdk::Types;  ///< bit set over OPTIMA dtype numbers
 using sdk::types;
 constexpr Types kFloat = types(OPTIMA_F32);
 constexpr Types kIndex = types(OPTIMA_I64, OPTIMA_I32);
+constexpr Types kLongs = types(OPTIMA_I64);
 
 /// Why a node is refused; reason 0 = it is not. text() is what the user reads.
 struct Refusal {

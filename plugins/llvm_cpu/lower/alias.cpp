@@ -25,7 +25,7 @@ Refusal check_alias(const NodeView& n) {
   return count(n.in_dims(0)) == count(n.out_dims(0)) ? Refusal() : wrong_shape(n, 0, "as many elements as the result");
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kAliasFamily[] = {
     {"Reshape", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
     {"Flatten", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
     {"Squeeze", 1, 25, {kBytes, kIndex}, {kBytes}, 0, 8, 0, {1, 2}, check_alias, lower_alias, false, Tails::None, "", takes_moved, lower_moved},
@@ -35,6 +35,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family alias_family() { return kRows; }
+Family alias_family() { return kAliasFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -7,7 +7,7 @@
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr Types kCodes = types(OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8, OPTIMA_U16, OPTIMA_I16);
+constexpr Types kBlockCodes = types(OPTIMA_U4, OPTIMA_I4, OPTIMA_U8, OPTIMA_I8, OPTIMA_U16, OPTIMA_I16);
 
 k::Blocks blocks_of(const NodeView& n, int32_t dtype) {
   const Dims dims = n.in_dims(0);
@@ -47,13 +47,13 @@ Refusal check(const NodeView& n) {
   return scales == wanted ? Refusal() : wrong_shape(n, 1, to_text(wanted));
 }
 
-constexpr Lowering kRows[] = {
-    {"DequantizeLinear", 21, 25, {kCodes, kFloat, kCodes}, {kFloat}, 0, 8, 0, {2, 3, in_bit(0) | in_bit(2)}, check, lower},
-    {"QuantizeLinear", 21, 25, {kFloat, kFloat, kCodes}, {kCodes}, 0, 8, 0, {2, 3, in_bit(2) | out_bit(0)}, check, lower},
+constexpr Lowering kBlocksFamily[] = {
+    {"DequantizeLinear", 21, 25, {kBlockCodes, kFloat, kBlockCodes}, {kFloat}, 0, 8, 0, {2, 3, in_bit(0) | in_bit(2)}, check, lower},
+    {"QuantizeLinear", 21, 25, {kFloat, kFloat, kBlockCodes}, {kBlockCodes}, 0, 8, 0, {2, 3, in_bit(2) | out_bit(0)}, check, lower},
 };
 
 }  // namespace
 
-Family blocks_family() { return kRows; }
+Family blocks_family() { return kBlocksFamily; }
 
 }  // namespace optima::llvm_cpu

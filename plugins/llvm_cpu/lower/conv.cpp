@@ -297,13 +297,13 @@ Refusal check_conv(const NodeView& n) {
   return Window::check(n, kernel, weights[0]);
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kConvFamily[] = {
     {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
      takes_codes_conv, lower_codes_conv, nullptr, convolves_pairs},
 };
 
 }  // namespace
 
-Family conv_family() { return kRows; }
+Family conv_family() { return kConvFamily; }
 
 }  // namespace optima::llvm_cpu

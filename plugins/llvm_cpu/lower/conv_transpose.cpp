@@ -159,12 +159,12 @@ Refusal check_transposed(const NodeView& n) {
   return check_result(n, Window::of(n, kernel));
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kConvTransposeFamily[] = {
     {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},
 };
 
 }  // namespace
 
-Family conv_transpose_family() { return kRows; }
+Family conv_transpose_family() { return kConvTransposeFamily; }
 
 }  // namespace optima::llvm_cpu

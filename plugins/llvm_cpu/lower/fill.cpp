@@ -241,8 +241,7 @@ Refusal check_shape(const NodeView& n) {
   return n.out_dims(0) == wanted ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text(wanted)};
 }
 
-constexpr Types kLongs = types(OPTIMA_I64);
-constexpr Lowering kRows[] = {
+constexpr Lowering kFillFamily[] = {
     {"Pad", 11, 25, {kBytes, kLongs, kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 4, in_bit(0) | in_bit(2) | out_bit(0)}, check_pad, lower_pad,
      false, Tails::None, "", takes_pad, lower_pad_codes},
     {"Trilu", 14, 14, {kBytes, kLongs}, {kBytes}, 2, 8, 0, {1, 2}, check_trilu, lower_trilu},
@@ -254,6 +253,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family fill_family() { return kRows; }
+Family fill_family() { return kFillFamily; }
 
 }  // namespace optima::llvm_cpu

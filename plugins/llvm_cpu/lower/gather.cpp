@@ -202,7 +202,7 @@ Refusal check_one_hot(const NodeView& n) {
   return count(n.in_dims(2)) == 2 ? Refusal() : wrong_shape(n, 2, "[2]");
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kGatherFamily[] = {
     {"Gather", 1, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_gather, lower_gather},
     {"GatherElements", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_gather, lower_gather_elements},
     {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_tuple, lower_gather_nd},
@@ -213,6 +213,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family gather_family() { return kRows; }
+Family gather_family() { return kGatherFamily; }
 
 }  // namespace optima::llvm_cpu

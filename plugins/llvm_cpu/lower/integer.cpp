@@ -196,7 +196,7 @@ void lower_unit(const Unit& u, LowerContext& ctx) {
   else lower_codes_matmul(u, ctx);
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kIntegerFamily[] = {
     {"DynamicQuantizeLinear", 11, 11, {kFloat}, {types(OPTIMA_U8), kFloat, types(OPTIMA_U8)}, 0, 8, 0, {1, 1, 0, 3}, check_dynamic, lower_dynamic},
     {"MatMulInteger", 10, 10, {kByte}, {kSum}, 1, 8, 0, {2, 4, 0}, check_product, lower_product, false, Tails::None, "", nullptr, nullptr,
      takes_dynamic_product},
@@ -210,6 +210,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family integer_family() { return kRows; }
+Family integer_family() { return kIntegerFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -248,7 +248,7 @@ void lower_unit(const Unit& u, LowerContext& ctx) {
   else lower_block_product(u, ctx);
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kMatmulFamily[] = {
     {"MatMul", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {2, 2, kBoth}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, nullptr, multiplies_pairs},
     {"Gemm", 7, 13, {kFloat}, {kFloat}, 2, 2, 0, {2, 3, kInputs | out_bit(0)}, check_product, lower_product, false, Tails::Columns, "", takes_unit, lower_unit, nullptr,
      multiplies_pairs},
@@ -256,6 +256,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family matmul_family() { return kRows; }
+Family matmul_family() { return kMatmulFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -306,8 +306,7 @@ Refusal check_blocks(const NodeView& n) {
   return n.out_dims(0) == wanted ? Refusal() : wrong_shape(n, 0, "what the result says");
 }
 
-constexpr Types kLongs = types(OPTIMA_I64);
-constexpr Lowering kRows[] = {
+constexpr Lowering kMoveFamily[] = {
     {"Transpose", 1, 25, {kBytes}, {kBytes}, 0, 8, 0, {}, check_transpose, lower_transpose, false, Tails::None, "", takes_moved, lower_moved},
     {"Slice", 10, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {3, 5}, check_slice, lower_slice, false, Tails::None, "", takes_moved, lower_moved},
     {"Split", 2, 18, {kBytes, kLongs}, {kBytes}, 1, 8, 0, {1, 2, in_bit(0) | kOutputs, kMany}, check_split, lower_split,
@@ -322,6 +321,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family move_family() { return kRows; }
+Family move_family() { return kMoveFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -45,7 +45,7 @@ Refusal check_pool(const NodeView& n) {
   return Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1]);
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kPoolFamily[] = {
     {"MaxPool", 1, 22, {kFloat}, {kFloat, types(OPTIMA_I64)}, 3, 5, 0, {1, 1, kThrough, 2}, check_pool, lower_pool,
      false, Tails::None, "", takes_pool_codes, lower_pool_codes},
     {"MaxPool", 12, 22, {types(OPTIMA_U8, OPTIMA_I8)}, {types(OPTIMA_U8, OPTIMA_I8)}, 3, 5, 0, {1, 1, kThrough, 2}, check_max_of_bytes, lower_max_of_bytes},
@@ -58,6 +58,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family pool_family() { return kRows; }
+Family pool_family() { return kPoolFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -35,7 +35,7 @@ Refusal check_power(const NodeView& n) {
   const int64_t p = n.integer("p", 2);
   return p >= 1 ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "p", std::to_string(p), "at least 1"};
 }
-Refusal check_lp(const NodeView& n) {
+Refusal check_lp_pool(const NodeView& n) {
   if (const Refusal r = check_power(n)) return r;
   return Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1]);
 }
@@ -44,8 +44,8 @@ Refusal check_global_lp(const NodeView& n) {
   return check_global_pool(n);
 }
 
-constexpr Lowering kRows[] = {
-    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_lp, lower_plain_pool},
+constexpr Lowering kPoolPlainFamily[] = {
+    {"LpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_lp_pool, lower_plain_pool},
     {"GlobalLpPool", 2, 22, {kFloat}, {kFloat}, 3, 5, 0, {}, check_global_lp, lower_global_lp},
 };
 
@@ -74,6 +74,6 @@ Refusal check_global_pool(const NodeView& n) {
   return n.out_dims(0) == wanted ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(n.out_dims(0)), to_text(wanted)};
 }
 
-Family pool_plain_family() { return kRows; }
+Family pool_plain_family() { return kPoolPlainFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -166,13 +166,13 @@ Refusal check_resize(const NodeView& n) {
 }
 
 constexpr Types kAnything = kFloat | kIndex | types(OPTIMA_F16, OPTIMA_F64);
-constexpr Lowering kRows[] = {
+constexpr Lowering kResizeFamily[] = {
     {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, {1, 4}, check_resize, lower_resize, false, Tails::None, "", takes_nearest,
      lower_nearest},
 };
 
 }  // namespace
 
-Family resize_family() { return kRows; }
+Family resize_family() { return kResizeFamily; }
 
 }  // namespace optima::llvm_cpu

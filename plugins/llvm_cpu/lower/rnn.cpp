@@ -154,7 +154,7 @@ Refusal check_rnn(const NodeView& n) {
 }
 
 constexpr std::array<Types, 4> kMixed = {kFloat, kFloat, kFloat, kFloat | types(OPTIMA_I32)};
-constexpr Lowering kRows[] = {
+constexpr Lowering kRnnFamily[] = {
     {"LSTM", 1, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 8, kPair | kOutputs, 3, true}, check_rnn, lower_rnn},
     {"GRU", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 6, kPair | kOutputs, 2, true}, check_rnn, lower_rnn},
     {"RNN", 7, 22, kMixed, {kFloat}, 3, 3, 0b1110, {3, 6, kPair | kOutputs, 2, true}, check_rnn, lower_rnn},
@@ -162,6 +162,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family rnn_family() { return kRows; }
+Family rnn_family() { return kRnnFamily; }
 
 }  // namespace optima::llvm_cpu

@@ -174,7 +174,7 @@ Refusal check_lrn(const NodeView& n) {
   return check_same(n);
 }
 
-constexpr Lowering kRows[] = {
+constexpr Lowering kRowsFamily[] = {
     {"Softmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
     {"LogSoftmax", 1, 13, {kFloat}, {kFloat}, 1, 8, 0, {}, check_same, lower_softmax, false, Tails::None, "", takes_unit, lower_unit},
     {"LayerNormalization", 17, 17, {kFloat}, {kFloat}, 1, 8, 0, {2, 3, kInputs | out_bit(0), 3}, check_layer_norm, lower_layer_norm,
@@ -189,6 +189,6 @@ constexpr Lowering kRows[] = {
 
 }  // namespace
 
-Family rows_family() { return kRows; }
+Family rows_family() { return kRowsFamily; }
 
 }  // namespace optima::llvm_cpu
