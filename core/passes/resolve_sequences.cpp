@@ -130,7 +130,7 @@ void SequenceResolver::visit(image::Node node) {
 }
 
 bool SequenceResolver::stay(const image::Node& node, std::string why) {
-  reasons_[node.name] = cat("(", node.op_type, ") stays, which no device may take: ", why);
+  reasons_.try_emplace(node.name, cat("(", node.op_type, ") stays, which no device may take: ", why));
   stays_ = true;
   return false;
 }

@@ -15,8 +15,8 @@ namespace optima::passes {
 namespace {
 
 constexpr int64_t kMostTrips = 64;
-constexpr size_t kMostNodes = 4096;      // that copies of one body add
-constexpr size_t kMostInAll = 100'000;   // in the model, for bodies in bodies
+constexpr size_t kMostNodes = 4096;     // that copies of one body add
+constexpr size_t kMostInAll = 100'000;  // in the model, for bodies in bodies
 
 constexpr char kAppended[] = "/appended";  // behind a sequence's name: all its tensors in one
 
@@ -73,7 +73,7 @@ bool are_of_one_shape(const Graph& graph, const std::vector<std::string>& stacke
   std::unordered_set<std::string_view> open(stacked.begin(), stacked.end());
   for (const image::Graph& g : graph.contents.graphs)
     for (const image::Value& v : g.values)
-      if (v.dims && !v.dims->empty() && is_lasting(graph, v, 1)) open.erase(v.name);
+      if (open.count(v.name) && v.dims && !v.dims->empty() && is_lasting(graph, v, 1)) open.erase(v.name);
   return open.empty();
 }
 
@@ -272,12 +272,15 @@ void SequenceResolver::append(image::Node& node, size_t k, uint32_t element) {
 }
 
 bool SequenceResolver::expand_outputs() {
-  bool any = false;
   std::vector<uint32_t> outputs;
   for (uint32_t v : std::vector<uint32_t>(here().outputs)) {
-    if (is_other(value(v)) && find(v) && expand_output(v, outputs)) any = true;
-    else outputs.push_back(v);
+    if (is_other(value(v)) && find(v) && expand_output(v, outputs)) continue;
+    outputs.push_back(v);
+    if (!is_other(value(v))) continue;
+    for (const image::Node& node : made_)
+      if (std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end()) stay(node, cat("how many tensors are in output ", quote(name_of(v)), " does not follow from the model, or they have not one shape"));
   }
+  const bool any = outputs != here().outputs;
   here().outputs = std::move(outputs);
   return any;
 }

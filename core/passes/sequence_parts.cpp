@@ -9,7 +9,7 @@
 namespace optima::passes {
 namespace {
 
-constexpr int64_t kMostElements = 1024;  // that one tensor is split into
+constexpr int64_t kMostPieces = 1024;  // that one tensor is split into
 
 uint32_t input(const image::Node& node, size_t k) { return k < node.inputs.size() ? node.inputs[k] : OPTIMA_NONE; }
 
@@ -49,7 +49,7 @@ bool SequenceResolver::split(image::Node& node) {
   }
   const int64_t count = listed ? (*value(sizes).dims)[0].value : size < 0 || step <= 0 ? -1 : size == 0 ? 0 : (size - 1) / step + 1;
   if (count < 0 && step > 1 && step < kMostSize) return known_.insert_or_assign(out, Sequence::slices(x, axis, true, step)), false;
-  if (count < 0 || count > kMostElements) return step == 1 ? false : stay(node, count < 0 ? "the number of its pieces does not follow from the model" : cat("it makes ", count, " pieces"));
+  if (count < 0 || count > kMostPieces) return step == 1 ? false : stay(node, count < 0 ? "the number of its pieces does not follow from the model" : cat("it makes ", count, " pieces"));
   std::vector<uint32_t> pieces, elements;
   for (int64_t k = 0; k < count; ++k) pieces.push_back(bodies_.add(index_, cat(name_of(out), "[", k, "]"), value(x).dtype));
   std::vector<uint32_t> operands = {x};

@@ -179,6 +179,8 @@ class Sequences(Case):
         nodes = [node("SequenceInsert", ["none", "x", "at"], ["s"]), node("SequenceAt", ["s", "zero"], ["y"]), node("SequenceEmpty", [], ["none"])]
         made = model(nodes[2:] + nodes[:2], [value("x", F, [2]), value("at", I, [])], [value("y")], [constant("zero", 0)])
         self.refused(made, "node 'sequenceinsert_1' (SequenceInsert) stays, which no device may take: position 'at' is no constant")
+        made = model([node("SplitToSequence", ["x", "two"], ["s"])], [value("x", F, ["n"])], [listed("s")], [constant("two", 2)])
+        self.refused(made, "(SplitToSequence) stays, which no device may take: how many tensors are in output 's' does not follow from the model, or they have not one shape")
         then = graph([node("SequenceConstruct", ["x", "x"], ["a"])], [listed("a")])
         other = graph([node("SequenceConstruct", ["x"], ["b"])], [listed("b")])
         nodes = [node("If", ["c"], ["s"], then_branch=then, else_branch=other), node("ConcatFromSequence", ["s"], ["y"], axis=0)]
