@@ -111,12 +111,6 @@ class Files(Case):
         unused.functions.append(twice)
         self.agree("not called", unused, {"x": floats(2, 4)})
 
-    def test_sequences_are_refused_by_name(self):
-        sequence = helper.make_tensor_sequence_value_info("s", F, None)
-        self.refused(model([node("SequenceConstruct", ["x", "x"], ["s"])], X, [sequence]), "node 'sequenceconstruct_1' (SequenceConstruct")
-        optional = helper.make_value_info("o", helper.make_optional_type_proto(helper.make_tensor_type_proto(F, None)))
-        self.refused(model([node("Optional", ["x"], ["o"])], X, [optional], opset=18), "node 'optional_1' (Optional")
-
 
 if __name__ == "__main__":
     main()
