@@ -213,6 +213,19 @@ TEST_CASE("nets that find and read text are moved through random sizes, back and
   }
 }
 
+TEST_CASE("runs of pictures of ever new sizes are right, where the latest plan is moved and where the oldest is") {
+  Bench bench;
+  OpenNet finds, reads;
+  detector(finds), reader(reads);
+  std::vector<Shapes> pictures, lines;
+  for (int64_t k = 1; k < 22; ++k)
+    for (int64_t times = 0; times < 1 + k / 2 % 2; ++times) pictures.push_back({{1, 3, 8 * (1 + k % 5), 8 * k}}), lines.push_back({{1, 3, 16, 9 * k}});
+  for (int64_t k = 1; k < 22; ++k)  // each is wanted, and there are more of them than are kept
+    for (int times = 0; times < 2; ++times) lines.push_back({{1, 3, 16, 9 * k + 4}});
+  right_at(bench, finds, pictures);
+  right_at(bench, reads, lines);
+}
+
 TEST_CASE("channels in blocks, whose passage to rows is free in a batch of one alone, are planned anew where that changes") {
   OpenNet net;
   const uint32_t x = net.input({-1, 3, -1, -1});
