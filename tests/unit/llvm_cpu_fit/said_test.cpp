@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes that the user allows: what is planned when the package is made, and nothing else.
-#include <algorithm>
-
 #include "plugins/llvm_cpu/fit/sampler.hpp"
 #include "tests/unit/llvm_cpu_fit/open_net.hpp"
 
 using namespace llvm_cpu_test;
 namespace cpu = optima::llvm_cpu;
 namespace sdk = optima::sdk;
-using optima::llvm_cpu::Bf16;
 
 namespace {
 
@@ -23,7 +20,8 @@ struct Named {
     net.output(net.op("MatMul", 13, {net.op("Flatten", 13, {v}, 2), net.weights({24, 10})}, 2));
   }
   cpu::Sampled sample(const std::vector<sdk::SizeRange>& said) {
-    const cpu::Target target{"x86_64-unknown-linux-gnu", "", "", 16, 32, Bf16::None, 1, optima::llvm_cpu::kernels::Dot::Vnni, false, false};
+    cpu::Target target;
+    target.triple = "x86_64-linux-gnu";
     const auto model = net.model();
     return cpu::sample(model->raw, target, true, said);
   }
