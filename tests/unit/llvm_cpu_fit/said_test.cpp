@@ -31,16 +31,16 @@ struct Named {
 
 TEST_CASE("the first sample is of the sizes that matter most, where the user says which") {
   Named named;
-  CHECK(named.sample({}).shapes == Shapes{{1, 3, 32, 64}});
+  CHECK(named.sample({}).shapes == Shapes{{1, 3, 32, 224}});
   CHECK(named.sample({{"width", 32, 960, 32, 320, {}}}).shapes == Shapes{{1, 3, 32, 320}});
   CHECK(named.sample({{"width", 32, 960, 32, 320, {}}, {"batch", 2, 9, 1, 5, {}}}).shapes == Shapes{{5, 3, 32, 320}});
 }
 
 TEST_CASE("what the user says of another symbol, or without a size that matters most, leaves the first sample in its bounds") {
   Named named;
-  CHECK(named.sample({{"height", 7, 7, 1, 7, {}}}).shapes == Shapes{{1, 3, 32, 64}});
+  CHECK(named.sample({{"height", 7, 7, 1, 7, {}}}).shapes == Shapes{{1, 3, 32, 224}});
   CHECK(named.sample({{"width", 100, 960, 10, -1, {}}}).shapes == Shapes{{1, 3, 32, 100}});
-  CHECK(named.sample({{"batch", 3, 8, 1, -1, {}}}).shapes == Shapes{{3, 3, 32, 64}});
+  CHECK(named.sample({{"batch", 3, 8, 1, -1, {}}}).shapes == Shapes{{3, 3, 32, 224}});
 }
 
 TEST_CASE("only sizes that are allowed are planned") {
