@@ -324,7 +324,7 @@ class Sampler {
   bool has_rows_of_one_vector(const Site& site, const KernelSpec& spec) const {
     if (spec.expression.empty()) return false;
     const uint32_t length = row_words(spec.expression).length;
-    const auto is_one = [&](const KernelSpec& s) { return s.expression != spec.expression || s.literals[length] == target_.vector_width; };
+    const auto is_one = [&](const KernelSpec& s) { return s.expression != spec.expression || s.literals[length] == fitter_.target().vector_width; };
     const std::vector<KernelSpec>& all = sites_.at(site);
     return is_one(spec) && std::all_of(all.begin(), all.end(), is_one);
   }
