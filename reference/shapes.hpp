@@ -3,8 +3,10 @@
 // the evaluators: both ask the same functions (shapes/dims.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,17 @@ const Rule* rule_of(const optima_graph& graph, const optima_node& node);
 /// [4, 79] and [4, 78] do not broadcast". Shapes of more than 2^30 elements may be refused, as the evaluators do. Any thread.
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs, const Rule* rule);
 Inference infer_shapes(const optima_graph& graph, const optima_node& node, const std::vector<Tensor>& inputs);
+
+/// What the equation of an Einsum means for operands of these dims. A letter per axis; an axis under "..." is a control character, counted from the right.
+struct EinsumShape {
+  std::vector<std::string> terms;
+  std::string letters;        ///< those of the result first
+  size_t out_rank = 0;
+  std::vector<int64_t> size;  ///< per letter
+  std::vector<int64_t> out() const { return {size.begin(), size.begin() + static_cast<std::ptrdiff_t>(out_rank)}; }
+};
+/// Throws optima::Error where they do not fit together, with a sentence.
+EinsumShape einsum_shape(std::string equation, const std::vector<std::vector<int64_t>>& inputs);
 
 /// Shapes of every value of a graph at given shapes of its inputs, node by node in order. Small tensors whose inputs are known
 /// are computed on the way (up to 1,024 elements of any type; what Shape and Size give always), so that sizes computed from

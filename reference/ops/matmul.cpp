@@ -78,7 +78,7 @@ void gemm(Call& c) {
 }
 
 void einsum(Call& c) {
-  const shapes::EinsumShape e = shapes::einsum_shape(c);
+  const EinsumShape e = shapes::einsum_shape(c);
   std::vector<Dims> steps;
   for (size_t k = 0; k < e.terms.size(); ++k) {
     const Dims& dims = c.in(static_cast<uint32_t>(k)).dims;

@@ -80,14 +80,6 @@ Dims sizes_of(const std::vector<ResizeAxis>& axes);
 // product.cpp
 Dims det_dims(const Call& c);
 Dims gemm_dims(const Call& c);
-/// A letter per axis; an axis under "..." is a control character, counted from the right.
-struct EinsumShape {
-  std::vector<std::string> terms;
-  std::string letters;     ///< those of the result first
-  size_t out_rank = 0;
-  Dims size;               ///< per letter
-  Dims out() const { return {size.begin(), size.begin() + static_cast<ptrdiff_t>(out_rank)}; }
-};
 EinsumShape einsum_shape(const Call& c);
 
 // reduce.cpp

@@ -2,6 +2,7 @@
 // reference/shapes: products of matrices and more.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "reference/ops/matmul.hpp"
 #include "reference/shapes/dims.hpp"
@@ -80,18 +81,17 @@ std::string implicit_output(const std::vector<std::string>& terms, size_t dots) 
   return out;
 }
 
-Equation parse(const Call& c) {
-  std::string text = c.text("equation", "");
+Equation parse(std::string text, const std::vector<Dims>& inputs) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   const size_t arrow = text.find("->");
   std::string left = text.substr(0, arrow) + ",";
   Equation e;
   size_t dots = 0;
   for (size_t comma; (comma = left.find(',')) != std::string::npos; left.erase(0, comma + 1)) {
-    if (e.terms.size() >= c.inputs()) invalid("equation '" + text + "' has more terms than the node has inputs");
-    e.terms.push_back(expand_dots(left.substr(0, comma), c.in(static_cast<uint32_t>(e.terms.size())).dims.size(), dots));
+    if (e.terms.size() >= inputs.size()) invalid("equation '" + text + "' has more terms than the node has inputs");
+    e.terms.push_back(expand_dots(left.substr(0, comma), inputs[e.terms.size()].size(), dots));
   }
-  if (e.terms.size() != c.inputs()) invalid("equation '" + text + "' has fewer terms than the node has inputs");
+  if (e.terms.size() != inputs.size()) invalid("equation '" + text + "' has fewer terms than the node has inputs");
   if (arrow == std::string::npos) e.out = implicit_output(e.terms, dots);
   else {
     const std::string right = text.substr(arrow + 2);
@@ -104,14 +104,22 @@ Equation parse(const Call& c) {
 }  // namespace
 
 EinsumShape einsum_shape(const Call& c) {
-  Equation e = parse(c);
+  std::vector<Dims> inputs;
+  for (uint32_t k = 0; k < c.inputs(); ++k) inputs.push_back(c.in(k).dims);
+  return reference::einsum_shape(std::string(c.text("equation", "")), inputs);
+}
+
+}  // namespace shapes
+
+EinsumShape einsum_shape(std::string equation, const std::vector<Dims>& inputs) {
+  shapes::Equation e = shapes::parse(std::move(equation), inputs);
   std::string letters = e.out;
   for (const std::string& t : e.terms)
     for (char l : t)
       if (letters.find(l) == std::string::npos) letters += l;
   Dims size(letters.size(), -1);
   for (size_t k = 0; k < e.terms.size(); ++k) {
-    const Dims& dims = c.in(static_cast<uint32_t>(k)).dims;
+    const Dims& dims = inputs[k];
     for (size_t d = 0; d < dims.size(); ++d) {
       const size_t l = letters.find(e.terms[k][d]);
       if (size[l] < 0 || size[l] == 1) size[l] = dims[d];
@@ -122,8 +130,6 @@ EinsumShape einsum_shape(const Call& c) {
     if (size[l] < 0) invalid(std::string("letter '") + letters[l] + "' of the result is in no input");
   return {std::move(e.terms), std::move(letters), e.out.size(), std::move(size)};
 }
-
-}  // namespace shapes
 
 namespace rules {
 

@@ -178,6 +178,24 @@ void emit_pairs(const NodeView& n, const Product& p, const Tail& tail, uint32_t 
   ctx.emit(std::move(op));
 }
 
+/// Values of the graph.
+struct Operands {
+  const GraphView& graph;
+  uint32_t out, a, b;
+};
+
+void emit_operands(Product p, const Operands& of, const Tail& tail, LowerContext& ctx) {
+  const Tile tile = tile_of(p, ctx.target());
+  const int64_t vl = ctx.target().vector_width;
+  Mode mode = of.graph.is_known(of.b) && p.matrices > 0 ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
+  const Operand a = ctx.read(of.a), b = mode == Mode::Packed ? ctx.packed(of.b, panels(p, tile, ctx.target())) : ctx.read(of.b);
+  if (mode == Mode::Packed)
+    for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
+  const Operand c = ctx.write(of.out);
+  if (count(of.graph.dims(of.out)) == 0) return;
+  emit_product(p, a, b, c, tail, mode, tile, ctx);
+}
+
 void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const bool gemm = n.op() == "Gemm";
@@ -190,15 +208,7 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   tail.act = fused.act;
   if (fused.residual != OPTIMA_NONE) take_residual(fused, count(nodes.back().out_dims(0)), tail, ctx);
   if (multiplies_pairs(n, ctx.target())) return emit_pairs(n, p, tail, nodes.back().output(0), ctx);
-  const Tile tile = tile_of(p, ctx.target());
-  const int64_t vl = ctx.target().vector_width;
-  Mode mode = n.graph.is_known(n.input(1)) ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
-  const Operand a = ctx.read(n.input(0)), b = mode == Mode::Packed ? ctx.packed(n.input(1), panels(p, tile, ctx.target())) : ctx.read(n.input(1));
-  if (mode == Mode::Packed)
-    for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
-  const Operand c = ctx.write(nodes.back().output(0));
-  if (count(nodes.back().out_dims(0)) == 0) return;
-  emit_product(p, a, b, c, tail, mode, tile, ctx);
+  emit_operands(std::move(p), {n.graph, nodes.back().output(0), n.input(0), n.input(1)}, tail, ctx);
 }
 
 }  // namespace
@@ -211,6 +221,12 @@ void emit_dense(int64_t M, int64_t N, int64_t K, const Operand& a, const std::ve
   Tail tail;
   tail.bias = bias;
   emit_product(p, a, ctx.bytes(raw_bytes(weights), panels(p, tile, ctx.target())), c, tail, Mode::Packed, tile, ctx);
+}
+
+void emit_matrix_product(const MatrixProduct& product, const NodeView& node, uint32_t a, uint32_t b, LowerContext& ctx) {
+  Tail tail;
+  tail.columns = product.N;
+  emit_operands(product, {node.graph, node.output(0), node.input(a), node.input(b)}, tail, ctx);
 }
 
 namespace {

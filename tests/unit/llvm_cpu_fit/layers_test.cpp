@@ -67,6 +67,18 @@ TEST_CASE("products of two open matrices, and one with a bias") {
   right_at(bench, net, sizes);
 }
 
+TEST_CASE("Einsums of open sizes") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t a = net.input({-1, -1, 3, 16}), b = net.input({-1, -1, 3, 16});
+  const uint32_t scores = net.op("Einsum", 12, {a, b}, 4, {Net::text("equation", "bqhd,bkhd->bhqk")});
+  net.output(net.op("Einsum", 12, {scores, b}, 4, {Net::text("equation", "bhqk,bkhd->bqhd")}));
+  net.output(net.op("Einsum", 12, {a, net.weights({3, 16, 20})}, 3, {Net::text("equation", "bqhd,hdo->bqo")}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 7, 9}, {2, 1, 33}, {1, 64, 1}, {3, 16, 17}, {1, 1, 1}}) sizes.push_back({{d[0], d[1], 3, 16}, {d[0], d[2], 3, 16}});
+  right_at(bench, net, sizes);
+}
+
 TEST_CASE("Resize by sizes computed from the Shape of another value") {
   Bench bench;
   OpenNet net;

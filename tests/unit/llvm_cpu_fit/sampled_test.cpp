@@ -86,3 +86,17 @@ TEST_CASE("a number that follows from sizes is an operand of the chains that rea
     CHECK(k.expression.find("const f32 0x1p-2") != std::string::npos);
   }
 }
+
+TEST_CASE("Einsums that are batches of products have kernels at every size, and what sums along two strides has none") {
+  const auto by_reference = [](const std::string& equation, const Dims& a, const Dims& b) {
+    OpenNet net(1);
+    const uint32_t x = net.input(Dims(a.size(), -1)), z = net.input(Dims(b.size(), -1));
+    net.output(net.op("Einsum", 12, {x, z}, equation.size() - equation.find('>') - 1, {Net::text("equation", equation)}));
+    const auto model = net.model();
+    const auto leg = Fitter(model->raw, Target(), true).first({a, b});
+    return nodes_by_reference(leg->draft).size();
+  };
+  CHECK(by_reference("bqhd,bkhd->bhqk", {2, 20, 3, 16}, {2, 33, 3, 16}) == 0);
+  CHECK(by_reference("bqd,dhk->bqhk", {2, 9, 40}, {40, 3, 16}) == 0);
+  CHECK(by_reference("bhlm,bmhd->bl", {2, 3, 8, 9}, {2, 9, 3, 5}) == 1);
+}

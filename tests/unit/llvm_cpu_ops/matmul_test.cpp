@@ -30,6 +30,27 @@ TEST_CASE("matrix products of computed operands, batched and broadcast") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("Einsums of two operands are products in which operands lie as they are, right sides constant or not") {
+  Bench bench;
+  Net net;
+  const auto einsum = [&](const std::string& equation, const Dims& a, const Dims& b, const Dims& y) {
+    net.output(net.node("Einsum", 12, {net.input(a), net.input(b)}, y, {Net::text("equation", equation)}));
+    net.output(net.node("Einsum", 12, {net.input(a), net.weights(b)}, y, {Net::text("equation", equation)}));
+  };
+  einsum("bhlk,bhmk->bhlm", {2, 3, 20, 33}, {2, 3, 37, 33}, {2, 3, 20, 37});
+  einsum("bqhd, bkhd -> bhqk", {2, 20, 3, 16}, {2, 33, 3, 16}, {2, 3, 20, 33});
+  einsum("bhqk,bkhd->bqhd", {2, 3, 20, 33}, {2, 33, 3, 16}, {2, 20, 3, 16});
+  einsum("bqhd,hdo->bqo", {2, 9, 3, 16}, {3, 16, 40}, {2, 9, 40});    // summed over two letters
+  einsum("bqd,dhk->bqhk", {2, 9, 40}, {40, 3, 16}, {2, 9, 3, 16});    // a column and a batch of one side
+  einsum("ibnd,jbnd->ijbn", {9, 2, 3, 8}, {10, 2, 3, 8}, {9, 10, 2, 3});  // the last letter is of both
+  einsum("abc,cb->ba", {2, 3, 4}, {4, 3}, {3, 2});                    // of the left side alone
+  einsum("...ij,...jk", {2, 3, 4, 5}, {1, 3, 5, 6}, {2, 3, 4, 6});
+  einsum("i,j->ij", {7}, {19}, {7, 19});
+  einsum("ij,ij->", {4, 5}, {4, 5}, {});
+  einsum("ii,ij->j", {5, 5}, {5, 6}, {6});
+  matches_reference(bench, net);
+}
+
 TEST_CASE("gemm with transposes, factors and every shape of C") {
   Bench bench;
   Net net;

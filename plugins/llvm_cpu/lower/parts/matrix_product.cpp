@@ -22,8 +22,9 @@ Product of_gemm(const NodeView& n) {
   return p;
 }
 
-/// Merges batch dims that all operands walk as one, and the batch into M where B is shared.
-void simplify(Product& p) {
+}  // namespace
+
+void simplify(MatrixProduct& p) {
   std::vector<Batch> merged;
   for (const Batch& d : p.batch) {
     if (d.size == 1) continue;
@@ -42,8 +43,6 @@ void simplify(Product& p) {
   }
   p.batch = merged;
 }
-
-}  // namespace
 
 MatrixProduct MatrixProduct::of(Dims a, Dims b) {
   if (a.size() == 1) a.insert(a.begin(), 1);
