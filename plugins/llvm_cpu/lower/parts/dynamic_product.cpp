@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "plugins/llvm_cpu/kernels/integer.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_op.hpp"
@@ -36,43 +37,83 @@ Behind behind(std::span<const NodeView> nodes) {
 }
 uint32_t scale_of(const Behind& b) { return other_input(b.scaled[1], b.scaled[0].output(0)); }
 
+/// Weights as they are given, and their zero points, one or one per column. Column of weight i: i / each % columns.
+struct Given {
+  std::string_view bytes;
+  bool is_signed;
+  std::vector<int32_t> zeros;
+  int64_t each, columns;
+
+  int32_t at(size_t i) const { return is_signed ? static_cast<int8_t>(bytes[i]) : static_cast<uint8_t>(bytes[i]); }
+};
+/// Nothing where the weights or their zero points are made in the run.
+std::optional<Given> given(const NodeView& n, int64_t each, int64_t columns) {
+  const auto weights = n.graph.bytes(n.input(1));
+  if (!weights) return std::nullopt;
+  Given out{*weights, n.in_dtype(1) != OPTIMA_U8, {0}, each, columns};
+  if (!n.has_input(3)) return out;
+  const auto zeros = n.graph.small_integers(n.input(3));
+  if (!zeros || (zeros->size() != 1 && static_cast<int64_t>(zeros->size()) != columns)) return std::nullopt;
+  out.zeros = *zeros;
+  return out;
+}
+/// f(first, past, column) for the weights in order, those of one column that lie side by side at a time: a model has millions, and every plan asks.
+template <class F>
+void each_run(size_t count, int64_t each, int64_t columns, F f) {
+  const auto run = static_cast<size_t>(each);
+  for (size_t at = 0; at < count;)
+    for (size_t c = 0; c < static_cast<size_t>(columns) && at < count; ++c, at += run) f(at, at + run, c);
+}
+
+constexpr int32_t kLeast = -128, kMost = 127;
+
+/// f(first, past, zero point) for the weights in order, as many at a time as lie side by side and have one.
+template <class F>
+void each_zero(const Given& g, F f) {
+  if (g.zeros.size() == 1) return f(size_t{0}, g.bytes.size(), g.zeros[0]);
+  each_run(g.bytes.size(), g.each, g.columns, [&](size_t first, size_t past, size_t column) { f(first, past, g.zeros[column]); });
+}
+
+/// How many signed bytes it takes to sum up to any weight less its zero point.
+int64_t sets_of(const Given& g) {
+  int32_t low = 0, high = 0;
+  each_zero(g, [&](size_t first, size_t past, int32_t zero) {
+    int32_t least = g.at(first), most = least;
+    for (size_t i = first; i < past; ++i) least = std::min(least, g.at(i)), most = std::max(most, g.at(i));
+    low = std::min(low, least - zero), high = std::max(high, most - zero);
+  });
+  return std::max<int64_t>({1, (low + kLeast + 1) / kLeast, divide_up(high, kMost)});
+}
+
 /// Weights less their zero points, which bytes may not hold: then as some sets of bytes, one after the other, that are to be summed.
 struct Centred {
   std::string bytes;
   int64_t sets = 0;
   bool as_given = true;  ///< they are those of the operand
 };
-/// Column of weight i: i / each % columns. Nothing where they or their zero points are made in the run.
-std::optional<Centred> centred(const NodeView& n, int64_t each, int64_t columns) {
-  const auto weights = n.graph.bytes(n.input(1));
-  if (!weights) return std::nullopt;
-  std::vector<int32_t> zeros{0};
-  if (n.has_input(3)) {
-    const auto given = n.graph.small_integers(n.input(3));
-    if (!given || (given->size() != 1 && static_cast<int64_t>(given->size()) != columns)) return std::nullopt;
-    zeros = *given;
-  }
-  std::vector<int32_t> left(weights->size());
-  for (size_t i = 0; i < left.size(); ++i) {
-    const char byte = (*weights)[i];
-    const int32_t zero = zeros[zeros.size() == 1 ? 0 : i / static_cast<size_t>(each) % static_cast<size_t>(columns)];
-    left[i] = (n.in_dtype(1) == OPTIMA_U8 ? static_cast<uint8_t>(byte) : static_cast<int8_t>(byte)) - zero;
-  }
+Centred centred(const Given& g) {
+  const size_t count = g.bytes.size();
   Centred out;
-  do {
-    for (int32_t& w : left) {
-      const int32_t near = std::clamp(w, -128, 127);
-      out.bytes += static_cast<char>(near), w -= near;
+  out.sets = sets_of(g);
+  out.bytes.resize(count * static_cast<size_t>(out.sets));
+  each_zero(g, [&](size_t first, size_t past, int32_t zero) {
+    for (size_t i = first; i < past; ++i) {
+      int32_t left = g.at(i) - zero;
+      for (size_t at = i; at < out.bytes.size(); at += count) {
+        const int32_t near = std::clamp(left, kLeast, kMost);
+        out.bytes[at] = static_cast<char>(near), left -= near;
+      }
     }
-    ++out.sets;
-  } while (std::any_of(left.begin(), left.end(), [](int32_t w) { return w != 0; }));
-  out.as_given = out.sets == 1 && out.bytes == *weights;
+  });
+  out.as_given = out.sets == 1 && out.bytes == g.bytes;
   return out;
 }
 /// Sums of weights per column.
 std::vector<int32_t> sums_of(const Centred& w, int64_t each, int64_t columns) {
   std::vector<int32_t> sums(static_cast<size_t>(columns), 0);
-  for (size_t i = 0; i < w.bytes.size(); ++i) sums[i / static_cast<size_t>(each) % sums.size()] += static_cast<int8_t>(w.bytes[i]);
+  each_run(w.bytes.size(), each, columns, [&](size_t first, size_t past, size_t column) {
+    for (size_t i = first; i < past; ++i) sums[column] += static_cast<int8_t>(w.bytes[i]);
+  });
   return sums;
 }
 
@@ -152,15 +193,15 @@ bool takes_dynamic_product(std::span<const NodeView> nodes, const Target&) {
   const Dims a = n.in_dims(0), b = n.in_dims(1);
   if (a.size() < 2 || b.size() != 2 || count(n.out_dims(0)) == 0 || (n.has_input(2) && count(n.in_dims(2)) != 1)) return false;
   if (!is_scaled(nodes, [&](uint32_t v, int32_t type) { return by_column(n.graph, v, type, b[1]); })) return false;
-  const auto weights = centred(n, 1, b[1]);
-  return weights && b[0] * weights->sets <= kMostK;
+  const auto weights = given(n, 1, b[1]);
+  return weights && b[0] * sets_of(*weights) <= kMostK;
 }
 
 void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims b = n.in_dims(1);
   const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = codes_row(ctx.target(), M, K);
-  const Centred weights = *centred(n, 1, N);
+  const Centred weights = centred(*given(n, 1, N));
   const Behind after = behind(nodes);
   const bool flip = flips(n.in_dtype(0), ctx.target());
   const Operand in = rows_of_codes(ctx.read(n.input(0)), M, K, padded, flip, ctx);
@@ -217,16 +258,17 @@ bool takes_dynamic_conv(std::span<const NodeView> nodes, const Target& t) {
   const bool depthwise = is_depthwise(window_of(n), groups);
   if (groups != 1 && w[1] < 4 && !depthwise) return false;  // most of a quad would be padding
   if (!is_scaled(nodes, [&](uint32_t v, int32_t type) { return by_channel(n.graph, v, type, n.out_dims(0)); })) return false;
-  const auto weights = centred(n, each, w[0]);
-  if (!weights || each * weights->sets > kMostK) return false;
-  return weights->sets == 1 || (!depthwise && window_of(n).kernel[0] == 1);  // further sets are read as taps along D
+  const auto weights = given(n, each, w[0]);
+  const int64_t sets = weights ? sets_of(*weights) : 0;
+  if (!weights || each * sets > kMostK) return false;
+  return sets == 1 || (!depthwise && window_of(n).kernel[0] == 1);  // further sets are read as taps along D
 }
 
 void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   Window w = window_of(n);
   const int64_t groups = n.integer("group", 1), each = w.channels / groups * w.taps(), pixel = ctx.pixel(n.input(0));
-  const Centred weights = *centred(n, each, w.out_channels);
+  const Centred weights = centred(*given(n, each, w.out_channels));
   const std::vector<int32_t> sums = sums_of(weights, each, w.out_channels);
   const Behind after = behind(nodes);
   const Operand zero = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0'));  // of the run
