@@ -512,6 +512,29 @@ void recurrent(Maker& m) {
   if (gates == 3) m.integer("linear_before_reset", m.random(0, 1));
   m.c.out.resize(static_cast<size_t>(m.random(1, gates == 4 ? 3 : 2)));
 }
+/// Two terms of up to four letters, one now and then twice, and a result of some of them.
+void einsum(Maker& m) {
+  const std::string letters = "abcdef";
+  Dims sizes;
+  for (size_t k = 0; k < letters.size(); ++k) sizes.push_back(m.random.once_in(3) ? m.random(14, 20) : m.random(1, 6));
+  const auto shuffled = [&](std::string some, int64_t most) {
+    std::shuffle(some.begin(), some.end(), m.random.engine);
+    return some.substr(0, static_cast<size_t>(m.random(0, std::min<int64_t>(most, static_cast<int64_t>(some.size())))));
+  };
+  std::string all, terms;
+  for (int k = 0; k < 2; ++k) {
+    std::string term = shuffled(letters, 4);
+    if (!term.empty() && m.random.once_in(8)) term += term[0];
+    Dims d;
+    for (const char c : term) {
+      d.push_back(m.random.once_in(20) ? 1 : sizes[letters.find(c)]);
+      if (all.find(c) == all.npos) all += c;
+    }
+    m.add(OPTIMA_F32, d, {}, k == 1 && m.maybe());
+    terms += (k ? "," : "") + term;
+  }
+  m.text("equation", m.random.once_in(8) ? terms : terms + "->" + shuffled(all, 5));
+}
 void matmul(Maker& m) {
   const int64_t k = m.random(1, 20);
   if (m.c.op == "Gemm") {
@@ -551,7 +574,7 @@ const std::map<std::string, Recipe>& recipes() {
     give(transpose, {"Transpose"}), give(slice, {"Slice"}), give(split, {"Split"}), give(concat, {"Concat"}), give(expand, {"Expand"}), give(tile, {"Tile"});
     give(blocks, {"DepthToSpace", "SpaceToDepth"}), give(gather, {"Gather", "GatherElements", "ScatterElements"}), give(tuples, {"GatherND", "ScatterND"});
     give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
-    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"});
+    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
     give(integer_product, {"MatMulInteger", "QLinearMatMul"}), give(dynamic_quantize, {"DynamicQuantizeLinear"});
     return r;
   }();

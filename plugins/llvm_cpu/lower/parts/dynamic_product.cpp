@@ -70,6 +70,7 @@ constexpr int32_t kLeast = -128, kMost = 127;
 /// f(first, past, zero point) for the weights in order, as many at a time as lie side by side and have one.
 template <class F>
 void each_zero(const Given& g, F f) {
+  if (g.bytes.empty()) return;
   if (g.zeros.size() == 1) return f(size_t{0}, g.bytes.size(), g.zeros[0]);
   each_run(g.bytes.size(), g.each, g.columns, [&](size_t first, size_t past, size_t column) { f(first, past, g.zeros[column]); });
 }
