@@ -43,7 +43,7 @@ def compare(folder, ours):
         try:  # what ONNX Runtime cannot do with the source says nothing about us
             session = onnxruntime.InferenceSession(os.path.join(folder, case.name, "model.onnx"), options)
             feed = {i.name: np.asarray(v) for i, v in zip(session.get_inputs(), case.data_sets[0][0])}
-            wanted = session.run(None, feed)
+            wanted = [tensor for out in session.run(None, feed) for tensor in (out if isinstance(out, list) else [out])]  # of a sequence each one
         except Exception:
             skipped += 1
             continue
