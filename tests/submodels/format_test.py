@@ -86,8 +86,9 @@ class Format(FolderTest):
         self.assertEqual((infos["dynamic"], infos["tensors"]["y"]["shape"]), (False, [4, 2]))
 
     def test_sequences_cannot_cross(self):
-        text = HEAD + "g (float[4] x) => (float[1] y) <int64 z = {1}> { s = SplitToSequence(x)  y = SequenceAt(s, z) }"
-        paper = paper_device(self.folder / "p.json", {"SequenceAt", "SplitToSequence"})
+        # where to comes with the inputs, so the sequence stays one
+        text = HEAD + "g (float[4] x, float[1] v, int64 at) => (float[1] y) <int64 z = {1}> { s = SplitToSequence(x)  t = SequenceInsert(s, v, at)  y = SequenceAt(t, z) }"
+        paper = paper_device(self.folder / "p.json", {"SequenceAt", "SequenceConstruct", "SequenceInsert", "Split", "SplitToSequence"})
         self.refused(3, "crosses submodels, wanted a tensor of known rank", "compile", self.model(text), "--emit", "submodels",
                      "-o", self.folder / "out", "--device", "PAPER:0", "--support", paper, "--pin", "sequenceat_1=PAPER:1")
         self.assertFalse((self.folder / "out").exists())

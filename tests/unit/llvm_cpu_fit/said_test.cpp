@@ -39,7 +39,7 @@ TEST_CASE("the first sample is of the sizes that matter most, where the user say
 TEST_CASE("what the user says of another symbol, or without a size that matters most, leaves the first sample in its bounds") {
   Named named;
   CHECK(named.sample({{"height", 7, 7, 1, 7, {}}}).shapes == Shapes{{1, 3, 32, 224}});
-  CHECK(named.sample({{"width", 100, 960, 10, -1, {}}}).shapes == Shapes{{1, 3, 32, 100}});
+  CHECK(named.sample({{"width", 100, 960, 10, -1, {}}}).shapes == Shapes{{1, 3, 32, 220}});
   CHECK(named.sample({{"batch", 3, 8, 1, -1, {}}}).shapes == Shapes{{3, 3, 32, 224}});
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("only sizes that are allowed are planned") {
   const int64_t batches[] = {1, 4, 8}, widths[] = {64, 200};
   const cpu::Sampled listed = named.sample({{"batch", 1, 8, 1, 4, batches}, {"width", 64, 200, 1, 64, widths}});
   CHECK(listed.shapes == Shapes{{4, 3, 32, 64}});
-  CHECK(listed.samples == 6);
+  CHECK(listed.samples == 4);
   CHECK(named.sample({{"batch", 1, 1, 1, 1, {}}, {"width", 320, 320, 1, 320, {}}}).samples == 1);
   CHECK(listed.samples < named.sample({}).samples);
 }
