@@ -43,7 +43,7 @@ def compare(folder, ours):
         try:  # what ONNX Runtime cannot do with the source says nothing about us
             session = onnxruntime.InferenceSession(os.path.join(folder, case.name, "model.onnx"), options)
             feed = {i.name: np.asarray(v) for i, v in zip(session.get_inputs(), case.data_sets[0][0])}
-            wanted = [tensor for out in session.run(None, feed) for tensor in (out if isinstance(out, list) else [out])]  # of a sequence each one
+            wanted = tensors(session.run(None, feed))
         except Exception:
             skipped += 1
             continue
@@ -51,7 +51,7 @@ def compare(folder, ours):
             checked(ours_path)
             session = onnxruntime.InferenceSession(ours_path, options)
             names = {i.name for i in session.get_inputs()}
-            found = session.run(None, {k: v for k, v in feed.items() if k in names})
+            found = tensors(session.run(None, {k: v for k, v in feed.items() if k in names}))
             good = len(found) == len(wanted) and all(same(a, b) for a, b in zip(wanted, found))
         except Exception as error:
             good = str(error)[:120]
@@ -63,6 +63,11 @@ def compare(folder, ours):
     for line in without_quirks(wrong):
         print(line)
     return 1 if without_quirks(wrong) else 0
+
+
+def tensors(outputs):
+    """Those of a sequence one by one: what is written may have them as outputs of their own."""
+    return [tensor for out in outputs for tensor in (out if isinstance(out, list) else [out])]
 
 
 def checked(path):
