@@ -19,27 +19,6 @@ std::string fresh(std::string name, std::unordered_set<std::string>& taken) {
 
 }  // namespace
 
-int64_t integer_of(const image::Node& node, std::string_view attribute, int64_t otherwise) {
-  for (const image::Attr& a : node.attrs)
-    if (a.name == attribute) return a.i;
-  return otherwise;
-}
-
-image::Attr integer(std::string name, int64_t number) {
-  image::Attr a;
-  a.name = std::move(name);
-  a.i = number;
-  return a;
-}
-
-image::Attr integers(std::string name, std::vector<int64_t> numbers) {
-  image::Attr a;
-  a.name = std::move(name);
-  a.type = OPTIMA_ATTR_INTS;
-  a.ints = std::move(numbers);
-  return a;
-}
-
 Bodies::Bodies(Graph& graph) : graph_(graph) {
   for (const image::Graph& g : graph.contents.graphs)
     for (const image::Node& node : g.nodes) nodes_.insert(node.name);

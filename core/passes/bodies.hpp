@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/graph/graph.hpp"
+#include "core/graph/attributes.hpp"
 
 namespace optima::passes {
 
@@ -55,10 +55,5 @@ class Bodies {
   std::unordered_set<std::string> nodes_;
   std::unordered_map<uint32_t, std::unordered_set<std::string>> values_;  // by graph, filled when first wanted
 };
-
-/// An attribute that is an integer.
-int64_t integer_of(const image::Node& node, std::string_view attribute, int64_t otherwise);
-image::Attr integer(std::string name, int64_t number);
-image::Attr integers(std::string name, std::vector<int64_t> numbers);
 
 }  // namespace optima::passes

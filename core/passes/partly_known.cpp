@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/graph/attributes.hpp"
+
 namespace optima::passes {
 namespace {
 
@@ -74,11 +76,6 @@ std::optional<PartlyKnown> each(const PartlyKnown& a, const PartlyKnown& b, Bina
   return out;
 }
 
-int64_t int_or(const image::Node& node, std::string_view name, int64_t fallback) {
-  for (const image::Attr& a : node.attrs)
-    if (a.name == name) return a.i;
-  return fallback;
-}
 std::optional<int64_t> known_at(const PartlyKnown* t, size_t k) {
   if (!t || k >= t->elements.size() || !t->elements[k].known()) return std::nullopt;
   return t->elements[k].low;
@@ -98,7 +95,7 @@ Tensors shape(const image::Node& node, const image::Value& of) {
   if (!of.dims) return std::nullopt;
   const auto rank = static_cast<int64_t>(of.dims->size());
   const auto place = [&](std::string_view name, int64_t otherwise) {
-    const int64_t at = int_or(node, name, otherwise);
+    const int64_t at = int_attr(node, name, otherwise);
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
   };
   PartlyKnown out;
@@ -251,7 +248,7 @@ std::optional<std::vector<PartlyKnown>> PartialValues::outputs(const image::Node
   if (op == "Size") return size(value(0));
   if (!in[0]) return std::nullopt;
   if (is_view(op) || (op == "Split" && in[0]->dims.size() == 1)) return in_order(here(), node, *in[0]);
-  if (op == "Cast") return cast(*in[0], static_cast<int32_t>(int_or(node, "to", 0)), value(0).dtype);
+  if (op == "Cast") return cast(*in[0], static_cast<int32_t>(int_attr(node, "to", 0)), value(0).dtype);
   if (op == "Concat") return concat(in);
   if (op == "Slice") return in.size() >= 3 ? slice(in) : Tensors();
   if (op == "Not") {
@@ -268,7 +265,7 @@ std::optional<std::vector<PartlyKnown>> PartialValues::outputs(const image::Node
     return Tensors({{*dims, {all}}});
   }
   if (in.size() < 2 || !in[1]) return std::nullopt;
-  if (op == "Gather") return int_or(node, "axis", 0) == 0 ? gather(*in[0], *in[1]) : Tensors();
+  if (op == "Gather") return int_attr(node, "axis", 0) == 0 ? gather(*in[0], *in[1]) : Tensors();
   if (op == "Where") return in.size() == 3 && in[2] ? where(*in[0], *in[1], *in[2]) : Tensors();
   const Binary f = in.size() == 2 ? binary_of(op, is_whole(value(0).dtype)) : nullptr;
   const auto made = f ? each(*in[0], *in[1], f) : std::nullopt;

@@ -76,7 +76,7 @@ bool SequenceResolver::run() {
   std::vector<image::Node> nodes = std::exchange(here().nodes, {});
   for (const image::Node& node : nodes) {
     ops_.push_back(node.domain.empty() ? node.op_type : "");
-    stackers_.push_back(ops_.back() == "ConcatFromSequence" && integer_of(node, "new_axis", 0) != 0);
+    stackers_.push_back(ops_.back() == "ConcatFromSequence" && int_attr(node, "new_axis", 0) != 0);
   }
   for (image::Node& node : nodes) visit(std::move(node));
   if (index_ == 0) changed_ |= expand_outputs();
@@ -184,7 +184,7 @@ void SequenceResolver::emit_list(const image::Node& of, std::vector<uint32_t> el
     type.kind = OPTIMA_KIND_SEQUENCE;
     list = bodies_.add(index_, std::move(type));
   }
-  if (elements.empty()) put(bodies_.node(name, "SequenceEmpty", 11, {}, {list}, {integer("dtype", value(output).dtype)}));
+  if (elements.empty()) put(bodies_.node(name, "SequenceEmpty", 11, {}, {list}, {int_attribute("dtype", value(output).dtype)}));
   else put(bodies_.node(name, "SequenceConstruct", 11, std::move(elements), {list}));
   if (optional) put(bodies_.node(cat(of.name, "/optional"), "Optional", 15, {list}, {output}));
 }

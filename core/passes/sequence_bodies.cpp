@@ -267,8 +267,8 @@ void SequenceResolver::append(image::Node& node, size_t k, uint32_t element) {
   const image::Node of = node;
   put(std::move(node));
   if (old == OPTIMA_NONE) return;
-  if (!before.empty()) all = emit(of, "Concat", 13, {stacked(of, before, 0), all}, {integer("axis", 0)}, dtype);
-  put(bodies_.node(cat(of.name, "/sequence"), "SplitToSequence", 11, {all}, {old}, {integer("axis", 0), integer("keepdims", 0)}));
+  if (!before.empty()) all = emit(of, "Concat", 13, {stacked(of, before, 0), all}, {int_attribute("axis", 0)}, dtype);
+  put(bodies_.node(cat(of.name, "/sequence"), "SplitToSequence", 11, {all}, {old}, {int_attribute("axis", 0), int_attribute("keepdims", 0)}));
 }
 
 bool SequenceResolver::expand_outputs() {

@@ -37,8 +37,8 @@ bool SequenceResolver::reads_elements_alone(uint32_t v) const {
 // Pieces of known number become the outputs of a Split; slices that are only read stay slices of the tensor.
 bool SequenceResolver::split(image::Node& node) {
   const uint32_t x = node.inputs[0], sizes = input(node, 1), out = node.outputs[0];
-  const int64_t axis = integer_of(node, "axis", 0);
-  const bool keeps = sizes != OPTIMA_NONE || integer_of(node, "keepdims", 1) != 0;
+  const int64_t axis = int_attr(node, "axis", 0);
+  const bool keeps = sizes != OPTIMA_NONE || int_attr(node, "keepdims", 1) != 0;
   const std::optional<size_t> axes = rank(x), at_axis = axes ? place(axis, *axes) : std::nullopt;
   const int64_t size = at_axis ? (*value(x).dims)[*at_axis].value : -1;
   const bool listed = sizes != OPTIMA_NONE && rank(sizes) == size_t{1};
@@ -63,7 +63,7 @@ bool SequenceResolver::split(image::Node& node) {
   if (count > 0) {
     node.outputs = pieces;
     if (count == 1 && !listed) become(node, "Identity", 21, {x});
-    else become(node, "Split", 18, std::move(operands), {integer("axis", axis)});
+    else become(node, "Split", 18, std::move(operands), {int_attribute("axis", axis)});
   }
   for (uint32_t piece : pieces)
     elements.push_back(keeps ? piece : emit(of, "Squeeze", 21, {piece, bodies_.integers(index_, cat(of.name, "/axes"), {1}, {axis})}, {}, value(x).dtype));
@@ -127,7 +127,7 @@ uint32_t SequenceResolver::stacked(const image::Node& of, const std::vector<uint
   std::vector<uint32_t> parts;
   const uint32_t axes = bodies_.integers(index_, cat(of.name, "/axes"), {1}, {axis});
   for (uint32_t v : elements) parts.push_back(emit(of, "Unsqueeze", 21, {v, axes}, {}, value(v).dtype));
-  return parts.size() == 1 ? parts[0] : emit(of, "Concat", 13, parts, {integer("axis", axis)}, value(elements[0]).dtype);
+  return parts.size() == 1 ? parts[0] : emit(of, "Concat", 13, parts, {int_attribute("axis", axis)}, value(elements[0]).dtype);
 }
 
 // One of several sizes of an axis, of which nobody knows how many there are.
@@ -147,7 +147,7 @@ bool SequenceResolver::at(image::Node& node) {
     if (slices.step > 1) return piece_at(node, slices, position);
     if (!position && rank(node.inputs[1]) != size_t{0}) return stay(node, "its position is no single number");
     const uint32_t number = position ? bodies_.integers(index_, cat(node.name, "/position"), {}, {*position}) : node.inputs[1];
-    const std::vector<image::Attr> along = {integer("axis", slices.axis)};
+    const std::vector<image::Attr> along = {int_attribute("axis", slices.axis)};
     if (!slices.keeps) return become(node, "Gather", 13, {slices.whole, number}, along), true;
     if (slices.axis < 0 && !rank(slices.whole)) return stay(node, "the rank of its tensors does not follow from the model");
     const uint32_t slice = emit(node, "Gather", 13, {slices.whole, number}, along, value(slices.whole).dtype);
@@ -165,7 +165,7 @@ bool SequenceResolver::at(image::Node& node) {
   if (elements.empty() || rank(node.inputs[1]) != size_t{0} || !alike(elements))
     return stay(node, cat("position ", quote(name_of(node.inputs[1])), " comes with the run, and the tensors have not one known shape"));
   const uint32_t number = node.inputs[1], all = stacked(node, elements, 0);
-  return become(node, "Gather", 13, {all, number}, {integer("axis", 0)}), true;
+  return become(node, "Gather", 13, {all, number}, {int_attribute("axis", 0)}), true;
 }
 
 bool SequenceResolver::length(image::Node& node) {
@@ -178,9 +178,9 @@ bool SequenceResolver::length(image::Node& node) {
     return true;
   }
   const int64_t axis = s->axis, step = s->step;
-  const uint32_t shape = emit(node, "Shape", 21, {s->whole}, {integer("start", 0)}, OPTIMA_I64);
+  const uint32_t shape = emit(node, "Shape", 21, {s->whole}, {int_attribute("start", 0)}, OPTIMA_I64);
   const uint32_t number = bodies_.integers(index_, cat(node.name, "/axis"), {}, {axis});
-  const std::vector<image::Attr> first = {integer("axis", 0)};
+  const std::vector<image::Attr> first = {int_attribute("axis", 0)};
   if (step == 1) return become(node, "Gather", 13, {shape, number}, first), true;
   const uint32_t size = emit(node, "Gather", 13, {shape, number}, first, OPTIMA_I64);
   const uint32_t rounded = emit(node, "Add", 14, {size, bodies_.integers(index_, cat(node.name, "/rest"), {}, {step - 1})}, {}, OPTIMA_I64);
@@ -191,8 +191,8 @@ bool SequenceResolver::concat(image::Node& node) {
   const Sequence* s = find(node.inputs[0]);
   if (!s || (s->kind != Sequence::Kind::List && s->kind != Sequence::Kind::Slices)) return stay(node, kUnknown);
   const Sequence sequence = *s;
-  const int64_t axis = integer_of(node, "axis", 0);
-  const bool stacks = integer_of(node, "new_axis", 0) != 0;
+  const int64_t axis = int_attr(node, "axis", 0);
+  const bool stacks = int_attr(node, "new_axis", 0) != 0;
   return sequence.kind == Sequence::Kind::List ? concat_list(node, sequence, axis, stacks) : concat_slices(node, sequence, axis, stacks);
 }
 
@@ -205,23 +205,23 @@ bool SequenceResolver::concat_list(image::Node& node, const Sequence& s, int64_t
     for (uint32_t& v : parts) v = emit(node, "Unsqueeze", 21, {v, axes}, {}, value(v).dtype);
   }
   if (parts.size() == 1) become(node, "Identity", 21, std::move(parts));
-  else become(node, "Concat", 13, std::move(parts), {integer("axis", axis)});
+  else become(node, "Concat", 13, std::move(parts), {int_attribute("axis", axis)});
   return true;
 }
 
 uint32_t SequenceResolver::sizes(const image::Node& of, uint32_t v, int64_t start, int64_t end) {
-  return emit(of, "Shape", 21, {v}, {integer("start", start), integer("end", end)}, OPTIMA_I64);
+  return emit(of, "Shape", 21, {v}, {int_attribute("start", start), int_attribute("end", end)}, OPTIMA_I64);
 }
 
 // Axis 0 goes behind `axis` others of a tensor of unknown rank: as a matrix of lines, of which there are as many as the others have elements.
 bool SequenceResolver::turn(image::Node& node, uint32_t whole, int64_t axis) {
-  const std::vector<image::Attr> in_a_row = {integer("axis", 0)}, as_said = {integer("allowzero", 1)};
+  const std::vector<image::Attr> in_a_row = {int_attribute("axis", 0)}, as_said = {int_attribute("allowzero", 1)};
   const int32_t dtype = value(whole).dtype;
   const uint32_t count = sizes(node, whole, 0, 1), ahead = sizes(node, whole, 1, axis + 1), rest = sizes(node, whole, axis + 1, INT64_MAX);
-  const auto product = [&](uint32_t of) { return emit(node, "ReduceProd", 18, {of}, {integer("keepdims", 1)}, OPTIMA_I64); };
+  const auto product = [&](uint32_t of) { return emit(node, "ReduceProd", 18, {of}, {int_attribute("keepdims", 1)}, OPTIMA_I64); };
   const uint32_t flat = emit(node, "Concat", 13, {count, product(ahead), product(rest)}, in_a_row, OPTIMA_I64);
   const uint32_t lines = emit(node, "Reshape", 21, {whole, flat}, as_said, dtype);
-  const uint32_t turned = emit(node, "Transpose", 21, {lines}, {integers("perm", {1, 0, 2})}, dtype);
+  const uint32_t turned = emit(node, "Transpose", 21, {lines}, {ints_attribute("perm", {1, 0, 2})}, dtype);
   const uint32_t shape = emit(node, "Concat", 13, {ahead, count, rest}, in_a_row, OPTIMA_I64);
   return become(node, "Reshape", 21, {turned, shape}, as_said), true;
 }
@@ -252,13 +252,13 @@ bool SequenceResolver::concat_slices(image::Node& node, const Sequence& s, int64
   for (size_t k = 0; k < *axes; ++k)
     if (k != *from) order.push_back(static_cast<int64_t>(k));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(*to), static_cast<int64_t>(*from));
-  if (stacks) return become(node, "Transpose", 21, {s.whole}, {integers("perm", order)}), true;
+  if (stacks) return become(node, "Transpose", 21, {s.whole}, {ints_attribute("perm", order)}), true;
   const int32_t dtype = value(s.whole).dtype;
-  const uint32_t moved = emit(node, "Transpose", 21, {s.whole}, {integers("perm", order)}, dtype);
+  const uint32_t moved = emit(node, "Transpose", 21, {s.whole}, {ints_attribute("perm", order)}, dtype);
   const auto at = static_cast<int64_t>(*to);
   const uint32_t joined = emit(node, "Mul", 14, {sizes(node, moved, at, at + 1), sizes(node, moved, at + 1, at + 2)}, {}, OPTIMA_I64);
-  const uint32_t shape = emit(node, "Concat", 13, {sizes(node, moved, 0, at), joined, sizes(node, moved, at + 2, INT64_MAX)}, {integer("axis", 0)}, OPTIMA_I64);
-  return become(node, "Reshape", 21, {moved, shape}, {integer("allowzero", 1)}), true;
+  const uint32_t shape = emit(node, "Concat", 13, {sizes(node, moved, 0, at), joined, sizes(node, moved, at + 2, INT64_MAX)}, {int_attribute("axis", 0)}, OPTIMA_I64);
+  return become(node, "Reshape", 21, {moved, shape}, {int_attribute("allowzero", 1)}), true;
 }
 
 }  // namespace optima::passes

@@ -85,13 +85,6 @@ image::Node Editor::node(const std::string& name, const std::string& op, int ver
   return made;
 }
 
-image::Attr int_attribute(std::string name, int64_t number) {
-  image::Attr a;
-  a.name = std::move(name);
-  a.i = number;
-  return a;
-}
-
 std::optional<std::vector<image::Dim>> fixed_dims(std::span<const int64_t> dims) {
   std::vector<image::Dim> out;
   for (int64_t d : dims) out.push_back({d, ""});

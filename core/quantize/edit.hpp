@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/graph/graph.hpp"
+#include "core/graph/attributes.hpp"
 
 namespace optima::detail {
 
@@ -40,7 +40,6 @@ class Editor {
   int quantize_version_ = 21;
 };
 
-image::Attr int_attribute(std::string name, int64_t number);
 std::optional<std::vector<image::Dim>> fixed_dims(std::span<const int64_t> dims);
 
 }  // namespace optima::detail

@@ -106,16 +106,6 @@ bool is_transformer(const Graph& graph, const Uses& uses) {
   });
 }
 
-const image::Attr* find_attr(const image::Node& node, const char* name) {
-  const auto it = std::find_if(node.attrs.begin(), node.attrs.end(), [&](const image::Attr& a) { return a.name == name; });
-  return it == node.attrs.end() ? nullptr : &*it;
-}
-
-int64_t int_attr(const image::Node& node, const char* name, int64_t otherwise) {
-  const image::Attr* a = find_attr(node, name);
-  return a ? a->i : otherwise;
-}
-
 double float_attr(const image::Node& node, const char* name, double otherwise) {
   const image::Attr* a = find_attr(node, name);
   return a ? a->f : otherwise;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/graph/graph.hpp"
+#include "core/graph/attributes.hpp"
 
 namespace optima::detail {
 
@@ -27,8 +27,6 @@ std::vector<size_t> data_inputs(const Graph& graph, const image::Node& node);
 /// True for a model with attention or normalization of layers: its sums carry outliers, so only inputs of weighted products are quantized.
 bool is_transformer(const Graph& graph, const Uses& uses);
 
-const image::Attr* find_attr(const image::Node& node, const char* name);
-int64_t int_attr(const image::Node& node, const char* name, int64_t otherwise);
 double float_attr(const image::Node& node, const char* name, double otherwise);
 
 /// The constant behind an input; OPTIMA_NONE when there is no such input or it is no constant.
