@@ -42,9 +42,12 @@ std::optional<Batch> joined(std::vector<Batch> dims) {
   return out;
 }
 
+reference::EinsumShape shape_of(const NodeView& n) {
+  return reference::einsum_shape(std::string(n.text("equation", "")), {n.in_dims(0), n.in_dims(1)});
+}
+
 /// Columns are the result's last letter, which lie side by side, rows the last one that B has not; all others of the result are a batch.
-std::optional<Split> split_of(const NodeView& n) {
-  const reference::EinsumShape e = reference::einsum_shape(std::string(n.text("equation", "")), {n.in_dims(0), n.in_dims(1)});
+std::optional<Split> split_of(const NodeView& n, const reference::EinsumShape& e) {
   const auto has = [&](uint32_t k, size_t letter) { return e.terms[k].find(e.letters[letter]) != std::string::npos; };
   const bool is_of_a = e.out_rank > 0 && has(0, e.out_rank - 1) && !has(1, e.out_rank - 1);
   Split s{{}, is_of_a ? 1U : 0U, is_of_a ? 0U : 1U};
@@ -75,13 +78,14 @@ Refusal check_einsum(const NodeView& n) {
   const auto refused = [&](std::string wanted) { return Refusal{OPTIMA_REASON_ATTRIBUTE, "equation", std::string(n.text("equation", "")), std::move(wanted)}; };
   for (uint32_t k = 0; k < 2; ++k)
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
+  reference::EinsumShape e;
   try {
-    const reference::EinsumShape e = reference::einsum_shape(std::string(n.text("equation", "")), {n.in_dims(0), n.in_dims(1)});
+    e = shape_of(n);
     if (e.out() != n.out_dims(0)) return wrong_shape(n, 0, to_text(e.out()));
   } catch (const Error& wrong) {
     return refused("one that fits: " + wrong.text);
   }
-  const std::optional<Split> s = split_of(n);
+  const std::optional<Split> s = split_of(n, e);
   if (!s) return refused("sums along which both operands move alike");
   int64_t steps = 1;
   for (size_t d = 0; d + 2 < s->product.batch.size(); ++d) steps *= s->product.batch[d].size;
@@ -90,7 +94,7 @@ Refusal check_einsum(const NodeView& n) {
 
 void lower_einsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Split s = *split_of(n);
+  const Split s = *split_of(n, shape_of(n));
   emit_matrix_product(s.product, n, s.a, s.b, ctx);
 }
 
