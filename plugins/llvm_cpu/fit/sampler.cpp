@@ -254,10 +254,13 @@ class Sampler {
         return;
       }  // a guess was wrong: the legs before it are what they are
     }
-    for (const auto& leg : legs) each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) {
+    for (const auto& leg : legs) {
+      each_site(leg->draft, [&](const Site& site, const KernelSpec& spec) {
         sites_[site].push_back(spec);
         if (spec.words && !spec.words->hints.empty()) seen_.push_back(spec);
       });
+      std::string().swap(leg->draft.constants);  // nobody asks for what was computed, and of many samples it is much
+    }
     if (samples_.empty()) out_.shapes = variables_.shapes(values);
     shapes_.push_back(variables_.shapes(values));
     samples_.push_back(std::move(legs));
