@@ -19,6 +19,16 @@ struct Asking {
     host.set({{"trial.act", act}});
     return host.plugin->takes_door(graph.raw, 0, door, device);
   }
+  /// What the plugin says of the artifact; nothing when it compiles none.
+  std::vector<std::pair<std::string, std::string>> compiled(CompileJob job) {
+    const TempFolder folder;
+    job.graph = &graph.raw, job.device = device;
+    job.stem = "subgraph_0", job.folder = folder.path();
+    host.set({{"trial.act", ""}});
+    const auto done = host.plugin->compile(job);
+    const auto* artifact = std::get_if<Compiled>(&done);
+    return artifact ? artifact->meta : std::vector<std::pair<std::string, std::string>>{};
+  }
 };
 
 Door eight_bits() {
@@ -102,18 +112,11 @@ TEST_CASE("a plugin that fails while it is asked about doors, throws or answers 
 
 TEST_CASE("compile is told the doors of its inputs and outputs") {
   Asking a;
-  const TempFolder folder;
   CompileJob job;
-  job.graph = &a.graph.raw;
-  job.device = a.device;
-  job.stem = "subgraph_0", job.folder = folder.path();
   Door turned;
   turned.dtype = OPTIMA_F32, turned.layout = "CN", turned.shape = {3, 2};
   job.doors = {{0, turned}, {1, eight_bits()}};
-  a.host.set({{"trial.act", ""}});
-  const auto done = a.host.plugin->compile(job);
-  REQUIRE(std::holds_alternative<Compiled>(done));
-  const auto& meta = std::get<Compiled>(done).meta;
+  const auto meta = a.compiled(std::move(job));
   REQUIRE(meta.size() == 3);
   CHECK(meta[0] == std::pair<std::string, std::string>{"door of 0", "1 CN x 3 2 a-1"});
   CHECK(meta[1] == std::pair<std::string, std::string>{"door of 1", "3  x 2 3 s0.500000 z-128 s0.250000 z7 a0"});
@@ -121,16 +124,9 @@ TEST_CASE("compile is told the doors of its inputs and outputs") {
 
 TEST_CASE("compile is told the sizes that the user allows") {
   Asking a;
-  const TempFolder folder;
   CompileJob job;
-  job.graph = &a.graph.raw;
-  job.device = a.device;
-  job.stem = "subgraph_0", job.folder = folder.path();
   job.sizes = {{"batch", {1, 8, 1, 4, {1, 4, 8}}}, {"width", {32, 960, 32, SizeRange::kNotSaid, {}}}};
-  a.host.set({{"trial.act", ""}});
-  const auto done = a.host.plugin->compile(job);
-  REQUIRE(std::holds_alternative<Compiled>(done));
-  const auto& meta = std::get<Compiled>(done).meta;
+  const auto meta = a.compiled(std::move(job));
   REQUIRE(meta.size() == 3);
   CHECK(meta[0] == std::pair<std::string, std::string>{"size of batch", "1..8:1@4 1 4 8"});
   CHECK(meta[1] == std::pair<std::string, std::string>{"size of width", "32..960:32@-1"});
