@@ -115,12 +115,17 @@ function(optima_add_test_main)
   endif()
 endfunction()
 
-# Flags of what tests: optima_test_options(TARGET).
+# Flags of what tests: optima_test_options(TARGET). Where Clang is there it compiles a GCC release's tests, in two fifths of the time that GCC takes at
+# -O1: they run once for each time they are built. What is tested keeps its own compiler and level.
+find_program(OPTIMA_TEST_COMPILER NAMES clang++-19)
 function(optima_test_options name)
   if(OPTIMA_SANITIZE)
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)  # what is tested is checked, not what tests it: a third of the build time
+  elseif(OPTIMA_TEST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
+    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile_with;${OPTIMA_TEST_COMPILER};${CMAKE_CXX_COMPILER_LAUNCHER}")
+    target_compile_options(${name} PRIVATE -O0 -Wno-unknown-warning-option)
   else()
-    target_compile_options(${name} PRIVATE -O1)  # two thirds of the time -O3 takes to build; what is tested keeps its own level
+    target_compile_options(${name} PRIVATE -O1)
   endif()
 endfunction()
 

@@ -160,7 +160,7 @@ TEST_CASE("ResNet-18 in int8: additions on llvm_cpu, the rest on openvino, no un
   size_t members = 0;
   for (const Json& node : (*plan)["nodes"])
     if (node.contains("quantized_unit")) {
-      CHECK(device[node["quantized_unit"]] == node["device"]);
+      CHECK(Json(device[node["quantized_unit"]]) == node["device"]);
       ++members;
     }
   CHECK(members > 60);

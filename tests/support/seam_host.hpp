@@ -206,6 +206,7 @@ struct MemorySink {
   static MemorySink& of(void* p) { return *static_cast<MemorySink*>(p); }
   bool all_closed() const { return open_.empty(); }
   MemorySink(const MemorySink&) = delete;
+  MemorySink& operator=(const MemorySink&) = delete;
   MemorySink() {
     raw.struct_size = sizeof raw;
     raw.host_data = this;

@@ -42,7 +42,7 @@ std::optional<Batch> joined(std::vector<Batch> dims) {
   return out;
 }
 
-reference::EinsumShape shape_of(const NodeView& n) {
+reference::EinsumShape einsum_of(const NodeView& n) {
   return reference::einsum_shape(std::string(n.text("equation", "")), {n.in_dims(0), n.in_dims(1)});
 }
 
@@ -80,7 +80,7 @@ Refusal check_einsum(const NodeView& n) {
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
   reference::EinsumShape e;
   try {
-    e = shape_of(n);
+    e = einsum_of(n);
     if (e.out() != n.out_dims(0)) return wrong_shape(n, 0, to_text(e.out()));
   } catch (const Error& wrong) {
     return refused("one that fits: " + wrong.text);
@@ -94,7 +94,7 @@ Refusal check_einsum(const NodeView& n) {
 
 void lower_einsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Split s = *split_of(n, shape_of(n));
+  const Split s = *split_of(n, einsum_of(n));
   emit_matrix_product(s.product, n, s.a, s.b, ctx);
 }
 

@@ -86,27 +86,27 @@ TEST_CASE("another chip, format or model is refused") {
   sample.attribute = seam::option("chip", "bm1688");
   sample.device.attrs = &sample.attribute, sample.device.attr_count = 1;
   CHECK(sample.refusal(OPTIMA_WRONG_DEVICE) == "files were made for bm1684x, the device is 'bm1688', wanted a compilation with bmcompiler.chip=bm1688");
-  sample = {};
-  sample.sink.format = "sophon.bmodel/9";
-  CHECK(sample.refusal(OPTIMA_RECOMPILE) == "artifact has format 'sophon.bmodel/9', wanted sophon.bmodel/1");
-  sample = {};
-  sample.model.chip = "BM1684", sample.seal();
-  CHECK(sample.refusal() == "bmodel was made for 'BM1684', the record says BM1684X");
-  sample = {};
-  sample.model.batches = {{1, 3, 8, 9}}, sample.seal();
-  CHECK(sample.refusal() == "input 'x' has other sizes in the bmodel than in the meta file");
-  sample = {};
-  sample.model.type = 1, sample.seal();
-  CHECK(sample.refusal() == "input 'x' is f16 in the bmodel, f32 in the meta file");
-  sample = {};
-  sample.meta.outputs[0].file_name = "z", sample.seal();
-  CHECK(sample.refusal() == "bmodel has no output 'z', which the meta file has");
-  sample = {};
-  sample.meta.batches = {1, 2, 4}, sample.seal();
-  CHECK(sample.refusal() == "bmodel has 2 stages, the meta file 3 batches");
-  sample = {};
-  sample.model.nets = 2, sample.seal();
-  CHECK(sample.refusal() == "bmodel has 2 networks, wanted one");
+  Sample unknown;
+  unknown.sink.format = "sophon.bmodel/9";
+  CHECK(unknown.refusal(OPTIMA_RECOMPILE) == "artifact has format 'sophon.bmodel/9', wanted sophon.bmodel/1");
+  Sample other_chip;
+  other_chip.model.chip = "BM1684", other_chip.seal();
+  CHECK(other_chip.refusal() == "bmodel was made for 'BM1684', the record says BM1684X");
+  Sample other_sizes;
+  other_sizes.model.batches = {{1, 3, 8, 9}}, other_sizes.seal();
+  CHECK(other_sizes.refusal() == "input 'x' has other sizes in the bmodel than in the meta file");
+  Sample other_type;
+  other_type.model.type = 1, other_type.seal();
+  CHECK(other_type.refusal() == "input 'x' is f16 in the bmodel, f32 in the meta file");
+  Sample other_output;
+  other_output.meta.outputs[0].file_name = "z", other_output.seal();
+  CHECK(other_output.refusal() == "bmodel has no output 'z', which the meta file has");
+  Sample other_stages;
+  other_stages.meta.batches = {1, 2, 4}, other_stages.seal();
+  CHECK(other_stages.refusal() == "bmodel has 2 stages, the meta file 3 batches");
+  Sample two_nets;
+  two_nets.model.nets = 2, two_nets.seal();
+  CHECK(two_nets.refusal() == "bmodel has 2 networks, wanted one");
 }
 
 TEST_CASE("a file that is damaged, missing or of another size is found") {
@@ -117,9 +117,9 @@ TEST_CASE("a file that is damaged, missing or of another size is found") {
   CHECK(sample.refusal().starts_with("file 'subgraph_0.bmodel' has "));
   sample.sink.files.erase("subgraph_0.bmodel");
   CHECK(sample.refusal() == "file 'subgraph_0.bmodel' is missing");
-  sample = {};
-  sample.sink.compat.pop_back();
-  CHECK(sample.refusal() == "compat record is truncated");
+  Sample cut;
+  cut.sink.compat.pop_back();
+  CHECK(cut.refusal() == "compat record is truncated");
 }
 
 TEST_CASE("ports take the names and types that the tools gave their tensors") {
