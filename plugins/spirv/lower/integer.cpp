@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes: sums of whole numbers, exact in 32 bits, and codes made of them again.
-#include "sums.hpp"
-#include "window.hpp"
+#include "conv_tile.hpp"
 
 namespace spirv_plugin {
 namespace of_integer {
@@ -137,16 +136,39 @@ struct ConvInputs {
 };
 ConvInputs conv_inputs(const sdk::Node& node) { return node.op() == "ConvInteger" ? ConvInputs{1, 2, 3, false} : ConvInputs{3, 2, 5, true}; }
 
-/// Per output channel what is added to the sum, then by what it is multiplied.
-std::vector<int32_t> bias_and_factors(const sdk::Node& node, int64_t channels) {
+/// Per feature of a QLinearConv what is added to the sum.
+std::vector<int64_t> bias_of(const sdk::Node& node, int64_t features) {
+  return node.input(8) ? integers_of(node.input(8).constant()) : std::vector<int64_t>(static_cast<size_t>(features), 0);
+}
+/// And by what the sum is multiplied.
+std::vector<double> factors_of(const sdk::Node& node, int64_t features) {
   const std::vector<double> scale = reals_of(node.input(4).constant());
-  std::vector<int32_t> out(static_cast<size_t>(2 * channels));
-  const std::vector<int64_t> bias = node.input(8) ? integers_of(node.input(8).constant()) : std::vector<int64_t>(static_cast<size_t>(channels), 0);
-  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
-    out[c] = static_cast<int32_t>(bias[c]);
-    out[static_cast<size_t>(channels) + c] = bits_of(scalar(node.input(1)) * scale[scale.size() == 1 ? 0 : c] / scalar(node.input(6)));
-  }
+  std::vector<double> out;
+  for (size_t c = 0; c < static_cast<size_t>(features); ++c) out.push_back(scalar(node.input(1)) * scale[scale.size() == 1 ? 0 : c] / scalar(node.input(6)));
   return out;
+}
+/// Both in one tensor, floats by their bits.
+std::vector<int32_t> bias_and_factors(const sdk::Node& node, int64_t features) {
+  std::vector<int32_t> out;
+  for (const int64_t b : bias_of(node, features)) out.push_back(static_cast<int32_t>(b));
+  for (const double f : factors_of(node, features)) out.push_back(bits_of(f));
+  return out;
+}
+
+/// The convolution for the tile of registers that floats have. Nothing where that does not hold it: three axes, what is too large, and sums beyond 32 bits,
+/// which wrap around.
+std::optional<of_conv::OfCodes> for_tiles(const Lowering& to, const sdk::Node& node) {
+  const ConvInputs in = conv_inputs(node);
+  const sdk::Value w = node.input(in.w), zero = node.input(in.x_zero);
+  if (node.input(0).rank() > 4 || w.elements() == 0 || !of_conv::too_large(node).empty()) return std::nullopt;
+  const Channels channels = of_conv::channels_of(w.shape());
+  const bool is_known = !zero || zero.is_constant();
+  CodeSums sums{SumType::Floats, node.input(0), is_known ? std::optional(zero ? integers_of(zero.constant())[0] : 0) : std::nullopt, channels, centred(w, node.input(in.w_zero), channels.behind), {},
+                std::vector<int64_t>(static_cast<size_t>(channels.count), 0), true};
+  if (in.to_codes) sums.begin = bias_of(node, channels.count), sums.factor = factors_of(node, channels.count);
+  std::optional<CodeSums> typed_sums = typed(std::move(sums), of_conv::wants_words(to, w));
+  if (!typed_sums) return std::nullopt;
+  return of_conv::OfCodes{w, std::move(*typed_sums), is_known ? sdk::Value{} : zero, in.to_codes ? scalar_literal(node.input(7)) : ""};
 }
 
 /// Of a convolution: type of its codes, channels of the input and of a group, features of the output and of a group, features of an invocation, numbers
@@ -189,7 +211,7 @@ void write_conv_words(Shader& s, const ConvCodes& c, const std::vector<Axis>& ax
 }
 
 /// A few channels of one place for each invocation. Pads are zero points, which add nothing.
-void lower_conv(Lowering& to, const Group& group) {
+void lower_places(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const ConvInputs in = conv_inputs(node);
   const Dims x = node.input(0).shape(), w = node.input(in.w).shape();
@@ -226,6 +248,11 @@ void lower_conv(Lowering& to, const Group& group) {
     s.line(s.store(out, "first+" + text(t * outs), v));
   }
   to.step(group, ways_of(s, dots, g.groups), work_of(y.elements() * each, node.input(0).elements() + node.input(in.w).elements() + y.elements()));
+}
+
+void lower_conv(Lowering& to, const Group& group) {
+  if (const std::optional<of_conv::OfCodes> of = for_tiles(to, group.root)) of_conv::ConvKernel(to, group, *of).write();
+  else lower_places(to, group);
 }
 
 std::string no_conv(const sdk::Node& node) {

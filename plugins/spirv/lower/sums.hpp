@@ -109,12 +109,10 @@ inline bool has_scales_along(const sdk::Node& decoder, int64_t axis) {
   return along == axis && decoder.input(1).elements() == count && (!decoder.input(2) || decoder.input(2).elements() == count);
 }
 
-inline int64_t zero_of(const sdk::Node& decoder) { return decoder.input(2) ? integers_of(decoder.input(2).constant())[0] : 0; }
-
-/// The largest distance of a code from its zero point.
-inline int64_t reach_of(const sdk::Node& decoder) {
-  const CodeRange r = range_of(decoder.input(0).dtype());
-  return std::max(r.high - zero_of(decoder), zero_of(decoder) - r.low);
+/// The largest distance of a code from its zero point, where that is known.
+inline int64_t reach_of(int32_t dtype, const std::optional<int64_t>& zero) {
+  const CodeRange r = range_of(dtype);
+  return zero ? std::max(r.high - *zero, *zero - r.low) : r.high - r.low;
 }
 
 /// What sums may be that reach this far from zero; nothing where 32 bits are too few.
@@ -145,14 +143,14 @@ inline std::vector<int64_t> whole_bias(const std::optional<sdk::Node>& decoder, 
 /// it is not in `begin`.
 struct CodeSums {
   SumType type;
-  sdk::Node left;
+  sdk::Value left;              ///< its codes
+  std::optional<int64_t> zero;  ///< of the left side; nothing: it is computed, and a kernel has it as `xz`
   Channels channels;
   std::vector<int32_t> weights;  ///< less their zero points
   std::vector<double> factor;
   std::vector<int64_t> begin;
   bool has_bias;  ///< in `begin`
-  int64_t zero() const { return zero_of(left); }
-  int32_t dtype() const { return left.input(0).dtype(); }
+  int32_t dtype() const { return left.dtype(); }
   bool by_words() const { return type == SumType::Words; }
   /// The sum of a function of a channel's weights.
   template <class Each>
@@ -163,26 +161,33 @@ struct CodeSums {
   }
 };
 
-/// Of a group whose decoders are there, the right one of constants. `words`: they are wanted where the codes fit. Nothing where 32 bits are too few.
+/// The sums with the type that they want, and with what words of them begin with, where a zero point is known. `words`: they are wanted where the codes
+/// fit. Nothing where 32 bits are too few.
+inline std::optional<CodeSums> typed(CodeSums of, bool words) {
+  int64_t most = 0;
+  for (int64_t c = 0; c < of.channels.count; ++c)
+    most = std::max(most, of.over(c, [](int32_t w) { return std::abs(w); }) * reach_of(of.dtype(), of.zero) + std::abs(of.begin[static_cast<size_t>(c)]));
+  const std::optional<SumType> type = type_for(most);
+  if (!type) return std::nullopt;
+  const CodeRange r = range_of(of.dtype());
+  of.type = words && r.high - r.low == 255 && fit_words(of.weights) ? SumType::Words : *type;
+  for (int64_t c = 0; c < of.channels.count && of.by_words() && of.zero; ++c)
+    of.begin[static_cast<size_t>(c)] += (half_of(of.dtype()) - *of.zero) * of.over(c, [](int32_t w) { return w; });
+  return of;
+}
+
+/// Of a group whose decoders are there, the right one of constants; as typed().
 inline std::optional<CodeSums> sums_of(const Group& group, const Channels& channels, bool words) {
   const sdk::Node &left = *group.decoders[0], &right = *group.decoders[1];
-  CodeSums out{SumType::Floats, left, channels, centred(right.input(0), right.input(2), channels.behind), {}, {}, false};
+  const int64_t zero = left.input(2) ? integers_of(left.input(2).constant())[0] : 0;
+  CodeSums out{SumType::Floats, left.input(0), zero, channels, centred(right.input(0), right.input(2), channels.behind), {}, {}, false};
   const std::vector<double> scales = reals_of(right.input(1).constant());
   const double scale = reals_of(left.input(1).constant())[0];
   for (int64_t c = 0; c < channels.count; ++c) out.factor.push_back(scale * scales[scales.size() == 1 ? 0 : static_cast<size_t>(c)]);
   out.begin = whole_bias(group.decoders[2], out.factor);
   out.has_bias = !out.begin.empty();
   out.begin.resize(static_cast<size_t>(channels.count), 0);
-  int64_t most = 0;
-  for (int64_t c = 0; c < channels.count; ++c)
-    most = std::max(most, out.over(c, [](int32_t w) { return std::abs(w); }) * reach_of(left) + std::abs(out.begin[static_cast<size_t>(c)]));
-  const std::optional<SumType> type = type_for(most);
-  if (!type) return std::nullopt;
-  const CodeRange r = range_of(out.dtype());
-  out.type = words && r.high - r.low == 255 && fit_words(out.weights) ? SumType::Words : *type;
-  for (int64_t c = 0; c < channels.count && out.by_words(); ++c)
-    out.begin[static_cast<size_t>(c)] += (half_of(out.dtype()) - out.zero()) * out.over(c, [](int32_t w) { return w; });
-  return out;
+  return typed(std::move(out), words);
 }
 
 /// An input of the root that is absent, or the same in every run.
@@ -230,7 +235,7 @@ class SumEnds {
 template <class Code>
 std::string left_of(const CodeSums& sums, const Code& code) {
   if (sums.by_words()) return word_of(sums.dtype(), {code(0), code(1), code(2), code(3)});
-  const std::string v = sums.zero() == 0 ? code(0) : "(" + code(0) + "-" + literal(sums.zero()) + ")";
+  const std::string v = sums.zero == 0 ? code(0) : "(" + code(0) + "-" + (sums.zero ? literal(*sums.zero) : "xz") + ")";
   return sums.type == SumType::Floats ? "float(" + v + ")" : v;
 }
 
