@@ -338,6 +338,46 @@ TEST_CASE("products of codes are the same numbers by integer dot products, by wo
   CHECK_MESSAGE(validation.messages().empty(), validation.messages());
 }
 
+TEST_CASE("convolutions of codes are exact in tiles that their features and pixels do not fill, by zero points that are computed, and beyond what floats hold") {
+  const std::string scales = "float xs = {0.5}, float ys = {64}, uint8 xz = {7}, uint8 yz = {100}", many = "float[11] ws = {0.25,0.5,1,2,4,8,0.25,0.5,1,2,4}, int8[11] wz = {0,1,-2,3,-4,5,-6,7,-8,9,-10}";
+  std::string few, far;  // weights and their distance from zero points are signed codes; partial sums beyond 2^24
+  for (int k = 0; k < 594; ++k) few += (k ? "," : "") + std::to_string(k * 37 % 201 - 100);
+  for (int k = 0; k < 3000; ++k) far += (k ? "," : "") + std::to_string(k % 1500 < 750 ? 127 - k % 5 : k % 3 - 126);
+  const Case cases[] = {
+      {"(uint8[2,6,5,11] x) => (uint8[2,11,5,11] y) <" + scales + ", " + many + ", int8[11,6,3,3] w = {" + few + "}> { y = QLinearConv<pads = [1, 1, 1, 1]>(x, xs, xz, w, ws, wz, ys, yz) }", true},
+      {"(uint8[1,6,9,10] x) => (uint8[1,6,5,5] y) <" + scales + ", float ws = {0.25}, int8 wz = {0}, int8[6,1,3,3] w = {" + codes(54) + "}> "
+       "{ y = QLinearConv<group = 6, strides = [2, 2], pads = [1, 1, 1, 1]>(x, xs, xz, w, ws, wz, ys, yz) }", false},
+      {"(uint8[1,6,9,10] x, uint8 z) => (int32[1,6,9,10] y) <int8[6,1,3,3] w = {" + codes(54) + "}> { y = ConvInteger<group = 6, pads = [1, 1, 1, 1]>(x, w, z) }", false},
+      {"(int8[1,5,13] x, int8 z) => (int32[1,11,11] y) <int8[11,5,3] w = {" + codes(165) + "}> { y = ConvInteger<dilations = [2], pads = [1, 1]>(x, w, z) }", true},
+      {"(int8[1,6,7] x) => (int32[1,11,7] y) <int8 z = {-5}, int8[11] o = {0,1,-2,3,-4,5,-6,7,-8,9,-10}, int8[11,6,9] w = {" + few + "}> { y = ConvInteger<pads = [4, 4]>(x, w, z, o) }", true},
+      {"(uint8[1,750,2,2] x, uint8 z) => (int32[1,4,2,2] y) <int8[4,750,1,1] w = {" + far + "}> { y = ConvInteger(x, w, z) }", true},
+      {"(uint8[1,4,2,3,4] x) => (int32[1,4,2,3,4] y) <uint8 z = {9}, int8[4,4,1,1,3] w = {" + codes(48) + "}> { y = ConvInteger<pads = [0, 0, 1, 0, 0, 1]>(x, w, z) }", true},  // three axes
+  };
+  const Validation validation;
+  for (const Case& c : cases) equals_reference(17, c);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("a convolution of codes has as many workgroups as one of the floats that they stand for") {
+  const std::string w = "int8[32,8,3,3] w = {" + codes(2304) + "}", d = "int8[32,1,3,3] w = {" + codes(288) + "}", of = "float s = {0.5}, uint8 z = {7}, int8 o = {0}, ";
+  const auto groups = [](const std::string& text) {
+    const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g " + text);
+    Halves halves;
+    seam::MemorySink sink;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status) == OPTIMA_OK, status.message);
+    const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+    REQUIRE(meta.at("steps").size() == 1);
+    return meta.at("steps").at(0).at("ways").at(0).at("groups").dump();
+  };
+  for (const auto& [weights, channels, attributes] : {std::tuple{w, "8", "<pads = [1, 1, 1, 1]>"}, std::tuple{d, "32", "<group = 32, pads = [1, 1, 1, 1]>"}}) {
+    const std::string x = std::string("[1,") + channels + ",28,28] x) => (", y = "[1,32,28,28] y) <" + of + weights + "> { ", window = attributes;
+    const std::string wanted = groups("(float" + x + "float" + y + "f = DequantizeLinear(w, s, o) y = Conv" + window + "(x, f) }");
+    CHECK(groups("(uint8" + x + "uint8" + y + "y = QLinearConv" + window + "(x, s, z, w, s, o, s, z) }") == wanted);
+    CHECK(groups("(uint8" + x + "int32" + y + "y = ConvInteger" + window + "(x, w, z) }") == wanted);
+  }
+}
+
 TEST_CASE("convolutions of decoded codes are one step that sums whole numbers, as floats where these hold them, as integers where they do not, and by integer dot products") {
   // Scales of few bits: the reference's floats are exact, so that no code may differ.
   const std::string x = "float xs = {0.375}, uint8 xz = {7}, ", y = "float ys = {24}, uint8 yz = {100}, ", b = "int32[8] b = {1,-2,300,-4000,5,6,7,8}, float[8] bs = {0.09375,0.1875,0.28125,0.375,0.46875,0.5625,0.65625,0.75}, int32 bz = {0}",
