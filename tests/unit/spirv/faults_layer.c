@@ -18,6 +18,8 @@ static PFN_vkAllocateMemory next_allocate;
 static PFN_vkMapMemory next_map;
 static PFN_vkGetBufferMemoryRequirements next_requirements;
 static PFN_vkCmdCopyBuffer next_copy;
+static PFN_vkCreateComputePipelines next_pipelines;
+static PFN_vkCreatePipelineCache next_cache;
 static PFN_vkGetPhysicalDeviceProperties next_properties;
 static PFN_vkGetPhysicalDeviceProperties2 next_properties2;
 static PFN_vkGetPhysicalDeviceMemoryProperties next_memory_properties;
@@ -72,6 +74,16 @@ static VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, 
   next_copy(commands, from, to, count, pieces);
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL pipelines(VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* with, VkPipeline* made) {
+  optima_faults.pipelines += (int)count;
+  return next_pipelines(device, cache, count, infos, with, made);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo* info, const VkAllocationCallbacks* with, VkPipelineCache* made) {
+  optima_faults.cached = info->initialDataSize;
+  return next_cache(device, info, with, made);
+}
+
 static VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice gpu, VkPhysicalDeviceProperties* out) {
   next_properties(gpu, out);
   if (optima_faults.separate) out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
@@ -123,6 +135,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
     next_map = (PFN_vkMapMemory)next_device(*device, "vkMapMemory");
     next_requirements = (PFN_vkGetBufferMemoryRequirements)next_device(*device, "vkGetBufferMemoryRequirements");
     next_copy = (PFN_vkCmdCopyBuffer)next_device(*device, "vkCmdCopyBuffer");
+    next_pipelines = (PFN_vkCreateComputePipelines)next_device(*device, "vkCreateComputePipelines");
+    next_cache = (PFN_vkCreatePipelineCache)next_device(*device, "vkCreatePipelineCache");
   }
   return made;
 }
@@ -141,6 +155,8 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_device(VkDevice de
                               {"vkMapMemory", (PFN_vkVoidFunction)map},
                               {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
                               {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy},
+                              {"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines},
+                              {"vkCreatePipelineCache", (PFN_vkVoidFunction)pipeline_cache},
                               {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)optima_faults_device}};
   const PFN_vkVoidFunction mine = found(own, sizeof own / sizeof *own, name);
   return mine || !device ? mine : next_device(device, name);

@@ -72,7 +72,7 @@ Differing differing(const TempFolder& f, const std::string& name, const std::str
 TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floats and in halves") {
   const TempFolder f;
   std::printf("%-16s %10s %10s\n", "whole", "f32", "f16");
-  for (const ModelFile& m : model_files({"resnet18", "mobilenet_v2", "squeezenet", "shufflenet_v2", "efficientnet", "unet", "vit_tiny", "bert", "bilstm"})) {
+  for (const ModelFile& m : model_files({"resnet18", "resnet50", "mobilenet_v2", "squeezenet", "shufflenet_v2", "efficientnet", "unet", "vit_tiny", "bert", "bilstm"})) {
     CAPTURE(m.name);
     const double floats = apart(f, m, compiled(f, m, m.name, {"--require-device", "VULKAN:0"}));
     std::printf("%-16s %10.2e", m.name.c_str(), floats);

@@ -17,6 +17,8 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 
 #else
 
+#include "core/support/json_value.hpp"
+#include "optima/ext/cost.h"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
@@ -148,7 +150,90 @@ TEST_CASE("kernels that were made once are taken from the cache, whose damaged f
   }
 }
 
+TEST_CASE("what a driver makes of kernels is kept on disk and given to it again, and what is damaged or of another GPU is not") {
+  namespace fs = std::filesystem;
+  const test::TempFolder folder;
+  Layer layer;
+  Halves halves;
+  halves.host.exposed.table.cache_dir = seam::str(folder.path());
+  halves.runtime = std::make_unique<seam::Instance>(SPIRV_RT_PLUGIN, halves.host);
+  const Net net;
+  const auto files = [&] {
+    std::vector<std::string> out;
+    for (const fs::directory_entry& e : fs::directory_iterator(std::string(folder.path())))
+      if (e.path().filename().string().starts_with("spirv-pipelines-")) out.push_back(e.path());
+    return out;
+  };
+  /// Bytes that the driver got when the net was loaded.
+  const auto given = [&] {
+    layer.told().cached = SIZE_MAX;
+    const Loaded loaded(halves, net);
+    return layer.told().cached;
+  };
+  CHECK(given() == 0);
+  REQUIRE(files().size() == 1);
+  const std::string path = files()[0], good = test::get(path);
+  REQUIRE(good.size() >= 32);  // VkPipelineCacheHeaderVersionOne
+  CHECK(given() == good.size());
+  std::string other = good;
+  other[8] = static_cast<char>(other[8] ^ 1);  // its vendor
+  for (const std::string& bad : {std::string("abc"), good.substr(0, 31), other}) {
+    test::put(path, bad);
+    CHECK(given() == 0);
+    CHECK(files() == std::vector<std::string>{path});
+    CHECK(test::get(path) != bad);  // made anew
+  }
+}
+
+TEST_CASE("a driver on the processor is told of by the half that runs, and not by the one that plans, which must not take it unasked") {
+  Halves halves;
+  const auto kinds = [](const seam::Instance& half, std::string& why_none) {
+    std::vector<std::string> out;
+    seam::Status status;
+    CHECK(half.api->devices(half.self, [](void* all, const optima_device* d) -> int32_t {
+      static_cast<std::vector<std::string>*>(all)->push_back(seam::text(d->kind));
+      return OPTIMA_OK;
+    }, &out, &status.raw) == OPTIMA_OK);
+    why_none = status.message;
+    return out;
+  };
+  std::string why_none;
+  CHECK(kinds(*halves.runtime, why_none).size() >= 1);
+  const std::vector<std::string> planned = kinds(*halves.compiler, why_none);
+  CHECK(std::find(planned.begin(), planned.end(), "VULKAN") == planned.end());
+  if (planned.empty()) CHECK_MESSAGE(why_none.find("used when named") != std::string::npos, why_none);
+}
+
+TEST_CASE("what a node takes is estimated by the rates of the GPU's description: half the rate is twice the time, and a launch is added") {
+  Halves halves;
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g (float[256,256] x, float[256,256] z) => (float[256,256] y) { y = MatMul(x, z) }");
+  const test::TempFolder folder;
+  const auto estimated = [&](const std::string& limits) {
+    const std::string path = folder / "limits.json";
+    test::put(path, limits);
+    const optima_option options[] = {seam::option("spirv.limits", path)};
+    const uint32_t node = sdk::Graph(&net.packed.raw)[0].id();
+    optima_check_request r{};
+    r.struct_size = sizeof r, r.graph = &net.packed.raw, r.nodes = &node, r.node_count = 1, r.options = options, r.option_count = 1, r.device = &kGpu;
+    optima_cost cost{};
+    seam::Status status;
+    REQUIRE_MESSAGE(halves.compiler->extension<optima_cost_model>(OPTIMA_EXT_COST)->estimate(halves.compiler->self, &r, [](void* p, const optima_cost* c, uint32_t) -> int32_t {
+      *static_cast<optima_cost*>(p) = *c;
+      return OPTIMA_OK;
+    }, &cost, &status.raw) == OPTIMA_OK, status.message);
+    CHECK(cost.node == node);
+    CHECK(cost.device_bytes >= 256 * 256 * 4);
+    return cost.microseconds;
+  };
+  const double work = 2.0 * 256 * 256 * 256;
+  CHECK(estimated(R"({"gflops": 100, "gbytes": 1000, "launch_us": 1})") == doctest::Approx(work / 100e3 + 1));
+  CHECK(estimated(R"({"gflops": 50, "gbytes": 1000, "launch_us": 1})") == doctest::Approx(work / 50e3 + 1));
+  CHECK(estimated(R"({"gflops": 50, "gbytes": 1000, "launch_us": 30})") == doctest::Approx(work / 50e3 + 30));
+  CHECK(estimated(R"({"gflops": 1e6, "gbytes": 1, "launch_us": 1})") == doctest::Approx(3 * 256 * 256 * 4 / 1e3 + 1));  // by its bytes
+}
+
 TEST_CASE("a GPU that has less than a kernel needs is refused with what and how much, before a pipeline is made") {
+  Layer layer;
   Halves halves;
   const Net net;
   seam::MemorySink sink;
@@ -166,6 +251,20 @@ TEST_CASE("a GPU that has less than a kernel needs is refused with what and how 
   CHECK(refused(R"({"storage_buffers": 2})").find("storage buffers, this GPU has 2") != std::string::npos);
   CHECK(refused(R"({"size": [16, 16, 16]})").find("invocations along x, this GPU has 16") != std::string::npos);
   CHECK(refused(R"({"buffer_range": 1024})").find("this GPU reaches 1024") != std::string::npos);
+  CHECK(refused(R"({"groups": [65535, 0, 65535]})").find("needs 1 workgroups along y, this GPU has 0") != std::string::npos);
+  REQUIRE_MESSAGE(layer.told().instances > 0, "the loader has not taken the layer in");
+  CHECK(layer.told().pipelines == 0);
+  const std::string honest = sink.files.at("subgraph_0.meta");
+  auto meta = Json::parse(honest);
+  for (auto& kernel : meta.at("kernels")) kernel.at("needs").at("local") = Json::array({1, 1, 1});
+  forge(sink, meta.dump(1));  // the words still say it
+  CHECK(refused(R"({"invocations": 8})").find("invocations in a workgroup, this GPU has 8") != std::string::npos);
+  CHECK(layer.told().pipelines == 0);
+  forge(sink, honest);
+  int32_t fits = OPTIMA_INTERNAL;
+  CHECK_MESSAGE(load_error(halves, sink, fits).empty(), "the same artifact");
+  CHECK(fits == OPTIMA_OK);
+  CHECK(layer.told().pipelines > 0);
 
   const std::string path = folder / "limits.json";
   test::put(path, R"({"invocations": 8})");
