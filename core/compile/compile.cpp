@@ -10,6 +10,7 @@
 #include "core/compile/at_sizes.hpp"
 #include "core/compile/doors.hpp"
 #include "core/compile/own_operators.hpp"
+#include "core/compile/saved_samples.hpp"
 #include "core/compile/subgraphs.hpp"
 #include "core/compile/write_package.hpp"
 #include "core/loader/note_plugin.hpp"
@@ -206,6 +207,9 @@ Result<Compilation> compile_planned(Planned planned, const CompileRequest& reque
   OPTIMA_ASSIGN(detail::BuildResult built, build(request, out.planned, registry, writer, progress));
   for (const detail::BuiltSubgraph& s : built.subgraphs) out.subgraph_ms.push_back(s.ms);
   out.planned.timings.compile_ms = watch.lap();
+  if (request.save_samples) {
+    OPTIMA_ASSIGN(out.saved_samples, detail::add_samples(request, out.planned, registry, writer, progress));
+  }
   tell(progress, 1, "writing the package");
   OPTIMA_ASSIGN(out.package, detail::write_package(request, out.planned, registry, std::move(built), std::move(writer)));
   out.planned.timings.package_ms = watch.lap();

@@ -109,12 +109,14 @@ struct CompileRequest {
   bool self_test = false;   ///< store inputs and the reference's outputs in the package
   OptionValues options;     ///< as given to the registry; written into the package but for secret ones
   std::shared_ptr<const CalibrationSource> calibration;  ///< for backends that quantize; null = the user gave neither encodings nor data
+  uint32_t save_samples = 0;  ///< samples of what each subgraph reads, kept in the package, at most; wants `calibration` with samples. 0 = none
   const std::atomic<bool>* cancelled = nullptr;
 };
 
 struct Compilation {
   Planned planned;
   Package package;
+  uint32_t saved_samples = 0;       ///< of CompileRequest::save_samples
   std::vector<double> subgraph_ms;  ///< by number of the subgraph, bodies' included; 0 where the host drives it
 };
 

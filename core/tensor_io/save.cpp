@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor_io/save.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -19,7 +20,9 @@ namespace {
 constexpr size_t kLongestFileName = 200;  // of 255 that file systems take, with room for "_2.npy"
 
 std::string file_stem(const std::string& name) {
-  std::string out = name.substr(0, kLongestFileName);
+  size_t length = std::min(name.size(), kLongestFileName);
+  while (length < name.size() && length > 0 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) --length;  // whole characters of UTF-8
+  std::string out = name.substr(0, length);
   for (char& c : out)
     if (c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '_';
   if (out.empty() || out[0] == '.') out.insert(0, "_");

@@ -31,7 +31,8 @@ Json plan_document(const Planned& planned) {
 /// `--emit submodels`: no plugin compiles, so what only makes sense for a package is refused.
 Status emit(Console& console, const Arguments& arguments, const CompileRequest& request, Registry& registry, Progress& progress,
             const ProgressReport& report) {
-  if (arguments.has("self-test") || arguments.has("jobs")) return usage_error("--self-test and --jobs go with --emit package, found --emit submodels");
+  for (const char* option : {"self-test", "jobs", "save-calib"})
+    if (arguments.has(option)) return usage_error(cat("--", option, " goes with --emit package, found --emit submodels"));
   Result<Submodels> done = emit_submodels(request, registry, report);
   progress.clear();
   if (!done.ok()) return done.status();
@@ -41,6 +42,15 @@ Status emit(Console& console, const Arguments& arguments, const CompileRequest& 
   document["submodels"] = done->folder;
   console.print_json(document);
   return {};
+}
+
+/// How many samples --save-calib keeps; 0 without it.
+Result<uint32_t> samples_to_keep(const Arguments& arguments) {
+  constexpr int64_t kUsual = 8;
+  if (!arguments.has("save-calib")) return arguments.has("save-calib-samples") ? Result<uint32_t>(usage_error("--save-calib-samples goes with --save-calib")) : 0U;
+  if (!arguments.has("calib")) return usage_error("--save-calib wants --calib: samples to keep");
+  OPTIMA_ASSIGN(const int64_t most, arguments.integer("save-calib-samples", kUsual, 1, UINT32_MAX));
+  return static_cast<uint32_t>(most);
 }
 
 }  // namespace
@@ -73,6 +83,8 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
       .option("emit", "WHAT", "package (default), or submodels: graph_infos.json and one ONNX file per subgraph, nothing compiled")
       .option("jobs", "N", "threads to compile with (default: all allowed)")
       .flag("self-test", "store random inputs and the reference's outputs in the package; optima-run --check uses them")
+      .flag("save-calib", "keep samples of what each subgraph reads in the package: calib/<subgraph>/<tensor>.npy; goes with --calib")
+      .option("save-calib-samples", "N", "of --save-calib: no more samples than N, the first ones (default: 8)")
       .flag("force", "replace an existing OUT/<name> of the same kind");
   declare_import(arguments);
   declare_placement(arguments);
@@ -87,6 +99,7 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
   request.replace = arguments.has("force");
   request.self_test = arguments.has("self-test");
   OPTIMA_ASSIGN(request.jobs, arguments.integer("jobs", 0, 1, 1024));
+  OPTIMA_ASSIGN(request.save_samples, samples_to_keep(arguments));
   request.cancelled = &Console::cancelled();
 
   Progress progress(console.progress());
@@ -105,10 +118,12 @@ Status compile_verb(Console& console, const std::vector<std::string>& words) {
   if (!done.ok()) return done.status();
   console.print(placement_summary(done->planned.plan));
   console.print(cat("package: ", done->package.folder, "\n"));
+  if (done->saved_samples) console.print(cat("samples: the first ", done->saved_samples, " in ", done->package.folder, "/calib\n"));
   Json document = plan_document(done->planned);
   document["package"] = done->package.folder;
   document["package_hash"] = done->package.hash;
   document["subgraph_ms"] = done->subgraph_ms;
+  if (done->saved_samples) document["saved_samples"] = done->saved_samples;
   console.print_json(document);
   return {};
 }

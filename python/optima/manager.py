@@ -30,7 +30,7 @@ class Manager:
 
     def optimize(self, module_name: str, device_info: Iterable[DeviceEnum | str], model_graph_or_gpickle: Any, output_folder_dir: str | os.PathLike,
                  device_alloc_per_kernel_json_dir: str | os.PathLike | Mapping[str, Any] | None = None, sample_inputs: Iterable[Any] | None = None,
-                 need_gpu: bool = False) -> Package:
+                 need_gpu: bool = False, *, save_calib: bool = False) -> Package:
         """Writes the package <output_folder_dir>/<module_name> (model.meta, Subgraph_0, ...; one that is there is replaced) and gives it as an
         optima.Package. Raises optima.Error.
 
@@ -41,20 +41,25 @@ class Manager:
           op:Type are taken, too. What it does not name, and None, is placed automatically.
         sample_inputs: list of tuples of tensors, representative data: used for nodes that the allocation puts on HEXAGON, which are then computed in
           codes where it takes them.
-        need_gpu: a torch module is converted on the GPU."""
+        need_gpu: a torch module is converted on the GPU.
+        save_calib: keeps the first 8 samples of what each subgraph reads in the package (calib/<subgraph>/<tensor>.npy); wants sample_inputs, which are then
+          read whatever the allocation names."""
         kinds = kinds_of(device_info)
         samples = list(sample_inputs) if sample_inputs is not None else None
+        if save_calib and not samples:
+            raise bad_input("save_calib is True, and sample_inputs are missing: wanted at least one tuple of tensors")
         model, operations = model_of(model_graph_or_gpickle, samples, need_gpu)
         wishes = read_allocation(device_alloc_per_kernel_json_dir) if device_alloc_per_kernel_json_dir is not None else {}
         named = devices_in(wishes, kinds)
         allocation = allocation_of(wishes, operations)
         coded = [device for device in named if kind_of(device) in CODED] if samples else []
-        if samples and not coded:
+        if samples and not coded and not save_calib:
             log.info("sample_inputs are not needed: the allocation names no %s", " or ".join(CODED))
         devices = candidates(kinds, named)
         try:
             return compile(model, devices=devices, allocation=allocation or None, output=checked_folder(output_folder_dir),
-                           name=checked_name(module_name), precision={device: "auto" for device in coded} or None, calibration=samples if coded else None)
+                           name=checked_name(module_name), precision={device: "auto" for device in coded} or None, calibration=samples if coded or save_calib else None,
+                           save_calib=bool(save_calib))
         except Error as error:
             raise in_names_of_graph(error, operations) from error
 

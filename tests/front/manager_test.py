@@ -9,6 +9,7 @@ import warnings
 from unittest import mock
 
 import networkx
+import numpy as np
 import onnx
 import torch
 
@@ -89,6 +90,19 @@ class Managed(FrontTest):
             package = self.optimize(self.graph, {"add_5": "REF:0"}, sample_inputs=[self.inputs])
         self.assertIn("sample_inputs are not needed", caught.output[0])
         self.assertFalse((package.path / "encodings.json").exists())
+
+    def test_samples_of_what_each_subgraph_reads_are_kept(self):
+        samples = [conv_add_inputs() for _ in range(10)]
+        package = self.optimize(self.graph, {"conv2d_2": "X64:0", "add_5": "REF:0"}, sample_inputs=samples, save_calib=True)
+        index = json.loads((package.path / "calib/samples.json").read_text())
+        self.assertEqual((index["samples"], sorted(index["subgraphs"])), (8, ["Subgraph_0", "Subgraph_1"]))
+        kept = {t["name"]: np.load(package.path / "calib/Subgraph_1" / t["file"]) for t in index["subgraphs"]["Subgraph_1"]}
+        (cut,) = (name for name in kept if name != "y")
+        for i in range(8):
+            self.assertEqual(kept["y"][i].tobytes(), samples[i][1].numpy().tobytes())
+            self.assert_close(kept[cut][i], self.module.conv(samples[i][0]).detach())
+        self.assertFalse((self.optimize(self.graph, None, sample_inputs=samples).path / "calib").exists())
+        self.refused("sample_inputs are missing", self.optimize, self.graph, None, save_calib=True)
 
     def test_device_info_bounds_placement(self):
         error = self.refused("allocation puts 'conv2d_2' on 'TPU:0', which is outside device_info (X64)", self.optimize, self.graph, {"conv2d_2": "TPU:0"}, [X64])

@@ -114,7 +114,7 @@ class Format(FolderTest):
     def test_options_that_make_no_sense(self):
         words = ("compile", self.model(CHAIN), "-o", self.folder / "out")
         self.refused(2, "--emit: found 'onnx', wanted package or submodels", *words, "--emit", "onnx")
-        self.refused(2, "--self-test and --jobs go with --emit package", *words, "--emit", "submodels", "--self-test")
+        self.refused(2, "--self-test goes with --emit package", *words, "--emit", "submodels", "--self-test")
         paper = paper_device(self.folder / "p.json", {"Relu"})
         self.refused(2, "--support plans only", *words, "--support", paper)
 

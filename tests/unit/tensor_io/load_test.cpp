@@ -149,6 +149,8 @@ TEST_CASE("words of --input find their inputs, whatever order they come in") {
 TEST_CASE("outputs are saved under safe, distinct names with a manifest, and read back") {
   TempFolder t;
   CHECK(output_file_names({"a/b", "a_b", "a_b", "..", ""}) == std::vector<std::string>{"a_b.npy", "a_b_2.npy", "a_b_3.npy", "_...npy", "_.npy"});
+  const std::string long_name(199, 'a');
+  CHECK(output_file_names({long_name + "\u00e9", long_name + "bc"}) == std::vector<std::string>{long_name + ".npy", long_name + "b.npy"});  // no half of a character
   Tensor a = ramp({2, 2}), b = ramp({3});
   a.name = "out/0", b.name = "out_0";
   REQUIRE(save_outputs(t / "deep/out", {a, b}, {{{"x", "random:1"}}, "m", "hash", {{"optima", "0.1.0"}}}).ok());
