@@ -8,7 +8,7 @@
     convert("out/model", compare=True, target="bm1684x")                # fills graph_ir_<i> with compilation.bmodel
 
 Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
-optima-host does the work. Standard library alone, but for torch's models.
+optima-host does the work. Standard library alone, but for torch's and TensorFlow's models.
 """
 import dataclasses
 import json
@@ -21,11 +21,9 @@ from optima.errors import Error
 
 PAPER = "auto_split"  # id of the manifest that stands for a Splitter's devices
 TPU, CPU = "TPU:0", "X64:0"
-ROUTES = {
-    "tensorflow": "convert it with tf2onnx and split the ONNX file",
-    "tflite": "convert it with tf2onnx and split the ONNX file",
-    "mxnet": "export it with mx2onnx and split the ONNX file",
-    "caffe": "convert it with caffe2onnx and split the ONNX file",
+ROUTES = {  # each was tried in an environment of its own
+    "mxnet": "export it by mxnet.onnx.export_model (pip install mxnet==1.9.1 'numpy<1.24' 'onnx<1.15') and split the ONNX file",
+    "caffe": "convert it by python -m caffe2onnx.convert (pip install --no-deps caffe2onnx; pip install 'onnx<1.15' 'numpy<1.24' 'protobuf<3.21') and split the ONNX file",
 }
 
 
@@ -40,17 +38,23 @@ def split(platform, input_tensors, save_dir, graph_path, params_path=None, outpu
           tpu=TPU, cpu=CPU, supports=()):
     """Writes the submodels of a model and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
 
-    platform, graph_path: "onnx" and an ONNX file; "pytorch" and a torch module, one that torch.jit.save wrote, or a graph of optima.torch2nx or its gpickle.
+    platform, graph_path: "onnx" and an ONNX file; "tensorflow" and a SavedModel's folder or a frozen graph, or "tflite" and a .tflite file, which tf2onnx and
+    tensorflow convert, wheels that have to be installed then (inputs keep the layout that they have there, so layout may be "NHWC"); "pytorch" and a torch module, one that torch.jit.save wrote, or a graph of optima.torch2nx or its gpickle.
     input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay; a TPU graph can have one, the batch in front
     of its tensors, for which convert() names sizes); outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
     plugin (JSON files), for devices that no plugin serves. Raises AutoSplitError."""
-    if platform not in ("onnx", "pytorch"):
-        raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx or pytorch')}")
+    if platform not in ("onnx", "pytorch", "tensorflow", "tflite"):
+        raise AutoSplitError(f"platform {platform!r}: {ROUTES.get(platform, 'wanted onnx, pytorch, tensorflow or tflite')}")
     if params_path is not None:
         raise AutoSplitError(f"params_path is {str(params_path)!r}, wanted None: a model has its weights or names their file")
     if platform == "pytorch":
         with tempfile.TemporaryDirectory() as folder:
             split("onnx", input_tensors, save_dir, torch_model(graph_path, input_tensors, dynamic, folder), None, outputs, False, layout, tpu=tpu, cpu=cpu, supports=supports)
+        return
+    if platform in ("tensorflow", "tflite"):
+        with tempfile.TemporaryDirectory() as folder:
+            model, outputs = tensorflow_model(platform, graph_path, input_tensors, outputs, layout, folder)
+            split("onnx", input_tensors, save_dir, model, None, outputs, dynamic, "NCHW", tpu=tpu, cpu=cpu, supports=supports)
         return
     words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
     if dynamic and has_plugin("bmcompiler"):
@@ -86,6 +90,30 @@ def torch_model(given, tensors, dynamic, folder):
     path = pathlib.Path(folder) / "model.onnx"
     onnx.save(proto, path)
     return path
+
+
+def tensorflow_model(platform, given, tensors, outputs, layout, folder):
+    """(the ONNX file, made in the folder, the outputs that are still to be cut at) of what split() takes of TensorFlow."""
+    from optima import _tensorflow
+    if layout not in ("NCHW", "NHWC"):
+        raise AutoSplitError(f"layout is {layout!r}, wanted 'NCHW' or 'NHWC'")
+    named_tensors, named_outputs = checked_names(tensors, outputs)
+    try:
+        path = _tensorflow.to_onnx(platform, given, list(named_tensors), named_outputs, folder)
+    except Error as error:
+        raise AutoSplitError(str(error), error.code) from error
+    frozen = platform == "tensorflow" and pathlib.Path(given).expanduser().is_file()  # cut already
+    return path, None if frozen else outputs
+
+
+def checked_names(tensors, outputs):
+    """input_tensors and outputs, which may be None, of a model."""
+    tensors, outputs = tensors or {}, outputs or ()
+    if not hasattr(tensors, "items") or not all(hasattr(value, "shape") for value in tensors.values()):
+        raise AutoSplitError(f"input_tensors is {tensors!r:.80}, wanted name -> ndarray")
+    if isinstance(outputs, str) or not all(isinstance(name, str) for name in outputs):
+        raise AutoSplitError(f"outputs is {outputs!r}, wanted a list of names")
+    return tensors, outputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,11 +164,8 @@ def model_words(descriptor):
     """The words of optima-host that name a model, its sizes and its ends."""
     if descriptor.get("layout", "NCHW") != "NCHW":
         raise AutoSplitError(f"layout is {descriptor['layout']!r}, wanted 'NCHW', which is ONNX's")
-    tensors, outputs, dynamic = descriptor.get("input_tensors") or {}, descriptor.get("outputs") or (), descriptor.get("dynamic", False)
-    if not hasattr(tensors, "items") or not all(hasattr(value, "shape") for value in tensors.values()):
-        raise AutoSplitError(f"input_tensors is {tensors!r:.80}, wanted name -> ndarray")
-    if isinstance(outputs, str) or not all(isinstance(name, str) for name in outputs):
-        raise AutoSplitError(f"outputs is {outputs!r}, wanted a list of names")
+    tensors, outputs = checked_names(descriptor.get("input_tensors"), descriptor.get("outputs"))
+    dynamic = descriptor.get("dynamic", False)
     if dynamic not in (False, True):
         raise AutoSplitError(f"dynamic is {dynamic!r}, wanted True or False")
     words = [str(pathlib.Path(descriptor["model_path"]).expanduser())]

@@ -16,7 +16,7 @@ import shutil
 import sys
 
 import optima
-from optima import _host, _native
+from optima import _host, _native, _tensorflow
 from optima.errors import Error
 
 SETUP = "in a checkout of Optima: scripts/setup --with {0}; then export {1}"
@@ -102,6 +102,7 @@ def tool_rows(listing):
             package_row("numpy", "arrays of inputs and outputs", needed=True),
             package_row("ml_dtypes", "bfloat16, 8-bit floats and 4-bit integers as numpy arrays"),
             package_row("onnxruntime", "optima.submodels"),
+            converter_row(),
             Row("Graphviz", bool(dot), dot or "dot is not on PATH", False, "optima-host view -o FILE.svg and .png", "apt-get install graphviz"),
             Row("Vulkan", bool(vulkan), vulkan or "no libvulkan.so.1", False, "spirv runs on it", "apt-get install libvulkan1 mesa-vulkan-drivers, or the driver of your GPU")]
     rows += vendor_rows(listing, ids)
@@ -113,6 +114,11 @@ def tool_rows(listing):
 def package_row(name, purpose, needed=False):
     found = importlib.util.find_spec(name) is not None
     return Row(name, found, "installed" if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {name}")
+
+
+def converter_row():
+    absent = _tensorflow.missing()
+    return Row("tf2onnx", not absent, f"not installed: {', '.join(absent)}" if absent else "installed", False, "auto_split of TensorFlow's and TFLite's models", _tensorflow.INSTALL)
 
 
 def vendor_rows(listing, ids):

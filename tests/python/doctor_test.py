@@ -26,6 +26,9 @@ class Doctor(PackageTest):
         for name in ("optima", "optima-host", "optima.runtime", "plugin llvm_cpu", "plugin reference", "ld.lld", "numpy"):
             self.assertTrue(rows[name]["ok"], rows[name])
         self.assertIn(str(BUILD), rows["optima-host"]["found"])
+        converter = rows["tf2onnx"]
+        self.assertFalse(converter["needed"])
+        self.assertEqual(converter["fix"], "" if converter["ok"] else f"{sys.executable} -m pip install tensorflow tf2onnx")
         self.assertIn("llvm_cpu/X64:0", [d["full_name"] for d in report["devices"]])
         ran = self.doctor()
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))

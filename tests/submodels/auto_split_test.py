@@ -5,14 +5,18 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import unittest
 import warnings
 from unittest import mock
 
 import numpy as np
+import onnx
+import onnx.parser
 
 from support import BUILD, FolderTest, ROOT, check_folder, paper_device
-from optima import auto_split, submodels
+from optima import _tensorflow, auto_split, submodels
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[n,4] x) => (float[n,4] y, float[n,4] z) { a = Relu(x)  b = Softmax(a)  c = Neg(b)  y = Add(c, x)  z = Exp(c) }"""
@@ -33,7 +37,7 @@ class NoSoftmax(auto_split.Splitter):
         return operator.type != "Softmax"
 
 
-class AutoSplit(FolderTest):
+class SplitTest(FolderTest):
     def setUp(self):
         super().setUp()
         set_host = mock.patch.dict(os.environ, {"OPTIMA_HOST": str(BUILD / "bin/optima-host")})
@@ -49,6 +53,14 @@ class AutoSplit(FolderTest):
             np.testing.assert_allclose(got[name], value, rtol=1e-5)
         return infos
 
+    def raises(self, sentence, *args, **more):
+        with self.assertRaises(auto_split.AutoSplitError) as caught:
+            auto_split.split(*args, **more)
+        self.assertIn(sentence, str(caught.exception))
+        self.assertFalse(self.out.exists())
+
+
+class AutoSplit(SplitTest):
     def test_split_puts_on_the_tpu_what_it_takes(self):
         paper = paper_device(self.folder / "p.json", {"Relu", "Neg", "Add", "Exp"}, "static")
         auto_split.split("onnx", {"x": X}, self.out, self.path, tpu="PAPER:0", supports=[paper])
@@ -132,15 +144,9 @@ class AutoSplit(FolderTest):
         exec(compile(code, "docs/submodels-format.md", "exec"), {"__name__": "page"})
         check_folder(self, self.folder / "submodels/digits")
 
-    def raises(self, sentence, *args, **more):
-        with self.assertRaises(auto_split.AutoSplitError) as caught:
-            auto_split.split(*args, **more)
-        self.assertIn(sentence, str(caught.exception))
-        self.assertFalse(self.out.exists())
-
     def test_what_is_refused(self):
         args = ({"x": X}, self.out)
-        routes = {"caffe": "caffe2onnx", "mxnet": "mx2onnx", "tensorflow": "tf2onnx", "tflite": "tf2onnx", "x": "wanted onnx or pytorch"}
+        routes = {"caffe": "caffe2onnx", "mxnet": "mxnet.onnx.export_model", "x": "wanted onnx, pytorch, tensorflow or tflite"}
         for platform, route in routes.items():
             self.raises(route, platform, *args, self.path)
         self.raises("params_path is 'p'", "onnx", *args, self.path, params_path="p")
@@ -157,6 +163,105 @@ class AutoSplit(FolderTest):
             self.raises("optima-host is neither in this package nor on PATH", "onnx", *args, self.path)
         with self.assertRaises(NotImplementedError):
             auto_split.Splitter({"model_path": self.path}).convert_and_split(self.out)
+
+
+NO_CONVERTER = """import sys
+sys.stderr.write("warning\\nValueError: no such operator\\n")
+sys.exit(1)
+"""
+# What tf2onnx.convert is called with is in words.txt; what it makes is the model of the tests.
+STAND_IN = """import pathlib, shutil, sys
+here = pathlib.Path(__file__).parent
+(here / "words.txt").write_text("\\n".join(sys.argv[1:]))
+shutil.copy(here / "model.onnx", sys.argv[sys.argv.index("--output") + 1])
+"""
+
+
+class TensorFlow(SplitTest):
+    """By tf2onnx where it is installed with tensorflow, which scripts/setup does not do; else by a stand-in, and without any."""
+
+    def setUp(self):
+        super().setUp()
+        self.frozen, self.tflite, self.saved = self.folder / "f.pb", self.folder / "m.tflite", self.folder / "saved"
+        self.frozen.write_bytes(b"")
+        self.tflite.write_bytes(b"")
+        self.saved.mkdir()
+        (self.saved / "saved_model.pb").write_bytes(b"")
+
+    def converter(self, text):
+        """A package tf2onnx whose converter is the text, for this process and its children."""
+        folder = self.folder / "wheels"
+        for name in ("tf2onnx", "tensorflow"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            (folder / name / "__init__.py").touch()
+        (folder / "tf2onnx/convert.py").write_text(text)
+        onnx.save(onnx.parser.parse_model(TEXT), folder / "tf2onnx/model.onnx")
+        for set_path in (mock.patch.dict(os.environ, {"PYTHONPATH": str(folder)}), mock.patch.object(sys, "path", [str(folder), *sys.path])):
+            set_path.start()
+            self.addCleanup(set_path.stop)
+        return folder / "tf2onnx/words.txt"
+
+    def test_without_the_converter_its_wheels_are_named(self):
+        with mock.patch.object(_tensorflow.importlib.util, "find_spec", lambda name: None):
+            for platform, path in (("tensorflow", self.saved), ("tflite", self.tflite)):
+                self.raises(f"platform {platform!r} wants an optional converter, and tensorflow and tf2onnx are not installed: {sys.executable} -m pip install tensorflow tf2onnx",
+                            platform, {"x": X}, self.out, path)
+
+    def test_what_the_converter_makes_is_split(self):
+        words, paper = self.converter(STAND_IN), paper_device(self.folder / "p.json", {"Relu", "Neg", "Add", "Exp"})
+        for platform, path, outputs, want in (("tflite", self.tflite, None, ["--tflite", str(self.tflite)]), ("tensorflow", str(self.saved), None, ["--saved-model", str(self.saved)]),
+                                              ("tensorflow", self.frozen, ["y", "z:0"], ["--graphdef", str(self.frozen), "--inputs", "x:0", "--outputs", "y:0,z:0",
+                                                                                       "--rename-inputs", "x", "--rename-outputs", "y,z:0"])):
+            auto_split.split(platform, {"x": X}, self.out, path, outputs=outputs, layout="NHWC", tpu="PAPER:0", supports=[paper])
+            self.assertEqual(words.read_text().splitlines()[:-2], want)
+            self.check(["tpu", "cpu", "tpu"])
+
+    def test_what_the_converter_refuses_is_told(self):
+        self.converter(NO_CONVERTER)
+        self.raises(f"model {str(self.tflite)!r}: tf2onnx does not convert it: ValueError: no such operator", "tflite", {"x": X}, self.out, self.tflite)
+
+    def test_paths_and_names_that_are_wrong(self):
+        self.converter(STAND_IN)
+        args = {"x": X}, self.out
+        self.raises("is not there, wanted a .tflite file", "tflite", *args, self.folder / "none.tflite")
+        self.raises("is a folder, wanted a .tflite file", "tflite", *args, self.saved)
+        self.raises("is a folder, wanted a SavedModel's folder or a frozen graph (.pb)", "tensorflow", *args, self.folder)
+        self.raises("model is a NoneType, wanted the path of a SavedModel's folder", "tensorflow", *args, None)
+        self.raises("is a frozen graph, wanted the names of its input_tensors and outputs", "tensorflow", *args, self.frozen)
+        self.raises("layout is 'NC', wanted 'NCHW' or 'NHWC'", "tflite", *args, self.tflite, layout="NC")
+        self.raises("'image'", "tflite", {"image": X}, self.out, self.tflite, tpu="REF:0")
+
+    def test_real_models_of_tensorflow(self):
+        if _tensorflow.missing():
+            print("SKIP: tensorflow and tf2onnx are not installed", flush=True)
+            return
+        made = subprocess.run([sys.executable, "-c", MAKE, str(self.folder)], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        arrays, want = np.load(self.folder / "x.npy"), np.load(self.folder / "y.npy")
+        paper = paper_device(self.folder / "p.json", {"Conv", "Relu", "MaxPool", "Transpose"})
+        for platform, path, name, outputs in (("tensorflow", self.saved, "image", None), ("tensorflow", self.frozen, "image", ["Identity"]), ("tflite", self.tflite, "serving_default_image:0", None)):
+            auto_split.split(platform, {name: arrays}, self.out, path, outputs=outputs, layout="NHWC", tpu="PAPER:0", supports=[paper])
+            self.assertIn("tpu", [graph["device"] for graph in check_folder(self, self.out)["graphs"]])
+            (got,) = submodels.load(self.out, tpu="onnxruntime").infer({name: arrays}).values()
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+# In a process of its own, as tensorflow is nowhere else imported: a SavedModel, a frozen graph, a .tflite file, an input and the answer.
+MAKE = """import pathlib, sys
+import numpy as np, tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+out = pathlib.Path(sys.argv[1])
+i = tf.keras.Input((8, 8, 3), batch_size=1, name="image")
+x = tf.keras.layers.Conv2D(8, 3, padding="same", activation="relu")(i)
+x = tf.keras.layers.DepthwiseConv2D(3, padding="same")(tf.keras.layers.MaxPool2D()(x))
+m = tf.keras.Model(i, tf.keras.layers.Softmax()(tf.keras.layers.Dense(4)(tf.keras.layers.Flatten()(x))))
+x = np.random.default_rng(0).random((1, 8, 8, 3), np.float32)
+np.save(out / "x.npy", x), np.save(out / "y.npy", m(x).numpy())
+m.export(str(out / "saved"), verbose=False)
+(out / "m.tflite").write_bytes(tf.lite.TFLiteConverter.from_keras_model(m).convert())
+call = tf.function(lambda t: m(t)).get_concrete_function(tf.TensorSpec((1, 8, 8, 3), tf.float32, name="image"))
+(out / "f.pb").write_bytes(convert_variables_to_constants_v2(call).graph.as_graph_def().SerializeToString())
+"""
 
 
 if __name__ == "__main__":
