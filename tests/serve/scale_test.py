@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""optima.scale: cache and journal alone, then everything on one Ray cluster of this machine, whose workers are killed too."""
+"""optima.scale: cache and journal alone, then everything on one Ray cluster of two nodes on this machine, whose workers, and nodes that join, are killed too."""
 import json
 import multiprocessing
 import os
@@ -9,6 +9,8 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from unittest import mock
 
 import numpy as np
@@ -146,6 +148,20 @@ class Alone(PackageTest):
         with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
             self.fails("plugin", "'/nowhere' is not there, wanted optima-host", self.job.key)
 
+    def test_a_machine_that_does_not_see_the_callers_folders_says_so(self):
+        cache = scale.Cache(self.work / "cache")
+        identity = cache.identity()
+        self.assertEqual((scale.Cache(cache.folder).identity(), scale.compile_one(self.job, cache.folder, identity)["cached"]), (identity, False))
+        elsewhere = self.work / "elsewhere"
+        self.fails("invalid_input", f"cache {str(elsewhere)!r} on node", scale.compile_one, self.job, elsewhere, identity)
+        self.assertFalse(elsewhere.exists())
+        self.assertNotEqual(scale.Cache(elsewhere).identity(), identity)  # a folder of the same name
+        self.fails("invalid_input", "is not the caller's, wanted a folder that all nodes see under this path", scale.compile_one, self.job, elsewhere, identity)
+        alloc = self.work / "alloc.json"
+        for job, path in ((scale.Job(str(self.work / "none.onnx"), REF, "rows"), self.work / "none.onnx"), (scale.Job(str(self.model), {"allocation": str(alloc)}, "rows"), alloc)):
+            self.fails("invalid_input", f"{str(path)!r} is not there on node", scale.compile_one, job, cache.folder, identity)
+        self.fails("invalid_input", "is not there on node", scale.BatchPredictor(self.work / "none"), {"x": np.zeros((1, 4), np.float32)})
+
     def test_without_ray_its_wheel_is_named(self):
         program = f"""if True:
             import sys
@@ -186,14 +202,54 @@ class Alone(PackageTest):
         self.assertEqual(scale.BatchPredictor(package.path)({"image": scans})["probability"].tobytes(), np.concatenate(want).tobytes())
 
 
+def node_here():
+    import ray
+    return ray.get_runtime_context().get_node_id()
+
+
+def until(path, what):
+    """Waits for a file, as long as anybody has patience."""
+    for _ in range(600):
+        if pathlib.Path(path).exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} did not come: {what}")
+
+
+class HeldPredictor(scale.BatchPredictor):
+    """One that tells its node. On a node that is to die it stays in its second batch until it does; elsewhere none begins before that."""
+
+    def __init__(self, package, doomed, held):
+        super().__init__(package)
+        self.doomed, self.held, self.batches = doomed, pathlib.Path(held), 0
+
+    def __call__(self, batch):
+        self.batches += 1
+        node = node_here()
+        if node != self.doomed:
+            until(self.held, "the node that is to die had no two batches")
+        elif self.batches == 2:
+            self.held.touch()
+            time.sleep(600)
+        batch = {"x": batch["data"], "k": np.zeros((len(batch["data"]), 2), np.int64)}
+        return {**super().__call__(batch), "node": np.full(len(batch["x"]), node)}
+
+
 class OnRay(PackageTest):
+    """Two nodes on this machine, each with processes and an object store of its own; tests that end one start it themselves."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         import ray
         import ray.data
+        from ray.cluster_utils import Cluster
         cls.ray = ray
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", object_store_memory=100 << 20)
+        small = {"object_store_memory": 100 << 20, "include_dashboard": False}
+        cls.cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 1})
+        cls.addClassCleanup(cls.cluster.shutdown)
+        cls.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        ray.init(address=cls.cluster.address, log_to_driver=False, logging_level="ERROR")
         cls.addClassCleanup(ray.shutdown)
         from ray import serve
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
@@ -253,6 +309,83 @@ exec {BUILD}/bin/optima-host "$@"
         self.assertIn("worker died", more[0]["error"])
         more = scale.compile_many(self.models[1:2], [REF], cache=folder / "cache", journal=folder / "jobs.jsonl", retries=0, runtime_env=env)
         self.assertEqual((more[0]["state"], more[0]["cached"]), ("done", False))
+
+    def doomed_node(self):
+        """A third node, and what ends it with all its processes at once."""
+        node = self.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        self.cluster.wait_for_nodes()
+        ended = []
+
+        def end():
+            if not ended:
+                ended.append(True)
+                self.cluster.remove_node(node, allow_graceful=False)
+        self.addCleanup(end)
+        return node, end
+
+    def test_a_node_that_dies_loses_no_job_and_does_none_twice(self):
+        """A job on it waits until it dies."""
+        folder = self.folder / "node"
+        folder.mkdir()
+        doomed, end = self.doomed_node()
+        (raylet,) = doomed.all_processes["raylet"]
+        raylet = raylet.process.pid  # workers have it in their environment
+        host = folder / "host"
+        host.write_text(f"""#!/bin/sh
+case "$*" in *" -o "*)
+  name=$(printf '%s' "$*" | sed 's/.*--name \\([^ ]*\\).*/\\1/')
+  echo x >> "{folder}/$name.starts"
+  if [ "$RAY_RAYLET_PID" = {raylet} ]; then
+    touch "{folder}/held"
+    while kill -0 $PPID 2>/dev/null; do sleep 0.05; done
+    exit 1
+  fi ;;
+esac
+exec {BUILD}/bin/optima-host "$@"
+""")
+        host.chmod(0o755)
+        os.environ["OPTIMA_HOST"] = str(host)
+        self.addCleanup(os.environ.pop, "OPTIMA_HOST")
+        ender = threading.Thread(target=lambda: (until(folder / "held", "no job came to the node"), end()))
+        ender.start()
+        where = {"cache": folder / "cache", "journal": folder / "jobs.jsonl", "runtime_env": {"env_vars": {"OPTIMA_HOST": str(host)}}}
+        targets = [{**REF, "dim": {"N": n}} for n in range(1, 7)]
+        results = scale.compile_many([self.models[0]], targets, **where)
+        ender.join()
+        self.assertEqual([r["state"] for r in results], ["done"] * 6, results)
+        lines = [json.loads(line) for line in (folder / "jobs.jsonl").read_text().splitlines()]
+        self.assertEqual(sorted(line["key"] for line in lines), sorted(r["key"] for r in results))
+        starts = sorted(len(p.read_text().split()) for p in folder.glob("*.starts"))
+        self.assertEqual(starts, [1, 1, 1, 1, 1, 2])  # the one that was lost
+        self.assertTrue(all(r["cached"] for r in scale.compile_many([self.models[0]], targets, **where)))
+        self.assertEqual(sum(len(p.read_text().split()) for p in folder.glob("*.starts")), 7)
+
+    def test_rows_go_through_two_nodes_and_outlive_one_of_them(self):
+        data = self.ray.data
+        package = self.package(ROWS, "--device", "REF:0", name="rows")
+        node, end = self.doomed_node()
+        doomed, held = node.node_id, self.folder / "held_batch"
+        ender = threading.Thread(target=lambda: (until(held, "no batch came to the node"), end()))
+        ender.start()
+        x = np.random.default_rng(6).random((160, 4), np.float32)
+        got = data.from_numpy(np.array_split(x, 20)).map_batches(HeldPredictor, fn_constructor_args=[str(package), doomed, str(held)], batch_size=8, num_cpus=1,
+                                                                compute=data.ActorPoolStrategy(size=3)).take_all()  # on a processor each, so on all nodes
+        ender.join()
+        want = dict(zip((row.tobytes() for row in x), Package(package).run(x=x, k=np.zeros((160, 2), np.int64))["y"]))
+        self.assertEqual(len(got), 160)
+        self.assertEqual({row["x"].tobytes(): row["y"].tobytes() for row in got}, {key: y.tobytes() for key, y in want.items()})
+        self.assertTrue(held.exists())  # it had a batch done and another begun
+        self.assertTrue({row["node"] for row in got} - {doomed})
+
+    def test_a_path_that_other_nodes_do_not_have_is_told(self):
+        """A path below this very process's open files is nowhere else."""
+        folder = os.open(self.folder, os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        here = f"/proc/self/fd/{folder}"
+        (result,) = scale.compile_many([f"{here}/rows.onnxtxt"], [REF], cache=self.folder / "cache_seen")
+        self.assertRegex(result["error"], f"^'{here}/rows.onnxtxt' is not there on node .*, wanted a path that all nodes see$")
+        (result,) = scale.compile_many([self.models[0]], [REF], cache=f"{here}/cache_unseen")
+        self.assertRegex(result["error"], f"^cache '{here}/cache_unseen' on node .* is not the caller's, wanted a folder that all nodes see under this path$")
 
     def test_data_goes_through_predictors_on_actors(self):
         data = self.ray.data

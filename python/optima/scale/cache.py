@@ -5,12 +5,13 @@ import fcntl
 import hashlib
 import json
 import pathlib
+import secrets
 import shutil
 import tempfile
 
 from optima._bad_input import bad_input
 
-STAMP = "entry.json"
+STAMP, ID = "entry.json", "cache.id"
 
 
 class Cache:
@@ -67,6 +68,18 @@ class Cache:
             staging.rename(entry)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+    def identity(self):
+        """A random word that lies in the folder from its first use on: who reads the same sees the same folder. Raises optima.Error."""
+        try:
+            with self._locked(self.folder / "id"):
+                if not (self.folder / ID).exists():
+                    made = self.folder / f"{ID}.new"
+                    made.write_text(secrets.token_hex(16), encoding="utf-8")
+                    made.rename(self.folder / ID)
+                return (self.folder / ID).read_text(encoding="utf-8")
+        except OSError as error:
+            raise bad_input(f"cache {str(self.folder)!r} cannot be written to: {error.strerror or error}") from error
 
     def entry(self, key):
         return self.folder / key[:2] / key

@@ -11,7 +11,7 @@ import platform
 from optima import _host, _native, _scratch
 from optima._bad_input import bad_input
 from optima.errors import Error
-from optima.scale.cache import Cache, hashes, sha256
+from optima.scale.cache import ID, Cache, hashes, sha256
 
 FILES = ("allocation", "calibration")  # options of optima.compile that may be paths; others that end so are below
 FILE_OPTIONS = ("config", "plan", "encodings", "costs", "support", "calib")
@@ -33,9 +33,12 @@ class Job:
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def compile_one(job, cache):
-    """Compiles a job, or finds it in a cache (a folder): {"key", "package", "cached"}. Plain and picklable. Raises optima.Error."""
+def compile_one(job, cache, identity=None):
+    """Compiles a job, or finds it in a cache (a folder): {"key", "package", "cached"}. Plain and picklable. identity: of the caller's cache, by which
+    a worker on another machine tells that its folder is the same. Raises optima.Error."""
     from optima.compiler import compile
+    if identity is not None:
+        check_shared(job, cache, identity)
     store, key = Cache(cache), job.key()
     found = store.find(key)
     if found:
@@ -43,6 +46,19 @@ def compile_one(job, cache):
     with _scratch.Folder("job") as folder:
         made = compile(job.model, output=folder, name=job.name, **job.options)
         return {"key": key, "package": str(store.publish(key, made.path)), "cached": False}
+
+
+def check_shared(job, cache, identity):
+    """Raises optima.Error where this machine has not what the caller has under these paths. Makes nothing."""
+    if not os.path.isfile(os.path.join(cache, ID)) or Cache(cache).identity() != identity:
+        raise bad_input(f"cache {str(cache)!r} on node {platform.node()!r} is not the caller's, wanted a folder that all nodes see under this path")
+    for path in [job.model, *(value for name in (*FILES, *FILE_OPTIONS, "plugins") for value in listed(job.options.get(name)))]:
+        if isinstance(path, str) and os.path.isabs(path) and not os.path.exists(path):
+            raise bad_input(f"{path!r} is not there on node {platform.node()!r}, wanted a path that all nodes see")
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
 
 
 def jobs_of(models, targets):

@@ -30,7 +30,8 @@ def compile_many(models, targets, *, cache, journal=None, output=None, retries=3
             package = store.find(key) if key in kept.done else None
             if package:
                 results[job.name] = {"name": job.name, "key": key, "state": "done", "package": str(package), "cached": True}
-        for job, key, what in run(ray, [(job, key) for job, key in wanted if job.name not in results], str(store.folder), {"max_retries": retries, "num_cpus": num_cpus, "runtime_env": runtime_env or {}}):
+        waiting = [(job, key) for job, key in wanted if job.name not in results]
+        for job, key, what in run(ray, waiting, (str(store.folder), store.identity()), {"max_retries": retries, "num_cpus": num_cpus, "runtime_env": runtime_env or {}}):
             kept.add(job, key, **{name: what[name] for name in ("state", "package", "error") if name in what})
             results[job.name] = {"name": job.name, "key": key, **what}
     ordered = [results[job.name] for job in jobs]
@@ -40,12 +41,12 @@ def compile_many(models, targets, *, cache, journal=None, output=None, retries=3
     return ordered
 
 
-def run(ray, jobs, cache, options):
-    """(job, key, outcome) of each as it ends."""
+def run(ray, jobs, where, options):
+    """(job, key, outcome) of each as it ends. where: the last arguments of compile_one."""
     if jobs and not ray.is_initialized():
         ray.init()
     task = ray.remote(compile_one).options(**options) if jobs else None
-    waiting = {task.remote(job, cache): (job, key) for job, key in jobs}
+    waiting = {task.remote(job, *where): (job, key) for job, key in jobs}
     while waiting:
         (ended,), _ = ray.wait(list(waiting), num_returns=1)
         yield (*waiting.pop(ended), outcome(ray, ended))

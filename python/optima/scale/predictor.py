@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of data through a package."""
+import os
+import platform
+
 from optima.package import Package
 
 
@@ -22,6 +25,8 @@ class BatchPredictor:
     def __call__(self, batch):
         import numpy as np
         from optima._bad_input import bad_input
+        if self._loaded is None and not os.path.isdir(self.package):
+            raise bad_input(f"package {self.package!r} is not there on node {platform.node()!r}, wanted a folder that every worker sees under this path")
         self._loaded = self._loaded or Package(self.package, plugins=self.plugins)
         columns = {port["name"]: self.names.get(port["name"], port["name"]) for port in self._loaded.inputs}
         for name, column in columns.items():
