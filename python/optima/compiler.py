@@ -31,6 +31,8 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
     output: folder that the package comes into, as output/<name>; None = a temporary one that lives as long as the Package.
     force: replaces a package that is there. options: any other of `optima-host compile --help`, dashes as underscores:
       objective="latency", pin={"fc": "X64:1"}, option={"llvm_cpu.threads": 2}, self_test=True, plugins=["dir"], save_calib=True."""
+    if output is not None and not isinstance(output, (str, os.PathLike)):
+        raise bad_input(f"output is {output!r}, wanted a folder")
     name = name or default_name(module_or_onnx)
     with _scratch.Folder("work") as work:
         source = models.source_of(module_or_onnx, example_inputs, dynamic, work, name)

@@ -41,7 +41,7 @@ def source_of(model, example_inputs, dynamic, folder, name=None):
     if isinstance(model, (str, os.PathLike)):
         path = pathlib.Path(model).expanduser()
         if not path.is_file():
-            raise bad_input(f"model {str(path)!r}: no such file, wanted an ONNX file")
+            raise bad_input(f"model {str(path)!r}: {'a folder' if path.is_dir() else 'no such file'}, wanted an ONNX file")
     elif isinstance(model, (bytes, bytearray, memoryview)) or is_model_proto(model):
         path = made
         path.write_bytes(serialized(model) if is_model_proto(model) else model)
@@ -106,7 +106,7 @@ def onnx_dims(dynamic):
     """symbol -> sizes or None, of an ONNX model's `dynamic`: a list of symbols, or symbol -> sizes."""
     if hasattr(dynamic, "items") and not any(hasattr(sizes, "items") for sizes in dynamic.values()):
         return {symbol: None if sizes is None else size_text(sizes) for symbol, sizes in dynamic.items()}
-    if hasattr(dynamic, "items") or isinstance(dynamic, str):
+    if hasattr(dynamic, "items") or isinstance(dynamic, str) or dynamic is not None and not hasattr(dynamic, "__iter__"):
         raise bad_input(f"dynamic is {dynamic!r}, wanted a list of the model's symbols, or symbol -> sizes: it is an ONNX model")
     return dict(map(split_dim, dynamic or ()))
 
@@ -150,6 +150,8 @@ def input_words(value, shape, stays, sizes):
     for i, (dim, size) in enumerate(zip(dims, shape)):
         if dim.dim_param and dim.dim_param not in stays and sizes.setdefault(dim.dim_param, int(size)) != size:
             raise bad_input(f"example of input {value.name!r}: dim {i} ({dim.dim_param!r}) is {size}, and {sizes[dim.dim_param]} elsewhere")
+        if dim.HasField("dim_value") and dim.dim_value != size:
+            raise bad_input(f"example of input {value.name!r}: dim {i} is {size}, wanted {dim.dim_value}, which the model fixes")
     if any(not dim.dim_param and not dim.HasField("dim_value") for dim in dims):
         # What has a name is --dim's to close.
         kept = ["?" if dim.dim_param or f"{value.name}.{i}" in stays else str(int(size)) for i, (dim, size) in enumerate(zip(dims, shape))]

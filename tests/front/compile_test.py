@@ -267,6 +267,10 @@ class Compile(FrontTest):
     def test_what_is_refused(self):
         self.assertEqual(self.refused("no plugin serves kind 'VPU'", optima.compile, DIGITS, devices="VPU:0").code, "invalid_input")
         self.refused("no such file", optima.compile, "nowhere.onnx")
+        self.refused("a folder, wanted an ONNX file", optima.compile, self.folder)
+        self.refused("output is 3, wanted a folder", optima.compile, DIGITS, output=3)
+        self.refused("dynamic is 3, wanted a list of the model's symbols", optima.compile, DIGITS, dynamic=3)
+        self.refused("example of input 'image': dim 1 is 3, wanted 1, which the model fixes", optima.compile, DIGITS, np.zeros((1, 3, 32, 32), np.float32))
         self.refused("model is int", optima.compile, 3)
         self.refused("devices is [3]", optima.compile, DIGITS, devices=[3])
         self.refused("devices is 3", optima.compile, DIGITS, devices=3)
