@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"

@@ -2,6 +2,7 @@
 // compile --save-calib: samples of what each subgraph reads, in the package.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -150,6 +151,24 @@ second (float[1,4] a) => (float[1,4] y)
   CAPTURE(r.err);
   REQUIRE(r.code == 0);
   CHECK(parse_json(r.out, "stdout")->at("samples") == 8);
+}
+
+TEST_CASE("packed codes lie one in a byte, so that samples do not share one") {
+  const TempFolder f;
+  const std::string model = f.file("p.onnxtxt", R"(<ir_version: 10, opset_import: ["" : 21]>
+p (float[1,3] x) => (float[1,3] y) <float s = {1}, int4 z = {0}> {
+  [a] q = QuantizeLinear(x, s, z)
+  [b] y = DequantizeLinear(q, s, z)
+})");
+  Result<Tensor> x = Tensor::make(OPTIMA_F32, {2, 1, 3});
+  REQUIRE(x.ok());
+  const std::vector<int8_t> codes = {1, -2, 3, -8, 7, 0};
+  std::copy(codes.begin(), codes.end(), x->as<float>().begin());
+  compiled({model, "-o", f / "out", "--alloc", f.file("alloc.json", R"({"*": "REF:0", "b": "REF:1"})"), "--calib", f.file("x.npy", write_npy(*x)), "--save-calib"});
+  CHECK(index_of(f / "out/p")["subgraphs"]["Subgraph_1"][0]["dtype"] == "int4");
+  const Tensor kept = array(f / "out/p/calib/Subgraph_1/q.npy");
+  CHECK(kept.shape == std::vector<int64_t>{2, 1, 3});
+  CHECK(std::equal(codes.begin(), codes.end(), kept.as<int8_t>().begin()));
 }
 
 TEST_CASE("samples that cannot be kept are told, and nothing is left") {
