@@ -39,12 +39,8 @@ def checked_path(platform, given):
     if not isinstance(given, (str, pathlib.Path)):
         raise bad_input(f"model is a {type(given).__name__}, wanted the path of {wanted}")
     path = pathlib.Path(given).expanduser().absolute()
-    if path.is_dir() if platform == "tensorflow" else path.is_file():
-        good = platform == "tflite" or (path / "saved_model.pb").is_file()
-    else:
-        good = platform == "tensorflow" and path.is_file()
-    if not good:
-        raise bad_input(f"model {str(path)!r} is {'a folder' if path.is_dir() else 'a file' if path.exists() else 'not there'}, wanted {wanted}")
+    if not path.is_file() and not (platform == "tensorflow" and (path / "saved_model.pb").is_file()):
+        raise bad_input(f"model {str(path)!r} is {'a folder' if path.is_dir() else 'not there'}, wanted {wanted}")
     return path
 
 

@@ -39,7 +39,8 @@ def split(platform, input_tensors, save_dir, graph_path, params_path=None, outpu
     """Writes the submodels of a model and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
 
     platform, graph_path: "onnx" and an ONNX file; "tensorflow" and a SavedModel's folder or a frozen graph, or "tflite" and a .tflite file, which tf2onnx and
-    tensorflow convert, wheels that have to be installed then (inputs keep the layout that they have there, so layout may be "NHWC"); "pytorch" and a torch module, one that torch.jit.save wrote, or a graph of optima.torch2nx or its gpickle.
+    tensorflow convert, wheels that have to be installed then (inputs keep the layout that they have there, so layout may be "NHWC"); "pytorch" and a torch
+    module, one that torch.jit.save wrote, or a graph of optima.torch2nx or its gpickle.
     input_tensors: name -> ndarray of the size to split for (dynamic=True: symbolic sizes stay; a TPU graph can have one, the batch in front
     of its tensors, for which convert() names sizes); outputs: names to cut the model at. tpu, cpu: optima-host's names of the two devices; a list of supports: manifests without a
     plugin (JSON files), for devices that no plugin serves. Raises AutoSplitError."""

@@ -246,7 +246,8 @@ class OnRay(PackageTest):
         from ray.cluster_utils import Cluster
         cls.ray = ray
         small = {"object_store_memory": 100 << 20, "include_dashboard": False}
-        cls.cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 1})
+        soon = {"health_check_period_ms": 300, "health_check_failure_threshold": 10}  # a node without processes is told after 3 s, not 15; one that is slow has as long as ever
+        cls.cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 1, "_system_config": soon})
         cls.addClassCleanup(cls.cluster.shutdown)
         cls.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
         ray.init(address=cls.cluster.address, log_to_driver=False, logging_level="ERROR")

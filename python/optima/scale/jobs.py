@@ -50,7 +50,11 @@ def compile_one(job, cache, identity=None):
 
 def check_shared(job, cache, identity):
     """Raises optima.Error where this machine has not what the caller has under these paths. Makes nothing."""
-    if not os.path.isfile(os.path.join(cache, ID)) or Cache(cache).identity() != identity:
+    try:
+        found = (pathlib.Path(cache) / ID).read_text(encoding="utf-8")
+    except OSError:
+        found = None
+    if found != identity:
         raise bad_input(f"cache {str(cache)!r} on node {platform.node()!r} is not the caller's, wanted a folder that all nodes see under this path")
     for path in [job.model, *(value for name in (*FILES, *FILE_OPTIONS, "plugins") for value in listed(job.options.get(name)))]:
         if isinstance(path, str) and os.path.isabs(path) and not os.path.exists(path):
