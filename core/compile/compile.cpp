@@ -147,11 +147,20 @@ Status find_wishes(const PlanRequest& request, Planned& out, Registry& registry)
   return {};
 }
 
+/// Where devices see codes in place of texts.
+std::vector<std::string> text_notes(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const auto& [name, table] : graph.texts) out.push_back(cat("the texts of ", quote(name), " are codes of ", table.size(), " texts on devices"));
+  return out;
+}
+
 /// A plan whose notes begin with the remarks.
 Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& placement) {
   OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
   std::vector<std::string> about = remarks(planned.wishes);
   about.insert(about.end(), planned.rewriting.notes.begin(), planned.rewriting.notes.end());
+  const std::vector<std::string> texts = text_notes(planned.graph);
+  about.insert(about.end(), texts.begin(), texts.end());
   const bool estimated = plan.estimate || plan.subgraphs.size() > 1;
   if (estimated && !planned.sizes_note.empty()) about.push_back(planned.sizes_note);
   if (!planned.limits_note.empty()) about.push_back(planned.limits_note);

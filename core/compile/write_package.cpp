@@ -49,6 +49,7 @@ class Description {
     package_.outputs = names_of(main, main.outputs);
     package_.tensors = tensors_of(scopes_[0]);
     package_.sizes = planned_.graph.sizes;
+    package_.texts = planned_.graph.texts;
     OPTIMA_ASSIGN(variant.pass_through, pass_through_of(scopes_[0]));
     return std::move(package_);
   }

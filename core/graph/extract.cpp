@@ -182,6 +182,7 @@ BodyGraph body_graph(const Graph& graph, uint32_t body) {
 
 Graph compact(const Graph& graph, std::span<const uint32_t> nodes) {
   Graph out = copy_part(graph, {0, {nodes.begin(), nodes.end()}, graph.main().inputs, graph.main().outputs});
+  out.texts = graph.texts;
   out.origins = graph.origins;
   out.folded = graph.folded;
   return out;

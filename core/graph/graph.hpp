@@ -11,6 +11,7 @@
 #include "core/sizes/sizes.hpp"
 #include "core/support/blob.hpp"
 #include "core/support/status.hpp"
+#include "core/texts/texts.hpp"
 #include "optima/image.hpp"
 
 namespace optima {
@@ -40,6 +41,7 @@ struct Graph {
   std::vector<Origin> origins;       ///< by node id
   std::vector<Folded> folded;
   SizeRanges sizes;                  ///< what the user said of open dims of inputs, by their symbol
+  TextTables texts;                  ///< of inputs and outputs of the main graph whose elements are codes of texts
 
   const image::Graph& main() const { return contents.graphs[0]; }
   image::Graph& main() { return contents.graphs[0]; }

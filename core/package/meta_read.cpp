@@ -179,6 +179,21 @@ Status read_sizes(const JsonReader& r, Package& p) {
   return {};
 }
 
+// Which inputs and outputs have codes of texts.
+Status read_texts(const JsonReader& r, Package& p) {
+  if (!r.has("texts")) return {};
+  OPTIMA_ASSIGN(const JsonReader tables, r.object("texts"));
+  for (const auto& [name, table] : tables.json().items()) {
+    const bool is_end = std::find(p.inputs.begin(), p.inputs.end(), name) != p.inputs.end() || std::find(p.outputs.begin(), p.outputs.end(), name) != p.outputs.end();
+    if (!is_end) return invalid_input(cat(tables.place(), ": there is no input or output ", quote(name), ", wanted the name of one"));
+    if (const int32_t dtype = p.find_tensor(name)->dtype; dtype != OPTIMA_I64)
+      return invalid_input(cat(tables.place(), ".", name, ": tensor ", quote(name), " is ", dtype_name(dtype), ", wanted int64 of codes"));
+    OPTIMA_ASSIGN(p.texts[name], tables.strings(name));
+    OPTIMA_RETURN_IF_ERROR(check_text_table(p.texts[name]).within(cat(tables.place(), ".", name)));
+  }
+  return {};
+}
+
 Status read_tables(const JsonReader& r, Package& p) {
   OPTIMA_ASSIGN(p.tensors, detail::read_tensors(r));
   OPTIMA_ASSIGN(const JsonReader weights, r.object("weights"));
@@ -247,6 +262,7 @@ Result<Package> read_meta(std::string_view text, std::string_view what) {
   OPTIMA_ASSIGN(p.inputs, read_values(r, "inputs", p));
   OPTIMA_ASSIGN(p.outputs, read_values(r, "outputs", p));
   OPTIMA_RETURN_IF_ERROR(read_sizes(r, p));
+  OPTIMA_RETURN_IF_ERROR(read_texts(r, p));
   OPTIMA_ASSIGN(const std::vector<JsonReader> variants, r.array("variants"));
   if (variants.empty()) return invalid_input(cat(r.place(), ".variants: is empty, wanted at least one"));
   size_t index = 0;

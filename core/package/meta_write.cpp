@@ -143,6 +143,7 @@ Json sizes_json(const SizeRanges& sizes) {
 }
 
 int64_t format_of(const Package& package) {
+  if (!package.texts.empty()) return 5;
   if (!package.sizes.empty()) return 4;
   int64_t format = has_doors(package.tensors) ? 3 : 1;
   for (const PackageVariant& v : package.variants)
@@ -178,6 +179,11 @@ std::string write_meta(const Package& package) {
                {"variants", std::move(variants)}, {"tensors", tensors_json(package.tensors)}, {"weights", std::move(weights)},
                {"files", std::move(files)}, {"options", strings_json(package.options)}, {"tools", strings_json(package.tools)}};
   if (!package.sizes.empty()) root["sizes"] = sizes_json(package.sizes);
+  if (!package.texts.empty()) {
+    Json texts = Json::object();
+    for (const auto& [name, table] : package.texts) append_member(texts, name, table);
+    root["texts"] = std::move(texts);
+  }
   std::string text = to_text(root);
   const std::string own = to_hex(sha256(text.data(), text.size()));
   return text.replace(meta_hash_at(text), 64, own);

@@ -11,12 +11,13 @@
 #include "core/flow/signature.hpp"
 #include "core/sizes/sizes.hpp"
 #include "core/support/status.hpp"
+#include "core/texts/texts.hpp"
 
 namespace optima {
 
 /// Newest package format this code writes and reads. A package is written in the oldest that has what is in it: 2 for nodes that the host
-/// drives, 3 for tensors that go through another door than the usual one, 4 for bounds of open sizes.
-constexpr int64_t kPackageFormat = 4;
+/// drives, 3 for tensors that go through another door than the usual one, 4 for bounds of open sizes, 5 for texts.
+constexpr int64_t kPackageFormat = 5;
 
 struct PackageTensor {
   std::string name;
@@ -102,6 +103,7 @@ struct Package {
   std::vector<std::string> inputs, outputs;  ///< model order
   std::vector<PackageTensor> tensors;        ///< in byte order of their names: find_tensor relies on it
   SizeRanges sizes;                          ///< of open dims of inputs, by their symbol; one that is not here may be any
+  TextTables texts;                          ///< of inputs and outputs whose int64 elements are codes of texts
   std::vector<PackageVariant> variants;      ///< at least one, best first
   std::map<std::string, uint64_t> weights;   ///< sha256 -> bytes
   std::map<std::string, PackageFile> files;  ///< the other files, by name

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/passes/code_texts.hpp"
 #include "core/passes/drop_dead_nodes.hpp"
 #include "core/passes/drop_identities.hpp"
 #include "core/passes/fold_constants.hpp"
@@ -20,6 +21,7 @@ constexpr std::array kPasses = {
     Pass{"fold_constants", fold_constants},
     Pass{"fold_shapes", fold_shapes},
     Pass{"resolve_sequences", resolve_sequences},
+    Pass{"code_texts", code_texts},
     Pass{"drop_identities", drop_identities},
     Pass{"drop_dead_nodes", drop_dead_nodes},
 };

@@ -25,6 +25,7 @@ struct optima_rt_context {
 struct optima_rt_model {
   std::unique_ptr<LoadedModel> model;
   std::deque<std::vector<const char*>> symbols;  // per input, then per output
+  std::deque<std::vector<const char*>> texts;    // the same
 };
 
 struct optima_rt_request {
@@ -141,14 +142,17 @@ Status finish_load(optima_rt_context* context, PackageReader package, const opti
     for (const TensorInfo& info : *infos) {
       std::vector<const char*>& symbols = handle->symbols.emplace_back(info.shape.size(), "");
       for (size_t i = 0; i < info.symbols.size() && i < symbols.size(); ++i) symbols[i] = info.symbols[i].c_str();
+      std::vector<const char*>& texts = handle->texts.emplace_back();
+      for (size_t i = 0; info.texts && i < info.texts->size(); ++i) texts.push_back((*info.texts)[i].c_str());
+      texts.push_back(nullptr);  // a table of no texts is not null
     }
   handle->model = std::move(model);
   *out = handle.release();
   return {};
 }
 
-Status give_info(const std::vector<TensorInfo>& infos, const std::deque<std::vector<const char*>>& symbols, size_t base, uint32_t index,
-                 optima_rt_tensor_info* out, std::string_view what) {
+Status give_info(const optima_rt_model& model, const std::vector<TensorInfo>& infos, size_t base, uint32_t index, optima_rt_tensor_info* out,
+                 std::string_view what) {
   OPTIMA_RETURN_IF_ERROR(wanted(out, "info"));
   if (index >= infos.size()) return invalid_input(cat(what, " number ", index, " found, wanted a number below ", infos.size()));
   const TensorInfo& info = infos[index];
@@ -157,7 +161,9 @@ Status give_info(const std::vector<TensorInfo>& infos, const std::deque<std::vec
   v.name = info.name.c_str();
   v.rank = info.unranked ? -1 : static_cast<int32_t>(info.shape.size());
   v.shape = info.unranked ? nullptr : info.shape.data();
-  v.symbols = info.unranked ? nullptr : symbols[base + index].data();
+  v.symbols = info.unranked ? nullptr : model.symbols[base + index].data();
+  v.texts = info.texts ? model.texts[base + index].data() : nullptr;
+  v.text_count = info.texts ? info.texts->size() : 0;
   give(out, v);
   return {};
 }
@@ -294,11 +300,11 @@ uint32_t optima_rt_model_output_count(const optima_rt_model* model) { return sta
 uint32_t optima_rt_model_subgraph_count(const optima_rt_model* model) { return static_cast<uint32_t>(model->model->subgraphs().size()); }
 
 int32_t optima_rt_model_input(const optima_rt_model* m, uint32_t index, optima_rt_tensor_info* info, optima_rt_error* error) {
-  return guarded(error, [&] { return give_info(m->model->inputs(), m->symbols, 0, index, info, "input"); });
+  return guarded(error, [&] { return give_info(*m, m->model->inputs(), 0, index, info, "input"); });
 }
 
 int32_t optima_rt_model_output(const optima_rt_model* m, uint32_t index, optima_rt_tensor_info* info, optima_rt_error* error) {
-  return guarded(error, [&] { return give_info(m->model->outputs(), m->symbols, m->model->inputs().size(), index, info, "output"); });
+  return guarded(error, [&] { return give_info(*m, m->model->outputs(), m->model->inputs().size(), index, info, "output"); });
 }
 
 int32_t optima_rt_model_subgraph(const optima_rt_model* m, uint32_t index, optima_rt_subgraph_info* info, optima_rt_error* error) {

@@ -143,6 +143,11 @@ uint64_t sum(const RunPlan& plan, uint64_t RunPlan::*member) {
   return total;
 }
 
+// The package keeps the table.
+void find_texts(const TextTables& texts, TensorInfo& info) {
+  if (const auto at = texts.find(info.name); at != texts.end()) info.texts = &at->second;
+}
+
 void describe(LoadedModel::State& state) {
   for (const uint32_t slot : state.plan.inputs) state.inputs.push_back(input_of(state.plan.slots[slot], state.package.package().sizes));
   for (size_t i = 0; i < state.plan.outputs.size(); ++i) {
@@ -152,6 +157,8 @@ void describe(LoadedModel::State& state) {
     info.name = state.package.package().outputs[i];
     state.outputs.push_back(std::move(info));
   }
+  for (auto* infos : {&state.inputs, &state.outputs})
+    for (TensorInfo& info : *infos) find_texts(state.package.package().texts, info);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "core/support/utf8.hpp"
+
 namespace optima {
 namespace detail {
 void append_to(std::string& out, std::string_view s) { out += s; }
@@ -28,16 +30,6 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 }
 
 namespace {
-
-// Length of the UTF-8 sequence at s[i], or 0 when the bytes there are not one.
-size_t utf8_length(std::string_view s, size_t i) {
-  const auto lead = static_cast<unsigned char>(s[i]);
-  const size_t n = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
-  if (n == 0 || i + n > s.size()) return 0;
-  for (size_t k = 1; k < n; ++k)
-    if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) return 0;
-  return n;
-}
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);

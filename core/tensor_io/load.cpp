@@ -26,8 +26,9 @@ std::string type_text(int32_t dtype, const std::vector<int64_t>& shape, bool unr
   return cat(dtype_name(dtype), " ", unranked ? "of any shape" : shape_text(shape));
 }
 
-// The member of the given name, else the only one. Members of numpy's archives end in ".npy".
-Result<Tensor> read_npz(const Blob& file, const std::string& path, std::string_view name) {
+// The member of the given name, else the only one, as `read` has it. Members of numpy's archives end in ".npy".
+template <class T>
+Result<T> read_npz(const Blob& file, const std::string& path, std::string_view name, Result<T> (*read)(std::span<const std::byte>, std::string_view)) {
   OPTIMA_ASSIGN(const std::vector<ZipMember> members, list_zip(bytes_of(file), quote(path)));
   const ZipMember* chosen = members.size() == 1 ? &members[0] : nullptr;
   std::vector<std::string> names;
@@ -37,7 +38,7 @@ Result<Tensor> read_npz(const Blob& file, const std::string& path, std::string_v
   }
   if (!chosen) return invalid_input(cat(quote(path), ": has no array ", quote(name), nearest_hint(name, names), ", found ", join(names)));
   OPTIMA_ASSIGN(const std::vector<std::byte> bytes, unpack(*chosen, quote(path)));
-  return read_npy(bytes, cat(quote(path), " array ", quote(chosen->name)));
+  return read(bytes, cat(quote(path), " array ", quote(chosen->name)));
 }
 
 // Raw bytes have the model's type; one unknown dim follows from their number.
@@ -103,9 +104,28 @@ void fill_random(Tensor& t, uint64_t state) {
 Result<Tensor> read_file_input(const std::string& path, const TensorInfo& wanted) {
   OPTIMA_ASSIGN(const Blob file, map_file(path));
   if (has_ending(path, ".npy")) return read_npy(bytes_of(file), quote(path));
-  if (has_ending(path, ".npz")) return read_npz(file, path, wanted.name);
+  if (has_ending(path, ".npz")) return read_npz(file, path, wanted.name, read_npy);
   if (has_ending(path, ".pb")) return read_tensor_proto(bytes_of(file), quote(path));
   return read_raw(file, path, wanted);
+}
+
+Result<TextArray> read_text_file(const std::string& path, const TensorInfo& wanted) {
+  OPTIMA_ASSIGN(const Blob file, map_file(path));
+  if (has_ending(path, ".npy")) return read_npy_texts(bytes_of(file), quote(path));
+  if (has_ending(path, ".npz")) return read_npz(file, path, wanted.name, read_npy_texts);
+  if (has_ending(path, ".pb")) return read_text_proto(bytes_of(file), quote(path));
+  if (has_ending(path, ".json")) return read_json_texts({reinterpret_cast<const char*>(file.data), file.size}, quote(path));
+  return invalid_input(cat(quote(path), ": found no known ending, wanted texts in a .npy, .npz, .json or .pb"));
+}
+
+// Codes of the texts in a file; shapes are told of as texts'.
+Result<Tensor> load_texts(const std::string& path, const TensorInfo& wanted) {
+  OPTIMA_ASSIGN(const TextArray texts, read_text_file(path, wanted));
+  bool fits = wanted.unranked || texts.shape.size() == wanted.shape.size();
+  for (size_t i = 0; fits && !wanted.unranked && i < texts.shape.size(); ++i) fits = wanted.shape[i] < 0 || wanted.shape[i] == texts.shape[i];
+  if (!fits)
+    return invalid_input(cat("input ", quote(wanted.name), ": found ", type_text(OPTIMA_STRING, texts.shape), ", wanted ", type_text(OPTIMA_STRING, wanted.shape)));
+  return code_tensor(texts, *wanted.texts);
 }
 
 bool is_random(const std::string& source) { return source == "random" || source.compare(0, 7, "random:") == 0; }
@@ -162,6 +182,8 @@ Result<Tensor> random_tensor(const TensorInfo& wanted, uint64_t seed) {
   uint64_t state = 0xCBF29CE484222325u ^ seed;  // FNV-1a over the name, so that inputs differ
   for (const char c : wanted.name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
   fill_random(t, state);
+  if (wanted.texts)
+    for (int64_t& code : t.as<int64_t>()) code %= static_cast<int64_t>(wanted.texts->size()) + 1;
   t.name = wanted.name;
   return t;
 }
@@ -170,6 +192,11 @@ Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted) {
   if (is_random(source)) {
     OPTIMA_ASSIGN(const uint64_t seed, seed_of(source));
     return random_tensor(wanted, seed);
+  }
+  if (wanted.texts) {
+    OPTIMA_ASSIGN(Tensor codes, load_texts(expand_home(source), wanted));
+    codes.name = wanted.name;
+    return codes;
   }
   OPTIMA_ASSIGN(Tensor t, read_file_input(expand_home(source), wanted));
   t = restore_type(std::move(t), wanted.dtype);
@@ -293,7 +320,7 @@ Json inputs_json(const std::vector<Tensor>& inputs) {
 Result<Tensor> load_tensor(const std::string& path) {
   OPTIMA_ASSIGN(const Blob file, map_file(path));
   if (has_ending(path, ".pb")) return read_tensor_proto(bytes_of(file), quote(path));
-  return has_ending(path, ".npz") ? read_npz(file, path, {}) : read_npy(bytes_of(file), quote(path));
+  return has_ending(path, ".npz") ? read_npz(file, path, {}, read_npy) : read_npy(bytes_of(file), quote(path));
 }
 
 }  // namespace optima

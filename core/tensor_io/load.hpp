@@ -17,7 +17,8 @@
 namespace optima {
 
 /// The input as the model wants it. `source` is a file (.npy, .npz with the input's name or a single member, .pb with a TensorProto, else raw
-/// little-endian bytes) or `random[:seed]`. Types that NumPy lacks are taken from what write_npy makes of them. InvalidInput for what cannot be read or has another type or shape.
+/// little-endian bytes) or `random[:seed]`. Types that NumPy lacks are taken from what write_npy makes of them. Of
+/// texts (TensorInfo::texts) the file has the texts themselves (.npy, .npz, .pb of strings, .json), and their codes are given. InvalidInput for what cannot be read or has another type or shape.
 Result<Tensor> load_input(const std::string& source, const TensorInfo& wanted);
 
 /// `words` are `NAME=SOURCE`, or `SOURCE` alone for a model of one input or a .npz with all of them. Gives one tensor per

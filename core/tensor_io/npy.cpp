@@ -6,13 +6,17 @@
 #include <cstring>
 
 #include "core/support/most_dims.hpp"
+#include "core/support/number.hpp"
 #include "core/support/text.hpp"
+#include "core/support/utf8.hpp"
 #include "core/tensor_io/element.hpp"
 
 namespace optima {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr int64_t kLongestText = 1 << 24;         // characters
+constexpr uint64_t kMostEmptyTexts = 1 << 20;     // of an array whose texts take no bytes
 
 struct TypeRow {
   std::string_view code;  // without the byte order
@@ -197,6 +201,63 @@ Tensor pack(const Tensor& from, int32_t dtype, uint32_t bits) {
   return std::move(*out);
 }
 
+std::string header_of(std::string_view descr, const std::vector<int64_t>& sizes) {
+  std::vector<std::string> dims;
+  for (const int64_t d : sizes) dims.push_back(std::to_string(d));
+  const std::string shape = join(dims) + (dims.size() == 1 ? "," : "");  // (3,) is Python's tuple of one
+  std::string header = cat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
+  constexpr size_t kPrefix = 10, kAlign = 64;
+  header.append((kAlign - (kPrefix + header.size() + 1) % kAlign) % kAlign, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(header.size() & 0xFF);
+  out += static_cast<char>(header.size() >> 8);
+  return out + header;
+}
+
+// NumPy's texts have one length, padded with zeros: of four bytes each as '<U7', of one as '|S7'.
+struct TextType {
+  uint64_t characters, width;  // bytes of a character
+  bool big_endian;
+};
+
+std::optional<TextType> text_type_of(std::string_view descr) {
+  if (descr.size() < 3 || (descr[1] != 'U' && descr[1] != 'S')) return std::nullopt;
+  const std::optional<int64_t> length = parse_number<int64_t>(descr.substr(2));
+  if (!length || *length < 0 || *length > kLongestText) return std::nullopt;
+  return TextType{static_cast<uint64_t>(*length), descr[1] == 'U' ? uint64_t{4} : uint64_t{1}, descr[0] == '>'};
+}
+
+uint32_t character(const std::byte* at, const TextType& type) {
+  uint32_t out = 0;
+  for (uint64_t k = 0; k < type.width; ++k) out |= static_cast<uint32_t>(at[type.big_endian ? type.width - 1 - k : k]) << (8 * k);
+  return out;
+}
+
+// False for what is no character.
+bool append_utf8(std::string& out, uint32_t c) {
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return false;
+  if (c < 0x80) return out += static_cast<char>(c), true;
+  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  out += static_cast<char>((more == 1 ? 0xC0 : more == 2 ? 0xE0 : 0xF0) | (c >> (6 * more)));
+  for (int k = more - 1; k >= 0; --k) out += static_cast<char>(0x80 | ((c >> (6 * k)) & 0x3F));
+  return true;
+}
+
+std::vector<uint32_t> characters_of(std::string_view text) {
+  std::vector<uint32_t> out;
+  for (size_t i = 0; i < text.size();) {
+    const size_t n = std::max<size_t>(utf8_length(text, i), 1);
+    uint32_t c = static_cast<unsigned char>(text[i]) & (n == 1 ? 0x7Fu : 0x7Fu >> n);
+    for (size_t k = 1; k < n; ++k) c = (c << 6) | (static_cast<unsigned char>(text[i + k]) & 0x3Fu);
+    out.push_back(c);
+    i += n;
+  }
+  return out;
+}
+
 }  // namespace
 
 Tensor restore_type(Tensor t, int32_t dtype) {
@@ -242,21 +303,54 @@ Result<Tensor> read_npy_row(std::span<const std::byte> bytes, const NpyHeader& h
 }
 
 std::string write_npy(const Tensor& t) {
-  std::vector<std::string> dims;
-  for (const int64_t d : t.shape) dims.push_back(std::to_string(d));
-  const std::string shape = join(dims) + (dims.size() == 1 ? "," : "");  // (3,) is Python's tuple of one
-  std::string header = cat("{'descr': '", descr_of(t.dtype), "', 'fortran_order': False, 'shape': (", shape, "), }");
-  constexpr size_t kPrefix = 10, kAlign = 64;
-  header.append((kAlign - (kPrefix + header.size() + 1) % kAlign) % kAlign, ' ');
-  header += '\n';
-  std::string out(kMagic);
-  out += '\x01';
-  out += '\0';
-  out += static_cast<char>(header.size() & 0xFF);
-  out += static_cast<char>(header.size() >> 8);
-  out += header;
+  std::string out = header_of(descr_of(t.dtype), t.shape);
   if (const uint32_t bits = stored_as(t.dtype).unpacked_bits) return out + unpack(t, bits);
   return out.append(reinterpret_cast<const char*>(t.data), t.size);
+}
+
+Result<TextArray> read_npy_texts(std::span<const std::byte> bytes, std::string_view what) {
+  OPTIMA_ASSIGN(const auto parts, split(bytes, what));
+  Header header;
+  if (!HeaderParser(parts.first).parse(header)) return invalid_input(cat(what, ": has a header that cannot be read: ", quote(parts.first.substr(0, 100))));
+  if (header.descr.find('O') != std::string::npos)
+    return invalid_input(cat(what, ": holds pickled Python objects, which are never read; save it as an array of str (array.astype(str))"));
+  const std::optional<TextType> type = text_type_of(header.descr);
+  if (!type) return invalid_input(cat(what, ": found array type ", quote(header.descr), ", wanted texts such as '<U7'"));
+  const uint64_t element = type->characters * type->width;
+  const std::optional<uint64_t> count = element_count(header.shape);
+  if (!count || (element && *count > parts.second.size() / element) || (!element && *count > parts.second.size() + kMostEmptyTexts))
+    return invalid_input(cat(what, ": is cut off: found ", parts.second.size(), " bytes of data, wanted ", element, " for each text of ", shape_text(header.shape)));
+  std::vector<std::byte> turned;
+  const std::byte* data = parts.second.data();
+  if (header.fortran && header.shape.size() > 1 && element) {
+    turned.resize(*count * element);
+    Tensor to{"", OPTIMA_U8, header.shape, turned.data(), turned.size(), {}};
+    copy_fortran(to, data, element, element);
+    data = turned.data();
+  }
+  TextArray out{std::move(header.shape), {}};
+  for (uint64_t i = 0; i < *count; ++i) {
+    std::string& text = out.texts.emplace_back();
+    uint64_t length = type->characters;
+    while (length && character(data + i * element + (length - 1) * type->width, *type) == 0) --length;
+    for (uint64_t k = 0; k < length; ++k) {
+      const uint32_t c = character(data + i * element + k * type->width, *type);
+      if (type->width == 1) text += static_cast<char>(c);
+      else if (!append_utf8(text, c)) return invalid_input(cat(what, ": text ", i, " has the character ", c, ", wanted one of Unicode"));
+    }
+  }
+  return out;
+}
+
+std::string write_npy_texts(const TextArray& array) {
+  std::vector<std::vector<uint32_t>> all;
+  size_t longest = 1;  // NumPy has no texts of none
+  for (const std::string& text : array.texts) longest = std::max(longest, all.emplace_back(characters_of(text)).size());
+  std::string out = header_of(cat("<U", longest), array.shape);
+  for (const std::vector<uint32_t>& text : all)
+    for (size_t k = 0; k < longest; ++k)
+      for (int byte = 0; byte < 4; ++byte) out += static_cast<char>(k < text.size() ? (text[k] >> (8 * byte)) & 0xFF : 0);
+  return out;
 }
 
 }  // namespace optima

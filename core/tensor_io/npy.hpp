@@ -11,6 +11,7 @@
 
 #include "core/support/status.hpp"
 #include "core/tensor_io/tensor.hpp"
+#include "core/tensor_io/text_array.hpp"
 
 namespace optima {
 
@@ -37,6 +38,12 @@ Result<Tensor> read_npy_row(std::span<const std::byte> bytes, const NpyHeader& h
 /// Format version 1, little-endian, row-major, header padded to 64 bytes. Types that NumPy does not have are written as what holds them:
 /// bfloat16 as '<u2', 8-bit floats as '|u1', packed types unpacked as '|i1' or '|u1'.
 std::string write_npy(const Tensor& tensor);
+
+/// An array of texts ('<U7'; bytes, '|S7', are taken for UTF-8), of any order. InvalidInput as read_npy(), also when it holds anything else.
+Result<TextArray> read_npy_texts(std::span<const std::byte> bytes, std::string_view what);
+
+/// As '<U7', of the longest text. Texts are UTF-8.
+std::string write_npy_texts(const TextArray& array);
 
 /// The way back for a type that NumPy lacks: a tensor read from what write_npy wrote for `dtype` becomes that type again, packed where it was
 /// packed; any other tensor is returned as it is.

@@ -35,6 +35,11 @@ Json strings(const std::map<std::string, std::string>& map) {
   return out;
 }
 
+Result<std::string> npy_of_codes(const Tensor& codes, const TextTable& table) {
+  OPTIMA_ASSIGN(std::vector<std::string> texts, text_elements(codes, table));
+  return write_npy_texts({codes.shape, std::move(texts)});
+}
+
 }  // namespace
 
 std::vector<std::string> output_file_names(const std::vector<std::string>& names) {
@@ -58,8 +63,11 @@ Status save_outputs(const std::string& folder, const std::vector<Tensor>& output
   const std::vector<std::string> files = output_file_names(names);
   Json list = Json::array();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    OPTIMA_RETURN_IF_ERROR(write_output(cat(folder, "/", files[i]), write_npy(outputs[i])));
-    list.push_back({{"name", names[i]}, {"file", files[i]}, {"dtype", dtype_name(outputs[i].dtype)}, {"shape", outputs[i].shape}});
+    const auto table = facts.texts.find(names[i]);
+    const bool is_text = table != facts.texts.end();
+    OPTIMA_ASSIGN(const std::string bytes, is_text ? npy_of_codes(outputs[i], *table->second) : write_npy(outputs[i]));
+    OPTIMA_RETURN_IF_ERROR(write_output(cat(folder, "/", files[i]), bytes));
+    list.push_back({{"name", names[i]}, {"file", files[i]}, {"dtype", dtype_name(is_text ? OPTIMA_STRING : outputs[i].dtype)}, {"shape", outputs[i].shape}});
   }
   const Json manifest = {{"outputs", std::move(list)}, {"inputs", strings(facts.inputs)}, {"package", facts.package},
                          {"package_sha256", facts.package_hash}, {"versions", strings(facts.versions)}};
@@ -73,8 +81,9 @@ Result<std::vector<Tensor>> load_outputs(const std::string& folder) {
   for (const JsonReader& r : list) {
     OPTIMA_ASSIGN(const std::string file, r.string("file"));
     if (file.empty() || file.find('/') != std::string::npos) return invalid_input(cat(r.place(), ".file: found ", quote(file), ", wanted a file of the same folder"));
-    OPTIMA_ASSIGN(Tensor t, load_tensor(cat(folder, "/", file)));
     OPTIMA_ASSIGN(const std::string dtype, r.string("dtype"));
+    if (dtype_of(dtype) == OPTIMA_STRING) return invalid_input(cat(r.place(), ": found texts, wanted numbers"));
+    OPTIMA_ASSIGN(Tensor t, load_tensor(cat(folder, "/", file)));
     t = restore_type(std::move(t), dtype_of(dtype).value_or(OPTIMA_UNDEFINED));
     OPTIMA_ASSIGN(t.name, r.string("name"));
     out.push_back(std::move(t));

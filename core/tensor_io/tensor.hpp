@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/support/status.hpp"
+#include "core/texts/texts.hpp"
 #include "optima/abi.h"
 
 namespace optima {
@@ -22,6 +23,7 @@ struct TensorInfo {
   std::vector<std::string> symbols;  ///< per dim, empty = none; may be empty as a whole
   bool unranked = false;
   std::vector<int64_t> usual = {};   ///< per dim, where it is open: the size that matters most, -1 = nobody said; may be empty as a whole
+  const TextTable* texts = nullptr;  ///< where the elements are codes of texts; whoever gave this keeps it
 };
 
 /// Dense, row-major, host memory. Copying shares the bytes. Not synchronised: one writer or many readers.

@@ -23,6 +23,7 @@ struct Parsed {
   std::vector<int64_t> dims;
   std::vector<uint64_t> words;  // of the typed lists: bit patterns
   std::span<const std::byte> raw;
+  std::vector<std::string> texts;
   bool has_raw = false, external = false;
 };
 
@@ -53,6 +54,7 @@ bool take(const WireField& v, Parsed& p) {
     case kFloatData: return add_numbers(v, 4, p.words);
     case kDoubleData: return add_numbers(v, 8, p.words);
     case kInt32Data: case kInt64Data: case kUint64Data: return add_numbers(v, 0, p.words);
+    case kStringData: p.texts.emplace_back(reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()); return v.type == WireType::Bytes;
     case kName: p.name.assign(reinterpret_cast<const char*>(v.bytes.data()), v.bytes.size()); return v.type == WireType::Bytes;
     case kRawData: p.raw = v.bytes, p.has_raw = true; return v.type == WireType::Bytes;
     case kDataLocation: p.external = v.value == 1; return v.type == WireType::Varint;
@@ -79,15 +81,27 @@ Status fill(Tensor& t, const Parsed& p, std::string_view what) {
   return {};
 }
 
-}  // namespace
-
-Result<Tensor> read_tensor_proto(std::span<const std::byte> bytes, std::string_view what) {
+Result<Parsed> parse(std::span<const std::byte> bytes, std::string_view what) {
   Parsed p;
   for (WireReader wire(bytes); !wire.done();) {
     WireField v;
     if (!wire.next(v) || !take(v, p)) return invalid_input(cat(what, ": is not a TensorProto, or is cut off"));
   }
   if (p.external) return invalid_input(cat(what, ": keeps its data in another file, wanted it inside"));
+  return p;
+}
+
+}  // namespace
+
+Result<TextArray> read_text_proto(std::span<const std::byte> bytes, std::string_view what) {
+  OPTIMA_ASSIGN(Parsed p, parse(bytes, what));
+  if (p.dtype != OPTIMA_STRING) return invalid_input(cat(what, ": found type ", optima_dtype_bits(p.dtype) ? dtype_name(p.dtype) : std::to_string(p.dtype), ", wanted string"));
+  if (element_count(p.dims) != p.texts.size()) return invalid_input(cat(what, ": found ", p.texts.size(), " texts, wanted those of ", shape_text(p.dims)));
+  return TextArray{std::move(p.dims), std::move(p.texts)};
+}
+
+Result<Tensor> read_tensor_proto(std::span<const std::byte> bytes, std::string_view what) {
+  OPTIMA_ASSIGN(Parsed p, parse(bytes, what));
   if (optima_dtype_bits(p.dtype) == 0) return invalid_input(cat(what, ": found type ", p.dtype == OPTIMA_STRING ? "string" : std::to_string(p.dtype), ", wanted a number or truth value"));
   const uint64_t most = std::max<uint64_t>(p.raw.size(), p.words.size() * 8);
   const std::optional<uint64_t> size = byte_size(p.dtype, p.dims);

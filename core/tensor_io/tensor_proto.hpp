@@ -8,11 +8,15 @@
 
 #include "core/support/status.hpp"
 #include "core/tensor_io/tensor.hpp"
+#include "core/tensor_io/text_array.hpp"
 
 namespace optima {
 
 /// The tensor, its name included. InvalidInput naming `what` when the bytes are no TensorProto, are cut off, keep their data in another file,
 /// or hold strings.
 Result<Tensor> read_tensor_proto(std::span<const std::byte> bytes, std::string_view what);
+
+/// One of strings. InvalidInput naming `what` for any other.
+Result<TextArray> read_text_proto(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace optima

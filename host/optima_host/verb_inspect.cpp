@@ -81,8 +81,12 @@ void add_tensors(Findings& out, const std::string& key, const Package& package, 
   for (const std::string& name : names) {
     const PackageTensor* t = package.find_tensor(name);
     const std::string shape = t->unranked ? "?" : shape_text(t->shape);
-    out.text += cat("  ", name, "  ", dtype_name(t->dtype), " ", shape, "\n");
-    out.json[key].push_back({{"name", name}, {"dtype", dtype_name(t->dtype)}, {"shape", shape}});
+    const auto texts = package.texts.find(name);
+    const bool is_text = texts != package.texts.end();
+    const std::string_view dtype = dtype_name(is_text ? OPTIMA_STRING : t->dtype);
+    out.text += cat("  ", name, "  ", dtype, " ", shape, is_text ? cat(", codes of ", texts->second.size(), " texts") : "", "\n");
+    out.json[key].push_back({{"name", name}, {"dtype", dtype}, {"shape", shape}});
+    if (is_text) out.json[key].back()["texts"] = texts->second.size();
   }
 }
 

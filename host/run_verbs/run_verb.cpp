@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 
 #include "core/support/file.hpp"
 #include "core/support/json_value.hpp"
@@ -13,6 +14,7 @@
 #include "core/tensor_io/element.hpp"
 #include "core/tensor_io/load.hpp"
 #include "core/tensor_io/save.hpp"
+#include "core/tensor_io/text_array.hpp"
 #include "host/run_verbs/run_inputs.hpp"
 
 namespace optima {
@@ -36,6 +38,14 @@ Range range_of(const Tensor& t) {
 std::string range_text(const Range& r) {
   if (r.low > r.high) return r.strange ? cat(r.strange, " not finite") : "empty";
   return cat(r.low, " to ", r.high, r.strange ? cat(", ", r.strange, " not finite") : "");
+}
+
+// "'setosa', 'virginica', ... (150)".
+std::string first_texts(const std::vector<std::string>& texts) {
+  constexpr size_t kMostShown = 4;
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(kMostShown, texts.size()); ++i) shown.push_back(quote(texts[i]));
+  return texts.empty() ? "empty" : cat(join(shown), texts.size() > kMostShown ? cat(", ... (", texts.size(), ")") : "");
 }
 
 // JSON has no infinity: an empty tensor's range is null.
@@ -77,12 +87,18 @@ std::vector<Ranked> largest(const Tensor& t, int64_t k) {
 
 struct Outcome {
   std::vector<Tensor> outputs;
+  std::vector<std::optional<std::vector<std::string>>> texts;  // of outputs that are codes of texts
   std::vector<double> times;  // ms
 };
 
 Json outputs_json(const Outcome& o, const RunOptions& options, const std::vector<std::string>& labels) {
   Json list = Json::array();
-  for (const Tensor& t : o.outputs) {
+  for (size_t i = 0; i < o.outputs.size(); ++i) {
+    const Tensor& t = o.outputs[i];
+    if (o.texts[i]) {
+      list.push_back({{"name", t.name}, {"dtype", dtype_name(OPTIMA_STRING)}, {"shape", t.shape}, {"texts", *o.texts[i]}});
+      continue;
+    }
     const Range r = range_of(t);
     Json entry = {{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.shape}, {"low", number_or_null(r.low)}, {"high", number_or_null(r.high)}, {"not_finite", r.strange}};
     if (options.top > 0) {
@@ -101,10 +117,15 @@ Json outputs_json(const Outcome& o, const RunOptions& options, const std::vector
 
 void print_outputs(const Outcome& o, const RunOptions& options, const std::vector<std::string>& labels, const RunPrinter& printer) {
   std::vector<std::vector<std::string>> rows = {{"output", "type", "shape", "range"}};
-  for (const Tensor& t : o.outputs) rows.push_back({t.name, std::string(dtype_name(t.dtype)), shape_text(t.shape), range_text(range_of(t))});
+  for (size_t i = 0; i < o.outputs.size(); ++i) {
+    const Tensor& t = o.outputs[i];
+    rows.push_back({t.name, std::string(dtype_name(o.texts[i] ? OPTIMA_STRING : t.dtype)), shape_text(t.shape), o.texts[i] ? first_texts(*o.texts[i]) : range_text(range_of(t))});
+  }
   print_table(printer, rows);
   if (options.top <= 0) return;
-  for (const Tensor& t : o.outputs) {
+  for (size_t i = 0; i < o.outputs.size(); ++i) {
+    if (o.texts[i]) continue;
+    const Tensor& t = o.outputs[i];
     std::vector<std::vector<std::string>> top = {{cat("top of ", t.name), "index", "value"}};
     for (const Ranked& k : largest(t, options.top)) top.push_back({k.index < labels.size() ? labels[k.index] : "", std::to_string(k.index), cat(k.value)});
     print_table(printer, top);
@@ -122,6 +143,8 @@ OutputFacts facts_of(const LoadedModel& model, const RunOptions& options) {
   facts.package = model.package().model_name;
   facts.package_hash = model.package().hash;
   facts.versions = model.package().tools;
+  for (const TensorInfo& info : model.outputs())
+    if (info.texts) facts.texts[info.name] = info.texts;
   for (const PackageVariant& v : model.package().variants)
     for (const PackageSubgraph& s : v.subgraphs)
       if (s.flow.empty()) facts.versions[s.plugin] = s.plugin_version;
@@ -147,6 +170,10 @@ Result<Outcome> run_repeatedly(Request& request, const RunOptions& options) {
   }
   for (size_t i = 0; i < request.model().outputs().size(); ++i) {
     OPTIMA_ASSIGN(Tensor t, request.output(i));
+    o.texts.emplace_back();
+    if (const TextTable* table = request.model().outputs()[i].texts) {
+      OPTIMA_ASSIGN(o.texts.back(), text_elements(t, *table));
+    }
     o.outputs.push_back(std::move(t));
   }
   return o;

@@ -9,6 +9,7 @@
 #include "core/passes/pipeline.hpp"
 #include "reference/reference.hpp"
 #include "reference/tensor.hpp"
+#include "tests/conformance/coded_texts.hpp"
 #include "tests/conformance/node_case.hpp"
 
 using namespace optima;
@@ -37,9 +38,10 @@ std::string compared(const Graph& graph, const NodeCase& c) {
     if (v.dtype == OPTIMA_UNDEFINED) return "nothing is known about " + v.name;
   try {
     const PackedGraph packed = pack(graph);
-    const std::vector<reference::Tensor> out = reference::run(packed.raw, c.sets.at(0).inputs);
+    const DataSet set = coded(graph, c.sets.at(0));
+    const std::vector<reference::Tensor> out = reference::run(packed.raw, set.inputs);
     for (size_t k = 0; k < out.size(); ++k)
-      if (const std::string d = far_apart(out[k], c.sets[0].outputs.at(k), c); !d.empty()) return "output " + std::to_string(k) + ": " + d;
+      if (const std::string d = far_apart(out[k], set.outputs.at(k), c); !d.empty()) return "output " + std::to_string(k) + ": " + d;
   } catch (const Error& e) {
     return e.text;
   }

@@ -7,6 +7,7 @@
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/passes/pipeline.hpp"
 #include "reference/tensor.hpp"
+#include "tests/conformance/coded_texts.hpp"
 #include "tests/conformance/node_case.hpp"
 #include "tests/support/seam_run.hpp"
 #include "tests/unit/llvm_cpu/net.hpp"
@@ -78,8 +79,9 @@ void run_all(const std::string& folder, bool (*wanted)(const std::string&)) {
     REQUIRE_MESSAGE(program.raw, program.status.message);
     std::vector<reference::Tensor> got;
     seam::Status status;
-    REQUIRE_MESSAGE(seam::run(program, c.sets[0].inputs, got, status) == OPTIMA_OK, status.message);
-    for (size_t k = 0; k < got.size(); ++k) CHECK(near(got[k], c.sets[0].outputs.at(k), c));
+    const DataSet set = coded(*folded, c.sets[0]);
+    REQUIRE_MESSAGE(seam::run(program, set.inputs, got, status) == OPTIMA_OK, status.message);
+    for (size_t k = 0; k < got.size(); ++k) CHECK(near(got[k], set.outputs.at(k), c));
     ++ran;
   }
   std::printf("llvm_cpu on %s: %d cases run, %d refused\n", folder.c_str(), ran, refused);

@@ -9,6 +9,7 @@
 
 #include "core/graph/graph.hpp"
 #include "core/passes/pipeline.hpp"
+#include "tests/conformance/coded_texts.hpp"
 #include "tests/conformance/node_case.hpp"
 #include "tests/support/seam_refusals.hpp"
 
@@ -44,7 +45,8 @@ inline bool freeze(Taken& c) {
 
 /// The graph after the passes as the plugin takes it: as it is, or with inputs as constants; `refused` is empty where it is taken whole.
 inline Taken taken(const seam::Instance& plugin, Graph graph, const DataSet& set, const optima_device& device) {
-  Taken c{std::move(graph), set.inputs, {}};
+  Taken c{std::move(graph), {}, {}};
+  c.inputs = coded(c.graph, c.graph.main().inputs, set.inputs);
   c.refused = seam::refusals(plugin, pack(c.graph, true).raw, device);
   while (!c.refused.empty() && freeze(c)) {
     auto again = passes::run_passes(std::move(c.graph));

@@ -74,9 +74,9 @@ TEST_CASE("what is no package is said so") {
 
 TEST_CASE("a newer format is refused with both numbers, before anything else is judged") {
   Sample s;
-  put(s.folder + "/model.meta", "{\"format\": 5, \"everything\": \"else is new\"}");
+  put(s.folder + "/model.meta", "{\"format\": 6, \"everything\": \"else is new\"}");
   CHECK(s.open().kind() == StatusKind::InvalidInput);
-  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 5, wanted 4 or older: a newer optima made it");
+  CHECK(s.open().message() == "'" + s.folder + "/model.meta': found package format 6, wanted 5 or older: a newer optima made it");
 }
 
 TEST_CASE("a flipped byte in model.meta is found") {
@@ -188,7 +188,7 @@ TEST_CASE("absurd numbers in model.meta are refused with their place") {
   check("\"size\": 6", "\"size\": -6", ".variants[0].subgraphs[0].files[0].size: found size -6, wanted 0 to 70368744177664");
   check("\"index\": 1", "\"index\": 7", ".variants[0].subgraphs[1].index: found 7, wanted 1");
   check("\"slot\": 0", "\"slot\": 4294967296", ".variants[0].subgraphs[0].target.slot: found 4294967296, wanted 0 to 4294967295");
-  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1 to 4");
+  check("\"format\": 1", "\"format\": 0", ".format: found 0, wanted 1 to 5");
   check("\"format\": 1", "\"format\": \"1\"", ".format: found string, wanted an integer");
   check("\"shape\": [\n        4\n      ]", "\"shape\": [\n        4611686018427387904, 8\n      ]",
         ".tensors.cut.shape: a tensor of shape 4611686018427387904x8 is absurdly large");
@@ -325,6 +325,31 @@ TEST_CASE("damaged bounds of sizes are one sentence each") {
   CHECK(said("\"min\": 32", "\"values\": []") == "meta.sizes.width.values: is empty, wanted at least one size");
   CHECK(said("\"min\": 32", "\"values\": [8, 4]") == "meta.sizes.width: found sizes from 8 to 4, wanted a least and a largest one from 0 to 2147483647");
   CHECK(said("\"min\": 32", "\"values\": [4, 4]") == "meta.sizes.width: found a list of 2 sizes, wanted 1 to 256 ascending ones, each once");
+}
+
+TEST_CASE("texts are written and read, and make the package one of format 5; damaged ones are one sentence each") {
+  const Sample s;
+  Package p = s.package;
+  p.tensors[1].dtype = OPTIMA_I64;
+  REQUIRE(p.tensors[1].name == "in");
+  p.texts = {{"in", {"low", "größer", ""}}};
+  const std::string meta = write_meta(p);
+  CHECK(meta.find("\"format\": 5,") != std::string::npos);
+  const Result<Package> read = read_meta(meta, "meta");
+  REQUIRE_MESSAGE(read.ok(), read.status().message());
+  CHECK(read->texts == p.texts);
+  const auto said = [&](const TextTables& texts, int32_t dtype) {
+    Package damaged = p;
+    damaged.tensors[1].dtype = dtype;
+    damaged.texts = texts;
+    const Status status = read_meta(write_meta(damaged), "meta").status();
+    CHECK(status.kind() == StatusKind::InvalidInput);
+    return status.message();
+  };
+  CHECK(said({{"in", {"a", "b", "a"}}}, OPTIMA_I64) == "meta.texts.in: found text 'a' twice, wanted each once");
+  CHECK(said({{"in", {"a"}}}, OPTIMA_F32) == "meta.texts.in: tensor 'in' is float32, wanted int64 of codes");
+  CHECK(said({{"cut", {"a"}}}, OPTIMA_I64) == "meta.texts: there is no input or output 'cut', wanted the name of one");
+  CHECK(said({{"in", {std::string("a\0b", 3)}}}, OPTIMA_I64) == "meta.texts.in: found text 'a\\x00b', wanted UTF-8 without NUL");
 }
 
 TEST_CASE("a variant for certain shapes only is refused: no reader looks at shapes when it takes a variant") {

@@ -6,7 +6,7 @@
 
 _Static_assert(sizeof(optima_rt_error) == 512, "error");
 _Static_assert(sizeof(optima_rt_tensor) == 48, "tensor");
-_Static_assert(sizeof(optima_rt_tensor_info) == 40, "tensor_info");
+_Static_assert(sizeof(optima_rt_tensor_info) == 56, "tensor_info");
 _Static_assert(sizeof(optima_rt_subgraph_info) == 32, "subgraph_info");
 _Static_assert(sizeof(optima_rt_device) == 48, "device");
 _Static_assert(sizeof(optima_rt_event) == 40, "event");

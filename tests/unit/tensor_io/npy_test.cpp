@@ -155,3 +155,35 @@ TEST_CASE("elements of every float type have their IEEE value") {
   CHECK(value(OPTIMA_I2, {0x03}) == -1);
   CHECK(value(OPTIMA_F8E8M0, {0x80}) == 2);
 }
+
+TEST_CASE("texts go through npy and come back, of any order and byte order") {
+  const TextArray texts{{2, 2}, {"a", "größer", "", "\xF0\x9F\x8D\x8E"}};
+  const std::string file = write_npy_texts(texts);
+  const auto bytes = [](const std::string& s) { return std::span(reinterpret_cast<const std::byte*>(s.data()), s.size()); };
+  const auto read = [&](const std::string& s) { return read_npy_texts(bytes(s), "file"); };
+  REQUIRE(read(file).ok());
+  CHECK(read(file)->texts == texts.texts);
+  CHECK(read(file)->shape == texts.shape);
+  std::string turned = file;
+  turned.replace(turned.find("False"), 5, "True ");
+  CHECK(read(turned)->texts == std::vector<std::string>{"a", "", "größer", "\xF0\x9F\x8D\x8E"});
+  std::string swapped = file;
+  swapped.replace(swapped.find("<U6"), 3, ">U6");
+  for (size_t at = swapped.size() - 2 * 2 * 6 * 4; at < swapped.size(); at += 4) std::swap(swapped[at], swapped[at + 3]), std::swap(swapped[at + 1], swapped[at + 2]);
+  CHECK(read(swapped)->texts == texts.texts);
+  CHECK(read(write_npy_texts({{0, 3}, {}}))->shape == std::vector<int64_t>{0, 3});
+}
+
+TEST_CASE("an array that is no texts, or is cut off, is one sentence") {
+  const auto said = [](std::string file, const std::string& from, const std::string& to) {
+    if (!from.empty()) file.replace(file.find(from), from.size(), to);
+    return read_npy_texts(std::span(reinterpret_cast<const std::byte*>(file.data()), file.size()), "file").status().message();
+  };
+  const std::string file = write_npy_texts({{2}, {"ab", "c"}});
+  CHECK(said(file, "'<U2'", "'<i8'") == "file: found array type '<i8', wanted texts such as '<U7'");
+  CHECK(said(file, "'<U2'", "'|O' ").find("pickled Python objects") != std::string::npos);
+  CHECK(said(file, "(2,)", "(3,)") == "file: is cut off: found 16 bytes of data, wanted 8 for each text of 3");
+  std::string strange = file;
+  strange[strange.size() - 6] = '\x7F';
+  CHECK(said(strange, "", "").find("wanted one of Unicode") != std::string::npos);
+}

@@ -108,6 +108,9 @@ typedef struct optima_rt_tensor_info {
   const char* const* symbols;  /* per dimension: the model's name for its size; "" = none */
   int32_t rank;                /* -1 = known when running; shape and symbols are then null */
   uint32_t reserved;
+  const char* const* texts;    /* where the model has texts and the elements are their codes: the text of each code from 0; else null. In an
+                                  input, text_count is the code of any text that is not among them */
+  uint64_t text_count;
 } optima_rt_tensor_info;
 
 typedef struct optima_rt_subgraph_info {

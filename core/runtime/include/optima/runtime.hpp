@@ -16,6 +16,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,8 @@ struct TensorInfo {
   std::vector<int64_t> shape;                     ///< -1 = known when running
   std::vector<std::string> symbols;               ///< per dimension, "" = none
   bool unranked = false;
+  bool is_text = false;                           ///< the model has texts here; the elements are their codes, of type Int64
+  std::vector<std::string> texts;                 ///< the text of each code from 0; in an input, their number is the code of any other text
 };
 
 struct DeviceInfo {
@@ -180,8 +183,10 @@ inline void add_event(void* data, const optima_rt_event* e) {
 }
 
 inline TensorInfo info_from(const optima_rt_tensor_info& i) {
-  TensorInfo out{i.name, static_cast<ElementType>(i.dtype), {}, {}, i.rank < 0};
+  TensorInfo out{i.name, static_cast<ElementType>(i.dtype), {}, {}, i.rank < 0, false, {}};
   for (int32_t d = 0; d < i.rank; ++d) out.shape.push_back(i.shape[d]), out.symbols.emplace_back(i.symbols[d]);
+  out.is_text = i.texts != nullptr;
+  if (out.is_text) out.texts.assign(i.texts, i.texts + i.text_count);
   return out;
 }
 
@@ -219,6 +224,37 @@ class InferRequest {
     t.struct_size = sizeof t;
     detail::call([&](optima_rt_error* e) { return optima_rt_request_output(get(), index, &t, e); });
     return Tensor(static_cast<ElementType>(t.dtype), std::vector<int64_t>(t.shape, t.shape + t.rank), t.data);
+  }
+
+  /// Texts of an input that has them, row-major, for later runs; UTF-8. Throws Error when it has none, or `shape` is another number of them.
+  void setInputTexts(const std::string& name, const std::vector<std::string>& texts, std::vector<int64_t> shape) { setInputTexts(input(name), texts, std::move(shape)); }
+  void setInputTexts(uint32_t index, const std::vector<std::string>& texts, std::vector<int64_t> shape) {
+    const TensorInfo info = info_of(index, optima_rt_model_input);
+    Tensor codes(ElementType::Int64, std::move(shape));
+    if (codes.size() != texts.size() * sizeof(int64_t))
+      throw Error(OPTIMA_RT_INVALID_INPUT, ("input '" + info.name + "': found " + std::to_string(texts.size()) + " texts, wanted what the shape says").c_str());
+    std::unordered_map<std::string, int64_t> known;
+    for (const std::string& text : info.texts) known.emplace(text, static_cast<int64_t>(known.size()));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const auto at = known.find(texts[i]);
+      codes.data<int64_t>()[i] = at == known.end() ? static_cast<int64_t>(info.texts.size()) : at->second;
+    }
+    setInputTensor(index, codes);
+    state_->codes[index] = std::move(codes);
+  }
+  /// The texts of an output of the last run that has them, row-major; its shape is getOutputTensor()'s. Throws Error when it has none.
+  std::vector<std::string> getOutputTexts(const std::string& name) { return getOutputTexts(output(name)); }
+  std::vector<std::string> getOutputTexts(uint32_t index) {
+    const TensorInfo info = info_of(index, optima_rt_model_output);
+    const Tensor codes = getOutputTensor(index);
+    std::vector<std::string> out;
+    for (size_t i = 0; i < codes.size() / sizeof(int64_t); ++i) {
+      const int64_t code = codes.data<int64_t>()[i];
+      if (code < 0 || static_cast<uint64_t>(code) >= info.texts.size())
+        throw Error(OPTIMA_RT_INVALID_INPUT, ("output '" + info.name + "': found code " + std::to_string(code) + " of " + std::to_string(info.texts.size()) + " texts").c_str());
+      out.push_back(info.texts[static_cast<size_t>(code)]);
+    }
+    return out;
   }
 
   /// Starts a run and returns; wait() has the outcome.
@@ -270,6 +306,7 @@ class InferRequest {
   struct State {  // at one address for its whole life: the callback points to it
     detail::ModelHandle model;
     optima_rt_request* request = nullptr;
+    std::unordered_map<uint32_t, Tensor> codes;  // of inputs that were set to texts
     std::function<void(const std::optional<Error>&)> callback;
     ~State() { optima_rt_request_destroy(request); }
     static void finished(void* data, int32_t code, const optima_rt_error* error) {
@@ -278,6 +315,13 @@ class InferRequest {
     }
   };
   optima_rt_request* get() const { return state_->request; }
+  TensorInfo info_of(uint32_t index, int32_t (*getter)(const optima_rt_model*, uint32_t, optima_rt_tensor_info*, optima_rt_error*)) const {
+    optima_rt_tensor_info info{};
+    info.struct_size = sizeof info;
+    detail::call([&](optima_rt_error* e) { return getter(state_->model.get(), index, &info, e); });
+    if (!info.texts) throw Error(OPTIMA_RT_USAGE, ("'" + std::string(info.name) + "' has no texts, wanted tensors").c_str());
+    return detail::info_from(info);
+  }
   uint32_t input(const std::string& name) const {
     uint32_t index = 0;
     detail::call([&](optima_rt_error* e) { return optima_rt_model_find_input(state_->model.get(), name.c_str(), &index, e); });
