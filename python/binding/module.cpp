@@ -40,14 +40,18 @@ nb::object shape_of(const rt::TensorInfo& info) {
   return nb::tuple(out);
 }
 
+const char* type_of(const rt::TensorInfo& info) { return info.is_text ? name_of(rt::ElementType::String) : name_of(info.type); }
+
 void bind_infos(nb::module_& m) {
   nb::class_<rt::TensorInfo>(m, "TensorInfo", "An input or output of a model.")
       .def_ro("name", &rt::TensorInfo::name)
       .def_ro("type", &rt::TensorInfo::type)
-      .def_prop_ro("dtype", [](const rt::TensorInfo& i) { return name_of(i.type); }, "numpy's name of the element type, ml_dtypes' where numpy has none.")
+      .def_prop_ro("dtype", [](const rt::TensorInfo& i) { return type_of(i); }, "numpy's name of the element type, ml_dtypes' where numpy has none; \"string\" for texts.")
       .def_prop_ro("shape", shape_of, nb::sig("def shape(self) -> tuple[int, ...] | None"), "-1 = known when running; None: not even the rank is known.")
       .def_ro("symbols", &rt::TensorInfo::symbols, "Per dimension the model's name for its size, \"\" = none.")
-      .def("__repr__", [](const rt::TensorInfo& i) { return nb::str("TensorInfo(name={!r}, dtype={!r}, shape={})").format(i.name, name_of(i.type), shape_of(i)); });
+      .def_prop_ro("texts", [](const rt::TensorInfo& i) { return i.is_text ? nb::cast(i.texts) : nb::none(); }, nb::sig("def texts(self) -> list[str] | None"),
+                   "Of texts, those that the model knows; None for numbers.")
+      .def("__repr__", [](const rt::TensorInfo& i) { return nb::str("TensorInfo(name={!r}, dtype={!r}, shape={})").format(i.name, type_of(i), shape_of(i)); });
   nb::class_<rt::DeviceInfo>(m, "DeviceInfo", "A device that a plugin found on this machine.")
       .def_ro("kind", &rt::DeviceInfo::kind)
       .def_ro("kind_name", &rt::DeviceInfo::kind_name)

@@ -7,6 +7,7 @@ import weakref
 
 from optima import _arrays, _runtime
 from optima._tensor import Tensor, _handle
+from optima._texts import Codes, codes_of
 from optima.errors import Error, named_arrays, of_runtime
 
 TYPE_CHECKING = False
@@ -24,9 +25,12 @@ class InferRequest:
     Inputs are read in place: an array that is changed before the run is over changes what is computed. What a request gives out is never
     overwritten by a later run, but for outputs that were set to a tensor of the caller's."""
 
-    def __init__(self, handle: _runtime.Request, inputs: tuple[_runtime.TensorInfo, ...], outputs: tuple[_runtime.TensorInfo, ...]) -> None:
+    def __init__(self, handle: _runtime.Request, inputs: tuple[_runtime.TensorInfo, ...], outputs: tuple[_runtime.TensorInfo, ...],
+                 texts: tuple[list[Codes | None], list[Codes | None]] | None = None) -> None:
+        """texts: of inputs and of outputs, where somebody has them already."""
         self._c = handle
         self._inputs, self._outputs = inputs, outputs
+        self._texts_in, self._texts_out = texts or (codes_of(inputs), codes_of(outputs))
         self._own: dict[int, _runtime.Tensor] = {}  # output -> the _runtime.Tensor that runs write it to
         self._given: set[int] = set()  # of these, those that somebody has seen since
         self._kept: set[int] = set()  # outputs that are the caller's or the runtime's own affair
@@ -37,9 +41,12 @@ class InferRequest:
     # ------------------------------------------------------------------------------------------------- tensors
 
     def set_input(self, name: str | int, array: Any) -> None:
-        """Later runs read the array's bytes, in place where they are dense (and 64-byte aligned, else through a copy of the runtime's). name: or number."""
+        """Later runs read the array's bytes, in place where they are dense (and 64-byte aligned, else through a copy of the runtime's). name: or number.
+        Where the model has texts: an array of str, of which this is a copy; a Tensor is of their codes."""
         index = self._index(name, self._inputs, "input")
-        self._c.set_input(index, _handle(array, self._inputs[index].dtype))
+        if (codes := self._texts_in[index]) is not None and not isinstance(array, Tensor):
+            array = Tensor.of(codes.of(array))
+        self._c.set_input(index, _handle(array, None if codes else self._inputs[index].dtype))
 
     def drop_inputs(self) -> None:
         """Lets go of the arrays that inputs were set to; they have to be set again before the next run."""
@@ -53,7 +60,7 @@ class InferRequest:
         self._own.pop(index, None)
 
     def get_output(self, name: str | int) -> Tensor:
-        """The Tensor of an output of the last run, which later runs leave alone."""
+        """The Tensor of an output of the last run, which later runs leave alone. Where the model has texts it is of their codes."""
         index = self._index(name, self._outputs, "output")
         self._given.add(index)
         return Tensor._of(self._c.output(index))
@@ -173,13 +180,17 @@ class InferRequest:
             self.set_input(name, array)
         for index, info in enumerate(self._outputs):
             shape = _fixed_shape(info)
-            if shape is not None and info.dtype != "string" and index not in self._kept and (index in self._given or index not in self._own):
+            if shape is not None and info.type.name != "String" and index not in self._kept and (index in self._given or index not in self._own):
                 self._own[index] = _runtime.Tensor(info.type, shape)
                 self._c.set_output(index, self._own[index])
         self._given.clear()
 
     def _answers(self) -> dict[str, numpy.ndarray]:
-        return {info.name: self.get_output(index).numpy() for index, info in enumerate(self._outputs)}
+        return {info.name: self._answer(index) for index, info in enumerate(self._outputs)}
+
+    def _answer(self, index: int) -> numpy.ndarray:
+        array = self.get_output(index).numpy()
+        return array if self._texts_out[index] is None else self._texts_out[index].texts(array)
 
     def _ended(self, code: int, text: str) -> None:
         """On a thread of the context."""

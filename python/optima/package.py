@@ -63,7 +63,8 @@ def ports_of(meta, key):
     if not isinstance(listed, list) or not all(isinstance(p, dict) and isinstance(p.get("name"), str) and isinstance(p.get("dtype"), str)
                                                and isinstance(p.get("shape"), (list, type(None))) for p in listed):
         raise ValueError(f"has no list {key!r} of names, types and shapes")
-    return listed
+    texts = meta.get("texts") or {}
+    return [{**p, "dtype": "string"} if p["name"] in texts else p for p in listed]
 
 
 class Package:
@@ -94,7 +95,7 @@ class Package:
 
     @property
     def inputs(self) -> list[dict[str, Any]]:
-        """Lists of {name, dtype, shape} in the model's order. An open dim is its symbol or -1; shape None = the rank is open too."""
+        """Lists of {name, dtype, shape} in the model's order; dtype "string": arrays of str. An open dim is its symbol or -1; shape None = the rank is open too."""
         return [dict(port) for port in self._inputs]
 
     @property

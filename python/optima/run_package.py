@@ -34,9 +34,19 @@ def checked_inputs(ports, arrays):
 def checked(port, array):
     shape = port["shape"]
     fits = shape is None or (len(shape) == array.ndim and all(want == size or want is None or isinstance(want, str) or want == -1 for want, size in zip(shape, array.shape)))
+    if port["dtype"] == "string" and fits:
+        return checked_texts(port, array)
     if array.dtype.name != port["dtype"] or not fits:
         raise bad_input(f"input {port['name']!r}: found {array.dtype.name}{list(array.shape)}, wanted {port['dtype']}{shape if shape is not None else ''}")
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def checked_texts(port, array):
+    """An array of str of one of str, or of objects that are all str."""
+    for element in array.reshape(-1).tolist():
+        if not isinstance(element, str):
+            raise bad_input(f"input {port['name']!r}: found an element {element!r:.60}, wanted str")
+    return array.astype(str)
 
 
 @functools.cache

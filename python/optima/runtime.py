@@ -29,6 +29,7 @@ from optima._framework import FrameworkKind
 from optima._request import InferRequest
 from optima._runtime import DeviceInfo, DeviceKind, ElementType, LogLevel, ProfileEvent, ProfileKind, SubgraphInfo, TensorInfo
 from optima._tensor import Tensor
+from optima._texts import codes_of
 from optima.errors import Error, named_arrays
 
 TYPE_CHECKING = False
@@ -110,6 +111,7 @@ class Model:
         self.inputs = tuple(handle.inputs)
         self.outputs = tuple(handle.outputs)
         self.subgraphs = tuple(handle.subgraphs)
+        self._texts = codes_of(self.inputs), codes_of(self.outputs)
         self._idle: list[InferRequest] = []  # requests of run(); list.append and pop are atomic
 
     def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
@@ -130,7 +132,7 @@ class Model:
 
     def create_request(self) -> InferRequest:
         """A request: one execution state, for one thread at a time."""
-        return InferRequest(self._c.create_request(), self.inputs, self.outputs)
+        return InferRequest(self._c.create_request(), self.inputs, self.outputs, self._texts)
 
     def profile(self) -> list[ProfileEvent]:
         """What loading took: ModelInit and SubgraphInit events."""
