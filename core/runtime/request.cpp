@@ -71,7 +71,8 @@ Status Request::set_input(size_t index, Tensor tensor) {
   OPTIMA_RETURN_IF_ERROR(check_shape(info, model().package().sizes, tensor.shape));
   if (byte_size(tensor.dtype, tensor.shape) != tensor.size)
     return invalid_input(cat("input ", quote(info.name), ": found ", tensor.size, " bytes, wanted what type and shape say"));
-  return state_->take_input(state_->plan.inputs[index], std::move(tensor)).within(cat("input ", quote(info.name)));
+  const Status taken = state_->take_input(state_->plan.inputs[index], std::move(tensor));
+  return taken.ok() ? taken : taken.within(cat("input ", quote(info.name)));  // as above
 }
 
 Result<Tensor> Request::input_buffer(size_t index, std::vector<int64_t> shape) {

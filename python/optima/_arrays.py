@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of numpy, ml_dtypes and anybody with DLPack as tensors of the runtime, and back; without a copy where the bytes lie as tensors do."""
+import functools
 import sys
 
 from optima import _runtime
@@ -51,6 +52,8 @@ def tensor_of(value, dtype=None):
     if isinstance(value, _runtime.Tensor):
         return value
     numpy = sys.modules.get("numpy")
+    if numpy is not None and type(value) is numpy.ndarray and value.dtype in _plain_types() and value.flags.c_contiguous:
+        return _runtime.Tensor.of_array(value)
     if not is_array(value) or (numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))) or not hasattr(value, "__dlpack__"):
         return _of_numpy(value, dtype)
     try:
@@ -77,6 +80,13 @@ def view_of(array):
     if interface and interface["data"][0] != tensor.address:
         raise Error("an array has gaps or another order than row-major, wanted a dense one", "invalid_input")
     return tensor
+
+
+@functools.cache
+def _plain_types():
+    """numpy's types, of this machine's byte order, whose dense arrays are tensors as they are."""
+    import numpy as np
+    return frozenset(np.dtype(name) for name in NUMPY)
 
 
 def _of_numpy(value, dtype):

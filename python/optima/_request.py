@@ -31,9 +31,12 @@ class InferRequest:
         self._c = handle
         self._inputs, self._outputs = inputs, outputs
         self._texts_in, self._texts_out = texts or (codes_of(inputs), codes_of(outputs))
-        self._own: dict[int, _runtime.Tensor] = {}  # output -> the _runtime.Tensor that runs write it to
-        self._given: set[int] = set()  # of these, those that somebody has seen since
-        self._kept: set[int] = set()  # outputs that are the caller's or the runtime's own affair
+        # What a run of microseconds asks again and again; reading it from the runtime would take as long.
+        self._input_numbers = {i.name: k for k, i in enumerate(inputs)}
+        self._input_dtypes = [None if texts else i.dtype for i, texts in zip(inputs, self._texts_in)]
+        self._output_names = [o.name for o in outputs]
+        self._ours = {k: (o.type, shape) for k, o in enumerate(outputs) if o.type.name != "String" and (shape := _fixed_shape(o)) is not None}  # that get bytes here
+        self._seen = set(self._ours)  # of these, those that want new bytes: somebody has the old ones, or there are none yet
         self._called: Callable[[Error | None], Any] | None = None
         self._waiting: list[Callable[[], Any]] = []  # of asynchronous runs, as what follows
         self._lock, self._over, self._hooked = threading.Lock(), True, False
@@ -43,10 +46,12 @@ class InferRequest:
     def set_input(self, name: str | int, array: Any) -> None:
         """Later runs read the array's bytes, in place where they are dense (and 64-byte aligned, else through a copy of the runtime's). name: or number.
         Where the model has texts: an array of str, of which this is a copy; a Tensor is of their codes."""
-        index = self._index(name, self._inputs, "input")
+        index = self._input_numbers.get(name) if isinstance(name, str) else None
+        if index is None:
+            index = self._index(name, self._inputs, "input")
         if (codes := self._texts_in[index]) is not None and not isinstance(array, Tensor):
             array = Tensor.of(codes.of(array))
-        self._c.set_input(index, _handle(array, None if codes else self._inputs[index].dtype))
+        self._c.set_input(index, _handle(array, self._input_dtypes[index]))
 
     def drop_inputs(self) -> None:
         """Lets go of the arrays that inputs were set to; they have to be set again before the next run."""
@@ -56,14 +61,11 @@ class InferRequest:
         """Later runs write the output to the array's bytes, from the caller's array or Tensor; each run again."""
         index = self._index(name, self._outputs, "output")
         self._c.set_output(index, array._c if isinstance(array, Tensor) else _arrays.writable_tensor_of(array))
-        self._kept.add(index)
-        self._own.pop(index, None)
+        self._leave(index)
 
     def get_output(self, name: str | int) -> Tensor:
         """The Tensor of an output of the last run, which later runs leave alone. Where the model has texts it is of their codes."""
-        index = self._index(name, self._outputs, "output")
-        self._given.add(index)
-        return Tensor._of(self._c.output(index))
+        return Tensor._of(self._give(self._index(name, self._outputs, "output")))
 
     def get_input(self, name: str | int) -> Tensor:
         """A Tensor of the input's type and shape that later runs read: fill it. The shape has to be fixed."""
@@ -80,13 +82,11 @@ class InferRequest:
 
     def run(self, arrays: Mapping[str, Any] | None = None) -> dict[str, numpy.ndarray]:
         """Runs in this thread, with the inputs in arrays and those that were set, and gives {name: ndarray}."""
-        self._prepare(arrays)
-        self._c.run()
-        return self._answers()
+        return self._run(named_arrays(arrays, {}))
 
     def start(self, arrays: Mapping[str, Any] | None = None) -> InferRequest:
         """Starts a run on a thread of the context and returns this request; wait, result or await has the outcome."""
-        self._prepare(arrays)
+        self._prepare(named_arrays(arrays, {}))
         if not self._hooked:
             self._c.set_callback(_hook(weakref.ref(self)))
             self._hooked = True
@@ -147,8 +147,7 @@ class InferRequest:
         """From now on each run finds in the input what the run before left in the output; it starts from what was set last, else from zeros."""
         index = self._index(output, self._outputs, "output")
         self._c.drop_output(index)
-        self._own.pop(index, None)
-        self._kept.add(index)
+        self._leave(index)
         self._c.tie(index, self._index(input, self._inputs, "input"))
 
     def reset(self) -> None:
@@ -174,23 +173,36 @@ class InferRequest:
                 return index
         raise Error(f"there is no {what} {name!r}, wanted one of {', '.join(repr(i.name) for i in infos)}", "invalid_input")
 
-    def _prepare(self, arrays: Mapping[str, Any] | None) -> None:
+    def _run(self, arrays: dict[str, Any]) -> dict[str, numpy.ndarray]:
+        self._prepare(arrays)
+        self._c.run()
+        return self._answers()
+
+    def _prepare(self, arrays: dict[str, Any]) -> None:
         """Sets inputs, and gives every output of fixed shape bytes that nobody has seen yet."""
-        for name, array in named_arrays(arrays, {}).items():
+        for name, array in arrays.items():
             self.set_input(name, array)
-        for index, info in enumerate(self._outputs):
-            shape = _fixed_shape(info)
-            if shape is not None and info.type.name != "String" and index not in self._kept and (index in self._given or index not in self._own):
-                self._own[index] = _runtime.Tensor(info.type, shape)
-                self._c.set_output(index, self._own[index])
-        self._given.clear()
+        for index in tuple(self._seen):  # a second thread gets its error from the binding
+            self._c.set_output(index, _runtime.Tensor(*self._ours[index]))
+        self._seen.clear()
+
+    def _leave(self, index: int) -> None:
+        """From now on the output is the caller's or the runtime's own affair."""
+        self._ours.pop(index, None)
+        self._seen.discard(index)
+
+    def _give(self, index: int) -> _runtime.Tensor:
+        if index in self._ours:
+            self._seen.add(index)
+        return self._c.output(index)
 
     def _answers(self) -> dict[str, numpy.ndarray]:
-        return {info.name: self._answer(index) for index, info in enumerate(self._outputs)}
+        return {name: self._answer(index) for index, name in enumerate(self._output_names)}
 
     def _answer(self, index: int) -> numpy.ndarray:
-        array = self.get_output(index).numpy()
-        return array if self._texts_out[index] is None else self._texts_out[index].texts(array)
+        array = _arrays.numpy_of(self._give(index))
+        texts = self._texts_out[index]
+        return array if texts is None else texts.texts(array)
 
     def _ended(self, code: int, text: str) -> None:
         """On a thread of the context."""

@@ -35,6 +35,8 @@ def named_arrays(arrays: Any, named: dict[str, Any]) -> dict[str, Any]:
     """name -> array of what run() was called with: a dict, keywords, or both."""
     if arrays is not None and not hasattr(arrays, "keys"):
         raise Error(f"inputs are {type(arrays).__name__}, wanted {{name: array}}, or keywords", "usage")
+    if not named:  # as a rule, and then quick
+        return arrays if type(arrays) is dict else dict(arrays or {})
     both = sorted(set(arrays or ()) & set(named))
     if both:
         raise Error(f"input {both[0]!r} is given twice, wanted it once", "usage")

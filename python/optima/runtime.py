@@ -119,7 +119,7 @@ class Model:
         values = named_arrays(arrays, named)
         request = self._take_idle() or self.create_request()
         try:
-            return request.run(values)
+            return request._run(values)
         finally:
             request.drop_inputs()
             self._idle.append(request)
