@@ -6,9 +6,9 @@
 // Code generation makes the literals of a KernelSpec its first argument. What remains is the signature that every compiled
 // kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the units of work to do, any split of
 // [0, units) over threads must give the same bytes; scratch = Op::scratch_per_thread bytes, 64-byte aligned, not cleared,
-// shared by nobody else during the call. The 64 bytes before scratch are a header of two uint64_t words used: [0] names this
-// step of this inference (set before every call, never 0), [1] belongs to the kernels of the thread: a kernel that prepares
-// something in scratch for its later calls of the same step stores [0] there and finds it again.
+// shared by nobody else during the call. The 64 bytes before scratch are a header of uint64_t words: [0] names this step of this inference (set before
+// every call, never 0), [1] belongs to the kernels of the thread: a kernel that prepares something in scratch for its later calls of the same step stores [0]
+// there and finds it again. One that meets an index outside of its dim sets [2], 0 before every call, to 1, [3] to the index and [4] to the dim: the run fails.
 //
 // A kernel stays inside plain buffers: the caller's tensors have nothing behind them. Behind computed constants, blocked
 // buffers and temporaries lies at least one readable vector.

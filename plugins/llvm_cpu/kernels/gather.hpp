@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: reading and writing by computed indices. Indices are int32 or int64 (index_bytes 4 or 8); negative ones
-// count from the end, those out of range are moved to the nearest end: nothing outside the tensors is ever touched.
+// count from the end, of those out of range the run is told, and nothing outside the tensors is ever touched.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/literals.hpp"
 
@@ -68,9 +68,9 @@ INL void put(ScatterOp op, T* to, T v) {
   else *to = v;
 }
 // Offset that a tuple of indices names in dims g with steps p.
-INL idx tuple(const void* indices, int64_t index_bytes, idx first, idx n, const List<4>& g, const List<4>& p) {
+INL idx tuple(const void* indices, int64_t index_bytes, idx first, idx n, const List<4>& g, const List<4>& p, char* scratch) {
   idx at = 0;
-  UNROLL for (idx q = 0; q < 4; q++) if (q < n) at += wrapped(index_at(indices, index_bytes, first + q), g[q]) * p[q];
+  UNROLL for (idx q = 0; q < 4; q++) if (q < n) at += wrapped(index_at(indices, index_bytes, first + q), g[q], scratch) * p[q];
   return at;
 }
 
@@ -82,7 +82,7 @@ TEMPLATE(k_gather, Gather, l) {
   using namespace k;
   with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx r = u0 * l.rows; r < imin(l.outer * l.count, u1 * l.rows); r++) {
-      const idx i = wrapped(index_at(args[1], l.index_bytes, r % l.count), l.size);
+      const idx i = wrapped(index_at(args[1], l.index_bytes, r % l.count), l.size, scratch);
       __builtin_memcpy((T*)args[2] + r * l.inner, (const T*)args[0] + (r / l.count * l.size + i) * l.inner, l.inner * sizeof(T));
     }
   });
@@ -95,7 +95,7 @@ TEMPLATE(k_gather_elements, GatherElements, l) {
   const idx n = gather::elements(l.d);
   with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx i = u0 * l.chunk; i < imin(n, u1 * l.chunk); i++)
-      ((T*)args[2])[i] = ((const T*)args[0])[gather::offset(l.d, l.s, i) + wrapped(index_at(args[1], l.index_bytes, i), l.size) * l.step];
+      ((T*)args[2])[i] = ((const T*)args[0])[gather::offset(l.d, l.s, i) + wrapped(index_at(args[1], l.index_bytes, i), l.size, scratch) * l.step];
   });
 }
 
@@ -106,7 +106,7 @@ TEMPLATE(k_scatter_elements, ScatterElements, l) {
   const idx n = gather::elements(l.d);
   if (u0 == 0 && u1 > 0) with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx i = 0; i < n; i++)
-      gather::put(l.op, (T*)args[2] + gather::offset(l.d, l.s, i) + wrapped(index_at(args[0], l.index_bytes, i), l.size) * l.step, ((const T*)args[1])[i]);
+      gather::put(l.op, (T*)args[2] + gather::offset(l.d, l.s, i) + wrapped(index_at(args[0], l.index_bytes, i), l.size, scratch) * l.step, ((const T*)args[1])[i]);
   });
 }
 
@@ -116,7 +116,7 @@ TEMPLATE(k_gather_nd, GatherNd, l) {
   using namespace k;
   with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx u = u0; u < u1; u++) {
-      const idx at = u / l.count * l.batch + gather::tuple(args[1], l.index_bytes, u * l.tuple, l.tuple, l.g, l.p);
+      const idx at = u / l.count * l.batch + gather::tuple(args[1], l.index_bytes, u * l.tuple, l.tuple, l.g, l.p, scratch);
       __builtin_memcpy((T*)args[2] + u * l.inner, (const T*)args[0] + at, l.inner * sizeof(T));
     }
   });
@@ -128,7 +128,7 @@ TEMPLATE(k_scatter_nd, ScatterNd, l) {
   using namespace k;
   if (u0 == 0 && u1 > 0) with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
     ROLL for (idx i = 0; i < l.count; i++) {
-      T* to = (T*)args[2] + gather::tuple(args[0], l.index_bytes, i * l.tuple, l.tuple, l.g, l.p);
+      T* to = (T*)args[2] + gather::tuple(args[0], l.index_bytes, i * l.tuple, l.tuple, l.g, l.p, scratch);
       ROLL for (idx j = 0; j < l.inner; j++) gather::put(l.op, to + j, ((const T*)args[1])[i * l.inner + j]);
     }
   });

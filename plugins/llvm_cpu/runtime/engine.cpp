@@ -21,6 +21,13 @@ int parts_of(const Plan::Step& s, int threads) {
   return static_cast<int>(std::min({s.units, by_work, by_grain, int64_t{threads} * 2, int64_t{Team::kMostParts}}));
 }
 
+/// What the header before scratch tells of an index, in the words of the reference.
+std::exception_ptr outside(const Plan::Step& step, const uint64_t* header) {
+  const auto index = static_cast<int64_t>(header[3]), size = static_cast<int64_t>(header[4]);
+  return std::make_exception_ptr(sdk::Error(OPTIMA_INVALID_ARGUMENT, "an index is " + std::to_string(index) + ", must be within " + std::to_string(size),
+                                            step.node_ids.empty() ? OPTIMA_NONE : step.node_ids[0]));
+}
+
 }  // namespace
 
 Steps::Steps(const Plan& plan, std::vector<StepCode> code, const std::vector<char*>& constants, Engine& engine)
@@ -57,8 +64,10 @@ void Steps::add(size_t s, const std::vector<char*>& constants) {
     std::optional<NoSubnormals> zeros;
     if (run.code.no_subnormals) zeros.emplace();
     char* mine = engine_.scratch(thread);
-    *reinterpret_cast<uint64_t*>(mine - kHeader) = engine_.run_ << 24 | s;
+    auto* header = reinterpret_cast<uint64_t*>(mine - kHeader);
+    header[0] = engine_.run_ << 24 | s, header[2] = 0;
     run.code.kernel(args, run.units * part / run.parts, run.units * (part + 1) / run.parts, mine);
+    if (header[2] != 0) engine_.fail(outside(plan_.steps[s], header));
   }, run.parts);
 }
 

@@ -241,3 +241,50 @@ TEST_CASE("an index that is known and lies outside is refused when it is run, at
   CHECK(came_of(fixed, {{{3, 2}}})[0].find("an index is -4, must be within 3") != std::string::npos);
   CHECK(came_of(tuples, {{{3, 4}, {1}}})[0].find("an index is 4, must be within 4") != std::string::npos);
 }
+
+TEST_CASE("an index that comes with the data and lies outside is an error of that run, and the next one is right") {
+  std::mt19937 random(1);
+  const auto indices = [](const Dims& dims, int64_t last) {
+    std::vector<int64_t> all(static_cast<size_t>(optima::reference::count(dims)), 0);
+    all.back() = last;
+    return optima::reference::store<int64_t>(OPTIMA_I64, dims, all);
+  };
+  const auto check = [&](const char* op, const Dims& data, const Dims& places, const Dims& updates, bool is_open) {
+    CAPTURE(op);
+    CAPTURE(is_open);
+    Bench bench;
+    OpenNet net;
+    const auto dims = [&](Dims d) {
+      if (is_open) d.front() = -1;
+      return d;
+    };
+    std::vector<uint32_t> operands{net.input(dims(data)), net.input(dims(places), OPTIMA_I64)};
+    if (!updates.empty()) operands.push_back(net.input(dims(updates)));
+    net.output(net.node(op, 13, operands, dims(updates.empty() ? Dims{places.front(), data.back()} : data)));
+    const auto c = compile(bench, net);
+    REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+    for (const int threads : {1, 2}) {
+      OpenSession session(bench, *c, threads);
+      REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+      Tensors inputs{random_tensor(OPTIMA_F32, data, random), indices(places, 3)};
+      if (!updates.empty()) inputs.push_back(random_tensor(OPTIMA_F32, updates, random));
+      for (const int64_t index : {3, -4, 2, 1000000, -3}) {
+        inputs[1] = indices(places, index);
+        const Came came = session.run(inputs);
+        const bool is_inside = index >= -3 && index < 3;
+        CHECK((came.code == OPTIMA_OK) == is_inside);
+        const std::string wanted = is_inside ? "" : "an index is " + std::to_string(index) + ", must be within 3";
+        CHECK_MESSAGE(came.message.find(wanted) != std::string::npos, came.message);
+        CHECK(came.message.empty() == is_inside);
+        CHECK((came.node == OPTIMA_NONE) == is_inside);
+      }
+    }
+  };
+  for (const bool is_open : {false, true}) {
+    check("Gather", {3, 5}, {7}, {}, is_open);
+    check("GatherElements", {3, 5}, {3, 5}, {}, is_open);
+    check("GatherND", {3, 5}, {7, 1}, {}, is_open);
+    check("ScatterElements", {3, 5}, {3, 5}, {3, 5}, is_open);
+    check("ScatterND", {3, 5}, {7, 1}, {7, 5}, is_open);
+  }
+}

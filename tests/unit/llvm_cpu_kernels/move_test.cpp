@@ -113,14 +113,20 @@ TEST_CASE("range counts") {
   CHECK(std::vector<int64_t>(out.begin(), out.end()) == std::vector<int64_t>{5, 3, 1, -1});
 }
 
-TEST_CASE("gather takes rows, and clamps indices that are out of range") {
+TEST_CASE("gather takes rows, reads nothing outside, and tells of an index out of range") {
   for (int i = 0; i < rounds(200); ++i) {
     const int64_t outer = pick(1, 4), size = pick(1, 8), count = pick(1, 8), inner = pick(1, 20), rows = pick(1, 5);
     const Guarded<float> data = reals(outer * size * inner);
     const Guarded<int64_t> index = integers<int64_t>(count, -12, 12);
-    const Guarded<float> got = run<float>(outer * count * inner, k::cdiv(outer * count, rows), 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
+    const Guarded<float> got = run<float>(outer * count * inner, k::cdiv(outer * count, rows), 0, [&](float* out, int64_t u0, int64_t u1, char*) {
       void* args[] = {const_cast<float*>(data.data()), const_cast<int64_t*>(index.data()), out};
-      k_gather({.bytes = 4, .index_bytes = 8, .rows = rows, .outer = outer, .size = size, .count = count, .inner = inner}, args, u0, u1, x);
+      int64_t header[8] = {};
+      k_gather({.bytes = 4, .index_bytes = 8, .rows = rows, .outer = outer, .size = size, .count = count, .inner = inner}, args, u0, u1, reinterpret_cast<char*>(header + 8));
+      bool is_outside = false;
+      for (int64_t q = u0 * rows; q < std::min(outer * count, u1 * rows); ++q) is_outside = is_outside || index[q % count] < -size || index[q % count] >= size;
+      REQUIRE(header[2] == is_outside);
+      REQUIRE(header[4] == (is_outside ? size : 0));
+      REQUIRE((!is_outside || header[3] < -size || header[3] >= size));
     });
     for (int64_t q = 0; q < got.size(); ++q) {
       int64_t at = index[q / inner % count];

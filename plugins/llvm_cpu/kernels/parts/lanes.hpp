@@ -99,10 +99,13 @@ INL void with_size(int64_t bytes, F body) {
   else if (bytes == 4) body((uint32_t*)nullptr);
   else body((uint64_t*)nullptr);
 }
-/// An index as ONNX means it: negative ones count from the end; out of range ones go to the nearest end, never outside.
-INL idx wrapped(idx i, idx size) {
-  i = i < 0 ? i + size : i;
-  return imax(0, imin(i, size - 1));
+/// An index as ONNX means it: negative ones count from the end. One out of range goes to the nearest end, never outside, and is told in the header before
+/// scratch (compiler/op.hpp): the run ends with an error.
+INL idx wrapped(idx i, idx size, char* scratch) {
+  const idx from_start = i < 0 ? i + size : i;
+  if (__builtin_expect(from_start >= 0 && from_start < size, 1)) return from_start;
+  ((int64_t*)scratch)[-6] = 1, ((int64_t*)scratch)[-5] = i, ((int64_t*)scratch)[-4] = size;
+  return imax(0, imin(from_start, size - 1));
 }
 INL idx index_at(const void* p, int64_t bytes, idx i) { return bytes == 8 ? ((const int64_t*)p)[i] : ((const int32_t*)p)[i]; }
 
