@@ -12,6 +12,7 @@ constexpr int64_t kComputed = 4;     ///< per value of an element-wise chain
 constexpr int64_t kPooled = 8;       ///< per tap
 constexpr int64_t kReduced = 8;
 constexpr int64_t kNormalized = 16;  ///< LayerNormalization: 0.6 cycles
+constexpr int64_t kStreamed = 8;     ///< per weight of a product of few rows, at least: they come from the cache of the last level, 8 in a nanosecond
 constexpr int64_t kSoftmax = 48;     ///< 1.5 cycles; rows shorter than a vector cost a vector
 
 }  // namespace optima::llvm_cpu::work

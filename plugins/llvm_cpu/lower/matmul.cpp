@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/matmul.hpp"
 #include "plugins/llvm_cpu/lower/parts/block_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/codes_conv.hpp"
@@ -97,7 +98,7 @@ void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, 
   op.args = {a, b, tail.bias, tail.row_bias, tail.addend, tail.residual, c};
   op.units = batches * divide_up(p.M, rows) * groups;
   if (mode == Mode::Dynamic) op.scratch_per_thread = static_cast<uint64_t>(p.K * tile.blocks * vl) * sizeof(float);
-  op.work = batches * p.M * p.N * p.K;
+  op.work = batches * (mode == Mode::Packed ? std::max(p.M, work::kStreamed) : p.M) * p.N * p.K;
   op.label = "matmul " + std::to_string(p.M) + "x" + std::to_string(p.K) + "x" + std::to_string(p.N) +
              (batches > 1 ? " *" + std::to_string(batches) : "");
   ctx.emit(std::move(op));

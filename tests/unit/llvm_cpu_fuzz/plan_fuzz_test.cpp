@@ -8,6 +8,7 @@
 #include "optima/plugin/error.hpp"
 #include "plugins/llvm_cpu/compiler/doors.hpp"
 #include "plugins/llvm_cpu/compiler/planner.hpp"
+#include "tests/unit/llvm_cpu/net.hpp"
 #include "tests/unit/llvm_cpu_fuzz/random_node.hpp"
 
 using namespace optima::llvm_cpu;
@@ -88,4 +89,18 @@ TEST_CASE("random nodes of every operator are refused with a sentence or become 
     }
     CHECK_MESSAGE(accepted > 0, std::string(row.op) << " was never accepted");
   }
+}
+
+TEST_CASE("a product of few rows costs the reading of its matrix, and more rows their sums") {
+  const auto work = [](int64_t rows) {
+    llvm_cpu_test::Net net(1);
+    net.output(net.node("MatMul", 13, {net.input({rows, 256}), net.weights({256, 128})}, {rows, 128}));
+    const auto model = net.model();
+    const Draft draft = plan_graph({&model->raw}, target(16), {true, {}});
+    REQUIRE(draft.plan.steps.size() == 1);
+    return draft.plan.steps[0].work;
+  };
+  CHECK(work(1) == 8 * 256 * 128);
+  CHECK(work(5) == work(1));
+  CHECK(work(64) == 64 * 256 * 128);
 }
