@@ -33,7 +33,7 @@ class InferRequest:
         self._texts_in, self._texts_out = texts or (codes_of(inputs), codes_of(outputs))
         # What a run of microseconds asks again and again; reading it from the runtime would take as long.
         self._input_numbers = {i.name: k for k, i in enumerate(inputs)}
-        self._input_dtypes = [None if texts else i.dtype for i, texts in zip(inputs, self._texts_in)]
+        self._input_dtypes = [None if codes else i.dtype for i, codes in zip(inputs, self._texts_in)]
         self._output_names = [o.name for o in outputs]
         self._ours = {k: (o.type, shape) for k, o in enumerate(outputs) if o.type.name != "String" and (shape := _fixed_shape(o)) is not None}  # that get bytes here
         self._seen = set(self._ours)  # of these, those that want new bytes: somebody has the old ones, or there are none yet
