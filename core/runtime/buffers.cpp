@@ -92,7 +92,7 @@ bool SlotState::place(uint64_t bytes) {
     data = bound;
     return true;
   }
-  if (!own.reserve(wanted, slot->alignment, holds_input ? room : 0)) {
+  if (!own.reserve(wanted, slot->own_alignment(), holds_input ? room : 0)) {
     alloc_error = cat("no memory for ", human_bytes(wanted));
     return false;
   }

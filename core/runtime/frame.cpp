@@ -68,7 +68,7 @@ Status Frame::feed(uint32_t number, const TensorView& value, Buffer* from) {
   const uint64_t size = value.bytes.size(), wanted = std::max(size, s.slot->needed);
   const bool in_place = value.bytes.data() && size == wanted && is_aligned(value.bytes.data(), s.slot->alignment);
   if (!in_place) {
-    if (!s.own.reserve(wanted, s.slot->alignment)) return io_error(cat("no memory for ", human_bytes(wanted)));
+    if (!s.own.reserve(wanted, s.slot->own_alignment())) return io_error(cat("no memory for ", human_bytes(wanted)));
     if (size) std::memcpy(s.own.data(), value.bytes.data(), size);
     std::memset(s.own.data() + size, 0, wanted - size);
   } else if (from && s.slot->is_adopted && from->data() == value.bytes.data()) {
@@ -147,7 +147,7 @@ Status Frame::settle_alias(size_t k, const Alias& a) {
       return plugin_error(cat("output ", quote(out.slot->name), " lives in the buffer of input ", quote(in.slot->name), ": found ", in.size, " bytes, wanted at most ", storage.slot->needed));
   } else if (waits_for_alloc) {
     const uint64_t bytes = std::max(in.size, out.slot->needed);
-    if (!out.own.reserve(bytes, out.slot->alignment, out.holds_input ? in.size : 0)) return io_error(cat("no memory for ", human_bytes(bytes)));
+    if (!out.own.reserve(bytes, out.slot->own_alignment(), out.holds_input ? in.size : 0)) return io_error(cat("no memory for ", human_bytes(bytes)));
   } else if (storage.slot->is_static) {
     storage.alloc_error.clear();
     if (!storage.place(storage.slot->size)) return io_error(cat("output ", quote(storage.slot->name), ": ", storage.alloc_error));

@@ -42,7 +42,7 @@ Status Request::State::take_input(uint32_t number, Tensor tensor) {
 // Bytes of the request's own, which a run may hand on to an output.
 Status Request::State::stage(SlotState& s, uint64_t size, uint64_t keep) {
   const uint64_t bytes = std::max(size, s.slot->needed);
-  if (!s.own.reserve(bytes, s.slot->alignment, keep)) return io_error(cat("no memory for ", human_bytes(bytes)));
+  if (!s.own.reserve(bytes, s.slot->own_alignment(), keep)) return io_error(cat("no memory for ", human_bytes(bytes)));
   std::memset(s.own.data() + size, 0, bytes - size);
   s.data = s.own.data();
   return {};

@@ -123,7 +123,7 @@ Status Request::State::ready_state(Tie& tie) {
     return invalid_input(cat("output ", quote(model.outputs()[tie.output].name), ": found shape ", shape_text(value.dims), ", wanted ", shape_text(slot.shape), " as input ", quote(slot.name)));
   if (owner(source)) return {};
   const uint64_t size = value.bytes.size();
-  if (!tie.next.reserve(size, slot.alignment)) return io_error(cat("no memory for ", human_bytes(size)));
+  if (!tie.next.reserve(size, slot.own_alignment())) return io_error(cat("no memory for ", human_bytes(size)));
   copy(tie.next.data(), value.bytes.data(), size, static_cast<uint32_t>(tie.output));
   return {};
 }

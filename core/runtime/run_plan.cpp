@@ -281,13 +281,13 @@ Status Builder::place() {
   std::vector<Slot*> owners;
   for (Slot& slot : plan.slots) {
     if (slot.home != Slot::Home::Arena || slot.lives_in != OPTIMA_NONE) continue;
-    if (slot.needed > kLargestArena || plan.arena_sum + slot.needed + slot.alignment > kLargestArena)
+    if (slot.needed > kLargestArena || plan.arena_sum + slot.needed + slot.own_alignment() > kLargestArena)
       return invalid_input(cat("the tensors between subgraphs take ", human_bytes(kLargestArena), " and more, which is absurdly large"));
     const auto last_step = static_cast<uint32_t>(plan.steps.size());
-    items.push_back({slot.needed, slot.alignment, plan.keep_cuts ? 0 : slot.first, plan.keep_cuts ? last_step : slot.last, 0});
+    items.push_back({slot.needed, slot.own_alignment(), plan.keep_cuts ? 0 : slot.first, plan.keep_cuts ? last_step : slot.last, 0});
     owners.push_back(&slot);
-    plan.arena_sum += (slot.needed + slot.alignment - 1) / slot.alignment * slot.alignment;
-    plan.arena_alignment = std::max(plan.arena_alignment, slot.alignment);
+    plan.arena_sum += (slot.needed + slot.own_alignment() - 1) / slot.own_alignment() * slot.own_alignment();
+    plan.arena_alignment = std::max(plan.arena_alignment, slot.own_alignment());
   }
   plan.arena_bytes = assign_offsets(items);
   for (size_t i = 0; i < items.size(); ++i) owners[i]->offset = items[i].offset;

@@ -2,6 +2,7 @@
 // core/runtime: what is fixed for every run of a model: where each tensor lives, who reads it, in which order. Private to the room.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,7 +29,8 @@ struct Slot {
   bool is_static = false;
   uint64_t size = 0;         ///< bytes by shape; 0 unless static
   uint64_t needed = 0;       ///< bytes the buffer must have, at least size
-  uint64_t alignment = 64;   ///< strictest of its bindings
+  uint64_t alignment = 1;    ///< of a caller's memory, strictest of its bindings
+  uint64_t own_alignment() const { return std::max<uint64_t>(64, alignment); }  ///< of memory that the host makes
   uint64_t offset = 0;       ///< in the arena
   uint32_t first = 0, last = 0;  ///< steps it is alive
   uint32_t lives_in = OPTIMA_NONE;  ///< slot that it shares its storage with: that of the output that replaces it; both static

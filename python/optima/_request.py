@@ -44,7 +44,7 @@ class InferRequest:
     # ------------------------------------------------------------------------------------------------- tensors
 
     def set_input(self, name: str | int, array: Any) -> None:
-        """Later runs read the array's bytes, in place where they are dense (and 64-byte aligned, else through a copy of the runtime's). name: or number.
+        """Later runs read the array's bytes, in place where they are dense and aligned as the plugin wants (64 bytes suffice; llvm_cpu takes numpy's 16), else through a copy. name: or number.
         Where the model has texts: an array of str, of which this is a copy; a Tensor is of their codes."""
         index = self._input_numbers.get(name) if isinstance(name, str) else None
         if index is None:

@@ -10,6 +10,7 @@
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/files.hpp"
 #include "plugins/llvm_cpu/runtime/fitted_context.hpp"
+#include "plugins/llvm_cpu/runtime/memory.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
 
@@ -109,7 +110,7 @@ void FittedProgram::put(const sdk::BindingSink& add, uint32_t value, bool is_inp
   const sdk::Value v(&loaded_->graph, value);
   const std::vector<int64_t> shape = v.shape();
   sdk::Binding b{v.name(), v.dtype(), sdk::Span<const int64_t>(shape.data(), shape.size())};
-  b.unranked = !v.ranked();
+  b.unranked = !v.ranked(), b.alignment = kCallerAlignment;
   if (is_input) add.input(b);
   else add.output(b);
 }

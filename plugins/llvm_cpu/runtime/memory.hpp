@@ -7,6 +7,9 @@
 
 namespace optima::llvm_cpu {
 
+/// Of a caller's memory, in bytes: what malloc and numpy give. Kernels load and store at any address of an element.
+constexpr uint32_t kCallerAlignment = 16;
+
 class Memory {
  public:
   Memory() = default;

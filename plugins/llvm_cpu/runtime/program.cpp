@@ -11,6 +11,7 @@
 #include "plugins/llvm_cpu/runtime/context.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
+#include "plugins/llvm_cpu/runtime/memory.hpp"
 #include "plugins/llvm_cpu/runtime/pack_all.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 
@@ -111,7 +112,7 @@ void LoadedProgram::pack_constants(const sdk::Artifact& artifact) {
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {
   const auto binding = [](const Plan::Tensor& t) {
     sdk::Binding b{t.name, t.dtype, {t.dims.data(), t.dims.size()}};
-    b.min_size = t.bytes;
+    b.min_size = t.bytes, b.alignment = kCallerAlignment;
     return b;
   };
   for (const Plan::Tensor& t : plan_.inputs) add.input(binding(t));

@@ -115,6 +115,27 @@ TEST_CASE("misaligned user buffers are copied and give the same result") {
   CHECK(copies == 2);
 }
 
+TEST_CASE("user buffers are read and written in place as loosely aligned as plugins take them, and the host's own are aligned as ever") {
+  Chain b;
+  for (auto& [name, program] : b.plugin.programs)
+    for (auto& binding : program.bindings) binding.alignment = 16;
+  auto r = b.request();
+  Buffer page;
+  REQUIRE(page.reserve(4 * 4096, 4096));
+  std::byte *const in = page.data() + 16, *const out = page.data() + 2 * 4096 + 48;
+  for (size_t i = 0; i < 1024; ++i) reinterpret_cast<float*>(in)[i] = 3;
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, in, 4096)).ok());
+  REQUIRE(r->bind_output(0, out, 4096).ok());
+  REQUIRE(r->run().ok());
+  CHECK(r->bound_address(0, true, 0) == in);
+  CHECK(r->bound_address(3, false, 0) == out);
+  CHECK(reinterpret_cast<float*>(out)[1023] == chain_value(3, 4));
+  for (size_t k = 0; k < 3; ++k) CHECK(reinterpret_cast<uintptr_t>(r->bound_address(k, false, 0)) % 64 == 0);
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, in - 8, 4096)).ok());
+  REQUIRE(r->run().ok());
+  CHECK(reinterpret_cast<uintptr_t>(r->bound_address(0, true, 0)) % 64 == 0);
+}
+
 TEST_CASE("a buffer shorter than its reader wants is padded through a copy") {
   Chain b;
   FakeProgram& first = b.plugin.programs["subgraph_0"];
