@@ -24,7 +24,8 @@ int parts_of(const Plan::Step& s, int threads) {
 /// What the header before scratch tells of an index, in the words of the reference.
 std::exception_ptr outside(const Plan::Step& step, const uint64_t* header) {
   const auto index = static_cast<int64_t>(header[3]), size = static_cast<int64_t>(header[4]);
-  return std::make_exception_ptr(sdk::Error(OPTIMA_INVALID_ARGUMENT, "an index is " + std::to_string(index) + ", must be within " + std::to_string(size),
+  const std::string where = step.label.empty() ? "" : step.label + ": ";
+  return std::make_exception_ptr(sdk::Error(OPTIMA_INVALID_ARGUMENT, where + "an index is " + std::to_string(index) + ", must be within " + std::to_string(size),
                                             step.node_ids.empty() ? OPTIMA_NONE : step.node_ids[0]));
 }
 
