@@ -112,22 +112,24 @@ struct Case {
   bool by_words;
 };
 
-/// Runs the case as it is and with a look at every index, for a target that has integer dot products and for one that has not, by each of its ways.
+/// Runs the case as it is, with floats as halves, and with a look at every index, for a target that has integer dot products and for one that has not, by each of its ways.
 void equals_reference(int opset, const Case& c) {
   CAPTURE(c.text.substr(c.text.rfind("{ ")));
   CAPTURE(c.text.substr(0, c.text.find(" <")));
   const LimitsFile has("\"shaderIntegerDotProduct\""), lacks("");
   const TextNet net("<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) + "]> g " + c.text);
   Halves halves;
-  seam::MemorySink sink, plain;
+  seam::MemorySink sink, plain, halved;
   seam::Status status;
   REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", has.path)}) == OPTIMA_OK, status.message);
   REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, plain, status, {guarded()}) == OPTIMA_OK, status.message);
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, halved, status, {seam::option("spirv.precision", "f16")}) == OPTIMA_OK, status.message);
   CHECK(ways_of(sink) == std::vector<size_t>{c.by_words ? 2u : 1u});
   CHECK(ways_of(plain) == std::vector<size_t>{1});
   const Tensors in = codes_for(net.packed.raw);
   const std::vector<double> wanted = reference::load<double>(reference::run(net.packed.raw, in).at(0));
   CHECK(reference::load<double>(ran(halves, plain, in).at(0)) == wanted);
+  CHECK(reference::load<double>(ran(halves, halved, in).at(0)) == wanted);
   CHECK(reference::load<double>(ran(halves, sink, in, {seam::option("spirv.pretend", lacks.path)}).at(0)) == wanted);
   if (!c.by_words) return;
   seam::MemorySink dots, watched;
