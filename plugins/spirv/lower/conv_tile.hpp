@@ -53,7 +53,7 @@ constexpr int64_t kHeavy = 40'000'000;  // multiplications
 inline Tile tile_for(const Conv& c) {
   const int64_t f = c.group_features();
   const bool is_heavy = c.features * c.out_height * c.out_width * c.group_channels() * c.kernel_h * c.kernel_w >= kHeavy;
-  return {is_heavy && f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(c.out_width, 8)};
+  return {is_heavy && f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(std::max<int64_t>(1, c.out_width), 8)};
 }
 
 /// The largest workgroup of which little is left without work.

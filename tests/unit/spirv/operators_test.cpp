@@ -273,6 +273,17 @@ TEST_CASE("places that are no numbers, or far outside, read nothing outside of a
   }
 }
 
+TEST_CASE("convolutions of pictures without a column are nothing to compute") {
+  for (const char* text : {"(float[1,2,4,0] x, float[3,2,1,1] w) => (float[1,3,4,0] y) { y = Conv(x, w) }", "(uint8[1,2,4,0] x) => (int32[1,3,4,0] y) <int8[3,2,1,1] w = {1,2,3,4,5,6}> { y = ConvInteger(x, w) }"}) {
+    CAPTURE(text);
+    Halves halves;
+    const TextNet net(std::string("<ir_version: 10, opset_import: [\"\" : 17]> g ") + text);
+    seam::MemorySink sink;
+    seam::Status status;
+    CHECK_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status) == OPTIMA_OK, status.message);
+  }
+}
+
 TEST_CASE("a bias of QLinearConv that is computed is refused") {
   const std::string said = refusal({17, "(uint8[1,1,2,2] x, int32[1] b) => (uint8[1,1,2,2] y) <uint8 z = {0}, float s = {1}, int8[1,1,1,1] w = {1}, int8 o = {0}> { y = QLinearConv(x, s, z, w, s, o, s, z, b) }"});
   CHECK_MESSAGE(said.find("bias that is computed") != std::string::npos, said);
