@@ -91,7 +91,7 @@ struct OfCodes {
   sdk::Value weights;
   CodeSums sums;        ///< has_bias; factor is that of codes of the output, empty where the sums are the output
   sdk::Value zero;      ///< of the input, where it is computed
-  std::string out_zero; ///< of the output, a literal
+  std::string out_zero;  ///< of the output, a literal
   bool to_codes() const { return !sums.factor.empty(); }
 };
 
