@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from optima import _host, _progress, _scratch, calibration as calib, models
 from optima._bad_input import bad_input
+from optima.errors import Error
 from optima.package import Package
 
 
@@ -41,7 +43,16 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
             words += ["--alloc", allocation_file(allocation, work)]
         if calibration is not None:
             words += ["--calib", calib.write_samples(calibration, work / "samples", None)]
-        return write(source.path, words, output, name, force, options.get("plugins"))
+        try:
+            return write(source.path, words, output, name, force, options.get("plugins"))
+        except Error as error:
+            raise in_callers_words(error, work) from error
+
+
+def in_callers_words(error, work):
+    """The error with files that were made of arguments called as the arguments."""
+    text = re.sub(rf"(?:model )?'{re.escape(str(work))}/[^'/]*\.onnx'", "model", str(error)).replace(f"'{work / 'alloc.json'}'", "allocation")
+    return Error(text, error.code, node=error.node, device=error.device)
 
 
 def write(path, words, output, name, force, plugins):

@@ -281,7 +281,9 @@ class Compile(FrontTest):
         self.refused("calibration sample 0: 'arr_0' holds objects of Python", optima.compile, DIGITS, precision="int8", calibration=[None])
         self.refused("precision is 8", optima.compile, DIGITS, precision=8)
         self.refused("allocation is a list", optima.compile, DIGITS, allocation=["X64:0"])
-        self.assertEqual(self.refused("", optima.compile, b"no model", devices="X64:0").code, "invalid_input")
+        for sentence, model, more in (("model: ", b"no model", {}), ("allocation: no node 'zzz'", DIGITS, {"allocation": {"zzz": "X64:0"}})):  # no word of files that nobody gave
+            error = self.refused(sentence, optima.compile, model, devices="X64:0", **more)
+            self.assertTrue(error.code == "invalid_input" and str(error).startswith(sentence), error)
 
     def test_an_interrupt_ends_the_program_and_leaves_nothing_behind(self):
         stages = []
