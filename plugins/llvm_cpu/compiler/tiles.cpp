@@ -70,14 +70,19 @@ void each_tile(const Core& core, int64_t first, int64_t last, int64_t row, F f) 
     for (int64_t w = 1; o * w <= core.accumulators && w <= 16 && w <= row; ++w) f(Tile{o, w});
 }
 
+/// Whether registers hold the accumulators, a weight for each block and an input. A kernel of one size whose tile they do not hold is made again with another;
+/// one of many sizes has no other.
+bool fits(const Target& target, Tile t) { return t.oc_blocks * t.width + t.oc_blocks + 1 <= target.registers; }
+
 /// Blocks for rows of any length: those that long ones want, and of equals the most, which short ones want.
-int64_t steady_blocks(const Core& core, int64_t oc_blocks, int64_t most) {
+int64_t steady_blocks(const Target& target, int64_t oc_blocks, int64_t most) {
   constexpr int64_t kLong = 5040;  // nearly every width divides it
+  const Core& core = core_of(target);
   Tile best{1, 1};
   double least = -1;
   each_tile(core, 1, most, kLong, [&](Tile t) {
     const double c = cost(core, t, {oc_blocks, kLong, 1});
-    if (least < 0 || c <= least) best = t, least = c;
+    if (fits(target, t) && (least < 0 || c <= least)) best = t, least = c;
   });
   return best.oc_blocks;
 }
@@ -86,9 +91,11 @@ int64_t steady_blocks(const Core& core, int64_t oc_blocks, int64_t most) {
 
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
   const Core& core = core_of(target);
-  const int64_t most = std::min(core.most_oc_blocks, work.oc_blocks), steady = target.many_sizes ? steady_blocks(core, work.oc_blocks, most) : 0;
+  const int64_t most = std::min(core.most_oc_blocks, work.oc_blocks), steady = target.many_sizes ? steady_blocks(target, work.oc_blocks, most) : 0;
   Cheapest tiles;
-  each_tile(core, steady ? steady : 1, steady ? steady : most, work.row, [&](Tile t) { tiles.offer(t, cost(core, t, work), bad); });
+  each_tile(core, steady ? steady : 1, steady ? steady : most, work.row, [&](Tile t) {
+    if (!target.many_sizes || fits(target, t)) tiles.offer(t, cost(core, t, work), bad);
+  });
   return tiles.best();
 }
 

@@ -53,6 +53,20 @@ TEST_CASE("blocks of a tile are those of the layer and not of its rows where pla
   }
 }
 
+TEST_CASE("tiles for many sizes leave registers for a weight of each block and an input: their kernels are made once, and would spill accumulators") {
+  for (const int64_t vector_width : {4, 8, 16}) {
+    cpu::Target many = wide();
+    many.many_sizes = true, many.vector_width = vector_width, many.registers = vector_width == 8 ? 16 : 32;
+    for (int64_t blocks = 1; blocks <= 40; ++blocks)
+      for (const int64_t row : {1, 2, 7, 24, 56, 112, 5040}) {
+        const cpu::Tile tile = cpu::choose_tile(many, {blocks, row, 1}, [](cpu::Tile) { return false; });
+        CAPTURE(blocks);
+        CAPTURE(row);
+        CHECK(tile.oc_blocks * tile.width + tile.oc_blocks + 1 <= many.registers);
+      }
+  }
+}
+
 TEST_CASE("a weight of a convolution has at most two forms for all sizes, direct and one transform") {
   for (const int64_t channels : {16, 48, 80, 128, 400}) {
     CAPTURE(channels);
