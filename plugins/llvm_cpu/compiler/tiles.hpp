@@ -25,7 +25,8 @@ struct DenseWork {
 
 /// The tile with the least estimated time among those the CPU's registers hold. Tiles in `bad` spilled, or have no kernel,
 /// and are left out; where all are in it, the best of them is chosen. For many sizes the blocks are those that long rows want, whatever the row: weights
-/// are packed by them, and only tiles are taken that leave registers for a weight of each block and an input, since nobody makes such a kernel again. By the estimate that costs short rows a fiftieth, and layers of which four blocks leave a rest some more.
+/// are packed by them. Of tiles those are taken then that leave registers for a weight of each block and an input, since nobody makes such a kernel again. By the
+/// estimate that costs short rows a fiftieth, and layers of which the blocks leave a rest some more.
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
 
 /// The same for kernels on codes, which fetch a pixel into a register of its own.
