@@ -20,11 +20,12 @@ void same_pads(Window& w, bool upper) {
   }
 }
 
-/// A last window that would start in the end pad does not count. With ceil_mode the only window may reach over the end.
-int64_t output_size(const Window& w, size_t d, bool ceil) {
+/// A last window that would start in the end pad does not count. The only window of a pool may reach over the end by less than a stride: ONNX's
+/// formula says so with ceil_mode, and without it ONNX's shape inference and ONNX Runtime, whose division rounds towards zero.
+int64_t output_size(const Window& w, size_t d, bool pool, bool ceil) {
   const int64_t span = (w.kernel[d] - 1) * w.dilation[d] + 1;
   const int64_t room = w.in[d] + w.begin[d] + w.end[d] - span;
-  if (ceil && room < 0 && room > -w.stride[d] && w.in[d] + w.begin[d] > 0) return 1;
+  if (pool && room < 0 && room > -w.stride[d] && w.in[d] + w.begin[d] > 0) return 1;
   if (room < 0) invalid("a window of " + std::to_string(span) + " does not fit into " + std::to_string(w.in[d] + w.begin[d] + w.end[d]) + " padded elements");
   int64_t out = room / w.stride[d] + 1;
   if (ceil && room % w.stride[d] != 0 && out * w.stride[d] < w.in[d] + w.begin[d]) ++out;
@@ -67,8 +68,9 @@ Dims spatial_of(const Tensor& t) {
 Window window_of(const Call& c, Dims in, Dims kernel) {
   Window w;
   const size_t rank = in.size();
+  const bool pool = kernel.empty();
   w.in = std::move(in);
-  w.kernel = kernel.empty() ? spatial_list(c, "kernel_shape", rank, 0) : std::move(kernel);
+  w.kernel = pool ? spatial_list(c, "kernel_shape", rank, 0) : std::move(kernel);
   w.stride = spatial_list(c, "strides", rank, 1);
   w.dilation = spatial_list(c, "dilations", rank, 1);
   w.begin.assign(rank, 0);
@@ -77,7 +79,7 @@ Window window_of(const Call& c, Dims in, Dims kernel) {
   if (how == "SAME_UPPER" || how == "SAME_LOWER") same_pads(w, how == "SAME_UPPER");
   else if (how == "NOTSET" || how.empty()) explicit_pads(c, w);
   else if (how != "VALID") invalid("auto_pad is '" + how + "', must be NOTSET, SAME_UPPER, SAME_LOWER or VALID");
-  for (size_t d = 0; d < rank; ++d) w.out.push_back(output_size(w, d, c.integer("ceil_mode", 0) != 0));
+  for (size_t d = 0; d < rank; ++d) w.out.push_back(output_size(w, d, pool, c.integer("ceil_mode", 0) != 0));
   return w;
 }
 

@@ -14,7 +14,7 @@ struct Window {
   std::pair<int64_t, int64_t> inside(size_t d, int64_t o) const;
 };
 
-/// Attributes kernel_shape (or `kernel` when that is absent), strides, dilations, pads, auto_pad, ceil_mode of a node whose
+/// Attributes kernel_shape (of pools, which have no `kernel`), strides, dilations, pads, auto_pad, ceil_mode of a node whose
 /// input has the spatial dims `in`. Throws INVALID_GRAPH on anything that has no output.
 Window window_of(const Call& c, Dims in, Dims kernel = {});
 

@@ -140,6 +140,16 @@ TEST_CASE("pools, a normalization and a transposed convolution of open images") 
   right_at(bench, net, images(8), {1e-4});
 }
 
+TEST_CASE("pools of images smaller than their windows, by less than a stride") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 8, -1, -1});
+  const uint32_t v = net.op("MaxPool", 12, {net.conv2d(x, 8, 20, 3, 1)}, 4, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})});
+  net.output(net.op("AveragePool", 22, {net.conv2d(v, 20, 20, 3, 1)}, 4, {Net::ints("kernel_shape", {3, 2}), Net::ints("strides", {3, 2})}));
+  net.output(net.op("LpPool", 22, {x}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {3, 3})}));
+  right_at(bench, net, images(8), {1e-4});
+}
+
 TEST_CASE("an LSTM and a GRU of an open sequence") {
   Bench bench;
   OpenNet net;

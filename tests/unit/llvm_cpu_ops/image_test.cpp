@@ -39,3 +39,15 @@ TEST_CASE("pooling that the blocked kernels leave over") {
   net.output(net.node("GlobalLpPool", 2, {x}, {2, 3, 1, 1}, {Net::integer("p", 2)}));
   matches_reference(bench, net);
 }
+
+TEST_CASE("pools whose only window reaches over the end") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 20, 1, 5}), plain = net.input({1, 3, 2, 2});
+  const std::vector<image::Attr> window{Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {3, 3})};
+  for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
+    net.output(net.node(op, 22, {plain}, {1, 3, 1, 1}, window));
+    net.output(net.node(op, 22, {net.conv(x, 20, 1, 1, 0)}, {2, 20, 1, 3}, {Net::ints("kernel_shape", {2, 1}), Net::ints("strides", {2, 2})}));
+  }
+  matches_reference(bench, net);
+}

@@ -53,6 +53,18 @@ TEST_CASE("with ceil_mode a window larger than the input is there once, unless a
   CHECK(OneNode(too_small).refusal({f32({1, 1, 2}, {1, 2})}, OPTIMA_INVALID_GRAPH) == "MaxPool node 'n': a window of 5 does not fit into 2 padded elements");
 }
 
+TEST_CASE("the only window of a pool may reach over the end by less than a stride without ceil_mode, that of a convolution may not") {
+  const auto pool = [](const char* op, int64_t kernel, int64_t stride) { return OneNode(op, 12).list("kernel_shape", {kernel}).list("strides", {stride}); };
+  const Tensor x = f32({1, 1, 2}, {1, 4});
+  CHECK(floats(pool("MaxPool", 3, 2)({x})) == std::vector<float>{4});
+  CHECK(floats(pool("AveragePool", 3, 3)({x})) == std::vector<float>{2.5f});
+  CHECK(floats(pool("MaxPool", 2, 2)({f32({1, 1, 1}, {7})})) == std::vector<float>{7});
+  CHECK(pool("MaxPool", 4, 2).refusal({x}, OPTIMA_INVALID_GRAPH) == "MaxPool node 'n': a window of 4 does not fit into 2 padded elements");
+  CHECK(pool("MaxPool", 3, 1).refusal({x}, OPTIMA_INVALID_GRAPH) == "MaxPool node 'n': a window of 3 does not fit into 2 padded elements");
+  const Tensor weights = f32({1, 1, 3}, {1, 1, 1});
+  CHECK(OneNode("Conv", 11).list("strides", {2}).refusal({x, weights}, OPTIMA_INVALID_GRAPH) == "Conv node 'n': a window of 3 does not fit into 2 padded elements");
+}
+
 TEST_CASE("MaxPool gives positions in the whole input, by rows or by columns") {
   const Tensor x = f32({1, 2, 2, 2}, {1, 2, 3, 4, 8, 7, 6, 5});
   const auto rows = OneNode("MaxPool", 12, 2).list("kernel_shape", {2, 2}).all({x});

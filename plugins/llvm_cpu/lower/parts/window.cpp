@@ -24,6 +24,11 @@ Dims list(const NodeView& node, const char* name, size_t n, int64_t otherwise) {
   return out;
 }
 
+/// Does a pool's only window reach over the end? By less than a stride that is one output, as in the reference; means over pads have to know by how much.
+bool reaches_over(const NodeView& node, int64_t room, int64_t stride) {
+  return room < 0 && room > -stride && node.op().ends_with("Pool") && !node.integer("count_include_pad", 0);
+}
+
 Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
 }  // namespace
@@ -65,9 +70,9 @@ Refusal Window::check(const NodeView& node, const Dims& kernel, int64_t out_chan
   bool fits = out[0] == in[0] && out[1] == out_channels;
   for (size_t i = 0; i < n && fits; ++i) {
     const int64_t room = in[i + 2] + (explicit_pads ? pads[i] + pads[i + n] : 0) - (kernel[i] - 1) * dilation[i] - 1;
-    if (!same && room < 0) return {OPTIMA_REASON_OTHER, "input 0", to_text(in), "as large as the window"};
-    const int64_t least = same ? (in[i + 2] + stride[i] - 1) / stride[i] : room / stride[i] + 1;
-    const bool one_more = !same && node.integer("ceil_mode", 0) && room % stride[i] != 0;
+    if (!same && room < 0 && !reaches_over(node, room, stride[i])) return {OPTIMA_REASON_OTHER, "input 0", to_text(in), "as large as the window"};
+    const int64_t least = same ? (in[i + 2] + stride[i] - 1) / stride[i] : room / stride[i] + 1;  // 1 where it reaches over: division rounds towards zero
+    const bool one_more = !same && room >= 0 && node.integer("ceil_mode", 0) && room % stride[i] != 0;
     fits = out[i + 2] == least || (one_more && out[i + 2] == least + 1);
   }
   return fits ? Refusal() : Refusal{OPTIMA_REASON_OTHER, "output 0", to_text(out), "what the window makes of " + to_text(in)};
