@@ -31,6 +31,10 @@ constexpr double kApart = 1e-4, kHalves = 1e-2;  // of an output's scale
 /// Drivers compile each kernel when it first runs, which takes the longest here: halves are tried on some.
 bool in_halves(const std::string& name) { return name == "digits" || name == "face detector" || name == "mobilenet_v2" || name == "vit_tiny"; }
 
+std::vector<ModelFile> zoo() {
+  return model_files({"resnet18", "resnet50", "mobilenet_v2", "squeezenet", "shufflenet_v2", "efficientnet", "unet", "vit_tiny", "bert", "bilstm"});
+}
+
 /// Codes of a model that was quantized by pairs of QuantizeLinear and DequantizeLinear, in the model's order.
 std::vector<std::string> codes_of(const TempFolder& f, const std::string& model) {
   good({"--json", "plan", model, "--device", "VULKAN:0", "-o", f / "plan.json"});
@@ -89,7 +93,7 @@ TEST_CASE("ResNet-50 is compiled to the same bytes twice") {
 TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floats and in halves") {
   const TempFolder f;
   std::printf("%-16s %10s %10s\n", "whole", "f32", "f16");
-  for (const ModelFile& m : model_files({"resnet18", "resnet50", "mobilenet_v2", "squeezenet", "shufflenet_v2", "efficientnet", "unet", "vit_tiny", "bert", "bilstm"})) {
+  for (const ModelFile& m : zoo()) {
     CAPTURE(m.name);
     const double floats = apart(f, m, compiled(f, m, m.name, {"--require-device", "VULKAN:0"}));
     std::printf("%-16s %10.2e", m.name.c_str(), floats);
@@ -105,7 +109,7 @@ TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floa
 }
 
 TEST_CASE("models are split over VULKAN and processors by name, and keep their answers") {
-  check_splits("VULKAN:0", model_files({"mobilenet_v2"}), kApart);
+  check_splits("VULKAN:0", zoo(), kApart);
 }
 
 TEST_CASE("operators make of the same codes those that the reference makes, but for ties that floats round either way") {

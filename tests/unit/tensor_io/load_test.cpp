@@ -153,7 +153,7 @@ TEST_CASE("outputs are saved under safe, distinct names with a manifest, and rea
   CHECK(output_file_names({long_name + "\u00e9", long_name + "bc"}) == std::vector<std::string>{long_name + ".npy", long_name + "b.npy"});  // no half of a character
   Tensor a = ramp({2, 2}), b = ramp({3});
   a.name = "out/0", b.name = "out_0";
-  REQUIRE(save_outputs(t / "deep/out", {a, b}, {{{"x", "random:1"}}, "m", "hash", {{"optima", "0.1.0"}}}).ok());
+  REQUIRE(save_outputs(t / "deep/out", {a, b}, {{{"x", "random:1"}}, "m", "hash", {{"optima", "0.1.0"}}, {}}).ok());
   CHECK(get(t / "deep/out/manifest.json") ==
         "{\n  \"outputs\": [\n    {\n      \"name\": \"out/0\",\n      \"file\": \"out_0.npy\",\n      \"dtype\": \"float32\",\n      \"shape\": [\n        2,\n"
         "        2\n      ]\n    },\n    {\n      \"name\": \"out_0\",\n      \"file\": \"out_0_2.npy\",\n      \"dtype\": \"float32\",\n      \"shape\": [\n        3\n"
