@@ -91,6 +91,8 @@ void fill_random(Tensor& t, uint64_t state) {
   for (uint64_t i = 0, n = t.size * 8 / bits; i < n; ++i) {
     const uint64_t r = next_random(state);
     switch (t.dtype) {
+      case OPTIMA_I32: store(t, i, static_cast<int32_t>(r & 1)); break;
+      case OPTIMA_I64: store(t, i, static_cast<int64_t>(r & 1)); break;
       case OPTIMA_F32: store(t, i, static_cast<float>(r >> 40) / 16777216.0f); break;
       case OPTIMA_F64: store(t, i, static_cast<double>(r >> 11) / 9007199254740992.0); break;
       case OPTIMA_F16: case OPTIMA_BF16: store(t, i, half_bits(t.dtype, r)); break;

@@ -51,7 +51,8 @@ Result<Tensor> load_tensor(const std::string& path);
 /// TensorInfo::usual of an input with these symbols: the opt of what is said of each, else its least size.
 std::vector<int64_t> usual_sizes(const std::vector<std::string>& symbols, const SizeRanges& ranges);
 
-/// Repeatable noise: floats even in [0, 1), integers in 0…9, truth values; the same seed, name and shape give the same bytes.
+/// Repeatable noise: floats even in [0, 1), int32 and int64, which are indices of something as a rule (of tokens, of the two kinds of a sentence), 0 or 1, other
+/// integers in 0…9, truth values; the same seed, name and shape give the same bytes.
 /// Dynamic dims have their usual size, else 1. InvalidInput for types without a size.
 Result<Tensor> random_tensor(const TensorInfo& wanted, uint64_t seed);
 

@@ -122,7 +122,7 @@ TEST_CASE("random inputs repeat by seed and differ by name") {
   for (const float f : a->template as<float>()) CHECK((f >= 0 && f < 1));
   CHECK(load_input("random", info("a", {-1, 2}))->shape == std::vector<int64_t>{1, 2});
   const Tensor whole = *load_input("random", info("a", {50}, OPTIMA_I64));
-  for (const int64_t i : whole.as<int64_t>()) CHECK((i >= 0 && i < 10));
+  for (const int64_t i : whole.as<int64_t>()) CHECK((i >= 0 && i < 2));  // an index into the smallest tables
   const Tensor halves = *load_input("random", info("a", {50}, OPTIMA_F16));
   for (uint64_t i = 0; i < 50; ++i) CHECK((element_as_double(halves, i) >= 0 && element_as_double(halves, i) < 1));
   CHECK(load_input("random:x", info("a", {1})).status().message() == "found 'random:x', wanted random or random:SEED with a number");
