@@ -13,12 +13,12 @@
 namespace optima::reference::ops {
 namespace {
 
-/// The nearest number of an integer type, half to even.
+/// The number in the range of an integer type. NaN becomes the smallest code, as in ONNX Runtime; ONNX leaves it open.
 double saturated(double x, int32_t dtype) {
   const uint32_t bits = optima_dtype_bits(dtype);
   const double low = is_signed(dtype) ? -std::ldexp(1, static_cast<int>(bits) - 1) : 0;
   const double high = is_signed(dtype) ? std::ldexp(1, static_cast<int>(bits) - 1) - 1 : std::ldexp(1, static_cast<int>(bits)) - 1;
-  return std::isnan(x) ? 0 : std::fmin(high, std::fmax(low, x));
+  return std::isnan(x) ? low : std::fmin(high, std::fmax(low, x));
 }
 double quantized(double ratio, double zero, int32_t dtype) { return saturated(std::nearbyint(ratio) + zero, dtype); }
 

@@ -245,7 +245,10 @@ Id quantize(Chain& c, const NodeView& n, const Ids& in) {
   x = p.apply("round"_op, {x});
   if (codes && !is_zero(codes->zero)) x = p.apply("add"_op, {x, c.numbers(as_floats(codes->zero), axis_in(c, n, codes->axis))});
   else if (!codes && n.has_input(2)) x = p.apply("add"_op, {x, p.cast(OPTIMA_F32, c.along(n.input(2), axis_of(n)))});
-  return p.cast(n.out_dtype(0), x);
+  const int32_t to = n.out_dtype(0);
+  // NaN becomes the smallest code, and 0 by the cast alone.
+  if (to == OPTIMA_I8 || to == OPTIMA_I16) x = p.apply("atleast"_op, {x, p.constant(OPTIMA_F32, to == OPTIMA_I8 ? -128 : -32768)});
+  return p.cast(to, x);
 }
 
 /// x * factor + shift with constants folded in double.

@@ -42,7 +42,7 @@ struct Numbers {
 
 int code_of(float x, float scale, float zero, int low, int high) {
   const double code = std::nearbyint(static_cast<double>(x / scale)) + static_cast<double>(zero);
-  return std::isnan(x) ? 0 : static_cast<int>(std::fmin(high, std::fmax(low, code)));
+  return std::isnan(x) ? low : static_cast<int>(std::fmin(high, std::fmax(low, code)));
 }
 float rough() { return pick(0, 40) == 0 ? NAN : pick(0, 40) == 0 ? INFINITY : real(-20, 20); }
 

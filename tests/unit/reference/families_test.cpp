@@ -26,6 +26,13 @@ TEST_CASE("QuantizeLinear rounds half to even and saturates, per tensor, axis an
   CHECK(elements<uint8_t>(blocks) == std::vector<uint8_t>{1, 2, 2});
 }
 
+TEST_CASE("QuantizeLinear makes NaN the smallest code of its type") {
+  const Tensor x = f32({3}, {NAN, 2, NAN}), one = f32({}, {1});
+  CHECK(elements<uint8_t>(OneNode("QuantizeLinear", 13)({x, one, tensor<uint8_t>(OPTIMA_U8, {}, {5})})) == std::vector<uint8_t>{0, 7, 0});
+  CHECK(elements<int8_t>(OneNode("QuantizeLinear", 13)({x, one, tensor<int8_t>(OPTIMA_I8, {}, {5})})) == std::vector<int8_t>{-128, 7, -128});
+  CHECK(elements<int16_t>(OneNode("QuantizeLinear", 21)({x, one, tensor<int16_t>(OPTIMA_I16, {}, {5})})) == std::vector<int16_t>{-32768, 7, -32768});
+}
+
 TEST_CASE("DequantizeLinear undoes 4-bit packing") {
   const Tensor packed = tensor<uint8_t>(OPTIMA_U8, {2}, {0x21, 0x0F});
   Tensor x = packed;
