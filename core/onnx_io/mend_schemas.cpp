@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx_io/mend_schemas.hpp"
 
+#include <cmath>
+#include <cstdint>
 #include <set>
+#include <vector>
 
 #include "onnx/defs/schema.h"
 #include "onnx/defs/shape_inference.h"
+#include "onnx/defs/tensor_proto_util.h"
 
 namespace optima::onnx_io {
 namespace {
@@ -54,6 +58,32 @@ void infer_rank_alone(InferenceContext& context) {
   for (int d = shape->dim_size(); d < onnx::getInputShape(context, 0).dim_size(); ++d) shape->add_dim();
 }
 
+std::vector<int64_t> axes_of(InferenceContext& context, int rank) {
+  std::vector<int64_t> axes;
+  if (const auto* given = context.getAttribute("axes")) axes.assign(given->ints().begin(), given->ints().end());
+  else
+    for (int d = 0; d < rank; ++d) axes.push_back(d);
+  for (int64_t& a : axes) a += a < 0 ? rank : 0;
+  return axes;
+}
+
+// Sizes by scales. The library's product is of doubles, in which 10 by 0.7f is less than 7; ONNX Runtime's is of floats, as the scales are.
+void mend_scaled(InferenceContext& context, size_t input) {
+  const auto* scales = input < context.getNumInputs() ? context.getInputData(input) : nullptr;
+  if (!scales || scales->data_type() != onnx::TensorProto::FLOAT || !onnx::hasInputShape(context, 0)) return;
+  const auto& in = onnx::getInputShape(context, 0);
+  auto& out = *onnx::getOutputShape(context, 0);
+  const std::vector<float> factors = onnx::ParseData<float>(scales);
+  const std::vector<int64_t> axes = axes_of(context, in.dim_size());
+  if (factors.size() != axes.size() || out.dim_size() != in.dim_size()) return;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const int d = static_cast<int>(axes[k]);
+    if (d < 0 || d >= in.dim_size() || !in.dim(d).has_dim_value()) continue;
+    const float size = std::floor(factors[k] * static_cast<float>(in.dim(d).dim_value()));
+    if (size >= 0 && size < 0x1p62f) out.mutable_dim(d)->set_dim_value(static_cast<int64_t>(size));
+  }
+}
+
 /// Every version of the operator gets make(what it had).
 template <class Make>
 void replace(const char* op, Make make) {
@@ -87,7 +117,16 @@ bool mend_all() {
     };
   });
   replace("Resize", [](onnx::InferenceFunction before) {
-    return [before](InferenceContext& context) { uncounted(context) ? infer_rank_alone(context) : before(context); };
+    return [before](InferenceContext& context) {
+      uncounted(context) ? infer_rank_alone(context) : before(context);
+      mend_scaled(context, context.getNumInputs() == 2 ? 1 : 2);  // there was no roi at first
+    };
+  });
+  replace("Upsample", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) {
+      before(context);
+      mend_scaled(context, 1);
+    };
   });
   return true;
 }

@@ -25,23 +25,31 @@ struct Settings {
 
 using Axis = shapes::ResizeAxis;
 
-/// Where output position o lies in the input.
-double source(const Settings& s, const Axis& a, int64_t position) {
-  const auto o = static_cast<double>(position), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
-  if (s.coordinates == "half_pixel") return (o + 0.5) / a.scale - 0.5;
-  if (s.coordinates == "asymmetric") return o / a.scale;
+/// Where output position o lies in the input, in the arithmetic of F.
+template <class F>
+F position_of(const Settings& s, const Axis& a, int64_t position) {
+  const auto o = static_cast<F>(position), in = static_cast<F>(a.in), out = static_cast<F>(a.out), half = F(0.5);
+  const auto scale = static_cast<F>(a.scale), begin = static_cast<F>(a.begin), end = static_cast<F>(a.end);
+  if (s.coordinates == "half_pixel") return (o + half) / scale - half;
+  if (s.coordinates == "asymmetric") return o / scale;
   if (s.coordinates == "align_corners") return a.out == 1 ? 0 : o * (in - 1) / (out - 1);
-  if (s.coordinates == "pytorch_half_pixel") return a.out == 1 ? -0.5 : (o + 0.5) / a.scale - 0.5;
-  if (s.coordinates == "tf_half_pixel_for_nn") return (o + 0.5) / a.scale;
-  if (s.coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / (a.scale * in)) + (o + 0.5) / a.scale - 0.5;
+  if (s.coordinates == "pytorch_half_pixel") return a.out == 1 ? -half : (o + half) / scale - half;
+  if (s.coordinates == "tf_half_pixel_for_nn") return (o + half) / scale;
+  if (s.coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / (scale * in)) + (o + half) / scale - half;
   if (s.coordinates == "tf_crop_and_resize")
-    return a.out == 1 ? 0.5 * (a.begin + a.end) * (in - 1) : a.begin * (in - 1) + o * (a.end - a.begin) * (in - 1) / (out - 1);
+    return a.out == 1 ? half * (begin + end) * (in - 1) : begin * (in - 1) + o * (end - begin) * (in - 1) / (out - 1);
   invalid("coordinate_transformation_mode '" + s.coordinates + "' is unknown");
 }
+/// In floats, as ONNX Runtime: 6 / 1.2f is 5 there, and a little less in doubles, which is another pixel.
+double source(const Settings& s, const Axis& a, int64_t position) {
+  return s.antialias ? position_of<double>(s, a, position) : static_cast<double>(position_of<float>(s, a, position));
+}
 
+/// What is within 1e-6 of a half is one, as ONNX Runtime has it.
 int64_t nearest_to(const std::string& how, double x) {
-  if (how == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
-  if (how == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  constexpr double kHalf = 0.5 + 1e-6;
+  if (how == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - kHalf));
+  if (how == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + kHalf));
   if (how == "floor") return static_cast<int64_t>(std::floor(x));
   if (how == "ceil") return static_cast<int64_t>(std::ceil(x));
   invalid("nearest_mode '" + how + "' is unknown");
@@ -104,6 +112,7 @@ std::vector<double> along(const std::vector<double>& x, Dims& dims, size_t axis,
 Tensor resized(const Tensor& x, const Settings& s, const std::vector<Axis>& axes) {
   const Dims to = shapes::sizes_of(axes);
   if (count(to) == 0) return take(x, whole(to), nullptr);
+  if (to == x.dims && s.coordinates != "tf_crop_and_resize") return x;  // scales of 1.01, too, as in ONNX Runtime
   if (x.elements() == 0) invalid("input 0 of shape " + show(x.dims) + " has no elements to resize");
   std::vector<std::vector<Taps>> taps;
   for (const Axis& a : axes) taps.push_back(taps_of(s, a));

@@ -23,6 +23,19 @@ class Signals(Case):
         made = model(nodes, [value("x", F, ["n", 3, "h", "w"]), value("theta", F, ["n", 2, 3])], [value("y")], opset=20, ir=9)
         self.agree("a spatial transformer", made, *[{"x": floats(n, 3, h, w), "theta": floats(n, 2, 3)} for n, h, w in ((1, 4, 5), (2, 7, 3), (1, 16, 16))], device=None)
 
+    def test_pictures_resized_by_scales_that_are_no_whole_numbers(self):
+        """Sizes and positions follow from arithmetic in floats: 10 by 0.7 is 7, pixel 6 by 1.2 is pixel 5; and what is nearly a half is one."""
+        def resize(scales, sizes, opset, **how):
+            nodes = [node("Resize", ["x", "", "s"], ["y"], **how)]
+            return model(nodes, [value("x", F, [1, 2, *sizes])], [value("y")], [constant("s", [1, 1, *scales], np.float32)], opset=opset, ir=8)
+        floor = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        for scales in ((0.7, 1.2), (1.3, 2.6), (0.3, 0.9), (1.01, 1.05)):
+            for how in ({}, floor, {"nearest_mode": "round_prefer_ceil"}, {"mode": "linear"}):
+                for device in (None, "reference/REF:0"):
+                    inputs = [{"x": floats(1, 2, h, w)} for h, w in ((10, 20), (30, 7), (100, 3))]
+                    self.agree(f"open, by {scales}, {how}, {device}", resize(scales, ("h", "w"), 13, **how), *inputs, device=device)
+            self.agree(f"fixed, by {scales}", resize(scales, (10, 20), 19, mode="linear"), {"x": floats(1, 2, 10, 20)}, device=None)
+
 
 if __name__ == "__main__":
     main()

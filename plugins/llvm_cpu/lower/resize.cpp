@@ -24,13 +24,13 @@ sdk::Resample rule_of(const NodeView& n) {
           n.real("cubic_coeff_a", -0.75f), n.integer("exclude_outside", 0) != 0, n.integer("antialias", 0) != 0};
 }
 
-/// Per axis of input 0: output / input. From input 2 when given, else from the shapes.
+/// Per axis of input 0: output / input. From input 2 when given, else from the shapes, also where no size changes: ONNX Runtime copies then, by scales of 1.01, too.
 std::vector<double> scales_of(const NodeView& n) {
   const Dims in = n.in_dims(0), out = n.out_dims(0);
   std::vector<double> scale;
   for (size_t d = 0; d < in.size(); ++d) scale.push_back(in[d] ? static_cast<double>(out[d]) / static_cast<double>(in[d]) : 1);
   const auto numbers = n.has_input(2) ? n.graph.floats(n.input(2)) : std::nullopt;
-  if (!numbers || numbers->empty()) return scale;
+  if (!numbers || numbers->empty() || in == out) return scale;
   const auto axes = n.integers("axes");
   for (size_t i = 0; i < numbers->size(); ++i) scale[axes.empty() ? i : axis_at(axes[i], in.size())] = (*numbers)[i];
   return scale;

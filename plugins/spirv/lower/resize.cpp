@@ -43,14 +43,14 @@ std::vector<double> scales_of(const sdk::Node& node) {
   return is_upsample(node) && node.since_version() < 9 ? reals : numbers_of(node, is_first(node) ? 1 : 2);
 }
 
-/// By axis of the input.
+/// By axis of the input. Where no size changes the scales are 1: ONNX Runtime copies then, by scales of 1.01, too.
 std::vector<sdk::ResampleAxis> resampled(const sdk::Node& node) {
   const Dims in = node.input(0).shape(), out = node.output(0).shape();
   std::vector<sdk::ResampleAxis> all;
   for (size_t k = 0; k < in.size(); ++k) all.push_back({in[k], out[k], static_cast<double>(out[k]) / static_cast<double>(in[k])});
   const std::vector<size_t> axes = axes_of(node);
   const std::vector<double> scales = scales_of(node), roi = is_first(node) ? std::vector<double>() : numbers_of(node, 1);
-  for (size_t k = 0; k < axes.size() && k < scales.size(); ++k) all[axes[k]].scale = scales[k];
+  for (size_t k = 0; k < axes.size() && k < scales.size() && in != out; ++k) all[axes[k]].scale = scales[k];
   for (size_t k = 0; k < axes.size() && roi.size() == 2 * axes.size(); ++k) all[axes[k]].start = roi[k], all[axes[k]].end = roi[axes.size() + k];
   const std::string_view policy = node.string("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch" || !scales.empty() || is_first(node)) return all;

@@ -46,7 +46,7 @@ TEST_CASE("shapes are inferred without elements, and rounded as the evaluators r
   CHECK(dims(OneNode("Add", 14), {floats_of({2, 1, 79}), floats_of({5, 1})}) == Ints{2, 5, 79});
   CHECK(dims(OneNode("Conv", 11).list("strides", {2, 2}).list("pads", {1, 1, 1, 1}), {floats_of({1, 3, 321, 48}), floats_of({8, 3, 3, 3})}) == Ints{1, 8, 161, 24});
   CHECK(dims(OneNode("MaxPool", 12).list("kernel_shape", {2}).list("strides", {2}).integer("ceil_mode", 1), {floats_of({1, 3, 7})}) == Ints{1, 3, 4});
-  CHECK(dims(OneNode("Resize", 19), {floats_of({1, 10}), {}, f32({2}, {1, 0.7f})}) == Ints{1, 6});  // 0.7f is less than 0.7
+  CHECK(dims(OneNode("Resize", 19), {floats_of({1, 10}), {}, f32({2}, {1, 0.7f})}) == Ints{1, 7});  // 0.7f is less than 0.7, the product in floats is not less than 7
   CHECK(dims(OneNode("Reshape", 14), {floats_of({2, 3, 4}), i64({3}, {0, -1, 2})}) == Ints{2, 6, 2});
   CHECK(dims(OneNode("Slice", 13), {floats_of({10}), i64({1}, {9}), i64({1}, {INT64_MIN}), i64({1}, {0}), i64({1}, {-3})}) == Ints{4});
   const reference::Inference lstm = infer(OneNode("LSTM", 14, 3).text("direction", "bidirectional"), {floats_of({7, 2, 5}), floats_of({2, 12, 5}), floats_of({2, 12, 3})});

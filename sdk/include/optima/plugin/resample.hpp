@@ -66,26 +66,35 @@ struct ResampleAxis {
 };
 
 namespace detail {
-/// Where output i lies among the inputs.
-inline double resample_at(const Resample& r, int64_t i, const ResampleAxis& a) {
+/// Where output i lies among the inputs, in the arithmetic of F.
+template <class F>
+F resample_position(const Resample& r, int64_t i, const ResampleAxis& a) {
   using C = Resample::Coordinates;
-  const double x = static_cast<double>(i), length = static_cast<double>(a.in), resized = static_cast<double>(a.out);
-  if (r.coordinates == C::Asymmetric) return x / a.scale;
+  const F x = static_cast<F>(i), length = static_cast<F>(a.in), resized = static_cast<F>(a.out), half = F(0.5);
+  const F scale = static_cast<F>(a.scale), start = static_cast<F>(a.start), end = static_cast<F>(a.end);
+  if (r.coordinates == C::Asymmetric) return x / scale;
   if (r.coordinates == C::AlignCorners) return a.out == 1 ? 0 : x * (length - 1) / (resized - 1);
-  if (r.coordinates == C::PytorchHalfPixel) return a.out == 1 ? 0 : (x + 0.5) / a.scale - 0.5;
+  if (r.coordinates == C::PytorchHalfPixel) return a.out == 1 ? 0 : (x + half) / scale - half;
   if (r.coordinates == C::HalfPixelSymmetric) {
-    const double whole = a.scale * length, offset = length / 2 * (1 - resized / whole);
-    return offset + (x + 0.5) / a.scale - 0.5;
+    const F whole = scale * length, offset = length / 2 * (1 - resized / whole);
+    return offset + (x + half) / scale - half;
   }
-  if (r.crops()) return a.out == 1 ? 0.5 * (a.start + a.end) * (length - 1) : a.start * (length - 1) + x * (a.end - a.start) * (length - 1) / (resized - 1);
-  return (x + 0.5) / a.scale - 0.5;
+  if (r.crops()) return a.out == 1 ? half * (start + end) * (length - 1) : start * (length - 1) + x * (end - start) * (length - 1) / (resized - 1);
+  return (x + half) / scale - half;
 }
 
+/// In floats, as ONNX Runtime: 6 / 1.2f is 5 there, and a little less in doubles, which is another pixel. Antialiasing is the same in any.
+inline double resample_at(const Resample& r, int64_t i, const ResampleAxis& a) {
+  return r.antialias ? resample_position<double>(r, i, a) : static_cast<double>(resample_position<float>(r, i, a));
+}
+
+/// What is within 1e-6 of a half is one, as ONNX Runtime has it.
 inline int64_t resample_nearest_to(const Resample& r, double x) {
+  constexpr double half = 0.5 + 1e-6;
   if (r.nearest == Resample::Nearest::Floor) return static_cast<int64_t>(std::floor(x));
   if (r.nearest == Resample::Nearest::Ceil) return static_cast<int64_t>(std::ceil(x));
-  if (r.nearest == Resample::Nearest::RoundPreferCeil) return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));
+  if (r.nearest == Resample::Nearest::RoundPreferCeil) return static_cast<int64_t>(std::floor(x + half));
+  return static_cast<int64_t>(std::ceil(x - half));
 }
 
 /// The interpolation kernel at distance d: a triangle, or Keys' cubic.
