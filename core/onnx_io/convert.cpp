@@ -9,6 +9,7 @@
 
 #include "core/graph/names.hpp"
 #include "core/onnx_io/branch_errors.hpp"
+#include "core/onnx_io/function_opsets.hpp"
 #include "core/onnx_io/mend.hpp"
 #include "core/onnx_io/mend_schemas.hpp"
 #include "core/onnx_io/onnx_guard.hpp"
@@ -296,6 +297,7 @@ Status inline_functions(ModelProto& model, const ImportOptions& options, SourceN
   }
   name_functions(model);
   write_function_defaults(model);
+  settle_function_opsets(model);
   OPTIMA_RETURN_IF_ERROR(for_all_nodes(*model.mutable_graph(), [&](NodeProto& node) {
     if (!inlined.count({node.domain(), node.op_type()})) return Status();
     folded.push_back({node.name(), node.op_type(), "inlined function"});

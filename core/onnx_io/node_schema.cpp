@@ -78,6 +78,16 @@ const OpSchema* schema_of(const NodeProto& node, int64_t opset, const Operands& 
   return fits ? canonical : now;
 }
 
+bool means_the_same(const NodeProto& node, int64_t from, int64_t to) {
+  const auto at = [&](int64_t opset) { return onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), ""); };
+  const OpSchema *before = at(from), *after = at(to);
+  if (!before || !after || after->Deprecated()) return false;
+  if (before->SinceVersion() == after->SinceVersion()) return true;
+  // Up to the canonical opset operators changed in ways that no schema tells of, and the library's converter has what they are.
+  if (std::min(from, to) < kCanonicalOpset) return false;
+  return verifies(node, *after) && defaults_agree(node, from < to ? *before : *after, from < to ? *after : *before) && !means_another_shape(node);
+}
+
 std::vector<const onnx::AttributeProto*> missing_defaults(const OpSchema& schema, const NodeProto& node) {
   std::vector<const onnx::AttributeProto*> out;
   for (const auto& [name, attribute] : schema.attributes())

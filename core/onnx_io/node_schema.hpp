@@ -19,6 +19,9 @@ struct Operands {
 /// there and defaults agree; else the one of the model's opset. Null for domains the library does not know.
 const onnx::OpSchema* schema_of(const onnx::NodeProto& node, int64_t opset, const Operands& operands);
 
+/// Whether this node of ai.onnx, as it is stated, is the same in both opsets. Types are not looked at.
+bool means_the_same(const onnx::NodeProto& node, int64_t from, int64_t to);
+
 /// The schema's defaults that the node does not set, by name.
 std::vector<const onnx::AttributeProto*> missing_defaults(const onnx::OpSchema& schema, const onnx::NodeProto& node);
 

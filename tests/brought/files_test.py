@@ -111,6 +111,19 @@ class Files(Case):
         unused.functions.append(twice)
         self.agree("not called", unused, {"x": floats(2, 4)})
 
+    def test_functions_of_other_opsets_than_the_model_with_an_initializer_as_operand(self):
+        mine = helper.make_opsetid("my", 1)
+        for of_function, of_model in ((13, 17), (21, 22), (22, 21)):
+            called = helper.make_function("my", "F", ["a", "b"], ["c"], [node("Add", ["a", "b"], ["c"])], [helper.make_opsetid("", of_function)])
+            made = model([node("F", ["x", "w"], ["y"], domain="my")], X, [value("y", F, None)], [constant("w", floats(2, 4), np.float32)], imports=[helper.make_opsetid("", of_model), mine], ir=10)
+            made.functions.append(called)
+            self.agree(f"a function of opset {of_function} in a model of {of_model}", made, {"x": floats(2, 4)})
+            branches = {f"{side}_branch": graph([node("F", [of, "w"], [side], domain="my")], [value(side, F, None)]) for side, of in (("then", "x"), ("else", "n"))}
+            made = model([node("Neg", ["x"], ["n"]), node("If", ["c"], ["y"], **branches)], [*X, value("c", B, [])], [value("y", F, None)], [constant("w", floats(2, 4), np.float32)],
+                         imports=[helper.make_opsetid("", of_model), mine], ir=10)
+            made.functions.append(called)
+            self.agree(f"a function of opset {of_function} in a branch of a model of {of_model}", made, {"x": floats(2, 4), "c": np.array(True)}, {"x": floats(2, 4), "c": np.array(False)})
+
 
 if __name__ == "__main__":
     main()
