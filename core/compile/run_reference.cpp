@@ -66,6 +66,7 @@ std::vector<TensorInfo> input_infos(const Graph& graph) {
   for (const uint32_t v : graph.main().inputs) {
     out.push_back(info_of(graph.main().values[v]));
     out.back().usual = usual_sizes(out.back().symbols, graph.sizes);
+    if (const auto texts = graph.texts.find(out.back().name); texts != graph.texts.end()) out.back().texts = &texts->second;
   }
   return out;
 }

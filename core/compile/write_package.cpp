@@ -49,7 +49,9 @@ class Description {
     package_.outputs = names_of(main, main.outputs);
     package_.tensors = tensors_of(scopes_[0]);
     package_.sizes = planned_.graph.sizes;
-    package_.texts = planned_.graph.texts;
+    for (const auto* ends : {&package_.inputs, &package_.outputs})  // a graph that is watched has other outputs than the model
+      for (const std::string& name : *ends)
+        if (const auto texts = planned_.graph.texts.find(name); texts != planned_.graph.texts.end()) package_.texts.insert(*texts);
     OPTIMA_ASSIGN(variant.pass_through, pass_through_of(scopes_[0]));
     return std::move(package_);
   }

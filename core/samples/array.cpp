@@ -3,7 +3,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "core/support/text.hpp"
+#include "core/tensor_io/text_array.hpp"
 
 namespace optima::samples {
 namespace {
@@ -22,19 +25,26 @@ size_t position_of(const std::vector<ZipMember>& members, const std::string& nam
   return at;
 }
 
+/// The row of that shape; what takes a sample may write to it.
+Result<Tensor> copy_of(const Tensor& all, uint64_t row, std::vector<int64_t> shape) {
+  OPTIMA_ASSIGN(Tensor out, Tensor::make(all.dtype, std::move(shape)));
+  std::copy_n(all.data + row * out.size, out.size, out.data);
+  return out;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Array>> Array::open_npy(const std::string& path) {
+Result<std::unique_ptr<Array>> Array::open_npy(const std::string& path, const TextTable* texts) {
   auto out = std::make_unique<Array>();
   OPTIMA_ASSIGN(out->file_, map_file(path));
   out->member_.packed = {out->file_.data, out->file_.size};
   out->member_.size = out->file_.size;
   out->what_ = quote(path);
-  OPTIMA_RETURN_IF_ERROR(out->read_header());
+  OPTIMA_RETURN_IF_ERROR(texts ? out->read_texts(*texts) : out->read_header());
   return out;
 }
 
-Result<std::unique_ptr<Array>> Array::open_npz(const std::string& path, const std::string& name, size_t index, bool only) {
+Result<std::unique_ptr<Array>> Array::open_npz(const std::string& path, const std::string& name, size_t index, bool only, const TextTable* texts) {
   auto out = std::make_unique<Array>();
   OPTIMA_ASSIGN(out->file_, map_file(path));
   OPTIMA_ASSIGN(const std::vector<ZipMember> members, list_zip({out->file_.data, out->file_.size}, quote(path)));
@@ -50,7 +60,7 @@ Result<std::unique_ptr<Array>> Array::open_npz(const std::string& path, const st
   out->member_ = members[at];
   out->is_member_ = true;
   out->what_ = cat(quote(path), " array ", quote(members[at].name));
-  OPTIMA_RETURN_IF_ERROR(out->read_header());
+  OPTIMA_RETURN_IF_ERROR(texts ? out->read_texts(*texts) : out->read_header());
   return out;
 }
 
@@ -66,6 +76,14 @@ Status Array::read_header() {
   }
   OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
   OPTIMA_ASSIGN(header_, read_npy_header(all, all.size(), what_));
+  return {};
+}
+
+Status Array::read_texts(const TextTable& texts) {
+  OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
+  OPTIMA_ASSIGN(const TextArray array, read_npy_texts(all, what_));
+  OPTIMA_ASSIGN(codes_, code_tensor(array, texts));
+  header_.dtype = codes_->dtype, header_.shape = codes_->shape;
   return {};
 }
 
@@ -90,11 +108,13 @@ Result<std::span<const std::byte>> Array::bytes() const {
 }
 
 Result<Tensor> Array::read() const {
+  if (codes_) return copy_of(*codes_, 0, codes_->shape);
   OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
   return read_npy(all, what_);
 }
 
 Result<Tensor> Array::read_row(uint64_t row) const {
+  if (codes_) return copy_of(*codes_, row, {codes_->shape.begin() + 1, codes_->shape.end()});
   OPTIMA_ASSIGN(const std::span<const std::byte> all, bytes());
   return read_npy_row(all, header_, row);
 }

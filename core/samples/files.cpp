@@ -29,6 +29,8 @@ class Files : public Samples::Source {
     const std::string& path = samples_[sample].paths[input];
     const TensorInfo& wanted = inputs[input];
     TensorInfo out = wanted;
+    if (wanted.texts && kind_of(path) != FileKind::Npy && kind_of(path) != FileKind::Npz)
+      return invalid_input(cat("input ", quote(wanted.name), ": found ", quote(path), ", wanted texts in a .npy or .npz"));
     switch (kind_of(path)) {
       case FileKind::Picture: {
         OPTIMA_ASSIGN(out.shape, image_shape(path, wanted, picture_options(wanted)));
@@ -66,8 +68,8 @@ class Files : public Samples::Source {
 
  private:
   Result<std::unique_ptr<Array>> open(const std::string& path, size_t input) const {
-    if (kind_of(path) == FileKind::Npy) return Array::open_npy(path);
-    return Array::open_npz(path, inputs[input].name, input, inputs.size() == 1);
+    if (kind_of(path) == FileKind::Npy) return Array::open_npy(path, inputs[input].texts);
+    return Array::open_npz(path, inputs[input].name, input, inputs.size() == 1, inputs[input].texts);
   }
 
   const ImageOptions& picture_options(const TensorInfo& wanted) const {

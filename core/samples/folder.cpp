@@ -102,7 +102,7 @@ Status check_one_input(const std::string& path, std::string_view what, const Wan
 
 /// True when the only .npy of a folder holds samples along its first dim.
 bool is_stacked(const std::string& file, const TensorInfo& wanted) {
-  const Result<std::unique_ptr<Array>> array = Array::open_npy(file);
+  const Result<std::unique_ptr<Array>> array = Array::open_npy(file, wanted.texts);
   if (!array.ok() || wanted.unranked) return false;
   const std::vector<int64_t>& shape = (*array)->header().shape;
   return shape.size() == wanted.shape.size() + 1 || (shape.size() == wanted.shape.size() && !shape.empty() && wanted.shape[0] == 1 && shape[0] != 1);

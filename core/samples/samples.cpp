@@ -120,9 +120,14 @@ Result<Samples> Samples::open(const std::string& source, const std::vector<Tenso
   if (inputs.empty()) return invalid_input("the model has no inputs, so there is nothing that samples could be of");
   std::string path = expand_home(source);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const samples::Wanted wanted{inputs, options};
+  const auto tables = std::make_shared<TextTables>();  // the caller's may end before the samples are read
+  std::vector<TensorInfo> kept = inputs;
+  for (TensorInfo& input : kept)
+    if (input.texts) input.texts = &tables->try_emplace(input.name, *input.texts).first->second;
+  const samples::Wanted wanted{kept, options};
   OPTIMA_ASSIGN(const samples::SourcePtr found, samples::open_form(path, wanted));
-  found->inputs = inputs;
+  found->inputs = kept;
+  found->tables = tables;
   if (found->count() == 0) return invalid_input(cat(quote(path), " (", found->form(), ") holds no sample, wanted one at least"));
   OPTIMA_RETURN_IF_ERROR(samples::check_options(wanted, *found));
   for (uint64_t s = 0, end = found->alike() ? 1 : found->count(); s < end; ++s)

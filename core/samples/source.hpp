@@ -26,6 +26,7 @@ class Samples::Source {
   virtual Result<Tensor> read(uint64_t sample, size_t input) const = 0;
 
   std::vector<TensorInfo> inputs;  ///< as the model wants them
+  std::shared_ptr<const TextTables> tables;  ///< what these point to
 };
 
 namespace samples {

@@ -54,7 +54,7 @@ Result<SourcePtr> open_stacked(const std::string& path, const Wanted& wanted) {
   std::vector<std::unique_ptr<Array>> arrays;
   for (size_t i = 0; i < wanted.inputs.size(); ++i) {
     const TensorInfo& input = wanted.inputs[i];
-    Result<std::unique_ptr<Array>> array = npz ? Array::open_npz(path, input.name, i, only) : Array::open_npy(path);
+    Result<std::unique_ptr<Array>> array = npz ? Array::open_npz(path, input.name, i, only, input.texts) : Array::open_npy(path, input.texts);
     if (!array.ok()) return array.status().within(cat("input ", quote(input.name)));
     OPTIMA_RETURN_IF_ERROR(check_rows((*array)->header(), input).within(quote(path)));
     const int64_t rows = (*array)->header().shape[0], first = arrays.empty() ? rows : arrays[0]->header().shape[0];

@@ -8,6 +8,7 @@
 
 #include "core/compile/own_operators.hpp"
 #include "core/compile/run_reference.hpp"
+#include "core/passes/code_texts.hpp"
 #include "core/passes/resolve_sequences.hpp"
 #include "core/runtime/request.hpp"
 #include "core/session/run_cancellable.hpp"
@@ -107,6 +108,33 @@ std::string bad_sentence(const ComparedTensor& t) {
              ", wanted at most ", c.atol, c.rtol > 0 ? cat(" + ", c.rtol, " x |wanted|") : "");
 }
 
+/// What the codes of a side's inputs and outputs stand for; null of an output folder.
+const TextTables* tables_of(const CompareSide& side) {
+  if (side.is_folder) return nullptr;
+  return side.graph ? &side.graph->texts : &side.model->package().texts;
+}
+
+/// Codes of one table as those of another, by their texts; what the other lacks is its unknown one.
+Tensor recoded(const Tensor& t, const TextTable& from, const TextTable& to) {
+  const std::vector<int64_t> by_code = codes_of(to, from);
+  Tensor out = t;
+  auto codes = std::make_shared<std::vector<int64_t>>();
+  for (const int64_t code : t.as<int64_t>()) codes->push_back(code >= 0 && static_cast<uint64_t>(code) < by_code.size() ? by_code[static_cast<size_t>(code)] : static_cast<int64_t>(to.size()));
+  out.data = reinterpret_cast<std::byte*>(codes->data());
+  out.keeper = codes;
+  return out;
+}
+
+std::vector<Tensor> recoded(const std::vector<Tensor>& tensors, const TextTables* from, const TextTables* to) {
+  std::vector<Tensor> out = tensors;
+  if (!from || !to) return out;
+  for (Tensor& t : out) {
+    const auto old = from->find(t.name), now = to->find(t.name);
+    if (old != from->end() && now != to->end() && old->second != now->second) t = recoded(t, old->second, now->second);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<TensorInfo> CompareSide::inputs() const { return graph ? input_infos(*graph) : model->inputs(); }
@@ -120,6 +148,7 @@ Result<CompareSide> open_side(RuntimeContext& context, const Registry& registry,
     import.infer_foreign = infer_by_plugins(registry);
     OPTIMA_ASSIGN(Graph graph, onnx_io::load_model(path, import));
     OPTIMA_RETURN_IF_ERROR(passes::resolve_sequences(graph, own_operators(registry)));  // else as the model has it: the reference knows tensors alone
+    OPTIMA_RETURN_IF_ERROR(passes::code_texts(graph, own_operators(registry)));
     side.graph = std::move(graph);
     return side;
   }
@@ -162,8 +191,10 @@ Result<CompareReport> compare_sides(const Registry& registry, const CompareSide&
   if (options.at_cuts && cuts.empty()) return usage_error("--at-cuts wants a package on one side at least");
   std::vector<std::string> not_compared;
   if (std::string inside = options.at_cuts ? left_out(a, b) : ""; !inside.empty()) not_compared.push_back(std::move(inside));
+  const TextTables *of_a = tables_of(a), *of_b = tables_of(b), *of_inputs = of_a ? of_a : of_b;
   OPTIMA_ASSIGN(const std::vector<Tensor> wanted, tensors_of(registry, a, inputs, cuts, not_compared, options.cancelled));
-  OPTIMA_ASSIGN(const std::vector<Tensor> got, tensors_of(registry, b, inputs, cuts, not_compared, options.cancelled));
+  OPTIMA_ASSIGN(const std::vector<Tensor> own, tensors_of(registry, b, recoded(inputs, of_inputs, of_b), cuts, not_compared, options.cancelled));
+  const std::vector<Tensor> got = recoded(own, of_b, of_a);
   Tolerance tolerance = options.tolerance;
   for (const CompareSide* side : {&a, &b})
     if (side->model) tolerance.share = std::max(tolerance.share, tolerance_of(side->model->package()));

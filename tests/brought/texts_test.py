@@ -84,6 +84,57 @@ class Texts(Case):
         self.assertIn("the texts of 'x' are codes of 2 texts on devices", said)
         self.assertEqual(json.loads((package.folder / "out/m/model.meta").read_text())["format"], 5)
 
+    def test_a_model_with_texts_is_quantized_and_compared_by_samples_with_texts(self):
+        strong = lambda *shape: floats(*shape) * 3
+        nodes = [node("LabelEncoder", ["s"], ["i"], domain="ai.onnx.ml", keys_strings=["a", "b", "c"], values_int64s=[0, 1, 2], default_int64=0), node("Gather", ["table", "i"], ["v"]),
+                 node("Concat", ["v", "x"], ["vx"], axis=1), node("MatMul", ["vx", "w"], ["y"]), node("ArgMax", ["y"], ["best"], axis=1, keepdims=0), node("Gather", ["names", "best"], ["label"])]
+        constants = [constant("table", strong(3, 4), np.float32), constant("w", strong(8, 3), np.float32), helper.make_tensor("names", S, [3], ["one", "two", "three"])]
+        made = model(nodes, [value("s", S, ["n"]), value("x", F, ["n", 4])], [value("label", S, ["n"]), value("y", F, ["n", 3])], constants,
+                     imports=[helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)], ir=10)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            file, quantized, given = folder / "m.onnx", folder / "q.onnx", {"s": np.array(["c", "a", "other"]), "x": floats(3, 4)}
+            file.write_bytes(made.SerializeToString())
+            (folder / "samples").mkdir()
+            for k in range(3):
+                np.savez(folder / f"samples/{k}.npz", s=np.array(["a", "b"]), x=floats(2, 4) + k)
+            np.savez(folder / "stacked.npz", s=np.array([["a", "b"], ["c", "zebra"]]), x=floats(2, 2, 4))
+            np.savez(folder / "given.npz", **given)
+            np.savez(folder / "numbers.npz", s=np.array([[1, 2]]), x=floats(1, 2, 4))
+            for samples in ("samples", "stacked.npz"):
+                code, said = host("quantize", file, "--calib", folder / samples, "-o", quantized)
+                self.assertEqual(code, 0, said)
+            code, said = host("quantize", file, "--calib", folder / "numbers.npz", "-o", quantized)
+            self.assertEqual(code, 3, said)
+            self.assertIn("found array type '<i8', wanted texts such as '<U7'", said)
+            code, said = host("compare", file, quantized, "--layers", "--calib", folder / "samples")
+            self.assertEqual(code, 0, said)
+            self.assertIn("'y'", said)
+            for options in ((), ("--precision", "int8", "--calib", folder / "samples")):
+                package = Package(made, *options, device=None)
+                self.assertEqual(package.code, 0, package.said)
+                self.assertEqual(package.run(given)["label"].tolist(), answers_of(made, {**given, "s": given["s"].astype(object)})["label"].tolist())
+                if not options:
+                    code, said = host("compare", file, package.folder / "out/m", "--input", folder / "given.npz")
+                    self.assertEqual(code, 0, said)
+                    self.assertIn("label", said)
+
+    def test_codes_are_compared_by_their_texts(self):
+        """The model's table has a text more than that of the package, in which a branch is gone."""
+        then = graph([node("Identity", ["first"], ["t"])], [value("t", S, None)], constants=[helper.make_tensor("first", S, [1], ["gone"])])
+        other = graph([node("Gather", ["names", "at"], ["e"])], [value("e", S, None)])
+        made = model([node("If", ["never"], ["y"], then_branch=then, else_branch=other)], [value("at", I, ["n"])], [value("y", S, None)],
+                     [helper.make_tensor("names", S, [3], ["low", "mid", "high"]), constant("never", False, bool)])
+        package = Package(made, device=None)
+        self.assertEqual(package.code, 0, package.said)
+        np.save(package.folder / "at.npy", np.array([2, 0, 1]))
+        code, said = host("compare", package.file, package.folder / "out/m", "--input", package.folder / "at.npy")
+        self.assertEqual(code, 0, said)
+        wrong = model([node("Gather", ["names", "at"], ["y"])], [value("at", I, ["n"])], [value("y", S, None)], [helper.make_tensor("names", S, [3], ["low", "middle", "high"])])
+        (package.folder / "wrong.onnx").write_bytes(wrong.SerializeToString())
+        code, said = host("compare", package.folder / "wrong.onnx", package.folder / "out/m", "--input", package.folder / "at.npy")
+        self.assertEqual(code, 6, said)
+
     def test_pipelines_of_scikit_learn(self):
         if not SKLEARN:
             print("SKIP: skl2onnx is not installed; scripts/setup --with tests does that")

@@ -14,6 +14,7 @@
 #include "core/runtime/request.hpp"
 #include "core/support/json.hpp"
 #include "core/tensor_io/element.hpp"
+#include "core/tensor_io/text_array.hpp"
 #include "tests/support/forged_meta.hpp"
 #include "tests/support/process.hpp"
 
@@ -26,13 +27,14 @@ using Random = std::mt19937_64;
 size_t below(Random& random, size_t n) { return static_cast<size_t>(random() % n); }
 
 // A Loop, an If and a Scan that the host drives, bodies over two backends, weights, tensors that pass through the model and through a
-// body: the last ones are of types that no backend sees, so that any type will do for them. One input has a size that is bounded.
+// body: the last ones are of types that no backend sees, so that any type will do for them. One input has a size that is bounded, one and
+// an output are texts, of which the package keeps what codes stand for.
 const std::string kPlugins = OPTIMA_BINARY_DIR "/lib/optima/plugins";
 
 constexpr const char* kModel = R"(<ir_version: 10, opset_import: ["" : 21]>
-driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows, float[n,2] free)
-  => (float[2,4] y, float[k,2,4] every, float[2,4] side, uint8[5] last_mark, uint8[3,5] marks, uint16[3,5] swept, float[n,2] freed)
-<float[4,4] w = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}> {
+driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows, float[n,2] free, string[3] words)
+  => (float[2,4] y, float[k,2,4] every, float[2,4] side, uint8[5] last_mark, uint8[3,5] marks, uint16[3,5] swept, float[n,2] freed, string[3] told)
+<float[4,4] w = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, string[1] known = {"a"}, string[1] right = {"yes"}, string[1] wrong = {"no"}> {
   begin = Relu(x)
   last, last_mark, every, marks = Loop(trips, go, begin, mark) <body = body (int64 i, bool c, float[2,4] s, uint8[5] m)
       => (bool d, float[2,4] t, uint8[5] m, float[2,4] u, uint8[5] m) {
@@ -45,6 +47,8 @@ driven (float[2,4] x, int64 trips, bool go, uint8[5] mark, uint16[3,5] rows, flo
   y = If(go) <then_branch = yes () => (float[2,4] a) { a = Tanh(last) }, else_branch = no () => (float[2,4] b) { b = Sigmoid(last) }>
   side = Identity(x)
   freed = Softmax<axis = 1>(free)
+  is = Equal(words, known)
+  told = Where(is, right, wrong)
 })";
 
 struct DrivenPackage {
@@ -169,11 +173,23 @@ Status fill(Request& request) {
   return {};
 }
 
+// As a program asks for answers that are texts.
+Status read_texts(Request& request) {
+  const std::vector<TensorInfo>& outputs = request.model().outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].texts) continue;
+    OPTIMA_ASSIGN(const Tensor codes, request.output(i));
+    OPTIMA_RETURN_IF_ERROR(text_elements(codes, *outputs[i].texts).status());
+  }
+  return {};
+}
+
 Status run_once(Request& request) {
   if (!ends_soon(request.model().package())) return Status(StatusKind::Usage, "runs too long");
   OPTIMA_RETURN_IF_ERROR(fill(request));
   OPTIMA_RETURN_IF_ERROR(request.start());
-  return request.wait(-1);
+  OPTIMA_RETURN_IF_ERROR(request.wait(-1));
+  return read_texts(request);
 }
 
 Status load_and_run(RuntimeContext& context, const std::string& folder) {
