@@ -34,6 +34,7 @@ Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
 Element floats_of(const sdk::Options& options, Limits& limits) {
   if (options.string("spirv.precision", "f32") != "f16") return Element::F32;
   limits.features.insert("storageBuffer16BitAccess");
+  if (limits.product_tile_f16) limits.product_tile = limits.product_tile_f16;
   return Element::F16;
 }
 

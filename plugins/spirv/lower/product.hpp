@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lines.hpp"
-#include "tiles.hpp"
+#include "shared_tile.hpp"
 
 namespace spirv_plugin {
 
@@ -26,12 +26,18 @@ inline Tile register_tile(const Product& p) {
   return {rows, p.n >= 64 ? 4 : 2, 16, 4, 0};
 }
 
-/// The target's tile in shared memory, where it promises room for one and the product fills half of it along each side.
-inline std::optional<Tile> shared_tile(const Product& p, const Limits& limits) {
-  const SharedTile& of = limits.product_tile;
-  const Tile t{of.rows, of.columns, of.x, of.y, of.depth};
-  const bool fits = of.x > 0 && of.x * of.y <= limits.invocations && of.x <= limits.size[0] && of.y <= limits.size[1] && shared_bytes(t) <= limits.shared_bytes;
-  return fits && 2 * p.m >= t.all_rows() && 2 * p.n >= t.all_columns() && p.k >= t.depth ? std::optional<Tile>(t) : std::nullopt;
+/// Sums of operands at bindings `a` and `b` through shared memory.
+inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
+  using namespace tiles;
+  s.line("int z=int(gl_WorkGroupID.z),first=int(gl_WorkGroupID.y)*" + text(t.all_rows()) + ",left=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + ";");
+  s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
+  s.line("int ly=int(gl_LocalInvocationID.y),lx=int(gl_LocalInvocationID.x),row=first+ly*" + text(t.rows) + ",col=left+" + t.first_column("lx") + ";");
+  write_zeros(s, t);
+  const Side rows{t.all_rows(), p.a_k == 1, [&](const std::string& n, const std::string& at) { return "int a" + n + "=za+" + within(t.whole_rows(p), "first+" + at, p.m) + "*" + literal(p.a_row) + ";"; },
+                  [&](const std::string& n, const std::string& k) { return s.load(a, "a" + n + "+" + times(k, p.a_k)); }};
+  const Side columns{t.all_columns(), p.b_col != 1, [&](const std::string& n, const std::string& at) { return "int b" + n + "=zb+" + times(within(t.whole_columns(p), "left+" + at, p.n), p.b_col) + ";"; },
+                     [&](const std::string& n, const std::string& k) { return s.load(b, "b" + n + "+" + times(k, p.b_k)); }};
+  write_shared_sums(s, t, "float", {p.k, end_of(p), p.whole_parts() && p.k % t.depth == 0}, rows, columns);
 }
 
 /// Ways of the product of bindings `a` and `b`; `s` has put() and is begun for a workgroup of any size.
@@ -44,7 +50,8 @@ inline std::vector<Way> tile_ways(const Limits& limits, const Shader& s, const P
     write(own, p, t, a, b);
     write_stores(own, p, t, tiles::acc);
   };
-  if (const std::optional<Tile> t = shared_tile(p, limits)) add(*t, write_shared_tile);
+  const bool halves = s.element(a) == Element::F16 && s.element(b) == Element::F16;
+  if (const std::optional<Tile> t = shared_tiles::shared_tile(limits, p.m, p.n, p.k, halves)) add(*t, write_shared_tile);
   add(register_tile(p), write_register_tile);
   return out;
 }

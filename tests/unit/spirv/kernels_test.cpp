@@ -88,7 +88,8 @@ struct Asked {
 
 /// "conv, VULKAN, (float[1] ...) ...: k<sum> k<sum>" of each form, as a file has it.
 std::string kernels_now(const std::string& limits) {
-  const Asked all[] = {{"plain", {}}, {"halves", {seam::option("spirv.precision", "f16")}}, {"features", {seam::option("spirv.limits", limits)}}};
+  const Asked all[] = {{"plain", {}}, {"halves", {seam::option("spirv.precision", "f16")}}, {"features", {seam::option("spirv.limits", limits)}},
+                       {"features of halves", {seam::option("spirv.limits", limits), seam::option("spirv.precision", "f16")}}};
   Halves halves;
   std::string out;
   for (const Form& form : forms()) {
