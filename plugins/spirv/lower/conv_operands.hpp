@@ -26,6 +26,20 @@ inline bool wants_words(const Lowering& to, const sdk::Value& weights) {
   return has_dot(to) && weights.dim(1) >= kWord;
 }
 
+/// Sums alone, a step on the way to the group's output. `weights` are made when they are written, by tile of features as packed() has them.
+struct SumsAlone {
+  Conv conv;
+  Tensor x, into;
+  std::string name;  ///< of the weights
+  std::function<std::vector<float>(const Patch&)> weights;
+};
+
+/// What each feature is multiplied with, and what is added to it, where a BatchNormalization is folded into the weights.
+inline Scaling scaling_for(const Group& group, int64_t features) {
+  const auto n = static_cast<size_t>(features);
+  return group.scaling ? scaling_of(*group.scaling) : Scaling{std::vector<double>(n, 1), std::vector<double>(n, 0)};
+}
+
 /// What is added to a feature: the bias, as it is or through the scaling behind it.
 inline std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Scaling& scaling, int64_t features) {
   const sdk::Value bias = group.root.input(2);
@@ -41,11 +55,13 @@ inline std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Sca
 class ConvOperands {
  public:
   /// Of floats, or of the codes that they are decoded from.
-  ConvOperands(Lowering& to, const Group& group) : ConvOperands(to, group, group.root.input(1)) {
+  ConvOperands(Lowering& to, const Group& group) : ConvOperands(to, group, conv_of(group.root, group.root.input(1))) {
+    weights_ = group.root.input(1);
     if (group.sums_codes()) codes_ = sums_of(group, channels_of(weights_.shape()), wants_words(to, weights_));
   }
   /// `of`: stays while the kernel is written.
-  ConvOperands(Lowering& to, const Group& group, const OfCodes& of) : ConvOperands(to, group, of.weights) { codes_ = of.sums, own_ = &of; }
+  ConvOperands(Lowering& to, const Group& group, const OfCodes& of) : ConvOperands(to, group, conv_of(group.root, of.weights)) { weights_ = of.weights, codes_ = of.sums, own_ = &of; }
+  ConvOperands(Lowering& to, const Group& group, SumsAlone of) : ConvOperands(to, group, of.conv) { alone_ = std::move(of); }
 
   const Conv& conv() const { return c_; }
   const Patch& patch() const { return t_; }
@@ -75,6 +91,7 @@ class ConvOperands {
 
   /// The shader that every way begins with: its bindings, and put(OFFSET, SUM), which stores what becomes of a sum. Nothing where the output has no element.
   std::optional<Shader> bind() {
+    if (alone_) return bind_alone();
     const sdk::Node& node = group_.root;
     bind_operands(node);
     const Lowering::Tail tail = to_.tail(s_, group_);
@@ -121,13 +138,22 @@ class ConvOperands {
   }
 
  private:
-  ConvOperands(Lowering& to, const Group& group, const sdk::Value& weights)
-      : to_(to), group_(group), weights_(weights), c_(conv_of(group.root, weights)), t_(patch_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
+  ConvOperands(Lowering& to, const Group& group, const Conv& conv) : to_(to), group_(group), c_(conv), t_(patch_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
+
+  std::optional<Shader> bind_alone() {
+    x_ = s_.in(alone_->x);
+    is_packed_ = true, by_four_ = t_.features % 4 == 0;
+    w_ = s_.in(to_.weight(alone_->name, packed_dims(), [t = t_, make = alone_->weights] { return make(t); }), by_four_ ? 4 : 1);
+    const int out = s_.out(alone_->into);
+    s_.top("void put(const int o,const float v){" + s_.store(out, "o", "v") + "}");
+    const int64_t y = alone_->into.elements();
+    work_ = {2 * static_cast<uint64_t>(y * c_.group_channels() * taps()), 4 * static_cast<uint64_t>(alone_->x.elements() + c_.features * c_.group_channels() * taps() + y)};
+    return s_;
+  }
 
   void bind_operands(const sdk::Node& node) {
     if (codes_) return bind_codes(node);
-    const auto features = static_cast<size_t>(c_.features);
-    const Scaling scaling = group_.scaling ? scaling_of(*group_.scaling) : Scaling{std::vector<double>(features, 1), std::vector<double>(features, 0)};
+    const Scaling scaling = scaling_for(group_, c_.features);
     x_ = s_.in(to_.read(node.input(0)));
     const std::shared_ptr<const Floats> weights = to_.known(node.input(1));
     is_packed_ = weights != nullptr, by_four_ = is_packed_ && t_.features % 4 == 0;
@@ -170,12 +196,13 @@ class ConvOperands {
 
   Lowering& to_;
   const Group& group_;
-  sdk::Value weights_;
+  sdk::Value weights_{};
   Conv c_;
   Patch t_;
   bool is_packed_ = false, by_four_ = false;
   Shader s_;
   std::optional<CodeSums> codes_{};
+  std::optional<SumsAlone> alone_{};
   const OfCodes* own_ = nullptr;  ///< where the root is a convolution of codes by itself
   std::optional<SumEnds> ends_{};
   int x_ = -1, w_ = -1, bias_ = -1, zero_ = -1;

@@ -34,6 +34,7 @@ std::vector<Form> forms() {
   return {
       {"attention", 23, "(float[1,2,7,8] q, float[1,2,9,8] k, float[1,2,9,8] v) => (float[1,2,7,8] y) { y = Attention(q, k, v) }"},
       {"conv", 17, "(float[1,4,14,14] x) => (float[1,16,14,14] y) <float[16,4,3,3] w = {" + numbers(576) + "}, float[16] b = {" + numbers(16) + "}> { c = Conv<pads = [1, 1, 1, 1]>(x, w, b) y = Relu(c) }"},
+      {"conv", 17, "(float[1,32,56,56] x) => (float[1,32,56,56] y) <float[32,32,3,3] w = {" + numbers(9216) + "}> { y = Conv<pads = [1, 1, 1, 1]>(x, w) }"},
       {"conv", 17, "(float[2,6,9] x, float[6,3,2] w) => (float[2,6,8] y) { y = Conv<group = 2>(x, w) }"},
       {"conv", 21, "(uint8[1,4,6,6] x) => (uint8[1,8,6,6] y) " + kCodes + "int8[8,4,3,3] w = {" + [] {
          std::string all;
