@@ -121,8 +121,10 @@ class Lowering {
   void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
 
  private:
-  /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
-  std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
+  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression; `loaded`: the expression for
+  /// another, by number and tensor.
+  using Loaded = std::function<std::string(uint32_t value, const Tensor& tensor)>;
+  std::string compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded);
 
   Element lying(int32_t dtype) const;
 
