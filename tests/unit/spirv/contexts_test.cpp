@@ -201,14 +201,15 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
                         {"(float[1,500] x) => (y) <float[500,3] w = {" + numbers(1500) + "}> { y = MatMul(x, w) }", {1, 500}},
                         {"(float[33,50] x) => (y) <float[50,70] w = {" + numbers(3500) + "}> { y = MatMul(x, w) }", {33, 50}},
                         {"(float[1,7,9,9] x) => (y) <float[33,7,3,3] w = {" + numbers(2079) + "}> { y = Conv(x, w) }", {1, 7, 9, 9}},
-                        {"(float[1,7,9,9] x) => (y) <float[33,7,3,3] w = {" + numbers(2079) + "}> { y = Conv(x, w) }", {1, 7, 9, 9}, 7000}};
+                        {"(float[1,7,9,9] x) => (y) <float[33,7,3,3] w = {" + numbers(2079) + "}> { y = Conv(x, w) }", {1, 7, 9, 9}, 7000},
+                        {"(float[40,70] x) => (y) { y = Transpose(x) }", {40, 70}}};
   const test::TempFolder folder;
   for (const Form& form : forms) {
     CAPTURE(form.text.substr(form.text.rfind("{ ")));
     const Net net("<ir_version: 8, opset_import: [\"\" : 18]> g " + form.text);
     Halves halves;
     seam::MemorySink sink;
-    test::put(folder / "limits.json", "{\"product_tile\": [16, 8, 4, 2, 16], \"shared_bytes\": " + std::to_string(form.room) + "}");
+    test::put(folder / "limits.json", "{\"invocations\": 256, \"size\": [256, 256, 64], \"product_tile\": [16, 8, 4, 2, 16], \"shared_bytes\": " + std::to_string(form.room) + "}");
     compiled(halves, net, sink, {seam::option("spirv.limits", folder / "limits.json")});
     const auto error = [&](float scale) {
       void* data = nullptr;

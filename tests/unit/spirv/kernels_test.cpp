@@ -56,6 +56,7 @@ std::vector<Form> forms() {
       {"integer", 17, "(uint8[3,6] x) => (int32[3,2] y) <uint8 z = {9}, int8[6,2] w = {1,-2,3,-4,5,-6,7,-8,9,-10,11,-128}> { y = MatMulInteger(x, w, z) }"},
       {"loss", 17, "(float[3,5] x, int64[3] t) => (float y) { y = SoftmaxCrossEntropyLoss(x, t) }"},
       {"move", 17, "(float[2,3,4] x) => (float[4,2,3] y) { y = Transpose<perm = [2, 0, 1]>(x) }"},
+      {"move", 17, "(float[3,40,70] x) => (float[70,3,40] y) { y = Transpose<perm = [2, 0, 1]>(x) }"},
       {"move", 17, "(float[2,3] x, float[2,4] z) => (float[2,7] y) { y = Concat<axis = 1>(x, z) }"},
       {"norm", 17, "(float[4,300] x, float[300] s) => (float[4,300] y) { y = LayerNormalization(x, s) }"},
       {"norm", 17, "(float[1,5,3,3] x) => (float[1,5,3,3] y) { y = LRN<size = 3>(x) }"},
@@ -116,7 +117,7 @@ std::string head() { return "# " + spirv_plugin::tools() + "\n"; }
 
 TEST_CASE("each file of operators writes the kernels that it wrote before") {
   const test::TempFolder folder;
-  test::put(folder / "limits.json", R"({"features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
+  test::put(folder / "limits.json", R"({"invocations": 256, "size": [256, 256, 64], "features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
   const std::string now = kernels_now(folder / "limits.json");
   if (const char* path = std::getenv("OPTIMA_WRITE_SPIRV_KERNELS")) return test::put(path, head() + now);
   const std::string before = test::get(SPIRV_KERNELS);
