@@ -35,6 +35,7 @@ Element floats_of(const sdk::Options& options, Limits& limits) {
   if (options.string("spirv.precision", "f32") != "f16") return Element::F32;
   limits.features.insert("storageBuffer16BitAccess");
   if (limits.product_tile_f16) limits.product_tile = limits.product_tile_f16;
+  if (limits.register_tile_f16) limits.register_tile = limits.register_tile_f16;
   return Element::F16;
 }
 

@@ -138,7 +138,7 @@ class ConvOperands {
   }
 
  private:
-  ConvOperands(Lowering& to, const Group& group, const Conv& conv) : to_(to), group_(group), c_(conv), t_(patch_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
+  ConvOperands(Lowering& to, const Group& group, const Conv& conv) : to_(to), group_(group), c_(conv), t_(patch_for(to.limits(), c_)), s_(local_for(c_.out_height * row_tiles())) {}
 
   std::optional<Shader> bind_alone() {
     x_ = s_.in(alone_->x);

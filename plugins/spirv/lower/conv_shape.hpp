@@ -49,10 +49,13 @@ inline int64_t pixels_for(int64_t width, int64_t most) {
 /// Tiles twice as tall take drivers twice as long to compile: they are for work that repays it.
 constexpr int64_t kHeavy = 40'000'000;  // multiplications
 
-inline Patch patch_for(const Conv& c) {
-  const int64_t f = c.group_features();
+/// As many sums as the target's registers are said to hold, with four pixels at least.
+inline Patch patch_for(const Limits& limits, const Conv& c) {
+  const int64_t f = c.group_features(), most = limits.register_tile ? std::clamp<int64_t>(limits.register_tile.sums(), 4, 128) : 128;
   const bool is_heavy = c.features * c.out_height * c.out_width * c.group_channels() * c.kernel_h * c.kernel_w >= kHeavy;
-  return {is_heavy && f >= 16 ? 16 : f >= 8 ? 8 : f >= 4 ? 4 : f >= 2 ? 2 : 1, pixels_for(std::max<int64_t>(1, c.out_width), 8)};
+  int64_t features = is_heavy ? 16 : 8;
+  while (features > 1 && (features > f || features * 4 > most)) features /= 2;
+  return {features, pixels_for(std::max<int64_t>(1, c.out_width), std::min<int64_t>(8, most / features))};
 }
 
 /// The largest workgroup of which little is left without work.

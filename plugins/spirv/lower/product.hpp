@@ -5,6 +5,7 @@
 
 #include "lines.hpp"
 #include "shared_tile.hpp"
+#include "vector_tile.hpp"
 
 namespace spirv_plugin {
 
@@ -43,16 +44,17 @@ inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a,
 /// Ways of the product of bindings `a` and `b`; `s` has put() and is begun for a workgroup of any size.
 inline std::vector<Way> tile_ways(const Limits& limits, const Shader& s, const Product& p, int a, int b) {
   std::vector<Way> out;
-  const auto add = [&](const Tile& t, void (*write)(Shader&, const Product&, const Tile&, int, int)) {
+  const auto add = [&](const Tile& t, void (*write)(Shader&, const Product&, const Tile&, int, int), std::string (*sum)(int64_t, int64_t)) {
     out.push_back({s, t.groups(p)});
     Shader& own = out.back().shader;
     own.regroup(t.x, t.y);
     write(own, p, t, a, b);
-    write_stores(own, p, t, tiles::acc);
+    write_stores(own, p, t, sum);
   };
   const bool halves = s.element(a) == Element::F16 && s.element(b) == Element::F16;
-  if (const std::optional<Tile> t = shared_tiles::shared_tile(limits, p.m, p.n, p.k, halves)) add(*t, write_shared_tile);
-  add(register_tile(p), write_register_tile);
+  if (const std::optional<Tile> t = shared_tiles::shared_tile(limits, p.m, p.n, p.k, halves)) add(*t, write_shared_tile, tiles::acc);
+  if (const std::optional<Tile> t = vector_tiles::vector_tile(limits, p)) add(*t, write_vector_tile, vector_tiles::acc);
+  else add(register_tile(p), write_register_tile, tiles::acc);
   return out;
 }
 
@@ -112,9 +114,9 @@ inline void lower_lines(Lowering& to, const Group& group, const Multiply& whole,
 
 /// The parts of k as products of a batch, where workgroups are few and k is long: so many that a middling GPU has something to do everywhere, each long
 /// enough to be worth its sums.
-inline std::optional<Product> parts_of(const Product& p) {
+inline std::optional<Product> parts_of(const Limits& limits, const Product& p) {
   constexpr int64_t kEnough = 64, kLong = 2048, kLeast = 512, kRound = 32;  // workgroups of registers' tiles; steps along k
-  const std::array<uint32_t, 3> groups = register_tile(p).groups(p);
+  const std::array<uint32_t, 3> groups = vector_tiles::vector_tile(limits, p).value_or(register_tile(p)).groups(p);
   const int64_t there = int64_t{groups[0]} * groups[1] * groups[2];
   if (p.k < kLong || there == 0 || 2 * there > kEnough) return std::nullopt;
   const int64_t wanted = std::min(kEnough / there, p.k / kLeast);
@@ -155,7 +157,7 @@ inline void lower_product(Lowering& to, const Group& group, const Multiply& of) 
   if (group.end().output(0).elements() > 0) {
     if (const std::optional<Multiply> row = as_row(of))
       if (std::optional<Walk> walk = lines_of(row->p)) return lower_lines(to, group, of, *row, std::move(*walk));
-    if (const std::optional<Product> parts = parts_of(of.p)) return lower_parts(to, group, of, *parts);
+    if (const std::optional<Product> parts = parts_of(to.limits(), of.p)) return lower_parts(to, group, of, *parts);
   }
   Shader begun(1);
   const int a = begun.in(of.a), b = begun.in(of.b);

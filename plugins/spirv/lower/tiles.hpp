@@ -29,6 +29,7 @@ struct Tile {
   int64_t depth;
   bool halves = false;  ///< two neighbours of a side lie in a word of shared memory
   bool twice = false;   ///< shared memory holds the next steps beside these
+  bool side_by_side = false;  ///< the columns of an invocation are neighbours; else those of neighbouring invocations are
   int64_t all_rows() const { return rows * y; }
   int64_t all_columns() const { return cols * x; }
   std::array<uint32_t, 3> groups(const Product& p) const {
@@ -37,7 +38,7 @@ struct Tile {
   }
   /// The first column of invocation `x` of the workgroup, and how far behind it number `j` of its columns is.
   std::string first_column(const std::string& x) const { return halves ? x + "*2" : x; }
-  int64_t column(int64_t j) const { return halves ? j / 2 * 2 * x + j % 2 : j * x; }
+  int64_t column(int64_t j) const { return side_by_side ? j : halves ? j / 2 * 2 * x + j % 2 : j * x; }
   /// Every tile has all of its rows, or all of its columns.
   bool whole_rows(const Product& p) const { return p.m % all_rows() == 0; }
   bool whole_columns(const Product& p) const { return p.n % all_columns() == 0; }

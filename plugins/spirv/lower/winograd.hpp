@@ -50,7 +50,7 @@ inline double filled(const Lowering& to, const Conv& c) {
   const int64_t columns = c.batch * c.out_height * c.out_width;
   if (const std::optional<Tile> t = shared_tiles::shared_tile(to.limits(), c.group_features(), columns, c.group_channels() * c.kernel_h * c.kernel_w, false))
     return share(columns, t->all_columns()) * share(c.group_features(), t->all_rows());
-  const Patch p = patch_for(c);
+  const Patch p = patch_for(to.limits(), c);
   const int64_t row_tiles = (c.out_width + p.pixels - 1) / p.pixels, invocations = c.out_height * row_tiles;
   return share(c.out_width, p.pixels) * share(invocations, local_for(invocations)) * share(c.group_features(), p.features);
 }
@@ -74,8 +74,9 @@ inline double direct_time(const Lowering& to, const Conv& c) {
   return time_of(to, c, bytes_of(c.batch * (c.channels * c.height * c.width + c.features * c.out_height * c.out_width) + c.features * c.channels * 9));
 }
 
-/// Every tensor is within a buffer's reach, and dispatches are within their limits.
+/// Every tensor is within a buffer's reach, dispatches are within their limits, and a tile is within what registers are said to hold.
 inline bool fits(const Limits& limits, const Conv& c, const Tiling& t) {
+  if (limits.register_tile && limits.register_tile.sums() < (t.m + 2) * (t.m + 2)) return false;
   constexpr int64_t kMostTiles = 64 * 65535, kMostElements = int64_t{1} << 31;
   const int64_t most = std::max({t.product.channels * t.count, t.product.features * t.count, t.product.features * c.channels});
   return t.count <= kMostTiles && most < kMostElements && bytes_of(most) <= limits.buffer_range;

@@ -37,6 +37,12 @@ TileShape tile(const Json& value, const std::string& key, const std::string& fil
   return {all[0], all[1], all[2], all[3], all[4]};
 }
 
+TileShape vector_tile(const Json& value, const std::string& key, const std::string& file) {
+  const TileShape out = tile(value, key, file);
+  if (out.columns % 4 != 0 || out.depth % 4 != 0 || out.depth > 16) bad(file, "has '" + key + "' with " + std::to_string(out.columns) + " columns and " + std::to_string(out.depth) + " steps, wanted multiples of 4, at most 16");
+  return out;
+}
+
 uint32_t version(const Json& value, const std::string& file) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 3 || text[0] != '1' || text[1] != '.' || text[2] < '1' || text[2] > '4') bad(file, "has 'vulkan' as " + value.dump().substr(0, 40) + ", wanted \"1.1\" to \"1.4\"");
@@ -182,10 +188,12 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "features") out.features = names(value, file);
     else if (key == "product_tile") out.product_tile = tile(value, key, file);
     else if (key == "product_tile_f16") out.product_tile_f16 = tile(value, key, file);
+    else if (key == "register_tile") out.register_tile = vector_tile(value, key, file);
+    else if (key == "register_tile_f16") out.register_tile_f16 = vector_tile(value, key, file);
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, product_tile_f16, gflops, gbytes or launch_us");
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
   }
   return out;
 }
@@ -214,6 +222,10 @@ Limits least_limits(std::string_view kind) {
     take_desktop(out);
     out.product_tile = {16, 16, 4, 4, 16}, out.product_tile_f16 = {16, 8, 8, 4, 32};
     out.gflops = 1000, out.gbytes = 50;
+  } else if (kind == "MALI") {
+    out.register_tile = {8, 2, 6, 4, 4}, out.register_tile_f16 = {8, 2, 2, 8, 8};
+  } else if (kind == "ADRENO") {
+    out.register_tile = {32, 2, 16, 4, 4}, out.register_tile_f16 = {32, 2, 16, 8, 8};
   }
   return out;
 }

@@ -89,9 +89,10 @@ struct Asked {
 };
 
 /// "conv, VULKAN, (float[1] ...) ...: k<sum> k<sum>" of each form, as a file has it.
-std::string kernels_now(const std::string& limits) {
+std::string kernels_now(const std::string& limits, const std::string& phone) {
   const Asked all[] = {{"plain", {}}, {"halves", {seam::option("spirv.precision", "f16")}}, {"features", {seam::option("spirv.limits", limits)}},
-                       {"features of halves", {seam::option("spirv.limits", limits), seam::option("spirv.precision", "f16")}}};
+                       {"features of halves", {seam::option("spirv.limits", limits), seam::option("spirv.precision", "f16")}},
+                       {"registers", {seam::option("spirv.limits", phone)}}};
   Halves halves;
   std::string out;
   for (const Form& form : forms()) {
@@ -118,7 +119,8 @@ std::string head() { return "# " + spirv_plugin::tools() + "\n"; }
 TEST_CASE("each file of operators writes the kernels that it wrote before") {
   const test::TempFolder folder;
   test::put(folder / "limits.json", R"({"invocations": 256, "size": [256, 256, 64], "features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
-  const std::string now = kernels_now(folder / "limits.json");
+  test::put(folder / "phone.json", R"({"register_tile": [8, 2, 6, 4, 4]})");
+  const std::string now = kernels_now(folder / "limits.json", folder / "phone.json");
   if (const char* path = std::getenv("OPTIMA_WRITE_SPIRV_KERNELS")) return test::put(path, head() + now);
   const std::string before = test::get(SPIRV_KERNELS);
   if (!before.starts_with(head())) {

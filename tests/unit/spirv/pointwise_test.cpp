@@ -11,13 +11,6 @@ using namespace optima::spirv_test;
 
 namespace {
 
-/// Workgroups along x of the only step.
-int64_t groups(const seam::MemorySink& sink) {
-  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
-  REQUIRE(meta.at("steps").size() == 1);
-  return meta.at("steps").at(0).at("ways").at(0).at("groups").at(0).get<int64_t>();
-}
-
 struct Form {
   const char* text;
   int64_t groups;  ///< of 64 invocations
@@ -51,7 +44,7 @@ TEST_CASE("pointwise kernels compute four neighbours for each invocation where t
     Halves halves;
     seam::MemorySink sink, watched, halved;
     const Tensors in = numbers_for(net.packed.raw, false), wanted = reference::run(net.packed.raw, in);
-    CHECK(groups(made(halves, net, sink, {})) == form.groups);
+    CHECK(groups_of(made(halves, net, sink, {})) == "[" + std::to_string(form.groups) + ",1,1]");
     CHECK(off(ran(halves, sink, in).at(0), wanted.at(0)) < 1e-6);
     CHECK(off(ran(halves, made(halves, net, watched, {guarded()}), in).at(0), wanted.at(0)) < 1e-6);
     CHECK(off(ran(halves, made(halves, net, halved, {seam::option("spirv.precision", "f16")}), in).at(0), wanted.at(0)) < (wanted.at(0).dtype == OPTIMA_F32 ? kHalves : 0.5));

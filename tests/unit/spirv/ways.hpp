@@ -52,6 +52,16 @@ inline std::vector<size_t> ways_of(const seam::MemorySink& sink) {
   return out;
 }
 
+/// Workgroups of the first step's first way, and invocations of one, as "[1,1,1]".
+inline std::string groups_of(const seam::MemorySink& sink) {
+  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+  return meta.at("steps").at(0).at("ways").at(0).at("groups").dump();
+}
+inline std::string local_of(const seam::MemorySink& sink) {
+  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+  return meta.at("kernels").at(meta.at("steps").at(0).at("ways").at(0).at("kernel").get<size_t>()).at("needs").at("local").dump();
+}
+
 /// The artifact without the last way of each step that has several.
 inline const seam::MemorySink& without_plain_ways(const seam::MemorySink& from, seam::MemorySink& out) {
   out.files = from.files, out.format = from.format;
