@@ -86,7 +86,8 @@ class ConvPatches {
     const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(of_.places());
     for (int64_t f = 0; f < t_.features; ++f) {
       const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
-      if (of_.by_four() && f % 4 == 0) s_.line((of_.in_floats() ? "vec4 " : "ivec4 ") + four + "=" + s_.load(of_.w(), "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
+      if (of_.by_four() && f % 4 == 0)
+        s_.line((of_.in_floats() ? "vec4 " : "ivec4 ") + four + "=" + s_.load(of_.w(), "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
       const std::string at = of_.is_packed() ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
       s_.line(of_.type() + " " + weight + "=" + (of_.by_four() ? four + "." + "xyzw"[f % 4] : s_.load(of_.w(), at)) + ";");
       for (int64_t p = 0; p < t_.pixels; ++p) {

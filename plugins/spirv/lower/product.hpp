@@ -34,10 +34,10 @@ inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a,
   s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
   s.line("int ly=int(gl_LocalInvocationID.y),lx=int(gl_LocalInvocationID.x),row=first+ly*" + text(t.rows) + ",col=left+" + t.first_column("lx") + ";");
   write_zeros(s, t);
-  const Side rows{t.all_rows(), p.a_k == 1, [&](const std::string& n, const std::string& at) { return "int a" + n + "=za+" + within(t.whole_rows(p), "first+" + at, p.m) + "*" + literal(p.a_row) + ";"; },
-                  [&](const std::string& n, const std::string& k) { return s.load(a, "a" + n + "+" + times(k, p.a_k)); }};
-  const Side columns{t.all_columns(), p.b_col != 1, [&](const std::string& n, const std::string& at) { return "int b" + n + "=zb+" + times(within(t.whole_columns(p), "left+" + at, p.n), p.b_col) + ";"; },
-                     [&](const std::string& n, const std::string& k) { return s.load(b, "b" + n + "+" + times(k, p.b_k)); }};
+  const auto row = [&](const std::string& n, const std::string& at) { return "int a" + n + "=za+" + within(t.whole_rows(p), "first+" + at, p.m) + "*" + literal(p.a_row) + ";"; };
+  const auto column = [&](const std::string& n, const std::string& at) { return "int b" + n + "=zb+" + times(within(t.whole_columns(p), "left+" + at, p.n), p.b_col) + ";"; };
+  const Side rows{t.all_rows(), p.a_k == 1, row, [&](const std::string& n, const std::string& k) { return s.load(a, "a" + n + "+" + times(k, p.a_k)); }};
+  const Side columns{t.all_columns(), p.b_col != 1, column, [&](const std::string& n, const std::string& k) { return s.load(b, "b" + n + "+" + times(k, p.b_k)); }};
   write_shared_sums(s, t, "float", {p.k, end_of(p), p.whole_parts() && p.k % t.depth == 0}, rows, columns);
 }
 

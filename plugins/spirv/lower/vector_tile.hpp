@@ -33,42 +33,67 @@ inline std::optional<Tile> vector_tile(const Limits& limits, const Product& p) {
   return fits ? std::optional<Tile>(t) : std::nullopt;
 }
 
+/// Writes the sums of operands at bindings `a` and `b`.
+class VectorSums {
+ public:
+  VectorSums(Shader& s, const Product& p, const Tile& t, int a, int b)
+      : s_(s), p_(p), t_(t), a_(a), b_(b), steps_(p.whole_parts() && p.k % t.depth == 0 ? t.depth : 1), wide_a_(steps_ % kWide == 0 && wide_a(p)), wide_b_(wide_b(p)) {
+    s.widen(a, wide_a_ ? kWide : 1), s.widen(b, wide_b_ ? kWide : 1);
+  }
+
+  void write() {
+    write_places();
+    for (int64_t i = 0; i < t_.rows; ++i)
+      for (int64_t j = 0; j < t_.cols; j += kWide) s_.line("vec4 " + tiles::acc(i, j / kWide) + "=vec4(0.0);");
+    s_.line("for(int k=0;k<" + tiles::end_of(p_) + ";" + (steps_ == 1 ? "++k" : "k+=" + text(steps_)) + "){");
+    for (int64_t i = 0; i < t_.rows && wide_a_; ++i)
+      for (int64_t n = 0; n < steps_; n += kWide) s_.line("vec4 x" + text(i) + "_" + text(n / kWide) + "=" + s_.load(a_, "(ra" + text(i) + "+k+" + text(n) + ")/4") + ";");
+    for (int64_t n = 0; n < steps_; ++n) write_step(n);
+    s_.line("}");
+  }
+
+ private:
+  void write_places() {
+    s_.line("int z=int(gl_WorkGroupID.z),row=int(gl_GlobalInvocationID.y)*" + text(t_.rows) + ",col=int(gl_GlobalInvocationID.x)*" + text(t_.cols) + ";");
+    for (int64_t i = 0; i < t_.rows; ++i)
+      s_.line("int ra" + text(i) + "=" + tiles::within(t_.whole_rows(p_), "row+" + text(i), p_.m) + "*" + literal(p_.a_row) + "+" + strided_index("z", p_.batch, p_.a_batch) + ";");
+    const int64_t step = wide_b_ ? kWide : 1;  // four that begin inside end there
+    for (int64_t j = 0; j < t_.cols; j += step) {
+      const std::string at = t_.whole_columns(p_) ? "(col+" + text(j) + ")" : "min(col+" + text(j) + "," + text(p_.n - step) + ")";
+      s_.line("int cb" + text(j) + "=" + tiles::times(at, p_.b_col) + "+" + strided_index("z", p_.batch, p_.b_batch) + ";");
+    }
+  }
+
+  /// Four columns of B from `j` on, at step `k`.
+  std::string columns(int64_t j, const std::string& k) const {
+    const auto at = [&](int64_t n) { return "cb" + text(j + n) + "+" + tiles::times(k, p_.b_k); };
+    if (wide_b_) return s_.load(b_, "(" + at(0) + ")/4");
+    return "vec4(" + s_.load(b_, at(0)) + "," + s_.load(b_, at(1)) + "," + s_.load(b_, at(2)) + "," + s_.load(b_, at(3)) + ")";
+  }
+
+  /// Products of step `n` of those that a turn of the loop has.
+  void write_step(int64_t n) {
+    const std::string k = n == 0 ? "k" : "(k+" + text(n) + ")", w = "w" + text(n) + "_";
+    for (int64_t j = 0; j < t_.cols; j += kWide) s_.line("vec4 " + w + text(j / kWide) + "=" + columns(j, k) + ";");
+    for (int64_t i = 0; i < t_.rows; ++i) {
+      s_.line("{float x=" + (wide_a_ ? "x" + text(i) + "_" + text(n / kWide) + "." + "xyzw"[n % kWide] : s_.load(a_, "ra" + text(i) + "+" + tiles::times(k, p_.a_k))) + ";");
+      for (int64_t j = 0; j < t_.cols; j += kWide) s_.line(tiles::acc(i, j / kWide) + "+=x*" + w + text(j / kWide) + ";");
+      s_.line("}");
+    }
+  }
+
+  Shader& s_;
+  const Product& p_;
+  const Tile& t_;
+  int a_, b_;
+  int64_t steps_;         ///< of k, in a turn of the loop
+  bool wide_a_, wide_b_;  ///< four are one load
+};
+
 }  // namespace vector_tiles
 
 /// Sums of operands at bindings `a` and `b`, straight from them, in vectors: see vector_tiles::acc(). Rows and columns past the end are the last ones, and
 /// are not stored.
-inline void write_vector_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
-  using namespace tiles;
-  using vector_tiles::kWide;
-  const int64_t steps = p.whole_parts() && p.k % t.depth == 0 ? t.depth : 1;
-  const bool by_four_a = steps % kWide == 0 && vector_tiles::wide_a(p), by_four_b = vector_tiles::wide_b(p);
-  s.widen(a, by_four_a ? kWide : 1), s.widen(b, by_four_b ? kWide : 1);
-  s.line("int z=int(gl_WorkGroupID.z),row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_GlobalInvocationID.x)*" + text(t.cols) + ";");
-  for (int64_t i = 0; i < t.rows; ++i)
-    s.line("int ra" + text(i) + "=" + within(t.whole_rows(p), "row+" + text(i), p.m) + "*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
-  for (int64_t j = 0; j < t.cols; j += by_four_b ? kWide : 1) {  // four that begin inside end there
-    const std::string at = t.whole_columns(p) ? "(col+" + text(j) + ")" : "min(col+" + text(j) + "," + text(p.n - (by_four_b ? kWide : 1)) + ")";
-    s.line("int cb" + text(j) + "=" + times(at, p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
-  }
-  for (int64_t i = 0; i < t.rows; ++i)
-    for (int64_t j = 0; j < t.cols; j += kWide) s.line("vec4 " + tiles::acc(i, j / kWide) + "=vec4(0.0);");
-  s.line("for(int k=0;k<" + end_of(p) + ";" + (steps == 1 ? "++k" : "k+=" + text(steps)) + "){");
-  for (int64_t i = 0; i < t.rows && by_four_a; ++i)
-    for (int64_t n = 0; n < steps; n += kWide) s.line("vec4 x" + text(i) + "_" + text(n / kWide) + "=" + s.load(a, "(ra" + text(i) + "+k+" + text(n) + ")/4") + ";");
-  for (int64_t n = 0; n < steps; ++n) {
-    const std::string k = n == 0 ? "k" : "(k+" + text(n) + ")";
-    for (int64_t j = 0; j < t.cols; j += kWide) {
-      const auto one = [&](int64_t at) { return s.load(b, "cb" + text(j + at) + "+" + times(k, p.b_k)); };
-      s.line("vec4 w" + text(n) + "_" + text(j / kWide) + "=" + (by_four_b ? s.load(b, "(cb" + text(j) + "+" + times(k, p.b_k) + ")/4") : "vec4(" + one(0) + "," + one(1) + "," + one(2) + "," + one(3) + ")") + ";");
-    }
-    for (int64_t i = 0; i < t.rows; ++i) {
-      const std::string x = by_four_a ? "x" + text(i) + "_" + text(n / kWide) + "." + "xyzw"[n % kWide] : s.load(a, "ra" + text(i) + "+" + times(k, p.a_k));
-      s.line("{float x=" + x + ";");
-      for (int64_t j = 0; j < t.cols; j += kWide) s.line(tiles::acc(i, j / kWide) + "+=x*w" + text(n) + "_" + text(j / kWide) + ";");
-      s.line("}");
-    }
-  }
-  s.line("}");
-}
+inline void write_vector_tile(Shader& s, const Product& p, const Tile& t, int a, int b) { vector_tiles::VectorSums(s, p, t, a, b).write(); }
 
 }  // namespace spirv_plugin

@@ -168,7 +168,8 @@ class WinogradSteps {
         out += "float " + to(row) + "=" + sum(row, 0, 1) + ";";
         continue;
       }
-      out += "float " + to(row) + "e=" + sum(row, 0, 2) + "," + to(row) + "o=" + sum(row, 1, 2) + "," + to(row) + "=" + to(row) + "e+" + to(row) + "o," + to(row + 1) + "=" + to(row) + "e-" + to(row) + "o;";
+      const std::string even = to(row) + "e", odd = to(row) + "o";  // columns
+      out += "float " + even + "=" + sum(row, 0, 2) + "," + odd + "=" + sum(row, 1, 2) + "," + to(row) + "=" + even + "+" + odd + "," + to(row + 1) + "=" + even + "-" + odd + ";";
       ++row;
     }
     return out;
@@ -185,7 +186,8 @@ class WinogradSteps {
   /// The head of a kernel with an invocation for each tile of each of `channels` planes: the plane `c`, and the first row and column of the tile's output.
   std::string begin(const Grid& g, int64_t channels) const {
     const std::string all = text(t_.count), each = text(t_.down * t_.across), across = text(t_.across), m = text(w_.m);
-    return "int id=" + g.id + ";if(id>=" + text(channels * t_.count) + ")return;int t=id%" + all + ",c=id/" + all + ",n=t/" + each + ",oy=t%" + each + "/" + across + "*" + m + ",ox=t%" + across + "*" + m + ";";
+    const std::string place = "int t=id%" + all + ",c=id/" + all + ",n=t/" + each + ",oy=t%" + each + "/" + across + "*" + m + ",ox=t%" + across + "*" + m + ";";
+    return "int id=" + g.id + ";if(id>=" + text(channels * t_.count) + ")return;" + place;
   }
 
   /// Elements outside of the image are zero: loaded from the border, and left out by a choice of values.

@@ -39,8 +39,8 @@ TileShape tile(const Json& value, const std::string& key, const std::string& fil
 
 TileShape vector_tile(const Json& value, const std::string& key, const std::string& file) {
   const TileShape out = tile(value, key, file);
-  if (out.columns % 4 != 0 || out.depth % 4 != 0 || out.depth > 16) bad(file, "has '" + key + "' with " + std::to_string(out.columns) + " columns and " + std::to_string(out.depth) + " steps, wanted multiples of 4, at most 16");
-  return out;
+  if (out.columns % 4 == 0 && out.depth % 4 == 0 && out.depth <= 16) return out;
+  bad(file, "has '" + key + "' with " + std::to_string(out.columns) + " columns and " + std::to_string(out.depth) + " steps, wanted multiples of 4, at most 16");
 }
 
 uint32_t version(const Json& value, const std::string& file) {
@@ -193,7 +193,8 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, "
+                   "product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
   }
   return out;
 }
