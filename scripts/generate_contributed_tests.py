@@ -86,7 +86,7 @@ def write_results(folder, model, given, tolerance, results):
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "tolerance").write_text("{} {}\n".format(*tolerance))
-    heads = model.graph.node[0].op_type.endswith("Attention") or model.graph.node[0].op_type == "RotaryEmbedding"
+    heads = model.graph.node[0].op_type.endswith("Attention") or model.graph.node[0].op_type.endswith("RotaryEmbedding")
     for info in model.graph.input:
         dims = info.type.tensor_type.shape.dim
         for k, dim in enumerate(dims):
@@ -169,13 +169,13 @@ def cases():
     yield Case("DequantizeLinear_i32", "DequantizeLinear", [random.integers(-3000, 3000, (3, 8)).astype(np.int32), scale(0.02)])
     yield Case("DequantizeLinear_axis", "DequantizeLinear", [i8(3, 8), Const(np.abs(f32(3)) * F(0.02)), Const(i8(3))], axis=0)
     yield Case("DequantizeLinear_16", "DequantizeLinear", [random.integers(-3000, 3000, (3, 8)).astype(np.int16), scale(0.02), zero(100, np.int16)])
-    for bits in (4, 8):
+    for bits in (2, 4, 8):
         for K, block in ((64, 32), (96, 32), (40, 16), (128, 64)):
             operands, blocks = n_bits(9, K, block, bits)
             attributes = dict(K=K, N=9, bits=bits, block_size=block, tolerance=(1e-3, 1e-3))
             tag = f"_{bits}_{K}_{block}"
             yield Case("MatMulNBits" + tag, "MatMulNBits", [f32(2, 3, K)] + operands, **attributes)
-            packed = Const(u8(9 * ((blocks + 1) // 2 if bits == 4 else blocks)))
+            packed = Const(u8(9 * -(-blocks * bits // 8)))
             yield Case("MatMulNBits_zeros" + tag, "MatMulNBits", [f32(3, K)] + operands + [packed, None, Const(f32(9))], **attributes)
     operands, blocks = n_bits(9, 64, 32, 4)
     yield Case("MatMulNBits_float_zeros", "MatMulNBits", [f32(3, 64)] + operands + [Const(f32(9 * blocks))], K=64, N=9, bits=4, block_size=32, tolerance=(1e-3, 1e-3))
@@ -195,6 +195,8 @@ def cases():
     yield from images()
     yield from others()
     yield from edges()
+    yield from experts()
+    yield from language()
     yield Case("Gelu", "Gelu", [f32(3, 8)])
     yield Case("BiasGelu", "BiasGelu", [f32(3, 8), f32(8)])
     yield Case("FastGelu", "FastGelu", [f32(3, 8), f32(8)])
@@ -231,6 +233,12 @@ def images():
     for tag, weights, bias, attributes in (("", w, None, {}), ("_bias", turned, b, dict(strides=[2, 2], output_padding=[1, 0])), ("_dilated", w, b, dict(dilations=[2, 1]))):
         yield Case(op + tag, op, [x, Const(weights), np.array([1, 0, 0, 1], I64)] + ([Const(bias)] if bias is not None else []), since=21 if tag else 11, **attributes)
         yield Case(op + "_known" + tag, op, [x, Const(weights), Const(np.array([1, 0, 0, 1], I64))] + ([Const(bias)] if bias is not None else []), **attributes)
+    pictures = f32(2, 3, 7, 9)
+    boxes = np.array([[0.1, 0.2, 0.8, 0.9], [0.9, 0.1, 0.2, 1.0], [-0.2, 0.3, 1.3, 0.5], [0, 0, 1, 1]], F)
+    owners, op = np.array([0, 1, 1, 0], np.int32), "CropAndResize"
+    for mode in ("bilinear", "nearest"):
+        for height, width in ((4, 5), (1, 6), (7, 1)):
+            yield Case(f"{op}_{mode}_{height}_{width}", op, [pictures, boxes, owners, Const(np.array([height, width], np.int32))], mode=mode, extrapolation_value=0.5)
     layers = f32(2, 4, 3, 6), Const(f32(6)), Const(f32(6))
     nhwc = "float[2,4,3,6] x, float[6] g, float[6] b"
     normal = "xf = Transpose <perm = [0, 3, 1, 2]> (x) n = GroupNormalization <num_groups = 3, epsilon = 0.001> (xf, g, b)"
@@ -256,6 +264,98 @@ def images():
     yield Case(op, op, [picture], since=9, domain="", border=[1, 2, 3, 0])
     yield Case(op + "_size", op, [picture], since=9, domain="", border=[1, 2, 0, 0], scale=[4, 5])
     yield Case("ImageScaler", "ImageScaler", [picture], since=9, domain="", scale=0.25, bias=[0.5, -1.0, 2.0])
+
+
+def nibbles(codes):
+    """Two codes of the last axis to a byte, the earlier one low; a row of odd length ends with an empty half."""
+    if codes.shape[-1] % 2:
+        codes = np.concatenate([codes, np.zeros_like(codes[..., :1])], -1)
+    return (codes[..., 0::2] | codes[..., 1::2] << 4).astype(U8)
+
+
+def experts():
+    count, hidden, inner, tokens = 4, 32, 48, 5
+    x, router = f32(tokens, hidden), f32(tokens, count)
+
+    def layers(rows):
+        return [Const(f32(count, rows, hidden)), Const(f32(count, rows)), Const(f32(count, hidden, inner, scale=0.2)), Const(f32(count, hidden))]
+
+    for normal in (0, 1):
+        for kind in ("relu", "gelu", "silu", "identity"):
+            yield Case(f"MoE_{kind}_{normal}", "MoE", [x, router, *layers(inner)], k=2, activation_type=kind, normalize_routing_weights=normal, tolerance=(1e-3, 1e-3))
+    fused = dict(activation_type="swiglu", swiglu_fusion=1, normalize_routing_weights=1, tolerance=(1e-3, 1e-3))
+    gpt = dict(fused, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+    yield Case("MoE_swiglu", "MoE", [x, router, *layers(2 * inner)], k=2, **fused)
+    yield Case("MoE_limit", "MoE", [x, router, *layers(2 * inner)], k=3, **dict(gpt, swiglu_limit=0.5))
+    weights = layers(inner)
+    yield Case("MoE_bare", "MoE", [x[None], router, weights[0], None, weights[2]], k=1, activation_type="relu")
+    gate, line = layers(inner), layers(inner)  # two layers side by side, which ONNX Runtime's CPU has no kernel of, are the rows of one by turns
+    turns = [Const(np.stack([a.value, b.value], 2).reshape(count, 2 * inner, *a.value.shape[2:])) for a, b in zip(gate[:2], line[:2])]
+    case = Case("MoE_apart", "MoE", [x, router, *turns, *gate[2:]], k=2, **gpt)
+    node = helper.make_node("MoE", ["x", "r", "w1", "b1", "w2", "b2"], ["y"], domain=DOMAIN, **case.attributes)
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in (("x", x), ("r", router))]
+    constants = [numpy_helper.from_array(c.value, n) for n, c in zip(("w1", "b1", "w2", "b2"), [*turns, *gate[2:]])]
+    graph = helper.make_graph([node], "one", infos, [helper.make_empty_tensor_value_info("y")], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)], ir_version=10)
+    apart = dict(gpt, swiglu_fusion=0, expected=run_model(model, dict(x=x, r=router)))
+    yield Case("MoE_apart", "MoE", [x, router, *gate, *line[:2]], k=2, **apart)
+    behind = [Const(np.concatenate([a.value, b.value], 1)) for a, b in zip(gate[:2], line[:2])]
+    yield Case("MoE_behind", "MoE", [x, router, *behind, *gate[2:]], k=2, **dict(apart, swiglu_fusion=2))
+    for bits in (4, 8):
+        for block in (0, 16):
+            for has_zeros in (0, 1):
+                yield q_moe(bits, block, has_zeros, x, router, gpt)
+    yield q_moe(8, 16, 1, x, router, gpt, [np.abs(f32(tokens, count))])
+
+
+def q_moe(bits, block, has_zeros, x, router, attributes, weights=()):
+    count, hidden, inner = router.shape[1], x.shape[1], 48
+
+    def coded(rows, columns):
+        blocks = columns // block if block else 1
+        codes, scales = random.integers(0, 1 << bits, (count, rows, columns)).astype(U8), np.abs(f32(count, rows, blocks, scale=0.16 / (1 << bits)))
+        zeros = random.integers(0, 1 << bits, (count, rows, blocks)).astype(U8)
+        if not block:
+            scales, zeros = scales[..., 0], zeros[..., 0]
+        return [Const(nibbles(codes) if bits == 4 else codes), Const(scales), Const(nibbles(zeros) if bits == 4 else zeros)]
+
+    first, second = coded(2 * inner, hidden), coded(hidden, inner)
+    operands = [x, router, *first[:2], Const(f32(count, 2 * inner)), *second[:2], Const(f32(count, hidden)), None, None, None]
+    operands += [first[2], second[2]] if has_zeros else [None, None]
+    sized = dict(block_size=block) if block else {}
+    if bits == 8 and block:  # constant weights of 8 bits in blocks ONNX Runtime multiplies by activations of 8 bits
+        attributes = dict(attributes, tolerance=(1e-2, 1e-2))
+    return Case(f"QMoE_{bits}_{block}_{has_zeros}" + ("_weights" if weights else ""), "QMoE", [*operands, None, *weights] if has_zeros else operands[:8], k=2, expert_weight_bits=bits,
+                **sized, **attributes)
+
+
+def language():
+    x, gate = f32(2, 3, 24), f32(2, 3, 24)
+    for kind in ("silu", "sigmoid"):
+        yield Case("GatedRMSNorm_" + kind, "GatedRMSNorm", [x, Const(f32(8)), gate], activation=kind, epsilon=1e-5)
+    yield Case("GatedRMSNorm", "GatedRMSNorm", [x, Const(f32(24)), gate])
+    for tag, shape, attributes in (("", (2, 3, 4, 6), {}), ("_flat", (2, 3, 24), dict(num_branches=4))):
+        for scaled, factors in (("", None), ("_size", f32(6)), ("_all", f32(24)), ("_grid", f32(4, 6))):
+            yield Case("BranchwiseRMSNorm" + tag + scaled, "BranchwiseRMSNorm", [f32(*shape)] + ([] if factors is None else [Const(factors)]), epsilon=1e-5, **attributes)
+    signal, kernel, bias = f32(2, 6, 7), Const(f32(6, 1, 4)), Const(f32(6))
+    op = "CausalConvWithState"
+    yield Case(op, op, [signal, kernel, bias], outputs=2)
+    yield Case(op + "_past", op, [signal, kernel, bias, f32(2, 6, 3)], outputs=2, activation="silu")
+    yield Case(op + "_dilated", op, [signal, kernel, None, f32(2, 6, 6)], outputs=2, activation="silu", dilation=2)
+    yield Case(op + "_token", op, [signal[..., :1], kernel, None, f32(2, 6, 3)], outputs=2)
+    heads, size, angles = 3, 16, np.arange(20)[:, None] * 0.4 ** np.arange(8)[None, :]
+    cos, sin = Const(np.cos(angles).astype(F)), Const(np.sin(angles).astype(F))
+    places = random.integers(0, 20, (3, 2, 5))
+    for layout, sections in ((0, [2, 3, 3]), (1, [4, 2, 2])):
+        for interleaved in (0, 1):
+            given = dict(mrope_section=sections, mrope_layout=layout, interleaved=interleaved)
+            yield Case(f"MRotaryEmbedding_{layout}_{interleaved}", "MRotaryEmbedding", [f32(2, heads, 5, size), places, cos, sin], **given)
+            yield Case(f"MRotaryEmbedding_joined_{layout}_{interleaved}", "MRotaryEmbedding", [f32(2, 5, heads * size), places, cos, sin], num_heads=heads, **given)
+    for size, length in ((1, 4), (2, 9), (3, 9), (4, 2)):
+        yield Case(f"NGramRepeatBlock_{size}_{length}", "NGramRepeatBlock", [random.integers(0, 3, (2, length)), f32(2, 5)], ngram_size=size)
+    codes = random.integers(0, 256, 9 * 64 // 2).astype(U8)
+    for kind in (0, 1):
+        yield Case(f"MatMulBnb4_{kind}", "MatMulBnb4", [f32(2, 3, 64), Const(codes), Const(np.abs(f32(9 * 2)))], K=64, N=9, block_size=32, quant_type=kind)
 
 
 def others():
@@ -417,6 +517,11 @@ def transformers():
     yield Case(op + "_token", op, alone + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
     joined = np.concatenate([v[:1, :1] for v in fresh], axis=2)
     yield Case(op + "_packed", op, [joined, None, None] + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
+    sink = Const(f32(4))
+    for tag, bias, sinks, more in (("_bias", f32(2, 4, 1, 7), None, {}), ("_bias_one", f32(1, 1, 1, 7), None, dict(softcap=3.0)), ("_sink", None, sink, {}), ("_smooth", None, None, dict(smooth_softmax=1)),
+                                   ("_sink_bias", f32(1, 4, 1, 7), sink, dict(local_window_size=4))):
+        yield Case(op + tag, op, token + [*cached] + equal + [None, None, None, bias, sinks], outputs=3, **given, **more)
+    yield Case(op + "_first_bias", op, fresh + [None, None] + first + [None, None, None, f32(2, 4, 3, 3), sink], outputs=3, **given)
     words, rows, segments = Const(f32(11, 8)), Const(f32(6, 8)), Const(f32(2, 8))
     ids, of = random.integers(0, 11, (2, 5)).astype(np.int32), random.integers(0, 2, (2, 5)).astype(np.int32)
     gamma, beta = Const(f32(8)), Const(f32(8))
@@ -424,6 +529,12 @@ def transformers():
     yield Case(op, op, [ids, of, words, rows, segments, gamma, beta], outputs=2)
     yield Case(op + "_mask", op, [ids, of, words, rows, segments, gamma, beta, np.array([[1] * 5, [1] * 3 + [0] * 2], np.int32)], outputs=2)
     yield Case(op + "_places", op, [ids, None, words, rows, None, gamma, beta, None, np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], np.int32)], outputs=3)
+    op = "QEmbedLayerNormalization"
+    tables, factors = [Const(u8(11, 8)), Const(u8(6, 8)), Const(u8(2, 8))], [Const(u8(8)), Const(u8(8))]
+    scales, zeros = [scale(v) for v in (0.02, 0.03, 0.01, 0.05, 0.04)], [zero(v) for v in (128, 100, 7, 20, 130)]
+    mask = np.array([[1] * 5, [1] * 3 + [0] * 2], np.int32)
+    yield Case(op, op, [ids, of, *tables, *factors, mask, *scales, *zeros], outputs=2, epsilon=1e-6)
+    yield Case(op + "_one", op, [ids, None, *tables[:2], None, *factors, None, *scales[:2], None, *scales[3:], *zeros[:2], None, *zeros[3:]], outputs=2, epsilon=1e-6)
     for opset in (11, 16, 21):  # ONNX's own domain, which has the one since opset 17 and the other never
         tag = f"_{opset}"
         if opset < 17:

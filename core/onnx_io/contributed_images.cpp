@@ -60,6 +60,39 @@ Text nhwc_fused_conv(Contributed& n) {
              n.has(3) ? "s = Add(c, Z) " : "", last, "}");
 }
 
+/// Boxes [count, (y1, x1, y2, x2)] of images, in parts of their height and width from the first pixel to the last, each as an image of one size whose
+/// corners are the box's. Places off the image have the value that the node gives.
+Text crop_and_resize(Contributed& n) {
+  const Text mode = n.text("mode", "bilinear");
+  if (mode != "bilinear" && mode != "nearest") return "";
+  const bool is_nearest = mode == "nearest";
+  Text out = cat("(X, boxes, batch, size) => (Y) { chosen = Gather <axis = 0> (X, batch) y1, x1, y2, x2 = Split <axis = 1, num_outputs = 4> (boxes) size_l = Cast <to = 7> (size) "
+                 "zero = Constant <value_int = 0> () one = Constant <value_int = 1> () ",
+                 scalar("zero_f", 0, "X"), scalar("one_f", 1, "X"), scalar("half", 0.5, "X"), scalar("two", 2, "X"));
+  // at_y [boxes, height] and at_x [boxes, width]: places in pixels; in_y, in_x: the same from -1 to 1.
+  for (const auto& [name, axis] : {std::pair{"y", 2}, std::pair{"x", 3}}) {
+    const auto own = [name = Text(name)](const char* what) { return cat(what, "_", name); };
+    out += cat(own("pixels"), " = Shape <start = ", axis, ", end = ", axis + 1, "> (X) ", own("last_i"), " = Sub(", own("pixels"), ", one) ", own("last"), " = CastLike(", own("last_i"), ", X) ");
+    out += cat(own("place"), " = Constant <value_int = ", axis - 2, "> () ", own("count"), " = Gather <axis = 0> (size_l, ", own("place"), ") ", own("steps"), " = Range(zero, ", own("count"), ", one) ",
+               own("steps_f"), " = CastLike(", own("steps"), ", X) ", own("gaps_i"), " = Sub(", own("count"), ", one) ", own("gaps_0"), " = CastLike(", own("gaps_i"), ", X) ", own("gaps"), " = Max(", own("gaps_0"), ", one_f) ");
+    out += cat(own("long"), " = Sub(", name, "2, ", name, "1) ", own("part"), " = Div(", own("steps_f"), ", ", own("gaps"), ") ", own("way"), " = Mul(", own("long"), ", ", own("part"), ") ", own("many"), " = Add(", name, "1, ",
+               own("way"), ") ", own("sum"), " = Add(", name, "1, ", name, "2) ", own("middle"), " = Mul(", own("sum"), ", half) ", own("is_many"), " = Greater(", own("gaps_0"), ", zero_f) ", own("rel"), " = Where(",
+               own("is_many"), ", ", own("many"), ", ", own("middle"), ") ", own("at"), " = Mul(", own("rel"), ", ", own("last"), ") ");
+    out += cat(own("low"), " = Less(", own("at"), ", zero_f) ", own("high"), " = Greater(", own("at"), ", ", own("last"), ") ", own("off"), " = Or(", own("low"), ", ", own("high"), ") ");
+    Text at = own("at");
+    if (is_nearest) {
+      out += cat(own("up"), " = Add(", at, ", half) ", own("whole"), " = Floor(", own("up"), ") ");
+      at = own("whole");
+    }
+    out += cat(own("last_1"), " = Max(", own("last"), ", one_f) ", own("of_last"), " = Div(", at, ", ", own("last_1"), ") ", own("doubled"), " = Mul(", own("of_last"), ", two) ", own("in"), " = Sub(", own("doubled"), ", one_f) ");
+  }
+  out += cat(int_list("axis_1", {1}), int_list("axis_2", {2}), int_list("axis_3", {3}), "rows_3 = Unsqueeze(in_y, axis_2) columns_3 = Unsqueeze(in_x, axis_1) rows_0 = Mul(columns_3, zero_f) rows_a = Add(rows_3, rows_0) "
+             "columns_0 = Mul(rows_3, zero_f) columns_a = Add(columns_3, columns_0) rows_4 = Unsqueeze(rows_a, axis_3) columns_4 = Unsqueeze(columns_a, axis_3) grid = Concat <axis = 3> (columns_4, rows_4) "
+             "sampled = GridSample <mode = \"", is_nearest ? "nearest" : "linear", "\", padding_mode = \"border\", align_corners = 1> (chosen, grid) off_rows = Unsqueeze(off_y, axis_2) off_columns = Unsqueeze(off_x, axis_1) "
+             "off_3 = Or(off_rows, off_columns) off = Unsqueeze(off_3, axis_1) ", scalar("other", n.real("extrapolation_value", 0), "X"), "Y = Where(off, other, sampled) }");
+  return out;
+}
+
 Text group_norm(Contributed& n) { return cat("(X, gamma, beta) => (Y) { x = Identity(X) ", by_groups(n, "Y"), "}"); }
 
 /// s = X + skip + bias is normalized; it is an output, too. A skip of two dims is one number for a sample's channel.

@@ -2,6 +2,7 @@
 // core/onnx_io: what each operator of com.microsoft is in ONNX operators, by ONNX Runtime's operator pages (docs/ContribOperators.md there).
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "core/onnx_io/contributed_text.hpp"
 
@@ -23,6 +24,17 @@ Dims channels_last(int rank) {
   for (int64_t d = 2; d < rank; ++d) perm.push_back(d);
   perm.push_back(1);
   return perm;
+}
+
+std::string unpadded(const std::string& bytes, int64_t rows, int64_t per_row, int64_t bits) {
+  const int64_t row = (per_row * bits + 7) / 8;
+  std::string out(static_cast<size_t>((rows * per_row + 1) / 2), '\0');
+  for (int64_t r = 0, at = 0; r < rows; ++r)
+    for (int64_t k = 0; k < per_row; ++k, ++at) {
+      const int code = static_cast<unsigned char>(bytes[static_cast<size_t>(r * row + k * bits / 8)]) >> (k * bits % 8) & ((1 << bits) - 1);
+      out[static_cast<size_t>(at / 2)] = static_cast<char>(out[static_cast<size_t>(at / 2)] | code << (at % 2 * 4));
+    }
+  return out;
 }
 
 namespace {
@@ -178,36 +190,31 @@ Text reduce_sum_integer(Contributed& n) {
   return cat("(X) => (Y) { x = Cast <to = ", kI32, "> (X) ", int_list("axes", n.integers("axes")), "Y = ReduceSum <keepdims: int = @keepdims> (x, axes) }");
 }
 
-/// The nibbles of `rows` rows, each padded to whole bytes, without that padding.
-std::string unpadded(const std::string& bytes, int64_t rows, int64_t per_row) {
-  const int64_t row = (per_row + 1) / 2;
-  std::string out(static_cast<size_t>((rows * per_row + 1) / 2), '\0');
-  for (int64_t r = 0, at = 0; r < rows; ++r)
-    for (int64_t k = 0; k < per_row; ++k, ++at) {
-      const int code = static_cast<unsigned char>(bytes[static_cast<size_t>(r * row + k / 2)]) >> (k % 2 * 4) & 15;
-      out[static_cast<size_t>(at / 2)] = static_cast<char>(out[static_cast<size_t>(at / 2)] | code << (at % 2 * 4));
-    }
-  return out;
-}
-
-/// Y = A * W' + bias, where W [N, K] has codes of 4 or 8 bits in blocks along K. The codes stay where they are in the file: only
-/// their type and shape is said in ONNX's way.
+/// Y = A * W' + bias, where W [N, K] has codes of 2, 4 or 8 bits in blocks along K. The codes stay where they are in the file: only
+/// their type and shape is said in ONNX's way; but those of 2 bits, which ONNX has not before opset 25, become 4 bits wide.
 Text matmul_n_bits(Contributed& n) {
   const int64_t bits = n.integer("bits", 4), K = n.integer("K", 0), N = n.integer("N", 0), block = n.integer("block_size", 0);
-  if ((bits != 4 && bits != 8) || K < 1 || N < 1 || block < 16 || K > 1 << 28 || N > 1 << 28 || !n.is_constant(1) || n.dtype(1) != kU8) return "";
+  if ((bits != 2 && bits != 4 && bits != 8) || K < 1 || N < 1 || block < 16 || K > 1 << 28 || N > 1 << 28 || !n.is_constant(1) || n.dtype(1) != kU8) return "";
   if (n.integer("weight_prepacked", 0) != 0) return "";
   const int64_t blocks = (K + block - 1) / block, padded = blocks * block;
   const auto shape = n.dims(1);
   if (!shape || shape->size() != 3 || *shape != Dims{N, blocks, block * bits / 8}) return "";
-  const int32_t codes = bits == 4 ? kU4 : kU8;
-  const Text weights = n.seen_as("codes", 1, codes, {N, padded});
+  const int32_t codes = bits == 8 ? kU8 : kU4;
+  Text weights;
+  if (bits == 2) {
+    const auto given = n.bytes(1);
+    if (!given || given->size() != static_cast<size_t>(N * padded / 4)) return "";
+    weights = n.constant("codes", codes, {N, padded}, unpadded(*given, N, padded, bits));
+  } else {
+    weights = n.seen_as("codes", 1, codes, {N, padded});
+  }
   Text zero, steps = cat(int_list("grid", {N, blocks}), "scales = Reshape(S, grid) ");
   if (!n.has(3)) {
-    zero = n.constant("zeros", codes, {N, blocks}, std::string(static_cast<size_t>(bits == 4 ? (N * blocks + 1) / 2 : N * blocks), bits == 4 ? '\x88' : '\x80'));
+    zero = n.constant("zeros", codes, {N, blocks}, std::string(static_cast<size_t>(bits == 8 ? N * blocks : (N * blocks + 1) / 2), bits == 8 ? '\x80' : bits == 4 ? '\x88' : '\x22'));
   } else if (n.dtype(3) == kU8) {
     const auto given = n.bytes(3);
-    if (!given || given->size() != static_cast<size_t>(N * (bits == 4 ? (blocks + 1) / 2 : blocks))) return "";
-    zero = n.constant("zeros", codes, {N, blocks}, bits == 4 ? unpadded(*given, N, blocks) : *given);
+    if (!given || given->size() != static_cast<size_t>(N * ((blocks * bits + 7) / 8))) return "";
+    zero = n.constant("zeros", codes, {N, blocks}, bits == 8 ? *given : unpadded(*given, N, blocks, bits));
   }
   const bool by_hand = n.has(4) || zero.empty();
   if (!by_hand) {
@@ -226,6 +233,28 @@ Text matmul_n_bits(Contributed& n) {
   if (cut) steps += cat(int_list("from", {0}), int_list("to", {K}), int_list("axis", {1}), "wk = Slice(w, from, to, axis) ");
   steps += cat("wt = Transpose <perm = [1, 0]> (", cut ? "wk" : "w", ") ", n.has(5) ? "m = MatMul(A, wt) Y = Add(m, bias) }" : "Y = MatMul(A, wt) }");
   return "(A, B, S, Z, g, bias) => (Y) { " + steps;
+}
+
+/// Y = A * W', where the elements of W [N, K], one behind the other, are codes of 4 bits of a table of 16 numbers (bitsandbytes' FP4, or NF4 of arXiv
+/// 2305.14314, appendix E), times the largest magnitude of their block. The first code of a byte is its high half.
+Text matmul_bnb4(Contributed& n) {
+  static constexpr std::array<std::array<float, 16>, 2> tables{{
+      {0, 0.005208333333f, 0.66666667f, 1, 0.33333333f, 0.5f, 0.16666667f, 0.25f, -0.0f, -0.005208333333f, -0.66666667f, -1, -0.33333333f, -0.5f, -0.16666667f, -0.25f},
+      {-1, -0.6961928f, -0.52507305f, -0.39491749f, -0.28444138f, -0.18477343f, -0.09105004f, 0, 0.07958030f, 0.16093020f, 0.24611230f, 0.33791524f, 0.44070983f, 0.56261700f, 0.72295684f, 1}}};
+  const int64_t K = n.integer("K", 0), N = n.integer("N", 0), block = n.integer("block_size", 0), kind = n.integer("quant_type", 1);
+  if (K < 1 || N < 1 || K > 1 << 28 || N > 1 << 28 || block < 16 || (kind != 0 && kind != 1) || n.integer("transB", 1) != 1 || n.dtype(1) != kU8 || n.dtype(2) != kF32) return "";
+  const auto codes = n.bytes(1), largest = n.bytes(2);
+  const size_t count = static_cast<size_t>(N * K), size = static_cast<size_t>(block);
+  if (!codes || !largest || codes->size() != (count + 1) / 2 || largest->size() != (count + size - 1) / size * sizeof(float)) return "";
+  std::string weights(count * sizeof(float), '\0');
+  for (size_t k = 0; k < count; ++k) {
+    float of_block;
+    std::memcpy(&of_block, largest->data() + k / size * sizeof of_block, sizeof of_block);
+    const float w = of_block * tables[static_cast<size_t>(kind)][static_cast<unsigned char>((*codes)[k / 2]) >> (k % 2 ? 0 : 4) & 15];
+    std::memcpy(weights.data() + k * sizeof w, &w, sizeof w);
+  }
+  const Text w = n.constant("w", kF32, {N, K}, std::move(weights));
+  return cat("(A, B, S) => (Y) { wt = Transpose <perm = [1, 0]> (", w, ") Y = MatMul(A, wt) }");
 }
 
 /// Rows of a matrix of blocks: codes, scales and zero points are gathered, then dequantized.
@@ -324,9 +353,12 @@ constexpr std::array kRecipes{
     Recipe{"BiasSoftmax", 2, 13, bias_softmax},
     Recipe{"BiasSplitGelu", 2, 20, bias_split_gelu},
     Recipe{"BifurcationDetector", 1, 1, bifurcation_detector},
+    Recipe{"BranchwiseRMSNorm", 1, 18, branchwise_rms_norm},
     Recipe{"CDist", 2, 18, cdist},
+    Recipe{"CausalConvWithState", 2, 18, causal_conv_with_state},
     Recipe{"ConvTransposeWithDynamicPads", 2, 15, conv_transpose_with_dynamic_pads},
     Recipe{"Crop", 1, 15, crop},
+    Recipe{"CropAndResize", 4, 20, crop_and_resize},
     Recipe{"DequantizeLinear", 2, 10, dequantize_linear},
     Recipe{"DynamicQuantizeLSTM", 3, 21, dynamic_quantize_lstm},
     Recipe{"DynamicQuantizeMatMul", 3, 11, dynamic_quantize_matmul},
@@ -337,6 +369,7 @@ constexpr std::array kRecipes{
     Recipe{"FusedConv", 2, 15, fused_conv},
     Recipe{"FusedGemm", 2, 11, fused_gemm},
     Recipe{"FusedMatMul", 2, 15, fused_matmul},
+    Recipe{"GatedRMSNorm", 3, 18, gated_rms_norm},
     Recipe{"GatedAdd", 3, 7, gated_add},
     Recipe{"GatherBlockQuantized", 3, 21, gather_block_quantized},
     Recipe{"GatherND", 2, 11, gather_nd},
@@ -348,17 +381,22 @@ constexpr std::array kRecipes{
     Recipe{"Inverse", 1, 15, inverse},
     Recipe{"Irfft", 1, 15, irfft},
     Recipe{"LayerNormalization", 2, 1, layer_normalization},
+    Recipe{"MRotaryEmbedding", 4, 18, m_rotary_embedding},
+    Recipe{"MatMulBnb4", 3, 15, matmul_bnb4},
     Recipe{"MatMulInteger16", 2, 10, matmul_integer_16},
     Recipe{"MatMulIntegerToFloat", 4, 10, matmul_integer_to_float},
     Recipe{"MatMulNBits", 3, 21, matmul_n_bits},
+    Recipe{"MoE", 3, 18, moe},
     Recipe{"MulInteger", 3, 10, mul_integer},
     Recipe{"MultiHeadAttention", 1, 18, multi_head_attention},
+    Recipe{"NGramRepeatBlock", 2, 18, n_gram_repeat_block},
     Recipe{"NhwcConv", 2, 11, nhwc_conv},
     Recipe{"NhwcFusedConv", 2, 15, nhwc_fused_conv},
     Recipe{"NhwcMaxPool", 1, 15, nhwc_max_pool},
     Recipe{"Pad", 2, 13, pad},
     Recipe{"ParametricSoftplus", 1, 15, parametric_softplus},
     Recipe{"QAttention", 5, 18, q_attention},
+    Recipe{"QEmbedLayerNormalization", 1, 17, q_embed_layer_normalization},
     Recipe{"QGemm", 6, 11, q_gemm},
     Recipe{"QLinearAdd", 2, 10, qlinear_add},
     Recipe{"QLinearAveragePool", 2, 11, qlinear_average_pool},
@@ -371,6 +409,7 @@ constexpr std::array kRecipes{
     Recipe{"QLinearSigmoid", 2, 10, qlinear_sigmoid},
     Recipe{"QLinearSoftmax", 2, 13, qlinear_softmax},
     Recipe{"QLinearWhere", 9, 10, qlinear_where},
+    Recipe{"QMoE", 3, 21, q_moe},
     Recipe{"QuantizeLinear", 2, 10, quantize_linear},
     Recipe{"QuickGelu", 1, 15, quick_gelu},
     Recipe{"Range", 2, 15, range},

@@ -42,6 +42,7 @@ Text group_query_attention(Contributed& n);
 Text layer_normalization(Contributed& n);
 Text multi_head_attention(Contributed& n);
 Text q_attention(Contributed& n);
+Text q_embed_layer_normalization(Contributed& n);
 Text rotary_embedding(Contributed& n);
 Text simplified_layer_normalization(Contributed& n);
 Text skip_layer_normalization(Contributed& n);
@@ -50,12 +51,24 @@ Text skip_simplified_layer_normalization(Contributed& n);
 // Recipes of images, in contributed_images.cpp.
 Text conv_transpose_with_dynamic_pads(Contributed& n);
 Text crop(Contributed& n);
+Text crop_and_resize(Contributed& n);
 Text group_norm(Contributed& n);
 Text image_scaler(Contributed& n);
 Text nhwc_conv(Contributed& n);
 Text nhwc_fused_conv(Contributed& n);
 Text nhwc_max_pool(Contributed& n);
 Text skip_group_norm(Contributed& n);
+
+// Mixtures of experts, in contributed_experts.cpp.
+Text moe(Contributed& n);
+Text q_moe(Contributed& n);
+
+// Parts of newer language models, in contributed_language.cpp.
+Text branchwise_rms_norm(Contributed& n);
+Text causal_conv_with_state(Contributed& n);
+Text gated_rms_norm(Contributed& n);
+Text m_rotary_embedding(Contributed& n);
+Text n_gram_repeat_block(Contributed& n);
 
 // Others, in contributed_others.cpp.
 Text affine(Contributed& n);
@@ -86,6 +99,11 @@ Text trilu(Contributed& n);
 Text unfold_tensor(Contributed& n);
 Text unique(Contributed& n);
 
+/// Codes of 2 or 4 bits, rows padded to whole bytes, as nibbles without that padding.
+std::string unpadded(const std::string& bytes, int64_t rows, int64_t per_row, int64_t bits);
+/// `out` = `in` [.., .., .., size], with the first `turned` of the last dim turned by angles whose cosines and sines fit beside the dims ahead: halves
+/// with each other, or neighbours.
+Text turned_text(const Text& out, const Text& in, const Text& cos, const Text& sin, int64_t size, int64_t turned, bool neighbours);
 /// The permutation that brings channels from the last place to the second, and the one back.
 Dims channels_first(int rank);
 Dims channels_last(int rank);

@@ -103,30 +103,6 @@ Text by_heads(const Text& out, const Text& in, int64_t heads, int64_t size) {
   return cat(int_list(out + "_split", {0, 0, heads, size}), out, "_h = Reshape(", in, ", ", out, "_split) ", permuted(out, out + "_h", {0, 2, 1, 3}));
 }
 
-/// `out` = `in`, whose last dim is `size`, with the first `turned` of it turned by angles whose cosines and sines fit beside the dims ahead: halves
-/// with each other, or neighbours.
-Text turned_text(const Text& out, const Text& in, const Text& cos, const Text& sin, int64_t size, int64_t turned, bool neighbours) {
-  const auto own = [&](const char* name) { return cat(out, "_", name); };
-  const bool whole = turned == size;
-  Text r = in, text;
-  if (!whole) {
-    r = own("r");
-    text += cat(int_list(own("sizes"), {turned, size - turned}), r, ", ", own("rest"), " = Split <axis = 3> (", in, ", ", own("sizes"), ") ");
-  }
-  if (neighbours)
-    text += cat(int_list(own("pairs"), {0, 0, 0, turned / 2, 2}), own("rp"), " = Reshape(", r, ", ", own("pairs"), ") ", own("a_1"), ", ", own("b_1"), " = Split <axis = 4, num_outputs = 2> (", own("rp"), ") ",
-                int_list(own("axis"), {4}), own("a"), " = Squeeze(", own("a_1"), ", ", own("axis"), ") ", own("b"), " = Squeeze(", own("b_1"), ", ", own("axis"), ") ");
-  else text += cat(own("a"), ", ", own("b"), " = Split <axis = 3, num_outputs = 2> (", r, ") ");
-  text += cat(own("ac"), " = Mul(", own("a"), ", ", cos, ") ", own("bs"), " = Mul(", own("b"), ", ", sin, ") ", own("ya"), " = Sub(", own("ac"), ", ", own("bs"), ") ");
-  text += cat(own("as"), " = Mul(", own("a"), ", ", sin, ") ", own("bc"), " = Mul(", own("b"), ", ", cos, ") ", own("yb"), " = Add(", own("as"), ", ", own("bc"), ") ");
-  const Text t = whole ? out : own("t");
-  if (neighbours)
-    text += cat(own("ya_1"), " = Unsqueeze(", own("ya"), ", ", own("axis"), ") ", own("yb_1"), " = Unsqueeze(", own("yb"), ", ", own("axis"), ") ", own("yp"), " = Concat <axis = 4> (", own("ya_1"), ", ", own("yb_1"), ") ",
-                int_list(own("flat"), {0, 0, 0, turned}), t, " = Reshape(", own("yp"), ", ", own("flat"), ") ");
-  else text += cat(t, " = Concat <axis = 3> (", own("ya"), ", ", own("yb"), ") ");
-  return whole ? text : cat(text, out, " = Concat <axis = 3> (", t, ", ", own("rest"), ") ");
-}
-
 /// mean = ReduceMean of `in` over its last axes, whatever the opset.
 Text mean_text(const Contributed& n, const Text& out, const Text& in, const Dims& axes) {
   if (n.opset() < 18) return cat(out, " = ReduceMean <axes = ", list(axes), ", keepdims = 1> (", in, ") ");
@@ -154,6 +130,28 @@ Text skip_sum(const Contributed& n, int bias, int sum_out) {
   return n.has(bias) ? cat("both = Add(X, skip) ", sum, " = Add(both, bias) ") : cat(sum, " = Add(X, skip) ");
 }
 }  // namespace
+
+Text turned_text(const Text& out, const Text& in, const Text& cos, const Text& sin, int64_t size, int64_t turned, bool neighbours) {
+  const auto own = [&](const char* name) { return cat(out, "_", name); };
+  const bool whole = turned == size;
+  Text r = in, text;
+  if (!whole) {
+    r = own("r");
+    text += cat(int_list(own("sizes"), {turned, size - turned}), r, ", ", own("rest"), " = Split <axis = 3> (", in, ", ", own("sizes"), ") ");
+  }
+  if (neighbours)
+    text += cat(int_list(own("pairs"), {0, 0, 0, turned / 2, 2}), own("rp"), " = Reshape(", r, ", ", own("pairs"), ") ", own("a_1"), ", ", own("b_1"), " = Split <axis = 4, num_outputs = 2> (", own("rp"), ") ",
+                int_list(own("axis"), {4}), own("a"), " = Squeeze(", own("a_1"), ", ", own("axis"), ") ", own("b"), " = Squeeze(", own("b_1"), ", ", own("axis"), ") ");
+  else text += cat(own("a"), ", ", own("b"), " = Split <axis = 3, num_outputs = 2> (", r, ") ");
+  text += cat(own("ac"), " = Mul(", own("a"), ", ", cos, ") ", own("bs"), " = Mul(", own("b"), ", ", sin, ") ", own("ya"), " = Sub(", own("ac"), ", ", own("bs"), ") ");
+  text += cat(own("as"), " = Mul(", own("a"), ", ", sin, ") ", own("bc"), " = Mul(", own("b"), ", ", cos, ") ", own("yb"), " = Add(", own("as"), ", ", own("bc"), ") ");
+  const Text t = whole ? out : own("t");
+  if (neighbours)
+    text += cat(own("ya_1"), " = Unsqueeze(", own("ya"), ", ", own("axis"), ") ", own("yb_1"), " = Unsqueeze(", own("yb"), ", ", own("axis"), ") ", own("yp"), " = Concat <axis = 4> (", own("ya_1"), ", ", own("yb_1"), ") ",
+                int_list(own("flat"), {0, 0, 0, turned}), t, " = Reshape(", own("yp"), ", ", own("flat"), ") ");
+  else text += cat(t, " = Concat <axis = 3> (", own("ya"), ", ", own("yb"), ") ");
+  return whole ? text : cat(text, out, " = Concat <axis = 3> (", t, ", ", own("rest"), ") ");
+}
 
 Text attention(Contributed& n) {
   const auto hidden = third_of(n, 1);
@@ -235,18 +233,45 @@ Text rotary_embedding(Contributed& n) {
   return out + (joined ? cat(int_list("together", {0, 0, hidden}), "Y = Reshape(y, together) }") : Text("Y = Identity(y) }"));
 }
 
+namespace {
+
+/// bias_5 = what is added to the scores [batch, groups, heads of each, queries, keys], out of "bias" [batch or 1, heads or 1, queries, total]; keys behind
+/// the total, which a cache that is longer has, are seen by no query.
+Text grouped_bias(const Contributed& n, int at, int64_t heads, int64_t groups) {
+  const auto dims = n.dims(at);
+  if (!dims || dims->size() != 4 || ((*dims)[1] != 1 && (*dims)[1] != heads)) return "";
+  Text out = "key_count_1 = Shape <start = 2, end = 3> (present_key) bias_count = Shape <start = 3, end = 4> (bias) more = Sub(key_count_1, bias_count) ";
+  out += cat(int_list("last_axis", {3}), int_list("nothing_ahead", {0}), "pads = Concat <axis = 0> (nothing_ahead, more) bias_all = Pad(bias, pads, , last_axis) ");
+  if ((*dims)[1] == 1) return out + "bias_5 = Unsqueeze(bias_all, axis_1) ";
+  return out + cat("bias_ahead = Shape <start = 0, end = 1> (bias_all) bias_behind = Shape <start = 2, end = 4> (bias_all) ", int_list("bias_heads", {groups, heads / groups}),
+                   "bias_shape = Concat <axis = 0> (bias_ahead, bias_heads, bias_behind) bias_5 = Reshape(bias_all, bias_shape) ");
+}
+
+/// p = the softmax of "seen" [batch, groups, heads of each, queries, keys]; its sum has one more summand, that of the head's "sink", or of 0, where the
+/// operator has one.
+Text softmax_text(const Contributed& n, int sink_at, int64_t groups, int64_t each) {
+  if (!n.has(sink_at) && n.integer("smooth_softmax", 0) <= 0) return "p = Softmax <axis = -1> (seen) ";
+  Text out = n.has(sink_at) ? cat(int_list("sink_shape", {1, groups, each, 1, 1}), "sink_5 = Reshape(sink, sink_shape) ") : scalar("sink_5", 0, "seen");
+  out += cat("rows = Shape <start = 0, end = 4> (seen) ", int_list("single", {1}), "column = Concat <axis = 0> (rows, single) sink_all = Expand(sink_5, column) wider = Concat <axis = -1> (seen, sink_all) ");
+  return out + cat("p_all = Softmax <axis = -1> (wider) ", int_list("p_from", {0}), int_list("p_to", {-1}), int_list("p_axis", {4}), "p = Slice(p_all, p_from, p_to, p_axis) ");
+}
+
+}  // namespace
+
 /// Queries of several heads on each head of keys and values, which go on in a cache: each sample's own length of it is seqlens_k + 1, the present
 /// length included. What lies behind that length in the past is left out, and may lie behind the new keys.
 Text group_query_attention(Contributed& n) {
-  enum { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPlaces, kScores, kSink };
+  enum { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPlaces, kScores, kSink, kCacheOfCodes };
+  for (int k = kCacheOfCodes; k < n.inputs(); ++k)
+    if (n.has(k)) return "";
   const int64_t heads = n.integer("num_heads", 0), groups = n.integer("kv_num_heads", 0), window = n.integer("local_window_size", -1);
   const auto q = n.dims(kQuery), cache = n.dims(kCos);
   const bool packed = !n.has(kKey), rotary = n.integer("do_rotary", 0) != 0;
   if (heads < 1 || groups < 1 || heads % groups != 0 || !q || q->size() != 3 || n.has(kKey) != n.has(kValue) || n.has(kPastKey) != n.has(kPastValue)) return "";
-  if (n.has(kScores) || n.has(kSink) || n.integer("smooth_softmax", 0) > 0 || n.has_output(3) || (rotary && (!cache || cache->size() != 2 || !n.has(kSin)))) return "";
+  if (n.has_output(3) || (rotary && (!cache || cache->size() != 2 || !n.has(kSin)))) return "";
   const int64_t all = packed ? heads + 2 * groups : heads, size = (*q)[2] / all;
   if (size < 1 || (*q)[2] % all != 0 || (rotary && 2 * (*cache)[1] > size)) return "";
-  Text out = "(Q, K, V, past_key, past_value, lengths, total, C, S, P, bias, sink) => (Y, present_key, present_value, scores) { zero = Constant <value_int = 0> () one = Constant <value_int = 1> () ";
+  Text out = "(Q, K, V, past_key, past_value, lengths, total, C, S, P, bias, sink, ks, vs, qn, kn) => (Y, present_key, present_value, scores) { zero = Constant <value_int = 0> () one = Constant <value_int = 1> () ";
   out += cat(int_list("axis_1", {1}), int_list("axis_2", {2}));
   out += "length_1 = Shape <start = 1, end = 2> (Q) length = Squeeze(length_1) ends_l = Cast <to = 7> (lengths) ends = Add(ends_l, one) before_raw = Sub(ends, length) before_row = Max(before_raw, zero) "
          "before = Unsqueeze(before_row, axis_1) run = Range(zero, length, one) at = Add(before, run) ";
@@ -287,13 +312,19 @@ Text group_query_attention(Contributed& n) {
     out += cat(scalar("cap", cap, "Q"), "divided = Div(scaled, cap) bent = Tanh(divided) capped = Mul(bent, cap) ");
     scores_name = "capped";
   }
+  if (n.has(kScores)) {
+    const Text bias = grouped_bias(n, kScores, heads, groups);
+    if (bias.empty()) return "";
+    out += cat(bias, "biased = Add(", scores_name, ", bias_5) ");
+    scores_name = "biased";
+  }
   out += "last = Unsqueeze(at, axis_2) after = Greater(places, last) ";
   Text hidden = "after";
   if (window > 0) {  // so many keys, its own among them
     out += cat("window = Constant <value_int = ", window - 1, "> () first = Sub(last, window) far = Less(places, first) outside = Or(after, far) ");
     hidden = "outside";
   }
-  out += cat(int_list("head_axes", {1, 2}), "hidden = Unsqueeze(", hidden, ", head_axes) ", scalar("nothing", -1e30, "Q"), "seen = Where(hidden, nothing, ", scores_name, ") p = Softmax <axis = -1> (seen) o5 = MatMul(p, v5) ",
+  out += cat(int_list("head_axes", {1, 2}), "hidden = Unsqueeze(", hidden, ", head_axes) ", scalar("nothing", -1e30, "Q"), "seen = Where(hidden, nothing, ", scores_name, ") ", softmax_text(n, kSink, groups, heads / groups), "o5 = MatMul(p, v5) ",
              int_list("by_head", {0, heads, -1, size}), "o = Reshape(o5, by_head) ", permuted("ot", "o", {0, 2, 1, 3}), int_list("joined", {0, 0, heads * size}), "Y = Reshape(ot, joined) }");
   return out;
 }
@@ -311,6 +342,20 @@ Text embed_layer_normalization(Contributed& n) {
   if (n.has_output(1) && n.has(kMask)) out += cat(int_list("mask_axis", {1}), "mask_index = ReduceSum <keepdims = 0> (M, mask_axis) ");
   else if (n.has_output(1)) out += "batch = Shape <start = 0, end = 1> (ids) mask_index = ConstantOfShape <value = int32[1] {0}> (batch) ";
   return cat(out, "Y = LayerNormalization <axis = -1, epsilon = ", number(n.real("epsilon", 1e-12f)), "> (", last, ", gamma, beta) }");
+}
+
+/// The same out of codes: tables, factors and offsets have a scale and a zero point each.
+Text q_embed_layer_normalization(Contributed& n) {
+  enum { kIds, kSegments, kWords, kPositions, kSegmentRows, kGamma, kBeta, kMask };
+  const bool has_segments = n.has(kSegments);
+  if (!n.has(kWords) || !n.has(kPositions) || !n.has(kGamma) || !n.has(kBeta) || has_segments != n.has(kSegmentRows)) return "";
+  Text out = "(ids, segments, words, positions, segment_rows, gamma, beta, M, ws, ps, ss, gs, bs, wz, pz, sz, gz, bz) => (Y, mask_index) { "
+             "length_1 = Shape <start = 1, end = 2> (ids) length = Squeeze(length_1) from = Constant <value_int = 0> () step = Constant <value_int = 1> () run = Range(from, length, step) "
+             "wq = Gather <axis = 0> (words, ids) w = DequantizeLinear(wq, ws, wz) pq = Gather <axis = 0> (positions, run) p = DequantizeLinear(pq, ps, pz) ";
+  out += has_segments ? "both = Add(w, p) gq = Gather <axis = 0> (segment_rows, segments) g = DequantizeLinear(gq, ss, sz) s = Add(both, g) " : "s = Add(w, p) ";
+  if (n.has_output(1) && n.has(kMask)) out += cat(int_list("mask_axis", {1}), "mask_index = ReduceSum <keepdims = 0> (M, mask_axis) ");
+  else if (n.has_output(1)) out += "batch = Shape <start = 0, end = 1> (ids) mask_index = ConstantOfShape <value = int32[1] {0}> (batch) ";
+  return cat(out, "gf = DequantizeLinear(gamma, gs, gz) bf = DequantizeLinear(beta, bs, bz) Y = LayerNormalization <axis = -1, epsilon = ", number(n.real("epsilon", 1e-12f)), "> (s, gf, bf) }");
 }
 
 /// Before opset 17 ONNX has no such operator, and ONNX Runtime's optimizer writes it all the same.
