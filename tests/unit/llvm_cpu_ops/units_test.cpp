@@ -276,13 +276,14 @@ TEST_CASE("what is read besides its concatenation is read where it lies") {
   equals_reference(net);
 }
 
-TEST_CASE("movement between equal steps moves the codes, in both layouts") {
+TEST_CASE("movement between equal steps moves the codes, from either layout and of blocked floats") {
+  enum Lying { Plain, Last, BlockedFloats };
   for (const Steps& s : {kFine, kSigned})
-    for (const bool last : {false, true}) {
-      CAPTURE(last);
+    for (const Lying lying : {Plain, Last, BlockedFloats}) {
+      CAPTURE(lying);
       Net net;
       const Dims dims{2, 36, 4, 6};
-      const uint32_t x = net.input(dims), v = last ? pooled(net, x, s) : coded(net, x, s);
+      const uint32_t x = net.input(dims), v = lying == Last ? pooled(net, x, s) : coded(net, lying == Plain ? x : net.conv(x, 36, 1, 1, 0), s);
       const auto moved = [&](const std::string& op, int32_t since, std::vector<uint32_t> more, const Dims& out, std::vector<image::Attr> attrs = {}) {
         more.insert(more.begin(), v);
         const uint32_t q = quantize(net, net.node(op, since, more, out, std::move(attrs)), s);
