@@ -231,7 +231,6 @@ void Fitter::plan(Leg& leg, Keep keep) const {
     const std::set<uint32_t> none = missing(leg.draft, has_kernel_);
     if (none.empty()) return;
     if (all) throw sdk::Error(OPTIMA_INTERNAL, "the plan wants a kernel that even the reference does not replace");
-    if (getenv("DBG")) for (uint32_t k : none) { const KernelSpec& sp = leg.draft.specs[k]; fprintf(stderr, "MISSING %s %s", sp.entry.c_str(), sp.expression.c_str()); for (auto l : sp.literals) fprintf(stderr, " %lld", (long long)l); fprintf(stderr, "\n"); }
     const size_t before = given_up.size();
     for (const Plan::Step& step : leg.draft.plan.steps)
       if (none.count(step.kernel)) given_up.insert(step.node_ids.begin(), step.node_ids.end());
