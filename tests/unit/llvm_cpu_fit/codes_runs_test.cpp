@@ -90,6 +90,16 @@ TEST_CASE("codes of a float convolution, moved in every way, at open and at fixe
     }
 }
 
+TEST_CASE("batches of one pixel, of codes that a Transpose only renames") {
+  Bench bench;
+  OpenCodes net;
+  const uint32_t v = net.coded(net.layer(net.input({-1, 8, -1, -1}), 8, 24, 3, 2), 4);
+  net.output(net.quantized(net.op("Transpose", 21, {v}, 4, {Net::ints("perm", {0, 2, 3, 1})}), 4));
+  const std::vector<Shapes> sizes{{{4, 8, 1, 1}}, {{2, 8, 2, 2}}, {{1, 8, 1, 1}}, {{5, 8, 2, 1}}};
+  right_at(bench, net, sizes, kOneStep);
+  kernels_for(net, sizes);
+}
+
 TEST_CASE("normalisations with equal numbers have kernels: that they are equal is chance") {
   Bench bench;
   OpenNet net;
