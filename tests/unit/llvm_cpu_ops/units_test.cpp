@@ -276,14 +276,13 @@ TEST_CASE("what is read besides its concatenation is read where it lies") {
   equals_reference(net);
 }
 
-TEST_CASE("movement between equal steps moves the codes, from either layout and of blocked floats") {
-  enum Lying { Plain, Last, BlockedFloats };
+TEST_CASE("movement between equal steps moves the codes, in both layouts") {
   for (const Steps& s : {kFine, kSigned})
-    for (const Lying lying : {Plain, Last, BlockedFloats}) {
-      CAPTURE(lying);
+    for (const bool last : {false, true}) {
+      CAPTURE(last);
       Net net;
       const Dims dims{2, 36, 4, 6};
-      const uint32_t x = net.input(dims), v = lying == Last ? pooled(net, x, s) : coded(net, lying == Plain ? x : net.conv(x, 36, 1, 1, 0), s);
+      const uint32_t x = net.input(dims), v = last ? pooled(net, x, s) : coded(net, x, s);
       const auto moved = [&](const std::string& op, int32_t since, std::vector<uint32_t> more, const Dims& out, std::vector<image::Attr> attrs = {}) {
         more.insert(more.begin(), v);
         const uint32_t q = quantize(net, net.node(op, since, more, out, std::move(attrs)), s);
@@ -306,6 +305,32 @@ TEST_CASE("movement between equal steps moves the codes, from either layout and 
       const uint32_t none = OPTIMA_NONE, twice = net.constant<float>({4}, {1, 1, 2, 2}, OPTIMA_F32);
       moved("Resize", 19, {none, twice}, {2, 36, 8, 12}, {Net::text("mode", "nearest"), Net::text("coordinate_transformation_mode", "asymmetric"), Net::text("nearest_mode", "floor")});
       moved("Resize", 19, {none, none, net.integers({2, 36, 7, 5})}, {2, 36, 7, 5}, {Net::text("mode", "nearest")});
+      equals_reference(net);
+    }
+}
+
+TEST_CASE("codes of blocked floats, whose only reader takes them from where floats lie") {
+  struct Move {
+    const char* op;
+    Dims out;
+    std::vector<image::Attr> attrs;
+    std::vector<int64_t> numbers;
+  };
+  const Move moves[] = {{"Transpose", {2, 6, 6, 32}, {Net::ints("perm", {0, 2, 3, 1})}, {}},
+                        {"Transpose", {2, 32, 6, 6}, {Net::ints("perm", {0, 1, 3, 2})}, {}},
+                        {"Reshape", {2, 32, 36}, {}, {2, 32, 36}},
+                        {"Reshape", {2, 16, 72}, {}, {2, 16, 72}},
+                        {"Flatten", {2, 1152}, {}, {}},
+                        {"DepthToSpace", {2, 8, 12, 12}, {Net::integer("blocksize", 2)}, {}},
+                        {"ReduceMax", {2, 32, 1, 1}, {}, {2, 3}}};
+  for (const Steps& s : {kFine, kSigned})
+    for (const Move& m : moves) {
+      CAPTURE(m.op);
+      CAPTURE(m.out.size());
+      Net net;
+      std::vector<uint32_t> in{coded(net, net.conv(net.input({2, 8, 6, 6}), 32, 3, 1, 1), s)};
+      if (!m.numbers.empty()) in.push_back(net.integers(m.numbers));
+      net.output(quantize(net, net.node(m.op, 18, in, m.out, m.attrs), s));
       equals_reference(net);
     }
 }
