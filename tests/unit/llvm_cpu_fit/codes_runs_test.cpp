@@ -54,6 +54,14 @@ TEST_CASE("activations on codes with quantized constants, between quantized laye
   }
 }
 
+TEST_CASE("a sum of codes and a number of codes is a table") {
+  Bench bench;
+  OpenCodes net;
+  const uint32_t x = net.decoded(net.input({-1, -1, 32}, OPTIMA_U8), 3);
+  net.output(net.quantized(net.op("Add", 14, {x, net.number(1)}, 3), 3));
+  CHECK(has_kernel(*compile(bench, net), "table"));
+}
+
 TEST_CASE("convolutions on codes whose weights are few, their result as it is and with channels last") {
   struct Shape {
     int64_t ic, oc, k, stride, group;

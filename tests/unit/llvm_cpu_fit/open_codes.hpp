@@ -10,7 +10,8 @@ class OpenCodes : public OpenNet {
  public:
   using OpenNet::OpenNet;
   uint32_t quantized(uint32_t x, size_t rank) { return op("QuantizeLinear", 21, {x, step(0.05f), byte(3)}, rank, {}, OPTIMA_U8); }
-  uint32_t coded(uint32_t x, size_t rank) { return op("DequantizeLinear", 21, {quantized(x, rank), step(0.05f), byte(3)}, rank); }
+  uint32_t decoded(uint32_t q, size_t rank) { return op("DequantizeLinear", 21, {q, step(0.05f), byte(3)}, rank); }
+  uint32_t coded(uint32_t x, size_t rank) { return decoded(quantized(x, rank), rank); }
   /// Weights, `scale` from code to code.
   uint32_t matrix(const Dims& dims, float scale = 0.01f) { return node("DequantizeLinear", 21, {codes(dims), step(scale)}, dims); }
   /// A single number on codes, as quantizers leave the constants of activations that are written out.
