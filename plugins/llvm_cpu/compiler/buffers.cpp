@@ -34,6 +34,14 @@ Places place(const std::vector<Buffer>& buffers, std::vector<Lifetime>& lives, c
   return out;
 }
 
+bool may_lie(const GraphView& g, uint32_t v, Layout layout) {
+  if (layout == Layout::Plain) return true;
+  if (layout == Layout::Narrow) return is_half(g.stored_dtype(v));
+  const uint32_t bits = optima_dtype_bits(g.dtype(v));
+  const int32_t rank = g.value(v).rank;
+  return rank >= 3 && rank <= 5 && (layout == Layout::Blocked ? g.dtype(v) == OPTIMA_F32 : bits == 8 || bits == 16 || bits == 32);
+}
+
 uint64_t bytes_of(const GraphView& g, uint32_t v, Layout layout, const Target& t) {
   const int32_t dtype = layout == Layout::Narrow ? g.stored_dtype(v) : g.dtype(v);
   return (static_cast<uint64_t>(elements(g.dims(v), layout, t)) * optima_dtype_bits(dtype) + 7) / 8;

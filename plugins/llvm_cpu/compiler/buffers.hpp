@@ -31,6 +31,9 @@ std::vector<Lifetime> lives_of(const std::vector<Buffer>& buffers, const std::ve
 /// Gives them sizes and places.
 Places place(const std::vector<Buffer>& buffers, std::vector<Lifetime>& lives, const std::vector<uint32_t>& owners);
 
+/// Whether a value may lie so, by its type and rank: passages and kernels of a layout have elements of its sizes. Blocked: rank 3 to 5, f32. Last: rank 3 to 5,
+/// elements of 1, 2 or 4 bytes. Narrow: 16-bit floats.
+bool may_lie(const GraphView& graph, uint32_t value, Layout layout);
 /// Bytes of a value in a layout.
 uint64_t bytes_of(const GraphView& graph, uint32_t value, Layout layout, const Target& target);
 

@@ -21,17 +21,6 @@ std::vector<NodeView> nodes_at(const GraphView& graph, const std::vector<uint32_
   return out;
 }
 
-/// Whether some node reads or makes codes by itself: without, there are no units, and nothing waits for a reader.
-bool has_codes(const GraphView& graph) {
-  const optima_slice& all = optima_get_graph(graph.image(), 0)->nodes;
-  bool any = false;
-  for (uint32_t n = all.first; n < all.first + all.count && !any; ++n) {
-    const NodeView node = node_at(graph, n);
-    any = is_quantize(node) || is_dequantize(node) || node.op().starts_with("QLinear");
-  }
-  return any;
-}
-
 /// What a tail is offered: nodes, and the value that they continue.
 struct Followed {
   std::vector<uint32_t> nodes;
@@ -448,6 +437,16 @@ class Grouper {
 
 }  // namespace
 
+bool has_codes(const GraphView& graph) {
+  const optima_slice& all = optima_get_graph(graph.image(), 0)->nodes;
+  bool any = false;
+  for (uint32_t n = all.first; n < all.first + all.count && !any; ++n) {
+    const NodeView node = node_at(graph, n);
+    any = is_quantize(node) || is_dequantize(node) || node.op().starts_with("QLinear");
+  }
+  return any;
+}
+
 std::vector<uint32_t> distinct(std::vector<uint32_t> values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -455,7 +454,7 @@ std::vector<uint32_t> distinct(std::vector<uint32_t> values) {
 }
 
 std::vector<Group> group_nodes(const GraphView& graph, const Target& target, const ByReference& by_reference, PlanMemo* memo) {
-  return Grouper(graph, target, by_reference, memo && !has_codes(graph) ? memo : nullptr).run();
+  return Grouper(graph, target, by_reference, memo).run();
 }
 
 }  // namespace optima::llvm_cpu

@@ -51,8 +51,12 @@ class Planner : public LowerContext {
   bool allows_winograd() const override { return options_.winograd; }
   bool is_bad(const KernelSpec& spec) const override { return options_.is_bad && options_.is_bad(spec); }
 
+  /// What waits for a reader can be made where its operand lies: codes of blocked floats channels last, for only floats lie blocked.
   Layout layout(uint32_t value) const override {
-    if (const auto at = late_.find(value); at != late_.end()) return layout(at->second->nodes[0].input(0));
+    if (const auto waits = late_.find(value); waits != late_.end()) {
+      const Layout of_operand = layout(waits->second->nodes[0].input(0));
+      return may_lie(graph_, value, of_operand) ? of_operand : Layout::Last;
+    }
     const Layout at = found(value).value_or(Layout::Plain);
     return at == Layout::Narrow ? Layout::Plain : at;
   }
@@ -63,6 +67,7 @@ class Planner : public LowerContext {
   }
 
   Operand read(uint32_t value, Layout layout) override {
+    expect(value, layout);
     if (const auto at = made_.find({value, layout}); at != made_.end()) return at->second;
     if (graph_.is_constant(value)) return read_constant(value, layout);
     if (late_.count(value)) {
@@ -74,6 +79,7 @@ class Planner : public LowerContext {
   }
 
   Operand write(uint32_t value, Layout layout) override {
+    expect(value, layout);
     if (made_.count({value, layout})) fail("is written twice", value);
     Operand to = buffer_for(value, layout);
     made_[{value, layout}] = to;
@@ -173,6 +179,13 @@ class Planner : public LowerContext {
 
   [[noreturn]] void fail(const std::string& what, uint32_t value) const {
     throw sdk::Error(OPTIMA_INTERNAL, "value " + std::string(graph_.name(value)) + " " + what, group_ ? group_->nodes[0].id() : OPTIMA_NONE);
+  }
+
+  /// No lowering has a value where passages and kernels would take its elements for others.
+  void expect(uint32_t value, Layout layout) const {
+    if (may_lie(graph_, value, layout)) return;
+    constexpr const char* kNames[] = {"plain", "blocked", "with channels last", "narrow"};
+    fail("of type " + sdk::dtype_name(graph_.dtype(value)) + " and dims " + to_text(graph_.dims(value)) + " cannot lie " + kNames[static_cast<size_t>(layout)], value);
   }
 
   bool is_late(const Group& g) const {
@@ -477,7 +490,7 @@ uint64_t add_constant(std::string& file, std::string_view bytes) {
 }
 
 Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo) {
-  return Planner(graph, target, options, memo).run();
+  return Planner(graph, target, options, memo && !has_codes(graph) ? memo : nullptr).run();
 }
 
 }  // namespace optima::llvm_cpu

@@ -35,7 +35,7 @@ struct Draft {
 uint64_t add_constant(std::string& file, std::string_view bytes);
 
 /// Plans graph 0. Deterministic. Throws sdk::Error(OPTIMA_UNSUPPORTED, node) like group_nodes.
-/// `memo`, empty, gets what moving the plan takes, where it can be moved (replan.hpp); `target` has to outlive it, and `by_reference` is set and says
+/// `memo`, empty, gets what moving the plan takes, where it can be moved (replan.hpp) and the graph has no codes; `target` has to outlive it, and `by_reference` is set and says
 /// no to every node. Steps then have a spec each, and computed constants are one each, equal ones too.
 Draft plan_graph(const GraphView& graph, const Target& target, const PlannerOptions& options, PlanMemo* memo = nullptr);
 

@@ -23,6 +23,14 @@ bool has(const KernelSpec& spec, const Fitter::HasKernel& has_kernel) {
   return !has_kernel || spec.entry == kReferenceEntry || is_built_in(spec) || has_kernel(spec);
 }
 
+/// What a DequantizeLinear, perhaps with a Transpose behind it, makes of a constant of the model. Though its elements are known it stays a node, as it does
+/// where all sizes are fixed: kernels on codes read the codes behind it.
+bool is_of_codes(const GraphView& graph, uint32_t value) {
+  std::optional<NodeView> maker = graph.maker(value);
+  if (maker && is_transpose(*maker)) maker = graph.maker(maker->input(0));
+  return maker && is_dequantize(*maker) && graph.is_constant(maker->input(0));
+}
+
 /// Specs of a draft that no kernel computes, by number.
 std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has_kernel) {
   std::set<uint32_t> out;
@@ -160,14 +168,15 @@ std::vector<uint32_t> Fitter::gives(const Leg& leg) const {
   return {out.begin(), out.end()};
 }
 
-/// Those that make these values, of what is not at hand and not known to its elements; of taken branches, too. In an order in which they can run:
+/// Those that make these values, of what is not at hand and not known to its elements (but is_of_codes()); of taken branches, too. In an order in which they can run:
 /// a body's nodes come behind all of the graph around it in the image, so each is put where what it reads is made.
 std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>& gives) const {
   std::vector<uint32_t> out;
   std::set<uint32_t> seen;
   const auto maker = [&](uint32_t value) {
     const uint32_t v = leg.resolved(value);
-    return leg.at_hand[v] ? OPTIMA_NONE : leg.walk.has_elements(v) ? OPTIMA_NONE : optima_get_value(graph_.image, v)->producer;
+    const bool is_there = leg.at_hand[v] || (leg.walk.has_elements(v) && !is_of_codes({&graph_}, v));
+    return is_there ? OPTIMA_NONE : optima_get_value(graph_.image, v)->producer;
   };
   struct Open {
     uint32_t node;

@@ -25,7 +25,7 @@ constexpr std::array<int64_t, 20> kLikely{224, 64, 320, 128, 48, 512, 576, 288, 
 /// Where plans are apt to differ: small sizes, around vectors and tiles.
 constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
 constexpr std::array<int64_t, 4> kBatches{2, 3, 4, 8};
-constexpr size_t kMostTries = 600, kMostSamples = 72, kMostLegs = 100;
+constexpr size_t kMostTries = 600, kMostSamples = 75, kMostLegs = 100;
 /// What stands for a size or a number that only data tells.
 constexpr int64_t kGuess = 20;
 
@@ -220,7 +220,7 @@ class Sampler {
       if (const sdk::SizeRange* range = variables_.said(v))
         for (const int64_t size : {range->max, range->min}) out.push_back(first), out.back()[v] = size;
     for (const int64_t size : kNearby) all(size);
-    for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{256}, int64_t{7}}) {  // batches of other sizes
+    for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{256}, int64_t{7}, int64_t{1}, int64_t{3}, int64_t{32}}) {  // batches of other sizes
       all(size);
       for (size_t v = 0; v < first.size(); ++v)
         if (variables_.is_batch(v)) out.back()[v] = 3;

@@ -64,7 +64,7 @@ TEST_CASE("products of two open matrices, and one with a bias") {
   std::vector<Shapes> sizes;
   for (const Dims& d : std::vector<Dims>{{16, 16, 16}, {1, 1, 1}, {15, 17, 31}, {64, 3, 33}, {1, 97, 1}, {7, 1, 48}, {33, 64, 15}, {2, 2, 2}, {5, 13, 80}, {48, 48, 1}})
     sizes.push_back({{d[0], d[1]}, {d[1], d[2]}});
-  right_at(bench, net, sizes);
+  right_at(bench, net, sizes, {.has_reference_steps = true});  // samples have M, N and K alike
 }
 
 TEST_CASE("Einsums of open sizes") {
@@ -147,7 +147,7 @@ TEST_CASE("pools of images smaller than their windows, by less than a stride") {
   const uint32_t v = net.op("MaxPool", 12, {net.conv2d(x, 8, 20, 3, 1)}, 4, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})});
   net.output(net.op("AveragePool", 22, {net.conv2d(v, 20, 20, 3, 1)}, 4, {Net::ints("kernel_shape", {3, 2}), Net::ints("strides", {3, 2})}));
   net.output(net.op("LpPool", 22, {x}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {3, 3})}));
-  right_at(bench, net, images(8), {1e-4});
+  right_at(bench, net, images(8), {.tolerance = 1e-4});
 }
 
 TEST_CASE("an LSTM and a GRU of an open sequence") {
@@ -212,7 +212,7 @@ TEST_CASE("sizes of zero: everything is empty, and the next run is right") {
   net.output(net.op("Relu", 14, {net.op("MatMul", 13, {x, net.weights({6, 5})}, 3)}, 3));
   net.output(net.op("Concat", 13, {x, x}, 3, {Net::integer("axis", 1)}));
   net.output(net.op("ReduceSum", 13, {x, net.integers({1})}, 3));
-  right_at(bench, net, {{{1, 4, 6}}, {{0, 4, 6}}, {{2, 0, 6}}, {{1, 5, 6}}, {{0, 0, 6}}, {{3, 1, 6}}});
+  right_at(bench, net, {{{1, 4, 6}}, {{0, 4, 6}}, {{2, 0, 6}}, {{1, 5, 6}}, {{0, 0, 6}}, {{3, 1, 6}}}, {.has_reference_steps = true});  // no sample is empty
 }
 
 TEST_CASE("an input of seven open dims, all of which cannot be of a likely size at once") {

@@ -12,6 +12,16 @@ namespace llvm_cpu_test {
 
 using Shapes = std::vector<Dims>;  // of the inputs, by position
 
+/// "2x3x64 1x1"
+inline std::string told(const Shapes& shapes) {
+  std::string text;
+  for (const Dims& dims : shapes) {
+    text += text.empty() ? "" : " ";
+    for (size_t d = 0; d < dims.size(); ++d) text += (d ? "x" : "") + std::to_string(dims[d]);
+  }
+  return text;
+}
+
 /// A net whose values have ranks and no sizes, but for what its inputs keep.
 class OpenNet : public Net {
  public:
@@ -110,7 +120,16 @@ inline std::string far(const optima::reference::Tensor& got, const optima::refer
 
 struct Judge {
   double tolerance = 1e-5, steps = 0;
+  bool has_reference_steps = false;  ///< some node may run by the reference
 };
+
+/// What a host was told of nodes that the reference computes, when they were compiled and in runs; empty where every step has a kernel.
+inline std::string told_of_reference(const seam::Host& host) {
+  std::string out;
+  for (const std::string& line : host.lines)
+    if (line.find("the reference, which is slow,") != std::string::npos) out += line + "\n";
+  return out;
+}
 
 /// One run of a session beside the reference.
 inline void run_and_judge(OpenSession& session, const Compiled& c, const Tensors& in, const Judge& judge = {}) {
@@ -128,19 +147,19 @@ inline void run_and_judge(OpenSession& session, const Compiled& c, const Tensors
   }
 }
 
-/// Compiles once, runs every set of sizes on one context, and the first set again behind the others.
+/// Compiles once, runs every set of sizes on one context, and the first set again behind the others. Every step has a kernel.
 inline void right_at(Bench& bench, Net& net, std::vector<Shapes> sizes, const Judge& judge = {}) {
+  bench.host.quiet = false;
   const auto c = compile(bench, net);
   REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
   OpenSession session(bench, *c, 2);
   REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
   sizes.push_back(sizes.front());
   for (const Shapes& shapes : sizes) {
-    std::string text;
-    for (const Dims& dims : shapes)
-      for (size_t d = 0; d <= dims.size(); ++d) text += d == dims.size() ? " " : std::to_string(dims[d]) + "x";
-    CAPTURE(text);
+    CAPTURE(told(shapes));
     run_and_judge(session, *c, random_tensors(*c, shapes), judge);
+    if (!judge.has_reference_steps) CHECK(told_of_reference(bench.host) == "");
+    bench.host.lines.clear();
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that lie about shapes or ask for what no kernel does are refused with a sentence, before anything is built.
+#include "plugins/llvm_cpu/compiler/buffers.hpp"
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
 #include "tests/unit/llvm_cpu/net.hpp"
 
@@ -117,4 +118,24 @@ TEST_CASE("batches that do not broadcast, and results that are not what the wind
   refused(batch, "input 1 is [3,5,6], must be broadcastable with [2,4,5]");
   window.node("MaxPool", 12, {window.input({1, 2, 8, 8})}, {1, 4, 4, 4}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})});
   refused(window, "output 0 is [1,4,4,4], must be what the window makes of [1,2,8,8]");
+}
+
+TEST_CASE("values lie as their types and ranks allow: whatever a lowering asks for, passages have elements of their sizes") {
+  using optima::llvm_cpu::Layout;
+  Net net;
+  const auto lying = [&](const Dims& dims, int32_t dtype) {
+    const uint32_t v = net.input(dims, dtype);
+    const auto model = net.model();
+    std::string out;
+    for (const auto& [layout, name] : {std::pair{Layout::Plain, "plain "}, {Layout::Blocked, "blocked "}, {Layout::Last, "last "}, {Layout::Narrow, "narrow "}})
+      if (optima::llvm_cpu::may_lie({&model->raw}, v, layout)) out += name;
+    return out;
+  };
+  CHECK(lying({1, 32, 4, 4}, OPTIMA_F32) == "plain blocked last ");
+  CHECK(lying({1, 32, 4, 4}, OPTIMA_F16) == "plain blocked last narrow ");
+  for (const int32_t codes : {OPTIMA_U8, OPTIMA_I8, OPTIMA_U16, OPTIMA_I16, OPTIMA_BOOL, OPTIMA_I32}) CHECK(lying({1, 32, 4, 4}, codes) == "plain last ");
+  for (const int32_t other : {OPTIMA_I64, OPTIMA_F64, OPTIMA_I4}) CHECK(lying({1, 32, 4, 4}, other) == "plain ");
+  CHECK(lying({32, 4}, OPTIMA_F32) == "plain ");
+  CHECK(lying({1, 2, 3, 4, 5, 6}, OPTIMA_F32) == "plain ");
+  CHECK(lying({4, 4}, OPTIMA_BF16) == "plain narrow ");
 }

@@ -309,6 +309,32 @@ TEST_CASE("movement between equal steps moves the codes, in both layouts") {
     }
 }
 
+TEST_CASE("codes of blocked floats, whose only reader takes them from where floats lie") {
+  struct Move {
+    const char* op;
+    Dims out;
+    std::vector<image::Attr> attrs;
+    std::vector<int64_t> numbers;
+  };
+  const Move moves[] = {{"Transpose", {2, 6, 6, 32}, {Net::ints("perm", {0, 2, 3, 1})}, {}},
+                        {"Transpose", {2, 32, 6, 6}, {Net::ints("perm", {0, 1, 3, 2})}, {}},
+                        {"Reshape", {2, 32, 36}, {}, {2, 32, 36}},
+                        {"Reshape", {2, 16, 72}, {}, {2, 16, 72}},
+                        {"Flatten", {2, 1152}, {}, {}},
+                        {"DepthToSpace", {2, 8, 12, 12}, {Net::integer("blocksize", 2)}, {}},
+                        {"ReduceMax", {2, 32, 1, 1}, {}, {2, 3}}};
+  for (const Steps& s : {kFine, kSigned})
+    for (const Move& m : moves) {
+      CAPTURE(m.op);
+      CAPTURE(m.out.size());
+      Net net;
+      std::vector<uint32_t> in{coded(net, net.conv(net.input({2, 8, 6, 6}), 32, 3, 1, 1), s)};
+      if (!m.numbers.empty()) in.push_back(net.integers(m.numbers));
+      net.output(quantize(net, net.node(m.op, 18, in, m.out, m.attrs), s));
+      equals_reference(net);
+    }
+}
+
 TEST_CASE("a split of codes is one, whose results are read before the others are quantized") {
   for (const int64_t axis : {int64_t{1}, int64_t{3}})
     for (const bool last : {false, true}) {

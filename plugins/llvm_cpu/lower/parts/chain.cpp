@@ -23,6 +23,14 @@ std::optional<double> number(const GraphView& g, uint32_t value) {
   return std::nullopt;
 }
 
+/// The only element of a constant that is an operand all the same: codes, so that kernels do not differ by them, and what hangs on sizes.
+std::optional<double> known_operand(const GraphView& g, uint32_t value) {
+  if (!g.is_constant(value) || count(g.dims(value)) != 1) return std::nullopt;
+  if (const auto f = g.floats(value)) return (*f)[0];
+  if (const auto i = g.small_integers(value); i && element_bytes(g.dtype(value)) == 1) return (*i)[0];
+  return std::nullopt;
+}
+
 /// One number per channel, padded to whole vectors.
 Pack channels(int64_t count, int64_t vector_width) {
   Pack p;
@@ -130,6 +138,7 @@ Chain::Id Chain::value(uint32_t v) {
   if (const auto at = made_.find(v); at != made_.end()) return at->second;
   const int32_t dtype = graph_.dtype(v);
   if (const auto x = number(graph_, v)) return made_[v] = program_.constant(dtype, *x);
+  if (const auto x = known_operand(graph_, v)) return made_[v] = program_.load(context_.read(v, Layout::Plain), dtype, Dims(space().size(), 0), x);
   if (layout_ == Layout::Blocked) return made_[v] = blocked_value(v);
   if (layout_ == Layout::Last) return made_[v] = last_value(v);
   return made_[v] = program_.load(context_.read(v, Layout::Plain), dtype, broadcast_steps(graph_.dims(v), space()));

@@ -35,8 +35,9 @@ Program::Id Program::made(int32_t dtype) {
   return static_cast<Id>(types_.size() - 1);
 }
 
+/// Computed constants are operands of their own, equal ones too: that they are equal is chance, and a kernel must not hang on it.
 size_t Program::argument(const Operand& operand) {
-  for (size_t i = 0; i < args_.size(); ++i)
+  for (size_t i = 0; i < args_.size() && operand.kind != Operand::Bytes; ++i)
     if (same(args_[i], operand)) return i;
   args_.push_back(operand);
   return args_.size() - 1;

@@ -22,8 +22,8 @@ class Program {
   explicit Program(Dims dims) : dims_(std::move(dims)) {}
   const Dims& dims() const { return dims_; }
 
-  /// The element of an operand; the same one twice is one load. `known`: the only number that it can be; an operand all the same, so that
-  /// equal kernels are one.
+  /// The element of an operand; the same one twice is one load, but of computed constants, each of which is an operand of its own. `known`: the
+  /// only number that it can be; an operand all the same, so that equal kernels are one.
   Id load(const Operand& from, int32_t dtype, const Dims& steps, std::optional<double> known = std::nullopt);
   Id constant(int32_t dtype, double value);
   /// The result has the type of the first operand (where:
