@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "fit.hpp"
 #include "info.hpp"
 #include "kernels.hpp"
 #include "lowering.hpp"
@@ -59,12 +60,16 @@ Texts texts_of(const Draft& draft, bool guarded) {
 
 std::string bytes_of(const Module& m) { return {reinterpret_cast<const char*>(m.words.data()), m.words.size() * sizeof(uint32_t)}; }
 
+/// Before kernels are compiled: each step runs within the limits, as its texts have it. Throws UNSUPPORTED.
+void require_fits(const Draft& draft, const Limits& limits) {
+  for (const DraftStep& step : draft.steps())
+    if (const std::string why = lacking(draft, step, limits); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
+}
+
 /// The last way of a step must run on every GPU that fits the limits.
 void require_plain_way(const Plan& plan, const Limits& limits) {
   for (const StepPlan& step : plan.steps) {
     std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits);
-    for (size_t k = 0; k < 3; ++k)
-      if (step.ways.back().groups[k] > limits.groups[k]) why = "needs " + std::to_string(step.ways.back().groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
     for (const uint32_t t : step.tensors)
       if (plan.tensors[t].bytes > limits.buffer_range)
         why = "needs tensor '" + plan.tensors[t].name + "' of " + std::to_string(plan.tensors[t].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
@@ -124,8 +129,10 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present(Vulkan::open, false, why_none); }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
-    limits_for(request.device(), request.options());
-    for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
+    const sdk::Options options = request.options();
+    Limits limits = limits_for(request.device(), options);
+    const Element floats = floats_of(options, limits);
+    for (const sdk::Node& node : request.nodes()) report(verdict_within(node, limits, floats));
   }
 
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
@@ -149,6 +156,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
+    require_fits(lowered.draft, limits);
     const Texts texts = texts_of(lowered.draft, guarded);
     const unsigned threads = threads_of(options);
     Kernels kernels(texts.all, KernelCache(kernels_), threads);

@@ -53,8 +53,8 @@ constexpr Function kLibrary[] = {
     {"pow_", "float pow_(float a,float b){if(b==0.0||a==1.0)return 1.0;if(nan_(a)||nan_(b))return uintBitsToFloat(0x7fc00000u);if(b==1.0)return a;if(b==2.0)return a*a;if(b==3.0)return a*a*a;if(b==0.5&&a>=0.0)return sqrt(a);if(b==-1.0)return 1.0/a;"
              "float m=abs(a);bool whole=b==roundEven(b),odd=whole&&abs(b)<16777216.0&&abs(mod(b,2.0))==1.0;if(m==0.0)return b>0.0?(odd?a:0.0):(odd?1.0/a:uintBitsToFloat(0x7f800000u));"
              "if(a<0.0&&!whole&&!inf_(a))return uintBitsToFloat(0x7fc00000u);float r;if(inf_(b))r=m==1.0?1.0:((m>1.0)==(b>0.0)?uintBitsToFloat(0x7f800000u):0.0);else r=pow(m,b);"
-             "if(whole&&abs(b)<=8.0){r=1.0;for(int i=0;i<int(abs(b));++i)r*=m;if(b<0.0)r=1.0/r;}return a<0.0&&odd?-r:r;}\n"},
-    {"ipow_", "int ipow_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(;b>0;b>>=1){if((b&1)!=0)r*=a;a*=a;}return r;}\n"},
+             "if(whole&&abs(b)<=8.0){int e=int(abs(b));float q=m*m;r=(e&1)!=0?m:1.0;if((e&2)!=0)r*=q;q*=q;if((e&4)!=0)r*=q;if(e==8)r=q*q;if(b<0.0)r=1.0/r;}return a<0.0&&odd?-r:r;}\n"},
+    {"ipow_", "int ipow_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(int i=0;i<31&&b>0;++i){if((b&1)!=0)r*=a;a*=a;b>>=1;}return r;}\n"},
     // Quotient towards zero whatever the signs: GLSL leaves negative operands open.
     {"idiv_", "int idiv_(int a,int b){if(b==0)return 0;uint q=uint(abs(a))/uint(abs(b));return (a<0)!=(b<0)?-int(q):int(q);}\n"},
     {"imod_", "int imod_(int a,int b){if(b==0)return 0;int m=a-idiv_(a,b)*b;return m!=0&&(m<0)!=(b<0)?m+b:m;}\n"},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "elements.hpp"
 #include "sums.hpp"
 #include "window.hpp"
 
@@ -77,6 +78,12 @@ std::vector<T> packed(const Conv& c, const Tile& t, int64_t depth, const At& at)
   return out;
 }
 
+/// Channels whose products one invocation adds up: loops are bounded (kMostIterations).
+inline int64_t most_channels(const Conv& c) {
+  constexpr int64_t kMost = 50000;
+  return std::max<int64_t>(1, kMost / (1 + c.kernel_h));
+}
+
 /// Why the tiles do not hold a convolution over one or two axes; empty: they do.
 inline std::string too_large(const sdk::Node& node) {
   constexpr int64_t kMost = 65535;
@@ -125,23 +132,49 @@ class ConvKernel {
   ConvKernel(Lowering& to, const Group& group, const OfCodes& of) : ConvKernel(to, group, of.weights) { codes_ = of.sums, own_ = &of; }
 
   void write() {
-    const sdk::Node& node = group_.root;
-    bind_operands(node);
+    if (!codes_ && depth() > most_channels(c_) && group_.root.output(0).elements() > 0) return write_parts();
+    until_ = depth();
+    bind_operands(group_.root);
     const Lowering::Tail tail = to_.tail(s_, group_);
     const Tensor y = to_.made(group_.end().output(0));
     if (y.elements() == 0) return;
-    const int out = s_.out(y);
+    write_kernel(y, s_.out(y), tail);
+  }
+
+ private:
+  /// Sums over more channels than one invocation goes through, step by step in a tensor of their own.
+  void write_parts() {
+    const bool has_tail = !group_.tail.empty();
+    const Tensor sums = to_.scratch(group_.root, Element::F32, group_.root.output(0).shape());
+    const auto plain = [](const std::string& v, const std::string&) { return v; };
+    for (until_ = 0; until_ < depth();) {
+      s_ = Shader(s_.local()[0]);
+      from_ = until_, until_ = std::min(depth(), from_ + most_channels(c_));
+      bind_operands(group_.root);
+      sums_ = s_.out(sums);
+      if (until_ < depth() || has_tail) write_kernel(sums, sums_, plain);
+      else write_kernel(to_.made(group_.end().output(0)), -1, plain);
+    }
+    if (!has_tail) return;
+    Elements e{to_, group_};
+    const int from = e.s.in(sums);
+    e.finish([&] { return e.s.load(from, "o"); });
+  }
+
+  /// The step of the channels from from_ to until_; `out`: the binding of `y`, -1 = it is not bound.
+  void write_kernel(const Tensor& y, int out, const Lowering::Tail& tail) {
+    const sdk::Node& node = group_.root;
+    if (out < 0) out = s_.out(y);
     s_.top(std::string("void put(const int o,const ") + type_of(element_of(node.output(0).dtype())) + " v){" + s_.store(out, "o", tail("v", "o")) + "}");
     write_position();
     write_sums();
     write_stores();
-    const auto macs = static_cast<uint64_t>(y.elements() * c_.group_channels() * taps());
+    const auto macs = static_cast<uint64_t>(y.elements() * c_.group_channels() * taps() / depth() * (until_ - from_));
     const uint64_t bytes = 4 * static_cast<uint64_t>(node.input(0).elements() + weights_.elements() + y.elements());
     const Grid g = grid(c_.out_height * row_tiles(), s_.local()[0]);
     to_.step(group_, ways_of(s_, by_words(), {g.groups[0], static_cast<uint32_t>(c_.groups * tiles()), static_cast<uint32_t>(c_.batch)}), {2 * macs, bytes});
   }
 
- private:
   ConvKernel(Lowering& to, const Group& group, const sdk::Value& weights)
       : to_(to), group_(group), weights_(weights), c_(conv_of(group.root, weights)), t_(tile_for(c_)), s_(local_for(c_.out_height * row_tiles())) {}
 
@@ -166,14 +199,16 @@ class ConvKernel {
     x_ = s_.in(to_.read(node.input(0)));
     const std::shared_ptr<const Floats> weights = to_.known(node.input(1));
     is_packed_ = weights != nullptr, by_four_ = is_packed_ && t_.features % 4 == 0;
-    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", packed_dims(),
+    if (!right_)
+      right_ = is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", packed_dims(),
                                        [c = c_, t = t_, all = c_.group_channels() * taps(), weights, factor = scaling.factor] {
                                          return packed<float>(c, t, all, [&](int64_t f, int64_t k) {
                                            return static_cast<float>((*weights)[static_cast<size_t>(f * all + k)] * factor[static_cast<size_t>(f)]);
                                          });
                                        })
-                          : to_.read(node.input(1)),
-               by_four_ ? 4 : 1);
+                          : to_.read(node.input(1));
+    w_ = s_.in(*right_, by_four_ ? 4 : 1);
+    if (from_ > 0) return;
     if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);
   }
 
@@ -233,12 +268,21 @@ class ConvKernel {
     return by_four_ ? s_.load(w_, at + text(t_.features / 4) + "+" + text(f / 4)) + "." + "xyzw"[f % 4] : s_.load(w_, at + text(t_.features) + "+" + text(f));
   }
 
+  /// Sums as the step before left them; beyond the end those of others, which are not stored.
+  void write_begun() {
+    const int64_t plane = c_.out_height * c_.out_width, last = c_.batch * c_.features * plane - 1;
+    s_.line("int begun=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox;");
+    for (int64_t f = 0; f < t_.features; ++f)
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type() + " " + acc(f, p) + "=" + s_.load(sums_, "min(begun+" + text(f * plane + p) + "," + text(last) + ")") + ";");
+  }
+
   void write_sums() {
-    for (int64_t f = 0; f < t_.features; ++f) {
+    if (from_ > 0) write_begun();
+    for (int64_t f = 0; f < t_.features && from_ == 0; ++f) {
       s_.line(type() + " i" + text(f) + "=" + begin(f) + ";");
       for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type() + " " + acc(f, p) + "=i" + text(f) + ";");
     }
-    s_.line("for(int k=0;k<" + text(depth()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+    s_.line("for(int k=" + text(from_) + ";k<" + text(until_) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
     s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
     const bool rows_inside = c_.pad_h == 0 && (c_.out_height - 1) * c_.stride_h + (c_.kernel_h - 1) * c_.dilation_h < c_.height;
     if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");
@@ -324,7 +368,9 @@ class ConvKernel {
   std::optional<CodeSums> codes_{};
   const OfCodes* own_ = nullptr;  ///< where the root is a convolution of codes by itself
   std::optional<SumEnds> ends_{};
-  int x_ = -1, w_ = -1, bias_ = -1, zero_ = -1;
+  int x_ = -1, w_ = -1, bias_ = -1, zero_ = -1, sums_ = -1;
+  std::optional<Tensor> right_{};   ///< the weights, of all parts
+  int64_t from_ = 0, until_ = 0;    ///< channels of the part
 };
 
 }  // namespace of_conv

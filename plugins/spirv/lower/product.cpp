@@ -21,7 +21,7 @@ bool sums_codes(const Group& group) {
   if (node.input(1).rank() != 2 || node.input(1).elements() == 0 || node.real("alpha", 1) != 1 || node.real("beta", 1) != 1) return false;
   const Channels columns = channels_of(node);
   const bool by_column = !bias || bias.elements() == 1 || (bias.elements() == columns.count && bias.dim(static_cast<uint32_t>(bias.rank() - 1)) == columns.count);
-  return by_column && is_known(group, 2) && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], turns_right(node) ? 0 : 1) &&
+  return columns.depth <= products::kLongest && by_column && is_known(group, 2) && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], turns_right(node) ? 0 : 1) &&
          sums_of(group, columns, false);
 }
 

@@ -76,11 +76,14 @@ inline std::optional<Multiply> as_row(const Multiply& of) {
   return out;
 }
 
+/// Steps of k that one invocation goes through.
+constexpr int64_t kLongest = int64_t{1} << 15;
+
 /// The lines of k of a row times a matrix, one for each element of the result, where workgroups share them: where neighbours along k lie side by side, or
 /// there are too few columns for neighbours along n.
 inline std::optional<Walk> lines_of(const Product& p) {
   constexpr int64_t kFewColumns = 16;
-  if (p.b_k != 1 && p.n >= kFewColumns) return std::nullopt;
+  if ((p.b_k != 1 && p.n >= kFewColumns) || p.k > along::kLongest) return std::nullopt;
   Lines lines{p.batch, p.b_batch, {p.k}, {p.b_k}};
   lines.kept.push_back(p.n), lines.kept_strides.push_back(p.b_col);
   Walk walk(std::move(lines));
@@ -104,13 +107,13 @@ inline void lower_lines(Lowering& to, const Group& group, const Multiply& whole,
 }
 
 /// The parts of k as products of a batch, where workgroups are few and k is long: so many that a middling GPU has something to do everywhere, each long
-/// enough to be worth its sums.
+/// enough to be worth its sums; and where k is more than one invocation goes through.
 inline std::optional<Product> parts_of(const Product& p) {
   constexpr int64_t kEnough = 64, kLong = 2048, kLeast = 512, kRound = 32;  // workgroups of registers' tiles; steps along k
   const std::array<uint32_t, 3> groups = register_tile(p).groups(p);
   const int64_t there = int64_t{groups[0]} * groups[1] * groups[2];
-  if (p.k < kLong || there == 0 || 2 * there > kEnough) return std::nullopt;
-  const int64_t wanted = std::min(kEnough / there, p.k / kLeast);
+  if (p.k < kLong || there == 0 || (2 * there > kEnough && p.k <= kLongest)) return std::nullopt;
+  const int64_t wanted = std::max(std::min(kEnough / there, p.k / kLeast), (p.k + kLongest - 1) / kLongest);
   Product out = p;
   out.k = ((p.k + wanted - 1) / wanted + kRound - 1) / kRound * kRound, out.whole_k = p.k;
   const int64_t parts = (p.k + out.k - 1) / out.k;

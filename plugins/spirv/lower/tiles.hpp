@@ -114,7 +114,7 @@ inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a,
     const std::string place = along_k ? "k=e%" + text(t.depth) + ",i=e/" + text(t.depth) : "k=e/" + text(side) + ",i=e%" + text(side);
     s.line("for(int e=own;e<" + text(t.depth * side) + ";e+=" + text(invocations) + "){int " + place + ";" + shared + "[k*" + text(step) + "+i]=" + (whole_k ? value : "begin+k<end?" + value + ":0.0") + ";}");
   };
-  s.line("for(int begin=0;begin<end;begin+=" + text(t.depth) + "){barrier();");
+  s.line("for(int begin=0;begin<min(end," + text(p.k) + ");begin+=" + text(t.depth) + "){barrier();");
   bring(t.all_rows(), p.a_k == 1, "sa", step_a, s.load(a, "za+" + within(t.whole_rows(p), "first+i", p.m) + "*" + literal(p.a_row) + "+" + times("(begin+k)", p.a_k)));
   bring(t.all_columns(), p.b_col != 1, "sb", step_b, s.load(b, "zb+" + times(within(t.whole_columns(p), "left+i", p.n), p.b_col) + "+" + times("(begin+k)", p.b_k)));
   s.line("barrier();for(int k=0;k<" + text(t.depth) + ";++k){");

@@ -217,4 +217,10 @@ std::string missing(const Requirements& needs, const Limits& has) {
   return "";
 }
 
+std::string too_many_groups(const std::array<uint32_t, 3>& groups, const Limits& has) {
+  for (size_t k = 0; k < 3; ++k)
+    if (groups[k] > has.groups[k]) return "needs " + std::to_string(groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(has.groups[k]);
+  return "";
+}
+
 }  // namespace spirv_plugin

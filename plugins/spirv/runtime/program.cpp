@@ -46,8 +46,7 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
   for (size_t w = 0; w < step.ways.size(); ++w) {
     const Launch& way = step.ways[w];
     why = missing(plan.kernels[way.kernel].needs, limits);
-    for (size_t k = 0; k < 3 && why.empty(); ++k)
-      if (way.groups[k] > limits.groups[k]) why = "needs " + std::to_string(way.groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
+    if (why.empty()) why = too_many_groups(way.groups, limits);
     if (why.empty() && step.tensors.size() > limits.storage_buffers) why = "needs " + std::to_string(step.tensors.size()) + " storage buffers, this GPU has " + std::to_string(limits.storage_buffers);
     for (size_t k = 0; k < step.tensors.size() && why.empty(); ++k)
       if (plan.tensors[step.tensors[k]].bytes > limits.buffer_range)

@@ -8,57 +8,13 @@ TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or 
 
 #else
 
-#include <cmath>
-
 #include "tests/support/forged_meta.hpp"
-#include "tests/unit/spirv/net.hpp"
+#include "tests/unit/spirv/forms.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
 
 namespace {
-
-/// A graph's text without what all have in common.
-struct Form {
-  int opset;
-  std::string text;
-};
-
-/// Numbers from -2 to 2 without an order; integers are 0 to 3.
-reference::Tensor filled(const sdk::Value& v, uint32_t seed) {
-  void* data = nullptr;
-  reference::Tensor t = reference::Tensor::make(v.dtype(), v.shape(), &data);
-  std::mt19937 random(seed);
-  for (int64_t k = 0; k < t.elements(); ++k) {
-    const uint32_t n = static_cast<uint32_t>(random());
-    if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[k] = static_cast<float>(n % 4001) / 1000.0F - 2.0F;
-    else if (v.dtype() == OPTIMA_I64) static_cast<int64_t*>(data)[k] = n % 4;
-    else if (v.dtype() == OPTIMA_I32) static_cast<int32_t*>(data)[k] = static_cast<int32_t>(n % 4);
-    else if (v.dtype() == OPTIMA_F64) static_cast<double*>(data)[k] = static_cast<double>(n % 4001) / 1001.0 - 2.0;
-    else if (v.dtype() == OPTIMA_BF16) static_cast<uint16_t*>(data)[k] = static_cast<uint16_t>(0x3f00 + n % 0x180);  // 0.5 to 4
-    else FAIL("no numbers for inputs of this type");
-  }
-  return t;
-}
-
-std::vector<reference::Tensor> inputs_of(const optima_graph& raw) {
-  const sdk::Graph graph(&raw);
-  std::vector<reference::Tensor> in;
-  for (uint32_t k = 0; k < graph.input_count(); ++k) in.push_back(filled(graph.input(k), k + 1));
-  return in;
-}
-
-/// The largest difference; NaN and what is infinite must be the same.
-double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
-  const std::vector<double> a = reference::load<double>(got), b = reference::load<double>(wanted);
-  if (a.size() != b.size()) return HUGE_VAL;
-  double most = 0;
-  for (size_t k = 0; k < a.size(); ++k) {
-    if (std::isnan(a[k]) && std::isnan(b[k])) continue;
-    most = std::isfinite(b[k]) && std::isfinite(a[k]) ? std::max(most, std::fabs(a[k] - b[k])) : a[k] == b[k] ? most : HUGE_VAL;
-  }
-  return most;
-}
 
 /// All forms against the reference. Their kernels compile with floats as halves, too.
 void check(const std::vector<Form>& forms, double within = 1e-4) {
@@ -66,14 +22,14 @@ void check(const std::vector<Form>& forms, double within = 1e-4) {
   Halves halves;
   for (const Form& form : forms) {
     CAPTURE(form.text);
-    const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+    const TextNet net(text_of(form));
     const std::vector<reference::Tensor> in = inputs_of(net.packed.raw);
     std::string wrong;
     const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {guarded()});
     CHECK_MESSAGE(wrong.empty(), wrong);
     if (!wrong.empty()) continue;
     const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
-    for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < within, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+    for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(off_by(out[k], wanted[k]) < within, "output ", k, " is ", off_by(out[k], wanted[k]), " off");
     seam::MemorySink halves_of;
     seam::Status status;
     CHECK_MESSAGE(compile(*halves.compiler, net.packed.raw, halves_of, status, {seam::option("spirv.precision", "f16")}) == OPTIMA_OK, status.message);
@@ -86,14 +42,14 @@ void check_beside(const Form& form, const Form& other) {
   const Validation validation;
   Halves halves;
   CAPTURE(form.text);
-  const auto net_of = [](const Form& f) { return TextNet("<ir_version: 10, opset_import: [\"\" : " + std::to_string(f.opset) + "]> g " + f.text); };
+  const auto net_of = [](const Form& f) { return TextNet(text_of(f)); };
   const TextNet net = net_of(form), beside = net_of(other);
   std::string wrong;
   const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, inputs_of(net.packed.raw), wrong, {guarded()});
   CHECK_MESSAGE(wrong.empty(), wrong);
   if (!wrong.empty()) return;
   const std::vector<reference::Tensor> wanted = reference::run(beside.packed.raw, inputs_of(beside.packed.raw));
-  for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < 1e-4, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+  for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(off_by(out[k], wanted[k]) < 1e-4, "output ", k, " is ", off_by(out[k], wanted[k]), " off");
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
@@ -107,7 +63,7 @@ std::string ramp(int count) {
 /// What compile says of a graph that is not taken.
 std::string refusal(const Form& form) {
   Halves halves;
-  const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+  const TextNet net(text_of(form));
   seam::MemorySink sink;
   seam::Status status;
   CHECK(compile(*halves.compiler, net.packed.raw, sink, status) == OPTIMA_UNSUPPORTED);
