@@ -65,21 +65,21 @@ class RunContext::Recorded {
 
   void submit(size_t part) {
     const VkFence fence = parts_[part].fence;
-    require(f().vkResetFences(gpu_.device(), 1, &fence), "starting kernels");
+    gpu_.require(f().vkResetFences(gpu_.device(), 1, &fence), "starting kernels");
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, info.commandBufferCount = 1, info.pCommandBuffers = &parts_[part].commands;
     const std::lock_guard lock(queue_.mutex);
-    require(f().vkQueueSubmit(queue_.handle, 1, &info, fence), "starting kernels on GPU '" + gpu_.info().name + "'");
+    gpu_.require(f().vkQueueSubmit(queue_.handle, 1, &info, fence), "starting kernels on GPU '" + gpu_.info().name + "'");
   }
   void wait(size_t part) {
     constexpr uint64_t kForever = UINT64_MAX;
-    require(f().vkWaitForFences(gpu_.device(), 1, &parts_[part].fence, VK_TRUE, kForever), "kernels on GPU '" + gpu_.info().name + "'");
+    gpu_.require(f().vkWaitForFences(gpu_.device(), 1, &parts_[part].fence, VK_TRUE, kForever), "kernels on GPU '" + gpu_.info().name + "'");
   }
   /// Begin and end of each step, in ns of the GPU's clock from the first on.
   std::vector<std::pair<uint64_t, uint64_t>> times() {
     std::vector<uint64_t> raw(2 * plan_.steps.size());
     if (!queries_) return {};
-    require(f().vkGetQueryPoolResults(gpu_.device(), queries_, 0, static_cast<uint32_t>(raw.size()), raw.size() * 8, raw.data(), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "reading times");
+    gpu_.require(f().vkGetQueryPoolResults(gpu_.device(), queries_, 0, static_cast<uint32_t>(raw.size()), raw.size() * 8, raw.data(), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "reading times");
     VkPhysicalDeviceProperties p{};
     vkGetPhysicalDeviceProperties(gpu_.info().handle, &p);
     const auto ns = [&](uint64_t t) { return static_cast<uint64_t>(static_cast<double>(t - raw[0]) * static_cast<double>(p.limits.timestampPeriod)); };
@@ -115,20 +115,20 @@ class RunContext::Recorded {
     if (steps > 0) {
       const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)};
       const VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, steps, 1, &size};
-      require(f().vkCreateDescriptorPool(gpu_.device(), &pool, nullptr, &sets_), "making a pool of descriptors");
+      gpu_.require(f().vkCreateDescriptorPool(gpu_.device(), &pool, nullptr, &sets_), "making a pool of descriptors");
     }
     const VkCommandPoolCreateInfo commands{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0, gpu_.family()};
-    require(f().vkCreateCommandPool(gpu_.device(), &commands, nullptr, &commands_), "making a pool of commands");
+    gpu_.require(f().vkCreateCommandPool(gpu_.device(), &commands, nullptr, &commands_), "making a pool of commands");
     if (timed_ && steps > 0 && gpu_.has_clock()) {
       const VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, 2 * steps, 0};
-      require(f().vkCreateQueryPool(gpu_.device(), &queries, nullptr, &queries_), "making a pool of times");
+      gpu_.require(f().vkCreateQueryPool(gpu_.device(), &queries, nullptr, &queries_), "making a pool of times");
     }
   }
 
   VkDescriptorSet set_of(const StepPlan& step, const Resident::Step& kernel) {
     VkDescriptorSet set = VK_NULL_HANDLE;
     const VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, sets_, 1, &kernel.set};
-    require(f().vkAllocateDescriptorSets(gpu_.device(), &allocate, &set), "making descriptors");
+    gpu_.require(f().vkAllocateDescriptorSets(gpu_.device(), &allocate, &set), "making descriptors");
     std::vector<VkDescriptorBufferInfo> buffers;
     for (const uint32_t t : step.tensors) {
       const TensorPlan& tensor = plan_.tensors[t];
@@ -144,15 +144,15 @@ class RunContext::Recorded {
   VkCommandBuffer begin() {
     Part part;
     const VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, commands_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
-    require(f().vkAllocateCommandBuffers(gpu_.device(), &allocate, &part.commands), "making commands");
+    gpu_.require(f().vkAllocateCommandBuffers(gpu_.device(), &allocate, &part.commands), "making commands");
     const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
-    require(f().vkCreateFence(gpu_.device(), &fence, nullptr, &part.fence), "making a fence");
+    gpu_.require(f().vkCreateFence(gpu_.device(), &fence, nullptr, &part.fence), "making a fence");
     parts_.push_back(part);
     const VkCommandBufferBeginInfo start{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0, nullptr};
-    require(f().vkBeginCommandBuffer(part.commands, &start), "recording commands");
+    gpu_.require(f().vkBeginCommandBuffer(part.commands, &start), "recording commands");
     return part.commands;
   }
-  void end(VkCommandBuffer commands) { require(f().vkEndCommandBuffer(commands), "recording commands"); }
+  void end(VkCommandBuffer commands) { gpu_.require(f().vkEndCommandBuffer(commands), "recording commands"); }
 
   void record() {
     VkCommandBuffer commands = begin();
@@ -245,7 +245,7 @@ void run_once(Gpu& gpu, const std::function<void(VkCommandBuffer)>& record) {
   const VolkDeviceTable& f = gpu.f();
   const VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0, gpu.family()};
   VkCommandPool pool = VK_NULL_HANDLE;
-  require(f.vkCreateCommandPool(gpu.device(), &pool_info, nullptr, &pool), "making a pool of commands");
+  gpu.require(f.vkCreateCommandPool(gpu.device(), &pool_info, nullptr, &pool), "making a pool of commands");
   struct Freed {
     Gpu& gpu;
     VkCommandPool pool;
@@ -253,17 +253,17 @@ void run_once(Gpu& gpu, const std::function<void(VkCommandBuffer)>& record) {
   } freed{gpu, pool};
   VkCommandBuffer commands = VK_NULL_HANDLE;
   const VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
-  require(f.vkAllocateCommandBuffers(gpu.device(), &allocate, &commands), "making commands");
+  gpu.require(f.vkAllocateCommandBuffers(gpu.device(), &allocate, &commands), "making commands");
   const VkCommandBufferBeginInfo start{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
-  require(f.vkBeginCommandBuffer(commands, &start), "recording commands");
+  gpu.require(f.vkBeginCommandBuffer(commands, &start), "recording commands");
   record(commands);
-  require(f.vkEndCommandBuffer(commands), "recording commands");
+  gpu.require(f.vkEndCommandBuffer(commands), "recording commands");
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, info.commandBufferCount = 1, info.pCommandBuffers = &commands;
   Gpu::Queue& queue = gpu.next_queue();
   const std::lock_guard lock(queue.mutex);
-  require(f.vkQueueSubmit(queue.handle, 1, &info, VK_NULL_HANDLE), "copying to GPU '" + gpu.info().name + "'");
-  require(f.vkQueueWaitIdle(queue.handle), "copying to GPU '" + gpu.info().name + "'");
+  gpu.require(f.vkQueueSubmit(queue.handle, 1, &info, VK_NULL_HANDLE), "copying to GPU '" + gpu.info().name + "'");
+  gpu.require(f.vkQueueWaitIdle(queue.handle), "copying to GPU '" + gpu.info().name + "'");
 }
 
 RunContext::RunContext(LoadedProgram& program) : program_(program) { recorded_ = std::make_unique<Recorded>(program.plan(), program.resident(), false); }
@@ -281,7 +281,7 @@ void RunContext::require_tensors(const sdk::Tensors& in, const sdk::OutTensors& 
 }
 
 RunContext::Recorded& RunContext::recorded() {
-  if (!recorded_ || recorded_->timed() != timed_) {
+  if (!recorded_ || recorded_->timed() != timed_ || recorded_->resident()->gpu()->is_lost()) {
     recorded_.reset();
     recorded_ = std::make_unique<Recorded>(program_.plan(), program_.resident(), timed_);
   }
@@ -313,9 +313,7 @@ void RunContext::give_outputs(const sdk::OutTensors& out) {
 
 void RunContext::forget(const sdk::Error& e) {
   if (e.code == OPTIMA_CANCELLED || e.code == OPTIMA_TIMEOUT || !recorded_) return;  // all that was begun has ended
-  const std::shared_ptr<Resident> of = recorded_->resident();
   recorded_.reset();
-  if (e.flags & OPTIMA_STATUS_DEVICE_LOST) program_.lost(of);
 }
 
 void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* control) {

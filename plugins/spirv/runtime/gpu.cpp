@@ -193,13 +193,8 @@ std::shared_ptr<Vulkan> Vulkan::open() {
 std::shared_ptr<Gpu> Vulkan::gpu(const GpuInfo& info, const std::set<std::string>& features) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Gpu>& known = open_[{info.handle, features}];
-  if (!known) known = std::make_shared<Gpu>(info, features);
+  if (!known || known->is_lost()) known = std::make_shared<Gpu>(info, features);
   return known;
-}
-
-void Vulkan::give_up(const Gpu& gpu) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(open_, [&](const auto& one) { return one.second.get() == &gpu; });
 }
 
 Vulkan::~Vulkan() {
@@ -239,6 +234,11 @@ Gpu::~Gpu() {
   if (device_) f_.vkDestroyDevice(device_, nullptr);
 }
 
+void Gpu::require(VkResult result, const std::string& what) const {
+  if (result == VK_ERROR_DEVICE_LOST) is_lost_ = true;
+  spirv_plugin::require(result, what);
+}
+
 std::optional<uint32_t> Gpu::memory_type(uint32_t bits, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags better) const {
   for (const VkMemoryPropertyFlags flags : {wanted | better, wanted})
     for (uint32_t k = 0; k < memory_.memoryTypeCount; ++k)
@@ -252,7 +252,7 @@ Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std:
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, info.size = size_;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  require(f.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
+  gpu_->require(f.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
   VkMemoryRequirements needs{};
   f.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
   constexpr VkMemoryPropertyFlags kSeen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -263,10 +263,10 @@ Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std:
   const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, *type};
   const VkResult made = f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_);
   if (made != VK_SUCCESS) f.vkDestroyBuffer(gpu_->device(), buffer_, nullptr), buffer_ = VK_NULL_HANDLE;
-  require(made, asked);
-  require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
+  gpu_->require(made, asked);
+  gpu_->require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
   void* data = nullptr;
-  if (seen) require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
+  if (seen) gpu_->require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
   data_ = static_cast<char*>(data);
 }
 

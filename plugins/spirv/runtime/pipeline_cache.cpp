@@ -37,7 +37,7 @@ VkPipelineCache PipelineCacheFile::open(const Gpu& gpu) const {
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, info.initialDataSize = bytes.size(), info.pInitialData = bytes.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
-  require(gpu.f().vkCreatePipelineCache(gpu.device(), &info, nullptr, &cache), "making a pipeline cache");
+  gpu.require(gpu.f().vkCreatePipelineCache(gpu.device(), &info, nullptr, &cache), "making a pipeline cache");
   return cache;
 }
 

@@ -97,10 +97,10 @@ const Resident::Layout& Resident::layout_of(uint32_t bindings) {
   std::vector<VkDescriptorSetLayoutBinding> all;
   for (uint32_t k = 0; k < bindings; ++k) all.push_back({k, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
   const VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, nullptr, 0, bindings, all.data()};
-  require(gpu_->f().vkCreateDescriptorSetLayout(gpu_->device(), &set, nullptr, &at->second.set), "making a layout of buffers");
+  gpu_->require(gpu_->f().vkCreateDescriptorSetLayout(gpu_->device(), &set, nullptr, &at->second.set), "making a layout of buffers");
   VkPipelineLayoutCreateInfo pipeline{};
   pipeline.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, pipeline.setLayoutCount = 1, pipeline.pSetLayouts = &at->second.set;
-  require(gpu_->f().vkCreatePipelineLayout(gpu_->device(), &pipeline, nullptr, &at->second.pipeline), "making a layout of buffers");
+  gpu_->require(gpu_->f().vkCreatePipelineLayout(gpu_->device(), &pipeline, nullptr, &at->second.pipeline), "making a layout of buffers");
   return at->second;
 }
 
@@ -113,14 +113,14 @@ VkPipeline Resident::pipeline_of(uint32_t kernel, const Layout& layout, const sd
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, code.codeSize = words.size() * sizeof(uint32_t), code.pCode = words.data();
   VkShaderModule shader = VK_NULL_HANDLE;
   const std::string what = "making the kernel of " + name + " on GPU '" + gpu_->info().name + "'";
-  require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
+  gpu_->require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, info.layout = layout.pipeline;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT, info.stage.module = shader, info.stage.pName = "main";
   VkPipeline made = VK_NULL_HANDLE;
   const VkResult result = gpu_->f().vkCreateComputePipelines(gpu_->device(), cache_, 1, &info, nullptr, &made);
   gpu_->f().vkDestroyShaderModule(gpu_->device(), shader, nullptr);
-  require(result, what);
+  gpu_->require(result, what);
   if (!made) throw sdk::Error(OPTIMA_DEVICE, what + ": the driver made none and gave no reason");
   return at->second = made;
 }
@@ -161,14 +161,8 @@ LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limit
 
 std::shared_ptr<Resident> LoadedProgram::resident() {
   const std::lock_guard lock(mutex_);
-  if (!resident_) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
+  if (!resident_ || resident_->gpu()->is_lost()) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
   return resident_;
-}
-
-void LoadedProgram::lost(const std::shared_ptr<Resident>& of) {
-  const std::lock_guard lock(mutex_);
-  vulkan_->give_up(*of->gpu());
-  if (resident_ == of) resident_.reset();
 }
 
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {

@@ -61,11 +61,9 @@ class LoadedProgram : public sdk::Program {
   const Plan& plan() const { return plan_; }
   const sdk::Host& host() const { return host_; }
   const GpuInfo& info() const { return info_; }
-  /// What lies on the GPU; another one after lost(). Any thread.
+  /// What lies on the GPU; another one once that is lost. Any thread.
   std::shared_ptr<Resident> resident();
   Completions& completions() { return completions_; }
-  /// The device of `of` is lost: it is given up.
-  void lost(const std::shared_ptr<Resident>& of);
 
  private:
   std::shared_ptr<Vulkan> vulkan_;

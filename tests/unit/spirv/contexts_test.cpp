@@ -190,6 +190,38 @@ TEST_CASE("a GPU with memory of its own gets weights and inputs through copies, 
   CHECK(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_WRONG_DEVICE);
 }
 
+TEST_CASE("a device that is lost while weights or tensors go to it is given up, and who comes next gets another") {
+  Layer layer(true);
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  int32_t code = OPTIMA_OK;
+  layer.told().submit = VK_ERROR_DEVICE_LOST;
+  CHECK_MESSAGE(load_error(halves, sink, code).find("the device is lost") != std::string::npos, "while weights are copied");
+  CHECK(code == OPTIMA_DEVICE);
+  CHECK(layer.told().devices == 1);
+  CHECK(load_error(halves, sink, code).empty());
+  CHECK(code == OPTIMA_OK);
+  CHECK(layer.told().devices == 2);
+
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  std::vector<float> from(10, 1);
+  optima_tensor one{}, sent{};
+  one.struct_size = sent.struct_size = sizeof one, one.dtype = sent.dtype = OPTIMA_F32, one.size = sent.size = 40, one.fd = sent.fd = -1;
+  one.mem_kind = OPTIMA_MEM_DEVICE, sent.mem_kind = OPTIMA_MEM_HOST, sent.data = from.data();
+  optima_tensor two = one;
+  seam::Status status;
+  REQUIRE(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_OK);
+  const int devices = layer.told().devices;
+  layer.told().submit = VK_ERROR_DEVICE_LOST;
+  CHECK(memory->copy(halves.runtime->self, &sent, &one, &status.raw) == OPTIMA_DEVICE);
+  REQUIRE(memory->alloc(halves.runtime->self, &two, 64, &status.raw) == OPTIMA_OK);
+  CHECK(layer.told().devices == devices + 1);
+  CHECK(memory->copy(halves.runtime->self, &sent, &two, &status.raw) == OPTIMA_OK);
+  memory->free(halves.runtime->self, &one), memory->free(halves.runtime->self, &two);
+}
+
 TEST_CASE("kernels whose invocations share memory are wrong without their barriers, and right at every width of the driver's vectors") {
   struct Form {
     std::string text;

@@ -130,6 +130,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
   VkResult made = ((PFN_vkCreateDevice)instance(NULL, "vkCreateDevice"))(gpu, info, with, device);
   if (made == VK_SUCCESS) {
+    ++optima_faults.devices;
     next_submit = (PFN_vkQueueSubmit)next_device(*device, "vkQueueSubmit");
     next_allocate = (PFN_vkAllocateMemory)next_device(*device, "vkAllocateMemory");
     next_map = (PFN_vkMapMemory)next_device(*device, "vkMapMemory");
