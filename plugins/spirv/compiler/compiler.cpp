@@ -69,11 +69,7 @@ void require_fits(const Draft& draft, const Limits& limits) {
 /// The last way of a step must run on every GPU that fits the limits.
 void require_plain_way(const Plan& plan, const Limits& limits) {
   for (const StepPlan& step : plan.steps) {
-    std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits);
-    for (const uint32_t t : step.tensors)
-      if (plan.tensors[t].bytes > limits.buffer_range)
-        why = "needs tensor '" + plan.tensors[t].name + "' of " + std::to_string(plan.tensors[t].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
-    if (!why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
+    if (const std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
   }
 }
 

@@ -28,6 +28,8 @@ std::string lacking(const Draft& draft, const DraftStep& step, const Limits& lim
     if (&way != &step.ways.back()) continue;
     if (std::string why = missing(needs_of(draft, way.shader, measure), limits); !why.empty()) return why;
     if (std::string why = too_many_groups(way.groups, limits); !why.empty()) return why;
+    for (const uint32_t t : way.shader.tensors())
+      if (std::string why = too_large_to_bind(draft.tensor(t).name, draft.tensor(t).bytes, limits); !why.empty()) return why;
   }
   return "";
 }

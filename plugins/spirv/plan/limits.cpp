@@ -223,4 +223,8 @@ std::string too_many_groups(const std::array<uint32_t, 3>& groups, const Limits&
   return "";
 }
 
+std::string too_large_to_bind(const std::string& tensor, uint64_t bytes, const Limits& has) {
+  return bytes > has.buffer_range ? "needs tensor '" + tensor + "' of " + std::to_string(bytes) + " bytes, this GPU reaches " + std::to_string(has.buffer_range) : "";
+}
+
 }  // namespace spirv_plugin

@@ -62,7 +62,8 @@ Requirements requirements_of(const uint32_t* words, size_t count);
 
 /// What is missing to run it, as a sentence's end: "needs 256 invocations in a workgroup, this GPU has 128"; empty = nothing.
 std::string missing(const Requirements& needs, const Limits& has);
-/// The same of a dispatch's workgroups.
+/// The same of a dispatch's workgroups, and of a tensor that a kernel binds.
 std::string too_many_groups(const std::array<uint32_t, 3>& groups, const Limits& has);
+std::string too_large_to_bind(const std::string& tensor, uint64_t bytes, const Limits& has);
 
 }  // namespace spirv_plugin

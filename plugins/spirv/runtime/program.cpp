@@ -49,8 +49,7 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
     if (why.empty()) why = too_many_groups(way.groups, limits);
     if (why.empty() && step.tensors.size() > limits.storage_buffers) why = "needs " + std::to_string(step.tensors.size()) + " storage buffers, this GPU has " + std::to_string(limits.storage_buffers);
     for (size_t k = 0; k < step.tensors.size() && why.empty(); ++k)
-      if (plan.tensors[step.tensors[k]].bytes > limits.buffer_range)
-        why = "needs a buffer of " + std::to_string(plan.tensors[step.tensors[k]].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
+      why = too_large_to_bind(plan.tensors[step.tensors[k]].name, plan.tensors[step.tensors[k]].bytes, limits);
     if (why.empty()) return w;
   }
   return std::nullopt;

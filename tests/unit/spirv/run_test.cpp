@@ -19,6 +19,7 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 
 #include "core/support/json_value.hpp"
 #include "optima/ext/cost.h"
+#include "tests/support/seam_refusals.hpp"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
@@ -279,6 +280,46 @@ TEST_CASE("a GPU that has less than a kernel needs is refused with what and how 
     CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
     CHECK_MESSAGE(status.message.find(path) != std::string::npos, status.message);
   }
+}
+
+TEST_CASE("check() takes a node where compile() does, whatever the GPU lacks, and says the same of it") {
+  const std::string gates = "float[1,400,3] w = {" + numbers(1200) + "}, float[1,400,100] r = {" + numbers(40000) + "}";
+  const std::string forms[] = {
+      "(float[40,300] x) => (float[40,300] y) { y = Softmax(x) }",
+      "(float[40,300] x) => (float[40,300] y) { y = Relu(x) }",
+      "(float[40,30] x, float[30,50] z) => (float[40,50] y) { y = MatMul(x, z) }",
+      "(float[1,4,14,14] x, float[16,4,3,3] w, float[16] b) => (float[1,16,12,12] y) { y = Conv(x, w, b) }",
+      "(int64[5] i) => (float[5,3] y) <float[700,3] w = {" + numbers(2100) + "}> { y = Gather(w, i) }",
+      "(float[4,1,3] x) => (float[N,D,B,H] y) <" + gates + "> { y = LSTM<hidden_size = 100>(x, w, r) }",
+      "(float[1,4,3,3] x, float[4] s, float[4] b, float[4] m, float[4] v) => (float[1,4,3,3] y) { y = BatchNormalization(x, s, b, m, v) }",
+  };
+  const char* const lacks[] = {R"({"invocations": 32})", R"({"size": [128, 2, 64]})", R"({"groups": [65535, 65535, 1]})", R"({"groups": [8, 65535, 65535]})", R"({"shared_bytes": 1500})",
+                               R"({"storage_buffers": 3})", R"({"buffer_range": 40000})", R"({"buffer_range": 8000})"};
+  Halves halves;
+  const test::TempFolder folder;
+  const std::string path = folder / "limits.json";
+  int yes = 0, no = 0;
+  for (const std::string& form : forms) {
+    const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g " + form);
+    for (const char* limits : lacks)
+      for (const char* precision : {"f32", "f16"}) {
+        CAPTURE(form.substr(0, 80));
+        CAPTURE(limits);
+        test::put(path, limits);
+        const std::vector<optima_option> options{seam::option("spirv.limits", path), seam::option("spirv.precision", precision)};
+        const std::map<uint32_t, seam::Said> refused = seam::refusals(*halves.compiler, net.packed.raw, kGpu, options);
+        seam::MemorySink sink;
+        seam::Status status;
+        const int32_t code = compile(*halves.compiler, net.packed.raw, sink, status, options);
+        CHECK_MESSAGE((code == OPTIMA_OK) == refused.empty(), status.message);
+        ++(refused.empty() ? yes : no);
+        if (refused.empty()) continue;
+        CHECK(code == OPTIMA_UNSUPPORTED);
+        CHECK_MESSAGE(status.message.find(refused.begin()->second.text) != std::string::npos, status.message, " and ", refused.begin()->second.text);
+      }
+  }
+  CHECK(yes > 20);
+  CHECK(no > 20);
 }
 
 TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
