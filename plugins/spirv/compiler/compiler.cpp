@@ -155,11 +155,12 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     require_fits(lowered.draft, limits);
     const Texts texts = texts_of(lowered.draft, guarded);
     const unsigned threads = threads_of(options);
+    const uint64_t block = std::max(kAlignment, limits.buffer_bytes / kAlignment * kAlignment);
     Kernels kernels(texts.all, KernelCache(kernels_), threads);
     Weights& weights = lowered.draft.weights();  // are packed and go to disk while kernels are compiled
-    const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads) : 0;
+    const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads, block) : 0;
     const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
-    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, [&](size_t step, size_t way) { return texts.of[step][way]; });
+    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, block, [&](size_t step, size_t way) { return texts.of[step][way]; });
     plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);

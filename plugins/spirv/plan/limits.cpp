@@ -177,6 +177,7 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "shared_bytes") out.shared_bytes = small();
     else if (key == "storage_buffers") out.storage_buffers = small();
     else if (key == "buffer_range") out.buffer_range = number(value, key, file, UINT64_MAX);
+    else if (key == "buffer_bytes") out.buffer_bytes = number(value, key, file, UINT64_MAX);
     else if (key == "alignment") out.alignment = number(value, key, file, 256);
     else if (key == "subgroup") out.subgroup = small();
     else if (key == "features") out.features = names(value, file);
@@ -184,7 +185,7 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, gflops, gbytes or launch_us");
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, buffer_bytes, alignment, subgroup, features, product_tile, gflops, gbytes or launch_us");
   }
   return out;
 }

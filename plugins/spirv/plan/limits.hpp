@@ -30,6 +30,7 @@ struct Limits {
   uint32_t shared_bytes = 16384;                          ///< of a workgroup
   uint32_t storage_buffers = 4;                           ///< of a shader
   uint64_t buffer_range = uint64_t{1} << 27;              ///< bytes of one of them
+  uint64_t buffer_bytes = uint64_t{1} << 30;              ///< of a buffer with its memory: the arena and the weights may be several
   uint64_t alignment = 256;                               ///< bytes, of its offset
   uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"

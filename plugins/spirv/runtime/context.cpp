@@ -38,7 +38,7 @@ class RunContext::Recorded {
   Recorded(const Plan& plan, std::shared_ptr<Resident> resident, bool timed)
       : plan_(plan), resident_(std::move(resident)), gpu_(*resident_->gpu()), queue_(gpu_.next_queue()), timed_(timed) {
     try {
-      arena_ = Buffer(resident_->gpu(), Buffer::Where::Device, plan.arena_bytes, "activations");
+      arena_ = Spread(resident_->gpu(), Buffer::Where::Device, plan.arena_bytes, regions_of(plan, Place::Arena), resident_->buffer_bytes(), "activations");
       place_ports();
       make_pools();
       record();
@@ -57,11 +57,11 @@ class RunContext::Recorded {
   uint32_t violations() const {
     uint32_t n = 0;
     if (plan_.guard == OPTIMA_NONE) return n;
-    std::memcpy(&n, download_.data() ? download_.data() + guard_ : arena_.data() + plan_.tensors[plan_.guard].offset, sizeof n);
+    std::memcpy(&n, download_.count() ? download_.at(guard_).data : of(plan_.guard).data, sizeof n);
     return n;
   }
-  char* input(size_t k) const { return upload_.data() ? upload_.data() + in_[k] : arena_.data() + plan_.tensors[plan_.inputs[k].tensor].offset; }
-  const char* output(size_t k) const { return download_.data() ? download_.data() + out_[k] : arena_.data() + plan_.tensors[plan_.outputs[k].tensor].offset; }
+  char* input(size_t k) const { return upload_.count() ? upload_.at(in_[k]).data : of(plan_.inputs[k].tensor).data; }
+  const char* output(size_t k) const { return download_.count() ? download_.at(out_[k]).data : of(plan_.outputs[k].tensor).data; }
 
   void submit(size_t part) {
     const VkFence fence = parts_[part].fence;
@@ -95,17 +95,30 @@ class RunContext::Recorded {
   };
   const VolkDeviceTable& f() const { return gpu_.f(); }
 
+  /// Where a tensor lies.
+  Spread::Place of(uint32_t tensor) const {
+    const TensorPlan& t = plan_.tensors[tensor];
+    return t.place == Place::Arena ? arena_.at(t.offset) : resident_->weights().at(t.offset);
+  }
+
   /// Ports go through buffers that the processor sees where it does not see the arena.
   void place_ports() {
-    if (arena_.data()) return;
+    if (arena_.is_seen()) return;
+    std::vector<Region> regions;
     const auto place = [&](const std::vector<PortPlan>& ports, std::vector<uint64_t>& at) {
       uint64_t size = 0;
-      for (const PortPlan& p : ports) at.push_back(size), size += (plan_.tensors[p.tensor].bytes + kAlignment - 1) / kAlignment * kAlignment;
+      regions.clear();
+      for (const PortPlan& p : ports) {
+        at.push_back(size), regions.push_back({size, plan_.tensors[p.tensor].bytes});
+        size += (regions.back().bytes + kAlignment - 1) / kAlignment * kAlignment;
+      }
       return size;
     };
-    upload_ = Buffer(resident_->gpu(), Buffer::Where::Upload, place(plan_.inputs, in_), "inputs");
+    const uint64_t in = place(plan_.inputs, in_);
+    upload_ = Spread(resident_->gpu(), Buffer::Where::Upload, in, regions, resident_->buffer_bytes(), "inputs");
     guard_ = place(plan_.outputs, out_);
-    download_ = Buffer(resident_->gpu(), Buffer::Where::Download, guard_ + kAlignment, "outputs");
+    regions.push_back({guard_, kAlignment});
+    download_ = Spread(resident_->gpu(), Buffer::Where::Download, guard_ + kAlignment, regions, resident_->buffer_bytes(), "outputs");
   }
 
   void make_pools() {
@@ -131,8 +144,8 @@ class RunContext::Recorded {
     gpu_.require(f().vkAllocateDescriptorSets(gpu_.device(), &allocate, &set), "making descriptors");
     std::vector<VkDescriptorBufferInfo> buffers;
     for (const uint32_t t : step.tensors) {
-      const TensorPlan& tensor = plan_.tensors[t];
-      buffers.push_back({tensor.place == Place::Arena ? arena_.handle() : resident_->weights().handle(), tensor.offset, tensor.bytes});
+      const Spread::Place at = of(t);
+      buffers.push_back({at.buffer, at.offset, plan_.tensors[t].bytes});
     }
     VkWriteDescriptorSet write{};
     write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, write.dstSet = set, write.descriptorCount = static_cast<uint32_t>(buffers.size());
@@ -186,32 +199,27 @@ class RunContext::Recorded {
 
   void clear_guard(VkCommandBuffer commands) {
     if (plan_.guard == OPTIMA_NONE) return;
-    f().vkCmdFillBuffer(commands, arena_.handle(), plan_.tensors[plan_.guard].offset, 4, 0);
+    const Spread::Place guard = of(plan_.guard);
+    f().vkCmdFillBuffer(commands, guard.buffer, guard.offset, 4, 0);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kKernel, kKernelReads);
   }
 
+  void copy(VkCommandBuffer commands, const Spread::Place& from, const Spread::Place& to, uint64_t bytes) {
+    const VkBufferCopy piece{from.offset, to.offset, bytes};
+    f().vkCmdCopyBuffer(commands, from.buffer, to.buffer, 1, &piece);
+  }
+
   void copy_in(VkCommandBuffer commands) {
-    if (!upload_.data()) return;
-    for (size_t k = 0; k < plan_.inputs.size(); ++k) {
-      const TensorPlan& t = plan_.tensors[plan_.inputs[k].tensor];
-      const VkBufferCopy piece{in_[k], t.offset, t.bytes};
-      f().vkCmdCopyBuffer(commands, upload_.handle(), arena_.handle(), 1, &piece);
-    }
+    if (!upload_.count()) return;
+    for (size_t k = 0; k < plan_.inputs.size(); ++k) copy(commands, upload_.at(in_[k]), of(plan_.inputs[k].tensor), plan_.tensors[plan_.inputs[k].tensor].bytes);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kKernel | kCopy, kKernelReads | VK_ACCESS_TRANSFER_READ_BIT);
   }
 
   void copy_out(VkCommandBuffer commands) {
-    if (!download_.data()) return barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
+    if (!download_.count()) return barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
     barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kCopy, VK_ACCESS_TRANSFER_READ_BIT);
-    for (size_t k = 0; k < plan_.outputs.size(); ++k) {
-      const TensorPlan& t = plan_.tensors[plan_.outputs[k].tensor];
-      const VkBufferCopy piece{t.offset, out_[k], t.bytes};
-      f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
-    }
-    if (plan_.guard != OPTIMA_NONE) {
-      const VkBufferCopy piece{plan_.tensors[plan_.guard].offset, guard_, 4};
-      f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
-    }
+    for (size_t k = 0; k < plan_.outputs.size(); ++k) copy(commands, of(plan_.outputs[k].tensor), download_.at(out_[k]), plan_.tensors[plan_.outputs[k].tensor].bytes);
+    if (plan_.guard != OPTIMA_NONE) copy(commands, of(plan_.guard), download_.at(guard_), 4);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
   }
 
@@ -232,7 +240,7 @@ class RunContext::Recorded {
   Gpu& gpu_;
   Gpu::Queue& queue_;
   bool timed_;
-  Buffer arena_, upload_, download_;
+  Spread arena_, upload_, download_;
   std::vector<uint64_t> in_, out_;  // offsets of ports in upload_ and download_
   uint64_t guard_ = 0;              // offset of the guard's number in download_
   VkDescriptorPool sets_ = VK_NULL_HANDLE;

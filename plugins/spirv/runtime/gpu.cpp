@@ -110,7 +110,13 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, nullptr, 0, 0, 0, 0};
   VkPhysicalDeviceIDProperties id{};
   id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, id.pNext = &subgroup;
+  VkPhysicalDeviceMaintenance3Properties allocation{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, nullptr, 0, 0};
+  subgroup.pNext = &allocation;
+  VkPhysicalDeviceMaintenance4Properties buffer{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES, nullptr, UINT64_MAX};
+  const std::set<std::string> extensions = extensions_of(gpu);
   VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id, {}};
+  vkGetPhysicalDeviceProperties2(gpu, &all);
+  if (all.properties.apiVersion >= VK_API_VERSION_1_3 || extensions.count(VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) allocation.pNext = &buffer;
   vkGetPhysicalDeviceProperties2(gpu, &all);
   const VkPhysicalDeviceProperties& p = all.properties;
   GpuInfo out;
@@ -132,6 +138,7 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   out.limits.shared_bytes = l.maxComputeSharedMemorySize;
   out.limits.storage_buffers = std::min(l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers);
   out.limits.buffer_range = l.maxStorageBufferRange;
+  out.limits.buffer_bytes = std::min<uint64_t>(allocation.maxMemoryAllocationSize, buffer.maxBufferSize);
   out.limits.alignment = l.minStorageBufferOffsetAlignment;
   out.limits.subgroup = subgroup.subgroupSize;
   out.limits.features = features_of(gpu, p.apiVersion);
@@ -246,7 +253,8 @@ std::optional<uint32_t> Gpu::memory_type(uint32_t bits, VkMemoryPropertyFlags wa
   return std::nullopt;
 }
 
-Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what) : gpu_(std::move(gpu)), size_(std::max<uint64_t>(bytes, 4)) {
+Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what) : Buffer() {  // from here on what is made is freed
+  gpu_ = std::move(gpu), size_ = std::max<uint64_t>(bytes, 4);
   const VolkDeviceTable& f = gpu_->f();
   const std::string asked = std::to_string(size_) + " bytes of " + what + " on GPU '" + gpu_->info().name + "', which has " + std::to_string(gpu_->info().memory);
   VkBufferCreateInfo info{};
@@ -261,9 +269,7 @@ Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std:
   const std::optional<uint32_t> type = gpu_->memory_type(needs.memoryTypeBits, seen ? kSeen : 0, better);
   if (!type) throw sdk::Error(OPTIMA_DEVICE, "GPU '" + gpu_->info().name + "' has no memory of a kind that " + what + " can lie in");
   const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, *type};
-  const VkResult made = f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_);
-  if (made != VK_SUCCESS) f.vkDestroyBuffer(gpu_->device(), buffer_, nullptr), buffer_ = VK_NULL_HANDLE;
-  gpu_->require(made, asked);
+  gpu_->require(f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_), asked);
   gpu_->require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
   void* data = nullptr;
   if (seen) gpu_->require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);

@@ -42,6 +42,13 @@ std::set<std::string> wanted_features(const Plan& plan, const Limits& limits, co
 
 }  // namespace
 
+std::vector<Region> regions_of(const Plan& plan, Place place) {
+  std::vector<Region> out;
+  for (const TensorPlan& t : plan.tensors)
+    if (t.place == place) out.push_back({t.offset, t.bytes});
+  return out;
+}
+
 std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limits& limits, std::string& why) {
   for (size_t w = 0; w < step.ways.size(); ++w) {
     const Launch& way = step.ways[w];
@@ -57,12 +64,12 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
 
 Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
                    const std::string& cache_folder)
-    : vulkan_(std::move(vulkan)) {
+    : vulkan_(std::move(vulkan)), buffer_bytes_(limits.buffer_bytes) {
   std::vector<size_t> ways;
   const std::set<std::string> features = wanted_features(plan, limits, modules, ways);
   gpu_ = vulkan_->gpu(info, features);
   try {
-    if (plan.weights_bytes > 0) upload(weights);
+    if (plan.weights_bytes > 0) upload(plan, weights);
     const PipelineCacheFile file(cache_folder, info);
     cache_ = file.open(*gpu_);
     for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -125,22 +132,24 @@ VkPipeline Resident::pipeline_of(uint32_t kernel, const Layout& layout, const sd
 }
 
 /// Straight into memory that the processor sees, else through a buffer that it sees, a piece at a time.
-void Resident::upload(const sdk::KeptBlob& weights) {
-  weights_ = Buffer(gpu_, Buffer::Where::Device, weights.size(), "weights");
+void Resident::upload(const Plan& plan, const sdk::KeptBlob& weights) {
   const sdk::Elements<char> bytes(weights.blob());
-  if (weights_.data()) {
-    std::memcpy(weights_.data(), bytes.data(), bytes.size());
-    return;
-  }
+  weights_ = Spread(gpu_, Buffer::Where::Device, bytes.size(), regions_of(plan, Place::Weights), buffer_bytes_, "weights");
   constexpr uint64_t kPiece = uint64_t{64} << 20;
-  const Buffer stage(gpu_, Buffer::Where::Upload, std::min<uint64_t>(kPiece, weights.size()), "staging for weights");
-  for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
-    const uint64_t size = std::min<uint64_t>(kPiece, bytes.size() - at);
-    std::memcpy(stage.data(), bytes.data() + at, size);
-    run_once(*gpu_, [&](VkCommandBuffer commands) {
-      const VkBufferCopy piece{0, at, size};
-      gpu_->f().vkCmdCopyBuffer(commands, stage.handle(), weights_.handle(), 1, &piece);
-    });
+  const bool seen = weights_.is_seen();
+  const Buffer stage = seen ? Buffer() : Buffer(gpu_, Buffer::Where::Upload, std::min({kPiece, uint64_t{bytes.size()}, buffer_bytes_}), "staging for weights");
+  for (const Region& r : weights_.pieces()) {
+    const Spread::Place to = weights_.at(r.offset);
+    const uint64_t count = std::min(r.bytes, bytes.size() - std::min<uint64_t>(r.offset, bytes.size()));
+    if (seen) std::memcpy(to.data, bytes.data() + r.offset, count);
+    for (uint64_t at = 0; !seen && at < count; at += stage.size()) {
+      const uint64_t size = std::min(stage.size(), count - at);
+      std::memcpy(stage.data(), bytes.data() + r.offset + at, size);
+      run_once(*gpu_, [&](VkCommandBuffer commands) {
+        const VkBufferCopy piece{0, at, size};
+        gpu_->f().vkCmdCopyBuffer(commands, stage.handle(), to.buffer, 1, &piece);
+      });
+    }
   }
 }
 

@@ -44,6 +44,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAl
     optima_faults.allocate = VK_SUCCESS;
     return r;
   }
+  ++optima_faults.allocations;
+  if (info->allocationSize > optima_faults.largest) optima_faults.largest = info->allocationSize;
   if (!optima_faults.separate) return next_allocate(device, info, with, memory);
   VkMemoryAllocateInfo below = *info;
   below.memoryTypeIndex = 0;
