@@ -82,6 +82,8 @@ class Lowering {
   Lowering(Draft& draft, const Limits& limits, Element floats) : draft_(draft), limits_(limits), floats_(floats) {}
 
   const Limits& limits() const { return limits_; }
+  /// Floats of the graph that one buffer reaches.
+  int64_t most_floats() const { return static_cast<int64_t>(limits_.buffer_range / size_of(floats_)); }
   /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
   Tensor read(const sdk::Value& value);
   /// The tensor of a value that the group now makes.

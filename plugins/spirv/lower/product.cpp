@@ -51,6 +51,11 @@ Dims batch_strides(const Dims& dims, const Dims& batch) {
   return out;
 }
 
+/// The elements of a right side of constants that is larger than a buffer reaches, where the result has any; null of others.
+std::shared_ptr<const Floats> too_wide(const Lowering& to, const sdk::Node& node) {
+  return node.input(1).elements() > to.most_floats() && node.output(0).elements() > 0 ? to.known(node.input(1)) : nullptr;
+}
+
 void lower_matmul(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   Dims a = node.input(0).shape(), b = node.input(1).shape();
@@ -68,6 +73,8 @@ void lower_matmul(Lowering& to, const Group& group) {
   // One right side for all of the left: a taller left side.
   if (b.size() == 2 && a.size() > 2) p.m *= elements_of(p.batch), p.batch.clear(), p.a_batch.clear(), p.b_batch.clear();
   if (group.sums_codes()) return lower_coded_product(to, group, coded(to, group, p));
+  if (const std::shared_ptr<const Floats> all = too_wide(to, node); all && b.size() == 2)
+    return lower_wide_product(to, group, {p, to.read(node.input(0)), {}, {}}, [all, n = p.n](int64_t k, int64_t c) { return (*all)[static_cast<size_t>(k * n + c)]; });
   lower_product(to, group, {p, to.read(node.input(0)), to.read(node.input(1)), {}});
 }
 
@@ -89,6 +96,9 @@ void lower_gemm(Lowering& to, const Group& group) {
   if (turns_a) p.a_row = 1, p.a_k = p.m;
   else p.a_row = p.k;
   if (group.sums_codes()) return lower_coded_product(to, group, coded(to, group, p));
+  if (node.input(2)) p.bias_dims = node.input(2).shape();
+  if (const std::shared_ptr<const Floats> all = too_wide(to, node))
+    return lower_wide_product(to, group, {p, to.read(node.input(0)), {}, node.input(2)}, [all, by_k = turns_b ? 1 : p.n, by_column = turns_b ? p.k : 1](int64_t k, int64_t c) { return (*all)[static_cast<size_t>(k * by_k + c * by_column)]; });
   Tensor right;
   if (const std::shared_ptr<const Floats> from = turns_b ? to.known(node.input(1)) : nullptr) {  // neighbours along n side by side
     right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, [from, n = p.n, k = p.k] { return turned(*from, n, k); });
@@ -97,7 +107,6 @@ void lower_gemm(Lowering& to, const Group& group) {
     right = to.read(node.input(1));
     p.b_k = turns_b ? 1 : p.n, p.b_col = turns_b ? p.k : 1;
   }
-  if (node.input(2)) p.bias_dims = node.input(2).shape();
   lower_product(to, group, {p, to.read(node.input(0)), right, node.input(2)});
 }
 

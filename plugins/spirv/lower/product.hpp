@@ -13,6 +13,7 @@ struct Multiply {
   Product p;
   Tensor a, b;
   sdk::Value bias;
+  std::optional<Tensor> into{};  ///< where its sums go as they are, in place of the group's output
 };
 
 namespace products {
@@ -55,6 +56,12 @@ struct Ending {
   Tensor y;
   Ending(Lowering& to, const Group& group, const Multiply& of, Shader begun) : s(std::move(begun)) {
     const Product& p = of.p;
+    if (of.into) {
+      y = *of.into;
+      const int out = s.out(y);
+      s.top("void put(const int o,const float v){" + s.store(out, "o", "v") + "}");
+      return;
+    }
     const int bias = of.bias ? s.in(to.read(of.bias)) : -1;
     const Lowering::Tail tail = to.tail(s, group);
     y = to.made(group.end().output(0));
@@ -145,7 +152,7 @@ inline void lower_parts(Lowering& to, const Group& group, const Multiply& of, co
 
 }  // namespace products
 
-/// The steps of a group whose root is a product; an output without elements has none.
+/// The steps of a group whose root is a product, or of one that goes elsewhere; an output without elements has none.
 inline void lower_product(Lowering& to, const Group& group, const Multiply& of) {
   using namespace products;
   if (group.end().output(0).elements() > 0) {
@@ -158,6 +165,40 @@ inline void lower_product(Lowering& to, const Group& group, const Multiply& of) 
   const Ending end(to, group, of, std::move(begun));
   if (end.y.elements() == 0) return;
   to.step(group, tile_ways(to.limits(), end.s, of.p, a, b), work_of(of.p, of.a.elements() + of.b.elements() + end.y.elements()));
+}
+
+/// The same by a right side of constants that no buffer reaches as a whole, `at(k, column)`: some columns after the other, each to its place. `of` has no b.
+inline void lower_wide_product(Lowering& to, const Group& group, const Multiply& of, const std::function<float(int64_t, int64_t)>& at) {
+  constexpr uint32_t kLocal = 64;
+  constexpr int64_t kRound = 64;
+  const Product& p = of.p;
+  const sdk::Node& node = group.root;
+  const int64_t fit = std::max<int64_t>(1, to.most_floats() / p.k), most = fit > kRound ? fit / kRound * kRound : fit, rows = p.count() * p.m;
+  std::optional<Tensor> y;
+  for (int64_t first = 0; first < p.n; first += most) {
+    const int64_t columns = std::min(most, p.n - first);
+    Multiply part = of;
+    part.p.n = part.p.b_k = columns, part.p.b_col = 1, part.p.alpha = 1, part.bias = {};
+    part.b = to.weight(std::string(node.input(1).name()) + "/columns" + text(first), {p.k, columns}, [at, first, columns, depth = p.k] {
+      std::vector<float> out(static_cast<size_t>(depth * columns));
+      for (int64_t k = 0; k < depth; ++k)
+        for (int64_t c = 0; c < columns; ++c) out[static_cast<size_t>(k * columns + c)] = at(k, first + c);
+      return out;
+    });
+    part.into = to.scratch(node, Element::F32, {rows, columns});
+    lower_product(to, group, part);
+    Shader s(kLocal);
+    const int sums = s.in(*part.into), bias = of.bias ? s.in(to.read(of.bias)) : -1;
+    const Lowering::Tail tail = to.tail(s, group);
+    if (!y) y = to.made(group.end().output(0));
+    const int out = s.out(*y);
+    const int64_t n = rows * columns;
+    const Grid g = grid(n, kLocal);
+    std::string v = s.load(sums, "id") + (p.alpha == 1 ? "" : "*" + literal(p.alpha));
+    if (bias >= 0) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(bias, broadcast_index("o", {p.m, p.n}, p.bias_dims));
+    s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id/" + text(columns) + "*" + text(p.n) + "+id%" + text(columns) + "+" + text(first) + ";" + s.store(out, "o", tail(v, "o")));
+    to.step(group, std::move(s), g.groups, {2 * static_cast<uint64_t>(n), 8 * static_cast<uint64_t>(n)});
+  }
 }
 
 }  // namespace spirv_plugin

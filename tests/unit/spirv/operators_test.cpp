@@ -9,6 +9,7 @@ TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or 
 #else
 
 #include "tests/support/forged_meta.hpp"
+#include "tests/support/seam_refusals.hpp"
 #include "tests/unit/spirv/forms.hpp"
 
 using namespace optima;
@@ -277,6 +278,37 @@ TEST_CASE("attributes that no importer lets through are refused with what is wro
   const char* const columns = "(float[1,4,9] x) => (float[1,1,4,4] y) { p = Constant<value = int64[2] {4, 4}>() b = Constant<value = int64[2] {2, 2}>() y = Col2Im(x, p, b) }";
   CHECK(said(columns, "strides", {0, 1}).find("strides has 0") != std::string::npos);
   CHECK(said("(float[1,1,2,2] x, int64[1,1,2,2] i) => (float[1,1,3,3] y) { y = MaxUnpool<kernel_shape = [2, 2]>(x, i) }", "strides", {1}).find("strides has 1 numbers, wanted 2") != std::string::npos);
+}
+
+TEST_CASE("constants that no buffer of the GPU reaches as a whole are gathered from and multiplied by in parts") {
+  const std::string table = "float[70,40] w = {" + numbers(2800) + "}";
+  const std::vector<Form> forms{
+      {17, "(int64[2,3] i) => (float[2,3,40] y) <" + table + "> { y = Gather(w, i) }"},
+      {17, "(float[5,40] z) => (float[5,40] y) <" + table + ", int64[5] i = {69, -70, -1, 13, 40}> { g = Gather(w, i) a = Add(g, z) y = Relu(a) }"},
+      {17, "(float[3,70] x) => (float[3,40] y) <" + table + "> { y = MatMul(x, w) }"},
+      {17, "(float[1,70] x, float[40] z) => (float[1,40] y) <" + table + "> { m = MatMul(x, w) a = Mul(m, z) y = Neg(a) }"},
+      {17, "(float[2,3,70] x) => (float[2,3,40] y) <" + table + "> { y = MatMul(x, w) }"},
+      {17, "(float[3,40] x, float[70] b) => (float[3,70] y) <" + table + "> { g = Gemm<transB = 1, alpha = 0.5, beta = 2.0>(x, w, b) y = Relu(g) }"},
+      {17, "(float[70,3] x, float[3,1] b) => (float[3,40] y) <" + table + "> { y = Gemm<transA = 1>(x, w, b) }"},
+  };
+  const test::TempFolder folder;
+  const std::string limits = folder / "limits.json";
+  test::put(limits, R"({"buffer_range": 4000, "features": ["subgroupArithmetic"]})");  // 25 rows, 14 columns
+  const Validation validation;
+  Halves halves;
+  for (const Form& form : forms) {
+    CAPTURE(form.text.substr(form.text.rfind("{ ")));
+    const TextNet net(text_of(form));
+    const std::vector<reference::Tensor> in = inputs_of(net.packed.raw), wanted = reference::run(net.packed.raw, in);
+    CHECK(seam::refusals(*halves.compiler, net.packed.raw, kGpu, {seam::option("spirv.limits", limits)}).empty());
+    for (const char* precision : {"f32", "f16"}) {
+      std::string wrong;
+      const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {seam::option("spirv.limits", limits), seam::option("spirv.precision", precision), guarded()});
+      CHECK_MESSAGE(wrong.empty(), wrong);
+      if (wrong.empty()) CHECK(off_by(out.at(0), wanted.at(0)) < (std::string(precision) == "f32" ? 1e-5 : 1e-2));
+    }
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
 #endif
