@@ -179,7 +179,9 @@ std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers) { return
 
 Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats) {
   Lowered out;
-  Lowering to(out.draft, limits, floats);
+  std::vector<sdk::Node> nodes;
+  for (uint32_t k = 0; k < graph.size() && floats == Element::F16; ++k) nodes.push_back(graph[k]);
+  Lowering to(out.draft, limits, floats, beyond_halves(nodes));
   const auto port = [&](const sdk::Value& v, const Tensor& t) { return PortPlan{std::string(v.name()), v.dtype(), v.shape(), t.id}; };
   for (uint32_t k = 0; k < graph.input_count(); ++k) out.inputs.push_back(port(graph.input(k), to.read(graph.input(k))));
   for (uint32_t k = 0; k < graph.size(); ++k)

@@ -153,14 +153,17 @@ Scaling scaling_of(const sdk::Node& node) {
   return out;
 }
 
-Element Lowering::lying(int32_t dtype) const { return element_of(dtype) == Element::I32 ? Element::I32 : floats_; }
+Element Lowering::lying(const sdk::Value& value) const {
+  if (element_of(value.dtype()) == Element::I32) return Element::I32;
+  return wide_.count(value.index()) ? Element::F32 : floats_;
+}
 
 Tensor Lowering::read(const sdk::Value& value) {
   const auto known = tensors_.find(value.index());
   if (known != tensors_.end()) return known->second;
   if (const auto elements = known_.find(value.index()); elements != known_.end())
     return tensors_.emplace(value.index(), weight(std::string(value.name()), value.shape(), [all = elements->second] { return *all; })).first->second;
-  const Element element = lying(value.dtype());
+  const Element element = lying(value);
   const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), [c = value.constant(), element] { return device_bytes(c, element); })
                                        : draft_.add(std::string(value.name()), element, value.shape());
   return tensors_.emplace(value.index(), t).first->second;
@@ -173,7 +176,7 @@ std::shared_ptr<const Floats> Lowering::known(const sdk::Value& value) const {
 }
 
 Tensor Lowering::made(const sdk::Value& value) {
-  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value.dtype()), value.shape())).first->second;
+  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value), value.shape())).first->second;
 }
 
 void Lowering::made_as(const sdk::Value& value, const Tensor& tensor) {
@@ -213,7 +216,10 @@ Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std:
   return draft_.add_weight(name, Element::I32, std::move(dims), [values = std::move(values)] { return Bytes(values); });
 }
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::function<std::vector<float>()> make) {
-  return draft_.add_weight(name, floats_, std::move(dims), [make = std::move(make), floats = floats_] { return bytes_of_floats(make(), floats); });
+  if (floats_ == Element::F32) return draft_.add_weight(name, Element::F32, std::move(dims), [make = std::move(make)] { return Bytes(make()); });
+  const std::vector<float> all = make();  // what it lies in depends on it
+  const Element element = std::any_of(all.begin(), all.end(), [](float v) { return is_beyond_half(v); }) ? Element::F32 : Element::F16;
+  return draft_.add_weight(name, element, std::move(dims), [bytes = bytes_of_floats(all, element)] { return bytes; });
 }
 
 std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {

@@ -78,8 +78,8 @@ std::vector<int64_t> integers_of(const sdk::Constant& constant);
 /// What families write with. One compile, one thread.
 class Lowering {
  public:
-  /// `floats`: what floats of the graph lie in, F32 or F16.
-  Lowering(Draft& draft, const Limits& limits, Element floats) : draft_(draft), limits_(limits), floats_(floats) {}
+  /// `floats`: what floats of the graph lie in, F32 or F16; `wide`: values that lie in F32 all the same.
+  Lowering(Draft& draft, const Limits& limits, Element floats, std::set<uint32_t> wide = {}) : draft_(draft), limits_(limits), floats_(floats), wide_(std::move(wide)) {}
 
   const Limits& limits() const { return limits_; }
   /// Floats of the graph that one buffer reaches.
@@ -124,11 +124,12 @@ class Lowering {
   /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
   std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
 
-  Element lying(int32_t dtype) const;
+  Element lying(const sdk::Value& value) const;
 
   Draft& draft_;
   const Limits& limits_;
   Element floats_;
+  std::set<uint32_t> wide_;
   std::map<uint32_t, Tensor> tensors_;  // by value
   std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
   std::map<uint32_t, sdk::Node> decoders_;  // by value
@@ -140,6 +141,10 @@ struct Lowered {
   std::vector<PortPlan> inputs, outputs;
 };
 Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats);
+
+/// Floats that halves may not hold, by value: constants with finite numbers beyond them, inputs that are added in front of Softmax (masks of -1e9), and
+/// what is computed from such up to what is bounded whatever it reads (Softmax, norms). `nodes`: in the graph's order.
+std::set<uint32_t> beyond_halves(const std::vector<sdk::Node>& nodes);
 
 /// The groups of a graph, in the order in which they are computed. A group binds at most `buffers` storage buffers.
 std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers);

@@ -152,7 +152,7 @@ void lower_max_places(Lowering& to, const Group& group) {
   Shader s(kLocal);
   const int x = s.in(from), out = s.out(y), where = s.out(places);
   const Grid g = grid(y.elements(), kLocal);
-  const std::string type = type_of(from.element), nan = from.element == Element::F32 ? "||(nan_(v)&&!nan_(t))" : "";
+  const std::string type = type_of(from.element), nan = from.element != Element::I32 ? "||(nan_(v)&&!nan_(t))" : "";
   s.line("int o=" + g.id + ";if(o>=" + text(y.elements()) + ")return;");
   write_position(s, axes);
   s.line(type + " t=" + least_of(node.input(0).dtype()) + ";int best=-1;");

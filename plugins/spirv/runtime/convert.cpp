@@ -73,10 +73,12 @@ void to_device(const std::string& name, int32_t dtype, const void* from, Element
   if (lies_as_it_is(dtype, element)) return void(std::memcpy(to, from, count * size_of(element)));
   const bool known = real(dtype, [&](auto type, auto widen, auto) {
     const auto* f = static_cast<const decltype(type)*>(from);
-    if (element == Element::F16)
-      for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(widen(f[k]));
-    else
-      for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = widen(f[k]);
+    for (size_t k = 0; k < count && element == Element::F16; ++k) {
+      const float v = widen(f[k]);
+      if (is_beyond_half(v)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has " + std::to_string(v) + ", wanted numbers up to 65504: spirv.precision is f16, and halves have no larger ones");
+      static_cast<uint16_t*>(to)[k] = half_bits(v);
+    }
+    for (size_t k = 0; k < count && element == Element::F32; ++k) static_cast<float*>(to)[k] = widen(f[k]);
   });
   if (!known) no_way(dtype, element);
 }

@@ -311,4 +311,41 @@ TEST_CASE("constants that no buffer of the GPU reaches as a whole are gathered f
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
+TEST_CASE("with floats as halves, numbers that halves do not hold lie in 32 bits with what is computed from them") {
+  const std::vector<Form> forms{
+      // A row that a mask hides throughout, by a tensor, by a number, and by one that the model computes.
+      {17, "(float[1,3,4] x) => (float[1,3,4] y) <float[3,1] m = {0, -1000000000, 0}> { a = Add(x, m) y = Softmax(a) }"},
+      {17, "(float[1,3,4] x) => (float[1,3,4] y) <bool[3,4] c = {0,0,0,0, 1,1,1,1, 0,1,0,1}, float n = {-1e9}> { b = Neg(x) a = Where(c, n, b) r = Softmax(a) y = Neg(r) }"},
+      {17, "(float[1,3,4] x, float[3,4] k) => (float[1,3,4] y) <float big = {-3.4e38}, int64[3] s = {1,3,4}> { f = Clip(k) h = Sign(f) m = Mul(h, big) r = Reshape(m, s) t = Transpose<perm = [0,1,2]>(r) a = Max(x, t) q = Min(a, x) y = Sigmoid(q) }"},
+      // The input m is 100000 times what the test fills in.
+      {17, "(float[3,4] x, float[3] m) => (float[3,4] y) <int64[2] s = {3,1}, int64[2] e = {3,4}> { r = Reshape(m, s) u = Expand(r, e) b = Add(x, u) a = Add(b, x) y = Softmax(a) }"},
+      // Large weights, and small ones behind them.
+      {17, "(float[4,8] x) => (float[4,3] y) <float[8,5] w = {" + test::replaced(numbers(40), "0.", "71234.") + "}, float[5,3] v = {" + test::replaced(numbers(15), "0.", "0.0000") + "}> { a = MatMul(x, w) y = MatMul(a, v) }"},
+      {17, "(float[1,2,5,5] x) => (float[1,4,3,3] y) <float[4,2,3,3] w = {" + numbers(72) + "}, float[4] s = {1e7, 2, 3, 4}, float[4] o = {0, 1, 2, 3}, float[4] k = {1e-7, 1, 1, 1}, int64[4] d = {1,4,1,1}> "
+           "{ c = Conv(x, w) n = BatchNormalization(c, s, o, o, s) f = Reshape(k, d) y = Mul(n, f) }"},
+  };
+  Halves halves;
+  for (const Form& form : forms) {
+    CAPTURE(form.text);
+    const TextNet net(text_of(form));
+    std::vector<reference::Tensor> in = inputs_of(net.packed.raw);
+    if (form.text.find("float[3] m)") != std::string::npos)
+      for (int k = 0; k < 3; ++k) static_cast<float*>(const_cast<void*>(static_cast<const void*>(in[1].data)))[k] *= 1e5F;
+    const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {seam::option("spirv.precision", "f16"), guarded()});
+    CHECK_MESSAGE(wrong.empty(), wrong);
+    double scale = 0;
+    for (const double v : reference::load<double>(wanted.at(0))) scale = std::max(scale, std::fabs(v));
+    if (wrong.empty()) CHECK_MESSAGE(off_by(out.at(0), wanted.at(0)) < 2e-3 * scale, off_by(out.at(0), wanted.at(0)), " of ", scale);
+  }
+  const TextNet net(text_of({17, "(float[2] x) => (float[2] y) { y = Neg(x) }"}));
+  void* data = nullptr;
+  reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {2}, &data);
+  static_cast<float*>(data)[0] = 65504, static_cast<float*>(data)[1] = 1e5;
+  std::string wrong;
+  computed(halves, net.packed.raw, {x}, wrong, {seam::option("spirv.precision", "f16")});
+  CHECK_MESSAGE(wrong == "run: input 'x' has 100000.000000, wanted numbers up to 65504: spirv.precision is f16, and halves have no larger ones", wrong);
+}
+
 #endif
