@@ -190,6 +190,16 @@ Limits read_limits(std::string_view text, const std::string& file) {
   return out;
 }
 
+Limits lesser(const Limits& a, const Limits& b) {
+  Limits out = a;
+  const auto take = [](auto& to, const auto& other) { to = std::min(to, other); };
+  take(out.vulkan, b.vulkan), take(out.invocations, b.invocations), take(out.shared_bytes, b.shared_bytes), take(out.storage_buffers, b.storage_buffers);
+  take(out.buffer_range, b.buffer_range), take(out.buffer_bytes, b.buffer_bytes);
+  for (size_t k = 0; k < 3; ++k) take(out.size[k], b.size[k]), take(out.groups[k], b.groups[k]);
+  std::erase_if(out.features, [&](const std::string& f) { return !b.features.count(f); });
+  return out;
+}
+
 Limits least_limits(std::string_view kind) {
   Limits out;
   if (kind == "NVIDIA" || kind == "AMDGPU" || kind == "INTELGPU") {  // by their drivers' entries at vulkan.gpuinfo.org since 2016

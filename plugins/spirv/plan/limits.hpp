@@ -44,6 +44,9 @@ struct Limits {
 /// that names `file`.
 Limits read_limits(std::string_view text, const std::string& file);
 
+/// What two GPUs both have.
+Limits lesser(const Limits& a, const Limits& b);
+
 /// What is certain of every GPU of a device kind.
 Limits least_limits(std::string_view kind);
 
