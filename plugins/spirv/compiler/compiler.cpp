@@ -23,12 +23,7 @@ namespace {
 Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
   std::string file(options.string("spirv.limits", ""));
   if (file.empty()) file = device.attributes().string("limits", "");
-  if (file.empty()) return least_limits(device.kind());
-  try {
-    return read_limits(sdk::bytes_of(file), file);
-  } catch (const sdk::Error& e) {
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, e.text);
-  }
+  return file.empty() ? least_limits(device.kind()) : limits_at(file);
 }
 
 /// Who asks for halves says that the GPU has them; where it runs that is looked at.

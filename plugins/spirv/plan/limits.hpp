@@ -31,8 +31,6 @@ struct Limits {
   uint32_t storage_buffers = 4;                           ///< of a shader
   uint64_t buffer_range = uint64_t{1} << 27;              ///< bytes of one of them
   uint64_t buffer_bytes = uint64_t{1} << 30;              ///< of a buffer with its memory: the arena and the weights may be several
-  uint64_t alignment = 256;                               ///< bytes, of its offset
-  uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"
   SharedTile product_tile{};                              ///< worth making there: not where shared memory is ordinary memory (Mali), or nobody has said
   // For estimates of time only.
@@ -41,8 +39,10 @@ struct Limits {
 };
 
 /// The text of a file of limits: a JSON object with members of the names above, all optional; "vulkan" as "1.2". Throws INVALID_ARGUMENT
-/// that names `file`.
+/// that names `file`, also for a feature that no kernel here would ask for.
 Limits read_limits(std::string_view text, const std::string& file);
+/// Of the file at `path`, from the working folder on where it is relative. Throws INVALID_ARGUMENT also where it cannot be read.
+Limits limits_at(const std::string& path);
 
 /// What two GPUs both have.
 Limits lesser(const Limits& a, const Limits& b);

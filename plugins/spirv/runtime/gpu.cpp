@@ -139,8 +139,6 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   out.limits.storage_buffers = std::min(l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers);
   out.limits.buffer_range = l.maxStorageBufferRange;
   out.limits.buffer_bytes = std::min<uint64_t>(allocation.maxMemoryAllocationSize, buffer.maxBufferSize);
-  out.limits.alignment = l.minStorageBufferOffsetAlignment;
-  out.limits.subgroup = subgroup.subgroupSize;
   out.limits.features = features_of(gpu, p.apiVersion);
   if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)  // these are there without being asked for
     for (const auto& [operation, name] : kSubgroups)

@@ -45,7 +45,7 @@ std::optional<Plan> plan_of(const sdk::Artifact& artifact) {
 /// The limits to go by: the GPU's own, less what the user says it lacks. Throws INVALID_ARGUMENT.
 Limits limits_of(const GpuInfo& gpu, const sdk::Options& options) {
   const std::string file(options.string("spirv.pretend", ""));
-  return file.empty() ? gpu.limits : lesser(gpu.limits, read_limits(sdk::bytes_of(file), file));
+  return file.empty() ? gpu.limits : lesser(gpu.limits, limits_at(file));
 }
 
 void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {

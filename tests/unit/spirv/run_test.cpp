@@ -274,12 +274,29 @@ TEST_CASE("a GPU that has less than a kernel needs is refused with what and how 
   CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_UNSUPPORTED);
   CHECK(status.message.find("this GPU has 8") != std::string::npos);
   CHECK(status.raw.node != OPTIMA_NONE);
-  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}", "{\"product_tile\": [8, 8, 4, 4]}",
+  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}",
+                          "{\"features\": [\"storageBuffer16bitAccess\"]}", "{\"features\": [\"nonsense\"]}", "{\"subgroup\": 16}", "{\"product_tile\": [8, 8, 4, 4]}",
                           "{\"product_tile\": [8, 8, 4, 0, 16]}", "{\"product_tile\": [8, 8, 17, 4, 16]}"}) {
     test::put(path, bad);
     CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
     CHECK_MESSAGE(status.message.find(path) != std::string::npos, status.message);
   }
+}
+
+TEST_CASE("a path of limits that is no file is an error with the path, and with the folder where it is relative") {
+  Halves halves;
+  const Net net;
+  const test::TempFolder folder;
+  const auto error = [&](const std::string& path) {
+    seam::MemorySink sink;
+    seam::Status status;
+    CHECK(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
+    seam::Verdicts verdicts;
+    CHECK(seam::check(*halves.compiler, net.packed.raw, seam::ids_of_nodes(net.packed.raw), kGpu, verdicts, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
+    return status.message;
+  };
+  CHECK(error(std::string(folder.path())) == "file of limits '" + std::string(folder.path()) + "' cannot be read");
+  CHECK(error("none.json") == "file of limits 'none.json' cannot be read in folder '" + std::filesystem::current_path().string() + "'");
 }
 
 TEST_CASE("check() takes a node where compile() does, whatever the GPU lacks, and says the same of it") {
