@@ -174,11 +174,15 @@ TEST_CASE("what a driver makes of kernels is kept on disk and given to it again,
   CHECK(given() == 0);
   REQUIRE(files().size() == 1);
   const std::string path = files()[0], good = test::get(path);
-  REQUIRE(good.size() >= 32);  // VkPipelineCacheHeaderVersionOne
-  CHECK(given() == good.size());
-  std::string other = good;
-  other[8] = static_cast<char>(other[8] ^ 1);  // its vendor
-  for (const std::string& bad : {std::string("abc"), good.substr(0, 31), other}) {
+  constexpr size_t kOwn = 24, kHeader = 32;  // what is ahead of the driver's bytes; VkPipelineCacheHeaderVersionOne
+  REQUIRE(good.size() >= kOwn + kHeader);
+  CHECK(given() == good.size() - kOwn);
+  std::string damaged = good, other = good;
+  damaged[good.size() - 1] = static_cast<char>(damaged[good.size() - 1] ^ 1);
+  other[kOwn + 8] = static_cast<char>(other[kOwn + 8] ^ 1);  // its vendor
+  const uint64_t sum = sdk::checksum_of(std::string_view(other).substr(kOwn)).value();
+  std::memcpy(other.data() + 16, &sum, sizeof sum);
+  for (const std::string& bad : {std::string("abc"), good.substr(0, kOwn + kHeader - 1), good + "more", damaged, other}) {
     test::put(path, bad);
     CHECK(given() == 0);
     CHECK(files() == std::vector<std::string>{path});
