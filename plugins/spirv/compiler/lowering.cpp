@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "indices.hpp"
 #include "plan/half.hpp"
 
 namespace spirv_plugin {
@@ -120,6 +121,7 @@ sdk::Verdict verdict_of(const sdk::Node& node) {
   for (uint32_t k = 0; k < node.output_count(); ++k)
     if (node.output(k))
       if (std::string why = wrong_operand(node.output(k), "output " + std::to_string(k), false); !why.empty()) return no(std::move(why));
+  if (std::string why = outside(node); !why.empty()) return no(std::move(why));
   if (row.refuse)
     if (std::string why = row.refuse(node); !why.empty()) return no(std::move(why));
   return v;

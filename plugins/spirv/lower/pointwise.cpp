@@ -59,7 +59,7 @@ std::string selu(const sdk::Node& n, const In& in) {
   return "(" + in[0] + "<=0.0?" + literal(gamma * alpha) + "*expm1_(" + in[0] + "):" + literal(gamma) + "*" + in[0] + ")";
 }
 std::string thresholded(const sdk::Node& n, const In& in) { return "(" + in[0] + ">" + real(n, "alpha", 1) + "?" + in[0] + ":0.0)"; }
-std::string hard_sigmoid(const sdk::Node& n, const In& in) { return "clamp(" + real(n, "alpha", 0.2) + "*" + in[0] + "+" + real(n, "beta", 0.5) + ",0.0,1.0)"; }
+std::string hard_sigmoid(const sdk::Node& n, const In& in) { return "min_(max_(" + real(n, "alpha", 0.2) + "*" + in[0] + "+" + real(n, "beta", 0.5) + ",0.0),1.0)"; }
 std::string hard_swish(const sdk::Node&, const In& in) { return "(" + in[0] + "*clamp(" + in[0] + "/6.0+0.5,0.0,1.0))"; }
 std::string mish(const sdk::Node&, const In& in) { return "(" + in[0] + "*tanh_(softplus_(" + in[0] + ")))"; }
 std::string swish(const sdk::Node& n, const In& in) { return "(" + in[0] + "*sigmoid_(" + real(n, "alpha", 1) + "*" + in[0] + "))"; }
@@ -88,7 +88,7 @@ std::string arithmetic(const sdk::Node& n, const In& in) {
   return wrapped(n.output(0).dtype(), "(" + in[0] + std::string(1, C) + in[1] + ")");
 }
 std::string division(const sdk::Node& n, const In& in) { return is_float(n) ? "(" + in[0] + "/" + in[1] + ")" : "idiv_(" + in[0] + "," + in[1] + ")"; }
-/// Remainders of floats are exact only as long as their quotient is. Without fmod they have the divisor's sign, as version 28 says; models of it may be
+/// Without fmod remainders have the divisor's sign, as version 28 says; models of it may be
 /// restated in an older one.
 std::string modulo(const sdk::Node& n, const In& in) {
   const bool c = n.integer("fmod", 0) != 0;

@@ -48,7 +48,7 @@ struct Activation {
 constexpr Activation kActivations[] = {
     {"relu", false, false, 0, 0, "relu_(x)"}, {"tanh", false, false, 0, 0, "tanh_(x)"}, {"sigmoid", false, false, 0, 0, "sigmoid_(x)"}, {"affine", true, true, 1, 0, "A*x+B"},
     {"leakyrelu", true, false, 0.01, 0, "x>=0.0?x:A*x"}, {"thresholdedrelu", true, false, 1, 0, "x>=A?x:0.0"}, {"scaledtanh", true, true, 1, 1, "A*tanh_(B*x)"},
-    {"hardsigmoid", true, true, 0.2, 0.5, "clamp(A*x+B,0.0,1.0)"}, {"elu", true, false, 1, 0, "x>=0.0?x:A*expm1_(x)"}, {"softsign", false, false, 0, 0, "x/(1.0+abs(x))"},
+    {"hardsigmoid", true, true, 0.2, 0.5, "min_(max_(A*x+B,0.0),1.0)"}, {"elu", true, false, 1, 0, "x>=0.0?x:A*expm1_(x)"}, {"softsign", false, false, 0, 0, "x/(1.0+abs(x))"},
     {"softplus", false, false, 0, 0, "softplus_(x)"},
 };
 
@@ -93,7 +93,7 @@ std::string activation_functions(const sdk::Node& node, int64_t directions) {
     out += "float act" + text(static_cast<int64_t>(k)) + "(int d,float x){return " + (first == last ? first : "d==0?" + first + ":" + last) + ";}\n";
   }
   const double clip = node.real("clip", 0);
-  return out + "float bounded(float x){return " + (clip > 0 ? "clamp(x," + literal(-clip) + "," + literal(clip) + ")" : "x") + ";}";
+  return out + "float bounded(float x){return " + (clip > 0 ? "min_(max_(x," + literal(-clip) + ")," + literal(clip) + ")" : "x") + ";}";
 }
 
 std::vector<double> constant_of(const sdk::Value& v) { return v ? reals_of(v.constant()) : std::vector<double>{}; }

@@ -302,6 +302,7 @@ void RunContext::take_inputs(const sdk::Tensors& in) {
   for (size_t k = 0; k < in.size(); ++k) {
     const PortPlan& p = plan.inputs[k];
     to_device(p.name, p.dtype, in[k].data<void>(), plan.tensors[p.tensor].element, work.input(k), static_cast<size_t>(elements_of(p.dims)));
+    if (p.indices) require_indices(p.name, *p.indices, work.input(k), static_cast<size_t>(elements_of(p.dims)));
   }
   began_ = timed_ ? now_ns() : 0;
 }

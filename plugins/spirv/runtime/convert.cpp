@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "optima/plugin/manifest.hpp"
@@ -81,6 +82,13 @@ void to_device(const std::string& name, int32_t dtype, const void* from, Element
     for (size_t k = 0; k < count && element == Element::F32; ++k) static_cast<float*>(to)[k] = widen(f[k]);
   });
   if (!known) no_way(dtype, element);
+}
+
+void require_indices(const std::string& name, const Range& range, const void* on_device, size_t count) {
+  const auto* all = static_cast<const int32_t*>(on_device);
+  const auto [least, most] = std::minmax_element(all, all + count);
+  if (count == 0 || (*least >= range.low && *most <= range.high)) return;
+  throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has index " + std::to_string(*least < range.low ? *least : *most) + ", wanted " + std::to_string(range.low) + " to " + std::to_string(range.high));
 }
 
 void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count) {

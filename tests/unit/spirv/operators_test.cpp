@@ -348,4 +348,18 @@ TEST_CASE("with floats as halves, numbers that halves do not hold lie in 32 bits
   CHECK_MESSAGE(wrong == "run: input 'x' has 100000.000000, wanted numbers up to 65504: spirv.precision is f16, and halves have no larger ones", wrong);
 }
 
+TEST_CASE("sines of any argument, remainders of any quotient, and NaN where it goes in") {
+  const std::string scaled = "(float[300] x) => (float[6,300] y) <float[6,1] s = {1000, 52000, 700000, 1e9, 1e20, 1.7e38}> { m = Mul(x, s) ";
+  check({
+      {17, scaled + "y = Sin(m) }"},
+      {17, scaled + "y = Cos(m) }"},
+      {17, "(float[300] x) => (float[300] y, float[300] z) { d = Sub(x, x) n = Div(d, d) y = HardSigmoid(n) z = Sin(n) }"},
+      {17, "(float[300] x) => (float[300] y) <float o = {1}> { d = Sub(x, x) i = Div(o, d) y = Cos(i) }"},  // infinite
+  }, 2e-6);
+  const std::string parts = "(float[300] x, float[300] b) => (float[5,300] y) <float[5,1] s = {1, 1e10, 1e30, 1e-30, 1e38}> { m = Mul(x, s) ";
+  check({{17, parts + "y = Mod<fmod = 1>(m, b) }"},
+         {17, "(float[300] x) => (float[300] y) <float s = {5e9}, float b = {7}> { m = Mul(x, s) y = Mod<fmod = 1>(m, b) }"},
+         {17, "(float[300] x, float[300] b) => (float[300] y) <float s = {1e-38}, float t = {1e30}> { m = Mul(x, s) n = Mul(b, s) r = Mod<fmod = 1>(x, n) y = Mul(r, t) }"}}, 1e-30);
+}
+
 #endif

@@ -343,6 +343,28 @@ TEST_CASE("check() takes a node where compile() does, whatever the GPU lacks, an
   CHECK(no > 20);
 }
 
+TEST_CASE("indices that come in are looked at, by the smallest of what is taken by them, and constant ones before") {
+  Halves halves;
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g (int32[1,3] i) => (float[3,2] y, float[1,3] z) <float[7,2] w = {" + numbers(14) + "}, float[4] v = {1,2,3,4}, int64[1] s = {3}> "
+                    "{ c = Cast<to = 7>(i) r = Reshape(c, s) y = Gather(w, r) z = Gather(v, i) }");
+  const auto ran = [&](std::vector<int32_t> ids) {
+    void* data = nullptr;
+    reference::Tensor x = reference::Tensor::make(OPTIMA_I32, {1, 3}, &data);
+    std::copy(ids.begin(), ids.end(), static_cast<int32_t*>(data));
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, {x}, wrong);
+    if (wrong.empty()) CHECK(apart(out.at(0), reference::run(net.packed.raw, {x}).at(0)) == 0);
+    return wrong;
+  };
+  CHECK(ran({3, 0, -4}).empty());
+  CHECK(ran({3, 4, 0}) == "run: input 'i' has index 4, wanted -4 to 3");
+  CHECK(ran({3, -5, 0}) == "run: input 'i' has index -5, wanted -4 to 3");
+  const TextNet constant("<ir_version: 8, opset_import: [\"\" : 17]> g (float[5,2] x) => (float[2,2] y) <int64[2] i = {4, 5}> { y = Gather(x, i) }");
+  const std::map<uint32_t, seam::Said> refused = seam::refusals(*halves.compiler, constant.packed.raw, kGpu);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.begin()->second.text == "input 1 has index 5, wanted -5 to 4");
+}
+
 TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
   Halves halves;
   const Net net;
