@@ -55,6 +55,20 @@ Texts texts_of(const Draft& draft, bool guarded) {
 
 std::string bytes_of(const Module& m) { return {reinterpret_cast<const char*>(m.words.data()), m.words.size() * sizeof(uint32_t)}; }
 
+/// Leaves each module once: texts may differ and be one kernel. Which of those that are left each was.
+std::vector<uint32_t> merge_equal(std::vector<Module>& modules) {
+  std::vector<uint32_t> out;
+  std::map<std::vector<uint32_t>, uint32_t> known;
+  std::vector<Module> left;
+  for (Module& m : modules) {
+    const auto [at, is_new] = known.emplace(m.words, static_cast<uint32_t>(left.size()));
+    if (is_new) left.push_back(std::move(m));
+    out.push_back(at->second);
+  }
+  modules = std::move(left);
+  return out;
+}
+
 /// Before kernels are compiled: each step runs within the limits, as its texts have it. Throws UNSUPPORTED.
 void require_fits(const Draft& draft, const Limits& limits) {
   for (const DraftStep& step : draft.steps())
@@ -154,8 +168,9 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     Kernels kernels(texts.all, KernelCache(kernels_), threads);
     Weights& weights = lowered.draft.weights();  // are packed and go to disk while kernels are compiled
     const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads, block) : 0;
-    const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
-    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, block, [&](size_t step, size_t way) { return texts.of[step][way]; });
+    std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
+    const std::vector<uint32_t> which = merge_equal(modules);
+    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, block, [&](size_t step, size_t way) { return which[texts.of[step][way]]; });
     plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);

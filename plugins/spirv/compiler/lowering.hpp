@@ -46,6 +46,8 @@ struct Row {
   void (*lower)(Lowering& to, const Group& group) = nullptr;
   /// Of a pointwise operator: the value of one element of its output, by expressions for one element of each input ("" where one is absent).
   std::string (*expression)(const sdk::Node& node, const std::vector<std::string>& in) = nullptr;
+  /// Of an operator of any number of operands: two of them in one. expression() of all joined is then that of the operands.
+  std::string (*join)(const std::string& a, const std::string& b) = nullptr;
   /// Inputs of which expression() reads an element, the first ones; 0 = all.
   uint32_t operands = 0;
   /// lower() computes the group's tail.
@@ -121,6 +123,11 @@ class Lowering {
   void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
 
  private:
+  /// Where the root of a pointwise group has more operands than a kernel binds: steps that join some at a time.
+  bool has_too_many(const Group& group) const;
+  void pointwise_by_parts(const Group& group);
+  /// The expression of a value for index `o` of `dims`: one of `names`, a literal, or an element of what is bound, which `bound` remembers by value.
+  std::string operand(Shader& shader, const sdk::Value& value, const std::vector<int64_t>& dims, const std::map<uint32_t, std::string>& names, std::map<uint32_t, int>& bound);
   /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
   std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
 

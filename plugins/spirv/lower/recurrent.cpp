@@ -120,7 +120,7 @@ struct Packed {
 };
 Packed packed(const sdk::Node& node, const Sequence& q) {
   Packed out;
-  const std::vector<double> r = constant_of(node.input(kR)), b = constant_of(node.input(kB)), peepholes = constant_of(node.input(kPeepholes)), lengths = constant_of(node.input(kLengths));
+  const std::vector<double> r = constant_of(node.input(kR)), b = constant_of(node.input(kB)), peepholes = constant_of(node.input(kPeepholes)), lengths = node.input(kLengths) && node.input(kLengths).is_constant() ? constant_of(node.input(kLengths)) : std::vector<double>();
   const int64_t n = q.rows(), h = q.hidden;
   out.all.resize(r.size());
   for (int64_t d = 0; d < q.directions; ++d)
@@ -154,7 +154,7 @@ Tensor lower_input(Lowering& to, const Group& group, const Sequence& q) {
   return into;
 }
 
-/// A copy of `count` elements, from and to any place of two tensors.
+/// A copy of `count` elements, from and to any place of two tensors; whole numbers become floats.
 void lower_copy(Lowering& to, const Group& group, const Tensor& from, int64_t from_at, const Tensor& into, int64_t into_at, int64_t count) {
   Shader s(kLocal);
   const int x = s.in(from), out = s.out(into);
@@ -228,14 +228,18 @@ Tensor lower_walk(Lowering& to, const Group& group, const Sequence& q, const Ten
   const Packed weights = packed(node, q);
   Shader s(q.local());
   const int input = s.in(gates), r = s.in(to.weight(std::string(node.input(kR).name()) + "/packed", {static_cast<int64_t>(weights.all.size())}, weights.all));
-  std::string hidden = "0.0", cell = "0.0";
-  if (node.input(kHidden) || node.input(kCell)) {
-    const Tensor begin = to.scratch(node, Element::F32, {2 * q.states()});
+  std::string hidden = "0.0", cell = "0.0", length = text(q.steps);
+  const bool known = node.input(kLengths) && node.input(kLengths).is_constant();
+  if (known) length = "int(" + s.load(r, text(weights.lengths) + "+b") + ")";
+  if (node.input(kHidden) || node.input(kCell) || (node.input(kLengths) && !known)) {  // what else comes in, in one tensor
+    const Tensor begin = to.scratch(node, Element::F32, {2 * q.states() + q.batch});
+    if (node.input(kLengths) && !known) lower_copy(to, group, to.read(node.input(kLengths)), 0, begin, 2 * q.states(), q.batch);
     if (node.input(kHidden)) lower_copy(to, group, to.read(node.input(kHidden)), 0, begin, 0, q.states());
     if (node.input(kCell)) lower_copy(to, group, to.read(node.input(kCell)), 0, begin, q.states(), q.states());
     const int at = s.in(begin);
     if (node.input(kHidden)) hidden = s.load(at, "sa+j");
     if (node.input(kCell)) cell = s.load(at, text(q.states()) + "+sa+j");
+    if (node.input(kLengths) && !known) length = "clamp(int(" + s.load(at, text(2 * q.states()) + "+b") + "),0," + text(q.steps) + ")";
   }
   const int out = s.out(result);
   if (goes_on) {
@@ -245,7 +249,7 @@ Tensor lower_walk(Lowering& to, const Group& group, const Sequence& q, const Ten
   s.top("shared float h[" + text(2 * n) + "],c[" + text(n) + "],reset[" + text(n) + "];");
   s.top(activation_functions(node, q.directions));
   s.line("int at=int(gl_WorkGroupID.x+gl_WorkGroupID.y*gl_NumWorkGroups.x);if(at>=" + text(sequences) + ")return;int d=at/" + text(q.batch) + ",b=at%" + text(q.batch) + ",sa=" + q.state_at() + ";");
-  s.line("int n=" + (node.input(kLengths) ? "int(" + s.load(r, text(weights.lengths) + "+b") + ")" : text(q.steps)) + ";");
+  s.line("int n=" + length + ";");
   s.line("int first=" + (goes_on ? "int(" + s.load(out, text(counts) + "+at") + "),last=min(first+" + text(most) + "," + text(q.steps) + ")" : "0,last=" + text(q.steps)) + ",here=clamp(n-first,0,last-first);");
   s.line(q.each() + "{h[j]=" + hidden + ";c[j]=" + cell + ";}barrier();");
   s.line("for(int k=0;k<min(here," + text(most) + ");++k){int i=first+k,t=" + std::string(q.reverse_first ? "n-1-i" : "d==1?n-1-i:i") + ",old=(k&1)*" + text(n) + ",fresh=" + text(n) + "-old;");
@@ -289,7 +293,7 @@ std::string no_sequence(const sdk::Node& node) {
   if (names.size() != static_cast<size_t>(q.directions) * (gates == 4 ? 3 : gates == 3 ? 2 : 1)) return text(static_cast<int64_t>(names.size())) + " activations";
   for (const std::string_view name : names)
     if (!find_activation(name)) return "activation '" + std::string(name) + "' is unknown";
-  if (node.input(kLengths))
+  if (node.input(kLengths) && node.input(kLengths).is_constant())
     for (const int64_t n : integers_of(node.input(kLengths).constant()))
       if (n < 0 || n > q.steps) return "a sequence of length " + text(n) + ", wanted at most " + text(q.steps);
   return "";
@@ -297,7 +301,7 @@ std::string no_sequence(const sdk::Node& node) {
 
 constexpr Row row(std::string_view name) {
   constexpr sdk::Types F = kFloats;
-  constexpr uint32_t kConstants = 1u << kR | 1u << kB | 1u << kLengths | 1u << kPeepholes;
+  constexpr uint32_t kConstants = 1u << kR | 1u << kB | 1u << kPeepholes;
   Row r;
   r.op = op(name, 7, 22, {F, F, F, F, sdk::types(OPTIMA_I32), F, F, F}, {F}, kConstants);
   r.lower = lower_recurrent, r.refuse = no_sequence;

@@ -8,6 +8,7 @@ TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or 
 
 #else
 
+#include "core/support/json_value.hpp"
 #include "tests/support/forged_meta.hpp"
 #include "tests/support/seam_refusals.hpp"
 #include "tests/unit/spirv/forms.hpp"
@@ -360,6 +361,45 @@ TEST_CASE("sines of any argument, remainders of any quotient, and NaN where it g
   check({{17, parts + "y = Mod<fmod = 1>(m, b) }"},
          {17, "(float[300] x) => (float[300] y) <float s = {5e9}, float b = {7}> { m = Mul(x, s) y = Mod<fmod = 1>(m, b) }"},
          {17, "(float[300] x, float[300] b) => (float[300] y) <float s = {1e-38}, float t = {1e30}> { m = Mul(x, s) n = Mul(b, s) r = Mod<fmod = 1>(x, n) y = Mul(r, t) }"}}, 1e-30);
+}
+
+TEST_CASE("sums and the like of any number of operands, on GPUs with few buffers some at a time") {
+  std::vector<Form> forms;
+  for (const char* op : {"Sum", "Max", "Min", "Mean"}) {
+    forms.push_back({17, "(float[3,4] a, float[3,4] b, float[4] c, float[3,1] d) => (float[3,4] y) { y = " + std::string(op) + "(a, b, c, d) }"});
+    forms.push_back({17, "(float[3,4] a, float[3,4] b, float[4] c, float[3,1] d, float[1,4] e, float[3,4] f, float[3,4] g, float[3,4] h) => (float[3,4] y) <float k = {0.5}> { s = " + std::string(op) +
+                             "(a, b, c, d, k, e, f, a, g, h) y = Neg(s) }"});
+  }
+  forms.push_back({17, "(int64[3,4] a, int64[3,4] b, int64[4] c, int64[3,1] d, int64[3,4] e) => (int64[3,4] y) { y = Max(a, b, c, d, e) }"});
+  check(forms, 1e-6);
+  const TextNet net(text_of(forms[1]));
+  const test::TempFolder folder;
+  const std::string limits = folder / "limits.json";
+  test::put(limits, R"({"storage_buffers": 16})");
+  Halves halves;
+  const auto steps = [&](const std::vector<optima_option>& options) {
+    seam::MemorySink sink;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
+    return Json::parse(sink.files.at("subgraph_0.meta")).at("steps").size();
+  };
+  CHECK(steps({seam::option("spirv.limits", limits)}) == 1);
+  CHECK(steps({}) > 3);
+}
+
+TEST_CASE("products of more batches and rows than workgroups along an axis, and sequences whose lengths come in") {
+  check({
+      {17, "(float[66000,1,4] x, float[66000,4,1] z) => (float[66000,1,1] y) { m = MatMul(x, z) y = Neg(m) }"},
+      {17, "(float[70000,2,3] x, float[70000,3,2] z) => (float[70000,2,2] y) { y = MatMul(x, z) }"},
+      {17, "(float[300,1,2,3] x, float[300,3,2] z) => (float[300,300,2,2] y) { y = MatMul(x, z) }"},
+      {17, "(float[2200000,2] x, float[2,1] z) => (float[2200000,1] y) { y = MatMul(x, z) }"},
+  });
+  const std::string weights = "<float[2,20,4] w = {" + numbers(160) + "}, float[2,20,5] r = {" + numbers(200) + "}, float[2,40] b = {" + numbers(80) + "}> ";
+  check({
+      {22, "(float[3,4,4] x, int32[4] n) => (float[S,D,B,H] y, float[D,B,H] h, float[D,B,H] c) " + weights + "{ y, h, c = LSTM<hidden_size = 5, direction = \"bidirectional\">(x, w, r, b, n) }"},
+      {22, "(float[3,4,4] x, int32[4] n, float[2,4,5] i, float[2,4,5] j) => (float[S,D,B,H] y, float[D,B,H] h, float[D,B,H] c) " + weights +
+               "{ y, h, c = LSTM<hidden_size = 5, direction = \"bidirectional\">(x, w, r, b, n, i, j) }"},
+  });
 }
 
 #endif
