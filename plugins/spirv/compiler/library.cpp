@@ -66,6 +66,19 @@ constexpr Function kLibrary[] = {
     {"idiv_", "int idiv_(int a,int b){if(b==0)return 0;uint q=uint(abs(a))/uint(abs(b));return (a<0)!=(b<0)?-int(q):int(q);}\n"},
     {"imod_", "int imod_(int a,int b){if(b==0)return 0;int m=a-idiv_(a,b)*b;return m!=0&&(m<0)!=(b<0)?m+b:m;}\n"},
     {"ifmod_", "int ifmod_(int a,int b){return b==0?0:a-idiv_(a,b)*b;}\n"},
+    // 64-bit integers in 32: the ends stand for all beyond, and what is computed of them is beyond, too, where it is not known to be 0.
+    {"beyond_", "bool beyond_(int a){return a==2147483647||a==(-2147483647-1);}\n"},
+    {"end_", "int end_(bool low){return low?(-2147483647-1):2147483647;}\n"},
+    {"neg64_", "int neg64_(int a){return beyond_(a)?end_(a>0):-a;}\n"},
+    {"add64_", "int add64_(int a,int b){if(beyond_(a))return a;if(beyond_(b))return b;int r=a+b;return ((a^r)&(b^r))<0?end_(a<0):r;}\n"},
+    {"sub64_", "int sub64_(int a,int b){return add64_(a,neg64_(b));}\n"},
+    {"mul64_", "int mul64_(int a,int b){if(a==0||b==0)return 0;bool low=(a<0)!=(b<0);if(beyond_(a)||beyond_(b))return end_(low);int high,r;imulExtended(a,b,high,r);return high!=(r>>31)?end_(low):r;}\n"},
+    {"div64_", "int div64_(int a,int b){return b==0||(beyond_(b)&&!beyond_(a))?0:beyond_(a)?end_((a<0)!=(b<0)):idiv_(a,b);}\n"},
+    {"fmod64_", "int fmod64_(int a,int b){return beyond_(a)||beyond_(b)?a:ifmod_(a,b);}\n"},
+    {"mod64_", "int mod64_(int a,int b){return beyond_(a)?a:beyond_(b)?(a==0||(a<0)==(b<0)?a:b):imod_(a,b);}\n"},
+    {"pow64_", "int pow64_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(int i=0;i<31&&b>0;++i){if((b&1)!=0)r=mul64_(r,a);b>>=1;if(b>0)a=mul64_(a,a);}return r;}\n"},
+    {"shift64_", "int shift64_(int a,int b){int r=a<<b;return beyond_(a)?a:(r>>b)!=a?end_(a<0):r;}\n"},
+    {"real64_", "float real64_(int a){return beyond_(a)?uintBitsToFloat(a<0?0xff800000u:0x7f800000u):float(a);}\n"},
     // Exact: significands as whole numbers, eight bits of the quotient at a time.
     {"fmod_", "float fmod_(float a,float b){if(nan_(a)||nan_(b)||inf_(a)||b==0.0)return uintBitsToFloat(0x7fc00000u);if(inf_(b)||abs(a)<abs(b))return a;"
               "uint x=floatBitsToUint(abs(a)),y=floatBitsToUint(abs(b));int p=max(1,int(x>>23)),q=max(1,int(y>>23)),d=p-q;"

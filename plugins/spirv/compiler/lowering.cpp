@@ -133,6 +133,10 @@ std::string scalar_literal(const sdk::Value& value) {
   return is_whole(value.dtype()) ? literal(static_cast<int64_t>(v)) : literal(v);
 }
 
+std::string sum_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "add64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "+" + b + ")"); }
+std::string difference_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "sub64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "-" + b + ")"); }
+std::string product_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "mul64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "*" + b + ")"); }
+
 std::string wrapped(int32_t dtype, const std::string& value) {
   switch (dtype) {
     case OPTIMA_BOOL: return "((" + value + ")!=0?1:0)";

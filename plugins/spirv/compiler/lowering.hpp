@@ -175,6 +175,12 @@ constexpr sdk::Op op(std::string_view name, int32_t first, int32_t last, std::ar
   return o;
 }
 
+/// Sum, difference and product of two numbers of a type, as expressions. 64-bit integers have 32 bits on the GPU, whose ends stand for all beyond and stay:
+/// an output that has one is an error (from_device()).
+std::string sum_of(int32_t dtype, const std::string& a, const std::string& b);
+std::string difference_of(int32_t dtype, const std::string& a, const std::string& b);
+std::string product_of(int32_t dtype, const std::string& a, const std::string& b);
+
 /// What Div of two whole numbers, and so on, leaves where integers are narrower than 32 bits: wrapped around as their type does.
 std::string wrapped(int32_t dtype, const std::string& value);
 

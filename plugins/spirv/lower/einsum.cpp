@@ -121,7 +121,8 @@ void lower_einsum(Lowering& to, const Group& group) {
     const Tensor t = to.read(node.input(k));
     const std::string base = "a" + text(k);
     bases += "int " + base + "=" + strided_index("o", kept, strides_by(e.out, e.in[k], t.dims)) + ";";
-    factors += (k ? "*" : "") + sums.s.load(sums.s.in(t), base + "+" + strided_index("k", run, strides_by(summed, e.in[k], t.dims)));
+    const std::string factor = sums.s.load(sums.s.in(t), base + "+" + strided_index("k", run, strides_by(summed, e.in[k], t.dims)));
+    factors = k ? product_of(node.output(0).dtype(), factors, factor) : factor;
   }
   const auto n = static_cast<uint64_t>(elements_of(kept));
   sums.finish_sum(bases, factors, elements_of(run), {2 * n * static_cast<uint64_t>(elements_of(run)), 4 * n});

@@ -71,7 +71,8 @@ struct Elements {
   /// A sum of `term`, of `k`.
   void finish_sum(const std::string& head, const std::string& term, int64_t terms, Work work) {
     const std::string zero = element_of(group.root.output(0).dtype()) == Element::I32 ? "0" : "0.0";
-    finish(Loop{head, zero, zero, "t+=" + term + ";", "t+=u;", terms}, work);
+    const int32_t dtype = group.root.output(0).dtype();
+    finish(Loop{head, zero, zero, "t=" + sum_of(dtype, "t", term) + ";", "t=" + sum_of(dtype, "t", "u") + ";", terms}, work);
   }
 };
 

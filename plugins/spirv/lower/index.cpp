@@ -87,8 +87,8 @@ struct Reduction {
 Reduction reduction_of(const sdk::Node& node) {
   const std::string_view how = node.string("reduction", "none");
   const bool whole = element_of(node.input(0).dtype()) == Element::I32;
-  if (how == "add") return {"t+=u;", whole ? "0" : "0.0"};
-  if (how == "mul") return {"t*=u;", whole ? "1" : "1.0"};
+  if (how == "add") return {"t=" + sum_of(node.input(0).dtype(), "t", "u") + ";", whole ? "0" : "0.0"};
+  if (how == "mul") return {"t=" + product_of(node.input(0).dtype(), "t", "u") + ";", whole ? "1" : "1.0"};
   if (how == "max") return {"t=max_(t,u);", whole ? literal(int64_t{INT32_MIN}) : literal(-HUGE_VAL)};
   if (how == "min") return {"t=min_(t,u);", whole ? literal(int64_t{INT32_MAX}) : literal(HUGE_VAL)};
   return {"t=u;", ""};  // few: see has_winners()

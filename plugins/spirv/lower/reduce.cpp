@@ -39,15 +39,18 @@ std::string bound_of(int32_t dtype, bool least) {
 Fold fold_of(const sdk::Node& node, int64_t length) {
   const std::string_view name = node.op();
   const std::string type = type_of(element_of(node.input(0).dtype())), zero = is_float(node) ? "0.0" : "0";
-  const auto sum = [&](const std::string& each, const std::string& done = "") { return Fold{"v", type, zero, each, "a+b", "", done}; };
+  const int32_t dtype = node.input(0).dtype();
+  const bool is_long = dtype == OPTIMA_I64;
+  const std::string added = is_long ? sum_of(dtype, "a", "b") : "a+b", square = is_long ? product_of(dtype, "x", "x") : "x*x";
+  const auto sum = [&](const std::string& each, const std::string& done = "") { return Fold{"v", type, zero, each, added, "", done}; };
   if (name == "ReduceMax") return {"v", type, bound_of(node.input(0).dtype(), true), "x", "max_(a,b)"};
   if (name == "ReduceMin") return {"v", type, bound_of(node.input(0).dtype(), false), "x", "min_(a,b)"};
-  if (name == "ReduceProd") return {"v", type, is_float(node) ? "1.0" : "1", "x", "a*b"};
-  if (name == "ReduceL1") return sum("abs(x)");
-  if (name == "ReduceSumSquare") return sum("x*x");
-  if (name == "ReduceL2") return sum("x*x", "v=sqrt(v);");
+  if (name == "ReduceProd") return {"v", type, is_float(node) ? "1.0" : "1", "x", is_long ? product_of(dtype, "a", "b") : "a*b"};
+  if (name == "ReduceL1") return sum(is_long ? "(x<0?neg64_(x):x)" : "abs(x)");
+  if (name == "ReduceSumSquare") return sum(square);
+  if (name == "ReduceL2") return sum(square, "v=sqrt(v);");
   if (name == "ReduceLogSum") return sum("x", "v=log(v);");
-  if (name == "ReduceMean") return sum("x", is_float(node) ? "v/=" + literal(static_cast<double>(length)) + ";" : "v=idiv_(v," + text(length) + ");");
+  if (name == "ReduceMean") return sum("x", is_float(node) ? "v/=" + literal(static_cast<double>(length)) + ";" : (is_long ? "v=div64_(v," : "v=idiv_(v,") + text(length) + ");");
   return sum("x");
 }
 

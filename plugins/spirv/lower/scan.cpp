@@ -65,8 +65,8 @@ void lower_scan(Lowering& to, const Group& group) {
   const Tensor from = to.read(node.input(0)), y = to.made(node.output(0));
   if (y.elements() == 0) return;
   const bool whole = element_of(node.output(0).dtype()) == Element::I32, sums = node.op() == "CumSum";
-  const std::string start = sums ? "0" : "1", joined = sums ? "(t+x)" : "(t*x)";
-  write(to, group, {lines_along(from.dims, integers_of(node.input(1).constant())[0]), whole ? "int" : "float", whole ? start : start + ".0", wrapped(node.output(0).dtype(), joined),
+  const std::string start = sums ? "0" : "1", joined = sums ? sum_of(node.output(0).dtype(), "t", "x") : product_of(node.output(0).dtype(), "t", "x");
+  write(to, group, {lines_along(from.dims, integers_of(node.input(1).constant())[0]), whole ? "int" : "float", whole ? start : start + ".0", joined,
                     node.integer("exclusive", 0) != 0, node.integer("reverse", 0) != 0}, from, y);
 }
 

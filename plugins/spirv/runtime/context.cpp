@@ -313,7 +313,7 @@ void RunContext::give_outputs(const sdk::OutTensors& out) {
   if (const uint32_t n = work.violations()) throw sdk::Error(OPTIMA_INTERNAL, "kernels reached outside of their buffers " + std::to_string(n) + " times");
   for (size_t k = 0; k < out.size(); ++k) {
     const PortPlan& p = plan.outputs[k];
-    from_device(p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
+    from_device(p.name, p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
   }
   if (!timed_) return;
   const auto times = work.times();

@@ -91,10 +91,17 @@ void require_indices(const std::string& name, const Range& range, const void* on
   throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has index " + std::to_string(*least < range.low ? *least : *most) + ", wanted " + std::to_string(range.low) + " to " + std::to_string(range.high));
 }
 
-void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count) {
+void longs_from_device(const std::string& name, const void* from, void* to, size_t count) {
+  const auto* f = static_cast<const int32_t*>(from);
+  for (size_t k = 0; k < count; ++k)
+    if (f[k] == INT32_MAX || f[k] == INT32_MIN) throw sdk::Error(OPTIMA_UNSUPPORTED, "output '" + name + "' has a number that is beyond 32 bits, and kernels have no longer ones");
+  copy<int32_t, int64_t>(from, to, count);
+}
+
+void from_device(const std::string& name, int32_t dtype, void* to, Element element, const void* from, size_t count) {
   if (count == 0) return;
   if (element == Element::I32) {
-    if (dtype == OPTIMA_I64) return copy<int32_t, int64_t>(from, to, count);
+    if (dtype == OPTIMA_I64) return longs_from_device(name, from, to, count);
     if (dtype == OPTIMA_BOOL) {
       for (size_t k = 0; k < count; ++k) static_cast<uint8_t*>(to)[k] = static_cast<const int32_t*>(from)[k] != 0;
       return;

@@ -402,4 +402,38 @@ TEST_CASE("products of more batches and rows than workgroups along an axis, and 
   });
 }
 
+TEST_CASE("64-bit integers stop at the ends of 32 bits and stay there: comparisons are right, and an output that is beyond is an error") {
+  check({
+      // 2^31 - 4 and more, as limits of what is small
+      {17, "(int64[300] x) => (int64[300] y) <int64 b = {2147483643}, int64 s = {5}> { a = Add(x, b) m = Mul(a, a) n = Sub(m, x) y = Min(n, x) }"},
+      {17, "(int64[300] x) => (bool[300] y) <int64 b = {100000}> { m = Mul(x, b) n = Mul(m, b) k = Neg(n) a = Abs(k) y = Greater(a, m) }"},
+      {17, "(int64[300] x, float[300] f) => (int64[300] y) <float b = {1e12}, int64 c = {7}> { g = Mul(f, b) i = Cast<to = 7>(g) d = Div(i, c) h = Max(d, x) y = Min(h, c) }"},
+      {17, "(int64[300] x) => (int64[300] y) <int64 b = {65536}, int64 z = {0}> { m = Mul(x, b) n = Mul(m, b) p = Mul(n, z) y = Add(p, x) }"},
+      {17, "(int64[40000] x) => (int64[40000] y) <int64 b = {100000}, int64 a = {0}, int64 c = {9}> { m = Mul(x, b) s = CumSum(m, a) y = Min(s, c) }"},
+      {17, "(int64[5,3000] x) => (int64[5] y) <int64 b = {1000000}, int64[1] a = {1}, int64 c = {9}> { m = Mul(x, b) s = ReduceSum<keepdims = 0>(m, a) y = Min(s, c) }"},
+  });
+  Halves halves;
+  const auto error = [&](const std::string& node, int64_t from) {
+    const TextNet net(text_of({17, "(int64[2] x) => (int64[2] y) <int64 b = {100000}, float f = {3e9}, int64 e = {4}, int64 one = {1}> { " + node + " }"}));
+    void* data = nullptr;
+    reference::Tensor x = reference::Tensor::make(OPTIMA_I64, {2}, &data);
+    static_cast<int64_t*>(data)[0] = 1, static_cast<int64_t*>(data)[1] = from;
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, {x}, wrong);
+    if (wrong.empty()) CHECK(off_by(out.at(0), reference::run(net.packed.raw, {x}).at(0)) == 0);
+    return wrong;
+  };
+  const std::string beyond = "run: output 'y' has a number that is beyond 32 bits, and kernels have no longer ones";
+  CHECK(error("y = Mul(x, b)", 20000).empty());
+  CHECK(error("y = Mul(x, b)", 100000) == beyond);
+  CHECK(error("y = Mul(x, b)", -100000) == beyond);
+  CHECK(error("y = Add(x, one)", 2147483645).empty());
+  CHECK(error("y = Add(x, one)", 2147483647) == beyond);
+  CHECK(error("m = Mul(x, b) y = Sub(m, b)", 100000) == beyond);
+  CHECK(error("g = Cast<to = 1>(x) h = Mul(g, f) y = Cast<to = 7>(h)", 1) == beyond);
+  CHECK(error("y = Pow(x, e)", 215).empty());
+  CHECK(error("y = Pow(x, e)", 216) == beyond);
+  CHECK(error("m = Mul(x, b) y = Mod(m, e)", 100000) == beyond);
+}
+
 #endif
