@@ -121,7 +121,7 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   const VkPhysicalDeviceProperties& p = all.properties;
   GpuInfo out;
   out.handle = gpu, out.name = p.deviceName, out.uuid = hex(id.deviceUUID, VK_UUID_SIZE), out.kind = kind_of(p.vendorID);
-  out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion);
+  out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion) + ", UUID " + out.uuid;
   out.is_software = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   out.is_unified = out.is_software || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   out.vendor = p.vendorID, out.device = p.deviceID, out.driver_version = p.driverVersion;
@@ -180,6 +180,8 @@ std::shared_ptr<Vulkan> Vulkan::open() {
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, info.pApplicationInfo = &app;
   const VkResult made = vkCreateInstance(&info, nullptr, &out->instance_);
   if (made == VK_ERROR_INCOMPATIBLE_DRIVER) throw sdk::Error(OPTIMA_DEPENDENCY, "Vulkan has no driver here: install the GPU's own (Debian: mesa-vulkan-drivers)");
+  if (made == VK_ERROR_OUT_OF_HOST_MEMORY)  // the loader's word for a manifest of a driver that is no JSON, too
+    throw sdk::Error(OPTIMA_DEPENDENCY, "Vulkan's loader makes no instance, and says it is out of host memory: where there is some left, a driver's manifest (VK_ICD_FILENAMES, /usr/share/vulkan/icd.d) is damaged; VK_LOADER_DEBUG=error names it");
   require(made, "making a Vulkan instance");
   volkLoadInstanceOnly(out->instance_);
   uint32_t count = 0;

@@ -477,24 +477,51 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
   }
 }
 
+TEST_CASE("a GPU is found by its UUID and by a part of its name in letters of either case, and one that is not here is an error with those that are") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  seam::Status status;
+  std::string driver;
+  CHECK(halves.runtime->api->devices(halves.runtime->self, [](void* to, const optima_device* d) -> int32_t {
+    if (seam::text(d->kind) == "VULKAN") *static_cast<std::string*>(to) = seam::text(d->driver);
+    return OPTIMA_OK;
+  }, &driver, &status.raw) == OPTIMA_OK);
+  const size_t at = driver.find("UUID ");
+  REQUIRE_MESSAGE(at != std::string::npos, driver);
+  const std::string uuid = driver.substr(at + 5, 36);
+  int32_t code = OPTIMA_OK;
+  for (const std::string& name : {uuid, std::string("LLVMpipe"), std::string("llvmpipe")}) {
+    CHECK(load_error(halves, sink, code, {seam::option("spirv.device", name)}).empty());
+    CHECK(code == OPTIMA_OK);
+  }
+  const std::string text = load_error(halves, sink, code, {seam::option("spirv.device", "GeForce")});
+  CHECK(code == OPTIMA_WRONG_DEVICE);
+  CHECK_MESSAGE(text.find("called 'GeForce' is here, found 'llvmpipe") != std::string::npos, text);
+  CHECK_MESSAGE(text.find(uuid) != std::string::npos, text);
+}
+
 TEST_CASE("with no Vulkan driver the runtime says which and how to get one, and models compile all the same") {
   const test::TempFolder folder;
-  test::put(folder / "none.json", "{}");
-  const char* before = std::getenv("VK_ICD_FILENAMES");
-  const std::string kept = before ? before : "";
-  ::setenv("VK_ICD_FILENAMES", (folder / "none.json").c_str(), 1);
-  {
-    Halves halves;
-    const Net net;
-    seam::MemorySink sink;
-    compiled(halves, net, sink);
-    int32_t code = 0;
-    const std::string text = load_error(halves, sink, code);
-    CHECK(code == OPTIMA_WRONG_DEVICE);
-    CHECK_MESSAGE(text.find("driver") != std::string::npos, text);
+  for (const char* manifest : {"{}", "{ this is no JSON"}) {
+    test::put(folder / "none.json", manifest);
+    const char* before = std::getenv("VK_ICD_FILENAMES");
+    const std::string kept = before ? before : "";
+    ::setenv("VK_ICD_FILENAMES", (folder / "none.json").c_str(), 1);
+    {
+      Halves halves;
+      const Net net;
+      seam::MemorySink sink;
+      compiled(halves, net, sink);
+      int32_t code = 0;
+      const std::string text = load_error(halves, sink, code);
+      CHECK(code == OPTIMA_WRONG_DEVICE);
+      CHECK_MESSAGE(text.find("driver") != std::string::npos, text);
+    }
+    if (before) ::setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
+    else ::unsetenv("VK_ICD_FILENAMES");
   }
-  if (before) ::setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
-  else ::unsetenv("VK_ICD_FILENAMES");
 }
 
 #endif
