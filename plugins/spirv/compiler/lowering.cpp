@@ -243,9 +243,21 @@ std::string Lowering::operand(Shader& shader, const sdk::Value& value, const std
   return shader.load(at->second, broadcast_index("o", dims, t.dims));
 }
 
-std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {
-  std::map<uint32_t, int> bound;
+std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded) {
   std::string body;
+<<<<<<< HEAD
+=======
+  const std::function<std::string(const sdk::Value&)> operand = [&](const sdk::Value& value) -> std::string {
+    if (!value) return "";
+    if (const auto own = names.find(value.index()); own != names.end()) return own->second;
+    if (std::string text = scalar_literal(value); !text.empty()) return text;
+    if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
+      const sdk::Node& node = by->second;
+      return row_of(node)->expression(node, {operand(node.input(0)), operand(node.input(1)), operand(node.input(2))});
+    }
+    return loaded(value.index(), read(value));
+  };
+>>>>>>> main
   for (const sdk::Node& node : nodes) {
     std::vector<std::string> in;
     const uint32_t read = row_of(node)->operands ? row_of(node)->operands : node.input_count();
@@ -261,11 +273,17 @@ std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& node
 Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
   const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
-  const std::string body = compute(shader, group.tail, begin.shape(), {{begin.index(), "v"}});
+  std::map<uint32_t, int> bound;
+  const std::string body = compute(group.tail, {{begin.index(), "v"}}, [&](uint32_t value, const Tensor& t) {
+    const auto [at, is_new] = bound.emplace(value, 0);
+    if (is_new) at->second = shader.in(t);
+    return shader.load(at->second, broadcast_index("o", begin.shape(), t.dims));
+  });
   shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(const " + type_of(element_of(begin.dtype())) + " v,const int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };
 }
 
+<<<<<<< HEAD
 bool Lowering::has_too_many(const Group& group) const { return row_of(group.root)->join && group.tail.empty() && read_by(group).size() + 1 > limits_.storage_buffers; }
 
 void Lowering::pointwise_by_parts(const Group& group) {
@@ -315,6 +333,8 @@ void Lowering::pointwise(const Group& group) {
   step(group, std::move(shader), g.groups, {static_cast<uint64_t>(n) * nodes.size(), static_cast<uint64_t>(n) * 4 * inputs});
 }
 
+=======
+>>>>>>> main
 void Lowering::step(const Group& group, std::vector<Way> ways, Work work) {
   draft_.add_step({std::string(group.end().name()), group.root.id(), std::move(ways), work});
 }

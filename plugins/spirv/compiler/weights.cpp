@@ -49,7 +49,6 @@ void Weights::make(Piece& piece, Turn& turn) {
   } catch (...) {
     piece.error = std::current_exception();
   }
-  piece.make = nullptr;
   const std::lock_guard lock(turn.mutex);
   piece.is_ready = true;
   turn.more.notify_one();
@@ -65,7 +64,7 @@ Weights::Piece& Weights::ready(size_t piece, Turn& turn) {
 bool Weights::is_new(size_t piece, uint64_t block) {
   Piece& p = pieces_[piece];
   const auto [first, last] = known_.equal_range(p.sum);
-  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].bytes->view() == p.bytes->view(); });
+  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].make().view() == p.bytes->view(); });  // those are written and gone
   if (same != last) {
     p.offset = pieces_[same->second].offset;
     return false;
@@ -93,11 +92,19 @@ uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads, uint64_t block
   });
   for (size_t k = 0; k < pieces_.size(); ++k) {
     const std::string_view bytes = ready(k, turn).bytes->view();
+<<<<<<< HEAD
     const uint64_t before = size_;
     if (!is_new(k, block)) continue;
     zeros(pieces_[k].offset - before);
     put(bytes);
     zeros(room_of(bytes.size()) - bytes.size());
+=======
+    if (is_new(k)) {
+      put(bytes);
+      put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
+    }
+    pieces_[k].bytes.reset();  // the next ones lie where it did
+>>>>>>> main
   }
   file.close();
   return sum.value();

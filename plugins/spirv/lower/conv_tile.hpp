@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/spirv/lower: convolutions over one or two axes, of floats and of codes: each invocation keeps a few channels of neighbouring pixels of a row in
+// plugins/spirv/lower: convolutions over one or two axes whose invocations share nothing: each keeps a few features of neighbouring pixels of a row in
 // registers.
 #pragma once
 
+<<<<<<< HEAD
 #include <algorithm>
 
 #include "elements.hpp"
 #include "sums.hpp"
 #include "window.hpp"
+=======
+#include "conv_operands.hpp"
+>>>>>>> main
 
 namespace spirv_plugin {
 namespace of_conv {
 
+<<<<<<< HEAD
 /// A convolution as two axes: one of one axis has height 1.
 struct Conv {
   int64_t batch, channels, height, width;       ///< of the input
@@ -123,15 +128,15 @@ inline std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Sca
 
 /// A convolution's kernel, in the order in which it is written.
 class ConvKernel {
+=======
+/// Writes the kernel behind the bindings and put().
+class ConvPatches {
+>>>>>>> main
  public:
-  /// Of floats, or of the codes that they are decoded from.
-  ConvKernel(Lowering& to, const Group& group) : ConvKernel(to, group, group.root.input(1)) {
-    if (group.sums_codes()) codes_ = sums_of(group, channels_of(weights_.shape()), wants_words(to, weights_));
-  }
-  /// `of`: stays while the kernel is written.
-  ConvKernel(Lowering& to, const Group& group, const OfCodes& of) : ConvKernel(to, group, of.weights) { codes_ = of.sums, own_ = &of; }
+  ConvPatches(const ConvOperands& of, Shader& s) : of_(of), c_(of.conv()), t_(of.patch()), s_(s) {}
 
   void write() {
+<<<<<<< HEAD
     if (!codes_ && depth() > most_channels(c_) && group_.root.output(0).elements() > 0) return write_parts();
     until_ = depth();
     bind_operands(group_.root);
@@ -238,11 +243,24 @@ class ConvKernel {
                       }));
   }
 
+=======
+    write_position();
+    write_sums();
+    write_stores();
+  }
+  std::array<uint32_t, 3> groups() const {
+    const Grid g = grid(c_.out_height * of_.row_tiles(), s_.local()[0]);
+    return {g.groups[0], static_cast<uint32_t>(c_.groups * of_.tiles()), static_cast<uint32_t>(c_.batch)};
+  }
+
+ private:
+>>>>>>> main
   void write_position() {
-    s_.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c_.out_height * row_tiles()) + ")return;");
-    s_.line("int oy=at/" + text(row_tiles()) + ",ox=(at%" + text(row_tiles()) + ")*" + text(t_.pixels) + ",ix=ox*" + text(c_.stride_w) + "-" + text(c_.pad_w) + ";");
-    s_.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + text(tiles()) + "*" + text(c_.group_features()) + "+tile%" + text(tiles()) + "*" + text(t_.features) + ";");
-    if (codes_ && !codes_->zero) s_.line("int xz=" + s_.load(zero_, "0") + (by_words() ? ",pad=((xz-" + text(half_of(codes_->dtype())) + ")&255)*16843009" : "") + ";");
+    const std::string row_tiles = text(of_.row_tiles()), tiles = text(of_.tiles());
+    s_.line("int at=int(gl_GlobalInvocationID.x);if(at>=" + text(c_.out_height * of_.row_tiles()) + ")return;");
+    s_.line("int oy=at/" + row_tiles + ",ox=(at%" + row_tiles + ")*" + text(t_.pixels) + ",ix=ox*" + text(c_.stride_w) + "-" + text(c_.pad_w) + ";");
+    s_.line("int tile=int(gl_WorkGroupID.y),image=int(gl_WorkGroupID.z),feature=tile/" + tiles + "*" + text(c_.group_features()) + "+tile%" + tiles + "*" + text(t_.features) + ";");
+    if (const std::string zero = of_.zero_point(s_); !zero.empty()) s_.line(zero);
   }
 
   /// Every tile has all of its features, or all of its pixels: nothing of it is beyond the end.
@@ -255,17 +273,10 @@ class ConvKernel {
     return whole_features() ? at : "min(" + at + "," + text(c_.features - 1) + ")";
   }
 
-  /// What the sums of a feature begin with.
-  std::string begin(int64_t f) const {
-    if (ends_) return ends_->begin(s_, feature(f));
-    if (has_weight_sums()) return "(" + text(half_of(codes_->dtype())) + "-" + (codes_->zero ? literal(*codes_->zero) : "xz") + ")*" + weight(text(depth() * taps()), f);
-    return bias_ >= 0 ? s_.load(bias_, feature(f)) : in_floats() ? "0.0" : "0";
-  }
-
   /// A packed weight by its place.
   std::string weight(const std::string& place, int64_t f) const {
-    const std::string at = "(tile*" + text(places()) + "+" + place + ")*";
-    return by_four_ ? s_.load(w_, at + text(t_.features / 4) + "+" + text(f / 4)) + "." + "xyzw"[f % 4] : s_.load(w_, at + text(t_.features) + "+" + text(f));
+    const std::string at = "(tile*" + text(of_.places()) + "+" + place + ")*";
+    return of_.by_four() ? s_.load(of_.w(), at + text(t_.features / 4) + "+" + text(f / 4)) + "." + "xyzw"[f % 4] : s_.load(of_.w(), at + text(t_.features) + "+" + text(f));
   }
 
   /// Sums as the step before left them; beyond the end those of others, which are not stored.
@@ -277,18 +288,27 @@ class ConvKernel {
   }
 
   void write_sums() {
+<<<<<<< HEAD
     if (from_ > 0) write_begun();
     for (int64_t f = 0; f < t_.features && from_ == 0; ++f) {
       s_.line(type() + " i" + text(f) + "=" + begin(f) + ";");
       for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type() + " " + acc(f, p) + "=i" + text(f) + ";");
     }
     s_.line("for(int k=" + text(from_) + ";k<" + text(until_) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+=======
+    const std::string type = of_.type();
+    for (int64_t f = 0; f < t_.features; ++f) {
+      s_.line(type + " i" + text(f) + "=" + of_.begin(s_, feature(f), of_.has_weight_sums() ? weight(text(of_.depth() * of_.taps()), f) : "") + ";");
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type + " " + acc(f, p) + "=i" + text(f) + ";");
+    }
+    s_.line("for(int k=0;k<" + text(of_.depth()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+>>>>>>> main
     s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
     const bool rows_inside = c_.pad_h == 0 && (c_.out_height - 1) * c_.stride_h + (c_.kernel_h - 1) * c_.dilation_h < c_.height;
     if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");
-    for (int64_t j = 0; j < (by_words() ? 4 : 1); ++j)
-      s_.line("int base" + text(j) + "=((image*" + text(c_.channels) + "+tile/" + text(tiles()) + "*" + text(c_.group_channels()) + "+" +
-              (by_words() ? place_in("k", j, c_.group_channels()) : "k") + ")*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
+    for (int64_t j = 0; j < (of_.by_words() ? 4 : 1); ++j)
+      s_.line("int base" + text(j) + "=((image*" + text(c_.channels) + "+tile/" + text(of_.tiles()) + "*" + text(c_.group_channels()) + "+" +
+              (of_.by_words() ? place_in("k", j, c_.group_channels()) : "k") + ")*" + text(c_.height) + "+iy)*" + text(c_.width) + ";");
     write_columns(rows_inside);
     for (int64_t kx = 0; kx < c_.kernel_w; ++kx) write_tap(kx);
     s_.line("}");
@@ -302,62 +322,44 @@ class ConvKernel {
       for (int64_t k = 0; k < c_.kernel_w; ++k) offsets.insert(p * c_.stride_w + k * c_.dilation_w);
     const bool inside = c_.pad_w == 0 && (c_.out_width - 1) * c_.stride_w + (c_.kernel_w - 1) * c_.dilation_w < c_.width && c_.out_width % t_.pixels == 0;
     for (const int64_t o : offsets) {
-      const std::string name = "x" + text(o), column = "ix+" + text(o);
-      s_.line(type() + " " + name + "=" + loaded(inside ? column : "clamp(" + column + ",0," + text(c_.width - 1) + ")") + ";");
+      const std::string name = "x" + text(o), column = "ix+" + text(o), at = inside ? column : "clamp(" + column + ",0," + text(c_.width - 1) + ")";
+      s_.line(of_.type() + " " + name + "=" + of_.loaded(s_, [&](int64_t j) { return "base" + text(j) + "+" + at; }) + ";");
       std::string ok = inside ? "" : "uint(" + column + ")<" + text(c_.width) + "u";
       if (!rows_inside) ok += ok.empty() ? "in_row" : "&&in_row";
-      if (!ok.empty()) s_.line("bool k" + text(o) + "=" + ok + ";" + name + "=k" + text(o) + "?" + name + ":" + outside() + ";");
+      if (!ok.empty()) s_.line("bool k" + text(o) + "=" + ok + ";" + name + "=k" + text(o) + "?" + name + ":" + of_.outside() + ";");
     }
-  }
-
-  /// What the kernel multiplies of the input at a column: a float, a code less its zero point, or the codes of four channels.
-  std::string loaded(const std::string& column) const {
-    const auto at = [&](int64_t j) { return s_.load(x_, "base" + text(j) + "+" + column); };
-    return codes_ ? left_of(*codes_, at) : at(0);
-  }
-
-  /// A pad: zero, which of words is four zero points.
-  std::string outside() const {
-    if (!by_words()) return in_floats() ? "0.0" : "0";
-    if (!codes_->zero) return "pad";
-    const auto code = static_cast<uint32_t>(*codes_->zero - half_of(codes_->dtype())) & 255u;
-    return literal(int64_t{static_cast<int32_t>(code * 0x01010101u)});
   }
 
   void write_tap(int64_t kx) {
-    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(places());
+    const std::string tap = "((k*" + text(c_.kernel_h) + "+ky)*" + text(c_.kernel_w) + "+" + text(kx) + ")", all = text(of_.places());
     for (int64_t f = 0; f < t_.features; ++f) {
       const std::string four = "q" + text(kx) + "_" + text(f / 4), weight = "w" + text(kx) + "_" + text(f);
-      if (by_four_ && f % 4 == 0) s_.line((in_floats() ? "vec4 " : "ivec4 ") + four + "=" + s_.load(w_, "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
-      const std::string at = is_packed_ ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
-      s_.line(type() + " " + weight + "=" + (by_four_ ? four + "." + "xyzw"[f % 4] : s_.load(w_, at)) + ";");
+      if (of_.by_four() && f % 4 == 0)
+        s_.line((of_.in_floats() ? "vec4 " : "ivec4 ") + four + "=" + s_.load(of_.w(), "(tile*" + all + "+" + tap + ")*" + text(t_.features / 4) + "+" + text(f / 4)) + ";");
+      const std::string at = of_.is_packed() ? "(tile*" + all + "+" + tap + ")*" + text(t_.features) + "+" + text(f) : feature(f) + "*" + all + "+" + tap;
+      s_.line(of_.type() + " " + weight + "=" + (of_.by_four() ? four + "." + "xyzw"[f % 4] : s_.load(of_.w(), at)) + ";");
       for (int64_t p = 0; p < t_.pixels; ++p) {
         const std::string x = "x" + text(p * c_.stride_w + kx * c_.dilation_w);
-        s_.line(acc(f, p) + "+=" + (by_words() ? "dot_(" + weight + "," + x + ")" : weight + "*" + x) + ";");
+        s_.line(acc(f, p) + "+=" + (of_.by_words() ? "dot_(" + weight + "," + x + ")" : weight + "*" + x) + ";");
       }
     }
-  }
-
-  /// A sum as the convolution's output.
-  std::string end(int64_t f, int64_t p) const {
-    const std::string sum = acc(f, p), value = ends_ ? ends_->value(text(f), sum) : sum;
-    if (!own_) return value;
-    return own_->to_codes() ? code_of(group_.root.output(0).dtype(), value, own_->out_zero) : "int(" + sum + ")";
   }
 
   void write_stores() {
     const int64_t plane = c_.out_height * c_.out_width;
     s_.line("int first=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox;");
     if (!whole_pixels()) s_.line("int left=" + text(c_.out_width) + "-ox;");
-    if (!whole_features()) s_.line("int features=" + text(c_.group_features()) + "-tile%" + text(tiles()) + "*" + text(t_.features) + ";");
+    if (!whole_features()) s_.line("int features=" + text(c_.group_features()) + "-tile%" + text(of_.tiles()) + "*" + text(t_.features) + ";");
     for (int64_t f = 0; f < t_.features; ++f) {
       if (!whole_features()) s_.line("if(features>" + text(f) + "){");
-      if (ends_) s_.line(ends_->named(s_, text(f), feature(f)));
-      for (int64_t p = 0; p < t_.pixels; ++p) s_.line((p == 0 || whole_pixels() ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + end(f, p) + ");");
+      if (const std::string named = of_.named(s_, text(f), feature(f)); !named.empty()) s_.line(named);
+      for (int64_t p = 0; p < t_.pixels; ++p)
+        s_.line((p == 0 || whole_pixels() ? "" : "if(left>" + text(p) + ")") + "put(first+" + text(f * plane + p) + "," + of_.end(text(f), acc(f, p)) + ");");
       if (!whole_features()) s_.line("}");
     }
   }
 
+<<<<<<< HEAD
   Lowering& to_;
   const Group& group_;
   sdk::Value weights_;
@@ -371,6 +373,12 @@ class ConvKernel {
   int x_ = -1, w_ = -1, bias_ = -1, zero_ = -1, sums_ = -1;
   std::optional<Tensor> right_{};   ///< the weights, of all parts
   int64_t from_ = 0, until_ = 0;    ///< channels of the part
+=======
+  const ConvOperands& of_;
+  const Conv& c_;
+  const Patch& t_;
+  Shader& s_;
+>>>>>>> main
 };
 
 }  // namespace of_conv
