@@ -141,7 +141,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     const sdk::Options options = request.options();
     Limits limits = limits_for(request.device(), options);
     const Element floats = floats_of(options, limits);
-    for (const sdk::Node& node : request.nodes()) report(verdict_within(node, limits, floats));
+    for (const sdk::Node& node : request.nodes()) report(verdict_within(node, limits, floats, allows_winograd(options)));
   }
 
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
@@ -166,12 +166,8 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     Limits limits = limits_for(request.device(), options);
     const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
-<<<<<<< HEAD
-    Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
-    require_fits(lowered.draft, limits);
-=======
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits), allows_winograd(options));
->>>>>>> main
+    require_fits(lowered.draft, limits);
     const Texts texts = texts_of(lowered.draft, guarded);
     const unsigned threads = threads_of(options);
     const uint64_t block = std::max(kAlignment, limits.buffer_bytes / kAlignment * kAlignment);

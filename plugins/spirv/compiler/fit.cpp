@@ -34,11 +34,11 @@ std::string lacking(const Draft& draft, const DraftStep& step, const Limits& lim
   return "";
 }
 
-sdk::Verdict verdict_within(const sdk::Node& node, const Limits& limits, Element floats) {
+sdk::Verdict verdict_within(const sdk::Node& node, const Limits& limits, Element floats, bool winograd) {
   sdk::Verdict v = verdict_of(node);
   if (!v.yes()) return v;
   Draft draft;
-  Lowering to(draft, limits, floats, floats == Element::F16 ? beyond_halves({node}) : std::set<uint32_t>{});
+  Lowering to(draft, limits, floats, winograd, floats == Element::F16 ? beyond_halves({node}) : std::set<uint32_t>{});
   const Group group{node};
   const Row& row = *row_of(node);
   row.lower ? row.lower(to, group) : to.pointwise(group);

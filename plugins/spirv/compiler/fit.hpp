@@ -14,7 +14,7 @@ inline constexpr uint64_t kMostIterations = 60000;
 /// 128"; empty = nothing. The last way is held against the limits, every way against kMostIterations.
 std::string lacking(const Draft& draft, const DraftStep& step, const Limits& limits);
 
-/// verdict_of(), and whether the node's own steps run within these limits, with floats that lie as `floats`.
-sdk::Verdict verdict_within(const sdk::Node& node, const Limits& limits, Element floats);
+/// verdict_of(), and whether the node's own steps run within these limits, with floats that lie as `floats`; `winograd`: as Lowering has it.
+sdk::Verdict verdict_within(const sdk::Node& node, const Limits& limits, Element floats, bool winograd = true);
 
 }  // namespace spirv_plugin

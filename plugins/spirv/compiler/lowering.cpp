@@ -228,40 +228,32 @@ Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std:
   return draft_.add_weight(name, element, std::move(dims), [bytes = bytes_of_floats(all, element)] { return bytes; });
 }
 
-std::string Lowering::operand(Shader& shader, const sdk::Value& value, const std::vector<int64_t>& dims, const std::map<uint32_t, std::string>& names, std::map<uint32_t, int>& bound) {
+Lowering::Loaded Lowering::loads(Shader& shader, std::vector<int64_t> dims) {
+  return [&shader, dims = std::move(dims), bound = std::map<uint32_t, int>()](uint32_t value, const Tensor& t) mutable {
+    const auto [at, is_new] = bound.emplace(value, 0);
+    if (is_new) at->second = shader.in(t);
+    return shader.load(at->second, broadcast_index("o", dims, t.dims));
+  };
+}
+
+std::string Lowering::operand(const sdk::Value& value, const std::map<uint32_t, std::string>& names, const Loaded& loaded) {
   if (!value) return "";
   if (const auto own = names.find(value.index()); own != names.end()) return own->second;
   if (std::string text = scalar_literal(value); !text.empty()) return text;
   if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
     const sdk::Node& node = by->second;
-    const auto of = [&](uint32_t k) { return operand(shader, node.input(k), dims, names, bound); };
+    const auto of = [&](uint32_t k) { return operand(node.input(k), names, loaded); };
     return row_of(node)->expression(node, {of(0), of(1), of(2)});
   }
-  const Tensor t = read(value);
-  const auto [at, is_new] = bound.emplace(value.index(), 0);
-  if (is_new) at->second = shader.in(t);
-  return shader.load(at->second, broadcast_index("o", dims, t.dims));
+  return loaded(value.index(), read(value));
 }
 
 std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded) {
   std::string body;
-<<<<<<< HEAD
-=======
-  const std::function<std::string(const sdk::Value&)> operand = [&](const sdk::Value& value) -> std::string {
-    if (!value) return "";
-    if (const auto own = names.find(value.index()); own != names.end()) return own->second;
-    if (std::string text = scalar_literal(value); !text.empty()) return text;
-    if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
-      const sdk::Node& node = by->second;
-      return row_of(node)->expression(node, {operand(node.input(0)), operand(node.input(1)), operand(node.input(2))});
-    }
-    return loaded(value.index(), read(value));
-  };
->>>>>>> main
   for (const sdk::Node& node : nodes) {
     std::vector<std::string> in;
     const uint32_t read = row_of(node)->operands ? row_of(node)->operands : node.input_count();
-    for (uint32_t k = 0; k < read; ++k) in.push_back(operand(shader, node.input(k), dims, names, bound));
+    for (uint32_t k = 0; k < read; ++k) in.push_back(operand(node.input(k), names, loaded));
     const sdk::Value made = node.output(0);
     const std::string name = "t" + std::to_string(names.size());
     body += std::string(type_of(element_of(made.dtype()))) + " " + name + "=" + row_of(node)->expression(node, in) + ";\n";
@@ -273,68 +265,11 @@ std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint
 Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
   const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
-  std::map<uint32_t, int> bound;
-  const std::string body = compute(group.tail, {{begin.index(), "v"}}, [&](uint32_t value, const Tensor& t) {
-    const auto [at, is_new] = bound.emplace(value, 0);
-    if (is_new) at->second = shader.in(t);
-    return shader.load(at->second, broadcast_index("o", begin.shape(), t.dims));
-  });
+  const std::string body = compute(group.tail, {{begin.index(), "v"}}, loads(shader, begin.shape()));
   shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(const " + type_of(element_of(begin.dtype())) + " v,const int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };
 }
 
-<<<<<<< HEAD
-bool Lowering::has_too_many(const Group& group) const { return row_of(group.root)->join && group.tail.empty() && read_by(group).size() + 1 > limits_.storage_buffers; }
-
-void Lowering::pointwise_by_parts(const Group& group) {
-  constexpr uint32_t kLocal = 64;
-  const sdk::Node& node = group.root;
-  const Row& row = *row_of(node);
-  const std::vector<int64_t> dims = node.output(0).shape();
-  const int64_t n = elements_of(dims);
-  const Element element = element_of(node.output(0).dtype());
-  std::optional<Tensor> joined;
-  for (uint32_t k = 0; k < node.input_count();) {
-    Shader shader(kLocal);
-    std::map<uint32_t, int> bound;
-    std::string v = joined ? shader.load(shader.in(*joined), "o") : operand(shader, node.input(k++), dims, {}, bound);
-    const size_t room = std::max<size_t>(3, limits_.storage_buffers) - 1;
-    for (; k < node.input_count() && shader.tensors().size() < room; ++k) v = row.join(v, operand(shader, node.input(k), dims, {}, bound));
-    const bool last = k == node.input_count();
-    const Tensor into = last ? made(node.output(0)) : scratch(node, element, dims);
-    if (n == 0) continue;
-    const int out = shader.out(into);
-    const Grid g = grid(n, kLocal);
-    shader.line("int o=" + g.id + ";if(o>=" + std::to_string(n) + ")return;" + shader.store(out, "o", last ? row.expression(node, {v}) : v));
-    const auto inputs = static_cast<uint64_t>(shader.tensors().size());
-    step(group, std::move(shader), g.groups, {static_cast<uint64_t>(n) * inputs, static_cast<uint64_t>(n) * 4 * inputs});
-    joined = into;
-  }
-}
-
-void Lowering::pointwise(const Group& group) {
-  constexpr uint32_t kLocal = 64;
-  if (has_too_many(group)) return pointwise_by_parts(group);
-  Shader shader(kLocal);
-  std::vector<sdk::Node> nodes{group.root};
-  nodes.insert(nodes.end(), group.tail.begin(), group.tail.end());
-  const sdk::Value end = group.end().output(0);
-  const std::string body = compute(shader, nodes, end.shape(), {});
-  const Tensor y = made(end);
-  const int64_t n = y.elements();
-  if (n == 0) return;
-  shader.top(std::string(type_of(y.element)) + " value(const int o){\n" + body + "}");
-  const Grid g = grid(n, kLocal);
-  const int out = shader.out(y);
-  shader.line("int o=" + g.id + ";");
-  shader.line("if(o>=" + std::to_string(n) + ")return;");
-  shader.line(shader.store(out, "o", "value(o)"));
-  const auto inputs = static_cast<uint64_t>(shader.tensors().size());
-  step(group, std::move(shader), g.groups, {static_cast<uint64_t>(n) * nodes.size(), static_cast<uint64_t>(n) * 4 * inputs});
-}
-
-=======
->>>>>>> main
 void Lowering::step(const Group& group, std::vector<Way> ways, Work work) {
   draft_.add_step({std::string(group.end().name()), group.root.id(), std::move(ways), work});
 }

@@ -80,21 +80,16 @@ std::vector<int64_t> integers_of(const sdk::Constant& constant);
 /// What families write with. One compile, one thread.
 class Lowering {
  public:
-<<<<<<< HEAD
-  /// `floats`: what floats of the graph lie in, F32 or F16; `wide`: values that lie in F32 all the same.
-  Lowering(Draft& draft, const Limits& limits, Element floats, std::set<uint32_t> wide = {}) : draft_(draft), limits_(limits), floats_(floats), wide_(std::move(wide)) {}
+  /// `floats`: what floats of the graph lie in, F32 or F16; `winograd`: convolutions may be computed by Winograd's method; `wide`: values that lie in F32
+  /// whatever floats lie in.
+  Lowering(Draft& draft, const Limits& limits, Element floats, bool winograd = true, std::set<uint32_t> wide = {})
+      : draft_(draft), limits_(limits), floats_(floats), winograd_(winograd), wide_(std::move(wide)) {}
 
   const Limits& limits() const { return limits_; }
   /// Floats of the graph that one buffer reaches.
   int64_t most_floats() const { return static_cast<int64_t>(limits_.buffer_range / size_of(floats_)); }
-=======
-  /// `floats`: what floats of the graph lie in, F32 or F16. `winograd`: convolutions may be computed by Winograd's method.
-  Lowering(Draft& draft, const Limits& limits, Element floats, bool winograd = true) : draft_(draft), limits_(limits), floats_(floats), winograd_(winograd) {}
-
-  const Limits& limits() const { return limits_; }
   /// Halves would lose too much between its steps.
   bool allows_winograd() const { return winograd_ && floats_ == Element::F32; }
->>>>>>> main
   /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
   Tensor read(const sdk::Value& value);
   /// The tensor of a value that the group now makes.
@@ -132,31 +127,25 @@ class Lowering {
   void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
 
  private:
-<<<<<<< HEAD
+  /// The expression of a tensor's element, by the number of its value.
+  using Loaded = std::function<std::string(uint32_t value, const Tensor& tensor)>;
+  /// Elements for index `o` of `dims`, of bindings of the shader that are made when they are first wanted, once for each value.
+  static Loaded loads(Shader& shader, std::vector<int64_t> dims);
+  /// The expression of an element of a value: one of `names`, a literal, or what `loaded` says.
+  std::string operand(const sdk::Value& value, const std::map<uint32_t, std::string>& names, const Loaded& loaded);
+  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression.
+  std::string compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded);
   /// Where the root of a pointwise group has more operands than a kernel binds: steps that join some at a time.
   bool has_too_many(const Group& group) const;
   void pointwise_by_parts(const Group& group);
-  /// The expression of a value for index `o` of `dims`: one of `names`, a literal, or an element of what is bound, which `bound` remembers by value.
-  std::string operand(Shader& shader, const sdk::Value& value, const std::vector<int64_t>& dims, const std::map<uint32_t, std::string>& names, std::map<uint32_t, int>& bound);
-  /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
-  std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
-=======
-  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression; `loaded`: the expression for
-  /// another, by number and tensor.
-  using Loaded = std::function<std::string(uint32_t value, const Tensor& tensor)>;
-  std::string compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded);
->>>>>>> main
 
   Element lying(const sdk::Value& value) const;
 
   Draft& draft_;
   const Limits& limits_;
   Element floats_;
-<<<<<<< HEAD
-  std::set<uint32_t> wide_;
-=======
   bool winograd_;
->>>>>>> main
+  std::set<uint32_t> wide_;
   std::map<uint32_t, Tensor> tensors_;  // by value
   std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
   std::map<uint32_t, sdk::Node> decoders_;  // by value

@@ -92,19 +92,13 @@ uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads, uint64_t block
   });
   for (size_t k = 0; k < pieces_.size(); ++k) {
     const std::string_view bytes = ready(k, turn).bytes->view();
-<<<<<<< HEAD
     const uint64_t before = size_;
-    if (!is_new(k, block)) continue;
-    zeros(pieces_[k].offset - before);
-    put(bytes);
-    zeros(room_of(bytes.size()) - bytes.size());
-=======
-    if (is_new(k)) {
+    if (is_new(k, block)) {
+      zeros(pieces_[k].offset - before);
       put(bytes);
-      put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
+      zeros(room_of(bytes.size()) - bytes.size());
     }
     pieces_[k].bytes.reset();  // the next ones lie where it did
->>>>>>> main
   }
   file.close();
   return sum.value();

@@ -123,13 +123,8 @@ inline void lower_lines(Lowering& to, const Group& group, const Multiply& whole,
 }
 
 /// The parts of k as products of a batch, where workgroups are few and k is long: so many that a middling GPU has something to do everywhere, each long
-<<<<<<< HEAD
 /// enough to be worth its sums; and where k is more than one invocation goes through.
-inline std::optional<Product> parts_of(const Product& p) {
-=======
-/// enough to be worth its sums.
 inline std::optional<Product> parts_of(const Limits& limits, const Product& p) {
->>>>>>> main
   constexpr int64_t kEnough = 64, kLong = 2048, kLeast = 512, kRound = 32;  // workgroups of registers' tiles; steps along k
   const std::array<uint32_t, 3> groups = vector_tiles::vector_tile(limits, p).value_or(register_tile(p)).groups(p);
   const int64_t there = int64_t{groups[0]} * groups[1] * groups[2];

@@ -97,41 +97,6 @@ inline void write_register_tile(Shader& s, const Product& p, const Tile& t, int 
   s.line("}");
 }
 
-<<<<<<< HEAD
-/// Elements between two steps along k of a side in shared memory: four more than it has rows or columns, so that what is stored side by side along k does
-/// not all fall into one bank, and four that are read side by side begin at a multiple of four.
-constexpr int64_t padded(int64_t side) { return side + 4; }
-
-/// Bytes of shared memory of write_shared_tile().
-inline uint64_t shared_bytes(const Tile& t) { return static_cast<uint64_t>(t.depth * (padded(t.all_rows()) + padded(t.all_columns()))) * sizeof(float); }
-
-/// The same through shared memory: the workgroup brings `depth` steps of k of its rows and columns, each invocation some, neighbours in memory by
-/// neighbouring invocations; then all read them. Beyond the end of k lie zeros on both sides. Method: the blocked product of the CUDA C++ Programming
-/// Guide, "Shared Memory", with a tile of registers for each invocation.
-inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
-  using namespace tiles;
-  const int64_t step_a = padded(t.all_rows()), step_b = padded(t.all_columns()), invocations = int64_t{t.x} * t.y;
-  s.top("shared float sa[" + text(t.depth * step_a) + "];shared float sb[" + text(t.depth * step_b) + "];");
-  s.line("int z=int(gl_WorkGroupID.z),own=int(gl_LocalInvocationIndex),first=int(gl_WorkGroupID.y)*" + text(t.all_rows()) + ",left=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + ";");
-  s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
-  s.line("int ly=int(gl_LocalInvocationID.y)*" + text(t.rows) + ",lx=int(gl_LocalInvocationID.x),row=first+ly,col=left+lx,end=" + end_of(p) + ";");
-  write_zeros(s, t);
-  const bool whole_k = p.whole_parts() && p.k % t.depth == 0;
-  const auto bring = [&](int64_t side, bool along_k, const std::string& shared, int64_t step, const std::string& value) {
-    const std::string place = along_k ? "k=e%" + text(t.depth) + ",i=e/" + text(t.depth) : "k=e/" + text(side) + ",i=e%" + text(side);
-    s.line("for(int e=own;e<" + text(t.depth * side) + ";e+=" + text(invocations) + "){int " + place + ";" + shared + "[k*" + text(step) + "+i]=" + (whole_k ? value : "begin+k<end?" + value + ":0.0") + ";}");
-  };
-  s.line("for(int begin=0;begin<min(end," + text(p.k) + ");begin+=" + text(t.depth) + "){barrier();");
-  bring(t.all_rows(), p.a_k == 1, "sa", step_a, s.load(a, "za+" + within(t.whole_rows(p), "first+i", p.m) + "*" + literal(p.a_row) + "+" + times("(begin+k)", p.a_k)));
-  bring(t.all_columns(), p.b_col != 1, "sb", step_b, s.load(b, "zb+" + times(within(t.whole_columns(p), "left+i", p.n), p.b_col) + "+" + times("(begin+k)", p.b_k)));
-  s.line("barrier();for(int k=0;k<" + text(t.depth) + ";++k){");
-  const auto at = [](const char* shared, int64_t step, const char* from, int64_t i) { return std::string(shared) + "[k*" + text(step) + "+" + from + "+" + text(i) + "]"; };
-  write_products(s, t, [&](int64_t i) { return at("sa", step_a, "ly", i); }, [&](int64_t j) { return at("sb", step_b, "lx", j * t.x); });
-  s.line("}}");
-}
-
-=======
->>>>>>> main
 /// put(OFFSET, VALUE) for each sum of the tile that is inside of the result; `value`: the expression of that of a row and a column.
 template <class Value>
 void write_stores(Shader& s, const Product& p, const Tile& t, const Value& value) {

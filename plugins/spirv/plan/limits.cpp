@@ -206,17 +206,12 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-<<<<<<< HEAD
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, buffer_bytes, features, product_tile, gflops, gbytes or launch_us");
-=======
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, "
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, buffer_bytes, features, product_tile, "
                    "product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
->>>>>>> main
   }
   return out;
 }
 
-<<<<<<< HEAD
 Limits limits_at(const std::string& path) {
   std::error_code none;
   const bool is_file = std::filesystem::is_regular_file(path, none);
@@ -235,7 +230,7 @@ Limits lesser(const Limits& a, const Limits& b) {
   std::erase_if(out.features, [&](const std::string& f) { return !b.features.count(f); });
   return out;
 }
-=======
+
 namespace {
 
 /// What their drivers' entries at vulkan.gpuinfo.org have had in common since 2016.
@@ -246,7 +241,6 @@ void take_desktop(Limits& out) {
 }
 
 }  // namespace
->>>>>>> main
 
 Limits least_limits(std::string_view kind) {
   Limits out;
