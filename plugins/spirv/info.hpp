@@ -17,8 +17,8 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"spirv.precision", "enum", "compile", "f32", "type that floats lie in on the GPU; sums are f32 with both. f16 wants a GPU with 16-bit storage", true, "f32 f16"},
     {"spirv.winograd", "bool", "compile", "true", "3x3 convolutions by Winograd's method where that is faster: a little less exact", true},
     {"spirv.guard", "bool", "compile", "false", "kernels that look at every index first; a run that left a buffer fails. Slow: to find what is wrong", true},
-    {"spirv.device", "string", "load", "", "GPU to run on: its UUID, or part of its name; empty = by the kind", false},
-    {"spirv.pretend", "path", "load", "", "file of limits that the GPU is taken to have in place of its own", false},
+    {"spirv.device", "string", "load", "", "GPU to run on: its UUID, or part of its name in letters of either case; empty = by the kind", false},
+    {"spirv.pretend", "path", "load", "", "file of limits beyond which the GPU is taken to have nothing: for a lesser one", false},
 };
 
 constexpr sdk::Info info() {

@@ -9,11 +9,11 @@
 namespace optima::seam {
 
 /// The answers of check() on graph 0 that are no yes, by position. Each has a reason and a sentence.
-inline std::map<uint32_t, Said> refusals(const Instance& plugin, const optima_graph& graph, const optima_device& device) {
+inline std::map<uint32_t, Said> refusals(const Instance& plugin, const optima_graph& graph, const optima_device& device, const std::vector<optima_option>& options = {}) {
   const std::vector<uint32_t> ids = ids_of_nodes(graph);
   Verdicts verdicts;
   Status status;
-  REQUIRE_MESSAGE(check(plugin, graph, ids, device, verdicts, status) == OPTIMA_OK, status.message);
+  REQUIRE_MESSAGE(check(plugin, graph, ids, device, verdicts, status, options) == OPTIMA_OK, status.message);
   std::map<uint32_t, Said> out;
   for (uint32_t k = 0; k < ids.size(); ++k) {
     const Said& said = verdicts.by_node.at(ids[k]);

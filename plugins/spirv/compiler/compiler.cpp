@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "fit.hpp"
 #include "info.hpp"
 #include "kernels.hpp"
 #include "lowering.hpp"
@@ -22,12 +23,7 @@ namespace {
 Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
   std::string file(options.string("spirv.limits", ""));
   if (file.empty()) file = device.attributes().string("limits", "");
-  if (file.empty()) return least_limits(device.kind());
-  try {
-    return read_limits(sdk::bytes_of(file), file);
-  } catch (const sdk::Error& e) {
-    throw sdk::Error(OPTIMA_INVALID_ARGUMENT, e.text);
-  }
+  return file.empty() ? least_limits(device.kind()) : limits_at(file);
 }
 
 /// Who asks for halves says that the GPU has them; where it runs that is looked at.
@@ -63,16 +59,30 @@ Texts texts_of(const Draft& draft, bool guarded) {
 
 std::string bytes_of(const Module& m) { return {reinterpret_cast<const char*>(m.words.data()), m.words.size() * sizeof(uint32_t)}; }
 
+/// Leaves each module once: texts may differ and be one kernel. Which of those that are left each was.
+std::vector<uint32_t> merge_equal(std::vector<Module>& modules) {
+  std::vector<uint32_t> out;
+  std::map<std::vector<uint32_t>, uint32_t> known;
+  std::vector<Module> left;
+  for (Module& m : modules) {
+    const auto [at, is_new] = known.emplace(m.words, static_cast<uint32_t>(left.size()));
+    if (is_new) left.push_back(std::move(m));
+    out.push_back(at->second);
+  }
+  modules = std::move(left);
+  return out;
+}
+
+/// Before kernels are compiled: each step runs within the limits, as its texts have it. Throws UNSUPPORTED.
+void require_fits(const Draft& draft, const Limits& limits) {
+  for (const DraftStep& step : draft.steps())
+    if (const std::string why = lacking(draft, step, limits); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
+}
+
 /// The last way of a step must run on every GPU that fits the limits.
 void require_plain_way(const Plan& plan, const Limits& limits) {
   for (const StepPlan& step : plan.steps) {
-    std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits);
-    for (size_t k = 0; k < 3; ++k)
-      if (step.ways.back().groups[k] > limits.groups[k]) why = "needs " + std::to_string(step.ways.back().groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
-    for (const uint32_t t : step.tensors)
-      if (plan.tensors[t].bytes > limits.buffer_range)
-        why = "needs tensor '" + plan.tensors[t].name + "' of " + std::to_string(plan.tensors[t].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
-    if (!why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
+    if (const std::string why = missing(plan.kernels[step.ways.back().kernel].needs, limits); !why.empty()) throw sdk::Error(OPTIMA_UNSUPPORTED, "kernel of " + step.name + " " + why, step.node);
   }
 }
 
@@ -128,8 +138,10 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
   std::vector<sdk::PresentDevice> devices(std::string& why_none) override { return present(Vulkan::open, false, why_none); }
 
   void check(const sdk::CheckRequest& request, const sdk::Reporter& report) override {
-    limits_for(request.device(), request.options());
-    for (const sdk::Node& node : request.nodes()) report(verdict_of(node));
+    const sdk::Options options = request.options();
+    Limits limits = limits_for(request.device(), options);
+    const Element floats = floats_of(options, limits);
+    for (const sdk::Node& node : request.nodes()) report(verdict_within(node, limits, floats, allows_winograd(options)));
   }
 
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
@@ -155,13 +167,16 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
     Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits), allows_winograd(options));
+    require_fits(lowered.draft, limits);
     const Texts texts = texts_of(lowered.draft, guarded);
     const unsigned threads = threads_of(options);
+    const uint64_t block = std::max(kAlignment, limits.buffer_bytes / kAlignment * kAlignment);
     Kernels kernels(texts.all, KernelCache(kernels_), threads);
     Weights& weights = lowered.draft.weights();  // are packed and go to disk while kernels are compiled
-    const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads) : 0;
-    const std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
-    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, [&](size_t step, size_t way) { return texts.of[step][way]; });
+    const uint64_t weights_sum = weights.most() > 0 ? weights.write(sink.open(request.stem() + ".weights", weights.most()), threads, block) : 0;
+    std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
+    const std::vector<uint32_t> which = merge_equal(modules);
+    Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, block, [&](size_t step, size_t way) { return which[texts.of[step][way]]; });
     plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);

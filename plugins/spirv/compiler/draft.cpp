@@ -24,7 +24,7 @@ struct Region {
 };
 
 /// First fit by size, the largest first: each gets the lowest place that is free for all of its life. Returns the arena's size.
-uint64_t place(std::vector<DraftTensor>& tensors, const std::vector<Life>& lives) {
+uint64_t place(std::vector<DraftTensor>& tensors, const std::vector<Life>& lives, uint64_t block) {
   std::vector<uint32_t> order;
   for (uint32_t k = 0; k < tensors.size(); ++k)
     if (tensors[k].place == Place::Arena && lives[k].last >= lives[k].first) order.push_back(k);
@@ -39,7 +39,7 @@ uint64_t place(std::vector<DraftTensor>& tensors, const std::vector<Life>& lives
     uint64_t at = 0;
     for (const Region& r : taken) {
       if (at + aligned(tensors[k].bytes) <= r.offset) break;
-      at = std::max(at, r.offset + r.bytes);
+      at = in_block(std::max(at, r.offset + r.bytes), tensors[k].bytes, block);
     }
     tensors[k].offset = at;
     size = std::max(size, at + aligned(tensors[k].bytes));
@@ -65,7 +65,7 @@ Tensor Draft::add_weight(std::string name, Element element, std::vector<int64_t>
   return {static_cast<uint32_t>(tensors_.size() - 1), element, std::move(dims)};
 }
 
-Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const {
+Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, uint64_t block, const std::function<uint32_t(size_t, size_t)>& kernel_of) const {
   Plan plan;
   std::vector<DraftTensor> tensors = tensors_;
   for (DraftTensor& t : tensors)
@@ -81,7 +81,7 @@ Plan Draft::placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, 
   for (size_t s = 0; s < steps_.size(); ++s)
     for (const uint32_t t : steps_[s].ways[0].shader.tensors()) lives[t].touch(static_cast<int64_t>(s));
   if (guarded) lives[plan.guard].touch(-1), lives[plan.guard].touch(count);
-  plan.arena_bytes = place(tensors, lives), plan.weights_bytes = weights_.size();
+  plan.arena_bytes = place(tensors, lives, block), plan.weights_bytes = weights_.size();
 
   for (size_t s = 0; s < steps_.size(); ++s) {
     const DraftStep& from = steps_[s];

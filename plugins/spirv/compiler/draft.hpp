@@ -51,7 +51,8 @@ class Draft {
 
   /// Once the weights are written: tensors with places and steps with what they wait for; kernels are numbered by `kernel_of(step, way)`. Tensors of
   /// `inputs` hold their data before the first step, those of `outputs` until after the last. `guarded`: every step has one tensor more, the guard's.
-  Plan placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, const std::function<uint32_t(size_t, size_t)>& kernel_of) const;
+  /// `block`: bytes of a buffer, of whose multiples no tensor reaches over one unless it is larger: the runtime may divide there.
+  Plan placed(std::vector<PortPlan> inputs, std::vector<PortPlan> outputs, bool guarded, uint64_t block, const std::function<uint32_t(size_t, size_t)>& kernel_of) const;
 
  private:
   std::vector<DraftTensor> tensors_;

@@ -2,7 +2,7 @@
 // Which pointwise nodes are computed in the kernel of the node before them, and who reads codes.
 #include <algorithm>
 
-#include "lowering.hpp"
+#include "indices.hpp"
 
 namespace spirv_plugin {
 namespace {
@@ -179,9 +179,15 @@ std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers) { return
 
 Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats, bool winograd) {
   Lowered out;
-  Lowering to(out.draft, limits, floats, winograd);
-  const auto port = [&](const sdk::Value& v, const Tensor& t) { return PortPlan{std::string(v.name()), v.dtype(), v.shape(), t.id}; };
-  for (uint32_t k = 0; k < graph.input_count(); ++k) out.inputs.push_back(port(graph.input(k), to.read(graph.input(k))));
+  std::vector<sdk::Node> nodes;
+  for (uint32_t k = 0; k < graph.size() && floats == Element::F16; ++k) nodes.push_back(graph[k]);
+  Lowering to(out.draft, limits, floats, winograd, beyond_halves(nodes));
+  const auto port = [&](const sdk::Value& v, const Tensor& t) { return PortPlan{std::string(v.name()), v.dtype(), v.shape(), t.id, {}}; };
+  const std::map<uint32_t, Range> indices = index_ranges(graph);
+  for (uint32_t k = 0; k < graph.input_count(); ++k) {
+    out.inputs.push_back(port(graph.input(k), to.read(graph.input(k))));
+    if (const auto range = indices.find(graph.input(k).index()); range != indices.end()) out.inputs.back().indices = range->second;
+  }
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, v.node);
   for (const Group& group : groups_of(graph, limits.storage_buffers)) {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cache.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "optima/plugin/checksum.hpp"
-#include "optima/plugin/folder.hpp"
+#include "plan/replace.hpp"
 
 namespace spirv_plugin {
 namespace {
@@ -29,17 +26,6 @@ uint64_t sum_of(std::string_view made_from, std::string_view words) {
   sum.add(made_from.data(), made_from.size());
   sum.add(words.data(), words.size());
   return sum.value();
-}
-
-/// Empty where there is no such file.
-std::string bytes_at(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return "";
-  try {
-    return sdk::bytes_of(path);
-  } catch (const sdk::Error&) {
-    return "";
-  }
 }
 
 struct Kept {
@@ -67,7 +53,7 @@ std::string KernelCache::file_of(std::string_view made_from) const { return fold
 
 std::optional<std::vector<uint32_t>> KernelCache::find(std::string_view made_from) const {
   if (folder_.empty()) return std::nullopt;
-  const std::string path = file_of(made_from), all = bytes_at(path);
+  const std::string path = file_of(made_from), all = cached_bytes(path);
   Header h;
   if (all.size() < sizeof h) return std::nullopt;
   std::memcpy(&h, all.data(), sizeof h);
@@ -91,14 +77,7 @@ void KernelCache::keep(std::string_view made_from, const std::vector<uint32_t>& 
   all.append(made_from).append(bytes);
   std::error_code ignored;
   fs::create_directories(folder_, ignored);
-  const std::string path = file_of(made_from);
-  const std::string beside = path + "." + std::to_string(::getpid()) + "." + std::to_string(std::hash<std::thread::id>()(std::this_thread::get_id()));
-  try {
-    sdk::write_file(beside, all);
-    fs::rename(beside, path, ignored);
-  } catch (const sdk::Error&) {
-  }
-  fs::remove(beside, ignored);
+  replace_file(file_of(made_from), all);
 }
 
 void KernelCache::trim(uint64_t most) const {

@@ -37,8 +37,15 @@ constexpr Function kLibrary[] = {
     {"asin_", "float asin_(float x){float a=abs(x);if(!(a<=1.0))return uintBitsToFloat(0x7fc00000u);float r;if(a<=0.5){float q=a*a;r=a+a*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752))));}"
               "else{float q=0.5*(1.0-a);float s=sqrt(q);r=1.57079633-2.0*(s+s*q*(0.166666752+q*(0.0749530027+q*(0.0454700413+q*(0.0241813470+q*0.0421632752)))));}return x<0.0?-r:r;}\n"},
     {"acos_", "float acos_(float x){if(x>0.5){float q=0.5*(1.0-x);if(q<0.0)return uintBitsToFloat(0x7fc00000u);float s=sqrt(q);return 2.0*asin_(s);}return 1.57079633-asin_(x);}\n"},
-    // A number of turns taken off in two parts (Cody and Waite).
-    {"turn_", "float turn_(float x){float k=roundEven(x*0.159154943);return (x-k*6.28125)-k*0.00193530717958647692;}\n"},
+    // 32 bits of 1 / (2 pi) from bit `at` on, of which the first 32 are ahead of the point.
+    {"rounds_", "uint rounds_(int k){return k==0?0u:k==1?0x28be60dbu:k==2?0x9391054au:k==3?0x7f09d5f4u:k==4?0x7d4d3770u:k==5?0x36d8a566u:k==6?0x4f10e410u:0x7f9458eau;}\n"},
+    {"rounds_at_", "uint rounds_at_(int at){int k=at>>5,b=at&31;return b==0?rounds_(k):rounds_(k)<<b|rounds_(k+1)>>(32-b);}\n"},
+    // A number of turns taken off in two parts (Cody and Waite); where it is too large for that, the share of a turn is the product with the bits of
+    // 1 / (2 pi) that are not whole turns (Payne and Hanek), kept to 64 of them.
+    {"turn_", "float turn_(float x){float a=abs(x);if(nan_(x)||inf_(x))return uintBitsToFloat(0x7fc00000u);if(a<1.0e5){float k=roundEven(x*0.159154943);return (x-k*6.28125)-k*0.00193530717958647692;}"
+              "uint u=floatBitsToUint(a),m=u&0x7fffffu|0x800000u;int at=int(u>>23)-118;uint high1,low1,high2,low2,carry;umulExtended(m,rounds_at_(at+32),high1,low1);"
+              "umulExtended(m,rounds_at_(at+64),high2,low2);uint second=uaddCarry(low1,high2,carry),first=m*rounds_at_(at)+high1+carry;"
+              "float r=(float(int(first))*2.32830644e-10+float(second)*5.42101086e-20)*6.28318531;return x<0.0?-r:r;}\n"},
     {"sin_", "float sin_(float x){float r=turn_(x);if(r>1.57079633)r=3.14159265-r;else if(r<-1.57079633)r=-3.14159265-r;float q=r*r;"
              "return r*(1.0+q*(-0.166666667+q*(0.00833333333+q*(-0.000198412698+q*(2.75573192e-6-q*2.50521084e-8)))));}\n"},
     {"cos_", "float cos_(float x){float r=abs(turn_(x));bool far=r>1.57079633;if(far)r=3.14159265-r;float q=r*r;"
@@ -53,15 +60,32 @@ constexpr Function kLibrary[] = {
     {"pow_", "float pow_(float a,float b){if(b==0.0||a==1.0)return 1.0;if(nan_(a)||nan_(b))return uintBitsToFloat(0x7fc00000u);if(b==1.0)return a;if(b==2.0)return a*a;if(b==3.0)return a*a*a;if(b==0.5&&a>=0.0)return sqrt(a);if(b==-1.0)return 1.0/a;"
              "float m=abs(a);bool whole=b==roundEven(b),odd=whole&&abs(b)<16777216.0&&abs(mod(b,2.0))==1.0;if(m==0.0)return b>0.0?(odd?a:0.0):(odd?1.0/a:uintBitsToFloat(0x7f800000u));"
              "if(a<0.0&&!whole&&!inf_(a))return uintBitsToFloat(0x7fc00000u);float r;if(inf_(b))r=m==1.0?1.0:((m>1.0)==(b>0.0)?uintBitsToFloat(0x7f800000u):0.0);else r=pow(m,b);"
-             "if(whole&&abs(b)<=8.0){r=1.0;for(int i=0;i<int(abs(b));++i)r*=m;if(b<0.0)r=1.0/r;}return a<0.0&&odd?-r:r;}\n"},
-    {"ipow_", "int ipow_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(;b>0;b>>=1){if((b&1)!=0)r*=a;a*=a;}return r;}\n"},
+             "if(whole&&abs(b)<=8.0){int e=int(abs(b));float q=m*m;r=(e&1)!=0?m:1.0;if((e&2)!=0)r*=q;q*=q;if((e&4)!=0)r*=q;if(e==8)r=q*q;if(b<0.0)r=1.0/r;}return a<0.0&&odd?-r:r;}\n"},
+    {"ipow_", "int ipow_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(int i=0;i<31&&b>0;++i){if((b&1)!=0)r*=a;a*=a;b>>=1;}return r;}\n"},
     // Quotient towards zero whatever the signs: GLSL leaves negative operands open.
     {"idiv_", "int idiv_(int a,int b){if(b==0)return 0;uint q=uint(abs(a))/uint(abs(b));return (a<0)!=(b<0)?-int(q):int(q);}\n"},
     {"imod_", "int imod_(int a,int b){if(b==0)return 0;int m=a-idiv_(a,b)*b;return m!=0&&(m<0)!=(b<0)?m+b:m;}\n"},
     {"ifmod_", "int ifmod_(int a,int b){return b==0?0:a-idiv_(a,b)*b;}\n"},
-    {"fmod_", "float fmod_(float a,float b){return a-b*trunc(a/b);}\n"},
+    // 64-bit integers in 32: the ends stand for all beyond, and what is computed of them is beyond, too, where it is not known to be 0.
+    {"beyond_", "bool beyond_(int a){return a==2147483647||a==(-2147483647-1);}\n"},
+    {"end_", "int end_(bool low){return low?(-2147483647-1):2147483647;}\n"},
+    {"neg64_", "int neg64_(int a){return beyond_(a)?end_(a>0):-a;}\n"},
+    {"add64_", "int add64_(int a,int b){if(beyond_(a))return a;if(beyond_(b))return b;int r=a+b;return ((a^r)&(b^r))<0?end_(a<0):r;}\n"},
+    {"sub64_", "int sub64_(int a,int b){return add64_(a,neg64_(b));}\n"},
+    {"mul64_", "int mul64_(int a,int b){if(a==0||b==0)return 0;bool low=(a<0)!=(b<0);if(beyond_(a)||beyond_(b))return end_(low);int high,r;imulExtended(a,b,high,r);return high!=(r>>31)?end_(low):r;}\n"},
+    {"div64_", "int div64_(int a,int b){return b==0||(beyond_(b)&&!beyond_(a))?0:beyond_(a)?end_((a<0)!=(b<0)):idiv_(a,b);}\n"},
+    {"fmod64_", "int fmod64_(int a,int b){return beyond_(a)||beyond_(b)?a:ifmod_(a,b);}\n"},
+    {"mod64_", "int mod64_(int a,int b){return beyond_(a)?a:beyond_(b)?(a==0||(a<0)==(b<0)?a:b):imod_(a,b);}\n"},
+    {"pow64_", "int pow64_(int a,int b){int r=1;if(b<0)return a==1?1:a==-1?(b%2==0?1:-1):0;for(int i=0;i<31&&b>0;++i){if((b&1)!=0)r=mul64_(r,a);b>>=1;if(b>0)a=mul64_(a,a);}return r;}\n"},
+    {"shift64_", "int shift64_(int a,int b){int r=a<<b;return beyond_(a)?a:(r>>b)!=a?end_(a<0):r;}\n"},
+    {"real64_", "float real64_(int a){return beyond_(a)?uintBitsToFloat(a<0?0xff800000u:0x7f800000u):float(a);}\n"},
+    // Exact: significands as whole numbers, eight bits of the quotient at a time.
+    {"fmod_", "float fmod_(float a,float b){if(nan_(a)||nan_(b)||inf_(a)||b==0.0)return uintBitsToFloat(0x7fc00000u);if(inf_(b)||abs(a)<abs(b))return a;"
+              "uint x=floatBitsToUint(abs(a)),y=floatBitsToUint(abs(b));int p=max(1,int(x>>23)),q=max(1,int(y>>23)),d=p-q;"
+              "uint m=x>>23==0u?x:x&0x7fffffu|0x800000u,n=y>>23==0u?y:y&0x7fffffu|0x800000u,r=m%n;for(int i=0;i<32&&d>0;++i){int s=min(d,8);r=(r<<s)%n;d-=s;}"
+              "float v=float(r)*(q<50?7.88860905e-31:1.0);int e=q<50?q+77:q-23;v*=uintBitsToFloat(uint(max(e,1))<<23);return a<0.0?-v:v;}\n"},
     {"floormod_", "float floormod_(float a,float b){if(nan_(a)||nan_(b)||inf_(a)||b==0.0)return uintBitsToFloat(0x7fc00000u);if(inf_(b))return a==0.0?(b<0.0?-0.0:0.0):(a<0.0)==(b<0.0)?a:b;"
-                  "float m=a-b*trunc(a/b);if(m==0.0)return b<0.0?-0.0:0.0;return (m<0.0)!=(b<0.0)?m+b:m;}\n"},
+                  "float m=fmod_(a,b);if(m==0.0)return b<0.0?-0.0:0.0;return (m<0.0)!=(b<0.0)?m+b:m;}\n"},
     {"int_", "int int_(float x){return nan_(x)?(-2147483647-1):x>=2147483520.0?2147483647:x<=-2147483648.0?(-2147483647-1):int(x);}\n"},
 };
 

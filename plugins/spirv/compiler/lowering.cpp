@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "indices.hpp"
 #include "plan/half.hpp"
 
 namespace spirv_plugin {
@@ -120,6 +121,7 @@ sdk::Verdict verdict_of(const sdk::Node& node) {
   for (uint32_t k = 0; k < node.output_count(); ++k)
     if (node.output(k))
       if (std::string why = wrong_operand(node.output(k), "output " + std::to_string(k), false); !why.empty()) return no(std::move(why));
+  if (std::string why = outside(node); !why.empty()) return no(std::move(why));
   if (row.refuse)
     if (std::string why = row.refuse(node); !why.empty()) return no(std::move(why));
   return v;
@@ -130,6 +132,10 @@ std::string scalar_literal(const sdk::Value& value) {
   const double v = reals_of(value.constant())[0];
   return is_whole(value.dtype()) ? literal(static_cast<int64_t>(v)) : literal(v);
 }
+
+std::string sum_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "add64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "+" + b + ")"); }
+std::string difference_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "sub64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "-" + b + ")"); }
+std::string product_of(int32_t dtype, const std::string& a, const std::string& b) { return dtype == OPTIMA_I64 ? "mul64_(" + a + "," + b + ")" : wrapped(dtype, "(" + a + "*" + b + ")"); }
 
 std::string wrapped(int32_t dtype, const std::string& value) {
   switch (dtype) {
@@ -153,14 +159,17 @@ Scaling scaling_of(const sdk::Node& node) {
   return out;
 }
 
-Element Lowering::lying(int32_t dtype) const { return element_of(dtype) == Element::I32 ? Element::I32 : floats_; }
+Element Lowering::lying(const sdk::Value& value) const {
+  if (element_of(value.dtype()) == Element::I32) return Element::I32;
+  return wide_.count(value.index()) ? Element::F32 : floats_;
+}
 
 Tensor Lowering::read(const sdk::Value& value) {
   const auto known = tensors_.find(value.index());
   if (known != tensors_.end()) return known->second;
   if (const auto elements = known_.find(value.index()); elements != known_.end())
     return tensors_.emplace(value.index(), weight(std::string(value.name()), value.shape(), [all = elements->second] { return *all; })).first->second;
-  const Element element = lying(value.dtype());
+  const Element element = lying(value);
   const Tensor t = value.is_constant() ? draft_.add_weight(std::string(value.name()), element, value.shape(), [c = value.constant(), element] { return device_bytes(c, element); })
                                        : draft_.add(std::string(value.name()), element, value.shape());
   return tensors_.emplace(value.index(), t).first->second;
@@ -173,7 +182,7 @@ std::shared_ptr<const Floats> Lowering::known(const sdk::Value& value) const {
 }
 
 Tensor Lowering::made(const sdk::Value& value) {
-  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value.dtype()), value.shape())).first->second;
+  return tensors_.emplace(value.index(), draft_.add(std::string(value.name()), lying(value), value.shape())).first->second;
 }
 
 void Lowering::made_as(const sdk::Value& value, const Tensor& tensor) {
@@ -213,25 +222,38 @@ Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std:
   return draft_.add_weight(name, Element::I32, std::move(dims), [values = std::move(values)] { return Bytes(values); });
 }
 Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std::function<std::vector<float>()> make) {
-  return draft_.add_weight(name, floats_, std::move(dims), [make = std::move(make), floats = floats_] { return bytes_of_floats(make(), floats); });
+  if (floats_ == Element::F32) return draft_.add_weight(name, Element::F32, std::move(dims), [make = std::move(make)] { return Bytes(make()); });
+  const std::vector<float> all = make();  // what it lies in depends on it
+  const Element element = std::any_of(all.begin(), all.end(), [](float v) { return is_beyond_half(v); }) ? Element::F32 : Element::F16;
+  return draft_.add_weight(name, element, std::move(dims), [bytes = bytes_of_floats(all, element)] { return bytes; });
+}
+
+Lowering::Loaded Lowering::loads(Shader& shader, std::vector<int64_t> dims) {
+  return [&shader, dims = std::move(dims), bound = std::map<uint32_t, int>()](uint32_t value, const Tensor& t) mutable {
+    const auto [at, is_new] = bound.emplace(value, 0);
+    if (is_new) at->second = shader.in(t);
+    return shader.load(at->second, broadcast_index("o", dims, t.dims));
+  };
+}
+
+std::string Lowering::operand(const sdk::Value& value, const std::map<uint32_t, std::string>& names, const Loaded& loaded) {
+  if (!value) return "";
+  if (const auto own = names.find(value.index()); own != names.end()) return own->second;
+  if (std::string text = scalar_literal(value); !text.empty()) return text;
+  if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
+    const sdk::Node& node = by->second;
+    const auto of = [&](uint32_t k) { return operand(node.input(k), names, loaded); };
+    return row_of(node)->expression(node, {of(0), of(1), of(2)});
+  }
+  return loaded(value.index(), read(value));
 }
 
 std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded) {
   std::string body;
-  const std::function<std::string(const sdk::Value&)> operand = [&](const sdk::Value& value) -> std::string {
-    if (!value) return "";
-    if (const auto own = names.find(value.index()); own != names.end()) return own->second;
-    if (std::string text = scalar_literal(value); !text.empty()) return text;
-    if (const auto by = decoders_.find(value.index()); by != decoders_.end()) {
-      const sdk::Node& node = by->second;
-      return row_of(node)->expression(node, {operand(node.input(0)), operand(node.input(1)), operand(node.input(2))});
-    }
-    return loaded(value.index(), read(value));
-  };
   for (const sdk::Node& node : nodes) {
     std::vector<std::string> in;
     const uint32_t read = row_of(node)->operands ? row_of(node)->operands : node.input_count();
-    for (uint32_t k = 0; k < read; ++k) in.push_back(operand(node.input(k)));
+    for (uint32_t k = 0; k < read; ++k) in.push_back(operand(node.input(k), names, loaded));
     const sdk::Value made = node.output(0);
     const std::string name = "t" + std::to_string(names.size());
     body += std::string(type_of(element_of(made.dtype()))) + " " + name + "=" + row_of(node)->expression(node, in) + ";\n";
@@ -243,12 +265,7 @@ std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint
 Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
   const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
-  std::map<uint32_t, int> bound;
-  const std::string body = compute(group.tail, {{begin.index(), "v"}}, [&](uint32_t value, const Tensor& t) {
-    const auto [at, is_new] = bound.emplace(value, 0);
-    if (is_new) at->second = shader.in(t);
-    return shader.load(at->second, broadcast_index("o", begin.shape(), t.dims));
-  });
+  const std::string body = compute(group.tail, {{begin.index(), "v"}}, loads(shader, begin.shape()));
   shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(const " + type_of(element_of(begin.dtype())) + " v,const int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };
 }

@@ -46,6 +46,8 @@ struct Row {
   void (*lower)(Lowering& to, const Group& group) = nullptr;
   /// Of a pointwise operator: the value of one element of its output, by expressions for one element of each input ("" where one is absent).
   std::string (*expression)(const sdk::Node& node, const std::vector<std::string>& in) = nullptr;
+  /// Of an operator of any number of operands: two of them in one. expression() of all joined is then that of the operands.
+  std::string (*join)(const std::string& a, const std::string& b) = nullptr;
   /// Inputs of which expression() reads an element, the first ones; 0 = all.
   uint32_t operands = 0;
   /// lower() computes the group's tail.
@@ -78,10 +80,14 @@ std::vector<int64_t> integers_of(const sdk::Constant& constant);
 /// What families write with. One compile, one thread.
 class Lowering {
  public:
-  /// `floats`: what floats of the graph lie in, F32 or F16. `winograd`: convolutions may be computed by Winograd's method.
-  Lowering(Draft& draft, const Limits& limits, Element floats, bool winograd = true) : draft_(draft), limits_(limits), floats_(floats), winograd_(winograd) {}
+  /// `floats`: what floats of the graph lie in, F32 or F16; `winograd`: convolutions may be computed by Winograd's method; `wide`: values that lie in F32
+  /// whatever floats lie in.
+  Lowering(Draft& draft, const Limits& limits, Element floats, bool winograd = true, std::set<uint32_t> wide = {})
+      : draft_(draft), limits_(limits), floats_(floats), winograd_(winograd), wide_(std::move(wide)) {}
 
   const Limits& limits() const { return limits_; }
+  /// Floats of the graph that one buffer reaches.
+  int64_t most_floats() const { return static_cast<int64_t>(limits_.buffer_range / size_of(floats_)); }
   /// Halves would lose too much between its steps.
   bool allows_winograd() const { return winograd_ && floats_ == Element::F32; }
   /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
@@ -121,17 +127,25 @@ class Lowering {
   void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
 
  private:
-  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression; `loaded`: the expression for
-  /// another, by number and tensor.
+  /// The expression of a tensor's element, by the number of its value.
   using Loaded = std::function<std::string(uint32_t value, const Tensor& tensor)>;
+  /// Elements for index `o` of `dims`, of bindings of the shader that are made when they are first wanted, once for each value.
+  static Loaded loads(Shader& shader, std::vector<int64_t> dims);
+  /// The expression of an element of a value: one of `names`, a literal, or what `loaded` says.
+  std::string operand(const sdk::Value& value, const std::map<uint32_t, std::string>& names, const Loaded& loaded);
+  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression.
   std::string compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded);
+  /// Where the root of a pointwise group has more operands than a kernel binds: steps that join some at a time.
+  bool has_too_many(const Group& group) const;
+  void pointwise_by_parts(const Group& group);
 
-  Element lying(int32_t dtype) const;
+  Element lying(const sdk::Value& value) const;
 
   Draft& draft_;
   const Limits& limits_;
   Element floats_;
   bool winograd_;
+  std::set<uint32_t> wide_;
   std::map<uint32_t, Tensor> tensors_;  // by value
   std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
   std::map<uint32_t, sdk::Node> decoders_;  // by value
@@ -143,6 +157,10 @@ struct Lowered {
   std::vector<PortPlan> inputs, outputs;
 };
 Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats, bool winograd);
+
+/// Floats that halves may not hold, by value: constants with finite numbers beyond them, inputs that are added in front of Softmax (masks of -1e9), and
+/// what is computed from such up to what is bounded whatever it reads (Softmax, norms). `nodes`: in the graph's order.
+std::set<uint32_t> beyond_halves(const std::vector<sdk::Node>& nodes);
 
 /// The groups of a graph, in the order in which they are computed. A group binds at most `buffers` storage buffers.
 std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers);
@@ -165,6 +183,12 @@ constexpr sdk::Op op(std::string_view name, int32_t first, int32_t last, std::ar
   o.name = name, o.since_min = first, o.since_max = last, o.in = in, o.out = out, o.const_inputs = const_inputs;
   return o;
 }
+
+/// Sum, difference and product of two numbers of a type, as expressions. 64-bit integers have 32 bits on the GPU, whose ends stand for all beyond and stay:
+/// an output that has one is an error (from_device()).
+std::string sum_of(int32_t dtype, const std::string& a, const std::string& b);
+std::string difference_of(int32_t dtype, const std::string& a, const std::string& b);
+std::string product_of(int32_t dtype, const std::string& a, const std::string& b);
 
 /// What Div of two whole numbers, and so on, leaves where integers are narrower than 32 bits: wrapped around as their type does.
 std::string wrapped(int32_t dtype, const std::string& value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of a group of pointwise nodes: four neighbours for each invocation where their number allows.
+// The kernel of a group of pointwise nodes: four neighbours for each invocation where their number allows; several kernels where operands are too many.
 #include "lowering.hpp"
 
 namespace spirv_plugin {
@@ -76,7 +76,36 @@ struct Pointwise {
 
 }  // namespace
 
+bool Lowering::has_too_many(const Group& group) const { return row_of(group.root)->join && group.tail.empty() && read_by(group).size() + 1 > limits_.storage_buffers; }
+
+void Lowering::pointwise_by_parts(const Group& group) {
+  constexpr uint32_t kLocal = 64;
+  const sdk::Node& node = group.root;
+  const Row& row = *row_of(node);
+  const Dims dims = node.output(0).shape();
+  const int64_t n = elements_of(dims);
+  const Element element = element_of(node.output(0).dtype());
+  std::optional<Tensor> joined;
+  for (uint32_t k = 0; k < node.input_count();) {
+    Shader shader(kLocal);
+    const Loaded loaded = loads(shader, dims);
+    std::string v = joined ? shader.load(shader.in(*joined), "o") : operand(node.input(k++), {}, loaded);
+    const size_t room = std::max<size_t>(3, limits_.storage_buffers) - 1;
+    for (; k < node.input_count() && shader.tensors().size() < room; ++k) v = row.join(v, operand(node.input(k), {}, loaded));
+    const bool last = k == node.input_count();
+    const Tensor into = last ? made(node.output(0)) : scratch(node, element, dims);
+    if (n == 0) continue;
+    const int out = shader.out(into);
+    const Grid g = grid(n, kLocal);
+    shader.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;" + shader.store(out, "o", last ? row.expression(node, {v}) : v));
+    const auto inputs = static_cast<uint64_t>(shader.tensors().size());
+    step(group, std::move(shader), g.groups, {static_cast<uint64_t>(n) * inputs, static_cast<uint64_t>(n) * 4 * inputs});
+    joined = into;
+  }
+}
+
 void Lowering::pointwise(const Group& group) {
+  if (has_too_many(group)) return pointwise_by_parts(group);
   std::vector<sdk::Node> nodes{group.root};
   nodes.insert(nodes.end(), group.tail.begin(), group.tail.end());
   const sdk::Value end = group.end().output(0);

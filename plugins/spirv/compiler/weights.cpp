@@ -61,7 +61,7 @@ Weights::Piece& Weights::ready(size_t piece, Turn& turn) {
   return pieces_[piece];
 }
 
-bool Weights::is_new(size_t piece) {
+bool Weights::is_new(size_t piece, uint64_t block) {
   Piece& p = pieces_[piece];
   const auto [first, last] = known_.equal_range(p.sum);
   const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].make().view() == p.bytes->view(); });  // those are written and gone
@@ -69,18 +69,21 @@ bool Weights::is_new(size_t piece) {
     p.offset = pieces_[same->second].offset;
     return false;
   }
-  p.offset = size_;
-  size_ += room_of(p.bytes->view().size());
+  p.offset = in_block(size_, room_of(p.bytes->view().size()), block);
+  size_ = p.offset + room_of(p.bytes->view().size());
   known_.emplace(p.sum, piece);
   return true;
 }
 
-uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads) {
+uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads, uint64_t block) {
   constexpr std::array<char, kAlignment> kZeros{};
   sdk::Checksum sum;
   const auto put = [&](std::string_view bytes) {
     sum.add(bytes.data(), bytes.size());
     file.write(bytes.data(), bytes.size());
+  };
+  const auto zeros = [&](uint64_t count) {
+    for (; count > 0; count -= std::min<uint64_t>(count, kZeros.size())) put({kZeros.data(), std::min<uint64_t>(count, kZeros.size())});
   };
   Turn turn;
   std::atomic<size_t> next{0};
@@ -89,9 +92,11 @@ uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads) {
   });
   for (size_t k = 0; k < pieces_.size(); ++k) {
     const std::string_view bytes = ready(k, turn).bytes->view();
-    if (is_new(k)) {
+    const uint64_t before = size_;
+    if (is_new(k, block)) {
+      zeros(pieces_[k].offset - before);
       put(bytes);
-      put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
+      zeros(room_of(bytes.size()) - bytes.size());
     }
     pieces_[k].bytes.reset();  // the next ones lie where it did
   }

@@ -49,6 +49,11 @@ class Floats {
   size_t size_;
 };
 
+/// The place from `at` on where so many bytes lie in one block, or begin one where they are more.
+constexpr uint64_t in_block(uint64_t at, uint64_t bytes, uint64_t block) {
+  return bytes == 0 || at / block == (at + bytes - 1) / block || at % block == 0 ? at : (at / block + 1) * block;
+}
+
 /// The file of weights: pieces at multiples of kAlignment, zeros between; equal pieces are kept once. Pieces are made when the file is written, while
 /// those before them go to disk: where they lie is known behind that. One thread, but for what makes pieces.
 class Weights {
@@ -59,8 +64,9 @@ class Weights {
   size_t add(uint64_t bytes, Maker make);
   /// Bytes of the file if no two pieces are equal.
   uint64_t most() const { return most_; }
-  /// Makes the pieces, with `threads` threads beside this one, and writes the file; its sum. Throws what a maker threw, the first of them.
-  uint64_t write(sdk::Sink::Stream file, unsigned threads);
+  /// Makes the pieces, with `threads` threads beside this one, and writes the file; its sum. No piece reaches over a multiple of `block` that fits in one.
+  /// Throws what a maker threw, the first of them.
+  uint64_t write(sdk::Sink::Stream file, unsigned threads, uint64_t block);
   /// Bytes of the file, once it is written.
   uint64_t size() const { return size_; }
   /// Where a piece lies in the file, once it is written.
@@ -78,7 +84,7 @@ class Weights {
   struct Turn;
   static void make(Piece& piece, Turn& turn);
   Piece& ready(size_t piece, Turn& turn);
-  bool is_new(size_t piece);
+  bool is_new(size_t piece, uint64_t block);
 
   std::vector<Piece> pieces_;
   std::multimap<uint64_t, size_t> known_;  // pieces of the file by sum

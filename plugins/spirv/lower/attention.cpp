@@ -2,6 +2,7 @@
 // Attention, in steps: caches joined, scores with what is added to them, softmax, and the product with V.
 #include <cmath>
 
+#include "elements.hpp"
 #include "lines.hpp"
 
 namespace spirv_plugin {
@@ -122,36 +123,21 @@ void lower_stages(Lowering& to, const Group& group, const Shape& shape, const Te
 
 /// A row that is hidden throughout becomes zeros.
 void lower_weights(Lowering& to, const Group& group, const Shape& shape, const Tensor& scores, const Tensor& into) {
-  const Walk walk(lines_along({shape.rows(), shape.k.length}, 1));
-  Shader s(walk.local());
-  const int x = s.in(scores), out = s.out(into);
-  const std::string v = s.load(x, walk.at());
-  walk.fold(s, "largest", "float", "max_(a,b)");
-  walk.fold(s, "sum", "float", "a+b");
-  s.line(walk.begin());
-  s.line("float m=" + literal(-HUGE_VAL) + ";" + walk.each() + "m=max_(m," + v + ");m=largest(m);bool none=m==" + literal(-HUGE_VAL) + ";");
-  s.line("float t=0.0;" + walk.each() + "t+=exp(" + v + "-m);t=sum(t);");
-  s.line(walk.each() + "{int o=" + walk.at() + ";" + s.store(out, "o", "none?0.0:exp(" + s.load(x, "o") + "-m)/t") + "}");
-  to.step(group, std::move(s), walk.groups(), work_of(12 * shape.rows() * shape.k.length, 2 * shape.rows() * shape.k.length));
+  const Fold largest{"m", "float", literal(-HUGE_VAL), "x", "max_(a,b)"}, sum{"t", "float", "0.0", "exp(x-m)", "a+b"};
+  const int64_t n = shape.rows() * shape.k.length;
+  lower_along(to, group, {lines_along({shape.rows(), shape.k.length}, 1), scores, {}, {largest, sum}, false, "(m==" + literal(-HUGE_VAL) + "?0.0:exp(x-m)/t)"}, work_of(12 * n, 2 * n), &into);
 }
 
 void lower_output(Lowering& to, const Group& group, const Shape& shape, const Tensor& weights) {
-  Shader s(kLocal);
-  const int p = s.in(weights), v = s.in(shape.v.tensor);
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int64_t n = y.elements(), size = shape.v.size;
-  if (n == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(n, kLocal);
+  Elements e{to, group};
+  const int p = e.s.in(weights), v = e.s.in(shape.v.tensor);
+  const int64_t n = group.root.output(0).elements(), size = shape.v.size;
   const bool flat = group.root.input(0).rank() == 3;
   const std::string heads = text(shape.q.heads), length = text(shape.q.length);
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;int e=o%" + text(size) + ",b=o/" + text(size * shape.q.heads * shape.q.length) + ";");
-  s.line("int h=o/" + text(flat ? size : size * shape.q.length) + "%" + heads + ",i=o/" + text(flat ? size * shape.q.heads : size) + "%" + length + ";");
-  s.line("int pa=((b*" + heads + "+h)*" + length + "+i)*" + text(shape.k.length) + ",va=" + shape.v.at("b", "(h/" + text(shape.shared()) + ")", "0") + "+e;float t=0.0;");
-  s.line("for(int j=0;j<" + text(shape.k.length) + ";++j)t+=" + s.load(p, "pa+j") + "*" + s.load(v, "va+j*" + text(shape.v.of_row)) + ";");
-  s.line(s.store(out, "o", tail("t", "o")));
-  to.step(group, std::move(s), g.groups, work_of(2 * n * shape.k.length, n * 3));
+  const std::string head = "int e=o%" + text(size) + ",b=o/" + text(size * shape.q.heads * shape.q.length) + ",h=o/" + text(flat ? size : size * shape.q.length) + "%" + heads + ",i=o/" +
+                           text(flat ? size * shape.q.heads : size) + "%" + length + ",pa=((b*" + heads + "+h)*" + length + "+i)*" + text(shape.k.length) + ",va=" +
+                           shape.v.at("b", "(h/" + text(shape.shared()) + ")", "0") + "+e;";
+  e.finish_sum(head, e.s.load(p, "pa+k") + "*" + e.s.load(v, "va+k*" + text(shape.v.of_row)), shape.k.length, work_of(2 * n * shape.k.length, n * 3));
 }
 
 void lower_attention(Lowering& to, const Group& group) {

@@ -8,7 +8,8 @@ namespace of_conv {
 bool sums_codes(const Group& group) {
   const Dims w = group.root.input(1).shape();
   const sdk::Node& left = *group.decoders[0];
-  return is_known(group, 2) && elements_of(w) > 0 && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], 0) &&
+  const auto channels = [&] { const Conv c = conv_of(group.root, group.root.input(1)); return c.group_channels() <= most_channels(c); };
+  return is_known(group, 2) && elements_of(w) > 0 && channels() && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], 0) &&
          sums_of(group, channels_of(w), false);
 }
 

@@ -50,7 +50,6 @@ inline std::optional<Tensor> bias_of(Lowering& to, const Group& group, const Sca
   return to.weight(std::string(group.scaling->name()) + "/summand", {features}, sums);
 }
 
-
 /// A convolution's bindings, in the order in which they are made: begin with one of the constructors, then bind().
 class ConvOperands {
  public:
@@ -86,11 +85,17 @@ class ConvOperands {
   /// The bindings of the input and the weights.
   int x() const { return x_; }
   int w() const { return w_; }
+  /// Channels that a step sums: of all, but where they are too many for one.
+  int64_t from() const { return from_; }
+  int64_t until() const { return until_; }
+  /// Sums of the channels ahead of from(), in the output's order: the binding.
+  int sums() const { return sums_; }
   /// Both are halves.
   bool in_halves() const { return s_.element(x_) == Element::F16 && s_.element(w_) == Element::F16; }
 
   /// The shader that every way begins with: its bindings, and put(OFFSET, SUM), which stores what becomes of a sum. Nothing where the output has no element.
   std::optional<Shader> bind() {
+    until_ = depth();
     if (alone_) return bind_alone();
     const sdk::Node& node = group_.root;
     bind_operands(node);
@@ -102,6 +107,23 @@ class ConvOperands {
     work_ = {2 * static_cast<uint64_t>(y.elements() * c_.group_channels() * taps()), 4 * static_cast<uint64_t>(node.input(0).elements() + weights_.elements() + y.elements())};
     return s_;
   }
+
+  /// Floats, of more channels than one step sums.
+  bool is_too_deep() const { return !codes_ && !alone_ && depth() > most_channels(c_) && group_.root.output(0).elements() > 0; }
+  /// The same of a step that sums some channels and leaves its sums in `sums`, but for the last, which makes the output where that has no tail.
+  Shader bind_part(const Tensor& sums, int64_t from, int64_t until) {
+    from_ = from, until_ = until;
+    s_ = Shader(s_.local()[0]);
+    bind_operands(group_.root);
+    sums_ = s_.out(sums);
+    const int out = until < depth() || !group_.tail.empty() ? sums_ : s_.out(to_.made(group_.end().output(0)));
+    s_.top("void put(const int o,const float v){" + s_.store(out, "o", "v") + "}");
+    const auto each = static_cast<uint64_t>(c_.features * c_.out_height * c_.out_width * taps() * (until - from));
+    work_ = {2 * static_cast<uint64_t>(c_.batch) * each, 4 * static_cast<uint64_t>(group_.root.input(0).elements() + weights_.elements() + sums.elements())};
+    return s_;
+  }
+  const Group& group() const { return group_; }
+
   void finish(std::vector<Way> ways) { to_.step(group_, std::move(ways), work_); }
 
   /// The statement that names the zero point of the input, where that is computed.
@@ -157,14 +179,16 @@ class ConvOperands {
     x_ = s_.in(to_.read(node.input(0)));
     const std::shared_ptr<const Floats> weights = to_.known(node.input(1));
     is_packed_ = weights != nullptr, by_four_ = is_packed_ && t_.features % 4 == 0;
-    w_ = s_.in(is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", packed_dims(),
+    if (!right_)
+      right_ = is_packed_ ? to_.weight(std::string(node.input(1).name()) + "/packed", packed_dims(),
                                        [c = c_, t = t_, all = c_.group_channels() * taps(), weights, factor = scaling.factor] {
                                          return packed<float>(c, t, all, [&](int64_t f, int64_t k) {
                                            return static_cast<float>((*weights)[static_cast<size_t>(f * all + k)] * factor[static_cast<size_t>(f)]);
                                          });
                                        })
-                          : to_.read(node.input(1)),
-               by_four_ ? 4 : 1);
+                          : to_.read(node.input(1));
+    w_ = s_.in(*right_, by_four_ ? 4 : 1);
+    if (from_ > 0) return;
     if (const std::optional<Tensor> summand = bias_of(to_, group_, scaling, c_.features)) bias_ = s_.in(*summand);
   }
 
@@ -206,6 +230,9 @@ class ConvOperands {
   const OfCodes* own_ = nullptr;  ///< where the root is a convolution of codes by itself
   std::optional<SumEnds> ends_{};
   int x_ = -1, w_ = -1, bias_ = -1, zero_ = -1;
+  std::optional<Tensor> right_{};  ///< the weights of floats, of all parts
+  int sums_ = -1;
+  int64_t from_ = 0, until_ = 0;  ///< channels
   Work work_{};
 };
 

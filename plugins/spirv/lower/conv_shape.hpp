@@ -79,6 +79,12 @@ std::vector<T> packed(const Conv& c, const Patch& t, int64_t depth, const At& at
   return out;
 }
 
+/// Channels whose products one invocation adds up: loops are bounded (kMostIterations).
+inline int64_t most_channels(const Conv& c) {
+  constexpr int64_t kMost = 50000;
+  return std::max<int64_t>(1, kMost / (1 + c.kernel_h));
+}
+
 /// Why the tiles do not hold a convolution over one or two axes; empty: they do.
 inline std::string too_large(const sdk::Node& node) {
   constexpr int64_t kMost = 65535;

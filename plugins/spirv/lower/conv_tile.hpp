@@ -48,13 +48,22 @@ class ConvPatches {
     return of_.by_four() ? s_.load(of_.w(), at + text(t_.features / 4) + "+" + text(f / 4)) + "." + "xyzw"[f % 4] : s_.load(of_.w(), at + text(t_.features) + "+" + text(f));
   }
 
+  /// Sums as the step before left them; beyond the end those of others, which are not stored.
+  void write_begun() {
+    const int64_t plane = c_.out_height * c_.out_width, last = c_.batch * c_.features * plane - 1;
+    s_.line("int begun=((image*" + text(c_.features) + "+feature)*" + text(c_.out_height) + "+oy)*" + text(c_.out_width) + "+ox;");
+    for (int64_t f = 0; f < t_.features; ++f)
+      for (int64_t p = 0; p < t_.pixels; ++p) s_.line(of_.type() + " " + acc(f, p) + "=" + s_.load(of_.sums(), "min(begun+" + text(f * plane + p) + "," + text(last) + ")") + ";");
+  }
+
   void write_sums() {
     const std::string type = of_.type();
-    for (int64_t f = 0; f < t_.features; ++f) {
+    if (of_.from() > 0) write_begun();
+    for (int64_t f = 0; f < t_.features && of_.from() == 0; ++f) {
       s_.line(type + " i" + text(f) + "=" + of_.begin(s_, feature(f), of_.has_weight_sums() ? weight(text(of_.depth() * of_.taps()), f) : "") + ";");
       for (int64_t p = 0; p < t_.pixels; ++p) s_.line(type + " " + acc(f, p) + "=i" + text(f) + ";");
     }
-    s_.line("for(int k=0;k<" + text(of_.depth()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
+    s_.line("for(int k=" + text(of_.from()) + ";k<" + text(of_.until()) + ";++k)for(int ky=0;ky<" + text(c_.kernel_h) + ";++ky){");
     s_.line("int iy=oy*" + text(c_.stride_h) + "-" + text(c_.pad_h) + "+ky*" + text(c_.dilation_h) + ";");
     const bool rows_inside = c_.pad_h == 0 && (c_.out_height - 1) * c_.stride_h + (c_.kernel_h - 1) * c_.dilation_h < c_.height;
     if (!rows_inside) s_.line("bool in_row=uint(iy)<" + text(c_.height) + "u;iy=clamp(iy,0," + text(c_.height - 1) + ");");

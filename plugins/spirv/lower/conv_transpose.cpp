@@ -53,8 +53,10 @@ Taps write_taps(Shader& s, const std::vector<Axis>& axes, int64_t ins, int64_t o
     const Axis& a = axes[k];
     const std::string i = text(static_cast<int64_t>(k));
     outs /= a.out, ins /= a.in, taps /= a.kernel;
-    s.line("for(int k" + i + "=0;k" + i + "<" + text(a.kernel) + ";++k" + i + "){int p" + i + "=o/" + text(outs) + "%" + text(a.out) + "+" + literal(a.pad) + "-k" + i + "*" + text(a.dilation) + ";if(p" + i +
-           "<0||p" + i + "%" + text(a.stride) + "!=0||p" + i + ">=" + text(a.in * a.stride) + ")continue;");
+    const std::string here = "(o/" + text(outs) + "%" + text(a.out) + "+" + literal(a.pad) + ")", ends = "||p" + i + ">=" + text(a.in * a.stride) + ")continue;";
+    const bool steps = a.dilation == 1 && a.pad >= 0;  // over those that meet an element of the input alone
+    s.line("for(int k" + i + "=" + (steps && a.stride > 1 ? here + "%" + text(a.stride) : "0") + ";k" + i + "<" + text(a.kernel) + ";k" + i + "+=" + text(steps ? a.stride : 1) + "){int p" + i + "=" + here + "-k" + i + "*" +
+           text(a.dilation) + ";if(p" + i + "<0" + (steps ? "" : "||p" + i + "%" + text(a.stride) + "!=0") + ends);
     out.place += "+p" + i + "/" + text(a.stride) + "*" + text(ins), out.number += "+k" + i + "*" + text(taps);
   }
   return out;

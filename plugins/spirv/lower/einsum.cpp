@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "elements.hpp"
 #include "product.hpp"
 
 namespace spirv_plugin {
@@ -104,7 +105,6 @@ std::optional<Multiply> as_product(Lowering& to, const sdk::Node& node, const Eq
 }
 
 void lower_einsum(Lowering& to, const Group& group) {
-  constexpr uint32_t kLocal = 64;
   const sdk::Node& node = group.root;
   const Equation e = equation_of(node);
   std::string summed;
@@ -115,26 +115,17 @@ void lower_einsum(Lowering& to, const Group& group) {
   Dims kept, run;
   for (const char c : e.out) kept.push_back(size_of_label(node, e, c));
   for (const char c : summed) run.push_back(size_of_label(node, e, c));
-  Shader s(kLocal);
+  Elements sums{to, group};
   std::string bases, factors;
   for (uint32_t k = 0; k < e.in.size(); ++k) {
     const Tensor t = to.read(node.input(k));
     const std::string base = "a" + text(k);
     bases += "int " + base + "=" + strided_index("o", kept, strides_by(e.out, e.in[k], t.dims)) + ";";
-    factors += (k ? "*" : "") + s.load(s.in(t), base + "+" + strided_index("k", run, strides_by(summed, e.in[k], t.dims)));
+    const std::string factor = sums.s.load(sums.s.in(t), base + "+" + strided_index("k", run, strides_by(summed, e.in[k], t.dims)));
+    factors = k ? product_of(node.output(0).dtype(), factors, factor) : factor;
   }
-  const Lowering::Tail tail = to.tail(s, group);
-  const Tensor y = to.made(group.end().output(0));
-  const int64_t n = y.elements(), sums = elements_of(run);
-  if (n == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(n, kLocal);
-  const Element element = element_of(node.output(0).dtype());
-  s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;" + bases);
-  s.line(std::string(type_of(element)) + " t=" + (element == Element::I32 ? "0" : "0.0") + ";for(int k=0;k<" + text(sums) + ";++k)t+=" + factors + ";");
-  s.line(s.store(out, "o", tail("t", "o")));
-  const auto macs = static_cast<uint64_t>(n) * static_cast<uint64_t>(sums);
-  to.step(group, std::move(s), g.groups, {2 * macs, 4 * static_cast<uint64_t>(n)});
+  const auto n = static_cast<uint64_t>(elements_of(kept));
+  sums.finish_sum(bases, factors, elements_of(run), {2 * n * static_cast<uint64_t>(elements_of(run)), 4 * n});
 }
 
 std::string no_einsum(const sdk::Node& node) {

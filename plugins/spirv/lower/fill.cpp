@@ -18,7 +18,8 @@ void lower_range(Lowering& to, const Group& group) {
     return known.empty() ? e.s.load(e.in(node.input(k)), "0") : known;
   };
   const std::string start = scalar(0), delta = scalar(2);
-  e.finish([&] { return wrapped(node.output(0).dtype(), "(" + start + "+" + (whole ? "o" : "float(o)") + "*" + delta + ")"); });
+  const int32_t dtype = node.output(0).dtype();
+  e.finish([&] { return sum_of(dtype, start, product_of(dtype, whole ? "o" : "float(o)", delta)); });
 }
 std::string no_range(const sdk::Node& node) {
   for (uint32_t k = 0; k < 3; ++k)

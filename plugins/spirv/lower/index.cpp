@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose elements are found by computed places, or by their own. An invocation makes one element (CumSum: a line); nothing is written twice: of many
+// Operators whose elements are found by computed places, or by their own. An invocation makes one element; nothing is written twice: of many
 // updates that replace elements the last to each is found first, few, and those that are reduced, are looked for by each element of the result in their
 // order. Indices are wrapped from the end and kept inside:
 // what lies beyond is not defined, and must not be read.
 #include <algorithm>
+#include <cmath>
 
 #include "winners.hpp"
 
@@ -62,6 +63,11 @@ int64_t looks_of(const sdk::Node& node) {
 constexpr int64_t kFewLooks = 16;
 bool has_winners(const sdk::Node& node) { return node.string("reduction", "none") == "none" && looks_of(node) > kFewLooks && node.input(0).elements() != 0; }
 
+Work looking(const sdk::Node& node) {
+  const auto n = static_cast<uint64_t>(node.output(0).elements());
+  return {n * static_cast<uint64_t>(looks_of(node)), 12 * n};
+}
+
 /// Of updates that replace: the winner of each element, or of each line of `inner` elements.
 void replace(Lowering& to, const Group& group, const Dims& places, int64_t count, int64_t inner, const std::function<void(Shader&)>& place) {
   const sdk::Node& node = group.root;
@@ -74,14 +80,18 @@ void replace(Lowering& to, const Group& group, const Dims& places, int64_t count
   });
 }
 
-/// The new value of `v` for an update `u`.
-std::string reduced(const sdk::Node& node) {
+/// Joins the value `t` with an update `u`, and what a part of the updates begins with.
+struct Reduction {
+  std::string joined, empty;
+};
+Reduction reduction_of(const sdk::Node& node) {
   const std::string_view how = node.string("reduction", "none");
-  if (how == "add") return "v+=u;";
-  if (how == "mul") return "v*=u;";
-  if (how == "max") return "v=max_(v,u);";
-  if (how == "min") return "v=min_(v,u);";
-  return "v=u;";
+  const bool whole = element_of(node.input(0).dtype()) == Element::I32;
+  if (how == "add") return {"t=" + sum_of(node.input(0).dtype(), "t", "u") + ";", whole ? "0" : "0.0"};
+  if (how == "mul") return {"t=" + product_of(node.input(0).dtype(), "t", "u") + ";", whole ? "1" : "1.0"};
+  if (how == "max") return {"t=max_(t,u);", whole ? literal(int64_t{INT32_MIN}) : literal(-HUGE_VAL)};
+  if (how == "min") return {"t=min_(t,u);", whole ? literal(int64_t{INT32_MAX}) : literal(HUGE_VAL)};
+  return {"t=u;", ""};  // few: see has_winners()
 }
 
 void lower_scatter_elements(Lowering& to, const Group& group) {
@@ -89,6 +99,7 @@ void lower_scatter_elements(Lowering& to, const Group& group) {
   const Dims data = node.input(0).shape(), dims = node.input(1).shape();
   const size_t axis = axis_of(node, 0, data.size());
   const std::string type = type_of(element_of(node.input(0).dtype()));
+  const Reduction reduction = reduction_of(node);
   if (has_winners(node))
     return replace(to, group, data, node.input(1).elements(), 1, [&](Shader& s) {
       s.line("int k=" + s.load(s.in(to.read(node.input(1))), "i") + ";if(k<0)k+=" + text(data[axis]) + ";if(uint(k)>=" + text(data[axis]) + "u)return;");
@@ -99,21 +110,17 @@ void lower_scatter_elements(Lowering& to, const Group& group) {
     });
   Elements e{to, group};
   const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
-  e.finish(
-      [&] {
-        e.s.line(type + " v=" + e.s.load(x, "o") + ";bool inside=true;int line=0;");
-        const Dims own = strides_of(dims);
-        for (size_t k = 0; k < data.size(); ++k) {
-          if (k == axis) continue;
-          const std::string c = coordinate("o", data, k);
-          if (dims[k] != data[k]) e.s.line("inside=inside&&" + c + "<" + text(dims[k]) + ";");
-          e.s.line("line+=" + c + "*" + text(own[k]) + ";");
-        }
-        e.s.line("int mine=" + coordinate("o", data, axis) + ";if(inside)for(int j=0;j<" + text(dims[axis]) + ";++j){int at=line+j*" + text(own[axis]) + ",k=" + e.s.load(index, "at") + ";");
-        e.s.line("if((k<0?k+" + text(data[axis]) + ":k)==mine){" + type + " u=" + e.s.load(updates, "at") + ";" + reduced(node) + "}}");
-        return std::string("v");
-      },
-      static_cast<uint64_t>(dims[axis]));
+  const Dims own = strides_of(dims);
+  std::string head = "bool inside=true;int line=0;";
+  for (size_t k = 0; k < data.size(); ++k) {
+    if (k == axis) continue;
+    const std::string c = coordinate("o", data, k);
+    if (dims[k] != data[k]) head += "inside=inside&&" + c + "<" + text(dims[k]) + ";";
+    head += "line+=" + c + "*" + text(own[k]) + ";";
+  }
+  head += "int mine=" + coordinate("o", data, axis) + ";if(!inside){line=0;mine=-2147483647;}";
+  const std::string match = "int at=line+k*" + text(own[axis]) + ",n=" + e.s.load(index, "at") + ";if((n<0?n+" + text(data[axis]) + ":n)==mine){" + type + " u=" + e.s.load(updates, "at") + ";" + reduction.joined + "}";
+  e.finish(Elements::Loop{head, e.s.load(x, "o"), reduction.empty, match, reduction.joined, dims[axis]}, looking(node));
 }
 
 void lower_scatter_nd(Lowering& to, const Group& group) {
@@ -122,6 +129,7 @@ void lower_scatter_nd(Lowering& to, const Group& group) {
   const auto depth = static_cast<size_t>(indices.back());
   const int64_t inner = elements_of({data.begin() + static_cast<std::ptrdiff_t>(depth), data.end()}), tuples = elements_of({indices.begin(), indices.end() - 1});
   const std::string type = type_of(element_of(node.input(0).dtype()));
+  const Reduction reduction = reduction_of(node);
   if (has_winners(node))
     return replace(to, group, {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(depth)}, tuples, inner, [&](Shader& s) {
       const int index = s.in(to.read(node.input(1)));
@@ -131,15 +139,11 @@ void lower_scatter_nd(Lowering& to, const Group& group) {
     });
   Elements e{to, group};
   const int x = e.in(node.input(0)), index = e.in(node.input(1)), updates = e.in(node.input(2));
-  e.finish(
-      [&] {
-        e.s.line(type + " v=" + e.s.load(x, "o") + ";int mine=o/" + text(inner) + ";for(int t=0;t<" + text(tuples) + ";++t){int at=0,k;");
-        for (size_t d = 0; d < depth; ++d)
-          e.s.line("k=" + e.s.load(index, "t*" + text(indices.back()) + "+" + text(static_cast<int64_t>(d))) + ";at+=(k<0?k+" + text(data[d]) + ":k)*" + text(own[d] / inner) + ";");
-        e.s.line("if(at==mine){" + type + " u=" + e.s.load(updates, "t*" + text(inner) + "+o%" + text(inner)) + ";" + reduced(node) + "}}");
-        return std::string("v");
-      },
-      static_cast<uint64_t>(tuples));
+  std::string match = "int at=0,n;";
+  for (size_t d = 0; d < depth; ++d)
+    match += "n=" + e.s.load(index, "k*" + text(indices.back()) + "+" + text(static_cast<int64_t>(d))) + ";at+=(n<0?n+" + text(data[d]) + ":n)*" + text(own[d] / inner) + ";";
+  match += "if(at==mine){" + type + " u=" + e.s.load(updates, "k*" + text(inner) + "+o%" + text(inner)) + ";" + reduction.joined + "}";
+  e.finish(Elements::Loop{"int mine=o/" + text(inner) + ";", e.s.load(x, "o"), reduction.empty, match, reduction.joined, tuples}, looking(node));
 }
 
 /// A cache, and what is put into it from a place of each image on; circular: on from its begin behind its end.
@@ -215,26 +219,6 @@ void lower_reverse_sequence(Lowering& to, const Group& group) {
   });
 }
 
-/// Floats are summed in the order of the line.
-void lower_cum_sum(Lowering& to, const Group& group) {
-  const sdk::Node& node = group.root;
-  const Dims dims = node.output(0).shape();
-  const int64_t given = integers_of(node.input(1).constant())[0];
-  const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(dims.size()) : given);
-  const int64_t inner = elements_of({dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end()}), length = dims[axis], lines = length ? elements_of(dims) / length : 0;
-  const bool exclusive = node.integer("exclusive", 0) != 0, back = node.integer("reverse", 0) != 0;
-  Shader s(kLocal);
-  const int x = s.in(to.read(node.input(0)));
-  const Tensor y = to.made(node.output(0));
-  if (y.elements() == 0) return;
-  const int out = s.out(y);
-  const Grid g = grid(lines, kLocal);
-  const std::string type = type_of(y.element), sum = "t=" + wrapped(node.output(0).dtype(), "(t+" + s.load(x, "at") + ")") + ";", put = s.store(out, "at", "t");
-  s.line("int l=" + g.id + ";if(l>=" + text(lines) + ")return;int base=l/" + text(inner) + "*" + text(inner * length) + "+l%" + text(inner) + ";" + type + " t=" + (y.element == Element::I32 ? "0;" : "0.0;"));
-  s.line("for(int k=0;k<" + text(length) + ";++k){int at=base+" + (back ? "(" + text(length - 1) + "-k)" : "k") + "*" + text(inner) + ";" + (exclusive ? put + sum : sum + put) + "}");
-  to.step(group, std::move(s), g.groups, {static_cast<uint64_t>(y.elements()), 8 * static_cast<uint64_t>(y.elements())});
-}
-
 std::string empty_data(const sdk::Node& node) { return node.input(0).elements() == 0 && node.output(0).elements() != 0 ? "input 0 is empty" : ""; }
 std::string too_many_looks(const sdk::Node& node) {
   const int64_t each = looks_of(node);
@@ -256,7 +240,6 @@ constexpr Row kRows[] = {
     row(op("Scatter", 9, 11, {A, X, A}, {A}), lower_scatter_elements, too_many_looks), row(op("ScatterElements", 11, 18, {A, X, A}, {A}), lower_scatter_elements, too_many_looks),
     row(op("TensorScatter", 24, 24, {A, A, L}, {A}), lower_tensor_scatter, no_tensor_scatter), row(op("ScatterND", 11, 18, {A, X, A}, {A}), lower_scatter_nd, too_many_looks), row(op("OneHot", 9, 28, {kNumbers, kNumbers, A}, {A}, 2), lower_one_hot),
     row(op("Trilu", 14, 14, {A, X}, {A}, 2), lower_trilu, no_axes), row(op("ReverseSequence", 10, 28, {A, X}, {A}), lower_reverse_sequence),
-    row(op("CumSum", 11, 14, {kNumbers, X}, {kNumbers}, 2), lower_cum_sum, nullptr, false),
 };
 
 }  // namespace of_index

@@ -210,17 +210,47 @@ void lower_pad(Lowering& to, const Group& group) {
 
 std::string another_rank(const sdk::Node& node) { return node.output(0).rank() != node.input(0).rank() ? "output of another rank than input 0" : ""; }
 
+/// Rows of a table of constants that no buffer reaches as a whole: some of them after the other, each step those that are its own.
+void gather_rows(Lowering& to, const Group& group, const std::shared_ptr<const Floats>& all, const std::string& wrapped) {
+  constexpr uint32_t kLocal = 64;
+  const sdk::Node& node = group.root;
+  const Dims in = node.input(0).shape();
+  const int64_t length = in[0], inner = length ? elements_of(in) / length : 0, most = std::max<int64_t>(1, to.most_floats() / std::max<int64_t>(1, inner)), n = node.output(0).elements();
+  const Tensor index = to.read(node.input(1));
+  std::optional<Tensor> y;
+  for (int64_t first = 0; first < length; first += most) {
+    const int64_t rows = std::min(most, length - first);
+    Shader s(kLocal);
+    const int x = s.in(to.weight(std::string(node.input(0).name()) + "/rows" + text(first), {rows, inner}, [all, begin = first * inner, count = rows * inner] {
+      std::vector<float> out(static_cast<size_t>(count));
+      for (int64_t k = 0; k < count; ++k) out[static_cast<size_t>(k)] = (*all)[static_cast<size_t>(begin + k)];
+      return out;
+    }));
+    const int at = s.in(index);
+    const Lowering::Tail tail = to.tail(s, group);
+    if (!y) y = to.made(group.end().output(0));
+    const int out = s.out(*y);
+    const Grid g = grid(n, kLocal);
+    s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;int k=" + s.load(at, "o/" + text(inner)) + ";k=" + wrapped + "-" + text(first) + ";if(uint(k)>=" + text(rows) + "u)return;");
+    s.line(s.store(out, "o", tail(s.load(x, "k*" + text(inner) + "+o%" + text(inner)), "o")));
+    to.step(group, std::move(s), g.groups, copying(node));
+  }
+}
+
 /// Indices are wrapped from the end and kept inside: what is beyond is not defined, and must not be read.
 void lower_gather(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const Dims in = node.input(0).shape();
   const auto axis = static_cast<size_t>(axis_of(node, "axis", 0, in.size()));
   const int64_t inner = elements_of({in.begin() + static_cast<std::ptrdiff_t>(axis) + 1, in.end()}), count = node.input(1).elements(), length = in[axis];
+  const std::string wrapped = "clamp(k<0?k+" + text(length) + ":k,0," + text(length - 1) + ")";
+  if (axis == 0 && element_of(node.input(0).dtype()) == Element::F32 && node.input(0).elements() > to.most_floats() && node.output(0).elements() > 0)
+    if (const std::shared_ptr<const Floats> all = to.known(node.input(0))) return gather_rows(to, group, all, wrapped);
   Elements e{to, group};
   const int x = e.in(node.input(0)), index = e.in(node.input(1));
   e.finish(
       [&] {
-        e.s.line("int k=" + e.s.load(index, "(o/" + text(inner) + ")%" + text(count)) + ";k=clamp(k<0?k+" + text(length) + ":k,0," + text(length - 1) + ");");
+        e.s.line("int k=" + e.s.load(index, "(o/" + text(inner) + ")%" + text(count)) + ";k=" + wrapped + ";");
         e.s.line("int at=(o/" + text(inner * count) + "*" + text(length) + "+k)*" + text(inner) + "+o%" + text(inner) + ";");
         return e.s.load(x, "at");
       },

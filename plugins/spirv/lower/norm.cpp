@@ -74,53 +74,40 @@ std::string not_inference(const sdk::Node& node) {
 struct Norm {
   Lines lines;
   bool centred = true;             ///< the mean is taken off
-  std::string factor;              ///< of `q`, the mean of the squares
+  std::string factor;              ///< of `f`, the mean of the squares
   std::string scale_at{}, bias_at{};  ///< indices by row, k and o; empty = there is none
   uint32_t scale = 1, bias = 2;    ///< inputs
 };
 
-/// Statements that leave the mean in `m` and the factor in `f`.
-void write_statistics(Shader& s, const Walk& walk, const Norm& norm, int x) {
-  const std::string v = s.load(x, walk.at()), n = literal(static_cast<double>(walk.lines().length()));
-  walk.fold(s, "sum", "float", "a+b");
-  s.line("float m=0.0,q=0.0;");
-  if (norm.centred) s.line(walk.each() + "m+=" + v + ";m=sum(m)/" + n + ";");
-  s.line(walk.each() + "{float d=" + v + (norm.centred ? "-m" : "") + ";q+=d*d;}q=sum(q)/" + n + ";float f=" + norm.factor + ";");
+/// The mean `m`, where it is wanted, and the factor `f`.
+std::vector<Fold> statistics(const Norm& norm) {
+  const std::string n = literal(static_cast<double>(norm.lines.length()));
+  const Fold mean{"m", "float", "0.0", "x", "a+b", "", "m/=" + n + ";"};
+  const Fold factor{"f", "float", "0.0", norm.centred ? "(x-m)*(x-m)" : "x*x", "a+b", "", "f/=" + n + ";f=" + norm.factor + ";"};
+  return norm.centred ? std::vector<Fold>{mean, factor} : std::vector<Fold>{factor};
 }
 
 void lower_norm(Lowering& to, const Group& group, const Norm& norm) {
   const sdk::Node& node = group.root;
-  AlongLines a{to, group, Walk(norm.lines)};
-  const int scale = norm.scale_at.empty() ? -1 : a.s.in(to.read(node.input(norm.scale))), bias = norm.bias_at.empty() ? -1 : a.s.in(to.read(node.input(norm.bias)));
-  a.finish(work_of(node.output(0).elements(), 8), [&] {
-    write_statistics(a.s, a.walk, norm, a.x);
-    std::string v = norm.centred ? "(" + a.s.load(a.x, "o") + "-m)*f" : a.s.load(a.x, "o") + "*f";
-    if (scale >= 0) v += "*" + a.s.load(scale, norm.scale_at);
-    if (bias >= 0) v += "+" + a.s.load(bias, norm.bias_at);
-    a.store_elements(v);
-  });
+  LineProgram of{norm.lines, to.read(node.input(0)), {}, statistics(norm), false, norm.centred ? "(x-m)*f" : "x*f"};
+  const auto operand = [&](uint32_t input, const std::string& at) {
+    of.operands.push_back(to.read(node.input(input)));
+    return along::operand(of.operands.size() - 1) + "(" + at + ")";
+  };
+  if (!norm.scale_at.empty()) of.value += "*" + operand(norm.scale, norm.scale_at);
+  if (!norm.bias_at.empty()) of.added = operand(norm.bias, norm.bias_at);
+  lower_along(to, group, of, work_of(node.output(0).elements(), 8));
 }
 
-std::string inverse_deviation(const sdk::Node& node) { return "1.0/sqrt(q+" + literal(node.real("epsilon", 1e-5)) + ")"; }
+std::string inverse_deviation(const sdk::Node& node) { return "1.0/sqrt(f+" + literal(node.real("epsilon", 1e-5)) + ")"; }
 
 /// Outputs 1 and 2 of LayerNormalization: a value per line each.
 void lower_line_statistics(Lowering& to, const Group& group, const Norm& norm) {
   const sdk::Node& node = group.root;
-  const Walk walk(norm.lines);
-  Shader s(walk.local());
-  const int x = s.in(to.read(node.input(0)));
-  s.line(walk.begin());
-  std::string stores;
-  bool wanted = false;
-  write_statistics(s, walk, norm, x);
+  LineProgram of{norm.lines, to.read(node.input(0)), {}, statistics(norm)};
   for (uint32_t k = 1; k < 3; ++k)
-    if (node.output(k)) {
-      const Tensor t = to.made(node.output(k));
-      wanted = t.elements() != 0;
-      stores += s.store(s.out(t), "row", k == 1 ? "m" : "f");
-    }
-  s.line(walk.once() + "{" + stores + "}");
-  if (wanted && norm.lines.length() != 0) to.step(group, std::move(s), walk.groups(), work_of(node.input(0).elements(), 4));
+    if (node.output(k)) of.values.push_back({k == 1 ? "m" : "f", to.made(node.output(k))});
+  if (node.input(0).elements() != 0) lower_along(to, group, of, work_of(node.input(0).elements(), 4));
 }
 
 /// LayerNormalization and RMSNormalization: a line is all dims from the axis on; scale and shift are broadcast to the input.
@@ -170,7 +157,7 @@ void lower_mean_variance(Lowering& to, const Group& group) {
   const Dims dims = node.input(0).shape();
   std::vector<bool> runs(dims.size(), false);
   for (const int64_t axis : node.integers("axes", {0, 2, 3})) runs[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis)] = true;
-  lower_norm(to, group, {lines_along(dims, runs), true, "1.0/(sqrt(q)+1.0e-9)"});
+  lower_norm(to, group, {lines_along(dims, runs), true, "1.0/(sqrt(f)+1.0e-9)"});
 }
 
 std::string few_axes(const sdk::Node& node) {
@@ -184,12 +171,8 @@ std::string few_axes(const sdk::Node& node) {
 void lower_lp(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const bool squares = node.integer("p", 2) == 2;
-  AlongLines a{to, group, Walk(lines_along(node.input(0).shape(), node.integer("axis", -1)))};
-  a.finish(work_of(node.output(0).elements(), 4), [&] {
-    a.walk.fold(a.s, "sum", "float", "a+b");
-    a.s.line("float t=0.0;" + a.walk.each() + "{float v=" + a.element() + ";t+=" + (squares ? "v*v" : "abs(v)") + ";}t=sum(t);" + (squares ? "t=sqrt(t);" : ""));
-    a.store_elements("(t==0.0?0.0:" + a.s.load(a.x, "o") + "/t)");
-  });
+  const Fold norm{"t", "float", "0.0", squares ? "x*x" : "abs(x)", "a+b", "", squares ? "t=sqrt(t);" : ""};
+  lower_along(to, group, {lines_along(node.input(0).shape(), node.integer("axis", -1)), to.read(node.input(0)), {}, {norm}, false, "(t==0.0?0.0:x/t)"}, work_of(node.output(0).elements(), 4));
 }
 
 /// Each element by the squares of its neighbours in other channels.

@@ -20,7 +20,6 @@ OPTIMA_UNARY(sqrt_of, "sqrt")
 OPTIMA_UNARY(floor_of, "floor")
 OPTIMA_UNARY(ceil_of, "ceil")
 OPTIMA_UNARY(round_of, "roundEven")
-OPTIMA_UNARY(abs_of, "abs")
 OPTIMA_UNARY(tanh_of, "tanh_")
 OPTIMA_UNARY(sigmoid_of, "sigmoid_")
 OPTIMA_UNARY(erf_of, "erf_")
@@ -37,7 +36,9 @@ OPTIMA_UNARY(acosh_of, "acosh_")
 OPTIMA_UNARY(atanh_of, "atanh_")
 #undef OPTIMA_UNARY
 
-std::string neg(const sdk::Node& n, const In& in) { return wrapped(n.output(0).dtype(), "(-" + in[0] + ")"); }
+bool is_long(const sdk::Value& v) { return v.dtype() == OPTIMA_I64; }
+std::string abs_of(const sdk::Node& n, const In& in) { return is_long(n.input(0)) ? "(" + in[0] + "<0?neg64_(" + in[0] + "):" + in[0] + ")" : call("abs", in); }
+std::string neg(const sdk::Node& n, const In& in) { return is_long(n.output(0)) ? "neg64_(" + in[0] + ")" : wrapped(n.output(0).dtype(), "(-" + in[0] + ")"); }
 std::string reciprocal(const sdk::Node&, const In& in) { return "(1.0/" + in[0] + ")"; }
 std::string tan_of(const sdk::Node&, const In& in) { return "(sin_(" + in[0] + ")/cos_(" + in[0] + "))"; }
 std::string sign(const sdk::Node& n, const In& in) { return is_float(n) ? "(nan_(" + in[0] + ")?" + in[0] + ":sign(" + in[0] + "))" : call("sign", in); }
@@ -59,7 +60,7 @@ std::string selu(const sdk::Node& n, const In& in) {
   return "(" + in[0] + "<=0.0?" + literal(gamma * alpha) + "*expm1_(" + in[0] + "):" + literal(gamma) + "*" + in[0] + ")";
 }
 std::string thresholded(const sdk::Node& n, const In& in) { return "(" + in[0] + ">" + real(n, "alpha", 1) + "?" + in[0] + ":0.0)"; }
-std::string hard_sigmoid(const sdk::Node& n, const In& in) { return "clamp(" + real(n, "alpha", 0.2) + "*" + in[0] + "+" + real(n, "beta", 0.5) + ",0.0,1.0)"; }
+std::string hard_sigmoid(const sdk::Node& n, const In& in) { return "min_(max_(" + real(n, "alpha", 0.2) + "*" + in[0] + "+" + real(n, "beta", 0.5) + ",0.0),1.0)"; }
 std::string hard_swish(const sdk::Node&, const In& in) { return "(" + in[0] + "*clamp(" + in[0] + "/6.0+0.5,0.0,1.0))"; }
 std::string mish(const sdk::Node&, const In& in) { return "(" + in[0] + "*tanh_(softplus_(" + in[0] + ")))"; }
 std::string swish(const sdk::Node& n, const In& in) { return "(" + in[0] + "*sigmoid_(" + real(n, "alpha", 1) + "*" + in[0] + "))"; }
@@ -83,37 +84,36 @@ std::string clip(const sdk::Node& n, const In& in) {
   return v;
 }
 
-template <char C>
-std::string arithmetic(const sdk::Node& n, const In& in) {
-  return wrapped(n.output(0).dtype(), "(" + in[0] + std::string(1, C) + in[1] + ")");
-}
-std::string division(const sdk::Node& n, const In& in) { return is_float(n) ? "(" + in[0] + "/" + in[1] + ")" : "idiv_(" + in[0] + "," + in[1] + ")"; }
-/// Remainders of floats are exact only as long as their quotient is. Without fmod they have the divisor's sign, as version 28 says; models of it may be
+std::string addition(const sdk::Node& n, const In& in) { return sum_of(n.output(0).dtype(), in[0], in[1]); }
+std::string subtraction(const sdk::Node& n, const In& in) { return difference_of(n.output(0).dtype(), in[0], in[1]); }
+std::string multiplication(const sdk::Node& n, const In& in) { return product_of(n.output(0).dtype(), in[0], in[1]); }
+std::string division(const sdk::Node& n, const In& in) { return is_float(n) ? "(" + in[0] + "/" + in[1] + ")" : (is_long(n.output(0)) ? "div64_(" : "idiv_(") + in[0] + "," + in[1] + ")"; }
+/// Without fmod remainders have the divisor's sign, as version 28 says; models of it may be
 /// restated in an older one.
 std::string modulo(const sdk::Node& n, const In& in) {
   const bool c = n.integer("fmod", 0) != 0;
-  return std::string(is_float(n) ? (c ? "fmod_(" : "floormod_(") : c ? "ifmod_(" : "imod_(") + in[0] + "," + in[1] + ")";
+  return std::string(is_float(n) ? (c ? "fmod_(" : "floormod_(") : is_long(n.output(0)) ? (c ? "fmod64_(" : "mod64_(") : c ? "ifmod_(" : "imod_(") + in[0] + "," + in[1] + ")";
 }
 std::string power(const sdk::Node& n, const In& in) {
   const bool whole_base = !is_float(n), whole_exponent = !(kFloats >> n.input(1).dtype() & 1);
+  if (whole_base && whole_exponent && is_long(n.output(0))) return "pow64_(" + in[0] + "," + in[1] + ")";
   if (whole_base && whole_exponent) return wrapped(n.output(0).dtype(), "ipow_(" + in[0] + "," + in[1] + ")");
   const std::string v = "pow_(float(" + in[0] + "),float(" + in[1] + "))";
   return whole_base ? "int_(" + v + ")" : v;
 }
 /// Max, Min, Sum and Mean of any number of operands.
-std::string folded(const In& in, const char* f) {
+std::string larger(const std::string& a, const std::string& b) { return "max_(" + a + "," + b + ")"; }
+std::string smaller(const std::string& a, const std::string& b) { return "min_(" + a + "," + b + ")"; }
+std::string added(const std::string& a, const std::string& b) { return a + "+" + b; }
+std::string joined(const In& in, std::string (*join)(const std::string&, const std::string&)) {
   std::string v = in[0];
-  for (size_t k = 1; k < in.size(); ++k) v = std::string(f) + "(" + v + "," + in[k] + ")";
+  for (size_t k = 1; k < in.size(); ++k) v = join(v, in[k]);
   return v;
 }
-std::string largest(const sdk::Node&, const In& in) { return folded(in, "max_"); }
-std::string smallest(const sdk::Node&, const In& in) { return folded(in, "min_"); }
-std::string sum(const sdk::Node&, const In& in) {
-  std::string v = in[0];
-  for (size_t k = 1; k < in.size(); ++k) v += "+" + in[k];
-  return "(" + v + ")";
-}
-std::string mean(const sdk::Node& n, const In& in) { return "(" + sum(n, in) + "/" + literal(static_cast<double>(in.size())) + ")"; }
+std::string largest(const sdk::Node&, const In& in) { return joined(in, larger); }
+std::string smallest(const sdk::Node&, const In& in) { return joined(in, smaller); }
+std::string sum(const sdk::Node&, const In& in) { return "(" + joined(in, added) + ")"; }
+std::string mean(const sdk::Node& n, const In& in) { return "(" + sum(n, in) + "/" + literal(static_cast<double>(n.input_count())) + ")"; }
 
 #define OPTIMA_COMPARE(NAME, SIGN) \
   std::string NAME(const sdk::Node&, const In& in) { return "(" + in[0] + SIGN + in[1] + "?1:0)"; }
@@ -127,11 +127,12 @@ std::string logical_and(const sdk::Node&, const In& in) { return "(" + in[0] + "
 std::string logical_or(const sdk::Node&, const In& in) { return "(" + in[0] + "|" + in[1] + ")"; }
 std::string logical_xor(const sdk::Node&, const In& in) { return "(" + in[0] + "^" + in[1] + ")"; }
 std::string bitwise_not(const sdk::Node& n, const In& in) { return wrapped(n.output(0).dtype(), "(~" + in[0] + ")"); }
-/// By the type's width or more, nothing stays but the sign; 64 bits lie in 32.
+/// By the type's width or more, nothing stays but the sign; what leaves the 32 bits of a 64-bit integer is beyond them.
 std::string bit_shift(const sdk::Node& n, const In& in) {
   const int32_t t = n.output(0).dtype();
   const std::string width = t == OPTIMA_I8 || t == OPTIMA_U8 ? "8u" : t == OPTIMA_I16 || t == OPTIMA_U16 ? "16u" : "32u";
   const bool left = n.string("direction", "") == "LEFT";
+  if (left && t == OPTIMA_I64) return "(uint(" + in[1] + ")>=32u?mul64_(" + in[0] + ",2147483647):shift64_(" + in[0] + "," + in[1] + "))";
   return "(uint(" + in[1] + ")>=" + width + "?" + (left ? "0" : "(" + in[0] + "<0?-1:0)") + ":" + wrapped(t, "(" + in[0] + (left ? "<<" : ">>") + in[1] + ")") + ")";
 }
 std::string no_direction(const sdk::Node& n) {
@@ -145,7 +146,7 @@ std::string identity(const sdk::Node&, const In& in) { return in[0]; }
 std::string cast(const sdk::Node& n, const In& in) {
   const bool from_float = element_of(n.input(0).dtype()) == Element::F32, to_float = element_of(n.output(0).dtype()) == Element::F32;
   const int32_t to = n.output(0).dtype();
-  if (to_float) return from_float ? in[0] : "float(" + in[0] + ")";
+  if (to_float) return from_float ? in[0] : (is_long(n.input(0)) ? "real64_(" : "float(") + in[0] + ")";
   if (to == OPTIMA_BOOL) return "(" + in[0] + (from_float ? "!=0.0?1:0)" : "!=0?1:0)");
   return wrapped(to, from_float ? "int_(" + in[0] + ")" : in[0]);
 }
@@ -159,16 +160,15 @@ std::string no_cast(const sdk::Node& n) {
   return to == OPTIMA_F64 && !(kExact >> from & 1) ? sdk::dtype_name(from) + " to f64, and kernels have 32 bits for it" : "";
 }
 
-/// Wide inputs and narrow GPUs: every operand binds a buffer.
-std::string too_many(const sdk::Node& n) {
-  constexpr uint32_t kMost = 3;  // and the output: what every GPU binds
-  uint32_t computed = 0;
-  for (uint32_t k = 0; k < n.input_count(); ++k) computed += n.input(k) && scalar_literal(n.input(k)).empty();
-  return computed > kMost ? std::string(n.op()) + " has " + std::to_string(computed) + " operands, wanted at most " + std::to_string(kMost) : "";
-}
 constexpr Row row(sdk::Op o, std::string (*e)(const sdk::Node&, const In&), std::string (*refuse)(const sdk::Node&) = nullptr) {
   Row r;
   r.op = o, r.expression = e, r.refuse = refuse;
+  return r;
+}
+
+/// One of any number of operands.
+constexpr Row of_many(Row r, std::string (*join)(const std::string&, const std::string&)) {
+  r.join = join;
   return r;
 }
 
@@ -195,10 +195,10 @@ constexpr Row kRows[] = {
     row(op("HardSwish", 14, 22, {F}, {F}), hard_swish), row(op("Mish", 18, 22, {F}, {F}), mish), row(op("Swish", 24, 24, {F}, {F}), swish),
     row(op("SwiGLU", 28, 28, {F}, {F}), swiglu), row(op("BitShift", 11, 28, {I}, {I}), bit_shift, no_direction),
     row(op("Gelu", 20, 20, {F}, {F}), gelu), row(op("Shrink", 9, 9, {F}, {F}), shrink), row(op("Clip", 6, 13, {N}, {N}), clip),
-    row(op("Add", 7, 14, {N}, {N}), arithmetic<'+'>), row(op("Sub", 7, 14, {N}, {N}), arithmetic<'-'>), row(op("Mul", 7, 14, {N}, {N}), arithmetic<'*'>),
+    row(op("Add", 7, 14, {N}, {N}), addition), row(op("Sub", 7, 14, {N}, {N}), subtraction), row(op("Mul", 7, 14, {N}, {N}), multiplication),
     row(op("Div", 7, 14, {N}, {N}), division), row(op("Mod", 10, 28, {N}, {N}), modulo), row(op("Pow", 7, 15, {N}, {N}), power),
-    row(op("Max", 8, 13, {N}, {N}), largest, too_many), row(op("Min", 8, 13, {N}, {N}), smallest, too_many), row(op("Sum", 8, 13, {F}, {F}), sum, too_many),
-    row(op("Mean", 8, 13, {F}, {F}), mean, too_many), row(op("Equal", 7, 19, {A}, {B}), equal), row(op("Greater", 7, 13, {N}, {B}), greater),
+    of_many(row(op("Max", 8, 13, {N}, {N}), largest), larger), of_many(row(op("Min", 8, 13, {N}, {N}), smallest), smaller), of_many(row(op("Sum", 8, 13, {F}, {F}), sum), added),
+    of_many(row(op("Mean", 8, 13, {F}, {F}), mean), added), row(op("Equal", 7, 19, {A}, {B}), equal), row(op("Greater", 7, 13, {N}, {B}), greater),
     row(op("Less", 7, 13, {N}, {B}), less), row(op("GreaterOrEqual", 12, 16, {N}, {B}), greater_equal), row(op("LessOrEqual", 12, 16, {N}, {B}), less_equal),
     row(op("And", 7, 7, {B}, {B}), logical_and), row(op("Or", 7, 7, {B}, {B}), logical_or), row(op("Xor", 7, 7, {B}, {B}), logical_xor),
     row(op("BitwiseAnd", 18, 18, {I}, {I}), logical_and), row(op("BitwiseOr", 18, 18, {I}, {I}), logical_or), row(op("BitwiseXor", 18, 18, {I}, {I}), logical_xor),

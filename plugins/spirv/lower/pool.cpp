@@ -19,9 +19,9 @@ Work work_of(const sdk::Node& node, int64_t outputs, int64_t taps) {
   return {static_cast<uint64_t>(outputs) * static_cast<uint64_t>(taps), 4 * static_cast<uint64_t>(node.input(0).elements() + outputs)};
 }
 
-/// What the window's elements `v` become in `t`, and `t` in the end. All of one type.
+/// What the window's elements become in `t`, each as `v`, of `x`; and `t` in the end, of that and of how many elements there are, `n`. All of one type.
 struct Pool {
-  std::string start, each, done;
+  std::string start, of, joined, done;
 };
 
 /// What AveragePool divides by.
@@ -44,15 +44,78 @@ std::string least_of(int32_t dtype) { return dtype == OPTIMA_I8 ? "(-128)" : dty
 
 Pool pool_of(const sdk::Node& node, const std::vector<Axis>& axes) {
   const int64_t p = node.integer("p", 2);
-  if (node.op() == "MaxPool") return {least_of(node.input(0).dtype()), "t=max_(t,v);", "t"};
-  if (node.op() == "LpPool") return {"0.0", "t+=" + powered("v", p) + ";", rooted("t", p)};
-  return {"0.0", "t+=v;n+=1.0;", "t/" + count_of(axes, node.integer("count_include_pad", 0) != 0)};
+  if (node.op() == "MaxPool") return {least_of(node.input(0).dtype()), "x", "t=max_(t,v);", "t"};
+  if (node.op() == "LpPool") return {"0.0", powered("x", p), "t+=v;", rooted("t", p)};
+  return {"0.0", "x", "t+=v;", "t/" + count_of(axes, node.integer("count_include_pad", 0) != 0)};
+}
+
+/// Windows of more elements are folded along one axis after the other: an invocation by itself would take long.
+constexpr int64_t kLargest = 4096;
+
+/// The windows' share of one axis: those before it are done, those behind it are as they were.
+std::vector<Axis> only(const std::vector<Axis>& axes, size_t which) {
+  std::vector<Axis> out = axes;
+  for (size_t k = 0; k < out.size(); ++k)
+    if (k != which) out[k] = {k < which ? axes[k].out : axes[k].in, k < which ? axes[k].out : axes[k].in, 1, 1, 1, 0, 0};
+  return out;
+}
+
+/// How many elements of the input the window at s0, s1, ... has, as a float.
+std::string count_inside(const std::vector<Axis>& axes) {
+  std::string out;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const std::string s = "s" + std::to_string(k), step = text(axes[k].dilation);
+    out += (k ? "*" : "") + std::string("(min(") + text(axes[k].kernel - 1) + ",(" + text(axes[k].in - 1) + "-" + s + ")/" + step + ")-(max(0,-" + s + ")+" + text(axes[k].dilation - 1) + ")/" + step + "+1)";
+  }
+  return "float(" + out + ")";
+}
+
+/// What the windows come to before their end, in as many steps as they have axes.
+Tensor folded_by_axis(Lowering& to, const Group& group, const std::vector<Axis>& axes, const Pool& pool) {
+  constexpr uint32_t kLocal = Elements::kLocal;
+  const sdk::Node& node = group.root;
+  Tensor from = to.read(node.input(0));
+  const std::string type = type_of(from.element);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const std::vector<Axis> one = only(axes, k);
+    Dims dims{from.dims[0], from.dims[1]};
+    for (const Axis& a : one) dims.push_back(a.out);
+    const Tensor into = to.scratch(node, from.element == Element::I32 ? Element::I32 : Element::F32, dims);
+    Shader s(kLocal);
+    const int x = s.in(from), out = s.out(into);
+    const Grid g = grid(into.elements(), kLocal);
+    s.line("int o=" + g.id + ";if(o>=" + text(into.elements()) + ")return;");
+    write_position(s, one);
+    s.line(type + " t=" + pool.start + ";");
+    write_window(s, one, type + " x=" + s.load(x, "plane+at") + ",v=" + (k == 0 ? pool.of : "x") + ";" + pool.joined);
+    s.line(s.store(out, "o", "t"));
+    to.step(group, std::move(s), g.groups, work_of(node, into.elements(), one[k].kernel));
+    from = into;
+  }
+  return from;
+}
+
+void lower_by_axis(Lowering& to, const Group& group, const std::vector<Axis>& axes, const Pool& pool) {
+  const int64_t outputs = group.root.output(0).elements();
+  if (outputs == 0) return void(to.made(group.end().output(0)));
+  const Tensor folded = folded_by_axis(to, group, axes, pool);
+  Elements e{to, group};
+  const int from = e.s.in(folded);
+  e.finish(
+      [&] {
+        write_position(e.s, axes);
+        if (along::names(pool.done, "n")) e.s.line("float n=" + count_inside(axes) + ";");
+        e.s.line(std::string(type_of(folded.element)) + " t=" + e.s.load(from, "o") + ";");
+        return pool.done;
+      },
+      work_of(group.root, outputs, 1));
 }
 
 void lower_pool(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   const std::vector<Axis> axes = window_of(node, node.integers("kernel_shape"));
   const Pool pool = pool_of(node, axes);
+  if (product(axes, &Axis::kernel) > kLargest) return lower_by_axis(to, group, axes, pool);
   const std::string type = type_of(element_of(node.input(0).dtype()));
   Elements e{to, group};
   const int x = e.in(node.input(0));
@@ -60,7 +123,7 @@ void lower_pool(Lowering& to, const Group& group) {
       [&] {
         write_position(e.s, axes);
         e.s.line(type + " t=" + pool.start + ";float n=0.0;");
-        write_window(e.s, axes, type + " v=" + e.s.load(x, "plane+at") + ";" + pool.each);
+        write_window(e.s, axes, type + " x=" + e.s.load(x, "plane+at") + ",v=" + pool.of + ";" + pool.joined + (along::names(pool.done, "n") ? "n+=1.0;" : ""));
         return pool.done;
       },
       work_of(node, node.output(0).elements(), product(axes, &Axis::kernel)));
@@ -89,7 +152,7 @@ void lower_max_places(Lowering& to, const Group& group) {
   Shader s(kLocal);
   const int x = s.in(from), out = s.out(y), where = s.out(places);
   const Grid g = grid(y.elements(), kLocal);
-  const std::string type = type_of(from.element), nan = from.element == Element::F32 ? "||(nan_(v)&&!nan_(t))" : "";
+  const std::string type = type_of(from.element), nan = from.element != Element::I32 ? "||(nan_(v)&&!nan_(t))" : "";
   s.line("int o=" + g.id + ";if(o>=" + text(y.elements()) + ")return;");
   write_position(s, axes);
   s.line(type + " t=" + least_of(node.input(0).dtype()) + ";int best=-1;");
@@ -121,14 +184,11 @@ void lower_global(Lowering& to, const Group& group) {
   runs[0] = runs[1] = false;
   const bool largest = node.op() == "GlobalMaxPool", powers = node.op() == "GlobalLpPool";
   const int64_t p = node.integer("p", 2);
-  AlongLines a{to, group, Walk(lines_along(dims, runs))};
-  const int64_t length = a.walk.lines().length();
-  a.finish(work_of(node, node.output(0).elements(), length), [&] {
-    a.walk.fold(a.s, "whole", "float", largest ? "max_(a,b)" : "a+b");
-    const std::string start = literal(largest ? -HUGE_VAL : 0.0), each = largest ? "t=max_(t,v);" : "t+=" + (powers ? powered("v", p) : "v") + ";";
-    a.s.line("float t=" + start + ";" + a.walk.each() + "{float v=" + a.element() + ";" + each + "}t=whole(t);");
-    a.store_row(largest ? "t" : powers ? rooted("t", p) : "t/" + literal(static_cast<double>(length)));
-  });
+  const Lines lines = lines_along(dims, runs);
+  const int64_t length = lines.length();
+  const std::string done = largest ? "" : powers ? "t=" + rooted("t", p) + ";" : "t/=" + literal(static_cast<double>(length)) + ";";
+  const Fold whole{"t", "float", literal(largest ? -HUGE_VAL : 0.0), powers ? powered("x", p) : "x", largest ? "max_(a,b)" : "a+b", "", done};
+  lower_along(to, group, {lines, to.read(node.input(0)), {}, {whole}, true, "t"}, work_of(node, node.output(0).elements(), length));
 }
 
 std::string no_plane(const sdk::Node& node) {

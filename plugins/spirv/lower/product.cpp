@@ -2,6 +2,7 @@
 // MatMul and Gemm as products.
 #include <algorithm>
 
+#include "elements.hpp"
 #include "product_codes.hpp"
 
 namespace spirv_plugin {
@@ -21,7 +22,8 @@ bool sums_codes(const Group& group) {
   if (node.input(1).rank() != 2 || node.input(1).elements() == 0 || node.real("alpha", 1) != 1 || node.real("beta", 1) != 1) return false;
   const Channels columns = channels_of(node);
   const bool by_column = !bias || bias.elements() == 1 || (bias.elements() == columns.count && bias.dim(static_cast<uint32_t>(bias.rank() - 1)) == columns.count);
-  return by_column && is_known(group, 2) && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], turns_right(node) ? 0 : 1) &&
+  constexpr int64_t kMostRows = 8 * 65535;  // of tiles of two
+  return columns.depth <= products::kLongest && node.output(0).elements() <= kMostRows * columns.count && by_column && is_known(group, 2) && has_one_scale(left) && !left.input(0).is_constant() && has_scales_along(*group.decoders[1], turns_right(node) ? 0 : 1) &&
          sums_of(group, columns, false);
 }
 
@@ -51,6 +53,20 @@ Dims batch_strides(const Dims& dims, const Dims& batch) {
   return out;
 }
 
+/// The elements of a right side of constants that is larger than a buffer reaches, where the result has any; null of others.
+std::shared_ptr<const Floats> too_wide(const Lowering& to, const sdk::Node& node) {
+  return node.input(1).elements() > to.most_floats() && node.output(0).elements() > 0 ? to.known(node.input(1)) : nullptr;
+}
+
+/// An invocation for each element: of more products than workgroups along an axis.
+void lower_by_elements(Lowering& to, const Group& group, const Product& p) {
+  Elements e{to, group};
+  const int a = e.in(group.root.input(0)), b = e.in(group.root.input(1));
+  const std::string head = "int z=o/" + text(p.m * p.n) + ",aa=o/" + text(p.n) + "%" + text(p.m) + "*" + text(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ",ba=o%" + text(p.n) + "*" + text(p.b_col) + "+" +
+                           strided_index("z", p.batch, p.b_batch) + ";";
+  e.finish_sum(head, e.s.load(a, "aa+" + tiles::times("k", p.a_k)) + "*" + e.s.load(b, "ba+" + tiles::times("k", p.b_k)), p.k, products::work_of(p, p.count() * (p.m * p.k + p.k * p.n + p.m * p.n)));
+}
+
 void lower_matmul(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
   Dims a = node.input(0).shape(), b = node.input(1).shape();
@@ -68,6 +84,9 @@ void lower_matmul(Lowering& to, const Group& group) {
   // One right side for all of the left: a taller left side.
   if (b.size() == 2 && a.size() > 2) p.m *= elements_of(p.batch), p.batch.clear(), p.a_batch.clear(), p.b_batch.clear();
   if (group.sums_codes()) return lower_coded_product(to, group, coded(to, group, p));
+  if (!too_many_groups(products::register_tile(p).groups(p), to.limits()).empty()) return lower_by_elements(to, group, p);
+  if (const std::shared_ptr<const Floats> all = too_wide(to, node); all && b.size() == 2)
+    return lower_wide_product(to, group, {p, to.read(node.input(0)), {}, {}}, [all, n = p.n](int64_t k, int64_t c) { return (*all)[static_cast<size_t>(k * n + c)]; });
   lower_product(to, group, {p, to.read(node.input(0)), to.read(node.input(1)), {}});
 }
 
@@ -89,6 +108,9 @@ void lower_gemm(Lowering& to, const Group& group) {
   if (turns_a) p.a_row = 1, p.a_k = p.m;
   else p.a_row = p.k;
   if (group.sums_codes()) return lower_coded_product(to, group, coded(to, group, p));
+  if (node.input(2)) p.bias_dims = node.input(2).shape();
+  if (const std::shared_ptr<const Floats> all = too_wide(to, node))
+    return lower_wide_product(to, group, {p, to.read(node.input(0)), {}, node.input(2)}, [all, by_k = turns_b ? 1 : p.n, by_column = turns_b ? p.k : 1](int64_t k, int64_t c) { return (*all)[static_cast<size_t>(k * by_k + c * by_column)]; });
   Tensor right;
   if (const std::shared_ptr<const Floats> from = turns_b ? to.known(node.input(1)) : nullptr) {  // neighbours along n side by side
     right = to.weight(std::string(node.input(1).name()) + "/turned", {p.k, p.n}, [from, n = p.n, k = p.k] { return turned(*from, n, k); });
@@ -97,27 +119,17 @@ void lower_gemm(Lowering& to, const Group& group) {
     right = to.read(node.input(1));
     p.b_k = turns_b ? 1 : p.n, p.b_col = turns_b ? p.k : 1;
   }
-  if (node.input(2)) p.bias_dims = node.input(2).shape();
   lower_product(to, group, {p, to.read(node.input(0)), right, node.input(2)});
 }
 
-/// Counts of workgroups: along z the batch, along y eight rows and more, along x 32 columns and more.
-std::string too_large(const sdk::Node& node) {
-  constexpr int64_t kMost = 65535;
-  const Dims y = node.output(0).shape();
-  const int64_t batch = y.size() > 2 ? elements_of({y.begin(), y.end() - 2}) : 1, columns = y.empty() ? 1 : y.back(), rows = y.size() > 1 ? y[y.size() - 2] : 1;
-  if (batch > kMost) return "batch of " + std::to_string(batch) + " products, wanted at most " + std::to_string(kMost);
-  if (columns > 32 * kMost) return std::to_string(columns) + " columns, wanted at most " + std::to_string(32 * kMost);
-  return batch * rows > 8 * kMost ? std::to_string(batch * rows) + " rows, wanted at most " + std::to_string(8 * kMost) : "";
-}
-std::string float_gemm(const sdk::Node& node) { return node.input(0).dtype() == node.input(1).dtype() ? too_large(node) : "operands of two types"; }
+std::string float_gemm(const sdk::Node& node) { return node.input(0).dtype() == node.input(1).dtype() ? "" : "operands of two types"; }
 
 constexpr Row row(sdk::Op o, void (*lower)(Lowering&, const Group&), std::string (*refuse)(const sdk::Node&)) {
   Row r;
   r.op = o, r.lower = lower, r.refuse = refuse, r.takes_tail = true, r.sums_codes = sums_codes;
   return r;
 }
-constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, too_large), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
+constexpr Row kRows[] = {row(op("MatMul", 1, 13, {kFloats}, {kFloats}), lower_matmul, nullptr), row(op("Gemm", 7, 13, {kFloats}, {kFloats}), lower_gemm, float_gemm)};
 
 }  // namespace of_product
 

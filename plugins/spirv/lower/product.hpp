@@ -14,6 +14,7 @@ struct Multiply {
   Product p;
   Tensor a, b;
   sdk::Value bias;
+  std::optional<Tensor> into{};  ///< where its sums go as they are, in place of the group's output
 };
 
 namespace products {
@@ -64,6 +65,12 @@ struct Ending {
   Tensor y;
   Ending(Lowering& to, const Group& group, const Multiply& of, Shader begun) : s(std::move(begun)) {
     const Product& p = of.p;
+    if (of.into) {
+      y = *of.into;
+      const int out = s.out(y);
+      s.top("void put(const int o,const float v){" + s.store(out, "o", "v") + "}");
+      return;
+    }
     const int bias = of.bias ? s.in(to.read(of.bias)) : -1;
     const Lowering::Tail tail = to.tail(s, group);
     y = to.made(group.end().output(0));
@@ -85,11 +92,14 @@ inline std::optional<Multiply> as_row(const Multiply& of) {
   return out;
 }
 
+/// Steps of k that one invocation goes through.
+constexpr int64_t kLongest = int64_t{1} << 15;
+
 /// The lines of k of a row times a matrix, one for each element of the result, where workgroups share them: where neighbours along k lie side by side, or
 /// there are too few columns for neighbours along n.
 inline std::optional<Walk> lines_of(const Product& p) {
   constexpr int64_t kFewColumns = 16;
-  if (p.b_k != 1 && p.n >= kFewColumns) return std::nullopt;
+  if ((p.b_k != 1 && p.n >= kFewColumns) || p.k > along::kLongest) return std::nullopt;
   Lines lines{p.batch, p.b_batch, {p.k}, {p.b_k}};
   lines.kept.push_back(p.n), lines.kept_strides.push_back(p.b_col);
   Walk walk(std::move(lines));
@@ -113,13 +123,13 @@ inline void lower_lines(Lowering& to, const Group& group, const Multiply& whole,
 }
 
 /// The parts of k as products of a batch, where workgroups are few and k is long: so many that a middling GPU has something to do everywhere, each long
-/// enough to be worth its sums.
+/// enough to be worth its sums; and where k is more than one invocation goes through.
 inline std::optional<Product> parts_of(const Limits& limits, const Product& p) {
   constexpr int64_t kEnough = 64, kLong = 2048, kLeast = 512, kRound = 32;  // workgroups of registers' tiles; steps along k
   const std::array<uint32_t, 3> groups = vector_tiles::vector_tile(limits, p).value_or(register_tile(p)).groups(p);
   const int64_t there = int64_t{groups[0]} * groups[1] * groups[2];
-  if (p.k < kLong || there == 0 || 2 * there > kEnough) return std::nullopt;
-  const int64_t wanted = std::min(kEnough / there, p.k / kLeast);
+  if (p.k < kLong || there == 0 || (2 * there > kEnough && p.k <= kLongest)) return std::nullopt;
+  const int64_t wanted = std::max(std::min(kEnough / there, p.k / kLeast), (p.k + kLongest - 1) / kLongest);
   Product out = p;
   out.k = ((p.k + wanted - 1) / wanted + kRound - 1) / kRound * kRound, out.whole_k = p.k;
   const int64_t parts = (p.k + out.k - 1) / out.k;
@@ -151,7 +161,7 @@ inline void lower_parts(Lowering& to, const Group& group, const Multiply& of, co
 
 }  // namespace products
 
-/// The steps of a group whose root is a product; an output without elements has none.
+/// The steps of a group whose root is a product, or of one that goes elsewhere; an output without elements has none.
 inline void lower_product(Lowering& to, const Group& group, const Multiply& of) {
   using namespace products;
   if (group.end().output(0).elements() > 0) {
@@ -164,6 +174,40 @@ inline void lower_product(Lowering& to, const Group& group, const Multiply& of) 
   const Ending end(to, group, of, std::move(begun));
   if (end.y.elements() == 0) return;
   to.step(group, tile_ways(to.limits(), end.s, of.p, a, b), work_of(of.p, of.a.elements() + of.b.elements() + end.y.elements()));
+}
+
+/// The same by a right side of constants that no buffer reaches as a whole, `at(k, column)`: some columns after the other, each to its place. `of` has no b.
+inline void lower_wide_product(Lowering& to, const Group& group, const Multiply& of, const std::function<float(int64_t, int64_t)>& at) {
+  constexpr uint32_t kLocal = 64;
+  constexpr int64_t kRound = 64;
+  const Product& p = of.p;
+  const sdk::Node& node = group.root;
+  const int64_t fit = std::max<int64_t>(1, to.most_floats() / p.k), most = fit > kRound ? fit / kRound * kRound : fit, rows = p.count() * p.m;
+  std::optional<Tensor> y;
+  for (int64_t first = 0; first < p.n; first += most) {
+    const int64_t columns = std::min(most, p.n - first);
+    Multiply part = of;
+    part.p.n = part.p.b_k = columns, part.p.b_col = 1, part.p.alpha = 1, part.bias = {};
+    part.b = to.weight(std::string(node.input(1).name()) + "/columns" + text(first), {p.k, columns}, [at, first, columns, depth = p.k] {
+      std::vector<float> out(static_cast<size_t>(depth * columns));
+      for (int64_t k = 0; k < depth; ++k)
+        for (int64_t c = 0; c < columns; ++c) out[static_cast<size_t>(k * columns + c)] = at(k, first + c);
+      return out;
+    });
+    part.into = to.scratch(node, Element::F32, {rows, columns});
+    lower_product(to, group, part);
+    Shader s(kLocal);
+    const int sums = s.in(*part.into), bias = of.bias ? s.in(to.read(of.bias)) : -1;
+    const Lowering::Tail tail = to.tail(s, group);
+    if (!y) y = to.made(group.end().output(0));
+    const int out = s.out(*y);
+    const int64_t n = rows * columns;
+    const Grid g = grid(n, kLocal);
+    std::string v = s.load(sums, "id") + (p.alpha == 1 ? "" : "*" + literal(p.alpha));
+    if (bias >= 0) v += "+" + (p.beta == 1 ? "" : literal(p.beta) + "*") + s.load(bias, broadcast_index("o", {p.m, p.n}, p.bias_dims));
+    s.line("int id=" + g.id + ";if(id>=" + text(n) + ")return;int o=id/" + text(columns) + "*" + text(p.n) + "+id%" + text(columns) + "+" + text(first) + ";" + s.store(out, "o", tail(v, "o")));
+    to.step(group, std::move(s), g.groups, {2 * static_cast<uint64_t>(n), 8 * static_cast<uint64_t>(n)});
+  }
 }
 
 }  // namespace spirv_plugin

@@ -21,6 +21,11 @@ struct Sequence {
   bool by_batch, reverse_first;
   int64_t rows() const { return gates * hidden; }
   int64_t states() const { return directions * batch * hidden; }
+  /// Invocations of a workgroup, and how often they turn to go through the state.
+  uint32_t local() const { return hidden > 64 ? 128 : 64; }
+  int64_t turns() const { return (hidden + local() - 1) / local(); }
+  /// The head of the loop over an invocation's own of the state, `j`.
+  std::string each() const { return "for(int j=int(gl_LocalInvocationID.x);j<" + text(hidden) + ";j+=" + text(local()) + ")"; }
   /// The index of the first element of a step's hidden state in Y, and of a sequence's in Y_h.
   std::string output_at(const std::string& t) const {
     return by_batch ? "((b*" + text(steps) + "+" + t + ")*" + text(directions) + "+d)*" + text(hidden) : "((" + t + "*" + text(directions) + "+d)*" + text(batch) + "+b)*" + text(hidden);
@@ -43,7 +48,7 @@ struct Activation {
 constexpr Activation kActivations[] = {
     {"relu", false, false, 0, 0, "relu_(x)"}, {"tanh", false, false, 0, 0, "tanh_(x)"}, {"sigmoid", false, false, 0, 0, "sigmoid_(x)"}, {"affine", true, true, 1, 0, "A*x+B"},
     {"leakyrelu", true, false, 0.01, 0, "x>=0.0?x:A*x"}, {"thresholdedrelu", true, false, 1, 0, "x>=A?x:0.0"}, {"scaledtanh", true, true, 1, 1, "A*tanh_(B*x)"},
-    {"hardsigmoid", true, true, 0.2, 0.5, "clamp(A*x+B,0.0,1.0)"}, {"elu", true, false, 1, 0, "x>=0.0?x:A*expm1_(x)"}, {"softsign", false, false, 0, 0, "x/(1.0+abs(x))"},
+    {"hardsigmoid", true, true, 0.2, 0.5, "min_(max_(A*x+B,0.0),1.0)"}, {"elu", true, false, 1, 0, "x>=0.0?x:A*expm1_(x)"}, {"softsign", false, false, 0, 0, "x/(1.0+abs(x))"},
     {"softplus", false, false, 0, 0, "softplus_(x)"},
 };
 
@@ -88,7 +93,7 @@ std::string activation_functions(const sdk::Node& node, int64_t directions) {
     out += "float act" + text(static_cast<int64_t>(k)) + "(int d,float x){return " + (first == last ? first : "d==0?" + first + ":" + last) + ";}\n";
   }
   const double clip = node.real("clip", 0);
-  return out + "float bounded(float x){return " + (clip > 0 ? "clamp(x," + literal(-clip) + "," + literal(clip) + ")" : "x") + ";}";
+  return out + "float bounded(float x){return " + (clip > 0 ? "min_(max_(x," + literal(-clip) + ")," + literal(clip) + ")" : "x") + ";}";
 }
 
 std::vector<double> constant_of(const sdk::Value& v) { return v ? reals_of(v.constant()) : std::vector<double>{}; }
@@ -115,7 +120,7 @@ struct Packed {
 };
 Packed packed(const sdk::Node& node, const Sequence& q) {
   Packed out;
-  const std::vector<double> r = constant_of(node.input(kR)), b = constant_of(node.input(kB)), peepholes = constant_of(node.input(kPeepholes)), lengths = constant_of(node.input(kLengths));
+  const std::vector<double> r = constant_of(node.input(kR)), b = constant_of(node.input(kB)), peepholes = constant_of(node.input(kPeepholes)), lengths = node.input(kLengths) && node.input(kLengths).is_constant() ? constant_of(node.input(kLengths)) : std::vector<double>();
   const int64_t n = q.rows(), h = q.hidden;
   out.all.resize(r.size());
   for (int64_t d = 0; d < q.directions; ++d)
@@ -149,7 +154,7 @@ Tensor lower_input(Lowering& to, const Group& group, const Sequence& q) {
   return into;
 }
 
-/// A copy of `count` elements, from and to any place of two tensors.
+/// A copy of `count` elements, from and to any place of two tensors; whole numbers become floats.
 void lower_copy(Lowering& to, const Group& group, const Tensor& from, int64_t from_at, const Tensor& into, int64_t into_at, int64_t count) {
   Shader s(kLocal);
   const int x = s.in(from), out = s.out(into);
@@ -177,15 +182,15 @@ std::string lstm_step(const Shader& s, int input, int packed, const Sequence& q,
   const auto peep = [&](int64_t gate, const char* c) {
     return node.input(kPeepholes) ? "+" + s.load(packed, text(peepholes) + "+(d*3+" + text(gate) + ")*" + text(q.hidden) + "+j") + "*" + c : std::string();
   };
-  return "EACH{" + begun(s, input, q, {0, 1, 2, 3}) + product(s, packed, q, {0, 1, 2, 3}, "h[old+k]") + "float before=c[j],in_=act0(d,bounded(s0" + peep(0, "before") + "));" +
+  return q.each() + "{" + begun(s, input, q, {0, 1, 2, 3}) + product(s, packed, q, {0, 1, 2, 3}, "h[old+k]") + "float before=c[j],in_=act0(d,bounded(s0" + peep(0, "before") + "));" +
          "float keep=" + (node.integer("input_forget", 0) ? "1.0-in_" : "act0(d,bounded(s2" + peep(2, "before") + "))") + ";float cell=keep*before+in_*act1(d,bounded(s3));" +
          "c[j]=cell;h[fresh+j]=act0(d,bounded(s1" + peep(1, "cell") + "))*act2(d,cell);}";
 }
 
 std::string gru_step(const Shader& s, int input, int packed, const Sequence& q, const sdk::Node& node, int64_t bias) {
   const bool linear_first = is_linear_first(node);
-  std::string out = "EACH{" + begun(s, input, q, {0, 1}) + product(s, packed, q, {0, 1}, "h[old+k]");
-  out += "c[j]=act0(d,bounded(s0));float r=act0(d,bounded(s1));reset[j]=" + std::string(linear_first ? "r" : "r*h[old+j]") + ";}barrier();EACH{";
+  std::string out = q.each() + "{" + begun(s, input, q, {0, 1}) + product(s, packed, q, {0, 1}, "h[old+k]");
+  out += "c[j]=act0(d,bounded(s0));float r=act0(d,bounded(s1));reset[j]=" + std::string(linear_first ? "r" : "r*h[old+j]") + ";}barrier();" + q.each() + "{";
   if (linear_first)
     out += "float s2=" + s.load(packed, text(bias) + "+d*" + text(q.hidden) + "+j") + ";" + product(s, packed, q, {2}, "h[old+k]") +
            "s2=s2*reset[j]+" + s.load(input, "ga+j+" + text(2 * q.hidden)) + ";";
@@ -194,41 +199,68 @@ std::string gru_step(const Shader& s, int input, int packed, const Sequence& q, 
 }
 
 std::string rnn_step(const Shader& s, int input, int packed, const Sequence& q) {
-  return "EACH{" + begun(s, input, q, {0}) + product(s, packed, q, {0}, "h[old+k]") + "h[fresh+j]=act0(d,bounded(s0));}";
+  return q.each() + "{" + begun(s, input, q, {0}) + product(s, packed, q, {0}, "h[old+k]") + "h[fresh+j]=act0(d,bounded(s0));}";
 }
 
-/// Y, then Y_h, then Y_c, in one tensor.
+/// Zeros, from `at` on.
+void lower_zeros(Lowering& to, const Group& group, const Tensor& into, int64_t at, int64_t count) {
+  Shader s(kLocal);
+  const int out = s.out(into);
+  const Grid g = grid(count, kLocal);
+  s.line("int o=" + g.id + ";if(o>=" + text(count) + ")return;" + s.store(out, "o+" + text(at), "0.0"));
+  to.step(group, std::move(s), g.groups, work_of(0, count));
+}
+
+/// Steps of time of one kernel: as many as its loops may go through (kMostIterations). Those of GRU walk over the state twice.
+int64_t most_steps(const sdk::Node& node, const Sequence& q) {
+  constexpr int64_t kMost = 50000;
+  const int64_t walks = node.op() == "GRU" ? 2 : 1;
+  return std::max<int64_t>(1, kMost / (2 + q.turns() * (walks * (1 + q.hidden) + 2)));
+}
+
+/// Y, then Y_h, then Y_c, in one tensor. Sequences that are too long for one kernel are walked through in several steps of the same kernel: each goes on
+/// where Y_h and Y_c say, from the step of time that is counted behind them.
 Tensor lower_walk(Lowering& to, const Group& group, const Sequence& q, const Tensor& gates) {
   const sdk::Node& node = group.root;
-  const int64_t n = q.hidden, sequences = q.directions * q.batch, outputs = q.steps * q.states();
-  const Tensor result = to.scratch(node, Element::F32, {outputs + 2 * q.states()});
+  const int64_t n = q.hidden, sequences = q.directions * q.batch, outputs = q.steps * q.states(), counts = outputs + 2 * q.states(), most = std::min(q.steps, most_steps(node, q));
+  const bool goes_on = most < q.steps;
+  const Tensor result = to.scratch(node, Element::F32, {counts + (goes_on ? sequences : 0)});
   const Packed weights = packed(node, q);
-  const uint32_t local = n > 64 ? 128 : 64;
-  Shader s(local);
+  Shader s(q.local());
   const int input = s.in(gates), r = s.in(to.weight(std::string(node.input(kR).name()) + "/packed", {static_cast<int64_t>(weights.all.size())}, weights.all));
-  std::string hidden = "0.0", cell = "0.0";
-  if (node.input(kHidden) || node.input(kCell)) {
-    const Tensor begin = to.scratch(node, Element::F32, {2 * q.states()});
+  std::string hidden = "0.0", cell = "0.0", length = text(q.steps);
+  const bool known = node.input(kLengths) && node.input(kLengths).is_constant();
+  if (known) length = "int(" + s.load(r, text(weights.lengths) + "+b") + ")";
+  if (node.input(kHidden) || node.input(kCell) || (node.input(kLengths) && !known)) {  // what else comes in, in one tensor
+    const Tensor begin = to.scratch(node, Element::F32, {2 * q.states() + q.batch});
+    if (node.input(kLengths) && !known) lower_copy(to, group, to.read(node.input(kLengths)), 0, begin, 2 * q.states(), q.batch);
     if (node.input(kHidden)) lower_copy(to, group, to.read(node.input(kHidden)), 0, begin, 0, q.states());
     if (node.input(kCell)) lower_copy(to, group, to.read(node.input(kCell)), 0, begin, q.states(), q.states());
     const int at = s.in(begin);
     if (node.input(kHidden)) hidden = s.load(at, "sa+j");
     if (node.input(kCell)) cell = s.load(at, text(q.states()) + "+sa+j");
+    if (node.input(kLengths) && !known) length = "clamp(int(" + s.load(at, text(2 * q.states()) + "+b") + "),0," + text(q.steps) + ")";
   }
   const int out = s.out(result);
-  s.top("#define EACH for(int j=int(gl_LocalInvocationID.x);j<" + text(n) + ";j+=" + text(local) + ")");
+  if (goes_on) {
+    lower_zeros(to, group, result, counts, sequences);
+    hidden = "first==0?" + hidden + ":" + s.load(out, text(outputs) + "+sa+j"), cell = "first==0?" + cell + ":" + s.load(out, text(outputs + q.states()) + "+sa+j");
+  }
   s.top("shared float h[" + text(2 * n) + "],c[" + text(n) + "],reset[" + text(n) + "];");
   s.top(activation_functions(node, q.directions));
   s.line("int at=int(gl_WorkGroupID.x+gl_WorkGroupID.y*gl_NumWorkGroups.x);if(at>=" + text(sequences) + ")return;int d=at/" + text(q.batch) + ",b=at%" + text(q.batch) + ",sa=" + q.state_at() + ";");
-  s.line("int n=" + (node.input(kLengths) ? "int(" + s.load(r, text(weights.lengths) + "+b") + ")" : text(q.steps)) + ";");
-  s.line("EACH{h[j]=" + hidden + ";c[j]=" + cell + ";}barrier();");
-  s.line("for(int i=0;i<n;++i){int t=" + std::string(q.reverse_first ? "n-1-i" : "d==1?n-1-i:i") + ",old=(i&1)*" + text(n) + ",fresh=" + text(n) + "-old;");
+  s.line("int n=" + length + ";");
+  s.line("int first=" + (goes_on ? "int(" + s.load(out, text(counts) + "+at") + "),last=min(first+" + text(most) + "," + text(q.steps) + ")" : "0,last=" + text(q.steps)) + ",here=clamp(n-first,0,last-first);");
+  s.line(q.each() + "{h[j]=" + hidden + ";c[j]=" + cell + ";}barrier();");
+  s.line("for(int k=0;k<min(here," + text(most) + ");++k){int i=first+k,t=" + std::string(q.reverse_first ? "n-1-i" : "d==1?n-1-i:i") + ",old=(k&1)*" + text(n) + ",fresh=" + text(n) + "-old;");
   s.line("int ga=((d*" + text(q.steps) + "+t)*" + text(q.batch) + "+b)*" + text(q.rows()) + ";");
   s.line(node.op() == "LSTM" ? lstm_step(s, input, r, q, node, weights.extra) : node.op() == "GRU" ? gru_step(s, input, r, q, node, weights.extra) : rnn_step(s, input, r, q));
-  s.line("barrier();EACH " + s.store(out, q.output_at("t") + "+j", "h[fresh+j]") + "}");
-  s.line("for(int t=n;t<" + text(q.steps) + ";++t)EACH " + s.store(out, q.output_at("t") + "+j", "0.0"));
-  s.line("EACH{" + s.store(out, text(outputs) + "+sa+j", "h[(n&1)*" + text(n) + "+j]") + s.store(out, text(outputs + q.states()) + "+sa+j", "c[j]") + "}");
-  to.step(group, std::move(s), grid(sequences, 1).groups, work_of(2 * q.steps * sequences * q.rows() * n, outputs));
+  s.line("barrier();" + q.each() + s.store(out, q.output_at("t") + "+j", "h[fresh+j]") + "}");
+  s.line("for(int k=here;k<min(last-first," + text(most) + ");++k){int t=first+k;" + q.each() + s.store(out, q.output_at("t") + "+j", "0.0") + "}");
+  s.line(q.each() + "{" + s.store(out, text(outputs) + "+sa+j", "h[(here&1)*" + text(n) + "+j]") + s.store(out, text(outputs + q.states()) + "+sa+j", "c[j]") + "}");
+  if (goes_on) s.line("if(gl_LocalInvocationID.x==0u)" + s.store(out, text(counts) + "+at", "float(last)"));
+  for (int64_t first = 0; first < q.steps; first += most)
+    to.step(group, s, grid(sequences, 1).groups, work_of(2 * std::min(most, q.steps - first) * sequences * q.rows() * n, outputs));
   return result;
 }
 
@@ -261,7 +293,7 @@ std::string no_sequence(const sdk::Node& node) {
   if (names.size() != static_cast<size_t>(q.directions) * (gates == 4 ? 3 : gates == 3 ? 2 : 1)) return text(static_cast<int64_t>(names.size())) + " activations";
   for (const std::string_view name : names)
     if (!find_activation(name)) return "activation '" + std::string(name) + "' is unknown";
-  if (node.input(kLengths))
+  if (node.input(kLengths) && node.input(kLengths).is_constant())
     for (const int64_t n : integers_of(node.input(kLengths).constant()))
       if (n < 0 || n > q.steps) return "a sequence of length " + text(n) + ", wanted at most " + text(q.steps);
   return "";
@@ -269,7 +301,7 @@ std::string no_sequence(const sdk::Node& node) {
 
 constexpr Row row(std::string_view name) {
   constexpr sdk::Types F = kFloats;
-  constexpr uint32_t kConstants = 1u << kR | 1u << kB | 1u << kLengths | 1u << kPeepholes;
+  constexpr uint32_t kConstants = 1u << kR | 1u << kB | 1u << kPeepholes;
   Row r;
   r.op = op(name, 7, 22, {F, F, F, F, sdk::types(OPTIMA_I32), F, F, F}, {F}, kConstants);
   r.lower = lower_recurrent, r.refuse = no_sequence;

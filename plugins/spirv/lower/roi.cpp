@@ -22,8 +22,18 @@ constexpr const char* kBetween =
     "bool between(float at,int n,out int low,out int high,out float share){low=high=0;share=0.0;if(!(at>=-1.0&&at<=float(n)))return false;"
     "at=clamp(at,0.0,float(n-1));low=int(at);high=min(low+1,n-1);share=at-float(low);return true;}";
 
+/// Elements or samples of a cell that an invocation goes through. Regions are data, and nothing else bounds them: what a larger cell comes to is no number.
+constexpr int64_t kMostOfCell = 50000;
+
 /// Samples along one axis of a cell: as asked for, or as many as it has elements; none where that is no number.
-std::string samples(int64_t asked, const std::string& size) { return asked > 0 ? text(asked) : "clamp(int_(ceil(" + size + ")),0,4096)"; }
+std::string samples(int64_t asked, const std::string& size) { return asked > 0 ? text(asked) : "clamp(int_(ceil(" + size + ")),0,40000)"; }
+
+/// The head of the loop over all of `rows` times `columns`, by row `i` and column `j`, and their number as `cells`.
+std::string each_of(const std::string& rows, const std::string& columns) {
+  return "int across=" + columns + ",cells=" + rows + "*across;for(int at=0;at<min(cells," + text(kMostOfCell) + ");++at){int i=at/across,j=at%across;";
+}
+/// The value in the end.
+std::string checked(const std::string& value) { return "(cells>" + text(kMostOfCell) + "?uintBitsToFloat(0x7fc00000u):" + value + ")"; }
 
 void lower_roi_align(Lowering& to, const Group& group) {
   const sdk::Node& node = group.root;
@@ -42,15 +52,15 @@ void lower_roi_align(Lowering& to, const Group& group) {
         const auto size = [&](const char* of) { return half ? "(" + std::string(of) + ")" : "max(" + std::string(of) + ",1.0)"; };
         e.s.line("float width=" + size("r2-r0") + "/" + literal(static_cast<double>(y_dims[3])) + ",height=" + size("r3-r1") + "/" + literal(static_cast<double>(y_dims[2])) + ";");
         e.s.line("int rows=" + samples(asked, "height") + ",columns=" + samples(asked, "width") + ";float t=" + (largest ? literal(-HUGE_VAL) : "0.0") + ";");
-        e.s.line("for(int i=0;i<rows;++i){int y0,y1;float fy;bool down=between(r1+float(row)*height+(float(i)+0.5)*height/float(rows)," + h + ",y0,y1,fy);");
-        e.s.line("for(int j=0;j<columns;++j){int x0,x1;float fx;if(!(between(r0+float(column)*width+(float(j)+0.5)*width/float(columns)," + w + ",x0,x1,fx)&&down)){" + (largest ? "t=max(t,0.0);" : "") + "continue;}");
+        e.s.line(each_of("rows", "columns") + "int y0,y1,x0,x1;float fx,fy;bool down=between(r1+float(row)*height+(float(i)+0.5)*height/float(rows)," + h + ",y0,y1,fy);");
+        e.s.line("if(!(between(r0+float(column)*width+(float(j)+0.5)*width/float(columns)," + w + ",x0,x1,fx)&&down)){" + (largest ? "t=max(t,0.0);" : "") + "continue;}");
         const auto corner = [&](const char* y, const char* z, const std::string& share) {
           const std::string value = "(" + share + "==0.0?0.0:" + share + "*" + e.s.load(x, std::string("plane+") + y + "*" + w + "+" + z) + ")";
           e.s.line(largest ? "t=max_(t," + value + ");" : "t+=" + value + ";");
         };
         corner("y0", "x0", "((1.0-fy)*(1.0-fx))"), corner("y0", "x1", "((1.0-fy)*fx)"), corner("y1", "x0", "(fy*(1.0-fx))"), corner("y1", "x1", "(fy*fx)");
-        e.s.line("}}");
-        return std::string(largest ? "(rows*columns==0?0.0:t)" : "(rows*columns==0?0.0:t/float(rows*columns))");
+        e.s.line("}");
+        return checked(largest ? "(cells==0?0.0:t)" : "(cells==0?0.0:t/float(cells))");
       },
       static_cast<uint64_t>(40 * (asked > 0 ? asked * asked : 4)));
 }
@@ -73,8 +83,8 @@ void lower_max_roi_pool(Lowering& to, const Group& group) {
                    "+1)*s" + name + ")),0," + most + ");");
         };
         range("y", "r2", "r4", "row", y_dims[2], x_dims[2]), range("x", "r1", "r3", "column", y_dims[3], x_dims[3]);
-        e.s.line("float t=y1<=y0||x1<=x0?0.0:" + literal(-HUGE_VAL) + ";for(int y=y0;y<y1;++y)for(int x=x0;x<x1;++x)t=max_(t," + e.s.load(x, "plane+y*" + text(x_dims[3]) + "+x") + ");");
-        return std::string("t");
+        e.s.line("float t=y1<=y0||x1<=x0?0.0:" + literal(-HUGE_VAL) + ";" + each_of("max(0,y1-y0)", "max(0,x1-x0)") + "t=max_(t," + e.s.load(x, "plane+(y0+i)*" + text(x_dims[3]) + "+x0+j") + ");}");
+        return checked("t");
       },
       32);
 }
@@ -88,10 +98,12 @@ std::string no_roi(const sdk::Node& node) {
   if (x.elements() == 0 && node.output(0).elements() != 0) return "input 0 is empty";
   const sdk::Value y = node.output(0);
   if (y.rank() != 4 || y.dim(0) != rois.dim(0) || y.dim(1) != x.dim(1)) return "output of other dims than the input and the regions want";
+  const int64_t asked = align ? node.integer("sampling_ratio", 0) : 0;
+  const auto cell = [&](uint32_t axis) { return y.dim(axis) > 0 ? (x.dim(axis) + y.dim(axis) - 1) / y.dim(axis) : 0; };
+  if (asked == 0 && cell(2) * cell(3) > kMostOfCell) return "cells of " + text(cell(2) * cell(3)) + " elements where a region is the picture, wanted at most " + text(kMostOfCell);
   if (!align) return "";
   constexpr int64_t kMostSamples = int64_t{1} << 33;  // more take seconds
-  const int64_t asked = node.integer("sampling_ratio", 0);
-  if (asked < 0 || asked > 4096) return "sampling_ratio is " + text(asked) + ", wanted 0 to 4096";
+  if (asked < 0 || asked > 1024 || asked * asked > kMostOfCell) return "sampling_ratio is " + text(asked) + ", wanted 0 to 223";
   if (y.elements() > kMostSamples / std::max<int64_t>(1, asked * asked)) return text(y.elements()) + " elements of " + text(asked * asked) + " samples each, wanted a product of at most 2^33";
   if (node.input(2).shape() != Dims{rois.dim(0)}) return "batch_indices are not one for each region";
   const std::string_view mode = node.string("mode", "avg"), how = node.string("coordinate_transformation_mode", "half_pixel");

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/fit.hpp"
 #include "tiles.hpp"
 
 namespace spirv_plugin {
@@ -32,8 +33,6 @@ struct Steps {
 
 namespace shared_tiles {
 
-/// Loop iterations of an invocation: drivers end what takes longer.
-constexpr int64_t kMostIterations = 60000;
 /// Elements that an invocation brings at a time, which are written out.
 constexpr int64_t kMostBrought = 128;
 
@@ -142,7 +141,7 @@ inline std::optional<Tile> shared_tile(const Limits& limits, int64_t m, int64_t 
   const int64_t all = int64_t{t.x} * t.y, brought = (words_of(t, t.all_rows()) + words_of(t, t.all_columns())) * t.depth / all;
   const bool fits = all <= limits.invocations && t.x <= limits.size[0] && t.y <= limits.size[1] && bytes_of(t) <= limits.shared_bytes && brought <= kMostBrought;
   const bool fills = 2 * m >= t.all_rows() && 2 * n >= t.all_columns() && k >= t.depth;
-  return fits && fills && k + k / t.depth + t.depth + 2 <= kMostIterations ? std::optional<Tile>(t) : std::nullopt;
+  return fits && fills && k + k / t.depth + t.depth + 2 <= static_cast<int64_t>(kMostIterations) ? std::optional<Tile>(t) : std::nullopt;
 }
 
 }  // namespace shared_tiles

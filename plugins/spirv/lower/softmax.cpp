@@ -21,33 +21,19 @@ Lines lines_of(const sdk::Node& node) {
 
 Work work_of(int64_t elements, uint64_t flops) { return {static_cast<uint64_t>(elements) * flops, static_cast<uint64_t>(elements) * 8}; }
 
-/// A kernel along lines that begins with the largest of each, `m`, NaN the largest of all; `write` adds what comes behind.
-void with_largest(Lowering& to, const Group& group, uint64_t flops, const std::function<void(AlongLines&)>& write) {
-  AlongLines a{to, group, Walk(lines_of(group.root))};
-  a.finish(work_of(group.root.output(0).elements(), flops), [&] {
-    a.walk.fold(a.s, "largest", "float", "max_(a,b)");
-    a.s.line("float m=" + literal(-HUGE_VAL) + ";" + a.walk.each() + "m=max_(m," + a.element() + ");m=largest(m);");
-    write(a);
-  });
-}
+/// The largest of a line, NaN the largest of all.
+Fold largest() { return {"m", "float", literal(-HUGE_VAL), "x", "max_(a,b)"}; }
 
 void lower_softmax(Lowering& to, const Group& group) {
   const bool is_log = group.root.op() == "LogSoftmax";
-  with_largest(to, group, 12, [&](AlongLines& a) {
-    a.walk.fold(a.s, "sum", "float", "a+b");
-    a.s.line("float t=0.0;" + a.walk.each() + "t+=exp(" + a.element() + "-m);t=sum(t);");
-    if (is_log) a.s.line("t=log(t);");
-    a.store_elements(is_log ? a.s.load(a.x, "o") + "-m-t" : "exp(" + a.s.load(a.x, "o") + "-m)/t");
-  });
+  const Fold sum{"t", "float", "0.0", "exp(x-m)", "a+b", "", is_log ? "t=log(t);" : ""};
+  lower_along(to, group, {lines_of(group.root), to.read(group.root.input(0)), {}, {largest(), sum}, false, is_log ? "x-m-t" : "exp(x-m)/t"}, work_of(group.root.output(0).elements(), 12));
 }
 
 /// 1 at the first of the largest elements of a line; 0 elsewhere.
 void lower_hardmax(Lowering& to, const Group& group) {
-  with_largest(to, group, 3, [](AlongLines& a) {
-    a.walk.fold(a.s, "first", "int", "min(a,b)");
-    a.s.line("int f=2147483647;" + a.walk.each() + "{float x=" + a.element() + ";if(x==m||(nan_(m)&&nan_(x)))f=min(f,k);}f=first(f);");
-    a.store_elements("(k==f?1.0:0.0)");
-  });
+  const Fold first{"f", "int", "2147483647", "(x==m||(nan_(m)&&nan_(x))?k:2147483647)", "min(a,b)"};
+  lower_along(to, group, {lines_of(group.root), to.read(group.root.input(0)), {}, {largest(), first}, false, "(k==f?1.0:0.0)"}, work_of(group.root.output(0).elements(), 3));
 }
 
 constexpr Row row(std::string_view name, void (*lower)(Lowering&, const Group&)) {

@@ -59,7 +59,7 @@ inline bool fit_words(const std::vector<int32_t>& weights) {
 /// word for: instruction 4450, capabilities DotProductInput4x8BitPacked and DotProduct), or code by code.
 inline void write_dot(Shader& s, bool by_instruction) {
   if (!by_instruction)
-    return s.top("int dot_(int a,int b){int t=0;for(int j=0;j<32;j+=8)t+=bitfieldExtract(a,j,8)*bitfieldExtract(b,j,8);return t;}");
+    return s.top("int dot_(const int a,const int b){return bitfieldExtract(a,0,8)*bitfieldExtract(b,0,8)+bitfieldExtract(a,8,8)*bitfieldExtract(b,8,8)+bitfieldExtract(a,16,8)*bitfieldExtract(b,16,8)+bitfieldExtract(a,24,8)*bitfieldExtract(b,24,8);}");
   s.extend("GL_EXT_spirv_intrinsics");
   s.top("spirv_instruction(extensions=[\"SPV_KHR_integer_dot_product\"],capabilities=[6018,6019],id=4450) int sdot_(int a,int b,spirv_literal int format);");
   s.top("int dot_(const int a,const int b){return sdot_(a,b,0);}");

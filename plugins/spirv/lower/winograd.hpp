@@ -74,10 +74,13 @@ inline double direct_time(const Lowering& to, const Conv& c) {
   return time_of(to, c, bytes_of(c.batch * (c.channels * c.height * c.width + c.features * c.out_height * c.out_width) + c.features * c.channels * 9));
 }
 
-/// Every tensor is within a buffer's reach, dispatches are within their limits, and a tile is within what registers are said to hold.
+/// Every tensor is within a buffer's reach, dispatches and loops are within their limits, and a tile is within what registers are said to hold.
 inline bool fits(const Limits& limits, const Conv& c, const Tiling& t) {
   if (limits.register_tile && limits.register_tile.sums() < (t.m + 2) * (t.m + 2)) return false;
   constexpr int64_t kMostTiles = 64 * 65535, kMostElements = int64_t{1} << 31;
+  const Patch patch = patch_for(limits, t.product);
+  const int64_t groups = t.product.groups * ((t.product.group_features() + patch.features - 1) / patch.features);
+  if (t.product.group_channels() > most_channels(t.product) || groups > limits.groups[1]) return false;
   const int64_t most = std::max({t.product.channels * t.count, t.product.features * t.count, t.product.features * c.channels});
   return t.count <= kMostTiles && most < kMostElements && bytes_of(most) <= limits.buffer_range;
 }

@@ -27,6 +27,9 @@ inline uint16_t half_bits(float value) {
   return static_cast<uint16_t>(sign | static_cast<uint16_t>((rounded - 0x38000000u) >> 13));
 }
 
+/// A number that becomes infinite as a half and is not.
+inline bool is_beyond_half(double value) { return std::isfinite(value) && std::fabs(value) >= 65520; }
+
 /// Exact: bfloat16 is the upper half of binary32.
 inline float brain_value(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 

@@ -2,6 +2,8 @@
 #include "limits.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace spirv_plugin {
@@ -49,16 +51,6 @@ uint32_t version(const Json& value, const std::string& file) {
   return 0x00400000u | static_cast<uint32_t>(text[2] - '0') << 12;
 }
 
-std::set<std::string> names(const Json& value, const std::string& file) {
-  std::set<std::string> out;
-  if (!value.is_array()) bad(file, "has 'features' as " + value.dump().substr(0, 40) + ", wanted a list of names");
-  for (const Json& one : value) {
-    if (!one.is_string()) bad(file, "has a feature " + one.dump().substr(0, 40) + ", wanted a name");
-    out.insert(one.get<std::string>());
-  }
-  return out;
-}
-
 struct Feature {
   uint32_t capability;
   const char* name;  ///< null: none needed
@@ -70,6 +62,28 @@ constexpr Feature kFeatures[] = {{0, nullptr},        {1, nullptr}, {61, nullptr
                                  {63, "subgroupArithmetic"}, {64, "subgroupBallot"}, {65, "subgroupShuffle"},
                                  {4433, "storageBuffer16BitAccess"}, {4434, "uniformAndStorageBuffer16BitAccess"}, {4448, "storageBuffer8BitAccess"},
                                  {6018, "shaderIntegerDotProduct"}, {6019, "shaderIntegerDotProduct"}};
+
+/// Names of features that a kernel may ask for.
+std::set<std::string> known_features() {
+  std::set<std::string> out;
+  for (const Feature& f : kFeatures)
+    if (f.name) out.insert(f.name);
+  return out;
+}
+
+std::set<std::string> names(const Json& value, const std::string& file) {
+  const std::set<std::string> known = known_features();
+  std::set<std::string> out;
+  if (!value.is_array()) bad(file, "has 'features' as " + value.dump().substr(0, 40) + ", wanted a list of names");
+  for (const Json& one : value) {
+    const std::string name = one.is_string() ? one.get<std::string>() : one.dump();
+    std::string all;
+    for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
+    if (!one.is_string() || !known.count(name)) bad(file, "has a feature '" + name.substr(0, 60) + "', wanted one of " + all);
+    out.insert(name);
+  }
+  return out;
+}
 
 /// Bytes of types and constants, as far as workgroup memory needs them.
 struct Types {
@@ -183,8 +197,7 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "shared_bytes") out.shared_bytes = small();
     else if (key == "storage_buffers") out.storage_buffers = small();
     else if (key == "buffer_range") out.buffer_range = number(value, key, file, UINT64_MAX);
-    else if (key == "alignment") out.alignment = number(value, key, file, 256);
-    else if (key == "subgroup") out.subgroup = small();
+    else if (key == "buffer_bytes") out.buffer_bytes = number(value, key, file, UINT64_MAX);
     else if (key == "features") out.features = names(value, file);
     else if (key == "product_tile") out.product_tile = tile(value, key, file);
     else if (key == "product_tile_f16") out.product_tile_f16 = tile(value, key, file);
@@ -193,9 +206,28 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, "
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, buffer_bytes, features, product_tile, "
                    "product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
   }
+  return out;
+}
+
+Limits limits_at(const std::string& path) {
+  std::error_code none;
+  const bool is_file = std::filesystem::is_regular_file(path, none);
+  std::ifstream in(path, std::ios::binary);
+  const std::string where = std::filesystem::path(path).is_absolute() ? "" : " in folder '" + std::filesystem::current_path(none).string() + "'";
+  if (!is_file || !in) bad(path, "cannot be read" + where);
+  return read_limits(std::string{std::istreambuf_iterator<char>(in), {}}, path);
+}
+
+Limits lesser(const Limits& a, const Limits& b) {
+  Limits out = a;
+  const auto take = [](auto& to, const auto& other) { to = std::min(to, other); };
+  take(out.vulkan, b.vulkan), take(out.invocations, b.invocations), take(out.shared_bytes, b.shared_bytes), take(out.storage_buffers, b.storage_buffers);
+  take(out.buffer_range, b.buffer_range), take(out.buffer_bytes, b.buffer_bytes);
+  for (size_t k = 0; k < 3; ++k) take(out.size[k], b.size[k]), take(out.groups[k], b.groups[k]);
+  std::erase_if(out.features, [&](const std::string& f) { return !b.features.count(f); });
   return out;
 }
 
@@ -245,6 +277,16 @@ std::string missing(const Requirements& needs, const Limits& has) {
   if (needs.shared_bytes > has.shared_bytes) return more(needs.shared_bytes, "bytes of shared memory", has.shared_bytes);
   if (needs.storage_buffers > has.storage_buffers) return more(needs.storage_buffers, "storage buffers", has.storage_buffers);
   return "";
+}
+
+std::string too_many_groups(const std::array<uint32_t, 3>& groups, const Limits& has) {
+  for (size_t k = 0; k < 3; ++k)
+    if (groups[k] > has.groups[k]) return "needs " + std::to_string(groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(has.groups[k]);
+  return "";
+}
+
+std::string too_large_to_bind(const std::string& tensor, uint64_t bytes, const Limits& has) {
+  return bytes > has.buffer_range ? "needs tensor '" + tensor + "' of " + std::to_string(bytes) + " bytes, this GPU reaches " + std::to_string(has.buffer_range) : "";
 }
 
 }  // namespace spirv_plugin

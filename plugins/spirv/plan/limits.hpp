@@ -32,8 +32,7 @@ struct Limits {
   uint32_t shared_bytes = 16384;                          ///< of a workgroup
   uint32_t storage_buffers = 4;                           ///< of a shader
   uint64_t buffer_range = uint64_t{1} << 27;              ///< bytes of one of them
-  uint64_t alignment = 256;                               ///< bytes, of its offset
-  uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
+  uint64_t buffer_bytes = uint64_t{1} << 30;              ///< of a buffer with its memory: the arena and the weights may be several
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"
   /// Through shared memory, where that is worth making: not where it is ordinary memory (Mali), or nobody has said.
   TileShape product_tile{}, product_tile_f16{};           ///< the second of halves; without it the first
@@ -45,8 +44,13 @@ struct Limits {
 };
 
 /// The text of a file of limits: a JSON object with members of the names above, all optional; "vulkan" as "1.2". Throws INVALID_ARGUMENT
-/// that names `file`.
+/// that names `file`, also for a feature that no kernel here would ask for.
 Limits read_limits(std::string_view text, const std::string& file);
+/// Of the file at `path`, from the working folder on where it is relative. Throws INVALID_ARGUMENT also where it cannot be read.
+Limits limits_at(const std::string& path);
+
+/// What two GPUs both have.
+Limits lesser(const Limits& a, const Limits& b);
 
 /// What is certain of every GPU of a device kind.
 Limits least_limits(std::string_view kind);
@@ -67,5 +71,8 @@ Requirements requirements_of(const uint32_t* words, size_t count);
 
 /// What is missing to run it, as a sentence's end: "needs 256 invocations in a workgroup, this GPU has 128"; empty = nothing.
 std::string missing(const Requirements& needs, const Limits& has);
+/// The same of a dispatch's workgroups, and of a tensor that a kernel binds.
+std::string too_many_groups(const std::array<uint32_t, 3>& groups, const Limits& has);
+std::string too_large_to_bind(const std::string& tensor, uint64_t bytes, const Limits& has);
 
 }  // namespace spirv_plugin

@@ -14,7 +14,11 @@ Json json_of(const Requirements& r) {
   return {{"spirv", r.spirv}, {"features", r.features}, {"extensions", r.extensions}, {"local", r.local}, {"shared_bytes", r.shared_bytes}, {"storage_buffers", r.storage_buffers}};
 }
 
-Json json_of(const PortPlan& p) { return {{"name", p.name}, {"type", sdk::dtype_name(p.dtype)}, {"dims", p.dims}, {"tensor", p.tensor}}; }
+Json json_of(const PortPlan& p) {
+  Json out{{"name", p.name}, {"type", sdk::dtype_name(p.dtype)}, {"dims", p.dims}, {"tensor", p.tensor}};
+  if (p.indices) out["indices"] = {p.indices->low, p.indices->high};
+  return out;
+}
 
 Json json_of(const TensorPlan& t) {
   return {{"name", t.name}, {"element", name_of(t.element)}, {"place", t.place == Place::Arena ? "arena" : "weights"}, {"offset", t.offset}, {"bytes", t.bytes}};
@@ -110,9 +114,16 @@ class Reading {
       p.tensor = static_cast<uint32_t>(number(one, "tensor", out_.tensors.size() - 1));
       const TensorPlan& t = out_.tensors[p.tensor];
       if (t.place != Place::Arena || static_cast<uint64_t>(elements_of(p.dims)) * size_of(t.element) > t.bytes) sdk::bad_meta("has " + sdk::shown(p.name) + " in a tensor that does not hold it");
+      if (one.contains("indices")) p.indices = indices(one, t);
       out.push_back(std::move(p));
     }
     return out;
+  }
+
+  static Range indices(const Json& one, const TensorPlan& t) {
+    const Json& two = sdk::meta_list(one, "indices");
+    if (two.size() != 2 || !two[0].is_number_integer() || !two[1].is_number_integer() || t.element != Element::I32) sdk::bad_meta("has 'indices' without two whole numbers, or of a tensor that has none");
+    return {two[0].get<int64_t>(), two[1].get<int64_t>()};
   }
 
   KernelPlan kernel(const Json& one) {

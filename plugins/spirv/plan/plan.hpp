@@ -2,6 +2,8 @@
 // plugins/spirv/plan: what the compiler leaves for the runtime: tensors with their places, kernels with what they need, steps. The .meta file.
 #pragma once
 
+#include <optional>
+
 #include "limits.hpp"
 
 namespace spirv_plugin {
@@ -23,12 +25,18 @@ struct TensorPlan {
   uint64_t offset = 0, bytes = 0;  ///< in the arena or in the weights; both multiples of 4, the offset of kAlignment
 };
 
+/// Whole numbers from low to high.
+struct Range {
+  int64_t low, high;
+};
+
 /// An input or output of the subgraph.
 struct PortPlan {
   std::string name;
   int32_t dtype = 0;
   std::vector<int64_t> dims;
   uint32_t tensor = 0;
+  std::optional<Range> indices{};  ///< of an input that elements are taken by: what its numbers may be
 };
 
 struct KernelPlan {

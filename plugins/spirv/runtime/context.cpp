@@ -38,7 +38,7 @@ class RunContext::Recorded {
   Recorded(const Plan& plan, std::shared_ptr<Resident> resident, bool timed)
       : plan_(plan), resident_(std::move(resident)), gpu_(*resident_->gpu()), queue_(gpu_.next_queue()), timed_(timed) {
     try {
-      arena_ = Buffer(resident_->gpu(), Buffer::Where::Device, plan.arena_bytes, "activations");
+      arena_ = Spread(resident_->gpu(), Buffer::Where::Device, plan.arena_bytes, regions_of(plan, Place::Arena), resident_->buffer_bytes(), "activations");
       place_ports();
       make_pools();
       record();
@@ -57,29 +57,29 @@ class RunContext::Recorded {
   uint32_t violations() const {
     uint32_t n = 0;
     if (plan_.guard == OPTIMA_NONE) return n;
-    std::memcpy(&n, download_.data() ? download_.data() + guard_ : arena_.data() + plan_.tensors[plan_.guard].offset, sizeof n);
+    std::memcpy(&n, download_.count() ? download_.at(guard_).data : of(plan_.guard).data, sizeof n);
     return n;
   }
-  char* input(size_t k) const { return upload_.data() ? upload_.data() + in_[k] : arena_.data() + plan_.tensors[plan_.inputs[k].tensor].offset; }
-  const char* output(size_t k) const { return download_.data() ? download_.data() + out_[k] : arena_.data() + plan_.tensors[plan_.outputs[k].tensor].offset; }
+  char* input(size_t k) const { return upload_.count() ? upload_.at(in_[k]).data : of(plan_.inputs[k].tensor).data; }
+  const char* output(size_t k) const { return download_.count() ? download_.at(out_[k]).data : of(plan_.outputs[k].tensor).data; }
 
   void submit(size_t part) {
     const VkFence fence = parts_[part].fence;
-    require(f().vkResetFences(gpu_.device(), 1, &fence), "starting kernels");
+    gpu_.require(f().vkResetFences(gpu_.device(), 1, &fence), "starting kernels");
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, info.commandBufferCount = 1, info.pCommandBuffers = &parts_[part].commands;
     const std::lock_guard lock(queue_.mutex);
-    require(f().vkQueueSubmit(queue_.handle, 1, &info, fence), "starting kernels on GPU '" + gpu_.info().name + "'");
+    gpu_.require(f().vkQueueSubmit(queue_.handle, 1, &info, fence), "starting kernels on GPU '" + gpu_.info().name + "'");
   }
   void wait(size_t part) {
     constexpr uint64_t kForever = UINT64_MAX;
-    require(f().vkWaitForFences(gpu_.device(), 1, &parts_[part].fence, VK_TRUE, kForever), "kernels on GPU '" + gpu_.info().name + "'");
+    gpu_.require(f().vkWaitForFences(gpu_.device(), 1, &parts_[part].fence, VK_TRUE, kForever), "kernels on GPU '" + gpu_.info().name + "'");
   }
   /// Begin and end of each step, in ns of the GPU's clock from the first on.
   std::vector<std::pair<uint64_t, uint64_t>> times() {
     std::vector<uint64_t> raw(2 * plan_.steps.size());
     if (!queries_) return {};
-    require(f().vkGetQueryPoolResults(gpu_.device(), queries_, 0, static_cast<uint32_t>(raw.size()), raw.size() * 8, raw.data(), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "reading times");
+    gpu_.require(f().vkGetQueryPoolResults(gpu_.device(), queries_, 0, static_cast<uint32_t>(raw.size()), raw.size() * 8, raw.data(), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "reading times");
     VkPhysicalDeviceProperties p{};
     vkGetPhysicalDeviceProperties(gpu_.info().handle, &p);
     const auto ns = [&](uint64_t t) { return static_cast<uint64_t>(static_cast<double>(t - raw[0]) * static_cast<double>(p.limits.timestampPeriod)); };
@@ -95,17 +95,30 @@ class RunContext::Recorded {
   };
   const VolkDeviceTable& f() const { return gpu_.f(); }
 
+  /// Where a tensor lies.
+  Spread::Place of(uint32_t tensor) const {
+    const TensorPlan& t = plan_.tensors[tensor];
+    return t.place == Place::Arena ? arena_.at(t.offset) : resident_->weights().at(t.offset);
+  }
+
   /// Ports go through buffers that the processor sees where it does not see the arena.
   void place_ports() {
-    if (arena_.data()) return;
+    if (arena_.is_seen()) return;
+    std::vector<Region> regions;
     const auto place = [&](const std::vector<PortPlan>& ports, std::vector<uint64_t>& at) {
       uint64_t size = 0;
-      for (const PortPlan& p : ports) at.push_back(size), size += (plan_.tensors[p.tensor].bytes + kAlignment - 1) / kAlignment * kAlignment;
+      regions.clear();
+      for (const PortPlan& p : ports) {
+        at.push_back(size), regions.push_back({size, plan_.tensors[p.tensor].bytes});
+        size += (regions.back().bytes + kAlignment - 1) / kAlignment * kAlignment;
+      }
       return size;
     };
-    upload_ = Buffer(resident_->gpu(), Buffer::Where::Upload, place(plan_.inputs, in_), "inputs");
+    const uint64_t in = place(plan_.inputs, in_);
+    upload_ = Spread(resident_->gpu(), Buffer::Where::Upload, in, regions, resident_->buffer_bytes(), "inputs");
     guard_ = place(plan_.outputs, out_);
-    download_ = Buffer(resident_->gpu(), Buffer::Where::Download, guard_ + kAlignment, "outputs");
+    regions.push_back({guard_, kAlignment});
+    download_ = Spread(resident_->gpu(), Buffer::Where::Download, guard_ + kAlignment, regions, resident_->buffer_bytes(), "outputs");
   }
 
   void make_pools() {
@@ -115,24 +128,24 @@ class RunContext::Recorded {
     if (steps > 0) {
       const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)};
       const VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, steps, 1, &size};
-      require(f().vkCreateDescriptorPool(gpu_.device(), &pool, nullptr, &sets_), "making a pool of descriptors");
+      gpu_.require(f().vkCreateDescriptorPool(gpu_.device(), &pool, nullptr, &sets_), "making a pool of descriptors");
     }
     const VkCommandPoolCreateInfo commands{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0, gpu_.family()};
-    require(f().vkCreateCommandPool(gpu_.device(), &commands, nullptr, &commands_), "making a pool of commands");
+    gpu_.require(f().vkCreateCommandPool(gpu_.device(), &commands, nullptr, &commands_), "making a pool of commands");
     if (timed_ && steps > 0 && gpu_.has_clock()) {
       const VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, 2 * steps, 0};
-      require(f().vkCreateQueryPool(gpu_.device(), &queries, nullptr, &queries_), "making a pool of times");
+      gpu_.require(f().vkCreateQueryPool(gpu_.device(), &queries, nullptr, &queries_), "making a pool of times");
     }
   }
 
   VkDescriptorSet set_of(const StepPlan& step, const Resident::Step& kernel) {
     VkDescriptorSet set = VK_NULL_HANDLE;
     const VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, sets_, 1, &kernel.set};
-    require(f().vkAllocateDescriptorSets(gpu_.device(), &allocate, &set), "making descriptors");
+    gpu_.require(f().vkAllocateDescriptorSets(gpu_.device(), &allocate, &set), "making descriptors");
     std::vector<VkDescriptorBufferInfo> buffers;
     for (const uint32_t t : step.tensors) {
-      const TensorPlan& tensor = plan_.tensors[t];
-      buffers.push_back({tensor.place == Place::Arena ? arena_.handle() : resident_->weights().handle(), tensor.offset, tensor.bytes});
+      const Spread::Place at = of(t);
+      buffers.push_back({at.buffer, at.offset, plan_.tensors[t].bytes});
     }
     VkWriteDescriptorSet write{};
     write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, write.dstSet = set, write.descriptorCount = static_cast<uint32_t>(buffers.size());
@@ -144,15 +157,15 @@ class RunContext::Recorded {
   VkCommandBuffer begin() {
     Part part;
     const VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, commands_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
-    require(f().vkAllocateCommandBuffers(gpu_.device(), &allocate, &part.commands), "making commands");
+    gpu_.require(f().vkAllocateCommandBuffers(gpu_.device(), &allocate, &part.commands), "making commands");
     const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
-    require(f().vkCreateFence(gpu_.device(), &fence, nullptr, &part.fence), "making a fence");
+    gpu_.require(f().vkCreateFence(gpu_.device(), &fence, nullptr, &part.fence), "making a fence");
     parts_.push_back(part);
     const VkCommandBufferBeginInfo start{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0, nullptr};
-    require(f().vkBeginCommandBuffer(part.commands, &start), "recording commands");
+    gpu_.require(f().vkBeginCommandBuffer(part.commands, &start), "recording commands");
     return part.commands;
   }
-  void end(VkCommandBuffer commands) { require(f().vkEndCommandBuffer(commands), "recording commands"); }
+  void end(VkCommandBuffer commands) { gpu_.require(f().vkEndCommandBuffer(commands), "recording commands"); }
 
   void record() {
     VkCommandBuffer commands = begin();
@@ -186,32 +199,27 @@ class RunContext::Recorded {
 
   void clear_guard(VkCommandBuffer commands) {
     if (plan_.guard == OPTIMA_NONE) return;
-    f().vkCmdFillBuffer(commands, arena_.handle(), plan_.tensors[plan_.guard].offset, 4, 0);
+    const Spread::Place guard = of(plan_.guard);
+    f().vkCmdFillBuffer(commands, guard.buffer, guard.offset, 4, 0);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kKernel, kKernelReads);
   }
 
+  void copy(VkCommandBuffer commands, const Spread::Place& from, const Spread::Place& to, uint64_t bytes) {
+    const VkBufferCopy piece{from.offset, to.offset, bytes};
+    f().vkCmdCopyBuffer(commands, from.buffer, to.buffer, 1, &piece);
+  }
+
   void copy_in(VkCommandBuffer commands) {
-    if (!upload_.data()) return;
-    for (size_t k = 0; k < plan_.inputs.size(); ++k) {
-      const TensorPlan& t = plan_.tensors[plan_.inputs[k].tensor];
-      const VkBufferCopy piece{in_[k], t.offset, t.bytes};
-      f().vkCmdCopyBuffer(commands, upload_.handle(), arena_.handle(), 1, &piece);
-    }
+    if (!upload_.count()) return;
+    for (size_t k = 0; k < plan_.inputs.size(); ++k) copy(commands, upload_.at(in_[k]), of(plan_.inputs[k].tensor), plan_.tensors[plan_.inputs[k].tensor].bytes);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kKernel | kCopy, kKernelReads | VK_ACCESS_TRANSFER_READ_BIT);
   }
 
   void copy_out(VkCommandBuffer commands) {
-    if (!download_.data()) return barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
+    if (!download_.count()) return barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
     barrier(f(), commands, kKernel, VK_ACCESS_SHADER_WRITE_BIT, kCopy, VK_ACCESS_TRANSFER_READ_BIT);
-    for (size_t k = 0; k < plan_.outputs.size(); ++k) {
-      const TensorPlan& t = plan_.tensors[plan_.outputs[k].tensor];
-      const VkBufferCopy piece{t.offset, out_[k], t.bytes};
-      f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
-    }
-    if (plan_.guard != OPTIMA_NONE) {
-      const VkBufferCopy piece{plan_.tensors[plan_.guard].offset, guard_, 4};
-      f().vkCmdCopyBuffer(commands, arena_.handle(), download_.handle(), 1, &piece);
-    }
+    for (size_t k = 0; k < plan_.outputs.size(); ++k) copy(commands, of(plan_.outputs[k].tensor), download_.at(out_[k]), plan_.tensors[plan_.outputs[k].tensor].bytes);
+    if (plan_.guard != OPTIMA_NONE) copy(commands, of(plan_.guard), download_.at(guard_), 4);
     barrier(f(), commands, kCopy, VK_ACCESS_TRANSFER_WRITE_BIT, kProcessor, VK_ACCESS_HOST_READ_BIT);
   }
 
@@ -232,7 +240,7 @@ class RunContext::Recorded {
   Gpu& gpu_;
   Gpu::Queue& queue_;
   bool timed_;
-  Buffer arena_, upload_, download_;
+  Spread arena_, upload_, download_;
   std::vector<uint64_t> in_, out_;  // offsets of ports in upload_ and download_
   uint64_t guard_ = 0;              // offset of the guard's number in download_
   VkDescriptorPool sets_ = VK_NULL_HANDLE;
@@ -245,7 +253,7 @@ void run_once(Gpu& gpu, const std::function<void(VkCommandBuffer)>& record) {
   const VolkDeviceTable& f = gpu.f();
   const VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0, gpu.family()};
   VkCommandPool pool = VK_NULL_HANDLE;
-  require(f.vkCreateCommandPool(gpu.device(), &pool_info, nullptr, &pool), "making a pool of commands");
+  gpu.require(f.vkCreateCommandPool(gpu.device(), &pool_info, nullptr, &pool), "making a pool of commands");
   struct Freed {
     Gpu& gpu;
     VkCommandPool pool;
@@ -253,17 +261,17 @@ void run_once(Gpu& gpu, const std::function<void(VkCommandBuffer)>& record) {
   } freed{gpu, pool};
   VkCommandBuffer commands = VK_NULL_HANDLE;
   const VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
-  require(f.vkAllocateCommandBuffers(gpu.device(), &allocate, &commands), "making commands");
+  gpu.require(f.vkAllocateCommandBuffers(gpu.device(), &allocate, &commands), "making commands");
   const VkCommandBufferBeginInfo start{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
-  require(f.vkBeginCommandBuffer(commands, &start), "recording commands");
+  gpu.require(f.vkBeginCommandBuffer(commands, &start), "recording commands");
   record(commands);
-  require(f.vkEndCommandBuffer(commands), "recording commands");
+  gpu.require(f.vkEndCommandBuffer(commands), "recording commands");
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, info.commandBufferCount = 1, info.pCommandBuffers = &commands;
   Gpu::Queue& queue = gpu.next_queue();
   const std::lock_guard lock(queue.mutex);
-  require(f.vkQueueSubmit(queue.handle, 1, &info, VK_NULL_HANDLE), "copying to GPU '" + gpu.info().name + "'");
-  require(f.vkQueueWaitIdle(queue.handle), "copying to GPU '" + gpu.info().name + "'");
+  gpu.require(f.vkQueueSubmit(queue.handle, 1, &info, VK_NULL_HANDLE), "copying to GPU '" + gpu.info().name + "'");
+  gpu.require(f.vkQueueWaitIdle(queue.handle), "copying to GPU '" + gpu.info().name + "'");
 }
 
 RunContext::RunContext(LoadedProgram& program) : program_(program) { recorded_ = std::make_unique<Recorded>(program.plan(), program.resident(), false); }
@@ -281,7 +289,7 @@ void RunContext::require_tensors(const sdk::Tensors& in, const sdk::OutTensors& 
 }
 
 RunContext::Recorded& RunContext::recorded() {
-  if (!recorded_ || recorded_->timed() != timed_) {
+  if (!recorded_ || recorded_->timed() != timed_ || recorded_->resident()->gpu()->is_lost()) {
     recorded_.reset();
     recorded_ = std::make_unique<Recorded>(program_.plan(), program_.resident(), timed_);
   }
@@ -294,6 +302,7 @@ void RunContext::take_inputs(const sdk::Tensors& in) {
   for (size_t k = 0; k < in.size(); ++k) {
     const PortPlan& p = plan.inputs[k];
     to_device(p.name, p.dtype, in[k].data<void>(), plan.tensors[p.tensor].element, work.input(k), static_cast<size_t>(elements_of(p.dims)));
+    if (p.indices) require_indices(p.name, *p.indices, work.input(k), static_cast<size_t>(elements_of(p.dims)));
   }
   began_ = timed_ ? now_ns() : 0;
 }
@@ -304,7 +313,7 @@ void RunContext::give_outputs(const sdk::OutTensors& out) {
   if (const uint32_t n = work.violations()) throw sdk::Error(OPTIMA_INTERNAL, "kernels reached outside of their buffers " + std::to_string(n) + " times");
   for (size_t k = 0; k < out.size(); ++k) {
     const PortPlan& p = plan.outputs[k];
-    from_device(p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
+    from_device(p.name, p.dtype, out[k].data<void>(), plan.tensors[p.tensor].element, work.output(k), static_cast<size_t>(elements_of(p.dims)));
   }
   if (!timed_) return;
   const auto times = work.times();
@@ -313,9 +322,7 @@ void RunContext::give_outputs(const sdk::OutTensors& out) {
 
 void RunContext::forget(const sdk::Error& e) {
   if (e.code == OPTIMA_CANCELLED || e.code == OPTIMA_TIMEOUT || !recorded_) return;  // all that was begun has ended
-  const std::shared_ptr<Resident> of = recorded_->resident();
   recorded_.reset();
-  if (e.flags & OPTIMA_STATUS_DEVICE_LOST) program_.lost(of);
 }
 
 void RunContext::run(const sdk::Tensors& in, const sdk::OutTensors& out, const sdk::RunControl* control) {

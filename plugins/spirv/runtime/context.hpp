@@ -37,7 +37,7 @@ class RunContext : public sdk::Context {
   Recorded& recorded();
   void take_inputs(const sdk::Tensors& in);
   void give_outputs(const sdk::OutTensors& out);
-  /// Of a run that failed in the middle: what was recorded is gone, a device that is lost is given up.
+  /// Of a run that failed in the middle: what was recorded is gone.
   void forget(const sdk::Error& e);
   void arrived(int32_t code);
   void begin();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "optima/plugin/manifest.hpp"
@@ -73,18 +74,34 @@ void to_device(const std::string& name, int32_t dtype, const void* from, Element
   if (lies_as_it_is(dtype, element)) return void(std::memcpy(to, from, count * size_of(element)));
   const bool known = real(dtype, [&](auto type, auto widen, auto) {
     const auto* f = static_cast<const decltype(type)*>(from);
-    if (element == Element::F16)
-      for (size_t k = 0; k < count; ++k) static_cast<uint16_t*>(to)[k] = half_bits(widen(f[k]));
-    else
-      for (size_t k = 0; k < count; ++k) static_cast<float*>(to)[k] = widen(f[k]);
+    for (size_t k = 0; k < count && element == Element::F16; ++k) {
+      const float v = widen(f[k]);
+      if (is_beyond_half(v)) throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has " + std::to_string(v) + ", wanted numbers up to 65504: spirv.precision is f16, and halves have no larger ones");
+      static_cast<uint16_t*>(to)[k] = half_bits(v);
+    }
+    for (size_t k = 0; k < count && element == Element::F32; ++k) static_cast<float*>(to)[k] = widen(f[k]);
   });
   if (!known) no_way(dtype, element);
 }
 
-void from_device(int32_t dtype, void* to, Element element, const void* from, size_t count) {
+void require_indices(const std::string& name, const Range& range, const void* on_device, size_t count) {
+  const auto* all = static_cast<const int32_t*>(on_device);
+  const auto [least, most] = std::minmax_element(all, all + count);
+  if (count == 0 || (*least >= range.low && *most <= range.high)) return;
+  throw sdk::Error(OPTIMA_INVALID_ARGUMENT, "input '" + name + "' has index " + std::to_string(*least < range.low ? *least : *most) + ", wanted " + std::to_string(range.low) + " to " + std::to_string(range.high));
+}
+
+void longs_from_device(const std::string& name, const void* from, void* to, size_t count) {
+  const auto* f = static_cast<const int32_t*>(from);
+  for (size_t k = 0; k < count; ++k)
+    if (f[k] == INT32_MAX || f[k] == INT32_MIN) throw sdk::Error(OPTIMA_UNSUPPORTED, "output '" + name + "' has a number that is beyond 32 bits, and kernels have no longer ones");
+  copy<int32_t, int64_t>(from, to, count);
+}
+
+void from_device(const std::string& name, int32_t dtype, void* to, Element element, const void* from, size_t count) {
   if (count == 0) return;
   if (element == Element::I32) {
-    if (dtype == OPTIMA_I64) return copy<int32_t, int64_t>(from, to, count);
+    if (dtype == OPTIMA_I64) return longs_from_device(name, from, to, count);
     if (dtype == OPTIMA_BOOL) {
       for (size_t k = 0; k < count; ++k) static_cast<uint8_t*>(to)[k] = static_cast<const int32_t*>(from)[k] != 0;
       return;

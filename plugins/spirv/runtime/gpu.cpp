@@ -110,12 +110,18 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, nullptr, 0, 0, 0, 0};
   VkPhysicalDeviceIDProperties id{};
   id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, id.pNext = &subgroup;
+  VkPhysicalDeviceMaintenance3Properties allocation{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, nullptr, 0, 0};
+  subgroup.pNext = &allocation;
+  VkPhysicalDeviceMaintenance4Properties buffer{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES, nullptr, UINT64_MAX};
+  const std::set<std::string> extensions = extensions_of(gpu);
   VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id, {}};
+  vkGetPhysicalDeviceProperties2(gpu, &all);
+  if (all.properties.apiVersion >= VK_API_VERSION_1_3 || extensions.count(VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) allocation.pNext = &buffer;
   vkGetPhysicalDeviceProperties2(gpu, &all);
   const VkPhysicalDeviceProperties& p = all.properties;
   GpuInfo out;
   out.handle = gpu, out.name = p.deviceName, out.uuid = hex(id.deviceUUID, VK_UUID_SIZE), out.kind = kind_of(p.vendorID);
-  out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion);
+  out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion) + ", UUID " + out.uuid;
   out.is_software = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   out.is_unified = out.is_software || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   out.vendor = p.vendorID, out.device = p.deviceID, out.driver_version = p.driverVersion;
@@ -132,8 +138,7 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   out.limits.shared_bytes = l.maxComputeSharedMemorySize;
   out.limits.storage_buffers = std::min(l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers);
   out.limits.buffer_range = l.maxStorageBufferRange;
-  out.limits.alignment = l.minStorageBufferOffsetAlignment;
-  out.limits.subgroup = subgroup.subgroupSize;
+  out.limits.buffer_bytes = std::min<uint64_t>(allocation.maxMemoryAllocationSize, buffer.maxBufferSize);
   out.limits.features = features_of(gpu, p.apiVersion);
   if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)  // these are there without being asked for
     for (const auto& [operation, name] : kSubgroups)
@@ -175,6 +180,8 @@ std::shared_ptr<Vulkan> Vulkan::open() {
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, info.pApplicationInfo = &app;
   const VkResult made = vkCreateInstance(&info, nullptr, &out->instance_);
   if (made == VK_ERROR_INCOMPATIBLE_DRIVER) throw sdk::Error(OPTIMA_DEPENDENCY, "Vulkan has no driver here: install the GPU's own (Debian: mesa-vulkan-drivers)");
+  if (made == VK_ERROR_OUT_OF_HOST_MEMORY)  // the loader's word for a manifest of a driver that is no JSON, too
+    throw sdk::Error(OPTIMA_DEPENDENCY, "Vulkan's loader makes no instance, and says it is out of host memory: where there is some left, a driver's manifest (VK_ICD_FILENAMES, /usr/share/vulkan/icd.d) is damaged; VK_LOADER_DEBUG=error names it");
   require(made, "making a Vulkan instance");
   volkLoadInstanceOnly(out->instance_);
   uint32_t count = 0;
@@ -193,13 +200,8 @@ std::shared_ptr<Vulkan> Vulkan::open() {
 std::shared_ptr<Gpu> Vulkan::gpu(const GpuInfo& info, const std::set<std::string>& features) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Gpu>& known = open_[{info.handle, features}];
-  if (!known) known = std::make_shared<Gpu>(info, features);
+  if (!known || known->is_lost()) known = std::make_shared<Gpu>(info, features);
   return known;
-}
-
-void Vulkan::give_up(const Gpu& gpu) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(open_, [&](const auto& one) { return one.second.get() == &gpu; });
 }
 
 Vulkan::~Vulkan() {
@@ -239,6 +241,11 @@ Gpu::~Gpu() {
   if (device_) f_.vkDestroyDevice(device_, nullptr);
 }
 
+void Gpu::require(VkResult result, const std::string& what) const {
+  if (result == VK_ERROR_DEVICE_LOST) is_lost_ = true;
+  spirv_plugin::require(result, what);
+}
+
 std::optional<uint32_t> Gpu::memory_type(uint32_t bits, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags better) const {
   for (const VkMemoryPropertyFlags flags : {wanted | better, wanted})
     for (uint32_t k = 0; k < memory_.memoryTypeCount; ++k)
@@ -246,13 +253,14 @@ std::optional<uint32_t> Gpu::memory_type(uint32_t bits, VkMemoryPropertyFlags wa
   return std::nullopt;
 }
 
-Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what) : gpu_(std::move(gpu)), size_(std::max<uint64_t>(bytes, 4)) {
+Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what) : Buffer() {  // from here on what is made is freed
+  gpu_ = std::move(gpu), size_ = std::max<uint64_t>(bytes, 4);
   const VolkDeviceTable& f = gpu_->f();
   const std::string asked = std::to_string(size_) + " bytes of " + what + " on GPU '" + gpu_->info().name + "', which has " + std::to_string(gpu_->info().memory);
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, info.size = size_;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  require(f.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
+  gpu_->require(f.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
   VkMemoryRequirements needs{};
   f.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
   constexpr VkMemoryPropertyFlags kSeen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -261,12 +269,10 @@ Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std:
   const std::optional<uint32_t> type = gpu_->memory_type(needs.memoryTypeBits, seen ? kSeen : 0, better);
   if (!type) throw sdk::Error(OPTIMA_DEVICE, "GPU '" + gpu_->info().name + "' has no memory of a kind that " + what + " can lie in");
   const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, *type};
-  const VkResult made = f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_);
-  if (made != VK_SUCCESS) f.vkDestroyBuffer(gpu_->device(), buffer_, nullptr), buffer_ = VK_NULL_HANDLE;
-  require(made, asked);
-  require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
+  gpu_->require(f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_), asked);
+  gpu_->require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
   void* data = nullptr;
-  if (seen) require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
+  if (seen) gpu_->require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
   data_ = static_cast<char*>(data);
 }
 

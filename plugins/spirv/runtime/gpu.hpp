@@ -43,10 +43,8 @@ class Vulkan {
   Vulkan(const Vulkan&) = delete;
   /// Real ones first, in the loader's order.
   const std::vector<GpuInfo>& gpus() const { return gpus_; }
-  /// One of them in use, with the features: one for all programs that want the same of it, until it is given up. Any thread.
+  /// One of them in use, with the features: one for all programs that want the same of it, until it is lost. Any thread.
   std::shared_ptr<Gpu> gpu(const GpuInfo& info, const std::set<std::string>& features);
-  /// It is lost: who asks next gets another.
-  void give_up(const Gpu& gpu);
 
  private:
   Vulkan() = default;
@@ -68,6 +66,9 @@ class Gpu {
   VkDevice device() const { return device_; }
   const VolkDeviceTable& f() const { return f_; }
   uint32_t family() const { return family_; }
+  /// require(), which also remembers that the device is lost: Vulkan::gpu() then gives another one to who asks next. Any thread.
+  void require(VkResult result, const std::string& what) const;
+  bool is_lost() const { return is_lost_; }
   /// Whether its queues write times.
   bool has_clock() const { return has_clock_; }
   /// Queues are dealt out in turn; each is used under its lock.
@@ -88,6 +89,7 @@ class Gpu {
   bool has_clock_ = false;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::atomic<uint32_t> turn_{0};
+  mutable std::atomic<bool> is_lost_{false};
 };
 
 /// A buffer with memory of its own.

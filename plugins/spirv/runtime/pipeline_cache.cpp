@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_cache.hpp"
 
-#include <unistd.h>
-
 #include <cstring>
-#include <filesystem>
 
 #include "optima/plugin/checksum.hpp"
-#include "optima/plugin/folder.hpp"
+#include "plan/replace.hpp"
 
 namespace spirv_plugin {
+namespace {
+
+/// A file: this, then what the driver gave. Drivers look at little more than their own header of it, and a torn file has that.
+struct Wrapping {
+  char magic[8];
+  uint64_t bytes, sum;  ///< of what the driver gave
+};
+constexpr char kMagic[8] = {'O', 'p', 't', 'P', 'i', 'p', 'e', '1'};
+
+std::string wrapped(std::string_view bytes) {
+  Wrapping w{{}, bytes.size(), sdk::checksum_of(bytes).value()};
+  std::memcpy(w.magic, kMagic, sizeof kMagic);
+  return std::string(reinterpret_cast<const char*>(&w), sizeof w).append(bytes);
+}
+
+/// What the driver gave; empty where the file is not as it was written.
+std::string_view unwrapped(std::string_view file) {
+  Wrapping w;
+  if (file.size() < sizeof w) return {};
+  std::memcpy(&w, file.data(), sizeof w);
+  const std::string_view bytes = file.substr(sizeof w);
+  return std::memcmp(w.magic, kMagic, sizeof kMagic) == 0 && w.bytes == bytes.size() && w.sum == sdk::checksum_of(bytes).value() ? bytes : std::string_view();
+}
+
+}  // namespace
 
 PipelineCacheFile::PipelineCacheFile(const std::string& folder, const GpuInfo& gpu) : vendor_(gpu.vendor), device_(gpu.device), uuid_(gpu.cache_uuid) {
   if (folder.empty()) return;
@@ -18,7 +40,7 @@ PipelineCacheFile::PipelineCacheFile(const std::string& folder, const GpuInfo& g
   path_ = folder + "/spirv-pipelines-" + key;
 }
 
-bool PipelineCacheFile::fits(const std::string& bytes) const {
+bool PipelineCacheFile::fits(std::string_view bytes) const {
   VkPipelineCacheHeaderVersionOne header{};
   if (bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -27,17 +49,13 @@ bool PipelineCacheFile::fits(const std::string& bytes) const {
 }
 
 VkPipelineCache PipelineCacheFile::open(const Gpu& gpu) const {
-  std::string bytes;
-  std::error_code ignored;
-  if (!path_.empty() && std::filesystem::is_regular_file(path_, ignored)) try {
-      bytes = sdk::bytes_of(path_);
-    } catch (const sdk::Error&) {
-    }
-  if (!fits(bytes)) bytes.clear();
+  const std::string file = cached_bytes(path_);
+  const std::string_view bytes = unwrapped(file);
   VkPipelineCacheCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, info.initialDataSize = bytes.size(), info.pInitialData = bytes.data();
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  if (fits(bytes)) info.initialDataSize = bytes.size(), info.pInitialData = bytes.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
-  require(gpu.f().vkCreatePipelineCache(gpu.device(), &info, nullptr, &cache), "making a pipeline cache");
+  gpu.require(gpu.f().vkCreatePipelineCache(gpu.device(), &info, nullptr, &cache), "making a pipeline cache");
   return cache;
 }
 
@@ -48,14 +66,7 @@ void PipelineCacheFile::save(const Gpu& gpu, VkPipelineCache cache) const {
   std::string bytes(size, '\0');
   if (gpu.f().vkGetPipelineCacheData(gpu.device(), cache, &size, bytes.data()) != VK_SUCCESS) return;
   bytes.resize(size);
-  const std::string fresh = path_ + "." + std::to_string(::getpid());
-  std::error_code ignored;
-  try {
-    sdk::write_file(fresh, bytes);
-    std::filesystem::rename(fresh, path_, ignored);
-  } catch (const sdk::Error&) {
-  }
-  std::filesystem::remove(fresh, ignored);
+  replace_file(path_, wrapped(bytes));
 }
 
 }  // namespace spirv_plugin

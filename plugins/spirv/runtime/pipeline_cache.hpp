@@ -14,12 +14,12 @@ namespace spirv_plugin {
 class PipelineCacheFile {
  public:
   PipelineCacheFile(const std::string& folder, const GpuInfo& gpu);
-  /// A cache with what the file holds, its header checked here: drivers trust it (Vulkan, "Pipeline Cache Header").
+  /// A cache with what the file holds, its sum and its header checked here: drivers trust it (Vulkan, "Pipeline Cache Header").
   VkPipelineCache open(const Gpu& gpu) const;
   void save(const Gpu& gpu, VkPipelineCache cache) const;
 
  private:
-  bool fits(const std::string& bytes) const;
+  bool fits(std::string_view bytes) const;
   std::string path_;
   uint32_t vendor_, device_;
   std::array<uint8_t, 16> uuid_;

@@ -42,16 +42,21 @@ std::set<std::string> wanted_features(const Plan& plan, const Limits& limits, co
 
 }  // namespace
 
+std::vector<Region> regions_of(const Plan& plan, Place place) {
+  std::vector<Region> out;
+  for (const TensorPlan& t : plan.tensors)
+    if (t.place == place) out.push_back({t.offset, t.bytes});
+  return out;
+}
+
 std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limits& limits, std::string& why) {
   for (size_t w = 0; w < step.ways.size(); ++w) {
     const Launch& way = step.ways[w];
     why = missing(plan.kernels[way.kernel].needs, limits);
-    for (size_t k = 0; k < 3 && why.empty(); ++k)
-      if (way.groups[k] > limits.groups[k]) why = "needs " + std::to_string(way.groups[k]) + " workgroups along " + "xyz"[k] + ", this GPU has " + std::to_string(limits.groups[k]);
+    if (why.empty()) why = too_many_groups(way.groups, limits);
     if (why.empty() && step.tensors.size() > limits.storage_buffers) why = "needs " + std::to_string(step.tensors.size()) + " storage buffers, this GPU has " + std::to_string(limits.storage_buffers);
     for (size_t k = 0; k < step.tensors.size() && why.empty(); ++k)
-      if (plan.tensors[step.tensors[k]].bytes > limits.buffer_range)
-        why = "needs a buffer of " + std::to_string(plan.tensors[step.tensors[k]].bytes) + " bytes, this GPU reaches " + std::to_string(limits.buffer_range);
+      why = too_large_to_bind(plan.tensors[step.tensors[k]].name, plan.tensors[step.tensors[k]].bytes, limits);
     if (why.empty()) return w;
   }
   return std::nullopt;
@@ -59,12 +64,12 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
 
 Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
                    const std::string& cache_folder)
-    : vulkan_(std::move(vulkan)) {
+    : vulkan_(std::move(vulkan)), buffer_bytes_(limits.buffer_bytes) {
   std::vector<size_t> ways;
   const std::set<std::string> features = wanted_features(plan, limits, modules, ways);
   gpu_ = vulkan_->gpu(info, features);
   try {
-    if (plan.weights_bytes > 0) upload(weights);
+    if (plan.weights_bytes > 0) upload(plan, weights);
     const PipelineCacheFile file(cache_folder, info);
     cache_ = file.open(*gpu_);
     for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -98,10 +103,10 @@ const Resident::Layout& Resident::layout_of(uint32_t bindings) {
   std::vector<VkDescriptorSetLayoutBinding> all;
   for (uint32_t k = 0; k < bindings; ++k) all.push_back({k, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
   const VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, nullptr, 0, bindings, all.data()};
-  require(gpu_->f().vkCreateDescriptorSetLayout(gpu_->device(), &set, nullptr, &at->second.set), "making a layout of buffers");
+  gpu_->require(gpu_->f().vkCreateDescriptorSetLayout(gpu_->device(), &set, nullptr, &at->second.set), "making a layout of buffers");
   VkPipelineLayoutCreateInfo pipeline{};
   pipeline.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, pipeline.setLayoutCount = 1, pipeline.pSetLayouts = &at->second.set;
-  require(gpu_->f().vkCreatePipelineLayout(gpu_->device(), &pipeline, nullptr, &at->second.pipeline), "making a layout of buffers");
+  gpu_->require(gpu_->f().vkCreatePipelineLayout(gpu_->device(), &pipeline, nullptr, &at->second.pipeline), "making a layout of buffers");
   return at->second;
 }
 
@@ -114,35 +119,37 @@ VkPipeline Resident::pipeline_of(uint32_t kernel, const Layout& layout, const sd
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, code.codeSize = words.size() * sizeof(uint32_t), code.pCode = words.data();
   VkShaderModule shader = VK_NULL_HANDLE;
   const std::string what = "making the kernel of " + name + " on GPU '" + gpu_->info().name + "'";
-  require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
+  gpu_->require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, info.layout = layout.pipeline;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT, info.stage.module = shader, info.stage.pName = "main";
   VkPipeline made = VK_NULL_HANDLE;
   const VkResult result = gpu_->f().vkCreateComputePipelines(gpu_->device(), cache_, 1, &info, nullptr, &made);
   gpu_->f().vkDestroyShaderModule(gpu_->device(), shader, nullptr);
-  require(result, what);
+  gpu_->require(result, what);
   if (!made) throw sdk::Error(OPTIMA_DEVICE, what + ": the driver made none and gave no reason");
   return at->second = made;
 }
 
 /// Straight into memory that the processor sees, else through a buffer that it sees, a piece at a time.
-void Resident::upload(const sdk::KeptBlob& weights) {
-  weights_ = Buffer(gpu_, Buffer::Where::Device, weights.size(), "weights");
+void Resident::upload(const Plan& plan, const sdk::KeptBlob& weights) {
   const sdk::Elements<char> bytes(weights.blob());
-  if (weights_.data()) {
-    std::memcpy(weights_.data(), bytes.data(), bytes.size());
-    return;
-  }
+  weights_ = Spread(gpu_, Buffer::Where::Device, bytes.size(), regions_of(plan, Place::Weights), buffer_bytes_, "weights");
   constexpr uint64_t kPiece = uint64_t{64} << 20;
-  const Buffer stage(gpu_, Buffer::Where::Upload, std::min<uint64_t>(kPiece, weights.size()), "staging for weights");
-  for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
-    const uint64_t size = std::min<uint64_t>(kPiece, bytes.size() - at);
-    std::memcpy(stage.data(), bytes.data() + at, size);
-    run_once(*gpu_, [&](VkCommandBuffer commands) {
-      const VkBufferCopy piece{0, at, size};
-      gpu_->f().vkCmdCopyBuffer(commands, stage.handle(), weights_.handle(), 1, &piece);
-    });
+  const bool seen = weights_.is_seen();
+  const Buffer stage = seen ? Buffer() : Buffer(gpu_, Buffer::Where::Upload, std::min({kPiece, uint64_t{bytes.size()}, buffer_bytes_}), "staging for weights");
+  for (const Region& r : weights_.pieces()) {
+    const Spread::Place to = weights_.at(r.offset);
+    const uint64_t count = std::min(r.bytes, bytes.size() - std::min<uint64_t>(r.offset, bytes.size()));
+    if (seen) std::memcpy(to.data, bytes.data() + r.offset, count);
+    for (uint64_t at = 0; !seen && at < count; at += stage.size()) {
+      const uint64_t size = std::min(stage.size(), count - at);
+      std::memcpy(stage.data(), bytes.data() + r.offset + at, size);
+      run_once(*gpu_, [&](VkCommandBuffer commands) {
+        const VkBufferCopy piece{0, at, size};
+        gpu_->f().vkCmdCopyBuffer(commands, stage.handle(), to.buffer, 1, &piece);
+      });
+    }
   }
 }
 
@@ -162,14 +169,8 @@ LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limit
 
 std::shared_ptr<Resident> LoadedProgram::resident() {
   const std::lock_guard lock(mutex_);
-  if (!resident_) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
+  if (!resident_ || resident_->gpu()->is_lost()) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
   return resident_;
-}
-
-void LoadedProgram::lost(const std::shared_ptr<Resident>& of) {
-  const std::lock_guard lock(mutex_);
-  vulkan_->give_up(*of->gpu());
-  if (resident_ == of) resident_.reset();
 }
 
 void LoadedProgram::bindings(const sdk::BindingSink& add) const {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "completions.hpp"
-#include "gpu.hpp"
 #include "plan/plan.hpp"
+#include "spread.hpp"
 
 namespace spirv_plugin {
 
@@ -20,7 +20,9 @@ class Resident {
   Resident(const Resident&) = delete;
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
-  const Buffer& weights() const { return weights_; }
+  const Spread& weights() const { return weights_; }
+  /// Bytes of a buffer on this GPU.
+  uint64_t buffer_bytes() const { return buffer_bytes_; }
   struct Step {
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
@@ -36,17 +38,21 @@ class Resident {
   };
   const Layout& layout_of(uint32_t bindings);
   VkPipeline pipeline_of(uint32_t kernel, const Layout& layout, const sdk::KeptBlob& module, const std::string& name);
-  void upload(const sdk::KeptBlob& weights);
+  void upload(const Plan& plan, const sdk::KeptBlob& weights);
   void free() noexcept;
 
   std::shared_ptr<Vulkan> vulkan_;  // before what comes from it
   std::shared_ptr<Gpu> gpu_;
-  Buffer weights_;
+  uint64_t buffer_bytes_;
+  Spread weights_;
   std::map<uint32_t, Layout> layouts_;  // by number of bindings
   std::map<std::pair<uint32_t, uint32_t>, VkPipeline> pipelines_;  // by kernel and bindings
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::vector<Step> steps_;
 };
+
+/// What tensors of a plan take of one of its places.
+std::vector<Region> regions_of(const Plan& plan, Place place);
 
 /// The way of a step that this GPU takes: the first whose needs it meets; nothing, with the reason of the last, when it meets none.
 std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limits& limits, std::string& why);
@@ -61,11 +67,9 @@ class LoadedProgram : public sdk::Program {
   const Plan& plan() const { return plan_; }
   const sdk::Host& host() const { return host_; }
   const GpuInfo& info() const { return info_; }
-  /// What lies on the GPU; another one after lost(). Any thread.
+  /// What lies on the GPU; another one once that is lost. Any thread.
   std::shared_ptr<Resident> resident();
   Completions& completions() { return completions_; }
-  /// The device of `of` is lost: it is given up.
-  void lost(const std::shared_ptr<Resident>& of);
 
  private:
   std::shared_ptr<Vulkan> vulkan_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv: the runtime half: which artifacts run here, and loading them. Compiles nothing.
 #include <algorithm>
+#include <cctype>
 
 #include "device_memory.hpp"
 #include "info.hpp"
@@ -14,16 +15,22 @@ namespace {
 
 std::string listed(const std::vector<GpuInfo>& gpus) {
   std::string out;
-  for (const GpuInfo& g : gpus) out += (out.empty() ? "'" : ", '") + g.name + "'";
+  for (const GpuInfo& g : gpus) out += (out.empty() ? "'" : ", '") + g.name + "' (" + g.uuid + ")";
   return out.empty() ? "none" : out;
 }
 
-/// The `ordinal`-th of the kind; VULKAN is any. `named`: its UUID or a part of its name. Throws WRONG_DEVICE.
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+/// The `ordinal`-th of the kind; VULKAN is any. `named`: its UUID or a part of its name, in letters of either case. Throws WRONG_DEVICE.
 const GpuInfo& picked(const std::vector<GpuInfo>& gpus, std::string_view kind, uint32_t ordinal, const std::string& named) {
   uint32_t left = ordinal;
   for (const GpuInfo& g : gpus) {
     if (kind != "VULKAN" && kind != g.kind) continue;
-    if (!named.empty() && g.uuid != named && g.name.find(named) == g.name.npos) continue;
+    if (!named.empty() && g.uuid != lower(named) && lower(g.name).find(lower(named)) == std::string::npos) continue;
     if (left-- == 0) return g;
   }
   throw sdk::Error(OPTIMA_WRONG_DEVICE, "no GPU " + std::string(kind) + ":" + std::to_string(ordinal) + (named.empty() ? "" : " called '" + named + "'") + " is here, found " + listed(gpus));
@@ -42,10 +49,10 @@ std::optional<Plan> plan_of(const sdk::Artifact& artifact) {
   return read_plan({bytes.data(), bytes.size()});
 }
 
-/// The limits to go by: the GPU's own, or the user's word for them. Throws INVALID_ARGUMENT.
+/// The limits to go by: the GPU's own, less what the user says it lacks. Throws INVALID_ARGUMENT.
 Limits limits_of(const GpuInfo& gpu, const sdk::Options& options) {
   const std::string file(options.string("spirv.pretend", ""));
-  return file.empty() ? gpu.limits : read_limits(sdk::bytes_of(file), file);
+  return file.empty() ? gpu.limits : lesser(gpu.limits, limits_at(file));
 }
 
 void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {

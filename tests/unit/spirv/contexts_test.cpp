@@ -3,10 +3,13 @@
 // driver stands in for one).
 #include <doctest/doctest.h>
 
+#include <set>
+
 #ifdef SPIRV_PLUGIN
 
 #include "core/runtime/fence.hpp"
 #include "core/runtime/request.hpp"
+#include "core/support/json_value.hpp"
 #include "optima/ext/async.h"
 #include "optima/ext/memory.h"
 #include "optima/plugin/checksum.hpp"
@@ -188,6 +191,91 @@ TEST_CASE("a GPU with memory of its own gets weights and inputs through copies, 
   CHECK(status.message == "tensor lies in memory that is none of this plugin's");
   one.mem_ordinal = 99;
   CHECK(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_WRONG_DEVICE);
+}
+
+TEST_CASE("a device that is lost while weights or tensors go to it is given up, and who comes next gets another") {
+  Layer layer(true);
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  int32_t code = OPTIMA_OK;
+  layer.told().submit = VK_ERROR_DEVICE_LOST;
+  CHECK_MESSAGE(load_error(halves, sink, code).find("the device is lost") != std::string::npos, "while weights are copied");
+  CHECK(code == OPTIMA_DEVICE);
+  CHECK(layer.told().devices == 1);
+  CHECK(load_error(halves, sink, code).empty());
+  CHECK(code == OPTIMA_OK);
+  CHECK(layer.told().devices == 2);
+
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  std::vector<float> from(10, 1);
+  optima_tensor one{}, sent{};
+  one.struct_size = sent.struct_size = sizeof one, one.dtype = sent.dtype = OPTIMA_F32, one.size = sent.size = 40, one.fd = sent.fd = -1;
+  one.mem_kind = OPTIMA_MEM_DEVICE, sent.mem_kind = OPTIMA_MEM_HOST, sent.data = from.data();
+  optima_tensor two = one;
+  seam::Status status;
+  REQUIRE(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_OK);
+  const int devices = layer.told().devices;
+  layer.told().submit = VK_ERROR_DEVICE_LOST;
+  CHECK(memory->copy(halves.runtime->self, &sent, &one, &status.raw) == OPTIMA_DEVICE);
+  REQUIRE(memory->alloc(halves.runtime->self, &two, 64, &status.raw) == OPTIMA_OK);
+  CHECK(layer.told().devices == devices + 1);
+  CHECK(memory->copy(halves.runtime->self, &sent, &two, &status.raw) == OPTIMA_OK);
+  memory->free(halves.runtime->self, &one), memory->free(halves.runtime->self, &two);
+}
+
+TEST_CASE("activations and weights that one buffer does not hold lie in several, on GPUs with memory of their own and without") {
+  const std::string text = "<ir_version: 8, opset_import: [\"\" : 17]> g (float[40,20] x) => (float[40,20] y, float[40,30] z) <float[20,30] a = {" + numbers(600) + "}, float[30,20] b = {" + numbers(599) +
+                           ",3}, float[40,20] c = {" + numbers(800) + "}> { s = MatMul(x, a) z = Softmax(s) t = MatMul(z, b) u = Transpose(t) v = Softmax<axis = 0>(u) w = Transpose(v) y = Add(w, c) }";
+  const Net net(text);
+  const test::TempFolder folder;
+  const std::string small = folder / "small.json", smaller = folder / "smaller.json";
+  test::put(small, R"({"buffer_bytes": 7000})");     // a few tensors
+  test::put(smaller, R"({"buffer_bytes": 2000})");
+  void* data = nullptr;
+  reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {40, 20}, &data);
+  for (int k = 0; k < 800; ++k) static_cast<float*>(data)[k] = 0.01F * static_cast<float>(k % 97 - 48);
+  const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, {x});
+  for (const bool separate : {false, true}) {
+    CAPTURE(separate);
+    Layer layer(separate);
+    Halves halves;
+    seam::MemorySink whole, divided;
+    compiled(halves, net, whole), compiled(halves, net, divided, {seam::option("spirv.limits", small), guarded()});
+    const auto runs = [&](const seam::MemorySink& sink, const std::vector<optima_option>& options) {
+      layer.told().largest = 0, layer.told().allocations = 0;
+      const seam::Artifact artifact(sink, nullptr);
+      const seam::Program program(*halves.runtime, artifact, kGpu, options);
+      REQUIRE_MESSAGE(program.raw, program.status.message);
+      std::vector<reference::Tensor> out;
+      seam::Status status;
+      REQUIRE_MESSAGE(seam::run(program, {x}, out, status) == OPTIMA_OK, status.message);
+      for (size_t k = 0; k < out.size(); ++k) CHECK(apart(out.at(k), wanted.at(k)) < 1e-5);
+      return layer.told().allocations;
+    };
+    const int one = runs(whole, {});
+    CHECK(layer.told().largest > 9000);
+    const int several = runs(divided, {seam::option("spirv.pretend", small)});
+    CHECK(layer.told().largest <= 7000);
+    CHECK(several >= one + 2);
+    CHECK(runs(divided, {}) == one);  // a GPU that makes larger ones gets one of each
+    const seam::Artifact artifact(divided, nullptr);
+    const seam::Program program(*halves.runtime, artifact, kGpu, {seam::option("spirv.pretend", smaller)});
+    CHECK(program.code == OPTIMA_MEMORY);
+    CHECK_MESSAGE(program.status.message.find("do not divide into buffers of 2000, which is the most that GPU '") != std::string::npos, program.status.message);
+    // No tensor reaches over a multiple of what a buffer holds; laid out for larger ones some do.
+    const auto over = [](const seam::MemorySink& sink) {
+      const uint64_t block = 7000 / 256 * 256;
+      const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+      std::set<std::string> out;
+      for (const auto& t : meta.at("tensors"))
+        if (const auto at = t.at("offset").get<uint64_t>(); at / block != (at + t.at("bytes").get<uint64_t>() - 1) / block) out.insert(t.at("place"));
+      return out;
+    };
+    CHECK(over(divided).empty());
+    CHECK(over(whole).size() == 2);
+  }
 }
 
 TEST_CASE("kernels whose invocations share memory are wrong without their barriers, and right at every width of the driver's vectors") {

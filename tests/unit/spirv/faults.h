@@ -10,9 +10,12 @@ struct faults {
   VkResult submit;    /* how it then fails; 0 = not at all */
   int allocations_before;
   VkResult allocate;
+  VkDeviceSize largest; /* bytes of the largest allocation so far */
+  int allocations;      /* so far */
   int separate; /* set before Vulkan is opened: the GPU has memory of its own, which the processor does not see */
   int copies;    /* vkCmdCopyBuffer calls so far */
   int instances; /* that were made through the layer */
+  int devices;   /* logical ones that were made so far */
   int pipelines; /* of computing that were asked for so far */
   size_t cached; /* bytes that the last pipeline cache began with */
 };

@@ -44,6 +44,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAl
     optima_faults.allocate = VK_SUCCESS;
     return r;
   }
+  ++optima_faults.allocations;
+  if (info->allocationSize > optima_faults.largest) optima_faults.largest = info->allocationSize;
   if (!optima_faults.separate) return next_allocate(device, info, with, memory);
   VkMemoryAllocateInfo below = *info;
   below.memoryTypeIndex = 0;
@@ -130,6 +132,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
   VkResult made = ((PFN_vkCreateDevice)instance(NULL, "vkCreateDevice"))(gpu, info, with, device);
   if (made == VK_SUCCESS) {
+    ++optima_faults.devices;
     next_submit = (PFN_vkQueueSubmit)next_device(*device, "vkQueueSubmit");
     next_allocate = (PFN_vkAllocateMemory)next_device(*device, "vkAllocateMemory");
     next_map = (PFN_vkMapMemory)next_device(*device, "vkMapMemory");

@@ -4,48 +4,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "tests/conformance/node_case.hpp"
 #include "tests/support/seam_run.hpp"
-#include "tests/support/temp_folder.hpp"
+#include "tests/unit/spirv/validation.hpp"
 
 namespace optima::spirv_test {
 
 inline const optima_device kGpu = seam::device("VULKAN");
-
-/// Vulkan's validation with its check of synchronization, for this process from here on: what it says goes to a file. Made before Vulkan is first
-/// opened; the layers are those of the Khronos group, named in the environment as their manual has it.
-class Validation {
- public:
-  Validation() : log_(folder_ / "messages.txt") {
-    std::ofstream(folder_ / "vk_layer_settings.txt") << "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n"
-                                                     << "khronos_validation.report_flags = error,warn,perf\n"
-                                                     << "khronos_validation.log_filename = " << log_ << "\n"
-                                                     << "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT\n";
-    ::setenv("VK_LAYER_SETTINGS_PATH", folder_.path().c_str(), 1);
-    ::setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
-  }
-  ~Validation() {
-    ::unsetenv("VK_INSTANCE_LAYERS");
-    ::unsetenv("VK_LAYER_SETTINGS_PATH");
-  }
-  /// All that was said so far.
-  std::string messages() const {
-    std::ifstream in(log_);
-    std::ostringstream all;
-    all << in.rdbuf();
-    return all.str();
-  }
-
- private:
-  test::TempFolder folder_;
-  std::string log_;
-};
 
 /// The option that makes kernels look at every index.
 inline optima_option guarded() {

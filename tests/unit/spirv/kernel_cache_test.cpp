@@ -4,9 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
+#include "plan/replace.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace optima;
@@ -92,4 +95,24 @@ TEST_CASE("without a folder, or with one that cannot be made, nothing is kept an
     cache.trim(0);
     CHECK(!cache.find("text"));
   }
+}
+
+TEST_CASE("threads that write one file of a cache leave one of them, whole, whenever it is read") {
+  const test::TempFolder folder;
+  const std::string path = folder / "file";
+  constexpr size_t kBytes = 200'000, kRounds = 100;
+  std::atomic<int> torn{0};
+  const auto is_whole = [](const std::string& got) { return got.size() == kBytes && got.find_first_not_of(got[0]) == got.npos; };
+  std::vector<std::thread> writers;
+  for (const char c : {'a', 'b', 'c'})
+    writers.emplace_back([&, c] {
+      for (size_t k = 0; k < kRounds; ++k) {
+        spirv_plugin::replace_file(path, std::string(kBytes, c));
+        torn += !is_whole(spirv_plugin::cached_bytes(path));
+      }
+    });
+  for (std::thread& t : writers) t.join();
+  CHECK(torn == 0);
+  CHECK(spirv_plugin::cached_bytes(path).size() == kBytes);
+  CHECK(files_in(std::string(folder.path())).size() == 1);
 }

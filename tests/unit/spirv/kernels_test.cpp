@@ -77,6 +77,8 @@ std::vector<Form> forms() {
       {"rotary", 23, "(float[2,5,24] x, float[2,5,4] c, float[2,5,4] s) => (float[2,5,24] y) { y = RotaryEmbedding<num_heads = 3>(x, c, s) }"},
       {"same", 17, "(float[2,6] x) => (float[3,4] y) <int64[2] s = {3, 4}> { a = Neg(x) y = Reshape(a, s) }"},
       {"sample", 16, "(float[1,2,4,5] x, float[1,3,2,2] g) => (float[1,2,3,2] y) { y = GridSample<mode = \"bicubic\", padding_mode = \"reflection\">(x, g) }"},
+      {"scan", 14, "(float[3,50] x) => (float[3,50] y) { a = Constant<value = int64 {1}>() y = CumSum(x, a) }"},
+      {"scan", 14, "(float[3,9000] x) => (float[3,9000] y) { a = Constant<value = int64 {1}>() y = CumSum<reverse = 1>(x, a) }"},
       {"softmax", 13, "(float[4,300] x) => (float[4,300] y) { y = Softmax(x) }"},
       {"softmax", 13, "(float[4,30,5] x) => (float[4,30,5] y) { y = LogSoftmax<axis = 1>(x) }"},
       {"unpool", 22, "(float[1,1,2,3] x, int64[1,1,2,3] i) => (float[N,C,H,W] y) { y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i) }"},

@@ -14,6 +14,7 @@
 #include "tests/support/coded_models.hpp"
 #include "tests/support/coded_units.hpp"
 #include "tests/support/packaged_models.hpp"
+#include "tests/unit/spirv/validation.hpp"
 
 #ifndef SPIRV_PLUGIN
 
@@ -92,6 +93,7 @@ TEST_CASE("ResNet-50 is compiled to the same bytes twice") {
 
 TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floats and in halves") {
   const TempFolder f;
+  const spirv_test::Validation validation(true);
   std::printf("%-16s %10s %10s\n", "whole", "f32", "f16");
   for (const ModelFile& m : zoo()) {
     CAPTURE(m.name);
@@ -109,6 +111,7 @@ TEST_CASE("models are whole on VULKAN:0 and give ONNX Runtime's answers, in floa
 }
 
 TEST_CASE("models are split over VULKAN and processors by name, and keep their answers") {
+  const spirv_test::Validation validation(true);
   check_splits("VULKAN:0", zoo(), kApart);
 }
 

@@ -8,57 +8,15 @@ TEST_CASE("plugins/spirv by operator") { MESSAGE("SKIP: glslang, SPIRV-Tools or 
 
 #else
 
-#include <cmath>
-
+#include "core/support/json_value.hpp"
 #include "tests/support/forged_meta.hpp"
-#include "tests/unit/spirv/net.hpp"
+#include "tests/support/seam_refusals.hpp"
+#include "tests/unit/spirv/forms.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
 
 namespace {
-
-/// A graph's text without what all have in common.
-struct Form {
-  int opset;
-  std::string text;
-};
-
-/// Numbers from -2 to 2 without an order; integers are 0 to 3.
-reference::Tensor filled(const sdk::Value& v, uint32_t seed) {
-  void* data = nullptr;
-  reference::Tensor t = reference::Tensor::make(v.dtype(), v.shape(), &data);
-  std::mt19937 random(seed);
-  for (int64_t k = 0; k < t.elements(); ++k) {
-    const uint32_t n = static_cast<uint32_t>(random());
-    if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[k] = static_cast<float>(n % 4001) / 1000.0F - 2.0F;
-    else if (v.dtype() == OPTIMA_I64) static_cast<int64_t*>(data)[k] = n % 4;
-    else if (v.dtype() == OPTIMA_I32) static_cast<int32_t*>(data)[k] = static_cast<int32_t>(n % 4);
-    else if (v.dtype() == OPTIMA_F64) static_cast<double*>(data)[k] = static_cast<double>(n % 4001) / 1001.0 - 2.0;
-    else if (v.dtype() == OPTIMA_BF16) static_cast<uint16_t*>(data)[k] = static_cast<uint16_t>(0x3f00 + n % 0x180);  // 0.5 to 4
-    else FAIL("no numbers for inputs of this type");
-  }
-  return t;
-}
-
-std::vector<reference::Tensor> inputs_of(const optima_graph& raw) {
-  const sdk::Graph graph(&raw);
-  std::vector<reference::Tensor> in;
-  for (uint32_t k = 0; k < graph.input_count(); ++k) in.push_back(filled(graph.input(k), k + 1));
-  return in;
-}
-
-/// The largest difference; NaN and what is infinite must be the same.
-double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
-  const std::vector<double> a = reference::load<double>(got), b = reference::load<double>(wanted);
-  if (a.size() != b.size()) return HUGE_VAL;
-  double most = 0;
-  for (size_t k = 0; k < a.size(); ++k) {
-    if (std::isnan(a[k]) && std::isnan(b[k])) continue;
-    most = std::isfinite(b[k]) && std::isfinite(a[k]) ? std::max(most, std::fabs(a[k] - b[k])) : a[k] == b[k] ? most : HUGE_VAL;
-  }
-  return most;
-}
 
 /// All forms against the reference. Their kernels compile with floats as halves, too.
 void check(const std::vector<Form>& forms, double within = 1e-4) {
@@ -66,14 +24,14 @@ void check(const std::vector<Form>& forms, double within = 1e-4) {
   Halves halves;
   for (const Form& form : forms) {
     CAPTURE(form.text);
-    const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+    const TextNet net(text_of(form));
     const std::vector<reference::Tensor> in = inputs_of(net.packed.raw);
     std::string wrong;
     const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {guarded()});
     CHECK_MESSAGE(wrong.empty(), wrong);
     if (!wrong.empty()) continue;
     const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
-    for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < within, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+    for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(off_by(out[k], wanted[k]) < within, "output ", k, " is ", off_by(out[k], wanted[k]), " off");
     seam::MemorySink halves_of;
     seam::Status status;
     CHECK_MESSAGE(compile(*halves.compiler, net.packed.raw, halves_of, status, {seam::option("spirv.precision", "f16")}) == OPTIMA_OK, status.message);
@@ -86,14 +44,14 @@ void check_beside(const Form& form, const Form& other) {
   const Validation validation;
   Halves halves;
   CAPTURE(form.text);
-  const auto net_of = [](const Form& f) { return TextNet("<ir_version: 10, opset_import: [\"\" : " + std::to_string(f.opset) + "]> g " + f.text); };
+  const auto net_of = [](const Form& f) { return TextNet(text_of(f)); };
   const TextNet net = net_of(form), beside = net_of(other);
   std::string wrong;
   const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, inputs_of(net.packed.raw), wrong, {guarded()});
   CHECK_MESSAGE(wrong.empty(), wrong);
   if (!wrong.empty()) return;
   const std::vector<reference::Tensor> wanted = reference::run(beside.packed.raw, inputs_of(beside.packed.raw));
-  for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(apart(out[k], wanted[k]) < 1e-4, "output ", k, " is ", apart(out[k], wanted[k]), " off");
+  for (size_t k = 0; k < out.size(); ++k) CHECK_MESSAGE(off_by(out[k], wanted[k]) < 1e-4, "output ", k, " is ", off_by(out[k], wanted[k]), " off");
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
 
@@ -107,7 +65,7 @@ std::string ramp(int count) {
 /// What compile says of a graph that is not taken.
 std::string refusal(const Form& form) {
   Halves halves;
-  const TextNet net("<ir_version: 10, opset_import: [\"\" : " + std::to_string(form.opset) + "]> g " + form.text);
+  const TextNet net(text_of(form));
   seam::MemorySink sink;
   seam::Status status;
   CHECK(compile(*halves.compiler, net.packed.raw, sink, status) == OPTIMA_UNSUPPORTED);
@@ -321,6 +279,161 @@ TEST_CASE("attributes that no importer lets through are refused with what is wro
   const char* const columns = "(float[1,4,9] x) => (float[1,1,4,4] y) { p = Constant<value = int64[2] {4, 4}>() b = Constant<value = int64[2] {2, 2}>() y = Col2Im(x, p, b) }";
   CHECK(said(columns, "strides", {0, 1}).find("strides has 0") != std::string::npos);
   CHECK(said("(float[1,1,2,2] x, int64[1,1,2,2] i) => (float[1,1,3,3] y) { y = MaxUnpool<kernel_shape = [2, 2]>(x, i) }", "strides", {1}).find("strides has 1 numbers, wanted 2") != std::string::npos);
+}
+
+TEST_CASE("constants that no buffer of the GPU reaches as a whole are gathered from and multiplied by in parts") {
+  const std::string table = "float[70,40] w = {" + numbers(2800) + "}";
+  const std::vector<Form> forms{
+      {17, "(int64[2,3] i) => (float[2,3,40] y) <" + table + "> { y = Gather(w, i) }"},
+      {17, "(float[5,40] z) => (float[5,40] y) <" + table + ", int64[5] i = {69, -70, -1, 13, 40}> { g = Gather(w, i) a = Add(g, z) y = Relu(a) }"},
+      {17, "(float[3,70] x) => (float[3,40] y) <" + table + "> { y = MatMul(x, w) }"},
+      {17, "(float[1,70] x, float[40] z) => (float[1,40] y) <" + table + "> { m = MatMul(x, w) a = Mul(m, z) y = Neg(a) }"},
+      {17, "(float[2,3,70] x) => (float[2,3,40] y) <" + table + "> { y = MatMul(x, w) }"},
+      {17, "(float[3,40] x, float[70] b) => (float[3,70] y) <" + table + "> { g = Gemm<transB = 1, alpha = 0.5, beta = 2.0>(x, w, b) y = Relu(g) }"},
+      {17, "(float[70,3] x, float[3,1] b) => (float[3,40] y) <" + table + "> { y = Gemm<transA = 1>(x, w, b) }"},
+  };
+  const test::TempFolder folder;
+  const std::string limits = folder / "limits.json";
+  test::put(limits, R"({"buffer_range": 4000, "features": ["subgroupArithmetic"]})");  // 25 rows, 14 columns
+  const Validation validation;
+  Halves halves;
+  for (const Form& form : forms) {
+    CAPTURE(form.text.substr(form.text.rfind("{ ")));
+    const TextNet net(text_of(form));
+    const std::vector<reference::Tensor> in = inputs_of(net.packed.raw), wanted = reference::run(net.packed.raw, in);
+    CHECK(seam::refusals(*halves.compiler, net.packed.raw, kGpu, {seam::option("spirv.limits", limits)}).empty());
+    for (const char* precision : {"f32", "f16"}) {
+      std::string wrong;
+      const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {seam::option("spirv.limits", limits), seam::option("spirv.precision", precision), guarded()});
+      CHECK_MESSAGE(wrong.empty(), wrong);
+      if (wrong.empty()) CHECK(off_by(out.at(0), wanted.at(0)) < (std::string(precision) == "f32" ? 1e-5 : 1e-2));
+    }
+  }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
+}
+
+TEST_CASE("with floats as halves, numbers that halves do not hold lie in 32 bits with what is computed from them") {
+  const std::vector<Form> forms{
+      // A row that a mask hides throughout, by a tensor, by a number, and by one that the model computes.
+      {17, "(float[1,3,4] x) => (float[1,3,4] y) <float[3,1] m = {0, -1000000000, 0}> { a = Add(x, m) y = Softmax(a) }"},
+      {17, "(float[1,3,4] x) => (float[1,3,4] y) <bool[3,4] c = {0,0,0,0, 1,1,1,1, 0,1,0,1}, float n = {-1e9}> { b = Neg(x) a = Where(c, n, b) r = Softmax(a) y = Neg(r) }"},
+      {17, "(float[1,3,4] x, float[3,4] k) => (float[1,3,4] y) <float big = {-3.4e38}, int64[3] s = {1,3,4}> { f = Clip(k) h = Sign(f) m = Mul(h, big) r = Reshape(m, s) t = Transpose<perm = [0,1,2]>(r) a = Max(x, t) q = Min(a, x) y = Sigmoid(q) }"},
+      // The input m is 100000 times what the test fills in.
+      {17, "(float[3,4] x, float[3] m) => (float[3,4] y) <int64[2] s = {3,1}, int64[2] e = {3,4}> { r = Reshape(m, s) u = Expand(r, e) b = Add(x, u) a = Add(b, x) y = Softmax(a) }"},
+      // Large weights, and small ones behind them.
+      {17, "(float[4,8] x) => (float[4,3] y) <float[8,5] w = {" + test::replaced(numbers(40), "0.", "71234.") + "}, float[5,3] v = {" + test::replaced(numbers(15), "0.", "0.0000") + "}> { a = MatMul(x, w) y = MatMul(a, v) }"},
+      {17, "(float[1,2,5,5] x) => (float[1,4,3,3] y) <float[4,2,3,3] w = {" + numbers(72) + "}, float[4] s = {1e7, 2, 3, 4}, float[4] o = {0, 1, 2, 3}, float[4] k = {1e-7, 1, 1, 1}, int64[4] d = {1,4,1,1}> "
+           "{ c = Conv(x, w) n = BatchNormalization(c, s, o, o, s) f = Reshape(k, d) y = Mul(n, f) }"},
+  };
+  Halves halves;
+  for (const Form& form : forms) {
+    CAPTURE(form.text);
+    const TextNet net(text_of(form));
+    std::vector<reference::Tensor> in = inputs_of(net.packed.raw);
+    if (form.text.find("float[3] m)") != std::string::npos)
+      for (int k = 0; k < 3; ++k) static_cast<float*>(const_cast<void*>(static_cast<const void*>(in[1].data)))[k] *= 1e5F;
+    const std::vector<reference::Tensor> wanted = reference::run(net.packed.raw, in);
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, in, wrong, {seam::option("spirv.precision", "f16"), guarded()});
+    CHECK_MESSAGE(wrong.empty(), wrong);
+    double scale = 0;
+    for (const double v : reference::load<double>(wanted.at(0))) scale = std::max(scale, std::fabs(v));
+    if (wrong.empty()) CHECK_MESSAGE(off_by(out.at(0), wanted.at(0)) < 2e-3 * scale, off_by(out.at(0), wanted.at(0)), " of ", scale);
+  }
+  const TextNet net(text_of({17, "(float[2] x) => (float[2] y) { y = Neg(x) }"}));
+  void* data = nullptr;
+  reference::Tensor x = reference::Tensor::make(OPTIMA_F32, {2}, &data);
+  static_cast<float*>(data)[0] = 65504, static_cast<float*>(data)[1] = 1e5;
+  std::string wrong;
+  computed(halves, net.packed.raw, {x}, wrong, {seam::option("spirv.precision", "f16")});
+  CHECK_MESSAGE(wrong == "run: input 'x' has 100000.000000, wanted numbers up to 65504: spirv.precision is f16, and halves have no larger ones", wrong);
+}
+
+TEST_CASE("sines of any argument, remainders of any quotient, and NaN where it goes in") {
+  const std::string scaled = "(float[300] x) => (float[6,300] y) <float[6,1] s = {1000, 52000, 700000, 1e9, 1e20, 1.7e38}> { m = Mul(x, s) ";
+  check({
+      {17, scaled + "y = Sin(m) }"},
+      {17, scaled + "y = Cos(m) }"},
+      {17, "(float[300] x) => (float[300] y, float[300] z) { d = Sub(x, x) n = Div(d, d) y = HardSigmoid(n) z = Sin(n) }"},
+      {17, "(float[300] x) => (float[300] y) <float o = {1}> { d = Sub(x, x) i = Div(o, d) y = Cos(i) }"},  // infinite
+  }, 2e-6);
+  const std::string parts = "(float[300] x, float[300] b) => (float[5,300] y) <float[5,1] s = {1, 1e10, 1e30, 1e-30, 1e38}> { m = Mul(x, s) ";
+  check({{17, parts + "y = Mod<fmod = 1>(m, b) }"},
+         {17, "(float[300] x) => (float[300] y) <float s = {5e9}, float b = {7}> { m = Mul(x, s) y = Mod<fmod = 1>(m, b) }"},
+         {17, "(float[300] x, float[300] b) => (float[300] y) <float s = {1e-38}, float t = {1e30}> { m = Mul(x, s) n = Mul(b, s) r = Mod<fmod = 1>(x, n) y = Mul(r, t) }"}}, 1e-30);
+}
+
+TEST_CASE("sums and the like of any number of operands, on GPUs with few buffers some at a time") {
+  std::vector<Form> forms;
+  for (const char* op : {"Sum", "Max", "Min", "Mean"}) {
+    forms.push_back({17, "(float[3,4] a, float[3,4] b, float[4] c, float[3,1] d) => (float[3,4] y) { y = " + std::string(op) + "(a, b, c, d) }"});
+    forms.push_back({17, "(float[3,4] a, float[3,4] b, float[4] c, float[3,1] d, float[1,4] e, float[3,4] f, float[3,4] g, float[3,4] h) => (float[3,4] y) <float k = {0.5}> { s = " + std::string(op) +
+                             "(a, b, c, d, k, e, f, a, g, h) y = Neg(s) }"});
+  }
+  forms.push_back({17, "(int64[3,4] a, int64[3,4] b, int64[4] c, int64[3,1] d, int64[3,4] e) => (int64[3,4] y) { y = Max(a, b, c, d, e) }"});
+  check(forms, 1e-6);
+  const TextNet net(text_of(forms[1]));
+  const test::TempFolder folder;
+  const std::string limits = folder / "limits.json";
+  test::put(limits, R"({"storage_buffers": 16})");
+  Halves halves;
+  const auto steps = [&](const std::vector<optima_option>& options) {
+    seam::MemorySink sink;
+    seam::Status status;
+    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
+    return Json::parse(sink.files.at("subgraph_0.meta")).at("steps").size();
+  };
+  CHECK(steps({seam::option("spirv.limits", limits)}) == 1);
+  CHECK(steps({}) > 3);
+}
+
+TEST_CASE("products of more batches and rows than workgroups along an axis, and sequences whose lengths come in") {
+  check({
+      {17, "(float[66000,1,4] x, float[66000,4,1] z) => (float[66000,1,1] y) { m = MatMul(x, z) y = Neg(m) }"},
+      {17, "(float[70000,2,3] x, float[70000,3,2] z) => (float[70000,2,2] y) { y = MatMul(x, z) }"},
+      {17, "(float[300,1,2,3] x, float[300,3,2] z) => (float[300,300,2,2] y) { y = MatMul(x, z) }"},
+      {17, "(float[2200000,2] x, float[2,1] z) => (float[2200000,1] y) { y = MatMul(x, z) }"},
+  });
+  const std::string weights = "<float[2,20,4] w = {" + numbers(160) + "}, float[2,20,5] r = {" + numbers(200) + "}, float[2,40] b = {" + numbers(80) + "}> ";
+  check({
+      {22, "(float[3,4,4] x, int32[4] n) => (float[S,D,B,H] y, float[D,B,H] h, float[D,B,H] c) " + weights + "{ y, h, c = LSTM<hidden_size = 5, direction = \"bidirectional\">(x, w, r, b, n) }"},
+      {22, "(float[3,4,4] x, int32[4] n, float[2,4,5] i, float[2,4,5] j) => (float[S,D,B,H] y, float[D,B,H] h, float[D,B,H] c) " + weights +
+               "{ y, h, c = LSTM<hidden_size = 5, direction = \"bidirectional\">(x, w, r, b, n, i, j) }"},
+  });
+}
+
+TEST_CASE("64-bit integers stop at the ends of 32 bits and stay there: comparisons are right, and an output that is beyond is an error") {
+  check({
+      // 2^31 - 4 and more, as limits of what is small
+      {17, "(int64[300] x) => (int64[300] y) <int64 b = {2147483643}, int64 s = {5}> { a = Add(x, b) m = Mul(a, a) n = Sub(m, x) y = Min(n, x) }"},
+      {17, "(int64[300] x) => (bool[300] y) <int64 b = {100000}> { m = Mul(x, b) n = Mul(m, b) k = Neg(n) a = Abs(k) y = Greater(a, m) }"},
+      {17, "(int64[300] x, float[300] f) => (int64[300] y) <float b = {1e12}, int64 c = {7}> { g = Mul(f, b) i = Cast<to = 7>(g) d = Div(i, c) h = Max(d, x) y = Min(h, c) }"},
+      {17, "(int64[300] x) => (int64[300] y) <int64 b = {65536}, int64 z = {0}> { m = Mul(x, b) n = Mul(m, b) p = Mul(n, z) y = Add(p, x) }"},
+      {17, "(int64[40000] x) => (int64[40000] y) <int64 b = {100000}, int64 a = {0}, int64 c = {9}> { m = Mul(x, b) s = CumSum(m, a) y = Min(s, c) }"},
+      {17, "(int64[5,3000] x) => (int64[5] y) <int64 b = {1000000}, int64[1] a = {1}, int64 c = {9}> { m = Mul(x, b) s = ReduceSum<keepdims = 0>(m, a) y = Min(s, c) }"},
+  });
+  Halves halves;
+  const auto error = [&](const std::string& node, int64_t from) {
+    const TextNet net(text_of({17, "(int64[2] x) => (int64[2] y) <int64 b = {100000}, float f = {3e9}, int64 e = {4}, int64 one = {1}> { " + node + " }"}));
+    void* data = nullptr;
+    reference::Tensor x = reference::Tensor::make(OPTIMA_I64, {2}, &data);
+    static_cast<int64_t*>(data)[0] = 1, static_cast<int64_t*>(data)[1] = from;
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, {x}, wrong);
+    if (wrong.empty()) CHECK(off_by(out.at(0), reference::run(net.packed.raw, {x}).at(0)) == 0);
+    return wrong;
+  };
+  const std::string beyond = "run: output 'y' has a number that is beyond 32 bits, and kernels have no longer ones";
+  CHECK(error("y = Mul(x, b)", 20000).empty());
+  CHECK(error("y = Mul(x, b)", 100000) == beyond);
+  CHECK(error("y = Mul(x, b)", -100000) == beyond);
+  CHECK(error("y = Add(x, one)", 2147483645).empty());
+  CHECK(error("y = Add(x, one)", 2147483647) == beyond);
+  CHECK(error("m = Mul(x, b) y = Sub(m, b)", 100000) == beyond);
+  CHECK(error("g = Cast<to = 1>(x) h = Mul(g, f) y = Cast<to = 7>(h)", 1) == beyond);
+  CHECK(error("y = Pow(x, e)", 215).empty());
+  CHECK(error("y = Pow(x, e)", 216) == beyond);
+  CHECK(error("m = Mul(x, b) y = Mod(m, e)", 100000) == beyond);
 }
 
 #endif

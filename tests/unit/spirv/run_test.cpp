@@ -19,6 +19,7 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 
 #include "core/support/json_value.hpp"
 #include "optima/ext/cost.h"
+#include "tests/support/seam_refusals.hpp"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
@@ -173,11 +174,15 @@ TEST_CASE("what a driver makes of kernels is kept on disk and given to it again,
   CHECK(given() == 0);
   REQUIRE(files().size() == 1);
   const std::string path = files()[0], good = test::get(path);
-  REQUIRE(good.size() >= 32);  // VkPipelineCacheHeaderVersionOne
-  CHECK(given() == good.size());
-  std::string other = good;
-  other[8] = static_cast<char>(other[8] ^ 1);  // its vendor
-  for (const std::string& bad : {std::string("abc"), good.substr(0, 31), other}) {
+  constexpr size_t kOwn = 24, kHeader = 32;  // what is ahead of the driver's bytes; VkPipelineCacheHeaderVersionOne
+  REQUIRE(good.size() >= kOwn + kHeader);
+  CHECK(given() == good.size() - kOwn);
+  std::string damaged = good, other = good;
+  damaged[good.size() - 1] = static_cast<char>(damaged[good.size() - 1] ^ 1);
+  other[kOwn + 8] = static_cast<char>(other[kOwn + 8] ^ 1);  // its vendor
+  const uint64_t sum = sdk::checksum_of(std::string_view(other).substr(kOwn)).value();
+  std::memcpy(other.data() + 16, &sum, sizeof sum);
+  for (const std::string& bad : {std::string("abc"), good.substr(0, kOwn + kHeader - 1), good + "more", damaged, other}) {
     test::put(path, bad);
     CHECK(given() == 0);
     CHECK(files() == std::vector<std::string>{path});
@@ -273,12 +278,91 @@ TEST_CASE("a GPU that has less than a kernel needs is refused with what and how 
   CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_UNSUPPORTED);
   CHECK(status.message.find("this GPU has 8") != std::string::npos);
   CHECK(status.raw.node != OPTIMA_NONE);
-  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}", "{\"product_tile\": [8, 8, 4, 4]}",
+  for (const char* bad : {"[]", "{\"invocations\": -1}", "{\"speed\": 1}", "{\"size\": [1]}", "{\"vulkan\": \"2.0\"}", "{\"features\": [1]}",
+                          "{\"features\": [\"storageBuffer16bitAccess\"]}", "{\"features\": [\"nonsense\"]}", "{\"subgroup\": 16}", "{\"product_tile\": [8, 8, 4, 4]}",
                           "{\"product_tile\": [8, 8, 4, 0, 16]}", "{\"product_tile\": [8, 8, 17, 4, 16]}"}) {
     test::put(path, bad);
     CHECK(compile(*halves.compiler, net.packed.raw, none, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
     CHECK_MESSAGE(status.message.find(path) != std::string::npos, status.message);
   }
+}
+
+TEST_CASE("a path of limits that is no file is an error with the path, and with the folder where it is relative") {
+  Halves halves;
+  const Net net;
+  const test::TempFolder folder;
+  const auto error = [&](const std::string& path) {
+    seam::MemorySink sink;
+    seam::Status status;
+    CHECK(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
+    seam::Verdicts verdicts;
+    CHECK(seam::check(*halves.compiler, net.packed.raw, seam::ids_of_nodes(net.packed.raw), kGpu, verdicts, status, {seam::option("spirv.limits", path)}) == OPTIMA_INVALID_ARGUMENT);
+    return status.message;
+  };
+  CHECK(error(std::string(folder.path())) == "file of limits '" + std::string(folder.path()) + "' cannot be read");
+  CHECK(error("none.json") == "file of limits 'none.json' cannot be read in folder '" + std::filesystem::current_path().string() + "'");
+}
+
+TEST_CASE("check() takes a node where compile() does, whatever the GPU lacks, and says the same of it") {
+  const std::string gates = "float[1,400,3] w = {" + numbers(1200) + "}, float[1,400,100] r = {" + numbers(40000) + "}";
+  const std::string forms[] = {
+      "(float[40,300] x) => (float[40,300] y) { y = Softmax(x) }",
+      "(float[40,300] x) => (float[40,300] y) { y = Relu(x) }",
+      "(float[40,30] x, float[30,50] z) => (float[40,50] y) { y = MatMul(x, z) }",
+      "(float[1,4,14,14] x, float[16,4,3,3] w, float[16] b) => (float[1,16,12,12] y) { y = Conv(x, w, b) }",
+      "(int64[5] i) => (float[5,3] y) <float[700,3] w = {" + numbers(2100) + "}> { y = Gather(w, i) }",
+      "(float[4,1,3] x) => (float[N,D,B,H] y) <" + gates + "> { y = LSTM<hidden_size = 100>(x, w, r) }",
+      "(float[1,4,3,3] x, float[4] s, float[4] b, float[4] m, float[4] v) => (float[1,4,3,3] y) { y = BatchNormalization(x, s, b, m, v) }",
+  };
+  const char* const lacks[] = {R"({"invocations": 32})", R"({"size": [128, 2, 64]})", R"({"groups": [65535, 65535, 1]})", R"({"groups": [8, 65535, 65535]})", R"({"shared_bytes": 1500})",
+                               R"({"storage_buffers": 3})", R"({"buffer_range": 40000})", R"({"buffer_range": 8000})"};
+  Halves halves;
+  const test::TempFolder folder;
+  const std::string path = folder / "limits.json";
+  int yes = 0, no = 0;
+  for (const std::string& form : forms) {
+    const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g " + form);
+    for (const char* limits : lacks)
+      for (const char* precision : {"f32", "f16"}) {
+        CAPTURE(form.substr(0, 80));
+        CAPTURE(limits);
+        test::put(path, limits);
+        const std::vector<optima_option> options{seam::option("spirv.limits", path), seam::option("spirv.precision", precision)};
+        const std::map<uint32_t, seam::Said> refused = seam::refusals(*halves.compiler, net.packed.raw, kGpu, options);
+        seam::MemorySink sink;
+        seam::Status status;
+        const int32_t code = compile(*halves.compiler, net.packed.raw, sink, status, options);
+        CHECK_MESSAGE((code == OPTIMA_OK) == refused.empty(), status.message);
+        ++(refused.empty() ? yes : no);
+        if (refused.empty()) continue;
+        CHECK(code == OPTIMA_UNSUPPORTED);
+        CHECK_MESSAGE(status.message.find(refused.begin()->second.text) != std::string::npos, status.message, " and ", refused.begin()->second.text);
+      }
+  }
+  CHECK(yes > 20);
+  CHECK(no > 20);
+}
+
+TEST_CASE("indices that come in are looked at, by the smallest of what is taken by them, and constant ones before") {
+  Halves halves;
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g (int32[1,3] i) => (float[3,2] y, float[1,3] z) <float[7,2] w = {" + numbers(14) + "}, float[4] v = {1,2,3,4}, int64[1] s = {3}> "
+                    "{ c = Cast<to = 7>(i) r = Reshape(c, s) y = Gather(w, r) z = Gather(v, i) }");
+  const auto ran = [&](std::vector<int32_t> ids) {
+    void* data = nullptr;
+    reference::Tensor x = reference::Tensor::make(OPTIMA_I32, {1, 3}, &data);
+    std::copy(ids.begin(), ids.end(), static_cast<int32_t*>(data));
+    std::string wrong;
+    const std::vector<reference::Tensor> out = computed(halves, net.packed.raw, {x}, wrong);
+    if (wrong.empty()) CHECK(apart(out.at(0), reference::run(net.packed.raw, {x}).at(0)) == 0);
+    return wrong;
+  };
+  CHECK(ran({3, 0, -4}).empty());
+  CHECK(ran({3, 4, 0}) == "run: input 'i' has index 4, wanted -4 to 3");
+  CHECK(ran({3, -5, 0}) == "run: input 'i' has index -5, wanted -4 to 3");
+  const TextNet constant("<ir_version: 8, opset_import: [\"\" : 17]> g (float[5,2] x) => (float[2,2] y) <int64[2] i = {4, 5}> { y = Gather(x, i) }");
+  const std::map<uint32_t, seam::Said> refused = seam::refusals(*halves.compiler, constant.packed.raw, kGpu);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.begin()->second.text == "input 1 has index 5, wanted -5 to 4");
 }
 
 TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
@@ -393,24 +477,51 @@ TEST_CASE("a device that is lost is one clear error, the next run is well; memor
   }
 }
 
+TEST_CASE("a GPU is found by its UUID and by a part of its name in letters of either case, and one that is not here is an error with those that are") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  seam::Status status;
+  std::string driver;
+  CHECK(halves.runtime->api->devices(halves.runtime->self, [](void* to, const optima_device* d) -> int32_t {
+    if (seam::text(d->kind) == "VULKAN") *static_cast<std::string*>(to) = seam::text(d->driver);
+    return OPTIMA_OK;
+  }, &driver, &status.raw) == OPTIMA_OK);
+  const size_t at = driver.find("UUID ");
+  REQUIRE_MESSAGE(at != std::string::npos, driver);
+  const std::string uuid = driver.substr(at + 5, 36);
+  int32_t code = OPTIMA_OK;
+  for (const std::string& name : {uuid, std::string("LLVMpipe"), std::string("llvmpipe")}) {
+    CHECK(load_error(halves, sink, code, {seam::option("spirv.device", name)}).empty());
+    CHECK(code == OPTIMA_OK);
+  }
+  const std::string text = load_error(halves, sink, code, {seam::option("spirv.device", "GeForce")});
+  CHECK(code == OPTIMA_WRONG_DEVICE);
+  CHECK_MESSAGE(text.find("called 'GeForce' is here, found 'llvmpipe") != std::string::npos, text);
+  CHECK_MESSAGE(text.find(uuid) != std::string::npos, text);
+}
+
 TEST_CASE("with no Vulkan driver the runtime says which and how to get one, and models compile all the same") {
   const test::TempFolder folder;
-  test::put(folder / "none.json", "{}");
-  const char* before = std::getenv("VK_ICD_FILENAMES");
-  const std::string kept = before ? before : "";
-  ::setenv("VK_ICD_FILENAMES", (folder / "none.json").c_str(), 1);
-  {
-    Halves halves;
-    const Net net;
-    seam::MemorySink sink;
-    compiled(halves, net, sink);
-    int32_t code = 0;
-    const std::string text = load_error(halves, sink, code);
-    CHECK(code == OPTIMA_WRONG_DEVICE);
-    CHECK_MESSAGE(text.find("driver") != std::string::npos, text);
+  for (const char* manifest : {"{}", "{ this is no JSON"}) {
+    test::put(folder / "none.json", manifest);
+    const char* before = std::getenv("VK_ICD_FILENAMES");
+    const std::string kept = before ? before : "";
+    ::setenv("VK_ICD_FILENAMES", (folder / "none.json").c_str(), 1);
+    {
+      Halves halves;
+      const Net net;
+      seam::MemorySink sink;
+      compiled(halves, net, sink);
+      int32_t code = 0;
+      const std::string text = load_error(halves, sink, code);
+      CHECK(code == OPTIMA_WRONG_DEVICE);
+      CHECK_MESSAGE(text.find("driver") != std::string::npos, text);
+    }
+    if (before) ::setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
+    else ::unsetenv("VK_ICD_FILENAMES");
   }
-  if (before) ::setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
-  else ::unsetenv("VK_ICD_FILENAMES");
 }
 
 #endif

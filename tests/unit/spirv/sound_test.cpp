@@ -58,6 +58,7 @@ double apart(const reference::Tensor& got, const reference::Tensor& wanted) {
 TEST_CASE("what plugins/spirv says yes to computes what the reference does, alone and in connected groups") {
   const std::vector<std::string> paths = test::models_in({"/build/models", "/../shared/models"});
   if (paths.empty()) MESSAGE("SKIP: no models in build/models (scripts/make_models.py) or ../shared/models");
+  const spirv_test::Validation validation;
   spirv_test::Halves halves;
   test::Random random(7);
   int ran = 0;
@@ -83,6 +84,7 @@ TEST_CASE("what plugins/spirv says yes to computes what the reference does, alon
       ++ran;
     }
   }
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
   MESSAGE(ran, " pieces of ", paths.size(), " models ran");
 }
 

@@ -310,4 +310,22 @@ TEST_CASE("Vulkan's validation says nothing of subgroups") {
   CHECK_MESSAGE(validation.messages().empty(), validation.messages());
 }
 
+TEST_CASE("a GPU is taken for a lesser one, and never for more than it is") {
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g (float[150,70] x, float[70,150] z) => (float[150,150] y) { y = MatMul(x, z) }");
+  const LimitsFile big("", ", \"shared_bytes\": 1000000, \"invocations\": 1024, \"size\": [1024, 1024, 64], \"product_tile\": [16, 16, 8, 8, 64]");
+  const Tensors in = numbers_for(net.packed.raw, false), wanted = reference::run(net.packed.raw, in);
+  const Validation validation;
+  Halves halves;
+  seam::MemorySink sink, only;
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", big.path)}) == OPTIMA_OK, status.message);
+  REQUIRE(ways_of(sink) == std::vector<size_t>{2});
+  int32_t code = OPTIMA_OK;
+  const std::string text = load_error(halves, without_plain_ways(sink, only), code, {seam::option("spirv.pretend", big.path)});
+  CHECK(code == OPTIMA_WRONG_DEVICE);
+  CHECK_MESSAGE(text.find("needs 67584 bytes of shared memory, this GPU has 32768") != std::string::npos, text);
+  CHECK(off(ran(halves, sink, in, {seam::option("spirv.pretend", big.path)}).at(0), wanted.at(0)) < kExact);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
+}
+
 #endif
