@@ -3,13 +3,12 @@
 and for open dims, torch and onnxscript for a torch module."""
 import contextlib
 import dataclasses
-import io
-import logging
 import os
 import pathlib
 import warnings
 
 from optima._bad_input import bad_input
+from optima._exporter import ALONE, quiet
 from optima.errors import Error
 
 EXTERNAL = 1 << 30  # bytes of weights from which they lie in a file of their own: protobuf ends at 2 GiB
@@ -165,17 +164,25 @@ def export_torch(module, example_inputs, path, dynamic=None, optimize=True):
     if not args and not kwargs:
         raise bad_input(f"example_inputs are missing, wanted tensors for the forward of {type(module).__name__}")
     dims = open_dims(module, args, kwargs, dynamic)
+    with ALONE, as_eval(module):
+        try:
+            with quiet():
+                write_by_export(module, args, kwargs, path, dims, optimize)
+        except Error:
+            raise
+        except Exception as error:  # torch has no common base of what an export may raise
+            reason = first_line(error)
+            warnings.warn(f"torch.export could not take {type(module).__name__} ({reason}); the older exporter, which traces one run, is used", stacklevel=4)
+            write_by_trace(module, args, kwargs, path, dims, reason)
+
+
+@contextlib.contextmanager
+def as_eval(module):
+    """The module as eval() leaves it; then each part in the mode that it was in."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
-        with quiet():
-            write_by_export(module, args, kwargs, path, dims, optimize)
-    except Error:
-        raise
-    except Exception as error:  # torch has no common base of what an export may raise
-        reason = first_line(error)
-        warnings.warn(f"torch.export could not take {type(module).__name__} ({reason}); the older exporter, which traces one run, is used", stacklevel=4)
-        write_by_trace(module, args, kwargs, path, dims, reason)
+        yield
     finally:
         for part, training in modes:
             part.training = training
@@ -267,19 +274,3 @@ def first_line(error):
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:300]
-
-
-@contextlib.contextmanager
-def quiet():
-    """Without the exporter's own chatter: of libraries that are not there, of deprecations inside torch, and whole graphs that it prints."""
-    logs = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx.experimental.symbolic_shapes", "torch._guards")]
-    before = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.ERROR)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        finally:
-            for log, level in zip(logs, before):
-                log.setLevel(level)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from optima import _nx_graph, gpickle, models
 from optima._bad_input import bad_input
+from optima._exporter import quiet
 
 if TYPE_CHECKING:
     import os
@@ -124,7 +125,7 @@ def folded(proto):
     for node in proto.graph.node:  # in topological order
         if node.op_type not in ("Shape", "Size") and weights.intersection(node.input):
             weights.update(node.output)
-    with models.quiet():
+    with quiet():
         optimizer.fold_constants(proto)
         optimizer.remove_unused_nodes(proto)
     hidden = {tensor.name for tensor in proto.graph.initializer} - before - weights

@@ -17,6 +17,7 @@ import warnings
 import sympy  # torch stands on it
 import torch
 
+from optima._exporter import quiet
 from optima.compiler import compile
 from optima.errors import Error
 
@@ -41,6 +42,8 @@ class Graph:
         self.sizes = OpenSizes.of(inputs, self.fixed)
 
     def __call__(self, *given):
+        if torch.compiler.is_exporting():  # as a part of a module that is exported itself
+            return self.module(*given)
         args = [value.item() if i in self.items else value for i, value in enumerate(given)]
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in args):
             return self.by_torch("gradients are wanted: call it under torch.no_grad()", given)
@@ -223,7 +226,7 @@ def export(module, args, given, tensors, sizes):
     from optima import models
     frozen = Frozen(module, args, given, sizes).eval()
     try:
-        with models.quiet(), torch.no_grad(), torch.random.fork_rng():
+        with quiet(), torch.no_grad(), torch.random.fork_rng():
             results = module(*(a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args))
             exported = torch.export.export(frozen, tensors, dynamic_shapes=sizes.for_export(given) if sizes else None)
             written = exported.run_decompositions({}).graph_signature  # only there writes are told apart from results

@@ -5,8 +5,11 @@ import concurrent.futures
 import contextlib
 import glob
 import io
+import logging
 import shutil
+import sys
 import tempfile
+import threading
 import unittest
 import warnings
 from unittest import mock
@@ -17,7 +20,7 @@ import torch
 
 from support import BOUND, BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
-from optima import _host, _progress, models, run_package
+from optima import _exporter, _host, _progress, models, run_package
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
 OPEN = """<ir_version: 10, opset_import: ["" : 21]>
@@ -138,6 +141,48 @@ class Compile(FrontTest):
             warnings.simplefilter("ignore")
             self.refused("not today", optima.compile, Never(), torch.ones(2))
         self.refused("example_inputs are missing", optima.compile, Never())
+
+    def test_threads_compile_torch_modules_at_the_same_time(self):
+        streams = sys.stdout, sys.stderr
+
+        def compiled(width):
+            net, x = torch.nn.Linear(width, 2), torch.rand(3, width)
+            return optima.compile(net, x, devices="REF:0").run(input=x).popitem()[1], net(x)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for got, want in pool.map(compiled, range(3, 9)):
+                self.assert_close(got, want)
+        self.assertEqual((sys.stdout, sys.stderr), streams)
+        self.assertNotIn(_exporter._FILTER, warnings.filters)
+
+    def test_an_export_is_quiet_in_its_own_thread_alone(self):
+        heard = io.StringIO()
+        log = logging.getLogger("torch.onnx")
+        handler = logging.StreamHandler(heard)
+        log.addHandler(handler)
+        self.addCleanup(log.removeHandler, handler)
+
+        def say(who):
+            print(f"{who} prints")
+            warnings.warn(f"{who} warns")
+            log.warning("%s logs", who)
+
+        class Says(torch.nn.Module):
+            def forward(self, x):
+                say("the module")
+                other = threading.Thread(target=say, args=("another thread",))
+                other.start()
+                other.join()
+                return torch.relu(x) if x.sum() > 0 else x  # which torch.export refuses, with a print of its graph
+        printed, said = io.StringIO(), io.StringIO()
+        with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            warnings.simplefilter("always")
+            models.export_torch(Says(), torch.ones(2), self.folder / "m.onnx")
+        warned = [str(w.message) for w in caught]
+        self.assertEqual({text for text in warned if "another thread" not in text and "could not take" not in text}, set())
+        self.assertIn("another thread warns", warned)
+        self.assertEqual(set(heard.getvalue().splitlines()), {"another thread logs"})
+        self.assertEqual(set(printed.getvalue().splitlines()), {"the module prints", "another thread prints"})
+        self.assertEqual(said.getvalue(), "")
 
     def test_onnx_as_a_path_a_proto_and_bytes(self):
         proto, image = onnx.load(DIGITS), np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
