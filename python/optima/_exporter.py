@@ -3,12 +3,14 @@
 print. Streams, warnings and logs of other threads stay as they are. Standard library alone."""
 import builtins
 import contextlib
+import importlib
 import logging
 import sys
 import threading
 import warnings
 
 ALONE = threading.RLock()  # exporters patch modules and torch itself while they work, so one thread exports at a time
+LOGGERS = ("torch", "onnxscript", "onnx_ir")  # first words of their names
 PRINT = ("torch.export._trace", "torch.fx.graph_module")  # modules that print graphs which they could not take
 _here = threading.local()
 
@@ -20,7 +22,7 @@ def is_quiet():
 
 @contextlib.contextmanager
 def quiet():
-    """Holds ALONE. Meanwhile nothing is heard of torch's loggers, its printed graphs and of warnings, of this thread alone; what a module prints in its forward is."""
+    """Holds ALONE. Meanwhile nothing is heard of this thread's warnings, of its records in LOGGERS and of the graphs that torch prints; of what a module prints in its forward it is."""
     with ALONE:
         _here.depth = getattr(_here, "depth", 0) + 1
         try:
@@ -65,11 +67,13 @@ def _drop(entry):
 
 
 def _hush_logs():
-    """torch's loggers with handlers of their own write there alone."""
+    """Loggers of modules, and torch's handlers, which modules that are loaded later log to."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("onnxscript.optimizer")
     for name, log in list(logging.Logger.manager.loggerDict.items()):
-        if name.partition(".")[0] == "torch":
-            for handler in getattr(log, "handlers", ()):
-                handler.addFilter(_is_heard)
+        if name.partition(".")[0] in LOGGERS and isinstance(log, logging.Logger):
+            for hushed in (log, *log.handlers):
+                hushed.addFilter(_is_heard)
 
 
 def _is_heard(record):

@@ -178,7 +178,12 @@ class InferRequest:
         self._c.run()
         return self._answers()
 
-    def _prepare(self, arrays: dict[str, Any]) -> None:
+    def _run_for_tensors(self, arrays: Mapping[str, Any]) -> list[Tensor]:
+        self._prepare(arrays)
+        self._c.run()
+        return [Tensor._of(self._give(index)) for index in range(len(self._outputs))]
+
+    def _prepare(self, arrays: Mapping[str, Any]) -> None:
         """Sets inputs, and gives every output of fixed shape bytes that nobody has seen yet."""
         for name, array in arrays.items():
             self.set_input(name, array)

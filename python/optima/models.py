@@ -11,6 +11,7 @@ from optima._bad_input import bad_input
 from optima._exporter import ALONE, quiet
 from optima.errors import Error
 
+BFLOAT16_OPSET = 22
 EXTERNAL = 1 << 30  # bytes of weights from which they lie in a file of their own: protobuf ends at 2 GiB
 
 
@@ -189,11 +190,19 @@ def as_eval(module):
 
 
 def write_by_export(module, args, kwargs, path, dims, optimize):
-    import torch
-    program = torch.onnx.export(module, args, kwargs=kwargs or None, dynamo=True, verbose=False, optimize=optimize,
-                                dynamic_shapes=dynamic_shapes(module, args, kwargs, dims))
+    program = onnx_program(module, args, kwargs=kwargs or None, optimize=optimize, dynamic_shapes=dynamic_shapes(module, args, kwargs, dims))
     check_open(program, dims)
     save(program, path)
+
+
+def onnx_program(module_or_exported, *args, **more):
+    """What torch.onnx.export makes of it; with values of bfloat16 for the first opset in which convolutions, pools and recurrent layers have that type."""
+    import torch
+    program = torch.onnx.export(module_or_exported, *args, dynamo=True, verbose=False, **more)
+    values = (value.dtype for node in program.model.graph.all_nodes() for value in node.outputs)
+    if program.model.opset_imports[""] < BFLOAT16_OPSET and any(dtype is not None and dtype.name == "BFLOAT16" for dtype in values):
+        return torch.onnx.export(module_or_exported, *args, dynamo=True, verbose=False, opset_version=BFLOAT16_OPSET, **more)
+    return program
 
 
 def save(program, path):
