@@ -22,7 +22,11 @@ import time
 import warnings
 
 import numpy as np
-import onnxruntime
+
+from optima import _needs
+
+_needs.needs("optima.submodels", "submodels", "onnxruntime")
+import onnxruntime  # noqa: E402
 
 PLATFORM = "onnx"
 ATTRS = ("input", "output", "intermediate")

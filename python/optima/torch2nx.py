@@ -17,7 +17,11 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from optima import _nx_graph, gpickle, models
+from optima import _needs
+
+_needs.needs("optima.torch2nx", "torch2nx", "networkx", "onnx")
+
+from optima import _nx_graph, gpickle, models  # noqa: E402  behind what they need
 from optima._bad_input import bad_input
 from optima._exporter import quiet
 
@@ -103,6 +107,8 @@ def export(module, tensors, gpu):
     """The module as an ONNX ModelProto, one that keeps every operation apart."""
     import onnx
     import torch
+
+    from optima import _torch_export
     on_gpu = gpu and torch.cuda.is_available()
     if gpu and not on_gpu:
         warnings.warn("gpu=True: torch has no CUDA here, the module is converted on the processor", stacklevel=3)
@@ -111,7 +117,7 @@ def export(module, tensors, gpu):
         if on_gpu:
             import copy
             module, tensors = copy.deepcopy(module).cuda(), tuple(t.cuda() for t in tensors)
-        models.export_torch(module, tensors, path, optimize=False)
+        _torch_export.export_torch(module, tensors, path, optimize=False)
         return onnx.load(path)
 
 

@@ -15,7 +15,7 @@ import warnings
 
 import torch
 
-from optima import models, run_package
+from optima import _torch_export, run_package
 from optima._exporter import quiet
 from optima._torch_inputs import OpenSizes, is_item, is_weight, key_of, with_items
 from optima._weights import Weights
@@ -187,11 +187,11 @@ def export(module, args, given, tensors, sizes):
             written = exported.run_decompositions({}).graph_signature  # only there writes are told apart from results
             if written.buffers_to_mutate or written.user_inputs_to_mutate:
                 raise Refused("it writes to an input or a buffer")
-            proto = models.onnx_program(exported).model_proto
+            proto = _torch_export.onnx_program(exported).model_proto
     except Refused:
         raise
     except Exception as error:  # torch has no common base of what an export may raise
-        raise Refused(f"it cannot be exported: {models.first_line(error)}") from error
+        raise Refused(f"it cannot be exported: {_torch_export.first_line(error)}") from error
     drawn = [node.op_type for node in proto.graph.node if node.op_type in RANDOM]
     if drawn:
         raise Refused(f"{drawn[0]} draws other numbers than torch")
