@@ -102,6 +102,11 @@ class Compile(FrontTest):
         self.refused("no input 'q'", optima.compile, self.module, self.inputs, dynamic={"q": {0: "n"}})
         self.refused("wanted input -> {dim: symbol}", optima.compile, self.module, self.inputs, dynamic=["n"])
 
+    def test_the_batch_of_a_classifier_has_one_name(self):
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 3))
+        package = optima.compile(net, torch.rand(2, 3, 8, 8), devices="X64:0", dynamic={"input": {0: "batch"}})
+        self.assertEqual([port["shape"] for port in (*package.inputs, *package.outputs)], [["batch", 3, 8, 8], ["batch", 3]])
+
     def test_a_transformer_of_open_sizes_runs_at_each(self):
         net = Attention().eval()
         package = optima.compile(net, sentences(2, 8), devices="X64:0", dynamic={name: {0: "batch", -1: "words"} for name in ("ids", "mask")})
