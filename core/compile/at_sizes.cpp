@@ -41,8 +41,8 @@ Sizes sizes_at(const Graph& graph, const std::map<std::string, bool>& symbols, i
   return out;
 }
 
-// Null where the model does not take these sizes.
-std::shared_ptr<const Graph> graph_at(const Graph& graph, const PackedGraph& packed, const Sizes& sizes) {
+/// A walk that has begun: inputs have the sizes that they have in the graph, else those of their symbols.
+reference::ShapeWalk walk_at(const Graph& graph, const PackedGraph& packed, const Sizes& sizes) {
   reference::ShapeWalk walk(packed.raw);
   walk.restart();
   for (const uint32_t v : graph.main().inputs) {
@@ -54,6 +54,12 @@ std::shared_ptr<const Graph> graph_at(const Graph& graph, const PackedGraph& pac
     for (const image::Dim& d : *value.dims) given.dims.push_back(d.value >= 0 ? d.value : sizes.at(d.symbol));
     walk.give(v, std::move(given));
   }
+  return walk;
+}
+
+// Null where the model does not take these sizes.
+std::shared_ptr<const Graph> graph_at(const Graph& graph, const PackedGraph& packed, const Sizes& sizes) {
+  reference::ShapeWalk walk = walk_at(graph, packed, sizes);
   try {
     walk.advance();
   } catch (const Error&) {
@@ -81,6 +87,17 @@ std::string note_of(const Graph& graph, const Sizes& sizes) {
 }
 
 }  // namespace
+
+Status check_sizes(const Graph& graph) {
+  const PackedGraph packed = pack(graph);
+  reference::ShapeWalk walk = walk_at(graph, packed, {});
+  try {
+    walk.advance();
+  } catch (const Error& e) {
+    if (e.code == OPTIMA_INVALID_GRAPH) return invalid_input(cat("sizes of --shape do not fit the model: ", e.text));
+  }
+  return {};
+}
 
 AtSizes at_sizes(const Graph& graph) {
   AtSizes out;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/graph/graph.hpp"
+#include "core/support/status.hpp"
 
 namespace optima::detail {
 
@@ -20,5 +21,8 @@ struct AtSizes {
 /// 224, 320, 512 and 576 at which the model's shapes follow, moved to the next size that is allowed. The largest are those of Graph::sizes, with the
 /// opt for what has none.
 AtSizes at_sizes(const Graph& graph);
+
+/// InvalidInput with the node's sentence where the fixed sizes of the inputs contradict an operator's rule. ONNX's inference does not look at all of it.
+Status check_sizes(const Graph& graph);
 
 }  // namespace optima::detail

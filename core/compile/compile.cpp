@@ -270,6 +270,7 @@ Result<Planned> load_source(const PlanRequest& request, Registry& registry, cons
   OPTIMA_ASSIGN(out.graph, load_graph(request, registry));
   out.timings.import_ms = watch.lap();
   OPTIMA_RETURN_IF_ERROR(run_passes(request, registry, out));
+  if (!request.import.shapes.empty()) OPTIMA_RETURN_IF_ERROR(detail::check_sizes(out.graph));
   return out;
 }
 

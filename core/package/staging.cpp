@@ -33,12 +33,14 @@ Status exists(const std::string& target, FolderKind kind) {
   return invalid_input(cat(kind.name, " ", quote(target), " exists, wanted a free name or --force"));
 }
 
-// --force must never cost somebody a folder that is not ours.
+// --force must never cost somebody a folder that is not ours; an empty one holds nothing.
 Status check_existing(const std::string& target, bool replace, FolderKind kind) {
   struct stat there {};
   if (::lstat(target.c_str(), &there) != 0) return {};
   if (!replace) return exists(target, kind);
-  if (!S_ISDIR(there.st_mode) || ::access(cat(target, "/", kind.marker).c_str(), F_OK) != 0)
+  std::error_code failed;
+  const bool empty = S_ISDIR(there.st_mode) && fs::is_empty(target, failed);
+  if (!S_ISDIR(there.st_mode) || (!empty && ::access(cat(target, "/", kind.marker).c_str(), F_OK) != 0))
     return invalid_input(cat(quote(target), " exists and is not a ", kind.name, ", wanted a ", kind.name, " or a free name"));
   return {};
 }

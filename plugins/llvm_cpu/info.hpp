@@ -10,7 +10,7 @@ inline constexpr sdk::DeviceKind kDevices[] = {{"X64", "cpu", true}, {"ARM64", "
 inline constexpr sdk::OptionSpec kOptions[] = {
     {"llvm_cpu.cpu", "string", "compile", "", "CPU to compile for, as LLVM names it; empty = the device's, host = this machine's", true},
     {"llvm_cpu.features", "string", "compile", "", "instruction set changes, as LLVM writes them: +avx512f,-fma", true},
-    {"llvm_cpu.linker", "path", "compile", "", "ld.lld to link kernels with; empty = ld.lld-19, then ld.lld, on PATH", false},
+    {"llvm_cpu.linker", "path", "compile", "", "ld.lld to link kernels with; empty = the plugin links them itself", false},
     {"llvm_cpu.winograd", "bool", "compile", "true", "3x3 convolutions by Winograd's method: faster, a little less exact", true},
     {"llvm_cpu.doors", "bool", "compile", "true", "tensors that go from one subgraph to another stay blocked where both sides work on blocks", true},
 };

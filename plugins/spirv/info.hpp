@@ -15,6 +15,7 @@ inline constexpr sdk::DeviceKind kDevices[] = {{"NVIDIA", "gpu", true},  {"AMDGP
 inline constexpr sdk::OptionSpec kOptions[] = {
     {"spirv.limits", "path", "compile", "", "file that describes the GPU to compile for; empty = what every GPU of the kind has", true},
     {"spirv.precision", "enum", "compile", "f32", "type that floats lie in on the GPU; sums are f32 with both. f16 wants a GPU with 16-bit storage", true, "f32 f16"},
+    {"spirv.winograd", "bool", "compile", "true", "3x3 convolutions by Winograd's method where that is faster: a little less exact", true},
     {"spirv.guard", "bool", "compile", "false", "kernels that look at every index first; a run that left a buffer fails. Slow: to find what is wrong", true},
     {"spirv.device", "string", "load", "", "GPU to run on: its UUID, or part of its name; empty = by the kind", false},
     {"spirv.pretend", "path", "load", "", "file of limits that the GPU is taken to have in place of its own", false},

@@ -21,6 +21,9 @@ from optima.errors import Error
 
 PAPER = "auto_split"  # id of the manifest that stands for a Splitter's devices
 TPU, CPU = "TPU:0", "X64:0"
+# Types of tensors as optima-host writes them, and as numpy does.
+TYPES = {"bool": "bool", **{f"{short}{bits}": f"{long}{bits}" for short, long, sizes in (("f", "float", (16, 32, 64)), ("i", "int", (8, 16, 32, 64)), ("u", "uint", (8, 16, 32, 64)))
+                            for bits in sizes}}
 ROUTES = {  # each was tried in an environment of its own
     "mxnet": "export it by mxnet.onnx.export_model (pip install mxnet==1.9.1 'numpy<1.24' 'onnx<1.15') and split the ONNX file",
     "caffe": "convert it by python -m caffe2onnx.convert (pip install --no-deps caffe2onnx; pip install 'onnx<1.15' 'numpy<1.24' 'protobuf<3.21') and split the ONNX file",
@@ -58,6 +61,7 @@ def split(platform, input_tensors, save_dir, graph_path, params_path=None, outpu
             split("onnx", input_tensors, save_dir, model, None, outputs, dynamic, "NCHW", tpu=tpu, cpu=cpu, supports=supports)
         return
     words = model_words({"model_path": graph_path, "input_tensors": input_tensors, "outputs": outputs, "dynamic": dynamic, "layout": layout})
+    check_types(inspected(words), input_tensors or {})
     if dynamic and has_plugin("bmcompiler"):
         words += ["--option", "bmcompiler.batches=1"]  # else the TPU's plugin refuses every open size
     with tempfile.TemporaryDirectory() as folder:
@@ -117,6 +121,19 @@ def checked_names(tensors, outputs):
     return tensors, outputs
 
 
+def inspected(words):
+    return json.loads(host("inspect", *words, "--json"))
+
+
+def check_types(model, tensors):
+    """Types of input_tensors are those of the inspected model: the submodels take no others."""
+    types = {value["name"]: value["type"].partition("[")[0] for value in model["inputs"]}
+    for name, value in tensors.items():
+        found, wanted = str(getattr(value, "dtype", "")).removeprefix("torch."), TYPES.get(types.get(name))
+        if wanted and found and found != wanted:
+            raise AutoSplitError(f"input_tensors[{name!r}] is {found}, wanted {wanted} as the model's input")
+
+
 @dataclasses.dataclass(frozen=True)
 class Operator:
     """A node that a Splitter is asked about."""
@@ -129,7 +146,7 @@ class Splitter:
     "model_path" and, as in split(), "input_tensors", "outputs", "dynamic" and "layout" if wanted."""
 
     def __init__(self, model_descriptor):
-        self.words = model_words(model_descriptor)
+        self.words, self.tensors = model_words(model_descriptor), model_descriptor.get("input_tensors") or {}
 
     def is_op_support(self, operator):
         """True when the TPU takes this Operator."""
@@ -138,8 +155,9 @@ class Splitter:
     def convert_and_split(self, save_folder):
         """Asks is_op_support once for every node, then writes the folder. Raises AutoSplitError."""
         with tempfile.TemporaryDirectory() as folder:
-            types = json.loads(host("inspect", *self.words, "--json"))["operators"]
-            words = self.words + ["--support", write_json(folder, "paper.json", paper(types))]
+            model = inspected(self.words)
+            check_types(model, self.tensors)
+            words = self.words + ["--support", write_json(folder, "paper.json", paper(model["operators"]))]
             on_cpu = ["--alloc", write_json(folder, "cpu.json", {"*": f"{PAPER}/CPU:0"})]
             nodes = json.loads(host("plan", *words, *on_cpu, "--json"))["nodes"]
             places = {n["name"]: f"{PAPER}/TPU:0" if self.is_op_support(Operator(n["name"], n["op"])) else f"{PAPER}/CPU:0" for n in nodes}
@@ -163,6 +181,8 @@ def paper(types):
 
 def model_words(descriptor):
     """The words of optima-host that name a model, its sizes and its ends."""
+    if not hasattr(descriptor, "get") or not isinstance(descriptor.get("model_path"), (str, pathlib.Path)):
+        raise AutoSplitError(f"model_descriptor is {descriptor!r:.80}, wanted a dict with 'model_path', an ONNX file")
     if descriptor.get("layout", "NCHW") != "NCHW":
         raise AutoSplitError(f"layout is {descriptor['layout']!r}, wanted 'NCHW', which is ONNX's")
     tensors, outputs = checked_names(descriptor.get("input_tensors"), descriptor.get("outputs"))

@@ -19,6 +19,17 @@ import optima
 from optima import _host, _native, _tensorflow
 from optima.errors import Error
 
+# Python packages that parts of optima load when they are used.
+PACKAGES = (("ml_dtypes", "bfloat16, 8-bit floats and 4-bit integers as numpy arrays"),
+            ("torch", "torch modules in optima.compile, torch.compile's backend, optima.torch2nx and optima.torch2hpvm"),
+            ("onnx", "torch modules in optima.compile, ONNX models with examples, optima.torch2nx and optima.torch2hpvm"),
+            ("onnxscript", "torch modules in optima.compile and optima.torch2nx"),
+            ("networkx", "optima.torch2nx and optima.manager"),
+            ("tqdm", "bars while optima.compile compiles"),
+            ("onnxruntime", "optima.submodels"),
+            ("aiohttp", "optima.serve"),
+            ("prometheus_client", "optima.serve"),
+            ("ray", "optima.scale on a cluster", "'ray[data,serve]'"))
 SETUP = "in a checkout of Optima: scripts/setup --with {0}; then export {1}"
 
 
@@ -95,14 +106,9 @@ def fix_of(plugin):
 
 
 def tool_rows(listing):
-    linker = next(filter(None, map(shutil.which, ("ld.lld-19", "ld.lld"))), None)
     dot, vulkan = shutil.which("dot"), ctypes.util.find_library("vulkan")
     ids = {plugin.get("id") for plugin in listing["plugins"]}
-    rows = [Row("ld.lld", bool(linker), linker or "neither ld.lld-19 nor ld.lld is on PATH", "llvm_cpu" in ids, "llvm_cpu links its kernels with it", "apt-get install lld-19"),
-            package_row("numpy", "arrays of inputs and outputs", needed=True),
-            package_row("ml_dtypes", "bfloat16, 8-bit floats and 4-bit integers as numpy arrays"),
-            package_row("onnxruntime", "optima.submodels"),
-            converter_row(),
+    rows = [package_row("numpy", "arrays of inputs and outputs", needed=True), *(package_row(*words) for words in PACKAGES), converter_row(),
             Row("Graphviz", bool(dot), dot or "dot is not on PATH", False, "optima-host view -o FILE.svg and .png", "apt-get install graphviz"),
             Row("Vulkan", bool(vulkan), vulkan or "no libvulkan.so.1", False, "spirv runs on it", "apt-get install libvulkan1 mesa-vulkan-drivers, or the driver of your GPU")]
     rows += vendor_rows(listing, ids)
@@ -111,9 +117,10 @@ def tool_rows(listing):
     return rows
 
 
-def package_row(name, purpose, needed=False):
+def package_row(name, purpose, wanted="", needed=False):
+    """wanted: what pip is asked for where that is not the name."""
     found = importlib.util.find_spec(name) is not None
-    return Row(name, found, "installed" if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {name}")
+    return Row(name, found, "installed" if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {wanted or name}")
 
 
 def converter_row():

@@ -37,16 +37,18 @@ class SubmodelsError(ValueError):
     """A folder, an input or a runtime that is not what it has to be; one sentence: thing, found, wanted."""
 
 
-def load(folder, tpu="auto", threads=0, optimize=True):
+def load(folder, tpu="auto", threads=0, optimize=True, *, use_cmodel=0):
     """Loads every graph of a folder and gives a Runner. `tpu`: what runs the graphs of tpu devices, "sail", "emulator",
     "onnxruntime" (a stand-in), or "auto": sail where it is installed, else the emulator. `threads`: of each ONNX Runtime session, 0 = its
     default. `optimize=False` switches ONNX Runtime's graph optimisations off, so that splitting a model does not change a bit of its
-    answers. Raises SubmodelsError."""
-    return Runner(folder, tpu, threads, optimize)
+    answers. `use_cmodel`: AutoSplit's word for the emulator; 1 stands for tpu="emulator". Raises SubmodelsError."""
+    if use_cmodel not in (0, 1) or (use_cmodel and tpu not in ("auto", "emulator")):
+        fail(f"use_cmodel is {use_cmodel!r} and tpu {tpu!r}, wanted 0, or 1 without another word for the same")
+    return Runner(folder, "emulator" if use_cmodel else tpu, threads, optimize)
 
 
 class Runner:
-    """A loaded folder. One call of infer at a time."""
+    """A loaded folder. One call of infer at a time. close(), or the end of a with block, ends the processes of emulated graphs; without them this does."""
 
     def __init__(self, folder, tpu="auto", threads=0, optimize=True):
         if tpu not in TPU:
@@ -69,6 +71,17 @@ class Runner:
         if any(isinstance(graph, EmulatedGraph) for graph in self.graphs):
             warnings.warn(f"graphs of tpu devices of {str(self.folder)!r} are emulated on this machine's processor: their results are a device's, "
                           "their times are not", stacklevel=3)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Nothing runs afterwards. May be called again."""
+        for graph in self.graphs:
+            getattr(graph, "close", lambda: None)()
 
     def infer(self, inputs):
         """name -> ndarray in, name -> ndarray out, outputs in the model's order."""
@@ -166,6 +179,9 @@ class EmulatedGraph:
             self.model = tpu_emulator.Model(path)
         except self.error as error:
             fail(f"graph {index} is for a tpu and its emulator does not start: {error}; on a device sophon.sail runs it{STAND_IN}", error)
+
+    def close(self):
+        self.model.close()
 
     def run(self, inputs):
         try:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import weakref
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class EmulatorError(RuntimeError):
 
 
 class Model:
-    """A file that runs, one call at a time. The process ends with this."""
+    """A file that runs, one call at a time. The process ends with close(), and with this at the latest."""
 
     def __init__(self, path):
         try:
@@ -60,11 +61,10 @@ class Model:
                                             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **environment})
         self.channel = ours.makefile("rwb", buffering=0)
         ours.close()
+        self._end = weakref.finalize(self, end, self.channel, self.process, self.work)
 
     def close(self):
-        self.channel.close()  # its end
-        self.process.wait()
-        self.work.cleanup()
+        self._end()
 
     def ask(self, *words):
         line = "\t".join(str(w).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r") for w in words)
@@ -111,6 +111,13 @@ class Model:
         if value.dtype.kind in "iub" and not np.array_equal(made.astype(value.dtype), value):
             raise EmulatorError(f"input {name!r} has numbers that {tensor['type']} does not hold")
         return made
+
+
+def end(channel, process, work):
+    """Of a model's process, which ends when nobody talks to it any more."""
+    channel.close()
+    process.wait()
+    work.cleanup()
 
 
 def place(file, array):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deploy guide: its models compiled here for X64 and ARM64, run by run_model here and on an emulated target.
 
-    deploy_test.py [BUILD]                          # the two models that are quick to emulate
+    deploy_test.py [BUILD]                          # the guide's four models
     DEPLOY_MODELS=resnet18,… deploy_test.py BUILD   # those
 """
 import os
@@ -17,7 +17,7 @@ from PIL import Image
 
 from support import BUILD, FolderTest, ROOT, top_of
 
-MODELS = os.environ.get("DEPLOY_MODELS", "squeezenet,shufflenet_v2").split(",")
+MODELS = os.environ.get("DEPLOY_MODELS", "resnet18,squeezenet,shufflenet_v2,mobilenet_v2").split(",")
 ARM64 = ROOT / "build/arm64/bin/run_model"
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 

@@ -3,16 +3,18 @@
 """optima.torch2hpvm: a trained module with HPVM's operators becomes a program that measures what torch measures."""
 import json
 import os
+import sys
 import unittest
 from unittest import mock
 
 import numpy as np
+import onnx
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from support import FolderTest, run
+from support import BUILD, FolderTest, ROOT, run
 from optima import Error
 from optima.torch2hpvm import BinDataset, ModelExporter
 
@@ -44,6 +46,39 @@ class Net(nn.Module):
         x = self.norm(torch.tanh(self.two(nn.functional.pad(x, (1, 1, 1, 1)))) + self.branch(x))
         x = self.mean(x).reshape(x.size(0), -1)
         return torch.softmax(self.last(torch.tanh(self.wide(x))), 1)
+
+
+class Residual(nn.Module):
+    """The block of HPVM's ResNet-18: batch normalization is in its convolutions."""
+
+    def __init__(self, channels, out=None, stride=1):
+        super().__init__()
+        out = out or channels
+        self.one, self.two = nn.Conv2d(channels, out, 3, stride, 1), nn.Conv2d(out, out, 3, 1, 1)
+        self.short = nn.Conv2d(channels, out, 1, stride) if stride != 1 else nn.Identity()
+
+    def forward(self, x):
+        y = self.two(torch.relu(self.one(x)))
+        return torch.relu(y + self.short(x))
+
+
+class ResNet18(nn.Sequential):
+    def __init__(self):
+        blocks = [Residual(4) for _ in range(3)] + [Residual(4, 8, 2), Residual(8), Residual(8), Residual(8, 16, 2), Residual(16), Residual(16)]
+        super().__init__(nn.Conv2d(3, 4, 3, 1, 1), nn.ReLU(), *blocks, nn.AvgPool2d(8), nn.Flatten(), nn.Linear(16, 10), nn.Softmax(-1))
+
+
+def mobilenet():
+    layer = lambda *words, **more: [nn.Conv2d(*words, bias=False, **more), nn.BatchNorm2d(words[1]), nn.ReLU()]
+    deep = [part for _ in range(13) for part in (*layer(4, 4, 3, 1, 1, groups=4), *layer(4, 4, 1))]
+    return nn.Sequential(*layer(3, 4, 3, 1, 1), *deep, nn.AvgPool2d(32), nn.Flatten(), nn.Linear(4, 10), nn.Softmax(-1))
+
+
+def alexnet(activation, linears):
+    convs = [nn.Conv2d(3, 4, 5, padding=2), activation(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3, padding=1), activation(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3, padding=1), activation(),
+             nn.Conv2d(4, 4, 3, padding=1), activation(), nn.Conv2d(4, 4, 3, padding=1), activation(), nn.MaxPool2d(2)]
+    ends = [part for _ in range(linears - 1) for part in (nn.Linear(64, 64), activation())]
+    return nn.Sequential(*convs, nn.Flatten(), *ends, nn.Linear(64, 10), nn.Softmax(-1))
 
 
 def trained():
@@ -134,12 +169,11 @@ class Torch2Hpvm(FolderTest):
                 text = self.done(program, "test", "-c", other, cwd=self.folder)
                 self.assertNotIn("runs as fp32", text)
                 self.assertIn(f"{len(lines)} of {len(nodes)} nodes have fp16", text)
-            other.write_text("1\n+++\nconf1 1 1 1 0\n2 cpu conv fp16 12 tanh fp16 12\n1 cpu conv fp32 11 add fp16 12 tanh fp16 12\n3 gpu conv samp 265\n---\n")
+            other.write_text("1\n+++\nconf1 1 1 1 0\n2 cpu conv fp16 12 tanh fp16 12\n1 cpu conv fp32 11 add fp16 12 relu fp32 1\n3 gpu conv samp 265\n---\n")
             lines = [line for line in self.done(program, "test", "-c", other, cwd=self.folder).splitlines() if "runs as fp32" in line]
             mixture = "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)"
             self.assertEqual(lines, [f"{other}:4: node 2: conv fp16 12 runs as fp32: {mixture}", f"{other}:4: node 2: tanh fp16 12 runs as fp32: {mixture}",
                                      f"{other}:5: node 1: add fp16 12 runs as fp32: a bias is computed as its product is, in fp32",
-                                     f"{other}:5: node 1: tanh fp16 12 runs as fp32: the node has no such operation there (ops.json)",
                                      f"{other}:6: node 3: conv samp 265 runs as fp32: no kernel samples its filter"])
         with self.subTest("each operation of the fp16 package gives numbers of fp16"):
             from optima.runtime import Context
@@ -157,6 +191,11 @@ class Torch2Hpvm(FolderTest):
                                    ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16\n-\n", ":4: found '1 gpu conv fp16', wanted NODE gpu|cpu"),
                                    ("1\n+\nconf1 1 1 1 0\n99 gpu conv fp16 12\n-\n", ":4: found node 99, wanted one of 1 to"),
                                    ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16 77\n-\n", ":4: found knob 'fp16 77', wanted 11"),
+                                   ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16 12 tanh fp16 12\n-\n",
+                                    ":4: found 'tanh' for node 1, which is 'conv add relu pool_max', wanted its operations in their order, from the first on"),
+                                   ("1\n+\nconf1 1 1 1 0\n1 gpu relu fp16 12\n-\n", ":4: found 'relu' for node 1, which is 'conv add relu pool_max'"),
+                                   ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16 12 relu fp16 12 add fp16 12\n-\n", ":4: found 'add' for node 1"),
+                                   ("1\n+\nconf1 1 1 1 0\n1 gpu group_conv fp16 12\n-\n", ":4: found 'group_conv' for node 1"),
                                    ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16 12\n", ":4: the file ends, wanted a line of minus signs"),
                                    ("1\n+\nconf1 1 1 1 0\n1 gpu conv fp16 12\n1 gpu conv fp16 12\n-\n", ":5: found node 1 again")):
                 other.write_text(text)
@@ -173,6 +212,91 @@ class Torch2Hpvm(FolderTest):
             self.assertIn("found label 11, wanted one of the model's 10 classes", run(program, "test", cwd=self.folder)[2])
             labels.write_bytes(labels.read_bytes()[4:])
             self.assertIn("wanted 256 and 4 a sample", run(program, "test", cwd=self.folder)[2])
+
+    def test_the_calls_of_its_readme_by_their_import_name(self):
+        data, checkpoint = self.folder / "model_params/net_digits", self.folder / "model_params/net.pth.tar"
+        data.mkdir(parents=True)
+        for name, (samples, labels) in (("tune", self.tune), ("test", self.test)):
+            samples[:397].numpy().tofile(data / f"{name}_input.bin")
+            labels[:397].numpy().astype("<i4").tofile(data / f"{name}_labels.bin")
+        torch.save(self.net.state_dict(), checkpoint)
+        program = self.folder / "front_end.py"
+        program.write_text(f"""if True:
+            from pathlib import Path
+            import torch
+            from torch2hpvm import BinDataset, ModelExporter
+            from torch2hpvm_test import Net
+
+            data_dir = Path(__file__).parent / "model_params/net_digits"
+            dataset_shape = 397, 1, 8, 8
+            tuneset = BinDataset(data_dir / "tune_input.bin", data_dir / "tune_labels.bin", dataset_shape)
+            testset = BinDataset(data_dir / "test_input.bin", data_dir / "test_labels.bin", dataset_shape)
+            model = Net()
+            model.load_state_dict(torch.load(data_dir.parent / "net.pth.tar"))
+            output_dir = Path("./net_hpvm")
+            build_dir = output_dir / "build"
+            target_binary = build_dir / "net"
+            exporter = ModelExporter(model, tuneset, testset, output_dir, config_file="")
+            exporter.generate(batch_size=200).compile(target_binary, build_dir)
+            """)
+        paths = map(str, (BUILD / "python", ROOT / "python-compat/src", ROOT / "tests/earlier"))
+        self.done(sys.executable, program, BUILD, cwd=self.folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+        for name, (samples, labels) in (("tune", self.tune), ("test", self.test)):
+            text = self.done(self.folder / "net_hpvm/build/net", name, cwd=self.folder)
+            self.assertAlmostEqual(self.measured(text), self.percent(samples[:397], labels[:397]), places=4)
+
+    def nodes_of(self, net, size=32, name="nodes"):
+        x = torch.randn(2, 3, size, size)
+        ModelExporter(net.eval(), TensorDataset(x, torch.zeros(2)), TensorDataset(x, torch.zeros(2)), self.folder / name).generate(batch_size=2)
+        return [" ".join(n["ops"]) for n in json.loads((self.folder / name / "ops.json").read_text())["nodes"]]
+
+    def test_nodes_are_numbered_as_in_the_configurations_of_hpvms_benchmarks(self):
+        """As in tuner_confs.txt of its alexnet, resnet18, mobilenet and of the first stage of its resnet50."""
+        conv, plain, end = "conv add relu", "conv add", ["pool_mean", "mul add", "softmax"]
+        with self.subTest("resnet18_cifar10: 42 nodes"):
+            block, wide = [conv, plain, "add", "relu"], [conv, plain, plain, "add", "relu"]
+            self.assertEqual(self.nodes_of(ResNet18()), [conv] + 3 * block + 2 * (wide + 2 * block) + end)
+        with self.subTest("mobilenet_cifar10: 84 nodes"):
+            layer = lambda word: [word, "batchnorm", "relu"]
+            self.assertEqual(self.nodes_of(mobilenet()), layer("conv") + 13 * (layer("group_conv") + layer("conv")) + end)
+        with self.subTest("alexnet_cifar10 and alexnet_imagenet"):
+            with_pool = lambda act: f"conv add {act} pool_max"
+            self.assertEqual(self.nodes_of(alexnet(nn.Tanh, 1)), [with_pool("tanh")] * 2 + ["conv add tanh"] * 2 + [with_pool("tanh"), "mul add", "softmax"])
+            self.assertEqual(self.nodes_of(alexnet(nn.ReLU, 3)), [with_pool("relu")] * 2 + [conv] * 2 + [with_pool("relu"), "mul add relu", "mul add relu", "mul add", "softmax"])
+        with self.subTest("resnet50_imagenet, its beginning, and what stands alone"):
+            net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4), nn.ReLU(),
+                                nn.Conv2d(4, 4, 3, groups=4), nn.Tanh(), nn.Conv2d(4, 2, 3, bias=False), nn.ReLU(), nn.Identity(), nn.ZeroPad2d(1), nn.MaxPool2d(2))
+            self.assertEqual(self.nodes_of(net), ["conv add relu pool_max", "batchnorm", plain, "batchnorm", "relu", "group_conv", "add", "tanh", "conv", "relu", "pool_max"])
+
+    def test_a_published_configuration_lands_on_its_layers(self):
+        """Lines as HPVM's tuner wrote them, for a net of all the kinds of nodes that its benchmarks have."""
+        torch.manual_seed(2)
+        net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1, groups=4), Residual(4), nn.AvgPool2d(8), nn.Flatten(),
+                            nn.Linear(4, 5), nn.Softmax(-1)).eval()
+        x = torch.randn(6, 3, 8, 8)
+        with torch.no_grad():
+            set_ = TensorDataset(x, net(x).argmax(1))
+        conf = self.folder / "conf.txt"
+        block = lambda lines: "2484.981244\n+++++\nconf2 1.7675 1.7963 88.96 0.6\n" + "\n".join(lines) + "\n-----\n"
+        lines = ["1 gpu conv perf_fp16 153", "2 gpu batchnorm fp16 12", "3 gpu relu fp16 12", "4 gpu group_conv fp16 12", "5 gpu add fp16 1", "6 gpu conv fp16 12 add fp16 1 relu fp16 1",
+                 "7 gpu conv samp_fp16 262 add fp16 1", "8 gpu add fp32 11", "9 gpu relu fp16 12", "10 gpu pool_mean fp16 12", "11 gpu mul fp16 12 add fp16 1", "12 gpu softmax fp32 1"]
+        conf.write_text(block(lines))
+        ModelExporter(net, set_, set_, self.folder / "out", config_file=conf).generate(batch_size=6).compile(self.folder / "net", self.folder / "build")
+        nodes = json.loads((self.folder / "out/ops.json").read_text())["nodes"]
+        (mixture,) = [line.split()[1:] for line in (self.folder / "out/packages/packages.txt").read_text().splitlines() if line.startswith("mixture_1")]
+        half = {(int(i), int(k)) for i, k in zip(mixture[::2], mixture[1::2])}
+        self.assertEqual(half, {(2, 0), (3, 0), (4, 0), (6, 0), (6, 2), (9, 0), (10, 0), (11, 0)})  # biases go with their products
+        kinds = {"conv": "Conv", "group_conv": "Conv", "mul": "Gemm", "batchnorm": "BatchNormalization", "relu": "Relu", "pool_mean": "AveragePool"}
+        made = {node.name: node.op_type for node in onnx.load(self.folder / "out/model.onnx").graph.node}
+        for i, k in half:
+            self.assertEqual(made[nodes[i - 1]["nodes"][k]], kinds[nodes[i - 1]["ops"][k]])
+        text = self.done(self.folder / "net", "test", cwd=self.folder)
+        self.assertIn(f"configuration conf2 of '{conf}': 7 of 12 nodes have fp16\n", text)
+        self.assertEqual([line.partition(": ")[2] for line in text.splitlines() if "runs as fp32" in line],
+                         ["node 1: conv perf_fp16 153 runs as fp32: no kernel perforates", "node 7: conv samp_fp16 262 runs as fp32: no kernel samples its filter",
+                          "node 7: add fp16 1 runs as fp32: a bias is computed as its product is, in fp32"])
+        conf.write_text(block(lines[:7] + ["8 gpu relu fp16 12"]))
+        self.assertIn(f"{conf}:11: found 'relu' for node 8, which is 'add', wanted its operations", run(self.folder / "net", "test", cwd=self.folder)[2])
 
     def test_the_rest_of_the_operators_and_nothing_half_done(self):
         class Rest(nn.Module):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The wheel in an environment that has nothing else: compiles and runs examples/digits, and finds all it needs in itself."""
+import importlib.metadata
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -9,6 +11,8 @@ import tempfile
 import venv
 import zipfile
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from support import BUILD, DIGITS, ROOT, PackageTest, unittest
 
 RUN = """if True:
@@ -53,7 +57,7 @@ class InItsOwn(PackageTest):
         venv.create(cls.folder / "env", with_pip=True)
         cls.python = cls.folder / "env/bin/python"
         cls.site = next((cls.folder / "env/lib").glob("python3*")) / "site-packages"
-        cls.environment = {"PATH": f"{cls.folder}/env/bin:/usr/bin:/bin", "HOME": str(cls.folder), "TMPDIR": str(cls.folder)}
+        cls.environment = {"PATH": f"{cls.folder}/env/bin", "HOME": str(cls.folder), "TMPDIR": str(cls.folder)}
         subprocess.run([cls.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", *wheels], check=True)
         import numpy
         cls.borrow(pathlib.Path(numpy.__file__).parents[1], "numpy", "numpy.libs")
@@ -90,6 +94,14 @@ class Wheel(InItsOwn):
         self.assertEqual(by_python.tobytes(), by_program.tobytes())
         self.assertIn("ok  probability", self.ran("optima-host", "compare", DIGITS / "digits.onnx", "out/digits", "--input", "image=image.npy"))
 
+    def test_kernels_are_made_without_any_other_program(self):
+        import numpy as np
+        np.save(self.folder / "picture.npy", np.random.default_rng(4).random((1, 1, 32, 32), np.float32))
+        for device in ("X64", "ARM64"):
+            self.ran("optima-host", "compile", DIGITS / "digits.onnx", "-o", device, "--device", f"{device}:0")
+            self.assertTrue(list((self.folder / device / "digits").glob("Subgraph_*/*.so")))
+        self.assertIn("ok  probability", self.ran("optima-host", "compare", DIGITS / "digits.onnx", "X64/digits", "--input", "image=picture.npy"))
+
     def test_the_doctor_finds_all_that_is_needed(self):
         rows, ok = self.rows()
         self.assertTrue(ok)
@@ -108,7 +120,7 @@ class Wheel(InItsOwn):
                 self.assertTrue(all(part.startswith("$ORIGIN") for path in paths for part in path.split(":")), (file, paths))
                 checked += 1
         self.assertGreater(checked, 10)
-        needed = subprocess.run(["ldd", tree / "_native/bin/optima-host"], capture_output=True, text=True, check=True, env=self.environment).stdout
+        needed = subprocess.run([shutil.which("ldd"), tree / "_native/bin/optima-host"], capture_output=True, text=True, check=True, env=self.environment).stdout
         for library in ("libboost_program_options", "libyaml-cpp"):
             self.assertIn(str(tree), next(line for line in needed.splitlines() if library in line))
 
@@ -183,10 +195,62 @@ class WithOpenvino(InItsOwn):
         self.assertRegex(said, r"R(UN)?PATH\)\s.*\[\$ORIGIN/../../../../../openvino/libs\]")
 
 
+COMPAT = ROOT / "python-compat/src"
+
+
+class Compat(InItsOwn):
+    """The wheels optima and optima-compat with what pip would fetch for them, and nothing more."""
+    patterns = ("optima-*.whl", "optima_compat-*.whl")
+
+    @staticmethod
+    def requirements(wheel, extras=()):
+        """Names of the projects that a wheel, or an installed project, requires with these extras."""
+        found = set()
+        for line in wheel:
+            need = Requirement(line)
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                found.add((canonicalize_name(need.name), tuple(sorted(need.extras))))
+        return found
+
+    def requires(self, wheel):
+        (name,) = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA")]
+        text = zipfile.ZipFile(wheel).read(name).decode()
+        return [line.partition(": ")[2] for line in text.splitlines() if line.startswith("Requires-Dist: ")]
+
+    def fetched(self):
+        """What installing the wheel brings: distributions of the Python of the tests."""
+        optima = self.requires(next(self.wheels.glob("optima-*.whl")))
+        ((name, extras),) = self.requirements(self.requires(self.wheel))
+        self.assertEqual(name, "optima")
+        todo, seen = self.requirements(optima, extras), set()
+        while todo:
+            name, extras = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo |= self.requirements(importlib.metadata.distribution(name).requires or (), extras)
+        return [importlib.metadata.distribution(name) for name in seen]
+
+    def test_every_module_imports_with_what_pip_fetches_for_it(self):
+        for distribution in self.fetched():
+            tops = {file.parts[0] for file in distribution.files if not file.parts[0].startswith("..") and file.parts[0] != "__pycache__"}
+            self.borrow(pathlib.Path(distribution.locate_file("")), *[top for top in tops if not (self.site / top).exists()])
+        names = [str(path.relative_to(COMPAT).with_suffix("")).replace("/", ".").removesuffix(".__init__") for path in sorted(COMPAT.rglob("*.py"))]
+        self.assertIn("sophon.auto_split.api", names)
+        for module in names:
+            self.ran(self.python, "-c", f"import sys, {module}; assert 'site-packages' in sys.modules['{module}'].__file__")
+
+    def test_it_holds_exactly_the_modules_of_its_sources(self):
+        inside = {name for name in zipfile.ZipFile(self.wheel).namelist() if ".dist-info/" not in name}
+        self.assertEqual(inside, {str(path.relative_to(COMPAT)) for path in COMPAT.rglob("*.py")})
+        self.assertIn("-py3-none-any.whl", self.wheel.name)
+        self.assertEqual(self.requires(self.wheel), ["optima[compile,submodels,torch2nx]==0.1.0"])
+
+
 def other_pythons():
-    """Those on PATH whose binding stands on the stable interface, by their version."""
+    """Those on PATH or of pyenv whose binding stands on the stable interface, by their version."""
     found = {}
-    for name in ("python3.12", "python3.13", "python3.14", "python3.15", "python3"):
+    versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
+    for name in ("python3.12", "python3.13", "python3.14", "python3.15", "python3", *map(str, sorted(versions.glob("3.*/bin/python3")))):
         said = subprocess.run([name, "-c", "import sys; print(*sys.version_info[:2], sys.executable)"], capture_output=True, text=True) if shutil.which(name) else None
         if said and said.returncode == 0:
             major, minor, path = said.stdout.rstrip("\n").split(" ", 2)
@@ -200,7 +264,7 @@ class OtherPythons(PackageTest):
         import numpy as np
         pythons = other_pythons()
         if not pythons:
-            print("SKIP: no Python of 3.12 and up is on PATH", flush=True)
+            print("SKIP: no Python of 3.12 and up is on PATH or of pyenv", flush=True)
             self.skipTest("no other Python")
         made = subprocess.run([ROOT / "scripts/wheel", "--no-build", "--build", BUILD, "-o", self.folder, "--python", pythons[min(pythons)]], capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stderr)

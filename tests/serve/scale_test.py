@@ -138,12 +138,21 @@ class Alone(PackageTest):
         self.fails("invalid_input", "line 1 is none of a journal", scale.Journal, path)
 
     def test_bad_arguments_are_told_before_anything_starts(self):
-        many = lambda models, targets: scale.compile_many(models, targets, cache=self.work / "cache")
+        many = lambda models, targets, **more: scale.compile_many(models, targets, cache=self.work / "cache", **more)
         self.fails("invalid_input", "model '/nowhere.onnx' is no file", many, ["/nowhere.onnx"], [REF])
         self.fails("invalid_input", "target '' is a str", many, [self.model], ["X64:0"])
         self.fails("invalid_input", "which compile_many gives itself", many, [self.model], [{"output": "out"}])
         self.fails("invalid_input", "options that are no JSON", many, [self.model], [{"calibration": np.zeros(3)}])
         self.fails("invalid_input", "two models have one file name", many, [self.model, self.model], [REF])
+        self.fails("invalid_input", "models has <function", many, [many], [REF])
+        self.fails("invalid_input", "models has 3, wanted paths of ONNX files", many, 3, [REF])
+        self.fails("invalid_input", "targets is None, wanted a list of dicts of options", many, self.model, None)
+        for models, targets in (({"a/b": self.model}, [REF]), ([self.model], {"a/b": REF}), ({".a": self.model}, [REF]), ({"a" * 201: self.model}, [REF])):
+            self.fails("invalid_input", "wanted models and targets whose names make one of 1 to 200 bytes without '/' and not starting with '.'", many, models, targets)
+        self.fails("io", f"output {str(self.model / 'out')!r} cannot be written: ", many, [self.model], [REF], output=self.model / "out")
+        self.assertEqual(many([], [REF], output=self.work / "out"), [])
+        self.assertTrue((self.work / "out").is_dir())
+        self.assertEqual([job.name for job in scale.jobs.jobs_of(self.model, [REF])], [self.model.stem])  # one path is one model
         self.fails("invalid_input", "is no folder that can be made", scale.Cache, self.model / "cache")
         with mock.patch.dict(os.environ, {"OPTIMA_HOST": "/nowhere"}):
             self.fails("plugin", "'/nowhere' is not there, wanted optima-host", self.job.key)

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """optima.serve, asked by tritonclient and by plain HTTP: answers, batches, bad input, limits, the end."""
 import concurrent.futures
+import gzip
 import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ import threading
 import gevent
 import numpy as np
 import tritonclient.http as triton
-from support import DIGITS, ENDLESS, GIVEN, LOOKUP, ROWS, SLOW, PackageTest, Process, open_digits, run_page, unittest
+from support import DIGITS, ENDLESS, GIVEN, HEAD, LOOKUP, ROWS, SLOW, WIDE, PackageTest, Process, open_digits, run_page, unittest
 
 import optima
 from optima import run_package
@@ -205,6 +207,12 @@ class BadInput(ServeTest):
             (400, path, {"inputs": [x, {**k, "datatype": "INT32"}]}, "input 'k': found int32[1, 2], wanted int64"),
             (400, path, {**good, "outputs": [{"name": "q"}]}, "no output 'q', wanted 'y', 'j'"), (400, path, {**good, "id": 4}, "'id' is no string"),
             (413, path, b" " * 10001, "larger than 10000 bytes"), (400, path, b"[" * 9000, "the request is no JSON"),
+            (400, path, {"inputs": [{**x, "data": [1e39, 2, 3, 4]}, k]}, "has numbers beyond FP32, wanted finite ones"),
+            (400, path, {"inputs": [{**x, "datatype": "FP16", "data": [1e6, 2, 3, 4]}, k]}, "has numbers beyond FP16, wanted finite ones"),
+            (400, path, {"inputs": [{**x, "data": [float("nan"), 2, 3, 4]}, k]}, "NaN is no number of JSON"),
+            (400, path, {"inputs": [x, {**k, "data": [2**64 - 1, 1]}]}, "numbers beyond INT64"), (400, path, {"inputs": [x, {**k, "datatype": "UINT64", "data": [2**63, -1]}]}, "no UINT64"),
+            (400, path, {"inputs": [{**x, "parameters": {"shared_memory_region": "r", "shared_memory_byte_size": 16}}, k]}, "input 'x' has parameter 'shared_memory_region'"),
+            (400, path, {**good, "outputs": [{"name": "y", "parameters": {"shared_memory_region": "r"}}]}, "output 'y' has parameter 'shared_memory_region', and shared memory is not served"),
         ]
         for status, where, body, sentence in cases:
             got, text = self.ask(server.port, "POST", where, body if isinstance(body, bytes) else json.dumps(body))
@@ -215,6 +223,31 @@ class BadInput(ServeTest):
         self.assertEqual(self.ask(server.port, "POST", path, json.dumps(good))[0], 200)
         bad = sum(where == path and status == 400 for status, where, *_ in cases)
         self.assertEqual(self.metric(server, 'optima_failures_total{model="rows",status="400"}'), bad)
+
+    def test_packed_bodies_that_cannot_be_unpacked(self):
+        server, path = self.server(self.rows, max_body=10000), "/v2/models/rows/infer"
+        for status, packing, body, sentence in ((400, "gzip", b"not gzip", "body cannot be read: Can not decode content-encoding: gzip"), (415, "zz", b"{}", "Content-Encoding 'zz', wanted identity, gzip, deflate"),
+                                                (413, "gzip", gzip.compress(b" " * 10001), "larger than 10000 bytes"), (400, "gzip", gzip.compress(b" " * 100), "the request is no JSON")):
+            with self.assertNoLogs("aiohttp"):
+                got, text = self.ask(server.port, "POST", path, body, {"Content-Encoding": packing})
+                self.assertEqual(self.ask(server.port, "GET", "/v2")[0], 200)
+            self.assertEqual(got, status, text)
+            self.assertIn(sentence, json.loads(text)["error"])
+
+    def test_what_is_no_request_is_answered_as_json_too(self):
+        server = self.server(self.rows)
+        for path, headers in (("/v2/models/" + "a" * 9000, {}), ("/v2", {"X": "a" * 20000}), ("/v2", {"Content-Length": "-5"})):
+            got, text = self.ask(server.port, "GET", path, None, headers)
+            self.assertEqual(got, 400, text)
+            error = json.loads(text)["error"]
+            self.assertTrue(error.startswith("the request cannot be read as HTTP: ") and len(error) < 300 and "\n" not in error, error)
+
+    def test_numbers_of_64_bits_come_as_lists(self):
+        server = self.server(self.package(HEAD + "u (uint64[2] x) => (uint64[2] y) { y = Identity(x) }", "--device", "REF:0", name="u"))
+        for numbers in ([2**64 - 1, 1], [0, 2**63], [2**63, 2**64 - 1], [0, 1]):
+            got, text = self.ask(server.port, "POST", "/v2/models/u/infer", json.dumps({"inputs": [{"name": "x", "datatype": "UINT64", "shape": [2], "data": numbers}]}))
+            self.assertEqual(got, 200, text)
+            self.assertEqual(json.loads(text)["outputs"][0]["data"], numbers)
 
     def test_bytes_that_do_not_fit(self):
         server = self.server(self.rows)
@@ -257,6 +290,78 @@ class BadInput(ServeTest):
                 client.infer("endless", asked)
         with self.assertRaisesRegex(triton.InferenceServerException, r"\[503\] (interrupted|the server is shutting down)"):  # drain is 0: what has no end is cancelled
             first.get_result()
+
+
+class SlowClients(ServeTest):
+    PATH = "/v2/models/rows/infer"
+    GOOD = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}, {"name": "k", "datatype": "INT64", "shape": [1, 2], "data": [1, 2]}]})
+
+    def begun(self, port, size=500):
+        """A connection with one byte of a request of so many."""
+        made = socket.create_connection(("127.0.0.1", port))
+        self.addCleanup(made.close)
+        made.sendall(f"POST {self.PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{{".encode())
+        return made
+
+    @staticmethod
+    def answer_on(connection):
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, json.loads(answer.read())["error"]
+
+    def test_a_body_that_does_not_come_is_not_waited_for(self):
+        server = self.server(self.rows, client_timeout=.05)
+        connection = self.begun(server.port)
+        self.assertEqual(self.answer_on(connection), (408, "the request's body did not come within 0.05 seconds, wanted it whole by then"))
+        self.assertEqual(self.metric(server, 'optima_failures_total{model="rows",status="408"}'), 1)
+
+    def test_bodies_that_still_come_are_counted_and_clients_that_leave_are_no_failure_of_the_server(self):
+        with self.assertNoLogs("aiohttp"), self.assertNoLogs("optima"):
+            server = self.server(self.rows, queue=2)
+            slow = [self.begun(server.port, 50 << 20) for _ in range(2)]
+            while self.metric(server, 'optima_waiting{model="rows"}') < 2:
+                gevent.sleep(0.01)
+            self.assertEqual(self.answer_on(self.begun(server.port, 50 << 20)), (503, "model 'rows' has 2 requests under way, wanted fewer than that: try again later"))
+            for connection in slow:
+                connection.close()
+            while self.metric(server, 'optima_waiting{model="rows"}'):
+                gevent.sleep(0.01)
+            self.assertEqual(self.metric(server, 'optima_failures_total{model="rows",status="499"}'), 2)
+            self.assertEqual(self.ask(server.port, "POST", self.PATH, self.GOOD)[0], 200)
+
+    def test_the_end_does_not_wait_for_them(self):
+        process = Process(self, self.rows, self.package(WIDE, "--device", "REF:0", name="wide"), "--port", "0", "--drain", "0")
+        port = int(process.address.rpartition(":")[2])
+        slow, deaf = self.begun(port), socket.socket()
+        self.addCleanup(deaf.close)
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", port))
+        head = json.dumps({"parameters": {"binary_data_output": True}, "inputs": [{"name": n, "datatype": "FP32", "shape": s, "parameters": {"binary_data_size": 4 * s[0] * s[1]}}
+                                                                                 for n, s in (("x", [2000, 1]), ("z", [1, 4096]))]}).encode()
+        body = head + bytes(4 * (2000 + 4096))
+        deaf.sendall(f"POST /v2/models/wide/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: {len(head)}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        while True:  # until one is being read, the other answered with more than the connection holds
+            text = self.ask(port, "GET", "/metrics")[1].decode()
+            if 'optima_waiting{model="rows"} 1.0' in text and 'optima_latency_seconds_count{model="wide"} 1.0' in text:
+                break
+        self.assertIn('optima_waiting{model="wide"} 1.0', text)
+        process.child.send_signal(signal.SIGTERM)
+        self.assertEqual(self.answer_on(slow), (503, "the server is shutting down, wanted another one"))
+        self.assertEqual(process.child.wait(60), 0)
+        self.assertEqual(process.child.stdout.read().splitlines(), ["optima.serve: finishes 2 requests", "optima.serve: cancels 2 requests that did not end in 0.0 seconds"])
+
+    def test_a_second_signal_ends_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = Process(self, self.rows, "--port", "0", "--drain", "80000", "--client-timeout", "80000")
+            port = int(process.address.rpartition(":")[2])
+            self.begun(port)
+            while 'optima_waiting{model="rows"} 1.0' not in self.ask(port, "GET", "/metrics")[1].decode():
+                gevent.sleep(0.01)
+            process.child.send_signal(signal.SIGTERM)
+            self.assertIn("finishes 1 requests", process.child.stdout.readline())
+            process.child.send_signal(number)
+            self.assertEqual(process.child.wait(60), 128 + number)
+            self.assertIn("ends at once, with 1 requests under way", process.child.stdout.readline())
 
 
 class End(ServeTest):

@@ -25,6 +25,9 @@ LOOKUP = HEAD + """lookup (int64[N] i) => (float[N, 2] y) <float[3, 2] table = {
 SLOW = HEAD + """slow (int64 trips, float[2] x) => (float[2] y) <bool yes = {1}> {
     y = Loop(trips, yes, x) < body = b (int64 i, bool go, float[2] v) => (bool go2, float[2] w) { go2 = Identity(go)  w = Neg(v) } > }"""
 
+# An answer that is much longer than what was asked.
+WIDE = HEAD + "wide (float[N, 1] x, float[1, 4096] z) => (float[N, 4096] y) { y = Add(x, z) }"
+
 
 GIVEN = ROOT.parent / "shared/models/dynamic"
 OPEN_BATCH = """if True:

@@ -69,6 +69,30 @@ class AutoSplit(SplitTest):
         auto_split.split("onnx", {"x": X}, self.out, self.path, outputs=["c"], tpu="PAPER:0", supports=[paper])
         self.assertEqual(check_folder(self, self.out)["outputs"], ["c"])
 
+    def test_an_empty_folder_is_filled_and_another_is_not_touched(self):
+        self.out.mkdir(parents=True)  # as SOPHON's scripts do first
+        auto_split.split("onnx", {"x": X}, self.out, self.path, tpu="REF:0")
+        self.check(["cpu"])
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "kept").write_text("")
+        with self.assertRaisesRegex(auto_split.AutoSplitError, "exists and is not a folder of submodels"):
+            auto_split.split("onnx", {"x": X}, other, self.path, tpu="REF:0")
+        self.assertTrue((other / "kept").exists())
+
+    def test_tensors_that_the_model_does_not_take(self):
+        conv = self.model(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[1,1,8,8] x) => (float[1,2,6,6] y) <float[2,1,3,3] w = {{{','.join('1' * 18)}}}> {{ y = Conv(x, w) }}""", "conv")
+        self.raises("sizes of --shape do not fit the model: node", "onnx", {"x": np.zeros((1, 3, 8, 8), np.float32)}, self.out, conv, tpu="REF:0")
+        self.raises("input_tensors['x'] is float64, wanted float32 as the model's input", "onnx", {"x": np.zeros((1, 1, 8, 8))}, self.out, conv, tpu="REF:0")
+        auto_split.split("onnx", {"x": np.zeros((4, 1, 9, 8), np.float32)}, self.out, conv, tpu="REF:0")  # other sizes that fit
+        self.assertEqual(check_folder(self, self.out)["tensors"]["y"]["shape"], [4, 2, 7, 6])
+        for descriptor in ({}, {"model_path": None}, 3):
+            with self.assertRaisesRegex(auto_split.AutoSplitError, "wanted a dict with 'model_path', an ONNX file"):
+                NoSoftmax(descriptor)
+        with self.assertRaisesRegex(auto_split.AutoSplitError, "is float64, wanted float32"):
+            NoSoftmax({"model_path": self.path, "input_tensors": {"x": X.astype(np.float64)}}).convert_and_split(self.folder / "none")
+
     def test_split_with_symbolic_sizes(self):
         auto_split.split("onnx", {"x": X}, self.out, self.path, dynamic=True, tpu="REF:0", cpu="REF:1")
         infos = self.check(["cpu"])

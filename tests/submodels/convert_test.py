@@ -101,6 +101,57 @@ g (float[n,4] x, int64[n,4] k) => (float[n,4] y) { f = Cast<to = 1>(k)  a = Mul(
             runner.infer({"x": np.zeros((2, 4), np.float32), "k": np.zeros((2, 4), np.int64)})
         with self.assertRaisesRegex(submodels.SubmodelsError, "graph 0: input 'k' has numbers that f32 does not hold"):
             runner.infer({"x": np.zeros((1, 4), np.float32), "k": np.full((1, 4), 2**24 + 1)})
+        self.check_ends(runner)
+
+    def check_ends(self, runner):
+        """Processes of a runner, and of one that is dropped, end; those of AutoSplit's word for the emulator are such."""
+        children = [graph.model.process for graph in runner.graphs if hasattr(graph, "model")]
+        self.assertEqual([child.poll() for child in children], [None, None])
+        runner.close()
+        runner.close()
+        self.assertNotIn(None, [child.returncode for child in children])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dropped = submodels.load(self.out, use_cmodel=1)
+        (child, _) = [graph.model.process for graph in dropped.graphs if hasattr(graph, "model")]
+        del dropped
+        self.assertIsNotNone(child.returncode)
+        with self.assertRaisesRegex(submodels.SubmodelsError, "use_cmodel is 1 and tpu 'sail'"):
+            submodels.load(self.out, "sail", use_cmodel=1)
+
+    def test_the_calls_of_sophons_scripts_by_their_import_names(self):
+        """As its converters and its check of a split call them: a new folder, positions and words, the chip's model in C."""
+        if not (TOOLS / "bin/tpuc-opt").exists():
+            print("SKIP: the tools of tpu-mlir are not in .deps/sophon; scripts/setup --with sophon puts them there", flush=True)
+            return
+        program = self.folder / "script.py"
+        program.write_text("""if True:
+            import os, shutil, sys
+            import numpy as np
+            from sophon.auto_split.api import split as splitter
+            from sophon.auto_split.api import convert as compiler
+            from sophon.auto_runner.api import load, infer
+
+            save_dir, model, target = os.path.abspath("submodels"), sys.argv[1], "BM1684X"
+            if os.path.exists(save_dir):
+                shutil.rmtree(save_dir)
+            os.makedirs(save_dir)
+            tensors_dict = {}
+            for name, shape in zip(["x"], [(2, 4)]):
+                tensors_dict[name] = np.ndarray(shape, dtype=np.float32)
+            splitter("onnx", tensors_dict, save_dir, model, params_path=None, outputs=["y", "z"], dynamic=False, layout="NCHW")
+            compiler(save_dir, optimize=1, compare=True, target=target)
+            x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+            out = infer(load(save_dir, use_cmodel=1), {"x": x})
+            a = np.exp(np.maximum(x, 0))
+            c = -a / a.sum(1, keepdims=True)
+            np.testing.assert_allclose(out["y"], c + x, rtol=1e-3)
+            np.testing.assert_allclose(out["z"], np.exp(c), rtol=1e-3)
+            """)
+        paths = map(str, (ROOT / "python", ROOT / "python-compat/src"))
+        ran = subprocess.run([sys.executable, program, self.model(TEXT)], cwd=self.folder, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("are emulated on this machine's processor", ran.stderr)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,13 @@ class Format(FolderTest):
         self.refused(3, f"'{made}' exists and is not a package, wanted a package or a free name", *words, "--force")
         (made / "graph_infos.json").unlink()
         self.refused(3, "exists and is not a folder of submodels", *words, "--emit", "submodels", "--force")
+        for path in made.iterdir():
+            path.unlink()
+        self.refused(3, f"folder of submodels '{made}' exists, wanted a free name or --force", *words, "--emit", "submodels")
+        self.emit(self.model(CHAIN), "--device", "X64:0")  # an empty folder has nothing to lose
+        (made / "kept").write_text("")
+        (made / "graph_infos.json").unlink()
+        self.refused(3, "exists and is not a folder of submodels", *words, "--emit", "submodels", "--force")
         self.refused(3, "folder of submodels name '../x' is no folder name", *words, "--emit", "submodels", "--name", "../x")
         (self.folder / "file").write_text("")
         self.refused(5, "cannot create folder", *words[:-1], self.folder / "file/out", "--emit", "submodels")

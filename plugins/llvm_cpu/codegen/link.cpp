@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/codegen/shared_object.hpp"
 
 namespace optima::llvm_cpu {
 namespace {
@@ -77,22 +78,18 @@ Outcome version_of(const std::string& path, const std::string& temp_dir) {
 }  // namespace
 
 Linker Linker::find(std::string_view option, const std::string& temp_dir) {
+  if (option.empty()) return {"", kSharedObjectVersion};
   std::string path(option);
-  if (path.empty())
-    for (const char* name : {"ld.lld-19", "ld.lld"})
-      if (auto found = llvm::sys::findProgramByName(name)) {
-        path = *found;
-        break;
-      }
-  if (path.empty())
-    throw sdk::Error(OPTIMA_DEPENDENCY, "neither ld.lld-19 nor ld.lld is on PATH; install the package lld-19 or set the option llvm_cpu.linker");
+  if (path.find('/') == std::string::npos)
+    if (auto found = llvm::sys::findProgramByName(path)) path = *found;
   const Outcome v = version_of(path, temp_dir);
   if (v.status != 0)
-    throw sdk::Error(OPTIMA_DEPENDENCY, "linker \"" + path + "\" does not run: " + v.text + "; install the package lld-19 or set the option llvm_cpu.linker");
+    throw sdk::Error(OPTIMA_DEPENDENCY, "linker \"" + path + "\" does not run: " + v.text + "; install the package lld-19 or leave the option llvm_cpu.linker away");
   return {path, v.text};
 }
 
 std::string Linker::link(std::string_view object, const std::string& temp_dir, const std::string& stem) const {
+  if (path.empty()) return shared_object(object);
   const std::string in = temp_dir + "/" + stem + ".o", out = temp_dir + "/" + stem + ".so";
   const Removed removed_in{in}, removed_out{out};
   write(in, object);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/codegen: from an object file to a shared object, by the program ld.lld.
+// llvm_cpu/codegen: from an object file to a shared object, in this process or by a program that the user names.
 #pragma once
 
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace optima::llvm_cpu {
 
-/// An ld.lld that was found, and what it says about itself (part of the cache key).
+/// What links: nobody but shared_object() when the path is empty, else that program, with ld.lld's options. `version` is part of the cache key.
 struct Linker {
   std::string path, version;
 
-  /// The option's value when not empty, else ld.lld-19, else ld.lld on PATH. Throws sdk::Error(OPTIMA_DEPENDENCY) that
-  /// says what was looked for and how to get it.
+  /// By the option's value: empty, a path or a name on PATH. Throws sdk::Error(OPTIMA_DEPENDENCY) when that program does not run.
   static Linker find(std::string_view option, const std::string& temp_dir);
 
-  /// The shared object, without DT_NEEDED. `stem` names the files in temp_dir, removed before return; unique per call.
-  /// Throws sdk::Error(OPTIMA_TOOL_FAILED) with the linker's own words.
+  /// The shared object, without DT_NEEDED. `stem` names the files in temp_dir of a program, removed before return; unique per call.
+  /// Throws sdk::Error: OPTIMA_TOOL_FAILED with the program's own words, what shared_object() throws.
   std::string link(std::string_view object, const std::string& temp_dir, const std::string& stem) const;
 };
 

@@ -10,6 +10,7 @@
 #include "plugins/llvm_cpu/compiler/passage.hpp"
 #include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
 namespace optima::llvm_cpu {
@@ -373,14 +374,8 @@ class Planner : public LowerContext {
     Operand to = temporary(size);
     buffers_.back().where = Buffer::Output, buffers_.back().number = output;
     to.written = true;
-    Op op;
-    op.kernel = k::CopyBytes{.bytes = static_cast<int64_t>(size)};
-    op.args = {from, to};
-    op.units = (static_cast<int64_t>(size) + k::kCopyPiece - 1) / k::kCopyPiece;
-    op.work = static_cast<int64_t>(size / 4);
-    draft_.moved += op.work;
-    op.label = "copy out";
-    emit(std::move(op));
+    draft_.moved += static_cast<int64_t>(size / 4);
+    emit_copy_bytes(static_cast<int64_t>(size), from, to, "copy out", *this);
   }
 
   void write_steps() {

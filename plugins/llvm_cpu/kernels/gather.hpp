@@ -41,6 +41,11 @@ struct ScatterNd {
   int64_t count, inner, tuple;
   List<4> g, p;
 };
+struct TensorScatter {
+  static constexpr char entry[] = "k_tensor_scatter";
+  static constexpr void sizes(auto& l, auto mark) { mark(l.outer, l.size, l.rows, l.inner); }
+  int64_t bytes, has_begin, circular, outer, size, rows, inner;
+};
 
 }  // namespace k
 
@@ -130,6 +135,21 @@ TEMPLATE(k_scatter_nd, ScatterNd, l) {
     ROLL for (idx i = 0; i < l.count; i++) {
       T* to = (T*)args[2] + gather::tuple(args[0], l.index_bytes, i * l.tuple, l.tuple, l.g, l.p, scratch);
       ROLL for (idx j = 0; j < l.inner; j++) gather::put(l.op, to + j, ((const T*)args[1])[i * l.inner + j]);
+    }
+  });
+}
+
+// out [batch][outer][size][inner], which holds a copy of data, from row begin[batch] on = updates [batch][outer][rows][inner]; past the end from row 0 on
+// where that is circular. args: begin (int64, or null: 0), updates, out; units: batch * outer.
+TEMPLATE(k_tensor_scatter, TensorScatter, l) {
+  using namespace k;
+  with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    ROLL for (idx u = u0; u < u1; u++) {
+      const idx first = l.has_begin ? wrapped(((const int64_t*)args[0])[u / l.outer], l.size + 1, scratch) : 0;
+      ROLL for (idx r = 0; r < l.rows; r++) {
+        const idx row = l.circular ? (first + r) % l.size : wrapped(first + r, l.size, scratch);
+        __builtin_memcpy((T*)args[2] + (u * l.size + row) * l.inner, (const T*)args[1] + (u * l.rows + r) * l.inner, l.inner * sizeof(T));
+      }
     }
   });
 }

@@ -154,8 +154,9 @@ TEMPLATE(k_from_last, FromLast, l) {
     });
 }
 
-/// args: from, to; units = pieces of kCopyPiece bytes of `bytes`.
+/// args: from, to, which may be one place; units = pieces of kCopyPiece bytes of `bytes`.
 TEMPLATE(k_copy_bytes, CopyBytes, l) {
+  if (args[0] == args[1]) return;
   const int64_t from = u0 * k::kCopyPiece, to = u1 * k::kCopyPiece < l.bytes ? u1 * k::kCopyPiece : l.bytes;
   __builtin_memcpy((char*)args[1] + from, (const char*)args[0] + from, (size_t)(to - from));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/lower: Gather, GatherElements, GatherND, ScatterElements, ScatterND, OneHot.
+// llvm_cpu/lower: Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter, OneHot.
 #include <algorithm>
 #include <utility>
 
@@ -88,11 +88,17 @@ int64_t joined_type(const NodeView& n) {
   return kBySize[element_bytes(n.in_dtype(0))];
 }
 
-/// output = data, then the updates one by one.
-void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
+/// The output holds a copy of data, which is nothing to do where both are one place (runtime/in_place.hpp).
+Operand copy_of_data(const NodeView& n, LowerContext& ctx) {
   const Dims d = n.in_dims(0);
   const Operand to = ctx.write(n.output(0));
-  emit_copy({d, row_major(d), row_major(d)}, element_bytes(n.in_dtype(0)), ctx.read(n.input(0)), to, "copy " + to_text(d), ctx);
+  emit_copy_bytes(count(d) * element_bytes(n.in_dtype(0)), ctx.read(n.input(0)), to, "copy " + to_text(d), ctx);
+  return to;
+}
+
+/// output = data, then the updates one by one.
+void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
+  const Operand to = copy_of_data(n, ctx);
   op.args = {ctx.read(n.input(1)), ctx.read(n.input(2)), to};
   op.units = count(n.in_dims(2)) ? 1 : 0;
   op.work = count(n.in_dims(2)) * work::kMoved;
@@ -144,6 +150,36 @@ void lower_scatter_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
                            .count = count(indices) / std::max<int64_t>(1, indices.back()), .inner = tail_size(data, width), .tuple = indices.back(),
                            .g = of_tuple(data, 0, width, 1), .p = of_tuple(row_major(data), 0, width, 0)};
   emit_scatter(n, std::move(op), ctx);
+}
+
+void lower_tensor_scatter(std::span<const NodeView> nodes, LowerContext& ctx) {
+  const NodeView& n = nodes[0];
+  const Dims data = n.in_dims(0), updates = n.in_dims(1);
+  const size_t axis = axis_at(n.integer("axis", -2), data.size());
+  const int64_t outer = count(Dims(data.begin() + 1, data.begin() + static_cast<std::ptrdiff_t>(axis))), inner = tail_size(data, axis + 1);
+  Op op;
+  op.kernel = k::TensorScatter{.bytes = element_bytes(n.in_dtype(0)), .has_begin = n.has_input(2), .circular = n.text("mode", "linear") == "circular", .outer = outer,
+                               .size = data[axis], .rows = updates[axis], .inner = inner};
+  const Operand to = copy_of_data(n, ctx);
+  op.args = {n.has_input(2) ? ctx.read(n.input(2)) : LowerContext::null(), ctx.read(n.input(1)), to};
+  op.units = count(updates) ? data[0] * outer : 0;
+  op.work = count(updates) * work::kMoved;
+  ctx.emit(std::move(op));
+}
+
+Refusal check_tensor_scatter(const NodeView& n) {
+  const Dims data = n.in_dims(0);
+  if (const Refusal r = check_axis(n.integer("axis", -2), data.size())) return r;
+  const size_t axis = axis_at(n.integer("axis", -2), data.size());
+  if (axis == 0) return {OPTIMA_REASON_ATTRIBUTE, "axis", "0", "not the batch"};
+  if (n.text("mode", "linear") != "linear" && n.text("mode", "linear") != "circular") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(n.text("mode", "")), "linear or circular"};
+  if (n.out_dims(0) != data) return wrong_shape(n, 0, to_text(n.out_dims(0)));
+  Dims same = n.in_dims(1);
+  if (same.size() == data.size()) same[axis] = data[axis];
+  if (same != data) return wrong_shape(n, 1, "that of input 0 but for the axis");
+  if (n.has_input(2) && n.in_dims(2) != Dims{data[0]}) return wrong_shape(n, 2, to_text({data[0]}));
+  if (data[axis] == 0 && count(n.in_dims(1)) > 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(data), "not empty on the axis"};
+  return {};
 }
 
 Refusal check_tuple(const NodeView& n) {
@@ -208,6 +244,7 @@ constexpr Lowering kGatherFamily[] = {
     {"GatherND", 11, 13, {kBytes, kIndex}, {kBytes}, 1, 8, 0, {2, 2}, check_tuple, lower_gather_nd},
     {"ScatterElements", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, {3, 3, in_bit(0) | in_bit(2) | out_bit(0)}, check_scatter, lower_scatter_elements},
     {"ScatterND", 11, 18, {kBytes, kIndex, kBytes}, {kBytes}, 1, 8, 0, {3, 3, in_bit(0) | in_bit(2) | out_bit(0)}, check_scatter_nd, lower_scatter_nd},
+    {"TensorScatter", 24, 24, {kBytes, kBytes, kLongs}, {kBytes}, 2, 8, 0, {2, 3, in_bit(0) | in_bit(1) | out_bit(0)}, check_tensor_scatter, lower_tensor_scatter},
     {"OneHot", 9, 11, {kIndex, kBytes, kBytes}, {kBytes}, 0, 7, 0, {3, 3, in_bit(2) | out_bit(0)}, check_one_hot, lower_one_hot},
 };
 

@@ -124,7 +124,7 @@ void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) 
     held_[v] = {in[k].data<char>(), size, &shapes_[v]};
   }
   for (;; leg = &next(*leg)) {
-    run(*leg, out);
+    run(*leg, in, out);
     if (engine_.is_stopping()) return;
     run_by_reference(*leg);
     if (leg->leg().is_last) break;
@@ -141,11 +141,10 @@ char* FittedContext::place_for(uint32_t value, const std::vector<int64_t>& dims,
   return buffers_[value].data() + (64 - at % 64) % 64;
 }
 
-void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
+void FittedContext::run(ReadyLeg& ready, const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Leg& leg = ready.leg();
   if (!leg.stretch) return;
   in_.clear(), out_.clear();
-  for (const uint32_t v : leg.stretch->takes()) in_.push_back(const_cast<char*>(held_[v].data));
   for (const uint32_t v : leg.stretch->gives()) {
     const reference::Tensor& known = leg.walk.at(v);
     const uint64_t size = reference::bytes_of(known.dtype, known.elements());
@@ -153,6 +152,9 @@ void FittedContext::run(ReadyLeg& ready, const sdk::OutTensors& out) {
     held_[v] = {place, size, &known.dims};
     out_.push_back(place);
   }
+  const std::vector<uint32_t>& inputs = program_.fitter().inputs();
+  for (uint32_t k = 0; k < in.size(); ++k) held_[inputs[k]].data = in[k].data<char>();  // one goes where the output is made that lives in its memory
+  for (const uint32_t v : leg.stretch->takes()) in_.push_back(const_cast<char*>(held_[v].data));
   ready.steps()->bind(in_, out_);
   if (profiling_)
     engine_.observe([&](size_t step, uint64_t start, uint64_t duration) {

@@ -53,7 +53,7 @@ class FittedContext : public sdk::Context {
   ReadyLeg& next(ReadyLeg& leg);
   std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg);
 
-  void run(ReadyLeg& leg, const sdk::OutTensors& out);
+  void run(ReadyLeg& leg, const sdk::Tensors& in, const sdk::OutTensors& out);
   void run_by_reference(ReadyLeg& leg);
   void give(const sdk::OutTensors& out);
   char* place_for(uint32_t value, const std::vector<int64_t>& dims, uint64_t size, const sdk::OutTensors& out);

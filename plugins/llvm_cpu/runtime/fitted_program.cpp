@@ -10,6 +10,7 @@
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/files.hpp"
 #include "plugins/llvm_cpu/runtime/fitted_context.hpp"
+#include "plugins/llvm_cpu/runtime/in_place.hpp"
 #include "plugins/llvm_cpu/runtime/memory.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/program.hpp"
@@ -48,7 +49,7 @@ std::string why_not_inputs(const sdk::Graph& graph, const std::vector<std::vecto
 /// The one that is_built_in() knows: units are pieces of kCopyPiece bytes.
 void copy_bytes(void* const* args, int64_t u0, int64_t u1, char*) {
   const int64_t bytes = *static_cast<const int64_t*>(args[-1]), from = u0 * k::kCopyPiece, to = std::min(bytes, u1 * k::kCopyPiece);
-  if (to > from) std::memcpy(static_cast<char*>(args[1]) + from, static_cast<const char*>(args[0]) + from, static_cast<size_t>(to - from));
+  if (to > from && args[0] != args[1]) std::memcpy(static_cast<char*>(args[1]) + from, static_cast<const char*>(args[0]) + from, static_cast<size_t>(to - from));
 }
 
 }  // namespace
@@ -106,18 +107,24 @@ FittedProgram::Code FittedProgram::code(const KernelSpec& spec) const {
   throw sdk::Error(OPTIMA_INTERNAL, "no kernel computes " + spec.entry);
 }
 
-void FittedProgram::put(const sdk::BindingSink& add, uint32_t value, bool is_input) const {
+/// f(binding) of a value of the graph.
+template <class F>
+void FittedProgram::bind(uint32_t value, F f) const {
   const sdk::Value v(&loaded_->graph, value);
   const std::vector<int64_t> shape = v.shape();
   sdk::Binding b{v.name(), v.dtype(), sdk::Span<const int64_t>(shape.data(), shape.size())};
   b.unranked = !v.ranked(), b.alignment = kCallerAlignment;
-  if (is_input) add.input(b);
-  else add.output(b);
+  f(b);
 }
 
 void FittedProgram::bindings(const sdk::BindingSink& add) const {
-  for (const uint32_t v : fitter_->inputs()) put(add, v, true);
-  for (const uint32_t v : fitter_->outputs()) put(add, v, false);
+  const std::vector<uint32_t> places = in_place(loaded_->graph);
+  for (const uint32_t v : fitter_->inputs()) bind(v, [&](const sdk::Binding& b) { add.input(b); });
+  for (size_t k = 0; k < places.size(); ++k)
+    bind(fitter_->outputs()[k], [&](sdk::Binding& b) {
+      b.alias = places[k];
+      add.output(b);
+    });
 }
 
 std::unique_ptr<sdk::Context> FittedProgram::context() { return std::make_unique<FittedContext>(*this, 0, threads_); }

@@ -41,7 +41,8 @@ class FittedProgram : public sdk::Program {
  private:
   void plan_first();
   std::unique_ptr<Leg> plan_ahead(const std::vector<std::vector<int64_t>>& shapes) const;
-  void put(const sdk::BindingSink& add, uint32_t value, bool is_input) const;
+  template <class F>
+  void bind(uint32_t value, F f) const;
 
   FitFile file_;
   sdk::Host host_;

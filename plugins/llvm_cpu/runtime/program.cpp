@@ -11,6 +11,7 @@
 #include "plugins/llvm_cpu/runtime/context.hpp"
 #include "plugins/llvm_cpu/runtime/cpu_features.hpp"
 #include "plugins/llvm_cpu/runtime/elf.hpp"
+#include "plugins/llvm_cpu/runtime/in_place.hpp"
 #include "plugins/llvm_cpu/runtime/memory.hpp"
 #include "plugins/llvm_cpu/runtime/pack_all.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
@@ -116,7 +117,12 @@ void LoadedProgram::bindings(const sdk::BindingSink& add) const {
     return b;
   };
   for (const Plan::Tensor& t : plan_.inputs) add.input(binding(t));
-  for (const Plan::Tensor& t : plan_.outputs) add.output(binding(t));
+  const std::vector<uint32_t> places = in_place(plan_);
+  for (size_t k = 0; k < plan_.outputs.size(); ++k) {
+    sdk::Binding b = binding(plan_.outputs[k]);
+    b.alias = places[k];
+    add.output(b);
+  }
 }
 
 std::unique_ptr<sdk::Context> LoadedProgram::context() { return std::make_unique<RunContext>(*this, 0, threads_); }

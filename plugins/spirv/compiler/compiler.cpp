@@ -34,8 +34,12 @@ Limits limits_for(const sdk::Device& device, const sdk::Options& options) {
 Element floats_of(const sdk::Options& options, Limits& limits) {
   if (options.string("spirv.precision", "f32") != "f16") return Element::F32;
   limits.features.insert("storageBuffer16BitAccess");
+  if (limits.product_tile_f16) limits.product_tile = limits.product_tile_f16;
+  if (limits.register_tile_f16) limits.register_tile = limits.register_tile_f16;
   return Element::F16;
 }
+
+bool allows_winograd(const sdk::Options& options) { return options.boolean("spirv.winograd", true); }
 
 /// Texts of all ways, each once, and which of them a step's way is.
 struct Texts {
@@ -129,12 +133,14 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
   }
 
   std::vector<optima_cost> estimate(const sdk::CheckRequest& request) override {
-    const Limits limits = limits_for(request.device(), request.options());
+    const sdk::Options options = request.options();
+    Limits limits = limits_for(request.device(), options);
+    const Element floats = floats_of(options, limits);
     std::vector<optima_cost> out;
     for (const sdk::Node& node : request.nodes()) {
       if (!verdict_of(node).yes()) continue;
       Draft draft;
-      Lowering to(draft, limits, Element::F32);
+      Lowering to(draft, limits, floats, allows_winograd(options));
       const Group group{node};
       const Row& row = *row_of(node);
       row.lower ? row.lower(to, group) : to.pointwise(group);
@@ -148,7 +154,7 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     Limits limits = limits_for(request.device(), options);
     const bool guarded = options.boolean("spirv.guard", false);
     progress(0, "planning");
-    Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits));
+    Lowered lowered = lower_graph(request.graph(), limits, floats_of(options, limits), allows_winograd(options));
     const Texts texts = texts_of(lowered.draft, guarded);
     const unsigned threads = threads_of(options);
     Kernels kernels(texts.all, KernelCache(kernels_), threads);

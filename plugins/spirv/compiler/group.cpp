@@ -177,9 +177,9 @@ std::set<uint32_t> read_by(const Group& group) {
 
 std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers) { return Grouping(graph, buffers).run(); }
 
-Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats) {
+Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats, bool winograd) {
   Lowered out;
-  Lowering to(out.draft, limits, floats);
+  Lowering to(out.draft, limits, floats, winograd);
   const auto port = [&](const sdk::Value& v, const Tensor& t) { return PortPlan{std::string(v.name()), v.dtype(), v.shape(), t.id}; };
   for (uint32_t k = 0; k < graph.input_count(); ++k) out.inputs.push_back(port(graph.input(k), to.read(graph.input(k))));
   for (uint32_t k = 0; k < graph.size(); ++k)

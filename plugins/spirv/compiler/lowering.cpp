@@ -216,8 +216,7 @@ Tensor Lowering::weight(const std::string& name, std::vector<int64_t> dims, std:
   return draft_.add_weight(name, floats_, std::move(dims), [make = std::move(make), floats = floats_] { return bytes_of_floats(make(), floats); });
 }
 
-std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names) {
-  std::map<uint32_t, int> bound;
+std::string Lowering::compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded) {
   std::string body;
   const std::function<std::string(const sdk::Value&)> operand = [&](const sdk::Value& value) -> std::string {
     if (!value) return "";
@@ -227,10 +226,7 @@ std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& node
       const sdk::Node& node = by->second;
       return row_of(node)->expression(node, {operand(node.input(0)), operand(node.input(1)), operand(node.input(2))});
     }
-    const Tensor t = read(value);
-    const auto [at, is_new] = bound.emplace(value.index(), 0);
-    if (is_new) at->second = shader.in(t);
-    return shader.load(at->second, broadcast_index("o", dims, t.dims));
+    return loaded(value.index(), read(value));
   };
   for (const sdk::Node& node : nodes) {
     std::vector<std::string> in;
@@ -247,29 +243,14 @@ std::string Lowering::compute(Shader& shader, const std::vector<sdk::Node>& node
 Lowering::Tail Lowering::tail(Shader& shader, const Group& group) {
   if (group.tail.empty()) return [](const std::string& value, const std::string&) { return value; };
   const sdk::Value begin = group.before_tail().output(0), end = group.end().output(0);
-  const std::string body = compute(shader, group.tail, begin.shape(), {{begin.index(), "v"}});
+  std::map<uint32_t, int> bound;
+  const std::string body = compute(group.tail, {{begin.index(), "v"}}, [&](uint32_t value, const Tensor& t) {
+    const auto [at, is_new] = bound.emplace(value, 0);
+    if (is_new) at->second = shader.in(t);
+    return shader.load(at->second, broadcast_index("o", begin.shape(), t.dims));
+  });
   shader.top(std::string(type_of(element_of(end.dtype()))) + " tail(const " + type_of(element_of(begin.dtype())) + " v,const int o){\n" + body + "}");
   return [](const std::string& value, const std::string& index) { return "tail(" + value + "," + index + ")"; };
-}
-
-void Lowering::pointwise(const Group& group) {
-  constexpr uint32_t kLocal = 64;
-  Shader shader(kLocal);
-  std::vector<sdk::Node> nodes{group.root};
-  nodes.insert(nodes.end(), group.tail.begin(), group.tail.end());
-  const sdk::Value end = group.end().output(0);
-  const std::string body = compute(shader, nodes, end.shape(), {});
-  const Tensor y = made(end);
-  const int64_t n = y.elements();
-  if (n == 0) return;
-  shader.top(std::string(type_of(y.element)) + " value(const int o){\n" + body + "}");
-  const Grid g = grid(n, kLocal);
-  const int out = shader.out(y);
-  shader.line("int o=" + g.id + ";");
-  shader.line("if(o>=" + std::to_string(n) + ")return;");
-  shader.line(shader.store(out, "o", "value(o)"));
-  const auto inputs = static_cast<uint64_t>(shader.tensors().size());
-  step(group, std::move(shader), g.groups, {static_cast<uint64_t>(n) * nodes.size(), static_cast<uint64_t>(n) * 4 * inputs});
 }
 
 void Lowering::step(const Group& group, std::vector<Way> ways, Work work) {

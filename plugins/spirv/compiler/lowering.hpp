@@ -78,10 +78,12 @@ std::vector<int64_t> integers_of(const sdk::Constant& constant);
 /// What families write with. One compile, one thread.
 class Lowering {
  public:
-  /// `floats`: what floats of the graph lie in, F32 or F16.
-  Lowering(Draft& draft, const Limits& limits, Element floats) : draft_(draft), limits_(limits), floats_(floats) {}
+  /// `floats`: what floats of the graph lie in, F32 or F16. `winograd`: convolutions may be computed by Winograd's method.
+  Lowering(Draft& draft, const Limits& limits, Element floats, bool winograd = true) : draft_(draft), limits_(limits), floats_(floats), winograd_(winograd) {}
 
   const Limits& limits() const { return limits_; }
+  /// Halves would lose too much between its steps.
+  bool allows_winograd() const { return winograd_ && floats_ == Element::F32; }
   /// The tensor of a value that is there: an input, a constant (as it is), or what an earlier group made.
   Tensor read(const sdk::Value& value);
   /// The tensor of a value that the group now makes.
@@ -119,14 +121,17 @@ class Lowering {
   void step(const Group& group, Shader shader, std::array<uint32_t, 3> groups, Work work);
 
  private:
-  /// Statements that compute pointwise nodes for index `o` of `dims`, up to the return; `names`: values that are there, by expression.
-  std::string compute(Shader& shader, const std::vector<sdk::Node>& nodes, const std::vector<int64_t>& dims, std::map<uint32_t, std::string> names);
+  /// Statements that compute an element of pointwise nodes, up to the return; `names`: values that are there, by expression; `loaded`: the expression for
+  /// another, by number and tensor.
+  using Loaded = std::function<std::string(uint32_t value, const Tensor& tensor)>;
+  std::string compute(const std::vector<sdk::Node>& nodes, std::map<uint32_t, std::string> names, const Loaded& loaded);
 
   Element lying(int32_t dtype) const;
 
   Draft& draft_;
   const Limits& limits_;
   Element floats_;
+  bool winograd_;
   std::map<uint32_t, Tensor> tensors_;  // by value
   std::map<uint32_t, std::shared_ptr<const std::vector<float>>> known_;  // by value
   std::map<uint32_t, sdk::Node> decoders_;  // by value
@@ -137,7 +142,7 @@ struct Lowered {
   Draft draft;
   std::vector<PortPlan> inputs, outputs;
 };
-Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats);
+Lowered lower_graph(const sdk::Graph& graph, const Limits& limits, Element floats, bool winograd);
 
 /// The groups of a graph, in the order in which they are computed. A group binds at most `buffers` storage buffers.
 std::vector<Group> groups_of(const sdk::Graph& graph, uint32_t buffers);

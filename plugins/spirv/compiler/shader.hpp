@@ -34,6 +34,10 @@ class Shader {
   /// Binds a tensor: its number. `width`: elements that one index reaches, 1, 2 or 4; a wide load is a vec2 or vec4.
   int in(const Tensor& t, int width = 1) { return bind(t, width, false); }
   int out(const Tensor& t, int width = 1) { return bind(t, width, true); }
+  /// What the tensor of a binding lies in.
+  Element element(int binding) const { return bound_[static_cast<size_t>(binding)].element; }
+  /// From here on one index of the binding reaches so many elements: ways of a step may differ in it.
+  void widen(int binding, int width) { bound_[static_cast<size_t>(binding)].width = width; }
   /// The element at an index expression, as float or int (or vector of width).
   std::string load(int binding, const std::string& index) const;
   /// The statement that stores `value` there.

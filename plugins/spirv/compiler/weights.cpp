@@ -49,7 +49,6 @@ void Weights::make(Piece& piece, Turn& turn) {
   } catch (...) {
     piece.error = std::current_exception();
   }
-  piece.make = nullptr;
   const std::lock_guard lock(turn.mutex);
   piece.is_ready = true;
   turn.more.notify_one();
@@ -65,7 +64,7 @@ Weights::Piece& Weights::ready(size_t piece, Turn& turn) {
 bool Weights::is_new(size_t piece) {
   Piece& p = pieces_[piece];
   const auto [first, last] = known_.equal_range(p.sum);
-  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].bytes->view() == p.bytes->view(); });
+  const auto same = std::find_if(first, last, [&](const auto& known) { return pieces_[known.second].make().view() == p.bytes->view(); });  // those are written and gone
   if (same != last) {
     p.offset = pieces_[same->second].offset;
     return false;
@@ -90,9 +89,11 @@ uint64_t Weights::write(sdk::Sink::Stream file, unsigned threads) {
   });
   for (size_t k = 0; k < pieces_.size(); ++k) {
     const std::string_view bytes = ready(k, turn).bytes->view();
-    if (!is_new(k)) continue;
-    put(bytes);
-    put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
+    if (is_new(k)) {
+      put(bytes);
+      put({kZeros.data(), room_of(bytes.size()) - bytes.size()});
+    }
+    pieces_[k].bytes.reset();  // the next ones lie where it did
   }
   file.close();
   return sum.value();

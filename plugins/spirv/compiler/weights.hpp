@@ -54,7 +54,8 @@ class Floats {
 class Weights {
  public:
   using Maker = std::function<Bytes()>;
-  /// A piece of so many bytes: its number. `make` is called once, by any thread, while what it reads is still there.
+  /// A piece of so many bytes: its number. `make` is called by any thread, while what it reads is still there, and gives the same each time: a piece is
+  /// gone once it is written, and made again where another has the same sum.
   size_t add(uint64_t bytes, Maker make);
   /// Bytes of the file if no two pieces are equal.
   uint64_t most() const { return most_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over one or two axes, by conv_tile.hpp.
-#include "conv_tile.hpp"
+// Convolutions over one or two axes, by conv_kernel.hpp and winograd.hpp.
+#include "winograd.hpp"
 
 namespace spirv_plugin {
 namespace of_conv {
@@ -12,7 +12,10 @@ bool sums_codes(const Group& group) {
          sums_of(group, channels_of(w), false);
 }
 
-void lower_conv(Lowering& to, const Group& group) { ConvKernel(to, group).write(); }
+void lower_conv(Lowering& to, const Group& group) {
+  if (const int64_t m = winograd_size(to, group)) WinogradSteps(to, group, m).write();
+  else lower_convolution({to, group});
+}
 
 constexpr Row row(sdk::Op o) {
   Row r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes: sums of whole numbers, exact in 32 bits, and codes made of them again.
-#include "conv_tile.hpp"
+#include "conv_kernel.hpp"
 
 namespace spirv_plugin {
 namespace of_integer {
@@ -251,7 +251,7 @@ void lower_places(Lowering& to, const Group& group) {
 }
 
 void lower_conv(Lowering& to, const Group& group) {
-  if (const std::optional<of_conv::OfCodes> of = for_tiles(to, group.root)) of_conv::ConvKernel(to, group, *of).write();
+  if (const std::optional<of_conv::OfCodes> of = for_tiles(to, group.root)) of_conv::lower_convolution({to, group, *of});
   else lower_places(to, group);
 }
 

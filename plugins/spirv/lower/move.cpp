@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "elements.hpp"
+#include "turned_tile.hpp"
 
 namespace spirv_plugin {
 namespace of_move {
@@ -22,10 +23,16 @@ void copy(Lowering& to, const Group& group, const Dims& dims, const Tensor& from
   const int x = s.in(from);
   const Lowering::Tail tail = with_tail ? to.tail(s, group) : [](const std::string& v, const std::string&) { return v; };
   const int y = s.out(into);
+  std::vector<Way> ways;
+  if (const auto tile = here.offset == 0 && here.strides == strides_of(dims) ? TurnedTile::of(to.limits(), dims, there.strides, there.offset) : std::nullopt) {
+    ways.push_back({s, tile->groups()});
+    tile->write(ways.back().shader, x, y, type_of(from.element), tail);
+  }
   const Grid g = grid(n, kLocal);
   s.line("int o=" + g.id + ";if(o>=" + text(n) + ")return;");
   s.line(s.store(y, strided_index("o", dims, here.strides, here.offset), tail(s.load(x, strided_index("o", dims, there.strides, there.offset)), "o")));
-  to.step(group, std::move(s), g.groups, {0, 8 * static_cast<uint64_t>(n)});
+  ways.push_back({std::move(s), g.groups});
+  to.step(group, std::move(ways), {0, 8 * static_cast<uint64_t>(n)});
 }
 
 /// The whole output of the group, from a walk over its input that has the output's order.

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "lines.hpp"
-#include "tiles.hpp"
+#include "shared_tile.hpp"
+#include "vector_tile.hpp"
 
 namespace spirv_plugin {
 
@@ -26,26 +27,34 @@ inline Tile register_tile(const Product& p) {
   return {rows, p.n >= 64 ? 4 : 2, 16, 4, 0};
 }
 
-/// The target's tile in shared memory, where it promises room for one and the product fills half of it along each side.
-inline std::optional<Tile> shared_tile(const Product& p, const Limits& limits) {
-  const SharedTile& of = limits.product_tile;
-  const Tile t{of.rows, of.columns, of.x, of.y, of.depth};
-  const bool fits = of.x > 0 && of.x * of.y <= limits.invocations && of.x <= limits.size[0] && of.y <= limits.size[1] && shared_bytes(t) <= limits.shared_bytes;
-  return fits && 2 * p.m >= t.all_rows() && 2 * p.n >= t.all_columns() && p.k >= t.depth ? std::optional<Tile>(t) : std::nullopt;
+/// Sums of operands at bindings `a` and `b` through shared memory.
+inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
+  using namespace tiles;
+  s.line("int z=int(gl_WorkGroupID.z),first=int(gl_WorkGroupID.y)*" + text(t.all_rows()) + ",left=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + ";");
+  s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
+  s.line("int ly=int(gl_LocalInvocationID.y),lx=int(gl_LocalInvocationID.x),row=first+ly*" + text(t.rows) + ",col=left+" + t.first_column("lx") + ";");
+  write_zeros(s, t);
+  const auto row = [&](const std::string& n, const std::string& at) { return "int a" + n + "=za+" + within(t.whole_rows(p), "first+" + at, p.m) + "*" + literal(p.a_row) + ";"; };
+  const auto column = [&](const std::string& n, const std::string& at) { return "int b" + n + "=zb+" + times(within(t.whole_columns(p), "left+" + at, p.n), p.b_col) + ";"; };
+  const Side rows{t.all_rows(), p.a_k == 1, row, [&](const std::string& n, const std::string& k) { return s.load(a, "a" + n + "+" + times(k, p.a_k)); }};
+  const Side columns{t.all_columns(), p.b_col != 1, column, [&](const std::string& n, const std::string& k) { return s.load(b, "b" + n + "+" + times(k, p.b_k)); }};
+  write_shared_sums(s, t, "float", {p.k, end_of(p), p.whole_parts() && p.k % t.depth == 0}, rows, columns);
 }
 
 /// Ways of the product of bindings `a` and `b`; `s` has put() and is begun for a workgroup of any size.
 inline std::vector<Way> tile_ways(const Limits& limits, const Shader& s, const Product& p, int a, int b) {
   std::vector<Way> out;
-  const auto add = [&](const Tile& t, void (*write)(Shader&, const Product&, const Tile&, int, int)) {
+  const auto add = [&](const Tile& t, void (*write)(Shader&, const Product&, const Tile&, int, int), std::string (*sum)(int64_t, int64_t)) {
     out.push_back({s, t.groups(p)});
     Shader& own = out.back().shader;
     own.regroup(t.x, t.y);
     write(own, p, t, a, b);
-    write_stores(own, p, t, tiles::acc);
+    write_stores(own, p, t, sum);
   };
-  if (const std::optional<Tile> t = shared_tile(p, limits)) add(*t, write_shared_tile);
-  add(register_tile(p), write_register_tile);
+  const bool halves = s.element(a) == Element::F16 && s.element(b) == Element::F16;
+  if (const std::optional<Tile> t = shared_tiles::shared_tile(limits, p.m, p.n, p.k, halves)) add(*t, write_shared_tile, tiles::acc);
+  if (const std::optional<Tile> t = vector_tiles::vector_tile(limits, p)) add(*t, write_vector_tile, vector_tiles::acc);
+  else add(register_tile(p), write_register_tile, tiles::acc);
   return out;
 }
 
@@ -105,9 +114,9 @@ inline void lower_lines(Lowering& to, const Group& group, const Multiply& whole,
 
 /// The parts of k as products of a batch, where workgroups are few and k is long: so many that a middling GPU has something to do everywhere, each long
 /// enough to be worth its sums.
-inline std::optional<Product> parts_of(const Product& p) {
+inline std::optional<Product> parts_of(const Limits& limits, const Product& p) {
   constexpr int64_t kEnough = 64, kLong = 2048, kLeast = 512, kRound = 32;  // workgroups of registers' tiles; steps along k
-  const std::array<uint32_t, 3> groups = register_tile(p).groups(p);
+  const std::array<uint32_t, 3> groups = vector_tiles::vector_tile(limits, p).value_or(register_tile(p)).groups(p);
   const int64_t there = int64_t{groups[0]} * groups[1] * groups[2];
   if (p.k < kLong || there == 0 || 2 * there > kEnough) return std::nullopt;
   const int64_t wanted = std::min(kEnough / there, p.k / kLeast);
@@ -148,7 +157,7 @@ inline void lower_product(Lowering& to, const Group& group, const Multiply& of) 
   if (group.end().output(0).elements() > 0) {
     if (const std::optional<Multiply> row = as_row(of))
       if (std::optional<Walk> walk = lines_of(row->p)) return lower_lines(to, group, of, *row, std::move(*walk));
-    if (const std::optional<Product> parts = parts_of(of.p)) return lower_parts(to, group, of, *parts);
+    if (const std::optional<Product> parts = parts_of(to.limits(), of.p)) return lower_parts(to, group, of, *parts);
   }
   Shader begun(1);
   const int a = begun.in(of.a), b = begun.in(of.b);

@@ -23,7 +23,7 @@ inline void write_tile(Shader& s, const CodedMultiply& of, const Tile& t, int a,
   const Product& p = of.p;
   const bool by_words = of.sums.by_words();
   const std::string type = of.sums.type == SumType::Floats ? "float " : "int ";
-  const auto column = [&](int64_t j) { return within(t.whole_columns(p), "col+" + text(j * t.x), p.n); };
+  const auto column = [&](int64_t j) { return within(t.whole_columns(p), "col+" + text(t.column(j)), p.n); };
   write_places(s, p, t);
   for (int64_t i = 0; i < t.rows; ++i)
     for (int64_t j = 0; j < t.cols; ++j) s.line(type + acc(i, j) + "=" + ends.begin(s, column(j)) + ";");

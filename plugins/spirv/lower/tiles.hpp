@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv/lower: how a workgroup computes a tile of a matrix product: each invocation a tile of its own in registers, written out, whose operands
-// come straight from their buffers or, for GPUs where that pays, through shared memory. Both leave sums that write_stores() stores by put(OFFSET, SUM).
+// come straight from their buffers (or through shared memory: shared_tile.hpp). Sums are stored by put(OFFSET, SUM).
 #pragma once
 
 #include "compiler/lowering.hpp"
@@ -27,12 +27,18 @@ struct Tile {
   int64_t rows, cols;
   uint32_t x, y;
   int64_t depth;
+  bool halves = false;  ///< two neighbours of a side lie in a word of shared memory
+  bool twice = false;   ///< shared memory holds the next steps beside these
+  bool side_by_side = false;  ///< the columns of an invocation are neighbours; else those of neighbouring invocations are
   int64_t all_rows() const { return rows * y; }
   int64_t all_columns() const { return cols * x; }
   std::array<uint32_t, 3> groups(const Product& p) const {
     const auto up = [](int64_t n, int64_t by) { return static_cast<uint32_t>((n + by - 1) / by); };
     return {up(p.n, all_columns()), up(p.m, all_rows()), static_cast<uint32_t>(p.count())};
   }
+  /// The first column of invocation `x` of the workgroup, and how far behind it number `j` of its columns is.
+  std::string first_column(const std::string& x) const { return halves ? x + "*2" : x; }
+  int64_t column(int64_t j) const { return side_by_side ? j : halves ? j / 2 * 2 * x + j % 2 : j * x; }
   /// Every tile has all of its rows, or all of its columns.
   bool whole_rows(const Product& p) const { return p.m % all_rows() == 0; }
   bool whole_columns(const Product& p) const { return p.n % all_columns() == 0; }
@@ -58,11 +64,11 @@ inline void write_zeros(Shader& s, const Tile& t) {
     for (int64_t j = 0; j < t.cols; ++j) s.line("float " + acc(i, j) + "=0.0;");
 }
 
-/// Statements that add products to the tile's sums, by expressions for an element of each row and of each column.
-inline void write_products(Shader& s, const Tile& t, const std::function<std::string(int64_t)>& a, const std::function<std::string(int64_t)>& b) {
-  for (int64_t i = 0; i < t.rows; ++i) s.line("float " + name("x", i) + "=" + a(i) + ";");
+/// Statements that add products to the tile's sums of a type, by expressions for an element of each row and of each column.
+inline void write_products(Shader& s, const Tile& t, const std::string& type, const std::function<std::string(int64_t)>& a, const std::function<std::string(int64_t)>& b) {
+  for (int64_t i = 0; i < t.rows; ++i) s.line(type + " " + name("x", i) + "=" + a(i) + ";");
   for (int64_t j = 0; j < t.cols; ++j) {
-    s.line("float " + name("w", j) + "=" + b(j) + ";");
+    s.line(type + " " + name("w", j) + "=" + b(j) + ";");
     for (int64_t i = 0; i < t.rows; ++i) s.line(acc(i, j) + "+=" + name("x", i) + "*" + name("w", j) + ";");
   }
 }
@@ -74,11 +80,11 @@ inline void write_products(Shader& s, const Tile& t, const std::function<std::st
 inline void write_places(Shader& s, const Product& p, const Tile& t) {
   using namespace tiles;
   s.line("int z=int(gl_WorkGroupID.z);");
-  s.line("int row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + "+int(gl_LocalInvocationID.x);");
+  s.line("int row=int(gl_GlobalInvocationID.y)*" + text(t.rows) + ",col=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + "+" + t.first_column("int(gl_LocalInvocationID.x)") + ";");
   for (int64_t i = 0; i < t.rows; ++i)
     s.line("int ra" + text(i) + "=" + within(t.whole_rows(p), "row+" + text(i), p.m) + "*" + literal(p.a_row) + "+" + strided_index("z", p.batch, p.a_batch) + ";");
   for (int64_t j = 0; j < t.cols; ++j)
-    s.line("int cb" + text(j) + "=" + times(within(t.whole_columns(p), "col+" + text(j * t.x), p.n), p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
+    s.line("int cb" + text(j) + "=" + times(within(t.whole_columns(p), "col+" + text(t.column(j)), p.n), p.b_col) + "+" + strided_index("z", p.batch, p.b_batch) + ";");
 }
 
 /// Sums of operands at bindings `a` and `b`, straight from them.
@@ -87,40 +93,8 @@ inline void write_register_tile(Shader& s, const Product& p, const Tile& t, int 
   write_places(s, p, t);
   write_zeros(s, t);
   s.line("for(int k=0;k<" + end_of(p) + ";++k){");
-  write_products(s, t, [&](int64_t i) { return s.load(a, name("ra", i) + "+" + times("k", p.a_k)); }, [&](int64_t j) { return s.load(b, name("cb", j) + "+" + times("k", p.b_k)); });
+  write_products(s, t, "float", [&](int64_t i) { return s.load(a, name("ra", i) + "+" + times("k", p.a_k)); }, [&](int64_t j) { return s.load(b, name("cb", j) + "+" + times("k", p.b_k)); });
   s.line("}");
-}
-
-/// Elements between two steps along k of a side in shared memory: four more than it has rows or columns, so that what is stored side by side along k does
-/// not all fall into one bank, and four that are read side by side begin at a multiple of four.
-constexpr int64_t padded(int64_t side) { return side + 4; }
-
-/// Bytes of shared memory of write_shared_tile().
-inline uint64_t shared_bytes(const Tile& t) { return static_cast<uint64_t>(t.depth * (padded(t.all_rows()) + padded(t.all_columns()))) * sizeof(float); }
-
-/// The same through shared memory: the workgroup brings `depth` steps of k of its rows and columns, each invocation some, neighbours in memory by
-/// neighbouring invocations; then all read them. Beyond the end of k lie zeros on both sides. Method: the blocked product of the CUDA C++ Programming
-/// Guide, "Shared Memory", with a tile of registers for each invocation.
-inline void write_shared_tile(Shader& s, const Product& p, const Tile& t, int a, int b) {
-  using namespace tiles;
-  const int64_t step_a = padded(t.all_rows()), step_b = padded(t.all_columns()), invocations = int64_t{t.x} * t.y;
-  s.top("shared float sa[" + text(t.depth * step_a) + "];shared float sb[" + text(t.depth * step_b) + "];");
-  s.line("int z=int(gl_WorkGroupID.z),own=int(gl_LocalInvocationIndex),first=int(gl_WorkGroupID.y)*" + text(t.all_rows()) + ",left=int(gl_WorkGroupID.x)*" + text(t.all_columns()) + ";");
-  s.line("int za=" + strided_index("z", p.batch, p.a_batch) + ",zb=" + strided_index("z", p.batch, p.b_batch) + ";");
-  s.line("int ly=int(gl_LocalInvocationID.y)*" + text(t.rows) + ",lx=int(gl_LocalInvocationID.x),row=first+ly,col=left+lx,end=" + end_of(p) + ";");
-  write_zeros(s, t);
-  const bool whole_k = p.whole_parts() && p.k % t.depth == 0;
-  const auto bring = [&](int64_t side, bool along_k, const std::string& shared, int64_t step, const std::string& value) {
-    const std::string place = along_k ? "k=e%" + text(t.depth) + ",i=e/" + text(t.depth) : "k=e/" + text(side) + ",i=e%" + text(side);
-    s.line("for(int e=own;e<" + text(t.depth * side) + ";e+=" + text(invocations) + "){int " + place + ";" + shared + "[k*" + text(step) + "+i]=" + (whole_k ? value : "begin+k<end?" + value + ":0.0") + ";}");
-  };
-  s.line("for(int begin=0;begin<end;begin+=" + text(t.depth) + "){barrier();");
-  bring(t.all_rows(), p.a_k == 1, "sa", step_a, s.load(a, "za+" + within(t.whole_rows(p), "first+i", p.m) + "*" + literal(p.a_row) + "+" + times("(begin+k)", p.a_k)));
-  bring(t.all_columns(), p.b_col != 1, "sb", step_b, s.load(b, "zb+" + times(within(t.whole_columns(p), "left+i", p.n), p.b_col) + "+" + times("(begin+k)", p.b_k)));
-  s.line("barrier();for(int k=0;k<" + text(t.depth) + ";++k){");
-  const auto at = [](const char* shared, int64_t step, const char* from, int64_t i) { return std::string(shared) + "[k*" + text(step) + "+" + from + "+" + text(i) + "]"; };
-  write_products(s, t, [&](int64_t i) { return at("sa", step_a, "ly", i); }, [&](int64_t j) { return at("sb", step_b, "lx", j * t.x); });
-  s.line("}}");
 }
 
 /// put(OFFSET, VALUE) for each sum of the tile that is inside of the result; `value`: the expression of that of a row and a column.
@@ -129,7 +103,7 @@ void write_stores(Shader& s, const Product& p, const Tile& t, const Value& value
   for (int64_t i = 0; i < t.rows; ++i) {
     const std::string row = "row+" + text(i);
     s.line((t.whole_rows(p) ? "" : "if(" + row + "<" + text(p.m) + ")") + "{int o=(z*" + text(p.m) + "+" + row + ")*" + text(p.n) + "+col;");
-    for (int64_t j = 0; j < t.cols; ++j) s.line((t.whole_columns(p) ? "" : "if(col+" + text(j * t.x) + "<" + text(p.n) + ")") + "put(o+" + text(j * t.x) + "," + value(i, j) + ");");
+    for (int64_t j = 0; j < t.cols; ++j) s.line((t.whole_columns(p) ? "" : "if(col+" + text(t.column(j)) + "<" + text(p.n) + ")") + "put(o+" + text(t.column(j)) + "," + value(i, j) + ");");
     s.line("}");
   }
 }

@@ -28,13 +28,19 @@ std::array<uint32_t, 3> three(const Json& value, const std::string& key, const s
   return out;
 }
 
-SharedTile tile(const Json& value, const std::string& key, const std::string& file) {
+TileShape tile(const Json& value, const std::string& key, const std::string& file) {
   constexpr uint64_t kMost[] = {1024, 1024, 16, 16, 256};  // sums are written out
   if (!value.is_array() || value.size() != std::size(kMost)) bad(file, "has '" + key + "' as " + value.dump().substr(0, 40) + ", wanted five numbers");
   std::array<uint32_t, std::size(kMost)> all{};
   for (size_t k = 0; k < all.size(); ++k)
     if (all[k] = static_cast<uint32_t>(number(value[k], key, file, kMost[k])); all[k] == 0) bad(file, "has '" + key + "' with a 0, wanted numbers above 0");
   return {all[0], all[1], all[2], all[3], all[4]};
+}
+
+TileShape vector_tile(const Json& value, const std::string& key, const std::string& file) {
+  const TileShape out = tile(value, key, file);
+  if (out.columns % 4 == 0 && out.depth % 4 == 0 && out.depth <= 16) return out;
+  bad(file, "has '" + key + "' with " + std::to_string(out.columns) + " columns and " + std::to_string(out.depth) + " steps, wanted multiples of 4, at most 16");
 }
 
 uint32_t version(const Json& value, const std::string& file) {
@@ -181,22 +187,46 @@ Limits read_limits(std::string_view text, const std::string& file) {
     else if (key == "subgroup") out.subgroup = small();
     else if (key == "features") out.features = names(value, file);
     else if (key == "product_tile") out.product_tile = tile(value, key, file);
+    else if (key == "product_tile_f16") out.product_tile_f16 = tile(value, key, file);
+    else if (key == "register_tile") out.register_tile = vector_tile(value, key, file);
+    else if (key == "register_tile_f16") out.register_tile_f16 = vector_tile(value, key, file);
     else if (key == "gflops") out.gflops = positive(value, key, file);
     else if (key == "gbytes") out.gbytes = positive(value, key, file);
     else if (key == "launch_us") out.launch_us = positive(value, key, file);
-    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, gflops, gbytes or launch_us");
+    else bad(file, "has '" + key.substr(0, 60) + "', wanted vulkan, invocations, size, groups, shared_bytes, storage_buffers, buffer_range, alignment, subgroup, features, product_tile, "
+                   "product_tile_f16, register_tile, register_tile_f16, gflops, gbytes or launch_us");
   }
   return out;
 }
 
+namespace {
+
+/// What their drivers' entries at vulkan.gpuinfo.org have had in common since 2016.
+void take_desktop(Limits& out) {
+  out.invocations = 1024, out.size = {1024, 1024, 64}, out.shared_bytes = 32768, out.storage_buffers = 16, out.buffer_range = (uint64_t{1} << 30) - 1;
+  out.features = {"storageBuffer16BitAccess", "subgroupArithmetic"};
+  out.gflops = 5000, out.gbytes = 250, out.launch_us = 6;
+}
+
+}  // namespace
+
 Limits least_limits(std::string_view kind) {
   Limits out;
-  if (kind == "NVIDIA" || kind == "AMDGPU" || kind == "INTELGPU") {  // by their drivers' entries at vulkan.gpuinfo.org since 2016
-    out.invocations = 1024, out.size = {1024, 1024, 64}, out.shared_bytes = 32768, out.storage_buffers = 16, out.buffer_range = (uint64_t{1} << 30) - 1;
-    out.features = {"storageBuffer16BitAccess", "subgroupArithmetic"};
-    // By IREE's tables of thread tiles for f32 (its compiler's SPIR-V kernel configurations by vendor), Intel's half as wide: see docs/spirv.md.
-    out.product_tile = kind == "AMDGPU" ? SharedTile{32, 8, 8, 4, 16} : kind == "NVIDIA" ? SharedTile{32, 8, 4, 4, 32} : SharedTile{16, 16, 4, 4, 32};
-    out.gflops = kind == "INTELGPU" ? 1000 : 5000, out.gbytes = kind == "INTELGPU" ? 50 : 250, out.launch_us = 6;
+  // By IREE's tables of thread tiles (its compiler's SPIR-V kernel configurations by vendor), with so many steps that two tiles fit: see docs/spirv.md.
+  if (kind == "NVIDIA") {
+    take_desktop(out);
+    out.product_tile = {32, 8, 4, 4, 16}, out.product_tile_f16 = {32, 8, 8, 8, 16};
+  } else if (kind == "AMDGPU") {
+    take_desktop(out);
+    out.product_tile = {32, 8, 8, 4, 16}, out.product_tile_f16 = {16, 8, 8, 8, 32};
+  } else if (kind == "INTELGPU") {
+    take_desktop(out);
+    out.product_tile = {16, 16, 4, 4, 16}, out.product_tile_f16 = {16, 8, 8, 4, 32};
+    out.gflops = 1000, out.gbytes = 50;
+  } else if (kind == "MALI") {
+    out.register_tile = {8, 2, 6, 4, 4}, out.register_tile_f16 = {8, 2, 2, 8, 8};
+  } else if (kind == "ADRENO") {
+    out.register_tile = {32, 2, 16, 4, 4}, out.register_tile_f16 = {32, 2, 16, 8, 8};
   }
   return out;
 }

@@ -15,10 +15,12 @@ namespace spirv_plugin {
 
 namespace sdk = optima::sdk;
 
-/// A tile of a float product that a workgroup computes through shared memory: its invocations along columns and rows, rows and columns of each, and how many
-/// steps of the sum lie there at a time. Zeros: none is made.
-struct SharedTile {
+/// A tile of a float product: a workgroup's invocations along columns and rows, rows and columns of each, and how many steps of the sum are brought at a
+/// time. Zeros: none is made.
+struct TileShape {
   uint32_t x = 0, y = 0, rows = 0, columns = 0, depth = 0;
+  explicit operator bool() const { return x > 0; }
+  uint32_t sums() const { return rows * columns; }  ///< of an invocation
 };
 
 /// Of a GPU, as Vulkan counts them. The defaults are what Vulkan 1.1 promises of any ("Required Limits" of the specification).
@@ -33,7 +35,10 @@ struct Limits {
   uint64_t alignment = 256;                               ///< bytes, of its offset
   uint32_t subgroup = 0;                                  ///< invocations; 0 = not known
   std::set<std::string> features{};                       ///< by their names in Vulkan's structs, "storageBuffer16BitAccess"
-  SharedTile product_tile{};                              ///< worth making there: not where shared memory is ordinary memory (Mali), or nobody has said
+  /// Through shared memory, where that is worth making: not where it is ordinary memory (Mali), or nobody has said.
+  TileShape product_tile{}, product_tile_f16{};           ///< the second of halves; without it the first
+  /// Of invocations that share nothing, where registers are few: columns and steps are multiples of four. Without it one that a processor likes.
+  TileShape register_tile{}, register_tile_f16{};
   // For estimates of time only.
   double gflops = 200, gbytes = 20;                       ///< 1e9 operations, and bytes of memory, a second
   double launch_us = 20;                                  ///< microseconds of a dispatch

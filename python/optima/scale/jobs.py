@@ -66,19 +66,48 @@ def listed(value):
 
 
 def jobs_of(models, targets):
-    """A Job for each model and target. models: paths, or name -> path; targets: dicts of options, or name -> such a dict. Raises optima.Error."""
-    named_models = dict(models) if hasattr(models, "items") else {pathlib.Path(m).stem: m for m in models}
-    if len(named_models) != len(list(models)):
-        raise bad_input("two models have one file name, wanted name -> path")
-    named_targets = dict(targets) if hasattr(targets, "items") else {f"target{i}" if len(targets) > 1 else "": t for i, t in enumerate(targets)}
+    """A Job for each model and target. models: a path, paths, or name -> path; targets: dicts of options, or name -> such a dict. Raises optima.Error."""
+    named_models, named_targets = names_of(models), targets_of(targets)
     jobs = []
     for model_name, path in named_models.items():
         if not os.path.isfile(os.path.expanduser(path)):
             raise bad_input(f"model {str(path)!r} is no file, wanted an ONNX model")
         for target_name, options in named_targets.items():
             check(target_name, options)
-            jobs.append(Job(str(pathlib.Path(path).expanduser().absolute()), {n: resolved(n, v) for n, v in options.items()}, f"{model_name}.{target_name}" if target_name else model_name))
+            name = f"{model_name}.{target_name}" if target_name else model_name
+            check_name(name)
+            jobs.append(Job(str(pathlib.Path(path).expanduser().absolute()), {n: resolved(n, v) for n, v in options.items()}, name))
     return jobs
+
+
+def names_of(models):
+    """name -> path."""
+    if isinstance(models, (str, os.PathLike)):
+        models = [models]
+    try:
+        paths = list(models.values() if hasattr(models, "items") else models)
+    except TypeError:
+        paths = [models]
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise bad_input(f"models has {path!r:.60}, wanted paths of ONNX files, or name -> path")
+    named = dict(models) if hasattr(models, "items") else {pathlib.Path(m).stem: m for m in paths}
+    if len(named) != len(paths):
+        raise bad_input("two models have one file name, wanted name -> path")
+    return named
+
+
+def targets_of(targets):
+    """name -> options."""
+    if not isinstance(targets, (list, tuple)) and not hasattr(targets, "items"):
+        raise bad_input(f"targets is {targets!r:.60}, wanted a list of dicts of options of optima.compile, or name -> such a dict")
+    return dict(targets) if hasattr(targets, "items") else {f"target{i}" if len(targets) > 1 else "": t for i, t in enumerate(targets)}
+
+
+def check_name(name):
+    """The rule of optima-host, which would say it once for each worker."""
+    if not 0 < len(os.fsencode(name)) <= 200 or "/" in name or name.startswith("."):
+        raise bad_input(f"a job would be called {name!r}, wanted models and targets whose names make one of 1 to 200 bytes without '/' and not starting with '.'")
 
 
 def check(name, options):

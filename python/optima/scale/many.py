@@ -2,6 +2,7 @@
 """compile_many: jobs as Ray tasks, with a journal."""
 import pathlib
 import shutil
+import tempfile
 
 from optima.errors import Error
 from optima.scale._ray import ray as find_ray
@@ -14,7 +15,7 @@ def compile_many(models, targets, *, cache, journal=None, output=None, retries=3
     """Compiles every model for every target on Ray's cluster; gives one dict for each, models first: {"name", "key", "state", "package" or "error",
     "cached"}. What fails does not stop the others.
 
-    models: paths, or name -> path. targets: dicts of options of optima.compile, or name -> such a dict. cache: the folder, which all nodes
+    models: a path, paths, or name -> path. targets: dicts of options of optima.compile, or name -> such a dict. cache: the folder, which all nodes
     of the cluster have to see under this path, as they have to see the models. journal: a JSON-lines file; what it says is done and the cache
     still has is not started again. output: a folder that each package is copied into by its name. retries: how often a job is started again when
     its worker dies. num_cpus: processors that Ray counts for a job. runtime_env: Ray's, of the workers. Connects to the cluster of this process, else as ray.init() does.
@@ -22,7 +23,7 @@ def compile_many(models, targets, *, cache, journal=None, output=None, retries=3
     jobs = jobs_of(models, targets)
     if len({job.name for job in jobs}) != len(jobs):
         raise Error("two jobs have one name, wanted models and targets whose names differ", "invalid_input")
-    ray, store = find_ray(), Cache(cache)
+    ray, store, folder = find_ray(), Cache(cache), output_folder(output)
     results = {}
     with Journal(journal) if journal is not None else Nothing() as kept:
         wanted = [(job, job.key()) for job in jobs]
@@ -36,9 +37,25 @@ def compile_many(models, targets, *, cache, journal=None, output=None, retries=3
             results[job.name] = {"name": job.name, "key": key, **what}
     ordered = [results[job.name] for job in jobs]
     for result in ordered:
-        if output is not None and result["state"] == "done":
-            result["package"] = str(copy(result["package"], pathlib.Path(output).expanduser().absolute() / result["name"]))
+        if folder is not None and result["state"] == "done":
+            try:
+                result["package"] = str(copy(result["package"], folder / result["name"]))
+            except OSError as error:
+                result.update(state="failed", error=f"the package is in {result.pop('package')!r} and cannot be copied to {str(folder)!r}: {error.strerror or error}")
     return ordered
+
+
+def output_folder(output):
+    """The folder, which is there and can be written; None for None. Raises optima.Error."""
+    if output is None:
+        return None
+    folder = pathlib.Path(output).expanduser().absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise Error(f"output {str(folder)!r} cannot be written: {error.strerror}", "io") from error
+    return folder
 
 
 def run(ray, jobs, where, options):

@@ -17,7 +17,8 @@ def parser():
     words.add_argument("--workers", type=int, default=0, help="runs at a time, 0 = one for each processor, at most 8 (default: %(default)s)")
     words.add_argument("--queue", type=int, default=1000, help="requests under way for each model before more are refused (default: %(default)s)")
     words.add_argument("--max-body", type=int, default=64 << 20, help="most bytes of a request (default: %(default)s)")
-    words.add_argument("--drain", type=float, default=30, help="seconds that running requests get at the end (default: %(default)s)")
+    words.add_argument("--client-timeout", type=float, default=60, help="seconds that a client may take to send a body, and to take an answer (default: %(default)s)")
+    words.add_argument("--drain", type=float, default=30, help="seconds that requests under way get at the end (default: %(default)s)")
     words.add_argument("--plugins", action="append", help="a folder of plugins instead of the default one; repeats")
     return words
 

@@ -15,7 +15,7 @@ class Metrics:
                                             buckets=(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
         self.rows = prometheus.Histogram("optima_batch_rows", "Rows of a run: 1 for models without an open batch.", ["model"], **kept,
                                          buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256))
-        self.waiting = prometheus.Gauge("optima_waiting", "Requests under way: waiting for a run, or in one.", ["model"], **kept)
+        self.waiting = prometheus.Gauge("optima_waiting", "Requests under way: coming, waiting for a run, in one, or being answered.", ["model"], **kept)
 
     def text(self):
         return prometheus.generate_latest(self.registry)

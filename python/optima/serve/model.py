@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package that is served: its requests, joined where they may be."""
 import asyncio
+import contextlib
 import logging
 import re
 
@@ -19,7 +20,7 @@ NAME = re.compile(r"[\w][\w.+-]*")
 class ServedModel:
     """Loads when made; raises optima.Error. submit() is the event loop's; runs are on threads of the pool.
 
-    most: rows of joined requests; delay: seconds that the first waits for others; limit: requests under way before more are refused."""
+    most: rows of joined requests; delay: seconds that the first waits for others; limit: requests with a place() before more are refused."""
 
     def __init__(self, word, plugins, pool, metrics, most, delay, limit):
         name, _, folder = word.rpartition("=") if "=" in word else ("", "", word)
@@ -52,20 +53,22 @@ class ServedModel:
         ports = lambda of: [{"name": p["name"], "datatype": DATATYPES[p["dtype"]], "shape": sizes(p["shape"])} for p in of]
         return {"name": self.name, "versions": [VERSION], "platform": "optima", "inputs": ports(self.inputs), "outputs": ports(self.outputs)}
 
-    async def submit(self, arrays):
-        """The answers to arrays, name -> ndarray. Raises optima.Error: "invalid_input" for what the model does not take, "busy" when too many are under way."""
-        arrays = run_package.checked_inputs(self.inputs, arrays)
+    @contextlib.contextmanager
+    def place(self):
+        """A request's place among those under way. Raises optima.Error "busy" when all are taken."""
         if self._under_way >= self._limit:
             raise Error(f"model {self.name!r} has {self._under_way} requests under way, wanted fewer than that: try again later", "busy")
         self._under_way += 1
         self._metrics.waiting.labels(self.name).inc()
         try:
-            return await self._join(arrays)
+            yield
         finally:
             self._under_way -= 1
             self._metrics.waiting.labels(self.name).dec()
 
-    async def _join(self, arrays):
+    async def submit(self, arrays):
+        """The answers to arrays, name -> ndarray. Raises optima.Error: "invalid_input" for what the model does not take."""
+        arrays = run_package.checked_inputs(self.inputs, arrays)
         rows = next(iter(arrays.values())).shape[0] if self._most > 1 and arrays else None
         if rows is None or not 0 < rows < self._most or any(a.shape[0] != rows for a in arrays.values()):
             return await self._alone(arrays)

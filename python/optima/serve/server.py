@@ -2,20 +2,26 @@
 """The HTTP server. Needs aiohttp and prometheus_client."""
 import asyncio
 import concurrent.futures
+import contextlib
+import logging
 import os
 import signal
 import threading
-import time
 
 from aiohttp import web
 
 import optima
 from optima.errors import Error
 from optima.serve import wire
+from optima.serve.connection import Connection, Patience, failed
 from optima.serve.metrics import Metrics
 from optima.serve.model import VERSION, ServedModel
 
 STATUS = {"invalid_input": 400, "usage": 400, "unknown": 404, "busy": 503, "cancelled": 503}
+GONE = 499  # the status under which requests are counted whose client went away
+ENDING = "the server is shutting down, wanted another one"
+PACKINGS = ("identity", "gzip", "deflate")
+LOG = logging.getLogger("optima")
 LARGE = 1 << 20  # bytes: larger bodies are read on a thread, so that others are answered meanwhile
 
 
@@ -24,22 +30,24 @@ class Server:
 
     packages: folders, "NAME=FOLDER" for another name than the folder's. port 0 = a free one. batch: most rows of joined requests (1 = never
     joined), for models whose inputs and outputs share an open first dim, whose rows must not depend on each other. delay_us: how long a
-    request waits for others. workers: runs at a time, 0 = one for each processor, at most 8. queue: requests under way for each model before more are
-    refused (503). max_body: bytes of a request. drain: seconds that running requests get at the end. plugins: folders of plugins.
+    request waits for others. workers: runs at a time, 0 = one for each processor, at most 8. queue: requests under way for each model, those that
+    still come and answers that still go among them, before more are refused (503). max_body: bytes of a request. client_timeout: seconds that a client
+    may take to send a request's body, and again to take its answer. drain: seconds that requests under way get at the end. plugins: folders of plugins.
 
     run() serves until SIGTERM or Ctrl-C, in the main thread. As a context manager it serves on a thread of its own. Models load at the
     beginning of either; what fails there raises optima.Error."""
 
-    def __init__(self, packages, *, host="127.0.0.1", port=8000, batch=1, delay_us=1000, workers=0, queue=1000, max_body=64 << 20, drain=30, plugins=None):
+    def __init__(self, packages, *, host="127.0.0.1", port=8000, batch=1, delay_us=1000, workers=0, queue=1000, max_body=64 << 20, client_timeout=60, drain=30,
+                 plugins=None):
         for name, value, least, most in (("port", port, 0, 65535), ("batch", batch, 1, 1 << 20), ("delay_us", delay_us, 0, 10_000_000), ("workers", workers, 0, 1024),
-                                         ("queue", queue, 1, 1 << 30), ("max_body", max_body, 1, 1 << 40), ("drain", drain, 0, 86400)):
+                                         ("queue", queue, 1, 1 << 30), ("max_body", max_body, 1, 1 << 40), ("client_timeout", client_timeout, .001, 86400), ("drain", drain, 0, 86400)):
             if not isinstance(value, (int, float)) or not least <= value <= most:
                 raise Error(f"{name} is {value!r}, wanted {least} to {most}", "usage")
         self.host, self.port, self.drain = host, port, drain
         self._packages = [os.fspath(p) for p in ([packages] if isinstance(packages, (str, os.PathLike)) else packages)]
         self._settings = {"most": int(batch), "delay": delay_us / 1e6, "limit": int(queue)}
         self._workers, self._max_body, self._plugins = workers or min(os.cpu_count() or 1, 8), int(max_body), plugins
-        self.metrics, self.models = Metrics(), {}
+        self.metrics, self.models, self._patience = Metrics(), {}, Patience(client_timeout)
         self._stopping, self._under_way, self._idle = False, 0, asyncio.Event()
 
     @property
@@ -49,7 +57,7 @@ class Server:
     # ------------------------------------------------------------------------------------------------- beginning and end
 
     def run(self):
-        """Serves in this thread until SIGTERM or SIGINT; what runs then is finished."""
+        """Serves in this thread until SIGTERM or SIGINT; what is under way then is finished. A second signal ends the process at once."""
         asyncio.run(self._serve())
 
     def __enter__(self):
@@ -66,8 +74,14 @@ class Server:
     async def _serve(self):
         end, loop = asyncio.Event(), asyncio.get_running_loop()
         await self.start()
+
+        def signalled(number):
+            if end.is_set():
+                print(f"optima.serve: ends at once, with {self._under_way} requests under way", flush=True)
+                os._exit(128 + number)
+            end.set()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end.set)
+            loop.add_signal_handler(number, signalled, number)
         print(f"optima.serve: listening on {self.url} with {', '.join(self.models)}", flush=True)
         await end.wait()
         print(f"optima.serve: finishes {self._under_way} requests", flush=True)
@@ -95,25 +109,26 @@ class Server:
                 self.models[model.name] = model
             if not self.models:
                 raise Error("there is no package to serve, wanted one or more", "usage")
-            self._runner = web.AppRunner(self._application(), access_log=None, handler_cancellation=False)
+            self._runner = web.AppRunner(self._application(), handler_cancellation=False, shutdown_timeout=1)  # of idle connections: stop() waits for the others
             await self._runner.setup()
-            site = web.TCPSite(self._runner, self.host, self.port)
+            loop = asyncio.get_running_loop()
             try:
-                await site.start()
+                self._socket = await loop.create_server(lambda: Connection(self._runner.server, loop=loop, access_log=None), self.host, self.port, backlog=128)
             except OSError as error:
                 await self._runner.cleanup()
                 raise Error(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}", "io") from error
         except BaseException:
             self._pool.shutdown(wait=False)
             raise
-        self._site, self.port = site, self._runner.addresses[0][1]
+        self.port = self._socket.sockets[0].getsockname()[1]
 
     async def stop(self):
         """Takes no more requests, finishes those that are under way, cancels them after `drain` seconds, and closes."""
         self._stopping = True
-        await self._site.stop()
+        self._socket.close()
         if not await self._finished(self.drain):
             print(f"optima.serve: cancels {self._under_way} requests that did not end in {self.drain} seconds", flush=True)
+            self._patience.end()
             for model in self.models.values():
                 model.cancel()
             while not await self._finished(.05):  # a cancel that came before its run began is lost
@@ -166,7 +181,10 @@ class Server:
         except web.HTTPException as error:
             return failed(error.status, error.reason)
         except web.RequestPayloadError as error:
-            return failed(400, f"the request's body cannot be read: {str(error) or 'it ends too early'}".splitlines()[0])
+            return failed(400, f"the request's body cannot be read: {str(error).removeprefix('400, message:') or 'it ends too early'}")
+        except Exception as error:
+            LOG.exception("request for %.200s", request.path)
+            return failed(500, f"the server failed: {type(error).__name__}: {error}")
 
     def _model_of(self, request):
         name, version = request.match_info["model"], request.match_info.get("version", VERSION)
@@ -198,39 +216,70 @@ class Server:
         return web.Response(body=self.metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     async def _infer(self, request):
-        model = self._model_of(request)
-        if self._stopping:
-            answer = failed(503, "the server is shutting down, wanted another one")
-            answer.force_close()
-            return answer
+        model, status = self._model_of(request), GONE
         self._under_way += 1
         self.metrics.requests.labels(model.name).inc()
-        began, status = time.perf_counter(), 500
         try:
-            answer = await self._guard(request, lambda r: self._answer(model, r))
-            status = answer.status
-            return answer
+            with contextlib.ExitStack() as held:
+                answer = await self._guard(request, lambda r: self._answer(model, r, held))
+                status = answer.status if await self._send(request, answer) else GONE
+                return answer
         finally:
-            self.metrics.latency.labels(model.name).observe(time.perf_counter() - began)
             if status >= 400:
                 self.metrics.failures.labels(model.name, status).inc()
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
 
-    async def _answer(self, model, request):
-        body = await request.read()
-        asked = await near(len(body), wire.decode, body, request.headers.get(wire.HEADER), model.inputs, model.outputs)
-        answers = await model.submit(asked.arrays)
-        made, length = await near(sum(a.nbytes for a in answers.values()), wire.encode, model.name, VERSION, asked, answers)
+    async def _answer(self, model, request, held):
+        """The answer to a request. held: what is let go of when the answer went."""
+        if self._stopping:
+            return closing(failed(503, ENDING))
+        held.enter_context(model.place())  # before the body is read: bodies of refused requests are not kept
+        try:
+            body = await self._patience.of(self._body(request))
+        except TimeoutError:
+            late = f"the request's body did not come within {self._patience.seconds} seconds, wanted it whole by then"
+            return closing(failed(503, ENDING) if self._stopping else failed(408, late))
+        except ConnectionError:
+            return failed(GONE, "the client went away")  # to nobody, for the counts
+        with self.metrics.latency.labels(model.name).time():
+            asked = await near(len(body), wire.decode, body, request.headers.get(wire.HEADER), model.inputs, model.outputs)
+            answers = await model.submit(asked.arrays)
+            made, length = await near(sum(a.nbytes for a in answers.values()), wire.encode, model.name, VERSION, asked, answers)
         if length is None:
             return web.Response(body=made, content_type="application/json")
         return web.Response(body=made, content_type="application/octet-stream", headers={wire.HEADER: str(length)})
+
+    async def _body(self, request):
+        packing = request.headers.get("Content-Encoding", "identity").lower()
+        if packing not in PACKINGS:
+            raise web.HTTPUnsupportedMediaType(reason=f"the request has Content-Encoding {packing!r:.60}, wanted {', '.join(PACKINGS)}")
+        if (request.content_length or 0) > self._max_body:
+            raise web.HTTPRequestEntityTooLarge(self._max_body, request.content_length)
+        return await request.read()
+
+    async def _send(self, request, answer):
+        """Whether the client took the answer; the connection of one that is too slow ends."""
+        async def whole():
+            await answer.prepare(request)
+            await answer.write_eof()
+        try:
+            await self._patience.of(whole())
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+            return False
+        except ConnectionError:
+            return False
+        return True
 
 
 async def near(size, call, *words):
     return call(*words) if size < LARGE else await asyncio.to_thread(call, *words)
 
 
-def failed(status, text):
-    return web.json_response({"error": text}, status=status)
+def closing(answer):
+    """The same, and its connection ends: the rest of the request is not waited for."""
+    answer.force_close()
+    return answer

@@ -40,7 +40,7 @@ def decode(body, header_length, inputs, outputs):
     Raises optima.Error for all that is not as the protocol wants it; whether types and shapes are the model's is not looked at."""
     size = _header_size(header_length, len(body))
     try:
-        document = json.loads(bytes(body[:size]))
+        document = json.loads(bytes(body[:size]), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise bad_input(f"the request is no JSON: {error}") from error
     _want(isinstance(document, dict) and isinstance(document.get("inputs"), list), "the request has no list 'inputs', wanted an object with one")
@@ -83,6 +83,10 @@ def _want(fits, text):
         raise bad_input(text)
 
 
+def _no_constant(word):
+    raise ValueError(f"{word} is no number of JSON, wanted it as binary data")
+
+
 def _header_size(given, length):
     if given is None:
         return length
@@ -104,6 +108,7 @@ def _array(entry, name, dtype, shape, data):
     """The array of an input, and the bytes behind it."""
     count, parameters = math.prod(shape), entry.get("parameters") or {}
     _want(isinstance(parameters, dict), f"input {name!r} has parameters that are no object, wanted one")
+    _not_shared(f"input {name!r}", parameters)
     size = parameters.get("binary_data_size")
     if size is None:
         return _of_list(name, entry.get("data"), dtype, count).reshape(shape), data
@@ -114,10 +119,17 @@ def _array(entry, name, dtype, shape, data):
     return np.frombuffer(data[:size], dtype).reshape(shape), data[size:]
 
 
+def _not_shared(of, parameters):
+    for key in parameters:
+        _want(not key.startswith("shared_memory"), f"{of} has parameter {key!r:.60}, and shared memory is not served, wanted its data in the body")
+
+
 def _of_list(name, data, dtype, count):
     _want(isinstance(data, list), f"input {name!r} has no data, wanted a list or binary_data_size")
     try:
         read = np.asarray(data).reshape(-1)
+        if dtype.kind in "iu" and read.dtype.kind in "fO":
+            read = _whole_numbers(data)
     except (ValueError, OverflowError, RecursionError) as error:
         raise bad_input(f"input {name!r} has lists of different lengths, wanted {count} numbers") from error
     _want(read.size == count, f"input {name!r} has {read.size} elements, wanted {count} for its shape")
@@ -129,7 +141,17 @@ def _of_list(name, data, dtype, count):
         limits = np.iinfo(dtype)
         _want(int(read.min()) >= limits.min and int(read.max()) <= limits.max, f"input {name!r} has numbers beyond {DATATYPES[dtype.name]}, wanted {limits.min} to {limits.max}")
     with np.errstate(over="ignore"):
-        return read.astype(dtype)
+        made = read.astype(dtype)
+    _want(kinds != "iuf" or np.isfinite(made).all(), f"input {name!r} has numbers beyond {DATATYPES[dtype.name]}, wanted finite ones")
+    return made
+
+
+def _whole_numbers(data):
+    """Of lists that numpy makes floats of, though they may hold 64-bit integers alone: those beyond int64 beside others within it."""
+    read = np.asarray(data, object).reshape(-1)
+    if all(type(value) is int and value < 1 << 64 for value in read) and min(read, default=0) >= 0:
+        return read.astype(np.uint64)
+    return read
 
 
 def _outputs(document, names):
@@ -144,6 +166,7 @@ def _outputs(document, names):
         name, own = entry["name"], entry.get("parameters") or {}
         _want(name not in wanted, f"output {name!r} is wanted twice, wanted it once")
         _want(isinstance(own, dict) and "classification" not in own, f"output {name!r} has parameters that are not served, wanted binary_data alone")
+        _not_shared(f"output {name!r}", own)
         wanted.append(name)
         if own.get("binary_data", everything):
             binary.add(name)

@@ -89,7 +89,7 @@ class ModelExporter:
     def _settings(self, batch, shape):
         text = lambda value: json.dumps(str(value), ensure_ascii=False)
         folders = ", ".join(map(text, _native.plugin_folders() or [find_runtime()[1].parent / "optima/plugins"]))
-        nodes = ",\n    ".join("{%d, %s, %s, {%s}}" % (n["id"], str(bool(n["product"])).lower(), str(n["bias"]).lower(), ", ".join(map(text, n["ops"]))) for n in self.nodes)
+        nodes = ",\n    ".join("{%d, %s, %d, {%s}}" % (n["id"], str(bool(n["product"])).lower(), -1 if n["bias"] is None else n["bias"], ", ".join(map(text, n["ops"]))) for n in self.nodes)
         return f"""// Written by optima.torch2hpvm: what the program is about. Changed files of output_dir/weights of the same shape are taken as they are.
 #pragma once
 #include "tuner_confs.hpp"
@@ -126,7 +126,7 @@ inline const std::vector<hpvm::Node> kNodes = {{
         return [frozenset(zip(line[::2], line[1::2])) for line in numbers]
 
     def _compile_packages(self, mixtures):
-        names = {(n["id"], k): name for n in self.nodes for k, name in enumerate(n["nodes"]) if not (n["bias"] and k == 1)}
+        names = {(n["id"], k): name for n in self.nodes for k, name in enumerate(n["nodes"]) if k != n["bias"]}
         products = {(n["id"], 0): n["product"] for n in self.nodes if n["product"]}
         wanted = {frozenset(): "fp32"}
         for half, name in ((frozenset(names), "fp16"), (frozenset(products), "fp16_products"), *((half, f"mixture_{i}") for i, half in enumerate(mixtures, 1))):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module as an ONNX file, checked to hold HPVM's operators alone, and its nodes as HPVM counts them."""
+import dataclasses
 import io
 import warnings
 
@@ -10,10 +11,11 @@ from optima import _host
 from optima.errors import Error
 
 OPERATORS = ("Conv MatMul Gemm GlobalAveragePool AveragePool MaxPool BatchNormalization Relu Tanh Add Flatten Softmax Identity Pad").split()
-PRODUCTS = {"Conv": "conv", "MatMul": "mul", "Gemm": "mul"}
-# What may stand behind a product in one node of HPVM, in its words.
-TAIL = {"Add": "add", "Relu": "relu", "Tanh": "tanh", "MaxPool": "pool_max", "AveragePool": "pool_mean", "GlobalAveragePool": "pool_mean"}
-ALONE = {"BatchNormalization": "batchnorm", "Softmax": "softmax", **TAIL}
+# HPVM's words for them. What only moves values has none, and no number in a configuration.
+WORDS = {"Conv": "conv", "MatMul": "mul", "Gemm": "mul", "Add": "add", "Relu": "relu", "Tanh": "tanh", "MaxPool": "pool_max", "AveragePool": "pool_mean",
+         "GlobalAveragePool": "pool_mean", "BatchNormalization": "batchnorm", "Softmax": "softmax"}
+MOVES = ("Flatten", "Reshape", "Identity", "Pad")
+ACTIVATIONS, POOLS = ("relu", "tanh"), ("pool_max", "pool_mean")
 OPSET = 17
 TOLERANCE = 1e-3  # of the answers' scale: a batch and its samples one by one are summed in other orders
 
@@ -28,7 +30,8 @@ def export(module, samples, path, device):
         written = io.BytesIO()
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            torch.onnx.export(module, (samples,), written, dynamo=False, opset_version=OPSET, input_names=["input"], output_names=["output"])
+            torch.onnx.export(module, (samples,), written, dynamo=False, opset_version=OPSET, input_names=["input"], output_names=["output"],
+                              training=torch.onnx.TrainingMode.PRESERVE)  # which it is not in; else batch normalization goes into the convolution before it
     except Error:
         raise
     except Exception as error:  # the module's own, or one of torch's many
@@ -73,30 +76,63 @@ def check_operators(nodes):
         raise Error(f"node {node.name!r} is {why}, wanted {', '.join(OPERATORS)}, or Reshape before Gemm", "invalid_input", node=node.name)
 
 
-def hpvm_nodes(nodes):
-    """[{"id": from 1 on, "ops": HPVM's words, "nodes": of each its node's name in the ONNX file, "product": its product's name or None, "bias"}]: a product with its
-    bias, activation and pooling behind it is one node; what only moves values is none."""
-    source = {value: node for node in nodes for value in node.output}
-    readers = {}
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One of HPVM's. node: of the ONNX file; bias: whether it is the one of that node's product; reads: places of the operations whose results it reads."""
+    word: str
+    node: str
+    product: bool
+    bias: bool
+    reads: frozenset
+
+
+def operations(nodes):
+    """Of the nodes of an ONNX file in their order: HPVM splits a bias off. A result that is only moved is its own."""
+    out, made_by = [], {}  # value -> place of the operation that gives it; constants and the input have none
     for node in nodes:
-        for value in node.input:
-            readers[value] = readers.get(value, 0) + 1
-    found, of_node = [], {}
-    for node in nodes:
-        word = PRODUCTS.get(node.op_type) or ALONE.get(node.op_type)
-        if word is None:
+        reads = frozenset(made_by[value] for value in node.input if value in made_by)
+        if node.op_type in MOVES:
+            made_by.update((value, place) for value in node.output for place in reads)
             continue
-        before = next((of_node[source[v].name] for v in node.input if v in source and source[v].name in of_node and readers[v] == 1), None)
-        if node.op_type not in TAIL or before is None or not before["product"]:
-            before = {"id": len(found) + 1, "ops": [], "nodes": [], "product": node.name if node.op_type in PRODUCTS else None, "bias": False}
-            found.append(before)
-        before["ops"].append(word)
-        if node.op_type in ("Conv", "Gemm") and len(node.input) > 2:
-            before["ops"].append("add")  # HPVM splits a bias off
-            before["nodes"].append(node.name)
-            before["bias"] = True
-        before["nodes"].append(node.name)
-        of_node[node.name] = before
+        grouped = node.op_type == "Conv" and any(a.name == "group" and a.i > 1 for a in node.attribute)
+        product = node.op_type in ("Conv", "MatMul", "Gemm")
+        out.append(Operation("group_conv" if grouped else WORDS[node.op_type], node.name, product, False, reads))
+        if product and len(node.input) > 2:
+            out.append(Operation("add", node.name, False, True, frozenset([len(out) - 1])))
+        made_by.update((value, len(out) - 1) for value in node.output)
+    return out
+
+
+def fused(every, place):
+    """Places of the operations that HPVM makes one node of, where the first is this one: a convolution with its bias, an activation and a pooling behind it, a
+    product of matrices with its bias and an activation, anything else alone. Each is the only one that reads the one before, and reads no other."""
+    def next_of(place, words):
+        readers = [k for k, operation in enumerate(every) if place in operation.reads]
+        fits = len(readers) == 1 and every[readers[0]].reads == {place} and every[readers[0]].word in words
+        return readers[0] if fits else None
+    group, wanted = [place], [("add",), ACTIVATIONS, POOLS] if every[place].word == "conv" else [("add",), ACTIVATIONS] if every[place].word == "mul" else []
+    for words in wanted:
+        found = next_of(group[-1], words)
+        if found is not None:
+            group.append(found)
+        elif words == ("add",):
+            break  # without a bias nothing is fused
+    return group
+
+
+def hpvm_nodes(nodes):
+    """[{"id": from 1 on, "ops": HPVM's words, "nodes": of each its node's name in the ONNX file, "product": its product's name or None, "bias": the place in ops of a
+    product's bias or None}], as HPVM's tuner numbers them: its pass FuseHPVMTensorNodes, and tuner_confs.txt of its benchmarks. A bias that is a node of its own is its
+    first operation; the product is the node before then."""
+    every, taken, found = operations(nodes), set(), []
+    for place in range(len(every)):
+        if place in taken:
+            continue
+        group = fused(every, place)
+        taken.update(group)
+        members = [every[k] for k in group]
+        found.append({"id": len(found) + 1, "ops": [m.word for m in members], "nodes": [m.node for m in members], "product": members[0].node if members[0].product else None,
+                      "bias": next((k for k, m in enumerate(members) if m.bias), None)})
     return found
 
 

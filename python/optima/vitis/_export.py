@@ -31,6 +31,15 @@ def write_library(path, package, about):
     """Writes PATH/<name>, a copy of the package, and PATH/vitis.json. Replaces what an earlier export left there, and nothing else."""
     if path.is_dir() and not (path / STATE).exists():
         raise Error(f"'{path}' is a folder of something else, wanted a new name or an exported library", "invalid_input")
+    if path.exists() and not path.is_dir() and not tar_mode(path):
+        raise Error(f"'{path}' is a file, wanted a new name, an exported library or a name that ends with {' or '.join(TARS)}", "invalid_input")
+    try:
+        write_at(path, package, about)
+    except OSError as error:
+        raise Error(f"'{path}' cannot be written: {error.strerror or error}", "io") from error
+
+
+def write_at(path, package, about):
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as work:
         made = pathlib.Path(work) / "library"
@@ -41,7 +50,7 @@ def write_library(path, package, about):
             with tarfile.open(whole, tar_mode(path)) as tar:
                 tar.add(made, arcname=".")
             made = whole
-        elif path.is_dir():
+        if path.is_dir():
             path.rename(pathlib.Path(work) / "before")  # goes with the work folder
         made.replace(path)
 

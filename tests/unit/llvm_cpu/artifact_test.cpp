@@ -80,7 +80,27 @@ TEST_CASE("a damaged cache file is not believed") {
   CHECK(compile(bench, net)->sink.files == first->sink.files);
 }
 
-TEST_CASE("a missing linker is a missing dependency, with the package to install") {
+TEST_CASE("no linker is needed, and one that is named links") {
+  Bench bench;
+  Net net;
+  net.output(add_block(net, net.input({1, 20, 15, 15})));
+  const char* path = std::getenv("PATH");
+  const std::string before = path ? path : "";
+  setenv("PATH", "/nowhere", 1);
+  const auto own = compile(bench, net);
+  setenv("PATH", before.c_str(), 1);
+  CHECK(own->code == OPTIMA_OK);
+  const auto named = compile(bench, net, {seam::option("llvm_cpu.linker", "ld.lld-19")});
+  CHECK(named->code == OPTIMA_OK);
+  CHECK(named->sink.files != own->sink.files);
+  for (const auto& c : {&own, &named}) {
+    std::string why;
+    CHECK(load_code(bench, **c, why) == OPTIMA_OK);
+    CHECK(why == "");
+  }
+}
+
+TEST_CASE("a named linker that is missing is a missing dependency, with the package to install") {
   Bench bench;
   Net net;
   net.output(add_block(net, net.input({1, 20, 15, 15})));

@@ -425,6 +425,20 @@ void tuples(Maker& m) {
   m.add(m.c.in[0].dtype, updates);
   if (m.maybe()) m.text("reduction", m.random.of(std::vector<std::string>{"none", "add", "mul", "max", "min"}));
 }
+void rows_of_a_cache(Maker& m) {
+  const Dims d = m.dims(2, 4, 4);
+  const int64_t axis = m.random(1, static_cast<int64_t>(d.size()) - 1), rows = d[static_cast<size_t>(axis)];
+  const bool turns = m.maybe();
+  Dims updates = d;
+  updates[static_cast<size_t>(axis)] = m.random(0, rows);
+  m.add(m.type(0), d), m.add(m.c.in[0].dtype, updates);
+  if (m.maybe()) {
+    std::vector<double> begin;
+    for (int64_t b = 0; b < d[0]; ++b) begin.push_back(static_cast<double>(m.random(0, turns ? rows - 1 : rows - updates[static_cast<size_t>(axis)])));
+    m.add(OPTIMA_I64, {d[0]}, begin, m.maybe());
+  }
+  m.integer("axis", m.maybe() ? axis : axis - static_cast<int64_t>(d.size())), m.text("mode", turns ? "circular" : "linear");
+}
 void one_hot(Maker& m) {
   const Dims d = m.dims(0, 3);
   const int64_t depth = m.random(1, 5);
@@ -573,7 +587,7 @@ const std::map<std::string, Recipe>& recipes() {
     give(top_k, {"TopK"}), give(cum_sum, {"CumSum"}), give(reshape, {"Reshape"}), give(squeeze, {"Squeeze", "Unsqueeze"}), give(flatten, {"Flatten"});
     give(transpose, {"Transpose"}), give(slice, {"Slice"}), give(split, {"Split"}), give(concat, {"Concat"}), give(expand, {"Expand"}), give(tile, {"Tile"});
     give(blocks, {"DepthToSpace", "SpaceToDepth"}), give(gather, {"Gather", "GatherElements", "ScatterElements"}), give(tuples, {"GatherND", "ScatterND"});
-    give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
+    give(rows_of_a_cache, {"TensorScatter"}), give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
     give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
     give(integer_product, {"MatMulInteger", "QLinearMatMul"}), give(dynamic_quantize, {"DynamicQuantizeLinear"});
     return r;

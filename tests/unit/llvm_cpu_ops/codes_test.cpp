@@ -149,7 +149,7 @@ void on_all_processors(F f) {
     CAPTURE(p.cpu);
     CAPTURE(p.features);
     if (p.here) f(p.options());
-    else MESSAGE("SKIP: this processor runs no code for " << p.cpu << p.features);
+    else MESSAGE("SKIP: this processor runs no code for " << std::string(p.cpu) + p.features);
   }
 }
 

@@ -87,6 +87,20 @@ TEST_CASE("gathers and scatters") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("rows of a cache from a place of each batch on, past its end from the front where it is circular") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({2, 3, 5, 4}), one = net.input({2, 3, 1, 4}), rows = net.input({2, 3, 3, 4}), bytes = net.input({2, 6, 3}, OPTIMA_U8);
+  const auto begin = [&](int64_t a, int64_t b) { return net.integers({a, b}); };
+  net.output(net.node("TensorScatter", 24, {x, one, begin(4, 0)}, {2, 3, 5, 4}));
+  net.output(net.node("TensorScatter", 24, {x, rows, begin(2, 1)}, {2, 3, 5, 4}));
+  net.output(net.node("TensorScatter", 24, {x, rows, begin(4, 3)}, {2, 3, 5, 4}, {Net::text("mode", "circular")}));
+  net.output(net.node("TensorScatter", 24, {x, rows}, {2, 3, 5, 4}));
+  net.output(net.node("TensorScatter", 24, {bytes, net.input({2, 2, 3}, OPTIMA_U8), begin(4, 2)}, {2, 6, 3}, {Net::integer("axis", 1)}, OPTIMA_U8));
+  net.output(net.node("TensorScatter", 24, {x, net.input({2, 3, 5, 1}), begin(3, 0)}, {2, 3, 5, 4}, {Net::integer("axis", 3)}));
+  matches_reference(bench, net);
+}
+
 TEST_CASE("pads of every mode") {
   Bench bench;
   Net net;

@@ -194,18 +194,22 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
   struct Form {
     std::string text;
     std::vector<int64_t> dims;  ///< of its input
+    int room = 16384;           ///< bytes of shared memory: tiles have it for themselves and for what comes next, or for themselves alone
   };
   const auto lines = [](const std::string& node) { return Form{"(float[2,5000] x) => (y) <int64[1] a = {1}> { y = " + node + " }", {2, 5000}}; };
   const Form forms[] = {lines("Softmax(x)"), lines("ReduceMax <keepdims = 1> (x, a)"), lines("LpNormalization <axis = 1> (x)"),
                         {"(float[1,500] x) => (y) <float[500,3] w = {" + numbers(1500) + "}> { y = MatMul(x, w) }", {1, 500}},
-                        {"(float[33,50] x) => (y) <float[50,70] w = {" + numbers(3500) + "}> { y = MatMul(x, w) }", {33, 50}}};
+                        {"(float[33,50] x) => (y) <float[50,70] w = {" + numbers(3500) + "}> { y = MatMul(x, w) }", {33, 50}},
+                        {"(float[1,7,9,9] x) => (y) <float[33,7,3,3] w = {" + numbers(2079) + "}> { y = Conv(x, w) }", {1, 7, 9, 9}},
+                        {"(float[1,7,9,9] x) => (y) <float[33,7,3,3] w = {" + numbers(2079) + "}> { y = Conv(x, w) }", {1, 7, 9, 9}, 7000},
+                        {"(float[40,70] x) => (y) { y = Transpose(x) }", {40, 70}}};
   const test::TempFolder folder;
-  test::put(folder / "limits.json", R"({"product_tile": [16, 8, 4, 2, 16]})");
   for (const Form& form : forms) {
     CAPTURE(form.text.substr(form.text.rfind("{ ")));
     const Net net("<ir_version: 8, opset_import: [\"\" : 18]> g " + form.text);
     Halves halves;
     seam::MemorySink sink;
+    test::put(folder / "limits.json", "{\"invocations\": 256, \"size\": [256, 256, 64], \"product_tile\": [16, 8, 4, 2, 16], \"shared_bytes\": " + std::to_string(form.room) + "}");
     compiled(halves, net, sink, {seam::option("spirv.limits", folder / "limits.json")});
     const auto error = [&](float scale) {
       void* data = nullptr;

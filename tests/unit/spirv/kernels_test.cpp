@@ -34,6 +34,7 @@ std::vector<Form> forms() {
   return {
       {"attention", 23, "(float[1,2,7,8] q, float[1,2,9,8] k, float[1,2,9,8] v) => (float[1,2,7,8] y) { y = Attention(q, k, v) }"},
       {"conv", 17, "(float[1,4,14,14] x) => (float[1,16,14,14] y) <float[16,4,3,3] w = {" + numbers(576) + "}, float[16] b = {" + numbers(16) + "}> { c = Conv<pads = [1, 1, 1, 1]>(x, w, b) y = Relu(c) }"},
+      {"conv", 17, "(float[1,32,56,56] x) => (float[1,32,56,56] y) <float[32,32,3,3] w = {" + numbers(9216) + "}> { y = Conv<pads = [1, 1, 1, 1]>(x, w) }"},
       {"conv", 17, "(float[2,6,9] x, float[6,3,2] w) => (float[2,6,8] y) { y = Conv<group = 2>(x, w) }"},
       {"conv", 21, "(uint8[1,4,6,6] x) => (uint8[1,8,6,6] y) " + kCodes + "int8[8,4,3,3] w = {" + [] {
          std::string all;
@@ -55,6 +56,7 @@ std::vector<Form> forms() {
       {"integer", 17, "(uint8[3,6] x) => (int32[3,2] y) <uint8 z = {9}, int8[6,2] w = {1,-2,3,-4,5,-6,7,-8,9,-10,11,-128}> { y = MatMulInteger(x, w, z) }"},
       {"loss", 17, "(float[3,5] x, int64[3] t) => (float y) { y = SoftmaxCrossEntropyLoss(x, t) }"},
       {"move", 17, "(float[2,3,4] x) => (float[4,2,3] y) { y = Transpose<perm = [2, 0, 1]>(x) }"},
+      {"move", 17, "(float[3,40,70] x) => (float[70,3,40] y) { y = Transpose<perm = [2, 0, 1]>(x) }"},
       {"move", 17, "(float[2,3] x, float[2,4] z) => (float[2,7] y) { y = Concat<axis = 1>(x, z) }"},
       {"norm", 17, "(float[4,300] x, float[300] s) => (float[4,300] y) { y = LayerNormalization(x, s) }"},
       {"norm", 17, "(float[1,5,3,3] x) => (float[1,5,3,3] y) { y = LRN<size = 3>(x) }"},
@@ -87,8 +89,10 @@ struct Asked {
 };
 
 /// "conv, VULKAN, (float[1] ...) ...: k<sum> k<sum>" of each form, as a file has it.
-std::string kernels_now(const std::string& limits) {
-  const Asked all[] = {{"plain", {}}, {"halves", {seam::option("spirv.precision", "f16")}}, {"features", {seam::option("spirv.limits", limits)}}};
+std::string kernels_now(const std::string& limits, const std::string& phone) {
+  const Asked all[] = {{"plain", {}}, {"halves", {seam::option("spirv.precision", "f16")}}, {"features", {seam::option("spirv.limits", limits)}},
+                       {"features of halves", {seam::option("spirv.limits", limits), seam::option("spirv.precision", "f16")}},
+                       {"registers", {seam::option("spirv.limits", phone)}}};
   Halves halves;
   std::string out;
   for (const Form& form : forms()) {
@@ -114,8 +118,9 @@ std::string head() { return "# " + spirv_plugin::tools() + "\n"; }
 
 TEST_CASE("each file of operators writes the kernels that it wrote before") {
   const test::TempFolder folder;
-  test::put(folder / "limits.json", R"({"features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
-  const std::string now = kernels_now(folder / "limits.json");
+  test::put(folder / "limits.json", R"({"invocations": 256, "size": [256, 256, 64], "features": ["subgroupArithmetic", "shaderIntegerDotProduct"], "product_tile": [16, 8, 4, 4, 16]})");
+  test::put(folder / "phone.json", R"({"register_tile": [8, 2, 6, 4, 4]})");
+  const std::string now = kernels_now(folder / "limits.json", folder / "phone.json");
   if (const char* path = std::getenv("OPTIMA_WRITE_SPIRV_KERNELS")) return test::put(path, head() + now);
   const std::string before = test::get(SPIRV_KERNELS);
   if (!before.starts_with(head())) {

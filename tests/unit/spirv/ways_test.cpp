@@ -8,42 +8,16 @@ TEST_CASE("plugins/spirv has ways") { MESSAGE("SKIP: glslang, SPIRV-Tools or vol
 
 #else
 
-#include "core/support/json_value.hpp"
-#include "tests/unit/spirv/net.hpp"
+#include "tests/unit/spirv/ways.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
 
 namespace {
 
-using Tensors = std::vector<reference::Tensor>;
-
-/// A file of limits whose GPU has these features, written as in JSON, and what `more` says, beside what VULKAN has.
-struct LimitsFile {
-  test::TempFolder folder;
-  std::string path = folder / "limits.json";
-  explicit LimitsFile(const std::string& features, const std::string& more = "") { test::put(path, "{\"features\": [" + features + "]" + more + "}"); }
-};
-
 /// Reductions whose lines a workgroup shares.
 TextNet lines(const std::string& node, const std::string& y = "float[N,M] y", const std::string& x = "float[5,300] x") {
   return TextNet("<ir_version: 10, opset_import: [\"\" : 18]> g (" + x + ") => (" + y + ") <int64[1] a = {1}, float[300] s = {" + numbers(300) + "}> { " + node + " }");
-}
-
-Tensors numbers_for(const optima_graph& raw, bool with_nan) {
-  const sdk::Graph graph(&raw);
-  Tensors out;
-  for (uint32_t k = 0; k < graph.input_count(); ++k) {
-    void* data = nullptr;
-    const sdk::Value v = graph.input(k);
-    reference::Tensor t = reference::Tensor::make(v.dtype(), v.shape(), &data);
-    for (int64_t i = 0; i < t.elements(); ++i)
-      if (v.dtype() == OPTIMA_F32) static_cast<float*>(data)[i] = static_cast<float>((i * 7919) % 997) / 997.0F + 0.5F;
-      else static_cast<int64_t*>(data)[i] = (i * 7919) % 997 - 500;
-    if (with_nan && v.dtype() == OPTIMA_F32) static_cast<float*>(data)[123] = NAN;  // in the first line
-    out.push_back(std::move(t));
-  }
-  return out;
 }
 
 /// Codes of all values, of integers of one byte; of two, both bytes are such.
@@ -56,46 +30,6 @@ Tensors codes_for(const optima_graph& raw) {
     for (int64_t i = 0; i < t.elements() * optima_dtype_bits(t.dtype) / 8; ++i) static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(i * 101 + 77 * k);
     out.push_back(std::move(t));
   }
-  return out;
-}
-
-/// The largest difference by the scale of what is wanted; NaN has to be where it is wanted.
-double off(const reference::Tensor& got, const reference::Tensor& wanted) {
-  const std::vector<double> a = reference::load<double>(got), b = reference::load<double>(wanted);
-  if (a.size() != b.size()) return HUGE_VAL;
-  double most = 0, scale = 1e-30;
-  for (size_t k = 0; k < a.size(); ++k) {
-    if (std::isnan(a[k]) != std::isnan(b[k])) return HUGE_VAL;
-    if (!std::isnan(b[k])) most = std::max(most, std::fabs(a[k] - b[k])), scale = std::max(scale, std::fabs(b[k]));
-  }
-  return most / scale;
-}
-
-/// The plan's ways of each step.
-std::vector<size_t> ways_of(const seam::MemorySink& sink) {
-  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
-  std::vector<size_t> out;
-  for (const auto& step : meta.at("steps")) out.push_back(step.at("ways").size());
-  return out;
-}
-
-/// The artifact without the last way of each step that has several.
-const seam::MemorySink& without_plain_ways(const seam::MemorySink& from, seam::MemorySink& out) {
-  out.files = from.files, out.format = from.format;
-  auto meta = Json::parse(from.files.at("subgraph_0.meta"));
-  for (auto& step : meta.at("steps"))
-    if (step.at("ways").size() > 1) step.at("ways").erase(step.at("ways").size() - 1);
-  forge(out, meta.dump(1));
-  return out;
-}
-
-Tensors ran(Halves& halves, const seam::MemorySink& sink, const Tensors& in, const std::vector<optima_option>& options = {}) {
-  const seam::Artifact artifact(sink, nullptr);
-  const seam::Program program(*halves.runtime, artifact, kGpu, options);
-  REQUIRE_MESSAGE(program.raw, program.status.message);
-  Tensors out;
-  seam::Status status;
-  REQUIRE_MESSAGE(seam::run(program, in, out, status) == OPTIMA_OK, status.message);
   return out;
 }
 
@@ -138,26 +72,6 @@ void equals_reference(int opset, const Case& c) {
   CHECK(reference::load<double>(ran(halves, watched, in).at(0)) == wanted);
 }
 
-/// A product, and how many ways each step of it has on a target.
-struct Multiplied {
-  const char* text;
-  std::vector<size_t> ways;
-};
-
-/// The net of it, compiled; two compiles give the same.
-seam::MemorySink& made(Halves& halves, const TextNet& net, seam::MemorySink& sink, const std::vector<optima_option>& options) {
-  seam::Status status;
-  seam::MemorySink again;
-  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options) == OPTIMA_OK, status.message);
-  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, again, status, options) == OPTIMA_OK, status.message);
-  CHECK(sink.files == again.files);
-  return sink;
-}
-
-TextNet net_of(const Multiplied& m) { return TextNet(std::string("<ir_version: 8, opset_import: [\"\" : 17]> g ") + m.text); }
-
-constexpr double kExact = 1e-5, kHalves = 2e-3;
-
 }  // namespace
 
 TEST_CASE("products of long sums and of vectors are the reference's in the form that suits their shape, with validation silent") {
@@ -191,7 +105,7 @@ TEST_CASE("products of long sums and of vectors are the reference's in the form 
   const LimitsFile subgroups("\"subgroupArithmetic\"");
   const Validation validation;
   for (const Multiplied& m : all) {
-    CAPTURE(std::string(m.text));
+    CAPTURE(m.text);
     const TextNet net = net_of(m);
     Halves halves;
     seam::MemorySink sink, ways, only, watched, halved;
@@ -205,62 +119,6 @@ TEST_CASE("products of long sums and of vectors are the reference's in the form 
     if (m.ways == line) CHECK(off(ran(halves, without_plain_ways(ways, only), in).at(0), wanted.at(0)) < kExact);
   }
   CHECK_MESSAGE(validation.messages().empty(), validation.messages());
-}
-
-TEST_CASE("products through shared memory are the reference's for tiles of any size, and those of registers where a GPU has less of it") {
-  const std::vector<size_t> tile{2}, parts{2, 1}, plain{1};
-  const Multiplied all[] = {
-      {"(float[61,67] x, float[67,71] z) => (y) { y = MatMul(x, z) }", tile},
-      {"(float[2,3,33,40] x, float[3,40,65] z) => (y) { y = MatMul(x, z) }", tile},
-      {"(float[64,128] x, float[64,256] z, float[256] b) => (y) { g = Gemm<transA = 1, alpha = 0.5>(x, z, b) y = Relu(g) }", tile},  // whole tiles
-      {"(float[37,45] x, float[70,45] z, float[37,1] b, float[37,70] r) => (y) { g = Gemm<transB = 1, beta = 2.0>(x, z, b) y = Mul(g, r) }", tile},
-      {"(float[2,45,3,40] x, float[2,70,3,40] z) => (y) { y = Einsum<equation = \"bqhd,bkhd->bhqk\">(x, z) }", tile},
-      {"(float[33,2051] x, float[2051,65] z) => (y) { m = MatMul(x, z) y = Neg(m) }", parts},
-      {"(float[33,31] x, float[31,65] z) => (y) { y = MatMul(x, z) }", plain},  // shorter than a tile is deep, of three tiles
-  };
-  const LimitsFile less("", ", \"invocations\": 256, \"size\": [256, 256, 64], \"storage_buffers\": 16, \"shared_bytes\": 256");
-  const Validation validation;
-  for (const std::string of : {"[32, 8, 4, 4, 32]", "[32, 8, 8, 4, 32]", "[16, 16, 4, 4, 32]", "[7, 3, 3, 5, 32]"}) {
-    CAPTURE(of);
-    const LimitsFile has("", ", \"invocations\": 256, \"size\": [256, 256, 64], \"shared_bytes\": 32768, \"storage_buffers\": 16, \"product_tile\": " + of);
-    for (const Multiplied& m : all) {
-      CAPTURE(std::string(m.text));
-      const TextNet net = net_of(m);
-      Halves halves;
-      seam::MemorySink sink, only, watched, halved;
-      const optima_option limits = seam::option("spirv.limits", has.path);
-      const Tensors in = numbers_for(net.packed.raw, false), wanted = reference::run(net.packed.raw, in);
-      CHECK(ways_of(made(halves, net, sink, {limits})) == m.ways);
-      if (m.ways == plain) continue;
-      CHECK(off(ran(halves, without_plain_ways(sink, only), in).at(0), wanted.at(0)) < kExact);
-      CHECK(off(ran(halves, sink, in, {seam::option("spirv.pretend", less.path)}).at(0), wanted.at(0)) < kExact);
-      int32_t code = 0;
-      CHECK(load_error(halves, only, code, {seam::option("spirv.pretend", less.path)}).find("bytes of shared memory, this GPU has 256") != std::string::npos);
-      CHECK(code == OPTIMA_WRONG_DEVICE);
-      if (m.ways == parts || &m == &all[0]) {
-        CHECK(off(ran(halves, made(halves, net, watched, {limits, guarded()}), in).at(0), wanted.at(0)) < kExact);
-        CHECK(off(ran(halves, made(halves, net, halved, {limits, seam::option("spirv.precision", "f16")}), in).at(0), wanted.at(0)) < kHalves);
-      }
-    }
-  }
-  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
-}
-
-TEST_CASE("tiles in shared memory are made for GPUs on cards and not for those of phones or of no vendor, nor where they do not fit") {
-  const TextNet net = net_of({"(float[64,64] x, float[64,128] z) => (y) { y = MatMul(x, z) }", {}});
-  Halves halves;
-  const auto ways = [&](const char* kind, const std::vector<optima_option>& options) {
-    seam::MemorySink sink;
-    seam::Status status;
-    REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, options, seam::device(kind)) == OPTIMA_OK, status.message);
-    return ways_of(sink).at(0);
-  };
-  for (const char* kind : {"NVIDIA", "AMDGPU", "INTELGPU"}) CHECK_MESSAGE(ways(kind, {}) == 2, kind);
-  for (const char* kind : {"VULKAN", "MALI", "ADRENO"}) CHECK_MESSAGE(ways(kind, {}) == 1, kind);
-  const LimitsFile few("", ", \"product_tile\": [16, 16, 4, 4, 32]"), small("", ", \"product_tile\": [16, 8, 4, 4, 64]"), fits("", ", \"product_tile\": [16, 8, 4, 4, 32]");
-  CHECK(ways("VULKAN", {seam::option("spirv.limits", few.path)}) == 1);    // 256 invocations, of 128
-  CHECK(ways("VULKAN", {seam::option("spirv.limits", small.path)}) == 1);  // 26 KiB, of 16
-  CHECK(ways("VULKAN", {seam::option("spirv.limits", fits.path)}) == 2);
 }
 
 TEST_CASE("lines are reduced by subgroups of any size where the target has their arithmetic, to what the tree in shared memory comes to") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plugins/llvm_cpu/compiler/work.hpp"
+#include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/kernels/move.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -79,6 +80,16 @@ void emit_copy(const Copy& copy, int64_t bytes, const Operand& from, const Opera
   op.units = units;
   op.work = count(copy.dims) * work::kMoved;
   op.grain = std::max<int64_t>(1, kUnit / inside);
+  op.label = label;
+  ctx.emit(std::move(op));
+}
+
+void emit_copy_bytes(int64_t bytes, const Operand& from, const Operand& to, const std::string& label, LowerContext& ctx) {
+  Op op;
+  op.kernel = k::CopyBytes{.bytes = bytes};
+  op.args = {from, to};
+  op.units = (bytes + k::kCopyPiece - 1) / k::kCopyPiece;
+  op.work = bytes / 4;
   op.label = label;
   ctx.emit(std::move(op));
 }

@@ -21,6 +21,9 @@ bool can_copy(const Copy& copy);
 /// The step. Operands point at element 0 of the copy. Nothing is emitted when there is nothing to move.
 void emit_copy(const Copy& copy, int64_t element_bytes, const Operand& from, const Operand& to, const std::string& label, LowerContext& context);
 
+/// A step that copies so many bytes as they lie, and does nothing where both operands are one place.
+void emit_copy_bytes(int64_t bytes, const Operand& from, const Operand& to, const std::string& label, LowerContext& context);
+
 /// An operand some elements further on.
 Operand moved_by(Operand operand, int64_t elements, int64_t element_bytes);
 

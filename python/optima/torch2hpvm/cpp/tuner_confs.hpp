@@ -21,16 +21,16 @@ namespace hpvm {
 
 struct Node {
   int id;
-  bool product, bias;  // whether it begins with a product, and that has a bias, which is then its second operation
+  bool product;  // whether it begins with one
+  int bias;      // the place in ops of a product's bias, or -1; 0: the product is the node before
   std::vector<std::string> ops;
 };
 
 using Operation = std::pair<int, int>;  // a node's number and a place in its ops
 
-
 struct Knob {
   int line, node;
-  int place;  // in the node's ops; -1 where it has no such operation, or not behind those before
+  int place;  // in the node's ops
   std::string device, op, kind;
   int number;
 };
@@ -69,16 +69,18 @@ inline bool is_count(const std::string& word) {
   return !word.empty() && word.size() < 9 && word.find_first_not_of("0123456789") == std::string::npos;
 }
 
-inline bool is_product(const std::string& op) {
-  static const std::set<std::string> names = {"conv", "group_conv", "mul", "matmul", "dense", "gemm"};
-  return names.count(op) != 0;
+// The place of an operation in a node's ops, from `from` on; -1 where there is none. The first of a node comes first. A product of matrices has several names.
+inline int place_of(const Node& node, const std::string& op, int from) {
+  const std::string name = op == "matmul" || op == "dense" || op == "gemm" ? "mul" : op;
+  for (int k = from; k < (from == 0 ? 1 : static_cast<int>(node.ops.size())); ++k)
+    if (node.ops[static_cast<size_t>(k)] == name) return k;
+  return -1;
 }
 
-// The place of an operation in a node's ops, from `from` on; -1 where there is none. Every name of a product means the node's.
-inline int place_of(const Node& node, const std::string& op, int from) {
-  for (int k = from; k < static_cast<int>(node.ops.size()); ++k)
-    if (node.ops[static_cast<size_t>(k)] == op || (k == 0 && node.product && is_product(op))) return k;
-  return -1;
+inline std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
 }
 
 class ConfReader {
@@ -134,8 +136,11 @@ class ConfReader {
     int next = 0;
     for (size_t i = 2; i < words_.size(); i += 3) {
       if (!is_count(words_[i + 2])) fail_here(form);
-      const int place = place_of(nodes_[static_cast<size_t>(id - 1)], words_[i], next);
-      next = place < 0 ? next : place + 1;
+      const Node& node = nodes_[static_cast<size_t>(id - 1)];
+      const int place = place_of(node, words_[i], next);
+      if (place < 0)
+        fail(path_, line_, "found '" + words_[i] + "' for node " + words_[0] + ", which is '" + joined(node.ops) + "', wanted its operations in their order, from the first on (ops.json)");
+      next = place + 1;
       const Knob knob{line_, id, place, words_[1], words_[i], words_[i + 1], std::atoi(words_[i + 2].c_str())};
       meaning_of(path_, line_, knob.kind, knob.number);
       conf.knobs.push_back(knob);
@@ -150,13 +155,14 @@ class ConfReader {
 };
 
 // A bias is computed with its product, as that is.
-inline bool is_bias(const Node& node, int place) { return node.bias && place == 1; }
+inline bool is_bias(const Node& node, int place) { return node.bias == place; }
+inline Operation product_of_bias(const Node& node) { return {node.bias == 0 ? node.id - 1 : node.id, 0}; }
 
 // The operations that a configuration wants in fp16.
 inline std::set<Operation> half_operations(const std::string& path, const Configuration& conf, const std::vector<Node>& nodes) {
   std::set<Operation> out;
   for (const Knob& k : conf.knobs)
-    if (k.place >= 0 && !is_bias(nodes[static_cast<size_t>(k.node - 1)], k.place) && meaning_of(path, k.line, k.kind, k.number) == Approximation::Half) out.insert({k.node, k.place});
+    if (!is_bias(nodes[static_cast<size_t>(k.node - 1)], k.place) && meaning_of(path, k.line, k.kind, k.number) == Approximation::Half) out.insert({k.node, k.place});
   return out;
 }
 
@@ -167,8 +173,7 @@ inline std::string why_not(const std::string& path, const Knob& k, const std::ve
   if (a == Approximation::Perforation || a == Approximation::HalfPerforation) return "no kernel perforates";
   if (a == Approximation::Sampling || a == Approximation::HalfSampling) return "no kernel samples its filter";
   const Node& node = nodes[static_cast<size_t>(k.node - 1)];
-  if (k.place < 0) return "the node has no such operation there (ops.json)";
-  if (is_bias(node, k.place)) return half.count({k.node, 0}) ? std::string() : "a bias is computed as its product is, in fp32";
+  if (is_bias(node, k.place)) return half.count(product_of_bias(node)) ? std::string() : "a bias is computed as its product is, in fp32";
   return half.count({k.node, k.place}) ? std::string() : "no package was compiled with this mixture of fp16 and fp32 (give the file to ModelExporter)";
 }
 
