@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "onnx/defs/schema.h"
@@ -84,6 +85,33 @@ void mend_scaled(InferenceContext& context, size_t input) {
   }
 }
 
+/// What a shape multiplies to, where all its dims are numbers but this one; 0 where others are not, or have no elements.
+int64_t product_but(const onnx::TensorShapeProto& shape, int open) {
+  int64_t product = 1;
+  for (int d = 0; d < shape.dim_size(); ++d)
+    if (d != open && (!shape.dim(d).has_dim_value() || __builtin_mul_overflow(product, shape.dim(d).dim_value(), &product))) return 0;
+  return product;
+}
+
+/// The dim that is no number, where there is one such; -1.
+int only_open(const onnx::TensorShapeProto& shape) {
+  int found = -1;
+  for (int d = 0; d < shape.dim_size(); ++d)
+    if (!shape.dim(d).has_dim_value() && std::exchange(found, d) >= 0) return -1;
+  return found;
+}
+
+// The elements stay as many, so where one size is open on both sides, and the others come to the same number, it is one size: batch by -1 behind a pool.
+void mend_reshape(InferenceContext& context) {
+  const auto& type = context.getOutputType(0)->tensor_type();
+  if (!onnx::hasInputShape(context, 0) || !type.has_shape()) return;
+  const auto& in = onnx::getInputShape(context, 0);
+  const int from = only_open(in), to = only_open(type.shape());
+  if (from < 0 || to < 0 || !in.dim(from).has_dim_param() || type.shape().dim(to).has_dim_param()) return;
+  const int64_t others = product_but(in, from);
+  if (others > 0 && others == product_but(type.shape(), to)) onnx::getOutputShape(context, 0)->mutable_dim(to)->set_dim_param(in.dim(from).dim_param());
+}
+
 /// Every version of the operator gets make(what it had).
 template <class Make>
 void replace(const char* op, Make make) {
@@ -108,6 +136,12 @@ bool mend_all() {
     return [before](InferenceContext& context) {
       before(context);
       mend_attention(context);
+    };
+  });
+  replace("Reshape", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) {
+      before(context);
+      mend_reshape(context);
     };
   });
   replace("STFT", [](onnx::InferenceFunction before) {

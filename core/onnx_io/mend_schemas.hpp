@@ -7,6 +7,7 @@ namespace optima::onnx_io {
 
 /// Before any inference; any thread, any number of times. Attention: what follows from a dim that is not known is not known (the library
 /// takes the dim for 0). Resize: sizes of which not even the number is known say nothing (the library takes the number for 0).
+/// Reshape: a size that is open goes on where no other can (the library forgets it at -1).
 /// GroupNormalization: the shape of its input, of no samples, too. STFT: one-sided unless it says otherwise, as its page has it.
 void mend_schemas();
 

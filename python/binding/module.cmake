@@ -19,7 +19,7 @@ macro(optima_add_binding nanobind_python)
     endif()
   endif()
   find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_folder} NO_DEFAULT_PATH)
-  nanobind_add_module(optima_python STABLE_ABI NB_STATIC NB_DOMAIN optima ${optima_binding_folder}/module.cpp
+  nanobind_add_module(optima_python STABLE_ABI NB_STATIC NB_DOMAIN optima ${optima_binding_folder}/module.cpp ${optima_binding_folder}/checksum.cpp
                       ${optima_binding_folder}/request.cpp ${optima_binding_folder}/tensor.cpp)
   set_target_properties(optima_python PROPERTIES OUTPUT_NAME _runtime CXX_STANDARD 20 UNITY_BUILD OFF BUILD_WITH_INSTALL_RPATH ON
                         INSTALL_RPATH "\$ORIGIN/_native/lib")

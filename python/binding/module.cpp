@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "python/binding/checksum.hpp"
 #include "python/binding/request.hpp"
 
 namespace optima::python {
@@ -166,6 +167,15 @@ void bind_context(nb::module_& m) {
       .def("devices", [](const Context& context) { return (*context).getAvailableDevices(); }, nb::call_guard<nb::gil_scoped_release>());
 }
 
+void bind_checksum(nb::module_& m) {
+  m.def("checksum", [](const std::vector<std::pair<uintptr_t, size_t>>& ranges) {
+    const nb::gil_scoped_release unlocked;
+    uint64_t sum = 0;
+    for (const auto& [address, size] : ranges) sum = checksum(reinterpret_cast<const void*>(address), size, sum);
+    return sum;
+  }, nb::arg("ranges"), "Of bytes of this process, (address, size) each: whether they are still what they were.");
+}
+
 /// rt::Error becomes what optima.errors makes of it.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
@@ -192,4 +202,5 @@ NB_MODULE(_runtime, m) {
   bind_request(m);
   bind_model(m);
   bind_context(m);
+  bind_checksum(m);
 }

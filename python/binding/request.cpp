@@ -63,16 +63,16 @@ struct Request::Done {
 /// One call at a time. A run may be over, and call back, before the call that started it has returned.
 class Request::Use {
  public:
-  explicit Use(Request& r) : request_(r), before_(r.in_use_) {
+  explicit Use(Request& r) : request_(r) {
     const bool just_started = r.starting_ && calling_back == r.done_.get();
     if (r.in_use_ && !just_started) misuse("the request is in use by another thread, wanted one request for each");
     if (r.started_) {
       r.started_ = still_running(r);
       if (r.started_) misuse("the request is running, wanted an idle one");
     }
-    r.in_use_ = true;
+    ++r.in_use_;
   }
-  ~Use() { request_.in_use_ = before_; }
+  ~Use() { --request_.in_use_; }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
@@ -85,7 +85,6 @@ class Request::Use {
     }
   }
   Request& request_;
-  const bool before_;
 };
 
 Request::Request(rt::InferRequest request, std::vector<std::string> inputs)
@@ -166,10 +165,10 @@ void Request::start() {
   if (closing) misuse("Python is ending, so no run can be started");
   started_ = true;
   struct Starting {
-    bool& flag;
-    const bool before = std::exchange(flag, true);
-    ~Starting() { flag = before; }
-  } starting{starting_};
+    int& count;
+    explicit Starting(int& c) : count(c) { ++count; }
+    ~Starting() { --count; }
+  } starting(starting_);
   const nb::gil_scoped_release unlocked;
   request_->infer();
 }

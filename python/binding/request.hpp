@@ -74,7 +74,8 @@ class Request {
   std::map<uint32_t, nb::object> inputs_, outputs_;
   std::shared_ptr<Done> done_;
   std::unique_ptr<rt::InferRequest> request_;
-  bool in_use_ = false, starting_ = false, started_ = false;
+  int in_use_ = 0, starting_ = 0;  // calls: those of a callback may end behind the start that they came out of
+  bool started_ = false;
 };
 
 void bind_request(nb::module_& m);

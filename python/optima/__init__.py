@@ -10,8 +10,13 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from optima import auto_split as auto_split, doctor as doctor, runtime as runtime, submodels as submodels
+    from optima import auto_split as auto_split, doctor as doctor, runtime as runtime, scale as scale, serve as serve
+    from optima import submodels as submodels, torch2hpvm as torch2hpvm, vitis as vitis
+    from optima.compiler import compile as compile
+    from optima.devices import DeviceEnum as DeviceEnum
     from optima.errors import Error as Error
+    from optima.manager import Manager as Manager
+    from optima.package import Package as Package
 
 __version__ = "0.1.0"
 
@@ -33,15 +38,16 @@ _LAZY = {
 }
 
 
-def __getattr__(name):
-    where = _LAZY.get(name)
-    if where is None:
-        raise AttributeError(f"module 'optima' has no attribute {name!r}")
-    module = importlib.import_module(where)
-    value = module if where == f"optima.{name}" else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or every name would be one for type checkers
+    def __getattr__(name):
+        where = _LAZY.get(name)
+        if where is None:
+            raise AttributeError(f"module 'optima' has no attribute {name!r}")
+        module = importlib.import_module(where)
+        value = module if where == f"optima.{name}" else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})

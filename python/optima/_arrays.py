@@ -4,6 +4,7 @@ import functools
 import sys
 
 from optima import _runtime
+from optima._dtypes import array_of, dtype_of
 from optima.errors import Error
 
 ElementType = _runtime.ElementType
@@ -94,8 +95,8 @@ def _of_numpy(value, dtype):
     if value is None:
         raise Error("found None, wanted an array", "invalid_input")
     try:
-        array = np.asarray(value) if is_array(value) else np.asarray(value, dtype=None if dtype is None else _dtype(dtype))
-    except (TypeError, ValueError) as error:
+        array = np.asarray(value) if dtype is None or is_array(value) else array_of(value, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
         raise Error(f"found {value!r:.60}, wanted an array: {_why(error)}", "invalid_input") from error
     name = array.dtype.name
     _check_elements(name)
@@ -139,7 +140,7 @@ def numpy_of(tensor):
         return np.asarray(tensor)
     if name in PACKED:
         return _unpack(tensor)
-    array = np.frombuffer(tensor.get_buffer(), _dtype(name))
+    array = np.frombuffer(tensor.get_buffer(), dtype_of(name))
     array.flags.writeable = tensor.writable
     return array.reshape(tensor.shape)
 
@@ -147,17 +148,6 @@ def numpy_of(tensor):
 def _check_elements(name):
     if name not in BY_NAME:
         raise Error(f"an array has elements of {name}, wanted one of {', '.join(BY_NAME)}", "invalid_input")
-
-
-def _dtype(name):
-    import numpy as np
-    if name in NUMPY:
-        return np.dtype(name)
-    try:
-        import ml_dtypes
-        return np.dtype(getattr(ml_dtypes, name))
-    except ImportError as error:
-        raise Error(f"numpy has elements of {name} only with ml_dtypes, wanted that installed (pip install ml_dtypes) or Tensor's own functions", "usage") from error
 
 
 def _pack(array, name):
@@ -180,11 +170,11 @@ def _unpack(tensor):
     packed = np.frombuffer(tensor.get_buffer(), np.uint8)
     codes = ((packed[:, None] >> (np.arange(8 // bits, dtype=np.uint8) * bits)) & ((1 << bits) - 1)).reshape(-1)[:count].reshape(tensor.shape)
     if "float" in name:
-        return codes.view(_dtype(name))
+        return codes.view(dtype_of(name))
     if name.startswith("int"):
         half = 1 << (bits - 1)
         codes = ((codes ^ half).astype(np.int8) - half).astype(np.int8)
-    return codes.astype(_dtype(name))
+    return codes.astype(dtype_of(name))
 
 
 def _who(array):

@@ -101,7 +101,7 @@ class InferRequest:
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when the run is over, False when it still goes on after so many seconds (None or negative: no limit). Raises what it failed with."""
-        return self._c.wait(-1.0 if timeout is None else float(timeout))
+        return self._c.wait(-1.0 if timeout is None else _seconds("timeout", timeout))
 
     @property
     def result(self) -> dict[str, numpy.ndarray]:
@@ -134,7 +134,7 @@ class InferRequest:
 
     def set_deadline(self, seconds: float | None) -> None:
         """Later runs that take longer end with Error "deadline"; None or 0 = no limit."""
-        self._c.set_deadline(float(seconds or 0))
+        self._c.set_deadline(0.0 if seconds is None else _seconds("seconds", seconds))
 
     def set_callback(self, callback: Callable[[Error | None], Any] | None) -> None:
         """Calls callback(error) after each started run, on a thread of the context: None or the Error. It may start the next run; it must not
@@ -178,7 +178,12 @@ class InferRequest:
         self._c.run()
         return self._answers()
 
-    def _prepare(self, arrays: dict[str, Any]) -> None:
+    def _run_for_tensors(self, arrays: Mapping[str, Any]) -> list[Tensor]:
+        self._prepare(arrays)
+        self._c.run()
+        return [Tensor._of(self._give(index)) for index in range(len(self._outputs))]
+
+    def _prepare(self, arrays: Mapping[str, Any]) -> None:
         """Sets inputs, and gives every output of fixed shape bytes that nobody has seen yet."""
         for name, array in arrays.items():
             self.set_input(name, array)
@@ -217,6 +222,12 @@ class InferRequest:
 
     setInputTensor, setOutputTensor, getInputTensor, getOutputTensor = set_input, set_output, get_input, get_output
     infer, setCallback, getProfileData, setProfiling, setDeadline, tieOutput = start, set_callback, profile, set_profiling, set_deadline, tie
+
+
+def _seconds(name: str, value: Any) -> float:
+    if not isinstance(value, (int, float)) and not hasattr(value, "__float__") or value != value:
+        raise Error(f"{name} is {value!r}, wanted seconds", "usage")
+    return float(value)
 
 
 def _fixed_shape(info: _runtime.TensorInfo) -> tuple[int, ...] | None:

@@ -2,7 +2,10 @@
 """Tensors for requests: bytes that arrays of numpy, PyTorch and others share."""
 from __future__ import annotations
 
+import operator
+
 from optima import _arrays, _runtime
+from optima.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only type checkers read is not imported
@@ -19,7 +22,16 @@ class Tensor:
     torch.from_dlpack(tensor) are over the same bytes, and keep them. dtype: an ElementType, numpy's name of a type, or a numpy dtype."""
 
     def __init__(self, dtype: Any, shape: Iterable[int]) -> None:
-        self._c = _runtime.Tensor(_arrays.element_type(dtype), [int(d) for d in shape])
+        try:
+            sizes = [operator.index(d) for d in shape]
+        except TypeError as error:
+            raise Error(f"shape is {shape!r:.60}, wanted sizes", "invalid_input") from error
+        try:
+            self._c = _runtime.Tensor(_arrays.element_type(dtype), sizes)
+        except MemoryError as error:
+            raise Error(f"a tensor of shape {sizes} is larger than this machine's memory", "invalid_input") from error
+        except TypeError as error:  # past 64 bits
+            raise Error(f"shape is {shape!r:.60}, wanted sizes", "invalid_input") from error
 
     @classmethod
     def of(cls, array: Any) -> Tensor:

@@ -10,6 +10,8 @@
 Every supported operator goes to the TPU; the submodels are as few as that allows. optima.submodels runs the result. The program
 optima-host does the work. Standard library alone, but for torch's and TensorFlow's models.
 """
+from __future__ import annotations
+
 import dataclasses
 import json
 import pathlib
@@ -18,6 +20,14 @@ import tempfile
 from optima import _host
 from optima._native import program as host_program  # noqa: F401  (others ask for it here)
 from optima.errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    Path = str | os.PathLike[str]
 
 PAPER = "auto_split"  # id of the manifest that stands for a Splitter's devices
 TPU, CPU = "TPU:0", "X64:0"
@@ -33,12 +43,12 @@ ROUTES = {  # each was tried in an environment of its own
 class AutoSplitError(Error):
     """What cannot be split, in one sentence: optima-host's own where it said it."""
 
-    def __init__(self, text, code="invalid_input", **found):
+    def __init__(self, text: str, code: str = "invalid_input", **found: str | None) -> None:
         super().__init__(text, code, **found)
 
 
-def split(platform, input_tensors, save_dir, graph_path, params_path=None, outputs=None, dynamic=False, layout="NCHW", *,
-          tpu=TPU, cpu=CPU, supports=()):
+def split(platform: str, input_tensors: Mapping[str, Any] | None, save_dir: Path, graph_path: Any, params_path: None = None, outputs: Sequence[str] | None = None,
+          dynamic: bool = False, layout: str = "NCHW", *, tpu: str = TPU, cpu: str = CPU, supports: Iterable[Path] = ()) -> None:
     """Writes the submodels of a model and graph_infos.json to the folder save_dir, which is replaced if it holds submodels.
 
     platform, graph_path: "onnx" and an ONNX file; "tensorflow" and a SavedModel's folder or a frozen graph, or "tflite" and a .tflite file, which tf2onnx and
@@ -145,14 +155,14 @@ class Splitter:
     """Base of splitters that know what their silicon takes; subclasses answer is_op_support. model_descriptor: a dict with
     "model_path" and, as in split(), "input_tensors", "outputs", "dynamic" and "layout" if wanted."""
 
-    def __init__(self, model_descriptor):
+    def __init__(self, model_descriptor: Mapping[str, Any]) -> None:
         self.words, self.tensors = model_words(model_descriptor), model_descriptor.get("input_tensors") or {}
 
-    def is_op_support(self, operator):
+    def is_op_support(self, operator: Operator) -> bool:
         """True when the TPU takes this Operator."""
         raise NotImplementedError(f"{type(self).__name__} must say which operators are supported")
 
-    def convert_and_split(self, save_folder):
+    def convert_and_split(self, save_folder: Path) -> None:
         """Asks is_op_support once for every node, then writes the folder. Raises AutoSplitError."""
         with tempfile.TemporaryDirectory() as folder:
             model = inspected(self.words)
@@ -164,7 +174,7 @@ class Splitter:
             emit(words + ["--alloc", write_json(folder, "alloc.json", places)], save_folder)
 
 
-def convert(folder, optimize=None, compare=False, target=None, *, batches=(1,)):
+def convert(folder: Path, optimize: int | None = None, compare: bool = False, target: str | None = None, *, batches: Iterable[int] = (1,)) -> None:
     """Compiles the tpu graphs of a folder of submodels in place: optima.auto_convert.convert, which tells the parameters."""
     from optima import auto_convert  # needs numpy, which splitting does not
     auto_convert.convert(folder, optimize, compare, target, batches=batches)

@@ -7,19 +7,36 @@ import numpy as np
 
 from optima import _progress
 from optima._bad_input import bad_input
+from optima._dtypes import array_of, dtype_of
 
 
-def as_array(value):
-    """A torch tensor or anything that numpy takes."""
+def as_array(value, dtype=None):
+    """A torch tensor or anything that numpy takes. dtype: numpy's name of the type that lists and numbers become. Raises optima.Error."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.asarray(value)
+        return of_torch(value.detach().cpu())
+    try:
+        return np.asarray(value) if dtype is None or hasattr(value, "dtype") else array_of(value, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise bad_input(f"found {value!r:.60}, wanted an array: {error}") from error
+
+
+def of_torch(tensor):
+    """numpy's array over a tensor's bytes; with ml_dtypes of types that numpy has not."""
+    import torch
+    if tensor.layout != torch.strided:
+        raise bad_input(f"found {tensor.layout}, wanted a dense tensor")
+    tensor = tensor.resolve_conj().resolve_neg()
+    try:
+        return tensor.numpy()
+    except TypeError:  # another type
+        bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+        return tensor.contiguous().view(bits).numpy().view(dtype_of(str(tensor.dtype).removeprefix("torch.")))
 
 
 def write_samples(calibration, folder, names):
     """The path for --calib. calibration: a path is itself; else any iterable of samples, each one a dict name -> array, a tuple with one
-    array an input in the model's order, or an array alone. names: the model's inputs; None where unknown, samples are then dicts, or
-    arrays in the model's order. Samples are read one by one. Raises optima.Error."""
+    array an input in the model's order, or an array alone. names: gives the model's inputs; asked where there is no path. Samples are read one by one.
+    Raises optima.Error."""
     if isinstance(calibration, (str, os.PathLike)):
         path = pathlib.Path(calibration).expanduser()
         if not path.exists():
@@ -27,7 +44,7 @@ def write_samples(calibration, folder, names):
         return path
     if hasattr(calibration, "items") or not hasattr(calibration, "__iter__"):
         raise bad_input(f"calibration is a {type(calibration).__name__}, wanted a path or an iterable of samples")
-    folder = pathlib.Path(folder)
+    folder, names = pathlib.Path(folder), names()
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for count, sample in enumerate(_progress.over(calibration, "samples"), 1):
@@ -42,12 +59,13 @@ def write_samples(calibration, folder, names):
 
 
 def named(sample, names, number):
-    """name -> array of one sample. Without names numpy's arr_0, arr_1, ..., which optima-host reads in the model's order."""
+    """name -> array of one sample; of a dict those that the model has."""
     if hasattr(sample, "items"):
-        return {name: as_array(value) for name, value in sample.items()}
+        for name in names:
+            if name not in sample:
+                raise bad_input(f"calibration sample {number} has no array {name!r}, found {', '.join(map(repr, sample)) or 'none'}")
+        return {name: as_array(sample[name]) for name in names}
     values = list(sample) if isinstance(sample, (list, tuple)) else [sample]
-    if names is None:
-        names = [f"arr_{i}" for i in range(len(values))]
     if len(values) != len(names):
         raise bad_input(f"calibration sample {number} has {len(values)} arrays, wanted {len(names)}: {', '.join(names)}")
     return dict(zip(names, map(as_array, values)))

@@ -21,9 +21,9 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
             *, name: str | None = None, force: bool = True, **options: Any) -> Package:
     """Compiles a model and gives its Package. Raises optima.Error, whose text is optima-host's sentence.
 
-    module_or_onnx: a torch module (exported by torch.export; with a warning by the older exporter where that cannot), the path of an ONNX file,
-      a ModelProto, or a serialized model.
-    example_inputs: a tensor, a tuple in forward's order, or name -> tensor. Needed of a torch module; of an ONNX model they give sizes to
+    module_or_onnx: a torch module or a function of tensors (exported by torch.export; with a warning by the older exporter where that cannot), an
+      ExportedProgram, the path of an ONNX file, a ModelProto, or a serialized model.
+    example_inputs: a tensor, a tuple in forward's order, or name -> tensor. Needed of a module or function; of an ONNX model they give sizes to
       open dims.
     devices: candidates in order of preference ("X64:0", ["openvino/X64:0", "X64:0"]); None = all that are here.
     allocation: node, glob or op:Type -> device (docs/config.md), as a dict or a file.
@@ -42,11 +42,17 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
         if allocation is not None:
             words += ["--alloc", allocation_file(allocation, work)]
         if calibration is not None:
-            words += ["--calib", calib.write_samples(calibration, work / "samples", None)]
+            words += ["--calib", calib.write_samples(calibration, work / "samples", lambda: input_names(source.path, options))]
         try:
             return write(source.path, words, output, name, force, options.get("plugins"))
         except Error as error:
             raise in_callers_words(error, work) from error
+
+
+def input_names(path, options):
+    """Of a model, where options may cut it."""
+    words = option_words({key: options[key] for key in ("inputs", "outputs", "plugins", "config", "allow_writable_plugins") if key in options})
+    return [port["name"] for port in _host.run_json("inspect", path, *words)["inputs"]]
 
 
 def in_callers_words(error, work):
@@ -73,9 +79,11 @@ def default_name(model):
     """The file's stem, else the module's class or the graph's name."""
     if isinstance(model, (str, os.PathLike)):
         return pathlib.Path(model).stem
+    model = getattr(model, "_orig_mod", model)  # what torch.compile made of it
     if models.is_torch_module(model):
         return type(model).__name__
-    return "model"
+    name = getattr(model, "__name__", "model")
+    return name if name.isidentifier() else "model"
 
 
 def device_words(devices):

@@ -21,5 +21,5 @@ class DeviceEnum(enum.Enum):
     DEVICE_KIND_CV22 = "CV22"
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         return self.value

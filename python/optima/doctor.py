@@ -6,6 +6,8 @@
 
 Standard library alone, so that it runs where nothing else does.
 """
+from __future__ import annotations
+
 import argparse
 import ctypes.util
 import dataclasses
@@ -18,6 +20,10 @@ import sys
 import optima
 from optima import _host, _native, _tensorflow
 from optima.errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from typing import Any
 
 # Python packages that parts of optima load when they are used.
 PACKAGES = (("ml_dtypes", "bfloat16, 8-bit floats and 4-bit integers as numpy arrays"),
@@ -44,7 +50,7 @@ class Row:
     fix: str = ""
 
 
-def examine():
+def examine() -> dict[str, Any]:
     """A dict: ok, rows (what was looked for), plugins, devices and refused (optima-host's own words). Raises nothing."""
     listing, host = host_row()
     rows = [Row("optima", True, f"{optima.__version__}, Python {platform.python_version()} on {platform.machine()}"), host, runtime_row()]
@@ -143,7 +149,7 @@ def vendor_rows(listing, ids):
     return rows
 
 
-def text_of(report):
+def text_of(report: dict[str, Any]) -> str:
     lines = []
     for row in report["rows"]:
         mark = "ok  " if row["ok"] else "FAIL" if row["needed"] else "-   "

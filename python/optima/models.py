@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What optima.compile takes as a model, as an ONNX file: torch modules are exported, the rest is taken as it is. Needs onnx for a ModelProto
-and for open dims, torch and onnxscript for a torch module."""
-import contextlib
+"""What optima.compile takes as a model, as an ONNX file: what is torch's is exported, the rest is taken as it is. Needs onnx for a ModelProto
+and for open dims, torch and onnxscript for what is torch's."""
 import dataclasses
-import io
-import logging
+import functools
+import inspect
 import os
 import pathlib
-import warnings
 
+from optima import _needs
 from optima._bad_input import bad_input
-from optima.errors import Error
-
-EXTERNAL = 1 << 30  # bytes of weights from which they lie in a file of their own: protobuf ends at 2 GiB
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,17 +22,25 @@ def is_torch_module(model):
     return any(base.__module__ == "torch.nn.modules.module" and base.__name__ == "Module" for base in type(model).__mro__)
 
 
+def is_of_torch(model):
+    """Whether it is exported: a module, an ExportedProgram, or a function of tensors."""
+    program = type(model).__name__ == "ExportedProgram" and type(model).__module__.startswith("torch.export")
+    return program or is_torch_module(model) or inspect.isfunction(model) or inspect.ismethod(model) or isinstance(model, functools.partial)
+
+
 def is_model_proto(model):
     return type(model).__name__ == "ModelProto" and hasattr(model, "SerializeToString")
 
 
 def source_of(model, example_inputs, dynamic, folder, name=None):
-    """A Source of a torch module, a path, a ModelProto or a serialized model. `folder` takes a file where one is made; `name`: its stem.
+    """A Source of what is torch's, a path, a ModelProto or a serialized model. `folder` takes a file where one is made; `name`: its stem.
     Raises optima.Error."""
     made = pathlib.Path(folder) / f"{name or 'model'}.onnx"
-    if is_torch_module(model):
+    if is_of_torch(model):
+        _needs.needs("a model of torch", "compile", "torch", "onnx", "onnxscript")
+        from optima import _torch_export
         symbols, sizes = torch_dims(dynamic)
-        export_torch(model, example_inputs, made, symbols)
+        _torch_export.export_torch(model, example_inputs, made, symbols)
         return Source(made, tuple(size_words(sizes)))
     if isinstance(model, (str, os.PathLike)):
         path = pathlib.Path(model).expanduser()
@@ -46,7 +50,7 @@ def source_of(model, example_inputs, dynamic, folder, name=None):
         path = made
         path.write_bytes(serialized(model) if is_model_proto(model) else model)
     else:
-        raise bad_input(f"model is {type(model).__name__}, wanted a torch module, the path of an ONNX file, a ModelProto or its bytes")
+        raise bad_input(f"model is {type(model).__name__}, wanted a torch module, an ExportedProgram, a function of tensors, the path of an ONNX file, a ModelProto or its bytes")
     return Source(path, tuple(dim_words(path, example_inputs, dynamic)))
 
 
@@ -119,6 +123,7 @@ def dim_words(path, example_inputs, dynamic):
         if any(sizes is None for sizes in stays.values()):
             raise bad_input(f"dynamic is {dynamic!r} without example_inputs, wanted both: an ONNX model's open dims stay open by themselves")
         return
+    _needs.needs("example_inputs of an ONNX model", "compile", "onnx")
     import onnx
     try:
         inputs = onnx.load(path, load_external_data=False).graph.input
@@ -156,130 +161,3 @@ def input_words(value, shape, stays, sizes):
         # What has a name is --dim's to close.
         kept = ["?" if dim.dim_param or f"{value.name}.{i}" in stays else str(int(size)) for i, (dim, size) in enumerate(zip(dims, shape))]
         yield from ("--shape", f"{value.name}={','.join(kept)}")
-
-
-def export_torch(module, example_inputs, path, dynamic=None, optimize=True):
-    """Writes a torch module as ONNX: by torch.export, else, with a warning that holds the reason, by the older exporter, which traces.
-    dynamic: input -> {dim: symbol}. The module is exported as eval() leaves it, and is left in the mode it was in."""
-    args, kwargs = samples_of(example_inputs)
-    if not args and not kwargs:
-        raise bad_input(f"example_inputs are missing, wanted tensors for the forward of {type(module).__name__}")
-    dims = open_dims(module, args, kwargs, dynamic)
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        with quiet():
-            write_by_export(module, args, kwargs, path, dims, optimize)
-    except Error:
-        raise
-    except Exception as error:  # torch has no common base of what an export may raise
-        reason = first_line(error)
-        warnings.warn(f"torch.export could not take {type(module).__name__} ({reason}); the older exporter, which traces one run, is used", stacklevel=4)
-        write_by_trace(module, args, kwargs, path, dims, reason)
-    finally:
-        for part, training in modes:
-            part.training = training
-
-
-def write_by_export(module, args, kwargs, path, dims, optimize):
-    import torch
-    program = torch.onnx.export(module, args, kwargs=kwargs or None, dynamo=True, verbose=False, optimize=optimize,
-                                dynamic_shapes=dynamic_shapes(module, args, kwargs, dims))
-    check_open(program, dims)
-    save(program, path)
-
-
-def save(program, path):
-    """An ONNXProgram as a file, weights beside it where they are large."""
-    size = sum(value.const_value.nbytes for value in program.model.graph.initializers.values() if value.const_value is not None)
-    program.save(str(path), external_data=size > EXTERNAL)
-
-
-def open_dims(module, args, kwargs, dynamic):
-    """input -> {dim, from 0 on: symbol} of what a caller says, checked; None where he says nothing."""
-    if dynamic is None:
-        return None
-    if not hasattr(dynamic, "items") or not all(hasattr(dims, "items") for dims in dynamic.values()):
-        raise bad_input(f"dynamic is {dynamic!r}, wanted input -> {{dim: symbol}}: the model is a torch module")
-    given = named_inputs(module, args, kwargs)
-    made, sizes = {}, {}
-    for name, dims in dynamic.items():
-        if name not in given:
-            raise bad_input(f"dynamic: no input {name!r}, found {', '.join(given)}")
-        shape = tuple(getattr(given[name], "shape", ()))
-        made[name] = dict(sorted(open_dim(name, shape, dim, symbol, sizes) for dim, symbol in dims.items()))
-    return made
-
-
-def open_dim(name, shape, dim, symbol, sizes):
-    """(dim from 0 on, symbol). sizes: symbol -> (size, input) of those before."""
-    if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
-        raise bad_input(f"dynamic: input {name!r} has no dim {dim!r}, its example has {len(shape)} dims")
-    if not isinstance(symbol, str) or not symbol.isidentifier():
-        raise bad_input(f"dynamic: dim {dim} of input {name!r} is called {symbol!r}, wanted a name of letters, digits and _")
-    dim %= len(shape)
-    size, first = sizes.setdefault(symbol, (shape[dim], name))
-    if size != shape[dim]:
-        raise bad_input(f"dynamic: {symbol!r} is {size} in the example of input {first!r} and {shape[dim]} in that of {name!r}, wanted one size or two names")
-    return dim, symbol
-
-
-def named_inputs(module, args, kwargs):
-    """name of forward's argument -> example."""
-    import inspect
-    schema = getattr(module.forward, "schema", None)  # of what torch.jit made, which has no signature
-    names = [argument.name for argument in schema.arguments[1:]] if schema else inspect.signature(module.forward).parameters
-    return {**dict(zip(names, args)), **kwargs}
-
-
-def dynamic_shapes(module, args, kwargs, dims):
-    """torch.export's form of what open_dims() gives: as the example inputs are nested."""
-    if dims is None:
-        return None
-    import torch
-    made = {symbol: torch.export.Dim(symbol) for of in dims.values() for symbol in of.values()}
-    return {name: {i: made[symbol] for i, symbol in dims.get(name, {}).items()} or None for name in named_inputs(module, args, kwargs)}
-
-
-def check_open(program, dims):
-    """Raises Error where the exporter made a number of a dim that shall stay open: it does so where forward decides by the size."""
-    made = {value.name: value.shape for value in program.model.graph.inputs}
-    for name, of in (dims or {}).items():
-        for i, symbol in of.items():
-            if name in made and made[name] is not None and isinstance(made[name][i], int):
-                raise bad_input(f"dynamic: dim {i} of input {name!r} ({symbol!r}) is always {made[name][i]} in what torch.export makes of the module, whose forward depends on that size")
-
-
-def write_by_trace(module, args, kwargs, path, dims, reason):
-    import torch
-    try:
-        with quiet(), torch.no_grad():
-            torch.onnx.export(module, args, str(path), kwargs=kwargs or None, dynamo=False, input_names=list(named_inputs(module, args, kwargs)),
-                              dynamic_axes=dims or None, opset_version=18)
-    except Exception as error:
-        path.unlink(missing_ok=True)
-        raise bad_input(f"torch module {type(module).__name__} cannot be exported: torch.export says {reason!r}, the older exporter {first_line(error)!r}") from error
-
-
-def first_line(error):
-    """The line of an exporter's error that says most: the innermost cause's first."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]
-
-
-@contextlib.contextmanager
-def quiet():
-    """Without the exporter's own chatter: of libraries that are not there, of deprecations inside torch, and whole graphs that it prints."""
-    logs = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx.experimental.symbolic_shapes", "torch._guards")]
-    before = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.ERROR)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        finally:
-            for log, level in zip(logs, before):
-                log.setLevel(level)

@@ -73,6 +73,8 @@ class Package:
     def __init__(self, path: str | os.PathLike, keep: Any = None, plugins: str | os.PathLike | Iterable[str | os.PathLike] | None = None) -> None:
         """path: the folder; keep: whatever has to live as long as the package, such as the temporary folder that it lies in; plugins: folders of
         plugins to run it with, None = the default ones."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise bad_input(f"package is {path!r:.60}, wanted its folder")
         self.path = pathlib.Path(path).expanduser().absolute()
         self.plugins = tuple(str(pathlib.Path(folder).expanduser()) for folder in ([plugins] if isinstance(plugins, (str, os.PathLike)) else plugins or ()))
         self._keep, self._model = keep, None
@@ -128,9 +130,19 @@ class Package:
 
     def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
         """name -> ndarray of every output. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
-        of the input's type. Through optima.runtime in this process where that is installed, else by optima-host."""
+        of the input's type, or lists and numbers, which become it. Through optima.runtime in this process where that is installed, else by optima-host."""
         from optima.run_package import checked_inputs, run_here
         return run_here(self, checked_inputs(self._inputs, named_arrays(arrays, named)))
+
+    def __reduce__(self):
+        """A pickle has the path, not the folder: one that is temporary goes with the objects of the process that made it."""
+        return Package, (str(self.path), None, self.plugins)
+
+    def __copy__(self) -> Package:
+        return Package(self.path, self._keep, self.plugins)
+
+    def __deepcopy__(self, _: Any) -> Package:
+        return self.__copy__()
 
     def __repr__(self):
         ports = lambda of: ", ".join(f"{p['name']}: {p['dtype']}{p['shape']}" for p in of)

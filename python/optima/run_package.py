@@ -12,6 +12,7 @@ import numpy as np
 
 from optima import _host
 from optima._bad_input import bad_input
+from optima._dtypes import dtype_of
 from optima.calibration import as_array
 from optima.errors import Error
 
@@ -28,17 +29,18 @@ def checked_inputs(ports, arrays):
     for name in names:
         if name not in arrays:
             raise bad_input(f"input {name!r} is missing, wanted {', '.join(map(repr, names))}")
-    return {port["name"]: checked(port, as_array(arrays[port["name"]])) for port in ports}
+    return {port["name"]: checked(port, arrays[port["name"]]) for port in ports}
 
 
-def checked(port, array):
-    shape = port["shape"]
+def checked(port, given):
+    dtype, shape = port["dtype"], port["shape"]
+    array = given if type(given) is np.ndarray else as_array(given, None if dtype == "string" else dtype)
     fits = shape is None or (len(shape) == array.ndim and all(want == size or want is None or isinstance(want, str) or want == -1 for want, size in zip(shape, array.shape)))
-    if port["dtype"] == "string" and fits:
+    if dtype == "string" and fits:
         return checked_texts(port, array)
-    if array.dtype.name != port["dtype"] or not fits:
-        raise bad_input(f"input {port['name']!r}: found {array.dtype.name}{list(array.shape)}, wanted {port['dtype']}{shape if shape is not None else ''}")
-    return np.ascontiguousarray(array).reshape(array.shape)
+    if not fits or array.dtype != dtype_of(dtype) and array.dtype.name != dtype:  # the latter for another byte order
+        raise bad_input(f"input {port['name']!r}: found {array.dtype.name}{list(array.shape)}, wanted {dtype}{shape if shape is not None else ''}")
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def checked_texts(port, array):

@@ -57,8 +57,11 @@ class Context:
 
     def __init__(self, options: Mapping[str, Any] | None = None, *, plugins: Path | Iterable[Path] | None = None, workers: int = 0, threads: int = 0,
                  allow_writable_plugins: bool = False, log_level: LogLevel | None = LogLevel.Warn) -> None:
-        folders = _native.plugin_folders() if plugins is None else [plugins] if isinstance(plugins, (str, os.PathLike)) else list(plugins)
-        self._folders = [_path(f) for f in folders]
+        if options is not None and not hasattr(options, "items"):
+            raise Error(f"options are {options!r:.60}, wanted {{'plugin.key': value}}", "usage")
+        if log_level is not None and not isinstance(log_level, LogLevel):
+            raise Error(f"log_level is {log_level!r}, wanted a LogLevel or None", "usage")
+        self._folders = _native.plugin_folders() if plugins is None else [_path(f) for f in _listed(plugins)]
         self._settings = [(str(k), _setting(v)) for k, v in (options or {}).items()]
         self._rest = (_count("workers", workers), _count("threads", threads), bool(allow_writable_plugins), None if log_level is None else _log, log_level or LogLevel.Warn)
         self._c = _runtime.Context(self._folders, self._settings, *self._rest)
@@ -124,6 +127,15 @@ class Model:
             request.drop_inputs()
             self._idle.append(request)
 
+    def run_for_tensors(self, arrays: Mapping[str, Any]) -> list[Tensor]:
+        """The same, and gives the outputs in their order as Tensors, which later runs leave alone: of elements that numpy has not, too. Texts are codes."""
+        request = self._take_idle() or self.create_request()
+        try:
+            return request._run_for_tensors(arrays)
+        finally:
+            request.drop_inputs()
+            self._idle.append(request)
+
     def _take_idle(self) -> InferRequest | None:
         try:
             return self._idle.pop()
@@ -156,7 +168,17 @@ def _count(name, value):
     return int(value)
 
 
+def _listed(plugins):
+    if isinstance(plugins, (str, os.PathLike)):
+        return [plugins]
+    if not hasattr(plugins, "__iter__"):
+        raise Error(f"plugins is {plugins!r}, wanted a folder, or several", "usage")
+    return list(plugins)
+
+
 def _path(path):
+    if not isinstance(path, (str, os.PathLike)):
+        raise Error(f"found {path!r:.60}, wanted a path", "usage")
     return str(pathlib.Path(path).expanduser())
 
 

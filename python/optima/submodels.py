@@ -12,6 +12,8 @@ their chip (optima.tpu_emulator), of which a warning tells once; where a file or
 `tpu="onnxruntime"` runs their ONNX files on ONNX Runtime instead: a stand-in that tells whether the split is right, not what the
 silicon computes. Needs numpy and onnxruntime.
 """
+from __future__ import annotations
+
 import argparse
 import difflib
 import importlib.util
@@ -22,7 +24,19 @@ import time
 import warnings
 
 import numpy as np
-import onnxruntime
+
+from optima import _needs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    import os
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    Path = str | os.PathLike[str]
+
+_needs.needs("optima.submodels", "submodels", "onnxruntime")
+import onnxruntime  # noqa: E402
 
 PLATFORM = "onnx"
 ATTRS = ("input", "output", "intermediate")
@@ -33,7 +47,7 @@ class SubmodelsError(ValueError):
     """A folder, an input or a runtime that is not what it has to be; one sentence: thing, found, wanted."""
 
 
-def load(folder, tpu="auto", threads=0, optimize=True, *, use_cmodel=0):
+def load(folder: Path, tpu: str = "auto", threads: int = 0, optimize: bool = True, *, use_cmodel: int = 0) -> Runner:
     """Loads every graph of a folder and gives a Runner. `tpu`: what runs the graphs of tpu devices, "sail", "emulator",
     "onnxruntime" (a stand-in), or "auto": sail where it is installed, else the emulator. `threads`: of each ONNX Runtime session, 0 = its
     default. `optimize=False` switches ONNX Runtime's graph optimisations off, so that splitting a model does not change a bit of its
@@ -46,7 +60,7 @@ def load(folder, tpu="auto", threads=0, optimize=True, *, use_cmodel=0):
 class Runner:
     """A loaded folder. One call of infer at a time. close(), or the end of a with block, ends the processes of emulated graphs; without them this does."""
 
-    def __init__(self, folder, tpu="auto", threads=0, optimize=True):
+    def __init__(self, folder: Path, tpu: str = "auto", threads: int = 0, optimize: bool = True) -> None:
         if tpu not in TPU:
             fail(f"tpu: found {tpu!r}, wanted one of {', '.join(TPU)}")
         self.folder = pathlib.Path(folder).expanduser()
@@ -68,26 +82,26 @@ class Runner:
             warnings.warn(f"graphs of tpu devices of {str(self.folder)!r} are emulated on this machine's processor: their results are a device's, "
                           "their times are not", stacklevel=3)
 
-    def __enter__(self):
+    def __enter__(self) -> Runner:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Nothing runs afterwards. May be called again."""
         for graph in self.graphs:
             getattr(graph, "close", lambda: None)()
 
-    def infer(self, inputs):
+    def infer(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """name -> ndarray in, name -> ndarray out, outputs in the model's order."""
         return self.timed(inputs)[0]
 
-    def infer_time(self, inputs):
+    def infer_time(self, inputs: Mapping[str, np.ndarray]) -> list[float]:
         """Seconds of each graph, then of the whole call."""
         return self.timed(inputs)[1]
 
-    def timed(self, inputs):
+    def timed(self, inputs: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[float]]:
         """What infer gives, and what infer_time gives."""
         begin = time.perf_counter()
         values = self.check_inputs(inputs)
@@ -255,7 +269,7 @@ def inside(folder, name, what):
     return folder / name
 
 
-def fail(message, cause=None):
+def fail(message: str, cause: BaseException | None = None) -> NoReturn:
     raise SubmodelsError(message) from cause
 
 
@@ -269,7 +283,7 @@ def save(outputs, folder):
         np.save(folder / (stem + (f"_{taken[stem]}" if taken[stem] > 1 else "") + ".npy"), value)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m optima.submodels", description="Runs a folder of submodels and prints or saves its outputs.")
     parser.add_argument("folder")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy")

@@ -17,8 +17,13 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from optima import _nx_graph, gpickle, models
+from optima import _needs
+
+_needs.needs("optima.torch2nx", "torch2nx", "networkx", "onnx")
+
+from optima import _nx_graph, gpickle, models  # noqa: E402  behind what they need
 from optima._bad_input import bad_input
+from optima._exporter import quiet
 
 if TYPE_CHECKING:
     import os
@@ -102,6 +107,8 @@ def export(module, tensors, gpu):
     """The module as an ONNX ModelProto, one that keeps every operation apart."""
     import onnx
     import torch
+
+    from optima import _torch_export
     on_gpu = gpu and torch.cuda.is_available()
     if gpu and not on_gpu:
         warnings.warn("gpu=True: torch has no CUDA here, the module is converted on the processor", stacklevel=3)
@@ -110,7 +117,7 @@ def export(module, tensors, gpu):
         if on_gpu:
             import copy
             module, tensors = copy.deepcopy(module).cuda(), tuple(t.cuda() for t in tensors)
-        models.export_torch(module, tensors, path, optimize=False)
+        _torch_export.export_torch(module, tensors, path, optimize=False)
         return onnx.load(path)
 
 
@@ -124,7 +131,7 @@ def folded(proto):
     for node in proto.graph.node:  # in topological order
         if node.op_type not in ("Shape", "Size") and weights.intersection(node.input):
             weights.update(node.output)
-    with models.quiet():
+    with quiet():
         optimizer.fold_constants(proto)
         optimizer.remove_unused_nodes(proto)
     hidden = {tensor.name for tensor in proto.graph.initializer} - before - weights

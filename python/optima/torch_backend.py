@@ -10,22 +10,25 @@ Each captured graph is compiled when it is first called: for all sizes that torc
 them. Parameters and buffers become constants of the package. What cannot be compiled, and what is not inference, runs as torch would run it, after one
 warning with the reason.
 """
-import copy
 import threading
 import warnings
 
-import sympy  # torch stands on it
 import torch
 
+from optima import _torch_export, run_package
+from optima._exporter import quiet
+from optima._torch_inputs import OpenSizes, is_item, is_weight, key_of, with_items
+from optima._weights import Weights
 from optima.compiler import compile
 from optima.errors import Error
 
 SIZES = 16  # sets of sizes that one graph is compiled for; more run in torch
+TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")  # of inputs and results
 RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout")
 
 
 def optima(graph_module, example_inputs, *, options=None, **more):
-    """The backend: what torch.compile calls with each captured graph. options: keywords of optima.compile."""
+    """The backend: what torch.compile calls with each captured graph. options: keywords of optima.compile, and watch_weights=False (docs/compile-from-python.md)."""
     return Graph(graph_module, {**(options or {}), **more})
 
 
@@ -41,14 +44,16 @@ class Graph:
         self.sizes = OpenSizes.of(inputs, self.fixed)
 
     def __call__(self, *given):
-        args = [value.item() if i in self.items else value for i, value in enumerate(given)]
+        if torch.compiler.is_exporting():  # as a part of a module that is exported itself
+            return self.module(*given)
+        args = [value.item() if i in self.items else value for i, value in enumerate(given)] if self.items else given
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in args):
             return self.by_torch("gradients are wanted: call it under torch.no_grad()", given)
         with self.lock:
             made = self.made_for(args)
         if isinstance(made, str):
             return self.by_torch(made, given)
-        if made.stale(args):
+        if not made.weights.are_in(args):
             return self.by_torch("weights were changed after compiling", given)
         return made.run(args)
 
@@ -90,73 +95,6 @@ class Refused(Exception):
     """Why a graph is not compiled."""
 
 
-def is_weight(node):
-    """Whether an input of a captured graph is a parameter or a buffer of the module."""
-    value = node.meta.get("example_value")
-    return isinstance(value, torch.nn.Parameter) or "_parameters_" in node.name or "_buffers_" in node.name
-
-
-def key_of(value):
-    return (tuple(value.shape), value.dtype) if isinstance(value, torch.Tensor) else value
-
-
-def is_item(node):
-    """Whether an input is a number of Python that torch hands over as a tensor, of which the graph takes it out again: an epsilon where sizes are open."""
-    value = node.meta.get("example_value")
-    return isinstance(value, torch.Tensor) and value.ndim == 0 and bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)
-
-
-def with_items(module, args):
-    """A captured graph in which such inputs are the numbers among these arguments; itself where there are none."""
-    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
-    numbers = {node.name: value for node, value in zip(inputs, args, strict=True) if is_item(node)}
-    if not numbers:
-        return module
-    made = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
-    for node in [node for node in made.graph.nodes if node.name in numbers]:
-        for item in list(node.users):
-            item.replace_all_uses_with(numbers[node.name])
-            made.graph.erase_node(item)
-    made.recompile()
-    return made
-
-
-class OpenSizes:
-    """The sizes that torch left open in a graph. dims: input -> its open dims; places: symbol -> (input, dim) that has it; numbers: input that is such a
-    size itself -> its symbol. Inputs by their numbers."""
-
-    def __init__(self, dims, places, numbers):
-        self.dims, self.places, self.numbers = dims, places, numbers
-
-    @classmethod
-    def of(cls, inputs, fixed):
-        """None where there are none, or one that no dim of a tensor tells."""
-        dims, places, numbers = {}, {}, {}
-        for i, node in enumerate(inputs):
-            value = node.meta.get("example_value")
-            if isinstance(value, torch.SymInt) and not value.node.expr.is_number:
-                numbers[i] = value.node.expr
-            elif isinstance(value, torch.Tensor) and not fixed[i]:
-                for d, size in enumerate(value.shape):
-                    if isinstance(size, torch.SymInt) and not size.node.expr.is_number:  # one that turned out to be always the same is
-                        dims.setdefault(i, []).append(d)
-                        places.setdefault(size.node.expr, (i, d))
-        return cls(dims, places, numbers) if dims and all(symbol in places for symbol in numbers.values()) else None
-
-    def key(self, args):
-        """Of all but the open sizes."""
-        open_of = lambda i, value: (tuple(None if d in self.dims.get(i, ()) else size for d, size in enumerate(value.shape)), value.dtype)
-        return tuple(None if i in self.numbers else open_of(i, value) if isinstance(value, torch.Tensor) else value for i, value in enumerate(args))
-
-    def for_export(self, given):
-        """torch.export's dynamic_shapes of Frozen.forward."""
-        return {"tensors": tuple({d: torch.export.Dim.DYNAMIC for d in self.dims.get(i, ())} or None for i in given)}
-
-    def number(self, expression, args):
-        """An expression of the symbols, by the sizes of these arguments."""
-        return int(expression.xreplace({symbol: sympy.Integer(args[i].shape[d]) for symbol, (i, d) in self.places.items()}))
-
-
 class Frozen(torch.nn.Module):
     """A captured graph as a function of its tensors alone: weights are part of it, and so are sizes, but open ones."""
 
@@ -180,64 +118,86 @@ class Compiled:
     """One package of a graph: for these weights, and for these sizes or all that are open."""
 
     def __init__(self, module, fixed, args, options, sizes):
-        self.given = [i for i, (value, is_fixed) in enumerate(zip(args, fixed)) if isinstance(value, torch.Tensor) and not is_fixed]
-        self.weights = [(i, value, version_of(value)) for i, value in enumerate(args) if isinstance(value, torch.Tensor) and i not in self.given]
-        tensors = tuple(args[i].detach().clone() for i in self.given)
-        for tensor in tensors:
-            check_dtype(tensor, "an input")
-        if not tensors:
+        tensors = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
+        self.given = [i for i in tensors if not fixed[i]]
+        for i in self.given:
+            check_type(args[i], "an input")
+        if not self.given:
             raise Refused("it has no input but weights")
+        options = {"name": "graph", **options}
+        self.weights = Weights(args, [i for i in tensors if fixed[i]], options.pop("watch_weights", True))
         self.sizes = sizes
-        proto, self.places = export(with_items(module, args), args, self.given, tensors, sizes)
-        self.package = compile(proto, **{"name": "graph", **options})
+        proto, self.places, results = export(with_items(module, args), args, self.given, tuple(args[i].detach().clone() for i in self.given), sizes)
+        self.package = compile(proto, **options)
+        check_ports("input", self.package.inputs, [args[i] for i in self.given])
+        check_ports("output", self.package.outputs, results)
         self.names = [port["name"] for port in self.package.inputs]
-        if len(self.names) != len(self.given):
-            raise Refused(f"its model has {len(self.names)} inputs, wanted {len(self.given)}")
-
-    def stale(self, args):
-        """Whether a weight is another tensor now, or was written to."""
-        return any(args[i].data_ptr() != value.data_ptr() or version_of(value) != version for i, value, version in self.weights)
 
     def run(self, args):
-        arrays = {name: args[i].detach().contiguous().numpy() for name, i in zip(self.names, self.given)}
-        answers = list(self.package.run(arrays).values())
-        given = {"tensor": lambda place: torch.from_numpy(answers[place]), "size": lambda of: self.sizes.number(of, args), "value": lambda value: value}
-        return tuple(given[kind](place) for kind, place in self.places)
+        answers = self.answers({name: handed_over(args[i]) for name, i in zip(self.names, self.given)})
+        if len(self.places) == len(answers):  # tensors alone
+            return tuple(answers)
+        return tuple(answers[of] if kind == "tensor" else self.sizes.number(of, args) if kind == "size" else of for kind, of in self.places)
+
+    def answers(self, arrays):
+        """The package's outputs, as tensors that nobody else has."""
+        if run_package.runtime() is None:
+            return [torch.from_numpy(array) for array in run_package.run_by_host(self.package, arrays).values()]
+        return [torch.from_dlpack(tensor) for tensor in run_package.load_here(self.package).run_for_tensors(arrays)]
 
 
-def check_dtype(tensor, what):
-    try:
-        torch.empty(0, dtype=tensor.dtype).numpy()
-    except TypeError:
-        raise Refused(f"{what} is {tensor.dtype}, which numpy has not") from None
+def handed_over(tensor):
+    """What the runtime reads in place: numpy's array where that has the type, which is quicker, else the tensor."""
+    dense = tensor.detach().resolve_neg().contiguous()
+    return dense if dense.dtype == torch.bfloat16 else dense.numpy()
 
 
-def version_of(tensor):
-    """A count of what was written to a tensor; those of inference mode have none."""
-    return 0 if tensor.is_inference() else tensor._version
+def type_name(tensor):
+    """numpy's or ml_dtypes' name of a tensor's type."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def check_type(tensor, what):
+    if type_name(tensor) not in TYPES or tensor.dtype == torch.bfloat16 and run_package.runtime() is None:
+        raise Refused(f"{what} is {tensor.dtype}, which packages do not take from torch")
+    if tensor.layout != torch.strided:
+        raise Refused(f"{what} is {tensor.layout}, wanted a dense tensor")
+
+
+def check_ports(what, ports, tensors):
+    """Raises Refused where the package has others than the graph: an exporter may have another way to say a type."""
+    if len(ports) != len(tensors):
+        raise Refused(f"its model has {len(ports)} {what}s, wanted {len(tensors)}")
+    for port, tensor in zip(ports, tensors):
+        if port["dtype"] != type_name(tensor) or port["shape"] is not None and len(port["shape"]) != tensor.ndim:
+            raise Refused(f"{what} {port['name']!r} of its model is {port['dtype']}{port['shape']}, wanted {type_name(tensor)}{list(tensor.shape)}")
 
 
 def export(module, args, given, tensors, sizes):
-    """(ModelProto, what each result of the graph is: ("tensor", number of the output), ("size", an expression of OpenSizes) or ("value", itself)). Raises
-    Refused."""
-    from optima import models
+    """(ModelProto, what each result of the graph is: ("tensor", number of the output), ("size", an expression of OpenSizes) or ("value", itself), the results
+    that are tensors). Raises Refused."""
     frozen = Frozen(module, args, given, sizes).eval()
     try:
-        with models.quiet(), torch.no_grad(), torch.random.fork_rng():
+        with quiet(), torch.no_grad(), torch.random.fork_rng():
             results = module(*(a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args))
+            made = [value for value in results if isinstance(value, torch.Tensor)]
+            for value in made:
+                check_type(value, "a result")
             exported = torch.export.export(frozen, tensors, dynamic_shapes=sizes.for_export(given) if sizes else None)
             written = exported.run_decompositions({}).graph_signature  # only there writes are told apart from results
             if written.buffers_to_mutate or written.user_inputs_to_mutate:
                 raise Refused("it writes to an input or a buffer")
-            proto = torch.onnx.export(exported, dynamo=True, verbose=False).model_proto
+            proto = _torch_export.onnx_program(exported).model_proto
     except Refused:
         raise
     except Exception as error:  # torch has no common base of what an export may raise
-        raise Refused(f"it cannot be exported: {models.first_line(error)}") from error
+        raise Refused(f"it cannot be exported: {_torch_export.first_line(error)}") from error
     drawn = [node.op_type for node in proto.graph.node if node.op_type in RANDOM]
     if drawn:
         raise Refused(f"{drawn[0]} draws other numbers than torch")
-    return proto, places_of(results, symbolic_results(module) if sizes else results, proto)
+    if len({v.name for v in proto.graph.output}) != len(made):
+        raise Refused(f"its model has {len({v.name for v in proto.graph.output})} outputs, wanted {len(made)}")
+    return proto, places_of(results, symbolic_results(module) if sizes else results), made
 
 
 def symbolic_results(module):
@@ -246,21 +206,17 @@ def symbolic_results(module):
     return [result.meta.get("example_value") if isinstance(result, torch.fx.Node) else result for result in given]
 
 
-def places_of(results, known, proto):
+def places_of(results, known):
     places, count = [], 0
     for value, of in zip(results, known, strict=True):
         if isinstance(value, torch.Tensor):
-            check_dtype(value, "a result")
             places.append(("tensor", count))
             count += 1
         else:
             places.append(("size", of.node.expr) if isinstance(of, torch.SymInt) else ("value", value))
-    if count != len(proto.graph.output):
-        raise Refused(f"its model has {len(proto.graph.output)} outputs, wanted {count}")
-    if len({v.name for v in proto.graph.output}) != count:
-        raise Refused("an output comes twice")
     return places
 
 
+torch._dynamo.config.allow_rnn = True  # without it torch runs nn.LSTM, GRU and RNN by itself and never asks a backend
 if "optima" not in torch._dynamo.list_backends(exclude_tags=()):
     torch._dynamo.register_backend(optima, name="optima")

@@ -3,10 +3,16 @@
 """optima.compile and optima.Package: torch modules and ONNX models, through optima-host."""
 import concurrent.futures
 import contextlib
+import copy
 import glob
 import io
+import logging
+import pickle
 import shutil
+import subprocess
+import sys
 import tempfile
+import threading
 import unittest
 import warnings
 from unittest import mock
@@ -17,7 +23,7 @@ import torch
 
 from support import BOUND, BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
-from optima import _host, _progress, models, run_package
+from optima import _exporter, _host, _torch_export, _progress, models, run_package
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
 OPEN = """<ir_version: 10, opset_import: ["" : 21]>
@@ -73,7 +79,7 @@ class Compile(FrontTest):
             made = source_of(model, example_inputs, dynamic, folder, name)
             names.extend(sorted(path.name for path in folder.glob("m.*")))
             return made
-        with mock.patch.object(models, "EXTERNAL", 0), mock.patch.object(models, "source_of", watched):
+        with mock.patch.object(_torch_export, "EXTERNAL", 0), mock.patch.object(models, "source_of", watched):
             package = optima.compile(self.module, self.inputs, devices="X64:0", name="m")
         self.assertEqual(names, ["m.onnx", "m.onnx.data"])
         (got,) = package.run(x=self.inputs[0], y=self.inputs[1]).values()
@@ -95,6 +101,11 @@ class Compile(FrontTest):
         self.assert_close(got, self.module(x, y))
         self.refused("no input 'q'", optima.compile, self.module, self.inputs, dynamic={"q": {0: "n"}})
         self.refused("wanted input -> {dim: symbol}", optima.compile, self.module, self.inputs, dynamic=["n"])
+
+    def test_the_batch_of_a_classifier_has_one_name(self):
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 3))
+        package = optima.compile(net, torch.rand(2, 3, 8, 8), devices="X64:0", dynamic={"input": {0: "batch"}})
+        self.assertEqual([port["shape"] for port in (*package.inputs, *package.outputs)], [["batch", 3, 8, 8], ["batch", 3]])
 
     def test_a_transformer_of_open_sizes_runs_at_each(self):
         net = Attention().eval()
@@ -138,6 +149,157 @@ class Compile(FrontTest):
             warnings.simplefilter("ignore")
             self.refused("not today", optima.compile, Never(), torch.ones(2))
         self.refused("example_inputs are missing", optima.compile, Never())
+
+    def test_threads_compile_torch_modules_at_the_same_time(self):
+        streams = sys.stdout, sys.stderr
+
+        def compiled(width):
+            net, x = torch.nn.Linear(width, 2), torch.rand(3, width)
+            return optima.compile(net, x, devices="REF:0").run(input=x).popitem()[1], net(x)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for got, want in pool.map(compiled, range(3, 9)):
+                self.assert_close(got, want)
+        self.assertEqual((sys.stdout, sys.stderr), streams)
+        self.assertNotIn(_exporter._FILTER, warnings.filters)
+
+    def test_an_export_is_quiet_in_its_own_thread_alone(self):
+        heard = io.StringIO()
+        log = logging.getLogger("torch.onnx")
+        handler = logging.StreamHandler(heard)
+        log.addHandler(handler)
+        self.addCleanup(log.removeHandler, handler)
+
+        def say(who):
+            print(f"{who} prints")
+            warnings.warn(f"{who} warns")
+            log.warning("%s logs", who)
+
+        class Says(torch.nn.Module):
+            def forward(self, x):
+                say("the module")
+                other = threading.Thread(target=say, args=("another thread",))
+                other.start()
+                other.join()
+                return torch.relu(x) if x.sum() > 0 else x  # which torch.export refuses, with a print of its graph
+        printed, said = io.StringIO(), io.StringIO()
+        with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            warnings.simplefilter("always")
+            _torch_export.export_torch(Says(), torch.ones(2), self.folder / "m.onnx")
+        warned = [str(w.message) for w in caught]
+        self.assertEqual({text for text in warned if "another thread" not in text and "could not take" not in text}, set())
+        self.assertIn("another thread warns", warned)
+        self.assertEqual(set(heard.getvalue().splitlines()), {"another thread logs"})
+        self.assertEqual(set(printed.getvalue().splitlines()), {"the module prints", "another thread prints"})
+        self.assertEqual(said.getvalue(), "")
+
+    def test_inputs_have_the_names_of_arguments_when_they_are_results_too(self):
+        class Given(torch.nn.Module):
+            def forward(self, a, a_out):
+                return a, a_out + 1
+        x = torch.rand(2, 3)
+        package = optima.compile(Given(), (x, x), devices="X64:0", dynamic={"a": {0: "n"}, "a_out": {0: "n"}})
+        self.assertEqual([port["name"] for port in package.inputs], ["a", "a_out"])
+        got, more = package.run(a=x, a_out=x).values()
+        self.assert_close(got, x)
+        self.assert_close(more, x + 1)
+
+    def test_wrapped_modules_are_themselves(self):
+        x = torch.rand(2, 3)
+        for wrapped in (torch.compile(Named()), torch.nn.DataParallel(Named())):
+            self.assertEqual([port["name"] for port in optima.compile(wrapped, x, devices="REF:0").inputs], ["x"])
+
+    def test_functions_and_exported_programs(self):
+        def scaled(x, *, by):
+            return x * by
+        x, net = torch.rand(4, 3), torch.nn.Linear(3, 2)
+        package = optima.compile(scaled, {"x": x, "by": x}, devices="X64:0")
+        self.assertEqual((package.name, [port["name"] for port in package.inputs]), ("scaled", ["x", "by"]))
+        self.assert_close(package.run(x=x, by=x).popitem()[1], x * x)
+        self.assert_close(optima.compile(net.forward, x, devices="X64:0").run(input=x).popitem()[1], net(x))
+        exported = torch.export.export(net, (x,), dynamic_shapes=({0: torch.export.Dim("rows")},))
+        package = optima.compile(exported, devices="X64:0")
+        self.assert_close(package.run(input=x[:3]).popitem()[1], net(x[:3]))
+        self.refused("wanted none: an ExportedProgram has its open dims already", optima.compile, exported, dynamic={"input": {0: "n"}})
+
+    def test_examples_in_every_form(self):
+        class Batch(torch.nn.Module):
+            def forward(self, batch):
+                return batch["x"] * 2
+        x = torch.rand(2, 3)
+        package = optima.compile(Batch(), ({"x": x},), devices="X64:0")
+        self.assert_close(package.run({package.inputs[0]["name"]: x}).popitem()[1], x * 2)
+        self.assert_close(optima.compile(Named(), x.numpy(), devices="X64:0").run(x=x).popitem()[1], x)
+        self.refused("example_inputs do not fit the forward of Batch: missing a required argument: 'batch'; wanted a tensor, a tuple in the order of batch, or name -> tensor; "
+                     "a dict that is one argument lies in a tuple", optima.compile, Batch(), {"x": x})
+        self.refused("do not fit the forward of Named: too many positional arguments", optima.compile, Named(), (x, x))
+
+    def test_results_that_are_no_tensors_are_told_of(self):
+        class Counts(torch.nn.Module):
+            def forward(self, x):
+                return x + 1, None, 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.refused("the forward of Counts gives 3 among its results, wanted tensors alone", optima.compile, Counts(), torch.ones(2))
+
+    def test_bfloat16_of_layers_that_older_opsets_have_not(self):
+        net, x = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2)).bfloat16(), torch.rand(1, 3, 8, 8).bfloat16()
+        package = optima.compile(net, x, devices="X64:0")
+        (got,) = package.run(input=x).values()
+        self.assertEqual(got.dtype.name, "bfloat16")
+        self.assert_close(got.astype(np.float32), net(x).float(), 1e-2)
+        half = optima.compile(lambda x: x.bfloat16() @ x.bfloat16().T, torch.rand(2, 3), devices="X64:0")  # none in its weights
+        self.assertEqual(half.outputs[0]["dtype"], "bfloat16")
+
+    def test_samples_have_what_the_model_reads(self):
+        path = self.folder / "open.onnx"
+        onnx.save(onnx.parser.parse_model(OPEN), path)
+        x, z = np.ones((3, 4), np.float32), np.ones((3, 5), np.float32)
+        image = np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
+        compiled = lambda model, sample, **more: optima.compile(model, devices="X64:0", precision="int8", calibration=[sample], **more)
+        self.refused("calibration sample 0 has no array 'image', found 'imge'", compiled, DIGITS, {"imge": image})
+        self.refused("calibration sample 0 has 3 arrays, wanted 2: x, z", compiled, path, (x, z, z))
+        self.refused("calibration sample 0 has 2 arrays, wanted 1: image", compiled, DIGITS, (image, 3))
+        compiled(DIGITS, {"image": image, "label": "seven"})
+        compiled(DIGITS, {"/stem/stem.0/Conv_output_0": np.ones((1, 16, 32, 32), np.float32)}, inputs="/stem/stem.0/Conv_output_0")
+
+    def test_packages_are_pickled_and_copied(self):
+        package, image = optima.compile(DIGITS, devices="X64:0", plugins=BUILD / "lib/optima/plugins"), np.zeros((1, 1, 32, 32), np.float32)
+        want = package.run(image=image)["probability"]
+        pickled = pickle.dumps(package)
+        again = [pickle.loads(pickled), copy.copy(package), copy.deepcopy({"p": package})["p"]]
+        for other in again:
+            np.testing.assert_array_equal(other.run(image=image)["probability"], want)
+            self.assertEqual((other.path, other.plugins), (package.path, package.plugins))
+        kept = again[2]
+        del package, again, other
+        np.testing.assert_array_equal(kept.run(image=image)["probability"], want)  # whose temporary folder it shares
+        path = kept.path
+        del kept
+        self.assertFalse(path.exists())
+        self.refused("is no package", pickle.loads, pickled)
+
+    def test_lists_are_arrays_of_the_inputs_type(self):
+        package = optima.compile(DIGITS, devices="X64:0")
+        image = np.zeros((1, 1, 32, 32), np.float32)
+        np.testing.assert_array_equal(package.run(image=image.tolist())["probability"], package.run(image=image)["probability"])
+        self.refused("found 'cat', wanted an array", package.run, image="cat")
+        counts = optima.compile(lambda x: x + 1, torch.ones(2, dtype=torch.int64), devices="REF:0")
+        np.testing.assert_array_equal(counts.run(x=[1, 2]).popitem()[1], [2, 3])
+        self.refused("some of it is no int64", counts.run, x=[1, 2.5])
+        self.refused("found torch.sparse_coo", counts.run, x=torch.ones(2, dtype=torch.int64).to_sparse())
+        half = optima.compile(lambda x: x + 1, torch.ones(2).bfloat16(), devices="X64:0")
+        self.assertEqual(half.run(x=torch.ones(2).bfloat16()).popitem()[1].tolist(), [2, 2])
+        self.assertEqual(half.run(x=[1, 2]).popitem()[1].tolist(), [2, 3])
+
+    def test_what_is_not_installed_is_one_sentence(self):
+        for missing, program, sentence in (("onnx", "optima.compile(torch.nn.Linear(2, 2), torch.zeros(1, 2))", "a model of torch needs onnx, which is not installed, wanted it by: pip install 'optima[compile]'"),
+                                           ("onnxscript", "optima.compile(torch.nn.Linear(2, 2), torch.zeros(1, 2))", "a model of torch needs onnxscript"),
+                                           ("onnx", f"optima.compile({str(DIGITS)!r}, torch.zeros(1, 1, 32, 32))", "example_inputs of an ONNX model needs onnx"),
+                                           ("networkx", "import optima.torch2nx", "optima.torch2nx needs networkx, which is not installed, wanted it by: pip install 'optima[torch2nx]'"),
+                                           ("onnxruntime", "optima.submodels", "optima.submodels needs onnxruntime")):
+            code = f"import sys; sys.modules[{missing!r}] = None; sys.path[:0] = {sys.path!r}\nimport torch, optima\ntry: {program}\nexcept optima.Error as error: print(error.code, error)"
+            ran = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True)
+            self.assertIn(f"usage {sentence}", ran.stdout, ran.stderr)
 
     def test_onnx_as_a_path_a_proto_and_bytes(self):
         proto, image = onnx.load(DIGITS), np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
@@ -232,6 +394,7 @@ class Compile(FrontTest):
         np.testing.assert_array_equal(optima.Package.load(copy.path).run(image=image)["probability"], package.run(image=image)["probability"])
         self.refused("wanted a new folder", package.save, copy.path)
         self.refused("is no package", optima.Package.load, self.folder)
+        self.refused("package is None, wanted its folder", optima.Package.load, None)
 
     def test_a_temporary_package_goes_with_its_object(self):
         package = optima.compile(DIGITS, devices="X64:0")
@@ -278,7 +441,7 @@ class Compile(FrontTest):
         self.refused("example_inputs: no input 'q', found image", optima.compile, DIGITS, {"q": image})
         self.refused("example_inputs has 2 arrays, wanted at most 1: image", optima.compile, DIGITS, (image, image))
         self.refused("example of input 'image' is a int, wanted an array", optima.compile, DIGITS, 3)
-        self.refused("calibration sample 0: 'arr_0' holds objects of Python", optima.compile, DIGITS, precision="int8", calibration=[None])
+        self.refused("calibration sample 0: 'image' holds objects of Python", optima.compile, DIGITS, precision="int8", calibration=[None])
         self.refused("precision is 8", optima.compile, DIGITS, precision=8)
         self.refused("allocation is a list", optima.compile, DIGITS, allocation=["X64:0"])
         for sentence, model, more in (("model: ", b"no model", {}), ("allocation: no node 'zzz'", DIGITS, {"allocation": {"zzz": "X64:0"}})):  # no word of files that nobody gave

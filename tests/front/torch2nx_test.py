@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """optima.torch2nx: what a module's graph is, its files and its picture."""
+import io
 import json
+import logging
 import pathlib
 import pickle
 import unittest
@@ -55,6 +57,16 @@ class Torch2Nx(FrontTest):
         self.assertEqual((kinds["x_0"], kinds["conv.weight_1"]), ("DynamicTensor", "StaticTensor"))
         self.assertEqual(graph.nodes["conv.weight_1"]["data"]["shape"], [1, 3, 3, 3])
         self.assertEqual(graph.nodes["x_0"]["data"]["dtype"], "float32")
+
+    def test_a_wrong_shape_is_one_sentence_without_torchs_traceback(self):
+        heard, log = io.StringIO(), logging.getLogger("torch._subclasses.fake_tensor")
+        handler = logging.StreamHandler(heard)
+        log.addHandler(handler)
+        self.addCleanup(log.removeHandler, handler)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.refused("Linear cannot be exported", Torch2GraphConverter().convert, torch.nn.Linear(3, 2), [torch.rand(1, 4)])
+        self.assertEqual(heard.getvalue(), "")
 
     def test_every_operation_of_a_larger_module_stands_for_its_nodes(self):
         module, graph = self.block, self.block_graph

@@ -12,13 +12,14 @@ from unittest import mock
 import torch
 
 from support import BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
-from optima import package, torch_backend
+import optima
+from optima import _weights, torch_backend
 
 
 def count_runs(test):
     """Runs of packages from here on."""
-    runs, run = [], package.Package.run
-    patch = mock.patch.object(package.Package, "run", lambda self, *args, **more: runs.append(self.path) or run(self, *args, **more))
+    runs, run = [], torch_backend.Compiled.run
+    patch = mock.patch.object(torch_backend.Compiled, "run", lambda self, args: runs.append(self.package.path) or run(self, args))
     patch.start()
     test.addCleanup(patch.stop)
     return runs
@@ -90,13 +91,108 @@ class Backend(FrontTest):
         self.assertIsNotNone(module.conv.weight.grad)
         self.assertEqual(self.runs, [])
 
-    def test_changed_weights_are_seen(self):
+    def test_changed_weights_are_seen_however_they_are_written(self):
+        def by_numpy(weight):
+            weight.detach().numpy()[0, 0, 1, 1] = 7  # one of many
+
+        def by_storage(weight):
+            weight.untyped_storage().copy_((weight.data + 1).untyped_storage())
+
+        def other_storage(weight):
+            weight.data = torch.full_like(weight, 0.5)
+
+        for change in (lambda weight: weight.mul_(2), lambda weight: weight.data.fill_(3), other_storage, by_numpy, by_storage):
+            torch._dynamo.reset()
+            self.runs.clear()
+            module, inputs = ConvAdd(), conv_add_inputs()
+            compiled = self.compile(module)
+            with torch.no_grad():
+                compiled(*inputs)
+                compiled(*inputs)
+                change(module.conv.weight)
+                self.assert_close(self.warned("weights were changed", lambda: compiled(*inputs)), module(*inputs))
+            self.assertEqual(len(self.runs), 2)
+
+    def test_nobody_reads_the_bytes_of_weights_that_are_not_watched(self):
         module, inputs = ConvAdd(), conv_add_inputs()
-        compiled = self.compile(module)
-        with torch.no_grad():
-            compiled(*inputs)
-            module.conv.weight.mul_(2)
+        compiled = self.compile(module, watch_weights=False)
+        with torch.no_grad(), mock.patch.object(_weights, "checksum") as summed:
+            summed.side_effect = lambda ranges: self.assertEqual(ranges, [])
+            self.assert_close(compiled(*inputs), module(*inputs))
+            module.conv.weight.mul_(2)  # which torch counts
             self.assert_close(self.warned("weights were changed", lambda: compiled(*inputs)), module(*inputs))
+        self.assertEqual(len(self.runs), 1)
+
+    def test_sums_of_bytes_know_every_byte(self):
+        for checksum in {_weights.checksum, _weights.crc}:
+            for size in (0, 1, 7, 8, 63, 64, 200):
+                held = bytearray(range(size))
+                ranges = [(torch.frombuffer(held, dtype=torch.uint8).data_ptr() if size else 0, size)]
+                before = checksum(ranges)
+                for i in range(size):
+                    held[i] ^= 1
+                    self.assertNotEqual(checksum(ranges), before, (size, i))
+                    held[i] ^= 1
+                self.assertEqual(checksum(ranges), before)
+
+    def test_a_buffer_with_gaps_is_watched_to_its_last_element(self):
+        whole = torch.arange(12.).reshape(3, 4)
+        self.assertEqual(_weights.range_of(whole[:, 1:3]), (whole.data_ptr() + 4, 4 * 10))
+        self.assertEqual(_weights.range_of(whole[:0])[1], 0)
+        held, square = _weights.Weights([whole], [0]), whole[:, :3]
+        self.assertTrue(held.are_in([whole]))
+        self.assertFalse(_weights.Weights([square], [0]).are_in([square.t()]))  # the same bytes in another order
+        self.assertEqual(_weights.range_of(whole.expand(2, 3, 4))[1], 48)
+
+    def test_bfloat16_in_and_out(self):
+        x, image = torch.rand(2, 8).bfloat16(), torch.rand(1, 3, 8, 8).bfloat16()
+        deep = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(36, 5)).bfloat16()
+        inside = lambda x: (x.bfloat16() * 2).float()
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for module, given in ((torch.nn.Linear(8, 4).bfloat16(), x), (deep, image), (lambda x: x.bfloat16(), x.float()), (inside, x.float())):
+                self.assert_close(self.compile(module)(given), module(given), 1e-2)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                self.assert_close(self.compile(torch.nn.Linear(8, 4))(x.float()), torch.nn.Linear(8, 4)(x.float()), 10)  # of its type
+        self.assertEqual(len(self.runs), 5)
+
+    def test_complex_numbers_run_in_torch(self):
+        x, z = torch.rand(3, 8), torch.fft.rfft(torch.rand(3, 8))
+        with torch.no_grad():
+            out = self.compile(lambda x: torch.fft.rfft(x))
+            self.assertTrue(torch.equal(self.warned("a result is torch.complex64", lambda: out(x)), torch.fft.rfft(x)))
+            into = self.compile(lambda z: z.abs())
+            self.assertTrue(torch.equal(self.warned("an input is torch.complex64", lambda: into(z)), z.abs()))
+        self.assertEqual(self.runs, [])
+
+    def test_recurrent_layers_are_compiled(self):
+        class Last(torch.nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.layer, self.head = kind(8, 16, batch_first=True), torch.nn.Linear(16, 3)
+
+            def forward(self, x):
+                return self.head(self.layer(x)[0][:, -1])
+        x = torch.rand(2, 6, 8)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+                module = Last(kind).eval()
+                self.assert_close(self.compile(module)(x), module(x))
+        self.assertEqual(len(self.runs), 3)
+
+    def test_a_compiled_module_within_an_exported_one_is_a_part_of_it(self):
+        x = torch.rand(2, 8)
+        module = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
+        with torch.no_grad():
+            compiled = self.compile(module)
+            compiled(x)
+
+            class Outer(torch.nn.Module):
+                def forward(self, x):
+                    return compiled(x) + 1
+            (got,) = optima.compile(Outer(), x, devices="X64:0").run(x=x).values()
+        self.assert_close(got, module(x) + 1)
         self.assertEqual(len(self.runs), 1)
 
     def test_what_cannot_be_compiled_runs_in_torch(self):
@@ -119,10 +215,11 @@ class Backend(FrontTest):
             self.assert_close(self.warned("it cannot be exported", lambda: inverse(x)), torch.linalg.inv(x))
             no_device = torch.compile(lambda x: torch.relu(x), backend="optima", options={"devices": ["VPU:0"]})
             self.assert_close(self.warned("no plugin serves kind 'VPU'", lambda: no_device(x)), x)
-            half = self.compile(lambda x: x.abs())
-            self.assert_close(self.warned("an input is torch.bfloat16, which numpy has not", lambda: half(-x.bfloat16())), x.bfloat16())
-            halve = self.compile(lambda x: x.bfloat16())
-            self.assert_close(self.warned("a result is torch.bfloat16", lambda: halve(x)), x.bfloat16())
+            e5m2 = x.to(torch.float8_e5m2)
+            widened = self.compile(lambda x: x.float())
+            self.assert_close(self.warned("an input is torch.float8_e5m2", lambda: widened(e5m2)), e5m2.float())
+            narrowed = self.compile(lambda x: x.to(torch.float8_e5m2))
+            self.assert_close(self.warned("a result is torch.float8_e5m2", lambda: narrowed(x)).float(), e5m2.float())
             drop = self.compile(torch.nn.Dropout(0.5))
             self.warned("runs in torch", lambda: drop(x))
         self.assertEqual(self.runs, [])

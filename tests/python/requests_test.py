@@ -99,6 +99,18 @@ class Requests(RunTest):
         from optima import _native
         return _native.plugin_folders()[0]
 
+    def test_what_is_no_setting_is_one_sentence(self):
+        self.fails("usage", "options are ['a'], wanted {'plugin.key': value}", Context, ["a"])
+        self.fails("usage", "plugins is 3, wanted a folder, or several", Context, plugins=3)
+        self.fails("usage", "found 3, wanted a path", Context, plugins=[3])
+        self.fails("usage", "log_level is 'warn', wanted a LogLevel", Context, log_level="warn")
+        self.fails("usage", "found None, wanted a path", self.context.load_model, None)
+        request = self.context.load_model(self.negation).create_request().start({"x": X})
+        for timeout in ("a", float("nan"), [1]):
+            self.fails("usage", f"timeout is {timeout!r}, wanted seconds", request.wait, timeout)
+        request.wait()
+        self.fails("usage", "seconds is 'a', wanted seconds", request.set_deadline, "a")
+
     def test_damaged_packages_are_refused(self):
         copy = self.folder / "damaged"
         shutil.copytree(self.negation, copy)

@@ -15,10 +15,10 @@ import threading
 import gevent
 import numpy as np
 import tritonclient.http as triton
-from support import DIGITS, ENDLESS, GIVEN, HEAD, LOOKUP, ROWS, SLOW, WIDE, PackageTest, Process, open_digits, run_page, unittest
+from support import CLASSIFIER, DIGITS, ENDLESS, GIVEN, HEAD, LOOKUP, ROWS, SLOW, WIDE, PackageTest, Process, open_digits, run_page, unittest
 
 import optima
-from optima import run_package
+from optima import run_package, scale
 from optima.package import Package
 
 
@@ -118,6 +118,18 @@ class Answers(ServeTest):
         self.assertEqual(self.metric(server, 'optima_requests_total{model="rows"}'), len(asked))
         self.assertEqual(self.metric(server, 'optima_latency_seconds_count{model="rows"}'), len(asked))
         self.assertEqual(self.metric(server, 'optima_waiting{model="rows"}'), 0)
+
+    def test_a_classifier_whose_batch_is_behind_a_reshape_is_joined(self):
+        package = self.package(CLASSIFIER, "--device", "X64:0", name="classifier")
+        alone, random = run_package.load_here(Package(package)), np.random.default_rng(5)
+        asked = [{"x": random.random((1, 3, 4, 4), np.float32)} for _ in range(4)]
+        server = self.server(package, batch=4, delay_us=10_000_000)  # four rows fill the batch long before
+        client = self.client(server, 4)
+        for arrays, wait in zip(asked, [client.async_infer("classifier", inputs_of(arrays)) for arrays in asked]):
+            self.assertEqual(wait.get_result().as_numpy("y").tobytes(), alone.run(arrays)["y"].tobytes())
+        self.assertEqual(self.metric(server, 'optima_batch_rows_count{model="classifier"}'), 1)
+        rows = np.concatenate([arrays["x"] for arrays in asked])
+        self.assertEqual(scale.BatchPredictor(package)({"x": rows})["y"].tobytes(), alone.run({"x": rows})["y"].tobytes())
 
     def test_a_bad_row_fails_its_own_request_alone(self):
         server = self.server(self.lookup, batch=4, delay_us=10_000_000)  # four rows fill the batch long before

@@ -25,6 +25,10 @@ LOOKUP = HEAD + """lookup (int64[N] i) => (float[N, 2] y) <float[3, 2] table = {
 SLOW = HEAD + """slow (int64 trips, float[2] x) => (float[2] y) <bool yes = {1}> {
     y = Loop(trips, yes, x) < body = b (int64 i, bool go, float[2] v) => (bool go2, float[2] w) { go2 = Identity(go)  w = Neg(v) } > }"""
 
+# As exporters write a classifier: what is behind the -1 has no name, though it can be the batch alone.
+CLASSIFIER = HEAD + """classifier (float[batch, 3, 4, 4] x) => (float[rows, 2] y) <float[2, 3] w = {1, 0.5, 0, 0.25, 2, 0}, int64[2] flat = {-1, 3}> {
+    p = GlobalAveragePool(x)  f = Reshape(p, flat)  y = Gemm<transB = 1>(f, w) }"""
+
 # An answer that is much longer than what was asked.
 WIDE = HEAD + "wide (float[N, 1] x, float[1, 4096] z) => (float[N, 4096] y) { y = Add(x, z) }"
 

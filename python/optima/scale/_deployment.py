@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package as a deployment of Ray Serve."""
+from __future__ import annotations
+
 import pathlib
 
 from optima.scale._ray import ray
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    import os
+    from collections.abc import Iterable
+    from typing import Any
 
-def deployment(package, *, plugins=None, batch=1, delay_us=1000, name=None, **options):
+    Path = str | os.PathLike[str]
+
+
+def deployment(package: Path, *, plugins: Path | Iterable[Path] | None = None, batch: int = 1, delay_us: int = 1000, name: str | None = None, **options: Any) -> Any:
     """An application for ray.serve.run: replicas that run a package. Its handle: await handle.remote({name: array}) -> {name: array}.
 
     batch, delay_us: as of optima.serve.Server, for packages with an open first dim: Ray Serve hands calls over together. options: of

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages by what they were made of, in a folder that workers of several machines may share."""
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import hashlib
 import json
+import os
 import pathlib
 import secrets
 import shutil
@@ -21,14 +24,14 @@ class Cache:
     listed is set aside and counts as absent, so it is made again. Entries come and go under the lock of their shelf (KEY[:2], a file lock.KEY[:2]), so what
     a process that was killed left half done there is removed by the next that holds it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = pathlib.Path(folder).expanduser().absolute()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise bad_input(f"cache {str(self.folder)!r} is no folder that can be made: {error.strerror}") from error
 
-    def find(self, key):
+    def find(self, key: str) -> pathlib.Path | None:
         """The folder of the package, or None."""
         entry = self.entry(key)
         if not entry.exists():
@@ -44,7 +47,7 @@ class Cache:
                 raise bad_input(f"broken entry {key} cannot be taken out of cache {str(self.folder)!r}: {error.strerror or error}") from error
         return package
 
-    def publish(self, key, package):
+    def publish(self, key: str, package: str | os.PathLike[str]) -> pathlib.Path:
         """Copies a package in; gives the folder of the entry's package, which is an earlier one's where that is whole."""
         package, entry = pathlib.Path(package), self.entry(key)
         try:
@@ -69,7 +72,7 @@ class Cache:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def identity(self):
+    def identity(self) -> str:
         """A random word that lies in the folder from its first use on: who reads the same sees the same folder. Raises optima.Error."""
         try:
             with self._locked(self.folder / "id"):
@@ -81,7 +84,7 @@ class Cache:
         except OSError as error:
             raise bad_input(f"cache {str(self.folder)!r} cannot be written to: {error.strerror or error}") from error
 
-    def entry(self, key):
+    def entry(self, key: str) -> pathlib.Path:
         return self.folder / key[:2] / key
 
     @contextlib.contextmanager

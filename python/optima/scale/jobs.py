@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One compilation as data, and as a plain function that any engine may call."""
+from __future__ import annotations
+
 import dataclasses
 import functools
 import hashlib
@@ -13,6 +15,10 @@ from optima._bad_input import bad_input
 from optima.errors import Error
 from optima.scale.cache import ID, Cache, hashes, sha256
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from typing import Any
+
 FILES = ("allocation", "calibration")  # options of optima.compile that may be paths; others that end so are below
 FILE_OPTIONS = ("config", "plan", "encodings", "costs", "support", "calib")
 
@@ -21,10 +27,10 @@ FILE_OPTIONS = ("config", "plan", "encodings", "costs", "support", "calib")
 class Job:
     """An ONNX file and one set of options of optima.compile, which have to be JSON. name: of the package."""
     model: str
-    options: dict
+    options: dict[str, Any]
     name: str
 
-    def key(self):
+    def key(self) -> str:
         """What the package depends on: the model's bytes (and those of its external data), the options with the bytes of the files that they name,
         the program, its plugins, and the machine that compiles: its processor, which kernels are for unless a target says otherwise, and the devices that
         plugins find, which are the candidates. Raises optima.Error."""
@@ -33,7 +39,7 @@ class Job:
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def compile_one(job, cache, identity=None):
+def compile_one(job: Job, cache: str | os.PathLike[str], identity: str | None = None) -> dict[str, Any]:
     """Compiles a job, or finds it in a cache (a folder): {"key", "package", "cached"}. Plain and picklable. identity: of the caller's cache, by which
     a worker on another machine tells that its folder is the same. Raises optima.Error."""
     from optima.compiler import compile

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compile_many: jobs as Ray tasks, with a journal."""
+from __future__ import annotations
+
 import pathlib
 import shutil
 import tempfile
@@ -10,8 +12,18 @@ from optima.scale.jobs import compile_one, jobs_of
 from optima.scale.journal import Journal
 from optima.scale.cache import Cache
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
-def compile_many(models, targets, *, cache, journal=None, output=None, retries=3, num_cpus=1, runtime_env=None):
+    Path = str | os.PathLike[str]
+    Options = Mapping[str, Any]
+
+
+def compile_many(models: Path | Iterable[Path] | Mapping[str, Path], targets: Sequence[Options] | Mapping[str, Options], *, cache: Path, journal: Path | None = None,
+                 output: Path | None = None, retries: int = 3, num_cpus: float = 1, runtime_env: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Compiles every model for every target on Ray's cluster; gives one dict for each, models first: {"name", "key", "state", "package" or "error",
     "cached"}. What fails does not stop the others.
 

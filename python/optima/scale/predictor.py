@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of data through a package."""
+from __future__ import annotations
+
 import os
 import platform
 
 from optima.package import Package
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    Path = str | os.PathLike[str]
 
 
 class BatchPredictor:
@@ -15,14 +24,14 @@ class BatchPredictor:
     A model whose first dims are one open symbol gets a batch at once. One whose first dims are a fixed size gets that many rows at a time, the
     last ones filled up with the last row, whose answers are dropped. Each row's answer must not depend on other rows."""
 
-    def __init__(self, package, inputs=None, keep=None, plugins=None):
+    def __init__(self, package: Path, inputs: Mapping[str, str] | None = None, keep: Iterable[str] | None = None, plugins: Path | Iterable[Path] | None = None) -> None:
         self.package, self.names, self.keep, self.plugins = str(package), dict(inputs or {}), keep, plugins
-        self._loaded = None
+        self._loaded: Package | None = None
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": None}
 
-    def __call__(self, batch):
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         import numpy as np
         from optima._bad_input import bad_input
         if self._loaded is None and not os.path.isdir(self.package):

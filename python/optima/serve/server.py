@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP server. Needs aiohttp and prometheus_client."""
+from __future__ import annotations
+
 import asyncio
 import concurrent.futures
 import contextlib
@@ -16,6 +18,12 @@ from optima.serve import wire
 from optima.serve.connection import Connection, Patience, failed
 from optima.serve.metrics import Metrics
 from optima.serve.model import VERSION, ServedModel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only type checkers read is not imported
+    from collections.abc import Iterable
+
+    Path = str | os.PathLike[str]
 
 STATUS = {"invalid_input": 400, "usage": 400, "unknown": 404, "busy": 503, "cancelled": 503}
 GONE = 499  # the status under which requests are counted whose client went away
@@ -37,8 +45,8 @@ class Server:
     run() serves until SIGTERM or Ctrl-C, in the main thread. As a context manager it serves on a thread of its own. Models load at the
     beginning of either; what fails there raises optima.Error."""
 
-    def __init__(self, packages, *, host="127.0.0.1", port=8000, batch=1, delay_us=1000, workers=0, queue=1000, max_body=64 << 20, client_timeout=60, drain=30,
-                 plugins=None):
+    def __init__(self, packages: Path | Iterable[Path], *, host: str = "127.0.0.1", port: int = 8000, batch: int = 1, delay_us: int = 1000, workers: int = 0,
+                 queue: int = 1000, max_body: int = 64 << 20, client_timeout: float = 60, drain: float = 30, plugins: Path | Iterable[Path] | None = None) -> None:
         for name, value, least, most in (("port", port, 0, 65535), ("batch", batch, 1, 1 << 20), ("delay_us", delay_us, 0, 10_000_000), ("workers", workers, 0, 1024),
                                          ("queue", queue, 1, 1 << 30), ("max_body", max_body, 1, 1 << 40), ("client_timeout", client_timeout, .001, 86400), ("drain", drain, 0, 86400)):
             if not isinstance(value, (int, float)) or not least <= value <= most:
@@ -51,23 +59,23 @@ class Server:
         self._stopping, self._under_way, self._idle = False, 0, asyncio.Event()
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"http://{self.host}:{self.port}"
 
     # ------------------------------------------------------------------------------------------------- beginning and end
 
-    def run(self):
+    def run(self) -> None:
         """Serves in this thread until SIGTERM or SIGINT; what is under way then is finished. A second signal ends the process at once."""
         asyncio.run(self._serve())
 
-    def __enter__(self):
+    def __enter__(self) -> Server:
         ready = concurrent.futures.Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve_on_thread(ready)), name="optima.serve", daemon=True)
         self._thread.start()
         self._loop, self._end = ready.result()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
 
@@ -98,7 +106,7 @@ class Server:
         await end.wait()
         await self.stop()
 
-    async def start(self):
+    async def start(self) -> None:
         """Loads the models and listens, in the running event loop."""
         self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "optima.serve")
         try:
@@ -122,7 +130,7 @@ class Server:
             raise
         self.port = self._socket.sockets[0].getsockname()[1]
 
-    async def stop(self):
+    async def stop(self) -> None:
         """Takes no more requests, finishes those that are under way, cancels them after `drain` seconds, and closes."""
         self._stopping = True
         self._socket.close()

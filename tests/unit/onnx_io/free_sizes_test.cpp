@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "tests/support/onnx_models.hpp"
@@ -44,4 +45,23 @@ TEST_CASE("the scores of Attention behind a past of free length are no shorter t
 TEST_CASE("Resize to sizes whose number is free keeps its rank") {
   const std::string type = type_in("g (float[1,3,8,8] x, int64[n] s) => (float[a,b,c,d] y) { y = Resize(x, , , s) }", "y");
   CHECK(std::count(type.begin(), type.end(), ',') == 3);
+}
+
+TEST_CASE("a batch keeps its name through Flatten and Reshape, where its size can be no other") {
+  const auto reshaped = [](const std::string& x, const std::string& target, const std::string& out) {
+    return type_in("g (float" + x + " x) => (float" + out + " y) { s = Constant <value_ints = " + target + "> () y = Reshape(x, s) }", "y");
+  };
+  CHECK(reshaped("[batch,4,2,2]", "[-1, 16]", "[a,b]") == "f32[batch,16]");
+  CHECK(reshaped("[batch,4,2,2]", "[0, -1]", "[a,b]") == "f32[batch,16]");
+  CHECK(reshaped("[batch,16]", "[-1, 4, 2, 2]", "[a,b,c,d]") == "f32[batch,4,2,2]");
+  CHECK(reshaped("[1,batch,16]", "[-1, 16]", "[a,b]") == "f32[batch,16]");
+  CHECK(reshaped("[4,n]", "[4, 1, -1]", "[a,b,c]") == "f32[4,1,n]");
+  CHECK(type_in("g (float[batch,4,1,1] x) => (float[a,b] y) { y = Flatten(x) }", "y") == "f32[batch,4]");
+  const char* pooled = "g (float[batch,3,8,8] x, float[4,3] w) => (float[a,b] y) { p = GlobalAveragePool(x) s = Constant <value_ints = [-1, 3]> () f = Reshape(p, s) y = Gemm<transB = 1>(f, w) }";
+  CHECK(type_in(pooled, "y") == "f32[batch,4]");
+  // another size than the batch
+  for (const auto& [x, target] : {std::pair("[batch,4,2,2]", "[-1, 8]"), std::pair("[batch,4,2,2]", "[-1, 32]"), std::pair("[batch,n]", "[-1, 1]"), std::pair("[batch,0,4]", "[-1, 4]")}) {
+    const std::string type = reshaped(x, target, "[a,b]");
+    CHECK_MESSAGE(type.find("batch") == std::string::npos, x, " ", target, " ", type);
+  }
 }
