@@ -57,6 +57,9 @@ Text nhwc_fused_conv(Contributed& n);
 Text nhwc_max_pool(Contributed& n);
 Text skip_group_norm(Contributed& n);
 
+// Recurrent layers on codes, in contributed_recurrent.cpp.
+Text dynamic_quantize_lstm(Contributed& n);
+
 // Others, in contributed_others.cpp.
 Text affine(Contributed& n);
 Text bias_add(Contributed& n);
