@@ -96,11 +96,14 @@ Operand copy_of_data(const NodeView& n, LowerContext& ctx) {
   return to;
 }
 
-/// output = data, then the updates one by one.
-void emit_scatter(const NodeView& n, Op op, LowerContext& ctx) {
+/// Lanes of a unit of a scatter, of which each has `updates`: whole vectors, so that threads do not share many lines.
+int64_t lanes_of_unit(int64_t updates) { return divide_up(divide_up(4096, std::max<int64_t>(1, updates)), 16) * 16; }
+
+/// output = data, then the updates: those that may meet one by one, `units` of others at a time.
+void emit_scatter(const NodeView& n, Op op, int64_t units, LowerContext& ctx) {
   const Operand to = copy_of_data(n, ctx);
   op.args = {ctx.read(n.input(1)), ctx.read(n.input(2)), to};
-  op.units = count(n.in_dims(2)) ? 1 : 0;
+  op.units = count(n.in_dims(2)) ? units : 0;
   op.work = count(n.in_dims(2)) * work::kMoved;
   ctx.emit(std::move(op));
 }
@@ -109,9 +112,14 @@ void lower_scatter_elements(std::span<const NodeView> nodes, LowerContext& ctx) 
   const NodeView& n = nodes[0];
   Op op;
   const Along a = along_axis(n);
-  op.kernel = k::ScatterElements{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n), .size = a.size,
-                                 .step = a.step, .d = literal<8>(n.in_dims(1), 1), .s = literal<8>(a.steps, 0)};
-  emit_scatter(n, std::move(op), ctx);
+  const Dims indices = n.in_dims(1);
+  const size_t axis = axis_at(n.integer("axis", 0), indices.size());
+  const AxisView v = around(indices, axis);
+  const int64_t chunk = lanes_of_unit(v.len);
+  op.kernel = k::ScatterElements{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n),
+                                 .axis = static_cast<int64_t>(axis + 8 - indices.size()), .chunk = chunk, .size = a.size, .step = a.step,
+                                 .d = literal<8>(indices, 1), .s = literal<8>(a.steps, 0)};
+  emit_scatter(n, std::move(op), divide_up(v.outer * v.inner, chunk), ctx);
 }
 
 /// Dims, or steps, of data that a tuple of `width` indices names, after `skip` batch dims.
@@ -145,11 +153,11 @@ void lower_scatter_nd(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims data = n.in_dims(0), indices = n.in_dims(1);
   const size_t width = static_cast<size_t>(indices.back());
+  const int64_t tuples = count(indices) / std::max<int64_t>(1, indices.back()), inner = tail_size(data, width), chunk = lanes_of_unit(tuples);
   Op op;
-  op.kernel = k::ScatterNd{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n),
-                           .count = count(indices) / std::max<int64_t>(1, indices.back()), .inner = tail_size(data, width), .tuple = indices.back(),
-                           .g = of_tuple(data, 0, width, 1), .p = of_tuple(row_major(data), 0, width, 0)};
-  emit_scatter(n, std::move(op), ctx);
+  op.kernel = k::ScatterNd{.dtype = joined_type(n), .index_bytes = element_bytes(n.in_dtype(1)), .op = *reduction(n), .chunk = chunk, .count = tuples,
+                           .inner = inner, .tuple = indices.back(), .g = of_tuple(data, 0, width, 1), .p = of_tuple(row_major(data), 0, width, 0)};
+  emit_scatter(n, std::move(op), divide_up(inner, chunk), ctx);
 }
 
 void lower_tensor_scatter(std::span<const NodeView> nodes, LowerContext& ctx) {

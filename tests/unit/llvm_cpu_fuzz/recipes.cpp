@@ -400,7 +400,9 @@ void gather(Maker& m) {
     indices = d;
     for (int64_t& x : indices) x = m.random(std::min<int64_t>(x, 1), x);
   }
-  m.add(m.type(1), indices, places(m, count(indices), n), m.maybe());
+  Operand& where = m.add(m.type(1), indices, places(m, count(indices), n), m.maybe());
+  if (m.maybe() && !indices.empty() && indices.back() > 1)  // repeated along rows
+    for (size_t i = 0; i < where.numbers.size(); ++i) where.numbers[i] = where.numbers[i - i % static_cast<size_t>(indices.back())];
   if (m.c.op == "ScatterElements") {
     m.add(m.c.in[0].dtype, indices);
     if (m.maybe()) m.text("reduction", m.random.of(std::vector<std::string>{"none", "add", "mul", "max", "min"}));

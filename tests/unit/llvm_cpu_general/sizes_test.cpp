@@ -94,6 +94,20 @@ TEST_CASE("moves, pools and passages between layouts at every size") {
   serves([](Net& n, int64_t s) { n.output(n.node("GlobalAveragePool", 1, {n.conv(n.input({1, 8, s, 3}), 20, 1, 1, 0)}, {1, 20, 1, 1})); }, {40}, {2, 3, 5, 17});
 }
 
+TEST_CASE("reading and writing by indices at every size") {
+  const auto places = [](Net& n, const Dims& dims, int64_t size) {
+    std::vector<int64_t> all(static_cast<size_t>(count(dims)));
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i * i * 7 / 3) % size;
+    return n.constant<int64_t>(dims, all, OPTIMA_I64);
+  };
+  const std::vector<image::Attr> add{Net::text("reduction", "add")};
+  serves([&](Net& n, int64_t s) { n.output(n.node("GatherElements", 13, {n.input({3, s, 20}), places(n, {3, s, s}, 20)}, {3, s, s}, {Net::integer("axis", 2)})); }, {40}, {1, 2, 17, 33});
+  serves([&](Net& n, int64_t s) { n.output(n.node("GatherElements", 13, {n.input({5, s, 20}), places(n, {s, s, 2}, 5)}, {s, s, 2}, {Net::integer("axis", 0)})); }, {40}, {1, 2, 17, 33});
+  serves([&](Net& n, int64_t s) { n.output(n.node("ScatterElements", 18, {n.input({5, s}), places(n, {s + 1, s}, 5), n.input({s + 1, s})}, {5, s}, add)); }, {40}, {1, 2, 17, 33, 90});
+  serves([&](Net& n, int64_t s) { n.output(n.node("ScatterND", 18, {n.input({5, s}), places(n, {s, 1}, 5), n.input({s, s})}, {5, s}, add)); }, {40}, {1, 2, 17, 33, 90});
+  serves([&](Net& n, int64_t s) { n.output(n.node("GatherND", 13, {n.input({2, 5, s}), places(n, {2, s, 1}, 5)}, {2, s, s}, {Net::integer("batch_dims", 1)})); }, {40}, {1, 2, 17, 33});
+}
+
 TEST_CASE("recurrent layers of every length") {
   serves([](Net& n, int64_t s) {
     const uint32_t x = n.input({s, 1, 10});

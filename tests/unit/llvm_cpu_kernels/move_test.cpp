@@ -140,24 +140,28 @@ TEST_CASE("gather elements and scatter elements follow their indices on one axis
   for (int i = 0; i < rounds(200); ++i) {
     Dims dims(size_t(pick(1, 4))), small;
     for (int64_t& d : dims) d = pick(1, 6);
+    if (coin()) dims.back() = pick(1, 40);
     const size_t axis = size_t(pick(0, int64_t(dims.size()) - 1));
-    for (int64_t d : dims) small.push_back(pick(1, d));
+    for (int64_t d : dims) small.push_back(coin() ? d : pick(1, d));
     const Dims step = strides(dims);
     Dims moving = step;
     moving[axis] = 0;
     const Guarded<int32_t> data = integers<int32_t>(product(dims), 0, 99), updates = integers<int32_t>(product(small), 100, 199);
-    const Guarded<int32_t> index = integers<int32_t>(product(small), -dims[axis], dims[axis] - 1);
+    Guarded<int32_t> index = integers<int32_t>(product(small), -dims[axis], dims[axis] - 1);
+    const int64_t row = pick(1, 3) * small.back();
+    if (coin()) for (int64_t q = 0; q < index.size(); ++q) index[q] = index[q - q % row];  // as repeated along a row
+    if (coin()) index[index.size() - 1] = 0, index[index.size() / 2] = 0;                  // but for some
     const Dims d = eight(small, 1), s = eight(moving, 0);
     using Op = k::ScatterOp;
     const Op op = pick_up_to(Op::Min);
-    const int64_t chunk = pick(1, 9);
+    const int64_t chunk = pick(1, 9), lanes = product(small) / small[axis];
     const Guarded<int32_t> got = run<int32_t>(product(small), k::cdiv(product(small), chunk), 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(data.data()), const_cast<int32_t*>(index.data()), out};
       k_gather_elements({.bytes = 4, .index_bytes = 4, .chunk = chunk, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
     });
-    const Guarded<int32_t> scattered = run<int32_t>(data.size(), 1, 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
+    const Guarded<int32_t> scattered = run<int32_t>(data.size(), k::cdiv(lanes, chunk), 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(index.data()), const_cast<int32_t*>(updates.data()), out};
-      k_scatter_elements({.dtype = OPTIMA_I32, .index_bytes = 4, .op = op, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
+      k_scatter_elements({.dtype = OPTIMA_I32, .index_bytes = 4, .op = op, .axis = int64_t(axis + 8 - dims.size()), .chunk = chunk, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
     }, data.data());
     std::vector<int32_t> want(data.data(), data.data() + data.size());
     Dims at(dims.size(), 0);
@@ -194,9 +198,10 @@ TEST_CASE("gather ND and scatter ND follow tuples of indices") {
     });
     for (int64_t q = 0; q < got.size(); ++q) REQUIRE(got[q] == data[q / inner / count * batch + place(q / inner) + q % inner]);
     const Guarded<float> updates = reals(count * inner);
-    const Guarded<float> scattered = run<float>(batch, 1, 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
+    const int64_t chunk = pick(1, 4);
+    const Guarded<float> scattered = run<float>(batch, k::cdiv(inner, chunk), 0, [&](float* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {index.data(), const_cast<float*>(updates.data()), out};
-      k_scatter_nd({.dtype = OPTIMA_F32, .index_bytes = 8, .op = k::ScatterOp::Add, .count = count, .inner = inner, .tuple = tuple, .g = literal<4>(g),
+      k_scatter_nd({.dtype = OPTIMA_F32, .index_bytes = 8, .op = k::ScatterOp::Add, .chunk = chunk, .count = count, .inner = inner, .tuple = tuple, .g = literal<4>(g),
                     .p = literal<4>(p)}, args, u0, u1, x);
     }, data.data());
     std::vector<float> want(data.data(), data.data() + batch);

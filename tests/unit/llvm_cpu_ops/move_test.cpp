@@ -87,6 +87,26 @@ TEST_CASE("gathers and scatters") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("updates that meet are joined in their order, by rows of one index and of many, in parallel over what cannot meet") {
+  Bench bench;
+  Net net;
+  const auto places = [&](const Dims& dims, int64_t size, int64_t run) {
+    std::vector<int64_t> all;
+    for (const float x : net.random(count(dims), 0, 0.999f)) all.push_back(all.size() % static_cast<size_t>(run) ? all.back() : static_cast<int64_t>(x * 2 * static_cast<float>(size)) - size);
+    return net.constant<int64_t>(dims, all, OPTIMA_I64);
+  };
+  for (const char* how : {"none", "add", "mul", "max", "min"}) {
+    const std::vector<image::Attr> joined{Net::text("reduction", how), Net::integer("axis", 0)}, last{Net::text("reduction", how), Net::integer("axis", -1)};
+    net.output(net.node("ScatterElements", 18, {net.input({7, 200}), places({90, 200}, 7, 200), net.input({90, 200})}, {7, 200}, joined));
+    net.output(net.node("ScatterElements", 18, {net.input({7, 50}), places({90, 37}, 7, 1), net.input({90, 37})}, {7, 50}, joined));
+    net.output(net.node("ScatterElements", 18, {net.input({300, 3}), places({290, 11}, 3, 1), net.input({290, 11})}, {300, 3}, last));
+    net.output(net.node("ScatterND", 18, {net.input({5, 4, 300}), places({33, 1, 1}, 5, 1), net.input({33, 1, 4, 300})}, {5, 4, 300}, {Net::text("reduction", how)}));
+  }
+  net.output(net.node("GatherElements", 13, {net.input({12, 8, 30}), places({12, 8, 64}, 30, 1)}, {12, 8, 64}, {Net::integer("axis", 2)}));
+  net.output(net.node("GatherElements", 13, {net.input({9, 5, 30}), places({4, 5, 30}, 9, 30)}, {4, 5, 30}, {Net::integer("axis", 0)}));
+  matches_reference(bench, net);
+}
+
 TEST_CASE("rows of a cache from a place of each batch on, past its end from the front where it is circular") {
   Bench bench;
   Net net;
