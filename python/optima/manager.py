@@ -39,11 +39,11 @@ class Manager:
           which takes its example inputs from sample_inputs' first.
         device_alloc_per_kernel_json_dir: operation -> device, a JSON file or a dict, in the names of the graph; names of the ONNX model, globs and
           op:Type are taken, too. What it does not name, and None, is placed automatically.
-        sample_inputs: list of tuples of tensors, representative data: used for nodes that the allocation puts on HEXAGON, which are then computed in
-          codes where it takes them.
+        sample_inputs: list of tuples of tensors, representative data: used for nodes that are placed on HEXAGON, by the allocation or automatically, which are
+          then computed in codes where it takes them.
         need_gpu: a torch module is converted on the GPU.
         save_calib: keeps the first 8 samples of what each subgraph reads in the package (calib/<subgraph>/<tensor>.npy); wants sample_inputs, which are then
-          read whatever the allocation names."""
+          read wherever nodes are placed."""
         kinds = kinds_of(device_info)
         samples = list(sample_inputs) if sample_inputs is not None else None
         if save_calib and not samples:
@@ -52,10 +52,10 @@ class Manager:
         wishes = read_allocation(device_alloc_per_kernel_json_dir) if device_alloc_per_kernel_json_dir is not None else {}
         named = devices_in(wishes, kinds)
         allocation = allocation_of(wishes, operations)
-        coded = [device for device in named if kind_of(device) in CODED] if samples else []
-        if samples and not coded and not save_calib:
-            log.info("sample_inputs are not needed: the allocation names no %s", " or ".join(CODED))
         devices = candidates(kinds, named)
+        coded = [device for device in devices if kind_of(device) in CODED] if samples else []
+        if samples and not coded and not save_calib:
+            log.info("sample_inputs are not needed: nothing can be placed on %s", " or ".join(CODED))
         try:
             return compile(model, devices=devices, allocation=allocation or None, output=checked_folder(output_folder_dir),
                            name=checked_name(module_name), precision={device: "auto" for device in coded} or None, calibration=samples if coded or save_calib else None,

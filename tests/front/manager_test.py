@@ -14,7 +14,7 @@ import onnx
 import torch
 
 from support import ConvAdd, FrontTest, ROOT, conv_add_inputs
-from optima import gpickle
+from optima import _host, gpickle
 from optima.devices import DeviceEnum
 from optima.manager import Manager
 from optima.torch2nx import Torch2GraphConverter
@@ -90,6 +90,14 @@ class Managed(FrontTest):
             package = self.optimize(self.graph, {"add_5": "REF:0"}, sample_inputs=[self.inputs])
         self.assertIn("sample_inputs are not needed", caught.output[0])
         self.assertFalse((package.path / "encodings.json").exists())
+
+    def test_samples_are_for_hexagon_where_it_is_chosen_automatically(self):
+        if not any(d["device"] == "HEXAGON:0" for d in _host.run_json("devices")["devices"]):
+            print("SKIP: no HEXAGON:0 here; scripts/setup --with qualcomm makes one", flush=True)
+            return
+        package = self.optimize(self.graph, None, [DeviceEnum.DEVICE_KIND_HEXAGON, X64], sample_inputs=[self.inputs] * 4)
+        self.assertIn("HEXAGON:0", [s["device"] for s in package.explain()["subgraphs"]])
+        self.assertTrue((package.path / "encodings.json").is_file())
 
     def test_samples_of_what_each_subgraph_reads_are_kept(self):
         samples = [conv_add_inputs() for _ in range(10)]
