@@ -171,7 +171,6 @@ class Node : public Contributed {
       while (made.input_size() > 0 && made.input(made.input_size() - 1).empty()) made.mutable_input()->RemoveLast();
       for (auto& name : *made.mutable_output()) name = name_of(name);
       fill_attributes(made);
-      for_each_body(made, [this](GraphProto& body, const std::string&, int) { rename(body); });
     }
     return out;
   }
@@ -207,17 +206,6 @@ class Node : public Contributed {
     at->second = cat(stem_, "/", formal);
     while (!taken_.insert(at->second).second) at->second += "_";
     return at->second;
-  }
-  /// A body's values get names as those around it do; what it captures is meant by the same name.
-  void rename(GraphProto& body) {
-    for (auto& v : *body.mutable_input()) v.set_name(name_of(v.name()));
-    for (NodeProto& inner : *body.mutable_node()) {
-      for (auto& name : *inner.mutable_input()) name = name.empty() ? "" : name_of(name);
-      for (auto& name : *inner.mutable_output()) name = name.empty() ? "" : name_of(name);
-      fill_attributes(inner);
-      for_each_body(inner, [this](GraphProto& deeper, const std::string&, int) { rename(deeper); });
-    }
-    for (auto& v : *body.mutable_output()) v.set_name(name_of(v.name()));
   }
   void fill_attributes(NodeProto& made) const {
     auto* list = made.mutable_attribute();

@@ -270,6 +270,25 @@ Text gather_block_quantized(Contributed& n) {
              n.has(3) ? ", z) }" : ") }");
 }
 
+/// W [dirs, I, 4H] and R [dirs, H, 4H] lie the other way round than in LSTM; scales per direction, or per direction and row.
+Text dynamic_quantize_lstm(Contributed& n) {
+  const auto floats = [&](const char* out, const char* x, int x_at, const char* scale, int scale_at, const char* zero) -> Text {
+    const auto dims = n.dims(x_at), scales = n.dims(scale_at);
+    if (!dims || dims->size() != 3 || !scales || scales->empty() || scales->size() > 2) return "";
+    const Text to = cat("= Transpose <perm = [0, 2, 1]> (", out, "t) ");
+    if (scales->size() == 1) return cat(out, "t = DequantizeLinear <axis = 0> (", x, ", ", scale, ", ", zero, ") ", out, to);
+    if ((*dims)[1] < 1) return "";
+    return cat(out, "one = Constant <value_ints = [1]> () ", out, "s = Unsqueeze(", scale, ", ", out, "one) ", out, "z = Unsqueeze(", zero, ", ", out, "one) ", out,
+               "t = DequantizeLinear <axis = 1, block_size = ", (*dims)[1], "> (", x, ", ", out, "s, ", out, "z) ", out, to);
+  };
+  const Text w = floats("w", "W", 1, "Ws", 8, "Wz"), r = floats("r", "R", 2, "Rs", 10, "Rz");
+  if (w.empty() || r.empty()) return "";
+  return cat("(X, W, R, B, lens, h0, c0, P, Ws, Wz, Rs, Rz) => (Y, Yh, Yc) { ", w, r,
+             "Y, Yh, Yc = LSTM <activation_alpha: floats = @activation_alpha, activation_beta: floats = @activation_beta, activations: strings = @activations, "
+             "clip: float = @clip, direction: string = @direction, hidden_size: int = @hidden_size, input_forget: int = @input_forget> "
+             "(X, w, r, B, lens, h0, c0, P) }");
+}
+
 /// -- Operators of floats that ONNX Runtime's optimizer writes.
 Text gelu(Contributed&) { return "(X) => (Y) { Y = Gelu(X) }"; }
 Text bias_gelu(Contributed&) { return "(A, B) => (C) { s = Add(A, B) C = Gelu(s) }"; }

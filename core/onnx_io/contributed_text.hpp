@@ -70,9 +70,6 @@ Text gated_rms_norm(Contributed& n);
 Text m_rotary_embedding(Contributed& n);
 Text n_gram_repeat_block(Contributed& n);
 
-// Recurrent layers on codes, in contributed_recurrent.cpp.
-Text dynamic_quantize_lstm(Contributed& n);
-
 // Others, in contributed_others.cpp.
 Text affine(Contributed& n);
 Text bias_add(Contributed& n);
