@@ -323,7 +323,7 @@ TEST_CASE("a GPU is taken for a lesser one, and never for more than it is") {
   int32_t code = OPTIMA_OK;
   const std::string text = load_error(halves, without_plain_ways(sink, only), code, {seam::option("spirv.pretend", big.path)});
   CHECK(code == OPTIMA_WRONG_DEVICE);
-  CHECK_MESSAGE(text.find("needs 67584 bytes of shared memory, this GPU has 32768") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("needs 135168 bytes of shared memory, this GPU has 32768") != std::string::npos, text);
   CHECK(off(ran(halves, sink, in, {seam::option("spirv.pretend", big.path)}).at(0), wanted.at(0)) < kExact);
   CHECK_MESSAGE(validation.messages().empty(), validation.messages().substr(0, 2000));
 }
