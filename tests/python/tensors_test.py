@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors between Python's arrays and the runtime: every type, no copies, and what is refused."""
 import gc
+import os
 import unittest
 import weakref
 
@@ -171,7 +172,8 @@ class Tensors(unittest.TestCase):
         self.fails("element type 'float31' is unknown, wanted one of float32, ", Tensor, "float31", (2,))
         self.fails("has no size", Tensor, "float32", (-1,))
         self.fails("has no size", Tensor, "float32", (1 << 40, 1 << 40))
-        self.fails("is larger than this machine's memory", Tensor, "float32", (1 << 45,))
+        if "ASAN_OPTIONS" not in os.environ:  # whose allocator ends the process
+            self.fails("is larger than this machine's memory", Tensor, "float32", (1 << 45,))
         self.fails("wanted sizes", Tensor, "float32", (1 << 70,))
         self.fails("shape is 3, wanted sizes", Tensor, "float32", 3)
         self.fails("shape is (2.5,), wanted sizes", Tensor, "float32", (2.5,))
