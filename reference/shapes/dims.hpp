@@ -152,6 +152,7 @@ Type random_type(const Call& c);
 Type multinomial_type(const Call& c);
 
 // recurrent.cpp
+/// Throws where weights, biases and states do not fit together.
 struct SequenceShape {
   SequenceShape(const Call& c, int64_t gates);
   Dims state_dims() const { return by_batch ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden}; }

@@ -19,6 +19,11 @@ SequenceShape::SequenceShape(const Call& c, int64_t of_gates) : gates(of_gates) 
   if (hidden < 1 || hidden > 1 << 24 || w != Dims{directions, gates * hidden, width} || r != Dims{directions, gates * hidden, hidden})
     invalid("weights have shapes " + show(w) + " and " + show(r) + ", must be " + show({directions, gates * hidden, width}) + " and " + show({directions, gates * hidden, hidden}));
   if (c.integer("hidden_size", hidden) != hidden) invalid("hidden_size is " + std::to_string(c.integer("hidden_size", 0)) + ", the weights say " + std::to_string(hidden));
+  const auto fits = [&](uint32_t k, const Dims& dims) {
+    if (c.maybe(k) && c.in(k).dims != dims) invalid("input " + std::to_string(k) + " has shape " + show(c.in(k).dims) + ", must be " + show(dims));
+  };
+  fits(3, {directions, 2 * gates * hidden}), fits(5, state_dims());
+  if (gates == 4) fits(6, state_dims()), fits(7, {directions, 3 * hidden});
 }
 
 }  // namespace shapes

@@ -16,7 +16,8 @@ struct Sampled {
   size_t samples = 0;                          ///< sets of sizes that were planned
   std::vector<std::vector<int64_t>> shapes;    ///< of the inputs in the first of them; empty when there is none
   std::vector<std::vector<std::vector<int64_t>>> also;  ///< in others that pack weights otherwise: kMostAlso sets at most, together at most twice the bytes of the first
-  std::set<uint32_t> by_reference;             ///< ids of nodes for which no sample has a kernel
+  std::set<uint32_t> by_reference;             ///< ids of nodes for which no sample has a kernel, or the first has none
+  std::set<uint32_t> unreached;                ///< ids of nodes behind what data decides, of which no guess told the sizes
   std::string trouble;                         ///< why there is no sample, in the words of the last one tried; else empty
 };
 

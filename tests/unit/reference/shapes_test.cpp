@@ -54,6 +54,16 @@ TEST_CASE("shapes are inferred without elements, and rounded as the evaluators r
   CHECK(lstm.outputs[2].dims == Ints{2, 2, 3});
 }
 
+TEST_CASE("biases and states of a recurrent layer that are not of its batch and width contradict it") {
+  const auto why = [](const Ints& bias, const Ints& h, const Ints& cell) {
+    return contradiction(OneNode("LSTM", 14, 3), {floats_of({7, 2, 5}), floats_of({1, 12, 5}), floats_of({1, 12, 3}), floats_of(bias), {}, floats_of(h), floats_of(cell)});
+  };
+  CHECK(why({1, 24}, {1, 2, 3}, {1, 2, 3}) == "");
+  CHECK(why({1, 12}, {1, 2, 3}, {1, 2, 3}).find("input 3 has shape [1, 12], must be [1, 24]") != std::string::npos);
+  CHECK(why({1, 24}, {1, 9, 3}, {1, 2, 3}).find("input 5 has shape [1, 9, 3], must be [1, 2, 3]") != std::string::npos);
+  CHECK(why({1, 24}, {1, 2, 3}, {2, 1, 3}).find("input 6 has shape [2, 1, 3], must be [1, 2, 3]") != std::string::npos);
+}
+
 TEST_CASE("a shape that hangs on elements nobody has names the input, and what only running tells is said to be so") {
   const auto wants = [](const OneNode& node, const std::vector<Tensor>& inputs) {
     const reference::Inference i = infer(node, inputs);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/fit: see draws.hpp.
+#include "plugins/llvm_cpu/fit/draws.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+namespace optima::llvm_cpu {
+namespace {
+
+/// Sizes that models are made for, likely ones first; a first dim is a batch and is 1 first.
+constexpr std::array<int64_t, 20> kLikely{224, 64, 320, 128, 48, 512, 576, 288, 256, 32, 16, 8, 100, 640, 80, 400, 160, 1536, 4, 1};
+/// Where plans are apt to differ: small sizes, around vectors and tiles.
+constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
+constexpr std::array<int64_t, 5> kBatches{2, 3, 4, 8, 32};
+constexpr size_t kMostTries = 600, kMostRounds = 3;
+constexpr int kTriesOfADraw = 24, kMostBits = 11;
+constexpr size_t kMostRepairs = 4000;  // walks, of all draws
+
+/// Every dim by itself: the size that comes farthest, in rounds, until all are allowed or no size comes farther.
+std::optional<Sizes> climb(const OpenDims& dims, const std::vector<int64_t>& candidates, const Reach& reach) {
+  Sizes best(dims.count());
+  for (size_t d = 0; d < best.size(); ++d) best[d] = dims.likely(d, dims.is_batch(d) ? 1 : kLikely[0]);
+  size_t farthest = reach(best);
+  for (size_t round = 0, before = farthest + 1; round < kMostRounds && farthest != kAllowed && farthest != before; ++round) {
+    before = farthest;
+    for (size_t d = 0; d < best.size() && farthest != kAllowed; ++d) {
+      const Sizes at = best;
+      for (size_t k = 0; k < candidates.size() && farthest != kAllowed; ++k) {
+        Sizes other = at;
+        other[d] = dims.allowed(d, candidates[k]);
+        if (const size_t far = reach(other); far > farthest) farthest = far, best = other;
+      }
+    }
+  }
+  return farthest == kAllowed ? std::optional(best) : std::nullopt;
+}
+
+/// Sizes of images and sequences one by one, then those of signals in steps.
+std::vector<int64_t> every_size() {
+  std::vector<int64_t> out;
+  for (int64_t size = 1; size <= 1024; ++size) out.push_back(size);
+  for (int64_t size = 1100; size <= 100'000; size += 100) out.push_back(size);
+  for (int64_t size = 1280; size <= 65'536; size += 256) out.push_back(size);
+  return out;
+}
+
+}  // namespace
+
+std::optional<Sizes> find_first(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also) {
+  const size_t n = dims.count();
+  for (const bool wants_also : {true, false})
+    for (const bool batch_is_one : {true, false})
+      for (const int64_t size : kLikely) {
+        Sizes sizes(n);
+        for (size_t d = 0; d < n; ++d) sizes[d] = dims.likely(d, batch_is_one && dims.is_batch(d) ? 1 : size);
+        if (reach(sizes) == kAllowed && (!wants_also || also(sizes))) return sizes;
+      }
+  std::vector<size_t> digits(n, 0);
+  for (size_t tries = 0; n > 1 && tries < kMostTries; ++tries) {
+    Sizes sizes(n);
+    for (size_t d = 0; d < n; ++d) sizes[d] = dims.likely(d, dims.is_batch(d) ? 1 : kLikely[digits[d]]);
+    if (reach(sizes) == kAllowed) return sizes;
+    for (size_t d = 0; d < n && ++digits[d] == kLikely.size(); ++d) digits[d] = 0;
+  }
+  std::vector<int64_t> candidates(kLikely.begin(), kLikely.end());
+  candidates.insert(candidates.end(), mentioned.begin(), mentioned.end());
+  if (auto found = climb(dims, candidates, reach)) return found;
+  const std::vector<int64_t> all = every_size();
+  for (const int64_t size : all) {
+    Sizes sizes(n);
+    for (size_t d = 0; d < n; ++d) sizes[d] = dims.likely(d, dims.is_batch(d) ? 1 : size);
+    if (reach(sizes) == kAllowed) return sizes;
+  }
+  return climb(dims, all, reach);
+}
+
+std::vector<Sizes> around(const OpenDims& dims, const Sizes& first) {
+  std::vector<Sizes> out{first};
+  const auto all = [&](int64_t size) {
+    Sizes sizes = first;
+    for (size_t d = 0; d < first.size(); ++d)
+      if (!dims.is_batch(d)) sizes[d] = size;
+    out.push_back(sizes);
+  };
+  if (first.empty()) return out;
+  for (const int64_t size : kLikely) all(size);
+  for (size_t d = 0; d < first.size(); ++d)
+    if (const sdk::SizeRange* range = dims.said(d))
+      for (const int64_t size : {range->max, range->min}) out.push_back(first), out.back()[d] = size;
+  for (const int64_t size : kNearby) all(size);
+  for (const int64_t size : {first[0] + 16, int64_t{96}, int64_t{256}, int64_t{7}, int64_t{1}, int64_t{3}, int64_t{32}}) {  // batches of other sizes
+    all(size);
+    for (size_t d = 0; d < first.size(); ++d)
+      if (dims.is_batch(d)) out.back()[d] = 3;
+  }
+  for (size_t d = 0; d < first.size(); ++d) {
+    const auto one = [&](int64_t size) { out.push_back(first), out.back()[d] = size; };
+    if (dims.is_batch(d)) {
+      for (const int64_t size : kBatches) one(size);
+      continue;
+    }
+    for (const int64_t size : {first[d] * 2, first[d] / 2, first[d] + 1, first[d] + 32, first[d] * 3}) one(size);
+    for (const int64_t size : kNearby) one(size);
+  }
+  for (Sizes& sizes : out)
+    for (size_t d = 0; d < first.size(); ++d) sizes[d] = dims.allowed(d, sizes[d]);
+  return out;
+}
+
+Draws::Draws(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::vector<Sizes>& allowed)
+    : dims_(dims), mentioned_(mentioned), reach_(reach), steps_(dims.count()) {
+  constexpr size_t kEnough = 3;  // different sizes that tell of a step
+  for (size_t d = 0; d < dims.count(); ++d) {
+    std::set<int64_t> seen;
+    for (const Sizes& sizes : allowed) seen.insert(sizes[d]);
+    if (seen.size() < kEnough || dims.said(d)) continue;
+    int64_t step = 0;
+    for (const int64_t size : seen) step = std::gcd(step, size - *seen.begin());
+    steps_[d] = {*seen.begin() % step, step};
+  }
+}
+
+int64_t Draws::batch() {
+  constexpr std::array<int64_t, 20> kAll{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 31, 32, 50, 64, 77, 100, 128};
+  return kAll[random_() % kAll.size()];
+}
+
+int64_t Draws::size(size_t dim) {
+  const Step step = steps_[dim];
+  const uint32_t kind = random_() % 8;
+  int64_t out = 1 + static_cast<int64_t>(random_() % 9);
+  if (kind < 2) out *= step.step;
+  else if (kind == 2) out = kLikely[random_() % kLikely.size()];
+  else if (kind == 3 && !mentioned_.empty()) out = mentioned_[random_() % mentioned_.size()] + static_cast<int64_t>(random_() % 3) - 1;
+  else if (const uint32_t bits = random_() % kMostBits; true) out = (int64_t{1} << bits) + static_cast<int64_t>(random_() % (1u << bits));
+  out = step.first + (out - step.first) / step.step * step.step;
+  return dims_.allowed(dim, std::max<int64_t>(out, step.first ? step.first : step.step));
+}
+
+/// Batches alike or, seldom, of any size.
+Sizes Draws::draw() {
+  Sizes out(dims_.count());
+  const bool alike = random_() % 4 == 0, odd_batch = random_() % 8 == 0;
+  const int64_t batches = random_() % 4 == 0 ? 1 : batch();
+  for (size_t d = 0; d < out.size(); ++d)
+    out[d] = dims_.is_batch(d) ? dims_.allowed(d, odd_batch ? size(d) : batches) : alike && d > 0 && !dims_.is_batch(d - 1) ? dims_.allowed(d, out[d - 1]) : size(d);
+  return out;
+}
+
+void Draws::apply(const Relation& r, Sizes& sizes) const {
+  const int64_t a = sizes[r.a], b = sizes[r.b];
+  const std::array<int64_t, 6> forms{a, a + b, a - b, a + 1, a - 1, a * b};
+  const int64_t size = forms[static_cast<size_t>(r.form)];
+  if (size > 0 && size < int64_t{1} << 30) sizes[r.of] = dims_.allowed(r.of, size);
+}
+
+/// Finds how one dim hangs on others, so that the sizes come farther, until they reach everywhere.
+bool Draws::repair(Sizes& sizes) {
+  const size_t n = sizes.size();
+  std::vector<Relation> relations;
+  for (size_t farthest = reach_(sizes); farthest != kAllowed && repairs_ < kMostRepairs;) {
+    std::optional<Relation> found;
+    for (size_t of = 0; of < n; ++of)
+      for (size_t a = 0; a < n; ++a)
+        for (size_t b = 0; b < n; ++b)
+          for (int form = 0; form < 6 && farthest != kAllowed && repairs_ < kMostRepairs; ++form) {
+            const bool takes_b = form == 1 || form == 2 || form == 5;
+            if (of == a || of == b || (!takes_b && a != b) || (takes_b && form != 2 && a > b)) continue;
+            Sizes other = sizes;
+            apply({of, a, b, form}, other);
+            ++repairs_;
+            if (const size_t far = other == sizes ? 0 : reach_(other); far > farthest) farthest = far, found = {of, a, b, form};
+          }
+    if (!found) return false;
+    apply(*found, sizes);
+    relations.push_back(*found);
+  }
+  if (reach_(sizes) != kAllowed) return false;
+  relations_ = std::move(relations);
+  return true;
+}
+
+std::optional<Sizes> Draws::next() {
+  Sizes last;
+  for (int k = 0; k < kTriesOfADraw; ++k) {
+    Sizes sizes = draw();
+    if (reach_(sizes) == kAllowed) return sizes;
+    for (const Relation& r : relations_) apply(r, sizes);
+    if (!relations_.empty() && reach_(sizes) == kAllowed) return sizes;
+    last = std::move(sizes);
+  }
+  return repair(last) ? std::optional(last) : std::nullopt;
+}
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// llvm_cpu/fit: the sizes that inputs leave open. Compiler half only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "optima/plugin/graph.hpp"
+#include "optima/plugin/sizes.hpp"
+
+namespace optima::llvm_cpu {
+
+using Shapes = std::vector<std::vector<int64_t>>;  ///< of the inputs, by position
+
+/// The open dims of the inputs: one for each name, one for each dim without.
+class OpenDims {
+ public:
+  /// Both outlive it. `said`, by the symbols of dims: the sizes that there may be.
+  OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said);
+
+  size_t count() const { return range_.size(); }
+  /// Only ever the first of several dims of an input.
+  bool is_batch(size_t dim) const { return is_first_[dim] && !is_other_[dim]; }
+  /// What the user said of it, or null.
+  const sdk::SizeRange* said(size_t dim) const { return range_[dim]; }
+  /// The size that the user said matters most; else `size`, or the next to it that is allowed.
+  int64_t likely(size_t dim, int64_t size) const;
+  int64_t allowed(size_t dim, int64_t size) const { return said(dim) ? said(dim)->nearest_to(size) : size; }
+  bool all_ranked() const;
+  /// `sizes`: one for each.
+  Shapes shapes(const std::vector<int64_t>& sizes) const;
+
+ private:
+  size_t add(const std::string& name, std::map<std::string, size_t>& named);
+
+  sdk::Graph graph_;
+  const std::vector<sdk::SizeRange>& said_;
+  std::vector<std::vector<size_t>> of_;  // per input and dim: its number, or none
+  std::vector<bool> is_first_, is_other_;  // of an input that has several dims
+  std::vector<const sdk::SizeRange*> range_;
+};
+
+}  // namespace optima::llvm_cpu

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/unit/llvm_cpu_fit: sizes that samples find hard: large batches, sizes that data decides, and dims of one valid size.
+#include "tests/unit/llvm_cpu_fit/kernels_for.hpp"
+
+using namespace llvm_cpu_test;
+using optima::llvm_cpu::Fitter;
+
+namespace {
+
+/// Nodes, of all legs, that have kernels where every kernel is at hand and none with those of the samples; every size that data decides is `count`.
+std::string uncovered(Net& net, const Shapes& shapes, int64_t count) {
+  const auto model = net.model();
+  const optima_graph& graph = model->raw;
+  const cpu::Target target = targets()[1];
+  const std::vector<cpu::KernelSpec> made = cpu::sample(graph, target, true).kernels;
+  const Fitter some(graph, target, true, [&](const cpu::KernelSpec& spec) {
+    return std::any_of(made.begin(), made.end(), [&](const cpu::KernelSpec& k) { return cpu::matches(k, spec); });
+  });
+  const Fitter all(graph, target, true);
+  std::string out;
+  auto got = some.first(shapes), best = all.first(shapes);
+  for (;;) {
+    const std::set<uint32_t> wanted = cpu::nodes_by_reference(best->draft);
+    std::set<uint32_t> without = cpu::nodes_by_reference(got->draft);
+    for (const uint32_t id : wanted) without.erase(id);
+    out += cpu::names_of(graph, without);
+    if (got->is_last) return out;
+    std::vector<Fitter::Found> found;
+    for (const auto& stop : got->walk.stops()) {
+      const optima_node& node = *optima_get_node(graph.image, stop.node);
+      for (uint32_t k = 0; k < node.outputs.count; ++k) {
+        const uint32_t v = optima_output(graph.image, &node, k);
+        optima::reference::Tensor t;
+        t.dtype = optima_get_value(graph.image, v)->dtype;
+        t.dims = node.outputs.count == 1 ? Dims{static_cast<int64_t>(shapes[0].size()), count} : Dims{count};
+        found.push_back({v, t});
+      }
+    }
+    got = some.next(*got, found), best = all.next(*best, found);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a net along one axis has kernels at batches of any size") {
+  OpenNet net;
+  const uint32_t x = net.input({-1, 12, -1});
+  const auto layer = [&](uint32_t in, int64_t ic, int64_t oc, int64_t k, int64_t stride) {
+    const uint32_t c = net.op("Conv", 11, {in, net.weights({oc, ic, k}, -0.2f, 0.2f), net.weights({oc})}, 3,
+                              {Net::ints("kernel_shape", {k}), Net::ints("strides", {stride}), Net::ints("pads", {k / 2, k / 2})});
+    return net.op("Relu", 14, {c}, 3);
+  };
+  const uint32_t v = layer(layer(layer(x, 12, 48, 5, 2), 48, 40, 3, 1), 40, 56, 7, 2);
+  const uint32_t mean = net.op("GlobalAveragePool", 1, {v}, 3);
+  net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {mean, net.integers({-1, 56})}, 2), net.weights({56, 10}, -1, 1)}, 2));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{24, 100}, {31, 7}, {50, 1}, {64, 300}, {77, 13}, {128, 20}, {5, 1000}, {200, 3}}) sizes.push_back({{d[0], 12, d[1]}});
+  kernels_for(net, sizes);
+}
+
+TEST_CASE("what lies behind sizes that data decides has kernels at any number of them") {
+  OpenNet net;
+  const uint32_t x = net.input({-1, 24});
+  const uint32_t where = net.op("NonZero", 13, {x}, 2, {}, OPTIMA_I64);
+  const uint32_t rows = net.op("Gather", 13, {where, net.integers({0})}, 2, {Net::integer("axis", 0)}, OPTIMA_I64);
+  const uint32_t picked = net.op("Gather", 13, {x, net.op("Squeeze", 13, {rows, net.integers({0})}, 1, {}, OPTIMA_I64)}, 2, {Net::integer("axis", 0)});
+  const uint32_t h = net.op("Relu", 14, {net.op("MatMul", 13, {picked, net.weights({24, 40}, -1, 1)}, 2)}, 2);
+  const uint32_t turned = net.op("Transpose", 21, {h}, 2, {Net::ints("perm", {1, 0})});
+  net.output(net.op("Softmax", 13, {net.op("MatMul", 13, {h, turned}, 2)}, 2, {Net::integer("axis", -1)}));
+  for (const int64_t count : {1, 2, 3, 7, 16, 20, 33, 100, 333})
+    for (const int64_t batch : {1, 4, 50}) {
+      CAPTURE(count);
+      CAPTURE(batch);
+      CHECK(uncovered(net, {{batch, 24}}, count) == "");
+    }
+}
+
+TEST_CASE("a dim that only one size fits has that size in the samples, and the others are covered around it") {
+  OpenNet net;
+  const uint32_t x = net.input({-1, 4, -1});
+  const uint32_t c = net.op("Conv", 11, {x, net.weights({6, 4, 5}, -0.2f, 0.2f), net.weights({6})}, 3, {Net::ints("kernel_shape", {5})});
+  const uint32_t flat = net.op("Flatten", 21, {net.op("Relu", 14, {c}, 3)}, 2);
+  net.output(net.op("MatMul", 13, {flat, net.weights({6 * 93, 10}, -1, 1)}, 2));  // 97 samples, no other number
+  CHECK(cpu::sample(net.model()->raw, targets()[1], true).samples > 3);
+  std::vector<Shapes> sizes;
+  for (const int64_t batch : {1, 2, 5, 24, 31, 77}) sizes.push_back({{batch, 4, 97}});
+  kernels_for(net, sizes);
+}
