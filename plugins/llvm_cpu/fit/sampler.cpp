@@ -124,7 +124,18 @@ class Sampler {
       for (Fitter::Found& f : guesses.of(walk)) walk.give(f.value, std::move(f.tensor));
       walk.advance();
     }
+    check_elements(walk);
     return walk;
+  }
+
+  /// What is computed is no larger than a tensor may be either.
+  void check_elements(const reference::ShapeWalk& walk) {
+    for (uint32_t v = 0; v < graph_.image->values.count; ++v) try {
+        if (walk.has_shape(v)) reference::count(walk.at(v).dims);
+      } catch (sdk::Error& e) {
+        if (const uint32_t node = optima_get_value(graph_.image, v)->producer; node != OPTIMA_NONE) e.node = optima_get_node(graph_.image, node)->id;
+        throw;
+      }
   }
 
   bool makes_empty(const Sizes& sizes, const Start& start) {
