@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/reference.hpp"
+#include "reference/shapes/found.hpp"
 
 namespace optima::reference {
 
@@ -31,6 +32,10 @@ struct Rule;
 /// Null when only running the node tells.
 const Rule* rule_of(const optima_graph& graph, const optima_node& node);
 
+/// By node of the image: nodes of one number have the same operator in the same version, the same attributes and as many operands, and the graph says the same
+/// of what they make: types, ranks and, `with_dims`, dims that are numbers. Equal inputs then give equal results. A node with bodies, or a tensor, among its attributes is like no other.
+std::vector<uint32_t> kinds_of(const optima_graph& graph, bool with_dims);
+
 /// Inputs by position, absent optional = default Tensor; a Tensor with null `data` and size 0 has a known type and shape and
 /// unknown elements. Throws optima::Error (INVALID_GRAPH, UNSUPPORTED, MEMORY) with node and sentence, "node 'Add_12': shapes
 /// [4, 79] and [4, 78] do not broadcast". Shapes of more than 2^30 elements may be refused, as the evaluators do. Any thread.
@@ -50,7 +55,8 @@ EinsumShape einsum_shape(std::string equation, const std::vector<std::vector<int
 
 /// Shapes of every value of a graph at given shapes of its inputs, node by node in order. Small tensors whose inputs are known
 /// are computed on the way (up to 1,024 elements of any type; what Shape and Size give always), so that sizes computed from
-/// shapes are numbers where they are needed. An If of known condition is walked through.
+/// shapes are numbers where they are needed. An If of known condition is walked through. Nodes of one kind that read the same are looked at once, as those of
+/// equal layers are.
 ///
 ///     ShapeWalk walk(graph);                    // once
 ///     walk.restart();                           // per set of shapes
@@ -95,7 +101,8 @@ class ShapeWalk {
   bool again(std::vector<std::pair<uint32_t, Tensor>> inputs, std::vector<Change>& changed);
 
   /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none). Those of constants of more
-  /// than 1,024 elements are read only when a shape hangs on them.
+  /// than 1,024 elements are read only when a shape hangs on them. What is known of two values is the same
+  /// where both are one Tensor here; most of what is the same is one.
   const Tensor& at(uint32_t value) const;
   bool has_shape(uint32_t value) const { return values_[value] && values_[value]->dtype != OPTIMA_UNDEFINED; }
   bool has_elements(uint32_t value) const { return has_shape(value) && (values_[value]->data || values_[value]->elements() == 0); }
@@ -109,11 +116,15 @@ class ShapeWalk {
   struct About {
     const Rule* rule = nullptr;
     Kind kind = Kind::Plain;
+    uint32_t number = 0;  ///< of its kind, as kinds_of() has it
   };
   using Known = std::shared_ptr<const Tensor>;  // shared by copies of the walk; null: nothing is known
   enum class Outcome : uint8_t { Settled, Open, Stopped };
 
   void put(uint32_t value, Tensor known);
+  void begin_pass();
+  uint32_t done_before(uint32_t node);
+  bool read_the_same(const optima_node& a, const optima_node& b) const;
   bool reads_changed(const optima_node& node, const std::vector<Change>& changed) const;
   bool step_again(uint32_t node, std::vector<Change>& changed);
   Outcome step(uint32_t node, uint32_t& wants);
@@ -132,6 +143,8 @@ class ShapeWalk {
   std::vector<About> about_;    // by node of the image
   std::vector<Known> values_;   // by value of the image
   std::vector<Tensor> inputs_;  // of the node at hand
+  std::vector<Known> before_;   // of the node at hand, its outputs
+  Found tensors_, made_;        // of the pass under way: values by what is known of them, nodes by kind and inputs
   std::vector<uint32_t> open_;  // nodes of graph 0 to look at again
   std::vector<Stop> stops_;
   std::vector<Branch> branches_;

@@ -42,6 +42,17 @@ ShapeWalk::Change change(const Tensor& from, const Tensor& to) {
   return same ? ShapeWalk::Change::Numbers : ShapeWalk::Change::Kind;
 }
 
+/// alike() ones have one; of long ones the beginning decides.
+uint64_t hash_of(const Tensor& t) {
+  uint64_t hash = mixed(t.data != nullptr, static_cast<uint64_t>(t.dtype));
+  for (const int64_t d : t.dims) hash = mixed(hash, static_cast<uint64_t>(d));
+  if (!t.data || t.dtype == OPTIMA_STRING) return hash;
+  uint64_t word = 0;
+  for (uint64_t at = 0; at < std::min<uint64_t>(t.size, 256); at += sizeof word, hash = mixed(hash, word), word = 0)
+    std::memcpy(&word, static_cast<const char*>(t.data) + at, std::min<uint64_t>(sizeof word, t.size - at));
+  return hash;
+}
+
 /// With its elements when they are few and there; weights are not touched, and may lie anywhere.
 Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {
   const optima_constant* c = optima_get_constant(graph.image, index);
@@ -57,15 +68,17 @@ Tensor shape_of_constant(const optima_graph& graph, uint32_t index) {
 ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
   const optima_image* image = graph.image;
   about_.resize(image->nodes.count);
+  const std::vector<uint32_t> kinds = kinds_of(graph, true);
   for (uint32_t n = 0; n < image->nodes.count; ++n) {
     const optima_node& node = *optima_get_node(image, n);
     const Row* row = find_row(image, node);
     const Rule* rule = rule_of(graph, node);
     const std::string_view op = row ? row->sig.name : std::string_view();
     about_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
-                     : !row || op == "Loop" || op == "Scan" || ops::is_random(op) ? Kind::Opaque : Kind::Plain};
+                     : !row || op == "Loop" || op == "Scan" || ops::is_random(op) ? Kind::Opaque : Kind::Plain, kinds[n]};
   }
   values_.resize(image->values.count);
+  begin_pass();
   for (uint32_t v = 0; v < image->values.count; ++v)
     if (const uint32_t c = optima_get_value(image, v)->constant; c != OPTIMA_NONE) put(v, shape_of_constant(graph, c));
   restart();
@@ -86,11 +99,51 @@ const Tensor& ShapeWalk::at(uint32_t value) const {
   return values_[value] ? *values_[value] : nothing;
 }
 
-void ShapeWalk::put(uint32_t value, Tensor known) { values_[value] = std::make_shared<const Tensor>(std::move(known)); }
+/// As one Tensor with a value of which the same is known. Borrowed elements stay with the value that they were given for.
+void ShapeWalk::put(uint32_t value, Tensor known) {
+  const auto is = [&](uint32_t v) { return v != value && values_[v] && alike(*values_[v], known); };
+  const bool is_lent = known.data && !known.keeper && optima_get_value(graph_->image, value)->constant == OPTIMA_NONE;
+  const uint32_t same = is_lent ? value : tensors_.find_or_put(hash_of(known), value, is);
+  values_[value] = same == value ? std::make_shared<const Tensor>(std::move(known)) : values_[same];
+}
 
 void ShapeWalk::give(uint32_t value, Tensor known) { put(value, std::move(known)); }
 
+void ShapeWalk::begin_pass() {
+  tensors_.clear(values_.size());
+  made_.clear(about_.size());
+}
+
+bool ShapeWalk::read_the_same(const optima_node& a, const optima_node& b) const {
+  for (uint32_t k = 0; k < a.inputs.count; ++k) {
+    const uint32_t v = optima_input(graph_->image, &a, k), w = optima_input(graph_->image, &b, k);
+    if (v != w && (v == OPTIMA_NONE || w == OPTIMA_NONE || values_[v] != values_[w])) return false;
+  }
+  return true;
+}
+
+/// A node that was looked at in this pass and comes to the same as this one, of whose outputs nothing is known: it is of one kind, and all that is known of
+/// their inputs is the same. None: this one, if all its inputs are known of, is found by those that come.
+uint32_t ShapeWalk::done_before(uint32_t node) {
+  const optima_node& n = *optima_get_node(graph_->image, node);
+  uint64_t hash = about_[node].number;
+  for (uint32_t k = 0; k < n.inputs.count; ++k) {
+    const uint32_t v = optima_input(graph_->image, &n, k);
+    if (v != OPTIMA_NONE && !values_[v]) return OPTIMA_NONE;
+    hash = mixed(hash, v == OPTIMA_NONE ? 0 : reinterpret_cast<uintptr_t>(values_[v].get()));
+  }
+  bool is_new = true;
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { is_new = is_new && !values_[v]; });
+  if (!is_new) return OPTIMA_NONE;
+  const uint32_t found = made_.find_or_put(hash, node, [&](uint32_t other) {
+    const optima_node& o = *optima_get_node(graph_->image, other);
+    return about_[other].number == about_[node].number && read_the_same(n, o) && shapes_known(o);
+  });
+  return found == node ? OPTIMA_NONE : found;
+}
+
 void ShapeWalk::advance() {
+  begin_pass();
   stops_.clear();
   branches_.clear();
   size_t left = 0;
@@ -106,6 +159,7 @@ void ShapeWalk::advance() {
 
 bool ShapeWalk::again(std::vector<std::pair<uint32_t, Tensor>> inputs, std::vector<Change>& changed) {
   if (!stops_.empty() || !branches_.empty()) return false;
+  begin_pass();
   changed.assign(values_.size(), Change::None);
   for (auto& [v, known] : inputs) {
     changed[v] = change(at(v), known);
@@ -134,15 +188,15 @@ bool ShapeWalk::reads_changed(const optima_node& node, const std::vector<Change>
 /// True when it is settled.
 bool ShapeWalk::step_again(uint32_t node, std::vector<Change>& changed) {
   const optima_node& n = *optima_get_node(graph_->image, node);
-  std::vector<Known> before;
-  each_output(*graph_, n, [&](uint32_t, uint32_t v) { before.push_back(std::exchange(values_[v], nullptr)); });
+  before_.clear();
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { before_.push_back(std::exchange(values_[v], nullptr)); });
   uint32_t wants = OPTIMA_NONE;
   const Outcome o = step(node, wants);
   if (o == Outcome::Stopped) stops_.push_back({node, wants});
   size_t k = 0;
   each_output(*graph_, n, [&](uint32_t, uint32_t v) {
     static const Tensor nothing;
-    const Known& was = before[k++];
+    const Known& was = before_[k++];
     changed[v] = change(was ? *was : nothing, at(v));
     if (changed[v] == Change::None) values_[v] = was;
   });
@@ -179,6 +233,11 @@ ShapeWalk::Outcome ShapeWalk::step(uint32_t node, uint32_t& wants) {
   if (settled(n) && about_[node].kind != Kind::If) return Outcome::Settled;
   if (about_[node].kind == Kind::If) return collect(n) ? take_branch(node, wants) : Outcome::Open;
   if (!shapes_known(n)) {
+    if (const uint32_t other = done_before(node); other != OPTIMA_NONE) {
+      const optima_node& o = *optima_get_node(graph_->image, other);
+      each_output(*graph_, n, [&](uint32_t k, uint32_t v) { values_[v] = values_[optima_output(graph_->image, &o, k)]; });
+      return settled(n) ? Outcome::Settled : Outcome::Open;
+    }
     if (!collect(n)) return Outcome::Open;
     const Outcome o = infer(node, wants);
     if (o != Outcome::Settled || settled(n)) return o;

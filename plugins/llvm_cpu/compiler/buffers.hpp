@@ -12,7 +12,7 @@
 namespace optima::llvm_cpu {
 
 /// A step as the planner keeps it.
-using Step = std::shared_ptr<const Op>;
+using Step = std::shared_ptr<Op>;
 
 struct Buffer {
   uint64_t bytes;

@@ -99,8 +99,10 @@ class Grouper {
 
   const Lowering* row_of(size_t i) {
     if (by_reference_ && ask([n = number(i), goes = by_reference_](const GraphView& g) { return goes(node_at(g, n)); })) return &reference_row();
+    const size_t asked = memo_ ? memo_->questions.size() : 0;
     const Lowering* row = ask([n = number(i)](const GraphView& g) { return taker(node_at(g, n)); },
                               [n = number(i)](const GraphView& g, const Lowering* was) { return is_taker(was, node_at(g, n)); });
+    if (memo_ && memo_->questions.size() > asked) memo_->questions.back().node = number(i), memo_->questions.back().row = row;
     if (!row && !by_reference_) throw sdk::Error(OPTIMA_UNSUPPORTED, text(judge(nodes_[i])), nodes_[i].id());
     return row ? row : &reference_row();
   }

@@ -16,15 +16,24 @@ namespace optima::llvm_cpu {
 
 /// Values and nodes by their numbers in the image.
 struct PlanMemo {
+  /// What has one number comes to the same where the same is known of its values, one by one.
+  struct Alike {
+    uint32_t number = OPTIMA_NONE;   ///< none: nothing is like it
+    std::vector<uint32_t> values{};  ///< operands of its nodes
+  };
   /// What was decided by dims or elements.
   struct Question {
     std::vector<uint32_t> reads;                  ///< values that the answer hangs on, each once
     std::function<bool(const GraphView&)> holds;  ///< whether the answer is still the same
+    uint32_t node = OPTIMA_NONE;                  ///< the question is whether `row` is the one that takes this node; none: it is another one
+    const Lowering* row = nullptr;
+    Alike alike{};
   };
   struct Group {
     const Lowering* lowering;
     std::vector<uint32_t> nodes;
     Tape tape{};
+    Alike alike{};
   };
   /// An output that is copied to the caller from a buffer that is not its own, or from elsewhere.
   struct Copied {
@@ -65,7 +74,8 @@ struct PlanMemo {
   std::vector<Copied> copied;
   std::vector<Passage> passages;
   std::vector<Piece> pieces;
-  Arguments arguments;           ///< made by the first replan()
+  Arguments arguments;           ///< made by the first replan(), as what is alike is
+  bool is_looked_at = false;
   bool is_whole = false;         ///< everything above is of one plan, and says all that its steps hang on
 };
 

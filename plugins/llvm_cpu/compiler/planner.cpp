@@ -137,7 +137,7 @@ class Planner : public LowerContext {
       if (const uint32_t maker = graph_.value(giving_).producer; maker != OPTIMA_NONE) op.node_ids.push_back(optima_get_node(graph_.image(), maker)->id);
     if (op.label.empty()) op.label = op.kernel.entry.substr(2);
     if (op.units < 1) return;  // an empty tensor: nothing to do
-    steps_.push_back(std::make_shared<const Op>(std::move(op)));
+    steps_.push_back(std::make_shared<Op>(std::move(op)));
   }
 
  private:

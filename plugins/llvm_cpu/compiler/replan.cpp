@@ -3,9 +3,11 @@
 #include "plugins/llvm_cpu/compiler/replan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
+#include "plugins/llvm_cpu/compiler/alike.hpp"
 #include "plugins/llvm_cpu/compiler/passage.hpp"
 #include "plugins/llvm_cpu/plan/pack.hpp"
 
@@ -22,6 +24,58 @@ bool same_operand(const Operand& a, const Operand& b) {
 
 /// Contents that lowerings compute otherwise now, by number of Operand::Bytes.
 using NewContents = std::map<uint32_t, std::string>;
+
+void require(bool same) {
+  if (!same) throw Other();
+}
+
+/// Sets what a call of Kind::Bytes asks for.
+void set_contents(Tape::Call& call, const std::string& now, NewContents& contents) {
+  if (call.contents == now) return;
+  require(!call.contents.empty() && !now.empty());  // empty ones would be one constant
+  contents[call.operand.index] = call.contents = now;
+}
+
+/// Of what is alike, the two latest that were looked at: what they came to holds for those whose values are known to be the same.
+class Latest {
+ public:
+  explicit Latest(const std::vector<const void*>& known) : known_(known) {}
+
+  /// Of `all`, by number.
+  template <class T>
+  const T* find(const std::vector<T>& all, const PlanMemo::Alike& alike) const {
+    if (alike.number >= latest_.size()) return nullptr;
+    for (const uint32_t k : latest_[alike.number])
+      if (k != OPTIMA_NONE && is_same(all[k].alike.values, alike.values)) return &all[k];
+    return nullptr;
+  }
+  void add(const PlanMemo::Alike& alike, size_t k) {
+    if (alike.number == OPTIMA_NONE) return;
+    if (alike.number >= latest_.size()) latest_.resize(alike.number + 1, {OPTIMA_NONE, OPTIMA_NONE});
+    auto& [last, before] = latest_[alike.number];
+    before = std::exchange(last, static_cast<uint32_t>(k));
+  }
+
+ private:
+  bool is_same(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](uint32_t v, uint32_t w) { return known_[v] == known_[w]; });
+  }
+
+  const std::vector<const void*>& known_;
+  std::vector<std::array<uint32_t, 2>> latest_;  // by number of what is alike
+};
+
+/// The values of `to` that stand where these do among those of `from`.
+std::vector<uint32_t> same_places(const std::vector<uint32_t>& values, const PlanMemo::Alike& from, const PlanMemo::Alike& to) {
+  std::vector<uint32_t> out;
+  out.reserve(values.size());
+  for (const uint32_t v : values) {
+    const auto at = std::find(from.values.begin(), from.values.end(), v);
+    require(at != from.values.end());
+    out.push_back(to.values[static_cast<size_t>(at - from.values.begin())]);
+  }
+  return out;
+}
 
 /// Answers a lowering as its tape says, and puts the steps that it makes in the place of those that it made.
 class Follower : public LowerContext {
@@ -49,10 +103,7 @@ class Follower : public LowerContext {
   Operand bytes(std::string contents, const Pack& pack) override {
     Tape::Call& call = next(Tape::Kind::Bytes);
     require(call.pack == pack);
-    if (call.contents == contents) return call.operand;
-    require(!call.contents.empty() && !contents.empty());  // empty ones would be one constant
-    contents_[call.operand.index] = contents;
-    call.contents = std::move(contents);
+    set_contents(call, contents, contents_);
     return call.operand;
   }
 
@@ -67,18 +118,15 @@ class Follower : public LowerContext {
     complete(op, nodes_);
     require((op.units < 1) == (step == OPTIMA_NONE));
     if (step == OPTIMA_NONE) return;
-    const Op& was = *memo_.steps[step];
+    Op& was = *memo_.steps[step];
     require(std::equal(op.args.begin(), op.args.end(), was.args.begin(), was.args.end(), same_operand) && op.node_ids == was.node_ids);
-    memo_.steps[step] = std::make_shared<const Op>(std::move(op));
+    was = std::move(op);
     moved_.steps.push_back(step);
   }
 
   bool at_end() const { return at_ == tape_.calls.size(); }
 
  private:
-  static void require(bool same) {
-    if (!same) throw Other();
-  }
   Tape::Call& next(Tape::Kind kind, uint32_t value = 0, std::optional<Layout> layout = std::nullopt) const {
     require(!at_end());
     Tape::Call& call = tape_.calls[at_++];
@@ -98,17 +146,14 @@ class Follower : public LowerContext {
 
 class Replanner {
  public:
-  Replanner(const GraphView& graph, const Target& target, const PlannerOptions& options, const std::vector<bool>& changed, PlanMemo& memo, Draft& draft, Moved& moved)
-      : graph_(graph), target_(target), options_(options), changed_(changed), memo_(memo), draft_(draft), moved_(moved) {}
+  Replanner(const GraphView& graph, const Target& target, const PlannerOptions& options, const Changes& changes, PlanMemo& memo, Draft& draft, Moved& moved)
+      : graph_(graph), target_(target), options_(options), changed_(changes.changed), known_(changes.known), memo_(memo), draft_(draft), moved_(moved) {}
 
   bool run() {
+    if (!std::exchange(memo_.is_looked_at, true)) find_alike(graph_, memo_), look_at_arguments();
     if (!answers_hold()) return false;
-    if (memo_.arguments.owners.empty()) look_at_arguments();
     move_pieces();
-    for (PlanMemo::Group& g : memo_.groups) {
-      const bool is_elsewhere = follow_pieces(g.tape);
-      if (is_elsewhere || is_changed(g.tape.reads)) lower(g);
-    }
+    lower_groups();
     for (const PlanMemo::Passage& p : memo_.passages) pass(p);
     if (!size_buffers()) return false;
     std::sort(moved_.steps.begin(), moved_.steps.end());
@@ -125,13 +170,54 @@ class Replanner {
   }
 
   bool answers_hold() {
+    Latest latest(known_);
     for (PlanMemo::Question& q : memo_.questions) {
       if (!is_changed(q.reads)) continue;
+      if (const PlanMemo::Question* other = latest.find(memo_.questions, q.alike)) {
+        q.reads = same_places(other->reads, other->alike, q.alike);
+        continue;
+      }
       reads_.clear();
       if (!q.holds({graph_.raw, &reads_})) return false;
       q.reads = distinct(reads_);  // the way to the same answer may be another one
+      latest.add(q.alike, static_cast<size_t>(&q - memo_.questions.data()));
     }
     return true;
+  }
+
+  void lower_groups() {
+    Latest latest(known_);
+    for (PlanMemo::Group& g : memo_.groups) {
+      const bool is_elsewhere = follow_pieces(g.tape);
+      if (!is_elsewhere && !is_changed(g.tape.reads)) continue;
+      if (const PlanMemo::Group* other = latest.find(memo_.groups, g.alike)) {
+        repeat(*other, g);
+        continue;
+      }
+      lower(g);
+      latest.add(g.alike, static_cast<size_t>(&g - memo_.groups.data()));
+    }
+  }
+
+  /// What lowering `to` would come to, as lowering `from` did.
+  void repeat(const PlanMemo::Group& from, PlanMemo::Group& to) {
+    for (size_t k = 0; k < to.tape.calls.size(); ++k) {
+      const Tape::Call& was = from.tape.calls[k];
+      Tape::Call& call = to.tape.calls[k];
+      if (call.kind == Tape::Kind::Temporary) memo_.buffers[call.operand.index].bytes = memo_.buffers[was.operand.index].bytes;
+      if (call.kind == Tape::Kind::Bytes) set_contents(call, was.contents, contents_);
+      if (call.step != OPTIMA_NONE) repeat_step(was.step, call.step);
+    }
+    to.tape.reads = same_places(from.tape.reads, from.alike, to.alike);
+  }
+
+  void repeat_step(uint32_t from, uint32_t to) {
+    const Op& was = *memo_.steps[from];
+    Op& op = *memo_.steps[to];
+    op.kernel = was.kernel, op.label = was.label;
+    op.units = was.units, op.work = was.work, op.grain = was.grain, op.scratch_per_thread = was.scratch_per_thread;
+    for (size_t k = 0; k < op.args.size(); ++k) op.args[k].offset = was.args[k].offset;
+    moved_.steps.push_back(to);
   }
 
   /// Where a value begins that lies in a concatenation, as its operands have it, and where it will: by buffer and offset.
@@ -185,7 +271,7 @@ class Replanner {
     if ((op.units < 1) == (was != nullptr)) throw Other();
     if (!was) return;
     op.args = std::move(args), op.node_ids = was->node_ids;
-    memo_.steps[p.step] = std::make_shared<const Op>(std::move(op));
+    *memo_.steps[p.step] = std::move(op);
     moved_.steps.push_back(p.step);
   }
 
@@ -323,6 +409,7 @@ class Replanner {
   const Target& target_;
   const PlannerOptions& options_;
   const std::vector<bool>& changed_;
+  const std::vector<const void*>& known_;
   PlanMemo& memo_;
   Draft& draft_;
   Moved& moved_;
@@ -334,11 +421,11 @@ class Replanner {
 
 }  // namespace
 
-bool replan(const GraphView& graph, const Target& target, const PlannerOptions& options, const std::vector<bool>& changed, PlanMemo& memo, Draft& draft, Moved& moved) {
+bool replan(const GraphView& graph, const Target& target, const PlannerOptions& options, const Changes& changes, PlanMemo& memo, Draft& draft, Moved& moved) {
   if (!memo.is_whole) return false;
   memo.is_whole = false;
   try {
-    memo.is_whole = Replanner(graph, target, options, changed, memo, draft, moved).run();
+    memo.is_whole = Replanner(graph, target, options, changes, memo, draft, moved).run();
   } catch (const Other&) {}  // this size decides something otherwise
   return memo.is_whole;
 }

@@ -16,8 +16,14 @@ struct Moved {
   std::vector<uint32_t> constants;  ///< elements of the graph's constants
 };
 
-/// Moves a draft of plan_graph(), with its memo, to the dims and constants that the graph has now. `changed`, by value, says where these are others than
+/// By value of the graph.
+struct Changes {
+  std::vector<bool> changed;       ///< dims or elements are others than they were
+  std::vector<const void*> known;  ///< equal ones: type, dims and elements of constants are the same; others may be
+};
+
+/// Moves a draft of plan_graph(), with its memo, to the dims and constants that the graph has now. `changes` says where these are others than
 /// they were; all else of the image is the same, and so are target and options. False when only planning anew does: draft and memo are then of no use.
-bool replan(const GraphView& graph, const Target& target, const PlannerOptions& options, const std::vector<bool>& changed, PlanMemo& memo, Draft& draft, Moved& moved);
+bool replan(const GraphView& graph, const Target& target, const PlannerOptions& options, const Changes& changes, PlanMemo& memo, Draft& draft, Moved& moved);
 
 }  // namespace optima::llvm_cpu

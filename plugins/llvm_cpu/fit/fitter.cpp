@@ -100,8 +100,8 @@ bool Fitter::move(Leg& leg, const std::vector<std::vector<int64_t>>& shapes, Mov
   for (size_t k = 0; k < inputs_.size(); ++k) given.emplace_back(inputs_[k], input(k, shapes[k]));
   std::vector<Change> changed;
   if (!leg.walk.again(std::move(given), changed) || !leg.walk.stops().empty() || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
-  const std::vector<bool> of_stretch = leg.stretch->move(changed, [&](uint32_t v) -> const reference::Tensor& { return leg.walk.at(v); });
-  if (!replan({&leg.stretch->graph()}, target_, options(), of_stretch, leg.memo, leg.draft, moved)) return false;
+  const Changes changes = leg.stretch->move(changed, [&](uint32_t v) -> const reference::Tensor& { return leg.walk.at(v); });
+  if (!replan({&leg.stretch->graph()}, target_, options(), changes, leg.memo, leg.draft, moved)) return false;
   const auto is_there = [&](uint32_t step) { return has(leg.draft.specs[leg.draft.plan.steps[step].kernel], has_kernel_); };
   return std::all_of(moved.steps.begin(), moved.steps.end(), is_there);
 }

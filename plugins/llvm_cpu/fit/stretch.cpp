@@ -101,16 +101,25 @@ Stretch::Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, c
   raw_ = std::make_unique<optima_graph>(optima_graph{sizeof(optima_graph), 0, bytes_->image(), blobs_.data(), static_cast<uint32_t>(blobs_.size()), 0, {}});
 }
 
-std::vector<bool> Stretch::move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known) {
-  std::vector<bool> out(sources_.size());
+Changes Stretch::move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known) {
+  Changes out{std::vector<bool>(sources_.size()), std::vector<const void*>(sources_.size())};
   for (uint32_t v = 0; v < sources_.size(); ++v) {
-    out[v] = changed[sources_[v]] != reference::ShapeWalk::Change::None;
-    if (!out[v]) continue;
     const reference::Tensor& t = known(sources_[v]);
+    out.changed[v] = changed[sources_[v]] != reference::ShapeWalk::Change::None;
+    out.known[v] = identity(v, t);
+    if (!out.changed[v]) continue;
     put_dims(v, t.dims);
     if (optima_get_value(raw_->image, v)->constant != OPTIMA_NONE) put_elements(v, t);
   }
   return out;
+}
+
+/// One that another value has, too, where all is the same that a plan may hang on. The walk does not read long constants, which are like no others here.
+const void* Stretch::identity(uint32_t value, const reference::Tensor& known) const {
+  const uint32_t constant = optima_get_value(raw_->image, value)->constant;
+  if (known.dtype == OPTIMA_UNDEFINED) return optima_get_value(raw_->image, value);
+  if (constant != OPTIMA_NONE && !has_elements(known)) return optima_get_constant(raw_->image, constant);
+  return &known;
 }
 
 // What is written to are the stretch's own bytes, which the image shows as constant.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optima/image.hpp"
+#include "plugins/llvm_cpu/compiler/replan.hpp"
 #include "reference/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -28,8 +29,8 @@ class Stretch {
   Stretch(const optima_graph& from, const std::vector<uint32_t>& nodes, const std::vector<uint32_t>& gives, const KnownValue& known, const SameValue& same);
   Stretch(Stretch&&) = default;
   /// Takes what is known now of values that changed, where that is Change::Numbers at most: the image then is what it would be if it were made anew, and
-  /// where it was. True by value of the stretch that changed.
-  std::vector<bool> move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known);
+  /// where it was.
+  Changes move(const std::vector<reference::ShapeWalk::Change>& changed, const KnownValue& known);
 
   const optima_graph& graph() const { return *raw_; }
   /// Values of the graph it comes from, in the order of inputs and of outputs.
@@ -37,6 +38,7 @@ class Stretch {
   const std::vector<uint32_t>& gives() const { return gives_; }
 
  private:
+  const void* identity(uint32_t value, const reference::Tensor& known) const;
   void put_dims(uint32_t value, const std::vector<int64_t>& dims);
   void put_elements(uint32_t value, const reference::Tensor& known);
 

@@ -195,6 +195,44 @@ void reader(OpenNet& net) {
 
 }  // namespace
 
+namespace {
+
+/// Layers of the same nodes on inputs of their own, which grow alike or apart, and layers that differ from these in one attribute, or in one number alone.
+struct Layers {
+  OpenNet net;
+  int count = 0;
+  uint32_t layer(float alpha, float scale, int64_t last) {
+    const uint32_t x = net.input({-1, -1, 16}), by = net.constant<float>({}, {scale}, OPTIMA_F32);
+    const uint32_t soft = net.op("Softmax", 13, {net.op("Mul", 14, {x, by}, 3)}, 3, {Net::integer("axis", -1)});
+    const uint32_t leaky = net.op("LeakyRelu", 16, {net.op("Sub", 14, {soft, x}, 3)}, 3, {Net::real("alpha", alpha)});
+    const uint32_t sum = net.op("Add", 14, {x, net.op("MatMul", 13, {leaky, net.weights({16, 16}, -0.2f, 0.2f)}, 3)}, 3);
+    ++count;
+    return net.op("Reshape", 21, {sum, net.joined({net.size(x, 0), net.integers({-1, last})})}, 3);
+  }
+  Layers() {
+    for (int k = 0; k < 3; ++k) net.output(layer(0.1f, 0.5f, 8));
+    net.output(layer(0.2f, 0.5f, 8)), net.output(layer(0.1f, 0.25f, 8)), net.output(layer(0.1f, 0.5f, 4));
+    for (int k = 0; k < 2; ++k) net.output(layer(0.1f, 0.5f, 8));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("layers that are alike are moved as one, and each comes to what it comes to by itself, where their sizes part too") {
+  Layers all;
+  std::mt19937 random(23);
+  std::vector<Shapes> sizes;
+  for (int k = 0; k < 120; ++k) {
+    const auto upto = [&](uint32_t most) { return static_cast<int64_t>(1 + random() % most); };
+    const int64_t n = upto(3), t = upto(60);
+    Shapes shapes(static_cast<size_t>(all.count), {n, t, 16});
+    for (Dims& dims : shapes)
+      if (k % 3 && random() % 3 == 0) dims = {upto(3), upto(60), 16};
+    sizes.push_back(shapes);
+  }
+  CHECK(moved_through(all.net, sizes) > 60);
+}
+
 TEST_CASE("nets that find and read text are moved through random sizes, back and forth and to sides of one") {
   std::mt19937 random(17);
   const auto upto = [&](uint32_t most) { return static_cast<int64_t>(1 + random() % most); };

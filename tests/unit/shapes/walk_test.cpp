@@ -66,6 +66,63 @@ flat (float[n, c, h, w] x) => (float[a, b] y) {
 
 }  // namespace
 
+TEST_CASE("what is known of equal layers is one, and of others it is their own") {
+  Walked g(R"(
+layers (float[a, n] x, float[b, n] y, float[c, n] z) => (float[d, e] p, float[f, g] q, float[h, i] r, float[j, k] s, float[l, m] t) {
+  p = Concat <axis = 0> (x, x)
+  q = Concat <axis = 0> (y, y)
+  r = Concat <axis = 1> (y, y)
+  s = Concat <axis = 0> (z, z)
+  t = Concat <axis = 0> (y, y, y)
+})");
+  const auto known = [&](std::string_view name) { return &g.walk.at(g.value(name)); };
+  g.floats("x", {3, 4}).floats("y", {3, 4}).floats("z", {2, 4}).walk.advance();
+  CHECK(known("x") == known("y"));
+  CHECK(known("p") == known("q"));
+  CHECK(g.dims("q") == Dims{6, 4});
+  CHECK(g.dims("r") == Dims{3, 8});
+  CHECK(g.dims("s") == Dims{4, 4});
+  CHECK(g.dims("t") == Dims{9, 4});
+  std::vector<ShapeWalk::Change> changed;
+  REQUIRE(g.walk.again({{g.value("z"), Walked::shape_of(OPTIMA_F32, {3, 4})}, {g.value("y"), Walked::shape_of(OPTIMA_F32, {5, 4})}}, changed));
+  CHECK(known("p") != known("q"));
+  CHECK(g.dims("p") == Dims{6, 4});
+  CHECK(g.dims("q") == Dims{10, 4});
+  CHECK(g.dims("s") == Dims{6, 4});
+  CHECK(g.dims("t") == Dims{15, 4});
+}
+
+TEST_CASE("elements that are lent stay with the value that they were given for") {
+  Walked g(R"(
+two (int64[2] a, int64[2] b, float[n] x) => (float[p, q] y, float[r, s] z) {
+  y = Reshape(x, a)
+  z = Reshape(x, b)
+})");
+  const std::vector<int64_t> to_a{2, 3}, to_b{2, 3};
+  const auto lent = [](const std::vector<int64_t>& of) {
+    Tensor t = Walked::shape_of(OPTIMA_I64, {2});
+    t.data = of.data(), t.size = of.size() * sizeof(int64_t);
+    return t;
+  };
+  g.floats("x", {6}).give("a", lent(to_a)).give("b", lent(to_b)).walk.advance();
+  CHECK(g.walk.at(g.value("a")).data == to_a.data());
+  CHECK(g.walk.at(g.value("b")).data == to_b.data());
+  CHECK(g.dims("y") == Dims{2, 3});
+  CHECK(g.dims("z") == Dims{2, 3});
+}
+
+TEST_CASE("numbers are found by hash and by what they are, as many as there is room for") {
+  reference::Found found;
+  found.clear(3);
+  const auto is = [](uint32_t wanted) { return [wanted](uint32_t number) { return number % 10 == wanted % 10; }; };
+  CHECK(found.find_or_put(7, 1, is(1)) == 1);
+  CHECK(found.find_or_put(7, 2, is(2)) == 2);    // the same hash, another thing
+  CHECK(found.find_or_put(7, 11, is(11)) == 1);  // the same thing
+  for (uint32_t k = 20; k < 40; ++k) CHECK(found.find_or_put(k * 8, k, [](uint32_t) { return false; }) == k);  // no room for most
+  found.clear(3);
+  CHECK(found.find_or_put(7, 11, is(11)) == 11);
+}
+
 TEST_CASE("sizes computed from shapes are numbers where a shape needs them, at every new shape") {
   Walked g(kFlat);
   for (const int64_t n : {1, 3, 70000}) {
