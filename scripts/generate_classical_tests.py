@@ -121,17 +121,18 @@ def machines():
 
 
 def grown(trees, features, levels, modes=("BRANCH_LEQ",), tracks=False):
-    """Random trees: attributes of their nodes, and (tree, node) of their leaves. Limits are halves, so that samples lie on them."""
+    """Random trees of at most so many levels, all or one by one: attributes of their nodes, and (tree, node) of their leaves. Limits are halves, so that samples lie on them."""
     nodes, leaves = [], []
     for tree in range(trees):
         count = 0
+        most = levels if isinstance(levels, int) else levels[tree]
 
         def grow(level):
             nonlocal count
             me, count = count, count + 1
             row = dict(treeids=tree, nodeids=me, truenodeids=0, falsenodeids=0, featureids=0, values=0.0, modes="LEAF", missing_value_tracks_true=0)
             nodes.append(row)
-            if level == levels or (level > 0 and random.random() < 0.2):
+            if level == most or (level > 0 and random.random() < 0.2):
                 leaves.append((tree, me))
                 return me
             row.update(featureids=int(random.integers(features)), values=float(random.integers(-2, 3)) / 2, modes=str(random.choice(modes)),
@@ -189,6 +190,20 @@ def trees():
     for kind in (np.float64, np.int64, np.int32):
         yield case(np.dtype(kind).name, op, [np.round(4 * x).astype(kind)], outputs=2, classlabels_int64s=[0, 1, 2], **nodes, **weighted("class", leaves, [0, 1, 2]))
     yield from tensors(x, gaps)
+    yield from uneven(gaps)
+
+
+def uneven(x):
+    """Trees that are at their leaves while others walk on, in an order that is not that of their levels."""
+    op, levels = "TreeEnsembleRegressor", [1, 7, 0, 3, 9, 2, 9, 1, 5, 0, 2, 4]
+    for name, modes, tracks in (("uneven", ALL[:1], False), ("uneven_all", ALL, True)):
+        nodes, leaves = grown(len(levels), 5, levels, modes, tracks)
+        yield case(name, op, [x], n_targets=1, **nodes, **weighted("target", leaves, [0]))
+        yield case(name + "_three", op, [x], n_targets=3, **nodes, **weighted("target", leaves, [0, 1, 2]))
+    nodes, leaves = grown(3, 5, [1, 5, 2])
+    sums = weighted("target", leaves, [0])
+    sums["target_weights"] = [(1e8, -1e8, 1.0)[tree] for tree in sums["target_treeids"]]  # 1, when they are summed in their order
+    yield case("uneven_order", op, [x], n_targets=1, **nodes, **sums)
 
 
 def tensors(x, gaps):

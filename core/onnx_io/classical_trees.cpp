@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/onnx_io: recipes of ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. All trees of all samples walk at once, one
-// level per step: where each is [N, trees] -> its feature, limit and children by Gather, what holds by a comparison, the next by Where. Leaves
-// are their own children, so shallow trees wait there.
+// core/onnx_io: recipes of ai.onnx.ml: TreeEnsembleRegressor, TreeEnsembleClassifier, TreeEnsemble. classical_forest.hpp walks the
+// trees; here is what becomes of their leaves.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,38 +8,17 @@
 #include <map>
 #include <set>
 
-#include "core/onnx_io/classical.hpp"
+#include "core/onnx_io/classical_forest.hpp"
 
 namespace optima::onnx_io::recipes {
 namespace {
 
-enum Mode : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember, kLeaf };
-
-/// Nodes of all trees, by number; a leaf is its own children.
-struct Forest {
-  int32_t type = kF32;                 ///< of comparisons and weights
-  std::vector<uint8_t> mode, track;    ///< track: a feature that is no number holds
-  std::vector<int64_t> feature, yes, no, roots;
-  std::vector<double> limit;
-  std::vector<std::vector<double>> members;  ///< of kMember nodes
-  std::vector<double> weights;         ///< [nodes, targets]
-  std::vector<uint8_t> weighted;       ///< [nodes, targets]
-  int64_t targets = 0;
-  int64_t size() const { return static_cast<int64_t>(mode.size()); }
-};
-
-constexpr int64_t kMostLevels = 1000, kMostWeights = int64_t{1} << 28;
+constexpr int64_t kMostWeights = int64_t{1} << 28;
 
 Mode mode_of(const std::string& name) {
   static const std::map<std::string, Mode> known{{"BRANCH_LEQ", kLeq}, {"BRANCH_LT", kLt}, {"BRANCH_GTE", kGte}, {"BRANCH_GT", kGt}, {"BRANCH_EQ", kEq}, {"LEAF", kLeaf}};
   const auto at = known.find(name);
   return at == known.end() ? kNeq : at->second;
-}
-
-/// A constant of the forest's type.
-Text reals(Contributed& n, const Forest& f, const char* name, const std::vector<double>& values, const Dims& dims) {
-  if (f.type == kF64) return table(n, name, kF64, dims, values);
-  return floats(n, name, std::vector<float>(values.begin(), values.end()), dims);
 }
 
 /// Numbers of an attribute, as floats or as a tensor of doubles; `doubles` is set by the latter.
@@ -60,161 +38,31 @@ std::vector<double> numbers(const Contributed& n, const std::string& name, bool*
   return {f.begin(), f.end()};
 }
 
-/// Levels of the deepest tree, -1 where a tree runs in a circle or has too many. Subtrees may be shared.
-int64_t levels(const Forest& f) {
-  constexpr int64_t kNew = -1, kOpen = -2;
-  std::vector<int64_t> height(f.mode.size(), kNew), stack(f.roots);
-  int64_t deepest = 0;
-  while (!stack.empty()) {
-    const auto at = static_cast<size_t>(stack.back());
-    const int64_t before = height[at], yes = height[static_cast<size_t>(f.yes[at])], no = height[static_cast<size_t>(f.no[at])];
-    if (f.mode[at] == kLeaf) height[at] = 0;
-    if (height[at] >= 0) {
-      stack.pop_back();
-    } else if (before == kOpen) {
-      if (yes < 0 || no < 0) return -1;
-      height[at] = 1 + std::max(yes, no);
-      deepest = std::max(deepest, height[at]);
-    } else {
-      height[at] = kOpen;
-      if (yes == kOpen || no == kOpen) return -1;
-      stack.insert(stack.end(), {f.yes[at], f.no[at]});
-    }
-  }
-  return deepest > kMostLevels ? -1 : deepest;
-}
-
-/// The levels to walk; -1 after a refusal of trees that nobody can walk.
-int64_t walkable(Contributed& n, const Forest& f) {
+/// heights(); empty after a refusal of trees that nobody can walk.
+std::vector<int64_t> walkable(Contributed& n, const Forest& f) {
   const auto dims = n.dims(0);
   const int64_t features = dims && !dims->empty() ? dims->back() : -1, last = *std::max_element(f.feature.begin(), f.feature.end());
-  const int64_t depth = levels(f);
-  if (depth < 0) n.refuse(cat("a tree runs in a circle, or has over ", kMostLevels, " levels"));
+  std::vector<int64_t> all = heights(f);
+  if (all.empty()) n.refuse(cat("a tree runs in a circle, or has over ", kMostLevels, " levels"));
   if (features >= 0 && last >= features) n.refuse(cat("attribute nodes_featureids has ", last, ", the input has ", features, " features"));
-  return n.refusal().empty() ? depth : -1;
+  return n.refusal().empty() ? all : std::vector<int64_t>();
 }
 
-/// What is known of a place of the walk: constants of all nodes, gathered, or of the roots at the first step.
-class Walk {
- public:
-  Walk(Contributed& n, const Forest& f) : n_(n), f_(f) {
-    for (const uint8_t mode : f.mode) modes_.insert(mode);
-    modes_.erase(kLeaf);
-    tracked_ = std::any_of(f.track.begin(), f.track.end(), [](uint8_t t) { return t != 0; });
-    for (const auto& m : f.members) widest_ = std::max(widest_, m.size());
-  }
-
-  /// Steps that leave the leaves' numbers [N, trees] in `leaf`. x is [N, F].
-  Text text(int64_t depth) {
-    tables("", nodes());
-    tables("r_", f_.roots);
-    Text out = step("s0_", "r_", "", depth <= 1 ? "leaf" : "at0");
-    for (int64_t k = 1; k < depth; ++k) out += step(cat("s", k, "_"), "", cat("at", k - 1), k + 1 == depth ? "leaf" : cat("at", k));
-    return out;
-  }
-
- private:
-  std::vector<int64_t> nodes() const {
-    std::vector<int64_t> all;
-    for (int64_t k = 0; k < f_.size(); ++k) all.push_back(k);
-    return all;
-  }
-  template <class T>
-  static std::vector<T> at(const std::vector<T>& values, const std::vector<int64_t>& which) {
-    std::vector<T> out;
-    for (const int64_t k : which) out.push_back(values[static_cast<size_t>(k)]);
-    return out;
-  }
-  /// Constants "PREFIXfeature" and so on, of the nodes `which`.
-  void tables(const Text& prefix, const std::vector<int64_t>& which) {
-    const Dims flat = sizes(which);
-    const auto name = [&](const char* what) { return prefix + what; };
-    integers(n_, name("feature").c_str(), at(f_.feature, which), flat);
-    integers(n_, name("yes").c_str(), at(f_.yes, which), flat);
-    integers(n_, name("no").c_str(), at(f_.no, which), flat);
-    reals(n_, f_, name("limit").c_str(), at(f_.limit, which), flat);
-    if (tracked_) table(n_, name("track").c_str(), kBool, flat, at(f_.track, which));
-    if (modes_.size() > 1)
-      for (const uint8_t mode : modes_) {
-        std::vector<uint8_t> is;
-        for (const int64_t k : which) is.push_back(f_.mode[static_cast<size_t>(k)] == mode);
-        table(n_, name(cat("is", static_cast<int>(mode)).c_str()).c_str(), kBool, flat, is);
-      }
-    if (widest_ == 0) return;
-    std::vector<double> members(which.size() * widest_, std::numeric_limits<double>::quiet_NaN());
-    for (size_t k = 0; k < which.size(); ++k)
-      std::copy(f_.members[static_cast<size_t>(which[k])].begin(), f_.members[static_cast<size_t>(which[k])].end(), members.begin() + static_cast<int64_t>(k * widest_));
-    reals(n_, f_, name("members").c_str(), members, {flat[0], static_cast<int64_t>(widest_)});
-  }
-  Text comparison(const Text& p, uint8_t mode, const Text& out) const {
-    const Text both = cat("(", p, "x, ", p, "limit) ");
-    switch (mode) {
-      case kLeq: return cat(out, " = LessOrEqual", both);
-      case kLt: return cat(out, " = Less", both);
-      case kGte: return cat(out, " = GreaterOrEqual", both);
-      case kGt: return cat(out, " = Greater", both);
-      case kEq: return cat(out, " = Equal", both);
-      case kNeq: return cat(p, "same = Equal", both, out, " = Not(", p, "same) ");
-      default:
-        return cat(p, "last = Constant <value_ints = [-1]> () ", p, "xm = Unsqueeze(", p, "x, ", p, "last) ", p, "hit = Equal(", p, "xm, ", p, "members) ", p,
-                   "hits = Cast <to = ", kI32, "> (", p, "hit) ", p, "any = ReduceMax <keepdims = 0> (", p, "hits, ", p, "last) ", out, " = Cast <to = ", kBool, "> (", p, "any) ");
-    }
-  }
-  /// One level: `from` is where the trees are, empty at the roots.
-  Text step(const Text& p, const Text& tables, const Text& from, const Text& to) const {
-    std::vector<Text> wanted{"limit", "yes", "no"};
-    if (tracked_) wanted.push_back("track");
-    if (modes_.size() > 1)
-      for (const uint8_t mode : modes_) wanted.push_back(cat("is", static_cast<int>(mode)));
-    if (widest_ > 0) wanted.push_back("members");
-    Text out;
-    for (const Text& what : wanted) out += from.empty() ? cat(p, what, " = Identity(", tables, what, ") ") : cat(p, what, " = Gather(", what, ", ", from, ") ");
-    out += from.empty() ? cat(p, "x = Gather <axis = 1> (x, ", tables, "feature) ")
-                        : cat(p, "feature = Gather(feature, ", from, ") ", p, "x = GatherElements <axis = 1> (x, ", p, "feature) ");
-    Text holds;
-    for (const uint8_t mode : modes_.empty() ? std::set<uint8_t>{kLeq} : modes_) {
-      const Text id = cat(p, "c", static_cast<int>(mode));
-      out += comparison(p, mode, id);
-      Text one = id;
-      if (modes_.size() > 1) {
-        one = id + "m";
-        out += cat(one, " = And(", id, ", ", p, "is", static_cast<int>(mode), ") ");
-      }
-      if (!holds.empty()) {
-        out += cat(id, "o = Or(", holds, ", ", one, ") ");
-        one = id + "o";
-      }
-      holds = one;
-    }
-    if (tracked_) {
-      out += cat(p, "nan = IsNaN(", p, "x) ", p, "nt = And(", p, "nan, ", p, "track) ", p, "ht = Or(", holds, ", ", p, "nt) ");
-      holds = p + "ht";
-    }
-    return out + cat(to, " = Where(", holds, ", ", p, "yes, ", p, "no) ");
-  }
-
-  Contributed& n_;
-  const Forest& f_;
-  std::set<uint8_t> modes_;
-  bool tracked_ = false;
-  size_t widest_ = 0;
-};
-
 /// s [N, targets]: what the trees' leaves have for each target, by `aggregate` (SUM, AVERAGE, MIN, MAX), plus `base` where it is not empty.
-Text summed(Contributed& n, const Forest& f, int64_t depth, const Text& aggregate, const std::vector<double>& base) {
-  Walk walk(n, f);
-  Text out = walk.text(depth);
+Text summed(Contributed& n, const Forest& f, const std::vector<int64_t>& heights, const Text& aggregate, const std::vector<double>& base) {
+  Text out = walked(n, f, heights);
   std::vector<double> weights = f.weights;
   const bool least = aggregate == "MIN", most = aggregate == "MAX";
   for (size_t k = 0; k < weights.size() && (least || most); ++k)
     if (!f.weighted[k]) weights[k] = least ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
   const bool single = f.targets == 1;
   const Text w = reals(n, f, "weights", weights, single ? Dims{f.size()} : Dims{f.size(), f.targets});
-  const Text keep = single ? "1" : "0", op = least ? "ReduceMin" : most ? "ReduceMax" : "ReduceSum";
-  out += cat("leaves = Gather(", w, ", leaf) trees = Constant <value_ints = [1]> () t = ", op, " <keepdims = ", keep, "> (leaves, trees) ");
+  const Text op = least ? "ReduceMin" : most ? "ReduceMax" : "ReduceSum";
+  out += cat("leaves = Gather(", w, ", leaf) trees = Constant <value_ints = [0]> () ", single ? "tn" : "t", " = ", op, " <keepdims = 0> (leaves, trees) ");
+  if (single) out += "column = Constant <value_ints = [1]> () t = Unsqueeze(tn, column) ";
   Text last = "t";
   if (aggregate == "AVERAGE") {
-    out += cat("ta = Div(t, ", reals(n, f, "count", {static_cast<double>(f.roots.size())}, {}), ") ");
+    out += cat("ta = Div(t, ", reals(n, f, "trees_count", {static_cast<double>(f.roots.size())}, {}), ") ");
     last = "ta";
   }
   if (base.empty()) return out + cat("s = Identity(", last, ") ");
@@ -272,9 +120,9 @@ bool read(Contributed& n, const std::string& stem, int64_t targets, Forest& f) {
 /// Both kinds that have their nodes in many attributes. Empty after a refusal.
 Text ensemble(Contributed& n, const std::string& stem, int64_t targets, const Text& aggregate, std::vector<double> base, Forest& f) {
   if (!read(n, stem, targets, f)) return "";
-  const int64_t depth = walkable(n, f);
-  if (depth < 0) return "";
-  return cat(samples(n, "x", "X", f.type), summed(n, f, depth, aggregate, base));
+  const std::vector<int64_t> heights = walkable(n, f);
+  if (heights.empty()) return "";
+  return cat(samples(n, "x", "X", f.type), summed(n, f, heights, aggregate, base));
 }
 
 Text to_floats(const Forest& f) { return f.type == kF64 ? cat("sf = Cast <to = ", kF32, "> (s) ") : Text("sf = Identity(s) "); }
@@ -400,11 +248,11 @@ Text tree_ensemble(Contributed& n) {
   if (aggregate < 0 || aggregate > 3 || how < 0 || how > 4) return n.refuse(cat("attributes aggregate_function and post_transform are ", aggregate, " and ", how, ", wanted 0 to 3 and 0 to 4"));
   Forest f;
   if (!read_tensors(n, f)) return "";
-  const int64_t depth = walkable(n, f);
-  if (depth < 0) return "";
+  const std::vector<int64_t> heights = walkable(n, f);
+  if (heights.empty()) return "";
   const Text transform = f.targets == 1 && how != 4 ? "NONE" : kTransforms[static_cast<size_t>(how)];
   const Text last = f.type == kF64 ? cat(to_floats(f), transformed(transform, "z", "sf"), "Y = CastLike(z, s) ") : transformed(transform, "Y", "s");
-  return cat("(X) => (Y) { ", samples(n, "x", "X", f.type), summed(n, f, depth, kAggregates[static_cast<size_t>(aggregate)], {}), transform == "NONE" ? "Y = Identity(s) " : last, "}");
+  return cat("(X) => (Y) { ", samples(n, "x", "X", f.type), summed(n, f, heights, kAggregates[static_cast<size_t>(aggregate)], {}), transform == "NONE" ? "Y = Identity(s) " : last, "}");
 }
 
 }  // namespace optima::onnx_io::recipes

@@ -127,6 +127,20 @@ INL void copy_row(T* to, const T* from, idx n) {
   if (n == 1) *to = *from;
   else __builtin_memcpy(to, from, n * sizeof(T));
 }
+/// out[j] = from[j * ahead + index[j] * step]. Sixteen indices are looked at at once: nearly all are within the axis as they are.
+template <class T, class I>
+INL void pick(T* out, const T* from, const I* index, idx n, idx size, idx step, idx ahead, char* scratch) {
+  typedef I block __attribute__((vector_size(16 * sizeof(I)), aligned(sizeof(I)), may_alias));
+  idx j = 0;
+  ROLL for (; j + 16 <= n; j += 16) {
+    const block at = *(const block*)(index + j);
+    if (__builtin_expect(__builtin_reduce_or((at < 0) | (at >= (I)imin(size, sizeof(I) == 8 ? INT64_MAX : INT32_MAX))) == 0, 1))
+      UNROLL for (idx q = 0; q < 16; q++) out[j + q] = from[(j + q) * ahead + (idx)index[j + q] * step];
+    else
+      ROLL for (idx q = j; q < j + 16; q++) out[q] = from[q * ahead + wrapped(index[q], size, scratch) * step];
+  }
+  ROLL for (; j < n; j++) out[j] = from[j * ahead + wrapped(index[j], size, scratch) * step];
+}
 // Offset that a tuple of indices names in dims g with steps p.
 INL idx tuple(const void* indices, int64_t index_bytes, idx first, idx n, const List<4>& g, const List<4>& p, char* scratch) {
   idx at = 0;
@@ -145,6 +159,16 @@ TEMPLATE(k_gather, Gather, l) {
     if (first >= last) return;
     idx i = first % l.count;
     const T* from = (const T*)args[0] + first / l.count * l.size * l.inner;
+    if (l.inner == 1) {
+      gather::with_index(l.index_bytes, [&]<class I>(I*) __attribute__((always_inline)) {
+        ROLL for (idx r = first; r < last; from += l.size) {
+          const idx n = imin(l.count - i, last - r);
+          gather::pick((T*)args[2] + r, from, (const I*)args[1] + i, n, l.size, 1, 0, scratch);
+          r += n, i = 0;
+        }
+      });
+      return;
+    }
     ROLL for (idx r = first; r < last; r++) {
       gather::copy_row((T*)args[2] + r * l.inner, from + wrapped(index_at(args[1], l.index_bytes, i), l.size, scratch) * l.inner, l.inner);
       if (++i == l.count) i = 0, from += l.size * l.inner;
@@ -169,7 +193,7 @@ TEMPLATE(k_gather_elements, GatherElements, l) {
         const I* index = (const I*)args[1] + i;
         T* out = (T*)args[2] + i;
         if (w.step == 1 && n > 1 && gather::all_equal(index, n)) __builtin_memcpy(out, from + wrapped(index[0], l.size, scratch) * l.step, n * sizeof(T));
-        else ROLL for (idx j = 0; j < n; j++, from += w.step) out[j] = from[wrapped(index[j], l.size, scratch) * l.step];
+        else gather::pick(out, from, index, n, l.size, l.step, w.step, scratch);
         i += n, w.skip(n);
       }
     });

@@ -115,13 +115,18 @@ TEST_CASE("range counts") {
 
 TEST_CASE("gather takes rows, reads nothing outside, and tells of an index out of range") {
   for (int i = 0; i < rounds(200); ++i) {
-    const int64_t outer = pick(1, 4), size = pick(1, 8), count = pick(1, 8), inner = pick(1, 20), rows = pick(1, 5);
+    const int64_t outer = pick(1, 4), size = pick(1, 8), count = pick(1, coin() ? 8 : 70), inner = coin() ? 1 : pick(1, 20), rows = pick(1, coin() ? 5 : 90);
     const Guarded<float> data = reals(outer * size * inner);
-    const Guarded<int64_t> index = integers<int64_t>(count, -12, 12);
+    const bool is_short = coin();
+    Guarded<int64_t> index = coin() ? integers<int64_t>(count, -12, 12) : integers<int64_t>(count, -size, size - 1);
+    if (coin()) for (int64_t& at : index) at = at < 0 ? at + size : at;  // none counts from the end
+    if (coin()) index[pick(0, count - 1)] = pick(-12, 12);
+    Guarded<int32_t> shorter(count);
+    std::copy(index.begin(), index.end(), shorter.data());
     const Guarded<float> got = run<float>(outer * count * inner, k::cdiv(outer * count, rows), 0, [&](float* out, int64_t u0, int64_t u1, char*) {
-      void* args[] = {const_cast<float*>(data.data()), const_cast<int64_t*>(index.data()), out};
+      void* args[] = {const_cast<float*>(data.data()), is_short ? static_cast<void*>(shorter.data()) : index.data(), out};
       int64_t header[8] = {};
-      k_gather({.bytes = 4, .index_bytes = 8, .rows = rows, .outer = outer, .size = size, .count = count, .inner = inner}, args, u0, u1, reinterpret_cast<char*>(header + 8));
+      k_gather({.bytes = 4, .index_bytes = is_short ? 4 : 8, .rows = rows, .outer = outer, .size = size, .count = count, .inner = inner}, args, u0, u1, reinterpret_cast<char*>(header + 8));
       bool is_outside = false;
       for (int64_t q = u0 * rows; q < std::min(outer * count, u1 * rows); ++q) is_outside = is_outside || index[q % count] < -size || index[q % count] >= size;
       REQUIRE(header[2] == is_outside);
@@ -140,7 +145,7 @@ TEST_CASE("gather elements and scatter elements follow their indices on one axis
   for (int i = 0; i < rounds(200); ++i) {
     Dims dims(size_t(pick(1, 4))), small;
     for (int64_t& d : dims) d = pick(1, 6);
-    if (coin()) dims.back() = pick(1, 40);
+    if (coin()) dims.back() = pick(1, 70);
     const size_t axis = size_t(pick(0, int64_t(dims.size()) - 1));
     for (int64_t d : dims) small.push_back(coin() ? d : pick(1, d));
     const Dims step = strides(dims);
@@ -154,7 +159,7 @@ TEST_CASE("gather elements and scatter elements follow their indices on one axis
     const Dims d = eight(small, 1), s = eight(moving, 0);
     using Op = k::ScatterOp;
     const Op op = pick_up_to(Op::Min);
-    const int64_t chunk = pick(1, 9), lanes = product(small) / small[axis];
+    const int64_t chunk = pick(1, coin() ? 9 : 90), lanes = product(small) / small[axis];
     const Guarded<int32_t> got = run<int32_t>(product(small), k::cdiv(product(small), chunk), 0, [&](int32_t* out, int64_t u0, int64_t u1, char* x) {
       void* args[] = {const_cast<int32_t*>(data.data()), const_cast<int32_t*>(index.data()), out};
       k_gather_elements({.bytes = 4, .index_bytes = 4, .chunk = chunk, .size = dims[axis], .step = step[axis], .d = literal<8>(d), .s = literal<8>(s)}, args, u0, u1, x);
