@@ -108,6 +108,14 @@ TEST_CASE("reading and writing by indices at every size") {
   serves([&](Net& n, int64_t s) { n.output(n.node("GatherND", 13, {n.input({2, 5, s}), places(n, {2, s, 1}, 5)}, {2, s, s}, {Net::integer("batch_dims", 1)})); }, {40}, {1, 2, 17, 33});
 }
 
+TEST_CASE("grids and pictures of every size") {
+  for (const char* mode : {"linear", "nearest"}) {
+    const std::vector<image::Attr> how{Net::text("mode", mode)};
+    serves([&](Net& n, int64_t s) { n.output(n.node("GridSample", 20, {n.input({2, 3, s, 5}), n.input({2, 2, 20, 2})}, {2, 3, 2, 20}, how)); }, {40}, {1, 2, 17, 100});
+    serves([&](Net& n, int64_t s) { n.output(n.node("GridSample", 20, {n.input({1, s, 4, 6}), n.input({1, s, 3, 2})}, {1, s, s, 3}, how)); }, {40}, {1, 2, 17, 90});
+  }
+}
+
 TEST_CASE("recurrent layers of every length") {
   serves([](Net& n, int64_t s) {
     const uint32_t x = n.input({s, 1, 10});

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize, unusual pooling and recurrent layers through both halves of the plugin.
+#include <limits>
+
 #include "tests/unit/llvm_cpu/net.hpp"
 
 using namespace llvm_cpu_test;
@@ -49,5 +51,35 @@ TEST_CASE("pools whose only window reaches over the end") {
     net.output(net.node(op, 22, {plain}, {1, 3, 1, 1}, window));
     net.output(net.node(op, 22, {net.conv(x, 20, 1, 1, 0)}, {2, 20, 1, 3}, {Net::ints("kernel_shape", {2, 1}), Net::ints("strides", {2, 2})}));
   }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("points of a grid are nearest elements and shares of four, inside of a picture and outside, where a place is no number, and on edges") {
+  Bench bench;
+  Net net;
+  const float none = std::numeric_limits<float>::quiet_NaN(), far = std::numeric_limits<float>::infinity();
+  const uint32_t x = net.input({2, 3, 5, 7}), one = net.input({1, 20, 1, 1});
+  const uint32_t around = net.node("Mul", 14, {net.input({2, 9, 15, 2}), net.constant<float>({}, {3}, OPTIMA_F32)}, {2, 9, 15, 2});
+  const uint32_t inside = net.node("Mul", 14, {net.input({2, 8, 8, 2}), net.constant<float>({}, {0.4f}, OPTIMA_F32)}, {2, 8, 8, 2});
+  const uint32_t edges = net.constant<float>({1, 3, 4, 2}, {-1, -1, 1, 1, 0, 0, -1, 1, none, 0, 0, none, far, -far, -2, 2, 1e30f, 0.25f, -7.5f, 3, 0.5f, -0.5f, 1.0001f, -1.0001f}, OPTIMA_F32);
+  for (const int version : {16, 20})
+    for (const char* mode : {version == 16 ? "bilinear" : "linear", "nearest"})
+      for (const char* padding : {"zeros", "border", "reflection"})
+        for (const int corners : {0, 1}) {
+          const std::vector<image::Attr> how{Net::text("mode", mode), Net::text("padding_mode", padding), Net::integer("align_corners", corners)};
+          net.output(net.node("GridSample", version, {x, around}, {2, 3, 9, 15}, how));
+          net.output(net.node("GridSample", version, {x, inside}, {2, 3, 8, 8}, how));
+          net.output(net.node("GridSample", version, {one, edges}, {1, 20, 3, 4}, how));
+        }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("what lies outside of a picture is zero, whatever its first element is") {
+  Bench bench;
+  Net net;
+  std::vector<float> picture(2 * 4 * 4, 1);
+  picture[0] = picture[16] = std::numeric_limits<float>::infinity();
+  const uint32_t x = net.constant<float>({1, 2, 4, 4}, picture, OPTIMA_F32);
+  net.output(net.node("GridSample", 20, {x, net.constant<float>({1, 1, 3, 2}, {1, 1, 5, 5, 0.3f, 0.9f}, OPTIMA_F32)}, {1, 2, 1, 3}, {Net::text("mode", "linear")}));
   matches_reference(bench, net);
 }
