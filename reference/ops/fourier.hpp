@@ -24,6 +24,8 @@ class Fourier {
 
  private:
   void split(const Complex* x, Complex* to, size_t level, size_t step, size_t length) const;
+  void join_two(Complex* to, size_t part, size_t step) const;
+  void join_four(Complex* to, size_t part, size_t step) const;
   std::vector<Complex> convolve(const std::vector<Complex>& x) const;
 
   size_t length_;

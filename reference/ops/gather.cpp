@@ -145,14 +145,15 @@ void one_hot(Call& c) {
 void non_zero(Call& c) {
   const Dims& d = c.in(0).dims;
   const std::vector<double> x = c.in(0).dtype == OPTIMA_STRING ? std::vector<double>() : load<double>(c.in(0));
-  std::vector<Dims> found;
+  const auto many = static_cast<size_t>(std::count_if(x.begin(), x.end(), [](double e) { return e != 0; }));
+  std::vector<int64_t> out(d.size() * many);
   Dims at(d.size(), 0);
-  for (size_t i = 0; i < x.size(); ++i, next(at, d))
-    if (x[i] != 0) found.push_back(at);
-  std::vector<int64_t> out;
-  for (size_t k = 0; k < d.size(); ++k)
-    for (const Dims& f : found) out.push_back(f[k]);
-  c.out(0, make_ints({static_cast<int64_t>(d.size()), static_cast<int64_t>(found.size())}, out));
+  for (size_t i = 0, found = 0; i < x.size(); ++i, next(at, d)) {
+    if (x[i] == 0) continue;
+    for (size_t k = 0; k < d.size(); ++k) out[k * many + found] = at[k];
+    ++found;
+  }
+  c.out(0, make_ints({static_cast<int64_t>(d.size()), static_cast<int64_t>(many)}, out));
 }
 
 void compress(Call& c) {

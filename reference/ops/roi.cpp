@@ -55,9 +55,10 @@ std::vector<Corner> cell(const Planes& x, double top, double left, double height
 }
 
 double mean(const std::vector<Corner>& corners, const double* plane) {
-  double sum = 0;
-  for (const Corner& c : corners) sum += c.weight == 0 ? 0 : c.weight * plane[c.at];
-  return corners.empty() ? 0 : sum / (static_cast<double>(corners.size()) / 4);
+  double sum[4]{};  // of each corner: one sum would wait for itself
+  for (size_t k = 0; k < corners.size(); k += 4)
+    for (size_t q = 0; q < 4; ++q) sum[q] += corners[k + q].weight == 0 ? 0 : corners[k + q].weight * plane[corners[k + q].at];
+  return corners.empty() ? 0 : (sum[0] + sum[1] + sum[2] + sum[3]) / (static_cast<double>(corners.size()) / 4);
 }
 
 double most(const std::vector<Corner>& corners, const double* plane) {
@@ -91,11 +92,15 @@ void roi_align(Call& c) {
     const double width = std::max(box[2] * scale - shift - left, least), height = std::max(box[3] * scale - shift - top, least);
     const double down = height / static_cast<double>(rows), right = width / static_cast<double>(columns);
     const int64_t batch = batch_of(of[static_cast<size_t>(n)], x), plane = rows * columns;
-    for (int64_t i = 0; i < plane; ++i) {
-      const std::vector<Corner> corners = cell(x, top + static_cast<double>(i / columns) * down, left + static_cast<double>(i % columns) * right, down, right,
-                                               samples(asked, height, rows), samples(asked, width, columns));
-      for (int64_t ch = 0; ch < x.channels; ++ch) to[ch * plane + i] = mode == "avg" ? mean(corners, x.plane(batch, ch)) : most(corners, x.plane(batch, ch));
-    }
+    std::vector<std::vector<Corner>> cells;
+    for (int64_t i = 0; i < plane; ++i)
+      cells.push_back(cell(x, top + static_cast<double>(i / columns) * down, left + static_cast<double>(i % columns) * right, down, right,
+                           samples(asked, height, rows), samples(asked, width, columns)));
+    for (int64_t ch = 0; ch < x.channels; ++ch)  // one after the other: a plane is near while its cells are read
+      for (int64_t i = 0; i < plane; ++i) {
+        const std::vector<Corner>& corners = cells[static_cast<size_t>(i)];
+        to[ch * plane + i] = mode == "avg" ? mean(corners, x.plane(batch, ch)) : most(corners, x.plane(batch, ch));
+      }
     to += x.channels * plane;
   }
   c.out(0, store(input.dtype, shape, out));
@@ -106,19 +111,21 @@ void max_roi_pool(Call& c) {
   const Dims to = shapes::max_roi_pool_dims(c);
   const Planes x(input);
   const int64_t rows = to[2], columns = to[3];
-  const double scale = c.real("spatial_scale", 1);
+  const auto scale = static_cast<float>(c.real("spatial_scale", 1));
   const std::vector<double> r = load<double>(rois);
   std::vector<double> out;
-  const auto range = [](int64_t i, double start, double size, int64_t cells, int64_t n, int64_t& from, int64_t& to) {
-    const auto most = static_cast<double>(n), step = size / static_cast<double>(cells);
-    from = static_cast<int64_t>(std::min(most, std::max(0.0, start + std::floor(static_cast<double>(i) * step))));
-    to = static_cast<int64_t>(std::min(most, std::max(0.0, start + std::ceil(static_cast<double>(i + 1) * step))));
+  // In floats, as ONNX Runtime has it: which elements a cell has hangs on where products are rounded.
+  const auto range = [](int64_t i, float start, float size, int64_t cells, int64_t n, int64_t& from, int64_t& to) {
+    const auto most = static_cast<float>(n), step = size / static_cast<float>(cells);
+    from = static_cast<int64_t>(std::min(most, std::max(0.0f, start + std::floor(static_cast<float>(i) * step))));
+    to = static_cast<int64_t>(std::min(most, std::max(0.0f, start + std::ceil(static_cast<float>(i + 1) * step))));
   };
+  const auto edge = [&](double at) { return std::round(static_cast<float>(at) * scale); };
   for (int64_t n = 0; n < rois.dims[0]; ++n) {
     const double* roi = r.data() + 5 * n;
     const int64_t batch = batch_of(roi[0], x);
-    const double left = std::round(roi[1] * scale), top = std::round(roi[2] * scale);
-    const double width = std::max(std::round(roi[3] * scale) - left + 1, 1.0), height = std::max(std::round(roi[4] * scale) - top + 1, 1.0);
+    const float left = edge(roi[1]), top = edge(roi[2]);
+    const float width = std::max(edge(roi[3]) - left + 1, 1.0f), height = std::max(edge(roi[4]) - top + 1, 1.0f);
     for (int64_t ch = 0; ch < x.channels; ++ch)
       for (int64_t i = 0; i < rows * columns; ++i) {
         int64_t y0, y1, x0, x1;

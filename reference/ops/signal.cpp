@@ -91,8 +91,8 @@ void stft(Call& c) {
   const std::vector<double> x = load<double>(c.in(0));
   const std::vector<double> window = c.maybe(2) ? load<double>(c.in(2)) : std::vector<double>(static_cast<size_t>(s.length), 1.0);
   const Fourier transform(static_cast<size_t>(s.length));
-  std::vector<double> out;
-  out.reserve(static_cast<size_t>(count(s.dims)));
+  std::vector<double> out(static_cast<size_t>(count(s.dims)));
+  double* to = out.data();
   std::vector<Complex> frame(static_cast<size_t>(s.length));
   for (int64_t b = 0; b < s.dims[0]; ++b)
     for (int64_t f = 0; f < s.dims[1]; ++f) {
@@ -101,7 +101,7 @@ void stft(Call& c) {
         frame[static_cast<size_t>(k)] = Complex(e[0], s.parts == 2 ? e[1] : 0) * window[static_cast<size_t>(k)];
       }
       const std::vector<Complex> made = transform.forward(frame);
-      for (int64_t k = 0; k < s.dims[2]; ++k) out.insert(out.end(), {made[static_cast<size_t>(k)].real(), made[static_cast<size_t>(k)].imag()});
+      for (int64_t k = 0; k < s.dims[2]; ++k, to += 2) to[0] = made[static_cast<size_t>(k)].real(), to[1] = made[static_cast<size_t>(k)].imag();
     }
   c.out(0, store(c.in(0).dtype, s.dims, out));
 }
