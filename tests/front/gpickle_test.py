@@ -5,14 +5,20 @@ import bz2
 import codecs
 import collections
 import copyreg
+import datetime
+import decimal
+import fractions
 import gzip
 import io
 import os
+import pathlib
 import pickle
+import pickletools
 import struct
 import sys
 import types
 import unittest
+import uuid
 import zipfile
 from unittest import mock
 
@@ -21,7 +27,7 @@ import numpy as np
 
 from support import FrontTest
 from optima import gpickle
-from optima._gpickle_values import Record
+from optima._gpickle_machine import CONSTANTS, ARGUMENTS, OUTSIDE, Machine, Record
 
 P = b"\x80\x04"  # PROTO 4
 RUN = []  # what attacks append to when they get through
@@ -55,6 +61,16 @@ def graph_with(value):
     graph = networkx.DiGraph()
     graph.add_node("conv2d_2", data={"kind": "OpNode", "attributes": [{"deep": (value,)}]})
     return graph
+
+
+def bomb(depth, rest):
+    """memo <depth>: a tuple that unfolds into 2**depth, each level holding the one before twice; then the rest."""
+    return P + b")\x940" + b"".join(b"h%ch%c\x86\x940" % (i, i) for i in range(depth)) + rest
+
+
+def graph_of(nodes, edges):
+    """A pickled DiGraph whose dicts are what these opcodes push."""
+    return name("networkx.classes.digraph", "DiGraph") + b")\x81}(" + short("_node") + nodes + short("_adj") + edges + b"ub."
 
 
 class Reads(FrontTest):
@@ -98,6 +114,40 @@ class Reads(FrontTest):
                 self.assertIsInstance(found, Record)
                 self.assertEqual(found.state, {"stride": (2, 2)})
         self.assertEqual((repr(gpickle.loads(data[4]).nodes["conv2d_2"]["data"]["attributes"][0]["deep"][0]), RUN), ("<record of zaiConverter_old.Kernel>", []))
+
+    def test_paths_dates_and_numbers_of_the_standard_library_become_records(self):
+        given = {"path": pathlib.PosixPath("a/b"), "pure": pathlib.PureWindowsPath("c"), "time": datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc),
+                 "date": datetime.date(2020, 1, 2), "span": datetime.timedelta(3), "decimal": decimal.Decimal("1.5"), "fraction": fractions.Fraction(1, 2),
+                 "id": uuid.UUID(int=5), "deque": collections.deque([1, 2]), "day": np.datetime64("2020-01-02"), "text": np.str_("a"), "masked": np.ma.array([1])}
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with self.subTest(protocol=protocol):
+                data = pickle.dumps(graph_with(given), protocol)
+                (read,) = gpickle.loads(data).nodes["conv2d_2"]["data"]["attributes"][0]["deep"]
+                self.assertEqual({type(value) for value in read.values()}, {Record})
+                self.assertEqual((read["path"].asked, read["path"].args, read["decimal"].args), ("pathlib.PosixPath", ("a", "b"), ("1.5",)))
+                self.assertEqual((read["time"].asked, len(read["time"].args[0]), read["deque"].items), ("datetime.datetime", 10, [1, 2]))
+
+    def test_numbers_and_dicts_of_numpy_and_collections_are_rebuilt(self):
+        given = {"f": np.float64(1.5), "i": np.int32(-3), "b": np.bool_(True), "h": np.float16(2), "c": np.complex64(1 + 2j), "ordered": collections.OrderedDict(a=1),
+                 "default": collections.defaultdict(dict, {"a": {}}), "count": collections.Counter("aab"), "none": np.zeros((0, 3), np.float32), "bytes": b""}
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            (read,) = gpickle.loads(pickle.dumps(graph_with(given), protocol)).nodes["conv2d_2"]["data"]["attributes"][0]["deep"]
+            self.assertEqual([read[key] for key in ("f", "i", "b", "h", "c", "bytes")], [1.5, -3, True, 2, 1 + 2j, b""])
+            self.assertEqual((read["f"].dtype.str, read["ordered"], read["default"], read["count"]), ("<f8", {"a": 1}, {"a": {}}, {"a": 2, "b": 1}))
+            self.assertEqual((read["none"].shape, type(read["ordered"]), type(read["default"])), ((0, 3), dict, dict))
+
+    def test_what_python_2_pickled(self):
+        ordered = b"ccollections\nOrderedDict\n(](](U\x01aK\x01e](U\x01bK\x02eetR"  # of a list of lists
+        array = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tU\x01btR(K\x01(K\x01tcnumpy\ndtype\n(U\x02f4K\x00K\x01tR(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb" \
+                b"\x89U\x04\x00\x00\xc0\xbftb"
+        nodes = b"}(U\x01a}(U\x01o" + ordered + b"U\x01v" + array + b"uu"
+        graph = b"\x80\x02cnetworkx.classes.digraph\nDiGraph\n)\x81}(U\x04node" + nodes + b"U\x03adj}U\x01a}sub."
+        read = gpickle.loads(graph).nodes["a"]
+        self.assertEqual((read["o"], read["v"].tolist()), ({"a": 1, "b": 2}, [-1.5]))
+
+    def test_every_opcode_has_its_way(self):
+        for opcode in pickletools.opcodes:
+            self.assertTrue(opcode.name in {*CONSTANTS, *ARGUMENTS, *OUTSIDE} or hasattr(Machine, f"do_{opcode.name.lower()}"), opcode.name)
 
     def test_a_written_graph_comes_whole_or_not_at_all(self):
         path = self.folder / "deep/g.gpickle"
@@ -196,7 +246,7 @@ class Refuses(FrontTest):
 
     def test_reconstructor_and_setstate(self):
         data = b"ccopy_reg\n_reconstructor\n(csupport\nFrontTest\nc__builtin__\nobject\nNtR(dS'__setstate__'\nS'x'\nsb."
-        self.refused("holds 'copy_reg._reconstructor'", gpickle.loads, data)
+        self.refused("holds 'support.FrontTest'", gpickle.loads, data)
         self.refused("asks for 'posix.system'", gpickle.loads, b"ccopy_reg\n_reconstructor\n(cposix\nsystem\nc__builtin__\nobject\nNtR.")
 
     def test_no_class_of_this_program_is_changed(self):
@@ -227,6 +277,63 @@ class Refuses(FrontTest):
         laughs = b"]\x94" + b"".join(b"](h%ch%ce\x94" % (i, i) for i in range(60))  # each list holds the one before twice
         self.refused("holds list", gpickle.loads, P + laughs + b".")
         self.refused("nested too deep", gpickle.loads, P + b"]" * 100000 + b"a" * 99999 + b".")
+
+    def test_keys_that_unfold(self):
+        limit = "bytes and unfolds into more than"
+        as_key, in_set = b"}h\x3cNs.", b"\x8f(h\x3c\x90."
+        for rest in (as_key, in_set, b"(h\x3c\x91.", b"}\x8f(h\x3c\x90Ns.", name("builtins", "set") + b"]h\x3ca\x85R.", name("collections", "OrderedDict") + b")Rh\x3cNs.",
+                     graph_of(b"}h\x3c}s", b"}"), graph_of(b"}(h\x3c}K\x01}u", b"}K\x01}h\x3c}ss"), name("x", "y") + b")R}h\x3cNsb."):
+            error = self.refused(limit, gpickle.loads, bomb(60, rest), "gpickle 'x'")
+            self.assertTrue(str(error).startswith("gpickle 'x' has ") and "keys of tuples inside tuples" in str(error), error)
+        self.refused(limit, gpickle.loads, bomb(20, b"](" + b"}h\x14Ns" * 3 + b"e."))
+        self.refused("holds tuple", gpickle.loads, bomb(60, b"h\x3c."))  # as a value it does not unfold
+        long = b"\x8b" + struct.pack("<I", 1 << 18) + b"\x7f" * (1 << 18)
+        self.refused("long keys", gpickle.loads, P + long + b"\x940](" + b"}h\x00Ns" * 10000 + b"e.")
+
+    def test_keys_of_one_hash(self):
+        prime = (1 << 61) - 1
+        keys = b"".join(b"\x8a\x0a" + (i * prime).to_bytes(10, "little") for i in range(1, 20000))
+        for data in (P + b"\x8f(" + keys + b"\x90.", P + b"}(" + keys.replace(b"\x8a\x0a", b"N\x8a\x0a")[1:] + b"Nu."):
+            self.refused("more than 100 keys of one hash in one place", gpickle.loads, data)
+
+    def test_things_that_are_copied_over_and_over(self):
+        many = 20000
+        zeros = b"](" + b"".join(b"M" + struct.pack("<H", i) for i in range(many)) + b"e\x940"
+        call = b"h\x01h\x00\x85R"
+        for made in ("list", "tuple", "set"):
+            self.refused("copies of one container", gpickle.loads, P + zeros + name("builtins", made) + b"\x940](" + call * many + b"e.")
+        text = b"X" + struct.pack("<I", 1 << 20) + b"a" * (1 << 20) + b"\x940"
+        self.refused("copies of bytes", gpickle.loads, P + text + name("_codecs", "encode") + b"\x940](" + (b"h\x01h\x00" + short("latin1") + b"\x86R") * many + b"e.")
+        pairs = b"}(" + b"".join(b"J" + struct.pack("<i", i) + b"N" for i in range(many)) + b"u\x940"
+        self.refused("copies of one dict", gpickle.loads, P + pairs + name("collections", "OrderedDict") + b"\x940](" + call * many + b"e.")
+        array = pickle.dumps(graph_with([np.frombuffer(bytes(1 << 20), np.uint8)] * 2), 2)
+        self.assertEqual(gpickle.loads(array).nodes["conv2d_2"]["data"]["attributes"][0]["deep"][0][1].shape, (1 << 20,))
+        record = b"B" + struct.pack("<I", 1 << 20) + bytes(1 << 20) + b"\x940" + name("numpy.core.numeric", "_frombuffer") + b"\x940" + name("numpy", "dtype") + short("u1") + b"\x85R\x940"
+        shared = b"(h\x00h\x02J" + struct.pack("<i", 1 << 20) + b"\x85" + short("C") + b"t\x940]("
+        self.refused("copies of one array", gpickle.loads, P + record + shared + b"h\x01h\x03R" * many + b"e.")
+
+    def test_edges_and_attributes_that_are_shared(self):
+        many = 5000
+        names = b"".join(b"M" + struct.pack("<H", i) + b"}" for i in range(many))
+        nodes = b"}(" + names + b"u\x94"
+        self.refused("(edges)", gpickle.loads, P + graph_of(nodes, b"}(" + b"".join(b"M" + struct.pack("<H", i) + b"h\x00" for i in range(many)) + b"u"))
+        same = b"}(" + b"".join(b"M" + struct.pack("<H", i) + (b"h\x00" if i else nodes) for i in range(many)) + b"u"
+        self.refused("attributes of node", gpickle.loads, P + graph_of(same, b"}"))
+
+    def test_opcodes_that_grow_what_they_name(self):
+        self.refused("holds list", gpickle.loads, P + b"]" + b"2" * 100000 + b".")
+        self.refused("holds list", gpickle.loads, P + b"]\x94" + b"(" + b"h\x00" * 1000 + b"e" + b"(h\x00e" * 10000 + b".")
+        self.refused("nested too deep", gpickle.loads, P + b")" + b"\x85" * 1000000 + b".")
+        self.refused("nested too deep", gpickle.loads, P + b"})" + b"\x85" * 1000000 + b"Ns.")
+        self.refused("a frame of 4611686018427387904 bytes", gpickle.loads, b"\x80\x04\x95" + struct.pack("<Q", 1 << 62) + b"N.")
+        self.refused("is no pickle: TUPLE2 at byte 3 of 5 does not find what it works on", gpickle.loads, P + b"N\x86.")
+        self.refused("BINGET at byte 2 wants memo 7, which is empty", gpickle.loads, P + b"h\x07.")
+        self.refused("protocol 6, wanted 0 to 5", gpickle.loads, b"\x80\x06N.")
+
+    def test_what_is_no_regular_file(self):
+        os.mkfifo(self.folder / "pipe")
+        for path in (self.folder / "pipe", "/dev/zero"):
+            self.refused("is no regular file", gpickle.read, path)
 
     def test_wrapped_files(self):
         attack = ATTACKS["os.system"]
