@@ -49,12 +49,15 @@ class RuntimeContext {
   /// `workers`: threads for asynchronous requests, started when needed; 0 = one per hardware thread, at most 8.
   explicit RuntimeContext(std::unique_ptr<PluginSource> plugins, uint32_t workers = 0);
   ~RuntimeContext();
+  /// Whether this process is a fork() of the one that made the context: threads of the context, and runs that they had, are in that one alone.
+  bool is_forked() const;
   PluginSource& plugins() const { return *plugins_; }
   WorkerPool& pool() const { return *pool_; }
 
  private:
   std::unique_ptr<PluginSource> plugins_;
   std::unique_ptr<WorkerPool> pool_;
+  const int process_;
 };
 
 }  // namespace optima

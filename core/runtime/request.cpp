@@ -56,7 +56,7 @@ Result<std::unique_ptr<Request>> Request::create(const LoadedModel& model) {
 Request::Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Request::~Request() {
-  if (state_) state_->close();
+  if (state_ && !state_->close()) (void)state_.release();  // somebody may have waited for the run, which no condition survives
 }
 
 Result<size_t> Request::input_index(std::string_view name) const { return position(model().inputs(), name, "input"); }

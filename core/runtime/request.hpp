@@ -32,7 +32,8 @@ class Request {
   /// A 64-byte aligned tensor of the request's own to write the input into, shaped `shape` (the model's where static).
   Result<Tensor> input_buffer(size_t index, std::vector<int64_t> shape);
   /// Later runs write the output to these bytes, directly when they are aligned and long enough. `data` null unbinds. Ends the
-  /// outputs of the last run. InvalidInput when a static output does not fit; a dynamic one is judged when its size is known.
+  /// outputs of the last run. InvalidInput when a static output does not fit; a dynamic one is judged when its size is known. A run fails with
+  /// Usage where an output's bytes are an input's or another output's, too.
   Status bind_output(size_t index, void* data, uint64_t capacity);
   /// The output of the last successful run, without a copy: valid until the next run, a bind_output, a new input that is passed
   /// through to an output, or the end of the request. Usage when there is none.
@@ -59,9 +60,9 @@ class Request {
   /// returns; may start the next run, must not wait().
   void set_callback(std::function<void(const Status&)> callback);
   /// Starts a run: subgraphs whose plugin offers optima.async/1 on the plugin's own threads, the others on the context's.
-  /// Usage while one is under way.
+  /// Usage while one is under way, and in a fork of the process that made the context.
   Status start();
-  /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started.
+  /// The outcome of the last started run; Timeout when it is not over within the time, Usage when none was started, or in another process that this is a fork of.
   /// Negative = no limit, 0 = only look. A run's outcome may be Timeout, too: `still_running`, where given, tells them apart.
   Status wait(int64_t timeout_ms, bool* still_running = nullptr);
   /// Later runs that are not over so many milliseconds after run() or start() end with Timeout: between two subgraphs, or inside one whose

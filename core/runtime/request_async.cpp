@@ -2,6 +2,7 @@
 // core/runtime: a request's life beside the caller's thread.
 #include "core/loader/gate.hpp"
 #include "core/loader/seam.hpp"
+#include "core/runtime/context.hpp"
 #include "core/runtime/request_state.hpp"
 #include "core/runtime/worker_pool.hpp"
 #include "core/support/log.hpp"
@@ -33,10 +34,13 @@ void Request::State::release() {
 
 // A plugin with optima.async/1 gets its first step on the caller's thread and needs no other; the rest begins in the pool.
 Status Request::State::start() {
+  if (model.state_->context->is_forked())
+    return usage_error("the request's context was made before this process was forked and has no threads here, wanted one made in the fork, or a run in the calling thread");
   OPTIMA_RETURN_IF_ERROR(claim());
   {
     const std::lock_guard lock(mutex);
     ++started;
+    process = ::getpid();
   }
   std::optional<Status> outcome_now;
   if (frame.has_async(0)) {
@@ -99,6 +103,7 @@ void Request::State::step_done(int32_t code) {
 
 void Request::State::cancel_run() {
   cancel = true;
+  if (is_elsewhere()) return;  // no plugin is at it here
   if (const ptrdiff_t k = in_plugin; k >= 0) (void)frame.context(static_cast<size_t>(k)).cancel();  // what it cannot stop ends by itself
 }
 
@@ -126,6 +131,7 @@ Status Request::State::wait(int64_t timeout_ms, bool* still_running) {
   if (started == 0) return usage_error("the request was never started, wanted a start before a wait");
   if (in_callback == std::this_thread::get_id()) return usage_error("wait was called in the request's own callback");
   const uint64_t wanted = started;
+  if (finished < wanted && is_elsewhere()) return usage_error("the run was started before this process was forked and ends in the other alone, wanted a wait there");
   const uint64_t limit = timeout_ms < 0 ? UINT64_MAX : wait_of_ms(static_cast<uint64_t>(timeout_ms));
   const bool over = wait_at_most(changed, lock, limit, [&] { return finished >= wanted; });
   if (still_running) *still_running = !over;
@@ -134,13 +140,15 @@ Status Request::State::wait(int64_t timeout_ms, bool* still_running) {
   return outcome;
 }
 
-void Request::State::close() {
+bool Request::State::close() {
+  if (is_elsewhere()) return finished == started;
   std::unique_lock lock(mutex);
   closing = true;
   lock.unlock();
   cancel_run();
   lock.lock();
   changed.wait(lock, [&] { return finished == started; });
+  return true;
 }
 
 }  // namespace optima

@@ -2,6 +2,8 @@
 // core/runtime: the inside of a request: its tensors, its run, its life beside the caller's thread. Private to the room.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -67,6 +69,7 @@ struct Request::State {
   bool busy = false, closing = false;
   uint64_t started = 0, finished = 0;
   std::thread::id in_callback;
+  std::atomic<int> process{0};  // that started the last run
   Status outcome;
   std::vector<Record> waits;
 
@@ -86,6 +89,9 @@ struct Request::State {
   Status stage(SlotState& slot, uint64_t size, uint64_t keep = 0);
   Status load_inputs();
   void tell_of_symbols();
+  /// Usage where bytes that outputs are bound to are those of an input or of another output.
+  Status check_bindings() const;
+  std::span<const std::byte> bound_bytes(size_t output) const;
   Status store_outputs();
   Tensor output(size_t index) const;
   std::span<const std::byte> output_bytes(size_t index) const;
@@ -125,7 +131,10 @@ struct Request::State {
   void complete(Status status);
   void cancel_run();
   Status wait(int64_t timeout_ms, bool* still_running);
-  void close();
+  /// False where a run is under way that ends in another process, of which this is a fork.
+  bool close();
+  /// Whether the last run was started in another process, of which this is a fork.
+  bool is_elsewhere() const { return process != 0 && process != ::getpid(); }
 
   // request_events.cpp
   void record(ProfileKind kind, uint32_t index, uint64_t start) { share().record(kind, index, start); }

@@ -2,6 +2,7 @@
 // core/runtime: what a request's user gives and gets: inputs into their slots, outputs out of theirs. With static shapes a run allocates nothing here.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -14,6 +15,10 @@ namespace optima {
 namespace {
 
 bool is_aligned(const void* p, uint64_t alignment) { return reinterpret_cast<uintptr_t>(p) % alignment == 0; }
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return !a.empty() && !b.empty() && std::less<>()(a.data(), b.data() + b.size()) && std::less<>()(b.data(), a.data() + a.size());
+}
 
 }  // namespace
 
@@ -90,6 +95,33 @@ void Request::State::tell_of_symbols() {
       return;
     }
   }
+}
+
+// A run would write over what it has still to read, or over its own answer; what is bound may change in any order, so each run looks.
+Status Request::State::check_bindings() const {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const std::span<const std::byte> bytes = bound_bytes(i);
+    if (bytes.empty()) continue;
+    const auto same = [&](std::string_view kind, std::string_view name) {
+      return usage_error(cat("output ", quote(model.outputs()[i].name), " is bound to bytes of ", kind, " ", quote(name), ", wanted bytes of its own"));
+    };
+    for (const uint32_t number : plan.inputs) {
+      const SlotState& s = buffers.slots[number];
+      if (s.has_input && !s.tied && overlap(bytes, {s.input.data, s.input.size})) return same("input", s.slot->name);
+    }
+    for (size_t k = 0; k < i; ++k)
+      if (overlap(bytes, bound_bytes(k))) return same("output", model.outputs()[k].name);
+  }
+  return {};
+}
+
+// Those that a run may write to: of an output whose size is not known yet all that there are.
+std::span<const std::byte> Request::State::bound_bytes(size_t i) const {
+  const OutputSource& source = plan.outputs[i];
+  if (source.slot == OPTIMA_NONE) return {copies[i].data, copies[i].data ? source.constant.size : 0};
+  const SlotState& s = buffers.slots[source.slot];
+  const Bound bound = source.is_alias ? copies[i] : Bound{s.bound, s.bound_capacity};
+  return {bound.data, !bound.data ? 0 : s.slot->is_static ? s.slot->size : bound.capacity};
 }
 
 Status Request::State::store_outputs() {

@@ -34,6 +34,7 @@ std::optional<Status> Request::State::carry(size_t k, Relay* relay) {
 Status Request::State::begin() {
   run_start = profiling ? now_ns() : 0;
   has_outputs = false;
+  OPTIMA_RETURN_IF_ERROR(check_bindings());
   return load_inputs();
 }
 

@@ -37,6 +37,7 @@ class InferRequest:
         self._output_names = [o.name for o in outputs]
         self._ours = {k: (o.type, shape) for k, o in enumerate(outputs) if o.type.name != "String" and (shape := _fixed_shape(o)) is not None}  # that get bytes here
         self._seen = set(self._ours)  # of these, those that want new bytes: somebody has the old ones, or there are none yet
+        self._open: dict[int, tuple[int, ...]] = {}  # shapes of what outputs are set to whose own are known only when running
         self._called: Callable[[Error | None], Any] | None = None
         self._waiting: list[Callable[[], Any]] = []  # of asynchronous runs, as what follows
         self._lock, self._over, self._hooked = threading.Lock(), True, False
@@ -58,10 +59,18 @@ class InferRequest:
         self._c.drop_inputs()
 
     def set_output(self, name: str | int, array: Any) -> None:
-        """Later runs write the output to the array's bytes, from the caller's array or Tensor; each run again."""
+        """Later runs write the output to the bytes of the caller's array or Tensor, which has the output's type and shape; each run again. Where the shape is
+        known only when running, a run whose output has another one raises Error "invalid_input". The bytes are neither an input's nor another output's."""
         index = self._index(name, self._outputs, "output")
-        self._c.set_output(index, array._c if isinstance(array, Tensor) else _arrays.writable_tensor_of(array))
+        info, tensor = self._outputs[index], array._c if isinstance(array, Tensor) else _arrays.writable_tensor_of(array)
+        if tensor.type != info.type and info.type.name != "String":
+            raise Error(f"output {info.name!r}: found an array of {tensor.dtype}, wanted {info.dtype}", "invalid_input")
+        if info.shape is not None and not _fits(tensor.shape, info.shape):
+            raise Error(f"output {info.name!r}: found an array of shape {_shape(tensor.shape)}, wanted {_shape(info.shape)}", "invalid_input")
+        self._c.set_output(index, tensor)
         self._leave(index)
+        if _fixed_shape(info) is None:
+            self._open[index] = tensor.shape
 
     def get_output(self, name: str | int) -> Tensor:
         """The Tensor of an output of the last run, which later runs leave alone. Where the model has texts it is of their codes."""
@@ -101,7 +110,10 @@ class InferRequest:
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when the run is over, False when it still goes on after so many seconds (None or negative: no limit). Raises what it failed with."""
-        return self._c.wait(-1.0 if timeout is None else _seconds("timeout", timeout))
+        over = self._c.wait(-1.0 if timeout is None else _seconds("timeout", timeout))
+        if over and self._open:
+            self._check_open()
+        return over
 
     @property
     def result(self) -> dict[str, numpy.ndarray]:
@@ -176,6 +188,8 @@ class InferRequest:
     def _run(self, arrays: dict[str, Any]) -> dict[str, numpy.ndarray]:
         self._prepare(arrays)
         self._c.run()
+        if self._open:
+            self._check_open()
         return self._answers()
 
     def _run_for_tensors(self, arrays: Mapping[str, Any]) -> list[Tensor]:
@@ -195,6 +209,13 @@ class InferRequest:
         """From now on the output is the caller's or the runtime's own affair."""
         self._ours.pop(index, None)
         self._seen.discard(index)
+        self._open.pop(index, None)
+
+    def _check_open(self) -> None:
+        for index, wanted in self._open.items():
+            found = self._c.output(index).shape
+            if found != wanted:
+                raise Error(f"output {self._output_names[index]!r}: the run gave shape {_shape(found)}, and an array of shape {_shape(wanted)} is set for it, wanted one shape", "invalid_input")
 
     def _give(self, index: int) -> _runtime.Tensor:
         if index in self._ours:
@@ -215,10 +236,18 @@ class InferRequest:
             self._over, waiting, self._waiting = True, self._waiting, []
         try:
             if self._called is not None:
-                self._called(of_runtime(code, text) if code else None)
+                self._called(self._error_of(code, text))
         finally:
             for wake in waiting:
                 wake()
+
+    def _error_of(self, code: int, text: str) -> Error | None:
+        try:
+            if not code:
+                self._check_open()
+        except Error as error:
+            return error
+        return of_runtime(code, text) if code else None
 
     setInputTensor, setOutputTensor, getInputTensor, getOutputTensor = set_input, set_output, get_input, get_output
     infer, setCallback, getProfileData, setProfiling, setDeadline, tieOutput = start, set_callback, profile, set_profiling, set_deadline, tie
@@ -233,6 +262,14 @@ def _seconds(name: str, value: Any) -> float:
 def _fixed_shape(info: _runtime.TensorInfo) -> tuple[int, ...] | None:
     """The shape, where every size of it is known before a run."""
     return info.shape if info.shape is not None and min(info.shape, default=0) >= 0 else None
+
+
+def _fits(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return len(found) == len(wanted) and all(w < 0 or f == w for f, w in zip(found, wanted))
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    return "x".join("?" if size < 0 else str(size) for size in sizes) or "scalar"
 
 
 def _hook(request):

@@ -9,7 +9,7 @@ import threading
 import unittest
 import weakref
 
-from support import X, RunTest
+from support import HEAD, X, RunTest
 
 import numpy as np
 
@@ -183,6 +183,40 @@ class Background(RunTest):
             request.start({"x": np.float32([1, 2])})"""
         ran = subprocess.run([sys.executable, "-c", program, self.endless], capture_output=True, text=True, timeout=200)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+    def test_runs_in_a_fork(self):
+        program = """if True:
+            import os, sys, numpy as np, optima
+            from optima.runtime import Context
+            X = {"x": np.ones((256, 512), np.float32), "w": np.ones((512, 512), np.float32)}
+            context = Context()
+            model = context.load_model(sys.argv[1])
+            request, endless = model.create_request(), context.load_model(sys.argv[2]).create_request()
+            request.start(X).wait()  # threads of the context and of the plugin
+            endless.start({"x": np.float32([1, 2])})
+            child = os.fork()
+            if child == 0:
+                print((request.run(X)["y"] == 512).all(), (model.run(X)["y"] == 512).all())
+                for call in (model.create_request().start, lambda _: endless.wait()):
+                    try:
+                        call(X)
+                    except optima.Error as error:
+                        print(error.code, error)
+                own = Context().load_model(sys.argv[1])
+                print((own.create_request().start(X).result["y"] == 512).all())
+                del request, endless, model, context, own
+                sys.exit(0)
+            print("ended", os.waitpid(child, 0)[1])
+            endless.cancel()
+            """
+        text = HEAD + "g (float[256,512] x, float[512,512] w) => (float[256,512] y) { y = MatMul(x, w) }"
+        matmul = self.package(text, "--device", "X64:0", name="matmul")
+        ran = subprocess.run([sys.executable, "-c", program, matmul, self.endless], capture_output=True, text=True, timeout=200)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        told = ran.stdout.splitlines()
+        self.assertEqual((told[0], told[3:]), ("True True", ["True", "ended 0"]))
+        self.assertIn("usage the request's context was made before this process was forked and has no threads here", told[1])
+        self.assertIn("usage the run was started before this process was forked and ends in the other alone", told[2])
 
     def test_ctrl_c_while_waiting(self):
         program = """if True:

@@ -248,6 +248,49 @@ class Inputs(PackageTest):
         request.run()
         self.assertEqual(mine.tolist(), [-4, -3, -2, -1])
 
+    def test_an_output_has_the_type_and_shape_of_what_it_is_set_to(self):
+        model = Context().load_model(self.package(HEAD + "g (float[2,2] x) => (float[2,2] y) { y = Neg(x) }", "--device", "REF:0", name="fixed"))
+        request = model.create_request()
+        for array, found in ((np.zeros((3, 2), np.float32), "an array of shape 3x2, wanted 2x2"), (np.zeros(4, np.float32), "an array of shape 4, wanted 2x2"),
+                             (np.zeros((2, 2)), "an array of float64, wanted float32"), (Tensor("int32", (2, 2)), "an array of int32, wanted float32")):
+            self.fails("invalid_input", f"output 'y': found {found}", request.set_output, "y", array)
+
+    def test_an_output_whose_shape_a_run_finds_to_be_another(self):
+        model = Context().load_model(self.package(HEAD + "g (float[N,2] x) => (float[N,2] y) { y = Neg(x) }", "--device", "REF:0", name="open"))
+        request, two, three = model.create_request(), np.ones((2, 2), np.float32), np.ones((3, 2), np.float32)
+        self.fails("invalid_input", "output 'y': found an array of shape 3x3, wanted ?x2", request.set_output, "y", np.zeros((3, 3), np.float32))
+        mine, sentence = np.zeros((3, 2), np.float32), "output 'y': the run gave shape 2x2, and an array of shape 3x2 is set for it, wanted one shape"
+        request.set_output("y", mine)
+        self.fails("invalid_input", sentence, request.run, {"x": two})
+        told = []
+        request.set_callback(told.append)
+        self.fails("invalid_input", sentence, request.start({"x": two}).wait)
+        self.assertEqual([str(error) for error in told], [sentence])
+        self.assertTrue((request.run({"x": three})["y"] == -three).all() and (mine == -three).all())
+        self.assertTrue(request.start({"x": three}).wait())
+        self.assertIsNone(told[1])
+        smaller = np.zeros((2, 2), np.float32)
+        request.set_output("y", smaller)
+        self.fails("invalid_input", "found a bound buffer of 16 bytes, wanted 24", request.run, {"x": three})
+        self.assertEqual(request.run({"x": two})["y"].tolist(), (-two).tolist())
+
+    def test_bytes_of_an_input_or_of_another_output_are_no_place_for_an_output(self):
+        text = HEAD + "g (float[4] x) => (float[4] y, float[4] z) { y = Neg(x)  z = Abs(x) }"
+        request = Context().load_model(self.package(text, "--device", "REF:0", name="places")).create_request()
+        room = np.float32([1, -2, 3, -4, 0, 0, 0, 0, 0, 0])
+        request.set_output("z", room[:4])
+        self.fails("usage", "output 'z' is bound to bytes of input 'x', wanted bytes of its own", request.run, {"x": room[:4]})
+        self.fails("usage", "output 'z' is bound to bytes of input 'x'", request.start({"x": room[3:7]}).wait)
+        request.set_output("z", room[4:8])
+        request.set_output("y", room[6:10])
+        self.fails("usage", "output 'z' is bound to bytes of output 'y', wanted bytes of its own", request.run, {"x": room[:4]})
+        self.assertEqual(room.tolist(), [1, -2, 3, -4, 0, 0, 0, 0, 0, 0])
+        request.set_output("y", np.zeros(4, np.float32))
+        answers = request.run({"x": room[:4]})
+        self.assertEqual((answers["y"].tolist(), room[4:8].tolist()), ([-1, 2, -3, 4], [1, 2, 3, 4]))
+        request.set_output("y", room[:4])  # and now the other way round
+        self.assertEqual(request.run({"x": answers["y"]})["y"].tolist(), [1, -2, 3, -4])
+
     def test_sizes_that_only_a_run_knows(self):
         model = Context().load_model(self.package(HEAD + "g (float[N] x) => (float[N] y) { y = Neg(x) }", "--device", "REF:0", name="dynamic"))
         self.assertEqual((model.inputs[0].shape, model.inputs[0].symbols), ((-1,), ["N"]))

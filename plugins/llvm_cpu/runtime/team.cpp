@@ -55,7 +55,14 @@ void Counter::wait(uint32_t target, uint64_t spin_ns) {
   }
 }
 
+// Helpers are in the process that started them; in a fork of it their handles may be those of other threads by now.
+bool Team::is_forked() const { return !helpers_.empty() && process_ != ::getpid(); }
+
 Team::~Team() {
+  if (is_forked()) {
+    (void)new std::vector<std::thread>(std::move(helpers_));
+    return;
+  }
   stop_ = true;
   begun_.bump();
   for (std::thread& t : helpers_) t.join();
@@ -75,6 +82,7 @@ void Team::start() {
       --inside_;
     }
   };
+  process_ = ::getpid();
   helpers_ = start_threads(threads_ - 1, help, spawn_);
   threads_ = static_cast<int>(helpers_.size()) + 1;  // read by helpers after the first begun_ only
 }
@@ -122,7 +130,7 @@ void Team::run(List& list) {
 
 void Team::forget(const List& list) {
   if (current_.load() == &list) current_ = nullptr;
-  while (inside_.load() != 0) relax();
+  while (inside_.load() != 0 && !is_forked()) relax();
 }
 
 }  // namespace optima::llvm_cpu

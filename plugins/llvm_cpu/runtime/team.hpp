@@ -66,7 +66,7 @@ class Team {
   /// spawn: how helpers are made; empty = the system's threads.
   /// cores: bit set of processors that helpers may run on, 0 = all; the caller's thread stays where it is.
   explicit Team(int threads, Spawn spawn = {}, uint64_t cores = 0) : threads_(threads), spawn_(std::move(spawn)), cores_(cores) {}
-  /// Joins the threads.
+  /// Joins the threads. In a fork() of their process there are none to be joined, and the caller has done all parts of its runs.
   ~Team();
   Team(const Team&) = delete;
 
@@ -85,6 +85,7 @@ class Team {
  private:
   void walk(int thread, List& list, uint32_t run);
   void tell(List& list, uint64_t begin_ns);
+  bool is_forked() const;
 
   // Between inferences the core may belong to the next subgraph's backend: after some microseconds a helper lets go of it.
   static constexpr uint64_t kSpinStep = 50000, kSpinIdle = 15000;  // ns
@@ -97,6 +98,7 @@ class Team {
   std::atomic<bool> stop_{false}, observed_{false};
   std::function<void(size_t, uint64_t, uint64_t)> observer_;
   std::vector<std::thread> helpers_;
+  int process_ = 0;  // that started them
 };
 
 }  // namespace optima::llvm_cpu

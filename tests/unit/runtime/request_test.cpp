@@ -97,6 +97,23 @@ TEST_CASE("aligned user buffers are read and written in place") {
   CHECK(out.as<float>()[0] == chain_value(5, 4));
 }
 
+TEST_CASE("bytes of an input or of another output are no place for an output") {
+  Chain b;
+  auto r = b.request();
+  Tensor in = filled({1024}), out = *Tensor::make(OPTIMA_F32, {1024});
+  REQUIRE(r->bind_output(0, in.data, in.size).ok());  // in any order: a run looks
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, in.data, in.size)).ok());
+  const Status refused = r->run();
+  CHECK(refused.kind() == StatusKind::Usage);
+  CHECK(refused.message() == "output 'out' is bound to bytes of input 'in', wanted bytes of its own");
+  CHECK(in.as<float>()[0] == filled({1024}).as<float>()[0]);
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, out.data, out.size)).ok());
+  CHECK(r->run().ok());
+  REQUIRE(r->bind_output(0, nullptr, 0).ok());
+  REQUIRE(r->set_input(0, *Tensor::borrow(OPTIMA_F32, {1024}, in.data, in.size)).ok());
+  CHECK(r->run().ok());
+}
+
 TEST_CASE("misaligned user buffers are copied and give the same result") {
   Chain b;
   auto r = b.request();

@@ -254,7 +254,7 @@ OPTIMA_RT_API int32_t optima_rt_request_input_buffer(optima_rt_request* request,
                                                      optima_rt_tensor* tensor, optima_rt_error* error);
 /* [object] Later runs write the output to these bytes, which must live until unbound (data null) or the request is destroyed.
  * Ends the outputs of the last run. INVALID_INPUT: too small for an output of known shape; for others the run fails when they do not
- * fit. */
+ * fit. Runs fail with USAGE where bytes are those of an input as well, or of another output. */
 OPTIMA_RT_API int32_t optima_rt_request_bind_output(optima_rt_request* request, uint32_t index, void* data, uint64_t capacity, optima_rt_error* error);
 /* [object] The output of the last successful run, without a copy; lives until the next run or bind_output, one that is an input of the
  * model until that input is set again. USAGE: there was none. */
@@ -266,9 +266,11 @@ OPTIMA_RT_API int32_t optima_rt_request_run(optima_rt_request* request, optima_r
  * must not wait for or destroy the request. null = none. error lives for the call. */
 OPTIMA_RT_API void optima_rt_request_set_callback(optima_rt_request* request, void (*callback)(void* data, int32_t code, const optima_rt_error* error),
                                                   void* data);
-/* [object] Starts a run on a thread of the context. USAGE: one is under way. */
+/* [object] Starts a run on a thread of the context. USAGE: one is under way, or this process is a fork() of the one that made the context, whose
+ * threads it has not: optima_rt_request_run, or a context of its own. */
 OPTIMA_RT_API int32_t optima_rt_request_start(optima_rt_request* request, optima_rt_error* error);
-/* [any] The outcome of the last started run. Negative = wait without limit, 0 = only look. TIMEOUT: it is still running. */
+/* [any] The outcome of the last started run. Negative = wait without limit, 0 = only look. TIMEOUT: it is still running. USAGE: never started, or
+ * under way in the process that this one is a fork() of. */
 OPTIMA_RT_API int32_t optima_rt_request_wait(optima_rt_request* request, int64_t timeout_ms, optima_rt_error* error);
 /* [any] The run under way ends with CANCELLED once the subgraph that is executing is done, or inside it where its plugin can stop. */
 OPTIMA_RT_API void optima_rt_request_cancel(optima_rt_request* request);
