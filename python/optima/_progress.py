@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar on stderr for long work, where stderr is a terminal and tqdm is installed."""
+"""Bars for long work where somebody sees them: on a terminal, by tqdm on stderr, and in a notebook, by its widgets where ipywidgets is installed. Logs
+and pipes get none, and nobody does without tqdm."""
 import contextlib
 import sys
+
+
+def seen_by():
+    """tqdm's class of bars, or None where nobody would see one."""
+    if not in_notebook() and (sys.stderr is None or not sys.stderr.isatty()):
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+def in_notebook():
+    """Whether this is the kernel of a notebook; IPython on a terminal is none."""
+    ipython = sys.modules.get("IPython")  # which a kernel has imported
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
 
 
 @contextlib.contextmanager
 def bar(what):
     """Gives what optima._host takes as `progress`, or None where nobody would see a bar."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        tqdm = None
-    if tqdm is None or sys.stderr is None or not sys.stderr.isatty():
+    tqdm = seen_by()
+    if tqdm is None:
         yield None
         return
     with tqdm(total=100, desc=what, unit="%", leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {postfix}") as shown:
@@ -23,8 +39,5 @@ def bar(what):
 
 def over(samples, what):
     """The samples, with a bar that counts them as they are taken."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return samples
-    return tqdm(samples, desc=what, unit=" samples", leave=False, disable=None, file=sys.stderr)  # disable=None: off where stderr is no terminal
+    tqdm = seen_by()
+    return samples if tqdm is None else tqdm(samples, desc=what, unit=" samples", leave=False)

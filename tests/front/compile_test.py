@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 import warnings
 from unittest import mock
@@ -20,6 +21,7 @@ from unittest import mock
 import numpy as np
 import onnx
 import torch
+import tqdm
 
 from support import BOUND, BUILD, ConvAdd, FrontTest, ROOT, conv_add_inputs
 import optima
@@ -480,6 +482,16 @@ class Compile(FrontTest):
                 optima.compile(DIGITS, devices="X64:0", precision="int8", calibration=[np.zeros((1, 1, 32, 32), np.float32)] * 2)
             for shown in ("compiling digits", "samples:"):
                 self.assertEqual(shown in stream.getvalue(), stream.isatty(), stream.getvalue())
+
+    def test_a_notebook_gets_a_bar_and_a_shell_with_a_log_none(self):
+        text_bars = types.SimpleNamespace(tqdm=tqdm.tqdm)  # widgets want a browser
+        for kernel in (True, False):
+            shell = types.SimpleNamespace(config={"IPKernelApp": {}} if kernel else {"TerminalIPythonApp": {}})
+            ipython, stream = types.SimpleNamespace(get_ipython=lambda: shell), io.StringIO()
+            with mock.patch.dict(sys.modules, {"IPython": ipython, "tqdm.auto": text_bars}), contextlib.redirect_stderr(stream):
+                optima.compile(DIGITS, devices="X64:0", precision="int8", calibration=[np.zeros((1, 1, 32, 32), np.float32)] * 2)
+            for shown in ("compiling digits", "samples:"):
+                self.assertEqual(shown in stream.getvalue(), kernel, stream.getvalue())
 
     def test_packages_run_in_this_process_and_by_the_program_alike(self):
         package, image = optima.compile(DIGITS, devices="X64:0"), np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
