@@ -8,7 +8,7 @@ import weakref
 from optima import _arrays, _runtime
 from optima._tensor import Tensor, _handle
 from optima._texts import Codes, codes_of
-from optima.errors import Error, named_arrays, of_runtime
+from optima.errors import Error, named_arrays, named_outputs, of_runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only type checkers read is not imported
@@ -89,9 +89,10 @@ class InferRequest:
 
     # ------------------------------------------------------------------------------------------------- running
 
-    def run(self, arrays: Mapping[str, Any] | None = None) -> dict[str, numpy.ndarray]:
-        """Runs in this thread, with the inputs in arrays and those that were set, and gives {name: ndarray}."""
-        return self._run(named_arrays(arrays, {}))
+    def run(self, arrays: Mapping[str, Any] | None = None, *, outputs: str | list[str] | tuple[str, ...] | None = None) -> dict[str, numpy.ndarray]:
+        """Runs in this thread, with the inputs in arrays and those that were set, and gives {name: ndarray}. outputs: names of those that are wanted, None =
+        all; everything is computed."""
+        return self._run(named_arrays(arrays, {}), outputs)
 
     def start(self, arrays: Mapping[str, Any] | None = None) -> InferRequest:
         """Starts a run on a thread of the context and returns this request; wait, result or await has the outcome."""
@@ -185,12 +186,13 @@ class InferRequest:
                 return index
         raise Error(f"there is no {what} {name!r}, wanted one of {', '.join(repr(i.name) for i in infos)}", "invalid_input")
 
-    def _run(self, arrays: dict[str, Any]) -> dict[str, numpy.ndarray]:
+    def _run(self, arrays: dict[str, Any], outputs: str | list[str] | tuple[str, ...] | None = None) -> dict[str, numpy.ndarray]:
+        wanted = None if outputs is None else named_outputs(outputs, self._output_names)
         self._prepare(arrays)
         self._c.run()
         if self._open:
             self._check_open()
-        return self._answers()
+        return self._answers() if wanted is None else {name: self._answer(self._output_names.index(name)) for name in wanted}
 
     def _run_for_tensors(self, arrays: Mapping[str, Any]) -> list[Tensor]:
         self._prepare(arrays)

@@ -43,6 +43,17 @@ def named_arrays(arrays: Any, named: dict[str, Any]) -> dict[str, Any]:
     return {**(arrays or {}), **named}
 
 
+def named_outputs(outputs: Any, known: list[str]) -> list[str]:
+    """The names of outputs that run() was asked for, one or several. Raises Error where they are none of the model's."""
+    names = [outputs] if isinstance(outputs, str) else list(outputs) if isinstance(outputs, (list, tuple)) else None
+    if names is None:
+        raise Error(f"outputs is {type(outputs).__name__}, wanted a list of names of outputs; an input of that name goes into the dict of inputs", "usage")
+    for name in names:
+        if name not in known:
+            raise Error(f"there is no output {name!r:.200}, wanted one of {', '.join(map(repr, known))}", "invalid_input")
+    return names
+
+
 def of_text(text: str, code: str) -> Error:
     """An Error whose node and device are read from its sentence."""
     node, device = NODE.search(text), DEVICE.search(text)

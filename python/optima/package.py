@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from optima import _host
 from optima._bad_input import bad_input
-from optima.errors import named_arrays
+from optima.errors import named_arrays, named_outputs
 
 if TYPE_CHECKING:
     import numpy
@@ -128,11 +128,12 @@ class Package:
     def view(self) -> View:
         return View(self)
 
-    def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
-        """name -> ndarray of every output. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
+    def run(self, arrays: Mapping[str, Any] | None = None, /, *, outputs: str | list[str] | tuple[str, ...] | None = None, **named: Any) -> dict[str, numpy.ndarray]:
+        """name -> ndarray of every output, or of those that `outputs` names. Inputs by keyword, or as one dict where a name is no word of Python; arrays or torch tensors
         of the input's type, or lists and numbers, which become it. Through optima.runtime in this process where that is installed, else by optima-host."""
         from optima.run_package import checked_inputs, run_here
-        return run_here(self, checked_inputs(self._inputs, named_arrays(arrays, named)))
+        wanted = None if outputs is None else named_outputs(outputs, [port["name"] for port in self._outputs])
+        return run_here(self, checked_inputs(self._inputs, named_arrays(arrays, named)), wanted)
 
     def __reduce__(self):
         """A pickle has the path, not the folder: one that is temporary goes with the objects of the process that made it."""

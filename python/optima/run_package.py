@@ -63,8 +63,9 @@ def context(plugins):
     return runtime().Context(plugins=list(plugins) or None)
 
 
-def run_here(package, arrays):
-    return run_by_host(package, arrays) if runtime() is None else load_here(package).run(arrays)
+def run_here(package, arrays, wanted=None):
+    """wanted: names of outputs, None = all."""
+    return run_by_host(package, arrays, wanted) if runtime() is None else load_here(package).run(arrays, outputs=wanted)
 
 
 def load_here(package):
@@ -77,7 +78,7 @@ def load_here(package):
     return package._model
 
 
-def run_by_host(package, arrays):
+def run_by_host(package, arrays, wanted=None):
     with tempfile.TemporaryDirectory() as folder:
         folder, words = pathlib.Path(folder), []
         for i, (name, array) in enumerate(arrays.items()):
@@ -86,4 +87,5 @@ def run_by_host(package, arrays):
         words += [word for plugins in package.plugins for word in ("--plugins", plugins)]
         _host.run("run", package.path, *words, "-o", folder / "out")
         made = json.loads((folder / "out/manifest.json").read_text(encoding="utf-8"))["outputs"]
-        return {port["name"]: np.load(folder / "out" / port["file"]) for port in made}
+        files = {port["name"]: folder / "out" / port["file"] for port in made}
+        return {name: np.load(files[name]) for name in (files if wanted is None else wanted)}

@@ -117,12 +117,13 @@ class Model:
         self._texts = codes_of(self.inputs), codes_of(self.outputs)
         self._idle: list[InferRequest] = []  # requests of run(); list.append and pop are atomic
 
-    def run(self, arrays: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, numpy.ndarray]:
-        """Runs on arrays by the names of inputs, and gives {name of output: ndarray}; the arrays are the caller's. Any number of threads at a time."""
+    def run(self, arrays: Mapping[str, Any] | None = None, /, *, outputs: str | list[str] | tuple[str, ...] | None = None, **named: Any) -> dict[str, numpy.ndarray]:
+        """Runs on arrays by the names of inputs, and gives {name of output: ndarray}; the arrays are the caller's. outputs: names of those that are wanted,
+        None = all. Any number of threads at a time."""
         values = named_arrays(arrays, named)
         request = self._take_idle() or self.create_request()
         try:
-            return request._run(values)
+            return request._run(values, outputs)
         finally:
             request.drop_inputs()
             self._idle.append(request)

@@ -498,6 +498,8 @@ class Compile(FrontTest):
         answers = []
         with mock.patch.object(run_package, "runtime", lambda: None):
             answers.append(package.run(image=image)["probability"])
+            self.assertEqual((list(package.run(image=image, outputs="probability")), package.run(image=image, outputs=[])), (["probability"], {}))
+            self.refused("there is no output 'q', wanted one of 'probability'", package.run, image=image, outputs=["q"])
         if BOUND:
             with mock.patch.object(_host, "run", None):
                 answers.append(package.run(image=image)["probability"])

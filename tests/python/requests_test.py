@@ -61,6 +61,19 @@ class Requests(RunTest):
         self.assertEqual(request.run({"x": X})["t"].tolist(), [1, 2])
         self.fails("invalid_input", "there is no output 'u', wanted one of 'y', 't'", request.tie, "u", "s")
 
+    def test_outputs_that_are_wanted(self):
+        text = HEAD + "g (float[2] x) => (float[2] y, float[2] z, float[2] outputs) { y = Neg(x)  z = Abs(x)  outputs = Add(x, x) }"
+        package = self.package(text, "--device", "REF:0", name="wanted")
+        model = self.context.load_model(package)
+        for run in (model.run, model.create_request().run, optima.Package(package).run):
+            self.assertEqual({name: array.tolist() for name, array in run({"x": X}, outputs=["z", "y"]).items()}, {"z": [1, 2], "y": [-1, -2]})
+            self.assertEqual([list(run({"x": X}, outputs=of)) for of in (None, [], "outputs", ("y",))], [["y", "z", "outputs"], [], ["outputs"], ["y"]])
+            self.fails("invalid_input", "there is no output 'q', wanted one of 'y', 'z', 'outputs'", run, {"x": X}, outputs=["y", "q"])
+            self.fails("usage", "outputs is ndarray, wanted a list of names of outputs; an input of that name goes into the dict of inputs", run, {"x": X}, outputs=X)
+        first = model.run({"x": X}, outputs=["y"])["y"]
+        model.run({"x": X * 2}, outputs=["z"])
+        self.assertEqual(first.tolist(), [-1, -2])
+
     def test_profiles(self):
         request = self.context.load_model(self.digits).create_request()
         request.setProfiling(True)

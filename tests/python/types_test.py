@@ -44,6 +44,8 @@ except optima.Error as error:
 assert_type(model, runtime.Model)
 request = model.create_request()
 assert_type(request.run({"x": numpy.zeros(3)}), dict[str, numpy.ndarray])
+assert_type(model.run(x=numpy.zeros(3), outputs=["y"]), dict[str, numpy.ndarray])
+request.run({"x": numpy.zeros(3)}, outputs=3)  # type: ignore[arg-type]
 assert_type(request.wait(1.5), bool)
 request.wait("long")  # type: ignore[arg-type]
 assert_type(model.inputs[0].shape, tuple[int, ...] | None)
