@@ -68,7 +68,10 @@ Team::~Team() {
   for (std::thread& t : helpers_) t.join();
 }
 
-void Team::List::add(Work work, int parts) { steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts)); }
+void Team::List::add(Work work, int parts) {
+  steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts));
+  is_shared_ |= steps_.back().parts > 1;
+}
 
 void Team::start() {
   const auto help = [this](int t) {
@@ -122,8 +125,10 @@ void Team::tell(List& list, uint64_t begin_ns) {
 void Team::run(List& list) {
   const uint64_t begin = observer_ ? steady_ns() : 0;
   const uint32_t number = ++list.runs_;
-  current_ = &list;
-  begun_.bump();
+  if (list.is_shared_) {  // else waking helpers would cost microseconds of two processors for nothing
+    current_ = &list;
+    begun_.bump();
+  }
   walk(0, list, number);
   if (observer_) tell(list, begin);
 }

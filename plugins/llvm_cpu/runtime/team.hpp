@@ -60,6 +60,7 @@ class Team {
       std::vector<std::atomic<uint32_t>> claims;  // number of the run that took the part
     };
     std::deque<Step> steps_;
+    bool is_shared_ = false;  // whether a step has more than one part
     std::atomic<uint32_t> runs_{0};
   };
 
@@ -74,7 +75,7 @@ class Team {
   int size() const { return threads_; }
   /// Where the system gives fewer threads than wanted, the team is smaller: see size().
   void start();
-  /// Runs all steps once and returns when they are done. One caller at a time. Work must not throw.
+  /// Runs all steps once and returns when they are done; helpers sleep on where every step is one part. One caller at a time. Work must not throw.
   void run(List& list);
   /// Before a list ends, and between runs: no helper looks at it any more when this returns.
   void forget(const List& list);

@@ -66,6 +66,28 @@ TEST_CASE("a team sleeps between runs and wakes for the next one, and for its en
   CHECK(done == 18);
 }
 
+TEST_CASE("helpers sleep on where every step is one part, and wake where one has more") {
+  Team::List alone, shared;  // outlive the team
+  Team team(3);
+  std::atomic<int> by_caller{0}, all{0};
+  const auto work = [&](int, int thread) {
+    ++all;
+    by_caller += thread == 0;
+    std::this_thread::yield();
+  };
+  for (int step = 0; step < 100; ++step) alone.add(work, 1);
+  for (int step = 0; step < 100; ++step) shared.add(work, step == 50 ? 2 : 1);
+  team.start();
+  for (int run = 0; run < 30; ++run) team.run(alone);
+  CHECK(all == 3000);
+  CHECK(by_caller == 3000);
+  for (int run = 0; run < 30; ++run) {
+    team.run(shared);
+    team.run(alone);
+  }
+  CHECK(all == 3000 + 30 * 201);
+}
+
 TEST_CASE("parts are kept within what a step can count") {
   Team::List steps;  // outlives the team
   Team team(1);
