@@ -32,7 +32,7 @@ def compile(module_or_onnx: Any, example_inputs: Any = None, devices: str | Iter
       may have its sizes with it, "width=32..960:32@320" as in --dim; sizes are such text, a number, a range, or a list whose first matters most.
     output: folder that the package comes into, as output/<name>; None = a temporary one that lives as long as the Package.
     force: replaces a package that is there. options: any other of `optima-host compile --help`, dashes as underscores:
-      objective="latency", pin={"fc": "X64:1"}, option={"llvm_cpu.threads": 2}, self_test=True, plugins=["dir"], save_calib=True."""
+      objective="latency", pin={"fc": "X64:1"}, option={"llvm_cpu.cpu": "x86-64-v3"}, self_test=True, plugins=["dir"], save_calib=True."""
     if output is not None and not isinstance(output, (str, os.PathLike)):
         raise bad_input(f"output is {output!r}, wanted a folder")
     name = name or default_name(module_or_onnx)

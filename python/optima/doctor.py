@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ctypes.util
 import dataclasses
+import importlib.metadata
 import importlib.util
 import json
 import platform
@@ -126,7 +127,14 @@ def tool_rows(listing):
 def package_row(name, purpose, wanted="", needed=False):
     """wanted: what pip is asked for where that is not the name."""
     found = importlib.util.find_spec(name) is not None
-    return Row(name, found, "installed" if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {wanted or name}")
+    return Row(name, found, version_of(name) if found else "not installed", needed, purpose, f"{sys.executable} -m pip install {wanted or name}")
+
+
+def version_of(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # a folder on the path
+        return "installed"
 
 
 def converter_row():
@@ -145,7 +153,7 @@ def vendor_rows(listing, ids):
             rows.append(Row(name, bool(here), (here or why or ["no device"])[0], False, f"{plugin} compiles with them", fix))
     if "openvino" not in ids:
         rows.append(Row("plugin openvino", False, "not installed: it comes in a wheel of its own", False, "Intel's processors, GPUs and NPUs",
-                        f"{sys.executable} -m pip install the optima_openvino-{optima.__version__}-*.whl of scripts/wheel, which brings OpenVINO"))
+                        f"{sys.executable} -m pip install FOLDER/optima_openvino-{optima.__version__}-*.whl, which scripts/wheel makes and which brings OpenVINO"))
     return rows
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """optima.compile and optima.Package: torch modules and ONNX models, through optima-host."""
+import ast
 import concurrent.futures
 import contextlib
 import copy
@@ -8,6 +9,7 @@ import glob
 import io
 import logging
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -371,6 +373,8 @@ class Compile(FrontTest):
     def test_other_options_are_those_of_the_program(self):
         package = optima.compile(DIGITS, devices="X64:0", pin={"/Softmax": "X64:1"}, self_test=True, objective="parts")
         self.assertTrue((package.path / "self_test").is_dir())
+        (named,) = re.findall(r"\boption=(\{.*?\})", optima.compile.__doc__)
+        optima.compile(DIGITS, devices="X64:0", option=ast.literal_eval(named))
         self.assertEqual(package.explain("/Softmax")["device"], "X64:1")
         self.assertEqual(self.refused("--no-such-thing", optima.compile, DIGITS, no_such_thing=1).code, "usage")
 

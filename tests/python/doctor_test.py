@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the doctor says where all is well, and where something is missing."""
+import importlib.metadata
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ class Doctor(PackageTest):
         rows, report = self.rows(0)
         for name in ("optima", "optima-host", "optima.runtime", "plugin llvm_cpu", "plugin reference", "numpy", "torch", "onnx", "onnxscript", "networkx", "tqdm", "onnxruntime"):
             self.assertTrue(rows[name]["ok"], rows[name])
+        self.assertEqual(rows["numpy"]["found"], importlib.metadata.version("numpy"))
         self.assertIn(str(BUILD), rows["optima-host"]["found"])
         converter = rows["tf2onnx"]
         self.assertFalse(converter["needed"])
