@@ -283,6 +283,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     def test_what_cannot_be_is_one_sentence(self):
         module = vitis.partition_for_vitis_ai(MODEL)
+        for options in ("dir", ["build_dir"], {"relay.ext.vitis_ai.options": "dir"}):
+            self.refused("wanted name -> value, as {'build_dir': 'model.vitis'}", vitis.build, module, options=options)
         self.refused("option 'dir' is unknown, wanted one of dpu, build_dir", vitis.build, module, options={"dir": "x"})
         self.refused("option dpu is 'DPUCADX8G', wanted 'llvm'", vitis.build, module, options={"dpu": "DPUCADX8G"})
         self.refused("target is 'cuda', wanted 'llvm'", vitis.build, module, "cuda")

@@ -300,7 +300,8 @@ class Compile(FrontTest):
                                            ("onnxscript", "optima.compile(torch.nn.Linear(2, 2), torch.zeros(1, 2))", "a model of torch needs onnxscript"),
                                            ("onnx", f"optima.compile({str(DIGITS)!r}, torch.zeros(1, 1, 32, 32))", "example_inputs of an ONNX model needs onnx"),
                                            ("networkx", "import optima.torch2nx", "optima.torch2nx needs networkx, which is not installed, wanted it by: pip install 'optima[torch2nx]'"),
-                                           ("onnxruntime", "optima.submodels", "optima.submodels needs onnxruntime")):
+                                           ("onnxruntime", "optima.submodels", "optima.submodels needs onnxruntime"),
+                                           ("onnx", "optima.torch2hpvm", "optima.torch2hpvm needs onnx")):
             code = f"import sys; sys.modules[{missing!r}] = None; sys.path[:0] = {sys.path!r}\nimport torch, optima\ntry: {program}\nexcept optima.Error as error: print(error.code, error)"
             ran = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True)
             self.assertIn(f"usage {sentence}", ran.stdout, ran.stderr)

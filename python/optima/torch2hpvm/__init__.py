@@ -8,7 +8,11 @@
 
 Needs torch, numpy, onnx, a C++17 compiler, and optima-host with its runtime library.
 """
-from optima.torch2hpvm._datasets import BinDataset
-from optima.torch2hpvm._exporter import ModelExporter
+from optima import _needs
+
+_needs.needs("optima.torch2hpvm", "compile", "torch", "onnx")
+
+from optima.torch2hpvm._datasets import BinDataset  # noqa: E402  behind what they need
+from optima.torch2hpvm._exporter import ModelExporter  # noqa: E402
 
 __all__ = ["BinDataset", "ModelExporter"]

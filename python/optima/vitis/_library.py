@@ -64,8 +64,11 @@ def build_in(folder, job, chosen, here):
 
 
 def checked_options(module, options):
-    options = dict(options or {})
-    chosen = {**options.pop(BLOCK, {}), **options}
+    options = options if options is not None else {}
+    block = options.get(BLOCK, {}) if hasattr(options, "items") else None
+    if not hasattr(block, "items"):
+        raise Error(f"options are {options!r:.100}, wanted name -> value, as {{'build_dir': 'model.vitis'}}", "invalid_input")
+    chosen = {**block, **{name: value for name, value in options.items() if name != BLOCK}}
     unknown = sorted(set(chosen) - set(OPTIONS))
     if unknown:
         raise Error(f"option {unknown[0]!r} is unknown, wanted one of {', '.join(OPTIONS)}", "invalid_input")
