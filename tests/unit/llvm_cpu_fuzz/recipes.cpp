@@ -485,6 +485,14 @@ void shape(Maker& m) {
   if (m.c.op == "Shape" && m.maybe()) m.integer("start", m.random(-3, 3));
   if (m.c.op == "Shape" && m.maybe()) m.integer("end", m.random(-3, 6));
 }
+void grid_sample(Maker& m) {
+  const Dims d = m.dims(4, 4);
+  m.add(m.type(0), d), m.add(m.type(1), {d[0], m.random(0, 9), m.random(1, 30), 2});
+  const bool is_new = m.c.since >= 20;
+  m.text("mode", m.random.of(std::vector<std::string>{"nearest", is_new ? "linear" : "bilinear"}));
+  m.text("padding_mode", m.random.of(std::vector<std::string>{"zeros", "border", "reflection"}));
+  m.integer("align_corners", m.random(0, 1));
+}
 void resize(Maker& m) {
   const Dims d = m.any_dims(1, 4);
   m.add(OPTIMA_F32, d);
@@ -590,7 +598,7 @@ const std::map<std::string, Recipe>& recipes() {
     give(transpose, {"Transpose"}), give(slice, {"Slice"}), give(split, {"Split"}), give(concat, {"Concat"}), give(expand, {"Expand"}), give(tile, {"Tile"});
     give(blocks, {"DepthToSpace", "SpaceToDepth"}), give(gather, {"Gather", "GatherElements", "ScatterElements"}), give(tuples, {"GatherND", "ScatterND"});
     give(rows_of_a_cache, {"TensorScatter"}), give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
-    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
+    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(grid_sample, {"GridSample"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
     give(integer_product, {"MatMulInteger", "QLinearMatMul"}), give(dynamic_quantize, {"DynamicQuantizeLinear"});
     return r;
   }();
