@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <thread>
 
 #ifdef SPIRV_PLUGIN
 
@@ -89,6 +90,33 @@ TEST_CASE("six contexts run at once behind fences, without a thread of the host'
     }
   }
   for (Fence* f : fences) f->release();
+}
+
+TEST_CASE("two requests run on two queues of a GPU that has them, and neither waits for the other") {
+  Layer layer;
+  layer.told().queues = 2;  // the software driver has one: the layer shows two, which share it
+  Halves halves;
+  const Net net;
+  const Loaded loaded(halves, net);
+  Run first(*halves.runtime, *loaded.program, 0), second(*halves.runtime, *loaded.program, 1.5F);
+  layer.told().meet = 2;  // a submit returns when one of the other queue is under way, too
+  const auto execute = [&](Run& r, int32_t& code) {
+    seam::Status status;
+    code = halves.runtime->runtime().execute(r.context, &r.in, 1, &r.out, 1, &status.raw);
+  };
+  int32_t one = -1, two = -1;
+  std::thread beside([&] { execute(first, one); });
+  execute(second, two);
+  beside.join();
+  CHECK(one == OPTIMA_OK);
+  CHECK(two == OPTIMA_OK);
+  CHECK(layer.told().met == 2);
+  CHECK(layer.told().submits_of[0] > 0);
+  CHECK(layer.told().submits_of[1] > 0);
+  for (const Run* r : {&first, &second}) {
+    const std::vector<float> wanted = floats(reference::run(net.packed.raw, {r->x}).at(0));
+    for (size_t n = 0; n < wanted.size(); ++n) CHECK(r->y[n] == doctest::Approx(wanted[n]).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("submit waits for its points, fails with theirs, and refuses at once what can never run") {

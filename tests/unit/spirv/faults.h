@@ -5,6 +5,8 @@
 
 #include <vulkan/vulkan.h>
 
+enum { MOST_QUEUES = 4 };
+
 struct faults {
   int submits_before; /* calls that still go well before one fails */
   VkResult submit;    /* how it then fails; 0 = not at all */
@@ -18,6 +20,10 @@ struct faults {
   int devices;   /* logical ones that were made so far */
   int pipelines; /* of computing that were asked for so far */
   size_t cached; /* bytes that the last pipeline cache began with */
+  int queues;    /* set before Vulkan is opened: so many in place of the driver's one, which they share; 0 = as the driver has it */
+  int submits_of[MOST_QUEUES]; /* so far, where `queues` is set */
+  int meet;      /* a submit waits until so many queues are in one at once, half a minute at most */
+  int met;       /* queues that were in one at once, where `meet` is set */
 };
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Vulkan layer that makes a driver fail on demand: what a test wants of it stands in optima_faults, which it finds by dlsym. Chaining: the loader's
  * interface for layers, version 0 (vk_layer.h). */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <vulkan/vk_layer.h>
 
 #include "faults.h"
@@ -23,11 +25,39 @@ static PFN_vkCreatePipelineCache next_cache;
 static PFN_vkGetPhysicalDeviceProperties next_properties;
 static PFN_vkGetPhysicalDeviceProperties2 next_properties2;
 static PFN_vkGetPhysicalDeviceMemoryProperties next_memory_properties;
+static PFN_vkGetPhysicalDeviceQueueFamilyProperties next_families;
+static PFN_vkGetDeviceQueue next_queue;
+static PFN_vkQueueWaitIdle next_wait_idle;
+
+/* Queues that share the driver's: what the loader writes into a handle, the driver's, and which one it is. */
+struct shared_queue { void* loader; VkQueue driver; int number; };
+static struct shared_queue shared_queues[MOST_QUEUES];
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER, meeting_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t meeting = PTHREAD_COND_INITIALIZER;
 
 /* Types of memory in a GPU with memory of its own. The driver below has one type, for both. */
 enum { OF_GPU = 0, OF_PROCESSOR = 1, MOST_MEMORIES = 256 };
 static VkDeviceMemory memories_of_gpu[MOST_MEMORIES];
 static int memory_count;
+
+static struct shared_queue* shared_of(VkQueue queue) {
+  for (int k = 0; k < MOST_QUEUES; ++k)
+    if ((VkQueue)&shared_queues[k] == queue) return &shared_queues[k];
+  return NULL;
+}
+
+static void meet(int number) {
+  static int arrived;
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 30;
+  pthread_mutex_lock(&meeting_lock);
+  if (optima_faults.met == 0) arrived = 0;
+  if (!(arrived >> number & 1)) arrived |= 1 << number, ++optima_faults.met;
+  pthread_cond_broadcast(&meeting);
+  while (optima_faults.met < optima_faults.meet && pthread_cond_timedwait(&meeting, &meeting_lock, &end) == 0) continue;
+  pthread_mutex_unlock(&meeting_lock);
+}
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   if (optima_faults.submit && optima_faults.submits_before-- <= 0) {
@@ -35,7 +65,38 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, cons
     optima_faults.submit = VK_SUCCESS;
     return r;
   }
-  return next_submit(queue, count, submits, fence);
+  struct shared_queue* shared = shared_of(queue);
+  if (!shared) return next_submit(queue, count, submits, fence);
+  if (optima_faults.meet) meet(shared->number);
+  pthread_mutex_lock(&driver_lock); /* whoever uses a queue sees to it that nobody else does */
+  ++optima_faults.submits_of[shared->number];
+  VkResult r = next_submit(shared->driver, count, submits, fence);
+  pthread_mutex_unlock(&driver_lock);
+  return r;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_idle(VkQueue queue) {
+  struct shared_queue* shared = shared_of(queue);
+  if (!shared) return next_wait_idle(queue);
+  pthread_mutex_lock(&driver_lock);
+  VkResult r = next_wait_idle(shared->driver);
+  pthread_mutex_unlock(&driver_lock);
+  return r;
+}
+
+static VKAPI_ATTR void VKAPI_CALL device_queue(VkDevice device, uint32_t family, uint32_t number, VkQueue* queue) {
+  if (!optima_faults.queues) {
+    next_queue(device, family, number, queue);
+    return;
+  }
+  next_queue(device, family, 0, queue);
+  shared_queues[number] = (struct shared_queue){*(void**)*queue, *queue, (int)number};
+  *queue = (VkQueue)&shared_queues[number];
+}
+
+static VKAPI_ATTR void VKAPI_CALL families(VkPhysicalDevice gpu, uint32_t* count, VkQueueFamilyProperties* out) {
+  next_families(gpu, count, out);
+  for (uint32_t k = 0; out && optima_faults.queues && k < *count; ++k) out[k].queueCount = (uint32_t)optima_faults.queues;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* with, VkDeviceMemory* memory) {
@@ -119,6 +180,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     next_properties = (PFN_vkGetPhysicalDeviceProperties)next_instance(*instance, "vkGetPhysicalDeviceProperties");
     next_properties2 = (PFN_vkGetPhysicalDeviceProperties2)next_instance(*instance, "vkGetPhysicalDeviceProperties2");
     next_memory_properties = (PFN_vkGetPhysicalDeviceMemoryProperties)next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");
+    next_families = (PFN_vkGetPhysicalDeviceQueueFamilyProperties)next_instance(*instance, "vkGetPhysicalDeviceQueueFamilyProperties");
   }
   return made;
 }
@@ -130,7 +192,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
   PFN_vkGetInstanceProcAddr instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
   next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  VkResult made = ((PFN_vkCreateDevice)instance(NULL, "vkCreateDevice"))(gpu, info, with, device);
+  VkDeviceQueueCreateInfo one;
+  VkDeviceCreateInfo below = *info;
+  if (optima_faults.queues) one = *info->pQueueCreateInfos, one.queueCount = 1, below.pQueueCreateInfos = &one;
+  VkResult made = ((PFN_vkCreateDevice)instance(NULL, "vkCreateDevice"))(gpu, &below, with, device);
   if (made == VK_SUCCESS) {
     ++optima_faults.devices;
     next_submit = (PFN_vkQueueSubmit)next_device(*device, "vkQueueSubmit");
@@ -140,6 +205,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
     next_copy = (PFN_vkCmdCopyBuffer)next_device(*device, "vkCmdCopyBuffer");
     next_pipelines = (PFN_vkCreateComputePipelines)next_device(*device, "vkCreateComputePipelines");
     next_cache = (PFN_vkCreatePipelineCache)next_device(*device, "vkCreatePipelineCache");
+    next_queue = (PFN_vkGetDeviceQueue)next_device(*device, "vkGetDeviceQueue");
+    next_wait_idle = (PFN_vkQueueWaitIdle)next_device(*device, "vkQueueWaitIdle");
   }
   return made;
 }
@@ -160,6 +227,8 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_device(VkDevice de
                               {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy},
                               {"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines},
                               {"vkCreatePipelineCache", (PFN_vkVoidFunction)pipeline_cache},
+                              {"vkGetDeviceQueue", (PFN_vkVoidFunction)device_queue},
+                              {"vkQueueWaitIdle", (PFN_vkVoidFunction)wait_idle},
                               {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)optima_faults_device}};
   const PFN_vkVoidFunction mine = found(own, sizeof own / sizeof *own, name);
   return mine || !device ? mine : next_device(device, name);
@@ -171,7 +240,8 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_instance(VkInstanc
                               {"vkGetInstanceProcAddr", (PFN_vkVoidFunction)optima_faults_instance},
                               {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
                               {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
-                              {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_properties}};
+                              {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_properties},
+                              {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families}};
   PFN_vkVoidFunction mine = found(own, sizeof own / sizeof *own, name);
   if (!mine) mine = optima_faults_device(VK_NULL_HANDLE, name);
   return mine ? mine : next_instance ? next_instance(instance, name) : NULL;
