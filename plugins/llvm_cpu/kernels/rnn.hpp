@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: the sequential half of LSTM, GRU and RNN. The input half X W' (and the biases that may be added early) is
-// one matrix product before; here each step adds H R' and applies the gates. One unit is one direction of one batch row.
+// one matrix product before; here each step adds H R' and applies the gates. One unit is one direction of up to `rows` sequences of the batch, which read R
+// once for all of them.
 //
-// R arrives packed [K = hidden][columns] in vectors: r[k * width + j], width = columns rounded up to VL, columns = gates *
-// hidden. args: x [seq][batch][dirs][width] pre-activations, r [dirs][hidden][width], rbias [dirs][width] (GRU's hidden biases,
+// R arrives packed by vectors of columns: r[(j / VL * hidden + k) * VL + j % VL] for column j and k in [0, hidden); width = columns rounded up to VL, columns =
+// gates * hidden. args: x [seq][batch][dirs][width] pre-activations, r [dirs][width / VL][hidden][VL], rbias [dirs][width] (GRU's hidden biases,
 // or null), h0 [dirs][batch][hidden] or null, c0 (LSTM) or null, lengths int32 [batch] or null, peepholes [dirs][3*hidden]
 // (i, o, f) or null, y [seq][dirs][batch][hidden] or null, yh [dirs][batch][hidden] or null, yc or null.
-// units: dirs * batch. scratch: width + 3 * padded floats.
+// units: dirs * ceil(batch / rows). scratch: rows * (width + 3 * padded) floats.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/tail.hpp"
 
@@ -19,7 +20,7 @@ struct Rnn {
   static constexpr char entry[] = "k_rnn";
   static constexpr void sizes(auto& l, auto mark) { mark(l.seq, l.batch); }
   RnnKind kind;
-  int64_t before, coupled, reverse;
+  int64_t before, coupled, reverse, rows;  // rows: 1 or 4
   Act f, g, h;
   double clip;
   int64_t seq, batch, dirs, hidden;
@@ -35,20 +36,27 @@ struct Rnn {
 namespace k::rnn {
 
 INL vec apply(Act f, vec v) { return activate(v, {f, 0.2f, 0.5f}); }
-// g[j] (+)= sum over k of h[k] r[k][j] for columns [0, width).
-INL void add_product(idx hidden, idx width, idx first, idx last, const float* h, const float* r, float* g) {
-  idx j = first;
-  ROLL for (; j + 4 * VL <= last; j += 4 * VL) {
-    vec a[4];
-    UNROLL for (idx q = 0; q < 4; q++) a[q] = ld(g + j + q * VL);
-    ROLL for (idx k = 0; k < hidden; k++) UNROLL for (idx q = 0; q < 4; q++) a[q] += ld(r + k * width + j + q * VL) * h[k];
-    UNROLL for (idx q = 0; q < 4; q++) st(g + j + q * VL, a[q]);
+/// g[b][j] += sum over k of h[b][k] r[k][j] for columns j in [0, columns), of B sequences whose h and g lie so many floats apart. Q vectors of columns at a time.
+template <int B, int Q>
+INL void add_product(idx hidden, idx columns, const float* h, idx h_step, const float* r, float* g, idx g_step, idx j = 0) {
+  ROLL for (; j + Q * VL <= columns; j += Q * VL) {
+    vec a[B][Q];
+    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) a[b][q] = ld(g + b * g_step + j + q * VL);
+    ROLL for (idx k = 0; k < hidden; k++)
+      UNROLL for (idx q = 0; q < Q; q++) {
+        const vec w = ld(r + j * hidden + (q * hidden + k) * VL);
+        UNROLL for (idx b = 0; b < B; b++) a[b][q] += w * h[b * h_step + k];
+      }
+    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) st(g + b * g_step + j + q * VL, a[b][q]);
   }
-  ROLL for (; j < last; j += VL) {
-    vec a = ld(g + j);
-    ROLL for (idx k = 0; k < hidden; k++) a += ld(r + k * width + j) * h[k];
-    st(g + j, a);
-  }
+  if constexpr (Q > 1) add_product<B, Q / 2>(hidden, columns, h, h_step, r, g, g_step, j);
+}
+/// Of n sequences, at most 4. As many accumulators as registers hold.
+INL void add_products(idx n, idx hidden, idx columns, const float* h, idx h_step, const float* r, float* g, idx g_step) {
+  constexpr int kWide = VW == 8 ? 2 : 4;
+  if (n == 4) return add_product<4, kWide>(hidden, columns, h, h_step, r, g, g_step);
+  if (n >= 2) add_product<2, kWide>(hidden, columns, h, h_step, r, g, g_step), h += 2 * h_step, g += 2 * g_step;
+  if (n & 1) add_product<1, 8>(hidden, columns, h, h_step, r, g, g_step);
 }
 struct Step {
   idx hidden, padded;  // padded: hidden rounded up to VL; gate q starts at column q * padded
@@ -70,6 +78,26 @@ INL void lstm(const Step& s, bool coupled, const float* p, float* gates, float* 
   }
 }
 
+/// What GRU's product with R of the new state is of: the state, scaled by the reset gate, or, `before`, its bias, to which that is added and then scaled.
+INL void gru_reset(const Step& s, bool before, const float* bias, float* gates, const float* h, float* to) {
+  ROLL for (idx j = 0; j < s.padded; j += VL) {
+    const vec reset = apply(s.f, s.clipped(ld(gates + s.padded + j)));
+    st(gates + s.padded + j, reset);
+    st(to + j, before ? (bias ? ld(bias + j) : vec{}) : reset * ld(h + j));
+  }
+}
+INL void gru(const Step& s, bool before, const float* gates, const float* scaled, float* h) {  // gates z, r, h
+  ROLL for (idx j = 0; j < s.padded; j += VL) {
+    vec own = ld(gates + 2 * s.padded + j);
+    if (before) own += ld(gates + s.padded + j) * ld(scaled + j);
+    const vec z = apply(s.f, s.clipped(ld(gates + j))), n = apply(s.g, s.clipped(own));
+    st(h + j, (1.f - z) * n + z * ld(h + j));
+  }
+}
+INL void plain(const Step& s, const float* gate, float* h) {
+  ROLL for (idx j = 0; j < s.padded; j += VL) st(h + j, apply(s.f, s.clipped(ld(gate + j))));
+}
+
 }  // namespace k::rnn
 
 // Gates: of GRU z, r, h, of LSTM i, o, f, c. Every gate's columns start at a multiple of
@@ -78,60 +106,52 @@ INL void lstm(const Step& s, bool coupled, const float* p, float* gates, float* 
 TEMPLATE(k_rnn, Rnn, l) {
   using namespace k;
   using namespace k::rnn;
-  const idx padded = cdiv(l.hidden, VL) * VL, gates = rnn_gates(l.kind), width = gates * padded;
+  const idx padded = cdiv(l.hidden, VL) * VL, gates = rnn_gates(l.kind), width = gates * padded, blocks = cdiv(l.batch, l.rows);
   const Step s{l.hidden, padded, l.f, l.g, l.h, (float)l.clip};
-  float* pre = (float*)scratch;
-  float *hs = pre + width, *cs = hs + padded, *tmp = cs + padded;
+  float* pre = (float*)scratch;  // [rows][width]; then [rows][padded] each
+  float *hs = pre + l.rows * width, *cs = hs + l.rows * padded, *tmp = cs + l.rows * padded;
   ROLL for (idx u = u0; u < u1; u++) {
-    const idx d = u / l.batch, b = u % l.batch;
+    const idx d = u / blocks, first = u % blocks * l.rows, n = l.rows == 1 ? 1 : imin(l.rows, l.batch - first);
     const float* r = (const float*)args[1] + d * l.hidden * width;
     const float* rb = args[2] ? (const float*)args[2] + d * width : nullptr;
     const float* peep = args[6] ? (const float*)args[6] + d * 3 * l.hidden : nullptr;
-    const idx state = (d * l.batch + b) * l.hidden, length = args[5] ? imax(0, imin(l.seq, ((const int32_t*)args[5])[b])) : l.seq;
-    ROLL for (idx j = 0; j < padded; j++) {
-      hs[j] = args[3] && j < l.hidden ? ((const float*)args[3])[state + j] : 0;
-      cs[j] = args[4] && j < l.hidden ? ((const float*)args[4])[state + j] : 0;
-    }
+    const idx state = (d * l.batch + first) * l.hidden;
+    const auto length = [&](idx b) __attribute__((always_inline)) { return args[5] ? imax(0, imin(l.seq, ((const int32_t*)args[5])[first + b])) : l.seq; };
+    const auto step = [&](idx b, idx q) __attribute__((always_inline)) { return q < length(b) && l.reverse >> d & 1 ? length(b) - 1 - q : q; };
+    ROLL for (idx b = 0; b < n; b++)
+      ROLL for (idx j = 0; j < padded; j++) {
+        hs[b * padded + j] = args[3] && j < l.hidden ? ((const float*)args[3])[state + b * l.hidden + j] : 0;
+        cs[b * padded + j] = args[4] && j < l.hidden ? ((const float*)args[4])[state + b * l.hidden + j] : 0;
+      }
     ROLL for (idx q = 0; q < l.seq; q++) {
-      const idx t = q >= length ? q : l.reverse >> d & 1 ? length - 1 - q : q;
-      float* y = args[7] ? (float*)args[7] + ((t * l.dirs + d) * l.batch + b) * l.hidden : nullptr;
-      if (q >= length) {
-        if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = 0;
-        continue;
+      ROLL for (idx b = 0; b < n; b++) {
+        const float* x = (const float*)args[0] + ((step(b, q) * l.batch + first + b) * l.dirs + d) * width;
+        ROLL for (idx j = 0; j < width; j += VL) st(pre + b * width + j, ld(x + j));
       }
-      const float* x = (const float*)args[0] + ((t * l.batch + b) * l.dirs + d) * width;
-      ROLL for (idx j = 0; j < width; j += VL) st(pre + j, ld(x + j));
-      if (l.kind == RnnKind::Lstm) {
-        add_product(l.hidden, width, 0, width, hs, r, pre);
-        lstm(s, l.coupled, peep, pre, hs, cs);
-      } else if (l.kind == RnnKind::Rnn) {
-        add_product(l.hidden, width, 0, width, hs, r, pre);
-        ROLL for (idx j = 0; j < padded; j += VL) st(hs + j, apply(l.f, s.clipped(ld(pre + j))));
-      } else {
-        add_product(l.hidden, width, 0, 2 * padded, hs, r, pre);
-        ROLL for (idx j = 0; j < padded; j += VL) {  // reset gate, then what it scales
-          const vec reset = apply(l.f, s.clipped(ld(pre + padded + j)));
-          st(pre + padded + j, reset);
-          st(tmp + j, l.before ? (rb ? ld(rb + 2 * padded + j) : vec{}) : reset * ld(hs + j));
-        }
-        if (l.before) {
-          ROLL for (idx j = 0; j < padded; j += VL) {
-            vec a = ld(tmp + j);
-            ROLL for (idx k = 0; k < l.hidden; k++) a += ld(r + k * width + 2 * padded + j) * hs[k];
-            st(pre + 2 * padded + j, ld(pre + 2 * padded + j) + ld(pre + padded + j) * a);
-          }
-        } else {
-          add_product(l.hidden, width, 2 * padded, 3 * padded, tmp, r, pre);
-        }
-        ROLL for (idx j = 0; j < padded; j += VL) {
-          const vec z = apply(l.f, s.clipped(ld(pre + j))), n = apply(l.g, s.clipped(ld(pre + 2 * padded + j)));
-          st(hs + j, (1.f - z) * n + z * ld(hs + j));
-        }
+      add_products(n, l.hidden, l.kind == RnnKind::Gru ? 2 * padded : width, hs, padded, r, pre, width);
+      if (l.kind == RnnKind::Gru) {
+        ROLL for (idx b = 0; b < n; b++) gru_reset(s, l.before, rb ? rb + 2 * padded : nullptr, pre + b * width, hs + b * padded, tmp + b * padded);
+        const float* own = r + 2 * padded * l.hidden;
+        if (l.before) add_products(n, l.hidden, padded, hs, padded, own, tmp, padded);
+        else add_products(n, l.hidden, padded, tmp, padded, own, pre + 2 * padded, width);
       }
-      if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = hs[j];
+      ROLL for (idx b = 0; b < n; b++) {
+        float *gate = pre + b * width, *h = hs + b * padded;
+        float* y = args[7] ? (float*)args[7] + ((step(b, q) * l.dirs + d) * l.batch + first + b) * l.hidden : nullptr;
+        if (q >= length(b)) {
+          if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = 0;
+          continue;
+        }
+        if (l.kind == RnnKind::Lstm) lstm(s, l.coupled, peep, gate, h, cs + b * padded);
+        else if (l.kind == RnnKind::Gru) gru(s, l.before, gate, tmp + b * padded, h);
+        else plain(s, gate, h);
+        if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = h[j];
+      }
     }
-    if (args[8]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[8])[state + j] = hs[j];
-    if (args[9]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[9])[state + j] = cs[j];
+    ROLL for (idx b = 0; b < n; b++) {
+      if (args[8]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[8])[state + b * l.hidden + j] = hs[b * padded + j];
+      if (args[9]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[9])[state + b * l.hidden + j] = cs[b * padded + j];
+    }
   }
 }
 #endif

@@ -71,14 +71,13 @@ std::vector<float> padded_rows(const Layer& l, const std::vector<float>& w, int6
   return out;
 }
 
-/// R [dirs][gates * hidden][hidden] as [dirs][hidden][width].
-std::vector<float> turned(const Layer& l, const std::vector<float>& r) {
+/// R [dirs][gates * hidden][hidden] as [dirs][width / vl][hidden][vl].
+std::vector<float> turned(const Layer& l, const std::vector<float>& r, int64_t vl) {
   const std::vector<float> rows = padded_rows(l, r, l.hidden);
   std::vector<float> out(rows.size());
-  for (int64_t d = 0; d < l.dirs; ++d)
-    for (int64_t j = 0; j < l.width; ++j)
-      for (int64_t k = 0; k < l.hidden; ++k)
-        out[static_cast<size_t>((d * l.hidden + k) * l.width + j)] = rows[static_cast<size_t>((d * l.width + j) * l.hidden + k)];
+  for (int64_t j = 0; j < l.dirs * l.width; ++j)
+    for (int64_t k = 0; k < l.hidden; ++k)
+      out[static_cast<size_t>((j / vl * l.hidden + k) * vl + j % vl)] = rows[static_cast<size_t>(j * l.hidden + k)];
   return out;
 }
 
@@ -115,14 +114,15 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const std::string_view direction = n.text("direction", "forward");
   const int64_t reverse = direction == "bidirectional" ? 2 : direction == "reverse" ? 1 : 0;
   const bool lstm = l.kind == Kind::Lstm;
+  const int64_t rows = l.batch >= 4 ? 4 : 1;  // of few sequences each has a thread of its own
   Op op;
-  op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .f = a.f, .g = a.g,
+  op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .rows = rows, .f = a.f, .g = a.g,
                      .h = a.h, .clip = n.real("clip", 0), .seq = l.seq, .batch = l.batch, .dirs = l.dirs, .hidden = l.hidden};
-  op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2))))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
+  op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2)), ctx.target().vector_width))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
              optional(5), lstm ? optional(6) : Operand(), optional(4), lstm ? optional(7) : Operand(), result(0), result(1),
              lstm ? result(2) : Operand()};
-  op.units = l.dirs * l.batch;
-  op.scratch_per_thread = static_cast<uint64_t>(l.width + 3 * l.padded) * sizeof(float);
+  op.units = l.dirs * divide_up(l.batch, rows);
+  op.scratch_per_thread = static_cast<uint64_t>(rows) * static_cast<uint64_t>(l.width + 3 * l.padded) * sizeof(float);
   op.work = l.seq * l.batch * l.dirs * l.hidden * l.gates * l.hidden;
   op.label = std::string(n.op()) + " " + to_text(n.in_dims(0)) + " hidden " + std::to_string(l.hidden);
   ctx.emit(std::move(op));

@@ -94,10 +94,10 @@ namespace {
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 using Row = std::vector<double>;
 
-// H R' of one gate: r is [hidden][width] with gate q at q * padded.
-double product(const float* r, int64_t width, int64_t padded, int64_t hidden, int64_t gate, int64_t j, const Row& h) {
+// H R' of one gate: r is [width / VL][hidden][VL] with gate q at q * padded.
+double product(const float* r, int64_t padded, int64_t hidden, int64_t gate, int64_t j, const Row& h) {
   double s = 0;
-  for (int64_t q = 0; q < hidden; ++q) s += double(r[q * width + gate * padded + j]) * h[size_t(q)];
+  for (int64_t q = 0; q < hidden; ++q) s += double(r[((gate * padded + j) / k::VL * hidden + q) * k::VL + j % k::VL]) * h[size_t(q)];
   return s;
 }
 
@@ -107,17 +107,18 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
   for (int i = 0; i < rounds(200); ++i) {
     using Kind = k::RnnKind;
     const Kind kind = pick_up_to(Kind::Lstm);
-    const int64_t gates = kind == Kind::Lstm ? 4 : kind == Kind::Gru ? 3 : 1, seq = pick(1, 5), batch = pick(1, 3), dirs = pick(1, 2), hidden = pick(1, 20);
+    const int64_t gates = kind == Kind::Lstm ? 4 : kind == Kind::Gru ? 3 : 1, seq = pick(1, 5), batch = pick(1, coin() ? 3 : 11), dirs = pick(1, 2), hidden = pick(1, coin() ? 20 : 70);
+    const int64_t rows = coin() ? 1 : 4;
     const int64_t padded = k::cdiv(hidden, k::VL) * k::VL, width = gates * padded, reverse = dirs == 2 ? 2 : pick(0, 1), before = pick(0, 1);
     const bool initial = coin(), lengths = coin(), peepholes = kind == Kind::Lstm && coin(), hidden_bias = kind == Kind::Gru && coin();
     Guarded<float> x = reals(seq * batch * dirs * width), r = reals(dirs * hidden * width, -0.5f, 0.5f), rb = reals(dirs * width);
     Guarded<float> h0 = reals(dirs * batch * hidden), c0 = reals(dirs * batch * hidden), p = reals(dirs * 3 * hidden);
     Guarded<int32_t> len = integers<int32_t>(batch, 1, seq);
     Guarded<float> yh(dirs * batch * hidden), yc(dirs * batch * hidden);
-    const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * batch, (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
+    const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * k::cdiv(batch, rows), rows * (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
                       lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data()};
-      k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
+      k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .rows = rows, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
              .g = k::Act::Tanh, .h = k::Act::Tanh, .clip = 0, .seq = seq, .batch = batch, .dirs = dirs, .hidden = hidden}, args, u0, u1, s);
     });
     std::vector<double> want(size_t(y.size()), 0), last(size_t(yh.size()));
@@ -130,16 +131,16 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
           const int64_t t = reverse >> d & 1 ? n - 1 - q : q;
           const float *in = x.data() + ((t * batch + b) * dirs + d) * width, *rd = r.data() + d * hidden * width;
           Row next(h), cell(c), reset(h);
-          for (int64_t j = 0; j < hidden; ++j) reset[size_t(j)] = kind == Kind::Gru ? sigmoid(in[padded + j] + ::product(rd, width, padded, hidden, 1, j, h)) : 0;
+          for (int64_t j = 0; j < hidden; ++j) reset[size_t(j)] = kind == Kind::Gru ? sigmoid(in[padded + j] + ::product(rd, padded, hidden, 1, j, h)) : 0;
           Row scaled(h);
           for (int64_t j = 0; j < hidden; ++j) scaled[size_t(j)] *= reset[size_t(j)];
           for (int64_t j = 0; j < hidden; ++j) {
-            const auto gate = [&](int64_t g) { return in[g * padded + j] + ::product(rd, width, padded, hidden, g, j, h); };
+            const auto gate = [&](int64_t g) { return in[g * padded + j] + ::product(rd, padded, hidden, g, j, h); };
             const auto peep = [&](int64_t g, double v) { return peepholes ? p[d * 3 * hidden + g * hidden + j] * v : 0; };
             if (kind == Kind::Rnn) next[size_t(j)] = std::tanh(gate(0));
             if (kind == Kind::Gru) {
-              const double z = sigmoid(gate(0)), own = before ? reset[size_t(j)] * (::product(rd, width, padded, hidden, 2, j, h) + (hidden_bias ? rb[d * width + 2 * padded + j] : 0))
-                                                              : ::product(rd, width, padded, hidden, 2, j, scaled);
+              const double z = sigmoid(gate(0)), own = before ? reset[size_t(j)] * (::product(rd, padded, hidden, 2, j, h) + (hidden_bias ? rb[d * width + 2 * padded + j] : 0))
+                                                              : ::product(rd, padded, hidden, 2, j, scaled);
               next[size_t(j)] = (1 - z) * std::tanh(in[2 * padded + j] + own) + z * h[size_t(j)];
             }
             if (kind == Kind::Lstm) {
