@@ -92,10 +92,11 @@ class Walk {
     std::iota(all.begin(), all.end(), 0);
     add_tables("", all, {f_.size()});
     const std::vector<int64_t> roots = order_.roots(f_);
-    add_tables("r_", roots, {static_cast<int64_t>(roots.size()), 1});
+    const Dims column{static_cast<int64_t>(roots.size()), 1};  // each row of samples is compared with one tree's
+    add_tables("r_", roots, column);
     table(n_, "r_feature", kI32, sizes(roots), at<int32_t>(f_.feature, roots));
-    table(n_, "r_yes", kI32, {static_cast<int64_t>(roots.size()), 1}, at<int32_t>(f_.yes, roots));
-    table(n_, "r_no", kI32, {static_cast<int64_t>(roots.size()), 1}, at<int32_t>(f_.no, roots));
+    table(n_, "r_yes", kI32, column, at<int32_t>(f_.yes, roots));
+    table(n_, "r_no", kI32, column, at<int32_t>(f_.no, roots));
     table(n_, "feature", kI32, sizes(all), at<int32_t>(f_.feature, all));
     std::vector<int32_t> child = at<int32_t>(f_.no, all);  // where it does not hold, then where it does
     const std::vector<int32_t> yes = at<int32_t>(f_.yes, all);

@@ -135,7 +135,8 @@ void Team::run(List& list) {
 
 void Team::forget(const List& list) {
   if (current_.load() == &list) current_ = nullptr;
-  while (inside_.load() != 0 && !is_forked()) relax();
+  if (inside_.load() != 0 && is_forked()) return;  // those that were inside are in the other process
+  while (inside_.load() != 0) relax();
 }
 
 }  // namespace optima::llvm_cpu
