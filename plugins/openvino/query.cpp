@@ -98,6 +98,10 @@ std::optional<sdk::Verdict> judge_node(const Answer& answer, const sdk::Node& no
   return sdk::Verdict::supported(node);
 }
 
+/// Of a Clip without one of its limits OpenVINO 2026.4's translator makes that of the element type, and where it does not know the type, which is so behind every
+/// node that it could not translate, it reads a null pointer.
+bool needs_known_type(const sdk::Node& node) { return node.op() == "Clip" && node.domain().empty() && !(node.input_count() > 2 && node.input(1) && node.input(2)); }
+
 struct Asking {
   Engine& engine;
   const sdk::Host& host;
@@ -163,9 +167,11 @@ std::vector<sdk::Verdict> ask(Engine& engine, const sdk::Host& host, const sdk::
     else out.push_back(std::move(v));
   }
   std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a.first < b.first; });  // the graph's order
-  std::vector<sdk::Node> nodes;
-  for (const auto& [raw, node] : open) nodes.push_back(node);
-  Asking{engine, host, request, engine.device_name(request.device()), out}(nodes);
+  std::vector<sdk::Node> nodes, behind_inputs;
+  for (const auto& [raw, node] : open) (needs_known_type(node) ? behind_inputs : nodes).push_back(node);
+  Asking asking{engine, host, request, engine.device_name(request.device()), out};
+  asking(nodes);
+  asking(behind_inputs);
   return out;
 }
 

@@ -119,6 +119,18 @@ TEST_CASE("Scan whose body reads outside, which OpenVINO 2026.4 does not transla
   else CHECK_MESSAGE(said.text == "OpenVINO refuses it: last num_scan_outputs can't be negative: body outputs (1) is less than num_initial_values (2)", said.text);
 }
 
+TEST_CASE("a Clip without a limit behind a node that OpenVINO does not translate ends nothing, and is taken") {
+  for (const std::string limits : {"", ", least", ", , most", ", least, "}) {
+    OnnxHost host;
+    const seam::Instance plugin(OPENVINO_PLUGIN, host);
+    const Asked m(plugin, "g (float[2] s, float[3,2] x, float[2] w) => (float[2] y) <float least = {0}, float most = {6}> {\n"
+                          "last = Scan(s, x) <num_scan_inputs = 1, body = b (float[2] a, float[2] row) => (float[2] next) { t = Add(a, row)  next = Add(t, w) }>\n"
+                          "clipped = Clip(last" + limits + ")  again = Clip(clipped" + limits + ")  y = Neg(again) }");
+    REQUIRE(m.verdicts.by_node.size() == 4);
+    for (auto at = std::next(m.verdicts.by_node.begin()); at != m.verdicts.by_node.end(); ++at) CHECK_MESSAGE(at->second.verdict == OPTIMA_VERDICT_SUPPORTED, limits, at->second.text);
+  }
+}
+
 TEST_CASE("an input that nothing reads, and one that is an output as it is, keep their places") {
   const Compiled m(R"(g (float[2] a, float[2] like, float[2] b) => (float[2] x, float[2] y) {
       x = CastLike(a, like)
