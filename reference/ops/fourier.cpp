@@ -115,4 +115,32 @@ std::vector<Fourier::Complex> Fourier::inverse(const std::vector<Complex>& x) co
   return turned;
 }
 
+RealFourier::RealFourier(size_t length) : length_(length), is_even_(length > 0 && length % 2 == 0), complex_(is_even_ ? length / 2 : length) {
+  for (size_t k = 0; is_even_ && k < length / 2; ++k) roots_.push_back(root(k, length));
+}
+
+/// Elements [0, length / 2] of the spectrum; all of an odd length.
+std::vector<RealFourier::Complex> RealFourier::half_spectrum(const std::vector<double>& x) const {
+  const size_t half = complex_.length();
+  std::vector<Complex> line(half);
+  for (size_t k = 0; k < half; ++k) line[k] = is_even_ ? Complex(x[2 * k], x[2 * k + 1]) : Complex(x[k]);
+  line = complex_.forward(line);
+  if (!is_even_) return line;
+  std::vector<Complex> out(half + 1);
+  out[0] = line[0].real() + line[0].imag(), out[half] = line[0].real() - line[0].imag();
+  for (size_t k = 1; k < half; ++k) {
+    const Complex a = line[k], b = std::conj(line[half - k]), sum = a + b, rest = a - b;  // twice what the even and, times i, the odd elements make
+    out[k] = (sum + times(Complex(rest.imag(), -rest.real()), roots_[k])) * 0.5;
+  }
+  return out;
+}
+
+std::vector<RealFourier::Complex> RealFourier::forward(const std::vector<double>& x, size_t bins) const {
+  std::vector<Complex> out = half_spectrum(x);
+  const size_t made = std::min(out.size(), bins);
+  out.resize(bins);
+  for (size_t k = made; k < bins; ++k) out[k] = std::conj(out[length_ - k]);
+  return out;
+}
+
 }  // namespace optima::reference

@@ -35,4 +35,24 @@ class Fourier {
   std::vector<Complex> chirp_, spectrum_;
 };
 
+/// The transform of real numbers. A line of an even length is one of complex numbers half as long (H. Sorensen et al., "Real-valued fast
+/// Fourier transform algorithms", 1987). Const calls from any thread.
+class RealFourier {
+ public:
+  using Complex = Fourier::Complex;
+
+  explicit RealFourier(size_t length);
+  size_t length() const { return length_; }
+  /// x has length() elements; of their spectrum the first `bins`, at most length().
+  std::vector<Complex> forward(const std::vector<double>& x, size_t bins) const;
+
+ private:
+  std::vector<Complex> half_spectrum(const std::vector<double>& x) const;
+
+  size_t length_;
+  bool is_even_;
+  Fourier complex_;  ///< of half the length where it is even
+  std::vector<Complex> roots_;
+};
+
 }  // namespace optima::reference

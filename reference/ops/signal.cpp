@@ -15,19 +15,34 @@ using Complex = Fourier::Complex;
 
 constexpr double kTau = 6.28318530717958647693;
 
-/// The line of `d.in` elements that begins at `at`, cut or filled with zeros to the transform's length; half a spectrum becomes a whole one.
+/// The spectrum of a line of real numbers, cut or filled with zeros to the transform's length.
+std::vector<Complex> of_real_line(const shapes::DftShape& d, const RealFourier& transform, const double* at) {
+  std::vector<double> line(transform.length());
+  for (int64_t k = 0; k < std::min(d.in, d.length); ++k) line[static_cast<size_t>(k)] = at[k * d.inner];
+  std::vector<Complex> out = transform.forward(line, static_cast<size_t>(d.out));
+  if (d.inverse)
+    for (Complex& e : out) e = std::conj(e) / static_cast<double>(d.length);
+  return out;
+}
+
+/// The line of `d.in` complex elements that begins at `at`, cut or filled with zeros to the transform's length; half a spectrum becomes a whole one.
 std::vector<Complex> read_line(const shapes::DftShape& d, const double* at) {
   std::vector<Complex> line(static_cast<size_t>(d.length));
-  const int64_t parts = d.real_in ? 1 : 2, given = d.is_half_in() ? d.length / 2 + 1 : d.length;
+  const int64_t given = d.is_half_in() ? d.length / 2 + 1 : d.length;
   for (int64_t k = 0; k < std::min(d.in, given); ++k) {
-    const double* e = at + k * d.inner * parts;
-    line[static_cast<size_t>(k)] = {e[0], d.real_in ? 0 : e[1]};
+    const double* e = at + k * d.inner * 2;
+    line[static_cast<size_t>(k)] = {e[0], e[1]};
   }
   if (!d.is_half_in() || d.length == 0) return line;
   for (int64_t k = d.length / 2 + 1; k < d.length; ++k) line[static_cast<size_t>(k)] = std::conj(line[static_cast<size_t>(d.length - k)]);
   line[0].imag(0);  // a real signal's, as is that of half the length
   if (d.length % 2 == 0) line[static_cast<size_t>(d.length / 2)].imag(0);
   return line;
+}
+
+std::vector<Complex> of_complex_line(const shapes::DftShape& d, const Fourier& transform, const double* at) {
+  const std::vector<Complex> line = read_line(d, at);
+  return d.inverse ? transform.inverse(line) : transform.forward(line);
 }
 
 void write_line(const shapes::DftShape& d, const std::vector<Complex>& line, double* at) {
@@ -75,13 +90,14 @@ void dft(Call& c) {
   const shapes::DftShape d = shapes::dft_shape(c);
   const std::vector<double> x = load<double>(c.in(0));
   std::vector<double> out(static_cast<size_t>(count(d.dims)));
-  const Fourier transform(static_cast<size_t>(d.length));
+  const auto length = static_cast<size_t>(d.length);
+  const Fourier transform(d.real_in ? 0 : length);
+  const RealFourier of_real(d.real_in ? length : 0);
   const int64_t from = d.in * d.inner * (d.real_in ? 1 : 2), to = d.out * d.inner * (d.is_half_in() ? 1 : 2);
   for (int64_t o = 0; o < d.outer && !out.empty(); ++o)
     for (int64_t i = 0; i < d.inner; ++i) {
       const double* first = x.empty() ? nullptr : x.data() + o * from + i * (d.real_in ? 1 : 2);  // an empty line is all padding
-      const std::vector<Complex> line = read_line(d, first);
-      write_line(d, d.inverse ? transform.inverse(line) : transform.forward(line), out.data() + o * to + i * (d.is_half_in() ? 1 : 2));
+      write_line(d, d.real_in ? of_real_line(d, of_real, first) : of_complex_line(d, transform, first), out.data() + o * to + i * (d.is_half_in() ? 1 : 2));
     }
   c.out(0, store(c.in(0).dtype, d.dims, out));
 }
@@ -89,19 +105,21 @@ void dft(Call& c) {
 void stft(Call& c) {
   const shapes::StftShape s = shapes::stft_shape(c);
   const std::vector<double> x = load<double>(c.in(0));
-  const std::vector<double> window = c.maybe(2) ? load<double>(c.in(2)) : std::vector<double>(static_cast<size_t>(s.length), 1.0);
-  const Fourier transform(static_cast<size_t>(s.length));
-  std::vector<double> out(static_cast<size_t>(count(s.dims)));
+  const auto length = static_cast<size_t>(s.length), bins = static_cast<size_t>(s.dims[2]);
+  const std::vector<double> window = c.maybe(2) ? load<double>(c.in(2)) : std::vector<double>(length, 1.0);
+  const bool is_real = s.parts == 1;
+  const Fourier transform(is_real ? 0 : length);
+  const RealFourier of_real(is_real ? length : 0);
+  std::vector<double> out(static_cast<size_t>(count(s.dims))), line(of_real.length());
+  std::vector<Complex> frame(transform.length());
   double* to = out.data();
-  std::vector<Complex> frame(static_cast<size_t>(s.length));
   for (int64_t b = 0; b < s.dims[0]; ++b)
     for (int64_t f = 0; f < s.dims[1]; ++f) {
-      for (int64_t k = 0; k < s.length; ++k) {
-        const double* e = x.data() + (b * s.samples + f * s.step + k) * s.parts;
-        frame[static_cast<size_t>(k)] = Complex(e[0], s.parts == 2 ? e[1] : 0) * window[static_cast<size_t>(k)];
-      }
-      const std::vector<Complex> made = transform.forward(frame);
-      for (int64_t k = 0; k < s.dims[2]; ++k, to += 2) to[0] = made[static_cast<size_t>(k)].real(), to[1] = made[static_cast<size_t>(k)].imag();
+      const double* from = x.data() + (b * s.samples + f * s.step) * s.parts;
+      for (size_t k = 0; k < line.size(); ++k) line[k] = from[k] * window[k];
+      for (size_t k = 0; k < frame.size(); ++k) frame[k] = Complex(from[2 * k], from[2 * k + 1]) * window[k];
+      const std::vector<Complex> made = is_real ? of_real.forward(line, bins) : transform.forward(frame);
+      for (size_t k = 0; k < bins; ++k, to += 2) to[0] = made[k].real(), to[1] = made[k].imag();
     }
   c.out(0, store(c.in(0).dtype, s.dims, out));
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <random>
 
 #include "reference/tensor.hpp"
@@ -53,6 +54,27 @@ TEST_CASE("DFT is the sum of its definition at every length, and its inverse") {
       CHECK(y.dims == Ints{static_cast<int64_t>(n), 2});
       CHECK_MESSAGE(largest_error(y, transformed(x, inverse)) < 1e-11, n);
     }
+}
+
+TEST_CASE("DFT of real numbers is that of complex ones without an imaginary part, all of it or the first half, and a line without numbers spoils no other") {
+  for (size_t n = 1; n <= 70; ++n) {
+    const std::vector<double> x = noise(n, static_cast<uint32_t>(n));
+    std::vector<double> pairs(2 * n);
+    for (size_t k = 0; k < n; ++k) pairs[2 * k] = x[k];
+    const auto length = static_cast<int64_t>(n);
+    for (const bool inverse : {false, true}) {
+      const Tensor y = OneNode("DFT", 20).integer("inverse", inverse)({f64({length, 1}, x)});
+      CHECK(y.dims == Ints{length, 2});
+      CHECK_MESSAGE(largest_error(y, transformed(pairs, inverse)) < 1e-11, n);
+    }
+    std::vector<Complex> half = transformed(pairs, false);
+    half.resize(n / 2 + 1);
+    CHECK_MESSAGE(largest_error(OneNode("DFT", 20).integer("onesided", 1)({f64({length, 1}, x)}), half) < 1e-11, n);
+    std::vector<double> two(x);
+    two.insert(two.end(), n, std::numeric_limits<double>::quiet_NaN());
+    const Tensor y = OneNode("DFT", 20).integer("onesided", 1)({f64({2, length, 1}, two)});
+    CHECK_MESSAGE(largest_error(y, half) < 1e-11, n);
+  }
 }
 
 TEST_CASE("DFT takes long signals of any length, a large prime among them, and gives them back") {
