@@ -123,7 +123,10 @@ TEMPLATE(k_rnn, Rnn, l) {
         hs[b * padded + j] = args[3] && j < l.hidden ? ((const float*)args[3])[state + b * l.hidden + j] : 0;
         cs[b * padded + j] = args[4] && j < l.hidden ? ((const float*)args[4])[state + b * l.hidden + j] : 0;
       }
-    ROLL for (idx q = 0; q < l.seq; q++) {
+    const auto y_of = [&](idx b, idx at) __attribute__((always_inline)) { return args[7] ? (float*)args[7] + ((at * l.dirs + d) * l.batch + first + b) * l.hidden : nullptr; };
+    idx steps = 0;
+    ROLL for (idx b = 0; b < n; b++) steps = imax(steps, length(b));
+    ROLL for (idx q = 0; q < steps; q++) {
       ROLL for (idx b = 0; b < n; b++) {
         const float* x = (const float*)args[0] + ((step(b, q) * l.batch + first + b) * l.dirs + d) * width;
         ROLL for (idx j = 0; j < width; j += VL) st(pre + b * width + j, ld(x + j));
@@ -136,19 +139,17 @@ TEMPLATE(k_rnn, Rnn, l) {
         else add_products(n, l.hidden, padded, tmp, padded, own, pre + 2 * padded, width);
       }
       ROLL for (idx b = 0; b < n; b++) {
-        float *gate = pre + b * width, *h = hs + b * padded;
-        float* y = args[7] ? (float*)args[7] + ((step(b, q) * l.dirs + d) * l.batch + first + b) * l.hidden : nullptr;
-        if (q >= length(b)) {
-          if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = 0;
-          continue;
-        }
+        if (q >= length(b)) continue;
+        float *gate = pre + b * width, *h = hs + b * padded, *y = y_of(b, step(b, q));
         if (l.kind == RnnKind::Lstm) lstm(s, l.coupled, peep, gate, h, cs + b * padded);
         else if (l.kind == RnnKind::Gru) gru(s, l.before, gate, tmp + b * padded, h);
         else plain(s, gate, h);
-        if (y) ROLL for (idx j = 0; j < l.hidden; j++) y[j] = h[j];
+        if (y) ROLL for (idx j = 0; j < l.hidden; j += VL) st_part(y + j, ld(h + j), imin(VL, l.hidden - j));
       }
     }
     ROLL for (idx b = 0; b < n; b++) {
+      ROLL for (idx q = length(b); q < l.seq; q++)
+        if (float* y = y_of(b, q)) ROLL for (idx j = 0; j < l.hidden; j += VL) st_part(y + j, vec{}, imin(VL, l.hidden - j));
       if (args[8]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[8])[state + b * l.hidden + j] = hs[b * padded + j];
       if (args[9]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[9])[state + b * l.hidden + j] = cs[b * padded + j];
     }

@@ -113,7 +113,7 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
     const bool initial = coin(), lengths = coin(), peepholes = kind == Kind::Lstm && coin(), hidden_bias = kind == Kind::Gru && coin();
     Guarded<float> x = reals(seq * batch * dirs * width), r = reals(dirs * hidden * width, -0.5f, 0.5f), rb = reals(dirs * width);
     Guarded<float> h0 = reals(dirs * batch * hidden), c0 = reals(dirs * batch * hidden), p = reals(dirs * 3 * hidden);
-    Guarded<int32_t> len = integers<int32_t>(batch, 1, seq);
+    Guarded<int32_t> len = integers<int32_t>(batch, 0, seq);
     Guarded<float> yh(dirs * batch * hidden), yc(dirs * batch * hidden);
     const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * k::cdiv(batch, rows), rows * (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
