@@ -11,6 +11,7 @@
 #include "core/passes/drop_identities.hpp"
 #include "core/passes/fold_constants.hpp"
 #include "core/passes/fold_shapes.hpp"
+#include "core/passes/free_unchanged.hpp"
 #include "core/passes/resolve_sequences.hpp"
 #include "core/support/text.hpp"
 
@@ -18,6 +19,7 @@ namespace optima::passes {
 namespace {
 
 constexpr std::array kPasses = {
+    Pass{"free_unchanged", free_unchanged},
     Pass{"fold_constants", fold_constants},
     Pass{"fold_shapes", fold_shapes},
     Pass{"resolve_sequences", resolve_sequences},

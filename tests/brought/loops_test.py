@@ -37,6 +37,13 @@ class Loops(Case):
         made = model([node("Loop", ["m", "", "x"], ["grown", "sums"], body=body), node("Relu", ["grown"], ["y"])], [value("x", F, ["r", "c"]), value("m", I, [])], [value("y"), value("sums")])
         self.anywhere("rows that become more", made, *[{"x": floats(r, c), "m": np.array(m)} for r, c, m in ((2, 4, 3), (1, 1, 0), (3, 5, 1), (2, 4, 6))])
 
+    def test_weights_that_are_carried_unchanged(self):
+        body = graph([node("MatMul", ["s", "wi"], ["turned"]), node("Add", ["turned", "bi"], ["so"]), node("Identity", ["wi"], ["wo"]), node("Identity", ["ci"], ["co"])],
+                     [value("co", B, []), value("so"), value("wo", F, [4, 4]), value("bi", F, [None, 4])], [value("i", I, []), value("ci", B, []), value("s"), value("wi", F, [4, 4]), value("bi", F, [None, 4])])
+        made = model([node("Loop", ["m", "", "x", "w", "b"], ["y", "last_w", "last_b"], body=body), node("Add", ["last_w", "y"], ["z"])], [value("x", F, ["n", 4]), value("b", F, ["k", 4]), value("m", I, [])],
+                     [value("y"), value("last_b"), value("z")], [constant("w", floats(4, 4) / 2, np.float32)])
+        self.anywhere("weights among the states", made, *[{"x": floats(n, 4), "b": floats(k, 4), "m": np.array(m)} for n, k, m in ((1, 1, 3), (4, 1, 0), (4, 4, 5), (1, 1, 1))])
+
     def test_a_scan_of_an_open_sequence(self):
         body = graph([node("Concat", ["h", "xt"], ["both"], axis=1), node("MatMul", ["both", "w"], ["turned"]), node("Tanh", ["turned"], ["ho"]), node("Mul", ["ho", "gt"], ["yt"])],
                      [value("ho", F, ["n", 3]), value("yt", F, ["n", 3])], [value("h", F, ["n", 3]), value("xt", F, ["n", 4]), value("gt", F, ["n", 3])])
