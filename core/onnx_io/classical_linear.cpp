@@ -5,8 +5,18 @@
 namespace optima::onnx_io::recipes {
 namespace {
 
+/// Of more coefficients than the input has features ONNX Runtime reads the first, row after row of that length.
+void leave_off(Contributed& n, int64_t rows, std::vector<float>& weights) {
+  const auto dims = n.dims(0);
+  const int64_t features = dims && !dims->empty() ? dims->back() : -1, wanted = rows * features, given = static_cast<int64_t>(weights.size());
+  if (features < 1 || given <= wanted) return;
+  n.warn(cat("attribute coefficients has ", given, " numbers, of which the first ", wanted, " are taken: ", rows, " rows for the ", features, " features of input 0"));
+  weights.resize(static_cast<size_t>(wanted));
+}
+
 /// s [N, rows] = X * W' + b.
-Text scores(Contributed& n, int64_t rows, const std::vector<float>& weights, const std::vector<float>& bias) {
+Text scores(Contributed& n, int64_t rows, std::vector<float> weights, const std::vector<float>& bias) {
+  leave_off(n, rows, weights);
   const Text w = floats(n, "weights", weights, {rows, static_cast<int64_t>(weights.size()) / rows});
   const Text b = bias.empty() ? "" : ", " + floats(n, "bias", bias, {rows});
   return cat(samples(n, "x", "X"), "s = Gemm <transB = 1> (x, ", w, b, ") ");

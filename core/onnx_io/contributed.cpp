@@ -72,6 +72,7 @@ class Node : public Contributed {
     const auto* type = scope_.type(node_.input(k));
     return type ? type->tensor_type().elem_type() : 0;
   }
+  void warn(const std::string& text) const override { log(LogLevel::Warn, "onnx_io", cat(node_text(node_), ": ", text)); }
   std::optional<std::vector<int64_t>> dims(int k) const override {
     if (!has(k)) return std::nullopt;
     if (const auto* c = scope_.constant(node_.input(k))) return std::vector<int64_t>(c->dims().begin(), c->dims().end());
@@ -327,16 +328,26 @@ void forget_domains(onnx::ModelProto& model) {
     if (is_ours(opsets->Get(k).domain()) && !used.count(opsets->Get(k).domain())) opsets->DeleteSubrange(k, 1);
 }
 
-/// The samples' maps of label to probability are another form of the tensor that ZipMap reads.
-void drop_zip_maps(GraphProto& g) {
+/// A model of other domains alone need not import ONNX's own.
+void import_plain(onnx::ModelProto& model) {
+  if (opset_of(model, "") != 0) return;
+  model.add_opset_import()->set_version(kCanonicalOpset);
+  model.set_ir_version(std::max(model.ir_version(), ir_of_opset(kCanonicalOpset)));
+}
+
+/// The samples' maps of label to probability are another form of the tensor that ZipMap reads. True where there was one.
+bool drop_zip_maps(GraphProto& g) {
+  bool any = false;
   for (NodeProto& node : *g.mutable_node()) {
     if (node.domain() != kClassical || node.op_type() != "ZipMap" || node.input_size() != 1 || node.output_size() != 1) continue;
     log(LogLevel::Warn, "onnx_io", cat(node_text(node), ": maps are no tensors; value ", quote(node.output(0)), " is the tensor of probabilities that it reads"));
     node.clear_domain(), node.set_op_type("Identity"), node.clear_attribute();
+    any = true;
     for (auto* list : {g.mutable_output(), g.mutable_value_info()})
       for (auto& v : *list)
         if (v.name() == node.output(0)) v.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
   }
+  return any;
 }
 
 /// What ONNX Runtime takes in ONNX's own domain though ONNX has it not there, or not yet: LayerNormalization until opset 17, ThresholdedRelu until
@@ -370,7 +381,7 @@ int Contributed::rank(int input) const {
 }
 
 void adopt_contributed(onnx::ModelProto& model) {
-  drop_zip_maps(*model.mutable_graph());
+  if (drop_zip_maps(*model.mutable_graph())) import_plain(model);
   if (!adopt(*model.mutable_graph(), opset_of(model, "")) || opset_of(model, kContributed) != 0) return;
   auto* own = model.add_opset_import();
   own->set_domain(kContributed), own->set_version(1);
@@ -382,10 +393,7 @@ Status restate_contributed(onnx::ModelProto& model, const ImportOptions& options
     Restater walk(model, options, moved, names, folded);
     OPTIMA_RETURN_IF_ERROR(walk.walk(*model.mutable_graph()));
     if (!walk.restated) return {};
-    if (opset_of(model, "") == 0) {
-      model.add_opset_import()->set_version(kCanonicalOpset);
-      model.set_ir_version(std::max(model.ir_version(), ir_of_opset(kCanonicalOpset)));
-    }
+    import_plain(model);
     if (model.functions_size() == 0) forget_domains(model);
     OPTIMA_RETURN_IF_ERROR(infer_over_declared(model, Belief::Kept));
     if (domains_in(model.graph()).empty()) return {};

@@ -52,6 +52,8 @@ class Contributed {
   /// Bytes of a constant input; nothing when it is none, or damaged.
   virtual std::optional<std::string> bytes(int input) const = 0;
 
+  /// Logs a warning about the node.
+  virtual void warn(const std::string& text) const = 0;
   /// Ends the import: what is wrong with the node, or what about it nobody restates; the text that the recipe returns then does not matter.
   std::string refuse(std::string why) {
     if (refusal_.empty()) refusal_ = std::move(why);

@@ -55,6 +55,30 @@ TEST_CASE("a list of maps of labels becomes the tensor of their values") {
   CHECK(type_text(g.main().values[g.main().outputs[1]]) == "f32[N,2]");
 }
 
+TEST_CASE("a model of the classical domain alone need not import ONNX's own, a list of maps at its end or not") {
+  const std::string head = "<ir_version: 3, opset_import: [\"ai.onnx.ml\" : 1]> g (float[3,2] x) => ";
+  const std::string nodes = "y, p = ai.onnx.ml.LinearClassifier <classlabels_ints = [3, 5], coefficients = [1.0, 2.0, 3.0, 4.0], intercepts = [0.0, 1.0], post_transform = \"LOGISTIC\"> (x) "
+                            "q = ai.onnx.ml.Normalizer <norm = \"L1\"> (p) ";
+  for (const std::string& text : {head + "(int64[3] y, float[3,2] q) {" + nodes + "}",
+                                  head + "(int64[3] y, seq(map(int64, float)) z) {" + nodes + "z = ai.onnx.ml.ZipMap <classlabels_int64s = [3, 5]> (q) }"}) {
+    const auto g = onnx_io::load_text(text, "t");
+    REQUIRE_MESSAGE(g.ok(), g.status().message());
+    CHECK(type_text(g->main().values[g->main().outputs[1]]) == "f32[3,2]");
+    CHECK(g->contents.opsets == std::vector<std::pair<std::string, int64_t>>{{"", 21}});
+  }
+}
+
+TEST_CASE("of more coefficients than there are features the first are taken, as by ONNX Runtime") {
+  const Graph g = load("y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], targets = 1> (x)");
+  const auto& values = g.main().values;
+  const auto weights = std::find_if(values.begin(), values.end(), [](const image::Value& v) { return v.constant != OPTIMA_NONE && v.dims && v.dims->size() == 2; });
+  REQUIRE(weights != values.end());
+  const Blob& bytes = g.blobs[g.contents.constants[weights->constant].blob];
+  const auto* w = reinterpret_cast<const float*>(bytes.data);
+  CHECK(std::vector<float>(w, w + bytes.size / sizeof(float)) == std::vector<float>{1, 2});
+  CHECK(type_text(values[g.main().outputs[0]]) == "f32[N,1]");
+}
+
 TEST_CASE("what is wrong with a classical node is said with its attribute") {
   CHECK(has(refusal("y = ai.onnx.ml.Scaler <scale = [0.5]> (x)"), "node 'scaler_1' (Scaler): attributes scale and offset, wanted one number at least in each"));
   CHECK(has(refusal("y = ai.onnx.ml.Normalizer <norm = \"L3\"> (x)"), "attribute norm is 'L3', wanted MAX, L1 or L2"));
