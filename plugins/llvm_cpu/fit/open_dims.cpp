@@ -8,11 +8,12 @@
 
 namespace optima::llvm_cpu {
 
-OpenDims::OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said) : graph_(&graph), said_(said) {
+OpenDims::OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said, const Ranks& assumed) : graph_(&graph), said_(&said) {
   std::map<std::string, size_t> named;
   for (uint32_t k = 0; k < graph_.input_count(); ++k) {
     const sdk::Value v = graph_.input(k);
     of_.emplace_back();
+    while (!v.ranked() && k < assumed.size() && of_.back().size() < assumed[k]) of_.back().push_back(add("", named));
     for (uint32_t d = 0; v.ranked() && d < static_cast<uint32_t>(v.rank()); ++d) {
       const std::string name(v.symbol(d));
       if (v.dim(d) >= 0) of_.back().push_back(SIZE_MAX);
@@ -26,8 +27,8 @@ OpenDims::OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>&
 size_t OpenDims::add(const std::string& name, std::map<std::string, size_t>& named) {
   if (sdk::is_named_dim(name)) named[name] = range_.size();
   is_first_.push_back(false), is_other_.push_back(false);
-  const auto at = std::find_if(said_.begin(), said_.end(), [&](const sdk::SizeRange& r) { return r.symbol == name; });
-  range_.push_back(at == said_.end() ? nullptr : &*at);
+  const auto at = std::find_if(said_->begin(), said_->end(), [&](const sdk::SizeRange& r) { return r.symbol == name; });
+  range_.push_back(at == said_->end() ? nullptr : &*at);
   return range_.size() - 1;
 }
 
@@ -36,16 +37,11 @@ int64_t OpenDims::likely(size_t dim, int64_t size) const {
   return range && range->opt >= 0 ? range->opt : allowed(dim, size);
 }
 
-bool OpenDims::all_ranked() const {
-  for (uint32_t k = 0; k < graph_.input_count(); ++k)
-    if (!graph_.input(k).ranked()) return false;
-  return true;
-}
-
 Shapes OpenDims::shapes(const std::vector<int64_t>& sizes) const {
   Shapes out;
   for (uint32_t k = 0; k < graph_.input_count(); ++k) {
-    out.push_back(graph_.input(k).shape());
+    const sdk::Value v = graph_.input(k);
+    out.push_back(v.ranked() ? v.shape() : std::vector<int64_t>(of_[k].size()));
     for (size_t d = 0; d < out[k].size(); ++d)
       if (of_[k][d] != SIZE_MAX) out[k][d] = sizes[of_[k][d]];
   }

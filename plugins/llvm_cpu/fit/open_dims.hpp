@@ -14,11 +14,13 @@ namespace optima::llvm_cpu {
 
 using Shapes = std::vector<std::vector<int64_t>>;  ///< of the inputs, by position
 
+using Ranks = std::vector<size_t>;                ///< of the inputs, by position; of use where the rank is open
+
 /// The open dims of the inputs: one for each name, one for each dim without.
 class OpenDims {
  public:
-  /// Both outlive it. `said`, by the symbols of dims: the sizes that there may be.
-  OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said);
+  /// Graph and `said` outlive it. `said`, by the symbols of dims: the sizes that there may be. `assumed`: the ranks that inputs without one have here; none: 0.
+  OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said, const Ranks& assumed = {});
 
   size_t count() const { return range_.size(); }
   /// Only ever the first of several dims of an input.
@@ -28,7 +30,6 @@ class OpenDims {
   /// The size that the user said matters most; else `size`, or the next to it that is allowed.
   int64_t likely(size_t dim, int64_t size) const;
   int64_t allowed(size_t dim, int64_t size) const { return said(dim) ? said(dim)->nearest_to(size) : size; }
-  bool all_ranked() const;
   /// `sizes`: one for each.
   Shapes shapes(const std::vector<int64_t>& sizes) const;
 
@@ -36,7 +37,7 @@ class OpenDims {
   size_t add(const std::string& name, std::map<std::string, size_t>& named);
 
   sdk::Graph graph_;
-  const std::vector<sdk::SizeRange>& said_;
+  const std::vector<sdk::SizeRange>* said_;
   std::vector<std::vector<size_t>> of_;  // per input and dim: its number, or none
   std::vector<bool> is_first_, is_other_;  // of an input that has several dims
   std::vector<const sdk::SizeRange*> range_;

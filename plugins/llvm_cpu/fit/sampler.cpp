@@ -22,6 +22,9 @@ namespace optima::llvm_cpu {
 namespace {
 
 constexpr size_t kMostSamples = 75, kMostLegs = 100, kGuesses = 36, kMostMentioned = 200;
+/// Ranks to assume of an input without one, sets of them, and rounds over the inputs.
+constexpr size_t kMostRank = 4, kMostRanks = 4;
+constexpr int kRankRounds = 2;
 /// Draws at most, and so many in a row that want no further kernel, after which none is expected to; fewer where the draws plan more nodes than this.
 constexpr size_t kMostDraws = 600, kQuiet = 64, kLeastQuiet = 8, kManyNodes = 1 << 17;
 /// Bytes of constants that plans of draws compute, after which there are no more draws: of codes they are large, and take most of the time.
@@ -30,17 +33,13 @@ constexpr uint64_t kMostComputed = uint64_t{1} << 30;
 class Sampler {
  public:
   Sampler(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said)
-      : graph_(graph), fitter_(graph, target, winograd), dims_(graph, said), mentioned_(mentioned_sizes(graph, kMostMentioned)), kernels_(fitter_.target(), winograd) {
+      : graph_(graph), said_(said), fitter_(graph, target, winograd), dims_(graph, said), mentioned_(mentioned_sizes(graph, kMostMentioned)), kernels_(fitter_.target(), winograd) {
     for (uint32_t n = 0; n < graph.image->nodes.count; ++n) places_[optima_get_node(graph.image, n)->id] = n;
   }
 
   Sampled run() {
-    if (!dims_.all_ranked()) {
-      out_.trouble = "the rank of an input is open";
-      return std::move(out_);
-    }
-    for (const bool truth : {true, false})  // what branches that hang on data may take
-      if (truth || has_stops_) look(truth);
+    for (const Ranks& ranks : likely_ranks()) look(ranks);
+    for (size_t rank = kMostRank; samples_.empty() && has_open_rank() && rank > 0; --rank) look(Ranks(sdk::Graph(&graph_).input_count(), rank));
     for (const Legs& legs : samples_) kernels_.collect(legs, dims_.count() != 0 || has_stops_);
     kernels_.add_tiles();
     find_by_reference();
@@ -58,14 +57,61 @@ class Sampler {
   struct Start {
     Guess base;
     size_t legs;                 ///< as many as the rules allow at the first sizes: all, or one
+    Ranks ranks;                 ///< that are assumed
     std::vector<Sizes> allowed;  ///< of those that were planned
   };
+
+  void assume(const Ranks& ranks) {
+    ranks_ = ranks;
+    dims_ = OpenDims(graph_, said_, ranks);
+  }
+
+  bool has_open_rank() const {
+    const sdk::Graph graph(&graph_);
+    for (uint32_t k = 0; k < graph.input_count(); ++k)
+      if (!graph.input(k).ranked()) return true;
+    return false;
+  }
+
+  /// Ranks of inputs that have none, with which the rules come farthest, input by input; several where they come as far. One set without such inputs.
+  std::vector<Ranks> likely_ranks() {
+    const sdk::Graph graph(&graph_);
+    std::vector<Ranks> out{Ranks(graph.input_count(), 0)};
+    size_t farthest = 0;
+    for (int round = 0; round < kRankRounds; ++round)
+      for (uint32_t k = 0; k < graph.input_count(); ++k)
+        for (size_t rank = 0; !graph.input(k).ranked() && rank <= kMostRank; ++rank) {
+          Ranks ranks = out.front();
+          ranks[k] = rank;
+          const size_t far = reach_with(ranks);
+          if (far > farthest) out = {ranks}, farthest = far;
+          else if (far == farthest && out.size() < kMostRanks && std::find(out.begin(), out.end(), ranks) == out.end()) out.push_back(ranks);
+        }
+    return out;
+  }
+
+  size_t reach_with(const Ranks& ranks) {
+    assume(ranks);
+    size_t farthest = 0;
+    for (const int64_t alike : {20, 1, 64}) {
+      Sizes sizes(dims_.count());
+      for (size_t d = 0; d < sizes.size(); ++d) sizes[d] = dims_.likely(d, dims_.is_batch(d) ? 1 : alike);
+      farthest = std::max(farthest, reach_of({{alike, 1, true}, kMostLegs, ranks, {}})(sizes));
+    }
+    return farthest;
+  }
+
+  void look(const Ranks& ranks) {
+    assume(ranks);
+    for (const bool truth : {true, false})  // what branches that hang on data may take
+      if (truth || has_stops_) look(truth);
+  }
 
   /// Sizes that all rules allow, behind what is guessed of data, too; where there are none, those that the first leg's allow.
   void look(bool truth) {
     for (const size_t legs : {kMostLegs, size_t{1}})
       for (const int64_t alike : {20, 1, 64}) {
-        const Start start{{alike, 1, truth}, legs, {}};
+        const Start start{{alike, 1, truth}, legs, ranks_, {}};
         const Reach reach = reach_of(start);
         const auto first = find_first(dims_, mentioned_, reach, [&](const Sizes& sizes) { return !makes_empty(sizes, start); });
         if (first) return look_around(start, *first);
@@ -177,6 +223,7 @@ class Sampler {
 
   /// Random sizes, until they want no more kernels.
   void draw(const Start& start) {
+    assume(start.ranks);
     if (dims_.count() == 0 && !has_stops_) return;
     computed_ = 0;
     const Reach reach = reach_of(start);
@@ -231,8 +278,10 @@ class Sampler {
   }
 
   const optima_graph& graph_;
+  const std::vector<sdk::SizeRange>& said_;
   Fitter fitter_;
-  OpenDims dims_;
+  Ranks ranks_;
+  OpenDims dims_;  // with those ranks
   std::vector<int64_t> mentioned_;
   Kernels kernels_;
   std::map<uint32_t, uint32_t> places_;  // of nodes in the image, by id

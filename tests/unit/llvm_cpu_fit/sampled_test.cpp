@@ -46,6 +46,30 @@ TEST_CASE("an image layer has a kernel with a wide tile, and one for rows that i
   CHECK(std::min(widths[0], widths[1]) == 5);
 }
 
+TEST_CASE("beside an input of open rank the others have their kernels, and it has the rank that the rules tell, or several") {
+  OpenNet flagged(1);
+  const uint32_t x = flagged.input({-1, 64}), flag = flagged.input({}, OPTIMA_BOOL);
+  flagged.unranked(flag);
+  const uint32_t not_flag = flagged.op("Not", 1, {flag}, 0, {}, OPTIMA_BOOL);
+  flagged.unranked(not_flag);
+  flagged.output(flagged.op("MatMul", 13, {x, flagged.weights({64, 256})}, 2));
+  flagged.output(not_flag);
+  CHECK(kernels_of(flagged, k::Matmul::entry).size() == 2);
+  const auto flagged_model = flagged.model();
+  CHECK(sample(flagged_model->raw, Target(), true).trouble.empty());
+
+  OpenNet image(1);
+  const uint32_t picture = image.input({-1, -1, -1, -1}), y = image.conv2d(picture, 16, 64, 3, 1);
+  image.unranked(picture), image.unranked(y);
+  image.output(y);
+  CHECK(!kernels_of(image, k::Conv::entry).empty());
+  const auto image_model = image.model();
+  const Sampled sampled = sample(image_model->raw, Target(), true);
+  REQUIRE(sampled.shapes.size() == 1);
+  CHECK(sampled.shapes[0].size() == 4);
+  CHECK(sampled.by_reference.empty());
+}
+
 TEST_CASE("a product has a kernel for many rows, and one for a single row") {
   OpenNet net(1);
   net.output(net.op("MatMul", 13, {net.input({-1, 64}), net.weights({64, 256})}, 2));
