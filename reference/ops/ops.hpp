@@ -36,7 +36,9 @@ void max_pool(Call&), average_pool(Call&), lp_pool(Call&), global_max_pool(Call&
 void reduce_l1(Call&), reduce_l2(Call&), reduce_log_sum(Call&), reduce_log_sum_exp(Call&), reduce_max(Call&), reduce_mean(Call&),
     reduce_min(Call&), reduce_prod(Call&), reduce_sum(Call&), reduce_sum_square(Call&);
 // order.cpp
-void arg_max(Call&), arg_min(Call&), top_k(Call&), cum_sum(Call&), cum_prod(Call&), unique(Call&), non_max_suppression(Call&);
+void arg_max(Call&), arg_min(Call&), top_k(Call&), cum_sum(Call&), cum_prod(Call&), unique(Call&);
+// non_max.cpp
+void non_max_suppression(Call&);
 // shape.cpp
 void constant(Call&), constant_of_shape(Call&), identity(Call&), reshape(Call&), flatten(Call&), squeeze(Call&),
     unsqueeze(Call&), shape(Call&), size(Call&), range(Call&), eye_like(Call&), dropout(Call&);

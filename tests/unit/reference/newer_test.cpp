@@ -36,6 +36,35 @@ TEST_CASE("Col2Im adds where blocks overlap, integers too, and says how many blo
   CHECK(OneNode("Col2Im", 18).refusal({x, i64({1}, {INT64_MAX}), i64({1}, {2})}, OPTIMA_MEMORY).find("more elements") != std::string::npos);
 }
 
+TEST_CASE("NonMaxSuppression of any float type takes the best boxes that share no more than the threshold with a better one") {
+  const std::vector<double> boxes{0, 0, 2, 2, 0, 0, 2, 3, 5, 5, 7, 7, 2, 3, 0, 0, 0, 0, 0, 0}, scores{0.5, 0.75, 0.25, 0.75, 1};
+  for (const int32_t dtype : {OPTIMA_F32, OPTIMA_F64, OPTIMA_F16, OPTIMA_BF16}) {
+    CAPTURE(dtype);
+    const Tensor b = reference::store<double>(dtype, {1, 5, 4}, boxes), s = reference::store<double>(dtype, {1, 1, 5}, scores);
+    const auto left = [&](int64_t most, float overlap, std::vector<Tensor> least = {}) {
+      std::vector<Tensor> in{b, s, i64({1}, {most}), f32({1}, {overlap})};
+      in.insert(in.end(), least.begin(), least.end());
+      const Ints out = ints(OneNode("NonMaxSuppression", 11)(in));
+      Ints of;
+      for (size_t k = 2; k < out.size(); k += 3) of.push_back(out[k]);
+      return of;
+    };
+    CHECK(left(9, 0.5f) == Ints{4, 1, 2});        // the fourth, the second turned round, comes after it; the last has no area, and lies on none
+    CHECK(left(9, 0.7f) == Ints{4, 1, 0, 2});     // two thirds are shared with the first
+    CHECK(left(9, 1.0f) == Ints{4, 1, 3, 0, 2});
+    CHECK(left(2, 0.7f) == Ints{4, 1});
+    CHECK(left(0, 0.7f) == Ints{});
+    CHECK(left(9, 0.7f, {f32({1}, {0.5f})}) == Ints{4, 1});
+  }
+  const std::vector<float> odd{-1, NAN, -0.0f, 0, INFINITY, -INFINITY, NAN};
+  const Tensor apart = f32({1, 7, 4}, {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13});
+  for (const int32_t dtype : {OPTIMA_F32, OPTIMA_F64}) {
+    CAPTURE(dtype);
+    const Tensor b = reference::store<double>(dtype, {1, 7, 4}, reference::load<double>(apart)), s = reference::store<double>(dtype, {1, 1, 7}, std::vector<double>(odd.begin(), odd.end()));
+    CHECK(ints(OneNode("NonMaxSuppression", 11)({b, s, i64({1}, {9})})) == Ints{0, 0, 1, 0, 0, 6, 0, 0, 4, 0, 0, 2, 0, 0, 3, 0, 0, 0, 0, 0, 5});
+  }
+}
+
 TEST_CASE("DeformConv reads between the elements, zeros beyond them, and nowhere for an offset that is no number") {
   const Tensor x = f32({1, 1, 2, 2}, {1, 2, 3, 4}), w = f32({1, 1, 1, 1}, {10});
   const auto at = [&](float down, float right) {
