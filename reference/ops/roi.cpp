@@ -20,7 +20,10 @@ struct Planes {
 };
 
 int64_t batch_of(double index, const Planes& x) {
-  if (!(index >= 0 && index < static_cast<double>(x.batch))) invalid("a region is of picture " + std::to_string(index) + " of " + std::to_string(x.batch));
+  if (!(index >= 0 && index < static_cast<double>(x.batch))) {
+    const std::string said = std::fabs(index) < 0x1p62 ? std::to_string(static_cast<int64_t>(std::floor(index))) : std::to_string(index);
+    invalid("an index is " + said + ", must be within " + std::to_string(x.batch));
+  }
   return static_cast<int64_t>(index);
 }
 

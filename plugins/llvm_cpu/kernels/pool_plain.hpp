@@ -52,12 +52,16 @@ TEMPLATE(k_pool_plain, PoolPlain, l) {
     ROLL for (idx x = 0; x < l.out.w; x++) {
       const idx x0 = X.lo(x), x1 = X.hi(x);
       float v = l.mode == PoolMode::Max ? -kInf : 0;
-      int64_t at = 0;
+      const auto place = [&](idx a, idx b, idx c) __attribute__((always_inline)) {
+        return image + ((Z.start(z) + a * l.dilation.d) * l.in.h + Y.start(y) + b * l.dilation.h) * l.in.w + X.start(x) + c * l.dilation.w;
+      };
+      int64_t at = z0 < z1 && y0 < y1 && x0 < x1 ? place(z0, y0, x0) : image;
       ROLL for (idx a = z0; a < z1; a++) ROLL for (idx b = y0; b < y1; b++) ROLL for (idx c = x0; c < x1; c++) {
-        const idx i = image + ((Z.start(z) + a * l.dilation.d) * l.in.h + Y.start(y) + b * l.dilation.h) * l.in.w + X.start(x) + c * l.dilation.w;
+        const idx i = place(a, b, c);
         const float e = ((const float*)args[0])[i];
         if (l.mode == PoolMode::Max) {
-          if (larger(e, v) || (a == z0 && b == y0 && c == x0)) v = e, at = i;
+          const int32_t is_larger = (e > v) | ((e != e) & (v == v));  // as larger() has it, without a branch, which nobody foresees
+          v = is_larger ? e : v, at = is_larger ? i : at;
         } else {
           v += l.mode == PoolMode::Lp ? power(e, l.p) : e;
         }

@@ -252,6 +252,87 @@ TEST_CASE("an index that is known and lies outside is refused when it is run, at
   CHECK(came_of(tuples, {{{3, 4}, {1}}})[0].find("an index is 4, must be within 4") != std::string::npos);
 }
 
+TEST_CASE("regions of open pictures, as many as there are, and deformed convolutions") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 32, -1, -1}), boxes = net.input({-1, 4}), offset = net.input({-1, 18, -1, -1});
+  const uint32_t first = net.op("Cast", 13, {net.op("Floor", 13, {net.op("Abs", 13, {net.op("ReduceMin", 18, {boxes, net.integers({1})}, 1, {Net::integer("keepdims", 0)})}, 1)}, 1)}, 1,
+                                {Net::integer("to", OPTIMA_I64)}, OPTIMA_I64);
+  const uint32_t pictures = net.op("Mul", 14, {first, net.integers({0})}, 1, {}, OPTIMA_I64);
+  const uint32_t deformed = net.op("DeformConv", 19, {x, net.weights({20, 32, 3, 3}, -0.1f, 0.1f), offset, net.weights({20})}, 4, {Net::ints("pads", {1, 1, 1, 1})});
+  const uint32_t seen = net.op("Relu", 14, {deformed}, 4);
+  net.output(net.op("RoiAlign", 16, {seen, boxes, pictures}, 4, {Net::integer("output_height", 3), Net::integer("output_width", 2), Net::real("spatial_scale", 6)}));
+  net.output(net.op("MaxRoiPool", 1, {seen, net.op("Concat", 13, {net.op("Unsqueeze", 13, {net.op("Cast", 13, {pictures}, 1, {Net::integer("to", OPTIMA_F32)}), net.integers({1})}, 2), boxes}, 2, {Net::integer("axis", 1)})}, 4,
+                    {Net::ints("pooled_shape", {2, 2}), Net::real("spatial_scale", 6)}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 16, 16, 4}, {1, 7, 9, 1}, {2, 8, 5, 17}, {1, 31, 33, 100}, {1, 1, 1, 3}, {3, 20, 16, 0}}) sizes.push_back({{d[0], 32, d[1], d[2]}, {d[3], 4}, {d[0], 18, d[1], d[2]}});
+  right_at(bench, net, sizes);
+}
+
+TEST_CASE("blocks of open pictures and maxima are put back") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t blocks = net.input({-1, 18, -1}), image = net.input({-1, -1});
+  net.output(net.op("Col2Im", 18, {blocks, net.shape(image), net.integers({3, 3})}, 4, {Net::ints("pads", {1, 1, 1, 1})}));
+  net.output(net.op("Col2Im", 18, {net.op("Relu", 14, {blocks}, 3), net.joined({net.size(image, 0), net.size(image, 1)}), net.integers({3, 3})}, 4, {Net::ints("pads", {1, 1, 1, 1})}));
+  const uint32_t x = net.input({-1, 3, -1, -1});
+  const std::vector<uint32_t> pooled = net.nodes("MaxPool", 12, {x}, {{Dims(4, -1), OPTIMA_F32}, {Dims(4, -1), OPTIMA_I64}});
+  net.graph().nodes.back().attrs = {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})};
+  net.output(net.op("MaxUnpool", 11, pooled, 4, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 16, 16}, {1, 7, 9}, {2, 8, 5}, {1, 31, 33}, {1, 1, 1}, {3, 20, 16}}) sizes.push_back({{d[0], 18, d[1] * d[2]}, {d[1], d[2]}, {d[0], 3, 2 * d[1], 2 * d[2]}});
+  right_at(bench, net, sizes);
+}
+
+TEST_CASE("a region of a picture that there is not, and a maximum without a place, are errors of that run, and the next one is right") {
+  std::mt19937 random(1);
+  const auto pictures = [](const char* op, int64_t last) {
+    std::vector<double> all(op == std::string("MaxRoiPool") ? 10 : 2, 0);
+    all[all.size() == 10 ? 5 : 1] = static_cast<double>(last);
+    return all.size() == 10 ? optima::reference::store<double>(OPTIMA_F32, {2, 5}, all) : optima::reference::store<double>(OPTIMA_I64, {2}, all);
+  };
+  for (const char* op : {"RoiAlign", "MaxRoiPool"})
+    for (const bool is_open : {false, true}) {
+      CAPTURE(op);
+      CAPTURE(is_open);
+      const bool aligns = op == std::string("RoiAlign");
+      Bench bench;
+      OpenNet net;
+      const int64_t count = is_open ? -1 : 2;
+      const uint32_t x = net.input({3, 20, 5, 5});
+      if (aligns) net.output(net.node(op, 16, {x, net.weights({2, 4}), net.input({count}, OPTIMA_I64)}, {count, 20, 1, 1}));
+      else net.output(net.node(op, 1, {x, net.input({count, 5})}, {count, 20, 2, 2}, {Net::ints("pooled_shape", {2, 2})}));
+      const auto c = compile(bench, net);
+      REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+      for (const int threads : {1, 2}) {
+        OpenSession session(bench, *c, threads);
+        REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+        Tensors inputs{random_tensor(OPTIMA_F32, {3, 20, 5, 5}, random), pictures(op, 0)};
+        for (const int64_t index : {2, 3, 0, -1, 1000000, 1}) {
+          inputs[1] = pictures(op, index);
+          const Came came = session.run(inputs);
+          const bool is_inside = index >= 0 && index < 3;
+          CHECK((came.code == OPTIMA_OK) == is_inside);
+          const std::string wanted = is_inside ? "" : "an index is " + std::to_string(index) + ", must be within 3";
+          CHECK_MESSAGE(came.message.find(wanted) != std::string::npos, came.message);
+          CHECK(came.message.empty() == is_inside);
+        }
+      }
+    }
+  Bench bench;
+  OpenNet net;
+  net.output(net.node("MaxUnpool", 11, {net.input({1, 1, 2}), net.input({1, 1, 2}, OPTIMA_I64)}, {1, 1, 4}, {Net::ints("kernel_shape", {2}), Net::ints("strides", {2})}));
+  const auto c = compile(bench, net);
+  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+  OpenSession session(bench, *c, 2);
+  const auto run = [&](int64_t last) {
+    return session.run({optima::reference::store<double>(OPTIMA_F32, {1, 1, 2}, {5, 7}), optima::reference::store<int64_t>(OPTIMA_I64, {1, 1, 2}, {0, last})}).message;
+  };
+  CHECK(run(4).find("an index is 4, must be within 4") != std::string::npos);
+  CHECK(run(-1).find("an index is -1, must be within 4") != std::string::npos);
+  CHECK(run(3) == "");
+}
+
 TEST_CASE("an index that comes with the data and lies outside is an error of that run, and the next one is right") {
   std::mt19937 random(1);
   const auto indices = [](const Dims& dims, int64_t last) {

@@ -493,6 +493,67 @@ void grid_sample(Maker& m) {
   m.text("padding_mode", m.random.of(std::vector<std::string>{"zeros", "border", "reflection"}));
   m.integer("align_corners", m.random(0, 1));
 }
+/// The pictures of n regions, now and then one that there is not.
+std::vector<double> pictures(Maker& m, int64_t n, int64_t batch) {
+  std::vector<double> all;
+  for (int64_t k = 0; k < n; ++k) all.push_back(static_cast<double>(m.random.once_in(200) ? m.random(-2, 6) : m.random(0, std::max<int64_t>(1, batch) - 1)));
+  return all;
+}
+void roi_align(Maker& m) {
+  const Dims d = m.dims(4, 4);
+  const int64_t n = m.random.once_in(12) ? 0 : m.random(1, 9);
+  m.add(m.type(0), d), m.add(m.type(1), {n, 4}), m.add(OPTIMA_I64, {n}, pictures(m, n, d[0]), true);
+  if (m.maybe()) m.text("mode", m.random.of(std::vector<std::string>{"avg", "max"}));
+  if (m.c.since >= 16 && m.maybe()) m.text("coordinate_transformation_mode", m.random.of(std::vector<std::string>{"half_pixel", "output_half_pixel"}));
+  if (m.maybe()) m.integer("sampling_ratio", m.random(0, 3));
+  m.integer("output_height", m.random(1, 4)), m.integer("output_width", m.random(1, 4)), m.real("spatial_scale", static_cast<double>(m.random(1, 8)));
+}
+void max_roi_pool(Maker& m) {
+  const Dims d = m.dims(4, 4);
+  const int64_t n = m.random.once_in(12) ? 0 : m.random(1, 9);
+  std::vector<double> regions;
+  for (const double picture : pictures(m, n, d[0])) {
+    regions.push_back(picture);
+    for (int k = 0; k < 4; ++k) regions.push_back(static_cast<double>(m.random(-8, 40)) / 4);
+  }
+  m.add(m.type(0), d), m.add(m.type(1), {n, 5}, regions, m.maybe());
+  m.ints("pooled_shape", {m.random(1, 4), m.random(1, 4)});
+  if (m.maybe()) m.real("spatial_scale", static_cast<double>(m.random(1, 8)) / 4);
+}
+void deform_conv(Maker& m) {
+  const int64_t groups = m.random(1, 2), out = m.random(1, 20), high = m.random(1, 8), wide = m.random(1, 8), batch = m.random(1, 2), tall = m.random(1, 3), broad = m.random(1, 3);
+  const Dims x{batch, groups * (m.random.once_in(8) ? m.random(1, 20) : 16), high + tall - 1, wide + broad - 1};
+  m.add(m.type(0), x), m.add(m.type(0), {out, x[1], tall, broad}), m.add(m.type(0), {batch, 2 * groups * tall * broad, high, wide});
+  const bool masked = m.maybe();
+  if (m.maybe()) m.add(m.type(0), {out});
+  else if (masked) m.absent();
+  if (masked) m.add(m.type(0), {batch, groups * tall * broad, high, wide});
+  m.integer("offset_group", groups);
+}
+void col2im(Maker& m) {
+  const bool flat = m.random.once_in(4);
+  Dims image, block, strides, dilations, pads, along;
+  for (int d = 0; d < (flat ? 1 : 2); ++d) {
+    block.push_back(m.random(1, 4)), strides.push_back(m.random(1, 3)), dilations.push_back(m.random(1, 2)), along.push_back(m.random(1, 20));
+    pads.push_back(m.random(0, 2));
+    image.push_back(std::max<int64_t>(1, (along[d] - 1) * strides[d] + (block[d] - 1) * dilations[d] + 1 - 2 * pads[d]));
+  }
+  const Dims after = pads;
+  pads.insert(pads.end(), after.begin(), after.end());
+  m.add(m.type(0), {m.random(1, 2), m.random(1, 3) * count(block), count(along)});
+  m.add(OPTIMA_I64, {static_cast<int64_t>(image.size())}, {image.begin(), image.end()}, true), m.add(OPTIMA_I64, {static_cast<int64_t>(block.size())}, {block.begin(), block.end()}, true);
+  m.ints("strides", strides), m.ints("dilations", dilations), m.ints("pads", pads);
+}
+void max_unpool(Maker& m) {
+  const Dims d = m.dims(3, 5);
+  const Dims kernel(d.size() - 2, m.random(1, 3));
+  Dims to = d;
+  for (size_t k = 2; k < d.size(); ++k) to[k] = d[k] * kernel[0];
+  std::vector<double> places;
+  for (int64_t k = 0; k < count(d); ++k) places.push_back(static_cast<double>(m.random.once_in(500) ? m.random(-1, count(to)) : m.random(0, count(to) - 1)));
+  m.add(m.type(0), d), m.add(OPTIMA_I64, d, places, true);
+  m.ints("kernel_shape", kernel), m.ints("strides", kernel);
+}
 void resize(Maker& m) {
   const Dims d = m.any_dims(1, 4);
   m.add(OPTIMA_F32, d);
@@ -598,7 +659,8 @@ const std::map<std::string, Recipe>& recipes() {
     give(transpose, {"Transpose"}), give(slice, {"Slice"}), give(split, {"Split"}), give(concat, {"Concat"}), give(expand, {"Expand"}), give(tile, {"Tile"});
     give(blocks, {"DepthToSpace", "SpaceToDepth"}), give(gather, {"Gather", "GatherElements", "ScatterElements"}), give(tuples, {"GatherND", "ScatterND"});
     give(rows_of_a_cache, {"TensorScatter"}), give(one_hot, {"OneHot"}), give(pad, {"Pad"}), give(trilu, {"Trilu"}), give(range, {"Range"}), give(constant_of_shape, {"ConstantOfShape"});
-    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(grid_sample, {"GridSample"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
+    give(shape, {"Shape", "Size"}), give(resize, {"Resize"}), give(grid_sample, {"GridSample"}), give(roi_align, {"RoiAlign"}), give(max_roi_pool, {"MaxRoiPool"}), give(deform_conv, {"DeformConv"}),
+    give(col2im, {"Col2Im"}), give(max_unpool, {"MaxUnpool"}), give(recurrent, {"LSTM", "GRU", "RNN"}), give(matmul, {"MatMul", "Gemm"}), give(einsum, {"Einsum"});
     give(integer_product, {"MatMulInteger", "QLinearMatMul"}), give(dynamic_quantize, {"DynamicQuantizeLinear"});
     return r;
   }();

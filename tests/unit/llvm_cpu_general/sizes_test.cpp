@@ -116,6 +116,22 @@ TEST_CASE("grids and pictures of every size") {
   }
 }
 
+TEST_CASE("regions, deformed convolutions, blocks and maxima that are put back, at every size") {
+  const std::vector<image::Attr> cells{Net::integer("output_height", 2), Net::integer("output_width", 3), Net::real("spatial_scale", 4)};
+  serves([&](Net& n, int64_t s) {
+    const uint32_t x = n.input({2, 19, s, 5}), boxes = n.input({s, 4}), pictures = n.constant<int64_t>({s}, std::vector<int64_t>(static_cast<size_t>(s), 1), OPTIMA_I64);
+    n.output(n.node("RoiAlign", 16, {x, boxes, pictures}, {s, 19, 2, 3}, cells));
+    n.output(n.node("MaxRoiPool", 1, {x, n.node("Abs", 13, {n.input({s, 5})}, {s, 5})}, {s, 19, 2, 2}, {Net::ints("pooled_shape", {2, 2}), Net::real("spatial_scale", 4)}));
+  }, {40}, {1, 2, 17, 33});
+  serves([&](Net& n, int64_t s) {
+    n.output(n.node("DeformConv", 19, {n.input({2, 32, s, 5}), n.weights({20, 32, 3, 3}), n.input({2, 18, s, 5})}, {2, 20, s, 5}, {Net::ints("pads", {1, 1, 1, 1})}));
+    n.output(n.node("Col2Im", 18, {n.input({1, 18, s * 7}), n.integers({s, 7}), n.integers({3, 3})}, {1, 2, s, 7}, {Net::ints("pads", {1, 1, 1, 1})}));
+    std::vector<int64_t> places(static_cast<size_t>(4 * s));
+    for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(4 * i + i % 3);
+    n.output(n.node("MaxUnpool", 11, {n.input({1, 2, s, 2}), n.constant<int64_t>({1, 2, s, 2}, places, OPTIMA_I64)}, {1, 2, 2 * s, 4}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})}));
+  }, {40}, {1, 2, 7, 17, 33});
+}
+
 TEST_CASE("recurrent layers of every length and batch") {
   serves([](Net& n, int64_t s) {
     const uint32_t x = n.input({s, 1, 10});

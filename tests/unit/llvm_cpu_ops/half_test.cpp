@@ -116,6 +116,20 @@ TEST_CASE("images of 16-bit floats are convolved, pooled, resized and normalised
   }
 }
 
+TEST_CASE("regions of 16-bit floats are pooled, their taps deformed, blocks and maxima put back") {
+  for (const int32_t t : kHalves) {
+    Bench bench;
+    HalfNet net(t);
+    const uint32_t x = net.in({2, 16, 9, 9}), boxes = net.numbers({5, 4}, 0, 3), pictures = net.integers({0, 1, 1, 0, 1});
+    net.output(net.op("RoiAlign", 16, {x, boxes, pictures}, {5, 16, 2, 2}, {Net::integer("output_height", 2), Net::integer("output_width", 2), Net::real("spatial_scale", 2)}));
+    net.output(net.op("MaxRoiPool", 1, {x, net.numbers({5, 5}, 0, 1)}, {5, 16, 2, 2}, {Net::ints("pooled_shape", {2, 2}), Net::real("spatial_scale", 8)}));
+    net.output(net.op("DeformConv", 19, {x, net.numbers({8, 16, 3, 3}, -.1f, .1f), net.in({2, 18, 7, 7}), net.numbers({8})}, {2, 8, 7, 7}));
+    net.output(net.op("Col2Im", 18, {net.in({1, 8, 12}), net.integers({4, 5}), net.integers({2, 2})}, {1, 2, 4, 5}));
+    net.output(net.op("MaxUnpool", 11, {net.in({1, 1, 2, 2}), net.constant<int64_t>({1, 1, 2, 2}, {0, 3, 9, 14}, OPTIMA_I64)}, {1, 1, 4, 4}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})}));
+    is_close(bench, net, 4 * step(t));
+  }
+}
+
 TEST_CASE("rows of 16-bit floats are multiplied, normalised and reduced") {
   for (const int32_t t : kHalves) {
     Bench bench;

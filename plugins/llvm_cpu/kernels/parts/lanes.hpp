@@ -99,12 +99,13 @@ INL void with_size(int64_t bytes, F body) {
   else if (bytes == 4) body((uint32_t*)nullptr);
   else body((uint64_t*)nullptr);
 }
-/// An index as ONNX means it: negative ones count from the end. One out of range goes to the nearest end, never outside, and is told in the header before
-/// scratch (compiler/op.hpp): the run ends with an error.
+/// Leaves word of an index outside of its dim in the header before scratch (compiler/op.hpp): the run ends with an error.
+INL void tell_outside(idx i, idx size, char* scratch) { ((int64_t*)scratch)[-6] = 1, ((int64_t*)scratch)[-5] = i, ((int64_t*)scratch)[-4] = size; }
+/// An index as ONNX means it: negative ones count from the end. One out of range goes to the nearest end, never outside, and is told.
 INL idx wrapped(idx i, idx size, char* scratch) {
   const idx from_start = i < 0 ? i + size : i;
   if (__builtin_expect(from_start >= 0 && from_start < size, 1)) return from_start;
-  ((int64_t*)scratch)[-6] = 1, ((int64_t*)scratch)[-5] = i, ((int64_t*)scratch)[-4] = size;
+  tell_outside(i, size, scratch);
   return imax(0, imin(from_start, size - 1));
 }
 INL idx index_at(const void* p, int64_t bytes, idx i) { return bytes == 8 ? ((const int64_t*)p)[i] : ((const int32_t*)p)[i]; }

@@ -16,7 +16,7 @@ namespace {
 bool is_global(const NodeView& n) { return n.op().starts_with("Global") || n.op() == "ReduceMean"; }
 
 /// A global pool is one window over the image.
-Window window_of(const NodeView& n) {
+Window pool_window(const NodeView& n) {
   if (!is_global(n)) return Window::of(n, n.integers("kernel_shape"));
   const Dims in = n.in_dims(0);
   Window w;
@@ -58,12 +58,12 @@ bool takes_pool_codes(const Unit& u, const Target&) {
   if (!u.tail.empty() || !is_byte_scalar(u.output) || !is_byte_scalar(u.inputs[0].codes) || !may_be_last(n.graph, u.inputs[0].codes->value)) return false;
   if (n.op() == "ReduceMean" && !means_space(n)) return false;
   if (count(n.in_dims(0)) == 0 || count(n.out_dims(0)) == 0 || !have_inverses(u.output->scale)) return false;
-  return all_reach(window_of(n));
+  return all_reach(pool_window(n));
 }
 
 void lower_pool_codes(const Unit& u, LowerContext& ctx) {
   const NodeView& n = u.op;
-  const Window w = window_of(n);
+  const Window w = pool_window(n);
   const bool plain = drops_space(n);
   const Codes from = as_last(*u.inputs[0].codes, ctx.target()), to = plain ? *u.output : as_last(*u.output, ctx.target());
   const int64_t channels = last_channels(w.channels), in_pixel = ctx.pixel(from.value), out_pixel = plain ? channels : ctx.pixel(u.out);
@@ -93,7 +93,7 @@ Refusal check_max_of_bytes(const NodeView& n) {
   if (n.has_output(1)) return {OPTIMA_REASON_OTHER, "output 1", "wanted", "none for bytes"};
   if (count(n.in_dims(0)) == 0 || count(n.out_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
   if (const Refusal r = Window::check(n, n.integers("kernel_shape"), n.in_dims(0)[1])) return r;
-  return all_reach(window_of(n)) ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "pads", "a window of padding alone", "an element in each"};
+  return all_reach(pool_window(n)) ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, "pads", "a window of padding alone", "an element in each"};
 }
 
 void lower_max_of_bytes(std::span<const NodeView> nodes, LowerContext& ctx) {

@@ -17,13 +17,6 @@ Three three(const Dims& dims, int64_t fill) {
   return out;
 }
 
-/// The attribute, or `n` times the default when it is absent or empty.
-Dims list(const NodeView& node, const char* name, size_t n, int64_t otherwise) {
-  Dims out = node.integers(name);
-  if (out.empty()) out.assign(n, otherwise);
-  return out;
-}
-
 /// Does a pool's only window reach over the end? By less than a stride that is one output, as in the reference; means over pads have to know by how much.
 bool reaches_over(const NodeView& node, int64_t room, int64_t stride) {
   return room < 0 && room > -stride && node.op().ends_with("Pool") && !node.integer("count_include_pad", 0);
@@ -33,6 +26,17 @@ Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
 }  // namespace
 
+Dims list_of(const NodeView& node, const char* name, size_t n, int64_t otherwise) {
+  Dims out = node.integers(name);
+  if (out.empty()) out.assign(n, otherwise);
+  return out;
+}
+
+Refusal check_list(const char* name, const Dims& list, size_t n, int64_t least) {
+  const bool fits = list.size() == n && std::all_of(list.begin(), list.end(), [&](int64_t x) { return x >= least && x <= kMost; });
+  return fits ? Refusal() : Refusal{OPTIMA_REASON_ATTRIBUTE, name, to_text(list), std::to_string(n) + " numbers of at least " + std::to_string(least)};
+}
+
 std::optional<AutoPad> auto_pad(const NodeView& node) {
   using enum AutoPad;
   constexpr Named<AutoPad> kAll[] = {{"NOTSET", Explicit}, {"", Explicit}, {"VALID", Valid}, {"SAME_UPPER", SameUpper}, {"SAME_LOWER", SameLower}};
@@ -41,16 +45,9 @@ std::optional<AutoPad> auto_pad(const NodeView& node) {
 
 Refusal Window::check_attributes(const NodeView& node) {
   const size_t n = node.in_dims(0).size() - 2;
-  const auto wrong = [&](const char* name, size_t size, int64_t least) {
-    const Dims v = list(node, name, size, least);
-    return v.size() != size || std::any_of(v.begin(), v.end(), [&](int64_t x) { return x < least || x > kMost; });
-  };
-  const auto refuse = [&](const char* name, size_t size, int64_t least) {
-    return Refusal{OPTIMA_REASON_ATTRIBUTE, name, to_text(node.integers(name)), std::to_string(size) + " numbers of at least " + std::to_string(least)};
-  };
   for (const char* name : {"kernel_shape", "strides", "dilations"})
-    if (wrong(name, n, 1)) return refuse(name, n, 1);
-  if (wrong("pads", 2 * n, 0)) return refuse("pads", 2 * n, 0);
+    if (const Refusal r = check_list(name, list_of(node, name, n, 1), n, 1)) return r;
+  if (const Refusal r = check_list("pads", list_of(node, "pads", 2 * n, 0), 2 * n, 0)) return r;
   if (!auto_pad(node)) return {OPTIMA_REASON_ATTRIBUTE, "auto_pad", std::string(node.text("auto_pad", "")), "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
   if (node.out_dims(0).size() != n + 2)
     return {OPTIMA_REASON_RANK, "rank of output 0", std::to_string(node.out_dims(0).size()), std::to_string(n + 2)};
@@ -64,7 +61,7 @@ Refusal Window::check(const NodeView& node, const Dims& kernel, int64_t out_chan
   if (count(in) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(in), "not empty"};
   if (kernel.size() != n || std::any_of(kernel.begin(), kernel.end(), [](int64_t k) { return k < 1 || k > kMost; }))
     return {OPTIMA_REASON_ATTRIBUTE, "kernel", to_text(kernel), std::to_string(n) + " numbers of at least 1"};
-  const Dims stride = list(node, "strides", n, 1), dilation = list(node, "dilations", n, 1), pads = list(node, "pads", 2 * n, 0);
+  const Dims stride = list_of(node, "strides", n, 1), dilation = list_of(node, "dilations", n, 1), pads = list_of(node, "pads", 2 * n, 0);
   const AutoPad mode = *auto_pad(node);
   const bool same = mode == AutoPad::SameUpper || mode == AutoPad::SameLower, explicit_pads = mode == AutoPad::Explicit;
   bool fits = out[0] == in[0] && out[1] == out_channels;
@@ -84,9 +81,9 @@ Window Window::of(const NodeView& node, const Dims& kernel) {
   Window w;
   w.batch = in[0], w.channels = in[1], w.out_channels = out[1];
   w.in = three(spatial(in), 1), w.out = three(spatial(out), 1), w.kernel = three(kernel, 1);
-  w.stride = three(list(node, "strides", n, 1), 1);
-  w.dilation = three(list(node, "dilations", n, 1), 1);
-  const Dims pads = list(node, "pads", 2 * n, 0);
+  w.stride = three(list_of(node, "strides", n, 1), 1);
+  w.dilation = three(list_of(node, "dilations", n, 1), 1);
+  const Dims pads = list_of(node, "pads", 2 * n, 0);
   w.begin = three(Dims(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n)), 0);
   w.end = three(Dims(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end()), 0);
   const AutoPad mode = *auto_pad(node);

@@ -14,6 +14,11 @@ namespace optima::llvm_cpu {
 using Three = std::array<int64_t, 3>;
 inline k::Three literal(const Three& t) { return {t[0], t[1], t[2]}; }
 
+/// The attribute, or `n` times the default when it is absent or empty.
+Dims list_of(const NodeView& node, const char* name, size_t n, int64_t otherwise);
+/// Refuses a list of a window's sizes that has not `n` of them, and one with a size under `least` or huge.
+Refusal check_list(const char* name, const Dims& list, size_t n, int64_t least);
+
 enum class AutoPad { Explicit, Valid, SameUpper, SameLower };
 /// Nothing when the attribute has another value.
 std::optional<AutoPad> auto_pad(const NodeView& node);
