@@ -109,8 +109,67 @@ def the_rest():
     yield own("TfIdfVectorizer_none", "TfIdfVectorizer", 9, [words[:, :0]], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1, **pool)
 
 
+def boxes_of(n, batch=1, grid=None):
+    """Boxes that overlap; with `grid` on few places, so that overlaps are often exactly a threshold."""
+    low = random.random((batch, n, 2)) * 4 if grid is None else random.integers(0, grid, (batch, n, 2))
+    size = random.random((batch, n, 2)) * 2 if grid is None else random.integers(0, grid, (batch, n, 2))
+    boxes = np.concatenate([low, low + size], 2).astype(np.float32)
+    flipped = random.random((batch, n)) < 0.3
+    boxes[flipped] = boxes[flipped][:, [2, 3, 0, 1]]
+    return boxes
+
+
+def detections():
+    def non_max(name, boxes, scores, most=9, overlap=0.5, least=None, **more):
+        numbers = [Const(np.int64([most])), Const(np.float32([overlap]))] + ([] if least is None else [Const(np.float32([least]))])
+        return own("NonMaxSuppression_" + name, "NonMaxSuppression", 11, [boxes, np.asarray(scores, np.float32), *numbers], **more)
+
+    for n in (0, 1, 15, 16, 17, 200):
+        scores = random.random((2, 3, n))
+        yield non_max(f"{n}", boxes_of(n, 2), scores, most=max(n, 1), least=0.1)
+        yield non_max(f"{n}_center", boxes_of(n, 2), scores, center_point_box=1)
+    many = boxes_of(700)
+    yield non_max("ties", many, random.integers(0, 4, (1, 2, 700)), most=700)
+    yield non_max("grid", boxes_of(300, 1, 4), random.integers(0, 9, (1, 2, 300)), most=300, overlap=0.25, least=1)
+    yield non_max("one_score", many, np.ones((1, 1, 700)), most=40)
+    yield non_max("few", many, random.random((1, 4, 700)), most=3)
+    yield non_max("no_output", many, random.random((1, 1, 700)), most=0)
+    yield non_max("below", many, random.random((1, 1, 700)), least=2)
+    yield non_max("all", many, random.random((1, 1, 700)), most=700, overlap=1.0)
+    yield non_max("disjoint", many, random.random((1, 1, 700)), most=700, overlap=0.0)
+    scores = random.random((1, 2, 60)).astype(np.float32)
+    scores[:, :, ::7] = np.nan  # which are not above any threshold
+    yield non_max("no_number", boxes_of(60), scores, most=60, least=-1)
+    yield own("NonMaxSuppression_bare", "NonMaxSuppression", 11, [many, random.random((1, 1, 700)).astype(np.float32)])
+
+    regions = np.concatenate([random.random((9, 2)) * 20 - 4, random.random((9, 2)) * 24], 1).astype(np.float32)
+    edges = np.float32([[0, 0, 0, 0], [3, 3, 2, 1], [-50, -50, -40, -40], [90, 90, 99, 99], [-9, 2, 40, 3], [0, 0, 13, 11]])
+    for name, boxes in {"": regions, "_edges": edges, "_one": regions[:1], "_none": regions[:0]}.items():
+        of = random.integers(0, 2, len(boxes))
+        for mode in ("avg", "max") if name else ("avg",):  # of the largest share the page and ONNX Runtime differ where all are negative
+            picture = f32(2, 19, 11, 13) if mode == "avg" else np.abs(f32(2, 19, 11, 13)) + 1
+            yield own(f"RoiAlign_{mode}{name}", "RoiAlign", 16, [picture, boxes, of], mode=mode, output_height=3, output_width=4, sampling_ratio=2, spatial_scale=0.5)
+            upright = (boxes[:, 2:] >= boxes[:, :2]).all(1)  # as many samples as a region that is turned round has elements are none, which ONNX Runtime refuses
+            yield own(f"RoiAlign_{mode}{name}_adaptive", "RoiAlign", 16, [picture, boxes[upright], of[upright]], mode=mode, output_height=2, output_width=1)
+            yield own(f"RoiAlign_{mode}{name}_old", "RoiAlign", 10, [picture, boxes, of], mode=mode, output_height=2, output_width=2, sampling_ratio=9)
+        with_picture = np.concatenate([of[:, None], boxes], 1).astype(np.float32)
+        yield own("MaxRoiPool" + name, "MaxRoiPool", 11, [f32(2, 19, 11, 13), with_picture], pooled_shape=[3, 2], spatial_scale=0.5)
+    for groups in (1, 2):  # channels that fill vectors
+        offset, mask = f32(2, 2 * groups * 9, 7, 8, scale=2), f32(2, groups * 9, 7, 8)
+        x, w, near = f32(2, 32, 7, 8), Const(f32(20, 32, 3, 3)), (1e-4, 1e-4)
+        yield own(f"DeformConv_wide_{groups}", "DeformConv", 19, [x, w, offset, Const(f32(20)), mask], pads=[1, 1, 1, 1], offset_group=groups, tolerance=near)
+        yield own(f"DeformConv_wide_{groups}_plain", "DeformConv", 19, [x, w, offset], pads=[1, 1, 1, 1], offset_group=groups, tolerance=near)
+    yield own("DeformConv_wide_window", "DeformConv", 19, [f32(1, 16, 40, 33), Const(f32(5, 16, 2, 3)), f32(1, 12, 21, 17, scale=30), Const(f32(5))], strides=[2, 2], dilations=[2, 1],
+              pads=[1, 2, 2, 1], tolerance=near)
+    yield own("Col2Im_wide", "Col2Im", 18, [f32(2, 3 * 9, 20 * 37), Const([20, 37]), Const([3, 3])], pads=[1, 1, 1, 1])
+    yield own("Col2Im_steps", "Col2Im", 18, [f32(1, 2 * 15, 9 * 18), Const([20, 37]), Const([3, 5])], pads=[0, 1, 1, 2], strides=[2, 2], dilations=[2, 1])
+    yield own("Col2Im_long", "Col2Im", 18, [f32(2, 6, 41), Const([40]), Const([3])], pads=[2, 1], strides=[1])
+    yield own("MaxUnpool", "MaxUnpool", 11, [f32(1, 2, 3, 4), random.permutation(96)[:24].reshape(1, 2, 3, 4)], kernel_shape=[2, 2], strides=[2, 2])
+    yield own("MaxUnpool_line", "MaxUnpool", 11, [f32(2, 2, 5), random.permutation(60)[:20].reshape(2, 2, 5)], kernel_shape=[3], strides=[3])
+
+
 def cases():
-    for family in (transforms, made_of_numbers, pictures, the_rest):
+    for family in (transforms, made_of_numbers, pictures, the_rest, detections):
         yield from family()
 
 
