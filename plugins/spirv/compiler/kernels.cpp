@@ -6,7 +6,7 @@
 #include <exception>
 #include <numeric>
 
-#include "helpers.hpp"
+#include "plan/helpers.hpp"
 
 namespace spirv_plugin {
 namespace {

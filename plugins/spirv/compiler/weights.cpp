@@ -7,9 +7,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "helpers.hpp"
 #include "lowering.hpp"
 #include "optima/plugin/checksum.hpp"
+#include "plan/helpers.hpp"
 
 namespace spirv_plugin {
 namespace {

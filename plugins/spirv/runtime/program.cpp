@@ -7,16 +7,10 @@
 #include "context.hpp"
 #include "optima/plugin/record.hpp"
 #include "pipeline_cache.hpp"
+#include "pipelines.hpp"
 
 namespace spirv_plugin {
 namespace {
-
-/// The words of a module, aligned.
-std::vector<uint32_t> words_of(const sdk::KeptBlob& module) {
-  std::vector<uint32_t> out(module.size() / sizeof(uint32_t));
-  sdk::read_blob(module.blob(), out.data());
-  return out;
-}
 
 /// Features that the ways taken here want; the words say it, not the .meta file.
 std::set<std::string> wanted_features(const Plan& plan, const Limits& limits, const std::vector<sdk::KeptBlob>& modules, std::vector<size_t>& ways) {
@@ -63,7 +57,7 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
 }
 
 Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
-                   const std::string& cache_folder)
+                   const std::string& cache_folder, unsigned threads)
     : vulkan_(std::move(vulkan)), buffer_bytes_(limits.buffer_bytes) {
   std::vector<size_t> ways;
   const std::set<std::string> features = wanted_features(plan, limits, modules, ways);
@@ -72,12 +66,7 @@ Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Li
     if (plan.weights_bytes > 0) upload(plan, weights);
     const PipelineCacheFile file(cache_folder, info);
     cache_ = file.open(*gpu_);
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-      const StepPlan& step = plan.steps[s];
-      const Launch& way = step.ways[ways[s]];
-      const Layout& layout = layout_of(static_cast<uint32_t>(step.tensors.size()));
-      steps_.push_back({pipeline_of(way.kernel, layout, modules[way.kernel], step.name), layout.pipeline, layout.set, way.groups});
-    }
+    make_steps(plan, ways, modules, threads);
     file.save(*gpu_, cache_);
   } catch (...) {
     free();
@@ -89,7 +78,7 @@ Resident::~Resident() { free(); }
 
 void Resident::free() noexcept {
   const VolkDeviceTable& f = gpu_->f();
-  for (const auto& [key, pipeline] : pipelines_) f.vkDestroyPipeline(gpu_->device(), pipeline, nullptr);
+  for (const VkPipeline pipeline : pipelines_) f.vkDestroyPipeline(gpu_->device(), pipeline, nullptr);
   for (const auto& [count, layout] : layouts_) {
     if (layout.pipeline) f.vkDestroyPipelineLayout(gpu_->device(), layout.pipeline, nullptr);
     if (layout.set) f.vkDestroyDescriptorSetLayout(gpu_->device(), layout.set, nullptr);
@@ -110,25 +99,22 @@ const Resident::Layout& Resident::layout_of(uint32_t bindings) {
   return at->second;
 }
 
-VkPipeline Resident::pipeline_of(uint32_t kernel, const Layout& layout, const sdk::KeptBlob& module, const std::string& name) {
-  const auto bindings = static_cast<uint32_t>(std::find_if(layouts_.begin(), layouts_.end(), [&](const auto& one) { return &one.second == &layout; })->first);
-  const auto [at, is_new] = pipelines_.emplace(std::pair(kernel, bindings), VK_NULL_HANDLE);
-  if (!is_new) return at->second;
-  const std::vector<uint32_t> words = words_of(module);
-  VkShaderModuleCreateInfo code{};
-  code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, code.codeSize = words.size() * sizeof(uint32_t), code.pCode = words.data();
-  VkShaderModule shader = VK_NULL_HANDLE;
-  const std::string what = "making the kernel of " + name + " on GPU '" + gpu_->info().name + "'";
-  gpu_->require(gpu_->f().vkCreateShaderModule(gpu_->device(), &code, nullptr, &shader), what);
-  VkComputePipelineCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, info.layout = layout.pipeline;
-  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT, info.stage.module = shader, info.stage.pName = "main";
-  VkPipeline made = VK_NULL_HANDLE;
-  const VkResult result = gpu_->f().vkCreateComputePipelines(gpu_->device(), cache_, 1, &info, nullptr, &made);
-  gpu_->f().vkDestroyShaderModule(gpu_->device(), shader, nullptr);
-  gpu_->require(result, what);
-  if (!made) throw sdk::Error(OPTIMA_DEVICE, what + ": the driver made none and gave no reason");
-  return at->second = made;
+/// One pipeline for each kernel and number of bindings.
+void Resident::make_steps(const Plan& plan, const std::vector<size_t>& ways, const std::vector<sdk::KeptBlob>& modules, unsigned threads) {
+  std::map<std::pair<uint32_t, size_t>, size_t> known;
+  std::vector<PipelineOrder> orders;
+  std::vector<size_t> order_of;
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const StepPlan& step = plan.steps[s];
+    const Launch& way = step.ways[ways[s]];
+    const Layout& layout = layout_of(static_cast<uint32_t>(step.tensors.size()));
+    const auto [at, is_new] = known.emplace(std::pair(way.kernel, step.tensors.size()), orders.size());
+    if (is_new) orders.push_back({&modules[way.kernel], layout.pipeline, step.name});
+    order_of.push_back(at->second);
+    steps_.push_back({VK_NULL_HANDLE, layout.pipeline, layout.set, way.groups});
+  }
+  pipelines_ = make_pipelines(*gpu_, cache_, orders, threads);
+  for (size_t s = 0; s < steps_.size(); ++s) steps_[s].pipeline = pipelines_[order_of[s]];
 }
 
 /// Straight into memory that the processor sees, else through a buffer that it sees, a piece at a time.
@@ -153,8 +139,8 @@ void Resident::upload(const Plan& plan, const sdk::KeptBlob& weights) {
   }
 }
 
-LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host)
-    : vulkan_(std::move(vulkan)), info_(std::move(info)), limits_(std::move(limits)), plan_(std::move(plan)), host_(host) {
+LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host, unsigned threads)
+    : vulkan_(std::move(vulkan)), info_(std::move(info)), limits_(std::move(limits)), plan_(std::move(plan)), host_(host), threads_(threads) {
   for (const KernelPlan& k : plan_.kernels) {
     sdk::verify_file(artifact, {k.file, k.size, k.sum});
     modules_.push_back(host.keep(*artifact.file(k.file)));
@@ -169,7 +155,7 @@ LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limit
 
 std::shared_ptr<Resident> LoadedProgram::resident() {
   const std::lock_guard lock(mutex_);
-  if (!resident_ || resident_->gpu()->is_lost()) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()));
+  if (!resident_ || resident_->gpu()->is_lost()) resident_ = std::make_shared<Resident>(vulkan_, info_, limits_, plan_, modules_, weights_, std::string(host_.cache_dir()), threads_);
   return resident_;
 }
 

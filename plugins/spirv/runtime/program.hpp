@@ -13,9 +13,9 @@ namespace spirv_plugin {
 /// What one logical device holds of a program: weights and pipelines. A device that is lost takes it along; the next execution makes another.
 class Resident {
  public:
-  /// `modules`: by kernel. Throws WRONG_DEVICE where no way of a step runs on this GPU, MEMORY, DEVICE.
+  /// `modules`: by kernel; `threads`: most that make pipelines. Throws WRONG_DEVICE where no way of a step runs on this GPU, MEMORY, DEVICE.
   Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Limits& limits, const Plan& plan, const std::vector<sdk::KeptBlob>& modules, const sdk::KeptBlob& weights,
-           const std::string& cache_folder);
+           const std::string& cache_folder, unsigned threads);
   ~Resident();
   Resident(const Resident&) = delete;
 
@@ -37,7 +37,7 @@ class Resident {
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
   };
   const Layout& layout_of(uint32_t bindings);
-  VkPipeline pipeline_of(uint32_t kernel, const Layout& layout, const sdk::KeptBlob& module, const std::string& name);
+  void make_steps(const Plan& plan, const std::vector<size_t>& ways, const std::vector<sdk::KeptBlob>& modules, unsigned threads);
   void upload(const Plan& plan, const sdk::KeptBlob& weights);
   void free() noexcept;
 
@@ -46,7 +46,7 @@ class Resident {
   uint64_t buffer_bytes_;
   Spread weights_;
   std::map<uint32_t, Layout> layouts_;  // by number of bindings
-  std::map<std::pair<uint32_t, uint32_t>, VkPipeline> pipelines_;  // by kernel and bindings
+  std::vector<VkPipeline> pipelines_;  // one for each kernel and number of bindings
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::vector<Step> steps_;
 };
@@ -59,7 +59,8 @@ std::optional<size_t> way_of(const Plan& plan, const StepPlan& step, const Limit
 
 class LoadedProgram : public sdk::Program {
  public:
-  LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host);
+  /// `threads`: most that make pipelines, now and when a lost device is replaced.
+  LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host, unsigned threads);
 
   void bindings(const sdk::BindingSink& add) const override;
   std::unique_ptr<sdk::Context> context() override;
@@ -77,6 +78,7 @@ class LoadedProgram : public sdk::Program {
   Limits limits_;
   Plan plan_;
   sdk::Host host_;
+  unsigned threads_;
   std::vector<sdk::KeptBlob> modules_;  // by kernel
   sdk::KeptBlob weights_;
   std::mutex mutex_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugins/spirv: the runtime half: which artifacts run here, and loading them. Compiles nothing.
+#include <sched.h>
+
 #include <algorithm>
 #include <cctype>
+#include <thread>
 
 #include "device_memory.hpp"
 #include "info.hpp"
@@ -47,6 +50,13 @@ std::optional<Plan> plan_of(const sdk::Artifact& artifact) {
   if (!sdk::verify_file(artifact, files[0])) return std::nullopt;
   const sdk::Elements<char> bytes(*artifact.file(name));
   return read_plan({bytes.data(), bytes.size()});
+}
+
+/// How many threads a load may use: those asked for, else the processors of this process.
+unsigned threads_of(const sdk::Options& options) {
+  if (const int64_t asked = options.integer(OPTIMA_OPTION_THREADS, 0); asked > 0) return static_cast<unsigned>(std::min<int64_t>(asked, UINT32_MAX));
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : std::max(1u, std::thread::hardware_concurrency());
 }
 
 /// The limits to go by: the GPU's own, less what the user says it lacks. Throws INVALID_ARGUMENT.
@@ -97,7 +107,7 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
     const Limits limits = limits_of(gpu, options);
     require_runs(*plan, gpu, limits);
     progress(0.2, "kernels");
-    return std::make_unique<LoadedProgram>(vulkan(), gpu, limits, std::move(*plan), artifact, host_);
+    return std::make_unique<LoadedProgram>(vulkan(), gpu, limits, std::move(*plan), artifact, host_, threads_of(options));
   }
 
  private:

@@ -24,6 +24,12 @@ struct faults {
   int submits_of[MOST_QUEUES]; /* so far, where `queues` is set */
   int meet;      /* a submit waits until so many queues are in one at once, half a minute at most */
   int met;       /* queues that were in one at once, where `meet` is set */
+  int make_meet; /* a pipeline is made when so many are being made at once, half a minute at most */
+  int make_most; /* that were being made at once so far */
+  int alive;     /* pipelines that were made and not destroyed */
+  VkResult make; /* how making a pipeline fails; 0 = not at all */
+  size_t late;   /* bytes of a module whose pipeline fails when another has failed, half a minute later at most */
+  size_t well;   /* bytes of a module whose pipeline does not fail */
 };
 
 #endif

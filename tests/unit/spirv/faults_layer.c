@@ -21,6 +21,8 @@ static PFN_vkMapMemory next_map;
 static PFN_vkGetBufferMemoryRequirements next_requirements;
 static PFN_vkCmdCopyBuffer next_copy;
 static PFN_vkCreateComputePipelines next_pipelines;
+static PFN_vkDestroyPipeline next_destroy_pipeline;
+static PFN_vkCreateShaderModule next_module;
 static PFN_vkCreatePipelineCache next_cache;
 static PFN_vkGetPhysicalDeviceProperties next_properties;
 static PFN_vkGetPhysicalDeviceProperties2 next_properties2;
@@ -28,6 +30,7 @@ static PFN_vkGetPhysicalDeviceMemoryProperties next_memory_properties;
 static PFN_vkGetPhysicalDeviceQueueFamilyProperties next_families;
 static PFN_vkGetDeviceQueue next_queue;
 static PFN_vkQueueWaitIdle next_wait_idle;
+static VkShaderModule late_module, well_module;
 
 /* Queues that share the driver's: what the loader writes into a handle, the driver's, and which one it is. */
 struct shared_queue { void* loader; VkQueue driver; int number; };
@@ -46,11 +49,16 @@ static struct shared_queue* shared_of(VkQueue queue) {
   return NULL;
 }
 
-static void meet(int number) {
-  static int arrived;
+static struct timespec in_half_a_minute(void) {
   struct timespec end;
   clock_gettime(CLOCK_REALTIME, &end);
   end.tv_sec += 30;
+  return end;
+}
+
+static void meet(int number) {
+  static int arrived;
+  const struct timespec end = in_half_a_minute();
   pthread_mutex_lock(&meeting_lock);
   if (optima_faults.met == 0) arrived = 0;
   if (!(arrived >> number & 1)) arrived |= 1 << number, ++optima_faults.met;
@@ -138,8 +146,42 @@ static VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, 
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL pipelines(VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* with, VkPipeline* made) {
+  static int inside, failures;
+  const struct timespec end = in_half_a_minute();
+  const VkShaderModule module = infos->stage.module;
+  VkResult r = VK_SUCCESS;
+  pthread_mutex_lock(&meeting_lock);
+  if (optima_faults.pipelines == 0) failures = 0;
   optima_faults.pipelines += (int)count;
-  return next_pipelines(device, cache, count, infos, with, made);
+  if (++inside > optima_faults.make_most) optima_faults.make_most = inside;
+  pthread_cond_broadcast(&meeting);
+  while (optima_faults.make_most < optima_faults.make_meet && pthread_cond_timedwait(&meeting, &meeting_lock, &end) == 0) continue;
+  if (optima_faults.make && !(optima_faults.well && module == well_module)) r = optima_faults.make;
+  while (r && optima_faults.late && module == late_module && failures == 0 && pthread_cond_timedwait(&meeting, &meeting_lock, &end) == 0) continue;
+  if (r) ++failures, pthread_cond_broadcast(&meeting);
+  pthread_mutex_unlock(&meeting_lock);
+  if (!r) r = next_pipelines(device, cache, count, infos, with, made);
+  pthread_mutex_lock(&meeting_lock);
+  --inside;
+  if (!r) ++optima_faults.alive;
+  pthread_mutex_unlock(&meeting_lock);
+  return r;
+}
+
+static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks* with) {
+  pthread_mutex_lock(&meeting_lock);
+  if (pipeline) --optima_faults.alive;
+  pthread_mutex_unlock(&meeting_lock);
+  next_destroy_pipeline(device, pipeline, with);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL shader_module(VkDevice device, const VkShaderModuleCreateInfo* info, const VkAllocationCallbacks* with, VkShaderModule* made) {
+  const VkResult r = next_module(device, info, with, made);
+  pthread_mutex_lock(&meeting_lock);
+  if (info->codeSize == optima_faults.late) late_module = *made;
+  if (info->codeSize == optima_faults.well) well_module = *made;
+  pthread_mutex_unlock(&meeting_lock);
+  return r;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo* info, const VkAllocationCallbacks* with, VkPipelineCache* made) {
@@ -204,6 +246,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
     next_requirements = (PFN_vkGetBufferMemoryRequirements)next_device(*device, "vkGetBufferMemoryRequirements");
     next_copy = (PFN_vkCmdCopyBuffer)next_device(*device, "vkCmdCopyBuffer");
     next_pipelines = (PFN_vkCreateComputePipelines)next_device(*device, "vkCreateComputePipelines");
+    next_destroy_pipeline = (PFN_vkDestroyPipeline)next_device(*device, "vkDestroyPipeline");
+    next_module = (PFN_vkCreateShaderModule)next_device(*device, "vkCreateShaderModule");
     next_cache = (PFN_vkCreatePipelineCache)next_device(*device, "vkCreatePipelineCache");
     next_queue = (PFN_vkGetDeviceQueue)next_device(*device, "vkGetDeviceQueue");
     next_wait_idle = (PFN_vkQueueWaitIdle)next_device(*device, "vkQueueWaitIdle");
@@ -226,6 +270,8 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_device(VkDevice de
                               {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
                               {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy},
                               {"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines},
+                              {"vkDestroyPipeline", (PFN_vkVoidFunction)destroy_pipeline},
+                              {"vkCreateShaderModule", (PFN_vkVoidFunction)shader_module},
                               {"vkCreatePipelineCache", (PFN_vkVoidFunction)pipeline_cache},
                               {"vkGetDeviceQueue", (PFN_vkVoidFunction)device_queue},
                               {"vkQueueWaitIdle", (PFN_vkVoidFunction)wait_idle},

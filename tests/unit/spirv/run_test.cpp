@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "optima/plugin/checksum.hpp"
@@ -188,6 +189,49 @@ TEST_CASE("what a driver makes of kernels is kept on disk and given to it again,
     CHECK(files() == std::vector<std::string>{path});
     CHECK(test::get(path) != bad);  // made anew
   }
+}
+
+TEST_CASE("pipelines are made by as many threads at once as a load may use, to the same bits, and errors name the first step in order whose kernel fails") {
+  Layer layer;
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  optima_option threads = seam::option(OPTIMA_OPTION_THREADS, "");
+  threads.type = OPTIMA_OPTION_I64;
+  const auto outputs = [&](int64_t count, int meet) {
+    layer.told().make_meet = meet, layer.told().make_most = 0;
+    threads.i64 = count;
+    const seam::Artifact artifact(sink, nullptr);
+    const seam::Program program(*halves.runtime, artifact, kGpu, {threads});
+    REQUIRE_MESSAGE(program.raw, program.status.message);
+    CHECK(layer.told().make_most == meet);
+    std::vector<reference::Tensor> out;
+    seam::Status status;
+    REQUIRE_MESSAGE(seam::run(program, {input()}, out, status) == OPTIMA_OK, status.message);
+    return floats(out.at(0));
+  };
+  CHECK(outputs(1, 1) == outputs(2, 2));
+  CHECK(layer.told().alive == 0);
+
+  // Both threads fail, the one with the first step's kernel after the other.
+  const auto meta = Json::parse(sink.files.at("subgraph_0.meta"));
+  const auto size_at = [&](size_t step) { return meta.at("kernels").at(meta.at("steps").at(step).at("ways").at(0).at("kernel").get<size_t>()).at("size").get<size_t>(); };
+  const auto name_of = [&](size_t step) { return meta.at("steps").at(step).at("name").get<std::string>(); };
+  REQUIRE(std::set<size_t>{size_at(0), size_at(1), size_at(2)}.size() == 3);
+  layer.told() = {};
+  layer.told().make = VK_ERROR_OUT_OF_DEVICE_MEMORY, layer.told().late = size_at(0), layer.told().make_meet = 2;
+  int32_t code = OPTIMA_OK;
+  CHECK(load_error(halves, sink, code, {threads}).starts_with("making the kernel of " + name_of(0) + " on GPU '"));
+  CHECK(code == OPTIMA_MEMORY);
+  layer.told() = {};
+  layer.told().make = VK_ERROR_DEVICE_LOST, layer.told().well = size_at(0);
+  CHECK(load_error(halves, sink, code, {threads}).starts_with("making the kernel of " + name_of(1) + " on GPU '"));
+  CHECK(code == OPTIMA_DEVICE);
+  CHECK(layer.told().pipelines >= 2);
+  CHECK(layer.told().alive == 0);
+  layer.told() = {};
+  CHECK(load_error(halves, sink, code, {threads}).empty());
 }
 
 TEST_CASE("a driver on the processor is told of by the half that runs, and not by the one that plans, which must not take it unasked") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plugins/spirv/compiler: threads that share a job with the one that has it.
+// plugins/spirv/plan: threads that share a job with the one that has it.
 #pragma once
 
 #include <atomic>
