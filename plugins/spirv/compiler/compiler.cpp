@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "fit.hpp"
+#include "glsl.hpp"
 #include "info.hpp"
 #include "kernels.hpp"
 #include "lowering.hpp"
@@ -14,6 +15,7 @@
 #include "optima/plugin/folder.hpp"
 #include "optima/plugin/plugin.hpp"
 #include "optima/plugin/record.hpp"
+#include "optima/plugin/sha256.hpp"
 #include "runtime/gpu.hpp"
 
 namespace spirv_plugin {
@@ -56,6 +58,10 @@ Texts texts_of(const Draft& draft, bool guarded) {
   }
   return out;
 }
+
+std::string generator() { return std::string(kInfo.id) + " " + std::string(kInfo.version) + ", " + tools(); }
+
+std::string hash_of(const optima_graph& graph) { return graph.flags & OPTIMA_GRAPH_SHA256 ? sdk::hex_text(graph.sha256, sizeof graph.sha256) : std::string(); }
 
 std::string bytes_of(const Module& m) { return {reinterpret_cast<const char*>(m.words.data()), m.words.size() * sizeof(uint32_t)}; }
 
@@ -177,11 +183,11 @@ class SpirvCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Cost
     std::vector<Module> modules = kernels.wait([&](double share) { progress(0.05 + 0.9 * share, "kernels"); });
     const std::vector<uint32_t> which = merge_equal(modules);
     Plan plan = lowered.draft.placed(std::move(lowered.inputs), std::move(lowered.outputs), guarded, block, [&](size_t step, size_t way) { return which[texts.of[step][way]]; });
-    plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum;
+    plan.target = std::string(request.device().kind()), plan.weights_sum = weights_sum, plan.generator = generator(), plan.graph = hash_of(*request.graph().raw());
     for (size_t k = 0; k < modules.size(); ++k) {
       const std::string bytes = bytes_of(modules[k]);
       const sdk::Checksum sum = sdk::checksum_of(bytes);
-      plan.kernels.push_back({"k" + sdk::sum_text(sum.value()) + ".spv", bytes.size(), sum.value(), requirements_of(modules[k].words.data(), modules[k].words.size())});
+      plan.kernels.push_back({"k" + sdk::sum_text(sum.value()) + ".spv", bytes.size(), sum.value(), requirements_of(modules[k].words.data(), modules[k].words.size()), sdk::sha256_text(bytes)});
     }
     if (guarded) ++limits.storage_buffers;  // the guard's own
     require_plain_way(plan, limits);

@@ -46,9 +46,11 @@ Json steps(const Plan& plan) {
 std::string of_plan(const Plan& plan) {
   std::set<std::string> features;
   for (const KernelPlan& k : plan.kernels) features.insert(k.needs.features.begin(), k.needs.features.end());
-  const Json all = {{"compiled for", plan.target}, {"kernels", plan.kernels.size()},   {"activations", plan.arena_bytes},          {"weights", plan.weights_bytes},
+  Json all = {{"compiled for", plan.target}, {"kernels", plan.kernels.size()},   {"activations", plan.arena_bytes},          {"weights", plan.weights_bytes},
                     {"features", joined({features.begin(), features.end()})},          {"guarded", plan.guard != OPTIMA_NONE},     {"inputs", ports(plan.inputs, plan)},
                     {"outputs", ports(plan.outputs, plan)},                            {"steps", steps(plan)}};
+  if (!plan.generator.empty()) all["made by"] = plan.generator;
+  if (!plan.graph.empty()) all["subgraph"] = plan.graph;
   return all.dump();
 }
 

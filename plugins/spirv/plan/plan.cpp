@@ -14,6 +14,13 @@ Json json_of(const Requirements& r) {
   return {{"spirv", r.spirv}, {"features", r.features}, {"extensions", r.extensions}, {"local", r.local}, {"shared_bytes", r.shared_bytes}, {"storage_buffers", r.storage_buffers}};
 }
 
+Json json_of(const KernelPlan& k) {
+  Json out{{"file", k.file}, {"size", k.size}, {"sum", k.sum}};
+  if (!k.sha256.empty()) out["sha256"] = k.sha256;
+  out["needs"] = json_of(k.needs);
+  return out;
+}
+
 Json json_of(const PortPlan& p) {
   Json out{{"name", p.name}, {"type", sdk::dtype_name(p.dtype)}, {"dims", p.dims}, {"tensor", p.tensor}};
   if (p.indices) out["indices"] = {p.indices->low, p.indices->high};
@@ -38,6 +45,13 @@ uint64_t number(const Json& object, const char* key, uint64_t most) {
 }
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 47;
+
+/// 64 hexadecimal digits; empty where an older compiler wrote none.
+std::string hash(const Json& object, const char* key) {
+  const std::string text = sdk::meta_text_or_none(object, key);
+  if (object.contains(key) && (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != text.npos)) sdk::bad_meta("has " + std::string(key) + " " + sdk::shown(text) + ", wanted 64 hexadecimal digits");
+  return text;
+}
 
 /// Numbers below `end`.
 std::vector<uint32_t> numbers(const Json& object, const char* key, uint64_t end) {
@@ -71,6 +85,7 @@ class Reading {
 
   Plan run() {
     out_.target = sdk::meta_text(all_, "target");
+    out_.generator = sdk::meta_text_or_none(all_, "generator"), out_.graph = hash(all_, "graph");
     out_.arena_bytes = number(all_, "arena_bytes", kMostBytes), out_.weights_bytes = number(all_, "weights_bytes", kMostBytes);
     out_.weights_sum = number(all_, "weights_sum", UINT64_MAX);
     for (const Json& one : sdk::meta_list(all_, "tensors")) out_.tensors.push_back(tensor(one));
@@ -129,7 +144,7 @@ class Reading {
   KernelPlan kernel(const Json& one) {
     KernelPlan k;
     k.file = sdk::meta_file_name(one, "file");
-    k.size = number(one, "size", kMostBytes), k.sum = number(one, "sum", UINT64_MAX);
+    k.size = number(one, "size", kMostBytes), k.sum = number(one, "sum", UINT64_MAX), k.sha256 = hash(one, "sha256");
     const Json& needs = sdk::meta_member(one, "needs", Json::value_t::object, "an object");
     k.needs.spirv = static_cast<uint32_t>(number(needs, "spirv", UINT32_MAX));
     k.needs.features = texts(needs, "features"), k.needs.extensions = texts(needs, "extensions");
@@ -172,11 +187,11 @@ std::string write_plan(const Plan& plan) {
     for (const auto& one : items) all.push_back(json_of(one));
     return all;
   };
-  Json kernels = Json::array();
-  for (const KernelPlan& k : plan.kernels) kernels.push_back({{"file", k.file}, {"size", k.size}, {"sum", k.sum}, {"needs", json_of(k.needs)}});
-  Json all = {{"format", Reading::kMetaFormat},       {"target", plan.target},           {"arena_bytes", plan.arena_bytes}, {"weights_bytes", plan.weights_bytes},
-                    {"weights_sum", plan.weights_sum},      {"tensors", list(plan.tensors)},   {"inputs", list(plan.inputs)},     {"outputs", list(plan.outputs)},
-                    {"kernels", kernels},                   {"steps", list(plan.steps)}};
+  Json all = {{"format", Reading::kMetaFormat}};
+  if (!plan.generator.empty()) all["generator"] = plan.generator;
+  if (!plan.graph.empty()) all["graph"] = plan.graph;
+  all.update({{"target", plan.target},           {"arena_bytes", plan.arena_bytes}, {"weights_bytes", plan.weights_bytes}, {"weights_sum", plan.weights_sum}, {"tensors", list(plan.tensors)},
+              {"inputs", list(plan.inputs)},     {"outputs", list(plan.outputs)},   {"kernels", list(plan.kernels)},       {"steps", list(plan.steps)}});
   if (plan.guard != OPTIMA_NONE) all["guard"] = plan.guard;
   return sdk::write_meta(all);
 }

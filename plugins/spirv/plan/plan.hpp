@@ -43,6 +43,7 @@ struct KernelPlan {
   std::string file;
   uint64_t size = 0, sum = 0;  ///< of the file
   Requirements needs;
+  std::string sha256{};        ///< of the file, 64 hexadecimal digits; empty in files of an older compiler
 };
 
 /// One way to do a step.
@@ -62,7 +63,9 @@ struct StepPlan {
 };
 
 struct Plan {
-  std::string target;  ///< device kind that it was compiled for
+  std::string target;     ///< device kind that it was compiled for
+  std::string generator;  ///< plugin and version that wrote it, and the tools that made its kernels; empty in files of an older compiler
+  std::string graph;      ///< SHA-256 of the subgraph as optima_graph has it, 64 hexadecimal digits; empty as above, or where the host said none
   std::vector<TensorPlan> tensors;
   std::vector<PortPlan> inputs, outputs;
   std::vector<KernelPlan> kernels;

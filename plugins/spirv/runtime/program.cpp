@@ -6,11 +6,20 @@
 
 #include "context.hpp"
 #include "optima/plugin/record.hpp"
+#include "optima/plugin/sha256.hpp"
 #include "pipeline_cache.hpp"
 #include "pipelines.hpp"
 
 namespace spirv_plugin {
 namespace {
+
+/// Throws CORRUPT unless the artifact has the kernel's file as the .meta file says.
+void verify_kernel(const sdk::Artifact& artifact, const KernelPlan& k) {
+  if (!sdk::verify_file(artifact, {k.file, k.size, k.sum}) || k.sha256.empty()) return;
+  const sdk::Elements<char> bytes(*artifact.file(k.file));
+  const std::string found = sdk::sha256_text({bytes.data(), bytes.size()});
+  if (found != k.sha256) throw sdk::Error(OPTIMA_CORRUPT, "file '" + k.file + "' is not the one that was compiled: its SHA-256 is " + found + ", wanted " + k.sha256);
+}
 
 /// Features that the ways taken here want; the words say it, not the .meta file.
 std::set<std::string> wanted_features(const Plan& plan, const Limits& limits, const std::vector<sdk::KeptBlob>& modules, std::vector<size_t>& ways) {
@@ -142,7 +151,7 @@ void Resident::upload(const Plan& plan, const sdk::KeptBlob& weights) {
 LoadedProgram::LoadedProgram(std::shared_ptr<Vulkan> vulkan, GpuInfo info, Limits limits, Plan plan, const sdk::Artifact& artifact, const sdk::Host& host, unsigned threads)
     : vulkan_(std::move(vulkan)), info_(std::move(info)), limits_(std::move(limits)), plan_(std::move(plan)), host_(host), threads_(threads) {
   for (const KernelPlan& k : plan_.kernels) {
-    sdk::verify_file(artifact, {k.file, k.size, k.sum});
+    verify_kernel(artifact, k);
     modules_.push_back(host.keep(*artifact.file(k.file)));
   }
   if (plan_.weights_bytes > 0) {

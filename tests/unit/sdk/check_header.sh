@@ -26,7 +26,7 @@ done
 for std in c++17 c++20; do
   for cxx in g++ clang++-19 aarch64-linux-gnu-g++; do
     command -v $cxx >/dev/null || { echo "SKIP: author layer with $cxx: not installed"; skipped=$((skipped + 1)); continue; }
-    printf '#include "optima/%s"\n' plugin/plugin.hpp plugin/manifest_writer.hpp plugin/spawn.hpp plugin/talk.hpp plugin/cut.hpp plugin/float_graph.hpp plugin/folder.hpp plugin/checksum.hpp plugin/meta_keys.hpp \
+    printf '#include "optima/%s"\n' plugin/plugin.hpp plugin/manifest_writer.hpp plugin/spawn.hpp plugin/talk.hpp plugin/cut.hpp plugin/float_graph.hpp plugin/folder.hpp plugin/checksum.hpp plugin/sha256.hpp plugin/meta_keys.hpp \
       plugin/record.hpp plugin/meta_json.hpp plugin/bounds.hpp plugin/task.hpp plugin/fixed.hpp plugin/reads.hpp plugin/repack.hpp plugin/fits.hpp plugin/nearest.hpp plugin/words.hpp image.hpp |
       $cxx -std=$std -Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -I "$include" -x c++ -fsyntax-only - || { echo "FAILED: author layer with $cxx -std=$std"; exit 1; }
     echo "ok   author layer with $cxx -std=$std"; ran=$((ran + 1))

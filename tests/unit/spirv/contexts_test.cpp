@@ -14,6 +14,7 @@
 #include "optima/ext/async.h"
 #include "optima/ext/memory.h"
 #include "optima/plugin/checksum.hpp"
+#include "optima/plugin/sha256.hpp"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
 
@@ -355,6 +356,7 @@ TEST_CASE("kernels whose invocations share memory are wrong without their barrie
       const auto number = [](uint64_t n) { return std::to_string(n); };
       meta = test::replaced(meta, "\"size\": " + number(bytes.size()), "\"size\": " + number(mutated.size()));
       meta = test::replaced(meta, "\"sum\": " + number(sdk::checksum_of(bytes).value()), "\"sum\": " + number(sdk::checksum_of(mutated).value()));
+      meta = test::replaced(meta, sdk::sha256_text(bytes), sdk::sha256_text(mutated));
       bytes = mutated;
     }
     REQUIRE(removed > 0);

@@ -15,14 +15,14 @@ namespace {
 
 Plan small_plan() {
   Plan p;
-  p.target = "VULKAN";
+  p.target = "VULKAN", p.generator = "spirv 1", p.graph = std::string(64, 'a');
   p.arena_bytes = 1024, p.weights_bytes = 256, p.weights_sum = 7;
   p.tensors = {{"x", Element::F32, Place::Arena, 0, 64}, {"w", Element::F16, Place::Weights, 0, 32}, {"y", Element::I32, Place::Arena, 256, 64}};
   p.inputs = {{"x", OPTIMA_F32, {4, 4}, 0}};
   p.outputs = {{"y", OPTIMA_I64, {16}, 2}};
   Requirements needs;
   needs.spirv = 0x00010300, needs.features = {"storageBuffer16BitAccess"}, needs.extensions = {"SPV_KHR_16bit_storage"}, needs.local = {64, 1, 1}, needs.storage_buffers = 3;
-  p.kernels = {{"k1.spv", 400, 9, needs}};
+  p.kernels = {{"k1.spv", 400, 9, needs, std::string(64, '7')}};
   p.steps = {{"node", 3, {0, 1, 2}, {2}, {{0, {1, 1, 1}}}, {}, 100, 200}, {"next", 4, {2, 1, 0}, {2}, {{0, {2, 1, 1}}}, {0}, 1, 2}};
   return p;
 }
@@ -60,6 +60,17 @@ TEST_CASE("a plan that was written is read back as it was") {
   const Plan p = read_plan(text);
   CHECK(p.steps.at(1).after == std::vector<uint32_t>{0});
   CHECK(p.kernels.at(0).needs.local == std::array<uint32_t, 3>{64, 1, 1});
+  CHECK(p.generator == "spirv 1");
+  CHECK(p.graph == std::string(64, 'a'));
+  CHECK(p.kernels.at(0).sha256 == std::string(64, '7'));
+}
+
+TEST_CASE("a plan that names neither who wrote it nor hashes is read as one of an older compiler") {
+  Plan old = small_plan();
+  old.generator.clear(), old.graph.clear(), old.kernels[0].sha256.clear();
+  const std::string text = write_plan(old);
+  for (const char* key : {"generator", "graph", "sha256"}) CHECK(text.find(key) == text.npos);
+  CHECK(write_plan(read_plan(text)) == text);
 }
 
 TEST_CASE("a plan whose numbers do not fit each other is refused by name") {
@@ -80,6 +91,8 @@ TEST_CASE("a plan whose numbers do not fit each other is refused by name") {
   CHECK(with([](Plan& p) { p.steps[0].ways[0].groups[1] = 0; }).find("without a workgroup") != std::string::npos);
   CHECK(with([](Plan& p) { p.kernels[0].file = "a/b"; }).find("file name") != std::string::npos);
   CHECK(with([](Plan& p) { p.kernels[0].needs.storage_buffers = 4; }).find("fewer tensors than its kernel binds") != std::string::npos);
+  CHECK(with([](Plan& p) { p.kernels[0].sha256.pop_back(); }) == "meta file has sha256 '" + std::string(60, '7') + "', wanted 64 hexadecimal digits");
+  CHECK(with([](Plan& p) { p.graph[3] = 'g'; }).find("has graph 'aaag") != std::string::npos);
   CHECK(with([](Plan& p) { p.guard = 1; }).find("guard among the weights") != std::string::npos);
   CHECK(error_of("{").find("not JSON") != std::string::npos);
 }
@@ -89,6 +102,8 @@ TEST_CASE("files are described for people, hostile ones by what is wrong with th
   const std::string text = described("subgraph_0.meta", plan).value();
   CHECK(text.find("\"compiled for\":\"VULKAN\"") != std::string::npos);
   CHECK(text.find("\"waits for\":1") != std::string::npos);
+  CHECK(text.find("\"made by\":\"spirv 1\"") != std::string::npos);
+  CHECK(text.find("\"subgraph\":\"aaaa") != std::string::npos);
   CHECK(text.find("storageBuffer16BitAccess") != std::string::npos);
   const std::vector<uint32_t> w = words();
   const std::string_view bytes(reinterpret_cast<const char*>(w.data()), w.size() * 4);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "optima/plugin/checksum.hpp"
+#include "optima/plugin/sha256.hpp"
 
 #ifndef SPIRV_PLUGIN
 
@@ -447,6 +448,35 @@ TEST_CASE("damaged artifacts are refused by the name of what is wrong") {
     const std::string text = load_error(halves, sink, code);
     CHECK_MESSAGE((code == OPTIMA_OK || code == OPTIMA_CORRUPT || code == OPTIMA_WRONG_DEVICE), text);
   }
+}
+
+TEST_CASE("the .meta file says who wrote it, of which subgraph, and each kernel's SHA-256, to which a load keeps; without them it is an older one's and runs") {
+  Halves halves;
+  const Net net;
+  seam::MemorySink sink;
+  compiled(halves, net, sink);
+  const std::string meta = sink.files.at("subgraph_0.meta");
+  Json head = Json::parse(meta);
+  CHECK_MESSAGE(head.at("generator").get<std::string>().starts_with("spirv 0.1.0, glslang "), head.at("generator"));
+  CHECK(head.at("graph") == sdk::hex_text(net.packed.raw.sha256, 32));
+  for (const Json& k : head.at("kernels")) CHECK(k.at("sha256") == sdk::sha256_text(sink.files.at(k.at("file"))));
+
+  // Another kernel of the same size, with the sum of its own in the .meta file: only the hash tells.
+  seam::MemorySink other;
+  other.files = sink.files, other.format = sink.format;
+  const std::string file = head.at("kernels").at(0).at("file");
+  std::string& bytes = other.files.at(file);
+  bytes[8] = static_cast<char>(bytes[8] ^ 1);  // who generated the words, of which nothing depends
+  Json forged = head;
+  forged.at("kernels").at(0).at("sum") = sdk::checksum_of(bytes).value();
+  forge(other, forged.dump(1));
+  int32_t code = OPTIMA_OK;
+  CHECK(load_error(halves, other, code) == "file '" + file + "' is not the one that was compiled: its SHA-256 is " + sdk::sha256_text(bytes) + ", wanted " + sdk::sha256_text(sink.files.at(file)));
+  CHECK(code == OPTIMA_CORRUPT);
+  for (Json& k : forged.at("kernels")) k.erase("sha256");
+  forged.erase("generator"), forged.erase("graph");
+  forge(other, forged.dump(1));
+  CHECK(load_error(halves, other, code).empty());
 }
 
 TEST_CASE("eight threads on contexts of their own get the bits of one") {

@@ -9,6 +9,7 @@
 #include "core/support/number.hpp"
 #include "core/support/repeated.hpp"
 #include "core/support/sha256.hpp"
+#include "optima/plugin/sha256.hpp"
 #include "core/support/table.hpp"
 #include "core/support/text.hpp"
 
@@ -41,6 +42,8 @@ TEST_CASE("sha256 gives the published answers, whole and in pieces") {
   Sha256Hasher h;
   for (size_t i = 0; i < million.size(); i += 977) h.update(million.data() + i, std::min<size_t>(977, million.size() - i));
   CHECK(to_hex(h.finish()) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  CHECK(sdk::sha256_text(million) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");  // the author layer's, which has no other way
+  for (size_t size = 0; size < 200; ++size) CHECK(sdk::sha256_text(million.substr(0, size)) == to_hex(sha256(million.data(), size)));
 }
 
 TEST_CASE("glob_match lets * cross slashes and ? take one character") {
