@@ -19,6 +19,7 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"spirv.guard", "bool", "compile", "false", "kernels that look at every index first; a run that left a buffer fails. Slow: to find what is wrong", true},
     {"spirv.device", "string", "load", "", "GPU to run on: its UUID, or part of its name in letters of either case; empty = by the kind", false},
     {"spirv.pretend", "path", "load", "", "file of limits beyond which the GPU is taken to have nothing: for a lesser one", false},
+    {"spirv.quirks", "string", "load", "", "what of the GPU is not used because its driver does it wrong: auto (also when empty) = what is known, none, or names with commas between them", false},
 };
 
 constexpr sdk::Info info() {

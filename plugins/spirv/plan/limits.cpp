@@ -63,16 +63,8 @@ constexpr Feature kFeatures[] = {{0, nullptr},        {1, nullptr}, {61, nullptr
                                  {4433, "storageBuffer16BitAccess"}, {4434, "uniformAndStorageBuffer16BitAccess"}, {4448, "storageBuffer8BitAccess"},
                                  {6018, "shaderIntegerDotProduct"}, {6019, "shaderIntegerDotProduct"}};
 
-/// Names of features that a kernel may ask for.
-std::set<std::string> known_features() {
-  std::set<std::string> out;
-  for (const Feature& f : kFeatures)
-    if (f.name) out.insert(f.name);
-  return out;
-}
-
 std::set<std::string> names(const Json& value, const std::string& file) {
-  const std::set<std::string> known = known_features();
+  const std::set<std::string> known = feature_names();
   std::set<std::string> out;
   if (!value.is_array()) bad(file, "has 'features' as " + value.dump().substr(0, 40) + ", wanted a list of names");
   for (const Json& one : value) {
@@ -183,6 +175,13 @@ uint32_t newest_spirv(uint32_t vulkan) {
 }
 
 }  // namespace
+
+std::set<std::string> feature_names() {
+  std::set<std::string> out;
+  for (const Feature& f : kFeatures)
+    if (f.name) out.insert(f.name);
+  return out;
+}
 
 Limits read_limits(std::string_view text, const std::string& file) {
   const Json all = Json::parse(text, nullptr, false);

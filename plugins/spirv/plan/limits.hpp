@@ -49,6 +49,9 @@ Limits read_limits(std::string_view text, const std::string& file);
 /// Of the file at `path`, from the working folder on where it is relative. Throws INVALID_ARGUMENT also where it cannot be read.
 Limits limits_at(const std::string& path);
 
+/// Names of features that a kernel may ask for.
+std::set<std::string> feature_names();
+
 /// What two GPUs both have.
 Limits lesser(const Limits& a, const Limits& b);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace spirv_plugin {
 namespace {
@@ -113,10 +114,13 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   VkPhysicalDeviceMaintenance3Properties allocation{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, nullptr, 0, 0};
   subgroup.pNext = &allocation;
   VkPhysicalDeviceMaintenance4Properties buffer{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES, nullptr, UINT64_MAX};
+  VkPhysicalDeviceDriverProperties driver{};
+  driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
   const std::set<std::string> extensions = extensions_of(gpu);
   VkPhysicalDeviceProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id, {}};
   vkGetPhysicalDeviceProperties2(gpu, &all);
   if (all.properties.apiVersion >= VK_API_VERSION_1_3 || extensions.count(VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) allocation.pNext = &buffer;
+  if (all.properties.apiVersion >= VK_API_VERSION_1_2 || extensions.count(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) driver.pNext = std::exchange(allocation.pNext, &driver);
   vkGetPhysicalDeviceProperties2(gpu, &all);
   const VkPhysicalDeviceProperties& p = all.properties;
   GpuInfo out;
@@ -124,7 +128,7 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion) + ", UUID " + out.uuid;
   out.is_software = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   out.is_unified = out.is_software || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-  out.vendor = p.vendorID, out.device = p.deviceID, out.driver_version = p.driverVersion;
+  out.vendor = p.vendorID, out.device = p.deviceID, out.driver_id = driver.driverID, out.driver_version = p.driverVersion;
   std::copy_n(p.pipelineCacheUUID, VK_UUID_SIZE, out.cache_uuid.begin());
   VkPhysicalDeviceMemoryProperties memory{};
   vkGetPhysicalDeviceMemoryProperties(gpu, &memory);

@@ -11,6 +11,7 @@
 
 #include "optima/plugin/plugin.hpp"
 #include "plan/limits.hpp"
+#include "plan/quirks.hpp"
 
 #define VK_NO_PROTOTYPES
 #include <volk.h>
@@ -27,9 +28,10 @@ struct GpuInfo {
   bool is_software = false;
   bool is_unified = false;               ///< its memory is the processor's
   uint64_t memory = 0;                   ///< bytes of its own
-  uint32_t vendor = 0, device = 0, driver_version = 0;
+  uint32_t vendor = 0, device = 0, driver_id = 0, driver_version = 0;
   std::array<uint8_t, 16> cache_uuid{};
   Limits limits;
+  Quirks quirks;                         ///< what of it is not used; empty in what Vulkan::gpus() lists
 };
 
 class Gpu;

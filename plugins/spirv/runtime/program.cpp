@@ -74,9 +74,9 @@ Resident::Resident(std::shared_ptr<Vulkan> vulkan, const GpuInfo& info, const Li
   try {
     if (plan.weights_bytes > 0) upload(plan, weights);
     const PipelineCacheFile file(cache_folder, info);
-    cache_ = file.open(*gpu_);
+    if (!info.quirks.count(kPipelineCache)) cache_ = file.open(*gpu_);
     make_steps(plan, ways, modules, threads);
-    file.save(*gpu_, cache_);
+    if (cache_) file.save(*gpu_, cache_);
   } catch (...) {
     free();
     throw;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <thread>
 
 #include "device_memory.hpp"
@@ -65,6 +66,15 @@ Limits limits_of(const GpuInfo& gpu, const sdk::Options& options) {
   return file.empty() ? gpu.limits : lesser(gpu.limits, limits_at(file));
 }
 
+/// What of the GPU is not used: by the option, else by the environment, else by what is known of its driver. Throws INVALID_ARGUMENT.
+Quirks quirks_of(const GpuInfo& gpu, std::string_view option) {
+  constexpr const char* kVariable = "OPTIMA_SPIRV_QUIRKS";
+  const DriverInfo driver{gpu.vendor, gpu.device, gpu.driver_id, gpu.driver_version};
+  if (!option.empty()) return quirks_of(driver, option, "option spirv.quirks");
+  const char* variable = std::getenv(kVariable);
+  return quirks_of(driver, variable ? variable : "", kVariable);
+}
+
 void require_runs(const Plan& plan, const GpuInfo& gpu, const Limits& limits) {
   for (const StepPlan& step : plan.steps) {
     std::string why;
@@ -93,7 +103,7 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {
     return sdk::compatibility_of([&] {
       const std::optional<Plan> plan = plan_of(artifact);
-      const GpuInfo gpu = gpu_for(device, "");
+      const GpuInfo gpu = gpu_for(device, "", "");
       if (plan) require_runs(*plan, gpu, gpu.limits);
     });
   }
@@ -103,7 +113,8 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
     progress(0, "reading");
     std::optional<Plan> plan = plan_of(artifact);
     if (!plan) throw sdk::Error(OPTIMA_CORRUPT, "meta file has no bytes");
-    const GpuInfo gpu = gpu_for(device, std::string(options.string("spirv.device", "")));
+    const GpuInfo gpu = gpu_for(device, std::string(options.string("spirv.device", "")), options.string("spirv.quirks", ""));
+    for (const auto& [name, why] : gpu.quirks) host_.log(OPTIMA_LOG_INFO, "spirv", "of GPU '" + gpu.name + "' " + name + " is not used: " + why);
     const Limits limits = limits_of(gpu, options);
     require_runs(*plan, gpu, limits);
     progress(0.2, "kernels");
@@ -111,9 +122,13 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
   }
 
  private:
-  GpuInfo gpu_for(const sdk::Device& device, const std::string& named) {
+  /// With what is not to be used of it taken away.
+  GpuInfo gpu_for(const sdk::Device& device, const std::string& named, std::string_view quirks) {
     try {
-      return picked(vulkan()->gpus(), device.kind(), device.ordinal(), named);
+      GpuInfo gpu = picked(vulkan()->gpus(), device.kind(), device.ordinal(), named);
+      gpu.quirks = quirks_of(gpu, quirks);
+      for (const auto& [name, why] : gpu.quirks) gpu.limits.features.erase(name);
+      return gpu;
     } catch (const sdk::Error& e) {
       if (e.code == OPTIMA_DEPENDENCY) throw sdk::Error(OPTIMA_WRONG_DEVICE, e.text);
       throw;

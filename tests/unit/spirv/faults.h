@@ -29,6 +29,7 @@ struct faults {
   int alive;     /* pipelines that were made and not destroyed */
   VkResult make; /* how making a pipeline fails; 0 = not at all */
   size_t late;   /* bytes of a module whose pipeline fails when another has failed, half a minute later at most */
+  uint32_t vendor, device, driver, version; /* set before Vulkan is opened: a GPU and a driver (VkDriverId) that this one is taken for; vendor 0 = none */
   size_t well;   /* bytes of a module whose pipeline does not fail */
 };
 

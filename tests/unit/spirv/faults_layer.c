@@ -189,14 +189,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL pipeline_cache(VkDevice device, const VkPi
   return next_cache(device, info, with, made);
 }
 
+static void pretend(VkPhysicalDeviceProperties* out) {
+  if (optima_faults.separate) out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  if (optima_faults.vendor) out->vendorID = optima_faults.vendor, out->deviceID = optima_faults.device, out->driverVersion = optima_faults.version;
+}
+
 static VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice gpu, VkPhysicalDeviceProperties* out) {
   next_properties(gpu, out);
-  if (optima_faults.separate) out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  pretend(out);
 }
 
 static VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice gpu, VkPhysicalDeviceProperties2* out) {
   next_properties2(gpu, out);
-  if (optima_faults.separate) out->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  pretend(&out->properties);
+  for (VkBaseOutStructure* s = out->pNext; s && optima_faults.vendor; s = s->pNext)
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) ((VkPhysicalDeviceDriverProperties*)s)->driverID = (VkDriverId)optima_faults.driver;
 }
 
 static VKAPI_ATTR void VKAPI_CALL memory_properties(VkPhysicalDevice gpu, VkPhysicalDeviceMemoryProperties* out) {

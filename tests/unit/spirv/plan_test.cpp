@@ -8,6 +8,7 @@
 #include "plugins/spirv/plan/describe.hpp"
 #include "plugins/spirv/plan/half.hpp"
 #include "plugins/spirv/plan/plan.hpp"
+#include "plugins/spirv/plan/quirks.hpp"
 
 using namespace spirv_plugin;
 
@@ -122,6 +123,37 @@ TEST_CASE("no change of a byte of a plan and no cut brings its reader down") {
     for (int n = 1 + static_cast<int>(random() % 3); n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>("0123456789{}[]\",:-.e"[random() % 20]);
     if (k % 4 == 0) bytes.resize(random() % bytes.size());
     (void)error_of(bytes);
+  }
+}
+
+TEST_CASE("quirks are those of vendor, GPU, driver and its version, and what the user says is in their place") {
+  const auto names = [](const DriverInfo& of, const std::string& said = "") {
+    std::string out;
+    for (const auto& [name, why] : quirks_of(of, said, "option spirv.quirks")) out += name + " (" + why.substr(0, 19) + ") ";
+    return out;
+  };
+  const auto nvidia = [](uint32_t major, uint32_t minor, uint32_t patch) { return DriverInfo{0x10de, 0x2204, 4, major << 22 | minor << 14 | patch << 6}; };
+  CHECK(names({0x1002, 0x73bf, 1, 7}) == "shaderIntegerDotProduct (https://github.com/) ");
+  CHECK(names({0x1002, 0x73bf, 1, 7}, "auto") == names({0x1002, 0x73bf, 1, 7}));
+  CHECK(names({0x1002, 0x73bf, 3, 7}).empty());  // RADV
+  CHECK(names({0x1002, 0x744c, 1, 7}).empty());  // RDNA 3
+  CHECK(names({0x8086, 0x73bf, 1, 7}).empty());
+  CHECK(names(nvidia(470, 57, 2)) == "pipelineCache (https://github.com/) ");
+  CHECK(names(nvidia(470, 62, 1)) == "pipelineCache (https://github.com/) ");
+  CHECK(names(nvidia(470, 62, 2)).empty());
+  CHECK(names(nvidia(465, 31, 0)).empty());
+  CHECK(names({}).empty());
+  CHECK(names(nvidia(470, 57, 2), "none").empty());
+  CHECK(names(nvidia(470, 57, 2), "subgroupArithmetic,shaderInt8") == "shaderInt8 (option spirv.quirks) subgroupArithmetic (option spirv.quirks) ");
+  for (const std::string bad : {"speed", "shaderInt8,", "none,shaderInt8", "SHADERINT8"}) {
+    CAPTURE(bad);
+    try {
+      names({}, bad);
+      FAIL("no error");
+    } catch (const sdk::Error& e) {
+      CHECK(e.code == OPTIMA_INVALID_ARGUMENT);
+      CHECK_MESSAGE(e.text.starts_with("option spirv.quirks has '" + (bad == "shaderInt8," ? "" : bad.substr(0, bad.find(','))) + "', wanted auto, none, or some of pipelineCache, "), e.text);
+    }
   }
 }
 

@@ -24,6 +24,7 @@ TEST_CASE("plugins/spirv runs") { MESSAGE("SKIP: glslang, SPIRV-Tools or volk is
 #include "tests/support/seam_refusals.hpp"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
+#include "tests/unit/spirv/ways.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
@@ -233,6 +234,66 @@ TEST_CASE("pipelines are made by as many threads at once as a load may use, to t
   CHECK(layer.told().alive == 0);
   layer.told() = {};
   CHECK(load_error(halves, sink, code, {threads}).empty());
+}
+
+TEST_CASE("what a driver does wrong is not used of it, the way behind is taken, and option and environment say otherwise") {
+  const LimitsFile dots("\"shaderIntegerDotProduct\"");
+  const TextNet net("<ir_version: 8, opset_import: [\"\" : 17]> g (uint8[2,8] x) => (int32[2,3] y) <int8[8,3] w = {1,2,3,4,5,6,7,8,9,10,11,12,-13,14,15,16,17,-18,19,20,21,22,23,24}> { y = MatMulInteger(x, w) }");
+  Layer layer;
+  layer.told().vendor = 0x1002, layer.told().device = 0x73bf, layer.told().driver = VK_DRIVER_ID_AMD_PROPRIETARY, layer.told().version = 1;
+  Halves halves;
+  seam::MemorySink sink, only;
+  seam::Status status;
+  REQUIRE_MESSAGE(compile(*halves.compiler, net.packed.raw, sink, status, {seam::option("spirv.limits", dots.path)}) == OPTIMA_OK, status.message);
+  REQUIRE(ways_of(sink) == std::vector<size_t>{2});
+  without_plain_ways(sink, only);
+  int32_t code = OPTIMA_OK;
+  const auto refused = [&](const std::vector<optima_option>& options = {}) {
+    const std::string text = load_error(halves, only, code, options);
+    CHECK_MESSAGE(code == (text.empty() ? OPTIMA_OK : OPTIMA_WRONG_DEVICE), text);
+    CHECK_MESSAGE((text.empty() || text.find("shaderIntegerDotProduct") != std::string::npos), text);
+    return !text.empty();
+  };
+  halves.host.quiet = false, halves.host.lines.clear();
+  CHECK(refused());
+  REQUIRE(halves.host.lines.size() == 1);
+  CHECK(halves.host.lines[0].starts_with("spirv: of GPU 'llvmpipe"));
+  CHECK(halves.host.lines[0].ends_with(" shaderIntegerDotProduct is not used: https://github.com/0xShug0/audio.cpp/pull/193"));
+  halves.host.quiet = true;
+  CHECK_FALSE(refused({seam::option("spirv.quirks", "none")}));
+  CHECK_FALSE(refused({seam::option("spirv.quirks", "pipelineCache")}));
+  CHECK(refused({seam::option("spirv.quirks", "pipelineCache,shaderIntegerDotProduct")}));
+  ::setenv("OPTIMA_SPIRV_QUIRKS", "none", 1);
+  CHECK_FALSE(refused());
+  CHECK(refused({seam::option("spirv.quirks", "auto")}));
+  ::setenv("OPTIMA_SPIRV_QUIRKS", "speed", 1);
+  CHECK(load_error(halves, only, code).starts_with("OPTIMA_SPIRV_QUIRKS has 'speed', wanted auto, none, or some of pipelineCache, "));
+  CHECK(code == OPTIMA_INVALID_ARGUMENT);
+  ::unsetenv("OPTIMA_SPIRV_QUIRKS");
+  void* data = nullptr;
+  const reference::Tensor x = reference::Tensor::make(OPTIMA_U8, {2, 8}, &data);
+  for (int k = 0; k < 16; ++k) static_cast<uint8_t*>(data)[k] = static_cast<uint8_t>(k * 37);
+  CHECK(reference::load<double>(ran(halves, sink, {x}).at(0)) == reference::load<double>(reference::run(net.packed.raw, {x}).at(0)));
+}
+
+TEST_CASE("a driver whose caches of pipelines take too much is given none, and the next version of it is") {
+  for (const uint32_t minor : {57u, 62u}) {
+    const test::TempFolder folder;
+    Layer layer;
+    layer.told().vendor = 0x10de, layer.told().device = 0x2204, layer.told().driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY, layer.told().version = 470u << 22 | minor << 14 | 2u << 6;
+    layer.told().cached = SIZE_MAX;
+    Halves halves;
+    halves.host.exposed.table.cache_dir = seam::str(folder.path());
+    halves.runtime = std::make_unique<seam::Instance>(SPIRV_RT_PLUGIN, halves.host);
+    const Net net;
+    const Loaded loaded(halves, net);
+    CHECK((layer.told().cached == SIZE_MAX) == (minor == 57));
+    CHECK(std::filesystem::is_empty(std::string(folder.path())) == (minor == 57));
+    seam::Status status;
+    std::vector<reference::Tensor> out;
+    REQUIRE_MESSAGE(seam::run(*loaded.program, {input()}, out, status) == OPTIMA_OK, status.message);
+    CHECK(apart(out.at(0), reference::run(net.packed.raw, {input()}).at(0)) < 1e-6);
+  }
 }
 
 TEST_CASE("a driver on the processor is told of by the half that runs, and not by the one that plans, which must not take it unasked") {
