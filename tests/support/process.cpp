@@ -2,14 +2,19 @@
 #include "tests/support/process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -45,12 +50,64 @@ pid_t start_in(const TempFolder& folder, int out_file, const std::vector<std::st
   return 0;
 }
 
+// A file of /proc, which may be gone by now.
+std::string line_of(const std::filesystem::path& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+// The process and all that came of it, each after its parent.
+std::vector<pid_t> family(pid_t first) {
+  std::vector<std::pair<pid_t, pid_t>> parents;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    const std::string stat = line_of(process.path() / "stat");  // "id (name) state parent ...", and the name may hold anything
+    const std::size_t name_end = stat.rfind(") ");
+    if (name_end != std::string::npos && name_end + 4 < stat.size()) parents.emplace_back(std::atoi(stat.c_str()), std::atoi(stat.c_str() + name_end + 4));
+  }
+  std::vector<pid_t> out{first};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (const auto& [process, parent] : parents)
+      if (parent == out[i]) out.push_back(process);
+  return out;
+}
+
+// The words of a process, and what each of its threads waits for in the kernel.
+std::string waits_of(pid_t process) {
+  const std::filesystem::path folder = "/proc/" + std::to_string(process);
+  std::string words = line_of(folder / "cmdline");
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  std::string text = "\n  " + words + "in";
+  std::error_code gone;
+  for (const auto& thread : std::filesystem::directory_iterator(folder / "task", gone)) text += " " + line_of(thread.path() / "wchan");
+  return text;
+}
+
+// A program that hangs fails the case that started it, by name, and not the whole test program by its time limit without a word.
+constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(6);
+
+// Waits until the program ended; kills it and all that it started after kLongest. Gives what they did until then, nothing where it ended by itself.
+std::string killed_late(pid_t child) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  pollfd one{handle, POLLIN, 0};
+  const bool in_time = handle < 0 || ::poll(&one, 1, static_cast<int>(kLongest.count())) != 0;
+  if (handle >= 0) ::close(handle);
+  if (in_time) return {};
+  std::string waits = "\ntest: killed since it did not end in " + std::to_string(kLongest.count() / 1000) + " s; what waited, and where:";
+  const std::vector<pid_t> all = family(child);
+  for (const pid_t process : all) waits += waits_of(process);
+  for (const pid_t process : all) ::kill(process, SIGKILL);
+  return waits + "\n";
+}
+
 Ran wait_for(const TempFolder& folder, pid_t child) {
   Ran ran;
   int status = 0;
+  const std::string hung = child > 0 ? killed_late(child) : std::string();
   if (child > 0 && ::waitpid(child, &status, 0) == child) ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   ran.out = get(folder / "out");
-  ran.err = get(folder / "err");
+  ran.err = get(folder / "err") + hung;
   return ran;
 }
 
