@@ -121,9 +121,12 @@ GpuInfo info_of(VkPhysicalDevice gpu) {
   vkGetPhysicalDeviceProperties2(gpu, &all);
   if (all.properties.apiVersion >= VK_API_VERSION_1_3 || extensions.count(VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) allocation.pNext = &buffer;
   if (all.properties.apiVersion >= VK_API_VERSION_1_2 || extensions.count(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) driver.pNext = std::exchange(allocation.pNext, &driver);
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT imports{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT, nullptr, 0};
+  if (extensions.count(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) imports.pNext = std::exchange(allocation.pNext, &imports);
   vkGetPhysicalDeviceProperties2(gpu, &all);
   const VkPhysicalDeviceProperties& p = all.properties;
   GpuInfo out;
+  out.import_alignment = imports.minImportedHostPointerAlignment;
   out.handle = gpu, out.name = p.deviceName, out.uuid = hex(id.deviceUUID, VK_UUID_SIZE), out.kind = kind_of(p.vendorID);
   out.driver = "Vulkan " + std::to_string(VK_API_VERSION_MAJOR(p.apiVersion)) + "." + std::to_string(VK_API_VERSION_MINOR(p.apiVersion)) + ", driver " + std::to_string(p.driverVersion) + ", UUID " + out.uuid;
   out.is_software = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -163,6 +166,10 @@ std::optional<uint32_t> compute_family(VkPhysicalDevice gpu, VkQueueFamilyProper
       }
   return std::nullopt;
 }
+
+constexpr VkBufferUsageFlags kBufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+/// Of memory that the processor and the GPU see, each what the other wrote.
+constexpr VkMemoryPropertyFlags kSeen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
 }  // namespace
 
@@ -229,6 +236,7 @@ Gpu::Gpu(const GpuInfo& info, const std::set<std::string>& features) : info_(inf
     if (e.holder) chain(f.all, e.holder);
     if (e.extension && info.limits.vulkan < e.core) extensions.push_back(e.extension);
   }
+  if (info.import_alignment > 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   VkDeviceCreateInfo make{};
   make.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, make.pNext = &f.all, make.queueCreateInfoCount = 1, make.pQueueCreateInfos = &queue;
   make.enabledExtensionCount = static_cast<uint32_t>(extensions.size()), make.ppEnabledExtensionNames = extensions.data();
@@ -259,25 +267,50 @@ std::optional<uint32_t> Gpu::memory_type(uint32_t bits, VkMemoryPropertyFlags wa
 
 Buffer::Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what) : Buffer() {  // from here on what is made is freed
   gpu_ = std::move(gpu), size_ = std::max<uint64_t>(bytes, 4);
-  const VolkDeviceTable& f = gpu_->f();
   const std::string asked = std::to_string(size_) + " bytes of " + what + " on GPU '" + gpu_->info().name + "', which has " + std::to_string(gpu_->info().memory);
-  VkBufferCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, info.size = size_;
-  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  gpu_->require(f.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
-  VkMemoryRequirements needs{};
-  f.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
-  constexpr VkMemoryPropertyFlags kSeen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryRequirements needs = make(nullptr, asked);
   const bool seen = where != Where::Device || gpu_->info().is_unified;
   const VkMemoryPropertyFlags better = where == Where::Device ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT : where == Where::Download ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0;
   const std::optional<uint32_t> type = gpu_->memory_type(needs.memoryTypeBits, seen ? kSeen : 0, better);
   if (!type) throw sdk::Error(OPTIMA_DEVICE, "GPU '" + gpu_->info().name + "' has no memory of a kind that " + what + " can lie in");
-  const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, *type};
-  gpu_->require(f.vkAllocateMemory(gpu_->device(), &allocate, nullptr, &memory_), asked);
-  gpu_->require(f.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
+  take({VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, *type}, asked);
   void* data = nullptr;
-  if (seen) gpu_->require(f.vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
+  if (seen) gpu_->require(gpu_->f().vkMapMemory(gpu_->device(), memory_, 0, VK_WHOLE_SIZE, 0, &data), asked);
   data_ = static_cast<char*>(data);
+}
+
+Buffer::Buffer(std::shared_ptr<Gpu> gpu, void* memory, uint64_t bytes) : Buffer() {
+  gpu_ = std::move(gpu), size_ = bytes;
+  constexpr VkExternalMemoryHandleTypeFlagBits kProcessors = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  const std::string asked = std::to_string(bytes) + " bytes of the processor's memory for GPU '" + gpu_->info().name + "'";
+  const VkPhysicalDeviceExternalBufferInfo wanted{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, nullptr, 0, kBufferUsage, kProcessors};
+  VkExternalBufferProperties can{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES, nullptr, {}};
+  vkGetPhysicalDeviceExternalBufferProperties(gpu_->info().handle, &wanted, &can);
+  if (!(can.externalMemoryProperties.externalMemoryFeatures & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT)) throw sdk::Error(OPTIMA_UNSUPPORTED, asked + ": it makes no buffers over any");
+  VkMemoryHostPointerPropertiesEXT takes{VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT, nullptr, 0};
+  gpu_->require(gpu_->f().vkGetMemoryHostPointerPropertiesEXT(gpu_->device(), kProcessors, memory, &takes), asked);
+  const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr, kProcessors};
+  const VkMemoryRequirements needs = make(&external, asked);
+  const std::optional<uint32_t> type = gpu_->memory_type(needs.memoryTypeBits & takes.memoryTypeBits, kSeen, 0);
+  if (!type || needs.size > bytes) throw sdk::Error(OPTIMA_UNSUPPORTED, asked + ": it takes none of this kind");
+  const VkImportMemoryHostPointerInfoEXT import{VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, nullptr, kProcessors, memory};
+  take({VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &import, bytes, *type}, asked);
+  data_ = static_cast<char*>(memory);
+}
+
+VkMemoryRequirements Buffer::make(const void* next, const std::string& asked) {
+  VkBufferCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, info.pNext = next, info.size = size_;
+  info.usage = kBufferUsage;
+  gpu_->require(gpu_->f().vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), asked);
+  VkMemoryRequirements needs{};
+  gpu_->f().vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
+  return needs;
+}
+
+void Buffer::take(const VkMemoryAllocateInfo& memory, const std::string& asked) {
+  gpu_->require(gpu_->f().vkAllocateMemory(gpu_->device(), &memory, nullptr, &memory_), asked);
+  gpu_->require(gpu_->f().vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0), asked);
 }
 
 Buffer::~Buffer() {

@@ -28,6 +28,7 @@ struct GpuInfo {
   bool is_software = false;
   bool is_unified = false;               ///< its memory is the processor's
   uint64_t memory = 0;                   ///< bytes of its own
+  uint64_t import_alignment = 0;         ///< addresses of the processor's memory that it can be given lie at multiples of it; 0: it takes none
   uint32_t vendor = 0, device = 0, driver_id = 0, driver_version = 0;
   std::array<uint8_t, 16> cache_uuid{};
   Limits limits;
@@ -94,7 +95,7 @@ class Gpu {
   mutable std::atomic<bool> is_lost_{false};
 };
 
-/// A buffer with memory of its own.
+/// A buffer with memory of its own, or over memory of others.
 class Buffer {
  public:
   enum class Where {
@@ -105,6 +106,9 @@ class Buffer {
   Buffer() = default;
   /// `what` names it in errors. Throws MEMORY with the numbers.
   Buffer(std::shared_ptr<Gpu> gpu, Where where, uint64_t bytes, const std::string& what);
+  /// Over `bytes` of the processor's memory, which outlives it: both are multiples of import_alignment, which is not 0. Throws MEMORY, UNSUPPORTED.
+  /// Source of the method: VK_EXT_external_memory_host.
+  Buffer(std::shared_ptr<Gpu> gpu, void* memory, uint64_t bytes);
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
@@ -118,6 +122,9 @@ class Buffer {
 
  private:
   void swap(Buffer& other) noexcept;
+  /// What the buffer asks of its memory. `next`: what extends its description, or null.
+  VkMemoryRequirements make(const void* next, const std::string& asked);
+  void take(const VkMemoryAllocateInfo& memory, const std::string& asked);
   std::shared_ptr<Gpu> gpu_;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;

@@ -97,7 +97,7 @@ class SpirvRuntime : public sdk::Plugin, public sdk::Runtime, public sdk::Profil
 
   void alloc(optima_tensor& tensor, uint32_t /*alignment: the driver's is larger*/) override { memory_.alloc(vulkan(), tensor); }
   void release(const optima_tensor& tensor) override { memory_.release(tensor); }
-  void import(const optima_tensor&, optima_tensor&) override { throw sdk::Error(OPTIMA_UNSUPPORTED, "memory of others is copied"); }
+  void import(const optima_tensor& foreign, optima_tensor& imported) override { memory_.import(vulkan(), foreign, imported); }
   void copy(const optima_tensor& from, optima_tensor& to) override { memory_.copy(from, to); }
 
   sdk::Compatibility check_artifact(const sdk::Artifact& artifact, const sdk::Device& device) override {

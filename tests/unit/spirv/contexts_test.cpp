@@ -3,6 +3,9 @@
 // driver stands in for one).
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -17,6 +20,7 @@
 #include "optima/plugin/sha256.hpp"
 #include "tests/unit/spirv/layer.hpp"
 #include "tests/unit/spirv/net.hpp"
+#include "tests/unit/spirv/validation.hpp"
 
 using namespace optima;
 using namespace optima::spirv_test;
@@ -220,6 +224,82 @@ TEST_CASE("a GPU with memory of its own gets weights and inputs through copies, 
   CHECK(status.message == "tensor lies in memory that is none of this plugin's");
   one.mem_ordinal = 99;
   CHECK(memory->alloc(halves.runtime->self, &one, 64, &status.raw) == OPTIMA_WRONG_DEVICE);
+}
+
+namespace {
+
+optima_tensor memory_of(uint32_t kind, void* data, uint64_t size) {
+  optima_tensor t{};
+  t.struct_size = sizeof t, t.dtype = OPTIMA_U8, t.mem_kind = kind, t.data = data, t.size = size, t.fd = -1;
+  return t;
+}
+
+/// Memory of the processor is imported, 3000 bytes that begin and end inside of pages; copies to and from it are right and touch nothing else.
+void require_imports(const Halves& halves) {
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  REQUIRE(memory);
+  optima_plugin* self = halves.runtime->self;
+  seam::Status status;
+  std::vector<uint8_t> bytes(20000), seen(3000);
+  for (size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<uint8_t>(k % 251);
+  const std::vector<uint8_t> before = bytes;
+  const optima_tensor foreign = memory_of(OPTIMA_MEM_HOST, bytes.data() + 5003, 3000);
+  optima_tensor imported = memory_of(OPTIMA_MEM_HOST, nullptr, 0), own = memory_of(OPTIMA_MEM_DEVICE, nullptr, 3000), got = memory_of(OPTIMA_MEM_HOST, seen.data(), 3000);
+  REQUIRE_MESSAGE(memory->import(self, &foreign, &imported, &status.raw) == OPTIMA_OK, status.message);
+  REQUIRE(memory->alloc(self, &own, 64, &status.raw) == OPTIMA_OK);
+  CHECK(imported.size == 3000);
+  REQUIRE_MESSAGE(memory->copy(self, &imported, &own, &status.raw) == OPTIMA_OK, status.message);
+  REQUIRE_MESSAGE(memory->copy(self, &own, &got, &status.raw) == OPTIMA_OK, status.message);
+  CHECK(std::equal(seen.begin(), seen.end(), before.begin() + 5003));
+  std::fill(seen.begin(), seen.end(), uint8_t{255});
+  REQUIRE(memory->copy(self, &got, &own, &status.raw) == OPTIMA_OK);
+  REQUIRE_MESSAGE(memory->copy(self, &own, &imported, &status.raw) == OPTIMA_OK, status.message);
+  std::vector<uint8_t> wanted = before;
+  std::fill_n(wanted.begin() + 5003, 3000, uint8_t{255});
+  CHECK(bytes == wanted);
+  imported.offset = 1;
+  CHECK(memory->copy(self, &got, &imported, &status.raw) == OPTIMA_INVALID_ARGUMENT);
+  CHECK_MESSAGE(status.message == "copy of 3000 bytes at 1 leaves a buffer of 3000", status.message);
+  imported.offset = 0;
+  memory->free(self, &imported), memory->free(self, &own);
+}
+
+}  // namespace
+
+TEST_CASE("memory of the processor is given to the GPU as it lies, with Vulkan's validation silent") {
+  const Validation validation;
+  const Halves halves;
+  require_imports(halves);
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  seam::Status status;
+  optima_tensor imported = memory_of(OPTIMA_MEM_HOST, nullptr, 0);
+  const optima_tensor file = memory_of(OPTIMA_MEM_DMABUF, nullptr, 3000), empty = memory_of(OPTIMA_MEM_HOST, nullptr, 0);
+  CHECK(memory->import(halves.runtime->self, &file, &imported, &status.raw) == OPTIMA_UNSUPPORTED);
+  CHECK_MESSAGE(status.message == "memory of kind 3 of others, wanted HOST or HOST_PINNED", status.message);
+  CHECK(memory->import(halves.runtime->self, &empty, &imported, &status.raw) == OPTIMA_INVALID_ARGUMENT);
+  CHECK_MESSAGE(validation.messages().empty(), validation.messages());
+}
+
+TEST_CASE("a GPU with memory of its own copies from and to memory that it was given without one between") {
+  Layer layer(true);
+  const Halves halves;
+  require_imports(halves);
+  CHECK(layer.told().copies == 4);  // two of them from and to `seen`, through a buffer between
+}
+
+TEST_CASE("memory that begins inside of what a driver takes as a whole is refused where it may take what is not there") {
+  Layer layer;
+  layer.told().alignment = 65536;
+  const Halves halves;
+  const auto* memory = halves.runtime->extension<optima_memory>(OPTIMA_EXT_MEMORY);
+  seam::Status status;
+  const std::unique_ptr<void, decltype(&std::free)> held(std::aligned_alloc(65536, 131072), std::free);
+  optima_tensor imported = memory_of(OPTIMA_MEM_HOST, nullptr, 0), whole = memory_of(OPTIMA_MEM_HOST, held.get(), 65536), part = whole;
+  part.size = 100;
+  CHECK(memory->import(halves.runtime->self, &part, &imported, &status.raw) == OPTIMA_UNSUPPORTED);
+  CHECK_MESSAGE(std::string(status.message).find("wanted multiples of 65536 for both") != std::string::npos, status.message);
+  REQUIRE_MESSAGE(memory->import(halves.runtime->self, &whole, &imported, &status.raw) == OPTIMA_OK, status.message);
+  memory->free(halves.runtime->self, &imported);
 }
 
 TEST_CASE("a device that is lost while weights or tensors go to it is given up, and who comes next gets another") {

@@ -30,6 +30,7 @@ struct faults {
   VkResult make; /* how making a pipeline fails; 0 = not at all */
   size_t late;   /* bytes of a module whose pipeline fails when another has failed, half a minute later at most */
   uint32_t vendor, device, driver, version; /* set before Vulkan is opened: a GPU and a driver (VkDriverId) that this one is taken for; vendor 0 = none */
+  VkDeviceSize alignment; /* set before Vulkan is opened: of the processor's memory that the driver takes; 0 = its own */
   size_t well;   /* bytes of a module whose pipeline does not fail */
 };
 

@@ -19,6 +19,7 @@ static PFN_vkQueueSubmit next_submit;
 static PFN_vkAllocateMemory next_allocate;
 static PFN_vkMapMemory next_map;
 static PFN_vkGetBufferMemoryRequirements next_requirements;
+static PFN_vkGetMemoryHostPointerPropertiesEXT next_host_pointer;
 static PFN_vkCmdCopyBuffer next_copy;
 static PFN_vkCreateComputePipelines next_pipelines;
 static PFN_vkDestroyPipeline next_destroy_pipeline;
@@ -135,6 +136,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice device, VkDeviceMemory memory
   return next_map(device, memory, offset, size, flags, data);
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL host_pointer(VkDevice device, VkExternalMemoryHandleTypeFlagBits type, const void* pointer, VkMemoryHostPointerPropertiesEXT* out) {
+  VkResult r = next_host_pointer(device, type, pointer, out);
+  if (optima_faults.separate) out->memoryTypeBits = 1u << OF_PROCESSOR;
+  return r;
+}
+
 static VKAPI_ATTR void VKAPI_CALL requirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements* needs) {
   next_requirements(device, buffer, needs);
   if (optima_faults.separate) needs->memoryTypeBits = 1u << OF_GPU | 1u << OF_PROCESSOR;
@@ -204,6 +211,8 @@ static VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice gpu, VkPhysicalDe
   pretend(&out->properties);
   for (VkBaseOutStructure* s = out->pNext; s && optima_faults.vendor; s = s->pNext)
     if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) ((VkPhysicalDeviceDriverProperties*)s)->driverID = (VkDriverId)optima_faults.driver;
+  for (VkBaseOutStructure* s = out->pNext; s && optima_faults.alignment; s = s->pNext)
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT) ((VkPhysicalDeviceExternalMemoryHostPropertiesEXT*)s)->minImportedHostPointerAlignment = optima_faults.alignment;
 }
 
 static VKAPI_ATTR void VKAPI_CALL memory_properties(VkPhysicalDevice gpu, VkPhysicalDeviceMemoryProperties* out) {
@@ -251,6 +260,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice gpu, const 
     next_allocate = (PFN_vkAllocateMemory)next_device(*device, "vkAllocateMemory");
     next_map = (PFN_vkMapMemory)next_device(*device, "vkMapMemory");
     next_requirements = (PFN_vkGetBufferMemoryRequirements)next_device(*device, "vkGetBufferMemoryRequirements");
+    next_host_pointer = (PFN_vkGetMemoryHostPointerPropertiesEXT)next_device(*device, "vkGetMemoryHostPointerPropertiesEXT");
     next_copy = (PFN_vkCmdCopyBuffer)next_device(*device, "vkCmdCopyBuffer");
     next_pipelines = (PFN_vkCreateComputePipelines)next_device(*device, "vkCreateComputePipelines");
     next_destroy_pipeline = (PFN_vkDestroyPipeline)next_device(*device, "vkDestroyPipeline");
@@ -275,6 +285,7 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL optima_faults_device(VkDevice de
                               {"vkAllocateMemory", (PFN_vkVoidFunction)allocate},
                               {"vkMapMemory", (PFN_vkVoidFunction)map},
                               {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
+                              {"vkGetMemoryHostPointerPropertiesEXT", (PFN_vkVoidFunction)host_pointer},
                               {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy},
                               {"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines},
                               {"vkDestroyPipeline", (PFN_vkVoidFunction)destroy_pipeline},
