@@ -46,7 +46,7 @@ struct CacheHeader {
   uint32_t multiply_adds, stack_accesses;
   char sha256[64];
 };
-constexpr char kMagic[8] = {'O', 'p', 't', 'K', 'e', 'r', 'n', '1'};
+constexpr char kMagic[8] = {'O', 'p', 't', 'K', 'e', 'r', 'n', '2'};
 
 std::optional<Kernel> read_cached(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -78,6 +78,26 @@ void write_cached(const std::string& path, const Kernel& k) {
   if (!file || failed) std::filesystem::remove(beside, failed);
 }
 
+/// An object, and what its loops do.
+struct Made {
+  std::string object;
+  LoopReport loops;
+};
+
+/// Of a kernel whose accumulators spill the order that spills less: LLVM's scheduler begins so many loads early that registers run out, more so the longer
+/// the code is that it sees at once.
+Made object_of(const KernelSpec& spec, const Target& target) {
+  const auto made = [&](Order order) {
+    Made m{specialise(spec, target, order), {}};
+    m.loops = inspect_loops(m.object, target);
+    return m;
+  };
+  Made scheduled = made(Order::Scheduled);
+  if (!spec.has_tile || !scheduled.loops.spills()) return scheduled;
+  Made as_written = made(Order::AsWritten);
+  return as_written.loops.spills_less_than(scheduled.loops) ? as_written : scheduled;
+}
+
 }  // namespace
 
 KernelBuilder::KernelBuilder(Target target, Linker linker, std::string temp_dir, std::string cache_dir, unsigned threads,
@@ -95,8 +115,8 @@ Kernel KernelBuilder::make(const KernelSpec& spec, const std::string& key) const
   std::optional<Kernel> k;
   if (!cache_dir_.empty()) k = read_cached(cached);
   if (!k) {
-    const std::string object = specialise(spec, target_);
-    k = Kernel{"", linker_.link(object, temp_dir_, "k" + key), inspect_loops(object, target_)};
+    const Made made = object_of(spec, target_);
+    k = Kernel{"", linker_.link(made.object, temp_dir_, "k" + key), made.loops};
     if (!cache_dir_.empty()) write_cached(cached, *k);
   }
   k->name = family + "_" + hash(k->bytes).substr(0, 16) + ".so";

@@ -3,6 +3,10 @@
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 
 #include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/IRBuilder.h>
@@ -155,12 +159,27 @@ void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   pm.run(m, mam);
 }
 
-std::string emit(llvm::Module& m, llvm::TargetMachine& machine, const KernelSpec& spec) {
+/// The passes of TargetMachine::addPassesToEmitFile(), without the scheduler where the template's order stays. True when the target cannot.
+bool add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& os, llvm::TargetMachine& machine, Order order) {
+  auto& target = static_cast<llvm::LLVMTargetMachine&>(machine);  // as all that generate code are
+  llvm::TargetPassConfig* config = target.createPassConfig(passes);
+  if (order == Order::AsWritten) config->disablePass(&llvm::MachineSchedulerID);
+  passes.add(config);
+  auto* module_info = new llvm::MachineModuleInfoWrapperPass(&target);
+  passes.add(module_info);
+  if (config->addISelPasses()) return true;
+  config->addMachinePasses();
+  config->setInitialized();
+  if (target.addAsmPrinter(passes, os, nullptr, llvm::CodeGenFileType::ObjectFile, module_info->getMMI().getContext())) return true;
+  passes.add(llvm::createFreeMachineFunctionPass());
+  return false;
+}
+
+std::string emit(llvm::Module& m, llvm::TargetMachine& machine, const KernelSpec& spec, Order order) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream os(bytes);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::ObjectFile))
-    fail(spec, "the target cannot write object files");
+  if (add_passes(passes, os, machine, order)) fail(spec, "the target cannot write object files");
   passes.run(m);
   return {bytes.begin(), bytes.end()};
 }
@@ -192,7 +211,7 @@ std::string to_text(const KernelSpec& spec) {
   return out + ")" + (spec.expression.empty() ? "" : " " + spec.expression);
 }
 
-std::string specialise(const KernelSpec& spec, const Target& target) {
+std::string specialise(const KernelSpec& spec, const Target& target, Order order) {
   const llvm::Triple triple(target.triple);
   const std::string_view bitcode = kernel_bitcode(llvm::Triple::getArchTypeName(triple.getArch()).str(), target.vector_width, !spec.slots.empty());
   if (bitcode.empty()) fail(spec, "no bitcode for " + target.triple + " with " + std::to_string(target.vector_width) + " floats per vector");
@@ -209,7 +228,7 @@ std::string specialise(const KernelSpec& spec, const Target& target) {
   materialise(m, spec);
   retarget(m, target);
   optimise(m, *machine);
-  std::string object = emit(m, *machine, spec);
+  std::string object = emit(m, *machine, spec, order);
   check_undefined(object, spec);
   return object;
 }

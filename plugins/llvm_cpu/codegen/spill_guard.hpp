@@ -16,6 +16,7 @@ struct LoopReport {
   uint32_t stack_accesses = 0;  ///< vector loads and stores of the stack
   /// More than one access per ten multiply-adds costs speed.
   bool spills() const { return stack_accesses * 10 > multiply_adds; }
+  bool spills_less_than(const LoopReport& o) const { return uint64_t{stack_accesses} * o.multiply_adds < uint64_t{o.stack_accesses} * multiply_adds; }
 };
 
 /// Disassembles an object or shared object. Throws sdk::Error(OPTIMA_INTERNAL) when it cannot be read.

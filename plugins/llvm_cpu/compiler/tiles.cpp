@@ -157,7 +157,8 @@ int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_w
 
 int64_t pixels_ahead(const Target& target, int64_t input, int64_t step) {
   constexpr int64_t kNear = 1 << 18;  // floats
-  return input < kNear ? 0 : (step + target.vector_width - 1) / target.vector_width;
+  constexpr int64_t kMost = 8;         // kernels fetch no more (parts/dense.hpp)
+  return input < kNear ? 0 : std::min(kMost, (step + target.vector_width - 1) / target.vector_width);
 }
 
 }  // namespace optima::llvm_cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <numeric>
 #include <set>
 
@@ -15,27 +16,75 @@ constexpr std::array<int64_t, 20> kLikely{224, 64, 320, 128, 48, 512, 576, 288, 
 /// Where plans are apt to differ: small sizes, around vectors and tiles.
 constexpr std::array<int64_t, 14> kNearby{1, 2, 3, 5, 7, 9, 13, 16, 17, 31, 33, 96, 160, 480};
 constexpr std::array<int64_t, 5> kBatches{2, 3, 4, 8, 32};
-constexpr size_t kMostTries = 600, kMostRounds = 3;
+constexpr size_t kMostTries = 600, kMostRounds = 3, kMostStuck = 8;
+constexpr int64_t kLargest = 1024;  // of sizes that are tried one by one
+constexpr size_t kSmallest = 4;
 constexpr int kTriesOfADraw = 24, kMostBits = 11;
 constexpr size_t kMostRepairs = 4000;  // walks, of all draws
 
-/// Every dim by itself: the size that comes farthest, in rounds, until all are allowed or no size comes farther.
-std::optional<Sizes> climb(const OpenDims& dims, const std::vector<int64_t>& candidates, const Reach& reach) {
-  Sizes best(dims.count());
-  for (size_t d = 0; d < best.size(); ++d) best[d] = dims.likely(d, dims.is_batch(d) ? 1 : kLikely[0]);
-  size_t farthest = reach(best);
-  for (size_t round = 0, before = farthest + 1; round < kMostRounds && farthest != kAllowed && farthest != before; ++round) {
-    before = farthest;
-    for (size_t d = 0; d < best.size() && farthest != kAllowed; ++d) {
-      const Sizes at = best;
-      for (size_t k = 0; k < candidates.size() && farthest != kAllowed; ++k) {
-        Sizes other = at;
-        other[d] = dims.allowed(d, candidates[k]);
-        if (const size_t far = reach(other); far > farthest) farthest = far, best = other;
-      }
-    }
+/// Sizes, and how far they reach.
+class Climb {
+ public:
+  Climb(const OpenDims& dims, const Reach& reach) : dims_(dims), reach_(reach), best_(dims.count()) {
+    for (size_t d = 0; d < best_.size(); ++d) best_[d] = dims.likely(d, dims.is_batch(d) ? 1 : kLikely[0]);
+    farthest_ = reach(best_);
   }
-  return farthest == kAllowed ? std::optional(best) : std::nullopt;
+  bool is_there() const { return farthest_ == kAllowed; }
+  const Sizes& best() const { return best_; }
+
+  /// Every dim by itself: the size that comes farthest. True where one came farther.
+  bool by_one(const std::vector<int64_t>& candidates) {
+    const size_t before = farthest_;
+    for (size_t d = 0; d < best_.size(); ++d) {
+      const Sizes at = best_;
+      for (const int64_t size : candidates) offer(at, {{d, size}});
+    }
+    return farthest_ != before;
+  }
+  /// The same of neighbours, whose sizes one node may compare with those of a constant.
+  bool by_two(const std::vector<std::pair<int64_t, int64_t>>& candidates) {
+    const size_t before = farthest_;
+    for (const auto& [a, b] : dims_.neighbours()) {
+      const Sizes at = best_;
+      for (const auto& [first, second] : candidates) offer(at, {{a, first}, {b, second}});
+    }
+    return farthest_ != before;
+  }
+
+ private:
+  void offer(Sizes sizes, std::initializer_list<std::pair<size_t, int64_t>> moved) {
+    if (is_there()) return;
+    for (const auto& [d, size] : moved) sizes[d] = dims_.allowed(d, size);
+    if (const size_t far = reach_(sizes); far > farthest_) farthest_ = far, best_ = std::move(sizes);
+  }
+
+  const OpenDims& dims_;
+  const Reach& reach_;
+  Sizes best_;
+  size_t farthest_;
+};
+
+/// In rounds, until all are allowed or no size comes farther.
+std::optional<Sizes> climb(const OpenDims& dims, const std::vector<int64_t>& candidates, const std::vector<std::pair<int64_t, int64_t>>& pairs, const Reach& reach) {
+  Climb climb(dims, reach);
+  for (size_t round = 0; round < kMostRounds && !climb.is_there(); ++round)
+    if (!climb.by_one(candidates) && !climb.by_two(pairs)) break;
+  return climb.is_there() ? std::optional(climb.best()) : std::nullopt;
+}
+
+/// Whether the rules allow some other sizes of these dims, each moved alike.
+bool moves(const std::vector<size_t>& moved, const Sizes& first, const Reach& reach) {
+  const auto allowed = [&](const auto& size) {
+    Sizes other = first;
+    for (const size_t d : moved) other[d] = size(first[d]);
+    return other != first && *std::min_element(other.begin(), other.end()) > 0 && reach(other) == kAllowed;
+  };
+  for (const int64_t by : {2, 3})
+    if (allowed([&](int64_t size) { return size * by; })) return true;
+  for (const int64_t more : {1, -1, 32})
+    if (allowed([&](int64_t size) { return size + more; })) return true;
+  if (allowed([](int64_t size) { return size / 2; })) return true;
+  return moved.size() == 1 && std::any_of(kLikely.begin(), kLikely.end(), [&](int64_t likely) { return allowed([&](int64_t) { return likely; }); });
 }
 
 /// Sizes of images and sequences one by one, then those of signals in steps.
@@ -49,7 +98,7 @@ std::vector<int64_t> every_size() {
 
 }  // namespace
 
-std::optional<Sizes> find_first(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also) {
+std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also) {
   const size_t n = dims.count();
   for (const bool wants_also : {true, false})
     for (const bool batch_is_one : {true, false})
@@ -66,15 +115,70 @@ std::optional<Sizes> find_first(const OpenDims& dims, const std::vector<int64_t>
     for (size_t d = 0; d < n && ++digits[d] == kLikely.size(); ++d) digits[d] = 0;
   }
   std::vector<int64_t> candidates(kLikely.begin(), kLikely.end());
-  candidates.insert(candidates.end(), mentioned.begin(), mentioned.end());
-  if (auto found = climb(dims, candidates, reach)) return found;
+  candidates.insert(candidates.end(), mentioned.sizes.begin(), mentioned.sizes.end());
+  if (auto found = climb(dims, candidates, mentioned.pairs, reach)) return found;
   const std::vector<int64_t> all = every_size();
   for (const int64_t size : all) {
     Sizes sizes(n);
     for (size_t d = 0; d < n; ++d) sizes[d] = dims.likely(d, dims.is_batch(d) ? 1 : size);
     if (reach(sizes) == kAllowed) return sizes;
   }
-  return climb(dims, all, reach);
+  return climb(dims, all, mentioned.pairs, reach);
+}
+
+std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most) {
+  std::vector<size_t> stuck;
+  for (size_t d = 0; d < first.size() && stuck.size() <= kMostStuck; ++d) {
+    if (dims.said(d)) continue;
+    Sizes one = first;
+    one[d] = 1;
+    if (dims.is_batch(d) && first[d] != 1 && reach(one) != kAllowed) dims.be_no_batch(d);
+    if (!moves({d}, first, reach)) stuck.push_back(d);
+  }
+  if (stuck.size() > kMostStuck) return {};
+  std::set<size_t> pinned(stuck.begin(), stuck.end());
+  const auto free = [&](const std::vector<size_t>& together) {
+    if (std::any_of(together.begin(), together.end(), [&](size_t d) { return pinned.count(d) != 0; }) && moves(together, first, reach))
+      for (const size_t d : together) pinned.erase(d);
+  };
+  for (size_t a = 0; a < stuck.size(); ++a)
+    for (size_t b = a + 1; b < stuck.size(); ++b) {
+      free({stuck[a], stuck[b]});
+      for (size_t c = b + 1; c < stuck.size(); ++c) free({stuck[a], stuck[b], stuck[c]});
+    }
+  std::vector<Sizes> out;
+  int64_t looked = 0;
+  for (const size_t d : pinned) {
+    const size_t before = out.size();
+    Sizes sizes = first;
+    for (sizes[d] = 1; sizes[d] <= kLargest && out.size() < before + kSmallest && looked < most; ++sizes[d])
+      if (++looked; sizes[d] != first[d] && reach(sizes) == kAllowed) out.push_back(sizes);
+    if (out.size() == before) dims.pin(d, first[d]);
+  }
+  return out;
+}
+
+std::optional<Sizes> freer(const OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most) {
+  int64_t looked = 0;
+  const auto allows = [&](Sizes sizes, size_t d, int64_t size) {
+    sizes[d] = size;
+    return ++looked <= most && reach(sizes) == kAllowed;
+  };
+  for (size_t held = 0; held < first.size(); ++held) {
+    const int64_t p = first[held];
+    if (dims.said(held) || allows(first, held, p + 1)) continue;
+    const int64_t last = looked + (allows(first, held, p + 32) ? most / 8 : most);  // most pictures come in strides
+    for (size_t d = 0; d < first.size(); ++d)
+      for (int64_t size = 1; d != held && !dims.is_batch(d) && size <= kLargest && looked < last; ++size) {
+        Sizes sizes = first;
+        sizes[d] = dims.likely(d, size);
+        if (sizes[d] != first[d] && allows(sizes, held, 3 * p + 2) && allows(sizes, held, 2 * p + 1) && allows(sizes, held, p + 1)) {
+          sizes[held] = p + 1;
+          return sizes;
+        }
+      }
+  }
+  return std::nullopt;
 }
 
 std::vector<Sizes> around(const OpenDims& dims, const Sizes& first) {

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "plugins/llvm_cpu/fit/mentioned.hpp"
 #include "plugins/llvm_cpu/fit/open_dims.hpp"
 
 namespace optima::llvm_cpu {
@@ -19,8 +20,16 @@ using Reach = std::function<size_t(const Sizes&)>;
 constexpr size_t kAllowed = SIZE_MAX;
 
 /// Sizes that reach everywhere: batches of one and all other dims alike, if that can be had, then with batches; then other dims apart, then sizes that the graph mentions,
-/// each dim by itself as far as it comes; then every size of an image, and those of signals in steps. `also`: what else there must be (the first two tries only).
-std::optional<Sizes> find_first(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also);
+/// each dim by itself as far as it comes, and neighbours together where none by itself comes farther; then every size of an image, and those of signals in steps. `also`: what else there must be (the first two tries only).
+std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also);
+
+/// Of sizes that reach everywhere: first dims that cannot be 1 are no batches, and dims that move neither alone nor with one or two others are pinned. Gives the smallest
+/// sizes of those that move in no usual way. Looks at `most` sizes for these at most.
+std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most);
+
+/// Where a dim moves in steps or not at all: sizes with another one moved, of which it has any size; what held it was an accident then, as where a Reshape takes any length
+/// of which the other dims happen to make whole rows. Looks at `most` sizes at most.
+std::optional<Sizes> freer(const OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most);
 
 /// The first sizes, likely ones all alike, the ends of what the user said, small ones all alike (a single one that is small may be as a long row), batches
 /// of small and large ones, then those that differ from the first in one dim, then in all that are no batch. Each moved to what is allowed.

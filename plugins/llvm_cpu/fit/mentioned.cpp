@@ -20,18 +20,22 @@ class Mentioned {
       if (const uint32_t c = optima_get_value(graph.image, v)->constant; c != OPTIMA_NONE) read(c);
   }
 
-  std::vector<int64_t> most(size_t most) const {
-    std::vector<std::pair<int64_t, int64_t>> all;
-    for (const auto& [size, times] : times_) all.emplace_back(-times, size);
+  Mentions most(size_t most) const { return {most_of(times_, most), most_of(pairs_, most / 3)}; }
+
+ private:
+  template <class T>
+  static std::vector<T> most_of(const std::map<T, int64_t>& times, size_t most) {
+    std::vector<std::pair<int64_t, T>> all;
+    for (const auto& [one, count] : times) all.emplace_back(-count, one);
     std::sort(all.begin(), all.end());
-    std::vector<int64_t> out;
+    std::vector<T> out;
     for (size_t k = 0; k < all.size() && k < most; ++k) out.push_back(all[k].second);
     return out;
   }
 
- private:
+  static bool is_size(int64_t size) { return size > 1 && size <= kMostSize; }
   void add(int64_t size) {
-    if (size > 1 && size <= kMostSize) ++times_[size];
+    if (is_size(size)) ++times_[size];
   }
 
   void read(uint32_t constant) {
@@ -40,6 +44,7 @@ class Mentioned {
     for (uint32_t d = 0; d < raw.dims.count; ++d) {
       const int64_t dim = *optima_get_int(graph_.image, raw.dims.first + d);
       add(dim);
+      if (const int64_t before = d ? *optima_get_int(graph_.image, raw.dims.first + d - 1) : 0; is_size(before) && is_size(dim)) ++pairs_[{before, dim}];
       elements = std::min(elements * std::min(dim, kMostSize), kMostSize);
     }
     const bool is_there = raw.blob < graph_.blob_count && optima_get_blob(&graph_, raw.blob)->data;
@@ -49,10 +54,11 @@ class Mentioned {
 
   const optima_graph& graph_;
   std::map<int64_t, int64_t> times_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> pairs_;
 };
 
 }  // namespace
 
-std::vector<int64_t> mentioned_sizes(const optima_graph& graph, size_t most) { return Mentioned(graph).most(most); }
+Mentions mentions_of(const optima_graph& graph, size_t most) { return Mentioned(graph).most(most); }
 
 }  // namespace optima::llvm_cpu

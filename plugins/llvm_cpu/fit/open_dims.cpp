@@ -26,7 +26,7 @@ OpenDims::OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>&
 
 size_t OpenDims::add(const std::string& name, std::map<std::string, size_t>& named) {
   if (sdk::is_named_dim(name)) named[name] = range_.size();
-  is_first_.push_back(false), is_other_.push_back(false);
+  is_first_.push_back(false), is_other_.push_back(false), pinned_.push_back(0);
   const auto at = std::find_if(said_->begin(), said_->end(), [&](const sdk::SizeRange& r) { return r.symbol == name; });
   range_.push_back(at == said_->end() ? nullptr : &*at);
   return range_.size() - 1;
@@ -35,6 +35,14 @@ size_t OpenDims::add(const std::string& name, std::map<std::string, size_t>& nam
 int64_t OpenDims::likely(size_t dim, int64_t size) const {
   const sdk::SizeRange* range = said(dim);
   return range && range->opt >= 0 ? range->opt : allowed(dim, size);
+}
+
+std::vector<std::pair<size_t, size_t>> OpenDims::neighbours() const {
+  std::vector<std::pair<size_t, size_t>> out;
+  for (const std::vector<size_t>& input : of_)
+    for (size_t d = 1; d < input.size(); ++d)
+      if (input[d - 1] != SIZE_MAX && input[d] != SIZE_MAX && input[d - 1] != input[d]) out.emplace_back(input[d - 1], input[d]);
+  return out;
 }
 
 Shapes OpenDims::shapes(const std::vector<int64_t>& sizes) const {

@@ -27,13 +27,15 @@ constexpr size_t kMostRank = 4, kMostRanks = 4;
 constexpr int kRankRounds = 2;
 /// Draws at most, and so many in a row that want no further kernel, after which none is expected to; fewer where the draws plan more nodes than this.
 constexpr size_t kMostDraws = 600, kQuiet = 64, kLeastQuiet = 8, kManyNodes = 1 << 17;
+/// Nodes that are looked at to free dims.
+constexpr int64_t kManyWalks = 1 << 16;
 /// Bytes of constants that plans of draws compute, after which there are no more draws: of codes they are large, and take most of the time.
 constexpr uint64_t kMostComputed = uint64_t{1} << 30;
 
 class Sampler {
  public:
   Sampler(const optima_graph& graph, const Target& target, bool winograd, const std::vector<sdk::SizeRange>& said)
-      : graph_(graph), said_(said), fitter_(graph, target, winograd), dims_(graph, said), mentioned_(mentioned_sizes(graph, kMostMentioned)), kernels_(fitter_.target(), winograd) {
+      : graph_(graph), said_(said), fitter_(graph, target, winograd), dims_(graph, said), mentioned_(mentions_of(graph, kMostMentioned)), kernels_(fitter_.target(), winograd) {
     for (uint32_t n = 0; n < graph.image->nodes.count; ++n) places_[optima_get_node(graph.image, n)->id] = n;
   }
 
@@ -59,6 +61,7 @@ class Sampler {
     size_t legs;                 ///< as many as the rules allow at the first sizes: all, or one
     Ranks ranks;                 ///< that are assumed
     std::vector<Sizes> allowed;  ///< of those that were planned
+    OpenDims dims;               ///< with what the first sizes told of them
   };
 
   void assume(const Ranks& ranks) {
@@ -96,7 +99,7 @@ class Sampler {
     for (const int64_t alike : {20, 1, 64}) {
       Sizes sizes(dims_.count());
       for (size_t d = 0; d < sizes.size(); ++d) sizes[d] = dims_.likely(d, dims_.is_batch(d) ? 1 : alike);
-      farthest = std::max(farthest, reach_of({{alike, 1, true}, kMostLegs, ranks, {}})(sizes));
+      farthest = std::max(farthest, reach_of({{alike, 1, true}, kMostLegs, ranks, {}, dims_})(sizes));
     }
     return farthest;
   }
@@ -111,7 +114,7 @@ class Sampler {
   void look(bool truth) {
     for (const size_t legs : {kMostLegs, size_t{1}})
       for (const int64_t alike : {20, 1, 64}) {
-        const Start start{{alike, 1, truth}, legs, ranks_, {}};
+        const Start start{{alike, 1, truth}, legs, ranks_, {}, dims_};
         const Reach reach = reach_of(start);
         const auto first = find_first(dims_, mentioned_, reach, [&](const Sizes& sizes) { return !makes_empty(sizes, start); });
         if (first) return look_around(start, *first);
@@ -119,10 +122,16 @@ class Sampler {
       }
   }
 
-  void look_around(Start start, const Sizes& first) {
+  void look_around(Start start, Sizes first) {
     out_.trouble.clear();
-    starts_.push_back(start);
     const Reach reach = reach_of(start);
+    const int64_t most = std::clamp<int64_t>(kManyWalks / std::max<int64_t>(graph_.image->nodes.count, 1) / (has_stops_ ? 4 : 1), 8, 4096);
+    if (const auto other = freer(dims_, first, reach, most)) first = *other;
+    std::vector<Sizes> wanted = settle(start.dims, first, reach, most);
+    const std::vector<Sizes> usual = around(start.dims, first);
+    wanted.insert(wanted.begin(), first);
+    wanted.insert(wanted.end(), usual.begin(), usual.end());
+    starts_.push_back(start);
     const size_t before = samples_.size();
     tried_.clear();
     size_t k = 0;
@@ -132,7 +141,7 @@ class Sampler {
       ++k;
       if (Legs legs = planned(sizes, how); !legs.empty()) keep(sizes, std::move(legs)), starts_.back().allowed.push_back(sizes);
     };
-    for (const Sizes& sizes : around(dims_, first)) take(sizes);
+    for (const Sizes& sizes : wanted) take(sizes);
     for (const size_t all = samples_.size(); has_stops_ && k < kGuesses && samples_.size() < all + kGuesses; ++k)
       if (Legs legs = planned(first, guess(k, first)); !legs.empty()) keep(first, std::move(legs));
   }
@@ -227,7 +236,7 @@ class Sampler {
     if (dims_.count() == 0 && !has_stops_) return;
     computed_ = 0;
     const Reach reach = reach_of(start);
-    Draws draws(dims_, mentioned_, reach, start.allowed);
+    Draws draws(start.dims, mentioned_.sizes, reach, start.allowed);
     const size_t enough = std::clamp<size_t>(kManyNodes / std::max<size_t>(graph_.image->nodes.count, 1), kLeastQuiet, kQuiet);
     for (size_t k = 0, quiet = 0; k < kMostDraws && quiet < enough && computed_ < kMostComputed; ++k) {
       const std::optional<Sizes> sizes = draws.next();
@@ -282,7 +291,7 @@ class Sampler {
   Fitter fitter_;
   Ranks ranks_;
   OpenDims dims_;  // with those ranks
-  std::vector<int64_t> mentioned_;
+  Mentions mentioned_;
   Kernels kernels_;
   std::map<uint32_t, uint32_t> places_;  // of nodes in the image, by id
   bool has_stops_ = false;

@@ -3,6 +3,8 @@
 #include "plugins/llvm_cpu/codegen/build_kernels.hpp"
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
+#include "plugins/llvm_cpu/compiler/general.hpp"
+#include "plugins/llvm_cpu/kernels/conv.hpp"
 #include "plugins/llvm_cpu/kernels/layout.hpp"
 #include "plugins/llvm_cpu/kernels/pointwise.hpp"
 #include "plugins/llvm_cpu/plan/plan.hpp"
@@ -198,6 +200,28 @@ TEST_CASE("dense kernels are loops of vector multiply-adds that leave the stack 
     const cpu::KernelSpec spec = pointwise(2, wt, {k::kBias, {k::Act::Relu, 0, 0}}, wt * 10, 2 * vl);
     builder.build({spec});
     CHECK(builder.kernel(spec).loops.multiply_adds >= 2 * wt);
+    CHECK_FALSE(builder.kernel(spec).loops.spills());
+  }
+}
+
+TEST_CASE("convolutions with many taps in a row leave the stack alone, of one size and of open ones") {
+  const cpu::Target target = cpu::make_target("X64", "", "znver4", "");
+  const optima::test::TempFolder folder;
+  cpu::KernelBuilder builder(target, cpu::Linker::find("", folder.path()), folder.path(), "", 2, [](double) {});
+  std::vector<cpu::KernelSpec> specs;
+  for (const auto& [taps, blocks, width] : {std::tuple<int64_t, int64_t, int64_t>{5, 4, 6}, {35, 2, 12}}) {
+    const int64_t pixels = 509 - taps, plane = 16 * pixels;
+    const cpu::KernelSpec spec = k::Conv{.by_rows = 0, .OCB = blocks, .WT = width, .ICC = 32, .PF = 1, .tail = {k::kBias, {k::Act::None, 0, 0}}, .IB = 16, .N = 1, .G = 1,
+                                         .IC = 256, .OC = 512, .in = {1, 1, 508}, .out = {1, 1, pixels}, .kernel = {1, 1, taps}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
+                                         .begin = {0, 0, 0}, .in_image = 0, .in_group = 0, .out_image = 0, .out_group = 0, .out_block = plane, .out_plane = plane,
+                                         .out_row = plane, .out_pixel = 16, .res_image = 0, .ahead = 0};
+    specs.push_back(spec);
+    specs.push_back(cpu::general(spec, cpu::sizes(spec)));
+  }
+  builder.build(specs);
+  for (const cpu::KernelSpec& spec : specs) {
+    CAPTURE(cpu::to_text(spec));
+    CHECK(builder.kernel(spec).loops.multiply_adds > 0);
     CHECK_FALSE(builder.kernel(spec).loops.spills());
   }
 }

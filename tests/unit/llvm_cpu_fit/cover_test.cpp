@@ -86,3 +86,45 @@ TEST_CASE("a dim that only one size fits has that size in the samples, and the o
   for (const int64_t batch : {1, 2, 5, 24, 31, 77}) sizes.push_back({{batch, 4, 97}});
   kernels_for(net, sizes);
 }
+
+namespace {
+
+uint32_t conv_of(OpenNet& net, uint32_t x, Dims weights) {
+  const Dims kernel(weights.begin() + 2, weights.end());
+  const int64_t outputs = weights[0];
+  return net.op("Conv", 11, {x, net.weights(std::move(weights), -0.2f, 0.2f), net.weights({outputs})}, 4, {Net::ints("kernel_shape", kernel)});
+}
+
+/// [frames, bins, 1] or [frames, bins, channels] as a picture of one batch.
+uint32_t picture_of(OpenNet& net, uint32_t x) {
+  return net.op("Transpose", 21, {net.op("Unsqueeze", 13, {x, net.integers({0})}, 4)}, 4, {Net::ints("perm", {0, 3, 1, 2})});
+}
+
+}  // namespace
+
+TEST_CASE("two dims that one node holds against a constant, and a first dim that is a length") {
+  OpenNet net;
+  const uint32_t scaled = net.op("Mul", 14, {net.input({-1, -1, -1}), net.weights({80, 3}, 0.5f, 1)}, 3);
+  const uint32_t c = net.op("Tanh", 13, {conv_of(net, picture_of(net, scaled), {10, 3, 7, 3})}, 4);  // 3 channels and 78 bins, no other numbers
+  const uint32_t frames = net.op("Transpose", 21, {c}, 4, {Net::ints("perm", {0, 2, 1, 3})});
+  net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {frames, net.integers({-1, 780})}, 2), net.weights({780, 16}, -1, 1)}, 2));
+  CHECK(cpu::sample(net.model()->raw, targets()[1], true).samples > 10);
+  std::vector<Shapes> sizes;
+  for (const int64_t frames_in : {7, 8, 20, 33, 100, 250}) sizes.push_back({{frames_in, 80, 3}});
+  kernels_for(net, sizes);
+}
+
+TEST_CASE("sizes that only happen to make whole rows are not what samples keep to") {
+  for (const int64_t bins : {142, 144}) {
+    CAPTURE(bins);
+    OpenNet net;
+    const int64_t row = 10 * (bins - 36);
+    const uint32_t x = net.op("Unsqueeze", 13, {net.input({-1, -1}), net.integers({2})}, 3);
+    const uint32_t c = net.op("Elu", 6, {conv_of(net, net.op("Elu", 6, {conv_of(net, picture_of(net, x), {30, 1, 3, 3})}, 4), {10, 30, 1, 35})}, 4);
+    const uint32_t frames = net.op("Transpose", 21, {c}, 4, {Net::ints("perm", {0, 2, 1, 3})});
+    net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {frames, net.integers({-1, row})}, 2), net.weights({row, 88}, -1, 1)}, 2));
+    std::vector<Shapes> sizes;
+    for (const int64_t frames_in : {3, 5, 20, 33, 100, 201}) sizes.push_back({{frames_in, bins}});
+    kernels_for(net, sizes);
+  }
+}

@@ -7,7 +7,8 @@
 //   scalar as tap kw of pixel p+1, keeps those broadcasts in registers and spills the accumulators. Inputs must not be
 //   marked noalias: that makes the barrier ineffective.
 // PREFETCH. PF cache lines per input channel of the panel after this one, which directly follows in memory, so that all
-//   tiles that reuse a panel share the work. It must stand after the multiply-adds of a tap; before them LLVM spills.
+//   tiles that reuse a panel share the work. It must stand after the multiply-adds of a tap; before them LLVM spills. Loops over lines have
+//   constant ends: one that begins at kw is still a loop while taps are unrolled, and over its blocks LLVM moves multiply-adds behind later taps' loads.
 //   A tile reads runs of pixels too short for the processor to see coming, from each row of each block: where the input comes
 //   from beyond L2, `ahead` fetches those of the next tile.
 // EDGES. No padded copies: L and R say how many input columns a tile hangs over the image; taps there are dropped while
@@ -18,6 +19,9 @@
 #include "plugins/llvm_cpu/kernels/parts/vec.hpp"
 
 namespace k {
+
+/// At most so many lines of weights, and pixels ahead, are fetched per input channel.
+constexpr idx kMostLines = 4, kMostAhead = 8;
 
 /// Everything about a tile that is literal. IB: inputs per block, VL for blocked input, 1 for planar.
 struct TileShape {
@@ -30,7 +34,7 @@ struct TileShape {
 /// The taps of a row; long rows, as signal transforms have, in a loop: they would be megabytes of code.
 template <class F>
 INL void each_tap(idx taps, F f) {
-  if (taps <= 32) UNROLL for (idx kw = 0; kw < taps; kw++) f(kw);
+  if (taps <= 64) UNROLL for (idx kw = 0; kw < taps; kw++) f(kw);
   else ROLL for (idx kw = 0; kw < taps; kw++) f(kw);
 }
 
@@ -59,8 +63,8 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
             const float x = in[a + (p * t.S + kw * t.D) * t.sPix];
             UNROLL for (idx o = 0; o < t.OCB; o++) acc[o * t.WT + p] += wv[o] * x;
           }
-          UNROLL for (idx q = kw; q < t.PF; q += t.KW) __builtin_prefetch(pf + q * pfs, 0, 2);
-          UNROLL for (idx q = kw; q < t.ahead; q += t.KW) __builtin_prefetch(next + (i * t.ahead + q) * t.sPix, 0, 3);
+          UNROLL for (idx q = 0; q < kMostLines; q++) if (q % t.KW == kw && q < t.PF) __builtin_prefetch(pf + q * pfs, 0, 2);
+          UNROLL for (idx q = 0; q < kMostAhead; q++) if (q % t.KW == kw && q < t.ahead) __builtin_prefetch(next + (i * t.ahead + q) * t.sPix, 0, 3);
         });
         a++, wp += t.KW * t.OCB * VL, pf += t.PF * pfs;
       }
