@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/passes: Identity nodes.
+// core/passes: Identity nodes, and Dropout nodes that do not train.
 #include "core/passes/drop_identities.hpp"
 
 #include <numeric>
@@ -12,9 +12,18 @@
 namespace optima::passes {
 namespace {
 
-bool is_identity(const image::Node& node) {
-  return node.op_type == "Identity" && node.domain.empty() && node.inputs.size() == 1 && node.outputs.size() == 1 && node.inputs[0] != OPTIMA_NONE &&
-         node.outputs[0] != OPTIMA_NONE;
+bool is_false(const Graph& graph, const image::Graph& g, uint32_t value) {
+  const uint32_t constant = g.values[value].constant;
+  if (constant == OPTIMA_NONE) return false;
+  const Blob& blob = graph.blobs[graph.contents.constants[constant].blob];
+  return blob.data != nullptr && blob.size == 1 && *static_cast<const uint8_t*>(static_cast<const void*>(blob.data)) == 0;
+}
+
+// Input 2 of Dropout, since opset 12, says whether it trains; without it, or where it is false, nothing is dropped.
+bool hands_on(const Graph& graph, const image::Graph& g, const image::Node& node) {
+  if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == OPTIMA_NONE || node.outputs.empty() || node.outputs[0] == OPTIMA_NONE) return false;
+  if (node.op_type == "Identity") return node.inputs.size() == 1 && node.outputs.size() == 1;
+  return node.op_type == "Dropout" && (node.inputs.size() < 3 || node.inputs[2] == OPTIMA_NONE || is_false(graph, g, node.inputs[2]));
 }
 
 // What both types say; nothing when they contradict each other.
@@ -68,17 +77,23 @@ void join_captures(Graph& graph, const image::Graph& outer, image::Graph& body) 
 // The values of one graph, of which some turn out to be the same.
 class Dropping {
  public:
-  Dropping(Graph& graph, uint32_t index) : graph_(graph), index_(index), g_(graph.contents.graphs[index]), now_(g_.values.size()), made_(now_.size()), output_(now_.size()) {
+  Dropping(Graph& graph, uint32_t index) : graph_(graph), index_(index), g_(graph.contents.graphs[index]), now_(g_.values.size()), made_(now_.size()), output_(now_.size()), read_(now_.size()) {
     std::iota(now_.begin(), now_.end(), 0u);
     for (uint32_t v : g_.outputs) output_[v] = true;
-    for (const image::Node& node : g_.nodes)
+    for (const image::Node& node : g_.nodes) {
       for (uint32_t v : node.outputs)
         if (v != OPTIMA_NONE) made_[v] = true;
+      for (uint32_t v : node.inputs)
+        if (v != OPTIMA_NONE) read_[v] = true;
+      for_each_body(node, [&](uint32_t body) {
+        for (const image::Capture& c : graph.contents.graphs[body].captures) read_[c.outer] = true;
+      });
+    }
   }
 
   void run() {
     std::vector<bool> dropped(g_.nodes.size());
-    for (size_t n = 0; n < g_.nodes.size(); ++n) dropped[n] = is_identity(g_.nodes[n]) && join(find(g_.nodes[n].inputs[0]), g_.nodes[n].outputs[0]);
+    for (size_t n = 0; n < g_.nodes.size(); ++n) dropped[n] = is_dropped(g_.nodes[n]) && join(find(g_.nodes[n].inputs[0]), g_.nodes[n].outputs[0]);
     for (size_t n = 0; n < g_.nodes.size(); ++n)
       if (!dropped[n]) rename(g_.nodes[n]);
     remove_nodes(graph_, index_, dropped, "identity");
@@ -90,7 +105,13 @@ class Dropping {
     return v;
   }
 
-  // True when what an Identity gets and gives are one value from here on.
+  // Of Dropout where nobody wants the mask.
+  bool is_dropped(const image::Node& node) const {
+    const uint32_t mask = node.outputs.size() > 1 ? node.outputs[1] : OPTIMA_NONE;
+    return hands_on(graph_, g_, node) && (mask == OPTIMA_NONE || (!read_[mask] && !output_[mask]));
+  }
+
+  // True when what a node gets and gives are one value from here on.
   bool join(uint32_t from, uint32_t to) {
     const bool onwards = !output_[to], backwards = !onwards && made_[from] && !output_[from];
     if (!onwards && !backwards) return false;
@@ -118,7 +139,7 @@ class Dropping {
   const uint32_t index_;
   image::Graph& g_;
   std::vector<uint32_t> now_;  // by value: what it has become, step by step
-  std::vector<bool> made_, output_;
+  std::vector<bool> made_, output_, read_;
 };
 
 }  // namespace
