@@ -62,7 +62,7 @@ class Model:
         for name, array in inputs.items():
             index = c.c_uint32()
             runtime.check(library.optima_rt_model_find_input(self.model, name.encode(), c.byref(index), error))
-            array = np.ascontiguousarray(array)
+            array = np.asarray(array, order="C")
             shape = (c.c_int64 * array.ndim)(*array.shape)
             dtype = next(k for k, v in DTYPES.items() if v == array.dtype)
             tensor = Tensor(struct_size=c.sizeof(Tensor), dtype=dtype, shape=shape, data=array.ctypes.data, size=array.nbytes, rank=array.ndim)
