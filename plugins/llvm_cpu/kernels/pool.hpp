@@ -76,16 +76,18 @@ TEMPLATE(k_global_pool, GlobalPool, l) {
   const bool average = l.mode != PoolMode::Max;
   ROLL for (idx b = u0; b < u1; b++) {
     const float* p = (const float*)args[0] + b * l.P * VL;
-    vec s[4];
-    UNROLL for (idx j = 0; j < 4; j++) s[j] = splat(average ? 0.f : -__builtin_inff());
-    auto add = [&](idx j, idx i) __attribute__((always_inline)) {
-      const vec a = ld(p + i * VL);
-      s[j] = average ? s[j] + a : nan_max(s[j], a);
-    };
-    idx i = 0;
-    ROLL for (; i + 4 <= l.P; i += 4) UNROLL for (idx j = 0; j < 4; j++) add(j, i + j);
-    ROLL for (; i < l.P; i++) add(0, i);
-    const vec v = average ? ((s[0] + s[1]) + (s[2] + s[3])) * (1.f / (float)l.P) : nan_max(nan_max(s[0], s[1]), nan_max(s[2], s[3]));
+    const vec none = splat(average ? 0.f : -__builtin_inff());
+    const auto join = [&](vec a, vec x) __attribute__((always_inline)) { return average ? a + x : nan_max(a, x); };
+    vec all = none;
+    ROLL for (idx i = 0; i < l.P;) {  // sums of parts: one running sum would lose a rounding with each pixel
+      const idx end = imin(i + 256, l.P);
+      vec s[4];
+      UNROLL for (idx j = 0; j < 4; j++) s[j] = none;
+      ROLL for (; i + 4 <= end; i += 4) UNROLL for (idx j = 0; j < 4; j++) s[j] = join(s[j], ld(p + (i + j) * VL));
+      ROLL for (; i < end; i++) s[0] = join(s[0], ld(p + i * VL));
+      all = join(all, join(join(s[0], s[1]), join(s[2], s[3])));
+    }
+    const vec v = average ? all * (1.f / (float)l.P) : all;
     st((float*)args[1] + b * VL, v);
   }
 }

@@ -66,27 +66,49 @@ INL idx joined(const ReduceDims& d) { return d.gone[0] * d.gone[1] * d.gone[2] *
 INL idx kept_offset(const ReduceDims& d, idx u) {  // u counts the first three kept dims
   return u / (d.kept[1] * d.kept[2]) * d.kept_step[0] + u / d.kept[2] % d.kept[1] * d.kept_step[1] + u % d.kept[2] * d.kept_step[2];
 }
+// Of a long run of elements, parts are joined by themselves and then with what came before: a running sum of n numbers loses some n roundings
+// of its own size, which variances that are differences of two sums do not bear.
+constexpr idx kPart = 64;
 // All elements under one output; f maps an element before joining.
 template <class F>
 INL float one(ReduceOp op, const ReduceDims& d, const float* x, F f) {
   const idx four = d.gone[3] / (4 * VL) * (4 * VL), full = d.gone[3] / VL * VL, rest = d.gone[3] - full;
-  vec a[4];
+  vec a[4], all = splat(initial(op));
+  const auto merged = [&]() __attribute__((always_inline)) { return merge(op, merge(op, a[0], a[1]), merge(op, a[2], a[3])); };
   UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(initial(op));
   each(d, [&](idx at) __attribute__((always_inline)) {
     const float* p = x + at;
-    ROLL for (idx j = 0; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(op, a[q], f(ld(p + j + q * VL)));
-    ROLL for (idx j = four; j < full; j += VL) a[0] = join(op, a[0], f(ld(p + j)));
+    idx j = 0;
+    ROLL for (; j + kPart * 4 * VL < four;) {
+      const idx end = j + kPart * 4 * VL;
+      ROLL for (; j < end; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(op, a[q], f(ld(p + j + q * VL)));
+      all = merge(op, all, merged());
+      UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(initial(op));
+    }
+    ROLL for (; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(op, a[q], f(ld(p + j + q * VL)));
+    ROLL for (; j < full; j += VL) a[0] = join(op, a[0], f(ld(p + j)));
     if (rest) a[1] = join(op, a[1], keep(f(ld_part(p + full, rest, 0)), rest, initial(op)));
   });
-  return lanes(op, merge(op, merge(op, a[0], a[1]), merge(op, a[2], a[3])));
+  return lanes(op, merge(op, all, merged()));
 }
+// The same of a vector of outputs. Four run beside each other: a sum waits for the one before.
 template <class F>
 INL vec lanewise(ReduceOp op, const ReduceDims& d, const float* x, idx n, F f) {
-  vec a = splat(initial(op));
+  vec all = splat(initial(op));
+  const idx fours = d.gone[3] / 4 * 4;
   each(d, [&](idx at) __attribute__((always_inline)) {
-    ROLL for (idx j = 0; j < d.gone[3]; j++) a = join(op, a, f(ld_part(x + at + j * d.gone_step[3], n, 0)));
+    const auto element = [&](idx j) __attribute__((always_inline)) { return f(ld_part(x + at + j * d.gone_step[3], n, 0)); };
+    idx j = 0;
+    ROLL for (; j < fours;) {
+      const idx end = imin(j + kPart, fours);
+      vec a[4];
+      UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(initial(op));
+      ROLL for (; j < end; j += 4) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(op, a[q], element(j + q));
+      all = merge(op, all, merge(op, merge(op, a[0], a[1]), merge(op, a[2], a[3])));
+    }
+    ROLL for (; j < d.gone[3]; j++) all = join(op, all, element(j));
   });
-  return a;
+  return all;
 }
 template <class T>
 struct Wide {

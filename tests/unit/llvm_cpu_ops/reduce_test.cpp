@@ -25,6 +25,19 @@ TEST_CASE("reductions over every combination of axes") {
   matches_reference(bench, net, 4e-6);
 }
 
+TEST_CASE("sums of many numbers of one sign lose a few roundings, not one with each number") {
+  Bench bench;
+  Net net;
+  const int64_t many = 5003;
+  const uint32_t rows = net.input({1, 3, many}), columns = net.input({2, many, 19}), image = net.input({1, 20, 83, 90});
+  net.output(net.node("ReduceSumSquare", 18, {rows, net.integers({-1})}, {1, 3, 1}));
+  net.output(net.node("ReduceSumSquare", 18, {columns, net.integers({1})}, {2, 1, 19}));
+  net.output(net.node("ReduceL1", 18, {columns, net.integers({0, 1})}, {1, 1, 19}));
+  net.output(net.node("ReduceL2", 18, {image, net.integers({2, 3})}, {1, 20, 1, 1}));
+  net.output(net.node("GlobalAveragePool", 1, {net.same("Abs", 13, net.conv(image, 17, 1, 1, 0))}, {1, 17, 1, 1}));
+  matches_reference(bench, net, 4e-7);
+}
+
 TEST_CASE("pixels of blocked tensors are reduced where they lie") {
   Bench bench;
   Net net;
