@@ -157,23 +157,60 @@ void ShapeWalk::advance() {
   open_.resize(left);
 }
 
-bool ShapeWalk::again(std::vector<std::pair<uint32_t, Tensor>> inputs, std::vector<Change>& changed) {
-  if (!stops_.empty() || !branches_.empty()) return false;
+bool ShapeWalk::again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<Change>& changed) {
   begin_pass();
-  changed.assign(values_.size(), Change::None);
-  for (auto& [v, known] : inputs) {
-    changed[v] = change(at(v), known);
-    put(v, std::move(known));
-  }
+  std::vector<bool> is_given;
+  if (!give_again(std::move(given), is_given, changed)) return false;
+  const std::vector<Stop> stops_before = std::exchange(stops_, {});
+  std::vector<Stop> expected;  // of the nodes that are looked at
   const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
   std::vector<uint32_t> open;
   for (uint32_t n = g.nodes.first, k = 0; n < g.nodes.first + g.nodes.count; ++n) {
     const bool was_open = k < open_.size() && open_[k] == n;
     k += was_open;
-    if (reads_changed(*optima_get_node(graph_->image, n), changed) ? !step_again(n, changed) : was_open) open.push_back(n);
+    bool is_open = was_open;
+    if (reads_changed(*optima_get_node(graph_->image, n), changed)) {
+      const auto stop = std::find_if(stops_before.begin(), stops_before.end(), [n](const Stop& s) { return s.node == n; });
+      if (stop != stops_before.end()) expected.push_back(*stop);
+      if (stop != stops_before.end() && waits(*stop)) stops_.push_back(*stop);
+      else is_open = !step_again(n, is_given, changed);
+    }
+    if (is_open) open.push_back(n);
   }
   open_ = std::move(open);
+  const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.wants == b.wants; };
+  if (!std::equal(stops_.begin(), stops_.end(), expected.begin(), expected.end(), same) || !branches_hold(changed)) return false;
+  stops_ = stops_before;
   return true;
+}
+
+/// False where something else is given now for a value of a branch.
+bool ShapeWalk::give_again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<bool>& is_given, std::vector<Change>& changed) {
+  const optima_slice& values = optima_get_graph(graph_->image, 0)->values;
+  changed.assign(values_.size(), Change::None), is_given.assign(values_.size(), false);
+  for (auto& [v, known] : given) {
+    is_given[v] = true;
+    changed[v] = change(at(v), known);
+    if (changed[v] == Change::None) continue;
+    if (v - values.first >= values.count) return false;
+    put(v, std::move(known));
+  }
+  return true;
+}
+
+/// Whether the elements that stopped a node are still not known.
+bool ShapeWalk::waits(const Stop& stop) const {
+  return stop.wants != OPTIMA_NONE && !has_elements(optima_input(graph_->image, optima_get_node(graph_->image, stop.node), stop.wants));
+}
+
+/// Whether each is taken still, and sees what it saw.
+bool ShapeWalk::branches_hold(const std::vector<Change>& changed) const {
+  return std::none_of(branches_.begin(), branches_.end(), [&](const Branch& b) {
+    const optima_image_graph& body = *optima_get_graph(graph_->image, b.graph);
+    bool any = reads_changed(*optima_get_node(graph_->image, b.node), changed);
+    for (uint32_t k = 0; k < body.captures.count && !any; ++k) any = changed[optima_get_capture(graph_->image, body.captures.first + k)->outer] != Change::None;
+    return any;
+  });
 }
 
 bool ShapeWalk::reads_changed(const optima_node& node, const std::vector<Change>& changed) const {
@@ -186,10 +223,10 @@ bool ShapeWalk::reads_changed(const optima_node& node, const std::vector<Change>
 }
 
 /// True when it is settled.
-bool ShapeWalk::step_again(uint32_t node, std::vector<Change>& changed) {
+bool ShapeWalk::step_again(uint32_t node, const std::vector<bool>& is_given, std::vector<Change>& changed) {
   const optima_node& n = *optima_get_node(graph_->image, node);
   before_.clear();
-  each_output(*graph_, n, [&](uint32_t, uint32_t v) { before_.push_back(std::exchange(values_[v], nullptr)); });
+  each_output(*graph_, n, [&](uint32_t, uint32_t v) { before_.push_back(is_given[v] ? values_[v] : std::exchange(values_[v], nullptr)); });
   uint32_t wants = OPTIMA_NONE;
   const Outcome o = step(node, wants);
   if (o == Outcome::Stopped) stops_.push_back({node, wants});
@@ -197,6 +234,7 @@ bool ShapeWalk::step_again(uint32_t node, std::vector<Change>& changed) {
   each_output(*graph_, n, [&](uint32_t, uint32_t v) {
     static const Tensor nothing;
     const Known& was = before_[k++];
+    if (is_given[v]) return;
     changed[v] = change(was ? *was : nothing, at(v));
     if (changed[v] == Change::None) values_[v] = was;
   });

@@ -126,6 +126,20 @@ std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned,
   return climb(dims, all, mentioned.pairs, reach);
 }
 
+namespace {
+
+/// Batches of several inputs that are one, as of what a Loop carries: those that move with all batches. A dim of an input that has no other is such a batch, too.
+void free_with_batches(OpenDims& dims, const Sizes& first, const Reach& reach, const std::vector<size_t>& stuck, std::set<size_t>& pinned) {
+  std::vector<size_t> together = stuck;
+  for (size_t d = 0; d < first.size(); ++d)
+    if (dims.is_batch(d) && pinned.count(d) == 0) together.push_back(d);
+  if (stuck.empty() || !moves(together, first, reach)) return;
+  pinned.clear();
+  for (const size_t d : stuck) dims.be_batch(d);
+}
+
+}  // namespace
+
 std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most) {
   std::vector<size_t> stuck;
   for (size_t d = 0; d < first.size() && stuck.size() <= kMostStuck; ++d) {
@@ -141,6 +155,7 @@ std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach
     if (std::any_of(together.begin(), together.end(), [&](size_t d) { return pinned.count(d) != 0; }) && moves(together, first, reach))
       for (const size_t d : together) pinned.erase(d);
   };
+  free_with_batches(dims, first, reach, stuck, pinned);
   for (size_t a = 0; a < stuck.size(); ++a)
     for (size_t b = a + 1; b < stuck.size(); ++b) {
       free({stuck[a], stuck[b]});

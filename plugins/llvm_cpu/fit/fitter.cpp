@@ -93,20 +93,36 @@ std::unique_ptr<Leg> Fitter::first(const std::vector<std::vector<int64_t>>& shap
   return leg(walk(shapes), std::move(at_hand), keep);
 }
 
-bool Fitter::move(Leg& leg, const std::vector<std::vector<int64_t>>& shapes, Moved& moved) const {
+std::vector<Fitter::Found> Fitter::inputs_of(const std::vector<std::vector<int64_t>>& shapes) const {
+  std::vector<Found> out;
+  for (size_t k = 0; k < inputs_.size(); ++k) out.push_back({inputs_[k], input(k, shapes[k])});
+  return out;
+}
+
+std::vector<Fitter::Found> Fitter::joined(std::vector<Found> given, const std::vector<Found>& found) {
+  for (const Found& f : found) {
+    const auto at = std::find_if(given.begin(), given.end(), [&](const Found& g) { return g.value == f.value; });
+    if (at == given.end()) given.push_back(f);
+    else at->tensor = f.tensor;  // dims first, then elements
+  }
+  return given;
+}
+
+bool Fitter::move(Leg& leg, const std::vector<Found>& found, Moved& moved) const {
   using Change = reference::ShapeWalk::Change;
-  if (!leg.memo.is_whole) return false;
+  if (!leg.can_move()) return false;
   std::vector<std::pair<uint32_t, reference::Tensor>> given;
-  for (size_t k = 0; k < inputs_.size(); ++k) given.emplace_back(inputs_[k], input(k, shapes[k]));
+  for (const Found& f : found) given.emplace_back(f.value, f.tensor);
   std::vector<Change> changed;
-  if (!leg.walk.again(std::move(given), changed) || !leg.walk.stops().empty() || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
+  if (!leg.walk.again(std::move(given), changed) || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
+  if (!leg.stretch) return true;
   const Changes changes = leg.stretch->move(changed, [&](uint32_t v) -> const reference::Tensor& { return leg.walk.at(v); });
   if (!replan({&leg.stretch->graph()}, target_, options(), changes, leg.memo, leg.draft, moved)) return false;
   const auto is_there = [&](uint32_t step) { return has(leg.draft.specs[leg.draft.plan.steps[step].kernel], has_kernel_); };
   return std::all_of(moved.steps.begin(), moved.steps.end(), is_there);
 }
 
-std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& found) const {
+std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& found, Keep keep) const {
   reference::ShapeWalk walk = before.walk;
   std::vector<bool> at_hand = before.at_hand;
   if (before.stretch)
@@ -114,7 +130,7 @@ std::unique_ptr<Leg> Fitter::next(const Leg& before, const std::vector<Found>& f
   for (const uint32_t n : before.runs) sdk::each_output(graph_, *optima_get_node(graph_.image, n), [&](uint32_t, uint32_t v) { at_hand[v] = true; });
   for (const Found& f : found) walk.give(f.value, f.tensor);
   walk.advance();
-  return leg(std::move(walk), std::move(at_hand), Keep::Plan);
+  return leg(std::move(walk), std::move(at_hand), keep);
 }
 
 std::unique_ptr<Leg> Fitter::leg(reference::ShapeWalk walk, std::vector<bool> at_hand, Keep keep) const {
@@ -214,14 +230,13 @@ PlannerOptions Fitter::options() const {
   return out;
 }
 
-/// Nodes whose kernels there are not go to the reference, and it is planned again. A leg can be moved where that is not so, nothing stopped it, and no
-/// branch was taken.
+/// Nodes whose kernels there are not go to the reference, and it is planned again. A leg can be moved where that is not so.
 void Fitter::plan(Leg& leg, Keep keep) const {
   std::set<uint32_t> given_up;  // ids
   bool all = false;
   PlannerOptions options = this->options();  // without what is given up, of which there is nothing yet
   const ByReference outside = options.by_reference;
-  PlanMemo* memo = keep == Keep::HowItWasMade && leg.is_last && leg.walk.branches().empty() ? &leg.memo : nullptr;
+  PlanMemo* memo = keep == Keep::HowItWasMade ? &leg.memo : nullptr;
   for (;; memo = nullptr) {
     leg.memo = {};
     leg.draft = plan_graph({&leg.stretch->graph()}, target_, options, memo);

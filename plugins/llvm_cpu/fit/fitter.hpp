@@ -29,10 +29,12 @@ struct Leg {
   std::vector<uint32_t> runs;                      ///< nodes for the reference, after the stretch
   std::vector<uint32_t> asks;                      ///< values whose elements decide what comes next
   bool is_last = false;
-  PlanMemo memo{};                                 ///< of the draft; not whole: the leg cannot be moved
+  PlanMemo memo{};                                 ///< of the draft
 
   /// The value that is computed in this one's stead.
   uint32_t resolved(uint32_t value) const;
+  /// Whether Fitter::move() may be asked.
+  bool can_move() const { return !stretch || memo.is_whole; }
 };
 
 /// Ids of the nodes that steps of the reference compute.
@@ -61,15 +63,19 @@ class Fitter {
   enum class Keep : uint8_t { Plan, HowItWasMade };
   /// The first leg; a leg that is to be moved has to keep how it was made.
   std::unique_ptr<Leg> first(const std::vector<std::vector<int64_t>>& shapes, Keep keep = Keep::Plan) const;
-  /// Makes a first leg one for other shapes of inputs: the same as first() does, in a fraction of its time, where its structure stays. False, or an
-  /// exception: it cannot be had so, and the leg is of no use any more.
-  bool move(Leg& leg, const std::vector<std::vector<int64_t>>& shapes, Moved& moved) const;
   /// What a leg leaves: the outputs of its runs (dims), and what it asks for (elements).
   struct Found {
     uint32_t value;
     reference::Tensor tensor;
   };
-  std::unique_ptr<Leg> next(const Leg& leg, const std::vector<Found>& found) const;
+  std::unique_ptr<Leg> next(const Leg& leg, const std::vector<Found>& found, Keep keep = Keep::Plan) const;
+  /// Inputs of these shapes, as a leg is given them.
+  std::vector<Found> inputs_of(const std::vector<std::vector<int64_t>>& shapes) const;
+  /// What the leg behind one is given, each value once: what that leg was given, and what was found there.
+  static std::vector<Found> joined(std::vector<Found> given, const std::vector<Found>& found);
+  /// Makes a leg one for other inputs and finds: the same as first() and next() do with them, in a fraction of the time, where its structure stays. `given`: all
+  /// that led to it, from inputs_of() on, as joined() has it. False, or an exception: it cannot be had so, and the leg is of no use any more.
+  bool move(Leg& leg, const std::vector<Found>& given, Moved& moved) const;
 
  private:
   reference::Tensor input(size_t k, const std::vector<int64_t>& dims) const;

@@ -24,10 +24,12 @@ class OpenDims {
   OpenDims(const optima_graph& graph, const std::vector<sdk::SizeRange>& said, const Ranks& assumed = {});
 
   size_t count() const { return range_.size(); }
-  /// Only ever the first of several dims of an input.
+  /// Only ever the first of several dims of an input, or its one.
   bool is_batch(size_t dim) const { return is_first_[dim] && !is_other_[dim]; }
   /// A first dim that is a length, since it cannot be 1.
   void be_no_batch(size_t dim) { is_first_[dim] = false; }
+  /// The one dim of an input that goes with batches of others.
+  void be_batch(size_t dim) { is_first_[dim] = true; }
   /// The rest of the graph leaves the dim one size.
   void pin(size_t dim, int64_t size) { pinned_[dim] = size; }
   /// What the user said of it, or null.

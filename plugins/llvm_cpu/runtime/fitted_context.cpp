@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "optima/plugin/fits.hpp"
 #include "plugins/llvm_cpu/runtime/ready_leg.hpp"
@@ -13,14 +12,10 @@
 namespace optima::llvm_cpu {
 namespace {
 
-/// Plans that are kept: of first legs, and of those behind one leg.
-constexpr size_t kMostRoots = 16, kMostFollowers = 64;
+/// Of first legs.
+constexpr size_t kMostRoots = 16;
 /// Of a key, as a rule: a rank and its dims.
 constexpr size_t kBytesOfShape = 48;
-/// Plans in a row that cannot be moved, after which none is expected to be.
-constexpr int kMostUnmoved = 4;
-/// Sizes that are remembered after their plans have been moved to others: as many as may take turns. Sizes that grow again and again are no such.
-constexpr size_t kMostMovedAway = 8;
 
 template <class T>
 void append(std::string& key, const T& number) {
@@ -45,7 +40,7 @@ char* memory_of(const sdk::OutTensors& out, uint32_t k, const std::vector<int64_
 }  // namespace
 
 FittedContext::FittedContext(const FittedProgram& program, uint64_t cores, int threads)
-    : program_(program), engine_(threads, cores, program.host()), held_(program.fitter().value_count()), shapes_(held_.size()), buffers_(held_.size()),
+    : program_(program), engine_(threads, cores, program.host()), roots_(kMostRoots), held_(program.fitter().value_count()), shapes_(held_.size()), buffers_(held_.size()),
       gives_to_(held_.size(), OPTIMA_NONE) {
   const Fitter& fitter = program.fitter();
   for (uint32_t k = static_cast<uint32_t>(fitter.outputs().size()); k-- > 0;) gives_to_[fitter.outputs()[k]] = k;
@@ -54,7 +49,7 @@ FittedContext::FittedContext(const FittedProgram& program, uint64_t cores, int t
 FittedContext::~FittedContext() = default;
 
 /// The plan for inputs of these shapes, made now unless it is kept.
-ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
+ReadyLeg& FittedContext::root(const sdk::Tensors& in, For what) {
   const Fitter& fitter = program_.fitter();
   std::vector<std::vector<int64_t>> shapes;
   std::string key;
@@ -68,52 +63,19 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
     append(key, dims);
     shapes.push_back(std::move(dims));
   }
-  const auto at = std::find_if(roots_.begin(), roots_.end(), [&](const Root& r) { return r.key == key; });
-  if (at != roots_.end()) roots_.splice(roots_.begin(), roots_, at);
-  else if (!move_one(key, shapes)) add_root(std::move(key), shapes);
-  return *roots_.front().leg;
+  return kept(roots_, {std::move(key), fitter.inputs_of(shapes)}, what, [&](Fitter::Keep keep) { return fitter.first(shapes, keep); });
 }
 
-void FittedContext::add_root(std::string key, const std::vector<std::vector<int64_t>>& shapes) {
-  auto leg = made(program_.fitter().first(shapes, unmoved_ < kMostUnmoved ? Fitter::Keep::HowItWasMade : Fitter::Keep::Plan));
-  unmoved_ = leg->leg().memo.is_whole ? 0 : unmoved_ + 1;
-  if (roots_.size() >= kMostRoots) roots_.pop_back();
-  roots_.push_front({std::move(key), std::move(leg)});
-}
-
-/// Moves a plan to new sizes: the latest, where it has been run only once, as a size that grows does not come back (where one does, its plan stays); else
-/// the one that would have to go.
-bool FittedContext::move_one(const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
-  if (roots_.empty()) return false;
-  if (roots_.front().is_wanted) return roots_.size() >= kMostRoots && move(std::prev(roots_.end()), key, shapes);
-  if (!roots_.front().leg->leg().memo.is_whole) return false;
-  const std::hash<std::string> hash;
-  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), hash(key)); away != moved_away_.end()) {
-    moved_away_.erase(away);
-    return false;
-  }
-  const size_t away = hash(roots_.front().key);
-  if (!move(roots_.begin(), key, shapes)) return false;
-  moved_away_.push_front(away);
-  if (moved_away_.size() > kMostMovedAway) moved_away_.pop_back();
-  return true;
-}
-
-/// It becomes the latest; gone where it cannot be moved.
-bool FittedContext::move(std::list<Root>::iterator from, const std::string& key, const std::vector<std::vector<int64_t>>& shapes) {
-  std::unique_ptr<ReadyLeg> leg = std::move(from->leg);
-  roots_.erase(from);
-  if (!leg->move(shapes)) return false;
-  roots_.push_front({key, std::move(leg)});
-  return true;
+ReadyLeg& FittedContext::kept(KeptLegs& legs, Way way, For what, const std::function<std::unique_ptr<Leg>(Fitter::Keep)>& make) {
+  const auto move = [&](ReadyLeg& leg) { return leg.move(way); };
+  const auto make_ready = [&](Fitter::Keep keep) { return made(make(keep), way); };
+  return what == For::Run ? legs.get(way.key, move, make_ready) : legs.look_at(way.key, move, make_ready);
 }
 
 void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
   sdk::require_counts(in.size(), out.size(), fitter.inputs().size(), fitter.outputs().size());
-  ReadyLeg* leg = &root(in);
-  Root& at = roots_.front();
-  at.is_wanted = at.was_run, at.was_run = true;
+  ReadyLeg* leg = &root(in, For::Run);
   std::fill(held_.begin(), held_.end(), Held());
   kept_.clear();
   for (uint32_t k = 0; k < in.size(); ++k) {
@@ -208,7 +170,7 @@ void FittedContext::run_by_reference(ReadyLeg& ready) {
 ReadyLeg& FittedContext::next(ReadyLeg& ready) {
   const Leg& leg = ready.leg();
   std::vector<Fitter::Found> found;
-  std::string key;
+  std::string key = ready.way().key;
   for (const uint32_t n : leg.runs) {
     const optima_node& node = *optima_get_node(program_.graph().image, n);
     for (uint32_t k = 0; k < node.outputs.count; ++k) {
@@ -229,15 +191,13 @@ ReadyLeg& FittedContext::next(ReadyLeg& ready) {
     key.append(static_cast<const char*>(now.data), now.size);
     found.push_back({v, std::move(t)});
   }
-  auto& followers = ready.followers();
-  if (const auto at = followers.find(key); at != followers.end()) return *at->second;
-  if (followers.size() >= kMostFollowers) followers.clear();
-  return *(followers[key] = made(program_.fitter().next(leg, found)));
+  Way way{std::move(key), Fitter::joined(ready.way().given, found)};
+  return kept(ready.followers(), std::move(way), For::Run, [&](Fitter::Keep keep) { return program_.fitter().next(leg, found, keep); });
 }
 
-std::unique_ptr<ReadyLeg> FittedContext::made(std::unique_ptr<Leg> leg) {
+std::unique_ptr<ReadyLeg> FittedContext::made(std::unique_ptr<Leg> leg, Way way) {
   program_.tell_of(*leg);
-  return std::make_unique<ReadyLeg>(std::move(leg), program_, engine_);
+  return std::make_unique<ReadyLeg>(std::move(leg), std::move(way), program_, engine_);
 }
 
 /// Outputs that no stretch wrote where they belong: what the reference made, inputs and constants that are outputs, and second ones.
@@ -268,7 +228,7 @@ void FittedContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors
 void FittedContext::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
   const Fitter& fitter = program_.fitter();
   sdk::require_counts(in.size(), fitter.outputs().size(), fitter.inputs().size(), fitter.outputs().size());
-  const Leg& leg = root(in).leg();
+  const Leg& leg = root(in, For::Shapes).leg();
   for (uint32_t k = 0; k < fitter.outputs().size(); ++k) {
     const uint32_t v = fitter.outputs()[k];
     const sdk::Value declared(&program_.graph(), v);

@@ -2,18 +2,17 @@
 // llvm_cpu/runtime: one stream of work on a program whose sizes come with its inputs. Plans are kept by sizes.
 #pragma once
 
-#include <list>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "plugins/llvm_cpu/runtime/fitted_program.hpp"
+#include "plugins/llvm_cpu/runtime/kept_legs.hpp"
 
 namespace optima::llvm_cpu {
 
-/// A leg with its code, constants and pointers.
-class ReadyLeg;
+struct Way;
 
 class FittedContext : public sdk::Context {
  public:
@@ -35,23 +34,18 @@ class FittedContext : public sdk::Context {
     const std::vector<int64_t>* dims = nullptr;
     int32_t dtype = OPTIMA_UNDEFINED;  ///< of what the reference made
   };
-  struct Root {
-    std::string key;
-    std::unique_ptr<ReadyLeg> leg;
-    bool was_run = false, is_wanted = false;  ///< run once; run more than once
-  };
   struct Event {
     std::string label;
     uint64_t start_ns, duration_ns;
     uint32_t node;
   };
 
-  ReadyLeg& root(const sdk::Tensors& in);
-  void add_root(std::string key, const std::vector<std::vector<int64_t>>& shapes);
-  bool move_one(const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
-  bool move(std::list<Root>::iterator from, const std::string& key, const std::vector<std::vector<int64_t>>& shapes);
+  /// Whether the plan is to be run, or only to be asked.
+  enum class For : uint8_t { Run, Shapes };
+  ReadyLeg& root(const sdk::Tensors& in, For what);
   ReadyLeg& next(ReadyLeg& leg);
-  std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg);
+  std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg, Way way);
+  ReadyLeg& kept(KeptLegs& legs, Way way, For what, const std::function<std::unique_ptr<Leg>(Fitter::Keep)>& make);
 
   void run(ReadyLeg& leg, const sdk::Tensors& in, const sdk::OutTensors& out);
   void run_by_reference(ReadyLeg& leg);
@@ -61,9 +55,7 @@ class FittedContext : public sdk::Context {
 
   const FittedProgram& program_;
   Engine engine_;
-  std::list<Root> roots_;  // latest first
-  int unmoved_ = 0;                    // plans in a row that cannot be moved
-  std::list<size_t> moved_away_;       // hashes of keys of plans that were moved to other sizes, latest first
+  KeptLegs roots_;  // by shapes
   // of the run under way, by number of value
   std::vector<Held> held_;
   std::vector<std::shared_ptr<const void>> kept_;  // what the reference made

@@ -10,6 +10,9 @@
 namespace optima::llvm_cpu {
 namespace {
 
+/// Of those that came after one leg.
+constexpr size_t kMostFollowers = 64;
+
 /// The type and dims of a value of a stretch.
 reference::Tensor typed(const optima_graph& graph, uint32_t value) {
   reference::Tensor t;
@@ -22,7 +25,8 @@ reference::Tensor typed(const optima_graph& graph, uint32_t value) {
 
 }  // namespace
 
-ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine) : program_(program), engine_(engine), leg_(std::move(leg)) {
+ReadyLeg::ReadyLeg(std::unique_ptr<Leg> leg, Way way, const FittedProgram& program, Engine& engine)
+    : program_(program), engine_(engine), leg_(std::move(leg)), way_(std::move(way)), followers_(kMostFollowers) {
   if (!leg_->stretch) return;
   const Draft& draft = leg_->draft;
   constants_ = program.constants().pack(draft, *leg_->stretch);
@@ -49,9 +53,12 @@ std::vector<StepCode> ReadyLeg::code_of_steps() const {
   return out;
 }
 
-bool ReadyLeg::move(const std::vector<std::vector<int64_t>>& shapes) {
+bool ReadyLeg::move(const Way& way) {
   Moved moved;
-  if (!steps_ || !program_.fitter().move(*leg_, shapes, moved)) return false;
+  if (!program_.fitter().move(*leg_, way.given, moved)) return false;
+  way_ = way;
+  followers_.outlive_keys();
+  if (!steps_) return true;
   const Draft& draft = leg_->draft;
   for (const uint32_t s : moved.steps) find_code(draft.plan.steps[s].kernel);
   for (uint32_t k = 0; k < calls_.size(); ++k)

@@ -2,25 +2,32 @@
 // llvm_cpu/runtime: a planned leg made ready to run in one context.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "plugins/llvm_cpu/runtime/fitted_program.hpp"
+#include "plugins/llvm_cpu/runtime/kept_legs.hpp"
 
 namespace optima::llvm_cpu {
 
+/// All that led to a leg from the inputs' shapes on, and these as one key.
+struct Way {
+  std::string key;
+  std::vector<Fitter::Found> given;
+};
+
 class ReadyLeg {
  public:
-  ReadyLeg(std::unique_ptr<Leg> leg, const FittedProgram& program, Engine& engine);
+  ReadyLeg(std::unique_ptr<Leg> leg, Way way, const FittedProgram& program, Engine& engine);
 
   const Leg& leg() const { return *leg_; }
-  /// Makes it one for these shapes of inputs, between runs. False, or an exception: it is of no use any more.
-  bool move(const std::vector<std::vector<int64_t>>& shapes);
+  const Way& way() const { return way_; }
+  /// Makes it one for another way, between runs. False, or an exception: it is of no use any more.
+  bool move(const Way& way);
   Steps* steps() { return steps_.get(); }
-  /// Legs that came after this one, by what was found.
-  std::map<std::string, std::unique_ptr<ReadyLeg>>& followers() { return followers_; }
+  /// Legs that came after this one, by their ways.
+  KeptLegs& followers() { return followers_; }
 
  private:
   /// What a step of the reference wants to know; args[-1] points to it.
@@ -39,13 +46,14 @@ class ReadyLeg {
   const FittedProgram& program_;
   Engine& engine_;
   std::unique_ptr<Leg> leg_;
+  Way way_;
   Constants::Packed constants_;
   // by number of spec
   std::vector<std::vector<int64_t>> rows_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<StepCode> code_;
   std::unique_ptr<Steps> steps_;
-  std::map<std::string, std::unique_ptr<ReadyLeg>> followers_;
+  KeptLegs followers_;
 };
 
 }  // namespace optima::llvm_cpu

@@ -128,3 +128,20 @@ TEST_CASE("sizes that only happen to make whole rows are not what samples keep t
     kernels_for(net, sizes);
   }
 }
+
+TEST_CASE("batches of many inputs, each a dim of its own, of which none moves by itself") {
+  OpenNet net;
+  const uint32_t letters = net.input({-1}, OPTIMA_I64), pixels = net.input({-1, -1, 9}), state = net.input({-1, 7}), text = net.input({-1, 6, 7});
+  const uint32_t hot = net.op("OneHot", 11, {letters, net.constant<int64_t>({}, {5}, OPTIMA_I64), net.constant<float>({2}, {0, 1}, OPTIMA_F32)}, 2);
+  const uint32_t seen = net.op("ReduceMean", 18, {pixels, net.integers({1})}, 2, {Net::integer("keepdims", 0)});
+  const uint32_t both = net.op("Concat", 13, {seen, hot}, 2, {Net::integer("axis", 1)});
+  const uint32_t next = net.op("Tanh", 13, {net.op("Add", 14, {net.op("MatMul", 13, {both, net.weights({14, 7})}, 2), state}, 2)}, 2);
+  const uint32_t shape = net.shape(net.op("Slice", 13, {text, net.integers({2}), net.integers({3}), net.integers({1})}, 3));
+  const uint32_t row = net.op("Expand", 13, {net.op("Unsqueeze", 13, {next, net.integers({1})}, 3), shape}, 3);
+  const uint32_t at = net.op("Expand", 13, {net.constant<int64_t>({1, 1, 1}, {2}, OPTIMA_I64), shape}, 3, {}, OPTIMA_I64);
+  net.output(net.op("ScatterElements", 18, {text, at, row}, 3, {Net::integer("axis", 1)}));
+  std::vector<Shapes> sizes;
+  for (const int64_t batch : {1, 2, 3, 5, 16, 40})
+    for (const int64_t many : {1, 6, 77}) sizes.push_back({{batch}, {batch, many, 9}, {batch, 7}, {batch, 6, 7}});
+  kernels_for(net, sizes);
+}
