@@ -55,8 +55,9 @@ INL void add_product(idx hidden, idx columns, const float* h, idx h_step, const 
 INL void add_products(idx n, idx hidden, idx columns, const float* h, idx h_step, const float* r, float* g, idx g_step) {
   constexpr int kWide = VW == 8 ? 2 : 4;
   if (n == 4) return add_product<4, kWide>(hidden, columns, h, h_step, r, g, g_step);
-  if (n >= 2) add_product<2, kWide>(hidden, columns, h, h_step, r, g, g_step), h += 2 * h_step, g += 2 * g_step;
-  if (n & 1) add_product<1, 8>(hidden, columns, h, h_step, r, g, g_step);
+  if (n == 3) return add_product<3, kWide>(hidden, columns, h, h_step, r, g, g_step);
+  if (n == 2) return add_product<2, kWide>(hidden, columns, h, h_step, r, g, g_step);
+  add_product<1, 8>(hidden, columns, h, h_step, r, g, g_step);
 }
 struct Step {
   idx hidden, padded;  // padded: hidden rounded up to VL; gate q starts at column q * padded
@@ -111,7 +112,7 @@ TEMPLATE(k_rnn, Rnn, l) {
   float* pre = (float*)scratch;  // [rows][width]; then [rows][padded] each
   float *hs = pre + l.rows * width, *cs = hs + l.rows * padded, *tmp = cs + l.rows * padded;
   ROLL for (idx u = u0; u < u1; u++) {
-    const idx d = u / blocks, first = u % blocks * l.rows, n = l.rows == 1 ? 1 : imin(l.rows, l.batch - first);
+    const idx d = u / blocks, first = u % blocks * l.batch / blocks, n = l.rows == 1 ? 1 : (u % blocks + 1) * l.batch / blocks - first;  // parts of nearly one size
     const float* r = (const float*)args[1] + d * l.hidden * width;
     const float* rb = args[2] ? (const float*)args[2] + d * width : nullptr;
     const float* peep = args[6] ? (const float*)args[6] + d * 3 * l.hidden : nullptr;

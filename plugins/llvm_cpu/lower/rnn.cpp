@@ -114,7 +114,7 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const std::string_view direction = n.text("direction", "forward");
   const int64_t reverse = direction == "bidirectional" ? 2 : direction == "reverse" ? 1 : 0;
   const bool lstm = l.kind == Kind::Lstm;
-  const int64_t rows = l.batch >= 4 ? 4 : 1;  // of few sequences each has a thread of its own
+  const int64_t rows = l.batch > 1 ? 4 : 1;  // several read the recurrent weights once
   Op op;
   op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .rows = rows, .f = a.f, .g = a.g,
                      .h = a.h, .clip = n.real("clip", 0), .seq = l.seq, .batch = l.batch, .dirs = l.dirs, .hidden = l.hidden};

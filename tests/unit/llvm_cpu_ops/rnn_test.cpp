@@ -6,8 +6,8 @@ using namespace llvm_cpu_test;
 
 namespace {
 
-void layer(Net& net, const char* op, int64_t gates, int64_t dirs, bool initial, std::vector<image::Attr> attrs) {
-  const int64_t seq = 6, batch = 3, in = 10, hidden = 20;
+void layer(Net& net, const char* op, int64_t gates, int64_t dirs, bool initial, std::vector<image::Attr> attrs, int64_t batch = 3) {
+  const int64_t seq = 6, in = 10, hidden = 20;
   std::vector<uint32_t> operands{net.input({seq, batch, in}), net.weights({dirs, gates * hidden, in}, -0.4f, 0.4f),
                                  net.weights({dirs, gates * hidden, hidden}, -0.3f, 0.3f), net.weights({dirs, 2 * gates * hidden})};
   if (initial) {
@@ -29,6 +29,16 @@ TEST_CASE("recurrent layers in one and two directions") {
     layer(net, "GRU", 3, dirs, dirs == 2, {});
     layer(net, "GRU", 3, dirs, false, {Net::integer("linear_before_reset", 1)});
     layer(net, "RNN", 1, dirs, dirs == 2, {});
+  }
+  matches_reference(bench, net);
+}
+
+TEST_CASE("recurrent layers of batches that are not cut into equal parts") {
+  Bench bench;
+  Net net;
+  for (const int64_t batch : {1, 2, 4, 5, 9}) {
+    layer(net, "LSTM", 4, 1, true, {}, batch);
+    layer(net, "GRU", 3, 2, false, {Net::integer("linear_before_reset", 1)}, batch);
   }
   matches_reference(bench, net);
 }
