@@ -77,6 +77,12 @@ class ShapeWalk {
     uint32_t node, graph;
   };
 
+  /// A value, and what give() is told of it.
+  struct Given {
+    uint32_t value;
+    Tensor tensor;
+  };
+
   /// What becomes of what is known of a value.
   enum class Change : uint8_t {
     None,
@@ -98,7 +104,7 @@ class ShapeWalk {
   /// What other tensors for values that were given (inputs of graph 0, what stops were about) would have come to, each given when it was wanted, in the
   /// place of what these came to: looks only at nodes behind what differs. `changed`, by value, says how much. False when there would be other stops,
   /// or when a branch was taken that is another one now or sees what differs; the walk is of no use then. Throws as advance().
-  bool again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<Change>& changed);
+  bool again(const std::vector<Given>& given, std::vector<Change>& changed);
 
   /// UNDEFINED when nothing is known; null `data` when the elements are not (or there are none). Those of constants of more
   /// than 1,024 elements are read only when a shape hangs on them. What is known of two values is the same
@@ -126,8 +132,8 @@ class ShapeWalk {
   uint32_t done_before(uint32_t node);
   bool read_the_same(const optima_node& a, const optima_node& b) const;
   bool reads_changed(const optima_node& node, const std::vector<Change>& changed) const;
-  bool step_again(uint32_t node, const std::vector<bool>& is_given, std::vector<Change>& changed);
-  bool give_again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<bool>& is_given, std::vector<Change>& changed);
+  bool give_again(const std::vector<Given>& given, std::vector<bool>& is_given, std::vector<Change>& changed);
+  Outcome step_again(uint32_t node, const std::vector<bool>& is_given, uint32_t& wants, std::vector<Change>& changed);
   bool waits(const Stop& stop) const;
   bool branches_hold(const std::vector<Change>& changed) const;
   Outcome step(uint32_t node, uint32_t& wants);

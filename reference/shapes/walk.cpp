@@ -2,6 +2,7 @@
 // reference/shapes: a whole graph. Knows Shape, Size and If by name, the rest by rule.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "optima/plugin/reads.hpp"
 #include "reference/ops/ops.hpp"
@@ -157,43 +158,41 @@ void ShapeWalk::advance() {
   open_.resize(left);
 }
 
-bool ShapeWalk::again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<Change>& changed) {
+bool ShapeWalk::again(const std::vector<Given>& given, std::vector<Change>& changed) {
   begin_pass();
   std::vector<bool> is_given;
-  if (!give_again(std::move(given), is_given, changed)) return false;
-  const std::vector<Stop> stops_before = std::exchange(stops_, {});
-  std::vector<Stop> expected;  // of the nodes that are looked at
+  if (!give_again(given, is_given, changed)) return false;
   const optima_image_graph& g = *optima_get_graph(graph_->image, 0);
   std::vector<uint32_t> open;
   for (uint32_t n = g.nodes.first, k = 0; n < g.nodes.first + g.nodes.count; ++n) {
-    const bool was_open = k < open_.size() && open_[k] == n;
-    k += was_open;
-    bool is_open = was_open;
+    bool is_open = k < open_.size() && open_[k] == n;
+    k += is_open;
     if (reads_changed(*optima_get_node(graph_->image, n), changed)) {
-      const auto stop = std::find_if(stops_before.begin(), stops_before.end(), [n](const Stop& s) { return s.node == n; });
-      if (stop != stops_before.end()) expected.push_back(*stop);
-      if (stop != stops_before.end() && waits(*stop)) stops_.push_back(*stop);
-      else is_open = !step_again(n, is_given, changed);
+      const auto at = std::find_if(stops_.begin(), stops_.end(), [n](const Stop& s) { return s.node == n; });
+      const std::optional<Stop> stop = at == stops_.end() ? std::nullopt : std::optional(*at);
+      if (!stop || !waits(*stop)) {
+        uint32_t wants = OPTIMA_NONE;
+        const Outcome o = step_again(n, is_given, wants, changed);
+        if ((o == Outcome::Stopped) != stop.has_value() || (stop && wants != stop->wants)) return false;
+        is_open = o != Outcome::Settled;
+      }
     }
     if (is_open) open.push_back(n);
   }
   open_ = std::move(open);
-  const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.wants == b.wants; };
-  if (!std::equal(stops_.begin(), stops_.end(), expected.begin(), expected.end(), same) || !branches_hold(changed)) return false;
-  stops_ = stops_before;
-  return true;
+  return branches_hold(changed);
 }
 
 /// False where something else is given now for a value of a branch.
-bool ShapeWalk::give_again(std::vector<std::pair<uint32_t, Tensor>> given, std::vector<bool>& is_given, std::vector<Change>& changed) {
+bool ShapeWalk::give_again(const std::vector<Given>& given, std::vector<bool>& is_given, std::vector<Change>& changed) {
   const optima_slice& values = optima_get_graph(graph_->image, 0)->values;
   changed.assign(values_.size(), Change::None), is_given.assign(values_.size(), false);
-  for (auto& [v, known] : given) {
-    is_given[v] = true;
-    changed[v] = change(at(v), known);
-    if (changed[v] == Change::None) continue;
-    if (v - values.first >= values.count) return false;
-    put(v, std::move(known));
+  for (const Given& g : given) {
+    is_given[g.value] = true;
+    changed[g.value] = change(at(g.value), g.tensor);
+    if (changed[g.value] == Change::None) continue;
+    if (g.value - values.first >= values.count) return false;
+    put(g.value, g.tensor);
   }
   return true;
 }
@@ -222,14 +221,11 @@ bool ShapeWalk::reads_changed(const optima_node& node, const std::vector<Change>
   return any;
 }
 
-/// True when it is settled.
-bool ShapeWalk::step_again(uint32_t node, const std::vector<bool>& is_given, std::vector<Change>& changed) {
+ShapeWalk::Outcome ShapeWalk::step_again(uint32_t node, const std::vector<bool>& is_given, uint32_t& wants, std::vector<Change>& changed) {
   const optima_node& n = *optima_get_node(graph_->image, node);
   before_.clear();
   each_output(*graph_, n, [&](uint32_t, uint32_t v) { before_.push_back(is_given[v] ? values_[v] : std::exchange(values_[v], nullptr)); });
-  uint32_t wants = OPTIMA_NONE;
   const Outcome o = step(node, wants);
-  if (o == Outcome::Stopped) stops_.push_back({node, wants});
   size_t k = 0;
   each_output(*graph_, n, [&](uint32_t, uint32_t v) {
     static const Tensor nothing;
@@ -238,7 +234,7 @@ bool ShapeWalk::step_again(uint32_t node, const std::vector<bool>& is_given, std
     changed[v] = change(was ? *was : nothing, at(v));
     if (changed[v] == Change::None) values_[v] = was;
   });
-  return o == Outcome::Settled;
+  return o;
 }
 
 /// Shapes of the outputs are known, and no small one waits for its elements.

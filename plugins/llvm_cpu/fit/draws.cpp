@@ -87,6 +87,13 @@ bool moves(const std::vector<size_t>& moved, const Sizes& first, const Reach& re
   return moved.size() == 1 && std::any_of(kLikely.begin(), kLikely.end(), [&](int64_t likely) { return allowed([&](int64_t) { return likely; }); });
 }
 
+/// These, and all batches.
+std::vector<size_t> with_batches(const OpenDims& dims, std::vector<size_t> some) {
+  for (size_t d = 0; d < dims.count(); ++d)
+    if (dims.is_batch(d) && std::find(some.begin(), some.end(), d) == some.end()) some.push_back(d);
+  return some;
+}
+
 /// Sizes of images and sequences one by one, then those of signals in steps.
 std::vector<int64_t> every_size() {
   std::vector<int64_t> out;
@@ -126,20 +133,6 @@ std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned,
   return climb(dims, all, mentioned.pairs, reach);
 }
 
-namespace {
-
-/// Batches of several inputs that are one, as of what a Loop carries: those that move with all batches. A dim of an input that has no other is such a batch, too.
-void free_with_batches(OpenDims& dims, const Sizes& first, const Reach& reach, const std::vector<size_t>& stuck, std::set<size_t>& pinned) {
-  std::vector<size_t> together = stuck;
-  for (size_t d = 0; d < first.size(); ++d)
-    if (dims.is_batch(d) && pinned.count(d) == 0) together.push_back(d);
-  if (stuck.empty() || !moves(together, first, reach)) return;
-  pinned.clear();
-  for (const size_t d : stuck) dims.be_batch(d);
-}
-
-}  // namespace
-
 std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach, int64_t most) {
   std::vector<size_t> stuck;
   for (size_t d = 0; d < first.size() && stuck.size() <= kMostStuck; ++d) {
@@ -155,7 +148,9 @@ std::vector<Sizes> settle(OpenDims& dims, const Sizes& first, const Reach& reach
     if (std::any_of(together.begin(), together.end(), [&](size_t d) { return pinned.count(d) != 0; }) && moves(together, first, reach))
       for (const size_t d : together) pinned.erase(d);
   };
-  free_with_batches(dims, first, reach, stuck, pinned);
+  free(with_batches(dims, stuck));
+  if (pinned.empty())  // batches of several inputs that are one, as of what a Loop carries, or none is stuck
+    for (const size_t d : stuck) dims.be_batch(d);
   for (size_t a = 0; a < stuck.size(); ++a)
     for (size_t b = a + 1; b < stuck.size(); ++b) {
       free({stuck[a], stuck[b]});

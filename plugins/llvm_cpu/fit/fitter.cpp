@@ -108,13 +108,11 @@ std::vector<Fitter::Found> Fitter::joined(std::vector<Found> given, const std::v
   return given;
 }
 
-bool Fitter::move(Leg& leg, const std::vector<Found>& found, Moved& moved) const {
+bool Fitter::move(Leg& leg, const std::vector<Found>& given, Moved& moved) const {
   using Change = reference::ShapeWalk::Change;
   if (!leg.can_move()) return false;
-  std::vector<std::pair<uint32_t, reference::Tensor>> given;
-  for (const Found& f : found) given.emplace_back(f.value, f.tensor);
   std::vector<Change> changed;
-  if (!leg.walk.again(std::move(given), changed) || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
+  if (!leg.walk.again(given, changed) || std::find(changed.begin(), changed.end(), Change::Kind) != changed.end()) return false;
   if (!leg.stretch) return true;
   const Changes changes = leg.stretch->move(changed, [&](uint32_t v) -> const reference::Tensor& { return leg.walk.at(v); });
   if (!replan({&leg.stretch->graph()}, target_, options(), changes, leg.memo, leg.draft, moved)) return false;

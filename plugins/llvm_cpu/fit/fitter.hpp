@@ -64,10 +64,7 @@ class Fitter {
   /// The first leg; a leg that is to be moved has to keep how it was made.
   std::unique_ptr<Leg> first(const std::vector<std::vector<int64_t>>& shapes, Keep keep = Keep::Plan) const;
   /// What a leg leaves: the outputs of its runs (dims), and what it asks for (elements).
-  struct Found {
-    uint32_t value;
-    reference::Tensor tensor;
-  };
+  using Found = reference::ShapeWalk::Given;
   std::unique_ptr<Leg> next(const Leg& leg, const std::vector<Found>& found, Keep keep = Keep::Plan) const;
   /// Inputs of these shapes, as a leg is given them.
   std::vector<Found> inputs_of(const std::vector<std::vector<int64_t>>& shapes) const;

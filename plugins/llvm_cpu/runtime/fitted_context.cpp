@@ -49,7 +49,7 @@ FittedContext::FittedContext(const FittedProgram& program, uint64_t cores, int t
 FittedContext::~FittedContext() = default;
 
 /// The plan for inputs of these shapes, made now unless it is kept.
-ReadyLeg& FittedContext::root(const sdk::Tensors& in, For what) {
+ReadyLeg& FittedContext::root(const sdk::Tensors& in) {
   const Fitter& fitter = program_.fitter();
   std::vector<std::vector<int64_t>> shapes;
   std::string key;
@@ -63,19 +63,15 @@ ReadyLeg& FittedContext::root(const sdk::Tensors& in, For what) {
     append(key, dims);
     shapes.push_back(std::move(dims));
   }
-  return kept(roots_, {std::move(key), fitter.inputs_of(shapes)}, what, [&](Fitter::Keep keep) { return fitter.first(shapes, keep); });
-}
-
-ReadyLeg& FittedContext::kept(KeptLegs& legs, Way way, For what, const std::function<std::unique_ptr<Leg>(Fitter::Keep)>& make) {
-  const auto move = [&](ReadyLeg& leg) { return leg.move(way); };
-  const auto make_ready = [&](Fitter::Keep keep) { return made(make(keep), way); };
-  return what == For::Run ? legs.get(way.key, move, make_ready) : legs.look_at(way.key, move, make_ready);
+  return roots_.get(std::move(key), [&] { return fitter.inputs_of(shapes); },
+                    [&](Way way, Fitter::Keep keep) { return made(fitter.first(shapes, keep), std::move(way)); });
 }
 
 void FittedContext::execute(const sdk::Tensors& in, const sdk::OutTensors& out) {
   const Fitter& fitter = program_.fitter();
   sdk::require_counts(in.size(), out.size(), fitter.inputs().size(), fitter.outputs().size());
-  ReadyLeg* leg = &root(in, For::Run);
+  ReadyLeg* leg = &root(in);
+  roots_.note_run();
   std::fill(held_.begin(), held_.end(), Held());
   kept_.clear();
   for (uint32_t k = 0; k < in.size(); ++k) {
@@ -191,8 +187,10 @@ ReadyLeg& FittedContext::next(ReadyLeg& ready) {
     key.append(static_cast<const char*>(now.data), now.size);
     found.push_back({v, std::move(t)});
   }
-  Way way{std::move(key), Fitter::joined(ready.way().given, found)};
-  return kept(ready.followers(), std::move(way), For::Run, [&](Fitter::Keep keep) { return program_.fitter().next(leg, found, keep); });
+  ReadyLeg& out = ready.followers().get(std::move(key), [&] { return Fitter::joined(ready.way().given, found); },
+                                        [&](Way way, Fitter::Keep keep) { return made(program_.fitter().next(leg, found, keep), std::move(way)); });
+  ready.followers().note_run();
+  return out;
 }
 
 std::unique_ptr<ReadyLeg> FittedContext::made(std::unique_ptr<Leg> leg, Way way) {
@@ -228,7 +226,7 @@ void FittedContext::execute_within(const sdk::Tensors& in, const sdk::OutTensors
 void FittedContext::output_shapes(const sdk::Tensors& in, const sdk::OutShapes& out) {
   const Fitter& fitter = program_.fitter();
   sdk::require_counts(in.size(), fitter.outputs().size(), fitter.inputs().size(), fitter.outputs().size());
-  const Leg& leg = root(in, For::Shapes).leg();
+  const Leg& leg = root(in).leg();
   for (uint32_t k = 0; k < fitter.outputs().size(); ++k) {
     const uint32_t v = fitter.outputs()[k];
     const sdk::Value declared(&program_.graph(), v);

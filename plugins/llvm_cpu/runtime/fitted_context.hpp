@@ -2,7 +2,6 @@
 // llvm_cpu/runtime: one stream of work on a program whose sizes come with its inputs. Plans are kept by sizes.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,8 +10,6 @@
 #include "plugins/llvm_cpu/runtime/kept_legs.hpp"
 
 namespace optima::llvm_cpu {
-
-struct Way;
 
 class FittedContext : public sdk::Context {
  public:
@@ -40,12 +37,9 @@ class FittedContext : public sdk::Context {
     uint32_t node;
   };
 
-  /// Whether the plan is to be run, or only to be asked.
-  enum class For : uint8_t { Run, Shapes };
-  ReadyLeg& root(const sdk::Tensors& in, For what);
+  ReadyLeg& root(const sdk::Tensors& in);
   ReadyLeg& next(ReadyLeg& leg);
   std::unique_ptr<ReadyLeg> made(std::unique_ptr<Leg> leg, Way way);
-  ReadyLeg& kept(KeptLegs& legs, Way way, For what, const std::function<std::unique_ptr<Leg>(Fitter::Keep)>& make);
 
   void run(ReadyLeg& leg, const sdk::Tensors& in, const sdk::OutTensors& out);
   void run_by_reference(ReadyLeg& leg);

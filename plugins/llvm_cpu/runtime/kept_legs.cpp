@@ -20,18 +20,20 @@ constexpr size_t kMostMovedAway = 8;
 KeptLegs::KeptLegs(size_t most) : most_(most) {}
 KeptLegs::~KeptLegs() = default;
 
-ReadyLeg& KeptLegs::get(const std::string& key, const Move& move, const Make& make) {
-  ReadyLeg& out = look_at(key, move, make);
-  Kept& kept = legs_.front();
-  kept.is_wanted = kept.was_run, kept.was_run = true;
-  return out;
+ReadyLeg& KeptLegs::get(std::string key, const Given& given, const Make& make) {
+  const auto at = std::find_if(legs_.begin(), legs_.end(), [&](const Kept& k) { return k.leg->way().key == key; });
+  if (at != legs_.end()) {
+    legs_.splice(legs_.begin(), legs_, at);
+  } else {
+    Way way{std::move(key), given()};
+    if (!move_one(way)) add(std::move(way), make);
+  }
+  return *legs_.front().leg;
 }
 
-ReadyLeg& KeptLegs::look_at(const std::string& key, const Move& move, const Make& make) {
-  const auto at = std::find_if(legs_.begin(), legs_.end(), [&](const Kept& k) { return k.key == key; });
-  if (at != legs_.end()) legs_.splice(legs_.begin(), legs_, at);
-  else if (!move_one(key, move)) add(key, make);
-  return *legs_.front().leg;
+void KeptLegs::note_run() {
+  Kept& latest = legs_.front();
+  latest.is_wanted = latest.was_run, latest.was_run = true;
 }
 
 void KeptLegs::outlive_keys() {
@@ -40,37 +42,37 @@ void KeptLegs::outlive_keys() {
   moved_away_.clear();
 }
 
-void KeptLegs::add(const std::string& key, const Make& make) {
-  auto leg = make(unmoved_ < kMostUnmoved ? Fitter::Keep::HowItWasMade : Fitter::Keep::Plan);
+void KeptLegs::add(Way way, const Make& make) {
+  auto leg = make(std::move(way), unmoved_ < kMostUnmoved ? Fitter::Keep::HowItWasMade : Fitter::Keep::Plan);
   unmoved_ = leg->leg().can_move() ? 0 : unmoved_ + 1;
   if (legs_.size() >= most_) legs_.pop_back();
-  legs_.push_front({key, std::move(leg)});
+  legs_.push_front({std::move(leg)});
 }
 
 /// Moves a leg to another key: the latest, where it has been run only once, as a size that grows does not come back (where one does, its plan stays); else
 /// the one that would have to go.
-bool KeptLegs::move_one(const std::string& key, const Move& move) {
+bool KeptLegs::move_one(const Way& way) {
   if (legs_.empty()) return false;
-  if (legs_.front().is_wanted) return legs_.size() >= most_ && move_that(std::prev(legs_.end()), key, move);
+  if (legs_.front().is_wanted) return legs_.size() >= most_ && move(std::prev(legs_.end()), way);
   if (!legs_.front().leg->leg().can_move()) return false;
   const std::hash<std::string> hash;
-  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), hash(key)); away != moved_away_.end()) {
+  if (const auto away = std::find(moved_away_.begin(), moved_away_.end(), hash(way.key)); away != moved_away_.end()) {
     moved_away_.erase(away);
     return false;
   }
-  const size_t away = hash(legs_.front().key);
-  if (!move_that(legs_.begin(), key, move)) return false;
+  const size_t away = hash(legs_.front().leg->way().key);
+  if (!move(legs_.begin(), way)) return false;
   moved_away_.push_front(away);
   if (moved_away_.size() > kMostMovedAway) moved_away_.pop_back();
   return true;
 }
 
 /// It becomes the latest; gone where it cannot be moved.
-bool KeptLegs::move_that(std::list<Kept>::iterator from, const std::string& key, const Move& move) {
+bool KeptLegs::move(std::list<Kept>::iterator from, const Way& way) {
   std::unique_ptr<ReadyLeg> leg = std::move(from->leg);
   legs_.erase(from);
-  if (!move(*leg)) return false;
-  legs_.push_front({key, std::move(leg)});
+  if (!leg->move(way)) return false;
+  legs_.push_front({std::move(leg)});
   return true;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/runtime: legs that are kept by what they were made for: shapes of inputs, or what the leg before left.
+// llvm_cpu/runtime: legs that are kept by the ways that led to them: shapes of inputs, and what the legs before left.
 #pragma once
 
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plugins/llvm_cpu/fit/fitter.hpp"
 
@@ -14,32 +15,37 @@ namespace optima::llvm_cpu {
 /// A leg with its code, constants and pointers.
 class ReadyLeg;
 
+/// All that led to a leg from the inputs' shapes on, and these as one key.
+struct Way {
+  std::string key;
+  std::vector<Fitter::Found> given;
+};
+
 class KeptLegs {
  public:
-  /// Makes a leg one for something else; false, or an exception: it is of no use any more.
-  using Move = std::function<bool(ReadyLeg&)>;
-  using Make = std::function<std::unique_ptr<ReadyLeg>(Fitter::Keep)>;
+  /// Way::given of the key that is asked for.
+  using Given = std::function<std::vector<Fitter::Found>()>;
+  using Make = std::function<std::unique_ptr<ReadyLeg>(Way, Fitter::Keep)>;
 
   /// `most` legs are kept.
   explicit KeptLegs(size_t most);
   ~KeptLegs();
 
-  /// The leg of this key: one that is kept, or one that is moved to it, or one that is made now. It is about to be run.
-  ReadyLeg& get(const std::string& key, const Move& move, const Make& make);
-  /// The same of a leg that is only looked at.
-  ReadyLeg& look_at(const std::string& key, const Move& move, const Make& make);
+  /// The leg of this key, which becomes the latest: one that is kept, or one that is moved to it, or one that is made now.
+  ReadyLeg& get(std::string key, const Given& given, const Make& make);
+  /// The latest leg is about to be run.
+  void note_run();
   /// None of the keys is asked for again: leaves the latest leg, which may be moved.
   void outlive_keys();
 
  private:
   struct Kept {
-    std::string key;
     std::unique_ptr<ReadyLeg> leg;
     bool was_run = false, is_wanted = false;  ///< run once; run more than once
   };
-  void add(const std::string& key, const Make& make);
-  bool move_one(const std::string& key, const Move& move);
-  bool move_that(std::list<Kept>::iterator from, const std::string& key, const Move& move);
+  void add(Way way, const Make& make);
+  bool move_one(const Way& way);
+  bool move(std::list<Kept>::iterator from, const Way& way);
 
   size_t most_;
   std::list<Kept> legs_;          // latest first

@@ -11,12 +11,6 @@
 
 namespace optima::llvm_cpu {
 
-/// All that led to a leg from the inputs' shapes on, and these as one key.
-struct Way {
-  std::string key;
-  std::vector<Fitter::Found> given;
-};
-
 class ReadyLeg {
  public:
   ReadyLeg(std::unique_ptr<Leg> leg, Way way, const FittedProgram& program, Engine& engine);

@@ -18,15 +18,13 @@ Tensor counting(const Dims& dims, double from) {
 /// Compiles once and judges each set of inputs on one context, twice over.
 void right_with(Net& net, const std::vector<Tensors>& inputs, const Judge& judge = {}) {
   Bench bench;
-  const auto c = compile(bench, net);
-  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
-  OpenSession session(bench, *c, 2);
-  REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
-  for (int round = 0; round < 2; ++round)
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      CAPTURE(k);
-      run_and_judge(session, *c, inputs[k], judge);
-    }
+  on_threads(bench, net, {2}, [&](OpenSession& session, const Compiled& c) {
+    for (int round = 0; round < 2; ++round)
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        CAPTURE(k);
+        run_and_judge(session, c, inputs[k], judge);
+      }
+  });
 }
 
 }  // namespace

@@ -122,16 +122,12 @@ TEST_CASE("legs behind what data decides are moved, and are what planning for ea
 TEST_CASE("runs behind what data decides are right: rows in turn, again and again, and those that come back") {
   Bench bench;
   Writer w;
-  const auto c = compile(bench, w.net);
-  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
-  for (const int64_t threads : {1, 3}) {
-    OpenSession session(bench, *c, threads);
-    REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+  on_threads(bench, w.net, {1, 3}, [](OpenSession& session, const Compiled& c) {
     for (uint32_t k = 0; k < 60; ++k) {
       CAPTURE(k);
-      Tensors in = random_tensors(*c, {{1 + k % 20 / 10, 6, 3}, {1 + k % 20 / 10, 3}, {1}}, k % 7);
+      Tensors in = random_tensors(c, {{1 + k % 20 / 10, 6, 3}, {1 + k % 20 / 10, 3}, {1}}, k % 7);
       in[2] = optima::reference::make_ints({1}, {k < 40 ? k % 6 : k % 2});
-      run_and_judge(session, *c, in);
+      run_and_judge(session, c, in);
     }
-  }
+  });
 }

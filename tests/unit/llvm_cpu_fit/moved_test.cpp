@@ -251,21 +251,17 @@ TEST_CASE("codes and 16-bit floats are planned anew for each size") {
 TEST_CASE("runs of growing sizes are right, and those that come back, on one and on three threads") {
   Bench bench;
   Decoder d;
-  const auto c = compile(bench, d.net);
-  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
-  for (const int64_t threads : {1, 3}) {
-    OpenSession session(bench, *c, threads);
-    REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+  on_threads(bench, d.net, {1, 3}, [](OpenSession& session, const Compiled& c) {
     std::vector<Shapes> sizes{of_decoder(1, 16, 0)};
     for (int64_t past = 16; past < 50; ++past) sizes.push_back(of_decoder(1, 1, past));
     for (const int64_t past : {40, 20, 40, 20, 1100, 1101, 1102, 3, 4, 5}) sizes.push_back(of_decoder(1, 1, past));
     for (size_t k = 0; k < sizes.size(); ++k) {
       CAPTURE(k);
-      const Tensors in = random_tensors(*c, sizes[k], static_cast<uint32_t>(k)), want = optima::reference::run(c->model->raw, in);
+      const Tensors in = random_tensors(c, sizes[k], static_cast<uint32_t>(k)), want = optima::reference::run(c.model->raw, in);
       session.asks_first = k % 2;
       const Came came = session.run(in);
       REQUIRE_MESSAGE(came.code == OPTIMA_OK, came.message);
       for (size_t o = 0; o < want.size(); ++o) CHECK(far(came.outputs[o], want[o], 1e-5) == "");
     }
-  }
+  });
 }

@@ -147,20 +147,30 @@ inline void run_and_judge(OpenSession& session, const Compiled& c, const Tensors
   }
 }
 
+/// Compiles once, and f(session, compiled) on a session for each number of threads.
+template <class F>
+void on_threads(Bench& bench, Net& net, const std::vector<int64_t>& threads, F f) {
+  const auto c = compile(bench, net);
+  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
+  for (const int64_t count : threads) {
+    OpenSession session(bench, *c, count);
+    REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
+    f(session, *c);
+  }
+}
+
 /// Compiles once, runs every set of sizes on one context, and the first set again behind the others. Every step has a kernel.
 inline void right_at(Bench& bench, Net& net, std::vector<Shapes> sizes, const Judge& judge = {}) {
   bench.host.quiet = false;
-  const auto c = compile(bench, net);
-  REQUIRE_MESSAGE(c->code == OPTIMA_OK, c->status.message);
-  OpenSession session(bench, *c, 2);
-  REQUIRE_MESSAGE(session.code == OPTIMA_OK, session.message);
   sizes.push_back(sizes.front());
-  for (const Shapes& shapes : sizes) {
-    CAPTURE(told(shapes));
-    run_and_judge(session, *c, random_tensors(*c, shapes), judge);
-    if (!judge.has_reference_steps) CHECK(told_of_reference(bench.host) == "");
-    bench.host.lines.clear();
-  }
+  on_threads(bench, net, {2}, [&](OpenSession& session, const Compiled& c) {
+    for (const Shapes& shapes : sizes) {
+      CAPTURE(told(shapes));
+      run_and_judge(session, c, random_tensors(c, shapes), judge);
+      if (!judge.has_reference_steps) CHECK(told_of_reference(bench.host) == "");
+      bench.host.lines.clear();
+    }
+  });
 }
 
 }  // namespace llvm_cpu_test
