@@ -6,7 +6,7 @@
     .deps/peers/bin/python bench/any_model.py build/release MODEL ... [--sizes 1,1,80,3 ...] [--device X64:0] [--threads 1] [--rounds 9]
 
 A size fills the open dims of every input in their order (the last number fills those that are left; dims of one name are one number), with random
-numbers in them. Without --sizes some usual ones are tried. A size that ONNX Runtime refuses is passed over. Prints the smallest milliseconds of blocks
+numbers in them. Without --sizes some usual ones are tried. A size that ONNX Runtime refuses is told. Prints the smallest milliseconds of blocks
 that take turns in one process, the ratio (below 1: ours is faster), ours of the first run at that size, and the largest difference of any output,
 relative to that output's scale. Noise is not what a model was trained for: where the difference is large, ONNX Runtime's own with its optimizations
 off, which is printed beside, may be as large; where that is small, the two may still share an error (of sums, say), and only doubles tell.
@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 import onnxruntime
-from optima_runtime import DTYPES, Model, Runtime
+from optima_runtime import Model, Runtime
 from peers import Refused, cpu_name, measure
 
 USUAL = ["1,64,96", "1,320,480", "2,96,64", "1,48,320", "1,224,224", "1,960,960", "1,16000", "37", "1,200", "100,144"]
@@ -33,10 +33,8 @@ def inputs_of(session, numbers):
     def dim(known):
         if isinstance(known, int) and known >= 0:
             return known
-        if known is None or known in ("?", "None") or known not in named:
-            number = left.pop(0) if len(left) > 1 else left[0]
-            named[known] = number
-            return number
+        if known in (None, "?", "None") or known not in named:
+            named[known] = left.pop(0) if len(left) > 1 else left[0]
         return named[known]
 
     for i in session.get_inputs():
@@ -53,7 +51,7 @@ def difference(got, wanted):
     for a, b in zip(got, wanted):
         if np.shape(a) != np.shape(b):
             return float("inf")
-        if np.size(b) and np.asarray(b).dtype in DTYPES.values():
+        if np.size(b):
             a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
             if not np.array_equal(np.isfinite(a), np.isfinite(b)):
                 return float("inf")
@@ -84,6 +82,9 @@ class Beside:
     def __init__(self, runtime, package, path, threads):
         self.runtime, self.package, self.threads, self.model = runtime, package, threads, None
         self.session, self.plain = session_of(path, threads), session_of(path, threads, plain=True)
+        for o in self.session.get_outputs():
+            if o.type not in TYPES:
+                raise Refused(f"output '{o.name}' is a {o.type}, wanted one of {', '.join(TYPES)}")
 
     def load(self, inputs):
         if self.model is None:
@@ -91,7 +92,12 @@ class Beside:
         self.model.set_inputs(inputs)
 
     def print_row(self, inputs, rounds):
-        wanted, plain = self.session.run(None, inputs), self.plain.run(None, inputs)
+        sizes = " ".join("x".join(map(str, a.shape)) for a in inputs.values())
+        try:
+            wanted, plain = self.session.run(None, inputs), self.plain.run(None, inputs)
+        except Exception:  # the peer's own rules about sizes
+            print(f"  {sizes[:60]:60} refused by ONNX Runtime", flush=True)
+            return
         self.load(inputs)
         start = time.perf_counter()
         self.model.run()
@@ -99,7 +105,6 @@ class Beside:
         got = [self.model.output(k) for k in range(self.model.outputs)]
         times = measure({"ours": self.model.run, "ort": lambda: self.session.run(None, inputs)}, rounds)
         ours, ort = min(times["ours"]), min(times["ort"])
-        sizes = " ".join("x".join(map(str, a.shape)) for a in inputs.values())
         print(f"  {sizes[:60]:60} {ours:9.3f} {ort:9.3f} {ours / ort:6.2f} {first:9.1f} {difference(got, wanted):9.1e} {difference(plain, wanted):9.1e}", flush=True)
 
 
@@ -107,23 +112,26 @@ def print_model(runtime, host, path, sizes, args, out):
     print(f"{path.name}: compiled in {compile_one(host, path, args.device, out):.1f} s", flush=True)
     beside, seen = Beside(runtime, out / "model", path, args.threads), set()
     for numbers in sizes:
-        inputs = inputs_of(beside.session, [int(n) for n in numbers.split(",")])
+        inputs = inputs_of(beside.session, numbers)
         key = tuple(a.shape for a in inputs.values())
         if key in seen:
             continue
         seen.add(key)
-        try:
-            beside.session.run(None, inputs)
-        except Exception:  # the peer's own rules about sizes
-            continue
         beside.print_row(inputs, args.rounds)
+
+
+def numbers_of(text):
+    try:
+        return [int(n) for n in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found '{text}', wanted whole numbers, as 1,3,224")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("models", type=pathlib.Path, nargs="+")
-    parser.add_argument("--sizes", nargs="+", default=USUAL)
+    parser.add_argument("--sizes", nargs="+", type=numbers_of, default=[numbers_of(u) for u in USUAL])
     parser.add_argument("--device")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
