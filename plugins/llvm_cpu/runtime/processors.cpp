@@ -115,14 +115,6 @@ ContextCores context_cores(const sdk::Options& options, int threads) {
   return {cores, std::min(threads, usable)};
 }
 
-void stay_on(uint64_t cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int p = 0; p < 64; ++p)
-    if (cores >> p & 1) CPU_SET(static_cast<size_t>(p), &set);
-  (void)sched_setaffinity(0, sizeof set, &set);
-}
-
 int thread_count(int64_t wanted, int useful) { return static_cast<int>(std::clamp<int64_t>(wanted > 0 ? wanted : useful, 1, kMostThreads)); }
 
 }  // namespace optima::llvm_cpu

@@ -19,8 +19,6 @@ int useful_processors(const std::vector<int>& allowed, const std::string& root =
 
 /// How many of `allowed` are in a bit set of processors, of which 0 names all.
 int count_of(uint64_t cores, const std::vector<int>& allowed);
-/// Binds the calling thread to the processors of a bit set. One that the system does not let it have changes nothing.
-void stay_on(uint64_t cores);
 
 /// What a context runs on: a bit set of processors (0 = all), and as many threads as it is worth.
 struct ContextCores {

@@ -2,8 +2,6 @@
 // llvm_cpu/runtime: see team.hpp.
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
-#include "plugins/llvm_cpu/runtime/processors.hpp"
-
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,11 +42,11 @@ bool Counter::spin(uint32_t target, uint64_t most_ns, Clock clock) const {
   return false;
 }
 
-void Counter::wait(uint32_t target, uint64_t spin_ns) {
-  if (spin(target, spin_ns)) return;
+bool Counter::wait(uint32_t target, uint64_t spin_ns) {
+  if (spin(target, spin_ns)) return false;
   for (;;) {
     const uint32_t now = value();
-    if (reached(target)) return;
+    if (reached(target)) return true;
     ++sleepers_;
     if (value_.load() == now) syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
     --sleepers_;
@@ -75,7 +73,6 @@ void Team::List::add(Work work, int parts) {
 
 void Team::start() {
   const auto help = [this](int t) {
-    if (cores_ != 0) stay_on(cores_);
     for (uint32_t seen = 0;;) {
       begun_.wait(seen + 1, kSpinIdle);
       if (stop_) return;
@@ -87,6 +84,7 @@ void Team::start() {
   };
   process_ = ::getpid();
   helpers_ = start_threads(threads_ - 1, help, spawn_);
+  apart_.begin(helpers_, cores_);
   threads_ = static_cast<int>(helpers_.size()) + 1;  // read by helpers after the first begun_ only
 }
 
@@ -110,7 +108,7 @@ void Team::walk(int thread, List& list, uint32_t run) {
         step.done.bump();
       }
     }
-    step.done.wait(run * static_cast<uint32_t>(step.parts), kSpinStep);
+    if (step.done.wait(run * static_cast<uint32_t>(step.parts), kSpinStep) && thread == 0) part();  // woken where the system pleased
   }
 }
 
@@ -122,10 +120,16 @@ void Team::tell(List& list, uint64_t begin_ns) {
   }
 }
 
+// The caller's.
+void Team::part() {
+  if (!helpers_.empty() && !apart_.holds() && !is_forked()) apart_.leave(helpers_);
+}
+
 void Team::run(List& list) {
   const uint64_t begin = observer_ ? steady_ns() : 0;
   const uint32_t number = ++list.runs_;
   if (list.is_shared_) {  // else waking helpers would cost microseconds of two processors for nothing
+    part();
     current_ = &list;
     begun_.bump();
   }

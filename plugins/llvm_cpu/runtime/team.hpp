@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "plugins/llvm_cpu/runtime/apart.hpp"
 #include "plugins/llvm_cpu/runtime/threads.hpp"
 
 namespace optima::llvm_cpu {
@@ -30,8 +31,8 @@ class alignas(64) Counter {
   /// True when value() reaches `target` (modulo 2^32) before `most_ns` have passed. A pause of the processor lasts anything from 5
   /// to 150 ns, so the clock decides.
   bool spin(uint32_t target, uint64_t most_ns, Clock clock = steady_ns) const;
-  /// Until value() has reached `target`: spins that long, then sleeps.
-  void wait(uint32_t target, uint64_t spin_ns);
+  /// Until value() has reached `target`: spins that long, then sleeps. Whether it slept.
+  bool wait(uint32_t target, uint64_t spin_ns);
 
  private:
   std::atomic<uint32_t> value_{0}, sleepers_{0};
@@ -65,7 +66,7 @@ class Team {
   };
 
   /// spawn: how helpers are made; empty = the system's threads.
-  /// cores: bit set of processors that helpers may run on, 0 = all; the caller's thread stays where it is.
+  /// cores: bit set of processors that helpers may run on, 0 = all, but for the one that the caller is on (apart.hpp); the caller's thread stays where it is.
   explicit Team(int threads, Spawn spawn = {}, uint64_t cores = 0) : threads_(threads), spawn_(std::move(spawn)), cores_(cores) {}
   /// Joins the threads. In a fork() of their process there are none to be joined, and the caller has done all parts of its runs.
   ~Team();
@@ -86,6 +87,7 @@ class Team {
  private:
   void walk(int thread, List& list, uint32_t run);
   void tell(List& list, uint64_t begin_ns);
+  void part();
   bool is_forked() const;
 
   // Between inferences the core may belong to the next subgraph's backend: after some microseconds a helper lets go of it.
@@ -99,6 +101,7 @@ class Team {
   std::atomic<bool> stop_{false}, observed_{false};
   std::function<void(size_t, uint64_t, uint64_t)> observer_;
   std::vector<std::thread> helpers_;
+  Apart apart_;
   int process_ = 0;  // that started them
 };
 

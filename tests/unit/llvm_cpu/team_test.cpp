@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/unit/llvm_cpu: the team: every part once, steps in order, late threads harmless, many inferences.
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -181,6 +183,94 @@ TEST_CASE("helpers stay on the processors that are asked for, and the caller whe
   team.run(steps);
   CHECK(of_helper == std::vector<int>{first});
   CHECK(allowed_processors() == allowed);
+}
+
+namespace {
+
+std::vector<int> masked(cpu_set_t set) {
+  std::vector<int> out;
+  for (int p = 0; p < CPU_SETSIZE; ++p)
+    if (CPU_ISSET(static_cast<size_t>(p), &set)) out.push_back(p);
+  return out;
+}
+
+cpu_set_t mask_of(int processor) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(processor), &one);
+  return one;
+}
+
+// Masks of the calling thread; put back at the end.
+class OnProcessor {
+ public:
+  OnProcessor() { REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0); }
+  ~OnProcessor() { sched_setaffinity(0, sizeof before_, &before_); }
+  std::vector<int> all() const { return masked(before_); }
+  void go(int processor) const {
+    const cpu_set_t one = mask_of(processor);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+
+ private:
+  cpu_set_t before_;
+};
+
+}  // namespace
+
+TEST_CASE("helpers are kept off the caller's processor, where that leaves one for each, within the mask that others gave them") {
+  const OnProcessor caller;
+  const std::vector<int> all = caller.all();
+  if (all.size() < 2) {
+    MESSAGE("skipped: one processor, so no other to keep helpers on");
+    return;
+  }
+  const auto without = [&](int p) {
+    std::vector<int> rest = all;
+    std::erase(rest, p);
+    return rest;
+  };
+  std::vector<int> of_helper;
+  std::atomic<bool> helped{false};
+  std::atomic<pthread_t> helper{};
+  Team::List steps;  // outlives the team
+  Team team(2);
+  steps.add([&](int, int thread) {
+    if (thread != 0) of_helper = allowed_processors(), helper = pthread_self(), helped = true;
+    else while (!helped) std::this_thread::yield();
+  }, 2);
+  team.start();
+  REQUIRE(team.size() == 2);
+  const auto seen_from = [&](int processor) {
+    caller.go(processor);
+    helped = false;
+    team.run(steps);
+    return of_helper;
+  };
+  CHECK(seen_from(all[0]) == without(all[0]));
+  CHECK(seen_from(all[1]) == without(all[1]));
+  const cpu_set_t one = mask_of(all[1]);  // as taskset would: now the helper shares the caller's processor, or has one of its own
+  REQUIRE(pthread_setaffinity_np(helper, sizeof one, &one) == 0);
+  for (const int from : {all[1], all[0], all[1]}) CHECK(seen_from(from) == std::vector<int>{all[1]});
+}
+
+TEST_CASE("more helpers than other processors are left alone") {
+  const OnProcessor caller;
+  const std::vector<int> all = caller.all();
+  const int size = static_cast<int>(all.size()) + 1;
+  std::vector<int> of_helper;
+  std::atomic<bool> taken{false}, helped{false};
+  Team::List steps;  // outlives the team
+  Team team(size);
+  steps.add([&](int part, int thread) {
+    if (thread != 0 && !taken.exchange(true)) of_helper = allowed_processors(), helped = true;
+    else if (thread == 0 && part != 0) while (!helped) std::this_thread::yield();
+  }, 8 * size);
+  team.start();
+  REQUIRE(team.size() == size);
+  caller.go(all[0]);
+  team.run(steps);
+  CHECK(of_helper == all);
 }
 
 TEST_CASE("threads that cannot be made for want of memory are done without") {
