@@ -75,8 +75,8 @@ void Team::start() {
   const auto help = [this](int t) {
     for (uint32_t seen = 0;;) {
       begun_.wait(seen + 1, kSpinIdle);
-      if (stop_) return;
       seen = begun_.value();  // skips runs that were finished without this thread
+      if (stop_) return;      // looked at after the value: the end may have come since the wait, and nobody bumps again
       ++inside_;
       if (List* list = current_.load()) walk(t, *list, list->runs_.load());
       --inside_;

@@ -68,6 +68,18 @@ TEST_CASE("a team sleeps between runs and wakes for the next one, and for its en
   CHECK(done == 18);
 }
 
+TEST_CASE("a team ends while its helpers are still waking for the last run") {
+  for (int round = 0; round < 3000; ++round) {
+    Team::List steps;  // outlives the team
+    Team team(3);
+    std::atomic<int> done{0};
+    steps.add([&](int, int) { ++done; }, 2);
+    team.start();
+    for (int run = 0; run <= round % 3; ++run) team.run(steps);
+    CHECK(done == 2 * (round % 3 + 1));
+  }
+}
+
 TEST_CASE("helpers sleep on where every step is one part, and wake where one has more") {
   Team::List alone, shared;  // outlive the team
   Team team(3);
