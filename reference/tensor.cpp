@@ -2,6 +2,7 @@
 // reference/tensor: shapes, sizes and picking by index. Element formats are in element.cpp.
 #include "reference/tensor.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -25,9 +26,10 @@ void unsupported(const std::string& text) { throw Error(OPTIMA_UNSUPPORTED, text
 void invalid(const std::string& text) { throw Error(OPTIMA_INVALID_GRAPH, text); }
 
 std::string show(const Dims& dims) {
+  constexpr size_t kMostShown = 16;
   std::string out = "[";
-  for (size_t i = 0; i < dims.size(); ++i) out += (i ? ", " : "") + std::to_string(dims[i]);
-  return out + "]";
+  for (size_t i = 0; i < std::min(dims.size(), kMostShown); ++i) out += (i ? ", " : "") + std::to_string(dims[i]);
+  return out + (dims.size() > kMostShown ? ", ... " + std::to_string(dims.size()) + " in all]" : "]");
 }
 
 std::string dtype_name(int32_t dtype) {

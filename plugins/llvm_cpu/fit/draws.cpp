@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -94,6 +95,15 @@ std::vector<size_t> with_batches(const OpenDims& dims, std::vector<size_t> some)
   return some;
 }
 
+/// Looks at the same sizes once: where no dim is open, or each is held by what the user said, all tries are one.
+Reach remembered(const Reach& reach) {
+  return [&reach, known = std::map<Sizes, size_t>()](const Sizes& sizes) mutable {
+    const auto [at, is_new] = known.try_emplace(sizes, 0);
+    if (is_new) at->second = reach(sizes);
+    return at->second;
+  };
+}
+
 /// Sizes of images and sequences one by one, then those of signals in steps.
 std::vector<int64_t> every_size() {
   std::vector<int64_t> out;
@@ -105,7 +115,8 @@ std::vector<int64_t> every_size() {
 
 }  // namespace
 
-std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned, const Reach& reach, const std::function<bool(const Sizes&)>& also) {
+std::optional<Sizes> find_first(const OpenDims& dims, const Mentions& mentioned, const Reach& each, const std::function<bool(const Sizes&)>& also) {
+  const Reach reach = remembered(each);
   const size_t n = dims.count();
   for (const bool wants_also : {true, false})
     for (const bool batch_is_one : {true, false})

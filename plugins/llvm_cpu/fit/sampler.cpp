@@ -118,7 +118,7 @@ class Sampler {
         const Reach reach = reach_of(start);
         const auto first = find_first(dims_, mentioned_, reach, [&](const Sizes& sizes) { return !makes_empty(sizes, start); });
         if (first) return look_around(start, *first);
-        if (!has_stops_) break;  // a guess is not what is wrong
+        if (!has_stops_ || legs == 1) break;  // a guess is not what is wrong, or none was made
       }
   }
 
