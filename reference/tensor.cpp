@@ -29,7 +29,7 @@ std::string show(const Dims& dims) {
   constexpr size_t kMostShown = 16;
   std::string out = "[";
   for (size_t i = 0; i < std::min(dims.size(), kMostShown); ++i) out += (i ? ", " : "") + std::to_string(dims[i]);
-  return out + (dims.size() > kMostShown ? ", ... " + std::to_string(dims.size()) + " in all]" : "]");
+  return out + (dims.size() > kMostShown ? ", ... (" + std::to_string(dims.size()) + " in all)]" : "]");
 }
 
 std::string dtype_name(int32_t dtype) {

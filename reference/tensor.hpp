@@ -18,7 +18,7 @@ using Dims = std::vector<int64_t>;
 [[noreturn]] void unsupported(const std::string& text);
 [[noreturn]] void invalid(const std::string& text);
 
-/// "[1, 3, 224]"; of many numbers the first, and how many there are.
+/// "[1, 3, 224]"; of more than sixteen numbers the first sixteen, and how many there are.
 std::string show(const Dims& dims);
 std::string dtype_name(int32_t dtype);
 

@@ -102,6 +102,10 @@ TEST_CASE("shapes that contradict each other are one sentence with the node") {
   CHECK(contradiction(OneNode("Concat", 13).integer("axis", 0), {floats_of({2, 3}), floats_of({2, 4})}) ==
         "node 'n': input 1 has shape [2, 4], which does not join [2, 3]");
   CHECK(contradiction(OneNode("Reshape", 14), {floats_of({2, 3}), i64({2}, {4, -1})}) == "node 'n': shape [2, 3] does not fit into [4, -1]");
+  CHECK(contradiction(OneNode("AffineGrid", 20), {floats_of({1, 2, 3}), i64({16}, Ints(16, 9))}) ==
+        "node 'n': size is [9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9], must have 4 or 5 numbers");
+  CHECK(contradiction(OneNode("AffineGrid", 20), {floats_of({1, 2, 3}), i64({40}, Ints(40, 9))}) ==
+        "node 'n': size is [9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, ... (40 in all)], must have 4 or 5 numbers");
   CHECK(contradiction(OneNode("Squeeze", 13), {floats_of({2, 3}), i64({1}, {1})}) == "node 'n': dim 1 is 3, must be 1 to be squeezed");
   CHECK(contradiction(OneNode("MaxPool", 12).list("kernel_shape", {5}), {floats_of({1, 1, 3})}) ==
         "node 'n': a window of 5 does not fit into 3 padded elements");
