@@ -217,12 +217,18 @@ def node_here():
 
 
 def until(path, what):
-    """Waits for a file, as long as anybody has patience."""
-    for _ in range(600):
+    """Waits for a file, as long as anybody has patience: workers of a new node take half a minute to start where the machine is busy."""
+    for _ in range(3000):
         if pathlib.Path(path).exists():
             return
         time.sleep(0.05)
     raise AssertionError(f"{path} did not come: {what}")
+
+
+def hold_processor(begun, end):
+    """A task that has its processor until there is a file `end`."""
+    pathlib.Path(begun).touch()
+    until(end, "nothing ended the task")
 
 
 class HeldPredictor(scale.BatchPredictor):
@@ -333,8 +339,19 @@ exec {BUILD}/bin/optima-host "$@"
         self.addCleanup(end)
         return node, end
 
+    def hold_others(self, node, folder, end):
+        """Takes the processors of all other nodes until there is a file `end`."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+        others = [n["NodeID"] for n in self.ray.nodes() if n["Alive"] and n["NodeID"] != node]
+        self.assertEqual(len(others), 2)
+        hold = self.ray.remote(hold_processor)
+        for other in others:
+            hold.options(num_cpus=1, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(other, soft=False)).remote(str(folder / other), str(end))
+        for other in others:
+            until(folder / other, "the task did not begin")
+
     def test_a_node_that_dies_loses_no_job_and_does_none_twice(self):
-        """A job on it waits until it dies."""
+        """A job on it waits until it dies. No other node has a processor free before, so that the first job comes to it."""
         folder = self.folder / "node"
         folder.mkdir()
         doomed, end = self.doomed_node()
@@ -356,7 +373,15 @@ exec {BUILD}/bin/optima-host "$@"
         host.chmod(0o755)
         os.environ["OPTIMA_HOST"] = str(host)
         self.addCleanup(os.environ.pop, "OPTIMA_HOST")
-        ender = threading.Thread(target=lambda: (until(folder / "held", "no job came to the node"), end()))
+        self.hold_others(doomed.node_id, folder, folder / "held")
+
+        def end_when_held():
+            try:
+                until(folder / "held", "no job came to the node")
+            finally:
+                (folder / "held").touch()
+                end()
+        ender = threading.Thread(target=end_when_held)
         ender.start()
         where = {"cache": folder / "cache", "journal": folder / "jobs.jsonl", "runtime_env": {"env_vars": {"OPTIMA_HOST": str(host)}}}
         targets = [{**REF, "dim": {"N": n}} for n in range(1, 7)]
