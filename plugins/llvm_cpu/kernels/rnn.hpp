@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // llvm_cpu/kernels: the sequential half of LSTM, GRU and RNN. The input half X W' (and the biases that may be added early) is
-// one matrix product before; here each step adds H R' and applies the gates. One unit is one direction of up to `rows` sequences of the batch, which read R
-// once for all of them.
+// one matrix product before; here each step adds H R' and applies the gates. A chain is one direction of up to `rows` sequences of the batch, which read R
+// once for all of them. Its turns follow each other: one for each step, or two, where a GRU's product with R is of the state scaled by the reset gate. The
+// slices of a turn, some vectors of hidden units with all their gates, are independent of each other, so threads may share one step.
 //
 // R arrives packed by vectors of columns: r[(j / VL * hidden + k) * VL + j % VL] for column j and k in [0, hidden); width = columns rounded up to VL, columns =
 // gates * hidden. args: x [seq][batch][dirs][width] pre-activations, r [dirs][width / VL][hidden][VL], rbias [dirs][width] (GRU's hidden biases,
 // or null), h0 [dirs][batch][hidden] or null, c0 (LSTM) or null, lengths int32 [batch] or null, peepholes [dirs][3*hidden]
-// (i, o, f) or null, y [seq][dirs][batch][hidden] or null, yh [dirs][batch][hidden] or null, yc or null.
-// units: dirs * ceil(batch / rows). scratch: rows * (width + 3 * padded) floats.
+// (i, o, f) or null, y [seq][dirs][batch][hidden] or null, yh [dirs][batch][hidden] or null, yc or null, and what stays from turn to turn:
+// [chains][kRnnKept][rows][padded], as Kept has it.
+// units: the chains, dirs * ceil(batch / rows), each of seq * rnn_phases turns of ceil(padded / (kRnnSlice * VL)) slices: slice s of turn t of chain c is number
+// (c * turns + t) * slices + s. scratch: rows * (width + 2 * padded) floats.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/tail.hpp"
 
@@ -15,6 +18,8 @@ namespace k {
 
 enum class RnnKind : int64_t { Rnn, Gru, Lstm };
 [[gnu::always_inline]] constexpr int64_t rnn_gates(RnnKind kind) { return kind == RnnKind::Lstm ? 4 : kind == RnnKind::Gru ? 3 : 1; }
+[[gnu::always_inline]] constexpr int64_t rnn_phases(RnnKind kind, int64_t before) { return kind == RnnKind::Gru && !before ? 2 : 1; }
+constexpr int64_t kRnnSlice = 2, kRnnKept = 4;  // vectors of hidden units; buffers of a chain
 /// Activations are those without parameters, and HardSigmoid, which has the operator's.
 struct Rnn {
   static constexpr char entry[] = "k_rnn";
@@ -63,10 +68,11 @@ struct Step {
   idx hidden, padded;  // padded: hidden rounded up to VL; gate q starts at column q * padded
   Act f, g, h;
   float clip;
+  idx from, to;  // hidden units of this part, multiples of VL
   METHOD vec clipped(vec v) const { return clip > 0 ? vmin(splat(clip), vmax(splat(-clip), v)) : v; }
 };
-INL void lstm(const Step& s, bool coupled, const float* p, float* gates, float* h, float* c) {  // gates i, o, f, c
-  ROLL for (idx j = 0; j < s.padded; j += VL) {
+INL void lstm(const Step& s, bool coupled, const float* p, const float* gates, float* h, float* c) {  // gates i, o, f, c
+  ROLL for (idx j = s.from; j < s.to; j += VL) {
     const idx n = imin(VL, s.hidden - j);
     const auto peep = [&](idx q, vec cell) __attribute__((always_inline)) { return p ? cell * ld_part(p + q * s.hidden + j, n, 0) : vec{}; };
     const vec old = ld(c + j);
@@ -78,26 +84,42 @@ INL void lstm(const Step& s, bool coupled, const float* p, float* gates, float* 
     st(h + j, o * apply(s.h, cell));
   }
 }
-
-/// What GRU's product with R of the new state is of: the state, scaled by the reset gate, or, `before`, its bias, to which that is added and then scaled.
-INL void gru_reset(const Step& s, bool before, const float* bias, float* gates, const float* h, float* to) {
-  ROLL for (idx j = 0; j < s.padded; j += VL) {
-    const vec reset = apply(s.f, s.clipped(ld(gates + s.padded + j)));
-    st(gates + s.padded + j, reset);
-    st(to + j, before ? (bias ? ld(bias + j) : vec{}) : reset * ld(h + j));
+INL vec mixed(vec z, vec own, vec old) { return (1.f - z) * own + z * old; }
+/// GRU whose reset gate scales the product, `own`, of the state with R. Gates z, r, h.
+INL void gru_before(const Step& s, const float* gates, const float* own, const float* old, float* h) {
+  ROLL for (idx j = s.from; j < s.to; j += VL) {
+    const vec reset = apply(s.f, s.clipped(ld(gates + s.padded + j))), z = apply(s.f, s.clipped(ld(gates + j)));
+    st(h + j, mixed(z, apply(s.g, s.clipped(ld(gates + 2 * s.padded + j) + reset * ld(own + j))), ld(old + j)));
   }
 }
-INL void gru(const Step& s, bool before, const float* gates, const float* scaled, float* h) {  // gates z, r, h
-  ROLL for (idx j = 0; j < s.padded; j += VL) {
-    vec own = ld(gates + 2 * s.padded + j);
-    if (before) own += ld(gates + s.padded + j) * ld(scaled + j);
-    const vec z = apply(s.f, s.clipped(ld(gates + j))), n = apply(s.g, s.clipped(own));
-    st(h + j, (1.f - z) * n + z * ld(h + j));
+/// The first turn of a GRU whose reset gate scales the state: z, and what is multiplied with R.
+INL void gru_reset(const Step& s, const float* gates, const float* old, float* z, float* scaled) {
+  ROLL for (idx j = s.from; j < s.to; j += VL) {
+    st(scaled + j, apply(s.f, s.clipped(ld(gates + s.padded + j))) * ld(old + j));
+    st(z + j, apply(s.f, s.clipped(ld(gates + j))));
   }
+}
+INL void gru_after(const Step& s, const float* gates, const float* z, const float* old, float* h) {
+  ROLL for (idx j = s.from; j < s.to; j += VL) st(h + j, mixed(ld(z + j), apply(s.g, s.clipped(ld(gates + 2 * s.padded + j))), ld(old + j)));
 }
 INL void plain(const Step& s, const float* gate, float* h) {
-  ROLL for (idx j = 0; j < s.padded; j += VL) st(h + j, apply(s.f, s.clipped(ld(gate + j))));
+  ROLL for (idx j = s.from; j < s.to; j += VL) st(h + j, apply(s.f, s.clipped(ld(gate + j))));
 }
+/// The part's columns of gates [g0, g1), of each gate as many: once where it has all.
+template <class F>
+INL void for_columns(const Step& s, idx g0, idx g1, F body) {  // body(first column, how many)
+  const bool is_whole = s.from == 0 && s.to == s.padded;
+  const idx columns = is_whole ? (g1 - g0) * s.padded : s.to - s.from;
+  ROLL for (idx g = g0; g < (is_whole ? g0 + 1 : g1); g++) body(g * s.padded + s.from, columns);
+}
+/// What stays of one chain from turn to turn, each [rows][padded]: the state after even steps, after odd ones, LSTM's cells or GRU's z, and GRU's scaled state.
+struct Kept {
+  float* at;
+  idx floats;  // of each
+  METHOD float* state(idx step) const { return at + (step & 1) * floats; }
+  METHOD float* cells() const { return at + 2 * floats; }
+  METHOD float* scaled() const { return at + 3 * floats; }
+};
 
 }  // namespace k::rnn
 
@@ -108,51 +130,69 @@ TEMPLATE(k_rnn, Rnn, l) {
   using namespace k;
   using namespace k::rnn;
   const idx padded = cdiv(l.hidden, VL) * VL, gates = rnn_gates(l.kind), width = gates * padded, blocks = cdiv(l.batch, l.rows);
-  const Step s{l.hidden, padded, l.f, l.g, l.h, (float)l.clip};
+  const bool before = l.kind == RnnKind::Gru && l.before;
+  const idx phases = rnn_phases(l.kind, l.before), slices = cdiv(padded, kRnnSlice * VL);
   float* pre = (float*)scratch;  // [rows][width]; then [rows][padded] each
-  float *hs = pre + l.rows * width, *cs = hs + l.rows * padded, *tmp = cs + l.rows * padded;
-  ROLL for (idx u = u0; u < u1; u++) {
+  float *first_state = pre + l.rows * width, *own = first_state + l.rows * padded;
+  idx slice = u0 % slices, phase = u0 / slices % phases, q = u0 / slices / phases % l.seq, left = u1 - u0;
+  ROLL for (idx u = u0 / slices / phases / l.seq; left > 0; u++, q = 0) {
     const idx d = u / blocks, first = u % blocks * l.batch / blocks, n = l.rows == 1 ? 1 : (u % blocks + 1) * l.batch / blocks - first;  // parts of nearly one size
     const float* r = (const float*)args[1] + d * l.hidden * width;
-    const float* rb = args[2] ? (const float*)args[2] + d * width : nullptr;
+    const float* rb = args[2] ? (const float*)args[2] + d * width + 2 * padded : nullptr;
     const float* peep = args[6] ? (const float*)args[6] + d * 3 * l.hidden : nullptr;
-    const idx state = (d * l.batch + first) * l.hidden;
+    const Kept kept{(float*)args[10] + u * kRnnKept * l.rows * padded, l.rows * padded};
     const auto length = [&](idx b) __attribute__((always_inline)) { return args[5] ? imax(0, imin(l.seq, ((const int32_t*)args[5])[first + b])) : l.seq; };
-    const auto step = [&](idx b, idx q) __attribute__((always_inline)) { return q < length(b) && l.reverse >> d & 1 ? length(b) - 1 - q : q; };
-    ROLL for (idx b = 0; b < n; b++)
-      ROLL for (idx j = 0; j < padded; j++) {
-        hs[b * padded + j] = args[3] && j < l.hidden ? ((const float*)args[3])[state + b * l.hidden + j] : 0;
-        cs[b * padded + j] = args[4] && j < l.hidden ? ((const float*)args[4])[state + b * l.hidden + j] : 0;
-      }
-    const auto y_of = [&](idx b, idx at) __attribute__((always_inline)) { return args[7] ? (float*)args[7] + ((at * l.dirs + d) * l.batch + first + b) * l.hidden : nullptr; };
+    const auto time_of = [&](idx b, idx q) __attribute__((always_inline)) { return q < length(b) && l.reverse >> d & 1 ? length(b) - 1 - q : q; };
+    const auto given = [&](idx arg, idx b, idx j) __attribute__((always_inline)) {  // of what the sequence begins with
+      return args[arg] && j < l.hidden ? ((const float*)args[arg])[(d * l.batch + first + b) * l.hidden + j] : 0;
+    };
     idx steps = 0;
     ROLL for (idx b = 0; b < n; b++) steps = imax(steps, length(b));
-    ROLL for (idx q = 0; q < steps; q++) {
-      ROLL for (idx b = 0; b < n; b++) {
-        const float* x = (const float*)args[0] + ((step(b, q) * l.batch + first + b) * l.dirs + d) * width;
-        ROLL for (idx j = 0; j < width; j += VL) st(pre + b * width + j, ld(x + j));
+    ROLL for (; q < l.seq && left > 0; q++, phase = 0) ROLL for (; phase < phases && left > 0; phase++, slice = 0) {
+      const idx taken = imin(left, slices - slice);
+      left -= taken;
+      const Step s{l.hidden, padded, l.f, l.g, l.h, (float)l.clip, slice * kRnnSlice * VL, imin(padded, (slice + taken) * kRnnSlice * VL)};
+      const bool is_last = phase == phases - 1;
+      const float* old = q == 0 ? first_state : kept.state(q - 1);
+      float *state = kept.state(q), *cells = kept.cells();
+      const auto give = [&](void* to, idx at, const float* from) __attribute__((always_inline)) {  // zeros where there is no `from`
+        if (to) ROLL for (idx j = s.from; j < s.to; j += VL) st_part((float*)to + at + j, from ? ld(from + j) : vec{}, imin(VL, l.hidden - j));
+      };
+      if (q == 0) ROLL for (idx b = 0; b < n; b++) {
+        ROLL for (idx j = 0; j < padded; j++) first_state[b * padded + j] = given(3, b, j);
+        if (l.kind == RnnKind::Lstm) ROLL for (idx j = s.from; j < s.to; j++) cells[b * padded + j] = given(4, b, j);
       }
-      add_products(n, l.hidden, l.kind == RnnKind::Gru ? 2 * padded : width, hs, padded, r, pre, width);
-      if (l.kind == RnnKind::Gru) {
-        ROLL for (idx b = 0; b < n; b++) gru_reset(s, l.before, rb ? rb + 2 * padded : nullptr, pre + b * width, hs + b * padded, tmp + b * padded);
-        const float* own = r + 2 * padded * l.hidden;
-        if (l.before) add_products(n, l.hidden, padded, hs, padded, own, tmp, padded);
-        else add_products(n, l.hidden, padded, tmp, padded, own, pre + 2 * padded, width);
+      if (q < steps) {
+        const idx g0 = phase ? 2 : 0, g1 = is_last ? gates : 2;
+        ROLL for (idx b = 0; b < n; b++) {
+          const float* x = (const float*)args[0] + ((time_of(b, q) * l.batch + first + b) * l.dirs + d) * width;
+          for_columns(s, g0, g1, [&](idx at, idx columns) __attribute__((always_inline)) {
+            ROLL for (idx j = at; j < at + columns; j += VL) st(pre + b * width + j, ld(x + j));
+          });
+          if (before) ROLL for (idx j = s.from; j < s.to; j += VL) st(own + b * padded + j, rb ? ld(rb + j) : vec{});
+        }
+        for_columns(s, g0, before ? 2 : g1, [&](idx at, idx columns) __attribute__((always_inline)) {
+          add_products(n, l.hidden, columns, phase ? kept.scaled() : old, padded, r + at * l.hidden, pre + at, width);
+        });
+        if (before) add_products(n, l.hidden, s.to - s.from, old, padded, r + (2 * padded + s.from) * l.hidden, own + s.from, padded);
       }
       ROLL for (idx b = 0; b < n; b++) {
-        if (q >= length(b)) continue;
-        float *gate = pre + b * width, *h = hs + b * padded, *y = y_of(b, step(b, q));
-        if (l.kind == RnnKind::Lstm) lstm(s, l.coupled, peep, gate, h, cs + b * padded);
-        else if (l.kind == RnnKind::Gru) gru(s, l.before, gate, tmp + b * padded, h);
+        const float *gate = pre + b * width, *was = old + b * padded;
+        float *h = state + b * padded, *c = cells + b * padded;
+        const bool is_over = q >= length(b);
+        if (is_over) ROLL for (idx j = s.from; j < s.to; j += VL) st(h + j, ld(was + j));
+        else if (l.kind == RnnKind::Lstm) lstm(s, l.coupled, peep, gate, h, c);
+        else if (l.kind == RnnKind::Gru && before) gru_before(s, gate, own + b * padded, was, h);
+        else if (l.kind == RnnKind::Gru && !is_last) gru_reset(s, gate, was, c, kept.scaled() + b * padded);
+        else if (l.kind == RnnKind::Gru) gru_after(s, gate, c, was, h);
         else plain(s, gate, h);
-        if (y) ROLL for (idx j = 0; j < l.hidden; j += VL) st_part(y + j, ld(h + j), imin(VL, l.hidden - j));
+        if (!is_last) continue;
+        const idx y_at = ((time_of(b, q) * l.dirs + d) * l.batch + first + b) * l.hidden, end_at = (d * l.batch + first + b) * l.hidden;
+        give(args[7], y_at, is_over ? nullptr : h);
+        if (q < l.seq - 1) continue;
+        give(args[8], end_at, h);
+        give(args[9], end_at, c);
       }
-    }
-    ROLL for (idx b = 0; b < n; b++) {
-      ROLL for (idx q = length(b); q < l.seq; q++)
-        if (float* y = y_of(b, q)) ROLL for (idx j = 0; j < l.hidden; j += VL) st_part(y + j, vec{}, imin(VL, l.hidden - j));
-      if (args[8]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[8])[state + b * l.hidden + j] = hs[b * padded + j];
-      if (args[9]) ROLL for (idx j = 0; j < l.hidden; j++) ((float*)args[9])[state + b * l.hidden + j] = cs[b * padded + j];
     }
   }
 }

@@ -116,13 +116,17 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const bool lstm = l.kind == Kind::Lstm;
   const int64_t rows = l.batch > 1 ? 4 : 1;  // several read the recurrent weights once
   Op op;
+  op.units = l.dirs * divide_up(l.batch, rows);
+  op.turns = l.seq * k::rnn_phases(l.kind, resets_late(n));
+  op.slices = divide_up(l.padded, k::kRnnSlice * ctx.target().vector_width);
+  Operand kept = ctx.temporary(static_cast<uint64_t>(op.units * k::kRnnKept * rows * l.padded) * sizeof(float));
+  kept.written = true;
   op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .rows = rows, .f = a.f, .g = a.g,
                      .h = a.h, .clip = n.real("clip", 0), .seq = l.seq, .batch = l.batch, .dirs = l.dirs, .hidden = l.hidden};
   op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2)), ctx.target().vector_width))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
              optional(5), lstm ? optional(6) : Operand(), optional(4), lstm ? optional(7) : Operand(), result(0), result(1),
-             lstm ? result(2) : Operand()};
-  op.units = l.dirs * divide_up(l.batch, rows);
-  op.scratch_per_thread = static_cast<uint64_t>(rows) * static_cast<uint64_t>(l.width + 3 * l.padded) * sizeof(float);
+             lstm ? result(2) : Operand(), kept};
+  op.scratch_per_thread = static_cast<uint64_t>(rows * (l.width + 2 * l.padded)) * sizeof(float);
   op.work = l.seq * l.batch * l.dirs * l.hidden * l.gates * l.hidden;
   op.label = std::string(n.op()) + " " + to_text(n.in_dims(0)) + " hidden " + std::to_string(l.hidden);
   ctx.emit(std::move(op));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "OptimaLlvmCpu\0\0\1";
 constexpr uint64_t kMost = uint64_t{1} << 46;  // no size is larger: sums cannot overflow
-
+constexpr int64_t kMostPieces = int64_t{1} << 40;  // of a step
 
 template <class Io, class P>
 void visit_pack(Io& io, P& p) {
@@ -40,7 +40,7 @@ void visit(Io& io, P& plan) {
     io.text(c.weight), io.number(c.offset), io.number(c.size), visit_pack(io, c.pack), io.number(c.scale), io.number(c.packed_bytes);
   });
   io.list(plan.steps, [&](auto& s) {
-    io.number(s.kernel), io.number(s.units), io.number(s.work), io.number(s.grain);
+    io.number(s.kernel), io.number(s.units), io.number(s.turns), io.number(s.slices), io.number(s.work), io.number(s.grain);
     io.list(s.args, [&](auto& a) { io.number(a.kind), io.number(a.index), io.number(a.offset); });
     io.list(s.node_ids, [&](auto& n) { io.number(n); });
     io.text(s.label);
@@ -98,7 +98,9 @@ void check(const Plan& plan) {
   for (const Plan::Constant& c : plan.constants) check_constant(plan, c);
   for (const Plan::Step& s : plan.steps) {
     if (s.kernel >= plan.kernels.size()) corrupt_plan("kernel " + std::to_string(s.kernel) + " does not exist");
-    if (s.units < 1 || s.units > int64_t{1} << 40) corrupt_plan("step with " + std::to_string(s.units) + " units");
+    if (s.units < 1 || s.units > kMostPieces) corrupt_plan("step with " + std::to_string(s.units) + " units");
+    if (s.turns < 1 || s.slices < 1 || s.turns > kMostPieces || s.slices > kMostPieces / s.turns || s.units > kMostPieces / (s.turns * s.slices))
+      corrupt_plan("step with " + std::to_string(s.turns) + " turns of " + std::to_string(s.slices) + " slices");
     if (s.work < 0 || s.grain < 1) corrupt_plan("step with work " + std::to_string(s.work) + " and grain " + std::to_string(s.grain));
     for (const Plan::Arg& a : s.args) check_arg(plan, a);
   }

@@ -11,9 +11,9 @@
 
 namespace optima::llvm_cpu {
 
-constexpr const char* kFormat = "optima.llvm_cpu/2";
+constexpr const char* kFormat = "optima.llvm_cpu/3";
 /// Of artifacts that are planned where they run (fit/kernel_table.hpp).
-constexpr const char* kFittedFormat = "optima.llvm_cpu.fitted/3";
+constexpr const char* kFittedFormat = "optima.llvm_cpu.fitted/4";
 
 struct Plan {
   struct Tensor {
@@ -38,7 +38,7 @@ struct Plan {
   };
   struct Step {
     uint32_t kernel = 0;
-    int64_t units = 1, work = 0, grain = 1;
+    int64_t units = 1, turns = 1, slices = 1, work = 0, grain = 1;
     std::vector<Arg> args;
     std::vector<uint32_t> node_ids;
     std::string label;

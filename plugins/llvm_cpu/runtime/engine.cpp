@@ -15,10 +15,23 @@ constexpr uint64_t kHeader = 64;  // before each thread's scratch: see compiler/
 /// Work of a part that repays handing it to another thread, in multiply-adds: half a microsecond.
 constexpr int64_t kLeastWork = 50000;
 
+/// That of a part of one turn. Here threads do meet after every turn, but no kernel is called anew: its weights are in this core's cache.
+constexpr int64_t kLeastWorkOfTurn = 12000;
+constexpr int64_t kMostTurns = 1 << 20;
+
 int parts_of(const Plan::Step& s, int threads) {
   if (threads == 1) return 1;
   const int64_t by_work = std::max<int64_t>(1, s.work / kLeastWork), by_grain = std::max<int64_t>(1, s.units / s.grain);
   return static_cast<int>(std::min({s.units, by_work, by_grain, int64_t{threads} * 2, int64_t{Team::kMostParts}}));
+}
+
+/// Whole units; or, where these are chains fewer than threads, the turns of one chain after the other, each cut in its slices.
+Steps::Cut cut_of(const Plan::Step& s, int threads) {
+  const Steps::Cut whole{1, parts_of(s, threads), s.units, s.turns * s.slices};
+  const int64_t turns = s.units * s.turns;
+  if (s.turns == 1 || s.units >= threads || turns > kMostTurns) return whole;
+  const auto parts = static_cast<int>(std::min({s.slices, s.work / turns / kLeastWorkOfTurn, int64_t{threads}, int64_t{Team::kMostParts}}));
+  return parts > whole.parts ? Steps::Cut{static_cast<int>(turns), parts, s.slices, 1} : whole;
 }
 
 /// What the header before scratch tells of an index, in the words of the reference.
@@ -34,7 +47,7 @@ std::exception_ptr outside(const Plan::Step& step, const uint64_t* header) {
 Steps::Steps(const Plan& plan, std::vector<StepCode> code, const std::vector<char*>& constants, Engine& engine)
     : plan_(plan), engine_(engine), args_(plan.steps.size()) {
   for (size_t s = 0; s < args_.size(); ++s) {
-    runs_.push_back({code[s], plan.steps[s].units, parts_of(plan.steps[s], engine_.team_.size())});
+    runs_.push_back({code[s], cut_of(plan.steps[s], engine_.team_.size())});
     args_[s].resize(plan.steps[s].args.size() + 1);
   }
   for (size_t s = 0; s < args_.size(); ++s) add(s, constants);
@@ -67,18 +80,21 @@ void Steps::add(size_t s, const std::vector<char*>& constants) {
     char* mine = engine_.scratch(thread);
     auto* header = reinterpret_cast<uint64_t*>(mine - kHeader);
     header[0] = engine_.run_ << 24 | s, header[2] = 0;
-    run.code.kernel(args, run.units * part / run.parts, run.units * (part + 1) / run.parts, mine);
+    run.code.kernel(args, run.cut.begin(part), run.cut.begin(part + 1), mine);
     if (header[2] != 0) engine_.fail(outside(plan_.steps[s], header));
-  }, run.parts);
+  }, run.cut.parts, run.cut.turns);
 }
 
 bool Steps::follow_plan(const std::vector<StepCode>& code, const std::vector<char*>& constants) {
-  for (size_t s = 0; s < runs_.size(); ++s)
-    if (parts_of(plan_.steps[s], engine_.team_.size()) != runs_[s].parts) return false;
+  std::vector<Cut> cuts;
+  for (size_t s = 0; s < runs_.size(); ++s) {
+    cuts.push_back(cut_of(plan_.steps[s], engine_.team_.size()));
+    if (cuts[s].parts != runs_[s].cut.parts || cuts[s].turns != runs_[s].cut.turns) return false;
+  }
   inputs_.clear(), outputs_.clear(), arena_.clear();
   arena_at_ = nullptr;
   for (size_t s = 0; s < runs_.size(); ++s) {
-    runs_[s].code = code[s], runs_[s].units = plan_.steps[s].units;
+    runs_[s].code = code[s], runs_[s].cut = cuts[s];
     point(s, constants);
   }
   return true;

@@ -35,6 +35,14 @@ class Steps {
   ~Steps();
   Steps(const Steps&) = delete;
 
+  /// How the pieces of a step fall to its parts: in every turn parts share so many blocks of so many pieces, in order.
+  struct Cut {
+    int turns, parts;
+    int64_t blocks, pieces;
+    /// The first piece of a part in [0, turns * parts); the last one's end is the next one's begin.
+    int64_t begin(int part) const { return (part / parts * blocks + blocks * (part % parts) / parts) * pieces; }
+  };
+
   const Plan& plan() const { return plan_; }
   /// Between runs: takes what the plan says now of units and arguments, the code and the constants that there are now. False when a step is to be cut in
   /// other parts than it is: only new steps do.
@@ -53,8 +61,7 @@ class Steps {
   /// One step as its parts find it.
   struct Run {
     StepCode code;
-    int64_t units;
-    int parts;
+    Cut cut;
   };
   void add(size_t step, const std::vector<char*>& constants);
   void point(size_t step, const std::vector<char*>& constants);

@@ -66,8 +66,8 @@ Team::~Team() {
   for (std::thread& t : helpers_) t.join();
 }
 
-void Team::List::add(Work work, int parts) {
-  steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts));
+void Team::List::add(Work work, int parts, int turns) {
+  steps_.emplace_back(std::move(work), std::clamp(parts, 1, kMostParts), std::max(1, turns));
   is_shared_ |= steps_.back().parts > 1;
 }
 
@@ -93,22 +93,30 @@ void Team::observe(std::function<void(size_t, uint64_t, uint64_t)> observer) {
   observed_ = static_cast<bool>(observer_);
 }
 
+// Runs and turns are numbered from 1 modulo 2^32.
 void Team::walk(int thread, List& list, uint32_t run) {
   for (List::Step& step : list.steps_) {
-    for (int q = 0; q < step.parts; ++q) {
-      const int part = (thread * step.parts / threads_ + q) % step.parts;
-      std::atomic<uint32_t>& claim = step.claims[static_cast<size_t>(part)];
-      uint32_t before = run - 1;  // a straggler of an older run finds nothing to claim and runs through
-      if (claim.load(std::memory_order_relaxed) == before && claim.compare_exchange_strong(before, run)) {
-        step.work(part, thread);
-        if (observed_.load(std::memory_order_relaxed)) {
-          uint64_t now = steady_ns(), latest = step.end_ns.load(std::memory_order_relaxed);
-          while (latest < now && !step.end_ns.compare_exchange_weak(latest, now)) {}
-        }
-        step.done.bump();
-      }
+    uint32_t number = (run - 1) * static_cast<uint32_t>(step.turns);
+    for (int turn = 0; turn < step.turns; ++turn) {
+      take(thread, step, turn, ++number);
+      if (step.done.wait(number * static_cast<uint32_t>(step.parts), kSpinStep) && thread == 0) part();  // woken where the system pleased
     }
-    if (step.done.wait(run * static_cast<uint32_t>(step.parts), kSpinStep) && thread == 0) part();  // woken where the system pleased
+  }
+}
+
+/// The parts of a turn that nobody has taken.
+void Team::take(int thread, List::Step& step, int turn, uint32_t number) {
+  for (int q = 0; q < step.parts; ++q) {
+    const int part = (thread * step.parts / threads_ + q) % step.parts;
+    std::atomic<uint32_t>& claim = step.claims[static_cast<size_t>(part)];
+    uint32_t before = number - 1;  // a straggler of an older turn finds nothing to claim and runs through
+    if (claim.load(std::memory_order_relaxed) != before || !claim.compare_exchange_strong(before, number)) continue;
+    step.work(turn * step.parts + part, thread);
+    if (observed_.load(std::memory_order_relaxed)) {
+      uint64_t now = steady_ns(), latest = step.end_ns.load(std::memory_order_relaxed);
+      while (latest < now && !step.end_ns.compare_exchange_weak(latest, now)) {}
+    }
+    step.done.bump();
   }
 }
 

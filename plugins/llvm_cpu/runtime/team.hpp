@@ -3,7 +3,8 @@
 //
 // A step is cut in parts. Part p belongs to thread p * threads / parts, so data stays in that core's cache; a thread that is
 // done takes unclaimed parts of the others. The next step starts when all parts are done, not when all threads have arrived:
-// a thread that lost its core between two parts, or woke late, delays nobody.
+// a thread that lost its core between two parts, or woke late, delays nobody. A step may be taken in several turns, of the same parts each: one begins
+// when all parts of the one before are done.
 #pragma once
 
 #include <atomic>
@@ -40,25 +41,25 @@ class alignas(64) Counter {
 
 class Team {
  public:
-  /// (part, thread): part in [0, parts of the step), thread in [0, size).
+  /// (part, thread): part in [0, parts of the step), in the next turn as many on, and so on; thread in [0, size).
   using Work = std::function<void(int part, int thread)>;
   static constexpr int kMostParts = 128;
 
   /// What is walked. A list belongs to one team, which forgets it before it ends.
   class List {
    public:
-    /// Between runs. parts in 1 .. kMostParts.
-    void add(Work work, int parts);
+    /// Between runs. parts in 1 .. kMostParts, turns at least 1; a million turns and more of that many parts no counter holds.
+    void add(Work work, int parts, int turns = 1);
 
    private:
     friend class Team;
     struct Step {
-      Step(Work w, int p) : work(std::move(w)), parts(p), claims(static_cast<size_t>(p)) {}
+      Step(Work w, int p, int t) : work(std::move(w)), parts(p), turns(t), claims(static_cast<size_t>(p)) {}
       Work work;
-      int parts;
+      int parts, turns;
       Counter done;
       std::atomic<uint64_t> end_ns{0};  // of the latest part that is done, while observed
-      std::vector<std::atomic<uint32_t>> claims;  // number of the run that took the part
+      std::vector<std::atomic<uint32_t>> claims;  // number of the turn, of all runs, that took the part
     };
     std::deque<Step> steps_;
     bool is_shared_ = false;  // whether a step has more than one part
@@ -86,6 +87,7 @@ class Team {
 
  private:
   void walk(int thread, List& list, uint32_t run);
+  void take(int thread, List::Step& step, int turn, uint32_t number);
   void tell(List& list, uint64_t begin_ns);
   void part();
   bool is_forked() const;

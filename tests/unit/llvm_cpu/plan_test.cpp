@@ -29,7 +29,7 @@ Plan sample() {
   weight.pack.oc_stride = 8, weight.pack.ic_stride = 1, weight.packed_bytes = 4 * 16 * 8;
   p.constants = {scale, weight};
   Plan::Step s;
-  s.units = 3, s.work = 100, s.label = "conv", s.node_ids = {7};
+  s.units = 3, s.turns = 5, s.slices = 2, s.work = 100, s.label = "conv", s.node_ids = {7};
   s.args = {{Plan::Arg::Input, 0, 0}, {Plan::Arg::Constant, 1, 0}, {Plan::Arg::Arena, 0, 64}, {Plan::Arg::Output, 0, 0}, {}};
   p.steps = {s};
   return p;
@@ -60,6 +60,9 @@ TEST_CASE("every wrong number of a plan is refused by name") {
   };
   CHECK(with([](Plan& p) { p.steps[0].kernel = 1; }) == "plan: kernel 1 does not exist");
   CHECK(with([](Plan& p) { p.steps[0].units = 0; }) == "plan: step with 0 units");
+  CHECK(with([](Plan& p) { p.steps[0].turns = 0; }) == "plan: step with 0 turns of 2 slices");
+  CHECK(with([](Plan& p) { p.steps[0].turns = p.steps[0].slices = int64_t{1} << 32; }) == "plan: step with 4294967296 turns of 4294967296 slices");
+  CHECK(with([](Plan& p) { p.steps[0].turns = int64_t{1} << 39; }) == "plan: step with 549755813888 turns of 2 slices");  // of 3 units
   CHECK(with([](Plan& p) { p.steps[0].grain = 0; }) == "plan: step with work 100 and grain 0");
   CHECK(with([](Plan& p) { p.steps[0].args[0].index = 5; }) == "plan: input 5 does not exist");
   CHECK(with([](Plan& p) { p.steps[0].args[1].index = 2; }) == "plan: constant 2 does not exist");

@@ -42,6 +42,32 @@ TEST_CASE("every part of every step is done once per run, after all parts of the
   }
 }
 
+TEST_CASE("every part of every turn is done once per run, after all parts of the turn before") {
+  for (const int threads : {1, 2, 3, 8}) {
+    CAPTURE(threads);
+    constexpr int kParts = 4, kTurns = 9;
+    std::vector<std::vector<int>> data(2 * kTurns + 1, std::vector<int>(kParts, 0));
+    std::atomic<bool> wrong{false};
+    Team::List steps;  // outlives the team
+    Team team(threads);
+    for (const int step : {0, 1})
+      steps.add([&, step](int part, int) {
+        const auto turn = static_cast<size_t>(step * kTurns + part / kParts);
+        for (const int v : data[turn]) if (v != data[turn][0]) wrong = true;  // the turn before is whole
+        int& mine = data[turn + 1][static_cast<size_t>(part % kParts)];
+        if (mine == data[turn][0] + 1) wrong = true;  // done before
+        mine = data[turn][0] + 1;
+      }, kParts, kTurns);
+    team.start();
+    for (int run = 0; run < 300; ++run) {
+      std::fill(data[0].begin(), data[0].end(), 100 * run);
+      team.run(steps);
+      for (const int v : data[2 * kTurns]) CHECK(v == 100 * run + 2 * kTurns);
+    }
+    CHECK_FALSE(wrong);
+  }
+}
+
 TEST_CASE("a thread that is held up delays nobody but the part it holds") {
   Team::List steps;  // outlives the team
   Team team(2);

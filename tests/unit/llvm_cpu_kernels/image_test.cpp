@@ -115,11 +115,21 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
     Guarded<float> h0 = reals(dirs * batch * hidden), c0 = reals(dirs * batch * hidden), p = reals(dirs * 3 * hidden);
     Guarded<int32_t> len = integers<int32_t>(batch, 0, seq);
     Guarded<float> yh(dirs * batch * hidden), yc(dirs * batch * hidden);
-    const Guarded<float> y = run<float>(seq * dirs * batch * hidden, dirs * k::cdiv(batch, rows), rows * (width + 3 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
+    const int64_t chains = dirs * k::cdiv(batch, rows), turns = seq * k::rnn_phases(kind, before), slices = k::cdiv(padded, k::kRnnSlice * k::VL);
+    Guarded<float> kept(chains * k::kRnnKept * rows * padded);
+    const Guarded<float> y = run<float>(seq * dirs * batch * hidden, chains, rows * (width + 2 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
-                      lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data()};
-      k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .rows = rows, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
-             .g = k::Act::Tanh, .h = k::Act::Tanh, .clip = 0, .seq = seq, .batch = batch, .dirs = dirs, .hidden = hidden}, args, u0, u1, s);
+                      lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data(), kept.data()};
+      const auto pieces = [&](int64_t p0, int64_t p1) {
+        k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .rows = rows, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
+               .g = k::Act::Tanh, .h = k::Act::Tanh, .clip = 0, .seq = seq, .batch = batch, .dirs = dirs, .hidden = hidden}, args, p0, p1, s);
+      };
+      if (coin()) return pieces(u0 * turns * slices, u1 * turns * slices);
+      for (int64_t turn = u0 * turns; turn < u1 * turns; ++turn) {  // the later slices first: those of one turn need no order
+        const int64_t some = pick(0, slices);
+        pieces(turn * slices + some, (turn + 1) * slices);
+        pieces(turn * slices, turn * slices + some);
+      }
     });
     std::vector<double> want(size_t(y.size()), 0), last(size_t(yh.size()));
     for (int64_t d = 0; d < dirs; ++d)

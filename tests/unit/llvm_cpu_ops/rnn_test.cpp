@@ -6,8 +6,8 @@ using namespace llvm_cpu_test;
 
 namespace {
 
-void layer(Net& net, const char* op, int64_t gates, int64_t dirs, bool initial, std::vector<image::Attr> attrs, int64_t batch = 3) {
-  const int64_t seq = 6, in = 10, hidden = 20;
+void layer(Net& net, const char* op, int64_t gates, int64_t dirs, bool initial, std::vector<image::Attr> attrs, int64_t batch = 3, int64_t hidden = 20) {
+  const int64_t seq = 6, in = 10;
   std::vector<uint32_t> operands{net.input({seq, batch, in}), net.weights({dirs, gates * hidden, in}, -0.4f, 0.4f),
                                  net.weights({dirs, gates * hidden, hidden}, -0.3f, 0.3f), net.weights({dirs, 2 * gates * hidden})};
   if (initial) {
@@ -41,4 +41,18 @@ TEST_CASE("recurrent layers of batches that are not cut into equal parts") {
     layer(net, "GRU", 3, 2, false, {Net::integer("linear_before_reset", 1)}, batch);
   }
   matches_reference(bench, net);
+}
+
+// At 128 hidden units and more a turn is worth two threads, so on three these are cut in turns.
+TEST_CASE("recurrent layers whose steps several threads share") {
+  Bench bench;
+  Net net;
+  for (const int64_t dirs : {1, 2})
+    for (const int64_t batch : {1, 3}) {
+      layer(net, "LSTM", 4, dirs, batch == 3, {}, batch, 200);
+      layer(net, "GRU", 3, dirs, batch == 3, {}, batch, 200);
+    }
+  layer(net, "GRU", 3, 1, true, {Net::integer("linear_before_reset", 1)}, 2, 200);
+  layer(net, "RNN", 1, 1, true, {}, 2, 400);
+  matches_reference(bench, net, 3e-5);
 }
