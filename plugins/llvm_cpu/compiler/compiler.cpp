@@ -10,6 +10,7 @@
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/doors.hpp"
+#include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/fit/sampler.hpp"
 #include "plugins/llvm_cpu/fit/whole.hpp"
@@ -155,7 +156,8 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
 
   void compile(const sdk::CompileRequest& request, const sdk::Sink& sink, const sdk::Progress& progress) override {
     const sdk::Options options = request.options();
-    const Target target = target_of(request.device(), options);
+    Target target = target_of(request.device(), options);
+    target.far_weights = has_far_weights({request.graph().raw()});
     const Workplace workplace(host_.temp_dir());
     progress(0, "planning");
     KernelBuilder builder(target, Linker::find(options.string("llvm_cpu.linker", ""), workplace.path()), workplace.path(),

@@ -60,8 +60,13 @@ bool suits(const KernelSpec& general, const KernelSpec& spec) {
   constexpr int64_t kLong = 6, kEnough = 8;  // as many accumulators as multiply-adds are under way
   const auto tile = [&](const KernelSpec& s, size_t k) { return k < words.tile ? s.literals[words.hints[k]] : 1; };
   const int64_t made = tile(general, 0), wanted = tile(spec, 0), made_columns = tile(general, 1), columns = tile(spec, 1);
-  const bool rows_do = made == wanted || (made >= kLong && wanted >= kLong) || (made > wanted && std::has_single_bit(static_cast<uint64_t>(wanted)));
+  const bool rows_do = made == wanted || (made >= kLong && wanted >= kLong) || (made > wanted && (words.rests_in_one || std::has_single_bit(static_cast<uint64_t>(wanted))));
   return rows_do && (columns <= made_columns || made_columns >= (kEnough - 1) / wanted + 1);  // not multiplied: the kernel's numbers may come from a file
+}
+
+bool covers(const KernelSpec& general, const KernelSpec& spec) {
+  const SizeWords& words = declared(spec);
+  return words.hints.empty() || words.tile == 0 || general.literals[words.hints[0]] >= spec.literals[words.hints[0]];
 }
 
 std::vector<int64_t> row(const KernelSpec& general, const KernelSpec& literal) {

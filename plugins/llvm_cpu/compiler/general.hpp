@@ -23,8 +23,11 @@ bool matches(const KernelSpec& general, const KernelSpec& literal);
 /// What the general kernel reads to do what the literal one does. Requires matches().
 std::vector<int64_t> row(const KernelSpec& general, const KernelSpec& literal);
 
-/// Whether the tile that a general kernel was made for does well where the spec has its own: as large or larger, and what remains of a row is a
-/// power of two (kernels/parts/powers.hpp), or so long that it is little beside the whole. Requires kernels of one template.
+/// Whether the tile that a general kernel was made for does well where the spec has its own: as large or larger, and what remains of a row is one
+/// piece (a power of two, or any number: kernels/parts/powers.hpp), or so long that it is little beside the whole. Requires kernels of one template.
 bool suits(const KernelSpec& general, const KernelSpec& spec);
+
+/// Whether that tile has as many pixels or rows as the spec's. Requires the same.
+bool covers(const KernelSpec& general, const KernelSpec& spec);
 
 }  // namespace optima::llvm_cpu

@@ -46,6 +46,7 @@ struct Target {
   bool amx = false;            ///< it has AMX tiles of bytes
   bool permutes_bytes = false;  ///< AVX-512 VBMI
   bool many_sizes = false;      ///< plans are made for many sizes of one model: as few forms of a weight as can be had are to be packed for all of them
+  bool far_weights = false;     ///< each run reads the model's weights from memory: caches do not hold them
   bool is_arm() const { return triple.starts_with("aarch64"); }
 };
 

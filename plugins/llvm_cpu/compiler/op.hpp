@@ -41,6 +41,7 @@ struct SizeWords {
   std::vector<uint32_t> sizes;  ///< may be slots
   std::vector<uint32_t> hints;  ///< of these, those that change speed alone: a general kernel keeps the number it was made with, too
   size_t tile = 1;              ///< how many of the hints, from the first, are the tile: pixels or rows, then vectors of columns
+  bool rests_in_one = false;    ///< fewer pixels or rows than the tile has are done in one piece, however many
 };
 /// Marks fields of literals: literals.hpp says how a struct declares them.
 struct SizeMarker {
@@ -65,6 +66,7 @@ const SizeWords& size_words() {
     if constexpr (requires { Literals::sizes(sizes, SizeMarker()); }) Literals::sizes(sizes, SizeMarker());
     if constexpr (requires { Literals::hints(hints, SizeMarker()); }) Literals::hints(hints, SizeMarker());
     if constexpr (requires { Literals::tile_hints; }) out.tile = Literals::tile_hints;
+    if constexpr (requires { Literals::rests_in_one; }) out.rests_in_one = Literals::rests_in_one;
     const auto unmarked = words_of(Literals{}), of_sizes = words_of(sizes), of_hints = words_of(hints);
     for (uint32_t i = 0; i < of_sizes.size(); ++i) {
       if (of_sizes[i] != unmarked[i] || of_hints[i] != unmarked[i]) out.sizes.push_back(i);

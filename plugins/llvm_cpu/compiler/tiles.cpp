@@ -148,6 +148,18 @@ int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t 
   return std::max<int64_t>(unit, (48 << 10) / std::max<int64_t>(bytes, 1) / unit * unit);
 }
 
+bool has_far_weights(const GraphView& graph) {
+  constexpr uint64_t kCached = uint64_t{16} << 20;
+  uint64_t bits = 0;
+  for (uint32_t c = 0; c < graph.image()->constants.count; ++c) {
+    const optima_constant& constant = *optima_get_constant(graph.image(), c);
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < constant.dims.count; ++d) elements *= static_cast<uint64_t>(*optima_get_int(graph.image(), constant.dims.first + d));
+    bits += elements * optima_dtype_bits(constant.dtype);
+  }
+  return bits / 8 > kCached;
+}
+
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes) {
   const double lines = static_cast<double>(oc_blocks * kernel_width * vector_width) / 16;  // per channel and kernel row
   const double needed = lines / static_cast<double>(std::max<int64_t>(passes, 1));

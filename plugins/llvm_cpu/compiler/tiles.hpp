@@ -41,6 +41,9 @@ int64_t grouped_width(const Target& target, int64_t row, int64_t taps);
 /// Input channels per chunk such that a chunk's weights fit L1 beside the input; a multiple of `unit`.
 int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t oc_blocks, int64_t unit);
 
+/// Target::far_weights of a graph: its constants are larger than most last caches.
+bool has_far_weights(const GraphView& graph);
+
 /// Cache lines to prefetch per input channel and kernel row. passes: tiles that reuse one weight panel.
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes);
 

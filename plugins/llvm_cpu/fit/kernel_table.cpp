@@ -98,7 +98,7 @@ std::optional<uint32_t> KernelTable::find(const KernelSpec& spec) const {
     if (found && kernel.slots.size() > kernels_[*found].spec.slots.size()) break;
     if (!matches(kernel, spec)) continue;
     if (suits(kernel, spec)) return k;
-    if (!found) found = k;
+    if (!found || (!covers(kernels_[*found].spec, spec) && covers(kernel, spec))) found = k;
   }
   return found;
 }

@@ -45,7 +45,7 @@ struct BlockPanels {
   static constexpr char entry[] = "k_block_panels";
   static constexpr void sizes(auto& l, auto mark) { mark(l.M); }
   static constexpr void hints(auto& l, auto mark) { mark(l.mr); }
-  static constexpr bool has_tile = true;
+  static constexpr bool has_tile = true, rests_in_one = true;
   BlockMatrix of;
   int64_t M, mr, nb;
 };
@@ -245,7 +245,7 @@ TEMPLATE(k_block_panels, BlockPanels, l) {
 #if GENERAL
       idx m = 0;
       ROLL for (; m + mr <= l.M; m += mr) matmul::tile(mr, nb, lanes, s, panel, nb * VL, at, m, false);
-      powers(mr, l.M - m, [&](idx before, idx some) __attribute__((always_inline)) { matmul::tile(some, nb, lanes, s, panel, nb * VL, at, m + before, false); });
+      exactly(mr, l.M - m, [&](idx some) __attribute__((always_inline)) { matmul::tile(some, nb, lanes, s, panel, nb * VL, at, m, false); });
       return;
 #endif
       const idx even = l.M / mr * mr;

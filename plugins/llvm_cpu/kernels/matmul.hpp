@@ -23,6 +23,7 @@ struct Matmul {
   static constexpr void sizes(auto& l, auto mark) { mark(l.mb, l.M, l.N, l.K, l.sam, l.sak, l.sbk, l.sbn, l.scm, l.b1, l.sa0, l.sa1, l.sb0, l.sb1, l.sc0, l.sc1); }
   static constexpr void hints(auto& l, auto mark) { mark(l.mr, l.nb, l.in_place, l.ahead); }
   static constexpr int64_t tile_hints = 2;
+  static constexpr bool rests_in_one = true;
   int64_t mr, nb, mb;
   int64_t packed, in_place;  ///< which MatmulB; a general kernel does both ways of a computed B
   int64_t ahead, epilogue;
@@ -48,7 +49,8 @@ struct Place {  // pointers at row 0 of a batch; bias and the epilogue at the gr
 };
 
 // Rows [m, m + mr), one panel of nb vectors whose k rows are sb floats apart; the last vector has `lanes` columns.
-INL void tile(idx mr, idx nb, idx lanes, const Matmul& s, const float* b, idx sb, const Place& at, idx m, bool prefetch) {
+// prefetch: fetches B `ahead` bytes before it is read.
+INL void tile(idx mr, idx nb, idx lanes, const Matmul& s, const float* b, idx sb, const Place& at, idx m, bool prefetch, idx ahead = 0) {
   vec acc[32];
   UNROLL for (idx i = 0; i < mr * nb; i++) acc[i] = vec{};
   const float* a = at.a + m * s.sam;
@@ -60,7 +62,7 @@ INL void tile(idx mr, idx nb, idx lanes, const Matmul& s, const float* b, idx sb
       const float x = a[i * s.sam];
       UNROLL for (idx n = 0; n < nb; n++) acc[i * nb + n] += w[n] * x;
     }
-    if (prefetch) UNROLL for (idx n = 0; n < nb; n += (64 / (VL * 4) > 0 ? 64 / (VL * 4) : 1)) __builtin_prefetch((const char*)(b + n * VL) + HINT(s, ahead), 0, 2);
+    if (prefetch) UNROLL for (idx n = 0; n < nb; n += (64 / (VL * 4) > 0 ? 64 / (VL * 4) : 1)) __builtin_prefetch((const char*)(b + n * VL) + ahead, 0, 2);
     a += s.sak, b += sb;
   }
   UNROLL for (idx i = 0; i < mr; i++) UNROLL for (idx n = 0; n < nb; n++) {
@@ -115,9 +117,11 @@ INL void columns(const Matmul& s, idx first, idx all, idx whole, idx lanes, cons
   at.residual += s.epilogue & kResidualMatrix ? first * VL : 0, at.c += first * VL;
   const bool fetches = s.packed && HINT(s, ahead) > 0;
   idx m = m0;
-  if (fetches && m + mr <= m1) tile(mr, all, lanes, s, from, sb, at, m, true), m += mr;
+  const idx ahead = HINT(s, ahead);
+  if (fetches && m + mr <= m1) tile(mr, all, lanes, s, from, sb, at, m, true, ahead), m += mr;
   ROLL for (; m + mr <= m1; m += mr) tile(mr, all, lanes, s, from, sb, at, m, false);
-  powers(mr, m1 - m, [&](idx before, idx rows) __attribute__((always_inline)) { tile(rows, all, lanes, s, from, sb, at, m + before, false); });
+  // in one: each piece would read B again
+  exactly(mr, m1 - m, [&](idx rows) __attribute__((always_inline)) { tile(rows, all, lanes, s, from, sb, at, m, fetches, m == m0 ? ahead : 0); });
 }
 // A group of `all` vectors of columns, whatever number the plan put into one: in widths that this kernel was made for, then in powers of two.
 INL void any_columns(const Matmul& s, idx all, idx lanes, const float* b, const Place& at, idx m0, idx m1, float* scratch) {
@@ -154,9 +158,9 @@ TEMPLATE(k_matmul, Matmul, l) {
       if (!l.packed && !l.in_place) pack_panel(width, (width - 1) * VL + lanes, l, b, (float*)scratch), b = (const float*)scratch;
       const idx sb = l.in_place ? l.sbk : width * VL, even = m0 + (m1 - m0) / l.mr * l.mr;
       const bool first = l.packed && l.ahead > 0;
-      if (first && m0 < even) tile(l.mr, width, lanes, l, b, sb, at, m0, true);
+      if (first && m0 < even) tile(l.mr, width, lanes, l, b, sb, at, m0, true, l.ahead);
       ROLL for (idx m = first ? m0 + l.mr : m0; m < even; m += l.mr) tile(l.mr, width, lanes, l, b, sb, at, m, false);
-      if (l.M % l.mr && m1 == l.M) tile(l.M % l.mr, width, lanes, l, b, sb, at, l.M / l.mr * l.mr, first && l.M < l.mr);
+      if (l.M % l.mr && m1 == l.M) tile(l.M % l.mr, width, lanes, l, b, sb, at, l.M / l.mr * l.mr, first && l.M < l.mr, l.ahead);
     };
     if (g < groups - 1) group(l.nb, VL);
     else group(blocks - (groups - 1) * l.nb, tail);

@@ -27,14 +27,15 @@ struct Tile {
   int64_t rows, blocks;
 };
 
-/// Accumulators: rows * blocks, plus blocks for B and one for A, in the registers there are.
-Tile tile_of(const Product& p, const Target& t) {
+/// Accumulators: rows * blocks, plus blocks for B and one for A, in the registers there are. A constant B is packed by the blocks: for many sizes all numbers of
+/// rows have the same.
+Tile tile_of(const Product& p, const Target& t, bool constant) {
   const int64_t n = divide_up(p.N, t.vector_width);
-  const bool few = t.registers < 32;
-  if (p.M == 1) return {1, std::min<int64_t>(n, 8)};
-  if (p.M <= 3) return {p.M, std::min<int64_t>(n, few ? 3 : 6)};
-  if (few) return {p.M % 4 == 0 || p.M > 12 ? 4 : p.M % 3 == 0 ? 3 : 4, std::min<int64_t>(n, 3)};
-  if (p.M <= 5) return {p.M, std::min<int64_t>(n, 4)};
+  const bool few = t.registers < 32, steady = t.many_sizes && constant;
+  if (p.M == 1 && !steady) return {1, std::min<int64_t>(n, 8)};
+  if (p.M <= 3 && !steady) return {p.M, std::min<int64_t>(n, few ? 3 : 6)};
+  if (few) return {p.M < 4 ? p.M : p.M % 4 == 0 || p.M > 12 ? 4 : p.M % 3 == 0 ? 3 : 4, std::min<int64_t>(n, 3)};
+  if (p.M <= 5 && !steady) return {p.M, std::min<int64_t>(n, 4)};
   const int64_t blocks = n <= 3 ? n : n % 3 == 0 || n > 8 ? 3 : n % 2 == 0 ? 2 : 3;
   Tile best{8, blocks};
   for (const int64_t rows : {7, 6})
@@ -90,7 +91,7 @@ void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, 
   const int64_t rows = rows_per_unit(p, tile, groups * batches, mode);
   const int64_t epilogue = (tail.bias.kind ? k::kColumnBias : 0) | (tail.row_bias.kind ? k::kRowBias : 0) | (tail.addend.kind ? k::kAddend : 0) |
                            (tail.residual.kind ? k::kResidualMatrix : 0);
-  const int64_t ahead = mode == Mode::Packed ? 4096 : 0;
+  const int64_t ahead = mode == Mode::Packed && ctx.target().far_weights ? 4096 : 0;
   Op op;
   op.kernel = k::Matmul{.mr = tile.rows, .nb = tile.blocks, .mb = rows, .packed = mode == Mode::Packed, .in_place = mode == Mode::InPlace, .ahead = ahead, .epilogue = epilogue, .act = tail.act,
                         .alpha = p.alpha, .M = p.M, .N = p.N, .K = p.K, .sam = p.sam, .sak = p.sak, .sbk = p.sbk, .sbn = p.sbn, .scm = p.scm,
@@ -186,9 +187,10 @@ struct Operands {
 };
 
 void emit_operands(Product p, const Operands& of, const Tail& tail, LowerContext& ctx) {
-  const Tile tile = tile_of(p, ctx.target());
+  const bool constant = of.graph.is_known(of.b) && p.matrices > 0;
+  const Tile tile = tile_of(p, ctx.target(), constant);
   const int64_t vl = ctx.target().vector_width;
-  Mode mode = of.graph.is_known(of.b) && p.matrices > 0 ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
+  Mode mode = constant ? Mode::Packed : p.sbn == 1 && p.N % vl == 0 && p.M <= 2 * tile.rows ? Mode::InPlace : Mode::Dynamic;
   const Operand a = ctx.read(of.a), b = mode == Mode::Packed ? ctx.packed(of.b, panels(p, tile, ctx.target())) : ctx.read(of.b);
   if (mode == Mode::Packed)
     for (Batch& d : p.batch) d.b = d.b / (p.K * p.N) * (divide_up(p.N, vl) * vl * p.K);
@@ -218,7 +220,7 @@ void emit_dense(int64_t M, int64_t N, int64_t K, const Operand& a, const std::ve
                 LowerContext& ctx) {
   Product p;
   p.M = M, p.N = N, p.K = K, p.sam = K, p.sbk = 1, p.sbn = K, p.scm = N;
-  const Tile tile = tile_of(p, ctx.target());
+  const Tile tile = tile_of(p, ctx.target(), true);
   Tail tail;
   tail.bias = bias;
   emit_product(p, a, ctx.bytes(raw_bytes(weights), panels(p, tile, ctx.target())), c, tail, Mode::Packed, tile, ctx);

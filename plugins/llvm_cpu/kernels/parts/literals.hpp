@@ -9,7 +9,8 @@
 // says by `static constexpr void sizes(auto& l, auto mark) { mark(l.N, l.in); }`; without it none. What shapes code stays a constant: channels
 // and windows of convolutions, tiles, tails, modes, how memory lies. `hints`, declared likewise, are numbers of which any value gives the same
 // bytes and which shape code all the same, as the width of a tile: the kernel keeps those it was made with (HINT in vec.hpp). The first `tile_hints` of them, one
-// where the struct does not say, are its tile: where no kernel has the tile that a size wants, suits() in compiler/general.hpp says which does.
+// where the struct does not say, are its tile: where no kernel has the tile that a size wants, suits() in compiler/general.hpp says which does. `rests_in_one`: what
+// remains of a row of tiles, of whatever length, is done in one piece (exactly() in powers.hpp), not in several.
 #pragma once
 #include <stdint.h>
 
