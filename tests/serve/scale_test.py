@@ -327,26 +327,35 @@ exec {BUILD}/bin/optima-host "$@"
         self.assertEqual((more[0]["state"], more[0]["cached"]), ("done", False))
 
     def doomed_node(self):
-        """A third node, and what ends it with all its processes at once."""
-        node = self.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
-        self.cluster.wait_for_nodes()
-        ended = []
+        """A third node that has done a task, and what ends it with all its processes at once. On a busy machine Ray's raylet may end before it did anything: then another one."""
+        for _ in range(3):
+            node = self.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+            ended = []
 
-        def end():
-            if not ended:
-                ended.append(True)
-                self.cluster.remove_node(node, allow_graceful=False)
-        self.addCleanup(end)
-        return node, end
+            def end(node=node, ended=ended):
+                if not ended:
+                    ended.append(True)
+                    self.cluster.remove_node(node, allow_graceful=False)
+            self.addCleanup(end)
+            try:
+                self.cluster.wait_for_nodes()
+                self.assertEqual(self.ray.get(self.on(node.node_id, node_here).remote(), timeout=150), node.node_id)
+                return node, end
+            except (self.ray.exceptions.RayError, TimeoutError):
+                end()
+        raise AssertionError("no node stays")
+
+    def on(self, node, function):
+        """A task that takes the processor of that node alone."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+        return self.ray.remote(function).options(num_cpus=1, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
 
     def hold_others(self, node, folder, end):
         """Takes the processors of all other nodes until there is a file `end`."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
         others = [n["NodeID"] for n in self.ray.nodes() if n["Alive"] and n["NodeID"] != node]
         self.assertEqual(len(others), 2)
-        hold = self.ray.remote(hold_processor)
         for other in others:
-            hold.options(num_cpus=1, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(other, soft=False)).remote(str(folder / other), str(end))
+            self.on(other, hold_processor).remote(str(folder / other), str(end))
         for other in others:
             until(folder / other, "the task did not begin")
 
