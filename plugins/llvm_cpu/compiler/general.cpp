@@ -19,6 +19,9 @@ const SizeWords& declared(const KernelSpec& spec) {
 /// Literals of the struct; what follows them are numbers of an expression.
 size_t struct_words(const KernelSpec& spec) { return spec.expression.empty() ? spec.literals.size() : 1; }
 
+/// Of the tile that the spec has: 0 = pixels or rows, 1 = vectors of columns; 1 where its template has none.
+int64_t tile_of(const KernelSpec& spec, const SizeWords& words, size_t k) { return k < words.tile ? spec.literals[words.hints[k]] : 1; }
+
 }  // namespace
 
 std::vector<uint32_t> sizes(const KernelSpec& spec) {
@@ -58,15 +61,14 @@ bool suits(const KernelSpec& general, const KernelSpec& spec) {
   const SizeWords& words = declared(spec);
   if (words.hints.empty()) return true;
   constexpr int64_t kLong = 6, kEnough = 8;  // as many accumulators as multiply-adds are under way
-  const auto tile = [&](const KernelSpec& s, size_t k) { return k < words.tile ? s.literals[words.hints[k]] : 1; };
-  const int64_t made = tile(general, 0), wanted = tile(spec, 0), made_columns = tile(general, 1), columns = tile(spec, 1);
+  const int64_t made = tile_of(general, words, 0), wanted = tile_of(spec, words, 0), made_columns = tile_of(general, words, 1), columns = tile_of(spec, words, 1);
   const bool rows_do = made == wanted || (made >= kLong && wanted >= kLong) || (made > wanted && (words.rests_in_one || std::has_single_bit(static_cast<uint64_t>(wanted))));
   return rows_do && (columns <= made_columns || made_columns >= (kEnough - 1) / wanted + 1);  // not multiplied: the kernel's numbers may come from a file
 }
 
 bool covers(const KernelSpec& general, const KernelSpec& spec) {
   const SizeWords& words = declared(spec);
-  return words.hints.empty() || words.tile == 0 || general.literals[words.hints[0]] >= spec.literals[words.hints[0]];
+  return words.hints.empty() || tile_of(general, words, 0) >= tile_of(spec, words, 0);
 }
 
 std::vector<int64_t> row(const KernelSpec& general, const KernelSpec& literal) {

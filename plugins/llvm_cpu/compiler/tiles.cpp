@@ -150,14 +150,9 @@ int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t 
 
 bool has_far_weights(const GraphView& graph) {
   constexpr uint64_t kCached = uint64_t{16} << 20;
-  uint64_t bits = 0;
-  for (uint32_t c = 0; c < graph.image()->constants.count; ++c) {
-    const optima_constant& constant = *optima_get_constant(graph.image(), c);
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < constant.dims.count; ++d) elements *= static_cast<uint64_t>(*optima_get_int(graph.image(), constant.dims.first + d));
-    bits += elements * optima_dtype_bits(constant.dtype);
-  }
-  return bits / 8 > kCached;
+  uint64_t bytes = 0;
+  for (uint32_t b = 0; b < graph.raw->blob_count; ++b) bytes += graph.raw->blobs[b].size;
+  return bytes > kCached;
 }
 
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes) {

@@ -70,6 +70,7 @@ TEST_CASE("of kernels with as many slots the table finds the one whose tile suit
   const KernelTable table(kernels);
   CHECK(table.find(product(8, 3, 640)) == 0u);
   CHECK(table.find(product(7, 3, 49)) == 0u);   // as good as 8
+  CHECK(table.find(product(4, 4, 4)) == 0u);
   CHECK(table.find(product(5, 4, 5)) == 0u);    // in one piece, and accumulators enough
   CHECK(table.find(product(1, 8, 1)) == 1u);
   CHECK(table.find(product(2, 6, 2)) == 0u);    // none suits: one whose tile has the rows

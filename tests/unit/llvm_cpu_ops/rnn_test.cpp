@@ -43,7 +43,7 @@ TEST_CASE("recurrent layers of batches that are not cut into equal parts") {
   matches_reference(bench, net);
 }
 
-// At 128 hidden units and more a turn is worth two threads, so on three these are cut in turns.
+// Turns of these are worth three threads each (cut_of in runtime/engine.cpp), and there are fewer chains.
 TEST_CASE("recurrent layers whose steps several threads share") {
   Bench bench;
   Net net;
