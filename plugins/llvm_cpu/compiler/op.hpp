@@ -4,7 +4,7 @@
 // A kernel template is an extern "C" always_inline function `k_<family>` in kernels/*.hpp:
 //   void k_family(const Family& literals, void* const* args, int64_t u0, int64_t u1, char* scratch)
 // Code generation makes the literals of a KernelSpec its first argument. What remains is the signature that every compiled
-// kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the pieces of work to do (pieces_of), any split
+// kernel has. args = operand pointers in the order of Op::args; [u0, u1) = the pieces of work to do (Cutting), any split
 // over threads must give the same bytes; scratch = Op::scratch_per_thread bytes, 64-byte aligned, not cleared,
 // shared by nobody else during the call. The 64 bytes before scratch are a header of uint64_t words: [0] names this step of this inference (set before
 // every call, never 0), [1] belongs to the kernels of the thread: a kernel that prepares something in scratch for its later calls of the same step stores [0]
@@ -152,24 +152,23 @@ struct Operand {
   uint32_t scale = UINT32_MAX;  ///< Bytes index of the float factors per output channel, or none
 };
 
-/// How many pieces of work a step (Op or Plan::Step) has. Mostly these are its units. A unit of several turns is a chain: each turn, of so many independent slices,
+/// How a step is cut, and what it costs. Mostly its pieces are its units. A unit of several turns is a chain: each turn, of so many independent slices,
 /// needs all of the turn before. Piece (unit * turns + turn) * slices + slice; one call may go over several turns and units, in order.
-template <class S>
-int64_t pieces_of(const S& step) {
-  return step.units * step.turns * step.slices;
-}
+struct Cutting {
+  int64_t units = 1;              ///< independent pieces of work, at least 1
+  int64_t turns = 1, slices = 1;  ///< of each unit
+  int64_t work = 0;               ///< rough cost of all units, in multiply-adds (compiler/work.hpp): small steps are not cut up
+  int64_t grain = 1;              ///< fewest units that are worth a thread of their own, at least 1
+  int64_t pieces() const { return units * turns * slices; }
+};
 
 /// One step of an inference: a kernel over its units. Steps run in order; the units of one step run on all threads.
-struct Op {
+struct Op : Cutting {
   KernelSpec kernel;
   std::vector<Operand> args;
-  int64_t units = 1;                ///< independent pieces of work, at least 1
-  int64_t turns = 1, slices = 1;    ///< of each unit: see pieces_of()
   uint64_t scratch_per_thread = 0;  ///< bytes
   std::vector<uint32_t> node_ids{};  ///< nodes of the graph that this step computes; for profiles and errors
   std::string label{};               ///< for people: "conv 3x3 64->64 @56 winograd4"
-  int64_t work = 0;   ///< rough cost of all units, in multiply-adds (compiler/work.hpp): small steps are not cut up
-  int64_t grain = 1;  ///< fewest units that are worth a thread of their own
 };
 
 }  // namespace optima::llvm_cpu

@@ -396,7 +396,7 @@ class Planner : public LowerContext {
       const Op& op = *each;
       Plan::Step step;
       step.kernel = number_of(op.kernel);
-      cut_as(step, op);
+      static_cast<Cutting&>(step) = op;
       step.node_ids = op.node_ids, step.label = op.label;
       for (const Operand& a : op.args) step.args.push_back(to_arg(a));
       draft_.plan.scratch_bytes = std::max(draft_.plan.scratch_bytes, op.scratch_per_thread);

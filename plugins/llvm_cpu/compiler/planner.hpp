@@ -2,7 +2,6 @@
 // llvm_cpu/compiler: from groups of nodes to steps, buffers and constants. No LLVM here: kernels are specs.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -22,12 +21,6 @@ struct PlannerOptions {
   ByReference by_reference{};                           ///< set: nodes without a kernel become steps of the reference
   std::set<uint32_t> blocked_outside{};                 ///< inputs and outputs of graph 0 that lie blocked in the caller's memory, lanes included
 };
-
-/// How a step of a plan is cut in pieces, as its op says.
-inline void cut_as(Plan::Step& step, const Op& op) {
-  step.units = op.units, step.turns = op.turns, step.slices = op.slices;
-  step.work = op.work, step.grain = std::max<int64_t>(1, op.grain);
-}
 
 /// A plan whose kernels are still specs, and what else the artifact needs.
 struct Draft {

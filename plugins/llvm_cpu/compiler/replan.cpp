@@ -215,7 +215,7 @@ class Replanner {
     const Op& was = *memo_.steps[from];
     Op& op = *memo_.steps[to];
     op.kernel = was.kernel, op.label = was.label;
-    op.units = was.units, op.turns = was.turns, op.slices = was.slices, op.work = was.work, op.grain = was.grain, op.scratch_per_thread = was.scratch_per_thread;
+    static_cast<Cutting&>(op) = was, op.scratch_per_thread = was.scratch_per_thread;
     for (size_t k = 0; k < op.args.size(); ++k) op.args[k].offset = was.args[k].offset;
     moved_.steps.push_back(to);
   }
@@ -306,7 +306,7 @@ class Replanner {
   void write_step(uint32_t number) {
     const Op& op = *memo_.steps[number];
     Plan::Step& step = draft_.plan.steps[number];
-    cut_as(step, op);
+    static_cast<Cutting&>(step) = op;
     step.label = op.label;
     draft_.specs[step.kernel] = op.kernel;
   }

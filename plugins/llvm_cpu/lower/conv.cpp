@@ -194,7 +194,7 @@ void lower_winograd(Layer& l, const Folded& folded, int64_t m) {
   p.kind = Pack::Winograd, p.tile = m;
   Op op;
   op.units = by_tiles ? w.batch * divide_up(T, t.width) : divide_up(nob, t.oc_blocks);
-  op.grain = by_tiles ? block(t) / t.width : 1;
+  op.grain = by_tiles ? std::max<int64_t>(1, block(t) / t.width) : 1;
   // V and M: positions lie one vector apart from a multiple of the block.
   op.scratch_per_thread = static_cast<uint64_t>(a2 * ((nib * block(t) + 1) + (nob * block(t) + 1)) * l.vl * 4);
   op.label = "conv winograd" + std::to_string(m) + " " + describe(w);

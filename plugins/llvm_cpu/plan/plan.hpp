@@ -36,9 +36,8 @@ struct Plan {
     uint32_t index = 0;   ///< of inputs, outputs, constants
     uint64_t offset = 0;  ///< bytes
   };
-  struct Step {
+  struct Step : Cutting {
     uint32_t kernel = 0;
-    int64_t units = 1, turns = 1, slices = 1, work = 0, grain = 1;
     std::vector<Arg> args;
     std::vector<uint32_t> node_ids;
     std::string label;

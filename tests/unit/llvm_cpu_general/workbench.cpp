@@ -103,7 +103,7 @@ void Execution::run(size_t s, KernelFunction kernel, std::vector<int64_t> row, i
   for (int p = 0; p < parts; ++p) {
     char* scratch = scratch_.data() + kHeader;
     reinterpret_cast<uint64_t*>(scratch - kHeader)[0] = s + 1;
-    kernel(args.data() + 1, pieces_of(step) * p / parts, pieces_of(step) * (p + 1) / parts, scratch);
+    kernel(args.data() + 1, step.pieces() * p / parts, step.pieces() * (p + 1) / parts, scratch);
   }
 }
 
