@@ -9,6 +9,7 @@
 
 #include "optima/plugin/plugin.hpp"
 #include "plugins/llvm_cpu/plan/plan.hpp"
+#include "plugins/llvm_cpu/runtime/cut.hpp"
 #include "plugins/llvm_cpu/runtime/memory.hpp"
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
@@ -34,14 +35,6 @@ class Steps {
   /// Forgotten by the engine's team.
   ~Steps();
   Steps(const Steps&) = delete;
-
-  /// How the pieces of a step fall to its parts: in every turn parts share so many blocks of so many pieces, in order.
-  struct Cut {
-    int turns, parts;
-    int64_t blocks, pieces;
-    /// The first piece of a part in [0, turns * parts); the last one's end is the next one's begin.
-    int64_t begin(int part) const { return (part / parts * blocks + blocks * (part % parts) / parts) * pieces; }
-  };
 
   const Plan& plan() const { return plan_; }
   /// Between runs: takes what the plan says now of units and arguments, the code and the constants that there are now. False when a step is to be cut in

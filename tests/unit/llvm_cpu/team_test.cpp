@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "plugins/llvm_cpu/runtime/cut.hpp"
 #include "plugins/llvm_cpu/runtime/processors.hpp"
 #include "plugins/llvm_cpu/runtime/team.hpp"
 
@@ -66,6 +67,25 @@ TEST_CASE("every part of every turn is done once per run, after all parts of the
     }
     CHECK_FALSE(wrong);
   }
+}
+
+TEST_CASE("chains fewer than threads are cut in turns that are worth it, others whole; pieces are handed out once, in order") {
+  using namespace optima::llvm_cpu;
+  const auto cut = [](int64_t units, int64_t work_of_turn, int threads) {
+    const Cutting step{.units = units, .turns = 10, .slices = 7, .work = units * 10 * work_of_turn, .grain = 1};
+    const Cut c = cut_of(step, threads);
+    CHECK(c.begin(0) == 0);
+    CHECK(c.begin(c.turns * c.parts) == step.pieces());
+    for (int p = 0; p < c.turns * c.parts; ++p) CHECK(c.begin(p) < c.begin(p + 1));
+    for (int turn = 0; turn < c.turns; ++turn) CHECK(c.begin(turn * c.parts) == step.pieces() / c.turns * turn);
+    return std::pair(c.turns, c.parts);
+  };
+  CHECK(cut(1, 1000000, 1) == std::pair(1, 1));
+  CHECK(cut(1, 1000000, 2) == std::pair(10, 2));
+  CHECK(cut(1, 1000000, 64) == std::pair(10, 7));  // slices
+  CHECK(cut(1, 1000, 2) == std::pair(1, 1));       // too short
+  CHECK(cut(2, 1000000, 2) == std::pair(1, 2));    // a chain for each thread
+  CHECK(cut(2, 1000000, 3) == std::pair(20, 3));
 }
 
 TEST_CASE("a thread that is held up delays nobody but the part it holds") {

@@ -43,7 +43,7 @@ TEST_CASE("recurrent layers of batches that are not cut into equal parts") {
   matches_reference(bench, net);
 }
 
-// Turns of these are worth three threads each (cut_of in runtime/engine.cpp), and there are fewer chains.
+// Turns of these are worth three threads each (cut_of in runtime/cut.cpp), and there are fewer chains.
 TEST_CASE("recurrent layers whose steps several threads share") {
   Bench bench;
   Net net;
