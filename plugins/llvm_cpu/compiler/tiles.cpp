@@ -76,12 +76,11 @@ bool fits(const Target& target, Tile t) { return t.oc_blocks * t.width + t.oc_bl
 
 /// Blocks for rows of any length: those that long ones want, and of equals the most, which short ones want.
 int64_t steady_blocks(const Target& target, int64_t oc_blocks, int64_t most) {
-  constexpr int64_t kLong = 5040;  // nearly every width divides it
   const Core& core = core_of(target);
   Tile best{1, 1};
   double least = -1;
-  each_tile(core, 1, most, kLong, [&](Tile t) {
-    const double c = cost(core, t, {oc_blocks, kLong, 1});
+  each_tile(core, 1, most, kLongRow, [&](Tile t) {
+    const double c = cost(core, t, {oc_blocks, kLongRow, 1});
     if (fits(target, t) && (least < 0 || c <= least)) best = t, least = c;
   });
   return best.oc_blocks;
@@ -146,6 +145,10 @@ int64_t input_chunk(const Target& target, int64_t inputs, int64_t taps, int64_t 
   const int64_t bytes = oc_blocks * target.vector_width * taps * 4;  // per input channel
   if (inputs * bytes <= 75 << 10) return std::max<int64_t>(unit, (inputs + unit - 1) / unit * unit);
   return std::max<int64_t>(unit, (48 << 10) / std::max<int64_t>(bytes, 1) / unit * unit);
+}
+
+bool pixels_apart(const Target& target, int64_t row, int64_t channels) {
+  return target.many_sizes && row < (channels <= 16 ? 10 : 14);
 }
 
 bool has_far_weights(const GraphView& graph) {

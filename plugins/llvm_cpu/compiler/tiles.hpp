@@ -29,6 +29,14 @@ struct DenseWork {
 /// estimate that costs short rows a fiftieth, and layers of which the blocks leave a rest some more.
 Tile choose_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
 
+/// A row that nearly every width divides.
+constexpr int64_t kLongRow = 5040;
+
+/// Whether tiles of a convolution have pixels of any rows and images (kernels/parts/spots.hpp), so that the row's length says nothing of them (kLongRow then):
+/// for many sizes, where rows are so short that most tiles would be those of their ends; of few input channels (of one group) still shorter ones, for sums
+/// lie in memory between taps. A kernel of one size has a tile of its row's very length.
+bool pixels_apart(const Target& target, int64_t row, int64_t channels);
+
 /// The same for kernels on codes, which fetch a pixel into a register of its own.
 Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
 

@@ -11,10 +11,12 @@ namespace k {
 /// in_ and out_: steps in floats, per image, group, block, plane, row, pixel; the residual has those of the output but for the image's.
 struct Conv {
   static constexpr char entry[] = "k_conv";
-  static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
+  static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.apart, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
   static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead); }
   static constexpr bool has_tile = true;
-  int64_t by_rows, OCB, WT, ICC, PF;
+  int64_t by_rows;
+  int64_t apart;  ///< pixels of any rows and images in a tile, for rows shorter than that (parts/spots.hpp); blocked input only
+  int64_t OCB, WT, ICC, PF;
   Tail tail;
   int64_t IB, N, G, IC, OC;
   Three in, out, kernel, stride, dilation, begin;
@@ -26,8 +28,51 @@ struct Conv {
 
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/dense.hpp"
+#include "plugins/llvm_cpu/kernels/parts/spots.hpp"
 
 namespace k {
+
+/// f(input, output, 0) of each pixel of rows [r0, r1), counted over images, for which the tap lies on the input.
+template <class F>
+INL void each_pixel(const Conv& c, Three tap, idx r0, idx r1, F f) {
+  const idx rows = c.out.d * c.out.h, sRow = c.in.w * VL, x0 = tap.w * c.dilation.w - c.begin.w;
+  const idx first = cdiv(imax(0, -x0), c.stride.w), end = x0 >= c.in.w ? 0 : imin(c.out.w, (c.in.w - 1 - x0) / c.stride.w + 1);
+  ROLL for (idx row = r0; row < r1; row++) {
+    const idx n = row / rows, r = row % rows, od = c.out.d == 1 ? 0 : r / c.out.h, oh = c.out.d == 1 ? r : r % c.out.h;
+    const idx z = od * c.stride.d - c.begin.d + tap.d * c.dilation.d, y = oh * c.stride.h - c.begin.h + tap.h * c.dilation.h;
+    if (z < 0 || z >= c.in.d || y < 0 || y >= c.in.h) continue;
+    const idx in = n * c.in_image + (z * c.in.h + y) * sRow + x0 * VL, out = n * c.out_image + od * c.out_plane + oh * c.out_row;
+    ROLL for (idx x = first; x < end; x++) f(in + x * c.stride.w * VL, out + x * c.out_pixel, idx(0));
+  }
+}
+
+/// f(output, residual, block) of each vector of a group of OB blocks, rows [r0, r1), counted over images.
+template <class F>
+INL void each_vector(const Conv& c, idx OB, idx r0, idx r1, F f) {
+  const idx rows = c.out.d * c.out.h;
+  ROLL for (idx row = r0; row < r1; row++) {
+    const idx n = row / rows, r = row % rows, od = c.out.d == 1 ? 0 : r / c.out.h, oh = c.out.d == 1 ? r : r % c.out.h;
+    ROLL for (idx x = 0; x < c.out.w; x++) UNROLL for (idx b = 0; b < OB; b++) {
+      const idx at = od * c.out_plane + oh * c.out_row + x * c.out_pixel + b * c.out_block;
+      f(n * c.out_image + at, n * c.res_image + at, b);
+    }
+  }
+}
+
+/// One oc group of OB blocks, rows [r0, r1), counted over images; blocked input. See parts/spots.hpp.
+INL void conv_spots(const Conv& c, idx OB, const float* in, const float* w, const float* bias, const float* res, float* out, idx r0, idx r1) {
+  const idx step = c.kernel.w * OB * VL;
+  each_vector(c, OB, r0, r1, [&](idx to, idx, idx b) __attribute__((always_inline)) { st(out + to, c.tail.bits & kBias ? ld(bias + b * VL) : vec{}); });
+  ROLL for (idx d = 0; d < c.kernel.d; d++) ROLL for (idx h = 0; h < c.kernel.h; h++) ROLL for (idx x = 0; x < c.kernel.w; x++) {
+    const SpotsTap t = {OB, c.IC, c.in.d * c.in.h * c.in.w * VL, (d * c.kernel.h + h) * step, step, c.kernel.d * c.kernel.h * step * VL, w + x * OB * VL};
+    const auto each = [&](auto f) __attribute__((always_inline)) { each_pixel(c, {d, h, x}, r0, r1, f); };
+    spots_tiles(HINT(c, WT), each, [&](idx width, const Spots& at) __attribute__((always_inline)) {
+      spots_tile(t, width, in, at, [&](idx o, idx p) __attribute__((always_inline)) { return ld(out + at.out[p] + o * c.out_block); },
+                 [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * c.out_block, v); });
+    });
+  }
+  each_vector(c, OB, r0, r1, [&](idx to, idx from, idx) __attribute__((always_inline)) { st(out + to, finish(ld(out + to), c.tail, res + from)); });
+}
 
 /// One oc group of OB blocks, output rows [r0, r1), counted over all planes.
 INL void conv_group(const Conv& c, idx OB, const float* in, const float* w, const float* bias, const float* res,
@@ -58,7 +103,7 @@ INL void conv_group(const Conv& c, idx OB, const float* in, const float* w, cons
   }
 }
 
-/// oc group g (counted over the convolution's groups) of image n.
+/// oc group g (counted over the convolution's groups) of image n; where pixels are apart, of rows that are counted over images from the first one.
 INL void conv_part(const Conv& c, void* const* args, idx n, idx g, idx r0, idx r1) {
   const idx nb = cdiv(c.OC, VL), full = nb / c.OCB, per = cdiv(nb, c.OCB), cg = g / per, og = g % per;
   const float* in = (const float*)args[0] + n * c.in_image + cg * c.in_group;
@@ -67,8 +112,12 @@ INL void conv_part(const Conv& c, void* const* args, idx n, idx g, idx r0, idx r
   const idx o = cg * c.out_group + og * c.OCB * c.out_block;
   float* out = (float*)args[3] + n * c.out_image + o;
   const float* res = (const float*)args[4] + n * c.res_image + o;
-  if (og < full) conv_group(c, c.OCB, in, w, bias, res, out, r0, r1);
-  if (nb % c.OCB && og == full) conv_group(c, nb % c.OCB, in, w, bias, res, out, r0, r1);
+  const auto group = [&](idx OB) __attribute__((always_inline)) {
+    if (c.IB == VL && c.apart) conv_spots(c, OB, in, w, bias, res, out, r0, r1);
+    else conv_group(c, OB, in, w, bias, res, out, r0, r1);
+  };
+  if (og < full) group(c.OCB);
+  if (nb % c.OCB && og == full) group(nb % c.OCB);
 }
 
 }  // namespace k
@@ -79,6 +128,10 @@ TEMPLATE(k_conv, Conv, l) {
   using namespace k;
   const Conv c = l;  // copied: through the constant itself LLVM would optimise the parts once more before it inlines them, and differently
   const idx rows = c.out.d * c.out.h, groups = c.G * cdiv(cdiv(c.OC, VL), c.OCB);
+  if (c.IB == VL && c.apart) {
+    ROLL for (idx g = c.by_rows ? 0 : u0; g < (c.by_rows ? groups : u1); g++) conv_part(c, args, 0, g, c.by_rows ? u0 : 0, c.by_rows ? u1 : c.N * rows);
+    return;
+  }
 #if GENERAL  // both ways by one body
   const idx n0 = c.by_rows ? u0 / rows : 0, n1 = c.by_rows ? cdiv(u1, rows) : c.N, g0 = c.by_rows ? 0 : u0, g1 = c.by_rows ? groups : u1;
   ROLL for (idx i = 0; i < (n1 - n0) * (g1 - g0); i++) {

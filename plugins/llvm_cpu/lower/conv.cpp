@@ -143,10 +143,27 @@ void lower_pointwise(Layer& l, const Folded& folded) {
   emit(l, spec(t), l.ctx.read(l.in, Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, l.vl), folded, std::move(op));
 }
 
-/// Cycles of one thread, roughly: what the arithmetic takes, or what the weights take from memory.
+/// Cycles of one thread, roughly: what the arithmetic takes, or what the weights take: from the last cache 14 bytes a cycle, 11 where they are larger than
+/// other layers leave room for, 8 from memory.
 double cycles(double multiply_adds, double efficiency, double weight_bytes, const Target& t) {
   const double per_cycle = static_cast<double>(t.vector_width) * (t.cpu == "znver4" ? 1 : 2);
-  return std::max(multiply_adds / (per_cycle * efficiency), weight_bytes / (weight_bytes > (2 << 20) ? 8 : 32));
+  const double bytes_per_cycle = weight_bytes <= (2 << 20) ? 14 : t.far_weights ? 8 : weight_bytes <= (4 << 20) ? 14 : 11;
+  return std::max(multiply_adds / (per_cycle * efficiency), weight_bytes / bytes_per_cycle);
+}
+
+/// Pairs of a tap and an output pixel, for which the tap lies on the image.
+int64_t taps_on_image(const Window& w) {
+  int64_t product = 1;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    int64_t sum = 0;
+    for (int64_t o = 0; o < w.out[axis]; ++o)
+      for (int64_t k = 0; k < w.kernel[axis]; ++k) {
+        const int64_t at = o * w.stride[axis] + k * w.dilation[axis] - w.begin[axis];
+        sum += at >= 0 && at < w.in[axis] ? 1 : 0;
+      }
+    product *= sum;
+  }
+  return product;
 }
 
 /// Weights transformed for F(4x4) where plans are made for many sizes: a layer is given one transform then, F(2x2) where the other is larger than that.
@@ -160,7 +177,8 @@ int64_t winograd_size(const Layer& l) {
   if (w.in[0] != 1 || w.begin[0] != 0 || w.end[0] != 0 || w.channels < 8 || w.out_channels < l.vl) return 0;
   const Target& t = l.ctx.target();
   const double pairs = static_cast<double>(w.channels * w.out_channels);
-  double best = cycles(pairs * 9 * static_cast<double>(w.out_pixels()), 0.95, pairs * 36, t);
+  const double of_peak = pixels_apart(t, w.out[2], w.channels) ? 0.75 : 0.95;
+  double best = cycles(pairs * static_cast<double>(taps_on_image(w)), of_peak, pairs * 36 / static_cast<double>(w.batch), t);
   int64_t size = 0;
   for (const int64_t m : {2, 4}) {
     if (t.many_sizes && m != (pairs * 36 * 4 <= kMostTransformed ? 4 : 2)) continue;
@@ -208,11 +226,12 @@ void lower_direct(Layer& l, const Folded& folded) {
   const bool by_rows = w.batch * rows >= 24;
   const bool skips_pixels = w.stride[2] > 1 && (w.kernel[2] == 2 || w.kernel[2] == 3);  // prefetching cost others a tenth to a fifth
   const int64_t ib = planar ? 1 : l.vl, out_plane = w.out[1] * w.out[2] * l.vl;
+  const bool apart = !planar && pixels_apart(l.ctx.target(), w.out[2], l.g.ic);
   const int64_t in_image = planar ? (w.batch == 1 ? 0 : w.channels * w.in_pixels()) : l.in_image();
   const auto spec = [&](Tile t) {
     const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
     const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
-    return k::Conv{.by_rows = by_rows, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
+    return k::Conv{.by_rows = by_rows, .apart = apart, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
                    .IB = ib, .N = w.batch, .G = l.g.count, .IC = l.g.ic, .OC = l.g.oc, .in = literal(w.in), .out = literal(w.out),
                    .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
@@ -220,7 +239,7 @@ void lower_direct(Layer& l, const Folded& folded) {
                    .out_row = w.out[2] * l.vl, .out_pixel = l.vl, .res_image = l.out_image(),
                    .ahead = skips_pixels && !planar ? pixels_ahead(l.ctx.target(), w.channels * w.in_pixels(), t.width * w.stride[2]) : 0};
   };
-  const Tile t = choose_tile(l.ctx.target(), {nb, w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
+  const Tile t = choose_tile(l.ctx.target(), {nb, apart ? kLongRow : w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;
   op.units = by_rows ? w.batch * rows : l.g.count * divide_up(nb, t.oc_blocks);
   op.label = "conv " + describe(w);

@@ -38,6 +38,33 @@ TEST_CASE("convolutions, pools and a head whose Reshape is computed from Shape")
   right_at(bench, net, images(3));
 }
 
+TEST_CASE("convolutions of images that are smaller than tiles, of any batch") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 36, -1, -1});
+  const uint32_t v = net.op("Relu", 14, {net.conv2d(x, 36, 72, 3, 2)}, 4);
+  net.output(net.op("Add", 14, {v, net.conv2d(v, 72, 72, 3, 1, 2)}, 4));
+  net.output(net.op("Relu", 14, {net.op("Add", 14, {v, net.conv2d(net.conv2d(v, 72, 40, 5, 1), 40, 72, 1, 1)}, 4)}, 4));
+  const std::vector<image::Attr> apart = {Net::ints("kernel_shape", {3, 3}), Net::ints("dilations", {2, 3}), Net::ints("pads", {2, 4, 3, 3})};
+  net.output(net.op("Conv", 11, {x, net.weights({20, 36, 3, 3}, -0.1f, 0.1f)}, 4, apart));
+  net.output(net.op("ConvTranspose", 11, {x, net.weights({36, 20, 3, 3}, -0.1f, 0.1f), net.weights({20})}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 1})}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 1, 1}, {1, 3, 3}, {7, 2, 2}, {15, 1, 1}, {2, 7, 7}, {3, 4, 5}, {1, 13, 26}, {4, 5, 27}, {1, 2, 9}, {2, 30, 3}, {5, 6, 20}})
+    sizes.push_back({{d[0], 36, d[1], d[2]}});
+  right_at(bench, net, sizes, {1e-4});
+}
+
+TEST_CASE("convolutions of volumes that are smaller than tiles") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 20, -1, -1, -1});
+  const std::vector<image::Attr> attrs = {Net::ints("kernel_shape", {3, 3, 3}), Net::ints("strides", {1, 2, 1}), Net::ints("pads", {1, 1, 1, 1, 1, 1})};
+  net.output(net.op("Conv", 11, {x, net.weights({40, 20, 3, 3, 3}, -0.05f, 0.05f), net.weights({40})}, 5, attrs));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 1, 1, 1}, {2, 2, 3, 5}, {1, 5, 5, 5}, {3, 1, 4, 2}, {1, 6, 7, 8}, {1, 2, 9, 30}}) sizes.push_back({{d[0], 20, d[1], d[2], d[3]}});
+  right_at(bench, net, sizes, {1e-4});
+}
+
 TEST_CASE("attention of an open sequence") {
   Bench bench;
   OpenNet net;

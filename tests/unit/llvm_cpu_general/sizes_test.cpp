@@ -46,6 +46,14 @@ TEST_CASE("direct convolution at every width") {
   serves([](Net& n, int64_t w) { layer(n, w, 20, 20, 5, 1, 1); }, {7}, {1, 2, 3, 7, 8, 29});
 }
 
+TEST_CASE("convolution of short rows, in tiles of any rows and images, and of rows in which it goes on along them") {
+  Workbench many("", "", true);
+  const std::vector<int64_t> sizes = {1, 2, 3, 5, 7, 9, 13, 14, 17};
+  serves([](Net& n, int64_t w) { layer(n, w, 20, 40, 3, 2, 1); }, {40, 9}, sizes, many);
+  serves([](Net& n, int64_t w) { layer(n, w, 40, 72, 3, 2, 2); }, {6}, sizes, many);
+  serves([](Net& n, int64_t w) { n.output(n.conv(n.input({5, 36, 3, w}), 20, 5, 1, 2, 1)); }, {3}, sizes, many);
+}
+
 TEST_CASE("pointwise convolution at every width") {
   serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {50}, kSizes);
   serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {1}, {1, 2, 30});

@@ -51,8 +51,10 @@ Lines packed(const cpu::Draft& d, const seam::Model& model, const cpu::Plan::Con
 
 }  // namespace
 
-Workbench::Workbench(const std::string& cpu, const std::string& features)
-    : target_(target_of(cpu, features)), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {}
+Workbench::Workbench(const std::string& cpu, const std::string& features, bool many_sizes)
+    : target_(target_of(cpu, features)), builder_(target_, cpu::Linker::find("", folder_.path()), folder_.path(), OPTIMA_BINARY_DIR "/llvm_cpu_test_cache", 2, [](double) {}) {
+  target_.many_sizes = many_sizes;
+}
 
 cpu::Draft Workbench::plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad) const {
   cpu::PlannerOptions options;

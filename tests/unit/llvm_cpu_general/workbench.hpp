@@ -24,8 +24,8 @@ using KernelFunction = void (*)(void* const*, int64_t, int64_t, char*);
 /// Builds kernels for this machine, general ones included, and remembers them. Of matrix units it plans with that of codes, where there is one.
 class Workbench {
  public:
-  /// For this machine, or for what a CPU of this name can do with these features besides.
-  explicit Workbench(const std::string& cpu = "", const std::string& features = "");
+  /// For this machine, or for what a CPU of this name can do with these features besides; many_sizes: of the target.
+  explicit Workbench(const std::string& cpu = "", const std::string& features = "", bool many_sizes = false);
   cpu::Draft plan(const seam::Model& model, const std::function<bool(const cpu::KernelSpec&)>& is_bad = {}) const;
   void build(const std::vector<cpu::KernelSpec>& specs);
   KernelFunction function(const cpu::KernelSpec& spec);
