@@ -145,9 +145,38 @@ INL void few_rows(const BlockMatrix& m, idx M, idx C, const float* x, const char
   UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < M; r++) y[r * m.N + n + c] = lane_sum(sum[c * M + r]);
 }
 
-/// Columns [n0, n0 + cols) as floats: [K][width], 0 behind them.
+typedef uint8_t half_bytes __attribute__((vector_size(VW / 2)));
+typedef int32_t half_ivec __attribute__((vector_size(VW * 2)));
+template <idx... I>
+INL ivec zipped(half_ivec a, half_ivec b, square::List<idx, I...>) { return __builtin_shufflevector(a, b, I / 2 + I % 2 * (VL / 2)...); }
+/// VL codes that follow one another; of 4 bits from a whole byte on.
+INL ivec codes_at(const BlockMatrix& m, const void* codes, idx i) {
+  if (m.bits == 8) return wide((const char*)codes + i, m.is_signed);
+  half_bytes b;
+  __builtin_memcpy(&b, (const char*)codes + i / 2, sizeof b);
+  const half_ivec both = __builtin_convertvector(b, half_ivec);
+  const ivec code = zipped(both & 15, both >> 4, __make_integer_seq<square::List, idx, VL>());
+  return m.is_signed ? (code ^ 8) - 8 : code;
+}
+
+/// Columns [n0, n0 + cols), each of which lies by itself, as floats: [K][width], a vector of columns at a time; behind them copies of the last one.
+INL void unpack_columns(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
+  const idx steps = steps_along(m);
+  ROLL for (idx j = 0; j < cols; j += VL) ROLL for (idx k = 0; k < m.K; k += VL) {
+    vec r[VL];
+    UNROLL for (idx l = 0; l < VL; l++) {
+      const idx n = imin(n0 + j + l, m.N - 1), at = n * steps + k / m.block;
+      r[l] = __builtin_convertvector(codes_at(m, codes, n * m.K + k) - zero_of(m, zeros, at), vec) * scales[at];
+    }
+    transpose(r);
+    UNROLL for (idx l = 0; l < VL; l++) st(to + (k + l) * width + j, r[l]);
+  }
+}
+
+/// Columns [n0, n0 + cols) as floats: [K][width]; what is behind them is never told.
 INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
   const idx steps = steps_along(m);
+  if (m.by_columns && m.block % VL == 0 && m.K % m.block == 0) return unpack_columns(m, codes, scales, zeros, n0, cols, width, to);
   ROLL for (idx k = 0; k < m.K; k++) for (idx j = cols; j < width; j++) to[k * width + j] = 0;
   if (m.by_columns) {
     ROLL for (idx j = 0; j < cols; j++) ROLL for (idx s = 0; s < steps; s++) {
@@ -160,7 +189,12 @@ INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, co
   }
   ROLL for (idx k = 0; k < m.K; k++) {
     const idx s = k / m.block * m.N + n0;
-    for (idx j = 0; j < cols; j++) to[k * width + j] = (float)(matrix_code(m, codes, k * m.N + n0 + j) - zero_of(m, zeros, s + j)) * scales[s + j];
+    idx j = 0;
+    ROLL for (; j + VL <= cols; j += VL) {
+      const ivec zero = m.has_zeros ? wide((const char*)zeros + s + j, m.is_signed) : (int32_t)m.zero - ivec{};
+      st(to + k * width + j, __builtin_convertvector(codes_at(m, codes, k * m.N + n0 + j) - zero, vec) * ld(scales + s + j));
+    }
+    ROLL for (; j < cols; j++) to[k * width + j] = (float)(matrix_code(m, codes, k * m.N + n0 + j) - zero_of(m, zeros, s + j)) * scales[s + j];
   }
 }
 
