@@ -40,9 +40,28 @@ struct Range {
 
 namespace k::move {
 
+/// `bytes` in [N, 2 N]: two pieces, which may overlap.
+template <int N>
+INL void copy_twice(char* to, const char* from, idx bytes) {
+  char first[N], last[N];
+  __builtin_memcpy(first, from, N), __builtin_memcpy(last, from + bytes - N, N);
+  __builtin_memcpy(to, first, N), __builtin_memcpy(to + bytes - N, last, N);
+}
+/// A number of bytes that only the run knows: a call costs more than a few of them.
+INL void copy(char* to, const char* from, idx bytes) {
+  if (bytes > 128) __builtin_memcpy(to, from, bytes);
+  else if (bytes >= 64) copy_twice<64>(to, from, bytes);
+  else if (bytes >= 32) copy_twice<32>(to, from, bytes);
+  else if (bytes >= 16) copy_twice<16>(to, from, bytes);
+  else if (bytes >= 8) copy_twice<8>(to, from, bytes);
+  else if (bytes >= 4) copy_twice<4>(to, from, bytes);
+  else if (bytes >= 2) copy_twice<2>(to, from, bytes);
+  else if (bytes > 0) *to = *from;
+}
 template <class T>
 INL void row(idx n, idx s, idx t, const T* from, T* to) {
-  if (s == 1 && t == 1) __builtin_memcpy(to, from, n * sizeof(T));
+  if (GENERAL && s == 1 && t == 1) copy((char*)to, (const char*)from, n * sizeof(T));
+  else if (s == 1 && t == 1) __builtin_memcpy(to, from, n * sizeof(T));
   else if (s == 0) for (idx i = 0; i < n; i++) to[i * t] = *from;
   else ROLL for (idx i = 0; i < n; i++) to[i * t] = from[i * s];
 }
@@ -80,14 +99,19 @@ INL void walk(const Move& x, const T* from, T* to) {
 TEMPLATE(k_move, Move, l) {
   using namespace k;
   with_size(l.bytes, [&]<class T>(T*) __attribute__((always_inline)) {
+    idx at[6], rest = u0, from = 0, to = 0;
+    UNROLL for (int i = 5; i >= 0; i--) if (i < l.split) {
+      at[i] = rest % l.d[i], rest /= l.d[i];
+      from += at[i] * l.s[i], to += at[i] * l.t[i];
+    }
     ROLL for (idx u = u0; u < u1; u++) {
-      idx rest = u, from = 0, to = 0;
-      UNROLL for (int i = 5; i >= 0; i--) if (i < l.split) {
-        from += rest % l.d[i] * l.s[i];
-        to += rest % l.d[i] * l.t[i];
-        rest /= l.d[i];
-      }
       move::walk<0>(l, (const T*)args[0] + from, (T*)args[1] + to);
+      bool next = true;  // of dim i: it was the last index of all behind
+      UNROLL for (int i = 5; i >= 0; i--) if (next && i < l.split) {
+        from += l.s[i], to += l.t[i];
+        next = ++at[i] == l.d[i];
+        if (next) from -= l.d[i] * l.s[i], to -= l.d[i] * l.t[i], at[i] = 0;
+      }
     }
   });
 }

@@ -5,6 +5,7 @@
 
 namespace k {
 
+constexpr int64_t kArgPiece = 64;  ///< neighbours of a unit
 struct Arg {
   static constexpr char entry[] = "k_arg";
   static constexpr void sizes(auto& l, auto mark) { mark(l.len, l.inner); }
@@ -25,21 +26,84 @@ struct CumSum {
 
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
+#include "plugins/llvm_cpu/kernels/parts/math.hpp"
 
-// Index of the largest (smallest) element, NaN being the largest; of equal ones the first, or the last when `last`. args: in, out (int64); units: outer.
+namespace k::scan {
+
+// Of one row of floats: its largest (smallest) element, then the first (last) one that is equal to it; NaN is larger than every number.
+INL idx place_in_row(const Arg& l, const float* x) {
+  const float worst = l.smallest ? kInf : -kInf;
+  const auto join = [&](vec a, vec v) __attribute__((always_inline)) { return l.smallest ? vmin(v, a) : nan_max(a, v); };  // vmin gives `a` where v is NaN
+  const idx fours = l.len / (4 * VL) * (4 * VL), full = l.len / VL * VL;
+  vec a[4];
+  UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(worst);
+  idx i = 0;
+  ROLL for (; i < fours; i += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) a[q] = join(a[q], ld(x + i + q * VL));
+  ROLL for (; i < full; i += VL) a[0] = join(a[0], ld(x + i));
+  if (i < l.len) a[1] = join(a[1], ld_part(x + i, l.len - i, worst));
+  const vec all = join(join(a[0], a[1]), join(a[2], a[3]));
+  const float best = l.smallest ? across(all, [](float p, float q) __attribute__((always_inline)) { return p < q ? p : q; }) : lane_max(all);
+  const auto is_best = [&](float v) __attribute__((always_inline)) { return v == best || (v != v && best != best); };
+  const auto somewhere = [&](idx at) __attribute__((always_inline)) {
+    const vec v = ld(x + at);
+    int32_t found = 0;
+    const ivec equal = (v == splat(best)) | (best != best ? v != v : ivec{});
+    UNROLL for (idx lane = 0; lane < VL; lane++) found |= equal[lane];
+    return found != 0;
+  };
+  if (l.last) {
+    i = l.len;
+    ROLL while (i >= VL && !somewhere(i - VL)) i -= VL;
+    ROLL while (i > 0 && !is_best(x[i - 1])) i--;
+    return i > 0 ? i - 1 : l.len - 1;  // of nothing but NaN none is the smallest
+  }
+  i = 0;
+  ROLL while (i + VL <= l.len && !somewhere(i)) i += VL;
+  ROLL while (i < l.len && !is_best(x[i])) i++;
+  return i < l.len ? i : 0;
+}
+
+template <class T>
+INL idx place(const Arg& l, const T* x) {
+  T best = *x;
+  idx at = 0;
+  ROLL for (idx i = 1; i < l.len; i++) {
+    const T v = x[i];
+    const bool better = l.smallest ? larger(best, v) : larger(v, best), worse = l.smallest ? larger(v, best) : larger(best, v);
+    if (better || (l.last && !worse)) best = v, at = i;
+  }
+  return at;
+}
+
+// `n` neighbours, all of them in one walk along the axis.
+template <class T>
+INL void places(const Arg& l, const T* x, idx n, int64_t* out) {
+  T best[kArgPiece];
+  int64_t at[kArgPiece];
+  for (idx j = 0; j < n; j++) best[j] = x[j], at[j] = 0;
+  ROLL for (idx i = 1; i < l.len; i++) for (idx j = 0; j < n; j++) {
+    const T v = x[i * l.inner + j];
+    const bool better = l.smallest ? larger(best[j], v) : larger(v, best[j]), worse = l.smallest ? larger(v, best[j]) : larger(best[j], v);
+    const bool take = better | (l.last && !worse);
+    best[j] = take ? v : best[j], at[j] = take ? i : at[j];
+  }
+  for (idx j = 0; j < n; j++) out[j] = at[j];
+}
+
+}  // namespace k::scan
+
+// Index of the largest (smallest) element, NaN being the largest; of equal ones the first, or the last when `last`. args: in, out (int64); units:
+// outer * ceil(inner / kArgPiece).
 TEMPLATE(k_arg, Arg, l) {
   using namespace k;
+  const idx pieces = cdiv(l.inner, kArgPiece);
   with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
-    ROLL for (idx u = u0; u < u1; u++) ROLL for (idx j = 0; j < l.inner; j++) {
-      const T* x = (const T*)args[0] + u * l.len * l.inner + j;
-      T best = *x;
-      idx at = 0;
-      ROLL for (idx i = 1; i < l.len; i++) {
-        const T v = x[i * l.inner];
-        const bool better = l.smallest ? larger(best, v) : larger(v, best), worse = l.smallest ? larger(v, best) : larger(best, v);
-        if (better || (l.last && !worse)) best = v, at = i;
-      }
-      ((int64_t*)args[1])[u * l.inner + j] = at;
+    ROLL for (idx u = u0; u < u1; u++) {
+      const idx j = u % pieces * kArgPiece;
+      const T* x = (const T*)args[0] + u / pieces * l.len * l.inner + j;
+      int64_t* out = (int64_t*)args[1] + u / pieces * l.inner + j;
+      if (l.inner == 1) *out = l.dtype == OPTIMA_F32 && l.len >= VL ? scan::place_in_row(l, (const float*)x) : scan::place(l, x);
+      else scan::places(l, x, imin(kArgPiece, l.inner - j), out);
     }
   });
 }

@@ -131,7 +131,7 @@ void lower_arg(std::span<const NodeView> nodes, LowerContext& ctx) {
   Op op;
   op.kernel = k::Arg{.dtype = n.in_dtype(0), .smallest = n.op() == "ArgMin", .last = n.integer("select_last_index", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
-  op.units = v.outer * (v.inner > 0);
+  op.units = v.outer * divide_up(v.inner, k::kArgPiece);
   op.work = count(dims) * work::kReduced;
   ctx.emit(std::move(op));
 }

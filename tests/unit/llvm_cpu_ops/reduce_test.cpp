@@ -87,6 +87,21 @@ TEST_CASE("NaN wins wherever the largest or smallest is looked for") {
   matches_reference(bench, net, 1e-6, {}, 7);
 }
 
+TEST_CASE("places of the largest and smallest: rows of vectors and what is left of them, many neighbours, ties, NaN, nothing but NaN") {
+  Bench bench;
+  for (const int64_t nan_step : {0, 7, 1}) {
+    Net net;
+    for (const Dims& dims : std::vector<Dims>{{9, 100}, {4, 16}, {4, 17}, {4, 3}, {1, 257}, {2, 5, 70}, {1, 20, 131}}) {
+      const uint32_t x = net.same("Round", 11, net.node("Mul", 14, {net.input(dims), net.constant<float>({}, {3}, OPTIMA_F32)}, dims));
+      Dims out = dims;
+      out[1] = 1;
+      for (const char* op : {"ArgMax", "ArgMin"})
+        for (const int64_t last : {0, 1}) net.output(net.node(op, 13, {x}, out, {Net::integer("axis", 1), Net::integer("select_last_index", last)}, OPTIMA_I64));
+    }
+    matches_reference(bench, net, 0, {}, nan_step);
+  }
+}
+
 TEST_CASE("max pooling tells where its elements stood, also of NaN") {
   for (const int64_t nan_step : {0, 5}) {
     Bench bench;
