@@ -57,6 +57,41 @@ std::vector<size_t> axes_to_resize(const Dims& in, const Dims& out, const std::v
   return axes;
 }
 
+/// [length][taps] -> [taps][length].
+template <class T>
+std::vector<T> turned(const std::vector<T>& from, int64_t taps) {
+  std::vector<T> out;
+  for (size_t t = 0; t < static_cast<size_t>(taps); ++t)
+    for (size_t i = t; i < from.size(); i += static_cast<size_t>(taps)) out.push_back(from[i]);
+  return out;
+}
+
+/// [taps][ceil(length / vl)]: see Axis in kernels/resize.hpp. `index` is [taps][length].
+std::vector<int32_t> first_neighbours(const std::vector<int32_t>& index, int64_t taps, int64_t size, int64_t vl) {
+  const int64_t length = static_cast<int64_t>(index.size()) / taps, vectors = divide_up(length, vl);
+  std::vector<int32_t> out(static_cast<size_t>(taps * vectors), -1);
+  for (int64_t k = 0; length >= vl && k < vectors; ++k) {
+    bool all = true;
+    for (int64_t t = 0; t < taps; ++t) {
+      const auto begin = index.begin() + t * length + std::min(k * vl, length - vl);
+      const auto [least, most] = std::minmax_element(begin, begin + vl);
+      out[static_cast<size_t>(t * vectors + k)] = std::max<int32_t>(0, std::min(*least, static_cast<int32_t>(size - vl)));
+      all = all && *most - out[static_cast<size_t>(t * vectors + k)] < vl;
+    }
+    if (!all) out[static_cast<size_t>(k)] = -1;
+  }
+  return out;
+}
+
+/// Indices and weights, as the kernels read them; single: of single elements of an axis of `size`.
+std::vector<Operand> operands_of(const sdk::ResampleTable& t, bool single, int64_t size, LowerContext& ctx) {
+  if (!single) return {ctx.bytes(raw_bytes(t.index)), ctx.bytes(raw_bytes(t.weight))};
+  std::vector<int32_t> index = turned(t.index, t.taps);
+  const std::vector<int32_t> first = first_neighbours(index, t.taps, size, ctx.target().vector_width);
+  index.insert(index.end(), first.begin(), first.end());
+  return {ctx.bytes(raw_bytes(index)), ctx.bytes(raw_bytes(turned(t.weight, t.taps)))};
+}
+
 void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const sdk::Resample r = rule_of(n);
@@ -71,24 +106,46 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
   Dims dims = in;
   if (blocked) dims[1] = divide_up(in[1], vl), dims.push_back(vl);
   const Layout layout = blocked ? Layout::Blocked : Layout::Plain;
+  const auto table = [&](size_t axis) { return sdk::resample_table(r, {in[axis], out[axis], scale[axis], region[axis].first, region[axis].second}); };
   Operand from = ctx.read(n.input(0), layout);
-  for (const size_t axis : axes) {
-    const AxisView v = around(dims, axis);
-    dims[axis] = out[axis];
-    const sdk::ResampleTable t = sdk::resample_table(r, {in[axis], out[axis], scale[axis], region[axis].first, region[axis].second});
-    Operand to = axis == axes.back() ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
+  const auto emit = [&](KernelSpec kernel, std::vector<Operand> args, int64_t units, int64_t elements_of_unit, size_t axis, bool last, int64_t taps, uint64_t scratch) {
+    Operand to = last ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
     to.written = true;
+    args.insert(args.begin(), from), args.push_back(to);
     Op op;
-    op.kernel = k::Resize{.taps = t.taps, .size = v.len, .length = out[axis], .inner = v.inner};
-    op.args = {from, ctx.bytes(raw_bytes(t.index)), ctx.bytes(raw_bytes(t.weight)), to};
-    op.units = count(dims) == 0 ? 0 : v.inner > 1 ? v.outer * out[axis] : v.outer;
-    op.work = count(dims) * t.taps * work::kPooled;
-    op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, v.inner > 1 ? v.inner : out[axis]));
+    op.kernel = std::move(kernel), op.args = std::move(args);
+    op.units = count(dims) == 0 ? 0 : units;
+    op.work = count(dims) * taps * work::kPooled;
+    op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, elements_of_unit));
+    op.scratch_per_thread = scratch;
     op.label = "resize " + std::string(mode_text(n)) + " axis " + std::to_string(axis);
     ctx.emit(std::move(op));
     from = to;
     from.written = false;
+  };
+  // The last two axes of an image in one walk, after all others.
+  const size_t x = in.size() - 1, y = in.size() >= 2 ? x - 1 : x;
+  const auto resized = [&](size_t a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); };
+  const bool plane = y < x && resized(x) && resized(y) && (!blocked || y >= 2);
+  std::vector<size_t> single = axes;
+  if (plane) std::erase_if(single, [&](size_t a) { return a == x || a == y; });
+  for (const size_t axis : single) {
+    const AxisView v = around(dims, axis);
+    dims[axis] = out[axis];
+    const sdk::ResampleTable t = table(axis);
+    const int64_t row = v.inner > 1 ? v.inner : out[axis];
+    emit(k::Resize{.taps = t.taps, .size = v.len, .length = out[axis], .inner = v.inner}, operands_of(t, v.inner == 1, in[axis], ctx), v.inner > 1 ? v.outer * out[axis] : v.outer, row, axis,
+         !plane && axis == single.back(), t.taps, 0);
   }
+  if (!plane) return;
+  const int64_t inner = blocked ? vl : 1, planes = around(dims, y).outer;
+  dims[y] = out[y], dims[x] = out[x];
+  const sdk::ResampleTable ty = table(y), tx = table(x);
+  std::vector<Operand> args = operands_of(ty, false, in[y], ctx);
+  for (const Operand& o : operands_of(tx, inner == 1, in[x], ctx)) args.push_back(o);
+  emit(k::ResizePlane{.taps_y = ty.taps, .taps_x = tx.taps, .height = in[y], .width = in[x], .out_height = out[y], .out_width = out[x], .inner = inner}, args,
+       planes * divide_up(out[y], k::kResizedRows), k::kResizedRows * out[x] * inner, x, true, ty.taps + tx.taps,
+       static_cast<uint64_t>(k::kResizedRows * in[x] * inner) * sizeof(float));
 }
 
 // ---- codes

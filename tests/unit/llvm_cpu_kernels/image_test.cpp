@@ -8,24 +8,76 @@
 
 using namespace kernel_test;
 
+namespace {
+
+/// A table of an axis: index and weight of result q and tap t at [q * taps + t], and both as kernels read those of single elements.
+struct Table {
+  Table(int64_t size, int64_t length, int64_t taps)
+      : index(integers<int32_t>(length * taps, 0, static_cast<int32_t>(size) - 1)), weight(reals(length * taps)), of_singles(taps * (length + k::cdiv(length, k::VL))), turned(length * taps) {
+    if (coin()) std::sort(index.begin(), index.end());  // as axes have them: neighbours take neighbours
+    const int64_t vectors = k::cdiv(length, k::VL);
+    for (int64_t t = 0; t < taps; ++t)
+      for (int64_t q = 0; q < length; ++q) of_singles[t * length + q] = index[q * taps + t], turned[t * length + q] = weight[q * taps + t];
+    for (int64_t v = 0; v < vectors; ++v) {
+      bool near = length >= k::VL;
+      for (int64_t t = 0; t < taps; ++t) {
+        int32_t &first = of_singles[taps * length + t * vectors + v], *begin = &of_singles[t * length + std::max<int64_t>(0, std::min(v * k::VL, length - k::VL))];
+        const auto [least, most] = std::minmax_element(begin, begin + std::min(k::VL, length));
+        first = std::max<int32_t>(0, std::min(*least, static_cast<int32_t>(size - k::VL)));
+        near = near && *most - first < k::VL;
+      }
+      if (!near) of_singles[taps * length + v] = -1;
+    }
+  }
+  Guarded<int32_t> index;
+  Guarded<float> weight;
+  Guarded<int32_t> of_singles;
+  Guarded<float> turned;
+};
+
+/// [outer][size][inner] -> [outer][length][inner].
+std::vector<double> resized(const std::vector<double>& in, const Table& t, int64_t outer, int64_t size, int64_t length, int64_t taps, int64_t inner) {
+  std::vector<double> out;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t q = 0; q < length; ++q)
+      for (int64_t j = 0; j < inner; ++j) {
+        double v = 0;
+        for (int64_t k = 0; k < taps; ++k) v += double(t.weight[q * taps + k]) * in[static_cast<size_t>((o * size + t.index[q * taps + k]) * inner + j)];
+        out.push_back(v);
+      }
+  return out;
+}
+std::vector<double> doubles(const Guarded<float>& g) { return {g.data(), g.data() + g.size()}; }
+
+}  // namespace
+
 TEST_CASE("an axis is resized by its table") {
-  for (int i = 0; i < rounds(200); ++i) {
-    const int64_t outer = pick(1, 4), size = pick(1, 9), length = pick(1, 20), inner = coin() ? 1 : pick(2, 50), taps = pick(1, 4);
-    const Guarded<float> in = reals(outer * size * inner), weight = reals(length * taps);
-    const Guarded<int32_t> index = integers<int32_t>(length * taps, 0, size - 1);
+  for (int i = 0; i < rounds(400); ++i) {
+    const int64_t outer = pick(1, 20), size = pick(1, coin() ? 9 : 60), length = pick(1, 70), inner = coin() ? 1 : pick(2, 50), taps = pick(1, 5);
+    const Guarded<float> in = reals(outer * size * inner);
+    Table t(size, length, taps);
     const Guarded<float> got = run<float>(outer * length * inner, inner > 1 ? outer * length : outer, 0, [&](float* out, int64_t u0, int64_t u1, char* s) {
-      void* args[] = {const_cast<float*>(in.data()), const_cast<int32_t*>(index.data()), const_cast<float*>(weight.data()), out};
+      void* args[] = {const_cast<float*>(in.data()), inner > 1 ? t.index.data() : t.of_singles.data(), inner > 1 ? t.weight.data() : t.turned.data(), out};
       k_resize({.taps = taps, .size = size, .length = length, .inner = inner}, args, u0, u1, s);
     });
-    std::vector<double> want;
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t q = 0; q < length; ++q)
-        for (int64_t j = 0; j < inner; ++j) {
-          double v = 0;
-          for (int64_t t = 0; t < taps; ++t) v += double(weight[q * taps + t]) * in[(o * size + index[q * taps + t]) * inner + j];
-          want.push_back(v);
-        }
-    REQUIRE(error_of(got, want) < 1e-6);
+    REQUIRE(error_of(got, resized(doubles(in), t, outer, size, length, taps, inner)) < 1e-6);
+  }
+}
+
+TEST_CASE("two axes of an image are resized in one walk by their tables") {
+  for (int i = 0; i < rounds(200); ++i) {
+    const int64_t planes = pick(1, 3), height = pick(1, 12), width = pick(1, coin() ? 9 : 50), out_height = pick(1, 30), out_width = pick(1, 60);
+    const int64_t inner = coin() ? 1 : k::VL, taps_y = pick(1, 4), taps_x = pick(1, 5);
+    const Guarded<float> in = reals(planes * height * width * inner);
+    Table y(height, out_height, taps_y), x(width, out_width, taps_x);
+    if (coin()) std::fill(y.weight.begin(), y.weight.end(), 1.0f);  // copies of rows
+    const uint64_t scratch = static_cast<uint64_t>(k::kResizedRows * width * inner) * sizeof(float);
+    const Guarded<float> got = run<float>(planes * out_height * out_width * inner, planes * k::cdiv(out_height, k::kResizedRows), scratch, [&](float* out, int64_t u0, int64_t u1, char* s) {
+      void* args[] = {const_cast<float*>(in.data()), y.index.data(), y.weight.data(), inner > 1 ? x.index.data() : x.of_singles.data(), inner > 1 ? x.weight.data() : x.turned.data(), out};
+      k_resize_plane({.taps_y = taps_y, .taps_x = taps_x, .height = height, .width = width, .out_height = out_height, .out_width = out_width, .inner = inner}, args, u0, u1, s);
+    });
+    const std::vector<double> between = resized(doubles(in), y, planes, height, out_height, taps_y, width * inner);
+    REQUIRE(error_of(got, resized(between, x, planes * out_height, width, out_width, taps_x, inner)) < 2e-6);
   }
 }
 
