@@ -12,7 +12,7 @@ namespace k {
 struct Conv {
   static constexpr char entry[] = "k_conv";
   static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.apart, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
-  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead, l.far); }
   static constexpr bool has_tile = true;
   int64_t by_rows;
   int64_t apart;  ///< pixels of any rows and images in a tile, for rows shorter than that (parts/spots.hpp); blocked input only
@@ -22,6 +22,7 @@ struct Conv {
   Three in, out, kernel, stride, dilation, begin;
   int64_t in_image, in_group, out_image, out_group, out_block, out_plane, out_row, out_pixel, res_image;
   int64_t ahead;  ///< see TileShape in parts/dense.hpp
+  int64_t far;    ///< of apart: weights come from memory
 };
 
 }  // namespace k
@@ -64,10 +65,10 @@ INL void conv_spots(const Conv& c, idx OB, const float* in, const float* w, cons
   const idx step = c.kernel.w * OB * VL;
   each_vector(c, OB, r0, r1, [&](idx to, idx, idx b) __attribute__((always_inline)) { st(out + to, c.tail.bits & kBias ? ld(bias + b * VL) : vec{}); });
   ROLL for (idx d = 0; d < c.kernel.d; d++) ROLL for (idx h = 0; h < c.kernel.h; h++) ROLL for (idx x = 0; x < c.kernel.w; x++) {
-    const SpotsTap t = {OB, c.IC, c.in.d * c.in.h * c.in.w * VL, (d * c.kernel.h + h) * step, step, c.kernel.d * c.kernel.h * step * VL, w + x * OB * VL};
+    const SpotsTap t = {OB, c.IC, c.in.d * c.in.h * c.in.w * VL, (d * c.kernel.h + h) * step, step, c.kernel.d * c.kernel.h * step * VL, w + x * OB * VL, HINT(c, far) != 0};
     const auto each = [&](auto f) __attribute__((always_inline)) { each_pixel(c, {d, h, x}, r0, r1, f); };
-    spots_tiles(HINT(c, WT), each, [&](idx width, const Spots& at) __attribute__((always_inline)) {
-      spots_tile(t, width, in, at, [&](idx o, idx p) __attribute__((always_inline)) { return ld(out + at.out[p] + o * c.out_block); },
+    spots_tiles(HINT(c, WT), each, [&](idx width, const Spots& at, bool first) __attribute__((always_inline)) {
+      spots_tile(t, width, in, at, first, [&](idx o, idx p) __attribute__((always_inline)) { return ld(out + at.out[p] + o * c.out_block); },
                  [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * c.out_block, v); });
     });
   }

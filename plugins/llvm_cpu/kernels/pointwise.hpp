@@ -36,9 +36,9 @@ INL void pointwise_spots(const Pointwise& l, void* const* args, idx g0, idx g1, 
   const auto group = [&](idx g, idx OB) __attribute__((always_inline)) {
     const float *bias = (const float*)args[2] + g * l.OCB * VL, *res = (const float*)args[4] + g * l.OCB * block;
     float* out = (float*)args[3] + g * l.OCB * block;
-    const SpotsTap t = {OB, l.IC, block, 0, OB * VL, OB * VL * VL, (const float*)args[1] + g * l.OCB * VL * l.IC};
-    spots_tiles(HINT(l, WT), each, [&](idx width, const Spots& at) __attribute__((always_inline)) {
-      spots_tile(t, width, (const float*)args[0], at, [&](idx o, idx) __attribute__((always_inline)) { return l.tail.bits & kBias ? ld(bias + o * VL) : vec{}; },
+    const SpotsTap t = {OB, l.IC, block, 0, OB * VL, OB * VL * VL, (const float*)args[1] + g * l.OCB * VL * l.IC, false};
+    spots_tiles(HINT(l, WT), each, [&](idx width, const Spots& at, bool first) __attribute__((always_inline)) {
+      spots_tile(t, width, (const float*)args[0], at, first, [&](idx o, idx) __attribute__((always_inline)) { return l.tail.bits & kBias ? ld(bias + o * VL) : vec{}; },
                  [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * block, finish(v, l.tail, res + at.residual[p] + o * block)); });
     });
   };

@@ -144,10 +144,10 @@ void lower_pointwise(Layer& l, const Folded& folded) {
 }
 
 /// Cycles of one thread, roughly: what the arithmetic takes, or what the weights take: from the last cache 14 bytes a cycle, 11 where they are larger than
-/// other layers leave room for, 8 from memory.
+/// other layers leave room for, 8 from memory. Plans for many sizes are made where nobody knows of all weights; they must come to what samples came to.
 double cycles(double multiply_adds, double efficiency, double weight_bytes, const Target& t) {
   const double per_cycle = static_cast<double>(t.vector_width) * (t.cpu == "znver4" ? 1 : 2);
-  const double bytes_per_cycle = weight_bytes <= (2 << 20) ? 14 : t.far_weights ? 8 : weight_bytes <= (4 << 20) ? 14 : 11;
+  const double bytes_per_cycle = weight_bytes <= (2 << 20) ? 14 : t.far_weights && !t.many_sizes ? 8 : weight_bytes <= (4 << 20) ? 14 : 11;
   return std::max(multiply_adds / (per_cycle * efficiency), weight_bytes / bytes_per_cycle);
 }
 
@@ -237,7 +237,8 @@ void lower_direct(Layer& l, const Folded& folded) {
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
                    .out_group = l.g.count == 1 ? 0 : l.g.oc * w.out_pixels(), .out_block = w.out_pixels() * l.vl, .out_plane = out_plane,
                    .out_row = w.out[2] * l.vl, .out_pixel = l.vl, .res_image = l.out_image(),
-                   .ahead = skips_pixels && !planar ? pixels_ahead(l.ctx.target(), w.channels * w.in_pixels(), t.width * w.stride[2]) : 0};
+                   .ahead = skips_pixels && !planar ? pixels_ahead(l.ctx.target(), w.channels * w.in_pixels(), t.width * w.stride[2]) : 0,
+                   .far = !planar && l.ctx.target().many_sizes && l.ctx.target().far_weights};
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, apart ? kLongRow : w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;

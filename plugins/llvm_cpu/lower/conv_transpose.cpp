@@ -96,7 +96,8 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
                    .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
                    .in_image = in_image, .in_group = t.g.count == 1 ? 0 : t.g.ic * w.in_pixels(), .out_image = image,
                    .out_group = t.g.count == 1 ? 0 : t.g.oc * w.out_pixels(), .out_block = w.out_pixels() * t.vl,
-                   .out_plane = plane * w.stride[0], .out_row = row * w.stride[1], .out_pixel = pixel * w.stride[2], .res_image = image, .ahead = 0};
+                   .out_plane = plane * w.stride[0], .out_row = row * w.stride[1], .out_pixel = pixel * w.stride[2], .res_image = image, .ahead = 0,
+                   .far = t.ctx.target().many_sizes && t.ctx.target().far_weights};
   };
   const Tile tile = choose_tile(t.ctx.target(), {nb, apart ? kLongRow : p[2].outputs, rows}, [&](Tile x) { return t.ctx.is_bad(spec(x)); });
   const uint64_t at = static_cast<uint64_t>(r[0] * plane + r[1] * row + r[2] * pixel) * sizeof(float);

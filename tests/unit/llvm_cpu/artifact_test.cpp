@@ -214,7 +214,7 @@ TEST_CASE("convolutions with many taps in a row leave the stack alone, of one si
     const cpu::KernelSpec spec = k::Conv{.by_rows = 0, .apart = 0, .OCB = blocks, .WT = width, .ICC = 32, .PF = 1, .tail = {k::kBias, {k::Act::None, 0, 0}}, .IB = 16, .N = 1, .G = 1,
                                          .IC = 256, .OC = 512, .in = {1, 1, 508}, .out = {1, 1, pixels}, .kernel = {1, 1, taps}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
                                          .begin = {0, 0, 0}, .in_image = 0, .in_group = 0, .out_image = 0, .out_group = 0, .out_block = plane, .out_plane = plane,
-                                         .out_row = plane, .out_pixel = 16, .res_image = 0, .ahead = 0};
+                                         .out_row = plane, .out_pixel = 16, .res_image = 0, .ahead = 0, .far = 0};
     specs.push_back(spec);
     specs.push_back(cpu::general(spec, cpu::sizes(spec)));
   }

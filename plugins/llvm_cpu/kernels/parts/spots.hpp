@@ -15,16 +15,21 @@ struct Spots {
   idx in[most], out[most], residual[most];
 };
 
+/// The first tile of a tap fetches weights of so many channels on, where they come from memory: they do not follow one another there.
+constexpr idx kChannelsAhead = 32;
+
 /// The weights of one tap (Pack::Dense) for OB blocks of outputs. A block of VL input channels is in_block floats behind the one before, and its weights
-/// `block`; in a block of m channels the tap begins m * `before` floats on, and its channels are `step` floats apart.
+/// `block`; in a block of m channels the tap begins m * `before` floats on, and its channels are `step` floats apart. far: they come from memory.
 struct SpotsTap {
   idx OB, channels, in_block, before, step, block;
   const float* w;
+  bool far;
 };
 
-/// `width` pixels: acc = begin(block, pixel), the products added, end(block, pixel, acc).
+/// `width` pixels, the first ones of the tap or not: acc = begin(block, pixel), the products added, end(block, pixel, acc).
 template <class Begin, class End>
-INL void spots_tile(const SpotsTap& t, idx width, const float* in, const Spots& at, Begin begin, End end) {
+INL void spots_tile(const SpotsTap& t, idx width, const float* in, const Spots& at, bool first, Begin begin, End end) {
+  const idx ahead = first ? kChannelsAhead * t.step : 0;
   vec acc[32];
   const float* x[Spots::most];
   UNROLL for (idx p = 0; p < width; p++) x[p] = in + at.in[p];
@@ -41,6 +46,7 @@ INL void spots_tile(const SpotsTap& t, idx width, const float* in, const Spots& 
         const float s = x[p][i];
         UNROLL for (idx o = 0; o < t.OB; o++) acc[o * width + p] += wv[o] * s;
       }
+      if (t.far) UNROLL for (idx o = 0; o < t.OB * VL; o += 16) __builtin_prefetch(wp + o + ahead, 0, 2);
     }
     UNROLL for (idx p = 0; p < width; p++) x[p] += t.in_block;
   }
@@ -55,12 +61,13 @@ INL void spots_tiles(idx WT, Each each, Run run) {
   each([&](idx, idx, idx) __attribute__((always_inline)) { all++; });
   const idx width = cdiv(all, imax(1, cdiv(all, WT)));
   Spots at;
+  bool first = true;
   each([&](idx in, idx out, idx residual) __attribute__((always_inline)) {
     at.in[count] = in, at.out[count] = out, at.residual[count] = residual;
     all--;
     if (++count < width && all > 0) return;
-    exactly(WT + 1, count, [&](idx some) __attribute__((always_inline)) { run(some, at); });
-    count = 0;
+    exactly(WT + 1, count, [&](idx some) __attribute__((always_inline)) { run(some, at, first); });
+    count = 0, first = false;
   });
 }
 
