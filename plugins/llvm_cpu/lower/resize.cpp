@@ -92,61 +92,83 @@ std::vector<Operand> operands_of(const sdk::ResampleTable& t, bool single, int64
   return {ctx.bytes(raw_bytes(index)), ctx.bytes(raw_bytes(turned(t.weight, t.taps)))};
 }
 
-void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) {
-  const NodeView& n = nodes[0];
-  const sdk::Resample r = rule_of(n);
-  const Dims in = n.in_dims(0), out = n.out_dims(0);
-  const auto scale = scales_of(n);
-  const auto region = regions_of(n);
-  const auto axes = axes_to_resize(in, out, scale, r.crops());
-  if (axes.empty()) return ctx.alias(n.output(0), n.input(0));
-  const int64_t vl = ctx.target().vector_width;
-  const bool channels_stay = std::find_if(axes.begin(), axes.end(), [](size_t a) { return a < 2; }) == axes.end();
-  const bool blocked = in.size() >= 3 && in.size() <= 5 && channels_stay && ctx.layout(n.input(0)) == Layout::Blocked;
-  Dims dims = in;
-  if (blocked) dims[1] = divide_up(in[1], vl), dims.push_back(vl);
-  const Layout layout = blocked ? Layout::Blocked : Layout::Plain;
-  const auto table = [&](size_t axis) { return sdk::resample_table(r, {in[axis], out[axis], scale[axis], region[axis].first, region[axis].second}); };
-  Operand from = ctx.read(n.input(0), layout);
-  const auto emit = [&](KernelSpec kernel, std::vector<Operand> args, int64_t units, int64_t elements_of_unit, size_t axis, bool last, int64_t taps, uint64_t scratch) {
-    Operand to = last ? ctx.write(n.output(0), layout) : ctx.temporary(static_cast<uint64_t>(count(dims)) * sizeof(float));
-    to.written = true;
-    args.insert(args.begin(), from), args.push_back(to);
-    Op op;
-    op.kernel = std::move(kernel), op.args = std::move(args);
-    op.units = count(dims) == 0 ? 0 : units;
-    op.work = count(dims) * taps * work::kPooled;
-    op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, elements_of_unit));
-    op.scratch_per_thread = scratch;
-    op.label = "resize " + std::string(mode_text(n)) + " axis " + std::to_string(axis);
-    ctx.emit(std::move(op));
-    from = to;
-    from.written = false;
-  };
-  // The last two axes of an image in one walk, after all others.
-  const size_t x = in.size() - 1, y = in.size() >= 2 ? x - 1 : x;
-  const auto resized = [&](size_t a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); };
-  const bool plane = y < x && resized(x) && resized(y) && (!blocked || y >= 2);
-  std::vector<size_t> single = axes;
-  if (plane) std::erase_if(single, [&](size_t a) { return a == x || a == y; });
-  for (const size_t axis : single) {
-    const AxisView v = around(dims, axis);
-    dims[axis] = out[axis];
-    const sdk::ResampleTable t = table(axis);
-    const int64_t row = v.inner > 1 ? v.inner : out[axis];
-    emit(k::Resize{.taps = t.taps, .size = v.len, .length = out[axis], .inner = v.inner}, operands_of(t, v.inner == 1, in[axis], ctx), v.inner > 1 ? v.outer * out[axis] : v.outer, row, axis,
-         !plane && axis == single.back(), t.taps, 0);
+/// The walks of one node, each of which reads what the one before wrote.
+class Walks {
+ public:
+  Walks(const NodeView& node, LowerContext& ctx) : n_(node), ctx_(ctx), rule_(rule_of(node)), in_(node.in_dims(0)), out_(node.out_dims(0)), scale_(scales_of(node)), region_(regions_of(node)) {}
+
+  void lower() {
+    axes_ = axes_to_resize(in_, out_, scale_, rule_.crops());
+    if (axes_.empty()) return ctx_.alias(n_.output(0), n_.input(0));
+    const bool channels_stay = std::find_if(axes_.begin(), axes_.end(), [](size_t a) { return a < 2; }) == axes_.end();
+    blocked_ = in_.size() >= 3 && in_.size() <= 5 && channels_stay && ctx_.layout(n_.input(0)) == Layout::Blocked;
+    dims_ = in_;
+    if (blocked_) dims_[1] = divide_up(in_[1], ctx_.target().vector_width), dims_.push_back(ctx_.target().vector_width);
+    from_ = ctx_.read(n_.input(0), layout());
+    const size_t rank = in_.size();
+    const bool plane = rank >= (blocked_ ? 4u : 2u) && resizes(rank - 1) && resizes(rank - 2);
+    if (plane) std::erase_if(axes_, [&](size_t a) { return a + 2 >= rank; });
+    for (const size_t axis : axes_) along(axis, !plane && axis == axes_.back());
+    if (plane) last_two();
   }
-  if (!plane) return;
-  const int64_t inner = blocked ? vl : 1, planes = around(dims, y).outer;
-  dims[y] = out[y], dims[x] = out[x];
-  const sdk::ResampleTable ty = table(y), tx = table(x);
-  std::vector<Operand> args = operands_of(ty, false, in[y], ctx);
-  for (const Operand& o : operands_of(tx, inner == 1, in[x], ctx)) args.push_back(o);
-  emit(k::ResizePlane{.taps_y = ty.taps, .taps_x = tx.taps, .height = in[y], .width = in[x], .out_height = out[y], .out_width = out[x], .inner = inner}, args,
-       planes * divide_up(out[y], k::kResizedRows), k::kResizedRows * out[x] * inner, x, true, ty.taps + tx.taps,
-       static_cast<uint64_t>(k::kResizedRows * in[x] * inner) * sizeof(float));
-}
+
+ private:
+  Layout layout() const { return blocked_ ? Layout::Blocked : Layout::Plain; }
+  bool resizes(size_t axis) const { return std::find(axes_.begin(), axes_.end(), axis) != axes_.end(); }
+  sdk::ResampleTable table(size_t axis) const { return sdk::resample_table(rule_, {in_[axis], out_[axis], scale_[axis], region_[axis].first, region_[axis].second}); }
+
+  /// op: kernel, tables, units and scratch; dims_ are those of the result.
+  void emit(Op op, size_t axis, bool last, int64_t taps, int64_t elements_of_unit) {
+    Operand to = last ? ctx_.write(n_.output(0), layout()) : ctx_.temporary(static_cast<uint64_t>(count(dims_)) * sizeof(float));
+    to.written = true;
+    op.args.insert(op.args.begin(), from_), op.args.push_back(to);
+    if (count(dims_) == 0) op.units = 0;
+    op.work = count(dims_) * taps * work::kPooled;
+    op.grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, elements_of_unit));
+    op.label = "resize " + std::string(mode_text(n_)) + " axis " + std::to_string(axis);
+    ctx_.emit(std::move(op));
+    from_ = to;
+    from_.written = false;
+  }
+
+  void along(size_t axis, bool last) {
+    const AxisView v = around(dims_, axis);
+    const sdk::ResampleTable t = table(axis);
+    dims_[axis] = out_[axis];
+    Op op;
+    op.kernel = k::Resize{.taps = t.taps, .size = v.len, .length = out_[axis], .inner = v.inner};
+    op.args = operands_of(t, v.inner == 1, in_[axis], ctx_);
+    op.units = v.inner > 1 ? v.outer * out_[axis] : v.outer;
+    emit(std::move(op), axis, last, t.taps, v.inner > 1 ? v.inner : out_[axis]);
+  }
+
+  /// Those of an image in one walk, after all others.
+  void last_two() {
+    const size_t x = in_.size() - 1, y = x - 1;
+    const int64_t inner = blocked_ ? ctx_.target().vector_width : 1, planes = around(dims_, y).outer;
+    const sdk::ResampleTable ty = table(y), tx = table(x);
+    dims_[y] = out_[y], dims_[x] = out_[x];
+    Op op;
+    op.kernel = k::ResizePlane{.taps_y = ty.taps, .taps_x = tx.taps, .height = in_[y], .width = in_[x], .out_height = out_[y], .out_width = out_[x], .inner = inner};
+    op.args = operands_of(ty, false, in_[y], ctx_);
+    for (const Operand& o : operands_of(tx, inner == 1, in_[x], ctx_)) op.args.push_back(o);
+    op.units = planes * divide_up(out_[y], k::kResizedRows);
+    op.scratch_per_thread = static_cast<uint64_t>(k::kResizedRows * in_[x] * inner) * sizeof(float);
+    emit(std::move(op), x, true, ty.taps + tx.taps, k::kResizedRows * out_[x] * inner);
+  }
+
+  const NodeView& n_;
+  LowerContext& ctx_;
+  sdk::Resample rule_;
+  Dims in_, out_, dims_;  ///< dims_: of what is there, blocked or not
+  std::vector<double> scale_;
+  std::vector<std::pair<double, double>> region_;
+  std::vector<size_t> axes_;
+  bool blocked_ = false;
+  Operand from_;
+};
+
+void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) { Walks(nodes[0], ctx).lower(); }
 
 // ---- codes
 
