@@ -91,6 +91,14 @@ class Beside:
             self.model = Model(self.runtime, self.package, self.threads, inputs)
         self.model.set_inputs(inputs)
 
+    def times(self, inputs, rounds):
+        """Smallest milliseconds of both, of blocks that take turns; `inputs` are loaded."""
+        times = measure({"ours": self.model.run, "ort": lambda: self.session.run(None, inputs)}, rounds)
+        return min(times["ours"]), min(times["ort"])
+
+    def outputs(self):
+        return [self.model.output(k) for k in range(self.model.outputs)]
+
     def print_row(self, inputs, rounds):
         sizes = " ".join("x".join(map(str, a.shape)) for a in inputs.values())
         try:
@@ -102,9 +110,8 @@ class Beside:
         start = time.perf_counter()
         self.model.run()
         first = (time.perf_counter() - start) * 1e3
-        got = [self.model.output(k) for k in range(self.model.outputs)]
-        times = measure({"ours": self.model.run, "ort": lambda: self.session.run(None, inputs)}, rounds)
-        ours, ort = min(times["ours"]), min(times["ort"])
+        got = self.outputs()
+        ours, ort = self.times(inputs, rounds)
         print(f"  {sizes[:60]:60} {ours:9.3f} {ort:9.3f} {ours / ort:6.2f} {first:9.1f} {difference(got, wanted):9.1e} {difference(plain, wanted):9.1e}", flush=True)
 
 

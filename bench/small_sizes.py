@@ -6,7 +6,7 @@
     .deps/peers/bin/python bench/small_sizes.py build/release [--only conv3_256 ...] [--threads 1] [--rounds 5]
 
 Each family is a few equal layers with seeded weights, compiled once. Prints ours / ONNX Runtime (below 1: ours is faster) and our microseconds at each size: the
-smallest of blocks that take turns in one process.
+smallest of blocks that take turns in one process; at last the largest difference of any output at any size, relative to that output's scale.
 """
 import argparse
 import pathlib
@@ -14,10 +14,10 @@ import tempfile
 
 import numpy as np
 import onnx
-from any_model import Beside, compile_one, inputs_of
+from any_model import Beside, compile_one, difference, inputs_of
 from onnx import TensorProto, helper, numpy_helper
 from optima_runtime import Runtime
-from peers import Refused, cpu_name, measure
+from peers import Refused, cpu_name
 
 MAPS = ["1,1,1", "1,2,3", "1,3,3", "1,5,7", "1,7,7", "1,13,13", "2,7,7", "3,4,4", "5,3,3", "7,2,2", "15,1,1"]
 PICTURES = ["1,3,3", "1,7,7", "5,13,9", "1,30,40", "3,20,20", "1,200,300"]
@@ -99,13 +99,15 @@ def print_family(name, runtime, host, folder, args):
     path = folder / f"{name}.onnx"
     onnx.save(make(), path)
     compile_one(host, path, None, folder)
-    beside, cells = Beside(runtime, folder / "model", path, args.threads), []
+    beside, cells, worst = Beside(runtime, folder / "model", path, args.threads), [], 0.0
     for size in sizes:
         inputs = inputs_of(beside.session, [int(n) for n in size.split(",")])
         beside.load(inputs)
-        times = measure({"ours": beside.model.run, "ort": lambda: beside.session.run(None, inputs)}, args.rounds)
-        cells.append(f"{size} {min(times['ours']) / min(times['ort']):.2f} ({min(times['ours']) * 1e3:.0f})")
-    print(f"{name:15} " + "  ".join(cells), flush=True)
+        beside.model.run()
+        worst = max(worst, difference(beside.outputs(), beside.session.run(None, inputs)))
+        ours, ort = beside.times(inputs, args.rounds)
+        cells.append(f"{size} {ours / ort:.2f} ({ours * 1e3:.0f})")
+    print(f"{name:15} " + "  ".join(cells) + f"  error {worst:.1e}", flush=True)
 
 
 def main():

@@ -173,7 +173,7 @@ INL void unpack_columns(const BlockMatrix& m, const void* codes, const float* sc
   }
 }
 
-/// Columns [n0, n0 + cols) as floats: [K][width]; what is behind them is never told.
+/// Columns [n0, n0 + cols) as floats: [K][width]; behind them 0 or copies of the last one.
 INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
   const idx steps = steps_along(m);
   if (m.by_columns && m.block % VL == 0 && m.K % m.block == 0) return unpack_columns(m, codes, scales, zeros, n0, cols, width, to);

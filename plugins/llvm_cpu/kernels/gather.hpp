@@ -50,6 +50,7 @@ struct TensorScatter {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/copy_row.hpp"
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
 
 namespace k::gather {
@@ -118,14 +119,8 @@ INL void put(ScatterOp op, T* to, T v) {
 }
 template <class T>
 INL void put_row(ScatterOp op, T* to, const T* v, idx n) {  // n updates side by side
-  if (op == ScatterOp::Set) __builtin_memcpy(to, v, n * sizeof(T));
+  if (op == ScatterOp::Set) copy_row(to, v, n);
   else for (idx j = 0; j < n; j++) put(op, to + j, v[j]);
-}
-/// n elements, which memcpy would take longer to be called for where they are one.
-template <class T>
-INL void copy_row(T* to, const T* from, idx n) {
-  if (n == 1) *to = *from;
-  else __builtin_memcpy(to, from, n * sizeof(T));
 }
 /// out[j] = from[j * ahead + index[j] * step]. Sixteen indices are looked at at once: nearly all are within the axis as they are.
 template <class T, class I>
@@ -170,7 +165,7 @@ TEMPLATE(k_gather, Gather, l) {
       return;
     }
     ROLL for (idx r = first; r < last; r++) {
-      gather::copy_row((T*)args[2] + r * l.inner, from + wrapped(index_at(args[1], l.index_bytes, i), l.size, scratch) * l.inner, l.inner);
+      copy_row((T*)args[2] + r * l.inner, from + wrapped(index_at(args[1], l.index_bytes, i), l.size, scratch) * l.inner, l.inner);
       if (++i == l.count) i = 0, from += l.size * l.inner;
     }
   });
@@ -245,7 +240,7 @@ TEMPLATE(k_gather_nd, GatherNd, l) {
     idx i = u0 % l.count;
     const T* from = (const T*)args[0] + u0 / l.count * l.batch;
     ROLL for (idx u = u0; u < u1; u++) {
-      gather::copy_row((T*)args[2] + u * l.inner, from + gather::tuple(args[1], l.index_bytes, u * l.tuple, l.tuple, l.g, l.p, scratch), l.inner);
+      copy_row((T*)args[2] + u * l.inner, from + gather::tuple(args[1], l.index_bytes, u * l.tuple, l.tuple, l.g, l.p, scratch), l.inner);
       if (++i == l.count) i = 0, from += l.batch;
     }
   });

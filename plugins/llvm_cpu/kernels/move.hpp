@@ -36,32 +36,14 @@ struct Range {
 }  // namespace k
 
 #ifdef VW  // the template, which only clang compiles
+#include "plugins/llvm_cpu/kernels/parts/copy_row.hpp"
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
 
 namespace k::move {
 
-/// `bytes` in [N, 2 N]: two pieces, which may overlap.
-template <int N>
-INL void copy_twice(char* to, const char* from, idx bytes) {
-  char first[N], last[N];
-  __builtin_memcpy(first, from, N), __builtin_memcpy(last, from + bytes - N, N);
-  __builtin_memcpy(to, first, N), __builtin_memcpy(to + bytes - N, last, N);
-}
-/// A number of bytes that only the run knows: a call costs more than a few of them.
-INL void copy(char* to, const char* from, idx bytes) {
-  if (bytes > 128) __builtin_memcpy(to, from, bytes);
-  else if (bytes >= 64) copy_twice<64>(to, from, bytes);
-  else if (bytes >= 32) copy_twice<32>(to, from, bytes);
-  else if (bytes >= 16) copy_twice<16>(to, from, bytes);
-  else if (bytes >= 8) copy_twice<8>(to, from, bytes);
-  else if (bytes >= 4) copy_twice<4>(to, from, bytes);
-  else if (bytes >= 2) copy_twice<2>(to, from, bytes);
-  else if (bytes > 0) *to = *from;
-}
 template <class T>
 INL void row(idx n, idx s, idx t, const T* from, T* to) {
-  if (GENERAL && s == 1 && t == 1) copy((char*)to, (const char*)from, n * sizeof(T));
-  else if (s == 1 && t == 1) __builtin_memcpy(to, from, n * sizeof(T));
+  if (s == 1 && t == 1) copy_row(to, from, n);
   else if (s == 0) for (idx i = 0; i < n; i++) to[i * t] = *from;
   else ROLL for (idx i = 0; i < n; i++) to[i * t] = from[i * s];
 }

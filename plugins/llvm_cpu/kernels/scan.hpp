@@ -46,10 +46,7 @@ INL idx place_in_row(const Arg& l, const float* x) {
   const auto is_best = [&](float v) __attribute__((always_inline)) { return v == best || (v != v && best != best); };
   const auto somewhere = [&](idx at) __attribute__((always_inline)) {
     const vec v = ld(x + at);
-    int32_t found = 0;
-    const ivec equal = (v == splat(best)) | (best != best ? v != v : ivec{});
-    UNROLL for (idx lane = 0; lane < VL; lane++) found |= equal[lane];
-    return found != 0;
+    return __builtin_reduce_or((v == splat(best)) | (best != best ? v != v : ivec{})) != 0;
   };
   if (l.last) {
     i = l.len;
@@ -63,14 +60,19 @@ INL idx place_in_row(const Arg& l, const float* x) {
   return i < l.len ? i : 0;
 }
 
+// Whether v, which stands further on, takes the place of `best`.
+template <class T>
+INL bool takes_place(const Arg& l, T best, T v) {
+  const bool better = l.smallest ? larger(best, v) : larger(v, best), worse = l.smallest ? larger(v, best) : larger(best, v);
+  return better | (l.last && !worse);
+}
+
 template <class T>
 INL idx place(const Arg& l, const T* x) {
   T best = *x;
   idx at = 0;
   ROLL for (idx i = 1; i < l.len; i++) {
-    const T v = x[i];
-    const bool better = l.smallest ? larger(best, v) : larger(v, best), worse = l.smallest ? larger(v, best) : larger(best, v);
-    if (better || (l.last && !worse)) best = v, at = i;
+    if (takes_place(l, best, x[i])) best = x[i], at = i;
   }
   return at;
 }
@@ -83,8 +85,7 @@ INL void places(const Arg& l, const T* x, idx n, int64_t* out) {
   for (idx j = 0; j < n; j++) best[j] = x[j], at[j] = 0;
   ROLL for (idx i = 1; i < l.len; i++) for (idx j = 0; j < n; j++) {
     const T v = x[i * l.inner + j];
-    const bool better = l.smallest ? larger(best[j], v) : larger(v, best[j]), worse = l.smallest ? larger(v, best[j]) : larger(best[j], v);
-    const bool take = better | (l.last && !worse);
+    const bool take = takes_place(l, best[j], v);
     best[j] = take ? v : best[j], at[j] = take ? i : at[j];
   }
   for (idx j = 0; j < n; j++) out[j] = at[j];

@@ -156,11 +156,11 @@ int64_t taps_on_image(const Window& w) {
   int64_t product = 1;
   for (size_t axis = 0; axis < 3; ++axis) {
     int64_t sum = 0;
-    for (int64_t o = 0; o < w.out[axis]; ++o)
-      for (int64_t k = 0; k < w.kernel[axis]; ++k) {
-        const int64_t at = o * w.stride[axis] + k * w.dilation[axis] - w.begin[axis];
-        sum += at >= 0 && at < w.in[axis] ? 1 : 0;
-      }
+    for (int64_t k = 0; k < w.kernel[axis]; ++k) {
+      const int64_t at = k * w.dilation[axis] - w.begin[axis];  // of output 0
+      const int64_t first = at < 0 ? divide_up(-at, w.stride[axis]) : 0, end = at < w.in[axis] ? std::min(w.out[axis], (w.in[axis] - 1 - at) / w.stride[axis] + 1) : 0;
+      sum += std::max<int64_t>(0, end - first);
+    }
     product *= sum;
   }
   return product;

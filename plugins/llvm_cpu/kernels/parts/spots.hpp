@@ -53,8 +53,8 @@ INL void spots_tile(const SpotsTap& t, idx width, const float* in, const Spots& 
   UNROLL for (idx p = 0; p < width; p++) UNROLL for (idx o = 0; o < t.OB; o++) end(o, p, acc[o * width + p]);
 }
 
-/// Cuts pixels into as few tiles of at most WT as there can be, and these as even: each(f) calls f(in, out, residual) for every pixel, run(width, tile)
-/// takes those of a tile. A tile of few pixels waits for its weights and for its own additions.
+/// Cuts pixels into as few tiles of at most WT as there can be, and these as even: each(f) calls f(in, out, residual) for every pixel,
+/// run(width, tile, the first one or not) takes those of a tile. A tile of few pixels waits for its weights and for its own additions.
 template <class Each, class Run>
 INL void spots_tiles(idx WT, Each each, Run run) {
   idx all = 0, count = 0;
