@@ -166,6 +166,19 @@ int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_w
   return needed < 0.5 ? 1 : std::min<int64_t>(4, kernel_width > 1 ? 3 : 2);
 }
 
+int64_t block_pixels(int64_t inputs) {
+  constexpr int64_t kBlock = (512 << 10) / 4, kFewest = 128;
+  return std::max(kFewest, kBlock / std::max<int64_t>(1, inputs));
+}
+
+PixelBlocks pixel_blocks(int64_t inputs, int64_t rows, int64_t row, int64_t width) {
+  constexpr int64_t kCached = (2 << 20) / 4, kPieces = 4;  // floats; pieces of a block, so that threads get equal shares
+  const int64_t pixels = block_pixels(inputs);
+  if (rows * row * inputs <= kCached) return {row, std::max<int64_t>(1, rows)};
+  if (row <= pixels) return {row, pixels / std::max<int64_t>(1, row)};
+  return {std::max<int64_t>(1, pixels / kPieces / width) * width, kPieces};
+}
+
 int64_t pixels_ahead(const Target& target, int64_t input, int64_t step) {
   constexpr int64_t kNear = 1 << 18;  // floats
   constexpr int64_t kMost = 8;         // kernels fetch no more (parts/dense.hpp)

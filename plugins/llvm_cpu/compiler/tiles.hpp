@@ -55,6 +55,18 @@ bool has_far_weights(const GraphView& graph);
 /// Cache lines to prefetch per input channel and kernel row. passes: tiles that reuse one weight panel.
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes);
 
+/// How by_rows of a direct convolution cuts an image (kernels/conv.hpp): all weights pass over a block of pixels whose input L2 holds, and not over the
+/// image, of which each pass but the first would read from memory again what it no longer holds.
+struct PixelBlocks {
+  int64_t piece;  ///< pixels of a row that are one unit: the row, or whole tiles of one that is longer than a block
+  int64_t block;  ///< pieces in a block
+  int64_t units(int64_t rows, int64_t row) const { return rows * ((row + piece - 1) / piece); }
+};
+/// Output pixels of a block; `inputs`: floats of the input that one of them brings along. So many that the weights' way from memory does not count.
+int64_t block_pixels(int64_t inputs);
+/// rows: of all images; row: pixels of one; in whole tiles of `width`. An image that caches hold is one block.
+PixelBlocks pixel_blocks(int64_t inputs, int64_t rows, int64_t row, int64_t width);
+
 /// Pixels to prefetch per input channel so that a tile finds its `step` new pixels per row and block fetched; 0 for an input of so few floats
 /// that L2 holds it.
 int64_t pixels_ahead(const Target& target, int64_t input, int64_t step);

@@ -11,11 +11,13 @@ namespace k {
 /// in_ and out_: steps in floats, per image, group, block, plane, row, pixel; the residual has those of the output but for the image's.
 struct Conv {
   static constexpr char entry[] = "k_conv";
-  static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.apart, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
+  static constexpr void sizes(auto& l, auto mark) { mark(l.by_rows, l.apart, l.piece, l.block, l.N, l.in, l.out, l.in_image, l.in_group, l.out_image, l.out_group, l.out_block, l.out_plane, l.out_row, l.res_image); }
   static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead, l.far); }
   static constexpr bool has_tile = true;
   int64_t by_rows;
   int64_t apart;  ///< pixels of any rows and images in a tile, for rows shorter than that (parts/spots.hpp); blocked input only
+  int64_t piece;  ///< pixels of a row that are one unit of by_rows: out.w, or of longer rows whole tiles
+  int64_t block;  ///< such pieces of an image, where `apart` of all images, over which all weights pass before the next ones
   int64_t OCB, WT, ICC, PF;
   Tail tail;
   int64_t IB, N, G, IC, OC;
@@ -75,7 +77,7 @@ INL void conv_spots(const Conv& c, idx OB, const float* in, const float* w, cons
   each_vector(c, OB, r0, r1, [&](idx to, idx from, idx) __attribute__((always_inline)) { st(out + to, finish(ld(out + to), c.tail, res + from)); });
 }
 
-/// One oc group of OB blocks, output rows [r0, r1), counted over all planes.
+/// One oc group of OB blocks, pieces [r0, r1) of output rows, counted over all planes.
 INL void conv_group(const Conv& c, idx OB, const float* in, const float* w, const float* bias, const float* res,
                     float* out, idx r0, idx r1) {
   const idx sPix = c.IB == 1 ? 1 : VL, sRow = c.in.w * sPix, sPlane = c.in.h * sRow, sIB = c.in.d * sPlane;
@@ -87,12 +89,13 @@ INL void conv_group(const Conv& c, idx OB, const float* in, const float* w, cons
     const float* wp = w + c0 * step;
     const char* pf = (const char*)(wp + n * step);
     const char* pfe = pf + imin(c.ICC, last ? c.IC : c.IC - c0 - c.ICC) * step * 4;
-    ROLL for (idx r = r0; r < r1; r++) {
+    ROLL for (idx part = r0; part < r1; part++) {
+      const idx pieces = cdiv(c.out.w, c.piece), r = part / pieces, from = part % pieces * c.piece;
       const idx od = c.out.d == 1 ? 0 : r / c.out.h, oh = c.out.d == 1 ? r : r % c.out.h;
       const idx z = od * c.stride.d - c.begin.d, y = oh * c.stride.h - c.begin.h;
       const idx kd0 = cdiv(imax(-z, 0), c.dilation.d), kd1 = imin(c.kernel.d, cdiv(imax(c.in.d - z, 0), c.dilation.d));
       const idx kh0 = cdiv(imax(-y, 0), c.dilation.h), kh1 = imin(c.kernel.h, cdiv(imax(c.in.h - y, 0), c.dilation.h));
-      row_tiles(c.out.w, WT, c.stride.w, c.dilation.w, c.kernel.w, c.in.w, c.begin.w, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+      row_tiles(from, imin(from + c.piece, c.out.w), c.out.w, WT, c.stride.w, c.dilation.w, c.kernel.w, c.in.w, c.begin.w, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
         const TileShape s = {OB, wt, c.kernel.d, c.kernel.h, c.kernel.w, c.stride.w, c.dilation.w, c.dilation.h, c.dilation.d, c.IB, PF, c.tail,
                              sPix, sRow, sPlane, sIB, c.out_block, c.out_pixel, HINT(c, ahead)};
         const idx first_pixel = GENERAL ? t : t * WT, o = od * c.out_plane + oh * c.out_row + first_pixel * c.out_pixel;
@@ -123,29 +126,32 @@ INL void conv_part(const Conv& c, void* const* args, idx n, idx g, idx r0, idx r
 
 }  // namespace k
 
-/// args: in, weights, bias, out, residual. by_rows: units = N * OD * OH rows, all groups each; else units = oc groups, all
+/// args: in, weights, bias, out, residual. by_rows: units = N * OD * OH rows, or pieces of them, all groups each; else units = oc groups, all
 /// images each, so that every weight is read by one core only.
 TEMPLATE(k_conv, Conv, l) {
   using namespace k;
   const Conv c = l;  // copied: through the constant itself LLVM would optimise the parts once more before it inlines them, and differently
-  const idx rows = c.out.d * c.out.h, groups = c.G * cdiv(cdiv(c.OC, VL), c.OCB);
+  const idx groups = c.G * cdiv(cdiv(c.OC, VL), c.OCB);
   if (c.IB == VL && c.apart) {
-    ROLL for (idx g = c.by_rows ? 0 : u0; g < (c.by_rows ? groups : u1); g++) conv_part(c, args, 0, g, c.by_rows ? u0 : 0, c.by_rows ? u1 : c.N * rows);
+    const idx r0 = c.by_rows ? u0 : 0, r1 = c.by_rows ? u1 : c.N * c.out.d * c.out.h;
+    ROLL for (idx r = r0; r < r1; r += c.block) ROLL for (idx g = c.by_rows ? 0 : u0; g < (c.by_rows ? groups : u1); g++) conv_part(c, args, 0, g, r, imin(r1, r + c.block));
     return;
   }
+  const idx pieces = c.out.d * c.out.h * cdiv(c.out.w, c.piece), blocks = c.by_rows ? cdiv(pieces, c.block) : 1;  // of an image
+  const auto block_of = [&](idx unit) __attribute__((always_inline)) { return unit / pieces * blocks + unit % pieces / c.block; };
+  const auto part = [&](idx b, idx g) __attribute__((always_inline)) {
+    const idx n = b / blocks, first = b % blocks * c.block;
+    conv_part(c, args, n, g, c.by_rows ? imax(u0 - n * pieces, first) : 0, c.by_rows ? imin(imin(u1 - n * pieces, pieces), first + c.block) : pieces);
+  };
 #if GENERAL  // both ways by one body
-  const idx n0 = c.by_rows ? u0 / rows : 0, n1 = c.by_rows ? cdiv(u1, rows) : c.N, g0 = c.by_rows ? 0 : u0, g1 = c.by_rows ? groups : u1;
-  ROLL for (idx i = 0; i < (n1 - n0) * (g1 - g0); i++) {
-    const idx n = n0 + (c.by_rows ? i / groups : i % c.N), g = g0 + (c.by_rows ? i % groups : i / c.N);
-    conv_part(c, args, n, g, c.by_rows ? imax(u0 - n * rows, 0) : 0, c.by_rows ? imin(u1 - n * rows, rows) : rows);
-  }
+  const idx b0 = c.by_rows ? block_of(u0) : 0, b1 = c.by_rows ? block_of(u1 - 1) + 1 : c.N, g0 = c.by_rows ? 0 : u0, g1 = c.by_rows ? groups : u1;
+  ROLL for (idx i = 0; i < (b1 - b0) * (g1 - g0); i++) part(b0 + (c.by_rows ? i / groups : i % c.N), g0 + (c.by_rows ? i % groups : i / c.N));
   return;
 #endif
   if (c.by_rows) {
-    ROLL for (idx n = u0 / rows; n * rows < u1; n++) ROLL for (idx g = 0; g < groups; g++)
-      conv_part(c, args, n, g, imax(u0 - n * rows, 0), imin(u1 - n * rows, rows));
+    ROLL for (idx b = block_of(u0); b <= block_of(u1 - 1); b++) ROLL for (idx g = 0; g < groups; g++) part(b, g);
   } else {
-    ROLL for (idx g = u0; g < u1; g++) ROLL for (idx n = 0; n < c.N; n++) conv_part(c, args, n, g, 0, rows);
+    ROLL for (idx g = u0; g < u1; g++) ROLL for (idx n = 0; n < c.N; n++) part(n, g);
   }
 }
 #endif

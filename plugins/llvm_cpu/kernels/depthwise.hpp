@@ -49,7 +49,7 @@ TEMPLATE(k_depthwise, Depthwise, l) {
     const idx row = (b * l.OH + oh) * l.OW * VL;
     float* out = (float*)args[3] + n * l.out_image + row;
     const float* res = (const float*)args[4] + n * l.res_image + row;
-    row_tiles(l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+    row_tiles(0, l.OW, l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
       const idx first = GENERAL ? t : t * l.WT;
       depthwise_tile(l, wt, L, R, kh0, kh1, (const float*)args[0], ((plane * l.H + y) * l.W + first * l.SW - l.PL) * VL,
                      (const float*)args[1] + b * l.KH * l.KW * VL, (const float*)args[2] + b * VL, res + first * VL, out + first * VL);

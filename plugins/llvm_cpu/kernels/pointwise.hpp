@@ -50,8 +50,8 @@ INL void pointwise_spots(const Pointwise& l, void* const* args, idx g0, idx g1, 
 #endif
 
 /// args: in, weights (Pack::Dense), bias, out, residual. by_tiles: units = N * ceil(P / WT) tiles of pixels, else oc groups
-/// (all images each). TB: tiles per block; large = a weight panel serves all pixels before the next one (weights come from
-/// memory once), small = pixels stay in L1 while all panels pass (few weights).
+/// (all images each). TB: tiles per block, over which all panels of weights pass before the next block: pixels of L1 where weights
+/// are few, of L2 where they are many, all of an image whose weights come from memory and are read once.
 TEMPLATE(k_pointwise, Pointwise, l) {
   using namespace k;
   const idx tiles = cdiv(l.P, l.WT), groups = cdiv(cdiv(l.OC, VL), l.OCB);

@@ -130,7 +130,8 @@ void lower_pointwise(Layer& l, const Folded& folded) {
   const auto spec = [&](Tile t) {
     const int64_t icc = input_chunk(l.ctx.target(), w.channels, 1, t.oc_blocks, l.vl), passes = divide_up(P, t.width);
     const int64_t panel_bytes = w.channels * w.out_channels * 4;
-    const int64_t tb = panel_bytes <= 128 << 10 ? std::max<int64_t>(1, (24 << 10) / (w.channels * t.width * 4)) : int64_t{1} << 20;
+    const int64_t pixels = panel_bytes <= 128 << 10 ? (24 << 10) / (w.channels * 4) : block_pixels(w.channels);
+    const int64_t tb = by_tiles || panel_bytes <= 128 << 10 ? std::max<int64_t>(1, pixels / t.width) : int64_t{1} << 20;
     return k::Pointwise{.by_tiles = by_tiles, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .TB = tb,
                         .PF = prefetch_lines(t.oc_blocks, 1, l.vl, passes), .tail = l.tail.literals(!folded.bias.empty()), .N = w.batch,
                         .IC = w.channels, .P = P, .OC = w.out_channels, .in_image = l.in_image(), .out_image = l.out_image(),
@@ -223,15 +224,17 @@ void lower_direct(Layer& l, const Folded& folded) {
   const Window& w = l.w;
   const int64_t nb = divide_up(l.g.oc, l.vl), rows = w.out[0] * w.out[1];
   const bool planar = l.g.count == 1 && w.channels < l.vl && l.ctx.layout(l.in) == Layout::Plain;
-  const bool by_rows = w.batch * rows >= 24;
   const bool skips_pixels = w.stride[2] > 1 && (w.kernel[2] == 2 || w.kernel[2] == 3);  // prefetching cost others a tenth to a fifth
   const int64_t ib = planar ? 1 : l.vl, out_plane = w.out[1] * w.out[2] * l.vl;
   const bool apart = !planar && pixels_apart(l.ctx.target(), w.out[2], l.g.ic);
   const int64_t in_image = planar ? (w.batch == 1 ? 0 : w.channels * w.in_pixels()) : l.in_image();
+  const auto blocks = [&](Tile t) { return pixel_blocks(l.g.ic * w.stride[0] * w.stride[1] * w.stride[2], w.batch * rows, w.out[2], t.width); };
+  const auto by_rows = [&](const PixelBlocks& b) { return b.piece < w.out[2] || w.batch * rows >= 24; };
   const auto spec = [&](Tile t) {
+    const PixelBlocks b = blocks(t);
     const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
     const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
-    return k::Conv{.by_rows = by_rows, .apart = apart, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
+    return k::Conv{.by_rows = by_rows(b), .apart = apart, .piece = b.piece, .block = b.block, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
                    .IB = ib, .N = w.batch, .G = l.g.count, .IC = l.g.ic, .OC = l.g.oc, .in = literal(w.in), .out = literal(w.out),
                    .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
@@ -242,7 +245,7 @@ void lower_direct(Layer& l, const Folded& folded) {
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, apart ? kLongRow : w.out[2], rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;
-  op.units = by_rows ? w.batch * rows : l.g.count * divide_up(nb, t.oc_blocks);
+  op.units = by_rows(blocks(t)) ? blocks(t).units(w.batch * rows, w.out[2]) : l.g.count * divide_up(nb, t.oc_blocks);
   op.label = "conv " + describe(w);
   emit(l, spec(t), l.ctx.read(l.in, planar ? Layout::Plain : Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, ib), folded, std::move(op));
 }

@@ -86,11 +86,14 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const int64_t pixel = t.vl, row = w.out[2] * pixel, plane = w.out[1] * row, image = w.batch == 1 ? 0 : divide_up(w.out_channels, t.vl) * w.out[0] * plane;
   const int64_t in_image = w.batch == 1 ? 0 : divide_up(w.channels, t.vl) * t.vl * w.in_pixels();
   const int64_t rows = p[0].outputs * p[1].outputs, nb = divide_up(t.g.oc, t.vl);
-  const bool by_rows = w.batch * rows >= 24, apart = pixels_apart(t.ctx.target(), p[2].outputs, ic);
+  const bool apart = pixels_apart(t.ctx.target(), p[2].outputs, ic);
+  const auto blocks = [&](Tile x) { return pixel_blocks(ic, w.batch * rows, p[2].outputs, x.width); };
+  const auto by_rows = [&](const PixelBlocks& b) { return b.piece < p[2].outputs || w.batch * rows >= 24; };
   const auto spec = [&](Tile x) {
+    const PixelBlocks b = blocks(x);
     const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
     const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
-    return k::Conv{.by_rows = by_rows, .apart = apart, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
+    return k::Conv{.by_rows = by_rows(b), .apart = apart, .piece = b.piece, .block = b.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
                    .IB = t.vl, .N = w.batch, .G = t.g.count, .IC = ic, .OC = t.g.oc, .in = literal(w.in),
                    .out = {p[0].outputs, p[1].outputs, p[2].outputs}, .kernel = {kd, kh, kw}, .stride = {1, 1, 1},
                    .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
@@ -109,7 +112,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const Operand weights = t.ctx.packed(t.n.input(1), pack, t.folded.scale.empty() ? nullptr : &scale);
   const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl));
   op.args = {in, weights, bias, out, residual};
-  op.units = by_rows ? w.batch * rows : t.g.count * divide_up(nb, tile.oc_blocks);
+  op.units = by_rows(blocks(tile)) ? blocks(tile).units(w.batch * rows, p[2].outputs) : t.g.count * divide_up(nb, tile.oc_blocks);
   op.work = w.batch * w.out_channels * rows * p[2].outputs * std::max<int64_t>(1, ic / t.g.diagonal * kd * kh * kw);
   op.label = "conv transposed " + describe(w);
   t.ctx.emit(std::move(op));

@@ -74,9 +74,10 @@ void emit_product(const NodeView& n, const Window& w, const Operand& columns, Lo
     s.OCB = t.oc_blocks, s.WT = t.width;
     s.ICC = input_chunk(ctx.target(), inputs, 1, t.oc_blocks, vl);
     s.PF = prefetch_lines(t.oc_blocks, 1, vl, divide_up(pixels, t.width));
+    s.TB = by_tiles ? std::max<int64_t>(1, block_pixels(inputs) / t.width) : int64_t{1} << 20;
     return s;
   };
-  const k::Pointwise shape{.by_tiles = by_tiles, .OCB = 0, .WT = 0, .ICC = 0, .TB = int64_t{1} << 20, .PF = 0, .tail = tail_of(std::span(&n, 1)).literals(n.has_input(3)), .N = w.batch, .IC = inputs, .P = pixels,
+  const k::Pointwise shape{.by_tiles = by_tiles, .OCB = 0, .WT = 0, .ICC = 0, .TB = 0, .PF = 0, .tail = tail_of(std::span(&n, 1)).literals(n.has_input(3)), .N = w.batch, .IC = inputs, .P = pixels,
                            .OC = w.out_channels, .in_image = w.batch == 1 ? 0 : inputs * pixels, .out_image = w.batch == 1 ? 0 : blocks * vl * pixels,
                            .res_image = w.batch == 1 ? 0 : blocks * vl * pixels};
   const auto tile = choose_tile(ctx.target(), {blocks, pixels, 1}, [&](auto t) { return ctx.is_bad(spec(shape, t)); });

@@ -46,6 +46,21 @@ TEST_CASE("convolutions of one to three dimensions, any stride, dilation, paddin
   }
 }
 
+TEST_CASE("images that caches do not hold are convolved block by block, and long rows in pieces, whatever hangs over a piece") {
+  Bench bench;
+  Net net;
+  const auto conv = [&](const Dims& in, Dims weights, Dims kernel, Dims dilation, Dims pads, Dims out, int64_t group = 1) {
+    return net.node("Conv", 11, {net.input(in), net.weights(weights, -0.05f, 0.05f), net.weights({weights[0]})}, out,
+                    {Net::ints("kernel_shape", kernel), Net::ints("dilations", dilation), Net::ints("pads", pads), Net::integer("group", group)});
+  };
+  net.output(conv({2, 64, 70, 70}, {20, 64, 3, 3}, {3, 3}, {2, 1}, {2, 1, 1, 2}, {2, 20, 69, 71}));
+  net.output(conv({1, 128, 2, 3000}, {18, 64, 1, 3}, {1, 3}, {1, 1}, {0, 1, 0, 1}, {1, 18, 2, 3000}, 2));
+  net.output(conv({1, 520, 1100}, {8, 520, 3}, {3}, {70}, {75, 140}, {1, 8, 1175}));  // pieces of fewer pixels than hang over
+  net.output(conv({1, 400, 34, 43}, {40, 400, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 40, 34, 43}));
+  net.output(net.node("ConvTranspose", 11, {net.input({1, 128, 4200}), net.weights({128, 10, 3}, -0.05f, 0.05f)}, {1, 10, 8401}, {Net::ints("strides", {2})}));
+  matches_reference(bench, net);
+}
+
 TEST_CASE("depthwise convolutions of one to three dimensions, padded on any side, match the reference") {
   Bench bench;
   Random pick;

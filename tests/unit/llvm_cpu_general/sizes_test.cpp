@@ -54,6 +54,14 @@ TEST_CASE("convolution of short rows, in tiles of any rows and images, and of ro
   serves([](Net& n, int64_t w) { n.output(n.conv(n.input({5, 36, 3, w}), 20, 5, 1, 2, 1)); }, {3}, sizes, many);
 }
 
+TEST_CASE("convolution of images that caches do not hold, block by block, and of rows in pieces") {
+  serves([](Net& n, int64_t w) { n.output(n.conv(n.input({1, 64, 90, w}), 20, 3, 2, 1)); }, {40}, {99, 140});
+  serves([](Net& n, int64_t w) { n.output(n.conv(n.input({2, 160, 2, w}), 20, 3, 1, 1)); }, {40}, {1021});
+  serves([](Net& n, int64_t w) { n.output(n.conv(n.input({1, 384, 30, w}), 40, 1, 1, 0)); }, {40}, {67});
+  const std::vector<image::Attr> apart{Net::ints("kernel_shape", {3}), Net::ints("dilations", {70}), Net::ints("pads", {75, 140})};
+  serves([&](Net& n, int64_t w) { n.output(n.node("Conv", 11, {n.input({1, 520, w}), n.weights({8, 520, 3}, -0.05f, 0.05f)}, {1, 8, w + 75}, apart)); }, {200}, {1021, 1100});
+}
+
 TEST_CASE("pointwise convolution at every width") {
   serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {50}, kSizes);
   serves([](Net& n, int64_t w) { layer(n, w, 24, 40, 1, 1, 1); }, {1}, {1, 2, 30});

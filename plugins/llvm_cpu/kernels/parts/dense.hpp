@@ -80,19 +80,19 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
 }
 
 #if GENERAL
-/// The general row: f(first pixel, width, L, R), where width, L and R are constants: with numbers of the run for these LLVM spills accumulators.
-/// What padding makes of most rows has bodies: L of a first tile, R of up to two columns. Outer pixels where it is more, or of which none has a
-/// tile, go one by one.
+/// The general row, pixels [from, to) of it: f(first pixel, width, L, R), where width, L and R are constants: with numbers of the run for these LLVM
+/// spills accumulators. What padding makes of most rows has bodies: L of a first tile, R of up to two columns. Outer pixels where it is more, or of
+/// which none has a tile, go one by one.
 template <class F>
-INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
+INL void row_tiles(idx from, idx to, idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
   const idx reach = (KW - 1) * D, span = W - 1 + PL - reach, most = reach == 0 ? 0 : PL > 1 ? 2 : 1;
   const auto over = [&](idx end) __attribute__((always_inline)) { return imax(0, (end - 1) * S - span); };
-  const bool tile_first = PL > 0 && PL <= WT * S && PL <= reach && OW >= WT && over(WT) == 0;
+  const bool tile_first = PL > 0 && PL <= WT * S && PL <= reach && to >= WT && over(WT) == 0;
   const idx left = tile_first ? 0 : imin(OW, cdiv(imax(0, PL), S));
-  const idx end = over(OW) <= most ? OW : imax(left, imin(OW, span < 0 ? 0 : span / S + 1));  // all that is before it has no overhang
-  ROLL for (idx x = left > 0 ? 0 : end; x < OW; x = x + 1 == left ? end : x + 1) f(x, idx(1), imax(0, PL - x * S), over(x + 1));
-  idx x = left;
-  if (tile_first) f(idx(0), WT, PL, idx(0)), x = WT;
+  const idx all = over(OW) <= most ? OW : imax(left, imin(OW, span < 0 ? 0 : span / S + 1)), end = imin(to, all);  // before it nothing has an overhang
+  ROLL for (idx x = from < left ? from : imax(from, all); x < to; x = x + 1 == left ? imax(from, all) : x + 1) f(x, idx(1), imax(0, PL - x * S), over(x + 1));
+  idx x = imax(from, left);
+  if (tile_first && from == 0) f(idx(0), WT, PL, idx(0)), x = WT;
   const auto edge = [&](idx first, idx width) __attribute__((always_inline)) {
     const idx R = over(first + width);
     if (R == 0) f(first, width, idx(0), idx(0));
@@ -100,23 +100,24 @@ INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
     if (most > 1 && R == 2) f(first, width, idx(0), idx(2));
   };
   ROLL for (; x + WT <= end; x += WT) edge(x, WT);
-  powers(WT, end - x, [&](idx at, idx width) __attribute__((always_inline)) { edge(x + at, width); });
+  powers(WT, imax(0, end - x), [&](idx at, idx width) __attribute__((always_inline)) { edge(x + at, width); });
 }
 #else
-/// One row of output cut into left, middle, right and remainder tiles. f(tile number, width, L, R) is called for each.
-/// OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D.
+/// Pixels [from, to) of one row of output cut into left, middle, right and remainder tiles. f(tile number, width, L, R) is called for each.
+/// OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D. from: of whole tiles; to: likewise, or OW.
 template <class F>
-INL void row_tiles(idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
+INL void row_tiles(idx from, idx to, idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
   const idx nt = OW / WT, span = W - 1 + PL - (KW - 1) * D;                    // last column where a whole tap row fits
   const idx tl = imin(nt, cdiv(imax(0, PL), WT * S));                         // tiles hanging over on the left
   const idx tr = imax(tl, imin(nt, span < 0 ? 0 : (span + S) / (WT * S)));    // first one over on the right
   auto over = [&](idx end) __attribute__((always_inline)) { return imax(0, (end - 1) * S - span); };
-  if (tl > 0) f(idx(0), WT, imax(0, PL), over(WT));
-  ROLL for (idx t = 1; t < tl; t++) f(t, WT, PL - t * WT * S, over((t + 1) * WT));  // empty when WT*S >= PL
-  ROLL for (idx t = tl; t < tr; t++) f(t, WT, idx(0), idx(0));
-  ROLL for (idx t = tr; t < nt - 1; t++) f(t, WT, idx(0), over((t + 1) * WT));
-  if (tr < nt) f(nt - 1, WT, idx(0), over(nt * WT));
-  if (OW % WT) f(nt, OW % WT, imax(0, PL - nt * WT * S), over(OW));
+  const idx t0 = from / WT, t1 = to / WT;
+  if (tl > 0 && t0 == 0) f(idx(0), WT, imax(0, PL), over(WT));
+  ROLL for (idx t = imax(1, t0); t < imin(tl, t1); t++) f(t, WT, PL - t * WT * S, over((t + 1) * WT));  // empty when WT*S >= PL
+  ROLL for (idx t = imax(tl, t0); t < imin(tr, t1); t++) f(t, WT, idx(0), idx(0));
+  ROLL for (idx t = imax(tr, t0); t < imin(nt - 1, t1); t++) f(t, WT, idx(0), over((t + 1) * WT));
+  if (tr < nt && t0 < nt && t1 == nt) f(nt - 1, WT, idx(0), over(nt * WT));
+  if (OW % WT && to == OW) f(nt, OW % WT, imax(0, PL - nt * WT * S), over(OW));
 }
 #endif
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of open sizes at small ones beside ONNX Runtime: maps of few pixels, few rows, short axes.
+"""Layers of open sizes beside ONNX Runtime, at small ones (maps of few pixels, few rows, short axes) and at ones that caches do not hold.
 
     scripts/setup --with peers
-    .deps/peers/bin/python bench/small_sizes.py build/release [--only conv3_256 ...] [--threads 1] [--rounds 5]
+    .deps/peers/bin/python bench/layer_sizes.py build/release [--only conv3_256 ...] [--threads 1] [--rounds 5]
 
 Each family is a few equal layers with seeded weights, compiled once. Prints ours / ONNX Runtime (below 1: ours is faster) and our microseconds at each size: the
 smallest of blocks that take turns in one process; at last the largest difference of any output at any size, relative to that output's scale.
@@ -21,6 +21,7 @@ from peers import Refused, cpu_name
 
 MAPS = ["1,1,1", "1,2,3", "1,3,3", "1,5,7", "1,7,7", "1,13,13", "2,7,7", "3,4,4", "5,3,3", "7,2,2", "15,1,1"]
 PICTURES = ["1,3,3", "1,7,7", "5,13,9", "1,30,40", "3,20,20", "1,200,300"]
+LARGE, LENGTHS = ["1,50,50", "1,150,150", "3,100,100"], ["1,100", "1,3000", "1,30000"]
 ROWS = ["1", "3", "7", "9", "12", "15", "33", "64", "128"]
 
 
@@ -49,6 +50,19 @@ class Net:
         graph = helper.make_graph(self.nodes, "net", [self.input], [helper.make_tensor_value_info(self.last, dtype, None)], self.weights)
         imports = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def conv1d(channels, kernel, layers):
+    net = Net(["n", channels, "l"])
+    for _ in range(layers):
+        net.node("Conv", net.weight(channels, channels, kernel), net.weight(channels), kernel_shape=[kernel], pads=[kernel // 2] * 2).node("Relu")
+    return net.model()
+
+
+def aspp(channels, out, dilation):
+    """A branch of a segmenter's pyramid: 3x3 of far apart taps."""
+    net = Net(["n", channels, "h", "w"])
+    return net.node("Conv", net.weight(out, channels, 3, 3), net.weight(out), kernel_shape=[3, 3], pads=[dilation] * 4, dilations=[dilation] * 2).node("Relu").model()
 
 
 def conv(channels, kernel, layers, group=1, transposed=False):
@@ -86,6 +100,12 @@ FAMILIES = {
     "conv1_256": (lambda: conv(256, 1, 6), MAPS),
     "conv1_512": (lambda: conv(512, 1, 6), MAPS),
     "deconv4_64": (lambda: conv(64, 4, 2, transposed=True), MAPS),
+    "conv1_512_large": (lambda: conv(512, 1, 2), LARGE),
+    "conv5_64_large": (lambda: conv(64, 5, 1), LARGE),
+    "deconv4_64_large": (lambda: conv(64, 4, 1, transposed=True), LARGE),
+    "aspp_512": (lambda: aspp(512, 256, 6), ["1,33,33", "1,65,65", "1,100,100"]),
+    "conv1d_256": (lambda: conv1d(256, 3, 2), LENGTHS),
+    "conv1d_256_1": (lambda: conv1d(256, 1, 2), LENGTHS),
     "int4_512": (lambda: four_bits([512, 1024, 512]), ROWS),
     "argmax_last": (lambda: Net(["n", "l"]).node("ArgMax", axis=-1, keepdims=0).model(TensorProto.INT64), ["3,2", "300,7", "33,15", "64,64", "7,1000", "1,50257"]),
     "argmax_classes": (lambda: Net(["n", 21, "h", "w"]).node("ArgMax", axis=1, keepdims=0).model(TensorProto.INT64), PICTURES),
