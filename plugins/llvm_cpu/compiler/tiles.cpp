@@ -152,6 +152,26 @@ bool pixels_apart(const Target& target, int64_t row, int64_t channels) {
   return target.many_sizes && row < (channels <= kFewChannels ? kShortOfFew : kShort);
 }
 
+namespace {
+constexpr int64_t kFewestApart = 32;  // input channels: each tap of theirs outweighs the way of the sums through memory
+}
+
+int64_t tiled_row(const Target& target, int64_t row, int64_t channels) {
+  return target.many_sizes && (channels >= kFewestApart || pixels_apart(target, row, channels)) ? kLongRow : row;
+}
+
+Columns tiled_columns(const Target& target, const RowWindow& r, int64_t channels, int64_t width) {
+  if (pixels_apart(target, r.out, channels)) return {0, 0};
+  if (!target.many_sizes || channels < kFewestApart) return {0, r.out};
+  const int64_t reach = (r.kernel - 1) * r.dilation, span = r.in - 1 + r.begin - reach;  // of the row, and the last first column of a window that fits
+  const auto over = [&](int64_t end) { return std::max<int64_t>(0, (end - 1) * r.stride - span); };
+  const bool tile_first = r.begin > 0 && r.begin <= std::min(width * r.stride, reach) && r.out >= width && over(width) == 0;
+  const int64_t from = tile_first ? 0 : std::min(r.out, (std::max<int64_t>(0, r.begin) + r.stride - 1) / r.stride), most = reach == 0 ? 0 : r.begin > 1 ? 2 : 1;
+  const int64_t end = over(r.out) <= most ? r.out : std::max(from, std::min(r.out, span < 0 ? 0 : span / r.stride + 1));
+  const int64_t to = end - (end - from) % width % 4;
+  return to > from ? Columns{from, to} : Columns{0, 0};
+}
+
 bool has_far_weights(const GraphView& graph) {
   constexpr uint64_t kCached = uint64_t{16} << 20;
   uint64_t bytes = 0;

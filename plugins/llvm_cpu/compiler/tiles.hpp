@@ -32,10 +32,23 @@ Tile choose_tile(const Target& target, const DenseWork& work, const std::functio
 /// A row that nearly every width divides.
 constexpr int64_t kLongRow = 5040;
 
-/// Whether tiles of a convolution have pixels of any rows and images (kernels/parts/spots.hpp), so that the row's length says nothing of them (kLongRow then):
-/// for many sizes, where rows are so short that most tiles would be those of their ends; of few input channels (of one group) still shorter ones, for sums
-/// lie in memory between taps. A kernel of one size has a tile of its row's very length.
+/// Whether all tiles of a convolution have pixels of any rows and images (kernels/parts/spots.hpp): for many sizes, where rows are so short that most tiles would
+/// be those of their ends; of few input channels (of one group) still shorter ones, for sums lie in memory between taps. A kernel of one size has a tile of its
+/// row's very length.
 bool pixels_apart(const Target& target, int64_t row, int64_t channels);
+
+/// A row of output pixels and the window that a direct convolution reads along it.
+struct RowWindow {
+  int64_t out, in, kernel, stride, dilation, begin;
+};
+/// Output columns [from, to) of which tiles lie along rows, `width` pixels each; pixels of the others are put together from any rows. For many sizes they are those of
+/// ends for which kernels have no tiles (parts/dense.hpp: row_tiles) and three at most of the remainder; else and of few input channels there are none.
+struct Columns {
+  int64_t from, to;
+};
+Columns tiled_columns(const Target& target, const RowWindow& row, int64_t channels, int64_t width);
+/// The row for which choose_tile() finds the width of those tiles: a kernel of many sizes, some columns of which may be apart, has one width for all.
+int64_t tiled_row(const Target& target, int64_t row, int64_t channels);
 
 /// The same for kernels on codes, which fetch a pixel into a register of its own.
 Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);

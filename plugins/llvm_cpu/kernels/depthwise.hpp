@@ -27,7 +27,7 @@ INL void depthwise_tile(const Depthwise& s, idx wt, idx L, idx R, idx kh0, idx k
   vec acc[32];
   UNROLL for (idx p = 0; p < wt; p++) acc[p] = s.tail.bits & kBias ? ld(bias) : vec{};
   ROLL for (idx kh = kh0; kh < kh1; kh++) {
-    each_tap(s.KW, [&](idx kw) __attribute__((always_inline)) {
+    each_tap(false, 0, s.KW, [&](idx kw) __attribute__((always_inline)) {
       const vec wv = ld(w + (kh * s.KW + kw) * VL);
       UNROLL for (idx p = 0; p < wt; p++) {
         if (p * s.SW + kw * s.DW < L || (wt - 1 - p) * s.SW + (s.KW - 1 - kw) * s.DW < R) continue;
@@ -49,7 +49,7 @@ TEMPLATE(k_depthwise, Depthwise, l) {
     const idx row = (b * l.OH + oh) * l.OW * VL;
     float* out = (float*)args[3] + n * l.out_image + row;
     const float* res = (const float*)args[4] + n * l.res_image + row;
-    row_tiles(0, l.OW, l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+    row_tiles(0, l.OW, 0, l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R, bool) __attribute__((always_inline)) {
       const idx first = GENERAL ? t : t * l.WT;
       depthwise_tile(l, wt, L, R, kh0, kh1, (const float*)args[0], ((plane * l.H + y) * l.W + first * l.SW - l.PL) * VL,
                      (const float*)args[1] + b * l.KH * l.KW * VL, (const float*)args[2] + b * VL, res + first * VL, out + first * VL);

@@ -82,7 +82,7 @@ TEMPLATE(k_grouped, Grouped, l) {
     float* out = (float*)args[3] + n * l.out_image + row;
     const float* res = (const float*)args[4] + n * l.res_image + row;
     const GroupsOfBlock g = groups_of_block(l, b);
-    row_tiles(0, l.OW, l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R) __attribute__((always_inline)) {
+    row_tiles(0, l.OW, 0, l.OW, HINT(l, WT), l.SW, l.DW, l.KW, l.W, l.PL, [&](idx t, idx wt, idx L, idx R, bool) __attribute__((always_inline)) {
       const idx first = GENERAL ? t : t * l.WT;
       const auto tile = [&](idx parts) __attribute__((always_inline)) {
         grouped_tile(l, wt, L, R, parts, g, kh0, kh1, (const float*)args[0] + n * l.in_image, (y * l.W + first * l.SW - l.PL) * VL,

@@ -86,14 +86,15 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const int64_t pixel = t.vl, row = w.out[2] * pixel, plane = w.out[1] * row, image = w.batch == 1 ? 0 : divide_up(w.out_channels, t.vl) * w.out[0] * plane;
   const int64_t in_image = w.batch == 1 ? 0 : divide_up(w.channels, t.vl) * t.vl * w.in_pixels();
   const int64_t rows = p[0].outputs * p[1].outputs, nb = divide_up(t.g.oc, t.vl);
-  const bool apart = pixels_apart(t.ctx.target(), p[2].outputs, ic);
   const auto blocks = [&](Tile x) { return pixel_blocks(ic, w.batch * rows, p[2].outputs, x.width); };
   const auto by_rows = [&](const PixelBlocks& b) { return b.piece < p[2].outputs || w.batch * rows >= 24; };
   const auto spec = [&](Tile x) {
     const PixelBlocks b = blocks(x);
+    const RowWindow along{p[2].outputs, w.in[2], kw, 1, p[2].dilation, p[2].begin};
+    const Columns tiled = b.piece < p[2].outputs ? Columns{0, p[2].outputs} : tiled_columns(t.ctx.target(), along, ic, x.width);
     const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
     const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
-    return k::Conv{.by_rows = by_rows(b), .apart = apart, .piece = b.piece, .block = b.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
+    return k::Conv{.by_rows = by_rows(b), .tiled_from = tiled.from, .tiled_to = tiled.to, .piece = b.piece, .block = b.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
                    .IB = t.vl, .N = w.batch, .G = t.g.count, .IC = ic, .OC = t.g.oc, .in = literal(w.in),
                    .out = {p[0].outputs, p[1].outputs, p[2].outputs}, .kernel = {kd, kh, kw}, .stride = {1, 1, 1},
                    .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
@@ -102,7 +103,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
                    .out_plane = plane * w.stride[0], .out_row = row * w.stride[1], .out_pixel = pixel * w.stride[2], .res_image = image, .ahead = 0,
                    .far = t.ctx.target().many_sizes && t.ctx.target().far_weights};
   };
-  const Tile tile = choose_tile(t.ctx.target(), {nb, apart ? kLongRow : p[2].outputs, rows}, [&](Tile x) { return t.ctx.is_bad(spec(x)); });
+  const Tile tile = choose_tile(t.ctx.target(), {nb, tiled_row(t.ctx.target(), p[2].outputs, ic), rows}, [&](Tile x) { return t.ctx.is_bad(spec(x)); });
   const uint64_t at = static_cast<uint64_t>(r[0] * plane + r[1] * row + r[2] * pixel) * sizeof(float);
   out.offset += at, residual.offset += residual.kind == Operand::Null ? 0 : at;
   Op op;

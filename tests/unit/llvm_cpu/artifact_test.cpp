@@ -211,7 +211,7 @@ TEST_CASE("convolutions with many taps in a row leave the stack alone, of one si
   std::vector<cpu::KernelSpec> specs;
   for (const auto& [taps, blocks, width] : {std::tuple<int64_t, int64_t, int64_t>{5, 4, 6}, {35, 2, 12}}) {
     const int64_t pixels = 509 - taps, plane = 16 * pixels;
-    const cpu::KernelSpec spec = k::Conv{.by_rows = 0, .apart = 0, .piece = pixels, .block = 1, .OCB = blocks, .WT = width, .ICC = 32, .PF = 1, .tail = {k::kBias, {k::Act::None, 0, 0}}, .IB = 16, .N = 1, .G = 1,
+    const cpu::KernelSpec spec = k::Conv{.by_rows = 0, .tiled_from = 0, .tiled_to = pixels, .piece = pixels, .block = 1, .OCB = blocks, .WT = width, .ICC = 32, .PF = 1, .tail = {k::kBias, {k::Act::None, 0, 0}}, .IB = 16, .N = 1, .G = 1,
                                          .IC = 256, .OC = 512, .in = {1, 1, 508}, .out = {1, 1, pixels}, .kernel = {1, 1, taps}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
                                          .begin = {0, 0, 0}, .in_image = 0, .in_group = 0, .out_image = 0, .out_group = 0, .out_block = plane, .out_plane = plane,
                                          .out_row = plane, .out_pixel = 16, .res_image = 0, .ahead = 0, .far = 0};

@@ -54,6 +54,23 @@ TEST_CASE("convolution of short rows, in tiles of any rows and images, and of ro
   serves([](Net& n, int64_t w) { n.output(n.conv(n.input({5, 36, 3, w}), 20, 5, 1, 2, 1)); }, {3}, sizes, many);
 }
 
+TEST_CASE("convolution of rows whose ends and remainders are in tiles of any rows") {
+  Workbench many("", "", true);
+  const auto conv = [](Net& n, const Dims& in, Dims weights, int64_t stride, int64_t dilation, const Dims& pads) {
+    const Dims kernel{weights[2], weights[3]};
+    const auto out = [&](size_t i) { return (in[i + 2] + pads[i] + pads[i + 2] - (kernel[i] - 1) * dilation - 1) / stride + 1; };
+    n.output(n.node("Conv", 11, {n.input(in), n.weights(weights, -0.05f, 0.05f), n.weights({weights[0]})}, {in[0], weights[0], out(0), out(1)},
+                    {Net::ints("kernel_shape", kernel), Net::ints("strides", {stride, stride}), Net::ints("dilations", {dilation, dilation}), Net::ints("pads", pads)}));
+  };
+  const std::vector<int64_t> sizes = {13, 15, 16, 19, 22, 29, 33};
+  serves([&](Net& n, int64_t w) { conv(n, {2, 36, 5, w}, {40, 36, 3, 3}, 1, 6, {6, 6, 6, 6}); }, {40}, sizes, many);
+  serves([&](Net& n, int64_t w) { conv(n, {1, 33, 6, w}, {20, 33, 5, 5}, 1, 1, {2, 2, 2, 2}); }, {40}, sizes, many);
+  serves([&](Net& n, int64_t w) { conv(n, {1, 33, 3, w}, {72, 33, 1, 7}, 1, 1, {0, 3, 0, 3}); }, {40}, sizes, many);
+  serves([&](Net& n, int64_t w) { conv(n, {1, 40, 7, 2 * w + 1}, {20, 40, 3, 3}, 2, 1, {1, 0, 1, 1}); }, {40}, sizes, many);
+  serves([&](Net& n, int64_t w) { conv(n, {1, 600, 1, w}, {9, 600, 1, 3}, 1, 36, {0, 72, 0, 0}); }, {1000}, {70, 1021, 1100}, many);  // in pieces, too
+  serves([&](Net& n, int64_t w) { n.output(n.node("ConvTranspose", 11, {n.input({1, 40, 5, w}), n.weights({40, 20, 3, 3})}, {1, 20, 11, 2 * w + 1}, {Net::ints("strides", {2, 2})})); }, {40}, sizes, many);
+}
+
 TEST_CASE("convolution of images that caches do not hold, block by block, and of rows in pieces") {
   serves([](Net& n, int64_t w) { n.output(n.conv(n.input({1, 64, 90, w}), 20, 3, 2, 1)); }, {40}, {99, 140});
   serves([](Net& n, int64_t w) { n.output(n.conv(n.input({2, 160, 2, w}), 20, 3, 1, 1)); }, {40}, {1021});

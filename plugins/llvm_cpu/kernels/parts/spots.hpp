@@ -9,9 +9,9 @@
 
 namespace k {
 
-/// Pixels of a tile, each in floats from the first image's begin.
+/// Pixels of a tile, each in floats from the first image's begin: as many as there are registers for their addresses.
 struct Spots {
-  static constexpr idx most = 16;
+  static constexpr idx most = 12;
   idx in[most], out[most], residual[most];
 };
 
@@ -53,20 +53,20 @@ INL void spots_tile(const SpotsTap& t, idx width, const float* in, const Spots& 
   UNROLL for (idx p = 0; p < width; p++) UNROLL for (idx o = 0; o < t.OB; o++) end(o, p, acc[o * width + p]);
 }
 
-/// Cuts pixels into as few tiles of at most WT as there can be, and these as even: each(f) calls f(in, out, residual) for every pixel,
+/// Cuts pixels into as few tiles of at most WT, and Spots::most, as there can be, and these as even: each(f) calls f(in, out, residual) for every pixel,
 /// run(width, tile, the first one or not) takes those of a tile. A tile of few pixels waits for its weights and for its own additions.
 template <class Each, class Run>
 INL void spots_tiles(idx WT, Each each, Run run) {
   idx all = 0, count = 0;
   each([&](idx, idx, idx) __attribute__((always_inline)) { all++; });
-  const idx width = cdiv(all, imax(1, cdiv(all, WT)));
+  const idx most = imin(WT, Spots::most), width = cdiv(all, imax(1, cdiv(all, most)));
   Spots at;
   bool first = true;
   each([&](idx in, idx out, idx residual) __attribute__((always_inline)) {
     at.in[count] = in, at.out[count] = out, at.residual[count] = residual;
     all--;
     if (++count < width && all > 0) return;
-    exactly(WT + 1, count, [&](idx some) __attribute__((always_inline)) { run(some, at, first); });
+    exactly(most + 1, count, [&](idx some) __attribute__((always_inline)) { run(some, at, first); });
     count = 0, first = false;
   });
 }
