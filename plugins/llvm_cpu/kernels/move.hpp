@@ -58,11 +58,54 @@ INL void turn(const Move& x, const uint32_t* from, uint32_t* to) {
   }
   ROLL for (idx i = 0; i < x.d[6]; i++) ROLL for (idx j = i < a ? b : 0; j < x.d[7]; j++) to[i * x.t[6] + j] = from[j * x.s[7] + i];
 }
+#if VW >= 8
+constexpr idx kFewColumns = 4;  ///< colours, corners of boxes
+/// Rows of pixels, `step` elements from one to the next, become pixels of C elements. pixels >= VL; the last vectors go over what those before did.
+template <idx C>
+INL void to_pixels(const float* from, idx step, float* to, idx pixels) {
+  ROLL for (idx at = 0; at < pixels; at += VL) {
+    const idx p = imin(at, pixels - VL);
+    vec r[C], out[C] = {};
+    UNROLL for (idx c = 0; c < C; c++) r[c] = ld(from + c * step + p);
+    UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx v = 0; v < C; v++) {
+      ivec place, row;
+      UNROLL for (idx l = 0; l < VL; l++) place[l] = (int32_t)((v * VL + l) / C), row[l] = (int32_t)((v * VL + l) % C);
+      out[v] = row == (int32_t)c ? picked(r[c], place) : out[v];
+    }
+    UNROLL for (idx v = 0; v < C; v++) st(to + p * C + v * VL, out[v]);
+  }
+}
+/// The way back.
+template <idx C>
+INL void to_rows(const float* from, float* to, idx step, idx pixels) {
+  ROLL for (idx at = 0; at < pixels; at += VL) {
+    const idx p = imin(at, pixels - VL);
+    vec r[C], out[C] = {};
+    UNROLL for (idx v = 0; v < C; v++) r[v] = ld(from + p * C + v * VL);
+    UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx v = 0; v < C; v++) {
+      ivec lane, vector;
+      UNROLL for (idx l = 0; l < VL; l++) lane[l] = (int32_t)((l * C + c) % VL), vector[l] = (int32_t)((l * C + c) / VL);
+      out[c] = vector == (int32_t)v ? picked(r[v], lane) : out[c];
+    }
+    UNROLL for (idx c = 0; c < C; c++) st(to + c * step + p, out[c]);
+  }
+}
+/// turn() where one side has few elements, which lie one behind the other. False: it is none.
+template <idx C = 2>
+INL bool turn_few(const Move& x, const float* from, float* to) {
+  if (x.d[7] == C && x.t[6] == C && x.d[6] >= VL) return to_pixels<C>(from, x.s[7], to, x.d[6]), true;
+  if (x.d[6] == C && x.s[7] == C && x.d[7] >= VL) return to_rows<C>(from, to, x.t[6], x.d[7]), true;
+  if constexpr (C < kFewColumns) return turn_few<C + 1>(x, from, to);
+  return false;
+}
+#else
+INL bool turn_few(const Move&, const float*, float*) { return false; }
+#endif
 template <class T>
 INL void plane(const Move& x, const T* from, T* to) {
-  if (sizeof(T) == 4 && x.s[6] == 1 && x.t[7] == 1 && x.s[7] != 1 && x.d[6] >= VL && x.d[7] >= VL) {
-    turn(x, (const uint32_t*)from, (uint32_t*)to);
-    return;
+  if (sizeof(T) == 4 && x.s[6] == 1 && x.t[7] == 1 && x.s[7] != 1) {
+    if (x.d[6] >= VL && x.d[7] >= VL) return turn(x, (const uint32_t*)from, (uint32_t*)to);
+    if (turn_few(x, (const float*)from, (float*)to)) return;
   }
   ROLL for (idx i = 0; i < x.d[6]; i++) row(x.d[7], x.s[7], x.t[7], from + i * x.s[6], to + i * x.t[6]);
 }

@@ -41,16 +41,6 @@ struct Axis {
   const float* weight;
 };
 
-#if VW >= 8
-INL vec picked(vec v, ivec at) {
-#if VW == 16
-  return __builtin_ia32_permvarsf512(v, at);
-#else
-  return __builtin_ia32_permvarsf256(v, at);
-#endif
-}
-#endif
-
 /// Results [i, end) of a row.
 INL void one_by_one(const Axis& a, const float* in, float* out, idx i, idx end) {
   ROLL for (idx j = i; j < end; j++) {

@@ -135,21 +135,26 @@ TEMPLATE(k_top, Top, l) {
   });
 }
 
-// Running sums. args: in, out; units: outer.
+// Running sums. args: in, out; units: outer * ceil(inner / kArgPiece).
 TEMPLATE(k_cumsum, CumSum, l) {
   using namespace k;
+  const idx pieces = cdiv(l.inner, kArgPiece), step = l.reverse ? -l.inner : l.inner;
   with_type(l.dtype, [&]<class T>(T*) __attribute__((always_inline)) {
-    ROLL for (idx u = u0; u < u1; u++) ROLL for (idx j = 0; j < l.inner; j++) {
-      const idx first = u * l.len * l.inner + j + (l.reverse ? (l.len - 1) * l.inner : 0), step = l.reverse ? -l.inner : l.inner;
+    const auto sums = [&](const T* x, T* y, idx n) __attribute__((always_inline)) {  // of n neighbours
+      T sum[kArgPiece] = {};
+      ROLL for (idx i = 0; i < l.len; i++, x += step, y += step) for (idx j = 0; j < n; j++) {
+        const T before = sum[j];
+        sum[j] = (T)(before + x[j]);
+        y[j] = l.exclusive ? before : sum[j];
+      }
+    };
+    ROLL for (idx u = u0; u < u1; u++) {
+      const idx j = u % pieces * kArgPiece, n = imin(kArgPiece, l.inner - j), first = u / pieces * l.len * l.inner + j + (l.reverse ? (l.len - 1) * l.inner : 0);
       const T* x = (const T*)args[0] + first;
       T* y = (T*)args[1] + first;
-      T sum{};
-      ROLL for (idx i = 0; i < l.len; i++) {
-        const T v = x[i * step];
-        if (l.exclusive) y[i * step] = sum;
-        sum = (T)(sum + v);
-        if (!l.exclusive) y[i * step] = sum;
-      }
+      if (n == kArgPiece) sums(x, y, kArgPiece);
+      else if (l.inner == 1) sums(x, y, 1);
+      else sums(x, y, n);
     }
   });
 }

@@ -93,6 +93,41 @@ int64_t mirrored(PadMode mode, int64_t i, int64_t n) {
   return at < n ? at : period - at;
 }
 
+/// Whether what is added to each dim is one run of the input's elements, forwards, backwards or one of them again.
+bool adds_runs(const Padding& p, PadMode mode, const Dims& in) {
+  for (size_t d = 0; d < in.size(); ++d) {
+    const int64_t most = mode == PadMode::Edge ? p.before[d] + p.after[d] : mode == PadMode::Wrap ? in[d] : in[d] - 1;
+    if (p.before[d] < 0 || p.after[d] < 0 || in[d] == 0 || std::max(p.before[d], p.after[d]) > most) return false;
+  }
+  return true;
+}
+
+/// The input to its place; then one dim after the other, the last one first: what is added is copied inside the result, of dims behind it with what they got.
+void pad_by_copies(const NodeView& n, const Padding& p, LowerContext& ctx) {
+  const Dims in = n.in_dims(0), out = n.out_dims(0), step = row_major(out);
+  if (in == out) return ctx.alias(n.output(0), n.input(0));
+  const PadMode mode = *pad_mode(n);
+  const int64_t bytes = element_bytes(n.in_dtype(0));
+  const std::string label = "pad " + std::string(n.text("mode", ""));
+  const Operand to = ctx.write(n.output(0));
+  Operand from = to;
+  from.written = false;
+  int64_t inside = 0;
+  for (size_t d = 0; d < in.size(); ++d) inside += p.before[d] * step[d];
+  emit_copy({in, row_major(in), step}, bytes, ctx.read(n.input(0)), moved_by(to, inside, bytes), label, ctx);
+  Copy c{in, step, step};
+  for (size_t d = in.size(); d-- > 0; c.dims[d] = out[d], c.from[d] = step[d]) {
+    inside -= p.before[d] * step[d];
+    const auto add = [&](int64_t count, int64_t at, int64_t first) {
+      c.dims[d] = count, c.from[d] = mode == PadMode::Edge ? 0 : mode == PadMode::Wrap ? step[d] : -step[d];
+      if (count > 0) emit_copy(c, bytes, moved_by(from, inside + first * step[d], bytes), moved_by(to, inside + at * step[d], bytes), label, ctx);
+    };
+    const int64_t before = p.before[d], end = before + in[d];
+    add(before, 0, mode == PadMode::Edge ? before : mode == PadMode::Wrap ? in[d] : 2 * before);
+    add(p.after[d], end, mode == PadMode::Edge ? end - 1 : mode == PadMode::Wrap ? before : end - 2);
+  }
+}
+
 /// One dim after the other: rows picked by a table.
 void pad_by_tables(const NodeView& n, const Padding& p, LowerContext& ctx) {
   Dims dims = n.in_dims(0);
@@ -127,6 +162,7 @@ void lower_pad(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Padding p = *padding_of(n);
   if (*pad_mode(n) == PadMode::Constant) pad_with_constant(n, p, ctx);
+  else if (adds_runs(p, *pad_mode(n), n.in_dims(0))) pad_by_copies(n, p, ctx);
   else pad_by_tables(n, p, ctx);
 }
 

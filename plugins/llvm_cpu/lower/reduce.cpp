@@ -163,7 +163,7 @@ void lower_cumsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   Op op;
   op.kernel = k::CumSum{.dtype = n.in_dtype(0), .exclusive = n.integer("exclusive", 0), .reverse = n.integer("reverse", 0), .len = v.len, .inner = v.inner};
   op.args = {ctx.read(n.input(0)), ctx.write(n.output(0))};
-  op.units = count(dims) == 0 ? 0 : v.outer;
+  op.units = count(dims) == 0 ? 0 : v.outer * divide_up(v.inner, k::kArgPiece);
   op.work = count(dims) * work::kReduced;
   ctx.emit(std::move(op));
 }

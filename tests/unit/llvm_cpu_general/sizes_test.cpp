@@ -121,6 +121,12 @@ TEST_CASE("rows of every length") {
 
 TEST_CASE("moves, pools and passages between layouts at every size") {
   serves([](Net& n, int64_t s) { n.output(n.node("Transpose", 13, {n.input({3, s, 20})}, {3, 20, s}, {Net::ints("perm", {0, 2, 1})})); }, {40}, {2, 3, 15, 16, 17, 33, 500});
+  for (const int64_t c : {2, 3, 4, 5}) serves([&](Net& n, int64_t s) {
+    n.output(n.node("Transpose", 13, {n.input({2, c, s})}, {2, s, c}, {Net::ints("perm", {0, 2, 1})}));
+    n.output(n.node("Transpose", 13, {n.input({s, c})}, {c, s}));
+    n.output(n.node("Pad", 21, {n.input({c, s, s}), n.integers({0, 1, 1, 0, 1, 1})}, {c, s + 2, s + 2}, {Net::text("mode", "reflect")}));
+    n.output(n.node("CumSum", 14, {n.input({c, 3, s}), n.constant<int64_t>({}, {1}, OPTIMA_I64)}, {c, 3, s}));
+  }, {40}, {2, 3, 15, 16, 17, 33, 150});
   serves([](Net& n, int64_t s) { n.output(n.node("Concat", 13, {n.input({2, s, 6}), n.input({2, 3, 6})}, {2, s + 3, 6}, {Net::integer("axis", 1)})); }, {40}, {1, 2, 17, 97});
   serves([](Net& n, int64_t s) { n.output(n.node("Gather", 13, {n.weights({50, 6}), n.constant<int64_t>({s}, Dims(static_cast<size_t>(s), 7), OPTIMA_I64)}, {s, 6})); }, {40}, {2, 3, 500});
   serves([](Net& n, int64_t s) { n.output(n.node("MaxPool", 12, {n.conv(n.input({1, 8, s, s}), 20, 1, 1, 0)}, {1, 20, s / 2, s / 2}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})})); }, {40}, {4, 5, 16, 31});

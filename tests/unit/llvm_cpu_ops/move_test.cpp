@@ -19,6 +19,22 @@ TEST_CASE("transposes of every order and size of element") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("pixels of two to five colours become planes of one, and back, of any number of pixels") {
+  Bench bench;
+  for (const int64_t pixels : {1, 7, 8, 15, 16, 17, 31, 50, 24000}) {
+    CAPTURE(pixels);
+    Net net;
+    for (const int64_t c : {2, 3, 4, 5}) {
+      net.output(net.node("Transpose", 21, {net.input({2, c, pixels})}, {2, pixels, c}, {Net::ints("perm", {0, 2, 1})}));
+      net.output(net.node("Transpose", 21, {net.input({pixels, c})}, {c, pixels}));
+    }
+    const uint32_t x = net.input({1, 8, pixels, 3});  // planes between which others lie, and pixels that are part of longer ones
+    net.output(net.node("Concat", 13, {net.node("Transpose", 21, {x}, {1, 3, 8, pixels}, {Net::ints("perm", {0, 3, 1, 2})}), net.input({1, 2, 8, pixels})}, {1, 5, 8, pixels}, {Net::integer("axis", 1)}));
+    net.output(net.node("Transpose", 21, {net.node("Slice", 13, {x, net.integers({1}), net.integers({3}), net.integers({3})}, {1, 8, pixels, 2})}, {2, pixels, 8, 1}));
+    matches_reference(bench, net);
+  }
+}
+
 TEST_CASE("slices forwards, backwards, stepped and empty-handed") {
   Bench bench;
   Net net;
@@ -129,7 +145,15 @@ TEST_CASE("pads of every mode") {
   net.output(net.node("Pad", 21, {x, pads, net.constant<float>({}, {7}, OPTIMA_F32)}, {3, 8, 7}));
   net.output(net.node("Pad", 21, {x, net.integers({0, -1, 2, 0, 1, -3})}, {2, 4, 4}));
   for (const char* mode : {"reflect", "edge", "wrap"})
-    net.output(net.node("Pad", 21, {x, net.integers({0, 1, 2, 0, 3, 1})}, {2, 8, 8}, {Net::text("mode", mode)}));
+{
+    const std::vector<image::Attr> how{Net::text("mode", mode)};
+    net.output(net.node("Pad", 21, {x, net.integers({0, 1, 2, 0, 3, 1})}, {2, 8, 8}, how));
+    net.output(net.node("Pad", 21, {x, net.integers({1, 3, 4, 1, 0, 4})}, {4, 7, 13}, how));
+    net.output(net.node("Pad", 21, {x, net.integers({0, 0, 0, 0, 0, 0})}, {2, 4, 5}, how));
+    net.output(net.node("Pad", 21, {x, net.integers({2, 7, 11, 5, 0, 6})}, {9, 11, 22}, how));  // more than there is
+    net.output(net.node("Pad", 21, {x, net.integers({0, -1, 2, 0, 2, -1})}, {2, 5, 6}, how));
+    net.output(net.node("Pad", 21, {net.node("Cast", 13, {x}, {2, 4, 5}, {Net::integer("to", OPTIMA_I64)}, OPTIMA_I64), net.integers({0, 0, 1, 0, 2, 1})}, {2, 6, 7}, how, OPTIMA_I64));
+  }
   matches_reference(bench, net);
 }
 

@@ -57,6 +57,11 @@ TEST_CASE("arg, top-k and cumulative sums") {
   net.output(net.node("ArgMin", 13, {x}, {3, 11}, {Net::integer("axis", 2), Net::integer("keepdims", 0)}, OPTIMA_I64));
   net.output(net.node("CumSum", 14, {x, net.constant<int64_t>({}, {1}, OPTIMA_I64)}, {3, 11, 6}));
   net.output(net.node("CumSum", 14, {x, net.constant<int64_t>({}, {-1}, OPTIMA_I64)}, {3, 11, 6}, {Net::integer("exclusive", 1), Net::integer("reverse", 1)}));
+  const uint32_t wide = net.input({2, 9, 150}), whole = net.node("Cast", 13, {wide}, {2, 9, 150}, {Net::integer("to", OPTIMA_I64)}, OPTIMA_I64);
+  for (const int64_t how : {0, 1, 2, 3}) {
+    const std::vector<image::Attr> attrs{Net::integer("exclusive", how & 1), Net::integer("reverse", how >> 1)};
+    for (const int64_t axis : {0, 1, 2}) net.output(net.node("CumSum", 14, {axis == 1 ? whole : wide, net.constant<int64_t>({}, {axis}, OPTIMA_I64)}, {2, 9, 150}, attrs, axis == 1 ? OPTIMA_I64 : OPTIMA_F32));
+  }
   net.output(net.node("TopK", 11, {x, net.integers({4})}, {3, 4, 6}, {Net::integer("axis", 1)}));
   matches_reference(bench, net, 2e-6);
 }

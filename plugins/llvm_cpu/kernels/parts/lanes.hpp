@@ -59,6 +59,17 @@ INL vec keep(vec v, idx n, float fill) {
   UNROLL for (idx l = 0; l < VL; l++) if (l >= n) v[l] = fill;
   return v;
 }
+#if VW >= 8
+/// Lane l of the result is lane at[l].
+INL vec picked(vec v, ivec at) {
+#if VW == 16
+  return __builtin_ia32_permvarsf512(v, at);
+#else
+  return __builtin_ia32_permvarsf256(v, at);
+#endif
+}
+#endif
+
 /// Lanes joined pairwise, in a fixed order.
 template <class F>
 INL float across(vec v, F join) {

@@ -33,15 +33,41 @@ void order(Copy& c) {
   if (const size_t d = last_with(c.from, n - 1); d < n - 1) swap_dims(c, d, n - 2);
 }
 
-/// A long dim in two, so that there are units to share: the largest divisor up to a unit.
-void cut(Copy& c, size_t d) {
-  if (c.dims.size() >= 8 || c.dims[d] <= 2 * kUnit) return;
-  int64_t piece = kUnit;
-  while (piece > kUnit / 8 && c.dims[d] % piece) --piece;
-  if (c.dims[d] % piece) return;
-  const auto at = static_cast<std::ptrdiff_t>(d);
-  c.dims.insert(c.dims.begin() + at, c.dims[d] / piece), c.dims[d + 1] = piece;
-  c.from.insert(c.from.begin() + at, c.from[d] * piece), c.to.insert(c.to.begin() + at, c.to[d] * piece);
+/// Of a dim of more than two units the piece of which it is a multiple, the largest one up to a unit and from an eighth of it; 0: there is none. A dim that is not long is its own.
+int64_t piece_of(int64_t size, int64_t unit) {
+  if (size <= 2 * unit) return size;
+  for (int64_t piece = unit; piece > unit / 8; --piece)
+    if (size % piece == 0) return piece;
+  return 0;
+}
+
+/// A dim in pieces, so that there are units to share. They are counted by a new dim at `place`, at most d.
+void cut(Copy& c, size_t d, size_t place, int64_t piece) {
+  if (piece == c.dims[d]) return;
+  const auto at = static_cast<std::ptrdiff_t>(place);
+  const int64_t pieces = c.dims[d] / piece;
+  c.dims[d] = piece;
+  c.dims.insert(c.dims.begin() + at, pieces), c.from.insert(c.from.begin() + at, c.from[d] * piece), c.to.insert(c.to.begin() + at, c.to[d] * piece);
+}
+
+/// How the last two dims are cut, which stay the last where one runs along the source and one along the target; `rest`: what no piece divides of dim `rest_of`.
+struct Cut {
+  Copy copy;
+  int64_t rest = 0;
+  size_t rest_of = 0;
+};
+Cut cut_last(Copy c) {
+  const size_t n = c.dims.size();
+  const bool turns = n > 1 && c.from[n - 2] == 1 && c.from[n - 1] != 1;
+  if (n == 0 || n + turns >= 8) return {c};
+  constexpr int64_t kTurned = 64;  // rows of a turn, of several vectors
+  const int64_t last = piece_of(c.dims[n - 1], kUnit), rows = std::max<int64_t>(turns ? kTurned : 1, kUnit / std::min(c.dims[n - 1], kUnit));
+  if (last == 0) return {c, c.dims[n - 1] % kUnit, n - 1};
+  const int64_t before = n > 1 && (turns || last == c.dims[n - 1]) ? piece_of(c.dims[n - 2], rows) : 0;
+  if (n > 1 && (turns || last == c.dims[n - 1]) && before == 0) return {c, c.dims[n - 2] % rows, n - 2};
+  cut(c, n - 1, turns ? n - 2 : n - 1, last);
+  if (before) cut(c, c.dims.size() - 2, c.dims.size() - 2, before);
+  return {c};
 }
 
 }  // namespace
@@ -69,7 +95,16 @@ bool can_copy(const Copy& copy) { return simplified(copy).dims.size() <= 8; }
 void emit_copy(const Copy& copy, int64_t bytes, const Operand& from, const Operand& to, const std::string& label, LowerContext& ctx) {
   if (count(copy.dims) == 0) return;
   Copy c = simplified(copy);
-  if (!c.dims.empty()) order(c), cut(c, c.dims.size() - 1);
+  if (!c.dims.empty()) order(c);
+  const Cut pieces = cut_last(c);
+  if (pieces.rest) {
+    Copy rest = c;
+    const int64_t whole = c.dims[pieces.rest_of] -= pieces.rest, step_from = c.from[pieces.rest_of], step_to = c.to[pieces.rest_of];
+    rest.dims[pieces.rest_of] = pieces.rest;
+    emit_copy(c, bytes, from, to, label, ctx);
+    return emit_copy(rest, bytes, moved_by(from, whole * step_from, bytes), moved_by(to, whole * step_to, bytes), label, ctx);
+  }
+  c = pieces.copy;
   while (c.dims.size() < 8) c.dims.insert(c.dims.begin(), 1), c.from.insert(c.from.begin(), 0), c.to.insert(c.to.begin(), 0);
   int64_t inside = c.dims[6] * c.dims[7], split = 6, units = 1;
   while (split > 0 && inside * c.dims[static_cast<size_t>(split - 1)] <= kUnit) inside *= c.dims[static_cast<size_t>(--split)];
