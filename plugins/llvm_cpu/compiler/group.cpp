@@ -27,10 +27,9 @@ struct Followed {
   uint32_t current;
 };
 
-/// How many of each a tail takes.
-std::vector<size_t> taken(const GraphView& graph, const std::vector<Followed>& all, bool columns) {
-  FusedTail tail;
-  tail.columns = columns;
+/// How many of each the tail of node `first` takes.
+std::vector<size_t> taken(const GraphView& graph, uint32_t first, const std::vector<Followed>& all) {
+  FusedTail tail = empty_tail(node_at(graph, first));
   std::vector<size_t> out;
   for (const Followed& f : all) out.push_back(tail.take(nodes_at(graph, f.nodes), f.current));
   return out;
@@ -320,8 +319,7 @@ class Grouper {
 
   void with_tail(size_t first) {
     Members members{first};
-    FusedTail tail;
-    tail.columns = rows_[first]->tail == Tails::Columns;
+    FusedTail tail = empty_tail(nodes_[first]);
     std::vector<Followed> all;
     for (;;) {
       const uint32_t current = nodes_[members.back()].output(0);
@@ -331,7 +329,7 @@ class Grouper {
       if (took == 0 || took != next.size()) break;
       members.insert(members.end(), next.begin(), next.end());
     }
-    if (memo_) ask([all, columns = tail.columns](const GraphView& g) { return taken(g, all, columns); });
+    if (memo_) ask([all, number = numbers({first})[0]](const GraphView& g) { return taken(g, number, all); });
     add(members);
   }
 

@@ -198,6 +198,15 @@ bool FusedTail::take_constant(const NodeView& n, uint32_t current) {
   return true;
 }
 
+/// As attention scales its scores: by a number before anything is added.
+bool FusedTail::take_factor(const NodeView& n, uint32_t current) {
+  const bool first = act.kind == k::Act::None && residual == OPTIMA_NONE && bias == OPTIMA_NONE;
+  const auto a = multiplies && first && n.graph.stored_dtype(current) == OPTIMA_F32 ? affine_of(n, current) : std::nullopt;
+  if (!a || !a->multiplies || a->numbers.size() != 1) return false;
+  factor *= static_cast<double>(a->numbers[0]);
+  return true;
+}
+
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
@@ -220,7 +229,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
     act = {k::Act::HardSwish, 1.f / 6, 0.5f};
     return kSwishNodes;
   }
-  if (take_constant(n, current)) return 1;
+  if (take_constant(n, current) || take_factor(n, current)) return 1;
   if (const auto a = activation_of(n); a && may_act && n.input(0) == current && (columns || a->kind < k::Act::Gelu)) {
     act = *a;
     return 1;
@@ -242,9 +251,15 @@ k::Tail FusedTail::literals(bool biased) const {
   return {added | (biased ? k::kBias : 0) | (scaled ? k::kScaled : 0), act, scale, shift};
 }
 
-FusedTail tail_of(std::span<const NodeView> nodes) {
+FusedTail empty_tail(const NodeView& n) {
   FusedTail tail;
-  tail.columns = find_lowering(nodes[0])->tail == Tails::Columns;
+  tail.columns = find_lowering(n)->tail == Tails::Columns;
+  tail.multiplies = tail.columns && n.op() == "MatMul";
+  return tail;
+}
+
+FusedTail tail_of(std::span<const NodeView> nodes) {
+  FusedTail tail = empty_tail(nodes[0]);
   uint32_t current = nodes[0].output(0);
   for (size_t at = 1; at < nodes.size();) {
     const size_t taken = tail.take(nodes.subspan(at), current);

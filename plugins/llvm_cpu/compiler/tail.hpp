@@ -21,6 +21,8 @@ struct FusedTail {
   bool scaled = false;              ///< after the activation, times `scale` plus `shift`
   double scale = 1, shift = 0;
   bool columns = false;             ///< Tails::Columns
+  bool multiplies = false;          ///< of a product and nothing else, which a number may scale before all that follows
+  double factor = 1;                ///< that number
   uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first
 
   /// Takes the leading nodes that continue `current`, a value that nobody else reads but these nodes. Returns how many were
@@ -31,6 +33,7 @@ struct FusedTail {
 
  private:
   bool take_constant(const NodeView& n, uint32_t current);
+  bool take_factor(const NodeView& n, uint32_t current);
 };
 
 /// current * scale + shift, when a Mul, Div, Add or Sub of `current` and finite constants is that: one number, or one per channel.
@@ -52,6 +55,9 @@ std::optional<uint32_t> gelu_of(std::span<const NodeView> nodes);
 /// The same of the first kSwishNodes and x * clip(x + 3, 0, 6) / 6.
 constexpr size_t kSwishNodes = 4;
 std::optional<uint32_t> hard_swish_of(std::span<const NodeView> nodes);
+
+/// That of a node before it has taken anything.
+FusedTail empty_tail(const NodeView& node);
 
 /// The tail of nodes[0] made of all nodes after it. Requires that the planner grouped them.
 FusedTail tail_of(std::span<const NodeView> nodes);

@@ -28,10 +28,13 @@ namespace k::softmax {
 INL void row(const Softmax& l, const float* numbers, const void* in, idx at, float* work, void* out) {
   const idx full = l.len / VL * VL, rest = l.len - full;
   const auto x = [&](idx j, idx n, float fill) __attribute__((always_inline)) { return ld_row(l.ends, numbers, in, at + j, n, fill); };
-  vec top = splat(-kInf);
-  ROLL for (idx j = 0; j < full; j += VL) top = nan_max(top, x(j, VL, 0));
-  if (rest) top = nan_max(top, x(full, rest, -kInf));
-  const vec m = splat(lane_max(top));
+  vec tops[4];  // each waits for itself alone
+  UNROLL for (idx q = 0; q < 4; q++) tops[q] = splat(-kInf);
+  idx i = 0;
+  ROLL for (; i + 4 * VL <= full; i += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) tops[q] = nan_max(tops[q], x(i + q * VL, VL, 0));
+  ROLL for (; i < full; i += VL) tops[0] = nan_max(tops[0], x(i, VL, 0));
+  if (rest) tops[1] = nan_max(tops[1], x(full, rest, -kInf));
+  const vec m = splat(lane_max(nan_max(nan_max(tops[0], tops[1]), nan_max(tops[2], tops[3]))));
   vec sum{};
   ROLL for (idx j = 0; j < full; j += VL) {
     const vec e = vexp_flushed(x(j, VL, 0) - m);

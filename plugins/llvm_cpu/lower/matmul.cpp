@@ -206,6 +206,7 @@ void lower_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const FusedTail fused = tail_of(nodes);
   Tail tail;
   tail.columns = p.N;
+  p.alpha *= static_cast<float>(fused.factor);
   if (gemm) take_c(n, p, tail, ctx);
   if (fused.bias != OPTIMA_NONE) take_bias(fused, tail, ctx);
   tail.act = fused.act;

@@ -165,6 +165,28 @@ TEST_CASE("a Gelu written out in any order is the tail of its product, or part o
   }
 }
 
+TEST_CASE("a number by which a product is scaled, as attention does, is part of the product; of a Gemm, after an addition or an activation it is none") {
+  Bench bench;
+  const auto number = [](Net& net, float v) { return net.constant<float>({}, {v}, OPTIMA_F32); };
+  const Dims dims{2, 3, 9, 21};
+  const auto product = [&](Net& net) { return net.node("MatMul", 13, {net.input({2, 3, 9, 16}), net.input({2, 3, 16, 21})}, dims); };
+  Net scaled, twice, late, gemm;
+  uint32_t v = scaled.node("Div", 14, {product(scaled), number(scaled, 5.7f)}, dims);
+  scaled.output(scaled.same("Relu", 14, scaled.node("Add", 14, {v, scaled.input(dims)}, dims)));
+  v = twice.node("Mul", 14, {number(twice, -0.3f), product(twice)}, dims);
+  twice.output(twice.same("Sigmoid", 13, twice.node("Add", 14, {twice.node("Div", 14, {v, number(twice, 4)}, dims), twice.weights({21})}, dims)));
+  late.output(late.node("Mul", 14, {late.same("Sigmoid", 13, product(late)), number(late, 3)}, dims));
+  late.output(late.node("Mul", 14, {late.node("Add", 14, {product(late), late.input(dims)}, dims), number(late, 3)}, dims));
+  late.output(late.node("Div", 14, {number(late, 3), product(late)}, dims));
+  gemm.output(gemm.node("Mul", 14, {gemm.node("Gemm", 13, {gemm.input({7, 16}), gemm.weights({16, 21}), gemm.weights({21})}, {7, 21}), number(gemm, 3)}, {7, 21}));
+  for (const auto& [net, kernels] : std::vector<std::pair<Net*, size_t>>{{&scaled, 1}, {&twice, 1}, {&late, 0}, {&gemm, 0}}) {
+    const auto c = compile(bench, *net);
+    REQUIRE(c->code == OPTIMA_OK);
+    if (kernels) CHECK(kernels_of(*c) == kernels);
+    matches_reference(bench, *net, 1e-5);
+  }
+}
+
 TEST_CASE("a Gelu whose parts others read, or with other numbers, is computed as it stands") {
   Bench bench;
   Net net;
