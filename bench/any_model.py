@@ -23,7 +23,8 @@ from optima_runtime import Model, Runtime
 from peers import Refused, cpu_name, measure
 
 USUAL = ["1,64,96", "1,320,480", "2,96,64", "1,48,320", "1,224,224", "1,960,960", "1,16000", "37", "1,200", "100,144"]
-TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
+TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_,
+         "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
 
 
 def inputs_of(session, numbers):
@@ -42,7 +43,7 @@ def inputs_of(session, numbers):
             raise Refused(f"input '{i.name}' is a {i.type}, wanted one of {', '.join(TYPES)}")
         shape, dtype = [dim(d) for d in i.shape], TYPES[i.type]
         floats = np.issubdtype(dtype, np.floating)
-        out[i.name] = (random.standard_normal(shape) * 0.5).astype(dtype) if floats else random.integers(0, 2, shape).astype(dtype)
+        out[i.name] = (random.standard_normal(shape) * 0.5).astype(dtype) if floats else random.integers(0, 128 if np.dtype(dtype).kind in "ui" and np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
     return out
 
 
