@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "core/onnx_io/contributed_text.hpp"
 
@@ -197,8 +199,13 @@ Text matmul_n_bits(Contributed& n) {
   if ((bits != 2 && bits != 4 && bits != 8) || K < 1 || N < 1 || block < 16 || K > 1 << 28 || N > 1 << 28 || !n.is_constant(1) || n.dtype(1) != kU8) return "";
   if (n.integer("weight_prepacked", 0) != 0) return "";
   const int64_t blocks = (K + block - 1) / block, padded = blocks * block;
-  const auto shape = n.dims(1);
-  if (!shape || shape->size() != 3 || *shape != Dims{N, blocks, block * bits / 8}) return "";
+  const auto shape = n.dims(1), scales = n.dims(2);
+  if (!shape) return "";
+  if (*shape != Dims{N, blocks, block * bits / 8})
+    return n.refuse(cat("input 1 (B) is ", list(*shape), ", wanted ", list({N, blocks, block * bits / 8}), ": N, blocks of ", block, " of K = ", K, ", bytes of a block"));
+  const auto elements = [](const Dims& d) { return std::accumulate(d.begin(), d.end(), int64_t{1}, std::multiplies<>()); };
+  if (scales && std::all_of(scales->begin(), scales->end(), [](int64_t d) { return d >= 0; }) && elements(*scales) != N * blocks)
+    return n.refuse(cat("input 2 (scales) is ", list(*scales), ", wanted ", N * blocks, " numbers: one for each of ", blocks, " blocks of N = ", N, " columns"));
   const int32_t codes = bits == 8 ? kU8 : kU4;
   Text weights;
   if (bits == 2) {
@@ -213,7 +220,10 @@ Text matmul_n_bits(Contributed& n) {
     zero = n.constant("zeros", codes, {N, blocks}, std::string(static_cast<size_t>(bits == 8 ? N * blocks : (N * blocks + 1) / 2), bits == 8 ? '\x80' : bits == 4 ? '\x88' : '\x22'));
   } else if (n.dtype(3) == kU8) {
     const auto given = n.bytes(3);
-    if (!given || given->size() != static_cast<size_t>(N * ((blocks * bits + 7) / 8))) return "";
+    const int64_t wanted = N * ((blocks * bits + 7) / 8);
+    if (!given) return "";
+    if (given->size() != static_cast<size_t>(wanted))
+      return n.refuse(cat("input 3 (zero_points) has ", given->size(), " bytes, wanted ", wanted, ": codes of ", bits, " bits for each of ", blocks, " blocks of N = ", N, " columns, columns in whole bytes"));
     zero = n.constant("zeros", codes, {N, blocks}, bits == 8 ? *given : unpadded(*given, N, blocks, bits));
   }
   const bool by_hand = n.has(4) || zero.empty();

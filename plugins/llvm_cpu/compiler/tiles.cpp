@@ -194,8 +194,8 @@ int64_t block_pixels(int64_t inputs) {
 PixelBlocks pixel_blocks(int64_t inputs, int64_t rows, int64_t row, int64_t width) {
   constexpr int64_t kCached = (2 << 20) / 4, kPieces = 4;  // floats; pieces of a block, so that threads get equal shares
   const int64_t pixels = block_pixels(inputs);
-  if (rows * row * inputs <= kCached) return {row, std::max<int64_t>(1, rows)};
-  if (row <= pixels) return {row, pixels / std::max<int64_t>(1, row)};
+  if (rows * row * inputs <= kCached) return {std::max<int64_t>(1, row), std::max<int64_t>(1, rows)};
+  if (row <= pixels) return {row, pixels / row};
   return {std::max<int64_t>(1, pixels / kPieces / width) * width, kPieces};
 }
 

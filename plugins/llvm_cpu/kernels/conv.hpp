@@ -136,7 +136,8 @@ TEMPLATE(k_conv, Conv, l) {
   const Conv c = l;  // copied: through the constant itself LLVM would optimise the parts once more before it inlines them, and differently
   const idx groups = c.G * cdiv(cdiv(c.OC, VL), c.OCB);
   // Where no columns are tiled all images are one.
-  const idx images = c.tiled_to > c.tiled_from ? c.N : 1, pieces = c.N / images * c.out.d * c.out.h * cdiv(c.out.w, c.piece), blocks = c.by_rows ? cdiv(pieces, c.block) : 1;
+  const bool tiled = c.tiled_to > c.tiled_from;
+  const idx images = tiled ? c.N : 1, pieces = (tiled ? 1 : c.N) * c.out.d * c.out.h * cdiv(c.out.w, c.piece), blocks = c.by_rows ? cdiv(pieces, c.block) : 1;
   const auto block_of = [&](idx unit) __attribute__((always_inline)) { return unit / pieces * blocks + unit % pieces / c.block; };
   const auto part = [&](idx b, idx g) __attribute__((always_inline)) {
     const idx n = b / blocks, first = b % blocks * c.block;

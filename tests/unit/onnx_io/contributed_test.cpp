@@ -115,6 +115,27 @@ TEST_CASE("weights of 4 bits stay ranges of the mapped file, and blocks of them 
   CHECK(folded->blobs[folded->contents.constants[codes.constant].blob].fd >= 0);
 }
 
+TEST_CASE("weights in blocks that do not fit their sizes are refused by the input that does not") {
+  const auto refusal = [](const std::string& weights) {
+    const auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g (float[2,32] x) => (y) <" + weights +
+                                           "> { y = com.microsoft.MatMulNBits <K = 32, N = 2, bits = 4, block_size = 16> (x, w, s, z) }", "t");
+    return loaded.ok() ? "no error" : std::string(loaded.status().message());
+  };
+  const auto uint8 = [](const std::string& name, const std::string& dims, int count) {
+    std::string out = "uint8[" + dims + "] " + name + " = {0";
+    for (int k = 1; k < count; ++k) out += ", " + std::to_string(k);
+    return out + "}";
+  };
+  const std::string fine = uint8("w", "2,2,8", 32), scales = "float[4] s = {1, 1, 1, 1}", zeros = uint8("z", "2", 2);
+  CHECK(refusal(fine + ", " + scales + ", " + zeros) == "no error");
+  CHECK(refusal(uint8("w", "2,16", 32) + ", " + scales + ", " + zeros) ==
+        "node 'matmulnbits_1' (MatMulNBits): input 1 (B) is [2, 16], wanted [2, 2, 8]: N, blocks of 16 of K = 32, bytes of a block");
+  CHECK(refusal(fine + ", float[3] s = {1, 1, 1}, " + zeros) ==
+        "node 'matmulnbits_1' (MatMulNBits): input 2 (scales) is [3], wanted 4 numbers: one for each of 2 blocks of N = 2 columns");
+  CHECK(refusal(fine + ", " + scales + ", " + uint8("z", "4", 4)) ==
+        "node 'matmulnbits_1' (MatMulNBits): input 3 (zero_points) has 4 bytes, wanted 2: codes of 4 bits for each of 2 blocks of N = 2 columns, columns in whole bytes");
+}
+
 TEST_CASE("a mean of codes is one of floats between dequantization and quantization") {
   const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 21, "com.microsoft" : 1]>
     g (int8[2,3,4] x) => (y) <float s = {0.5}, int8 z = {3}> { y = com.microsoft.QLinearReduceMean <axes = [1], keepdims = 0> (x, s, z, s, z) })");
