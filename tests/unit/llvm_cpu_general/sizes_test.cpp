@@ -62,7 +62,7 @@ TEST_CASE("convolution of rows whose ends and remainders are in tiles of any row
     n.output(n.node("Conv", 11, {n.input(in), n.weights(weights, -0.05f, 0.05f), n.weights({weights[0]})}, {in[0], weights[0], out(0), out(1)},
                     {Net::ints("kernel_shape", kernel), Net::ints("strides", {stride, stride}), Net::ints("dilations", {dilation, dilation}), Net::ints("pads", pads)}));
   };
-  const std::vector<int64_t> sizes = {13, 15, 16, 19, 22, 29, 33};
+  const std::vector<int64_t> sizes = {13, 16, 19, 33};
   serves([&](Net& n, int64_t w) { conv(n, {2, 36, 5, w}, {40, 36, 3, 3}, 1, 6, {6, 6, 6, 6}); }, {40}, sizes, many);
   serves([&](Net& n, int64_t w) { conv(n, {1, 33, 6, w}, {20, 33, 5, 5}, 1, 1, {2, 2, 2, 2}); }, {40}, sizes, many);
   serves([&](Net& n, int64_t w) { conv(n, {1, 33, 3, w}, {72, 33, 1, 7}, 1, 1, {0, 3, 0, 3}); }, {40}, sizes, many);
@@ -121,12 +121,12 @@ TEST_CASE("rows of every length") {
 
 TEST_CASE("moves, pools and passages between layouts at every size") {
   serves([](Net& n, int64_t s) { n.output(n.node("Transpose", 13, {n.input({3, s, 20})}, {3, 20, s}, {Net::ints("perm", {0, 2, 1})})); }, {40}, {2, 3, 15, 16, 17, 33, 500});
-  for (const int64_t c : {2, 3, 4, 5}) serves([&](Net& n, int64_t s) {
+  for (const int64_t c : {3, 5}) serves([&](Net& n, int64_t s) {
     n.output(n.node("Transpose", 13, {n.input({2, c, s})}, {2, s, c}, {Net::ints("perm", {0, 2, 1})}));
     n.output(n.node("Transpose", 13, {n.input({s, c})}, {c, s}));
     n.output(n.node("Pad", 21, {n.input({c, s, s}), n.integers({0, 1, 1, 0, 1, 1})}, {c, s + 2, s + 2}, {Net::text("mode", "reflect")}));
     n.output(n.node("CumSum", 14, {n.input({c, 3, s}), n.constant<int64_t>({}, {1}, OPTIMA_I64)}, {c, 3, s}));
-  }, {40}, {2, 3, 15, 16, 17, 33, 150});
+  }, {40}, {2, 15, 17, 33});
   serves([](Net& n, int64_t s) { n.output(n.node("Concat", 13, {n.input({2, s, 6}), n.input({2, 3, 6})}, {2, s + 3, 6}, {Net::integer("axis", 1)})); }, {40}, {1, 2, 17, 97});
   serves([](Net& n, int64_t s) { n.output(n.node("Gather", 13, {n.weights({50, 6}), n.constant<int64_t>({s}, Dims(static_cast<size_t>(s), 7), OPTIMA_I64)}, {s, 6})); }, {40}, {2, 3, 500});
   serves([](Net& n, int64_t s) { n.output(n.node("MaxPool", 12, {n.conv(n.input({1, 8, s, s}), 20, 1, 1, 0)}, {1, 20, s / 2, s / 2}, {Net::ints("kernel_shape", {2, 2}), Net::ints("strides", {2, 2})})); }, {40}, {4, 5, 16, 31});
