@@ -246,6 +246,7 @@ Draws::Draws(const OpenDims& dims, const std::vector<int64_t>& mentioned, const 
     for (const int64_t size : seen) step = std::gcd(step, size - *seen.begin());
     steps_[d] = {*seen.begin() % step, step};
   }
+  find_relations();
 }
 
 int64_t Draws::batch() {
@@ -306,6 +307,32 @@ bool Draws::repair(Sizes& sizes) {
   if (reach_(sizes) != kAllowed) return false;
   relations_ = std::move(relations);
   return true;
+}
+
+/// Sizes of 1 hide how dims hang together: a decoder's mask of one element broadcasts, whatever the past and the new length are. So what is drawn first is none of
+/// those. Batches of one are mended last, for what equals them is 1, too, and small sizes first, for positions may be few.
+void Draws::find_relations() {
+  constexpr size_t kMostMended = 4;
+  const auto ones = [&](const Sizes& sizes, bool batches) {
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d] == 1 && dims_.is_batch(d) == batches) return true;
+    return false;
+  };
+  const std::mt19937 before = random_;
+  std::vector<Sizes> refused;
+  for (int k = 0; k < kTriesOfADraw; ++k) {
+    Sizes sizes = draw();
+    if (ones(sizes, false)) continue;
+    if (reach_(sizes) == kAllowed) return void(random_ = before);
+    refused.push_back(std::move(sizes));
+  }
+  const auto rank = [&](const Sizes& sizes) { return std::pair(ones(sizes, true), *std::max_element(sizes.begin(), sizes.end())); };
+  std::stable_sort(refused.begin(), refused.end(), [&](const Sizes& a, const Sizes& b) { return rank(a) < rank(b); });
+  for (size_t k = 0; k < std::min(refused.size(), kMostMended); ++k) {
+    if (repair(refused[k]) && !ones(refused[k], false)) break;
+    relations_.clear();
+  }
+  random_ = before;
 }
 
 std::optional<Sizes> Draws::next() {

@@ -57,6 +57,7 @@ class Draws {
   int64_t batch();
   Sizes draw();
   void apply(const Relation& relation, Sizes& sizes) const;
+  void find_relations();
   bool repair(Sizes& sizes);
 
   const OpenDims& dims_;

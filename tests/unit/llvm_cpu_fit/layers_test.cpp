@@ -82,6 +82,29 @@ TEST_CASE("attention of an open sequence") {
   right_at(bench, net, rows(32));
 }
 
+TEST_CASE("a decoder whose mask is as long as its past and its new length, though one of a single element would do") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, -1, 16}), mask = net.input({-1, -1}), past = net.input({-1, 4, -1, 16});
+  for (const uint32_t v : {x, mask, past}) net.named(v, 0, "batch");
+  const uint32_t heads = net.op("Unsqueeze", 13, {x, net.integers({1})}, 4), new_keys = net.op("Mul", 14, {heads, net.weights({4, 1, 16})}, 4);
+  const uint32_t keys = net.op("Concat", 13, {past, new_keys}, 4, {Net::integer("axis", 2)});
+  const uint32_t scores = net.op("MatMul", 13, {new_keys, net.op("Transpose", 13, {keys}, 4, {Net::ints("perm", {0, 1, 3, 2})})}, 4);
+  const uint32_t total = net.size(keys, 2), start = net.op("Sub", 14, {total, net.size(x, 1)}, 1, {}, OPTIMA_I64);
+  std::vector<int64_t> causal(128 * 128);
+  for (size_t i = 0; i < causal.size(); ++i) causal[i] = i % 128 <= i / 128;
+  const uint32_t rows = net.op("Slice", 13, {net.constant<int64_t>({1, 1, 128, 128}, causal, OPTIMA_I64), start, total, net.integers({2})}, 4, {}, OPTIMA_I64);
+  const uint32_t seen = net.op("Cast", 13, {net.op("Slice", 13, {rows, net.integers({0}), total, net.integers({3})}, 4, {}, OPTIMA_I64)}, 4, {Net::integer("to", OPTIMA_BOOL)}, OPTIMA_BOOL);
+  const uint32_t left = net.op("Where", 16, {seen, scores, net.constant<float>({}, {-9}, OPTIMA_F32)}, 4);
+  const uint32_t masked = net.op("Add", 14, {left, net.op("Unsqueeze", 13, {mask, net.integers({1, 2})}, 4)}, 4);
+  net.output(net.op("MatMul", 13, {net.op("Softmax", 13, {masked}, 4, {Net::integer("axis", -1)}), keys}, 4));
+  net.output(keys);
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 7, 2}, {1, 33, 5}, {1, 1, 40}, {4, 7, 33}, {2, 16, 1}, {1, 64, 64}, {3, 1, 9}})
+    sizes.push_back({{d[0], d[1], 16}, {d[0], d[1] + d[2]}, {d[0], 4, d[2], 16}});
+  right_at(bench, net, sizes);
+}
+
 TEST_CASE("products of two open matrices, and one with a bias") {
   Bench bench;
   OpenNet net;

@@ -76,6 +76,8 @@ class OpenNet : public Net {
   uint32_t branch(uint32_t condition, uint32_t then_body, uint32_t else_body, size_t rank, int32_t dtype = OPTIMA_F32) {
     return op("If", 21, {condition}, rank, {graph_attr("then_branch", then_body), graph_attr("else_branch", else_body)}, dtype);
   }
+  /// Dims of one name are one size.
+  void named(uint32_t v, size_t dim, const char* name) { (*graph().values[v].dims)[dim].symbol = name; }
   void unranked(uint32_t v) { graph().values[v].dims.reset(); }
 };
 
